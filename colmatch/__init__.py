@@ -1,0 +1,68 @@
+"""colmatch: which of millions of stored Boolean expressions are true for each row of an Arrow record batch.
+
+>>> import colmatch as cm
+>>> import pyarrow as pa
+>>> matcher = cm.Matcher.build({1: "age >= 18 AND city = 'Nice'", 2: "age < 18"}, {"age": "int64", "city": "string"})
+>>> matcher.match(pa.table({"age": [36, 7], "city": ["Nice", None]})).to_pylist()
+[{'event': 0, 'subscription': 1}, {'event': 1, 'subscription': 2}]
+
+Names are imported when first used, so that ``import colmatch`` costs next to nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from colmatch.errors import ColmatchError as ColmatchError
+    from colmatch.errors import DependencyError as DependencyError
+    from colmatch.errors import EventError as EventError
+    from colmatch.errors import ExpressionError as ExpressionError
+    from colmatch.errors import OptionError as OptionError
+    from colmatch.errors import SchemaError as SchemaError
+    from colmatch.errors import StoreError as StoreError
+    from colmatch.errors import SubscriptionError as SubscriptionError
+    from colmatch.explain import Explanation as Explanation
+    from colmatch.expr.build import col as col
+    from colmatch.expr.table import PredicateTable as PredicateTable
+    from colmatch.matcher import Matcher as Matcher
+    from colmatch.matcher import Rejected as Rejected
+    from colmatch.matcher import kinds as kinds
+    from colmatch.options import Options as Options
+    from colmatch.schema import Schema as Schema
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "ColmatchError": "errors",
+    "DependencyError": "errors",
+    "EventError": "errors",
+    "ExpressionError": "errors",
+    "Explanation": "explain",
+    "Matcher": "matcher",
+    "OptionError": "errors",
+    "Options": "options",
+    "PredicateTable": "expr.table",
+    "Rejected": "matcher",
+    "Schema": "schema",
+    "SchemaError": "errors",
+    "StoreError": "errors",
+    "SubscriptionError": "errors",
+    "col": "expr.build",
+    "kinds": "matcher",
+}
+
+__all__ = sorted(_HOMES)  # noqa: PLE0605
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module 'colmatch' has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module(f"colmatch.{home}"), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_HOMES})

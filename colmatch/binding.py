@@ -1,0 +1,399 @@
+"""Binds attributes to one schema of batches: finds their columns, checks the types, and writes the tables that ``kernels.read`` walks.
+
+Done once for each schema that arrives, so it may look at every attribute; all that does not depend on the batch's schema is made
+before, in ``Wanted``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+
+from colmatch.errors import EventError
+from colmatch.kernels import arrow as physical
+from colmatch.kernels import read
+from colmatch.kernels.layout import I64, U8, Literals
+from colmatch.kernels.text import Words
+from colmatch.schema import Attribute, Family, Role, Type, value_type
+
+UNITS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
+DAY = 86_400_000  # milliseconds
+
+HINTED = 8  # sets of fewer strings are searched faster than a hint is checked
+HINTS_MOST = 1 << 22  # hints of one Reader (4 bytes each)
+
+Path = tuple[str, ...]
+
+
+def frozen(array: I64) -> I64:
+    """Read-only, which numba takes for a type of its own: every array of a plan is."""
+    array.setflags(write=False)
+    return array
+
+
+def words(first: I64, offset: I64, data: U8, numbers: I64 | None = None) -> Words:
+    """``Words`` over arrays that the caller keeps alive; ``numbers`` instead of prefixes for a set of int64."""
+    prefix = prefixes(offset, data) if numbers is None else numbers
+    hint = np.zeros(len(first), np.int64)
+    counts = np.diff(first)
+    sizes = np.zeros(len(counts), np.int64)
+    large = counts >= HINTED
+    sizes[large] = np.clip(2 ** np.ceil(np.log2(8.0 * counts[large])).astype(np.int64), 1024, 1 << 17)
+    if sizes.sum() > HINTS_MOST:
+        sizes[large] = 2 ** int(np.log2(max(HINTS_MOST / large.sum(), 1)))
+    np.cumsum(sizes, out=hint[1:])
+    address = np.array([data.ctypes.data], np.int64)
+    return Words(*(frozen(np.ascontiguousarray(a, np.int64)) for a in (first, prefix, offset, address, hint)))
+
+
+def prefixes(offset: I64, data: U8) -> I64:
+    """The first 8 bytes of each string (zeros after its end) as numbers that are ordered as the bytes are."""
+    found = np.empty(len(offset) - 1, np.int64)
+    for start in range(0, len(found), 1 << 16):
+        begin, end = offset[start : start + (1 << 16)], offset[start + 1 : start + 1 + (1 << 16)]
+        begin = begin[: len(end)]
+        place = begin[:, None] + np.arange(8)
+        head = np.zeros(place.shape, np.uint8)
+        inside = place < end[:, None]
+        head[inside] = data[place[inside]]
+        found[start : start + len(end)] = (head.view(">u8").astype(np.uint64).ravel() ^ np.uint64(1 << 63)).view(np.int64)
+    return found
+
+
+@dataclass(slots=True)
+class _Map:
+    """The attributes of one map column: numbers of its entries ascend with the attribute's id."""
+
+    type: Type
+    key: Type
+    first: int = 0
+    ids: list[int] = field(default_factory=list)
+    keys: list[str | int] = field(default_factory=list)
+
+    def runs(self) -> Iterable[tuple[int, int, int]]:
+        """Attribute, end, first entry: of each run of consecutive ids."""
+        breaks = np.flatnonzero(np.diff(np.array(self.ids)) != 1) + 1
+        for start, stop in zip([0, *breaks.tolist()], [*breaks.tolist(), len(self.ids)]):
+            yield self.ids[start], self.ids[stop - 1] + 1, self.first + start
+
+
+class Wanted:
+    """Attributes by id, as far as they can be prepared before a batch is seen.
+
+    Parameters
+    ----------
+    members : attribute of each id; those with a pattern are read from ``Work.pattern_first``, in the order of their ids
+    literals : for the labels of strings; or None to number distinct strings instead, group g for attribute g
+    """
+
+    def __init__(self, members: Sequence[Attribute], literals: Literals | None) -> None:
+        self.total = len(members)
+        self.distinct = literals is None
+        self.plain: list[tuple[int, Attribute]] = []
+        self.maps: dict[Path, _Map] = {}
+        patterns: list[int] = []
+        for id, attribute in enumerate(members):
+            if attribute.pattern is not None:
+                patterns.append(id)
+            elif attribute.role is not Role.ENTRY:
+                self.plain.append((id, attribute))
+            else:
+                assert attribute.key is not None
+                known = self.maps.get(attribute.path)
+                if known is None:
+                    key = Type(Family.STRING, name="string") if isinstance(attribute.key, str) else Type(Family.INT, name="int64")
+                    known = self.maps[attribute.path] = _Map(attribute.type, key)
+                known.ids.append(id)
+                known.keys.append(attribute.key)
+        self.pattern_runs = [(a, end, first) for a, end, first in _Map(_ANY, _ANY, ids=patterns).runs()] if patterns else []
+        if literals is None:
+            literals = Literals(np.zeros(self.total + 1, np.int64), np.zeros(1, np.int64), np.zeros(0, np.uint8))
+        self._data = np.asarray(literals.data)
+        self.literals = words(np.asarray(literals.first), np.asarray(literals.offset), self._data)
+        self._bind_keys()
+
+    def set(self, id: int) -> int:
+        return -1 - id if self.distinct else id
+
+    def _bind_keys(self) -> None:
+        """Known keys of all maps, sorted within each, and the entry that each one is."""
+        first, entry, sets, pieces, numbers = [0], [], [], [], []
+        for known in self.maps.values():
+            known.first = first[-1]
+            textual = known.key.textual
+            coded = [str(key).encode() if textual else int(key) for key in known.keys]
+            order = sorted(range(len(coded)), key=coded.__getitem__)
+            entry += [known.first + i for i in order]
+            sets += [self.set(id) for id in known.ids]
+            for i in order:
+                key = coded[i]
+                pieces.append(key if isinstance(key, bytes) else b"\0" * 8)
+                numbers.append(0 if isinstance(key, bytes) else key)
+            first.append(first[-1] + len(order))
+        offset = np.zeros(len(pieces) + 1, np.int64)
+        np.cumsum([len(piece) for piece in pieces], out=offset[1:])
+        self._keys = np.frombuffer(b"".join(pieces), np.uint8)
+        heads = prefixes(offset, self._keys)
+        for known, start, stop in zip(self.maps.values(), first, first[1:]):
+            if not known.key.textual:
+                heads[start:stop] = numbers[start:stop]
+        self.keys = words(np.array(first, np.int64), offset, self._keys, heads)
+        self.entry = frozen(np.array(entry, np.int64))
+        self.entry_set = frozen(np.array(sets, np.int64))
+
+
+_ANY = Type(Family.INT)
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """A plan for batches of one schema."""
+
+    plan: read.Plan
+    items: tuple[str, ...]  # what errors call the column of each
+    decode: tuple[int, ...]  # columns that are to be decoded first, for no kernel reads their layout
+
+
+class _Level:
+    """Names of the columns of a schema or the fields of a struct."""
+
+    def __init__(self, names: list[str], struct: int, path: Path) -> None:
+        self.names = names
+        self.struct = struct
+        self.path = path
+        self._exact: dict[str, list[int]] = {}
+        self._folded: dict[str, list[int]] = {}
+        for i, name in enumerate(names):
+            self._exact.setdefault(name, []).append(i)
+            self._folded.setdefault(name.lower(), []).append(i)
+
+    def find(self, name: str) -> int | None:
+        """Number of the column of this name, or of the only one that differs in case alone."""
+        found = self._exact.get(name) or self._folded.get(name.lower(), [])
+        if len(found) <= 1:
+            return found[0] if found else None
+        shown = ".".join((*self.path, name))
+        names = {self.names[i] for i in found}
+        if len(names) == 1:
+            raise EventError(f"column {shown!r} is {len(found)} times in the batch: rename or drop all but one")
+        raise EventError(f"column {shown!r} could be {' or '.join(map(repr, sorted(names)))}: rename or drop all but one")
+
+
+def bind(wanted: Wanted, schema: pa.Schema) -> Binding:
+    """The plan for batches of this schema. A column that is missing, or of type ``null``, is NULL in every row.
+
+    Raises
+    ------
+    EventError : a column's type is not what the schema of the expressions says, or its name is ambiguous
+    """
+    return _Binder(wanted, schema).bind()
+
+
+class _Binder:
+    def __init__(self, wanted: Wanted, schema: pa.Schema) -> None:
+        self.wanted = wanted
+        self.levels: dict[Path, tuple[_Level, pa.Schema | pa.DataType] | None] = {(): (_Level(schema.names, 0, ()), schema)}
+        self.structs: list[tuple[int, int]] = [(-1, -1)]
+        self.leaves: dict[tuple[int, ...], int] = {}
+        self.items: list[tuple[tuple[int, ...], str]] = []
+        self.decode: set[int] = set()
+
+    def bind(self) -> Binding:
+        wanted = self.wanted
+        for id, attribute in wanted.plain:
+            self._plain(id, attribute)
+        for m, (path, known) in enumerate(wanted.maps.items()):
+            self._map(m, path, known)
+        for attr, end, first in wanted.pattern_runs:
+            self._item("", read.PATTERNS, attr, end, first=first)
+        self.items.sort(key=lambda item: item[0][read.ATTR])
+        plan = read.Plan(
+            struct=_table(self.structs, 2),
+            leaf=_table(list(self.leaves), 5),
+            item=_table([item for item, _ in self.items], 11),
+            entry=wanted.entry,
+            entry_set=wanted.entry_set,
+            literals=wanted.literals,
+            keys=wanted.keys,
+        )
+        return Binding(plan, tuple(name for _, name in self.items), tuple(sorted(self.decode)))
+
+    def _item(
+        self, name: str, kind: int, attr: int, end: int, place: tuple[int, int] = (0, 0), layout: tuple[int, int] = (0, 0), leaf: int = 0,
+        set: int = 0, first: int = 0, last: int = 0,
+    ) -> None:  # fmt: skip
+        self.items.append(((kind, attr, end, *place, *layout, leaf, set, first, last), name))
+
+    def _plain(self, id: int, attribute: Attribute) -> None:
+        found = self._find(attribute.path)
+        if found is None:
+            return
+        place, arrow = found
+        name = ".".join(attribute.path)
+        if attribute.role is Role.VALUE:
+            leaf = self._leaf(name, arrow, attribute.type)
+            if leaf is not None:
+                self._item(name, read.VALUE, id, id + 1, place, leaf=leaf, set=self.wanted.set(id))
+            return
+        layout = _layout(arrow)
+        if layout is None or (attribute.role is not Role.SIZE and pa.types.is_map(arrow)):
+            says = f"a list of {attribute.type}" if attribute.role is Role.ELEMENT else "a list"
+            raise EventError(f"column {name!r} is {arrow}, the schema says {says}: cast it")
+        if attribute.role is Role.SIZE:
+            self._item(name, read.SIZES, id, id + 1, place, layout)
+        elif attribute.role is Role.HAS_NULL:
+            self._item(name, read.HAS_NULL, id, id + 1, place, layout, self._nulls(name, arrow.value_type))
+        else:
+            leaf = self._leaf(f"{name}[]", arrow.value_type, attribute.type)
+            if leaf is not None:
+                self._item(name, read.ELEMENT, id, id + 1, place, layout, leaf, self.wanted.set(id))
+
+    def _map(self, m: int, path: Path, known: _Map) -> None:
+        found = self._find(path)
+        if found is None:
+            return
+        place, arrow = found
+        name = ".".join(path)
+        if not pa.types.is_map(arrow):
+            raise EventError(f"column {name!r} is {arrow}, the schema says a map from {known.key} to {known.type}: cast it")
+        key = self._leaf(f"{name} (its keys)", arrow.key_type, known.key)
+        value = self._leaf(f"{name} (its values)", arrow.item_type, known.type)
+        if key is None or value is None:
+            return
+        last = known.first + len(known.ids)
+        self._item(f"{name} (its keys)", read.MAP_KEYS, -1, -1, place, leaf=key, set=m)
+        self._item(name, read.MAP_VALUES, -1, -1, place, leaf=value, first=known.first, last=last)
+        for attr, end, first in known.runs():
+            self._item(name, read.ENTRIES, attr, end, first=first)
+
+    def _level(self, path: Path) -> tuple[_Level, pa.Schema | pa.DataType] | None:
+        """The struct at ``path``, None where the batch has none and so all is NULL."""
+        if path in self.levels:
+            return self.levels[path]
+        level = None
+        found = self._find(path)
+        if found is not None:
+            place, arrow = found
+            if not pa.types.is_struct(arrow):
+                raise EventError(f"column {'.'.join(path)!r} is {arrow}, the schema says a struct: cast it")
+            self.structs.append(place)
+            level = (_Level([f.name for f in arrow], len(self.structs) - 1, path), arrow)
+        self.levels[path] = level
+        return level
+
+    def _find(self, path: Path) -> tuple[tuple[int, int], pa.DataType] | None:
+        """Struct and number of the child at ``path``, and its type; None where it is missing or of type null."""
+        found = self._level(path[:-1])
+        if found is None:
+            return None
+        level, parent = found
+        child = level.find(path[-1])
+        if child is None:
+            return None
+        arrow = _storage(parent.field(child).type)
+        if pa.types.is_run_end_encoded(arrow):
+            if len(path) > 1:
+                raise EventError(f"column {'.'.join(path)!r} is run-end encoded inside a struct: decode it with pyarrow.compute.run_end_decode")
+            self.decode.add(child)
+            arrow = _storage(arrow.value_type)
+        return None if pa.types.is_null(arrow) else ((level.struct, child), arrow)
+
+    def _leaf(self, name: str, arrow: pa.DataType, wanted: Type) -> int | None:
+        """Number of the leaf that reads values of this Arrow type as ``wanted``; None where all are NULL."""
+        arrow = _storage(arrow)
+        index, value = -1, arrow
+        if pa.types.is_dictionary(arrow):
+            index, value = _INTEGERS[arrow.index_type], _storage(arrow.value_type)
+        if pa.types.is_null(value):
+            return None
+        have = value_type(value)
+        nested = pa.types.is_run_end_encoded(value) or pa.types.is_dictionary(value)
+        if have is None or nested:
+            raise EventError(f"column {name!r} is {arrow}, the schema says {wanted}: cast it")
+        form, width = _form(value)
+        after, factor = physical.NOTHING, 1
+        if have.family is not wanted.family:
+            if wanted.family is not Family.FLOAT or have.family is not Family.INT or value.bit_width > 32:
+                raise EventError(f"column {name!r} is {arrow}, the schema says {wanted}: cast it")
+            after = physical.FLOATED
+        elif have.family is Family.UINT64:
+            after = physical.FLIPPED
+        elif have.family is Family.DECIMAL:
+            factor = 10 ** max(wanted.scale - have.scale, 0)
+            if have.scale > wanted.scale:
+                raise EventError(f"column {name!r} is {arrow} with {have.scale} digits after the point, the schema says {wanted}: round and cast it")
+        elif have.family is Family.TIMESTAMP:
+            if (have.zone is None) != (wanted.zone is None):
+                raise EventError(f"column {name!r} is {arrow}, the schema says {wanted}: give both a time zone or none")
+            if UNITS[have.unit] > UNITS[wanted.unit]:
+                raise EventError(f"column {name!r} is {arrow}, the schema says {wanted}: cast it, or build with unit {have.unit!r}")
+            factor = UNITS[wanted.unit] // UNITS[have.unit]
+        elif pa.types.is_date64(value):
+            after, factor = physical.DIVIDED, DAY
+        if after == physical.NOTHING and factor > 1:
+            after = physical.SCALED
+        return self.leaves.setdefault((index, form, width, after, factor), len(self.leaves))
+
+    def _nulls(self, name: str, arrow: pa.DataType) -> int:
+        """Number of a leaf that is only asked which of its values are NULL."""
+        arrow = _storage(arrow)
+        index, value = -1, arrow
+        if pa.types.is_dictionary(arrow):
+            index, value = _INTEGERS[arrow.index_type], arrow.value_type
+        if pa.types.is_run_end_encoded(value) or pa.types.is_union(value):
+            raise EventError(f"column {name!r} is a list of {arrow}, which has no NULLs of its own: cast it")
+        form = physical.NULLS if pa.types.is_null(value) else physical.I8
+        return self.leaves.setdefault((index, form, 0, physical.NOTHING, 1), len(self.leaves))
+
+
+def _table(rows: list[tuple[int, ...]] | list[tuple[int, int]], width: int) -> I64:
+    return frozen(np.array(rows, np.int64).reshape(-1, width))
+
+
+def _storage(arrow: pa.DataType) -> pa.DataType:
+    return _storage(arrow.storage_type) if isinstance(arrow, pa.BaseExtensionType) else arrow
+
+
+def _layout(arrow: pa.DataType) -> tuple[int, int] | None:
+    """Layout and fixed size of a list or map, None for other types."""
+    types = pa.types
+    if types.is_list(arrow) or types.is_map(arrow):
+        return physical.LIST32, 0
+    if types.is_large_list(arrow):
+        return physical.LIST64, 0
+    if types.is_fixed_size_list(arrow):
+        return physical.LIST_FIXED, arrow.list_size
+    if types.is_list_view(arrow):
+        return physical.VIEW32, 0
+    if types.is_large_list_view(arrow):
+        return physical.VIEW64, 0
+    return None
+
+
+_INTEGERS = {
+    pa.int8(): physical.I8, pa.int16(): physical.I16, pa.int32(): physical.I32, pa.int64(): physical.I64,
+    pa.uint8(): physical.U8, pa.uint16(): physical.U16, pa.uint32(): physical.U32, pa.uint64(): physical.U64,
+}  # fmt: skip
+_FORMS = {
+    **_INTEGERS,
+    pa.bool_(): physical.BITS, pa.float16(): physical.F16, pa.float32(): physical.F32, pa.float64(): physical.F64,
+    pa.date32(): physical.I32, pa.date64(): physical.I64,
+    pa.string(): physical.UTF32, pa.binary(): physical.UTF32, pa.large_string(): physical.UTF64, pa.large_binary(): physical.UTF64,
+    pa.string_view(): physical.VIEW, pa.binary_view(): physical.VIEW,
+}  # fmt: skip
+
+
+def _form(arrow: pa.DataType) -> tuple[int, int]:
+    """Physical form of a scalar type, and its width: bytes of a fixed-size string, 64-bit words of a decimal."""
+    form = _FORMS.get(arrow)
+    if form is not None:
+        return form, 0
+    if pa.types.is_timestamp(arrow):
+        return physical.I64, 0
+    if pa.types.is_fixed_size_binary(arrow):
+        return physical.FIXED, arrow.byte_width
+    assert pa.types.is_decimal(arrow)
+    return {32: (physical.I32, 0), 64: (physical.I64, 0)}.get(arrow.bit_width, (physical.WIDE, arrow.bit_width // 64))

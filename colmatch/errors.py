@@ -1,0 +1,66 @@
+"""One family of errors. Each says what is wrong, where, and what to do."""
+
+from __future__ import annotations
+
+
+class ColmatchError(Exception):
+    """Base of every error that colmatch raises on purpose."""
+
+
+class SchemaError(ColmatchError, ValueError):
+    """The schema, or a type in it, cannot be used."""
+
+
+class OptionError(ColmatchError, ValueError):
+    """An option has a value that it cannot have."""
+
+
+class SubscriptionError(ColmatchError, ValueError):
+    """The subscriptions as a whole cannot be read: a missing column, a NULL or repeated id."""
+
+
+class EventError(ColmatchError, ValueError):
+    """A batch of events does not fit the schema that the matcher was built with."""
+
+
+class StoreError(ColmatchError, ValueError):
+    """A saved matcher is damaged, truncated, foreign, or of another format version."""
+
+
+class DependencyError(ColmatchError, ImportError):
+    """An optional package, or Java, is needed and is not there. The message says what to install."""
+
+
+class ExpressionError(ColmatchError, ValueError):
+    """One expression cannot be understood.
+
+    Attributes
+    ----------
+    message : what is wrong and what would be right, without the place
+    id : id of the subscription, or None where it has none yet
+    line, column : place in the text, from 1; None for expressions that were not written as text
+    """
+
+    def __init__(self, message: str, *, id: int | str | None = None, line: int | None = None, column: int | None = None) -> None:
+        self.message = message
+        self.id = id
+        self.line = line
+        self.column = column
+        super().__init__(message, id, line, column)
+
+    def __str__(self) -> str:
+        where = [] if self.id is None else [f"subscription {self.id!r}"]
+        if self.line is not None:
+            where.append(f"line {self.line}, column {self.column}")
+        return f"{self.message} ({', '.join(where)})" if where else self.message
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (_expression_error, (self.message, self.id, self.line, self.column))
+
+    def at(self, id: int | str) -> ExpressionError:
+        """The same error, said of subscription ``id``."""
+        return ExpressionError(self.message, id=id, line=self.line, column=self.column)
+
+
+def _expression_error(message: str, id: int | str | None, line: int | None, column: int | None) -> ExpressionError:
+    return ExpressionError(message, id=id, line=line, column=column)

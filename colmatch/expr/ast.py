@@ -1,0 +1,347 @@
+"""What an expression says, before it is known which columns there are.
+
+The text parser and the builder make the same tree, so that ``parse(str(expression)) == expression``. A tree of AND, OR, NOT and
+IS TRUE over *predicates*; a predicate is a verb, the subject that it is about and its operands::
+
+    age BETWEEN 22 AND 36 AND NOT vip
+
+    And((Predicate(Verb.BETWEEN, Subject(("age",)), (Operand(INT, value=22), Operand(INT, value=36))),
+         Not(Predicate(Verb.BARE, Subject(("vip",)), ()))))
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+from enum import IntEnum
+from typing import Any, NamedTuple, NoReturn
+
+from colmatch.expr.forms import Kind, Operand
+
+
+class Refusal(Exception):
+    """Why an expression cannot be used, and where: an offset into the text, or the predicate and the slot that are to blame."""
+
+    def __init__(self, message: str, at: int | None = None, predicate: Predicate | None = None, slot: int = -1) -> None:
+        super().__init__(message)
+        self.message = message
+        self.at = at
+        self.predicate = predicate
+        self.slot = slot
+
+
+class Subject(NamedTuple):
+    """What a predicate is about: a column or struct field, an entry of a map, or with ``size`` the number of elements."""
+
+    path: tuple[str, ...]
+    key: str | int | None = None
+    size: bool = False
+
+
+class Verb(IntEnum):
+    EQ = 0
+    NE = 1
+    LT = 2
+    LE = 3
+    GT = 4
+    GE = 5
+    SAME = 6  # <=>
+    BETWEEN = 7
+    IN = 8
+    NULL = 9  # IS NULL
+    BARE = 10  # a Boolean column by itself
+    LIKE = 11
+    ILIKE = 12
+    RLIKE = 13
+    STARTSWITH = 14
+    ENDSWITH = 15
+    CONTAINS = 16
+    ARRAY_CONTAINS = 17
+    ARRAYS_OVERLAP = 18
+    CONTAINS_ALL = 19
+
+
+SIGNS = {Verb.EQ: "=", Verb.NE: "<>", Verb.LT: "<", Verb.LE: "<=", Verb.GT: ">", Verb.GE: ">=", Verb.SAME: "<=>"}
+WORDS = {Verb.LIKE: "LIKE", Verb.ILIKE: "ILIKE", Verb.RLIKE: "RLIKE"}
+CALLS = {
+    Verb.STARTSWITH: "startswith",
+    Verb.ENDSWITH: "endswith",
+    Verb.CONTAINS: "contains",
+    Verb.ARRAY_CONTAINS: "array_contains",
+    Verb.ARRAYS_OVERLAP: "arrays_overlap",
+    Verb.CONTAINS_ALL: "contains_all",
+}
+
+
+class Expr:
+    """A condition. ``&``, ``|`` and ``~`` combine conditions; ``str()`` gives Spark SQL."""
+
+    __slots__ = ()
+
+    def node(self) -> Expr:
+        """The tree itself (a column handle is a condition that has yet to become one)."""
+        return self
+
+    def __and__(self, other: Expr | bool) -> Expr:
+        return conjoin(And, [self.node(), _condition(other)])
+
+    def __rand__(self, other: bool) -> Expr:
+        return conjoin(And, [_condition(other), self.node()])
+
+    def __or__(self, other: Expr | bool) -> Expr:
+        return conjoin(Or, [self.node(), _condition(other)])
+
+    def __ror__(self, other: bool) -> Expr:
+        return conjoin(Or, [_condition(other), self.node()])
+
+    def __invert__(self) -> Expr:
+        return Not(self.node())
+
+    def __bool__(self) -> NoReturn:
+        raise TypeError("a condition is neither true nor false before it meets an event: combine with & | ~ instead of and, or, not (and instead of a < x < b)")
+
+    def is_true(self) -> Expr:
+        return truth(self.node(), True)
+
+    def is_false(self) -> Expr:
+        return truth(self.node(), False)
+
+    def is_unknown(self) -> Expr:
+        return truth(self.node(), None)
+
+    def __str__(self) -> str:
+        return to_sql(self.node())
+
+
+@dataclass(frozen=True, slots=True)
+class And(Expr):
+    parts: tuple[Expr, ...]  # two or more, none of them And
+
+    __str__ = Expr.__str__
+
+
+@dataclass(frozen=True, slots=True)
+class Or(Expr):
+    parts: tuple[Expr, ...]  # two or more, none of them Or
+
+    __str__ = Expr.__str__
+
+
+@dataclass(frozen=True, slots=True)
+class Not(Expr):
+    part: Expr
+
+    __str__ = Expr.__str__
+
+
+@dataclass(frozen=True, slots=True)
+class Truth(Expr):
+    """``(part) IS TRUE``, ``IS FALSE``, or with None ``IS UNKNOWN``: never Unknown itself."""
+
+    part: Expr
+    value: bool | None
+
+    __str__ = Expr.__str__
+
+
+@dataclass(frozen=True, slots=True)
+class Constant(Expr):
+    value: bool | None
+
+    __str__ = Expr.__str__
+
+
+@dataclass(frozen=True, slots=True)
+class Predicate(Expr):
+    verb: Verb
+    subject: Subject
+    operands: tuple[Operand | None, ...] = ()  # None is NULL
+
+    __str__ = Expr.__str__
+
+
+def _condition(value: Expr | bool) -> Expr:
+    if isinstance(value, Expr):
+        return value.node()
+    if isinstance(value, bool):
+        return Constant(value)
+    raise TypeError(f"a condition is combined with another condition, not with {type(value).__name__}: put parentheses around comparisons, as in (col('a') > 1) & (col('b') > 2)")
+
+
+def conjoin(kind: type[And] | type[Or], parts: list[Expr]) -> Expr:
+    """AND or OR of ``parts``, flat."""
+    flat: list[Expr] = []
+    for part in parts:
+        if type(part) is kind:
+            flat.extend(part.parts)
+        else:
+            flat.append(part)
+    return flat[0] if len(flat) == 1 else kind(tuple(flat))
+
+
+def truth(part: Expr, value: bool | None) -> Expr:
+    """``part IS value``; of a bare column, IS UNKNOWN and IS NULL are one."""
+    if value is None and type(part) is Predicate and part.verb is Verb.BARE:
+        return Predicate(Verb.NULL, part.subject)
+    return Truth(part, value)
+
+
+# Trees -----------------------------------------------------------------------------------------------------------------------------
+
+
+def predicates(expr: Expr, max_depth: int) -> Iterator[tuple[Expr, int]]:
+    """Every node in reading order with the number of its children, parents first. No recursion: a builder can nest without bound.
+
+    Raises
+    ------
+    Refusal : it nests deeper than ``max_depth``
+    """
+    stack = [(expr, 0)]
+    while stack:
+        node, depth = stack.pop()
+        if depth > max_depth:
+            raise Refusal(f"the expression nests deeper than {max_depth} levels: flatten it, or raise Options(max_depth=...)")
+        kind = type(node)
+        if kind is And or kind is Or:
+            yield node, len(node.parts)  # type: ignore[attr-defined]
+            stack.extend([(part, depth + 1) for part in reversed(node.parts)])  # type: ignore[attr-defined]
+        elif kind is Not or kind is Truth:
+            yield node, 1
+            stack.append((node.part, depth + 1))  # type: ignore[attr-defined]
+        else:
+            yield node, 0
+
+
+def rebuild(expr: Expr, change: Callable[[Predicate], Predicate]) -> Expr:
+    """The same tree with every predicate, in reading order, replaced by ``change(predicate)``."""
+    done: list[Expr] = []
+    stack: list[tuple[Expr, bool]] = [(expr, False)]
+    while stack:
+        node, ready = stack.pop()
+        if isinstance(node, (And, Or)):
+            if not ready:
+                stack.append((node, True))
+                stack.extend([(part, False) for part in reversed(node.parts)])
+                continue
+            count = len(node.parts)
+            parts = tuple(done[-count:])
+            del done[-count:]
+            done.append(type(node)(parts))
+        elif isinstance(node, (Not, Truth)):
+            if not ready:
+                stack.append((node, True))
+                stack.append((node.part, False))
+                continue
+            part = done.pop()
+            done.append(Not(part) if isinstance(node, Not) else Truth(part, node.value))
+        elif isinstance(node, Predicate):
+            done.append(change(node))
+        else:
+            done.append(node)
+    return done[0]
+
+
+# Spark SQL -------------------------------------------------------------------------------------------------------------------------
+
+_PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
+_KEYWORDS = frozenset(
+    """ALL AND ANTI ANY ARRAY AS BETWEEN CASE CAST CROSS DATE DISTINCT DIV DOUBLE ELSE END ESCAPE EXCEPT EXISTS FALSE FROM FULL ILIKE IN INNER
+    INTERSECT INTERVAL IS JOIN LATERAL LEFT LIKE MINUS NATURAL NOT NULL ON OR REGEXP RIGHT RLIKE SELECT SEMI SOME THEN TIMESTAMP
+    TIMESTAMP_LTZ TIMESTAMP_NTZ TRUE UNION UNKNOWN USING WHEN WHERE WITH""".split()
+)
+
+
+def quote_name(part: str) -> str:
+    if _PLAIN.match(part) and part.upper() not in _KEYWORDS:
+        return part
+    return "`" + part.replace("`", "``") + "`"
+
+
+def quote_string(text: str) -> str:
+    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
+
+
+def _subject(subject: Subject) -> str:
+    name = ".".join(map(quote_name, subject.path))
+    if subject.key is not None:
+        name += f"[{quote_string(subject.key) if isinstance(subject.key, str) else subject.key}]"
+    return f"size({name})" if subject.size else name
+
+
+def _literal(kind: Kind, value: Any) -> str:
+    if kind is Kind.STRING:
+        return quote_string(value)
+    if kind is Kind.BOOL:
+        return "TRUE" if value else "FALSE"
+    if kind is Kind.BINARY:
+        return f"X'{value if isinstance(value, str) else bytes(value).hex().upper()}'"
+    if kind in (Kind.DATE, Kind.TIMESTAMP, Kind.TIMESTAMP_NTZ):
+        text = value if isinstance(value, str) else value.isoformat(sep=" ") if isinstance(value, datetime) else value.isoformat()
+        return f"{kind.name} {quote_string(text)}"
+    if kind is Kind.DECIMAL:
+        text = value if isinstance(value, str) else format(Decimal(value), "f")
+        return text if "." in text else text + "BD"
+    if kind is Kind.DOUBLE:
+        text = value if isinstance(value, str) else repr(value)
+        return text + "D" if text[-1].isdigit() else f"CAST('{'NaN' if text == 'nan' else text.replace('inf', 'Infinity')}' AS DOUBLE)"
+    return str(value)
+
+
+def _operand(operand: Operand | None) -> str:
+    if operand is None:
+        return "NULL"
+    if operand.slot >= 0:
+        return f"{'-' if operand.negative else ''}:{operand.slot}"
+    if operand.many:
+        return ", ".join([_literal(operand.kind, value) for value in operand.value])
+    return ("-" if operand.negative else "") + _literal(operand.kind, operand.value)
+
+
+def _predicate(predicate: Predicate) -> str:
+    verb, name = predicate.verb, _subject(predicate.subject)
+    operands = [_operand(operand) for operand in predicate.operands]
+    if verb in SIGNS:
+        return f"{name} {SIGNS[verb]} {operands[0]}"
+    if verb in WORDS:
+        return f"{name} {WORDS[verb]} {operands[0]}"
+    if verb is Verb.BETWEEN:
+        return f"{name} BETWEEN {operands[0]} AND {operands[1]}"
+    if verb is Verb.IN:
+        return f"{name} IN ({', '.join(operands)})"
+    if verb is Verb.NULL:
+        return f"{name} IS NULL"
+    if verb is Verb.BARE:
+        return name
+    if verb is Verb.ARRAYS_OVERLAP:
+        return f"arrays_overlap({name}, array({', '.join(operands)}))"
+    return f"{CALLS[verb]}({', '.join([name, *operands])})"
+
+
+def to_sql(expr: Expr) -> str:
+    """Spark SQL that parses back to an equal tree."""
+    words: list[str] = []
+    stack: list[Expr | str] = [expr]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, str):
+            words.append(node)
+        elif isinstance(node, (And, Or)):
+            inner: list[Expr | str] = []
+            for part in node.parts:
+                inner.append(" AND " if isinstance(node, And) else " OR ")
+                inner.extend(["(", part, ")"] if isinstance(part, (And, Or)) else [part])
+            stack.extend(reversed(inner[1:]))
+        elif isinstance(node, Not):
+            stack.extend([")", node.part, "NOT ("])
+        elif isinstance(node, Truth):
+            stack.extend([f") IS {'UNKNOWN' if node.value is None else str(node.value).upper()}", node.part, "("])
+        elif isinstance(node, Constant):
+            words.append("NULL" if node.value is None else str(node.value).upper())
+        elif isinstance(node, Predicate):
+            words.append(_predicate(node))
+        else:
+            stack.append(node.node())
+    return "".join(words)

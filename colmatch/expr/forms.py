@@ -1,0 +1,106 @@
+"""What the front ends hand to the lowering: expressions whose attributes are resolved and whose structure is normal.
+
+An expression text is split into its *form*, which is parsed and normalised once however many texts share it, and its *literals*, which
+are carried in columns and turned into keys all at once (``lower.py``). The text::
+
+    age BETWEEN 22 AND 36 AND NOT (city = 'Nice')
+
+has the literals ``22``, ``36`` and ``'Nice'`` in slots 0, 1, 2, and its form has one conjunction of two leaves.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Any
+
+
+class Op(IntEnum):
+    """Operators on one attribute. Their negations are ``Test.outside`` and ``Leaf.none``."""
+
+    EQ = 0
+    LT = 1
+    LE = 2
+    GT = 3
+    GE = 4
+    BETWEEN = 5  # two operands
+    IN = 6  # any number
+    PRESENT = 7  # no operand: every key
+    STARTSWITH = 8  # patterns: one operand, a string
+    ENDSWITH = 9
+    CONTAINS = 10
+    LIKE = 11
+    ILIKE = 12
+    RLIKE = 13
+    PREFIX = 14  # what a pattern may be lowered to: two operands, the prefix and its successor; in no form
+
+
+PATTERNS = frozenset({Op.STARTSWITH, Op.ENDSWITH, Op.CONTAINS, Op.LIKE, Op.ILIKE, Op.RLIKE})
+
+
+class Kind(IntEnum):
+    """How a literal is written; with the attribute's type it decides how it becomes a key."""
+
+    INT = 0  # 17
+    DECIMAL = 1  # 1.5
+    DOUBLE = 2  # 1.5e3, CAST('NaN' AS DOUBLE)
+    STRING = 3  # 'x'
+    BOOL = 4  # TRUE
+    DATE = 5  # DATE '2013-01-31'
+    TIMESTAMP = 6  # TIMESTAMP '2013-01-31 10:00:00', in the session's zone when it has none
+    TIMESTAMP_NTZ = 7  # TIMESTAMP_NTZ '…'
+    BINARY = 8  # X'1F'
+
+
+@dataclass(frozen=True, slots=True)
+class Operand:
+    """One literal, or a list of them: the one in ``slot``, or ``value`` itself.
+
+    Values are the literal's text without quotes, already unescaped, or a Python value of its kind (int, Decimal, float, str, bool,
+    datetime.date, datetime.datetime, bytes).
+    """
+
+    kind: Kind
+    slot: int = -1
+    many: bool = False  # the slot holds a list of literals
+    negative: bool = False  # a minus stood before it
+    value: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class Test:
+    """The set of keys that ``op`` and its operands name, or with ``outside`` all other keys."""
+
+    op: Op
+    operands: tuple[Operand, ...] = ()
+    outside: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """True when the event has an entry of ``attr`` in the union of ``tests``; with ``none``, when it has no such entry.
+
+    More than one test only where no pattern is among them. A pattern test is alone and never ``outside``.
+    """
+
+    attr: int
+    tests: tuple[Test, ...]
+    none: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Conjunction:
+    """Indexes of leaves. Without ``jumps``: all must be true. With: a program, see ``kernels.layout.Predicates``."""
+
+    leaves: tuple[int, ...]
+    jumps: tuple[tuple[int, int], ...] = ()  # one (on_true, on_false) for each of ``leaves``
+    tree: tuple[int, ...] = ()  # the program as a postfix expression
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """An expression without its literals: true when any conjunction is. None: never true. One without leaves: always true."""
+
+    leaves: tuple[Leaf, ...]
+    conjunctions: tuple[Conjunction, ...]
+    slots: int = 0  # literals it expects

@@ -1,0 +1,489 @@
+"""The tree of ``ast.py`` -> a form: attributes resolved, NOT gone, a disjunction of conjunctions or a program.
+
+Each condition can be asked four questions, the *modes*: is it True, is it False, is it not True, is it not False. With NULLs about, the third is
+not the second. A matcher asks the first; NOT turns True into False and not-True into not-False; AND is True when all of its parts are,
+and not True when some part is not True. So every mode of every node is an AND or OR of modes of its parts, down to *leaves*, which are
+two-valued: "the event has a value of ``a`` in this set", "it has none".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from colmatch.errors import SchemaError
+from colmatch.expr.ast import CALLS, WORDS, And, Constant, Expr, Not, Or, Predicate, Refusal, Truth, Verb
+from colmatch.expr.forms import PATTERNS, Conjunction, Form, Kind, Leaf, Op, Operand, Test
+from colmatch.keys import misfit
+from colmatch.kernels.layout import ACCEPT, REJECT
+from colmatch.options import Options
+from colmatch.schema import BOOL, INT, Attribute, Attributes, Column, Family, Role, Schema, Shape, Type
+
+TRUE, FALSE, NOT_TRUE, NOT_FALSE = range(4)  # the modes; two that differ in the lowest bit are swapped by NOT
+
+
+class All:
+    """AND (``All``) or OR (``Any_``) of two or more leaves and groups of the other kind."""
+
+    __slots__ = ("conjunctions", "parts", "size")
+
+    def __init__(self, parts: list[Any], conjunctions: int, size: int) -> None:
+        self.parts = parts
+        self.conjunctions = conjunctions  # that it would be multiplied out into; MANY for more
+        self.size = size  # leaves in it, repeated ones each time
+
+
+class Any_(All):
+    __slots__ = ()
+
+
+Node = Leaf | All | bool
+Modes = tuple[Node, Node, Node, Node]
+
+MANY = 1 << 40
+MOST_LEAVES = 1 << 22  # of one form: IS UNKNOWN repeats its part, so nesting it doubles
+
+PRESENT = (Test(Op.PRESENT),)
+_EMPTY = (Test(Op.EQ, (Operand(Kind.INT, value=0),)),)
+_TRUE = (Test(Op.EQ, (Operand(Kind.BOOL, value=True),)),)
+_FALSE = (Test(Op.EQ, (Operand(Kind.BOOL, value=False),)),)
+_UNKNOWN: Modes = (False, False, True, True)
+
+_OPS = {
+    Verb.EQ: Op.EQ, Verb.NE: Op.EQ, Verb.LT: Op.LT, Verb.LE: Op.LE, Verb.GT: Op.GT, Verb.GE: Op.GE, Verb.SAME: Op.EQ,
+    Verb.BETWEEN: Op.BETWEEN, Verb.IN: Op.IN, Verb.LIKE: Op.LIKE, Verb.ILIKE: Op.ILIKE, Verb.RLIKE: Op.RLIKE,
+    Verb.STARTSWITH: Op.STARTSWITH, Verb.ENDSWITH: Op.ENDSWITH, Verb.CONTAINS: Op.CONTAINS,
+}  # fmt: skip
+_LISTS = frozenset({Verb.ARRAY_CONTAINS, Verb.ARRAYS_OVERLAP, Verb.CONTAINS_ALL})
+_KINDS = {
+    Kind.INT: "a number", Kind.DECIMAL: "a number", Kind.DOUBLE: "a number", Kind.STRING: "a string", Kind.BOOL: "TRUE or FALSE",
+    Kind.DATE: "a date", Kind.TIMESTAMP: "a timestamp", Kind.TIMESTAMP_NTZ: "a timestamp", Kind.BINARY: "a binary literal",
+}  # fmt: skip
+
+
+class Normaliser:
+    """Trees to forms, over one schema.
+
+    ``attributes`` takes up those that the expressions use. Leaves are made once for each predicate object, so that forms share them: 100,000
+    different forms over 100 columns have a few thousand leaves between them.
+    """
+
+    def __init__(self, schema: Schema, attributes: Attributes, options: Options) -> None:
+        self.schema = schema
+        self.attributes = attributes
+        self.budget = options.dnf_budget
+        self._modes: dict[int, tuple[Predicate, Modes]] = {}
+        self._plain: list[Conjunction] = []
+
+    def form(self, tree: Expr, slots: int) -> Form:
+        """
+        Raises
+        ------
+        Refusal : an attribute is unknown or of the wrong type, with the predicate that is to blame
+        """
+        root = self._modal(tree)
+        if root is True:
+            return Form((), (Conjunction(()),), slots)
+        if root is False:
+            return Form((), (), slots)
+        if type(root) is Leaf:
+            return Form((root,), (self._all(1),), slots)
+        if type(root) is All and root.conjunctions == 1:
+            leaves = tuple(root.parts)
+            return Form(leaves, (self._all(len(leaves)),), slots)
+        return _Assembly(self.budget).form(root, slots)
+
+    def _all(self, n: int) -> Conjunction:
+        """The conjunction of leaves 0 to n - 1, which most forms consist of."""
+        if n > 256:
+            return Conjunction(tuple(range(n)))
+        while len(self._plain) < n:
+            self._plain.append(Conjunction(tuple(range(len(self._plain) + 1))))
+        return self._plain[n - 1]
+
+    # Modes
+
+    def _modal(self, tree: Expr) -> Node:
+        """Mode TRUE of the tree, as leaves and groups."""
+        done: list[Node] = []
+        stack: list[Any] = [(tree, TRUE)]
+        known = self._modes
+        size = 0
+        while stack:
+            node, mode = stack.pop()
+            kind = type(node)
+            if kind is Predicate:
+                found = known.get(id(node))
+                if found is None:
+                    found = known[id(node)] = node, self._predicate(node)  # the node is held so that its id stays its own
+                done.append(found[1][mode])
+                size += 1
+            elif kind is And or kind is Or:
+                # AND asks all of its parts in modes TRUE and NOT_FALSE, some of them in the other two; OR the other way round.
+                combine = conjoin if (kind is And) == (mode == TRUE or mode == NOT_FALSE) else disjoin
+                stack.append((combine, len(node.parts)))
+                stack.extend([(part, mode) for part in node.parts])
+            elif kind is Not:
+                stack.append((node.part, mode ^ 1))
+            elif kind is Truth:
+                self._truth(node, mode, stack)
+            elif kind is Constant:
+                done.append(_UNKNOWN[mode] if node.value is None else (mode == TRUE or mode == NOT_FALSE) == node.value)
+            else:
+                parts = done[-mode:]
+                del done[-mode:]
+                parts.reverse()
+                done.append(node(parts))
+            if size > MOST_LEAVES:
+                raise Refusal("IS NULL, IS UNKNOWN of conditions are nested too deep: write the condition without them")
+        return done[0]
+
+    def _truth(self, node: Truth, mode: int, stack: list[Any]) -> None:
+        """(part) IS TRUE / FALSE / UNKNOWN is never Unknown: not-True is False, not-False is True."""
+        yes = mode == TRUE or mode == NOT_FALSE
+        if node.value is not None:
+            stack.append((node.part, (TRUE if yes else NOT_TRUE) if node.value else (FALSE if yes else NOT_FALSE)))
+            return
+        stack.append((conjoin if yes else disjoin, 2))
+        stack.extend([(node.part, NOT_TRUE), (node.part, NOT_FALSE)] if yes else [(node.part, TRUE), (node.part, FALSE)])
+
+    # Predicates
+
+    def _predicate(self, p: Predicate) -> Modes:
+        column, key = self._column(p)
+        verb = p.verb
+        if p.subject.size:
+            if column.shape not in (Shape.LIST, Shape.MAP) or key is not None:
+                raise Refusal(f"size needs a list or map column; {column.name!r} is {column.arrow}", predicate=p)
+            return self._scalar(p, self._attribute(column, Role.SIZE, INT), INT, f"size({column.name})")
+        if column.shape is Shape.LIST:
+            return self._list(p, column)
+        if column.shape is Shape.MAP:
+            if key is None:
+                if verb is Verb.NULL:
+                    return _absent(self._attribute(column, Role.SIZE, INT))
+                raise Refusal(f"column {column.name!r} is a map: name an entry, as in {column.name}['key'], or write size({column.name})", predicate=p)
+            assert column.type is not None
+            attribute = Attribute(column.path, Role.ENTRY, column.type, key)
+            return self._scalar(p, self.attributes.intern(attribute), column.type, attribute.name)
+        if verb in _LISTS:
+            raise Refusal(f"{CALLS[verb]} needs a list column; {column.name!r} is {column.arrow}: compare it with =, or IN", predicate=p)
+        assert column.type is not None
+        return self._scalar(p, self._attribute(column, Role.VALUE, column.type), column.type, column.name)
+
+    def _column(self, p: Predicate) -> tuple[Column, str | int | None]:
+        """Column and map key of the subject. As in Spark, ``s['x']`` of a struct is a field and ``m.x`` of a map an entry."""
+        path, key, _ = p.subject
+        try:
+            column = self.schema.column(path)
+        except SchemaError as error:
+            above = self._above(path) if key is None else None
+            if above is None:
+                raise Refusal(str(error), predicate=p) from None
+            column, key = above, path[-1]
+        if column.shape is Shape.STRUCT and isinstance(key, str):
+            try:
+                column, key = self.schema.column((*path, key)), None
+            except SchemaError as error:
+                raise Refusal(str(error), predicate=p) from None
+        name = column.name
+        if column.shape is Shape.STRUCT:
+            field = column.arrow.field(0).name if column.arrow.num_fields else "field"
+            raise Refusal(f"column {name!r} is a struct: name a field, as in {name}.{field}", predicate=p)
+        if column.shape is Shape.UNUSABLE:
+            raise Refusal(f"column {name!r} is {column.arrow}, which expressions cannot use", predicate=p)
+        if key is not None:
+            if column.shape is Shape.LIST:
+                raise Refusal(f"column {name!r} is a list, whose elements have no places here: write array_contains({name}, ...)", predicate=p)
+            if column.shape is not Shape.MAP:
+                raise Refusal(f"column {name!r} is {column.arrow}: [...] needs a map", predicate=p)
+            assert column.key is not None
+            if (column.key.family is Family.STRING) is not isinstance(key, str):
+                wanted = "a string" if column.key.family is Family.STRING else "a whole number"
+                raise Refusal(f"the keys of {name!r} are {column.key}: write {wanted} in [...]", predicate=p)
+        return column, key
+
+    def _above(self, path: tuple[str, ...]) -> Column | None:
+        """The map with string keys of which ``path`` names an entry."""
+        try:
+            above = self.schema.column(path[:-1])
+        except SchemaError:
+            return None
+        return above if above.shape is Shape.MAP and above.key is not None and above.key.family is Family.STRING else None
+
+    def _attribute(self, column: Column, role: Role, type: Type) -> int:
+        return self.attributes.intern(Attribute(column.path, role, type))
+
+    def _fit(self, p: Predicate, type: Type, name: str) -> None:
+        """Refuse literals that can never be compared with the attribute."""
+        for operand in p.operands:
+            needed = misfit(type, operand.kind) if operand is not None else None
+            if needed is not None:
+                assert operand is not None
+                what = name if name.startswith("size(") else f"column {name!r}"
+                raise Refusal(f"{what} is {type}, the expression compares it with {_KINDS[operand.kind]}: write {needed}", None, p, operand.slot)
+
+    def _scalar(self, p: Predicate, attr: int, type: Type, name: str) -> Modes:
+        verb = p.verb
+        if verb is Verb.NULL:
+            return _absent(attr)
+        if verb is Verb.BARE:
+            if type.family is not Family.BOOL:
+                raise Refusal(f"column {name!r} is {type}, not a condition by itself: compare it with a literal, as in {name} = ...", predicate=p)
+            return Leaf(attr, _TRUE), Leaf(attr, _FALSE), Leaf(attr, _TRUE, True), Leaf(attr, _FALSE, True)
+        if verb in _LISTS:
+            raise Refusal(f"{CALLS[verb]} needs a list column; {name!r} is {type}", predicate=p)
+        op = _OPS[verb]
+        if op in PATTERNS:
+            return self._pattern(p, op, attr, type, name)
+        self._fit(p, type, name)
+        values = tuple([operand for operand in p.operands if operand is not None])
+        nulls = len(p.operands) - len(values)
+        if verb is Verb.SAME:
+            if nulls:
+                return _absent(attr)
+            same, other = Leaf(attr, (Test(op, values),)), Leaf(attr, (Test(op, values),), True)
+            return same, other, other, same
+        if verb is Verb.BETWEEN and nulls:
+            low, high = p.operands
+            one = Test(Op.GE, (low,)) if low is not None else Test(Op.LE, (high,)) if high is not None else None
+            # AND with Unknown is never True; it is False where the other side is.
+            return (False, _set(attr, one)[FALSE], True, _set(attr, one)[NOT_FALSE]) if one else _UNKNOWN
+        if verb is Verb.IN and nulls:
+            found = _set(attr, Test(op, values)) if values else _UNKNOWN
+            return found[TRUE], False, found[NOT_TRUE], True
+        if nulls:
+            return _UNKNOWN
+        modes = _set(attr, Test(op, values))
+        return (modes[1], modes[0], modes[3], modes[2]) if verb is Verb.NE else modes
+
+    def _pattern(self, p: Predicate, op: Op, attr: int, type: Type, name: str) -> Modes:
+        word = WORDS.get(p.verb) or CALLS[p.verb]
+        if type.family is not Family.STRING:
+            raise Refusal(f"{word} needs a string column; {name!r} is {type}", predicate=p)
+        operand = p.operands[0]
+        if operand is None:
+            return _UNKNOWN
+        if operand.kind is not Kind.STRING:
+            raise Refusal(f"{word} needs a string, not {_KINDS[operand.kind]}", None, p, operand.slot)
+        # A pattern is an attribute of its own later on: where the value is NULL it is absent just as where it does not match.
+        some, none = Leaf(attr, (Test(op, (operand,)),)), Leaf(attr, (Test(op, (operand,)),), True)
+        return some, conjoin([Leaf(attr, PRESENT), none]), none, disjoin([Leaf(attr, PRESENT, True), some])
+
+    def _list(self, p: Predicate, column: Column) -> Modes:
+        assert column.type is not None
+        verb, name = p.verb, column.name
+        size = self._attribute(column, Role.SIZE, INT)
+        if verb is Verb.NULL:
+            return _absent(size)
+        if verb not in _LISTS:
+            raise Refusal(f"column {name!r} is a list: write array_contains({name}, ...), arrays_overlap({name}, array(...)) or size({name})", predicate=p)
+        self._fit(p, column.type, name)
+        element = self._attribute(column, Role.ELEMENT, column.type)
+        values = tuple([operand for operand in p.operands if operand is not None])
+        if verb is Verb.ARRAYS_OVERLAP:
+            return self._overlap(column, element, size, values, len(values) < len(p.operands))
+        if len(values) < len(p.operands):
+            raise Refusal(f"{CALLS[verb]} cannot look for NULL", predicate=p)
+        each = [self._holds(column, element, size, Test(Op.EQ, (value,))) for value in values]
+        if len(each) == 1:
+            return each[0]
+        true, false, not_true, not_false = (list(modes) for modes in zip(*each, strict=True))
+        return conjoin(true), disjoin(false), disjoin(not_true), conjoin(not_false)
+
+    def _holds(self, column: Column, element: int, size: int, test: Test) -> Modes:
+        """Some element is in the set; Unknown where none is but one is NULL. Never ``outside``: that is "some other element"."""
+        null = self._attribute(column, Role.HAS_NULL, BOOL)
+        some, none = Leaf(element, (test,)), Leaf(element, (test,), True)
+        false = conjoin([Leaf(size, PRESENT), none, Leaf(null, PRESENT, True)])
+        return some, false, none, disjoin([some, Leaf(size, PRESENT, True), Leaf(null, PRESENT)])
+
+    def _overlap(self, column: Column, element: int, size: int, values: tuple[Operand, ...], null: bool) -> Modes:
+        if values and not null:
+            return self._holds(column, element, size, Test(Op.IN, values))
+        if not values and not null:
+            return False, Leaf(size, PRESENT), True, Leaf(size, PRESENT, True)
+        # With a NULL among the literals, only an empty list surely shares nothing.
+        some: Node = Leaf(element, (Test(Op.IN, values),)) if values else False
+        none: Node = Leaf(element, (Test(Op.IN, values),), True) if values else True
+        return some, Leaf(size, _EMPTY), none, disjoin([some, Leaf(size, _EMPTY, True)])
+
+
+def _absent(attr: int) -> Modes:
+    null, present = Leaf(attr, PRESENT, True), Leaf(attr, PRESENT)
+    return null, present, present, null
+
+
+def _set(attr: int, test: Test) -> Modes:
+    """Modes of "the value is in this set" of an attribute with at most one value."""
+    inside, outside = (test,), (Test(test.op, test.operands, not test.outside),)
+    return Leaf(attr, inside), Leaf(attr, outside), Leaf(attr, inside, True), Leaf(attr, outside, True)
+
+
+# Groups ----------------------------------------------------------------------------------------------------------------------------
+
+
+def conjoin(parts: list[Node]) -> Node:
+    return _group(All, parts, False)
+
+
+def disjoin(parts: list[Node]) -> Node:
+    return _group(Any_, parts, True)
+
+
+def _group(kind: type[All], parts: list[Node], decides: bool) -> Node:
+    """AND or OR: flat, without constants and repeated leaves, and with the leaves of one attribute merged where that is one leaf.
+
+    ``a = 1 OR a = 2`` is one set; so is "no entry in this set" AND "no entry in that".
+    """
+    flat: list[Any] = []
+    seen: set[int] = set()
+    merged: dict[int, int] = {}  # attribute -> place in ``flat``
+    unions: dict[int, list[Test]] = {}  # place in ``flat`` -> tests
+    stack = parts[::-1] if any(type(part) is kind for part in parts) else None
+    for part in _flatten(kind, stack) if stack is not None else parts:
+        if type(part) is Leaf:
+            if id(part) in seen:
+                continue
+            seen.add(id(part))
+            if part.none is not decides and part.tests[0].op not in PATTERNS:
+                place = merged.setdefault(part.attr, len(flat))
+                if place < len(flat):
+                    unions.setdefault(place, list(flat[place].tests)).extend(part.tests)
+                    continue
+        elif part is decides:
+            return decides
+        elif part is (not decides):
+            continue
+        flat.append(part)
+    for place, tests in unions.items():
+        flat[place] = Leaf(flat[place].attr, _distinct(tests), not decides)
+    if not flat:
+        return not decides
+    if len(flat) == 1:
+        node: Node = flat[0]
+        return node
+    conjunctions, size = (1 if kind is All else 0), 0
+    for part in flat:
+        leaf = type(part) is Leaf
+        count = 1 if leaf else part.conjunctions
+        conjunctions = min(conjunctions * count if kind is All else conjunctions + count, MANY)
+        size += 1 if leaf else part.size
+    return kind(flat, conjunctions, size)
+
+
+def _flatten(kind: type[All], stack: list[Any]) -> list[Any]:
+    """Parts in order (``stack`` has them backwards), those of nested groups of the same kind among them."""
+    flat: list[Any] = []
+    while stack:
+        part = stack.pop()
+        if type(part) is kind:
+            stack.extend(reversed(part.parts))
+        else:
+            flat.append(part)
+    return flat
+
+
+def _distinct(tests: list[Test]) -> tuple[Test, ...]:
+    return tuple({id(test): test for test in tests}.values())
+
+
+# Forms -----------------------------------------------------------------------------------------------------------------------------
+
+
+class _Assembly:
+    """One form in the making: leaves get their numbers in the order of their first use."""
+
+    def __init__(self, budget: int) -> None:
+        self.budget = budget
+        self.leaves: list[Leaf] = []
+        self._numbers: dict[int, int] = {}
+
+    def form(self, root: All, slots: int) -> Form:
+        conjunctions: dict[Any, Conjunction] = {}
+        parts = root.parts if isinstance(root, Any_) and root.conjunctions > self.budget else [root]
+        left = 16 * self.budget  # so that many parts do not each take the whole budget
+        for part in parts:
+            count = 1 if type(part) is Leaf else part.conjunctions
+            if count == 1:
+                leaves = tuple(map(self._number, [part] if type(part) is Leaf else part.parts))
+                conjunctions.setdefault(frozenset(leaves), Conjunction(leaves))
+            elif count <= self.budget and count <= left:
+                left -= count
+                for product in _multiply(part):
+                    leaves = tuple(dict.fromkeys(map(self._number, product)))
+                    conjunctions.setdefault(frozenset(leaves), Conjunction(leaves))
+            else:
+                conjunctions[id(part)] = self._program(part)
+        return Form(tuple(self.leaves), tuple(conjunctions.values()), slots)
+
+    def _number(self, leaf: Leaf) -> int:
+        number = self._numbers.setdefault(id(leaf), len(self.leaves))
+        if number == len(self.leaves):
+            self.leaves.append(leaf)
+        return number
+
+    def _program(self, root: All) -> Conjunction:
+        """Jumps that go forward only: where to go on when a leaf is true, when it is false."""
+        if type(root) is All:  # necessary conditions first: an index finds candidates by them
+            root = All(sorted(root.parts, key=lambda part: type(part) is not Leaf), root.conjunctions, root.size)
+        leaves: list[int] = [0] * root.size
+        jumps: list[tuple[int, int]] = [(0, 0)] * root.size
+        stack: list[tuple[Any, int, int, int]] = [(root, 0, ACCEPT, REJECT)]
+        while stack:
+            node, start, on_true, on_false = stack.pop()
+            if type(node) is Leaf:
+                leaves[start], jumps[start] = self._number(node), (on_true, on_false)
+                continue
+            end = len(node.parts) - 1
+            for i, part in enumerate(node.parts):
+                after = start + (1 if type(part) is Leaf else part.size)
+                if i == end:
+                    stack.append((part, start, on_true, on_false))
+                elif type(node) is All:
+                    stack.append((part, start, after, on_false))
+                else:
+                    stack.append((part, start, on_true, after))
+                start = after
+        return Conjunction(tuple(leaves), tuple(jumps), tuple(_postfix(root)))
+
+
+def _fold(root: Any, leaf: Callable[[Leaf], Any], group: Callable[[All, list[Any]], Any]) -> Any:
+    """``leaf`` of each leaf in order, ``group`` of each group and its parts' results."""
+    done: list[Any] = []
+    stack: list[tuple[Any, bool]] = [(root, False)]
+    while stack:
+        node, ready = stack.pop()
+        if type(node) is Leaf:
+            done.append(leaf(node))
+        elif ready:
+            count = len(node.parts)
+            results = done[-count:]
+            del done[-count:]
+            done.append(group(node, results))
+        else:
+            stack.append((node, True))
+            stack.extend([(part, False) for part in reversed(node.parts)])
+    return done[0]
+
+
+def _multiply(root: All) -> list[tuple[Leaf, ...]]:
+    """The conjunctions of a group's disjunctive normal form."""
+
+    def group(node: All, parts: list[list[tuple[Leaf, ...]]]) -> list[tuple[Leaf, ...]]:
+        if type(node) is Any_:
+            return [product for part in parts for product in part]
+        products: list[tuple[Leaf, ...]] = [()]
+        for part in parts:
+            products = [one + other for one in products for other in part]
+        return products
+
+    found: list[tuple[Leaf, ...]] = _fold(root, lambda leaf: [(leaf,)], group)
+    return found
+
+
+def _postfix(root: All) -> list[int]:
+    tokens: list[int] = []
+    place = iter(range(root.size))
+    _fold(root, lambda leaf: tokens.append(next(place)), lambda node, parts: tokens.append(-2 * len(parts) - (type(node) is Any_)))
+    return tokens

@@ -1,0 +1,383 @@
+"""A text -> the tree of ``ast.py``, through sqlglot's Spark parser and a whitelist of its node types."""
+
+from __future__ import annotations
+
+import sys
+from datetime import date, datetime
+from decimal import Decimal
+from typing import Any
+
+from sqlglot import exp
+from sqlglot.errors import ErrorLevel, ParseError
+from sqlglot.tokens import TokenType
+
+from colmatch.errors import ExpressionError
+from colmatch.expr.ast import And, Constant, Expr, Not, Or, Predicate, Refusal, Subject, Verb, conjoin, rebuild, truth
+from colmatch.expr.forms import Kind, Operand
+from colmatch.expr.tokens import SPARK, ALLOWED, Reading, read
+from colmatch.options import Options
+
+NAN = float("nan")  # one object, so that trees that hold it are equal
+
+_COMPARISONS = {
+    exp.EQ: Verb.EQ, exp.NEQ: Verb.NE, exp.LT: Verb.LT, exp.LTE: Verb.LE, exp.GT: Verb.GT, exp.GTE: Verb.GE,
+    exp.NullSafeEQ: Verb.SAME, exp.NullSafeNEQ: Verb.SAME,
+}  # fmt: skip
+_FLIPPED = {Verb.LT: Verb.GT, Verb.LE: Verb.GE, Verb.GT: Verb.LT, Verb.GE: Verb.LE}
+_PATTERNS = {
+    exp.Like: Verb.LIKE, exp.ILike: Verb.ILIKE, exp.RegexpLike: Verb.RLIKE,
+    exp.StartsWith: Verb.STARTSWITH, exp.EndsWith: Verb.ENDSWITH, exp.Contains: Verb.CONTAINS,
+}  # fmt: skip
+_LITERALS = (exp.Literal, exp.Boolean, exp.Null)
+
+
+class Parser:
+    """Texts to trees. Equal predicates of all its texts are one object, so that what is made of them can be kept by ``id()``."""
+
+    def __init__(self, max_depth: int) -> None:
+        self.max_depth = max_depth
+        self._sqlglot = SPARK.parser(error_level=ErrorLevel.IMMEDIATE, error_message_context=0)
+        self._operands: dict[Any, Operand] = {}
+        self._predicates: dict[Any, Predicate] = {}
+
+    def read(self, text: str) -> Reading:
+        return read(text, self.max_depth)
+
+    def parse(self, reading: Reading) -> Expr:
+        """
+        Raises
+        ------
+        Refusal : not a sentence of the language
+        """
+        root = self._skeleton(reading)
+        try:
+            return self._convert(root, reading)
+        except (KeyError, AttributeError, TypeError) as error:  # a node of sqlglot's that lacks what its grammar promises
+            raise Refusal(f"this is not a condition; {ALLOWED}", _begin(root, reading)) from error
+
+    def operand(self, kind: Kind, slot: int, many: bool = False, negative: bool = False) -> Operand:
+        key = (kind, slot, many, negative)
+        found = self._operands.get(key)
+        if found is None:
+            found = self._operands[key] = Operand(kind, slot, many, negative)
+        return found
+
+    def boolean(self, value: bool) -> Operand:
+        found = self._operands.get(value)
+        if found is None:
+            found = self._operands[value] = Operand(Kind.BOOL, value=value)
+        return found
+
+    def predicate(self, verb: Verb, subject: Subject, operands: tuple[Operand | None, ...]) -> Predicate:
+        """``operands`` come from ``operand`` and ``boolean``, which keep them alive."""
+        key = (verb, subject, *map(id, operands))
+        found = self._predicates.get(key)
+        if found is None:
+            found = self._predicates[key] = Predicate(verb, subject, operands)
+        return found
+
+    # sqlglot
+
+    def _skeleton(self, reading: Reading) -> exp.Expr:
+        limit = sys.getrecursionlimit()
+        need = 60 * reading.depth + 600 if reading.depth > 8 else 0  # the interpreted sqlglot takes some 20 frames a level
+        try:
+            if need > limit:
+                sys.setrecursionlimit(need + limit)
+            found = self._sqlglot.parse_into(exp.Condition, reading.tokens, reading.text)
+        except ParseError as error:
+            raise _syntax(error, reading) from None
+        except RecursionError:
+            raise Refusal("the expression nests too deep for the parser: flatten it") from None
+        finally:
+            if need > limit:
+                sys.setrecursionlimit(limit)
+        if len(found) != 1 or found[0] is None:
+            raise Refusal(f"this is not a condition; {ALLOWED}", 0)
+        return found[0]
+
+    # sqlglot's tree to ours
+
+    def _convert(self, root: exp.Expr, reading: Reading) -> Expr:
+        done: list[Expr] = []
+        stack: list[Any] = [root]
+        while stack:
+            node = stack.pop()
+            kind = type(node)
+            if kind is exp.And or kind is exp.Or:
+                parts = []
+                while type(node) is kind:  # a chain leans to the left and may be 60,000 long
+                    parts.append(node.args["expression"])
+                    node = node.args["this"]
+                parts.append(node)
+                stack.append((And if kind is exp.And else Or, len(parts)))
+                stack.extend(parts)
+            elif kind is tuple:
+                what, count = node
+                if what is Not:
+                    done.append(Not(done.pop()))
+                elif what is None:
+                    done.append(truth(done.pop(), count))
+                else:
+                    last = done[-count:]
+                    del done[-count:]
+                    done.append(conjoin(what, last))
+            elif kind is exp.Paren:
+                stack.append(node.args["this"])
+            elif kind is exp.Not:
+                stack.append((Not, 1))
+                stack.append(node.args["this"])
+            elif kind is exp.Is:
+                part, value = _bare(node.args["this"]), node.args["expression"]
+                subject = self._subject(part, reading)
+                if type(value) is exp.Null and subject is not None:
+                    done.append(self.predicate(Verb.NULL, subject, ()))
+                elif type(value) is exp.Null or type(value) is exp.Boolean:
+                    stack.append((None, None if type(value) is exp.Null else bool(value.args["this"])))
+                    stack.append(part)
+                else:
+                    raise Refusal("IS is followed by NULL, TRUE, FALSE, UNKNOWN or DISTINCT FROM", _begin(node, reading))
+            elif kind is exp.Boolean:
+                done.append(Constant(bool(node.args["this"])))
+            elif kind is exp.Null:
+                done.append(Constant(None))
+            else:
+                done.append(self._predicate(node, kind, reading))
+        return done[0]
+
+    def _subject(self, node: exp.Expr, reading: Reading) -> Subject | None:
+        kind = type(node)
+        if kind is exp.Column:
+            name = node.args["this"].args["this"]
+            if not name.isdigit():  # a keyword that sqlglot lets stand for a column
+                raise Refusal(f"{name!r} is not expected here; {ALLOWED}", _begin(node, reading))
+            return reading.subjects[int(name)]
+        if kind is exp.ArraySize:
+            inner = self._subject(_bare(node.args["this"]), reading)
+            if inner is None or inner.size or node.args.get("expression") is not None:
+                raise Refusal("size(...) takes the name of one list or map column", _begin(node, reading))
+            return inner._replace(size=True)
+        return None
+
+    def _operand(self, node: exp.Expr, reading: Reading) -> Operand | None:
+        kind = type(node)
+        if kind is exp.Literal:
+            slot = int(node.args["this"])
+            found, many, negative = reading.operands[slot]
+            return self.operand(found, slot, many, negative)
+        return self.boolean(bool(node.args["this"])) if kind is exp.Boolean else None
+
+    def _predicate(self, node: Any, kind: type, reading: Reading) -> Expr:
+        args = node.args
+        verb = _COMPARISONS.get(kind)
+        if verb is not None:
+            return self._comparison(verb, args, kind is exp.NullSafeNEQ, node, reading)
+        if kind is exp.Column:
+            return self.predicate(Verb.BARE, self._named(node, reading), ())
+        if kind is exp.Between:
+            if args.get("symmetric"):
+                raise Refusal("BETWEEN SYMMETRIC is not supported: put the smaller value first", _begin(node, reading))
+            return self._test(Verb.BETWEEN, args["this"], [args["low"], args["high"]], reading)
+        if kind is exp.In:
+            members = args.get("expressions")
+            if not members:
+                raise Refusal("IN needs a list of literals in parentheses, as in city IN ('Nice', 'Lyon')", _begin(node, reading))
+            return self._test(Verb.IN, args["this"], members, reading)
+        verb = _PATTERNS.get(kind)
+        if verb is not None:
+            pattern = args["expression"]
+            if type(pattern) is exp.Any or type(pattern) is exp.All:
+                return self._quantified(verb, node, reading)
+            return self._test(verb, args["this"], [pattern], reading)
+        if kind is exp.ArrayContains:
+            return self._test(Verb.ARRAY_CONTAINS, args["this"], [args["expression"]], reading)
+        if kind is exp.Anonymous or kind is exp.ArrayOverlaps:
+            return self._function(node, reading)
+        if kind is exp.Literal:
+            raise Refusal("a literal is not a condition by itself: compare a column with it", _begin(node, reading))
+        raise Refusal(f"{_said(node)} is not a condition; {ALLOWED}", _begin(node, reading))
+
+    def _comparison(self, verb: Verb, args: Any, negated: bool, node: exp.Expr, reading: Reading) -> Expr:
+        left, right = _bare(args["this"]), _bare(args["expression"])
+        if type(left) in _LITERALS and type(right) not in _LITERALS:
+            left, right, verb = right, left, _FLIPPED.get(verb, verb)
+        if type(right) not in _LITERALS or type(left) in _LITERALS:
+            if type(right) in _LITERALS:
+                what = "two literals"
+            elif self._subject(left, reading) is not None and self._subject(right, reading) is not None:
+                what = "two columns"
+            else:
+                what = "conditions"
+            raise Refusal(f"comparing {what} is not supported: compare a column with a literal", _begin(node, reading))
+        found = self.predicate(verb, self._named(left, reading), (self._single(right, reading),))
+        return Not(found) if negated else found
+
+    def _single(self, node: exp.Expr, reading: Reading) -> Operand | None:
+        node = _bare(node)
+        if type(node) not in _LITERALS:
+            raise Refusal(f"a literal is needed here, not {_said(node)}", _begin(node, reading))
+        return self._operand(node, reading)
+
+    def _named(self, node: exp.Expr, reading: Reading) -> Subject:
+        """The subject that ``node`` is. Anything else is refused."""
+        subject = self._subject(_bare(node), reading)
+        if subject is None:
+            raise Refusal(f"a column is needed here, not {_said(node)}", _begin(node, reading))
+        return subject
+
+    def _test(self, verb: Verb, subject: exp.Expr, operands: list[exp.Expr], reading: Reading) -> Predicate:
+        return self.predicate(verb, self._named(subject, reading), tuple([self._single(o, reading) for o in operands]))
+
+    def _quantified(self, verb: Verb, node: exp.Expr, reading: Reading) -> Expr:
+        """LIKE ANY (...) and LIKE ALL (...)."""
+        some = node.args["expression"]
+        inner = some.args["this"]
+        kind = type(inner)
+        members = (inner.args.get("expressions") or []) if kind is exp.Tuple else [inner] if kind is exp.Paren else []
+        if not members:
+            raise Refusal("LIKE ANY and LIKE ALL need patterns in parentheses", _begin(node, reading))
+        parts: list[Expr] = [self._test(verb, node.args["this"], [member], reading) for member in members]
+        if node.args.get("negate"):
+            parts = [Not(part) for part in parts]
+        return conjoin(Or if type(some) is exp.Any else And, parts)
+
+    def _function(self, node: exp.Expr, reading: Reading) -> Expr:
+        name = str(node.args["this"]).lower() if type(node) is exp.Anonymous else "arrays_overlap"
+        arguments = list(node.args["expressions"] if type(node) is exp.Anonymous else (node.args["this"], node.args["expression"]))
+        if name == "arrays_overlap" and len(arguments) == 2:
+            if type(_bare(arguments[0])) is exp.Array:
+                arguments.reverse()
+            array = _bare(arguments[1])
+            if type(array) is exp.Array:
+                return self._test(Verb.ARRAYS_OVERLAP, arguments[0], array.args.get("expressions") or [], reading)
+            raise Refusal("arrays_overlap needs a list column and literals, as in arrays_overlap(tags, array('a', 'b'))", _begin(node, reading))
+        if name == "contains_all" and len(arguments) > 1:
+            return self._test(Verb.CONTAINS_ALL, arguments[0], arguments[1:], reading)
+        raise Refusal(f"{name} has too few or too many arguments here", _begin(node, reading))
+
+
+def _bare(node: exp.Expr) -> exp.Expr:
+    """Without parentheses."""
+    while type(node) is exp.Paren:
+        node = node.args["this"]
+    return node
+
+
+def _said(node: exp.Expr) -> str:
+    node = _bare(node)
+    if isinstance(node, exp.Column):
+        return "a column"
+    if isinstance(node, _LITERALS):
+        return "a literal"
+    if isinstance(node, (exp.Array, exp.Tuple)):
+        return "a list"
+    if isinstance(node, exp.Func) and not isinstance(node, (exp.And, exp.Or)):
+        return f"{str(node.args['this'] if isinstance(node, exp.Anonymous) else node.sql_name()).lower()}(...)"
+    return "a condition" if isinstance(node, (exp.Predicate, exp.Not, exp.Connector)) else f"{type(node).__name__!r}"
+
+
+def _begin(node: exp.Expr, reading: Reading) -> int:
+    """Offset of the first name or literal in ``node``."""
+    found = [len(reading.text)]
+    stack: list[Any] = [node]
+    for _ in range(10_000):
+        if not stack:
+            break
+        part = stack.pop()
+        if type(part) is exp.Column:
+            name = part.args["this"].args["this"]
+            word = [token.start for token in reading.tokens if token.text == name][:1]
+            found.extend([reading.subject_at[int(name)]] if name.isdigit() else word)
+        elif type(part) is exp.Literal:
+            found.append(reading.literal_at[int(part.args["this"])])
+        elif isinstance(part, list):
+            stack.extend(part)
+        elif isinstance(part, exp.Expr):
+            stack.extend(part.args.values())
+    return min(found) if len(found) > 1 else 0
+
+
+def _syntax(error: ParseError, reading: Reading) -> Refusal:
+    """sqlglot's complaint in one line, at the word where it stopped."""
+    if reading.start:
+        return Refusal(*reading.start)
+    found = error.errors[0] if error.errors else {}
+    line, column = found.get("line"), found.get("col")
+    tokens = reading.tokens
+    i = next((i for i, token in enumerate(tokens) if token.line == line and token.col == column), len(tokens) - 1)
+    token = tokens[i]
+    word = reading.text[token.start : token.end + 1]
+    last = i == len(tokens) - 1
+    what = str(found.get("description", ""))
+    if what.startswith("Expecting"):
+        return Refusal(f"a {what[10:]!r} is missing after {word!r:.60}", token.end + 1)
+    if what.startswith("Required") or (last and token.token_type not in (TokenType.VAR, TokenType.NUMBER, TokenType.R_PAREN)):
+        return Refusal(f"something is missing after {word!r:.60}" if last else f"something is missing near {word!r:.60}", token.start)
+    return Refusal(f"{word!r:.60} is not expected here; {ALLOWED}", token.start)
+
+
+def refused(refusal: Refusal, reading: Reading | None, text: str | None) -> ExpressionError:
+    """The error that the caller sees, with its place where there is a text."""
+    at = refusal.at
+    if at is None and reading is not None:
+        predicate = refusal.predicate
+        if 0 <= refusal.slot < len(reading.literal_at):
+            at = reading.literal_at[refusal.slot]
+        elif predicate is not None:
+            wanted = predicate.subject._replace(size=False)
+            at = next((at for at, subject in zip(reading.subject_at, reading.subjects, strict=True) if subject == wanted), None)
+    if text is None:
+        return ExpressionError(refusal.message)
+    line, column = Reading(text).place(at or 0)
+    return ExpressionError(refusal.message, line=line, column=column)
+
+
+def parse(text: str, options: Options | None = None) -> Expr:
+    """The tree of a text, with the literals' values in it.
+
+    Raises
+    ------
+    ExpressionError : with line and column
+    """
+    parser = Parser((options or Options()).max_depth)
+    reading: Reading | None = None
+    try:
+        reading = parser.read(text)
+        tree = parser.parse(reading)
+        return bind(tree, reading)
+    except Refusal as refusal:
+        raise refused(refusal, reading, text) from None
+
+
+def bind(tree: Expr, reading: Reading) -> Expr:
+    """``tree`` with values for slots."""
+
+    def value(operand: Operand | None) -> Operand | None:
+        if operand is None or operand.slot < 0:
+            return operand
+        literal = reading.literals[operand.slot]
+        if operand.many:
+            return Operand(operand.kind, many=True, value=tuple([literal_value(operand.kind, text, False) for text in literal]))
+        return Operand(operand.kind, value=literal_value(operand.kind, literal, operand.negative))
+
+    return rebuild(tree, lambda p: Predicate(p.verb, p.subject, tuple([value(operand) for operand in p.operands])))
+
+
+def literal_value(kind: Kind, text: Any, negative: bool) -> Any:
+    """The Python value of a literal's text; the text itself for dates and timestamps that Python cannot hold."""
+    if kind is Kind.INT:
+        return -int(text) if negative else int(text)
+    if kind is Kind.DECIMAL:
+        return -Decimal(text) if negative else Decimal(text)
+    if kind is Kind.DOUBLE:
+        number = -float(text) if negative else float(text)
+        return NAN if number != number else number
+    try:
+        if kind is Kind.DATE and len(text) == 10:
+            return date.fromisoformat(text)
+        if kind in (Kind.TIMESTAMP, Kind.TIMESTAMP_NTZ) and len(text) in (19, 25, 26, 32) and text[10] == " ":
+            found = datetime.fromisoformat(text)
+            return found if str(found) == text else text
+    except ValueError:
+        pass
+    return text

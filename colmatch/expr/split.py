@@ -1,0 +1,139 @@
+"""A text -> its shape and its literals, without understanding it: the key of the form cache.
+
+One regular expression finds what is surely a literal; the text with the literals replaced by marks of their class is the *shape*::
+
+    age BETWEEN 22 AND 36 AND city IN ('Nice', 'Lyon')      ["22", "36", ["Nice", "Lyon"]]
+    age BETWEEN <int> AND <int> AND city IN <strings>
+
+It knows nothing of comments, prefixes and map keys beyond what the pattern passes over. That is sound because the first text of each
+shape is read properly (``tokens.py``): where that finds other literals, or finds them elsewhere, the shape is marked as one whose texts are always
+read properly. Texts of one shape differ only inside what this pattern took for literals, so they agree or disagree together.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+MARK = "\x01"  # a text that has it is not split
+
+_STRING = r"'[^'\\]*(?:(?:\\.|'')[^'\\]*)*'(?!')"
+_INT = r"[0-9]{1,38}"
+_DECIMAL = r"[0-9]{1,19}\.[0-9]{0,19}"
+
+
+def _list(item: str) -> str:
+    return rf"\s*{item}(?:\s*,\s*{item})*\s*\)"
+
+
+# Begins with a set of characters, which the engine looks for without trying the alternatives at every place.
+_LITERAL = re.compile(
+    rf"""(['"0-9(`\[](?:
+        (?<=(?<!\w)')(?<=')[^'\\]*(?:(?:\\.|'')[^'\\]*)*'(?!')
+      | (?<=[0-9])(?<![\w.].)(?:[0-9]{{0,37}}|[0-9]{{0,18}}\.[0-9]{{0,19}}|[0-9]{{0,18}}(?:\.[0-9]{{0,19}})?[eE][+-]?[0-9]{{1,2}})(?![\w.])
+      | (?<=\()(?:{_list(_STRING)}|{_list("-?" + _INT)}|{_list("-?" + _DECIMAL)})
+      | (?<=(?<!\w)")[^"\\]*"(?!")
+      | (?<=`)[^`]*`
+      | (?<=\[)(?:\s*-?[0-9]+|\s*'[^'\\]*'|\s*"[^"\\]*")\s*\]
+    ))""",
+    re.VERBOSE | re.DOTALL,
+)
+_split = _LITERAL.split
+_STRINGS = re.compile(_STRING, re.DOTALL)
+
+_ESCAPE = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|([0-3][0-7]{2})|(.))", re.DOTALL)
+_CONTROL = {"0": "\0", "b": "\b", "n": "\n", "r": "\r", "t": "\t", "Z": "\x1a", "%": "\\%", "_": "\\_"}
+
+
+def unescape(raw: str) -> str:
+    """The string that a literal, given with its quotes, stands for in Spark 4: backslash escapes, and the quote twice.
+
+    Raises
+    ------
+    ValueError : an escape names no character
+    """
+    quote = raw[0]
+    text = raw[1:-1]
+    if "\\" not in text:
+        return text.replace(quote + quote, quote)
+    # Not before the backslashes are: in '\'''' the first quote is escaped, the next two are one.
+    pieces: list[str] = []
+    end = 0
+    for found in _ESCAPE.finditer(text):
+        pieces.append(text[end : found.start()].replace(quote + quote, quote))
+        point, wide, octal, char = found.groups()
+        if point or wide:
+            code = int(point or wide, 16)
+            if code > 0x10FFFF or 0xD800 <= code <= 0xDFFF:
+                raise ValueError(f"{found[0]} is not a character")
+            pieces.append(chr(code))
+        elif octal:
+            pieces.append(chr(int(octal, 8)))
+        else:
+            pieces.append(_CONTROL.get(char, char))
+        end = found.end()
+    pieces.append(text[end:].replace(quote + quote, quote))
+    return "".join(pieces)
+
+
+_escaped: dict[str, str] = {}
+
+
+def _unquote(raw: str) -> str:
+    text = raw[1:-1]
+    if "\\" not in text and raw[0] not in text:
+        return text
+    known = _escaped.get(raw)
+    if known is None:
+        if len(_escaped) > 100_000:
+            _escaped.clear()
+        known = _escaped[raw] = unescape(raw)
+    return known
+
+
+def _many(raw: str) -> tuple[str, list[str]]:
+    """Mark and members of a list, given with its parentheses."""
+    if "'" in raw:
+        if "\\" in raw or "''" in raw:
+            return "\x01S", [_unquote(item) for item in _STRINGS.findall(raw)]
+        return "\x01S", raw.split("'")[1::2]
+    return "\x01D" if "." in raw else "\x01I", [item.strip() for item in raw[1:-1].split(",")]
+
+
+def split(text: str) -> tuple[str, list[Any]]:
+    """Shape and literals (a list's: a list of str). Only as good as a guess until the shape's first text has been read.
+
+    Raises
+    ------
+    ValueError : an escape names no character
+    """
+    pieces = _split(text)
+    literals: list[Any] = []
+    marks: list[str] = []
+    for raw in pieces[1::2]:
+        first = raw[0]
+        if first == "'":
+            value: Any = raw[1:-1]
+            if "\\" in value or "'" in value:
+                value = _unquote(raw)
+            marks.append("\x01s")
+        elif first == "(":
+            mark, value = _many(raw)
+            marks.append(mark)
+        elif first == "`" or first == "[":
+            marks.append(raw)
+            continue
+        elif first == '"':
+            value = raw[1:-1]
+            marks.append("\x01q")
+        else:
+            value = raw
+            marks.append("\x01i" if raw.isdigit() else "\x01e" if "e" in raw or "E" in raw else "\x01d")
+        literals.append(value)
+    pieces[1::2] = marks
+    return "".join(pieces), literals
+
+
+def places(text: str) -> list[int]:
+    """Offset of each of the literals that ``split`` finds."""
+    return [found.start() for found in _LITERAL.finditer(text) if found[0][0] not in "`["]

@@ -1,0 +1,431 @@
+"""The columnar way in: subscriptions as tables with one row for each predicate, no text to parse."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from colmatch.errors import ExpressionError, SchemaError, SubscriptionError
+from colmatch.expr.forms import PATTERNS, Kind, Op, Operand
+from colmatch.expr.lower import Lowering, Reject
+from colmatch.keys import misfit
+from colmatch.schema import BOOL, INT, Attribute, Attributes, Column, Family, Role, Schema, Shape
+
+I64 = NDArray[np.int64]
+
+_COLUMNS = ("id", "attribute", "op", "operands", "conjunction", "weight")
+
+
+class PredicateTable:
+    """Subscriptions as Arrow tables, one row for each predicate.
+
+    Parameters
+    ----------
+    tables : one or more Arrow tables, record batches or readers (anything with the Arrow C stream or array protocol), one for each type
+        of operands, with the columns
+
+        =============  ===================================  ===========================================================
+        id             int64 or string                      subscription; rows of one need not stand together
+        attribute      string or dictionary of string       ``age``, ``user.age``, ``attrs['k']``, ``size(tags)``
+        op             string or dictionary of string       see below
+        operands       list of any one type                 NULL or empty for ``is null``, two for ``between``
+        conjunction    int32, optional                      rows of one id and number are ANDed, different numbers ORed
+        weight         double, optional                     weight of the predicate
+        =============  ===================================  ===========================================================
+
+        ``op`` is one of ``= <> != < <= > >= between in like ilike rlike startswith endswith contains array_contains
+        arrays_overlap``, each of them (signs too) also with ``not`` before it, ``is null`` and ``is not null``; case and blanks do not matter.
+
+    Raises
+    ------
+    SubscriptionError : a column is missing or of a wrong type, or an id, attribute or operator is NULL
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> rows = pa.table({"id": [1, 1, 2], "attribute": ["age", "city", "age"], "op": [">=", "=", "<"], "operands": [[18], [3], [18]]})
+    >>> PredicateTable(rows)
+    PredicateTable(3 predicates)
+    """
+
+    def __init__(self, *tables: Any) -> None:
+        if not tables:
+            raise SubscriptionError("PredicateTable() needs at least one table")
+        self.tables = [_check(_table(table, i), i) for i, table in enumerate(tables)]
+        kinds = {str(table["id"].type) for table in self.tables}
+        if len(kinds) > 1:
+            raise SubscriptionError(f"column 'id' must have one type in all tables, not {' and '.join(sorted(kinds))}")
+
+    def __len__(self) -> int:
+        return sum(table.num_rows for table in self.tables)
+
+    def __repr__(self) -> str:
+        return f"PredicateTable({len(self)} predicates)"
+
+
+def _table(source: Any, number: int) -> pa.Table:
+    if isinstance(source, pa.Table):
+        return source
+    if hasattr(source, "__arrow_c_stream__"):
+        return pa.table(source)
+    if hasattr(source, "__arrow_c_array__"):
+        return pa.Table.from_batches([pa.record_batch(source)])
+    raise SubscriptionError(f"table {number + 1} of PredicateTable is a {type(source).__name__}: an Arrow table or record batch is needed")
+
+
+def _check(table: pa.Table, number: int) -> pa.Table:
+    where = f"table {number + 1} of PredicateTable"
+    unknown = [name for name in table.column_names if name not in _COLUMNS]
+    missing = [name for name in _COLUMNS[:4] if name not in table.column_names]
+    if missing or unknown:
+        said = [f"has no column {', '.join(map(repr, missing))}"] if missing else []
+        said += [f"has a column {', '.join(map(repr, unknown))} that means nothing here"] if unknown else []
+        raise SubscriptionError(f"{where} {' and '.join(said)}: it takes {', '.join(_COLUMNS)}")
+    columns: dict[str, pa.Array] = {}
+    for name in table.column_names:
+        column = table[name].combine_chunks()
+        if isinstance(column, pa.ChunkedArray):
+            column = column.chunk(0) if column.num_chunks else pa.array([], column.type)
+        if name in ("id", "attribute", "op") and column.null_count:
+            row = int(pc.index(column.is_null(), True).as_py())
+            raise SubscriptionError(f"{where}: column {name!r} is NULL in row {row}")
+        columns[name] = _convert(name, column, where)
+    return pa.table(columns)
+
+
+def _convert(name: str, column: pa.Array, where: str) -> pa.Array:
+    types, given = pa.types, column.type
+    if name == "id":
+        return ids_array(column, where)
+    if name in ("attribute", "op"):
+        value = given.value_type if types.is_dictionary(given) else given
+        if types.is_string(value) or types.is_large_string(value) or types.is_string_view(value):
+            return column.cast(pa.dictionary(pa.int32(), pa.string())) if types.is_dictionary(given) else column.cast(pa.string()).dictionary_encode()
+        raise SubscriptionError(f"{where}: column {name!r} is {given}, a string or a dictionary of strings is needed")
+    if name == "operands":
+        if types.is_null(given):
+            return pa.nulls(len(column), pa.large_list(pa.null()))
+        if not (types.is_list(given) or types.is_large_list(given) or types.is_fixed_size_list(given)):
+            raise SubscriptionError(f"{where}: column 'operands' is {given}, a list is needed")
+        value = given.value_type
+        value = value.value_type if types.is_dictionary(value) else value
+        return column.cast(pa.large_list(value))
+    whole = types.is_integer(given) if name == "conjunction" else types.is_floating(given) or types.is_integer(given)
+    if not whole and not types.is_null(given):
+        raise SubscriptionError(f"{where}: column {name!r} is {given}, {'int32' if name == 'conjunction' else 'double'} is needed")
+    return pc.fill_null(column.cast(pa.int32() if name == "conjunction" else pa.float64()), 0)
+
+
+def ids_array(column: pa.Array, where: str) -> pa.Array:
+    """Subscription ids as int64 or string."""
+    types, given = pa.types, column.type
+    if types.is_dictionary(given):
+        column, given = column.dictionary_decode(), given.value_type
+    try:
+        if types.is_integer(given):
+            return column.cast(pa.int64())
+    except pa.ArrowInvalid as error:
+        raise SubscriptionError(f"{where}: an id does not fit int64: {error}") from None
+    if types.is_string(given) or types.is_large_string(given) or types.is_string_view(given):
+        return column.cast(pa.string())
+    raise SubscriptionError(f"{where}: column 'id' is {given}, int64 or string is needed")
+
+
+_OPS: dict[str, Op] = {
+    "=": Op.EQ,
+    "==": Op.EQ,
+    "<": Op.LT,
+    "<=": Op.LE,
+    ">": Op.GT,
+    ">=": Op.GE,
+    "between": Op.BETWEEN,
+    "in": Op.IN,
+    "is not null": Op.PRESENT,
+    "startswith": Op.STARTSWITH,
+    "endswith": Op.ENDSWITH,
+    "contains": Op.CONTAINS,
+    "like": Op.LIKE,
+    "ilike": Op.ILIKE,
+    "rlike": Op.RLIKE,
+    "array_contains": Op.EQ,
+    "arrays_overlap": Op.IN,
+}
+_NEGATED = {"<>": "=", "!=": "=", "is null": "is not null"}
+
+
+class Operator(NamedTuple):
+    op: Op
+    negated: bool
+    on_list: bool
+
+    @staticmethod
+    def read(text: str) -> Operator | None:
+        words = " ".join(text.lower().split())
+        negated = words.startswith("not ")
+        if negated:
+            words = words[4:]
+        if words in _NEGATED:
+            words, negated = _NEGATED[words], not negated
+        op = _OPS.get(words)
+        return None if op is None else Operator(op, negated, words.startswith("array"))
+
+
+_KINDS: list[tuple[Any, Kind]] = [
+    (pa.types.is_integer, Kind.INT),
+    (pa.types.is_floating, Kind.DOUBLE),
+    (pa.types.is_decimal, Kind.DECIMAL),
+    (pa.types.is_boolean, Kind.BOOL),
+    (pa.types.is_string, Kind.STRING),
+    (pa.types.is_large_string, Kind.STRING),
+    (pa.types.is_string_view, Kind.STRING),
+    (pa.types.is_date, Kind.DATE),
+    (pa.types.is_timestamp, Kind.TIMESTAMP),
+    (pa.types.is_binary, Kind.BINARY),
+    (pa.types.is_large_binary, Kind.BINARY),
+    (pa.types.is_binary_view, Kind.BINARY),
+    (pa.types.is_fixed_size_binary, Kind.BINARY),
+]
+
+
+def operand_kind(type: pa.DataType) -> Kind | None:
+    return next((kind for test, kind in _KINDS if test(type)), None)
+
+
+_ENTRY = re.compile(r"\s*(.*?)\s*\[\s*(?:'((?:[^'\\]|\\.)*)'|\"((?:[^\"\\]|\\.)*)\"|(-?\d+))\s*\]\s*", re.DOTALL)
+_SIZE = re.compile(r"\s*(?:size|cardinality)\s*\(\s*(.*?)\s*\)\s*", re.DOTALL | re.IGNORECASE)
+
+
+def resolve(schema: Schema, name: str) -> tuple[Column, Role, str | int | None]:
+    """Column, role and map key of an attribute as a table names it. Raises SchemaError."""
+    try:
+        column = schema.column((name,))
+    except SchemaError as error:
+        sized = _SIZE.fullmatch(name)
+        entry = _ENTRY.fullmatch(name)
+        if sized:
+            column = _path(schema, sized[1])
+            if column.shape not in (Shape.LIST, Shape.MAP):
+                raise SchemaError(f"size({column.name}): column {column.name!r} is {column.arrow}, a list or a map is needed") from None
+            return column, Role.SIZE, None
+        if entry:
+            column = _path(schema, entry[1])
+            text = entry[2] if entry[2] is not None else entry[3]
+            if column.shape is not Shape.MAP or column.key is None:
+                raise SchemaError(f"column {column.name!r} is {column.arrow}, not a map: it has no {name}") from None
+            if (text is None) is (column.key.family is Family.STRING):
+                raise SchemaError(f"{name}: the keys of column {column.name!r} are {column.key}") from None
+            return column, Role.ENTRY, int(entry[4]) if text is None else re.sub(r"\\(.)", r"\1", text)
+        if "." not in name:
+            raise error
+        column = _path(schema, name)
+    return column, Role.VALUE, None
+
+
+def _path(schema: Schema, name: str) -> Column:
+    try:
+        return schema.column((name,))
+    except SchemaError:
+        return schema.column(tuple(name.split(".")))
+
+
+class Target(NamedTuple):
+    """What a pair of attribute and operator stands for: one test on ``attribute``, and ``extras`` that must hold besides it."""
+
+    attribute: Attribute
+    op: Op
+    outside: bool
+    none: bool
+    extras: tuple[tuple[Attribute, bool], ...] = ()  # (attribute, none): presence, or absence
+
+
+def _target(schema: Schema, name: str, operator: Operator, kind: Kind | None) -> Target:
+    """Raises ExpressionError without a place."""
+    try:
+        column, role, key = resolve(schema, name)
+    except SchemaError as error:
+        raise ExpressionError(str(error)) from None
+    path, shape, op = column.path, column.shape, operator.op
+    size = Attribute(path, Role.SIZE, INT)
+    if op is Op.PRESENT:
+        if role is Role.VALUE and shape in (Shape.LIST, Shape.MAP):
+            return Target(size, op, False, operator.negated)
+        if role is Role.VALUE and shape is not Shape.SCALAR:
+            raise ExpressionError(f"column {column.name!r} is {column.arrow}: name a field of it")
+    if role is Role.SIZE:
+        attribute = size
+    elif role is Role.ENTRY:
+        assert column.type is not None
+        attribute = Attribute(path, role, column.type, key)
+    elif operator.on_list:
+        if shape is not Shape.LIST or column.type is None:
+            raise ExpressionError(f"column {column.name!r} is {column.arrow}, array_contains and arrays_overlap need a list")
+        attribute = Attribute(path, Role.ELEMENT, column.type)
+    elif shape is not Shape.SCALAR or column.type is None:
+        hint = "use array_contains or arrays_overlap" if shape is Shape.LIST else "no predicate can use it"
+        raise ExpressionError(f"column {column.name!r} is {column.arrow}: {hint}")
+    else:
+        attribute = Attribute(path, role, column.type)
+    if op is Op.PRESENT:
+        return Target(attribute, op, False, operator.negated)
+    if op in PATTERNS and attribute.type.family is not Family.STRING:
+        raise ExpressionError(f"column {column.name!r} is {column.arrow}, {op.name.lower()} needs a string")
+    if kind is None:
+        raise ExpressionError(f"the operands of {op.name.lower()} on {name!r} have a type that cannot be compared")
+    needed = misfit(attribute.type, kind)
+    if needed:
+        raise ExpressionError(f"attribute {name!r} is {attribute.type}, the operands are {kind.name.lower()}: give {needed}")
+    if operator.on_list and operator.negated:
+        return Target(attribute, op, False, True, ((size, False), (Attribute(path, Role.HAS_NULL, BOOL), True)))
+    if op in PATTERNS or op is Op.IN:
+        return Target(attribute, op, False, operator.negated, ((attribute, False),) if operator.negated else ())
+    return Target(attribute, op, operator.negated, False)
+
+
+_OPERANDS = {Op.BETWEEN: (2, 2, "two"), Op.IN: (0, 2**62, "a list of"), Op.PRESENT: (0, 0, "no")}
+
+
+def add_table(table: PredicateTable, schema: Schema, attributes: Attributes, lowering: Lowering) -> pa.Array:
+    """Give all predicates to the lowering. Returns the ids of the subscriptions, in order of first appearance.
+
+    Rows that cannot be used are entered in ``lowering.rejected``.
+    """
+    ids = pa.chunked_array([t["id"].combine_chunks() if t["id"].num_chunks != 1 else t["id"].chunk(0) for t in table.tables])
+    distinct, subs = _factorise(ids.combine_chunks())
+    weighted = any("weight" in t.column_names for t in table.tables)
+    leaf_conj: list[I64] = []
+    first_leaf = -1
+    at = 0
+    for part in table.tables:
+        sub = subs[at : at + part.num_rows]
+        at += part.num_rows
+        base, pairs = _add_part(part, sub, schema, attributes, lowering, weighted)
+        first_leaf = base if first_leaf < 0 else first_leaf
+        leaf_conj.append(pairs)
+    conj = np.concatenate(leaf_conj)
+    leaves = np.arange(first_leaf, first_leaf + len(conj))
+    if np.any(conj[1:] < conj[:-1]):
+        order = np.argsort(conj, kind="stable")
+        conj, leaves = conj[order], leaves[order]
+    start = np.flatnonzero(np.concatenate([[True], conj[1:] != conj[:-1]])) if len(conj) else np.empty(0, np.int64)
+    lowering.conjunctions(conj[start] >> 32, np.diff(np.append(start, len(conj))), leaves)
+    return distinct
+
+
+def _factorise(ids: pa.Array) -> tuple[pa.Array, I64]:
+    """Distinct ids in order of first appearance, and the number of each row's."""
+    if pa.types.is_int64(ids.type):
+        values = ids.to_numpy(zero_copy_only=False)
+        if len(values) and not np.any(values[1:] < values[:-1]):
+            new = np.concatenate([[True], values[1:] != values[:-1]])
+            return pa.array(values[new]), np.cumsum(new) - 1
+    encoded = ids.dictionary_encode()
+    return encoded.dictionary, encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+
+
+def _add_part(
+    part: pa.Table, sub: I64, schema: Schema, attributes: Attributes, lowering: Lowering, weighted: bool
+) -> tuple[int, I64]:
+    """Leaves and tests of one table. Returns the first leaf, and of each leaf its subscription << 32 | conjunction."""
+    rows = part.num_rows
+    chunk = {name: (part[name].chunk(0) if part[name].num_chunks else pa.array([], part[name].type)) for name in part.column_names}
+    names, ops = chunk["attribute"].dictionary.to_pylist(), chunk["op"].dictionary.to_pylist()
+    operands = chunk["operands"]
+    kind = operand_kind(operands.type.value_type)
+    combo = chunk["attribute"].indices.to_numpy().astype(np.int64) * max(len(ops), 1) + chunk["op"].indices.to_numpy()
+    offset = operands.offsets.to_numpy()
+    size = np.where(operands.is_valid().to_numpy(zero_copy_only=False), np.diff(offset), 0)
+
+    used = np.flatnonzero(np.bincount(combo, minlength=1))
+    used = used if rows else used[:0]
+    attr_of, none_of = np.zeros(len(names) * len(ops) + 1, np.int64), np.zeros(len(names) * len(ops) + 1, np.uint8)
+    group_of = np.zeros(len(names) * len(ops) + 1, np.uint16)
+    groups: dict[Any, int] = {}
+    bad: dict[int, str] = {}
+    extra_attr, extra_none = np.full((2, len(attr_of)), -1, np.int64), np.zeros((2, len(attr_of)), np.uint8)
+    for c in used.tolist():
+        name, op = names[c // len(ops)], ops[c % len(ops)]
+        operator = Operator.read(op)
+        try:
+            if operator is None:
+                raise ExpressionError(f"unknown operator {op!r}: use {', '.join(_OPS)} or their negations")
+            target = _target(schema, name, operator, kind)
+        except ExpressionError as error:
+            bad[c] = error.message
+            target = None
+        if target is None:
+            group_of[c] = groups.setdefault(None, len(groups))
+            attr_of[c] = attributes.intern(Attribute((), Role.HAS_NULL, BOOL))  # a place for leaves of rejected subscriptions
+            continue
+        attr_of[c], none_of[c] = attributes.intern(target.attribute), target.none
+        group_of[c] = groups.setdefault((target.attribute.type, target.op, target.outside), len(groups))
+        for k, (attribute, none) in enumerate(target.extras):
+            extra_attr[k, c], extra_none[k, c] = attributes.intern(attribute), none
+
+    weight = None
+    if weighted:
+        weight = chunk["weight"].to_numpy(zero_copy_only=False) if "weight" in chunk else np.zeros(rows)
+    base = lowering.leaves(attr_of[combo], none_of[combo], sub, weight)
+    number = chunk["conjunction"].to_numpy(zero_copy_only=False).astype(np.int64) if "conjunction" in chunk else np.zeros(rows, np.int64)
+    pairs = (sub << 32) | (number + 2**31)
+    if bad:
+        where = np.flatnonzero(np.isin(combo, list(bad)))
+        for row in where.tolist():
+            lowering.rejected.setdefault(int(sub[row]), Reject(f"{bad[int(combo[row])]} (row {row} of the predicate table)", -1))
+    group = group_of[combo]
+    order = np.argsort(group, kind="stable")
+    bounds = np.searchsorted(group[order], np.arange(len(groups) + 1))
+    values = operands.values
+    for key, g in groups.items():
+        if key is not None:
+            _add_group(lowering, key, kind, base, order[bounds[g] : bounds[g + 1]], offset, size, values, sub)
+    pieces = [pairs]
+    for k in range(len(extra_attr)):
+        where = np.flatnonzero(extra_attr[k][combo] >= 0)
+        zeros = np.zeros(len(where)) if weighted else None
+        new = lowering.leaves(extra_attr[k][combo[where]], extra_none[k][combo[where]], sub[where], zeros)
+        lowering.group(BOOL, Op.PRESENT, (), False).add(np.arange(new, new + len(where)), [], ())
+        pieces.append(pairs[where])
+    return base, np.concatenate(pieces)
+
+
+def _add_group(
+    lowering: Lowering, key: Any, kind: Kind | None, base: int, rows: I64, offset: I64, size: I64, values: pa.Array, sub: I64
+) -> None:
+    """Tests of the rows that share type, operator and sense."""
+    type, op, outside = key
+    low, high, words = _OPERANDS.get(op, (1, 1, "one"))
+    wrong = (size[rows] < low) | (size[rows] > high)
+    for row in rows[wrong].tolist():
+        said = f"{op.name.lower()} takes {words} operand{'s' if words != 'one' else ''}, not {size[row]}"
+        lowering.rejected.setdefault(int(sub[row]), Reject(f"{said} (row {row} of the predicate table)", -1))
+    rows = rows[~wrong]
+    if op is Op.PRESENT:
+        lowering.group(type, op, (), outside).add(base + rows, [], ())
+        return
+    assert kind is not None
+    if values.null_count:
+        null = np.concatenate([[0], np.cumsum(values.is_null().to_numpy(zero_copy_only=False))])
+        wrong = null[offset[rows] + size[rows]] > null[offset[rows]]
+        for row in rows[wrong].tolist():
+            lowering.rejected.setdefault(int(sub[row]), Reject(f"an operand is NULL (row {row} of the predicate table)", -1))
+        rows = rows[~wrong]
+    if op is Op.IN:  # one test for each point: those of one leaf are united anyway
+        begin = np.concatenate([[0], np.cumsum(size[rows])])
+        places = np.repeat(offset[rows] - begin[:-1], size[rows]) + np.arange(begin[-1])
+        lowering.group(type, Op.EQ, (Operand(kind),), False).add(np.repeat(base + rows, size[rows]), [_gather(values, places, kind)], (-1,))
+        return
+    count = 2 if op is Op.BETWEEN else 1
+    parts = [_gather(values, offset[rows] + i, kind) for i in range(count)]
+    lowering.group(type, op, (Operand(kind),) * count, outside).add(base + rows, parts, (-1,) * count)
+
+
+def _gather(values: pa.Array, places: I64, kind: Kind) -> Any:
+    """Operands as an array where the conversion takes arrays, else as Python values."""
+    taken = values.take(pa.array(places))
+    return taken.to_numpy(zero_copy_only=False) if kind in (Kind.INT, Kind.DOUBLE, Kind.BOOL) else taken

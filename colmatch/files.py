@@ -1,0 +1,378 @@
+"""Files of rows, by extension: parquet, Arrow, CSV and JSON lines; batch by batch in, batch by batch out.
+
+=========  =========================  ==========================================================================
+format     extensions                 notes
+=========  =========================  ==========================================================================
+parquet    .parquet .pq               not through standard streams, which cannot seek
+arrow      .arrow .feather .ipc       the file form, memory-mapped; a stream under these names is recognised
+arrows     .arrows                    the stream form
+csv        .csv .csv.gz               a header line; an empty field is NULL and ``""`` the empty string
+jsonl      .jsonl .ndjson .json (.gz)  one object a line
+=========  =========================  ==========================================================================
+
+``-`` is standard input or output, for the last three. An output file appears only when it is whole.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import os
+import sys
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from itertools import chain
+from typing import Any, BinaryIO, NamedTuple, Protocol, cast
+
+import pyarrow as pa
+
+from colmatch.errors import ColmatchError
+
+FORMATS = ("parquet", "arrow", "arrows", "csv", "jsonl")
+_EXTENSIONS = {
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".arrow": "arrow",
+    ".feather": "arrow",
+    ".ipc": "arrow",
+    ".arrows": "arrows",
+    ".csv": "csv",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".json": "jsonl",
+}
+ROWS = 8192  # rows of a batch, where the reader can be told
+_GROUP = 2**20  # rows of a parquet row group
+_GROUP_BYTES = 2**27
+
+
+class Rows(NamedTuple):
+    """An open input: valid until its ``with`` block ends, and read once."""
+
+    schema: pa.Schema
+    batches: Iterator[pa.RecordBatch]
+    total: int | None  # rows in all, where that is known beforehand
+
+
+class BatchWriter(Protocol):
+    def write_batch(self, batch: pa.RecordBatch) -> object: ...
+    def close(self) -> object: ...
+
+
+def format_of(path: str, format: str | None = None) -> str:
+    """Name of the format: ``format`` itself when given, else what the extension says.
+
+    Raises
+    ------
+    ColmatchError : neither says it, or the format cannot go through a standard stream
+    """
+    if format is not None and format not in FORMATS:
+        raise ColmatchError(f"no format is called {format!r}; there are {', '.join(FORMATS)}")
+    if path == "-":
+        if format is None:
+            raise ColmatchError("a standard stream has no extension: say which of arrows, csv and jsonl it carries")
+        if format in ("parquet", "arrow"):
+            raise ColmatchError(f"{format} cannot go through a standard stream: use arrows, csv or jsonl")
+        return format
+    extension = os.path.splitext(path.lower().removesuffix(".gz"))[1]
+    found = format or _EXTENSIONS.get(extension)
+    if found is None:
+        known = " ".join(_EXTENSIONS)
+        raise ColmatchError(f"{path}: the extension {extension!r} names no format; use one of {known}, or say the format")
+    return found
+
+
+@contextmanager
+def reading(
+    path: str,
+    format: str | None = None,
+    *,
+    schema: pa.Schema | None = None,
+    columns: Sequence[str] | None = None,
+    nulls: Sequence[str] = ("",),
+) -> Iterator[Rows]:
+    """Opens a file of rows.
+
+    Parameters
+    ----------
+    path : a file, or ``-`` for standard input
+    format : one of ``FORMATS``; None to go by the extension
+    schema : types for formats that do not carry them (csv, jsonl); columns it does not name are inferred from the first block
+    columns : the columns wanted, in any order; those that the file has not are left out. None for all
+    nulls : csv only, the texts that mean NULL where not quoted
+
+    Raises
+    ------
+    OSError : the file cannot be opened
+    ColmatchError : what is in it cannot be read; the message begins with the path
+    """
+    kind = format_of(path, format)
+    shown = "standard input" if path == "-" else path
+    with ExitStack() as stack:
+        with _named(shown):
+            rows = _open(path, kind, stack, schema, columns, nulls)
+        if columns is not None:
+            present = [name for name in rows.schema.names if name in set(columns)]
+            if present != rows.schema.names:
+                narrowed = pa.schema([rows.schema.field(name) for name in present])
+                rows = Rows(narrowed, (batch.select(present) for batch in rows.batches), rows.total)
+        yield rows._replace(batches=_guarded(rows.batches, shown))
+
+
+@contextmanager
+def _named(shown: str) -> Iterator[None]:
+    """Puts the file's name before what Arrow has to say about its content."""
+    try:
+        yield
+    except ColmatchError as error:
+        if str(error).startswith(shown):
+            raise
+        raise ColmatchError(f"{shown}: {error}") from error
+    except (pa.ArrowException, UnicodeDecodeError, EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise ColmatchError(f"{shown}: {' '.join(str(error).split())}") from error
+
+
+def _guarded(batches: Iterable[pa.RecordBatch], shown: str) -> Iterator[pa.RecordBatch]:
+    with _named(shown):
+        yield from batches
+
+
+def _open(path: str, kind: str, stack: ExitStack, schema: pa.Schema | None, columns: Sequence[str] | None, nulls: Sequence[str]) -> Rows:
+    source = stack.enter_context(_input(path))
+    if kind == "parquet":
+        import pyarrow.parquet as pq
+
+        file = stack.enter_context(pq.ParquetFile(source))
+        names = [name for name in file.schema_arrow.names if columns is None or name in columns]
+        narrowed = pa.schema([file.schema_arrow.field(name) for name in names])
+        return Rows(narrowed, file.iter_batches(batch_size=ROWS, columns=names), file.metadata.num_rows)
+    if kind == "arrow":
+        start = source.read(6)
+        source.seek(0)
+        if start == b"ARROW1":
+            mapped = stack.enter_context(pa.memory_map(path))
+            opened = pa.ipc.open_file(mapped)
+            return Rows(opened.schema, (opened.get_batch(i) for i in range(opened.num_record_batches)), None)
+        kind = "arrows"
+    if kind == "arrows":
+        stream = stack.enter_context(pa.ipc.open_stream(source))
+        return Rows(stream.schema, iter(stream), None)
+    if kind == "jsonl":
+        from colmatch.json_lines import read_batches
+
+        if schema is not None and columns is not None:
+            only = all(name in schema.names for name in columns)
+            schema = pa.schema([field for field in schema if field.name in columns])
+        else:
+            only = False
+        first = source.readline()
+        if not first:  # pyarrow refuses a file without any line
+            return Rows(schema or pa.schema([]), iter(()), None)
+        return Rows(*read_batches(cast(BinaryIO, _Prefixed(first, source)), schema, only), None)
+    return _open_csv(source, schema, columns, nulls)
+
+
+def _open_csv(source: BinaryIO, schema: pa.Schema | None, columns: Sequence[str] | None, nulls: Sequence[str]) -> Rows:
+    import pyarrow.csv as pa_csv
+
+    header = next(csv.reader([source.readline().decode("utf-8-sig")]), [])
+    if not header:
+        raise ColmatchError("the file is empty, but a line with the names of the columns is needed")
+    twice = sorted({name for name in header if header.count(name) > 1})
+    if twice:
+        raise ColmatchError(f"the header names {twice[0]!r} twice")
+    wanted = [name for name in header if columns is None or name in columns]
+    types = {field.name: field.type for field in schema or [] if field.name in wanted}
+    for name, type in types.items():
+        if pa.types.is_nested(type):
+            raise ColmatchError(f"column {name!r} is {type}, which CSV cannot carry: use jsonl, parquet or arrow")
+    first = source.readline()
+    if not first:  # pyarrow refuses a header without rows
+        return Rows(pa.schema([(name, types.get(name, pa.null())) for name in wanted]), iter(()), None)
+    convert = pa_csv.ConvertOptions(
+        column_types=types, include_columns=wanted, null_values=list(nulls), strings_can_be_null=True, quoted_strings_can_be_null=False
+    )
+    parse = pa_csv.ParseOptions(newlines_in_values=True)
+    reader = pa_csv.open_csv(
+        cast(BinaryIO, _Prefixed(first, source)),
+        read_options=pa_csv.ReadOptions(column_names=header),
+        parse_options=parse,
+        convert_options=convert,
+    )
+    if not wanted:  # to pyarrow, no column means all of them
+        return Rows(pa.schema([]), (batch.select([]) for batch in reader), None)
+    return Rows(reader.schema, iter(reader), None)
+
+
+class _Prefixed:
+    """A file whose first line was read already, and comes first again."""
+
+    closed = False
+
+    def __init__(self, first: bytes, rest: BinaryIO) -> None:
+        self.first = first
+        self.rest = rest
+
+    def read(self, size: int = -1) -> bytes:
+        if not self.first:
+            return self.rest.read(size)
+        if size < 0:
+            size = sys.maxsize
+        taken, self.first = self.first[:size], self.first[size:]
+        return taken
+
+    def __iter__(self) -> Iterator[bytes]:
+        return chain([self.first], self.rest)
+
+
+@contextmanager
+def _input(path: str) -> Iterator[Any]:
+    if path == "-":
+        yield sys.stdin.buffer
+        return
+    if os.path.isdir(path):
+        raise IsADirectoryError(21, "is a folder, where a file is needed", path)
+    with gzip.open(path, "rb") if path.endswith(".gz") else open(path, "rb") as file:
+        yield file
+
+
+def read_table(path: str, format: str | None = None, *, types: dict[str, pa.DataType] | None = None) -> pa.Table:
+    """The whole file. Types that neither it nor ``types`` gives are inferred from all rows; ``reading`` infers from the first."""
+    kind = format_of(path, format)
+    shown = "standard input" if path == "-" else path
+    if kind not in ("csv", "jsonl"):
+        with reading(path, format) as rows, _named(shown):
+            return pa.Table.from_batches(rows.batches, rows.schema)
+    with _named(shown), _input(path) as source:
+        if kind == "jsonl":
+            import pyarrow.json as pa_json
+
+            fields = pa.schema(list((types or {}).items()))
+            return pa_json.read_json(source, parse_options=pa_json.ParseOptions(explicit_schema=fields))
+        import pyarrow.csv as pa_csv
+
+        convert = pa_csv.ConvertOptions(column_types=types, null_values=[""], strings_can_be_null=True, quoted_strings_can_be_null=False)
+        parse = pa_csv.ParseOptions(newlines_in_values=True)  # an expression may well be written over several lines
+        return pa_csv.read_csv(source, parse_options=parse, convert_options=convert)
+
+
+def rebatch(batches: Iterable[pa.RecordBatch], rows: int = ROWS) -> Iterator[pa.RecordBatch]:
+    """The same rows in batches of ``rows``, the last one smaller: larger ones are cut, smaller ones gathered."""
+    held: list[pa.RecordBatch] = []
+    n = 0
+    for batch in batches:
+        while n + batch.num_rows >= rows:
+            held.append(batch.slice(0, rows - n))
+            batch = batch.slice(rows - n)
+            yield _concatenated(held)
+            held, n = [], 0
+        if batch.num_rows:
+            held.append(batch)
+            n += batch.num_rows
+    if held:
+        yield _concatenated(held)
+
+
+def _concatenated(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
+    return batches[0] if len(batches) == 1 else pa.concat_batches(batches)
+
+
+@contextmanager
+def writing(path: str, schema: pa.Schema, format: str | None = None) -> Iterator[BatchWriter]:
+    """A writer of record batches of ``schema``. The file takes its place when the block ends well, and never does when it raises.
+
+    Raises
+    ------
+    OSError : the file cannot be written
+    ColmatchError : the format cannot carry a column
+    """
+    kind = format_of(path, format)
+    if kind == "csv":
+        for field in schema:
+            if pa.types.is_nested(field.type):
+                raise ColmatchError(f"column {field.name!r} is {field.type}, which CSV cannot carry: use jsonl, parquet or arrow")
+    with _whole(path) as sink:
+        writer = _writer(sink, schema, kind)
+        try:
+            yield writer
+        finally:
+            writer.close()
+        sink.flush()
+
+
+def _writer(sink: BinaryIO, schema: pa.Schema, kind: str) -> BatchWriter:
+    writer: BatchWriter
+    if kind == "parquet":
+        writer = _ParquetWriter(sink, schema)
+    elif kind == "csv":
+        import pyarrow.csv as pa_csv
+
+        writer = pa_csv.CSVWriter(sink, schema)
+    elif kind == "jsonl":
+        from colmatch.json_lines import LineWriter
+
+        writer = LineWriter(sink, schema)
+    else:
+        writer = pa.ipc.new_file(sink, schema) if kind == "arrow" else pa.ipc.new_stream(sink, schema)
+    return writer
+
+
+class _ParquetWriter:
+    """Gathers batches to row groups of a useful size: pyarrow would make one of each batch."""
+
+    def __init__(self, sink: BinaryIO, schema: pa.Schema) -> None:
+        import pyarrow.parquet as pq
+
+        self.file = pq.ParquetWriter(sink, schema)
+        self.schema = schema
+        self.held: list[pa.RecordBatch] = []
+        self.rows = 0
+        self.bytes = 0
+
+    def write_batch(self, batch: pa.RecordBatch) -> None:
+        self.held.append(batch)
+        self.rows += batch.num_rows
+        self.bytes += batch.nbytes
+        if self.rows >= _GROUP or self.bytes >= _GROUP_BYTES:
+            self._flush()
+
+    def _flush(self) -> None:
+        if self.rows:
+            self.file.write_table(pa.Table.from_batches(self.held, self.schema))
+        self.held, self.rows, self.bytes = [], 0, 0
+
+    def close(self) -> None:
+        self._flush()
+        self.file.close()
+
+
+@contextmanager
+def _whole(path: str) -> Iterator[Any]:
+    """A file open for bytes that gets its name only when the block ends well."""
+    if path == "-":
+        yield sys.stdout.buffer
+        return
+    if os.path.exists(path) and not os.path.isfile(path):
+        if os.path.isdir(path):
+            raise IsADirectoryError(21, "is a folder, where a file is needed", path)
+        with open(path, "wb") as file:  # a pipe or a device: there is nothing to replace
+            yield file
+        return
+    target = os.path.realpath(path)  # a symbolic link stays one
+    folder, name = os.path.split(target)
+    if not os.path.isdir(folder):
+        raise FileNotFoundError(2, "there is no such folder to write to", path)
+    temporary = os.path.join(folder, f".{name}.{os.getpid()}.part")
+    try:
+        with open(temporary, "wb") as file:
+            if path.endswith(".gz"):
+                with gzip.GzipFile(fileobj=file, mode="wb", filename="") as packed:
+                    yield packed
+            else:
+                yield file
+        os.replace(temporary, target)
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(temporary)
+        raise

@@ -1,0 +1,19 @@
+"""The registry of index kinds: the only place that lists them."""
+
+from __future__ import annotations
+
+from colmatch.errors import OptionError
+from colmatch.index import scan
+from colmatch.index.base import Built, IndexKind, freeze
+
+KINDS: dict[str, IndexKind] = {kind.name: kind for kind in (scan.KIND,)}
+
+__all__ = ["KINDS", "Built", "IndexKind", "find", "freeze"]
+
+
+def find(name: str) -> IndexKind:
+    """The kind of that name. Raises OptionError when there is none."""
+    kind = KINDS.get(name)
+    if kind is None:
+        raise OptionError(f"index={name!r}: the kinds are {', '.join(map(repr, KINDS))} and 'auto'")
+    return kind

@@ -1,0 +1,55 @@
+"""What an index kind is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+
+from colmatch.kernels.layout import Codes, Predicates
+from colmatch.stats import Statistics
+
+Arrays = TypeVar("Arrays")
+
+
+@dataclass(frozen=True, slots=True)
+class IndexKind:
+    """A pair of modules, ``kernels/<kind>.py`` and ``index/<kind>.py``, seen from outside.
+
+    Attributes
+    ----------
+    name : also written into the saved form
+    arrays : NamedTuple of numpy arrays: what the kernel reads, what is saved and memory-mapped
+    build : predicates and codes -> arrays
+    scratch : arrays, codes -> working memory of one thread
+    match : the kernel: ``match(index, predicates, rows, start, stop, scratch, sink, counters) -> first row not finished``
+    cost : statistics -> estimated nanoseconds an event, for the plan
+    """
+
+    name: str
+    arrays: type
+    build: Callable[[Predicates, Codes], Any]
+    scratch: Callable[[Any, Codes], Any]
+    match: Callable[..., int]
+    cost: Callable[[Statistics], float]
+
+
+class Built(NamedTuple):
+    """An index: its kind and its arrays."""
+
+    kind: IndexKind
+    arrays: Any
+
+
+def freeze(arrays: Arrays) -> Arrays:
+    """The same NamedTuple with contiguous read-only arrays: to a kernel, read-only is another type, so it must always be so."""
+    frozen = []
+    for array in arrays:  # type: ignore[attr-defined]
+        fixed = np.ascontiguousarray(array)
+        if fixed.flags.writeable:
+            fixed = fixed.view()
+            fixed.setflags(write=False)
+        frozen.append(fixed)
+    return type(arrays)(*frozen)

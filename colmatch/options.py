@@ -1,0 +1,41 @@
+"""Every tunable in one frozen value, checked once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+
+from colmatch.errors import OptionError
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How a matcher is built and run. The defaults are right for almost everyone.
+
+    Attributes
+    ----------
+    batch_rows : most rows that are matched at a time. Larger input is cut and smaller batches are gathered, so peak
+        memory follows this number and not the caller's batches. 1 to 2**20.
+    dnf_budget : most conjunctions that an expression is multiplied out into; beyond it, the expression is kept as a program. 1 to 4096.
+    max_depth : deepest nesting of parentheses, NOT and unary minus that the parser accepts. 1 to 400.
+    timezone : zone in which a timestamp literal without one is read when its column has a zone (Spark's session time zone).
+    """
+
+    batch_rows: int = 8192
+    dnf_budget: int = 64
+    max_depth: int = 200
+    timezone: str = "UTC"
+
+    def __post_init__(self) -> None:
+        for name, high in (("batch_rows", 2**20), ("dnf_budget", 4096), ("max_depth", 400)):
+            value = getattr(self, name)
+            if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= high:
+                raise OptionError(f"Options({name}={value!r}): a whole number from 1 to {high} is needed")
+        from zoneinfo import ZoneInfo
+
+        try:
+            ZoneInfo(self.timezone)
+        except (OSError, ValueError, TypeError) as error:
+            raise OptionError(f"Options(timezone={self.timezone!r}): not a known time zone") from error
+
+    def to_dict(self) -> dict[str, int | str]:
+        return {field.name: getattr(self, field.name) for field in fields(self)}

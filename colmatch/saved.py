@@ -1,0 +1,114 @@
+"""What a matcher is made of, and how that is written down. The container itself is in ``store.py``."""
+
+from __future__ import annotations
+
+import base64
+import os
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from colmatch import store
+from colmatch.errors import ColmatchError, StoreError
+from colmatch.index import Built, find
+from colmatch.kernels import layout
+from colmatch.options import Options
+from colmatch.plan import Plan
+from colmatch.schema import Attribute, Attributes, Family, Role, Schema, Type
+from colmatch.subscriptions import Rejected
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    schema: Schema
+    options: Options
+    ids: pa.Array
+    rejected: list[Rejected]
+    plan: Plan
+    attributes: Attributes
+    predicates: layout.Predicates
+    codes: layout.Codes
+    literals: layout.Literals
+    index: Built
+
+
+_SHARED: dict[str, type] = {"predicates": layout.Predicates, "codes": layout.Codes, "literals": layout.Literals}
+
+
+def _encode(parts: Parts) -> tuple[dict[str, Any], dict[str, np.ndarray[Any, Any]]]:
+    groups = {"predicates": parts.predicates, "codes": parts.codes, "literals": parts.literals, "index": parts.index.arrays}
+    arrays = {f"{group}.{name}": array for group, named in groups.items() for name, array in zip(named._fields, named, strict=True)}
+    if pa.types.is_int64(parts.ids.type):
+        arrays["ids"] = parts.ids.to_numpy()
+    else:
+        texts = [text.encode() for text in parts.ids.to_pylist()]
+        arrays["ids.offset"] = np.concatenate([[0], np.cumsum([len(text) for text in texts])]).astype(np.int64)
+        arrays["ids"] = np.frombuffer(b"".join(texts), np.uint8)
+    header = {
+        "kind": parts.index.kind.name,
+        "reason": parts.plan.reason,
+        "options": parts.options.to_dict(),
+        "schema": base64.b64encode(parts.schema.arrow.serialize().to_pybytes()).decode(),
+        "attributes": [_attribute(attribute) for attribute in parts.attributes],
+        "rejected": [list(entry) for entry in parts.rejected],
+    }
+    return header, arrays
+
+
+def _attribute(a: Attribute) -> list[Any]:
+    t = a.type
+    return [list(a.path), int(a.role), [int(t.family), t.scale, t.unit, t.zone, t.name], a.key, list(a.pattern) if a.pattern else None]
+
+
+def _decode(header: dict[str, Any], arrays: dict[str, np.ndarray[Any, Any]]) -> Parts:
+    try:
+        kind = find(header["kind"])
+        groups = {
+            group: named(*(arrays[f"{group}.{name}"] for name in named._fields))  # type: ignore[attr-defined]
+            for group, named in {**_SHARED, "index": kind.arrays}.items()
+        }
+        attributes = [
+            Attribute(tuple(path), Role(role), Type(Family(family), scale, unit, zone, name), key, tuple(pattern) if pattern else None)
+            for path, role, (family, scale, unit, zone, name), key, pattern in header["attributes"]
+        ]
+        schema = Schema(pa.ipc.read_schema(pa.py_buffer(base64.b64decode(header["schema"]))))
+        return Parts(
+            schema,
+            Options(**header["options"]),
+            _ids(arrays),
+            [Rejected(id, tuple(position) if position else None, message) for id, position, message in header["rejected"]],
+            Plan(kind.name, header["reason"]),
+            Attributes(attributes),
+            groups["predicates"],
+            groups["codes"],
+            groups["literals"],
+            Built(kind, groups["index"]),
+        )
+    except (KeyError, ValueError, TypeError, ColmatchError, pa.ArrowInvalid) as error:
+        raise StoreError(f"the file is not a matcher that this version of colmatch can read ({error}): build it again") from error
+
+
+def _ids(arrays: dict[str, np.ndarray[Any, Any]]) -> pa.Array:
+    if "ids.offset" not in arrays:
+        return pa.array(arrays["ids"], pa.int64())
+    offset = arrays["ids.offset"]
+    texts = pa.LargeStringArray.from_buffers(len(offset) - 1, pa.py_buffer(offset), pa.py_buffer(arrays["ids"]))
+    return texts.cast(pa.string())
+
+
+def write(path: str | os.PathLike[str], parts: Parts) -> None:
+    store.write(path, *_encode(parts))
+
+
+def read(path: str | os.PathLike[str], mmap: bool, verify: bool) -> Parts:
+    return _decode(*store.read(path, mmap, verify))
+
+
+def dumps(parts: Parts) -> bytes:
+    return store.dumps(*_encode(parts))
+
+
+def loads(data: bytes) -> Parts:
+    return _decode(*store.loads(data))

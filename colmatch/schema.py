@@ -1,0 +1,289 @@
+"""Columns of the events, and the attributes that expressions make of them.
+
+A *column* is what the caller has: ``age: int64``, ``tags: list<string>``, ``attrs: map<string, int64>``, ``user: struct<age: int64>``.
+An *attribute* is what a predicate tests: something that has a key, or no key, in each event. A scalar column or struct field is one
+attribute; a list column is up to three (its elements, its size, whether it has a NULL element); a map column is one for each key that
+some expression names; a text pattern is one of its own, present where the pattern matches. Only attributes that some
+expression uses get a dense id, so unused columns cost nothing.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import IntEnum
+from functools import cached_property
+
+import pyarrow as pa
+
+from colmatch.errors import SchemaError
+
+
+class Family(IntEnum):
+    """What values of a type mean; widths do not matter, since all become int64 keys. Numbers are part of the saved form."""
+
+    BOOL = 0
+    INT = 1
+    UINT64 = 2
+    FLOAT = 3
+    DECIMAL = 4
+    STRING = 5
+    BINARY = 6
+    DATE = 7
+    TIMESTAMP = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Type:
+    """Type of a value: a family and what distinguishes its members."""
+
+    family: Family
+    scale: int = 0  # DECIMAL: digits after the point
+    unit: str = ""  # TIMESTAMP: s, ms, us or ns
+    zone: str | None = None  # TIMESTAMP: its zone; None for local time
+    name: str = ""  # how errors call it
+
+    def __str__(self) -> str:
+        return self.name or self.family.name.lower()
+
+    @property
+    def textual(self) -> bool:
+        """Whether values are bytes, whose keys are labels among the literals of the attribute."""
+        return self.family in (Family.STRING, Family.BINARY)
+
+
+class Shape(IntEnum):
+    SCALAR = 0
+    LIST = 1
+    MAP = 2
+    STRUCT = 3
+    UNUSABLE = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column or struct field. ``type`` is that of a scalar's values, a list's elements or a map's values."""
+
+    path: tuple[str, ...]
+    shape: Shape
+    arrow: pa.DataType
+    type: Type | None = None
+    key: Type | None = None  # of a map's keys: STRING or INT
+
+    @property
+    def name(self) -> str:
+        return ".".join(self.path)
+
+
+class Role(IntEnum):
+    """What of its column an attribute is. Numbers are part of the saved form."""
+
+    VALUE = 0  # a scalar's value
+    ELEMENT = 1  # each element of a list: several entries in one event
+    SIZE = 2  # number of elements of a list, or of entries of a map; absent where it is NULL
+    HAS_NULL = 3  # key 1 where the list has a NULL element, else absent
+    ENTRY = 4  # the value under one key of a map
+
+
+@dataclass(frozen=True, slots=True)
+class Attribute:
+    """What a predicate tests. ``pattern`` makes it the truth of a text pattern over the value: key 1 where it matches, else absent; its
+    ``type`` is still that of the value.
+    """
+
+    path: tuple[str, ...]
+    role: Role
+    type: Type
+    key: str | int | None = None  # ENTRY: the map's key
+    pattern: tuple[str, str] | None = None  # (operator, operand): like, ilike, rlike, endswith, contains
+
+    @property
+    def multi(self) -> bool:
+        return self.role is Role.ELEMENT
+
+    @property
+    def name(self) -> str:
+        """As an expression writes it."""
+        path = ".".join(self.path)
+        if self.role is Role.SIZE:
+            path = f"size({path})"
+        elif self.role is Role.ENTRY:
+            path = f"{path}[{self.key!r}]"
+        return path
+
+
+BOOL = Type(Family.BOOL, name="bool")
+INT = Type(Family.INT, name="int64")
+
+
+class Attributes:
+    """The attributes of one matcher, by dense id."""
+
+    def __init__(self, members: list[Attribute] | None = None) -> None:
+        self.members: list[Attribute] = members or []
+        self._ids = {attribute: i for i, attribute in enumerate(self.members)}
+
+    def intern(self, attribute: Attribute) -> int:
+        """Id of the attribute, a new one when it was not known."""
+        id = self._ids.setdefault(attribute, len(self.members))
+        if id == len(self.members):
+            self.members.append(attribute)
+        return id
+
+    def __len__(self) -> int:
+        return len(self.members)
+
+    def __getitem__(self, id: int) -> Attribute:
+        return self.members[id]
+
+    def __iter__(self) -> Iterator[Attribute]:
+        return iter(self.members)
+
+
+class Schema:
+    """Names and types of the events' columns.
+
+    Parameters
+    ----------
+    columns : a ``pyarrow.Schema``, anything with ``__arrow_c_schema__``, or a mapping from name to a ``pyarrow.DataType`` or to its
+        name as ``pyarrow.type_for_alias`` knows it (``"int64"``, ``"string"``, ``"timestamp[us]"`` …)
+
+    A column whose type no expression can use (a list of structs, say) is accepted; using it in an expression is an error there.
+    """
+
+    def __init__(self, columns: pa.Schema | Mapping[str, pa.DataType | str] | Schema) -> None:
+        self.arrow: pa.Schema = _arrow_schema(columns)
+        names = self.arrow.names
+        if len(set(names)) != len(names):
+            twice = sorted({name for name in names if names.count(name) > 1})
+            raise SchemaError(f"columns named twice in the schema: {', '.join(map(repr, twice))}; rename them")
+
+    def __repr__(self) -> str:
+        return f"Schema({', '.join(f'{field.name}: {field.type}' for field in self.arrow)})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Schema) and self.arrow.equals(other.arrow)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    @cached_property
+    def _columns(self) -> dict[tuple[str, ...], Column]:
+        found: dict[tuple[str, ...], Column] = {}
+
+        def visit(path: tuple[str, ...], type: pa.DataType) -> None:
+            found[path] = column = _column(path, type)
+            if column.shape is Shape.STRUCT:
+                for field in type:
+                    visit((*path, field.name), field.type)
+
+        for field in self.arrow:
+            visit((field.name,), field.type)
+        return found
+
+    @cached_property
+    def _folded(self) -> dict[tuple[str, ...], list[tuple[str, ...]]]:
+        folded: dict[tuple[str, ...], list[tuple[str, ...]]] = {}
+        for path in self._columns:
+            folded.setdefault(tuple(part.lower() for part in path), []).append(path)
+        return folded
+
+    def column(self, path: tuple[str, ...]) -> Column:
+        """The column at ``path``: as written, else the only one that differs in case alone, as in Spark.
+
+        Raises
+        ------
+        SchemaError : there is none, naming the nearest; or several differ in case alone
+        """
+        column = self._columns.get(path)
+        if column is not None:
+            return column
+        same = self._folded.get(tuple(part.lower() for part in path), [])
+        if len(same) == 1:
+            return self._columns[same[0]]
+        name = ".".join(path)
+        if same:
+            raise SchemaError(f"attribute {name!r} could be {' or '.join(repr('.'.join(p)) for p in same)}: write it as in the schema")
+        names = [".".join(p) for p in self._columns]
+        near = difflib.get_close_matches(name, names, n=3, cutoff=0.6)
+        if not near:
+            folded = {n.lower(): n for n in names}
+            near = [folded[n] for n in difflib.get_close_matches(name.lower(), folded, n=3, cutoff=0.6)]
+        some = f"did you mean {' or '.join(map(repr, near))}?" if near else f"the schema has {_some(names)}"
+        raise SchemaError(f"unknown attribute {name!r}: {some}")
+
+
+def _some(names: list[str], most: int = 8) -> str:
+    shown = ", ".join(map(repr, names[:most]))
+    return f"{shown} and {len(names) - most} more" if len(names) > most else shown or "no columns"
+
+
+def _arrow_schema(columns: object) -> pa.Schema:
+    if isinstance(columns, Schema):
+        return columns.arrow
+    if isinstance(columns, pa.Schema):
+        return columns
+    if hasattr(columns, "__arrow_c_schema__"):
+        return pa.schema(columns)
+    if not isinstance(columns, Mapping):
+        raise SchemaError(f"a schema is a pyarrow.Schema or a mapping from name to type, not {type(columns).__name__}")
+    fields = []
+    for name, declared in columns.items():
+        arrow = declared
+        if isinstance(declared, str):
+            try:
+                arrow = pa.type_for_alias(declared)
+            except ValueError as error:
+                raise SchemaError(f"column {name!r}: no type is called {declared!r}; pass a pyarrow.DataType for nested ones") from error
+        if not isinstance(arrow, pa.DataType):
+            raise SchemaError(f"column {name!r}: a pyarrow.DataType or the name of one is needed, not {declared!r}")
+        fields.append(pa.field(str(name), arrow))
+    return pa.schema(fields)
+
+
+def value_type(arrow: pa.DataType) -> Type | None:
+    """Type of the values of a scalar Arrow type, None where expressions cannot use them."""
+    types = pa.types
+    name = str(arrow)
+    if types.is_dictionary(arrow):
+        return value_type(arrow.value_type)
+    if types.is_run_end_encoded(arrow):
+        return value_type(arrow.value_type)
+    if types.is_boolean(arrow):
+        return BOOL
+    if types.is_uint64(arrow):
+        return Type(Family.UINT64, name=name)
+    if types.is_integer(arrow):
+        return Type(Family.INT, name=name)
+    if types.is_floating(arrow):
+        return Type(Family.FLOAT, name=name)
+    if types.is_decimal(arrow):
+        if arrow.precision > 18 or not 0 <= arrow.scale <= 18:
+            return None
+        return Type(Family.DECIMAL, scale=arrow.scale, name=name)
+    if types.is_string(arrow) or types.is_large_string(arrow) or types.is_string_view(arrow):
+        return Type(Family.STRING, name="string")
+    if types.is_binary(arrow) or types.is_large_binary(arrow) or types.is_binary_view(arrow) or types.is_fixed_size_binary(arrow):
+        return Type(Family.BINARY, name="binary")
+    if types.is_date(arrow):
+        return Type(Family.DATE, name="date")
+    if types.is_timestamp(arrow):
+        return Type(Family.TIMESTAMP, unit=arrow.unit, zone=arrow.tz, name=name)
+    return None
+
+
+def _column(path: tuple[str, ...], arrow: pa.DataType) -> Column:
+    types = pa.types
+    if types.is_struct(arrow):
+        return Column(path, Shape.STRUCT, arrow)
+    if types.is_list(arrow) or types.is_large_list(arrow) or types.is_fixed_size_list(arrow) or types.is_list_view(arrow) or types.is_large_list_view(arrow):
+        element = value_type(arrow.value_type)
+        return Column(path, Shape.LIST if element else Shape.UNUSABLE, arrow, element)
+    if types.is_map(arrow):
+        key, item = value_type(arrow.key_type), value_type(arrow.item_type)
+        usable = item is not None and key is not None and key.family in (Family.STRING, Family.INT)
+        return Column(path, Shape.MAP if usable else Shape.UNUSABLE, arrow, item, key)
+    if types.is_null(arrow):
+        return Column(path, Shape.UNUSABLE, arrow)
+    scalar = value_type(arrow)
+    return Column(path, Shape.SCALAR if scalar else Shape.UNUSABLE, arrow, scalar)

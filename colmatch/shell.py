@@ -1,0 +1,64 @@
+"""How the command line ends when something goes wrong.
+
+An error is one line on standard error and exit code 1 (2 when the command line itself is wrong, 130 after Ctrl-C, 141 when the reader of
+a pipe went away); with COLMATCH_TRACEBACK=1 it comes with its traceback.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Any
+
+import click
+
+from colmatch.errors import ColmatchError
+
+
+class Shell(click.Group):
+    """Turns errors into one line and an exit code."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            result = super().invoke(ctx)
+            sys.stdout.flush()
+            return result
+        except (click.ClickException, click.exceptions.Exit, click.Abort):
+            raise
+        except BrokenPipeError:
+            _forget_stdout()
+            ctx.exit(141)
+        except KeyboardInterrupt:
+            say("interrupted")
+            ctx.exit(130)
+        except Exception as error:
+            if os.environ.get("COLMATCH_TRACEBACK", "0") not in ("", "0"):
+                raise
+            say(f"error: {_one_line(error)}")
+            ctx.exit(1)
+
+
+def _one_line(error: Exception) -> str:
+    if isinstance(error, OSError) and error.strerror and error.filename is not None:
+        text = f"{error.filename}: {error.strerror}"
+    elif isinstance(error, ColmatchError | OSError) or _is_arrow(error):
+        text = str(error)
+    else:
+        text = f"{type(error).__name__}: {error} (this is a fault in colmatch; COLMATCH_TRACEBACK=1 shows where)"
+    return " ".join(text.split())
+
+
+def _is_arrow(error: Exception) -> bool:
+    arrow = sys.modules.get("pyarrow")
+    return arrow is not None and isinstance(error, arrow.ArrowException)
+
+
+def say(text: str) -> None:
+    """A line for people, beside the results."""
+    click.echo(f"colmatch: {text}", err=True)
+
+
+def _forget_stdout() -> None:
+    """Nobody reads standard output any more: what is still buffered must not raise when Python exits."""
+    with open(os.devnull, "wb") as nowhere:
+        os.dup2(nowhere.fileno(), sys.stdout.fileno())

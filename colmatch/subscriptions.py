@@ -1,0 +1,157 @@
+"""Subscriptions as the caller has them -> lowered predicates, ids, and what was rejected."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from colmatch.errors import ExpressionError, SubscriptionError
+from colmatch.expr.lower import Lowered, Lowering
+from colmatch.expr.table import PredicateTable, add_table, ids_array
+from colmatch.options import Options
+from colmatch.schema import Attributes, Schema
+
+Errors = Literal["raise", "collect"]
+
+
+class Rejected(NamedTuple):
+    """A subscription that was left out, with ``errors="collect"``."""
+
+    id: int | str
+    position: tuple[int, int] | None  # line and column in its text, from 1
+    message: str
+
+
+class Read(NamedTuple):
+    lowered: Lowered
+    attributes: Attributes
+    ids: pa.Array  # int64 or string: id of each subscription that is left
+    rejected: list[Rejected]
+
+
+def read(subscriptions: Any, schema: Schema, options: Options, errors: Errors) -> Read:
+    """Anything that ``Matcher.build`` takes."""
+    attributes = Attributes()
+    lowering = Lowering(attributes, options.timezone)
+    if isinstance(subscriptions, PredicateTable):
+        ids = add_table(subscriptions, schema, attributes, lowering)
+        return _finish(lowering, attributes, ids, None, {}, errors)
+    from colmatch.expr.compile import Compiler
+
+    compiler = Compiler(schema, attributes, options)
+    ids, expressions = _pairs(subscriptions)
+    forms: dict[int, tuple[Any, list[int], list[Any]]] = {}
+    failed: dict[int, ExpressionError] = {}
+    for sub, expression in enumerate(expressions):
+        try:
+            form, literals = compiler.form(expression)
+        except ExpressionError as error:
+            failed[sub] = error
+            if errors == "raise":
+                break
+            continue
+        known = forms.get(id(form))
+        if known is None:
+            known = forms[id(form)] = (form, [], [])
+        known[1].append(sub)
+        known[2].append(literals)
+    if errors == "raise" and failed:
+        ((sub, error),) = failed.items()
+        raise error.at(ids[sub].as_py())
+    for form, subs, literals in forms.values():
+        lowering.add(form, subs, literals)
+    return _finish(lowering, attributes, ids, (compiler, expressions), failed, errors)
+
+
+def _finish(
+    lowering: Lowering, attributes: Attributes, ids: pa.Array, texts: Any, failed: dict[int, ExpressionError], errors: Errors
+) -> Read:
+    lowered = lowering.finish()
+    bad = {sub: (error.message, None if error.line is None else (error.line, error.column or 1)) for sub, error in failed.items()}
+    for sub, reject in lowered.rejected.items():
+        place = texts[0].place(texts[1][sub], reject.slot) if texts is not None and reject.slot >= 0 else None
+        bad[sub] = (reject.message, place)
+    if bad and errors == "raise":
+        sub = min(bad)
+        message, place = bad[sub]
+        line, column = place or (None, None)
+        raise ExpressionError(message, id=ids[sub].as_py(), line=line, column=column)
+    rejected = [Rejected(ids[sub].as_py(), bad[sub][1], bad[sub][0]) for sub in sorted(bad)]
+    if bad:
+        left = np.ones(len(ids), bool)
+        left[list(bad)] = False
+        ids = ids.filter(pa.array(left))
+        owner = (np.cumsum(left) - 1)[lowered.predicates.owner].astype(np.uint32)
+        lowered = lowered._replace(predicates=lowered.predicates._replace(owner=owner))
+    return Read(lowered, attributes, ids, rejected)
+
+
+def _pairs(subscriptions: Any) -> tuple[pa.Array, list[Any]]:
+    """Ids, and as many texts or builder expressions."""
+    if isinstance(subscriptions, Mapping):
+        ids, expressions = list(subscriptions), list(subscriptions.values())
+    elif hasattr(subscriptions, "__arrow_c_stream__") or hasattr(subscriptions, "__arrow_c_array__"):
+        return _arrow_pairs(subscriptions)
+    elif isinstance(subscriptions, Iterable) and not isinstance(subscriptions, (str, bytes)):
+        ids, expressions = [], []
+        for i, pair in enumerate(_iterate(subscriptions)):
+            if not isinstance(pair, (tuple, list)) or len(pair) != 2:
+                raise SubscriptionError(f"subscription number {i} is {pair!r:.80}: a pair (id, expression) is needed")
+            ids.append(pair[0])
+            expressions.append(pair[1])
+    else:
+        raise SubscriptionError(
+            f"subscriptions are a {type(subscriptions).__name__}: a dict {{id: text}}, pairs (id, text), an Arrow table with the columns "
+            "id and expression, or a PredicateTable is needed"
+        )
+    return _ids(ids), expressions
+
+
+def _iterate(pairs: Iterable[Any]) -> Iterator[Any]:
+    yield from pairs
+
+
+def _ids(values: list[Any]) -> pa.Array:
+    kinds = {str if isinstance(v, str) else int if isinstance(v, (int, np.integer)) and not isinstance(v, bool) else type(v) for v in values}
+    if kinds - {int, str}:
+        i, odd = next((i, v) for i, v in enumerate(values) if not isinstance(v, (str, int, np.integer)) or isinstance(v, bool))
+        raise SubscriptionError(f"the id of subscription number {i} is {odd!r:.80}: ids are int64 or strings")
+    if len(kinds) == 2:
+        raise SubscriptionError("some ids are numbers and some are strings: use one type for all")
+    try:
+        return _unique(pa.array(values, pa.string() if kinds == {str} else pa.int64()))
+    except (pa.ArrowInvalid, OverflowError) as error:
+        raise SubscriptionError(f"an id does not fit int64: {error}") from None
+    except UnicodeEncodeError:
+        raise SubscriptionError("an id is not valid Unicode") from None
+
+
+def _unique(ids: pa.Array) -> pa.Array:
+    counts = ids.value_counts()
+    if len(counts) < len(ids):
+        twice = next(pair["values"].as_py() for pair in counts if pair["counts"].as_py() > 1)
+        raise SubscriptionError(f"id {twice!r} is given more than once: ids must be unique")
+    return ids
+
+
+def _arrow_pairs(source: Any) -> tuple[pa.Array, list[Any]]:
+    table = pa.table(source) if hasattr(source, "__arrow_c_stream__") else pa.Table.from_batches([pa.record_batch(source)])
+    names = table.column_names
+    for name in ("id", "expression"):
+        if names.count(name) != 1:
+            raise SubscriptionError(f"the table of subscriptions needs one column {name!r}; it has {', '.join(map(repr, names)) or 'none'}")
+    odd = [name for name in ("weights", "priority") if name in names]
+    if odd:
+        raise SubscriptionError(f"column {odd[0]!r} is not supported yet: leave it out")
+    ids, texts = table["id"].combine_chunks(), table["expression"].combine_chunks()
+    where = "the table of subscriptions"
+    for name, column in (("id", ids), ("expression", texts)):
+        if column.null_count:
+            raise SubscriptionError(f"{where}: column {name!r} is NULL in row {column.is_null().index(True).as_py()}")
+    given = texts.type.value_type if pa.types.is_dictionary(texts.type) else texts.type
+    if not (pa.types.is_string(given) or pa.types.is_large_string(given) or pa.types.is_string_view(given)):
+        raise SubscriptionError(f"{where}: column 'expression' is {texts.type}, a string is needed")
+    return _unique(ids_array(ids, where)), texts.to_pylist()

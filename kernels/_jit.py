@@ -1,0 +1,242 @@
+"""The one compile policy: ``@kernel`` for what Python calls, ``@device`` for what kernels call.
+
+Compiled kernels are kept on disk, because a process that compiles them waits seconds for its first match. numba's own cache
+(``cache=True``) was tried and lost on four counts, each seen to happen:
+
+- it looks at one source file, so an edit to a function that a kernel calls, in another file, left stale machine code in use;
+- ``NUMBA_BOUNDSCHECK`` and the optimisation settings are not in its key, so checking bounds with a warm cache checked nothing;
+- two processes that compile different signatures of one function at once can store each other's code, since both number the same files;
+- it raises at import where no folder can be written.
+
+Here, a folder is named by everything that machine code depends on: all of this package's sources, the versions below it, the processor
+and numba's settings (``cache_dir``). A file in it holds one signature of one kernel. Files appear whole or not at all, and are never
+changed. What cannot be read is compiled, what cannot be written is kept in memory; neither is worth more than a line in the log.
+
+The base folder is ``$COLMATCH_CACHE_DIR``, read whenever a kernel is first called, else the user's cache folder. Cached code is run as
+it is: the folder must be writable only by those who may run code as its readers.
+
+``numba.core.caching``, ``CompileResult._reduce`` and ``Dispatcher._cache`` are numba's inner workings, which is why pyproject.toml pins
+its minor version.
+"""
+
+import functools
+import hashlib
+import logging
+import os
+import pickle
+import platform
+import shutil
+import sys
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import llvmlite
+import numba
+import numpy as np
+from numba.core import caching, config
+from numba.core.compiler import CompileResult
+from numba.core.registry import cpu_target
+from numba.core.serialize import dumps
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+POLICY: dict[str, Any] = {"nogil": True, "error_model": "python"}
+
+# Settings of numba that change the code it makes and that its own key forgets. The processor's name and features are in ``magic_tuple``.
+SETTINGS = (
+    "BOUNDSCHECK",
+    "OPT",
+    "LOOP_VECTORIZE",
+    "SLP_VECTORIZE",
+    "ENABLE_AVX",
+    "DISABLE_INTEL_SVML",
+    "USING_SVML",
+    "DEBUGINFO_DEFAULT",
+    "EXTEND_VARIABLE_LIFETIMES",
+    "ENABLE_PROFILING",
+    "DEBUG_NRT",
+    "NRT_STATS",
+    "LLVM_REFPRUNE_PASS",
+    "LLVM_REFPRUNE_FLAGS",
+)
+
+FOLDERS_KEPT = 32  # of different sources, versions and settings, beside each other; an edit of a kernel makes a new one
+
+_log = logging.getLogger("colmatch")
+_kernels: list[Any] = []
+_unusable: set[Path] = set()  # folders that the log has told of
+
+
+def kernel(function: F) -> F:
+    """Compile ``function`` when it is first called, from Python or from another kernel, and keep the machine code on disk."""
+    compiled = numba.njit(**POLICY)(function)
+    if not config.DISABLE_JIT:
+        _kernels.append(compiled)
+        # A closure's cells and sources outside this package are not in the folder's name.
+        if function.__module__.startswith("colmatch.kernels.") and function.__closure__ is None:
+            compiled._cache = _DiskCache(function)
+    return compiled  # type: ignore[no-any-return]
+
+
+def device(function: F) -> F:
+    """Compile ``function`` into each kernel that calls it. It needs no file of its own: its machine code is in the kernels'."""
+    return numba.njit(**POLICY)(function)  # type: ignore[no-any-return]
+
+
+def inlined(function: F) -> F:
+    """``device`` for a few lines in the innermost loop: pasted into the caller. A call hands over seven words for each array."""
+    return numba.njit(inline="always", **POLICY)(function)  # type: ignore[no-any-return]
+
+
+def kernels() -> list[Any]:
+    """Every kernel imported so far, as numba's dispatchers (``signatures``, ``py_func``, ``stats``); none when the JIT is off."""
+    return list(_kernels)
+
+
+def cache_dir() -> Path | None:
+    """Folder of this process's compiled kernels; it need not exist. None when there can be none: no home folder, or no sources."""
+    base = os.environ.get("COLMATCH_CACHE_DIR") or _user_cache_dir()
+    # Sources that have changed since they were imported would file the old code under the new name.
+    if base is None or not _SOURCES or _sources() != _SOURCES:
+        return None
+    parts = (
+        _SOURCES,
+        cpu_target.target_context.codegen().magic_tuple(),
+        tuple((name, str(getattr(config, name, None))) for name in SETTINGS),
+        (numba.__version__, llvmlite.__version__, np.__version__, platform.python_implementation(), sys.version),
+    )
+    return Path(os.path.abspath(base)) / f"kernels-{_digest(repr(parts).encode())}"
+
+
+def copy_cache(to: str | os.PathLike[str]) -> Path | None:
+    """Copy the compiled kernels to a folder that other machines with the same processor read as their ``$COLMATCH_CACHE_DIR``.
+
+    Returns the copy, or None when nothing has been compiled and kept yet.
+    """
+    here = cache_dir()
+    if here is None or not here.is_dir():
+        return None
+    return Path(shutil.copytree(here, Path(to) / here.name, dirs_exist_ok=True, ignore=shutil.ignore_patterns("*.tmp")))
+
+
+class _DiskCache(caching._Cache):  # type: ignore[misc]
+    """Keeps one kernel's machine code: what numba's dispatcher asks before it compiles and tells afterwards."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._name = f"{function.__module__.rpartition('.')[2]}.{function.__qualname__}"
+
+    @property
+    def cache_path(self) -> str | None:
+        folder = cache_dir()
+        return None if folder is None else str(folder)
+
+    def _file(self, signature: Any) -> Path | None:
+        folder = cache_dir()
+        return None if folder is None else folder / f"{self._name}-{_digest(repr(signature).encode())}.bin"
+
+    def load_overload(self, signature: Any, target_context: Any) -> Any:
+        """The compiled kernel, or None where it must be compiled."""
+        target_context.refresh()
+        path = self._file(signature)
+        if path is None:
+            return None
+        try:
+            data = path.read_bytes()
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            _log_unusable(path.parent, error)
+            return None
+        # An overwritten byte of machine code would be run, so check first.
+        if hashlib.sha256(data[32:]).digest() != data[:32]:
+            _log.info("compiled kernel %s is damaged and is made anew", path)
+            return None
+        kept, reduced = pickle.loads(data[32:])
+        # Types of the same name need not be the same type.
+        return CompileResult._rebuild(target_context, *reduced) if kept == signature else None
+
+    def save_overload(self, signature: Any, compiled: Any) -> None:
+        """Keep what was just compiled, if a folder can be written."""
+        if compiled.library.has_dynamic_globals:
+            warnings.warn(f"kernel {self._name} holds an address or a large constant: it is compiled in each process", stacklevel=2)
+            return
+        path = self._file(signature)
+        if path is None:
+            return
+        body = dumps((signature, compiled._reduce()))
+        temporary = path.with_name(f"{path.name}.{os.getpid()}.{os.urandom(4).hex()}.tmp")
+        try:
+            if not path.parent.is_dir():
+                path.parent.mkdir(parents=True, exist_ok=True)
+                _drop_old_folders(path.parent)
+            try:
+                temporary.write_bytes(hashlib.sha256(body).digest() + body)
+                os.replace(temporary, path)
+            except OSError:
+                temporary.unlink(missing_ok=True)
+                raise
+        except OSError as error:
+            _log_unusable(path.parent, error)
+
+    def enable(self) -> None:
+        pass
+
+    def disable(self) -> None:
+        pass
+
+    def flush(self) -> None:
+        pass
+
+
+def _digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()[:20]
+
+
+def _sources() -> str:
+    """Hash of this package's sources, empty where there are none (a zip file, say)."""
+    try:
+        files = sorted(Path(__file__).parent.glob("*.py"))
+        return _hash_sources(tuple((str(file), (status := file.stat()).st_mtime_ns, status.st_size) for file in files)) if files else ""
+    except OSError:
+        return ""
+
+
+@functools.lru_cache(maxsize=2)
+def _hash_sources(files: tuple[tuple[str, int, int], ...]) -> str:
+    """The times and sizes are there to be looked at again only when one of them changes."""
+    whole = hashlib.sha256()
+    for name, _, _ in files:
+        data = Path(name).read_bytes()
+        whole.update(f"{os.path.basename(name)} {len(data)}\n".encode() + data)
+    return whole.hexdigest()
+
+
+def _user_cache_dir() -> str | None:
+    home = os.path.expanduser("~")
+    if sys.platform == "win32":
+        folder = os.path.join(os.environ.get("LOCALAPPDATA") or os.path.join(home, "AppData", "Local"), "colmatch", "Cache")
+    elif sys.platform == "darwin":
+        folder = os.path.join(home, "Library", "Caches", "colmatch")
+    else:
+        base = os.environ.get("XDG_CACHE_HOME", "")
+        folder = os.path.join(base if os.path.isabs(base) else os.path.join(home, ".cache"), "colmatch")
+    return folder if os.path.isabs(folder) else None  # no home: "~" stays as it is
+
+
+def _drop_old_folders(new: Path) -> None:
+    """Keep the newest folders only. Whoever still uses an old one has read it, or compiles it again."""
+    folders = sorted(new.parent.glob("kernels-" + "[0-9a-f]" * 20), key=lambda folder: folder.stat().st_mtime)
+    for folder in folders[:-FOLDERS_KEPT]:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _log_unusable(folder: Path, error: OSError) -> None:
+    if folder not in _unusable:
+        _unusable.add(folder)
+        what = "kernels are compiled in each process; set COLMATCH_CACHE_DIR to a folder that can be written"
+        _log.info("the cache folder %s cannot be used (%s): %s", folder, error.strerror, what)
+
+
+_SOURCES = _sources()

@@ -1,0 +1,112 @@
+"""The arrays that all kernels share.
+
+A range is always ``first[i]:first[i + 1]``. ``row``, ``sub``, ``conj`` and ``attr`` are dense ids. Values are *keys* (order-preserving
+int64, see ``colmatch/keys.py``) until they have been *coded*: the boundaries of all predicates on one attribute cut its key domain into
+elementary intervals, and a *code* is the number of the interval that a key lies in, from 1; 0 means that the event has no value.
+Comparing codes is comparing keys as far as any stored predicate can tell, in half the memory.
+
+Example: ``age BETWEEN 22 AND 36`` and ``age > 30`` give the boundaries 22, 31, 37 and the codes::
+
+    key    ... 21 | 22 ... 30 | 31 ... 36 | 37 ...        absent
+    code        1 |     2     |     3     |  4               0
+
+so the two predicates are the code ranges [2, 3] and [3, 4].
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+I64 = NDArray[np.int64]
+I32 = NDArray[np.int32]
+U32 = NDArray[np.uint32]
+U8 = NDArray[np.uint8]
+F64 = NDArray[np.float64]
+
+KEY_MIN = -(2**63)
+KEY_MAX = 2**63 - 1
+CODE_MAX = 2**32 - 1
+
+# The first word of a predicate: attribute id in the low bits, flags above.
+ATTR_BITS = 29
+ATTR_MASK = 2**ATTR_BITS - 1
+FLAG_MULTI = 1 << 29  # the attribute may have several entries in one row (a list's elements)
+FLAG_RUN = 1 << 30  # several intervals: words 1 and 2 are the range in run_lo / run_hi
+FLAG_NONE = 1 << 31  # true when no entry of the attribute lies in the intervals (also when there is no entry at all)
+
+# A program's jump targets that end it.
+ACCEPT = -1
+REJECT = -2
+
+# Counters, the same in every kernel; added to, never reset by a kernel.
+CONJUNCTIONS = 0  # conjunctions looked at
+CANDIDATES = 1  # conjunctions that passed the kind's filter and were verified
+PREDICATES = 2  # predicate evaluations during verification
+NODES = 3  # nodes, postings or pages visited, as the kind defines
+MATCHES = 4  # (row, subscription) pairs emitted
+N_COUNTERS = 8
+
+
+class Predicates(NamedTuple):
+    """Every conjunction of every subscription: C conjunctions, P predicates, R intervals of predicates that have several.
+
+    A conjunction is true when all of its predicates are, unless ``jump_first`` gives it a program: then evaluation starts at its first
+    predicate and follows ``on_true`` / ``on_false`` (always forward) to ACCEPT or REJECT. A plain conjunction is the program
+    whose every predicate goes on to the next when true and rejects when false, and is not written down.
+    """
+
+    first: I64  # (C + 1) conjunction -> its predicates
+    pred: U32  # (P, 3) attribute and flags; lowest and highest code, or the range in run_lo / run_hi
+    run_lo: U32  # (R) lowest code of an interval; intervals of one predicate ascend and do not touch
+    run_hi: U32  # (R) highest code
+    owner: U32  # (C) conjunction -> subscription, ascending
+    weight: F64  # (P), or (0) when no predicate has a weight
+    jump_first: I64  # (C), or (0) when there are no programs: conjunction -> first row of ``jump``, -1 for a plain one
+    jump: I32  # (J, 2) per predicate of a program: index within the conjunction to go to when true, when false; or ACCEPT, REJECT
+    tree_first: I64  # (C + 1), or (0): conjunction -> tokens of ``tree``
+    tree: I32  # (T) the program as a postfix expression, for people: n >= 0 is predicate n, -2k an AND, -2k - 1 an OR of the last k
+
+
+class Codes(NamedTuple):
+    """Key -> code, for A attributes and B boundaries."""
+
+    first: I64  # (A + 1) attribute -> its boundaries
+    bound: I64  # (B) key; strictly ascending within an attribute. code(key) = 1 + how many of them are <= key
+    multi: U8  # (A) 1 where a row may have several entries
+
+
+class Batch(NamedTuple):
+    """The events of one batch by attribute: E entries. NULL is no entry. Rows ascend within an attribute."""
+
+    rows: I64  # (1) number of rows
+    col: I64  # (A + 1) attribute -> its entries
+    row: I32  # (E)
+    key: I64  # (E)
+
+
+class Rows(NamedTuple):
+    """The events of one batch by row, coded. Attributes ascend within a row."""
+
+    first: I64  # (N + 1) row -> its entries
+    attr: U32  # (E)
+    code: U32  # (E) at least 1
+
+
+class Literals(NamedTuple):
+    """The sorted distinct string literals of each attribute (L in all): literal number r within its attribute has the key 2r + 1, a
+    value between literals r - 1 and r the key 2r.
+    """
+
+    first: I64  # (A + 1) attribute -> its literals
+    offset: I64  # (L + 1) literal -> bytes of ``data``
+    data: U8  # (D)
+
+
+class Sink(NamedTuple):
+    """Where a match kernel writes. The caller owns it, drains it, and makes it larger when not even one block of rows fits."""
+
+    row: I32  # (capacity) row of each pair, blocks of rows in ascending order
+    sub: U32  # (capacity) subscription of each pair, ascending within a row
+    hits: I64  # (N) pairs of each row of the batch
+    state: I64  # (2) pairs written; 1 when pairs are wanted, 0 when only ``hits`` is

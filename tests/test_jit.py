@@ -1,0 +1,396 @@
+"""The compile policy: one signature a kernel, and a cache on disk that is never stale, never in the way and never needed.
+
+Most tests run a small kernel in processes of their own, from a copy of ``kernels/`` with one file more, so that its sources can be changed.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numba.core import config
+
+from colmatch.kernels import _jit, bits
+
+KERNELS = Path(_jit.__file__).parent
+
+PROBE = """
+    from typing import NamedTuple
+
+    from numpy.typing import NDArray
+
+    from colmatch.kernels._jit import kernel
+    from colmatch.kernels.probe_step import step
+
+
+    class State(NamedTuple):
+        values: NDArray
+
+
+    @kernel
+    def total(state, start):
+        sum = 0
+        for i in range(start, state.values.size):
+            sum += step(state.values[i])
+        return sum
+
+
+    @kernel
+    def get(values, i):
+        return values[i]
+"""
+
+STEP = """
+    from colmatch.kernels._jit import device
+
+
+    @device
+    def step(x):
+        return x + 1
+"""
+
+MAIN = """
+    import json, logging, sys, warnings
+
+    warnings.simplefilter("error")
+    logs = []
+    handler = logging.Handler()
+    handler.emit = lambda record: logs.append((record.levelname, record.getMessage()))
+    logging.getLogger("colmatch").addHandler(handler)
+    logging.getLogger("colmatch").setLevel("INFO")
+    import numpy as np
+    from colmatch.kernels import _jit, probe
+
+    values = np.arange(5)
+    said = {"total": int(probe.total(probe.State(values), 0))}
+    if "get" in sys.argv:
+        said["one"] = int(probe.get(values, 1))
+    if "outside" in sys.argv:
+        try:
+            probe.get(values[:3], 4)
+            said["outside"] = "unnoticed"
+        except IndexError:
+            said["outside"] = "found"
+    if "float" in sys.argv:
+        said["float"] = float(probe.total(probe.State(np.arange(3) / 2), 0))
+    said["folder"] = str(_jit.cache_dir())
+    said["kernels"] = [k.py_func.__name__ for k in _jit.kernels()]
+    said["compiled"] = sum(sum(k.stats.cache_misses.values()) for k in _jit.kernels())
+    said["loaded"] = sum(sum(k.stats.cache_hits.values()) for k in _jit.kernels())
+    said["logs"] = logs
+    print(json.dumps(said))
+"""
+
+
+def plain_environment(**more):
+    """The environment without this run's settings of numba."""
+    return {name: value for name, value in os.environ.items() if not name.startswith("NUMBA_")} | more
+
+
+class Copy:
+    """A copy of the kernels with a probe in it, and a cache folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.sources = folder / "src" / "colmatch" / "kernels"
+        self.cache = folder / "cache"
+        shutil.copytree(KERNELS, self.sources, ignore=shutil.ignore_patterns("__pycache__"))
+        (self.sources.parent / "__init__.py").touch()
+        self.write("probe", PROBE)
+        self.write("probe_step", STEP)
+
+    def write(self, name, text):
+        (self.sources / f"{name}.py").write_text(textwrap.dedent(text))
+
+    def start(self, *what, program=MAIN, cwd=None, **settings):
+        environment = plain_environment(PYTHONPATH=str(self.sources.parent.parent), COLMATCH_CACHE_DIR=str(self.cache)) | settings
+        environment = {name: value for name, value in environment.items() if value is not None}
+        command = [sys.executable, "-c", textwrap.dedent(program), *what]
+        cwd = cwd or self.sources  # not the repository's folder, where python -c would find the original
+        return subprocess.Popen(command, env=environment, cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+    def finish(self, process):
+        out, err = process.communicate(timeout=300)
+        assert (process.returncode, err) == (0, "")
+        return json.loads(out) if out else None
+
+    def run(self, *what, **settings):
+        """What MAIN or another program prints."""
+        return self.finish(self.start(*what, **settings))
+
+    def files(self):
+        return sorted(str(path.relative_to(self.cache)) for path in self.cache.rglob("*") if path.is_file())
+
+
+@pytest.fixture
+def copy(tmp_path):
+    return Copy(tmp_path)
+
+
+def test_compiled_once_and_read_afterwards(copy):
+    first = copy.run("get")
+    assert (first["total"], first["one"], first["compiled"], first["loaded"]) == (15, 1, 2, 0)
+    assert {"total", "get"} <= set(first["kernels"])
+    assert "step" not in first["kernels"]
+    assert Path(first["folder"]).parent == copy.cache
+    files = copy.files()
+    assert len(files) == 2
+    second = copy.run("get")
+    assert (second["total"], second["one"], second["compiled"], second["loaded"]) == (15, 1, 0, 2)
+    assert second["folder"] == first["folder"]
+    assert copy.files() == files
+    assert not first["logs"]
+    assert not second["logs"]
+
+
+def test_nothing_is_made_before_a_kernel_is_called(copy):
+    copy.run(program="from colmatch.kernels import probe, _jit; _jit.cache_dir()")
+    assert not copy.cache.exists()
+
+
+def test_an_edit_in_another_file_is_noticed(copy):
+    before = copy.run()
+    copy.write("probe_step", STEP.replace("x + 1", "x + 2"))
+    after = copy.run()
+    assert (before["total"], after["total"]) == (15, 20)
+    assert before["folder"] != after["folder"]
+    assert (after["compiled"], after["loaded"]) == (1, 0)
+
+
+def test_sources_edited_after_their_import_keep_nothing(copy):
+    """What is in memory is not what the folder would be named by, so neither reads nor writes."""
+    edit = "p = _jit.Path(probe.__file__).with_name('probe_step.py'); p.write_text(p.read_text().replace('+ 1', '+ 22'))"
+    before, values, after = textwrap.dedent(MAIN).partition("values = np.arange(5)")
+    assert copy.run(program=f"{before}{edit}\n{values}{after}")["total"] == 15
+    assert not copy.cache.exists()
+    assert copy.run()["total"] == 10 + 5 * 22
+
+
+def test_bounds_are_checked_however_warm_the_cache(copy):
+    copy.run("get")
+    assert copy.run("get", "outside", NUMBA_BOUNDSCHECK="1")["outside"] == "found"
+    assert copy.run("get", NUMBA_BOUNDSCHECK="1")["loaded"] == 2
+
+
+@pytest.mark.parametrize("setting", _jit.SETTINGS)
+def test_settings_of_numba_are_in_the_name(setting, monkeypatch):
+    before = _jit.cache_dir()
+    monkeypatch.setattr(config, setting, "another", raising=False)
+    assert _jit.cache_dir() != before
+
+
+def test_several_signatures_are_kept_apart(copy):
+    """The policy is one signature a kernel, but should there be two, neither gets the other's code."""
+    assert copy.run("float")["float"] == 4.5
+    said = copy.run("float")
+    assert (said["total"], said["float"], said["compiled"], said["loaded"]) == (15, 4.5, 0, 2)
+
+
+def test_two_processes_at_once(copy):
+    processes = [copy.start("get"), copy.start("float")]
+    said = [copy.finish(process) for process in processes]
+    assert (said[0]["total"], said[0]["one"]) == (15, 1)
+    assert (said[1]["total"], said[1]["float"]) == (15, 4.5)
+    again = copy.run("get", "float")
+    assert (again["total"], again["one"], again["float"], again["compiled"]) == (15, 1, 4.5, 0)
+    assert not any(name.endswith(".tmp") for name in copy.files())
+
+
+def test_read_only_folder_is_read_in_silence(copy):
+    copy.run("get")
+    # Root may write everywhere, so the calls that write are made to fail. A warm run makes none of them.
+    guard = """
+        import os, pathlib
+        def refuse(*_, **__):
+            raise OSError(30, "Read-only file system")
+        os.replace = os.mkdir = pathlib.Path.write_bytes = refuse
+    """
+    program = textwrap.dedent(guard) + textwrap.dedent(MAIN)
+    said = copy.run("get", program=program)
+    assert (said["compiled"], said["loaded"], said["logs"]) == (0, 2, [])
+    said = copy.run("float", program=program)
+    assert (said["float"], said["compiled"]) == (4.5, 1)
+    assert [level for level, _ in said["logs"]] == ["INFO"]
+
+
+@pytest.mark.parametrize("place", ["a file", "below a file", "/proc/none"])
+def test_without_a_folder_it_compiles_and_says_so_once(copy, place, tmp_path):
+    (tmp_path / "file").write_text("x")
+    folder = {"a file": tmp_path / "file", "below a file": tmp_path / "file" / "a" / "b"}.get(place, place)
+    said = copy.run("get", COLMATCH_CACHE_DIR=str(folder))
+    assert (said["total"], said["one"], said["compiled"]) == (15, 1, 2)
+    [(level, message)] = said["logs"]
+    assert level == "INFO"
+    assert "set COLMATCH_CACHE_DIR to a folder" in message
+    assert (tmp_path / "file").read_text() == "x"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the rule for Linux")
+def test_where_the_folder_is(monkeypatch, tmp_path):
+    name = _jit.cache_dir().name
+    monkeypatch.delenv("COLMATCH_CACHE_DIR", raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for xdg, base in (("", ".cache/colmatch"), ("relative", ".cache/colmatch"), (str(tmp_path / "xdg"), "xdg/colmatch")):
+        monkeypatch.setenv("XDG_CACHE_HOME", xdg)
+        assert _jit.cache_dir() == tmp_path / base / name
+    monkeypatch.setenv("COLMATCH_CACHE_DIR", str(tmp_path / "own"))
+    assert _jit.cache_dir() == tmp_path / "own" / name
+
+
+def test_without_a_home_nothing_is_kept(copy, tmp_path):
+    said = copy.finish(copy.start(cwd=tmp_path, HOME="nowhere", COLMATCH_CACHE_DIR=None, XDG_CACHE_HOME=None))
+    assert (said["total"], said["folder"], said["logs"]) == (15, "None", [])
+    assert [entry.name for entry in tmp_path.iterdir()] == ["src"]
+
+
+def test_damaged_files_are_made_anew(copy):
+    copy.run()
+    [name] = copy.files()
+    whole = (copy.cache / name).read_bytes()
+    flipped = bytearray(whole)
+    flipped[len(whole) // 2] ^= 1
+    for damaged in (whole[:1000], flipped, b""):
+        (copy.cache / name).write_bytes(damaged)
+        said = copy.run()
+        assert (said["total"], said["compiled"]) == (15, 1)
+        assert "damaged" in said["logs"][0][1]
+    assert copy.run()["loaded"] == 1
+
+
+def test_old_folders_are_dropped(copy):
+    copy.cache.mkdir()
+    (copy.cache / "mine").mkdir()
+    for n in range(_jit.FOLDERS_KEPT + 5):
+        folder = copy.cache / f"kernels-{n:020x}"
+        folder.mkdir()
+        os.utime(folder, (n, n))
+    said = copy.run()
+    left = {folder.name for folder in copy.cache.iterdir()}
+    assert len(left) == _jit.FOLDERS_KEPT + 1
+    assert {"mine", Path(said["folder"]).name, f"kernels-{_jit.FOLDERS_KEPT + 4:020x}"} <= left
+    assert "kernels-" + "0" * 20 not in left
+
+
+def test_a_copied_cache_is_used(copy, tmp_path):
+    program = "import sys; from colmatch.kernels import _jit; print('\"', _jit.copy_cache(sys.argv[1]), '\"')"
+    assert copy.run(str(tmp_path / "other"), program=program) == " None "
+    folder = Path(copy.run("get")["folder"])
+    copy.run(str(tmp_path / "other"), program=program)
+    copy.cache = tmp_path / "other"
+    said = copy.run("get")
+    assert (said["compiled"], said["loaded"]) == (0, 2)
+    assert Path(said["folder"]) == tmp_path / "other" / folder.name
+
+
+def test_with_the_jit_off_decorators_return_the_function(copy):
+    program = """
+        import types
+        import numpy as np
+        from colmatch.kernels import _jit, probe, probe_step
+
+        assert type(probe.total) is type(probe_step.step) is types.FunctionType
+        assert probe.total(probe.State(np.arange(5)), 0) == 15
+        assert _jit.kernels() == []
+    """
+    copy.run(program=program, NUMBA_DISABLE_JIT="1")
+    assert not copy.cache.exists()
+
+
+def test_settings_of_the_process_are_left_alone(copy):
+    program = """
+        import os
+        import numpy as np
+        from numba.core import config
+
+        def settings():
+            return dict(os.environ), {name: getattr(config, name) for name in dir(config) if name.isupper()}
+
+        before = settings()
+        from colmatch.kernels import probe
+        probe.total(probe.State(np.arange(5)), 0)
+        assert settings() == before
+    """
+    copy.run(program=program)
+
+
+WHOLE = """
+    import json, pickle, sys, warnings
+    warnings.simplefilter("error")
+    import pyarrow as pa
+    import colmatch as cm
+    from colmatch.kernels import _jit
+
+    schema = {"n": "int64", "x": "float64", "s": "string", "b": "bool", "tags": pa.list_(pa.string())}
+    texts = {
+        0: "n = 1 OR x < 0.5",
+        1: "s LIKE 'a%' AND NOT b",
+        2: "n IN (1, 2, 3) AND s <> 'b'",
+        3: "array_contains(tags, 'x')",
+        4: "n IS NULL",
+        5: "(n BETWEEN 2 AND 9 OR s > 'b') AND (x > 2.5 OR b)",
+    }
+    rows = [{"n": i % 7 or None, "x": i / 4, "s": "abc"[i % 3], "b": i % 2 == 0, "tags": ["x"] * (i % 3)} for i in range(50)]
+    matcher = cm.Matcher.build(texts, schema)
+    matcher.save(sys.argv[1])
+    table = pa.Table.from_pylist(rows, matcher.schema.arrow)
+    expected = matcher.match(table)
+    assert len(expected)
+    encoded = table.set_column(2, "s", table["s"].dictionary_encode())
+    for one in (matcher, pickle.loads(pickle.dumps(matcher)), cm.Matcher.open(sys.argv[1]), cm.Matcher.open(sys.argv[1], mmap=False)):
+        for events in (table, encoded, pa.concat_tables([table.slice(0, 13), table.slice(13)])):
+            assert one.match(events) == expected
+        assert len(one.match(table.slice(0, 0))) == 0 and sum(one.count(table)) == len(expected)
+        one.match_lists(table)
+        one.explain(rows[0], 0)
+    print(json.dumps({
+        "several": {str(k): list(map(str, k.signatures)) for k in _jit.kernels() if len(k.signatures) > 1},
+        "used": sum(bool(k.signatures) for k in _jit.kernels()),
+        "compiled": [str(k) for k in _jit.kernels() if k.stats.cache_misses],
+    }))
+"""
+
+
+def test_each_kernel_has_one_signature_and_is_kept(tmp_path):
+    """However the arrays came about (built, pickled, mapped, sliced), or every caller would wait for compilations of their own."""
+    command = [sys.executable, "-c", textwrap.dedent(WHOLE), str(tmp_path / "index")]
+    environment = plain_environment(COLMATCH_CACHE_DIR=str(tmp_path / "cache"))
+    cold, warm = (json.loads(subprocess.run(command, env=environment, check=True, stdout=subprocess.PIPE).stdout) for _ in range(2))
+    assert cold["several"] == {}
+    assert cold["used"] > 3
+    assert warm["compiled"] == []
+
+
+@_jit.kernel
+def compiled_bits(words, out):
+    for i in range(words.size):
+        out[i, 0] = bits.ctz(words[i])
+        out[i, 1] = bits.popcount(words[i])
+
+
+WORDS = st.integers(0, 2**64 - 1) | st.integers(0, 64).map(lambda n: (1 << n) & (2**64 - 1))
+
+
+@given(st.lists(WORDS, min_size=1, max_size=20))
+def test_bits_are_those_of_python(words):
+    array = np.array(words, np.uint64)
+    out = np.zeros((len(words), 2), np.uint64)
+    compiled_bits(array, out)
+    binary = [format(word, "064b") for word in words]
+    assert out[:, 0].tolist() == [64 if "1" not in text else len(text) - 1 - text.rindex("1") for text in binary]
+    assert out[:, 1].tolist() == [text.count("1") for text in binary]
+    assert [[bits.ctz(word), bits.popcount(word)] for word in array] == out.tolist()
+    assert all(type(bits.ctz(word)) is np.uint64 for word in array)
+
+
+@pytest.mark.skipif(os.environ.get("NUMBA_DISABLE_JIT") == "1", reason="Python has one kind of integer")
+def test_bits_of_other_words_are_refused():
+    from numba.core.errors import TypingError
+
+    with pytest.raises(TypingError):
+        compiled_bits(np.zeros(1, np.int64), np.zeros((1, 2), np.uint64))
