@@ -115,7 +115,7 @@ class _Work:
             hints=np.zeros(int(wanted.literals.hint[-1]), np.int32),
             key_hints=np.zeros(int(wanted.keys.hint[-1]), np.int32),
             distinct=Distinct(
-                table=np.zeros(0, np.int32),
+                table=np.zeros(16, np.int32),
                 offset=np.zeros(1, np.int64),
                 data=np.zeros(0, np.uint8),
                 range=np.zeros((groups, 2), np.int64),
@@ -167,14 +167,13 @@ class _Work:
             self._work = work._replace(row=np.empty(n, np.int32), key=np.empty(n, np.int64))
         elif code == read.FULL_ENTRIES:
             n = max(n, len(work.entry_row) * 3 // 2)
-            entries = {"entry_row": np.empty(n, np.int32), "entry_slot": np.empty(n, np.int64), "entry_key": np.empty(n, np.int64)}
-            self._work = work._replace(**entries)
+            row, slot, key = np.empty(n, np.int32), np.empty(n, np.int64), np.empty(n, np.int64)
+            self._work = work._replace(entry_row=row, entry_slot=slot, entry_key=key)
         elif code == read.FULL_STREAM:
             n = max(n, len(work.slot) * 3 // 2)
-            stream = {name: np.empty(n, np.int64) for name in ("slot", "known")}
             if len(distinct.range):  # at most half full, and a power of two
                 distinct = distinct._replace(table=np.empty(4 * 2 ** (n - 1).bit_length(), np.int32))
-            self._work = work._replace(distinct=distinct, **stream)
+            self._work = work._replace(slot=np.empty(n, np.int64), known=np.empty(n, np.int64), distinct=distinct)
         elif code == read.FULL_STRINGS:
             n = max(n, len(distinct.offset) * 3 // 2)
             self._work = work._replace(distinct=distinct._replace(offset=np.empty(n, np.int64)))
@@ -188,8 +187,8 @@ class _Work:
         name = binding.items[int(state[read.WHERE])]
         row = int(state[read.ROW])
         if code == read.OVERFLOW:
-            return EventError(f"column {name!r}, row {row} of the batch: the value is too large for the schema's unit or scale: cast the column")
-        return EventError(f"column {name!r}, row {row} of the batch: the dictionary has no value of that index: mend the source")
+            return EventError(f"column {name!r}, row {row} of the batch: the value is too large for the schema's unit or scale: cast it")
+        return EventError(f"column {name!r}, row {row} of the batch: its dictionary has no such value: mend the source")
 
 
 @dataclass(frozen=True, slots=True)
@@ -280,7 +279,7 @@ def _source(events: object) -> Iterable[pa.RecordBatch]:
     if isinstance(events, pa.RecordBatch):
         return (events,)
     if isinstance(events, pa.RecordBatchReader):
-        return events  # exported, its errors would lose their type
+        return events  # type: ignore[no-any-return]  # exported, its errors would lose their type
     if isinstance(events, pa.Table):
         return events.to_reader()  # type: ignore[no-any-return]
     if isinstance(events, pa.ChunkedArray) and pa.types.is_struct(events.type):
@@ -325,11 +324,11 @@ def _gather(source: Iterable[pa.RecordBatch], rows: int, columns: list[str] | No
         yield from _joined(pending)
 
 
-def _joined(pieces: list[pa.RecordBatch]) -> Iterable[pa.RecordBatch]:
+def _joined(pieces: list[pa.RecordBatch]) -> list[pa.RecordBatch]:
     if len(pieces) == 1:
         return pieces
     try:
-        return (pa.concat_batches(pieces),)
+        return [pa.concat_batches(pieces)]
     except pa.ArrowException:  # of different schemas, or of a type that cannot be joined: small batches are only slower
         return pieces
 

@@ -34,9 +34,9 @@ def frozen(array: I64) -> I64:
     return array
 
 
-def words(first: I64, offset: I64, data: U8, numbers: I64 | None = None) -> Words:
-    """``Words`` over arrays that the caller keeps alive; ``numbers`` instead of prefixes for a set of int64."""
-    prefix = prefixes(offset, data) if numbers is None else numbers
+def words(first: I64, prefix: I64, offset: I64, data: U8) -> Words:
+    """``Words`` over the last three, which the caller keeps alive."""
+    assert prefix.dtype == offset.dtype == np.int64 and prefix.flags.c_contiguous and offset.flags.c_contiguous and data.flags.c_contiguous
     hint = np.zeros(len(first), np.int64)
     counts = np.diff(first)
     sizes = np.zeros(len(counts), np.int64)
@@ -45,8 +45,8 @@ def words(first: I64, offset: I64, data: U8, numbers: I64 | None = None) -> Word
     if sizes.sum() > HINTS_MOST:
         sizes[large] = 2 ** int(np.log2(max(HINTS_MOST / large.sum(), 1)))
     np.cumsum(sizes, out=hint[1:])
-    address = np.array([data.ctypes.data], np.int64)
-    return Words(*(frozen(np.ascontiguousarray(a, np.int64)) for a in (first, prefix, offset, address, hint)))
+    place = np.array([prefix.ctypes.data, offset.ctypes.data, data.ctypes.data], np.int64)
+    return Words(frozen(np.array(first, np.int64)), frozen(place), frozen(hint))
 
 
 def prefixes(offset: I64, data: U8) -> I64:
@@ -111,8 +111,10 @@ class Wanted:
         self.pattern_runs = [(a, end, first) for a, end, first in _Map(_ANY, _ANY, ids=patterns).runs()] if patterns else []
         if literals is None:
             literals = Literals(np.zeros(self.total + 1, np.int64), np.zeros(1, np.int64), np.zeros(0, np.uint8))
-        self._data = np.asarray(literals.data)
-        self.literals = words(np.asarray(literals.first), np.asarray(literals.offset), self._data)
+        # The kernel reads these by address, so they are held here.
+        offset, data = np.ascontiguousarray(literals.offset, np.int64), np.ascontiguousarray(literals.data, np.uint8)
+        self._literals = (prefixes(offset, data), offset, data)
+        self.literals = words(np.asarray(literals.first), *self._literals)
         self._bind_keys()
 
     def set(self, id: int) -> int:
@@ -135,12 +137,13 @@ class Wanted:
             first.append(first[-1] + len(order))
         offset = np.zeros(len(pieces) + 1, np.int64)
         np.cumsum([len(piece) for piece in pieces], out=offset[1:])
-        self._keys = np.frombuffer(b"".join(pieces), np.uint8)
-        heads = prefixes(offset, self._keys)
+        data = np.frombuffer(b"".join(pieces), np.uint8)
+        heads = prefixes(offset, data)
         for known, start, stop in zip(self.maps.values(), first, first[1:]):
             if not known.key.textual:
                 heads[start:stop] = numbers[start:stop]
-        self.keys = words(np.array(first, np.int64), offset, self._keys, heads)
+        self._keys = (heads, offset, data)
+        self.keys = words(np.array(first, np.int64), *self._keys)
         self.entry = frozen(np.array(entry, np.int64))
         self.entry_set = frozen(np.array(sets, np.int64))
 
@@ -197,7 +200,7 @@ class _Binder:
         self.wanted = wanted
         self.levels: dict[Path, tuple[_Level, pa.Schema | pa.DataType] | None] = {(): (_Level(schema.names, 0, ()), schema)}
         self.structs: list[tuple[int, int]] = [(-1, -1)]
-        self.leaves: dict[tuple[int, ...], int] = {}
+        self.leaves: dict[tuple[int, ...], int] = {(-1, physical.I8, 0, physical.NOTHING, 1): 0}  # the first for items that read no values
         self.items: list[tuple[tuple[int, ...], str]] = []
         self.decode: set[int] = set()
 
@@ -296,7 +299,7 @@ class _Binder:
         arrow = _storage(parent.field(child).type)
         if pa.types.is_run_end_encoded(arrow):
             if len(path) > 1:
-                raise EventError(f"column {'.'.join(path)!r} is run-end encoded inside a struct: decode it with pyarrow.compute.run_end_decode")
+                raise EventError(f"column {'.'.join(path)!r} is run-end encoded inside a struct: use pyarrow.compute.run_end_decode")
             self.decode.add(child)
             arrow = _storage(arrow.value_type)
         return None if pa.types.is_null(arrow) else ((level.struct, child), arrow)
@@ -324,7 +327,8 @@ class _Binder:
         elif have.family is Family.DECIMAL:
             factor = 10 ** max(wanted.scale - have.scale, 0)
             if have.scale > wanted.scale:
-                raise EventError(f"column {name!r} is {arrow} with {have.scale} digits after the point, the schema says {wanted}: round and cast it")
+                digits = f"{have.scale} digits after the point"
+                raise EventError(f"column {name!r} is {arrow} with {digits}, the schema says {wanted}: round and cast it")
         elif have.family is Family.TIMESTAMP:
             if (have.zone is None) != (wanted.zone is None):
                 raise EventError(f"column {name!r} is {arrow}, the schema says {wanted}: give both a time zone or none")

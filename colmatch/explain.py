@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 
 from colmatch.batch import Reader, batches
 from colmatch.errors import EventError, SubscriptionError
+from colmatch.expr.patterns import successor
 from colmatch.kernels import layout
 from colmatch.keys import KEY_MAX, KEY_MIN, key_float, literal_text
 from colmatch.schema import Attribute, Family, Role
@@ -85,7 +86,7 @@ def explain(parts: Parts, event: Any, id: int | str) -> Explanation:
 
 
 def _fits(type: pa.DataType, id: Any) -> bool:
-    return isinstance(id, str) if pa.types.is_string(type) else isinstance(id, (int, np.integer)) and KEY_MIN <= id <= KEY_MAX
+    return isinstance(id, str) if pa.types.is_string(type) else isinstance(id, (int, np.integer)) and bool(KEY_MIN <= id <= KEY_MAX)
 
 
 def _row(parts: Parts, event: Any) -> pa.RecordBatch:
@@ -193,6 +194,10 @@ def _text(parts: Parts, attr: int, run: list[tuple[int, int]], none: bool) -> st
     if run[0][0] == KEY_MIN and run[-1][1] == KEY_MAX and all(lo == hi for lo, hi in gaps):
         points = [literal(lo) for lo, _ in gaps]
         text = f"{name} <> {points[0]}" if len(points) == 1 else f"{name} NOT IN ({_listed(points)})"
+    elif run[0][0] == KEY_MIN and run[-1][1] == KEY_MAX and len(gaps) == 1 and (prefix := _prefix(parts, attr, *gaps[0])):
+        text = f"{name} NOT LIKE {prefix}"
+    elif len(run) == 1 and (prefix := _prefix(parts, attr, *run[0])):
+        text = f"{name} LIKE {prefix}"
     elif all(lo == hi for lo, hi in run):
         points = [literal(lo) for lo, _ in run]
         text = f"{name} = {points[0]}" if len(points) == 1 else f"{name} IN ({_listed(points)})"
@@ -223,6 +228,20 @@ def _literals(parts: Parts, attr: int) -> Any:
         return "'" + data.decode(errors="backslashreplace").replace("\\", "\\\\").replace("'", "\\'") + "'"
 
     return text
+
+
+def _prefix(parts: Parts, attr: int, lo: int, hi: int) -> str:
+    """The LIKE pattern of the interval that a prefix was lowered to, empty when it is not such an interval."""
+    if parts.attributes[attr].type.family is not Family.STRING or lo < 0 or lo % 2 == 0 or hi % 2 == 1 or hi >= KEY_MAX:
+        return ""
+    literals, base = parts.literals, int(parts.literals.first[attr])
+    start, after = (
+        literals.data[literals.offset[base + key // 2] : literals.offset[base + key // 2 + 1]].tobytes() for key in (lo, hi)
+    )
+    if start == b"" or successor(start) != after:
+        return ""
+    text = start.decode(errors="backslashreplace").replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_").replace("'", "\\'")
+    return f"'{text}%'"
 
 
 def _range(attribute: Attribute, name: str, lo: int, hi: int, literal: Any) -> str:

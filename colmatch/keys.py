@@ -326,7 +326,7 @@ def _zone(name: str | None) -> dt.tzinfo | None:
         return dt.timezone(-delta if name[0] == "-" else delta)
     try:
         return ZoneInfo(name)
-    except (OSError, ValueError):
+    except (OSError, ValueError, KeyError):
         raise ValueError(f"{name!r} is not a known time zone") from None
 
 
@@ -352,9 +352,9 @@ def intervals(op: Op, keys: Sequence[Keys]) -> Intervals:
         lo = floor + (up & ~none)
     else:
         assert op is Op.BETWEEN
-        lo, _ = intervals(Op.GE, keys[:1])
-        _, hi = intervals(Op.LE, keys[1:])
-        none = lo > hi
+        lo, top = intervals(Op.GE, keys[:1])
+        bottom, hi = intervals(Op.LE, keys[1:])
+        none = (lo > top) | (bottom > hi) | (lo > hi)
     lo[none], hi[none] = KEY_MAX, KEY_MIN
     return lo, hi
 

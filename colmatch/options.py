@@ -34,7 +34,7 @@ class Options:
 
         try:
             ZoneInfo(self.timezone)
-        except (OSError, ValueError, TypeError) as error:
+        except (OSError, ValueError, TypeError, KeyError) as error:
             raise OptionError(f"Options(timezone={self.timezone!r}): not a known time zone") from error
 
     def to_dict(self) -> dict[str, int | str]:

@@ -79,7 +79,7 @@ def _parts(pattern: str) -> list[object]:
             if escaped is None:
                 raise ValueError(r"the pattern ends with the escape character \: write \\ for the character itself")
             if escaped not in "%_\\":
-                raise ValueError(rf"the escape character \ stands before {escaped!r}: it is for %, _ and \ only; write \\ for the character itself")
+                raise ValueError(rf"the escape character \ stands before {escaped!r}, not %, _ or \: write \\ for the character itself")
             parts.append(escaped)
         elif character == "%":
             if not parts or parts[-1] is not ANY:

@@ -6,13 +6,14 @@ hands the rest to ``mapInArrow``; ``spark_worker`` is what then runs. Everything
 The index travels as a file:
 
 - a classic session with a local master reads it where it is. It is linked (not copied) into a folder of this process first where the file
-  system allows, so that a query keeps its version when the index is replaced under it;
+  system allows, so that a query keeps its version when the index is replaced under it, up to eight times;
 - any other session has it sent to its workers once, as an artifact whose name carries the content hash, since Spark refuses a name twice;
 - with ``shared=True`` the workers open the path that was given: right for an index on a file system that all of them mount.
 
 Kernels are compiled once for each machine and kept on disk (``kernels/_jit.py``). ``match`` runs one row of NULLs through the matcher, so
-workers on this machine find them compiled; the first workers on another machine compile them into the user's cache folder there, or into
-``$COLMATCH_CACHE_DIR`` where ``spark.executorEnv.COLMATCH_CACHE_DIR`` names one.
+workers on this machine find them compiled. The first workers on another machine compile them into the user's cache folder there, which
+takes seconds; to spare them that, call ``colmatch.kernels._jit.copy_cache(folder)`` for a folder that they see, and set
+``spark.executorEnv.COLMATCH_CACHE_DIR`` to it. Where nothing can be read or written, each worker compiles for itself.
 """
 
 from __future__ import annotations
@@ -50,10 +51,11 @@ from colmatch.spark_worker import Index, Task
 from colmatch.store import content_hash
 
 JAVA_LEAST = 17
+VERSIONS_KEPT = 8  # of one index, in this process: a link holds the disk space of what it names
 
-# Names of the artifacts that a session has, and the files of matchers that came as objects.
-_sent: weakref.WeakKeyDictionary[SparkSession, set[str]] = weakref.WeakKeyDictionary()
-_saves: weakref.WeakKeyDictionary[Matcher, tuple[Path, str]] = weakref.WeakKeyDictionary()
+_sent: weakref.WeakKeyDictionary[SparkSession, set[str]] = weakref.WeakKeyDictionary()  # names of the artifacts that a session has
+_saves: weakref.WeakKeyDictionary[Matcher, tuple[Path, str]] = weakref.WeakKeyDictionary()  # a matcher does not change
+_links: dict[Path, list[Path]] = {}  # path that was given -> links to its versions, the newest last
 
 
 def match(
@@ -139,20 +141,23 @@ class _Columns:
     def __init__(self, df: DataFrame) -> None:
         self.df = df
         self.sensitive = df.sparkSession.conf.get("spark.sql.caseSensitive") == "true"
+        self.names: dict[str, list[str]] = {}
+        for name in df.columns:
+            self.names.setdefault(self.folded(name), []).append(name)
 
     def folded(self, name: str) -> str:
         return name if self.sensitive else name.lower()
 
     def find(self, name: str, wanted_by: str) -> str:
-        names = self.df.columns
-        found = [other for other in names if self.folded(other) == self.folded(name)]
+        """The name as the DataFrame has it."""
+        found = self.names.get(self.folded(name), [])
         if len(found) == 1:
             return found[0]
         if found:
             raise EventError(f"the DataFrame has {len(found)} columns called {name!r}, which {wanted_by} names: rename all but one")
-        lower = {other.lower(): other for other in names}
+        lower = {other.lower(): other for others in self.names.values() for other in others}
         near = [lower[other] for other in difflib.get_close_matches(name.lower(), lower, n=3, cutoff=0.6)]
-        has = ", ".join([*map(repr, names[:8]), *(["…"] if len(names) > 8 else [])])
+        has = ", ".join([*map(repr, list(lower.values())[:8]), *(["…"] if len(lower) > 8 else [])])
         some = f"did you mean {' or '.join(map(repr, near))}?" if near else f"it has {has}"
         raise EventError(f"the DataFrame has no column {name!r}, which {wanted_by} names: {some}")
 
@@ -196,8 +201,8 @@ def _saved(matcher: Matcher) -> tuple[Path, str]:
     if matcher not in _saves:
         new = _folder() / f"new-{os.urandom(8).hex()}"
         matcher.save(new)
-        _saves[matcher] = _pinned(new)
-        new.unlink(missing_ok=True)
+        hash = content_hash(new)
+        _saves[matcher] = new.replace(_folder() / f"colmatch-{hash}"), hash
     return _saves[matcher]
 
 
@@ -213,9 +218,15 @@ def _pinned(path: Path) -> tuple[Path, str]:
         return path, content_hash(path)
     try:
         hash = content_hash(new)
-        return new.replace(_folder() / f"colmatch-{hash}"), hash
+        link = new.replace(_folder() / f"colmatch-{hash}")
     finally:
-        new.unlink(missing_ok=True)  # also after replacing a link to the same file, which does nothing
+        new.unlink(missing_ok=True)  # also when it was to replace a link to the same file, which does nothing
+    links = _links[path] = [*(old for old in _links.get(path, []) if old != link), link]
+    for old in links[:-VERSIONS_KEPT]:
+        links.remove(old)
+        if not any(old in others for others in [*_links.values(), [file for file, _ in _saves.values()]]):
+            old.unlink(missing_ok=True)
+    return link, hash
 
 
 @cache

@@ -2,10 +2,9 @@
 
 A task is pickled as a reference to this module with a few names in it, never with an index: Spark would send an index with every
 task, and each worker would hold a copy of its own. The index comes as a file that is memory-mapped, so that all workers of a machine share
-its pages. Measured at 1M subscriptions (PySpark 4.3, two workers): 54 MB private in a worker instead of 1,077 MB, and 3 ms to open
-instead of 5 s.
+its pages: a million subscriptions, a file of 92 MB, took 52 MB of a worker's own, most of which numba takes without any.
 
-Nothing here starts threads: Spark already runs one worker for each core, and the kernels are serial.
+Nothing here starts threads: Spark runs a worker for each core already (and sets OMP_NUM_THREADS for libraries that look at it).
 """
 
 from __future__ import annotations

@@ -59,8 +59,8 @@ def read(subscriptions: Any, schema: Schema, options: Options, errors: Errors) -
         known[1].append(sub)
         known[2].append(literals)
     if errors == "raise" and failed:
-        ((sub, error),) = failed.items()
-        raise error.at(ids[sub].as_py())
+        ((sub, first),) = failed.items()
+        raise first.at(ids[sub].as_py())
     for form, subs, literals in forms.values():
         lowering.add(form, subs, literals)
     return _finish(lowering, attributes, ids, (compiler, expressions), failed, errors)

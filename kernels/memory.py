@@ -1,7 +1,7 @@
 """Raw memory: values at an address, for kernels that read buffers which nobody has made arrays of.
 
-``load_i32(address, index)`` is the int32 at ``address + 4 * index``, of any alignment, as an int64: kernels do their arithmetic in one type.
-A 64-bit unsigned value arrives as the int64 of the same bits, a float32 as the bits of the equal float64.
+``load_i32(address, index)`` is the int32 at ``address + 4 * index``, of any alignment, as an int64: kernels do their arithmetic in one
+type. A 64-bit unsigned value arrives as the int64 of the same bits, a float32 as the bits of the equal float64.
 
 Nothing checks an address. When the JIT is off, ctypes reads the same memory.
 """
@@ -35,7 +35,7 @@ def _twin(stored: Any) -> Load:
     return load
 
 
-def _compiled(stored: Any, size: int, signed: bool) -> Load:
+def _compiled(stored: Any, size: int, signed: bool) -> Any:
     def load(typing: Any, address: Any, index: Any) -> Any:
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             address, index = arguments
@@ -46,7 +46,7 @@ def _compiled(stored: Any, size: int, signed: bool) -> Load:
 
         return types.int64(types.int64, types.int64), generate
 
-    return intrinsic(load)  # type: ignore[no-any-return]
+    return intrinsic(load)
 
 
 def _pointer(context: Any, builder: Any, address: Any, index: Any, stored: Any, size: int) -> Any:
@@ -71,7 +71,7 @@ if config.DISABLE_JIT:
         """Bits of a float64."""
         return int(struct.unpack("<q", struct.pack("<d", float(value)))[0])
 
-    def load_prefix(address: Any, length: Any) -> int:
+    def load_prefix(address: Any, length: Any) -> Any:
         """The first 8 of ``length`` bytes, zeros after the last, as a number that is ordered as the bytes are."""
         head = ctypes.string_at(int(address), min(int(length), 8)) if length else b""
         return int.from_bytes(head.ljust(8, b"\0"), "big") + KEY_MIN
@@ -131,7 +131,7 @@ else:
         return types.int64(types.int64, types.int64), generate
 
     @device
-    def load_prefix(address, length):
+    def load_prefix(address: Any, length: Any) -> Any:
         """The first 8 of ``length`` bytes, zeros after the last, as a number that is ordered as the bytes are.
 
         Never reads past ``length``: the buffer may end there. Overlapping loads instead of a loop over 1 to 7 bytes.

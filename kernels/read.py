@@ -7,8 +7,8 @@ knows. So thousands of attributes of one map cost nothing where the event has no
 
 Nothing here is known about Arrow types or names: ``colmatch/binding.py`` makes the plan, once for each schema of batches.
 
-All of ``Work`` in the arguments of a device function made it take seconds to compile, each: they get the arrays that they use. What
-makes keys is called in one place, because it is inlined where it is called.
+Device functions get the arrays that they use: with all of ``Work`` in their arguments, compiling took 58 s instead of 9, and what they took
+out of it was counted atomically. What makes keys is called in one place, because it is inlined where it is called.
 """
 
 from typing import NamedTuple
@@ -50,7 +50,7 @@ class Plan(NamedTuple):
 
     struct: I64  # (S, 2) parent struct, number of the child there
     leaf: I64  # (F, 5) see ``arrow``
-    item: I64  # (I, 11) items of maps, then ascending by attribute. FIRST, LAST: range of a map's entries; FIRST of a run's entries or patterns
+    item: I64  # (I, 11) items of maps, then ascending by attribute. FIRST, LAST: a map's entries; FIRST: of a run, entry or pattern
     entry: I64  # (K) a map's known keys in sorted order -> number of the entry, FIRST <= number < LAST
     entry_set: I64  # (K) number of the entry -> set of its values, as ``item[SET]``: set of literals, or -1 - group of distinct strings
     literals: Words
@@ -143,7 +143,25 @@ def read(plan, work, array, rows):
             at = state[ENTRIES_READ]
             key = work.entry_key
             slot = work.entry_slot
-            here = _gather(item, leaf, work, here, base, rows, plan.entry)
+            here = _gather(
+                item,
+                leaf,
+                state,
+                work.valid,
+                mask,
+                here,
+                base,
+                rows,
+                plan.entry,
+                row,
+                work.key,
+                work.slot,
+                work.seen,
+                work.entry_first,
+                work.entry_next,
+                work.entry_row,
+                work.entry_slot,
+            )
             n = state[ENTRIES_READ] - at
         else:
             n = _list(item, leaf, state, work.valid, mask, here, base, rows, row, key, slot, pos)
@@ -178,24 +196,37 @@ def read(plan, work, array, rows):
                         slot[j] = dense + j
                 words = plan.keys if kind == MAP_KEYS else plan.literals
                 hints = work.key_hints if kind == MAP_KEYS else work.hints
-                groups = 1
-                if kind == MAP_VALUES:
-                    groups = item[LAST] - item[FIRST]
+                groups = item[LAST] - item[FIRST] if kind == MAP_VALUES else 1
                 for g in range(groups):
                     group = item[SET]
                     if kind == MAP_VALUES:
-                        e = item[FIRST] + g
-                        group = plan.entry_set[e]
-                        at = work.entry_first[e]
-                        n = work.entry_first[e + 1] - at
+                        group = plan.entry_set[item[FIRST] + g]
+                        at = work.entry_first[item[FIRST] + g]
+                        n = work.entry_first[item[FIRST] + g + 1] - at
                         if n == 0:
                             continue
-                    if group < 0 and not start_group(distinct, n):
+                    if group < 0 and not start_group(distinct.table, len(distinct.offset), distinct.total, n):
                         _fail(state, FULL_STRINGS, distinct.total[1], 0)
                         return
-                    begin = distinct.total[0]
-                    out = key if kind == MAP_VALUES else key[pos : pos + n]
-                    if not text_keys(leaf, here, store, slot, at, n, out, known, words, hints, group, distinct):
+                    begin = distinct.total[0] if group < 0 else -1
+                    own = group if group >= 0 else 0
+                    if not text_keys(
+                        leaf,
+                        here,
+                        slot[at : at + n],
+                        key[at : at + n] if kind == MAP_VALUES else key[pos : pos + n],
+                        known,
+                        store,
+                        words.first[own],
+                        words.first[own + 1],
+                        words.place,
+                        hints[words.hint[own] : words.hint[own + 1]],
+                        begin,
+                        distinct.table,
+                        distinct.offset,
+                        distinct.data,
+                        distinct.total,
+                    ):
                         _fail(state, FULL_BYTES, distinct.total[1], 0)
                         return
                     if group < 0:
@@ -396,18 +427,15 @@ def _decode(leaf, state, array, n, row, slot):
 
 
 @device
-def _gather(item, leaf, work, array, base, rows, entry_of):
+def _gather(
+    item, leaf, state, valid, mask, array, base, rows, entry_of, row, label, slot, seen, entry_first, entry_next, entry_row, entry_slot
+):  # fmt: skip
     """Entries of a map whose keys are known, by entry: ranges of entry_row and entry_slot from ENTRIES_READ on, which is moved.
 
-    MAP_KEYS has just left the labels of all keys in ``work.key``. Returns the array that the slots are of.
+    MAP_KEYS has just left the labels of all keys in ``label``. Returns the array that the slots are of.
     """
-    state = work.state
-    label = work.key
-    entry_next = work.entry_next
-    entry_first = work.entry_first
     low = item[FIRST]
     high = item[LAST]
-    mask = work.struct[item[STRUCT], 2]
     bits = buffer(array, 0)
     offsets = buffer(array, 1)
     pairs = child(array, 0)
@@ -418,7 +446,7 @@ def _gather(item, leaf, work, array, base, rows, entry_of):
     kept = 0
     n = 0
     for r in range(rows):
-        if not _there(work.valid, mask, bits, base, r):
+        if not _there(valid, mask, bits, base, r):
             continue
         state[STAMP] += 1
         stamp = state[STAMP]
@@ -428,21 +456,21 @@ def _gather(item, leaf, work, array, base, rows, entry_of):
             if known & 1 == 0:
                 continue
             e = entry_of[low + (known >> 1)]
-            if work.seen[e] == stamp:  # of equal keys, the first counts
+            if seen[e] == stamp:  # of equal keys, the first counts
                 continue
-            work.seen[e] = stamp
-            slot = value_slot(leaf, values, shift + j)
-            if slot == -2:
+            seen[e] = stamp
+            found = value_slot(leaf, values, shift + j)
+            if found == -2:
                 _fail(state, BAD_INDEX, 0, r)
                 return 0
-            if slot >= 0:
-                work.row[kept] = r
+            if found >= 0:
+                row[kept] = r
                 label[kept] = e  # kept < n: has been read
-                work.slot[kept] = slot
+                slot[kept] = found
                 entry_next[e] += 1
                 kept += 1
     place = state[ENTRIES_READ]
-    if place + kept > len(work.entry_row):
+    if place + kept > len(entry_row):
         _fail(state, FULL_ENTRIES, place + kept, 0)
         return 0
     for e in range(low, high):
@@ -454,6 +482,6 @@ def _gather(item, leaf, work, array, base, rows, entry_of):
     for j in range(kept):
         place = entry_next[label[j]]
         entry_next[label[j]] = place + 1
-        work.entry_row[place] = work.row[j]
-        work.entry_slot[place] = work.slot[j]
+        entry_row[place] = row[j]
+        entry_slot[place] = slot[j]
     return load_i64(values, DICTIONARY) if leaf[INDEX] >= 0 else values

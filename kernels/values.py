@@ -32,7 +32,7 @@ from colmatch.kernels.arrow import (
 )
 from colmatch.kernels.layout import KEY_MAX
 from colmatch.kernels.memory import KEY_MIN, float_bits, load_f32, load_i32, load_i64, load_prefix, load_u16
-from colmatch.kernels.text import label, number
+from colmatch.kernels.text import hint_place, label, number
 
 EXPONENT = 0x7FF0000000000000
 NAN = 0x7FF8000000000000
@@ -133,23 +133,44 @@ def number_keys(leaf, array, slot, out):
 
 
 @device
-def text_keys(leaf, array, base, slot, at, n, out, known, words, hints, group, distinct):
-    """Labels of ``n`` strings in slots from ``slot[at]`` among the literals of set ``group``, to ``out[at]`` and on.
+def text_at(leaf, array, ends, data, slot):
+    """Address and length of the string in a slot; ``ends`` and ``data`` are buffers 1 and 2."""
+    form = leaf[FORM]
+    if form == UTF32:
+        start = load_i32(ends, slot)
+        return data + start, load_i32(ends, slot + 1) - start
+    if form == UTF64:
+        start = load_i64(ends, slot)
+        return data + start, load_i64(ends, slot + 1) - start
+    if form == FIXED:
+        return ends + slot * leaf[WIDTH], leaf[WIDTH]
+    length = load_i32(ends, 4 * slot)
+    if length <= 12:
+        return ends + 16 * slot + 4, length
+    return buffer(array, 2 + load_i32(ends, 4 * slot + 2)) + load_i32(ends, 4 * slot + 3), length
 
-    With a negative ``group``, the numbers of the strings among the distinct ones instead, False where these need more room. Where ``known``
-    is not empty, it has a place for each value of ``array``, a dictionary that starts at slot ``base``, and each is looked up once.
-    Integers are taken for strings of 8 bytes: the known keys of a map may be either.
+
+@device
+def text_keys(leaf, array, slot, out, known, base, low, high, place, hints, begin, table, ends, bytes, total):
+    """Labels of the strings in slots among the literals ``low:high``; ``out`` says how many strings.
+
+    Where ``begin`` is not negative, instead their numbers among the distinct strings from there on, and False where these need more room.
+    Where ``known`` is not empty, it has a place for each value of ``array``, a dictionary that starts at slot ``base``, and each is
+    looked up once. Integers are taken for strings of 8 bytes: the known keys of a map may be either.
     """
-    if group >= 0 and words.first[group] == words.first[group + 1]:
-        for j in range(n):
-            out[at + j] = 0
+    if begin < 0 and low == high:
+        for j in range(len(out)):
+            out[j] = 0
         return True
     form = leaf[FORM]
-    ends = buffer(array, 1)
-    data = buffer(array, 2) if form == UTF32 or form == UTF64 else 0
-    begin = distinct.total[0]
+    first = buffer(array, 1)
+    second = buffer(array, 2) if form == UTF32 or form == UTF64 else 0
     remember = len(known) > 0
-    for j in range(at, at + n):
+    size = len(hints)
+    heads = place[0]
+    offsets = place[1]
+    literals = place[2]
+    for j in range(len(out)):
         i = slot[j]
         if remember and known[i - base] >= 0:
             out[j] = known[i - base]
@@ -157,29 +178,19 @@ def text_keys(leaf, array, base, slot, at, n, out, known, words, hints, group, d
         if form < TEXTS:
             address = 0
             length = 8
-            prefix = integer(form, ends, i)
+            prefix = integer(form, first, i)
         else:
-            if form == UTF32:
-                start = load_i32(ends, i)
-                length = load_i32(ends, i + 1) - start
-                address = data + start
-            elif form == UTF64:
-                start = load_i64(ends, i)
-                length = load_i64(ends, i + 1) - start
-                address = data + start
-            elif form == FIXED:
-                length = leaf[WIDTH]
-                address = ends + i * length
-            else:
-                length = load_i32(ends, 4 * i)
-                address = ends + 16 * i + 4
-                if length > 12:
-                    address = buffer(array, 2 + load_i32(ends, 4 * i + 2)) + load_i32(ends, 4 * i + 3)
+            address, length = text_at(leaf, array, first, second, i)
             prefix = load_prefix(address, length)
-        if group >= 0:
-            found = label(prefix, address, length, words, hints, group)
+        if begin < 0:
+            if size > 0:
+                h = hint_place(prefix, address, length, size)
+                found = label(prefix, address, length, low, high, heads, offsets, literals, hints[h])
+                hints[h] = found >> 1
+            else:
+                found = label(prefix, address, length, low, high, heads, offsets, literals, -1)
         else:
-            found = number(prefix, address, length, distinct, begin)
+            found = number(prefix, address, length, begin, table, ends, bytes, total)
             if found < 0:
                 return False
         out[j] = found

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 # Deterministic, so that a red run is red again; "thorough" looks for what no run has seen yet.
 _common = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow, HealthCheck.data_too_large]}
-settings.register_profile("default", max_examples=40, derandomize=True, database=None, print_blob=True, **_common)
+settings.register_profile("default", max_examples=100, derandomize=True, database=None, print_blob=True, **_common)
 settings.register_profile("nojit", max_examples=6, derandomize=True, database=None, **_common)
 settings.register_profile("thorough", max_examples=1000, print_blob=True, **_common)
 settings.load_profile(os.environ.get("COLMATCH_HYPOTHESIS") or ("nojit" if os.environ.get("NUMBA_DISABLE_JIT") == "1" else "default"))

@@ -8,14 +8,18 @@ from __future__ import annotations
 
 import datetime as dt
 import math
+import operator
 import struct
 from collections.abc import Callable
 from decimal import Decimal
+from functools import reduce
 from random import Random
 from typing import Any
 
 import pyarrow as pa
-from oracle import Expr, Row, lit
+from oracle import PATTERNS, Expr, Row, lit
+
+import colmatch as cm
 
 UTC = dt.UTC
 
@@ -377,7 +381,58 @@ def some_events(rng: Random, schema: pa.Schema, rows: list[Row]) -> tuple[pa.Tab
     return (pa.RecordBatchReader.from_batches(table.schema, table.to_batches()) if some == 1 else table), rows
 
 
-# ---- subscriptions as columns ----
+# ---- the same expression by other ways in ----
+
+METHODS = {"is null": "is_null", "is not null": "is_not_null", "<=>": "eq_null_safe"}
+SIGNS = {"=": operator.eq, "<>": operator.ne, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
+
+
+def to_builder(e: Expr, two_valued: Any) -> Any:
+    """The expression made with ``cm.col``. ``two_valued``: a condition that is never Unknown, to make constants of."""
+    op, *args = e
+
+    def build(x: Expr) -> Any:
+        return to_builder(x, two_valued)
+
+    if op == "lit":
+        return args[1]
+    if op == "col":
+        return cm.col(*args)
+    if op == "entry":
+        return build(args[0])[args[1]]
+    if op.startswith("size"):
+        return build(args[0]).size()
+    if op in ("and", "or"):
+        return reduce(operator.and_ if op == "and" else operator.or_, [condition(x, two_valued) for x in args])
+    if op == "not":
+        return ~condition(args[0], two_valued)
+    if op.startswith("not "):
+        return ~build((op[4:], *args))
+    if op in ("is null", "is not null") and args[0][0] in ("col", "entry", "size", "size of map"):
+        return getattr(build(args[0]), METHODS[op])()
+    if op.startswith("is "):
+        word = op.split()[-1].replace("null", "unknown")
+        found = getattr(condition(args[0], two_valued), f"is_{word}")()
+        return ~found if "not" in op else found
+    if op in SIGNS:
+        return SIGNS[op](build(args[0]), build(args[1]))
+    if op == "<=>" and args[0][0] == "lit":
+        return build((op, *args[::-1]))
+    if op in PATTERNS and args[1][2] is None:
+        return build(args[0]) == None  # noqa: E711  # Unknown, as a NULL pattern makes it
+    several = {"in": "isin", "arrays_overlap": "arrays_overlap"}
+    if op in several:
+        return getattr(build(args[0]), several[op])([x[2] for x in args[1]])
+    if op == "contains_all":
+        return build(args[0]).contains_all(*(x[2] for x in args[1]))
+    return getattr(build(args[0]), METHODS.get(op, op))(*map(build, args[1:]))
+
+
+def condition(e: Expr, two_valued: Any) -> Any:
+    if e[0] == "lit":
+        return two_valued | True if e[2] else two_valued & False
+    return to_builder(e, two_valued)
+
 
 ARROW_KINDS: dict[str, pa.DataType] = {
     "int": pa.int64(),

@@ -24,12 +24,14 @@ from strategies import (
     UTC,
     a_schema,
     an_expression,
+    condition,
     plain_table,
     predicate_tables,
     some_events,
     some_rows,
     table_rows,
     terms,
+    to_builder,
 )
 
 import colmatch as cm
@@ -39,6 +41,7 @@ every_kind = pytest.mark.parametrize("kind", [*cm.kinds(), "auto"])
 randoms = st.randoms(use_true_random=False)
 seeds = st.integers(0, 2**32 - 1)
 
+NO_JIT = os.environ.get("NUMBA_DISABLE_JIT") == "1"
 Ids = list[int] | list[str]
 SUBS: list[tuple[int, str]] = [(7, "age >= 18"), (3, "age < 18 OR city = 'Nice'"), (5, "city LIKE 'N%' AND age BETWEEN 20 AND 40")]
 SCHEMA = pa.schema([("age", pa.int32()), ("city", pa.string())])
@@ -61,7 +64,10 @@ def check(matcher: cm.Matcher, expressions: list[Expr], ids: Ids, rows: list[Row
     found = pairs(matcher.match(events))
     if found != wanted:
         text = {id: to_sql(e) for id, e in zip(ids, expressions)}
-        wrong = [f"{text[id]}\n    row {i}: {rows[i]}: {(i, id) in wanted}" for i, id in sorted(set(found) ^ set(wanted), key=str)]
+        wrong = [
+            f"{text[id]}\n    row {i}: { {name: x for name, x in rows[i].items() if name in text[id]} }: {(i, id) in wanted}"
+            for i, id in sorted(set(found) ^ set(wanted), key=lambda pair: len(text[pair[1]]))
+        ]
         assert not wrong, f"{len(wrong)} differences, the oracle says\n" + "\n".join(wrong[:5])
         assert found == wanted, "the order"
     lists: list[list[Any]] = [[] for _ in rows]
@@ -117,15 +123,34 @@ def test_every_way_in_and_out(kind: str, seed: int, rng: Random, n: int, m: int,
 
 
 @every_kind
+@pytest.mark.parametrize("seed", range(4 if NO_JIT else 24))
+def test_hundreds_of_expressions(kind: str, seed: int) -> None:
+    """All columns, deep expressions and odd layouts, in numbers that hypothesis does not reach."""
+    rng = Random(seed)
+    schema = pa.schema(rng.sample(list(COLUMNS.items()), rng.choice([3, 10, len(COLUMNS)])))
+    leaves = terms(schema)
+    expressions = [an_expression(rng, leaves, depth=rng.choice([0, 1, 2, 3])) for _ in range(20 if NO_JIT else 150)]
+    events, rows = some_events(rng, schema, some_rows(rng, schema, rng.choice([1, 20, 70])))
+    options = cm.Options(batch_rows=rng.choice([1, 7, 64, 8192]), dnf_budget=rng.choice([1, 3, 64, 4096]))
+    two_valued = to_builder(("is null", leaves[0][0]), None)
+    ids: Ids = list(range(len(expressions)))
+    some = [(id, to_sql(e) if rng.random() < 0.8 else condition(e, two_valued)) for id, e in zip(ids, expressions)]
+    matcher = cm.Matcher.build(some, schema, index=kind, options=options)
+    if isinstance(events, pa.RecordBatchReader):
+        events = events.read_all()
+    check(matcher, expressions, ids, rows, events, expected_pairs(expressions, ids, rows))
+
+
+@every_kind
 @given(seed=seeds, rng=randoms, n=st.integers(1, 6))
 def test_expressions_from_the_builder(kind: str, seed: int, rng: Random, n: int) -> None:
-    from strategies import to_builder
-
     schema = a_schema(rng)
     rows = some_rows(Random(seed), schema, 8)
-    expressions = [an_expression(rng, terms(schema), depth=2) for _ in range(n)]
+    leaves = terms(schema)
+    expressions = [an_expression(rng, leaves, depth=2) for _ in range(n)]
+    two_valued = to_builder(("is null", leaves[0][0]), None)
     ids = list(range(n))
-    matcher = cm.Matcher.build([(id, to_builder(e)) for id, e in zip(ids, expressions)], schema, index=kind)
+    matcher = cm.Matcher.build([(id, condition(e, two_valued)) for id, e in zip(ids, expressions)], schema, index=kind)
     check(matcher, expressions, ids, rows, plain_table(schema, rows), expected_pairs(expressions, ids, rows))
 
 
@@ -387,7 +412,7 @@ def test_results_that_are_half_read(kind: str) -> None:
 
 
 @every_kind
-@pytest.mark.skipif(os.environ.get("NUMBA_DISABLE_JIT") == "1", reason="too slow without the JIT")
+@pytest.mark.skipif(NO_JIT, reason="too slow without the JIT")
 def test_many_rows_and_subscriptions(kind: str) -> None:
     """Enough for every block size, buffer growth and word boundary; the oracle is numpy here."""
     rng = np.random.default_rng(5)

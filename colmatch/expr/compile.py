@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from colmatch.errors import ExpressionError
-from colmatch.expr.ast import Constant, Expr, Not, Or, And, Predicate, Refusal, Truth, predicates, rebuild
+from colmatch.expr.ast import Constant, Expr, Predicate, Refusal, Truth, rebuild, walk
 from colmatch.expr.forms import Form, Kind, Operand
 from colmatch.expr.normalise import Normaliser
 from colmatch.expr.split import MARK, places, split
@@ -103,7 +103,7 @@ class Compiler:
         """What two trees share when they differ in their literals alone, and the literals."""
         key: list[Any] = []
         literals: list[Any] = []
-        for node, children in predicates(tree, self._max_depth):
+        for node, children in walk(tree, self._max_depth):
             if isinstance(node, Predicate):
                 key.append(node.verb)
                 key.append(node.subject)

@@ -244,7 +244,7 @@ class Lowering:
             out_first, attr, none, out_weight, run, lo, hi, program, multi, codes.first, codes.bound, pred, code_lo, code_hi, np.empty(n)
         )
         repeated = np.empty(len(owner), np.uint8)
-        lower.find_repeats(out_first, pred, code_lo, code_hi, owner, program, 64, repeated)
+        lower.find_repeats(out_first, pred, code_lo, code_hi, owner, program | (1 - keep), 64, repeated)  # a dropped one repeats none
         left = np.flatnonzero(keep & ~repeated.astype(bool))
         if len(left) < len(owner):
             pred, out_first, out_weight = _select(out_first, left, pred, out_weight)
@@ -328,7 +328,8 @@ class Lowering:
         leaf_attr = self._leaf_attr[0]
         leaves = group.leaves()
         known: dict[tuple[int, Any], tuple[Any, ...] | str] = {}
-        for i, (leaf, text) in enumerate(zip(leaves.tolist(), _flat(group.parts[0]), strict=True)):
+        texts = _flat(group.parts[0])
+        for i, (leaf, text) in enumerate(zip(leaves.tolist(), texts.to_pylist() if isinstance(texts, pa.Array) else texts, strict=True)):
             attr = int(leaf_attr[leaf])
             found = known.get((attr, text))
             if found is None:

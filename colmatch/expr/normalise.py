@@ -12,10 +12,10 @@ from collections.abc import Callable
 from typing import Any
 
 from colmatch.errors import SchemaError
-from colmatch.expr.ast import CALLS, WORDS, And, Constant, Expr, Not, Or, Predicate, Refusal, Truth, Verb
+from colmatch.expr.ast import CALLS, WORDS, And, Constant, Expr, Not, Or, Predicate, Refusal, Truth, Verb, walk
 from colmatch.expr.forms import PATTERNS, Conjunction, Form, Kind, Leaf, Op, Operand, Test
-from colmatch.keys import misfit
 from colmatch.kernels.layout import ACCEPT, REJECT
+from colmatch.keys import misfit
 from colmatch.options import Options
 from colmatch.schema import BOOL, INT, Attribute, Attributes, Column, Family, Role, Schema, Shape, Type
 
@@ -41,7 +41,7 @@ Node = Leaf | All | bool
 Modes = tuple[Node, Node, Node, Node]
 
 MANY = 1 << 40
-MOST_LEAVES = 1 << 22  # of one form: IS UNKNOWN repeats its part, so nesting it doubles
+REPEATS = 64  # how often a predicate may stand in a form, on average: IS UNKNOWN repeats its part, so nesting it doubles
 
 PRESENT = (Test(Op.PRESENT),)
 _EMPTY = (Test(Op.EQ, (Operand(Kind.INT, value=0),)),)
@@ -91,6 +91,7 @@ class Normaliser:
         if type(root) is All and root.conjunctions == 1:
             leaves = tuple(root.parts)
             return Form(leaves, (self._all(len(leaves)),), slots)
+        assert isinstance(root, All)
         return _Assembly(self.budget).form(root, slots)
 
     def _all(self, n: int) -> Conjunction:
@@ -108,7 +109,7 @@ class Normaliser:
         done: list[Node] = []
         stack: list[Any] = [(tree, TRUE)]
         known = self._modes
-        size = 0
+        size, most = 0, MANY
         while stack:
             node, mode = stack.pop()
             kind = type(node)
@@ -126,7 +127,9 @@ class Normaliser:
             elif kind is Not:
                 stack.append((node.part, mode ^ 1))
             elif kind is Truth:
-                self._truth(node, mode, stack)
+                if node.value is None and most == MANY:
+                    most = 1000 + REPEATS * sum(type(part) is Predicate for part, _ in walk(tree, MANY))
+                _truth(node, mode, stack)
             elif kind is Constant:
                 done.append(_UNKNOWN[mode] if node.value is None else (mode == TRUE or mode == NOT_FALSE) == node.value)
             else:
@@ -134,18 +137,9 @@ class Normaliser:
                 del done[-mode:]
                 parts.reverse()
                 done.append(node(parts))
-            if size > MOST_LEAVES:
-                raise Refusal("IS NULL, IS UNKNOWN of conditions are nested too deep: write the condition without them")
+            if size > most:
+                raise Refusal("IS NULL or IS UNKNOWN of conditions within conditions, too deep: write the condition without them")
         return done[0]
-
-    def _truth(self, node: Truth, mode: int, stack: list[Any]) -> None:
-        """(part) IS TRUE / FALSE / UNKNOWN is never Unknown: not-True is False, not-False is True."""
-        yes = mode == TRUE or mode == NOT_FALSE
-        if node.value is not None:
-            stack.append((node.part, (TRUE if yes else NOT_TRUE) if node.value else (FALSE if yes else NOT_FALSE)))
-            return
-        stack.append((conjoin if yes else disjoin, 2))
-        stack.extend([(node.part, NOT_TRUE), (node.part, NOT_FALSE)] if yes else [(node.part, TRUE), (node.part, FALSE)])
 
     # Predicates
 
@@ -162,7 +156,8 @@ class Normaliser:
             if key is None:
                 if verb is Verb.NULL:
                     return _absent(self._attribute(column, Role.SIZE, INT))
-                raise Refusal(f"column {column.name!r} is a map: name an entry, as in {column.name}['key'], or write size({column.name})", predicate=p)
+                example = f"{column.name}['key'], or write size({column.name})"
+                raise Refusal(f"column {column.name!r} is a map: name an entry, as in {example}", predicate=p)
             assert column.type is not None
             attribute = Attribute(column.path, Role.ENTRY, column.type, key)
             return self._scalar(p, self.attributes.intern(attribute), column.type, attribute.name)
@@ -194,7 +189,8 @@ class Normaliser:
             raise Refusal(f"column {name!r} is {column.arrow}, which expressions cannot use", predicate=p)
         if key is not None:
             if column.shape is Shape.LIST:
-                raise Refusal(f"column {name!r} is a list, whose elements have no places here: write array_contains({name}, ...)", predicate=p)
+                example = f"array_contains({name}, ...)"
+                raise Refusal(f"column {name!r} is a list, whose elements have no places here: write {example}", predicate=p)
             if column.shape is not Shape.MAP:
                 raise Refusal(f"column {name!r} is {column.arrow}: [...] needs a map", predicate=p)
             assert column.key is not None
@@ -221,7 +217,8 @@ class Normaliser:
             if needed is not None:
                 assert operand is not None
                 what = name if name.startswith("size(") else f"column {name!r}"
-                raise Refusal(f"{what} is {type}, the expression compares it with {_KINDS[operand.kind]}: write {needed}", None, p, operand.slot)
+                given = _KINDS[operand.kind]
+                raise Refusal(f"{what} is {type}, the expression compares it with {given}: write {needed}", None, p, operand.slot)
 
     def _scalar(self, p: Predicate, attr: int, type: Type, name: str) -> Modes:
         verb = p.verb
@@ -229,7 +226,7 @@ class Normaliser:
             return _absent(attr)
         if verb is Verb.BARE:
             if type.family is not Family.BOOL:
-                raise Refusal(f"column {name!r} is {type}, not a condition by itself: compare it with a literal, as in {name} = ...", predicate=p)
+                raise Refusal(f"column {name!r} is {type}, not a condition by itself: write {name} = ... or the like", predicate=p)
             return Leaf(attr, _TRUE), Leaf(attr, _FALSE), Leaf(attr, _TRUE, True), Leaf(attr, _FALSE, True)
         if verb in _LISTS:
             raise Refusal(f"{CALLS[verb]} needs a list column; {name!r} is {type}", predicate=p)
@@ -277,7 +274,8 @@ class Normaliser:
         if verb is Verb.NULL:
             return _absent(size)
         if verb not in _LISTS:
-            raise Refusal(f"column {name!r} is a list: write array_contains({name}, ...), arrays_overlap({name}, array(...)) or size({name})", predicate=p)
+            example = f"array_contains({name}, ...), arrays_overlap({name}, array(...)) or size({name})"
+            raise Refusal(f"column {name!r} is a list: write {example}", predicate=p)
         self._fit(p, column.type, name)
         element = self._attribute(column, Role.ELEMENT, column.type)
         values = tuple([operand for operand in p.operands if operand is not None])
@@ -307,6 +305,24 @@ class Normaliser:
         some: Node = Leaf(element, (Test(Op.IN, values),)) if values else False
         none: Node = Leaf(element, (Test(Op.IN, values),), True) if values else True
         return some, Leaf(size, _EMPTY), none, disjoin([some, Leaf(size, _EMPTY, True)])
+
+
+def _truth(node: Truth, mode: int, stack: list[Any]) -> None:
+    """(part) IS TRUE / FALSE / UNKNOWN is never Unknown: not-True is False, not-False is True."""
+    yes = mode == TRUE or mode == NOT_FALSE
+    if node.value is not None:
+        stack.append((node.part, (TRUE if yes else NOT_TRUE) if node.value else (FALSE if yes else NOT_FALSE)))
+    elif _two_valued(node.part):
+        stack.append((Constant(False), mode))
+    else:
+        stack.append((conjoin if yes else disjoin, 2))
+        stack.extend([(node.part, NOT_TRUE), (node.part, NOT_FALSE)] if yes else [(node.part, TRUE), (node.part, FALSE)])
+
+
+def _two_valued(node: Expr) -> bool:
+    while isinstance(node, Not):
+        node = node.part
+    return isinstance(node, Truth) or (isinstance(node, Predicate) and node.verb in (Verb.NULL, Verb.SAME))
 
 
 def _absent(attr: int) -> Modes:

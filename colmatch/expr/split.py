@@ -6,8 +6,8 @@ One regular expression finds what is surely a literal; the text with the literal
     age BETWEEN <int> AND <int> AND city IN <strings>
 
 It knows nothing of comments, prefixes and map keys beyond what the pattern passes over. That is sound because the first text of each
-shape is read properly (``tokens.py``): where that finds other literals, or finds them elsewhere, the shape is marked as one whose texts are always
-read properly. Texts of one shape differ only inside what this pattern took for literals, so they agree or disagree together.
+shape is read properly (``tokens.py``): where that finds other literals, or finds them elsewhere, the shape is marked as one whose texts
+are always read properly. Texts of one shape differ only inside what this pattern took for literals, so they agree or disagree together.
 """
 
 from __future__ import annotations

@@ -360,8 +360,7 @@ def _add_part(
             target = None
         if target is None:
             group_of[c] = groups.setdefault(None, len(groups))
-            attr_of[c] = attributes.intern(Attribute((), Role.HAS_NULL, BOOL))  # a place for leaves of rejected subscriptions
-            continue
+            continue  # the attribute does not matter: conjunctions of rejected subscriptions are dropped unread
         attr_of[c], none_of[c] = attributes.intern(target.attribute), target.none
         group_of[c] = groups.setdefault((target.attribute.type, target.op, target.outside), len(groups))
         for k, (attribute, none) in enumerate(target.extras):

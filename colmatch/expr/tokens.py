@@ -19,7 +19,7 @@ from typing import Any
 
 from sqlglot.dialects.spark import Spark
 from sqlglot.errors import TokenError
-from sqlglot.tokens import Token, TokenType
+from sqlglot.tokenizer_core import Token, TokenType
 
 from colmatch.expr.ast import Refusal, Subject
 from colmatch.expr.forms import Kind
@@ -31,7 +31,22 @@ ALLOWED = (
     "allowed are = <> < <= > >= <=> BETWEEN, IN, IS NULL, IS TRUE, IS DISTINCT FROM, LIKE, ILIKE, RLIKE, startswith, endswith, contains, "
     "array_contains, arrays_overlap, contains_all, size, AND, OR, NOT"
 )
-FUNCTIONS = frozenset({"startswith", "endswith", "contains", "array_contains", "arrays_overlap", "array", "contains_all", "size", "cardinality", "rlike", "regexp_like", "regexp"})  # fmt: skip
+FUNCTIONS = frozenset(
+    [
+        "startswith",
+        "endswith",
+        "contains",
+        "array_contains",
+        "arrays_overlap",
+        "array",
+        "contains_all",
+        "size",
+        "cardinality",
+        "rlike",
+        "regexp_like",
+        "regexp",
+    ]
+)
 
 # What a token is to the reader.
 NAME, NUMBER, STRING, OTHER, JOIN, NOT, OPEN, CLOSE, SIGN, WORD = range(10)
@@ -43,6 +58,7 @@ _ROLES: dict[TokenType, int] = {
     T.RLIKE: WORD, T.DISTINCT: WORD, T.FROM: WORD, T.UNKNOWN: WORD, T.ANY: WORD, T.ALL: WORD, T.SOME: WORD,
 }  # fmt: skip
 _ENDS = frozenset({T.VAR, T.NUMBER, T.R_PAREN, T.TRUE, T.FALSE, T.NULL})  # after these, a minus subtracts
+_GOES_ON = frozenset({T.DOT, T.L_PAREN, T.L_BRACKET, T.STRING})  # after a name
 _SUFFIXES = {
     T.BIGINT: (Kind.INT, 2**63), T.INT: (Kind.INT, 2**31), T.SMALLINT: (Kind.INT, 2**15), T.TINYINT: (Kind.INT, 2**7),
     T.DOUBLE: (Kind.DOUBLE, 0), T.FLOAT: (Kind.DOUBLE, 0), T.DECIMAL: (Kind.DECIMAL, 0),
@@ -65,6 +81,8 @@ class Reading:
 
     text: str
     tokens: list[Token] = field(default_factory=list)
+    shape: list[TokenType | str] = field(default_factory=list)  # of each token its type, or a function's name
+    cuts: list[int] = field(default_factory=list)  # tokens that are AND or OR outside all parentheses
     literals: list[Any] = field(default_factory=list)  # by slot: text, bytes (BINARY), or a list of texts
     operands: list[tuple[Kind, bool, bool]] = field(default_factory=list)  # by slot: kind, many, negative
     literal_at: list[int] = field(default_factory=list)
@@ -125,50 +143,80 @@ class _Reader:
 
     def run(self) -> Reading:
         reading, raw, end = self.reading, self.raw, self.end
-        out = reading.tokens
-        add = out.append
+        out, shape, subjects = reading.tokens, reading.shape, reading.subjects
+        add, note = out.append, shape.append
         role_of = _ROLES.get
         outer: list[int] = []  # nesting around each open parenthesis
         depth = 0  # nesting here: parentheses, and the NOTs before this operand
         base = 0
+        between = False  # the next AND belongs to BETWEEN
         i = 0
         while i < end:
             token = raw[i]
-            role = role_of(token.token_type, -1)
+            type = token.token_type
+            role = role_of(type, -1)
             if role == OTHER:
                 add(token)
+                note(type)
                 i += 1
+                if type is T.BETWEEN and not outer:
+                    between = True
             elif role == NAME:
-                i = self._name(i)
+                j = i + 1
+                if j < end and raw[j].token_type in _GOES_ON:
+                    i = self._name(i)
+                else:  # as there, for nearly all names
+                    text = token.text
+                    if text.upper() in _STARTS and reading.start is None and type is T.VAR:
+                        reading.start = (_STARTS[text.upper()], token.start)
+                    n = len(subjects)
+                    subjects.append(Subject((text,)))
+                    reading.subject_at.append(token.start)
+                    token.token_type = T.VAR
+                    token.text = _NUMBERS[n] if n < 1024 else str(n)
+                    add(token)
+                    note(T.VAR)
+                    i = j
             elif role == JOIN:
-                if token.token_type is T.COMMA and not (out and out[-1].token_type in _ENDS):
-                    raise Refusal("something is missing before ','", token.start)
+                if type is T.COMMA:
+                    if not (out and out[-1].token_type in _ENDS):
+                        raise Refusal("something is missing before ','", token.start)
+                elif not outer:
+                    if between and type is T.AND:
+                        between = False
+                    else:
+                        reading.cuts.append(len(out))
                 depth = base
                 add(token)
+                note(type)
                 i += 1
             elif role == NUMBER or role == STRING:
                 i = self._literal(i, i, False)
             elif role == OPEN or role == NOT:
                 if role == OPEN or not (out and out[-1].token_type in _ENDS):
                     depth += 1
-                    if depth > self.max_depth:
-                        raise Refusal(
-                            f"the expression nests deeper than {self.max_depth} levels: flatten it, or raise Options(max_depth=...)",
-                            token.start,
-                        )
-                    reading.depth = max(reading.depth, depth)
+                    if depth > reading.depth:
+                        if depth > self.max_depth:
+                            raise Refusal(
+                                f"the expression nests deeper than {self.max_depth} levels: flatten it, or raise Options(max_depth=...)",
+                                token.start,
+                            )
+                        reading.depth = depth
                 add(token)
+                note(type)
                 i += 1
                 if role == OPEN:
                     outer.append(base)
                     base = depth
-                    i = self._list(i)
+                    if shape[-2:-1] and (shape[-2] is T.IN or shape[-2] == "array"):
+                        i = self._list(i)
             elif role == CLOSE:
                 if out and out[-1].token_type is T.COMMA:
                     raise Refusal("something is missing before ')'", token.start)
                 if outer:
                     depth = base = outer.pop()
                 add(token)
+                note(type)
                 i += 1
             elif role == SIGN:
                 i = self._signed(i)
@@ -200,6 +248,8 @@ class _Reader:
             path.append(raw[j + 1].text)
             j += 2
             kind = raw[j].token_type if j < end else None
+        if len(path) > 64:
+            raise Refusal(f"a name of {len(path)} parts is too long", token.start)
         if kind is T.L_PAREN:
             raise Refusal(f"function {'.'.join(path)!r} is not supported; {ALLOWED}", token.start)
         key: str | int | None = None
@@ -220,6 +270,7 @@ class _Reader:
         token.token_type = T.VAR
         token.text = _NUMBERS[n] if n < 1024 else str(n)
         reading.tokens.append(token)
+        reading.shape.append(T.VAR)
         return j
 
     def _key(self, i: int) -> tuple[str | int, int]:
@@ -255,14 +306,22 @@ class _Reader:
         if not plain or name not in FUNCTIONS:
             raise Refusal(f"function {token.text!r} is not supported; {ALLOWED}", token.start)
         token.token_type = T.ARRAY if name == "array" else T.VAR
-        token.text = "regexp_like" if name in ("rlike", "regexp") else "size" if name == "cardinality" else name
+        token.text = (
+            "array"
+            if token.token_type is T.ARRAY
+            else "regexp_like"
+            if name in ("rlike", "regexp")
+            else "size"
+            if name == "cardinality"
+            else name
+        )
         self.reading.tokens.append(token)
+        self.reading.shape.append(token.text)
         return i + 1
 
     def _cast(self, i: int) -> int:
         """CAST(literal AS type), where the type says no more than the kind of literal."""
         raw = self.raw
-        types = {"DOUBLE": Kind.DOUBLE, "DATE": Kind.DATE, "TIMESTAMP": Kind.TIMESTAMP, "TIMESTAMP_LTZ": Kind.TIMESTAMP, "TIMESTAMP_NTZ": Kind.TIMESTAMP_NTZ}  # fmt: skip
         j = i + 2
         negative = False
         if j < self.end and raw[j].token_type is T.DASH:
@@ -273,16 +332,19 @@ class _Reader:
         elif j < self.end and raw[j].token_type is T.NUMBER:
             j += 1
         if j > value and [t.text.upper() for t in raw[j : j + 3 : 2]] == ["AS", ")"]:
-            kind = types.get(raw[j + 1].text.upper())
+            kind = _TYPED.get(raw[j + 1].text.upper())
             if kind is Kind.DOUBLE or (kind is not None and raw[value].token_type is T.STRING):
                 self._literal(value, i, negative, kind)
                 return j + 3
-        raise Refusal("CAST is supported only for a literal, as in CAST('NaN' AS DOUBLE), DATE or TIMESTAMP; cast the column before it comes here", raw[i].start)
+        raise Refusal(
+            "CAST is supported only of a literal to DOUBLE, DATE or TIMESTAMP, as in CAST('NaN' AS DOUBLE)",
+            raw[i].start,
+        )
 
     # Literals
 
     def _string(self, i: int) -> tuple[str, int]:
-        """The string at token i with those that follow it directly (Spark joins them; a quote written twice is one), and the token after."""
+        """The string at token i with those that follow it (Spark joins them; a quote written twice is one), and the token after."""
         raw, token = self.raw, self.raw[i]
         j = i + 1
         if token.token_type is T.RAW_STRING:
@@ -309,6 +371,7 @@ class _Reader:
         token.token_type = T.NUMBER
         token.text = _NUMBERS[n] if n < 1024 else str(n)
         reading.tokens.append(token)
+        reading.shape.append(T.NUMBER)
 
     def _literal(self, i: int, first: int, negative: bool, typed: Kind | None = None) -> int:
         """The literal at token i, with the sign or type word that stands at token ``first``."""
@@ -381,16 +444,14 @@ class _Reader:
     def _point(self, i: int, negative: bool = False) -> int:
         """``.5``, which the tokenizer cuts after the point."""
         raw = self.raw
-        if i + 1 < self.end and raw[i + 1].token_type is T.NUMBER and raw[i + 1].start == raw[i].start + 1:
-            if not (self.reading.tokens and self.reading.tokens[-1].token_type in _ENDS):
-                return self._number(i + 1, negative, "." + raw[i + 1].text, raw[i].start)
+        number = i + 1 < self.end and raw[i + 1].token_type is T.NUMBER and raw[i + 1].start == raw[i].start + 1
+        if number and not (self.reading.tokens and self.reading.tokens[-1].token_type in _ENDS):
+            return self._number(i + 1, negative, "." + raw[i + 1].text, raw[i].start)
         raise Refusal("a dot is not expected here", raw[i].start)
 
     def _list(self, i: int) -> int:
         """Behind ``IN (`` and ``array(``: a list of literals of one class is one slot. Returns the token to go on from."""
         raw, out = self.raw, self.reading.tokens
-        if len(out) < 2 or out[-2].token_type not in (T.IN, T.ARRAY):
-            return i
         values: list[str] = []
         kinds: set[Kind] = set()
         j = i
@@ -440,6 +501,7 @@ class _Reader:
                 if kind is T.UNKNOWN:
                     token.token_type = T.NULL
                 out.append(token)
+                self.reading.shape.append(token.token_type)
                 return i + 1
         if kind is T.DOT:
             return self._point(i)

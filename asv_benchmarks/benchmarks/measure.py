@@ -1,0 +1,66 @@
+"""How times are taken: in turns, and by medians."""
+
+from __future__ import annotations
+
+import gc
+import os
+import platform
+import statistics
+import time
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+
+def seconds(action: Callable[[], Any]) -> float:
+    """What one call takes."""
+    gc.collect()
+    began = time.perf_counter()
+    action()
+    return time.perf_counter() - began
+
+
+def medians(actions: Mapping[str, Callable[[], Any]], repeat: int, budget: float = 60.0) -> dict[str, float]:
+    """Median seconds of each action, all measured in turns so that whatever else the machine does hits all alike.
+
+    At most ``repeat`` rounds; at least one, and no new one when ``budget`` seconds are over.
+    """
+    taken: dict[str, list[float]] = {name: [] for name in actions}
+    began = time.perf_counter()
+    for number in range(repeat):
+        if number and time.perf_counter() - began > budget:
+            break
+        for name, action in actions.items():
+            taken[name].append(seconds(action))
+    return {name: statistics.median(times) for name, times in taken.items()}
+
+
+def one_thread() -> None:
+    """Whatever shares this process with colmatch, whose kernels run on one thread, gets one as well."""
+    import pyarrow as pa
+
+    pa.set_cpu_count(1)
+    pa.set_io_thread_count(1)
+
+
+def machine() -> str:
+    """Processor, number of cores, system, day."""
+    name = platform.processor() or platform.machine()
+    try:
+        with open("/proc/cpuinfo") as lines:
+            name = next(line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    except (OSError, StopIteration):
+        pass
+    return f"{name}, {os.cpu_count()} cores, {platform.system()} {platform.release()}, {datetime.now(UTC):%Y-%m-%d}"
+
+
+def versions(*packages: str) -> str:
+    """Python and packages with their versions."""
+    found = [f"Python {platform.python_version()}"]
+    for package in packages:
+        try:
+            found.append(f"{package} {version(package)}")
+        except PackageNotFoundError:
+            found.append(f"{package} from a source folder" if package == "colmatch" else f"no {package}")
+    return ", ".join(found)

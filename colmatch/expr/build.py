@@ -1,0 +1,226 @@
+"""Conditions written in Python: ``(col("age") > 30) & ~col("vip")`` is the tree that ``"age > 30 AND NOT (vip)"`` is."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from datetime import date, datetime
+from decimal import Decimal
+from typing import Any
+
+from colmatch.errors import ExpressionError
+from colmatch.expr.ast import Constant, Expr, Not, Predicate, Subject, Verb
+from colmatch.expr.forms import Kind, Operand
+
+_NAN = float("nan")
+_INFINITIES = (float("inf"), float("-inf"))
+
+
+def col(*path: str) -> Column:
+    """A column, struct field or map of the events, to be compared with values.
+
+    Parameters
+    ----------
+    path : one name, whose dots lead into structs (``col("user.age")``); or several, each taken as it is (``col("user", "age")``)
+
+    Examples
+    --------
+    >>> str(col("age").between(22, 36) & col("city").isin(["NYC"]) & ~col("vip"))
+    "age BETWEEN 22 AND 36 AND city IN ('NYC') AND NOT (vip)"
+    """
+    if not path or not all(isinstance(part, str) for part in path):
+        raise ExpressionError("col needs the name of a column, or the names that lead to a struct's field")
+    return Column(Subject(tuple(map(str, path[0].split(".") if len(path) == 1 else path))))
+
+
+class Column(Expr):
+    """What ``col`` returns. Its comparisons are conditions; a Boolean column is one by itself."""
+
+    __slots__ = ("_subject",)
+
+    def __init__(self, subject: Subject) -> None:
+        self._subject = subject
+
+    def node(self) -> Expr:
+        if self._subject.size:
+            raise ExpressionError("a size is not a condition by itself: compare it with a number")
+        return Predicate(Verb.BARE, self._subject)
+
+    def __repr__(self) -> str:
+        return f"<column {self}>"
+
+    def __getitem__(self, key: str | int) -> Column:
+        if self._subject.key is not None or isinstance(key, bool) or not (isinstance(key, str) or hasattr(key, "__index__")):
+            raise ExpressionError("[...] takes the key of a map's entry, a string or a whole number, once")
+        return Column(self._subject._replace(key=str(key) if isinstance(key, str) else key.__index__()))
+
+    __iter__ = None  # else ``x in col("a")`` would ask for col("a")[0], col("a")[1] … for ever
+    __contains__ = None
+    __hash__ = None  # type: ignore[assignment]
+
+    def size(self) -> Column:
+        """Number of elements of a list, or of entries of a map."""
+        if self._subject.size:
+            raise ExpressionError("size() of a size: call it once, on a list or map column")
+        return Column(self._subject._replace(size=True))
+
+    def _test(self, verb: Verb, *values: Any) -> Expr:
+        return Predicate(verb, self._subject, tuple([literal(value) for value in values]))
+
+    def __eq__(self, other: object) -> Expr:  # type: ignore[override]
+        return self._test(Verb.EQ, other)
+
+    def __ne__(self, other: object) -> Expr:  # type: ignore[override]
+        return self._test(Verb.NE, other)
+
+    def __lt__(self, other: Any) -> Expr:
+        return self._test(Verb.LT, other)
+
+    def __le__(self, other: Any) -> Expr:
+        return self._test(Verb.LE, other)
+
+    def __gt__(self, other: Any) -> Expr:
+        return self._test(Verb.GT, other)
+
+    def __ge__(self, other: Any) -> Expr:
+        return self._test(Verb.GE, other)
+
+    def eq_null_safe(self, value: Any) -> Expr:
+        """Equal, or both NULL: never Unknown."""
+        return self._test(Verb.SAME, value)
+
+    def between(self, low: Any, high: Any) -> Expr:
+        """From ``low`` to ``high``, both included."""
+        return self._test(Verb.BETWEEN, low, high)
+
+    def isin(self, values: Iterable[Any]) -> Expr:
+        """One of ``values``. None among them makes what is not found Unknown, as in SQL; no values at all: false."""
+        operands = _members(values)
+        return Predicate(Verb.IN, self._subject, operands) if operands else Constant(False)
+
+    def is_null(self) -> Expr:
+        return Predicate(Verb.NULL, self._subject)
+
+    def is_not_null(self) -> Expr:
+        return Not(self.is_null())
+
+    def like(self, pattern: str) -> Expr:
+        """``%`` is any text, ``_`` one character, a backslash takes their meaning away."""
+        return self._test(Verb.LIKE, _text(pattern))
+
+    def ilike(self, pattern: str) -> Expr:
+        return self._test(Verb.ILIKE, _text(pattern))
+
+    def rlike(self, pattern: str) -> Expr:
+        """Some part of the value matches a regular expression."""
+        return self._test(Verb.RLIKE, _text(pattern))
+
+    def startswith(self, prefix: str) -> Expr:
+        return self._test(Verb.STARTSWITH, _text(prefix))
+
+    def endswith(self, suffix: str) -> Expr:
+        return self._test(Verb.ENDSWITH, _text(suffix))
+
+    def contains(self, part: str) -> Expr:
+        return self._test(Verb.CONTAINS, _text(part))
+
+    def array_contains(self, value: Any) -> Expr:
+        """The list has this element."""
+        return self._test(Verb.ARRAY_CONTAINS, value)
+
+    def arrays_overlap(self, values: Iterable[Any]) -> Expr:
+        """The list has one of these elements."""
+        return Predicate(Verb.ARRAYS_OVERLAP, self._subject, _members(values))
+
+    def contains_all(self, *values: Any) -> Expr:
+        """The list has all of these elements."""
+        if not values:
+            raise ExpressionError("contains_all needs one value or more")
+        return self._test(Verb.CONTAINS_ALL, *values)
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    raise ExpressionError(f"a text is needed, not {type(value).__name__}")
+
+
+def _members(values: Iterable[Any]) -> tuple[Operand | None, ...]:
+    """Operands of a list: a single one where all values are of one kind, as the parser makes of ``(1, 2, 3)``."""
+    if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
+        raise ExpressionError(f"a list of values is needed, not {type(values).__name__}")
+    operands = tuple([literal(value) for value in values])
+    kinds = {None if operand is None else operand.kind for operand in operands}
+    if kinds in ({Kind.INT}, {Kind.DECIMAL}, {Kind.STRING}):
+        return (Operand(next(iter(kinds)), many=True, value=tuple([o.value for o in operands if o is not None])),)  # type: ignore[arg-type]
+    return operands
+
+
+def literal(value: Any) -> Operand | None:
+    """A Python value, numpy scalar or Arrow scalar as an operand; None for None.
+
+    Raises
+    ------
+    ExpressionError : no column can be compared with it
+    """
+    kind = type(value)
+    if kind is str:
+        return Operand(Kind.STRING, value=_clean(value))
+    if kind is int:
+        return Operand(Kind.INT, value=value)
+    if value is None:
+        return None
+    if isinstance(value, Expr):
+        raise ExpressionError("comparing two columns is not supported: compare a column with a value")
+    if hasattr(value, "as_py"):
+        return literal(value.as_py())
+    if kind.__module__ == "numpy" and hasattr(value, "dtype") and value.ndim == 0:
+        return _numpy(value)
+    if isinstance(value, bool):
+        return Operand(Kind.BOOL, value=value)
+    if isinstance(value, int):
+        return Operand(Kind.INT, value=int(value))
+    if isinstance(value, float):
+        return Operand(Kind.DOUBLE, value=_NAN if math.isnan(value) else float(value))
+    if isinstance(value, Decimal):
+        if not value.is_finite():
+            raise ExpressionError(f"Decimal({value}) is not a number: use float('{value}')")
+        return Operand(Kind.DECIMAL, value=value)
+    if isinstance(value, str):
+        return Operand(Kind.STRING, value=_clean(str(value)))
+    if isinstance(value, datetime) and value == value:  # pandas' NaT is a datetime, and differs from itself
+        if getattr(value, "nanosecond", 0):
+            return Operand(Kind.TIMESTAMP, value=value.isoformat(sep=" "))
+        zone = value.tzinfo
+        return Operand(Kind.TIMESTAMP, value=datetime(*value.timetuple()[:6], value.microsecond, zone, fold=value.fold))
+    if isinstance(value, date) and not isinstance(value, datetime):
+        return Operand(Kind.DATE, value=value)
+    if isinstance(value, (bytes, bytearray, memoryview)):
+        return Operand(Kind.BINARY, value=bytes(value))
+    raise ExpressionError(
+        f"{value!r:.60} ({kind.__name__}) cannot be compared with: use int, float, Decimal, str, bool, None, date, datetime or bytes"
+    )
+
+
+def _clean(text: str) -> str:
+    if not text.isascii():
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            raise ExpressionError(f"{text!r:.60} has half a surrogate pair, which is no character") from None
+    return text
+
+
+def _numpy(value: Any) -> Operand | None:
+    if value.dtype.kind != "M":
+        return literal(value.item())
+    text = str(value)
+    if text == "NaT":
+        raise ExpressionError("NaT cannot be compared with: use is_null()")
+    unit = str(value.dtype)
+    if unit in ("datetime64[D]", "datetime64[M]", "datetime64[Y]", "datetime64[W]"):
+        return literal(value.astype("datetime64[D]").item())
+    found = value.astype("datetime64[us]")
+    if found == value:
+        return literal(found.item())
+    return Operand(Kind.TIMESTAMP, value=text.replace("T", " "))

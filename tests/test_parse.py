@@ -1,0 +1,417 @@
+"""Texts: what they say, where they are wrong, and that their shapes are kept."""
+
+from __future__ import annotations
+
+import re
+import string
+import time
+from datetime import date, datetime
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from colmatch.errors import ExpressionError
+from colmatch.expr.ast import And, Constant, Expr, Not, Or, Predicate, Subject, Truth, Verb
+from colmatch.expr.compile import Compiler
+from colmatch.expr.forms import Kind, Operand
+from colmatch.expr.parse import parse
+from colmatch.expr.split import places, split, unescape
+from colmatch.expr.tokens import read
+from colmatch.options import Options
+from colmatch.schema import Attributes, Schema
+
+SCHEMA = Schema(
+    {
+        **{f"a{i}": "int64" for i in range(20)},
+        "s": "string",
+        "v": "bool",
+        "f": "float64",
+        "n": pa.decimal128(10, 2),
+        "x": "binary",
+        "d": "date32",
+        "ts": "timestamp[us]",
+        "t": pa.list_(pa.string()),
+        "m": pa.map_(pa.string(), pa.int64()),
+        "odd name": "int64",
+        "date": "date32",
+        "u": pa.struct({"x": pa.int64()}),
+    }
+)
+
+
+def compiler(**options: Any) -> Compiler:
+    return Compiler(SCHEMA, Attributes(), Options(**options))
+
+
+def p(verb: Verb, name: str, *operands: Any) -> Predicate:
+    kinds = {int: Kind.INT, Decimal: Kind.DECIMAL, float: Kind.DOUBLE, str: Kind.STRING, bool: Kind.BOOL, bytes: Kind.BINARY}
+
+    def operand(x: Any) -> Operand | None:
+        if isinstance(x, list):
+            return Operand(kinds[type(x[0])], many=True, value=tuple(x))
+        return x if x is None or isinstance(x, Operand) else Operand(kinds[type(x)], value=x)
+
+    return Predicate(verb, Subject(tuple(name.split("."))), tuple(operand(x) for x in operands))
+
+
+A, B = p(Verb.EQ, "a", 1), p(Verb.BARE, "b")
+
+
+@pytest.mark.parametrize(
+    ("text", "tree"),
+    [
+        ("a = 1", A),
+        ("a == 1 AND b", And((A, B))),
+        ("a = 1 or b and b", Or((A, And((B, B))))),
+        ("(a = 1 or b) and b", And((Or((A, B)), B))),
+        ("a = 1 AND (b AND a = 1)", And((A, B, A))),
+        ("NOT a = 1", Not(A)),
+        ("! b", Not(B)),
+        ("1 = a", A),
+        ("5 < a", p(Verb.GT, "a", 5)),
+        ("5 >= a", p(Verb.LE, "a", 5)),
+        ("a != 5", p(Verb.NE, "a", 5)),
+        ("a <=> NULL", p(Verb.SAME, "a", None)),
+        ("a IS NOT DISTINCT FROM 5", p(Verb.SAME, "a", 5)),
+        ("a IS DISTINCT FROM 5", Not(p(Verb.SAME, "a", 5))),
+        ("a BETWEEN -1 AND - -2 AND b", And((p(Verb.BETWEEN, "a", -1, 2), B))),
+        ("a NOT BETWEEN 1 AND 2", Not(p(Verb.BETWEEN, "a", 1, 2))),
+        ("a IN (1, -2)", p(Verb.IN, "a", [1, -2])),
+        ("a IN (5)", p(Verb.IN, "a", [5])),
+        ("a NOT IN (1, 2.5, NULL)", Not(p(Verb.IN, "a", 1, Decimal("2.5"), None))),
+        ("a IS NULL", p(Verb.NULL, "a")),
+        ("a IS NOT NULL", Not(p(Verb.NULL, "a"))),
+        ("(b) IS UNKNOWN", p(Verb.NULL, "b")),
+        ("(a = 1) IS NULL", Truth(A, None)),
+        ("a = 1 IS NOT UNKNOWN", Not(Truth(A, None))),
+        ("b IS NOT TRUE", Not(Truth(B, True))),
+        ("b IS FALSE", Truth(B, False)),
+        ("TRUE AND NULL", And((Constant(True), Constant(None)))),
+        ("s LIKE 'x%' AND s NOT ILIKE 'y_'", And((p(Verb.LIKE, "s", "x%"), Not(p(Verb.ILIKE, "s", "y_"))))),
+        (r"s LIKE 'a!%\\' ESCAPE '!'", p(Verb.LIKE, "s", r"a\%" + "\\\\")),
+        ("s LIKE ANY ('x', 'y')", Or((p(Verb.LIKE, "s", "x"), p(Verb.LIKE, "s", "y")))),
+        ("s NOT LIKE ALL ('x', 'y')", And((Not(p(Verb.LIKE, "s", "x")), Not(p(Verb.LIKE, "s", "y"))))),
+        ("s NOT RLIKE 'x' OR s REGEXP 'y'", Or((Not(p(Verb.RLIKE, "s", "x")), p(Verb.RLIKE, "s", "y")))),
+        ("rlike(s, 'x')", p(Verb.RLIKE, "s", "x")),
+        ("startswith(s, 'x')", p(Verb.STARTSWITH, "s", "x")),
+        ("NOT endswith(s, 'x')", Not(p(Verb.ENDSWITH, "s", "x"))),
+        ("contains(s, 'x')", p(Verb.CONTAINS, "s", "x")),
+        ("array_contains(t, 5)", p(Verb.ARRAY_CONTAINS, "t", 5)),
+        ("arrays_overlap(t, array('x', 'y'))", p(Verb.ARRAYS_OVERLAP, "t", ["x", "y"])),
+        ("arrays_overlap(array('x'), t)", p(Verb.ARRAYS_OVERLAP, "t", ["x"])),
+        ("arrays_overlap(t, array())", p(Verb.ARRAYS_OVERLAP, "t")),
+        ("contains_all(t, 'x', 'y')", p(Verb.CONTAINS_ALL, "t", "x", "y")),
+        ("size(t) = 0", Predicate(Verb.EQ, Subject(("t",), None, True), (Operand(Kind.INT, value=0),))),
+        ("cardinality(m['k']) IS NULL", Predicate(Verb.NULL, Subject(("m",), "k", True))),
+        ("a.b.c.d.e.f = 1", p(Verb.EQ, "a.b.c.d.e.f", 1)),
+        ("s.m['it\\'s'] = 1", Predicate(Verb.EQ, Subject(("s", "m"), "it's"), (Operand(Kind.INT, value=1),))),
+        ("m[-5] = 1", Predicate(Verb.EQ, Subject(("m",), -5), (Operand(Kind.INT, value=1),))),
+        ("`a.b c``d`.`select` = 1", Predicate(Verb.EQ, Subject(("a.b c`d", "select")), (Operand(Kind.INT, value=1),))),
+        ("date = DATE '2013-01-31'", p(Verb.EQ, "date", Operand(Kind.DATE, value=date(2013, 1, 31)))),
+        ("a.order = 1 AND end = 1", And((p(Verb.EQ, "a.order", 1), p(Verb.EQ, "end", 1)))),
+        ("ts < TIMESTAMP'2013-01-31 10:00:00'", p(Verb.LT, "ts", Operand(Kind.TIMESTAMP, value=datetime(2013, 1, 31, 10)))),
+        ("ts < TIMESTAMP_LTZ '2013'", p(Verb.LT, "ts", Operand(Kind.TIMESTAMP, value="2013"))),
+        ("ts < timestamp_ntz '2013'", p(Verb.LT, "ts", Operand(Kind.TIMESTAMP_NTZ, value="2013"))),
+        ("f = -CAST('NaN' AS DOUBLE)", None),
+        ("f = CAST('-Infinity' AS DOUBLE)", p(Verb.EQ, "f", float("-inf"))),
+        ("f = double('1.5')", p(Verb.EQ, "f", 1.5)),
+        ("f = 1.5e3 AND f = 1.5D", And((p(Verb.EQ, "f", 1500.0), p(Verb.EQ, "f", 1.5)))),
+        ("f = .5 AND f = -.5", And((p(Verb.EQ, "f", Decimal("0.5")), p(Verb.EQ, "f", Decimal("-0.5"))))),
+        ("a = 1L AND a = 5BD", And((A, p(Verb.EQ, "a", Decimal(5))))),
+        ("f = 1.1F", p(Verb.EQ, "f", 1.100000023841858)),
+        ("x = X'1f'", p(Verb.EQ, "x", b"\x1f")),
+        ("s = 'it\\'s' AND s = 'it''s'", And((p(Verb.EQ, "s", "it's"), p(Verb.EQ, "s", "it's")))),
+        ("s = \"it's\" AND s = 'a' 'b'", And((p(Verb.EQ, "s", "it's"), p(Verb.EQ, "s", "ab")))),
+        (r"s = r'\d' AND s = '\%\_\\\n\u0041\101\q'", And((p(Verb.EQ, "s", r"\d"), p(Verb.EQ, "s", "\\%\\_\\\nAAq")))),
+        ("a = 1 -- b AND\n AND /* c = 'x */ b", And((A, B))),
+    ],
+)
+def test_text(text: str, tree: Expr | None) -> None:
+    if tree is None:
+        with pytest.raises(ExpressionError):
+            parse(text)
+        return
+    assert parse(text) == tree
+    assert parse(str(tree)) == tree
+
+
+@pytest.mark.parametrize(
+    ("text", "message", "place"),
+    [
+        ("", "the expression is empty", (1, 1)),
+        (" -- nothing", "the expression is empty", (1, 1)),
+        ("a = 1;\nb = 2", "not several statements", (1, 6)),
+        ("a = 1;", "not several statements", (1, 6)),
+        ("a b", "'b' is not expected here; allowed are", (1, 3)),
+        ("a = 1\nAND\n  b b", "'b' is not expected", (3, 5)),
+        ("a =", "something is missing after '='", (1, 3)),
+        ("a = 1 AND", "something is missing after 'AND'", (1, 7)),
+        ("(a = 1", "'\\)' is missing", (1, 7)),
+        ("a = 1)", "'\\)' is not expected", (1, 6)),
+        ("s = 'x", "a string is not closed", (1, 5)),
+        ("`a = 1", "a name is not closed", (1, 1)),
+        ("a /* = 1", "a comment is not closed", (1, 3)),
+        ("a = b", "comparing two columns is not supported", (1, 1)),
+        ("1 = 1", "comparing two literals", (1, 1)),
+        ("b AND (a = 1) = TRUE", "a column is needed here, not a condition", (1, 8)),
+        ("b AND a + 1 = 2", "arithmetic is not supported", (1, 9)),
+        ("a = -b", "arithmetic", (1, 5)),
+        ("a * 2 = 4", "operator '\\*' is not supported", (1, 3)),
+        ("b AND\tupper(s) = 'X'", "function 'upper' is not supported; allowed are", (1, 7)),
+        ("s.trim() = 'x'", "function 's.trim'", (1, 1)),
+        ("a IN (SELECT 1)", "subqueries are not supported", (1, 7)),
+        ("EXISTS (SELECT 1)", "subqueries", (1, 1)),
+        ("CASE WHEN b THEN b END", "CASE is not supported", (1, 1)),
+        ("d > d - INTERVAL 1 DAY", "arithmetic", (1, 7)),
+        ("a IN ()", "IN needs a list", (1, 1)),
+        ("a IN (1,,2)", "something is missing before ','", (1, 9)),
+        ("a IN (b)", "a literal is needed here, not a column", (1, 7)),
+        ("5 BETWEEN a AND 6", "a column is needed here, not a literal", (1, 1)),
+        ("a BETWEEN 1 AND b", "a literal is needed", (1, 17)),
+        ("s LIKE s", "a literal is needed", (1, 8)),
+        ("s LIKE 'x!' ESCAPE '!'", "in this LIKE pattern", (1, 8)),
+        ("s LIKE 'x' ESCAPE '!!'", "ESCAPE needs one character", (1, 19)),
+        ("5", "a literal is not a condition", (1, 1)),
+        ("a IS 5", "IS is followed by", (1, 1)),
+        ("m[k] = 1", "a literal key is needed", (1, 2)),
+        ("m['k']['l'] = 1", "only one \\[...\\]", (1, 7)),
+        ("a = 5Y AND a = 500Y", "500Y is too large", (1, 16)),
+        ("a = 9223372036854775808L", "too large", (1, 5)),
+        ("a = " + "9" * 39, "at most 38 digits", (1, 5)),
+        ("f = 1e400", "too large for a double", (1, 5)),
+        ("f = CAST('x' AS DOUBLE)", "'x' is not a number", (1, 10)),
+        ("f = CAST(a AS DOUBLE)", "CAST is supported only of a literal", (1, 5)),
+        ("x = X'G'", "not hexadecimal", (1, 5)),
+        ("a = 0x1F", "a binary literal is written", (1, 5)),
+        ("s = '\\ud800'", "is not a character", (1, 5)),
+        ("s = '\ud800'", "half a surrogate pair", (1, 6)),
+        ("a = :x", "':' is not expected", (1, 5)),
+        ("contains(s)", "something is missing", (1, 11)),
+        ("arrays_overlap(t, t)", "arrays_overlap needs", (1, 16)),
+        ("a in", "something is missing", (1, 3)),
+        ("in", "'in' is not expected", (1, 1)),
+    ],
+)
+def test_refused(text: str, message: str, place: tuple[int, int]) -> None:
+    with pytest.raises(ExpressionError, match=message) as caught:
+        parse(text)
+    assert (caught.value.line, caught.value.column) == place
+    assert "\x1b" not in str(caught.value)
+    assert "\n" not in caught.value.message
+    with pytest.raises(ExpressionError) as compiled:
+        compiler().form(text)
+    assert compiled.value.id is None
+
+
+# Literals ----------------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("raw", "text"),
+    [
+        ("''", ""),
+        ("'a''b'", "a'b"),
+        ('"a""b\'\'"', "a\"b''"),
+        (r"'\''''\''", "'''"),
+        (r"'\\''\\'", r"\'" + "\\"),
+        (r"'\0\b\n\r\t\Z\x'", "\0\b\n\r\t\x1ax"),
+        (r"'\U0001F600\u00e9\400'", "\U0001f600\u00e9400"),
+        (r"'50\%\_'", r"50\%\_"),
+    ],
+)
+def test_unescape(raw: str, text: str) -> None:
+    assert unescape(raw) == text
+
+
+def test_literals_are_found_by_slot() -> None:
+    _, literals = compiler().form("a1 BETWEEN 1 AND -2 AND s IN ('x', 'it''s') AND n > 1.50 AND x = X'00FF' AND a2 IN (1, -3) AND f = 1e3")
+    assert literals == ["1", "2", ["x", "it's"], "1.50", b"\x00\xff", ["1", "-3"], "1e3"]
+
+
+def test_place_of_a_literal() -> None:
+    c = compiler()
+    assert c.place("d = '2013'\n  AND d IN ('x', 'y') AND d < '2014'", 2) == (2, 28)
+    assert c.place("d = '2013'\n  AND d IN ('x', 'y') AND d < '2014'", 0) == (1, 5)
+
+
+# The shape cache ---------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("a1 = 1 AND s = 'x'", "a1 = -0 AND s = 'it''s \\\\'".replace("-", "")),
+        ("a1 IN (1)", "a1 IN (1, 2, -3)"),
+        ("s IN ('x', 'y')", "s IN (  '')"),
+        ("a1 IN (1, 2) OR m['a1'] = 1", "a1 IN (7) OR m['a1'] = 15"),
+        ('m["k"] = 1 AND `odd name` = 5', 'm["k"] = 12 AND `odd name` = 55'),
+        ("a1 /* 5 */ = 1 AND x = X'00'", "a1 /* 6 */ = 2 AND x = X'0011'"),
+        ("s LIKE 'a%' ESCAPE '!'", "s LIKE '!%%' ESCAPE '!'"),
+        ("f = 1.5 AND n = 2.0D AND f = 1e3", "f = 7. AND n = 2D AND f = 17.2e-3"),
+        ("f = CAST('NaN' AS DOUBLE)", "f = CAST('1' AS DOUBLE)"),
+        ("d IN (DATE '2013-01-01', DATE '2013-01-02')", "d IN (DATE '2014-01-01', DATE '2015-01-02')"),
+        ("arrays_overlap(t, array('x'))", "arrays_overlap(t, array('x', 'y'))"),
+    ],
+)
+def test_same_shape_same_form(one: str, other: str) -> None:
+    c = compiler()
+    form, literals = c.form(one)
+    again, others = c.form(other)
+    assert again is form
+    assert len(literals) == len(others) == form.slots
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("a1 = 1", "a2 = 1"),
+        ("a1 = 1", "a1 = 1.0"),
+        ("m['k'] = 1", "m['l'] = 1"),
+        ("contains_all(t, 'x')", "contains_all(t, 'x', 'y')"),
+        ("a1 = 1", "a1 = -1"),
+        ("`a1` = 1 AND a2 = 2", "`a2` = 1 AND a1 = 2"),
+    ],
+)
+def test_another_shape_another_form(one: str, other: str) -> None:
+    c = compiler()
+    assert c.form(one)[0] is not c.form(other)[0]
+
+
+def test_what_looks_alike_is_read_properly() -> None:
+    """The literal of the first text stands where the second one has a comment: one shape to ``split``, two forms."""
+    c = compiler()
+    for text, literals in [
+        ("/* 5 */ a1 = 5Y", ["5"]),
+        ("/* 6 */ a1 = 5Y", ["5"]),
+        ("a1 = 7 -- 3", ["7"]),
+        ("a1 = 7 -- 4", ["7"]),
+        ("`odd name` = 3 AND 4 = a1", ["3", "4"]),
+        ("s = r'\\' OR a1 = 1 OR s = 'x'", ["\\", "1", "x"]),
+    ]:
+        assert c.form(text)[1] == literals
+
+
+WORDS = st.sampled_from(
+    ["a1", "s", "v", "`a 5`", "m['k']", "m[5]", "'x'", "'it''s'", "'a\\'b'", '"q"', "5", "17", "1.5", "1e3", ".5", "5L", "-", "=", "<", "IN",
+     "(", ")", ",", "('a','b')", "(1, -2)", "array", "AND", "OR", "NOT", "BETWEEN", "IS", "NULL", "TRUE", "LIKE", "ESCAPE", "DATE", "X'1F'",
+     "r'\\'", "--", "\n", "/*", "*/", ";", "[", "]", ".", "'", '"', "`", "\\", "CAST", "AS", "DOUBLE", "CASE", "SELECT", "é", "\x01i", "\0"]
+)  # fmt: skip
+
+
+@given(st.lists(WORDS, max_size=14), st.sampled_from(["", " "]))
+@settings(max_examples=400)
+def test_split_agrees_with_the_reader_or_is_not_used(words: list[str], gap: str) -> None:
+    """Two texts that ``split`` takes for one shape, the literals of the second changed: the reader agrees with it on both, or on neither."""
+    text = gap.join(words)
+    other = re.sub("17", "171", re.sub("x'", "y'", text)).replace("5", "6").replace("it''s", "''").replace("'q'", "'r'")
+    try:
+        shapes = [split(t) for t in (text, other)]
+        readings = [read(t, 50) for t in (text, other)]
+    except (ValueError, Exception) as error:
+        if type(error).__name__ not in ("Refusal", "ValueError"):
+            raise
+        return
+    if shapes[0][0] != shapes[1][0]:
+        return
+    agree = [
+        shape[1] == reading.literals and places(t) == reading.literal_at
+        for t, shape, reading in zip((text, other), shapes, readings, strict=True)
+    ]
+    assert agree[0] == agree[1], (text, other)
+
+
+@given(st.lists(WORDS, max_size=14).map(" ".join) | st.text(string.printable, max_size=40) | st.text(max_size=20))
+@settings(max_examples=400)
+def test_nothing_but_our_errors(text: str) -> None:
+    try:
+        compiler().form(text)
+    except ExpressionError as error:
+        assert error.line is not None
+        assert error.column is not None
+
+
+@given(
+    st.lists(
+        st.sampled_from(["a1 = 1", "v", "NOT v", "s IN ('x', 'y')", "(a2 < 5 OR v)", "a3 BETWEEN 1 AND 2", "v IS NOT TRUE"]), min_size=1
+    ),
+    st.data(),
+)
+def test_phrases_are_parsed_as_the_whole_would_be(phrases: list[str], data: st.DataObject) -> None:
+    from colmatch.expr.parse import Parser, bind
+
+    text = phrases[0]
+    for phrase in phrases[1:]:
+        text += f" {data.draw(st.sampled_from(['AND', 'OR']))} {phrase}"
+    parser = Parser(200)
+    reading = parser.read(text)
+    assert bind(parser._whole(reading), reading) == parse(text)
+
+
+# Size --------------------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "(" * 100_000 + "v" + ")" * 100_000,
+        "(" * 100_000,
+        "NOT " * 100_000 + "v",
+        "size(" * 100_000,
+        "a1 NOT " * 100_000,
+        "m" + "[" * 100_000,
+        "CASE WHEN " * 100_000,
+        "a1" + ".x" * 100_000,
+        "a1 BETWEEN " * 30_000,
+        "CAST(" * 100_000,
+        "s LIKE ANY (" * 30_000,
+        "v" + " IS NOT TRUE" * 20_000,
+        "'" * 1_000_001,
+        "a1 = " + "9" * 1_000_000,
+    ],
+    ids=lambda text: text[:12],
+)
+def test_huge_nonsense_is_refused(text: str) -> None:
+    start = time.process_time()
+    with pytest.raises(ExpressionError):
+        compiler().form(text)
+    assert time.process_time() - start < 30
+
+
+@pytest.mark.parametrize(
+    ("text", "leaves"),
+    [
+        (" AND ".join(f"a{i % 20} = {i}" for i in range(60_000)), 60_000),
+        ("(" + " AND ".join(f"a{i % 20} = {i}" for i in range(20_000)) + ")", 20_000),
+        (" OR ".join(f"a{i % 20} = {i}" for i in range(60_000)), 20),
+        (f"a1 IN ({', '.join(map(str, range(100_000)))})", 1),
+        (f"a1 IN (NULL, {', '.join(map(str, range(20_000)))})", 1),
+        ("a1 = " + "- " * 100_000 + "5", 1),
+        ("v" + " IS NULL" * 20_000, 0),
+        (f"s = '{'x' * 1_000_000}'", 1),
+        ("/**/" * 100_000 + "v", 1),
+    ],
+    ids=["and", "parenthesis", "or", "in", "mixed in", "signs", "is null", "string", "comments"],
+)
+def test_huge_expressions(text: str, leaves: int) -> None:
+    form, _ = compiler().form(text)
+    assert len(form.leaves) == leaves
+
+
+@pytest.mark.parametrize("depth", [200, 400])
+def test_nesting_up_to_the_limit(depth: int) -> None:
+    c = compiler(max_depth=depth)
+    assert c.form("(" * depth + "v" + ")" * depth)[0].leaves
+    assert c.form("NOT (" * (depth // 2) + "v" + ")" * (depth // 2))[0].leaves
+    assert c.form("NOT " * depth + "v")[0].leaves
+    with pytest.raises(ExpressionError, match="nests deeper") as caught:
+        c.form("(" * (depth + 1) + "v" + ")" * (depth + 1))
+    assert caught.value.column == depth + 1
+
+
+def test_not_an_expression() -> None:
+    with pytest.raises(ExpressionError, match="not int"):
+        compiler().form(5)  # type: ignore[arg-type]
