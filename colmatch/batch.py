@@ -17,13 +17,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from colmatch.binding import Binding, Wanted, bind
+from colmatch.binding import Binding, bind
 from colmatch.errors import EventError
-from colmatch.kernels import read
+from colmatch.kernels import read, select
+from colmatch.kernels.expand import expand
 from colmatch.kernels.layout import Batch, Literals
 from colmatch.kernels.text import Distinct
 from colmatch.patterns import Truth, check_pattern, pattern_truth
 from colmatch.schema import Attribute, Attributes, Family
+from colmatch.wanted import Wanted
 
 __all__ = ["Reader", "batches", "check_pattern"]
 
@@ -138,16 +140,16 @@ class _Work:
             valid = np.empty(structs * rows, np.uint8)
             self._work = work = work._replace(struct=np.zeros((structs, 3), np.int64), valid=valid)
         if len(work.slot) < rows:
-            self._grow(read.FULL_STREAM, rows)
-            self._grow(read.FULL_OUT, rows * self._width)
+            self._grow(select.FULL_STREAM, rows)
+            self._grow(select.FULL_OUT, rows * self._width)
         while True:
             read.read(binding.plan, self._work, address, rows)
-            code = int(self._work.state[read.CODE])
-            if code == read.OK:
+            code = int(self._work.state[select.CODE])
+            if code == select.OK:
                 return
-            if code in (read.OVERFLOW, read.BAD_INDEX):
+            if code in (select.OVERFLOW, select.BAD_INDEX):
                 raise self._error(binding, code)
-            self._grow(code, int(self._work.state[read.NEEDED]))
+            self._grow(code, int(self._work.state[select.NEEDED]))
 
     def batch(self, rows: int) -> Batch:
         work = self._work
@@ -162,19 +164,19 @@ class _Work:
         work = self._work
         distinct = work.distinct
         n = max(needed, 64)
-        if code == read.FULL_OUT:
+        if code == select.FULL_OUT:
             n = max(n, len(work.row) * 3 // 2)
             self._work = work._replace(row=np.empty(n, np.int32), key=np.empty(n, np.int64))
-        elif code == read.FULL_ENTRIES:
+        elif code == select.FULL_ENTRIES:
             n = max(n, len(work.entry_row) * 3 // 2)
             row, slot, key = np.empty(n, np.int32), np.empty(n, np.int64), np.empty(n, np.int64)
             self._work = work._replace(entry_row=row, entry_slot=slot, entry_key=key)
-        elif code == read.FULL_STREAM:
+        elif code == select.FULL_STREAM:
             n = max(n, len(work.slot) * 3 // 2)
             if len(distinct.range):  # at most half full, and a power of two
                 distinct = distinct._replace(table=np.empty(4 * 2 ** (n - 1).bit_length(), np.int32))
             self._work = work._replace(slot=np.empty(n, np.int64), known=np.empty(n, np.int64), distinct=distinct)
-        elif code == read.FULL_STRINGS:
+        elif code == select.FULL_STRINGS:
             n = max(n, len(distinct.offset) * 3 // 2)
             self._work = work._replace(distinct=distinct._replace(offset=np.empty(n, np.int64)))
         else:
@@ -184,9 +186,9 @@ class _Work:
 
     def _error(self, binding: Binding, code: int) -> EventError:
         state = self._work.state
-        name = binding.items[int(state[read.WHERE])]
-        row = int(state[read.ROW])
-        if code == read.OVERFLOW:
+        name = binding.items[int(state[select.WHERE])]
+        row = int(state[select.ROW])
+        if code == select.OVERFLOW:
             return EventError(f"column {name!r}, row {row} of the batch: the value is too large for the schema's unit or scale: cast it")
         return EventError(f"column {name!r}, row {row} of the batch: its dictionary has no such value: mend the source")
 
@@ -236,7 +238,7 @@ class _Patterns:
         value_pattern = pattern_of[np.argsort(value, kind="stable")]
         base = np.stack([work.col[:-1], work.col[1:], groups[:, 0]], axis=1)
         while True:
-            read.expand(base, work.row, work.key, value_first, value_pattern, self._first, self._row)
+            expand(base, work.row, work.key, value_first, value_pattern, self._first, self._row)
             if self._first[-1] <= len(self._row):
                 return self._first, self._row
             self._row = np.zeros(max(int(self._first[-1]), 2 * len(self._row)), np.int32)

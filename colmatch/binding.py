@@ -6,149 +6,20 @@ before, in ``Wanted``.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 
 from colmatch.errors import EventError
 from colmatch.kernels import arrow as physical
-from colmatch.kernels import read
-from colmatch.kernels.layout import I64, U8, Literals
-from colmatch.kernels.text import Words
+from colmatch.kernels import read, select
+from colmatch.kernels.layout import I64
 from colmatch.schema import Attribute, Family, Role, Type, value_type
+from colmatch.wanted import MapKeys, Path, Wanted, frozen
 
 UNITS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 DAY = 86_400_000  # milliseconds
-
-HINTED = 8  # sets of fewer strings are searched faster than a hint is checked
-HINTS_MOST = 1 << 22  # hints of one Reader (4 bytes each)
-
-Path = tuple[str, ...]
-
-
-def frozen(array: I64) -> I64:
-    """Read-only, which numba takes for a type of its own: every array of a plan is."""
-    array.setflags(write=False)
-    return array
-
-
-def words(first: I64, prefix: I64, offset: I64, data: U8) -> Words:
-    """``Words`` over the last three, which the caller keeps alive."""
-    assert prefix.dtype == offset.dtype == np.int64 and prefix.flags.c_contiguous and offset.flags.c_contiguous and data.flags.c_contiguous
-    hint = np.zeros(len(first), np.int64)
-    counts = np.diff(first)
-    sizes = np.zeros(len(counts), np.int64)
-    large = counts >= HINTED
-    sizes[large] = np.clip(2 ** np.ceil(np.log2(8.0 * counts[large])).astype(np.int64), 1024, 1 << 17)
-    if sizes.sum() > HINTS_MOST:
-        sizes[large] = 2 ** int(np.log2(max(HINTS_MOST / large.sum(), 1)))
-    np.cumsum(sizes, out=hint[1:])
-    place = np.array([prefix.ctypes.data, offset.ctypes.data, data.ctypes.data], np.int64)
-    return Words(frozen(np.array(first, np.int64)), frozen(place), frozen(hint))
-
-
-def prefixes(offset: I64, data: U8) -> I64:
-    """The first 8 bytes of each string (zeros after its end) as numbers that are ordered as the bytes are."""
-    found = np.empty(len(offset) - 1, np.int64)
-    for start in range(0, len(found), 1 << 16):
-        begin, end = offset[start : start + (1 << 16)], offset[start + 1 : start + 1 + (1 << 16)]
-        begin = begin[: len(end)]
-        place = begin[:, None] + np.arange(8)
-        head = np.zeros(place.shape, np.uint8)
-        inside = place < end[:, None]
-        head[inside] = data[place[inside]]
-        found[start : start + len(end)] = (head.view(">u8").astype(np.uint64).ravel() ^ np.uint64(1 << 63)).view(np.int64)
-    return found
-
-
-@dataclass(slots=True)
-class _Map:
-    """The attributes of one map column: numbers of its entries ascend with the attribute's id."""
-
-    type: Type
-    key: Type
-    first: int = 0
-    ids: list[int] = field(default_factory=list)
-    keys: list[str | int] = field(default_factory=list)
-
-    def runs(self) -> Iterable[tuple[int, int, int]]:
-        """Attribute, end, first entry: of each run of consecutive ids."""
-        breaks = np.flatnonzero(np.diff(np.array(self.ids)) != 1) + 1
-        for start, stop in zip([0, *breaks.tolist()], [*breaks.tolist(), len(self.ids)]):
-            yield self.ids[start], self.ids[stop - 1] + 1, self.first + start
-
-
-class Wanted:
-    """Attributes by id, as far as they can be prepared before a batch is seen.
-
-    Parameters
-    ----------
-    members : attribute of each id; those with a pattern are read from ``Work.pattern_first``, in the order of their ids
-    literals : for the labels of strings; or None to number distinct strings instead, group g for attribute g
-    """
-
-    def __init__(self, members: Sequence[Attribute], literals: Literals | None) -> None:
-        self.total = len(members)
-        self.distinct = literals is None
-        self.plain: list[tuple[int, Attribute]] = []
-        self.maps: dict[Path, _Map] = {}
-        patterns: list[int] = []
-        for id, attribute in enumerate(members):
-            if attribute.pattern is not None:
-                patterns.append(id)
-            elif attribute.role is not Role.ENTRY:
-                self.plain.append((id, attribute))
-            else:
-                assert attribute.key is not None
-                known = self.maps.get(attribute.path)
-                if known is None:
-                    key = Type(Family.STRING, name="string") if isinstance(attribute.key, str) else Type(Family.INT, name="int64")
-                    known = self.maps[attribute.path] = _Map(attribute.type, key)
-                known.ids.append(id)
-                known.keys.append(attribute.key)
-        self.pattern_runs = [(a, end, first) for a, end, first in _Map(_ANY, _ANY, ids=patterns).runs()] if patterns else []
-        if literals is None:
-            literals = Literals(np.zeros(self.total + 1, np.int64), np.zeros(1, np.int64), np.zeros(0, np.uint8))
-        # The kernel reads these by address, so they are held here.
-        offset, data = np.ascontiguousarray(literals.offset, np.int64), np.ascontiguousarray(literals.data, np.uint8)
-        self._literals = (prefixes(offset, data), offset, data)
-        self.literals = words(np.asarray(literals.first), *self._literals)
-        self._bind_keys()
-
-    def set(self, id: int) -> int:
-        return -1 - id if self.distinct else id
-
-    def _bind_keys(self) -> None:
-        """Known keys of all maps, sorted within each, and the entry that each one is."""
-        first, entry, sets, pieces, numbers = [0], [], [], [], []
-        for known in self.maps.values():
-            known.first = first[-1]
-            textual = known.key.textual
-            coded = [str(key).encode() if textual else int(key) for key in known.keys]
-            order = sorted(range(len(coded)), key=coded.__getitem__)
-            entry += [known.first + i for i in order]
-            sets += [self.set(id) for id in known.ids]
-            for i in order:
-                key = coded[i]
-                pieces.append(key if isinstance(key, bytes) else b"\0" * 8)
-                numbers.append(0 if isinstance(key, bytes) else key)
-            first.append(first[-1] + len(order))
-        offset = np.zeros(len(pieces) + 1, np.int64)
-        np.cumsum([len(piece) for piece in pieces], out=offset[1:])
-        data = np.frombuffer(b"".join(pieces), np.uint8)
-        heads = prefixes(offset, data)
-        for known, start, stop in zip(self.maps.values(), first, first[1:]):
-            if not known.key.textual:
-                heads[start:stop] = numbers[start:stop]
-        self._keys = (heads, offset, data)
-        self.keys = words(np.array(first, np.int64), *self._keys)
-        self.entry = frozen(np.array(entry, np.int64))
-        self.entry_set = frozen(np.array(sets, np.int64))
-
-
-_ANY = Type(Family.INT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,8 +82,8 @@ class _Binder:
         for m, (path, known) in enumerate(wanted.maps.items()):
             self._map(m, path, known)
         for attr, end, first in wanted.pattern_runs:
-            self._item("", read.PATTERNS, attr, end, first=first)
-        self.items.sort(key=lambda item: item[0][read.ATTR])
+            self._item("", select.PATTERNS, attr, end, first=first)
+        self.items.sort(key=lambda item: item[0][select.ATTR])
         plan = read.Plan(
             struct=_table(self.structs, 2),
             leaf=_table(list(self.leaves), 5),
@@ -239,22 +110,22 @@ class _Binder:
         if attribute.role is Role.VALUE:
             leaf = self._leaf(name, arrow, attribute.type)
             if leaf is not None:
-                self._item(name, read.VALUE, id, id + 1, place, leaf=leaf, set=self.wanted.set(id))
+                self._item(name, select.VALUE, id, id + 1, place, leaf=leaf, set=self.wanted.set(id))
             return
         layout = _layout(arrow)
         if layout is None or (attribute.role is not Role.SIZE and pa.types.is_map(arrow)):
             says = f"a list of {attribute.type}" if attribute.role is Role.ELEMENT else "a list"
             raise EventError(f"column {name!r} is {arrow}, the schema says {says}: cast it")
         if attribute.role is Role.SIZE:
-            self._item(name, read.SIZES, id, id + 1, place, layout)
+            self._item(name, select.SIZES, id, id + 1, place, layout)
         elif attribute.role is Role.HAS_NULL:
-            self._item(name, read.HAS_NULL, id, id + 1, place, layout, self._nulls(name, arrow.value_type))
+            self._item(name, select.HAS_NULL, id, id + 1, place, layout, self._nulls(name, arrow.value_type))
         else:
             leaf = self._leaf(f"{name}[]", arrow.value_type, attribute.type)
             if leaf is not None:
-                self._item(name, read.ELEMENT, id, id + 1, place, layout, leaf, self.wanted.set(id))
+                self._item(name, select.ELEMENT, id, id + 1, place, layout, leaf, self.wanted.set(id))
 
-    def _map(self, m: int, path: Path, known: _Map) -> None:
+    def _map(self, m: int, path: Path, known: MapKeys) -> None:
         found = self._find(path)
         if found is None:
             return
@@ -267,10 +138,10 @@ class _Binder:
         if key is None or value is None:
             return
         last = known.first + len(known.ids)
-        self._item(f"{name} (its keys)", read.MAP_KEYS, -1, -1, place, leaf=key, set=m)
-        self._item(name, read.MAP_VALUES, -1, -1, place, leaf=value, first=known.first, last=last)
+        self._item(f"{name} (its keys)", select.MAP_KEYS, -1, -1, place, leaf=key, set=m)
+        self._item(name, select.MAP_VALUES, -1, -1, place, leaf=value, first=known.first, last=last)
         for attr, end, first in known.runs():
-            self._item(name, read.ENTRIES, attr, end, first=first)
+            self._item(name, select.ENTRIES, attr, end, first=first)
 
     def _level(self, path: Path) -> tuple[_Level, pa.Schema | pa.DataType] | None:
         """The struct at ``path``, None where the batch has none and so all is NULL."""

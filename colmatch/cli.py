@@ -87,19 +87,20 @@ def build(
     colmatch build alerts.csv --schema "origin:string, dest:string, dep_delay:double" -o alerts.colmatch
     """
     from colmatch import Matcher
+    from colmatch.arguments import read_options, read_subscriptions, schema_from, schema_of
 
     if (schema_text is None) == (like is None):
         raise click.UsageError("say what columns the events have: one of --schema and --like")
     if rejected_path and errors == "raise":
         raise click.UsageError("--rejected needs --errors collect")
-    chosen = _options(options)
-    schema = _schema_of(like) if like is not None else _schema_from(schema_text or "")
+    chosen = read_options(options)
+    schema = schema_of(like) if like is not None else schema_from(schema_text or "")
     if rejected_path:
         from colmatch.files import format_of
 
         format_of(rejected_path)  # an unknown extension is better said before the work than after it
     matcher = Matcher.build(
-        _subscriptions(subs, format, ids),
+        read_subscriptions(subs, format, ids),
         schema,
         index=kind,
         options=chosen,
@@ -117,66 +118,6 @@ def build(
             say(f"and {len(bad) - 10:,} more; --rejected FILE keeps them all")
     left_out = f", {len(bad):,} rejected" if bad else ""
     say(f"{len(matcher):,} subscriptions{left_out}, index {matcher.kind}, saved as {index_path}")
-
-
-def _options(pairs: Sequence[str]) -> Any:
-    from dataclasses import fields
-
-    from colmatch import Options
-
-    known = {field.name: field for field in fields(Options)}
-    values: dict[str, Any] = {}
-    for pair in pairs:
-        name, equals, value = pair.partition("=")
-        name = name.strip().replace("-", "_")
-        if not equals or name not in known:
-            raise click.BadParameter(f"{pair!r} should be NAME=VALUE with a name out of {', '.join(known)}", param_hint="'--option'")
-        values[name] = int(value) if value.strip().lstrip("+-").isdecimal() else value.strip()
-    return Options(**values)
-
-
-def _schema_of(path: str) -> pa.Schema:
-    from colmatch.files import reading
-
-    with reading(path) as rows:
-        return rows.schema
-
-
-def _schema_from(text: str) -> pa.Schema:
-    """The schema in a file, or the text itself."""
-    from colmatch.schema_text import parse_schema
-
-    if not os.path.exists(text):
-        if ":" in text:
-            return parse_schema(text)
-        raise ColmatchError(f"{text}: no such file, and not a schema like 'age:int64, city:string' either")
-    if os.path.splitext(text)[1].lower() in (".parquet", ".pq", ".arrow", ".feather", ".ipc", ".arrows"):
-        return _schema_of(text)
-    with open(text, encoding="utf-8") as file:
-        return parse_schema(file.read())
-
-
-def _subscriptions(paths: Sequence[str], format: str | None, ids: str | None) -> Any:
-    import pyarrow as pa
-
-    from colmatch import PredicateTable
-    from colmatch.files import read_table
-
-    types = {"expression": pa.string()}
-    if ids:
-        types["id"] = pa.type_for_alias(ids)
-    tables = [read_table(path, format, types=types) for path in paths]
-    predicates = [{"attribute", "op"} <= set(table.column_names) for table in tables]
-    if all(predicates):
-        return PredicateTable(*(table.drop_columns(["expression"]) if "expression" in table.column_names else table for table in tables))
-    for path, table, is_predicates in zip(paths, tables, predicates, strict=True):
-        if is_predicates:
-            raise ColmatchError(f"{path} has one row a predicate and another file has expressions: build them apart")
-        for name in ("id", "expression"):
-            if name not in table.column_names:
-                needed = "id and expression are needed, or id, attribute, op and operands"
-                raise ColmatchError(f"{path}: there is no column {name!r} ({needed}) among {', '.join(table.column_names)}")
-    return tables[0] if len(tables) == 1 else pa.concat_tables(tables, promote_options="default")
 
 
 def _write_rejected(path: str, bad: Sequence[Any]) -> None:

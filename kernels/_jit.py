@@ -85,11 +85,6 @@ def device(function: F) -> F:
     return numba.njit(**POLICY)(function)  # type: ignore[no-any-return]
 
 
-def inlined(function: F) -> F:
-    """``device`` for a few lines in the innermost loop: pasted into the caller. A call hands over seven words for each array."""
-    return numba.njit(inline="always", **POLICY)(function)  # type: ignore[no-any-return]
-
-
 def kernels() -> list[Any]:
     """Every kernel imported so far, as numba's dispatchers (``signatures``, ``py_func``, ``stats``); none when the JIT is off."""
     return list(_kernels)

@@ -417,17 +417,13 @@ def test_help_imports_nothing_heavy() -> None:
 
 def test_a_reader_that_goes_away(tmp_path: Path, index: Path) -> None:
     big = write(tmp_path / "big.parquet", pa.concat_tables([EVENTS] * 50_000))
-    process = start("match", index, big)
-    assert process.stdout
-    assert process.stderr
-    process.stdout.readline()
-    process.stdout.close()
-    code = process.wait(timeout=120)
-    assert process.stderr.read() == b""
-    assert code == 141
-    process.stderr.close()
-    assert process.stdin
-    process.stdin.close()
+    with start("match", index, big) as process:
+        assert process.stdout
+        assert process.stderr
+        process.stdout.readline()
+        process.stdout.close()
+        says = process.stderr.read().decode()
+    assert (process.returncode, says) == (141, "")
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")

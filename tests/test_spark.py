@@ -229,9 +229,40 @@ def test_path(events, matcher, tmp_path, shared, monkeypatch):
     assert found(result) == found(match(events, tmp_path / "alerts", keep=["id"], shared=shared)) == expected(matcher, events)
 
 
-def test_matcher_sent_as_artifact(spark, events, matcher):
-    for _ in range(2):
-        assert found(match(events, matcher, keep=["id"], shared=False)) == expected(matcher, events)
+def test_the_index_is_sent_once_and_only_where_it_must_be(spark, tmp_path, monkeypatch):
+    events = spark.sql("SELECT id, id AS age FROM range(5)")
+    matcher = Matcher.build({101: "age = 1"}, {"age": "int64"})
+    matcher.save(tmp_path / "alerts")
+    sent = []
+    send = spark.addArtifact
+    monkeypatch.setattr(type(spark), "addArtifact", lambda self, path, file: (sent.append(path), send(path, file=file)))
+    assert found(match(events, tmp_path / "alerts", keep="id")) == found(match(events, matcher, keep="id")) == [(1, 101)]
+    assert sent == []
+    for index in (tmp_path / "alerts", matcher, tmp_path / "alerts"):  # the same content
+        assert found(match(events, index, keep="id", shared=False)) == [(1, 101)]
+    assert len(sent) == 1
+
+
+def test_where_files_cannot_be_linked(spark, tmp_path, monkeypatch):
+    def refuse(source, target):
+        raise OSError("another file system")
+
+    monkeypatch.setattr(os, "link", refuse)
+    events = spark.sql("SELECT id, id AS age FROM range(5)")
+    matcher = Matcher.build({102: "age = 2"}, {"age": "int64"})
+    matcher.save(tmp_path / "alerts")
+    for index, shared in ((tmp_path / "alerts", None), (matcher, None), (tmp_path / "alerts", False), (matcher, False)):
+        assert found(match(events, index, keep="id", shared=shared)) == [(2, 102)]
+
+
+def test_few_versions_are_held(tmp_path):
+    path = tmp_path / "alerts"
+    links = []
+    for id in range(colmatch_spark.VERSIONS_KEPT + 2):
+        Matcher.build({id: "age = 103"}, {"age": "int64"}).save(path)
+        links.append(colmatch_spark._pinned(path)[0])
+        assert colmatch_spark._pinned(path)[0] == links[-1]
+    assert [link.exists() for link in links] == [False] * 2 + [True] * colmatch_spark.VERSIONS_KEPT
 
 
 def test_a_query_keeps_its_version_of_a_replaced_index(spark, tmp_path):

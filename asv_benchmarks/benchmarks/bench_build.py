@@ -9,6 +9,7 @@ import os
 from typing import Any
 
 import pyarrow as pa
+
 from benchmarks import workloads
 
 FULL = os.environ.get("COLMATCH_BENCHMARKS") == "full"

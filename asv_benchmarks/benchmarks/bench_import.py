@@ -12,7 +12,8 @@ FIRST_MATCH = """
 import colmatch as cm
 import pyarrow as pa
 matcher = cm.Matcher.build(subscriptions, schema)
-matched = matcher.match(pa.table({"age": [36, 7], "city": ["c1", None], "carrier": ["C1", "AA"], "delay": [None, 7.5], "vip": [True, False]}))
+events = pa.table({"age": [36, 7], "city": ["c1", None], "carrier": ["C1", "AA"], "delay": [None, 7.5], "vip": [True, False]})
+matched = matcher.match(events)
 """
 
 READ_TEXTS = """

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 from typing import Any
 
-import colmatch as cm
 import pyarrow as pa
+
+import colmatch as cm
 from benchmarks.bench_build import build
 from benchmarks.measure import medians, one_thread
 from benchmarks.rivals import RIVALS, contest
@@ -16,8 +17,8 @@ KINDS = tuple(cm.kinds())
 COUNTED = 256  # events whose cost is counted
 
 
-def nanoseconds(matcher: Any, events: pa.Table, batch: int) -> float:
-    """Median time an event when they come ``batch`` at a time, results included, on one thread."""
+def seconds_an_event(matcher: Any, events: pa.Table, batch: int) -> float:
+    """Median when they come ``batch`` at a time, results included, on one thread."""
     rows = min(max(batch, 64), events.num_rows)
     pieces = [events.slice(start, batch) for start in range(0, rows, batch)]
     matcher.match(pieces[0].slice(0, 1))
@@ -26,7 +27,7 @@ def nanoseconds(matcher: Any, events: pa.Table, batch: int) -> float:
         for piece in pieces:
             matcher.match(piece)
 
-    return medians({"run": run}, repeat=5, budget=2.0)["run"] / rows * 1e9
+    return medians({"run": run}, repeat=5, budget=2.0)["run"] / rows
 
 
 class Indexed:
@@ -76,10 +77,10 @@ class Match(Indexed):
         one_thread()
         self.matcher, self.events = self.read(workload, kind)
 
-    def track_ns_an_event(self, cost: Any, workload: str, kind: str, batch: int) -> float:
-        return nanoseconds(self.matcher, self.events, batch)
+    def track_an_event(self, cost: Any, workload: str, kind: str, batch: int) -> float:
+        return seconds_an_event(self.matcher, self.events, batch)
 
-    track_ns_an_event.unit = "ns"  # type: ignore[attr-defined]
+    track_an_event.unit = "seconds"  # type: ignore[attr-defined]
 
 
 class Cost(Indexed):
@@ -91,7 +92,7 @@ class Cost(Indexed):
     def counted(self, cost: Any, workload: str, kind: str, counter: str) -> float:
         if (workload, kind) not in cost:
             raise NotImplementedError(f"{workload} is not there")
-        return cost[workload, kind][counter]
+        return round(cost[workload, kind][counter], 2)
 
     def track_candidates(self, cost: Any, workload: str, kind: str) -> float:
         return self.counted(cost, workload, kind, "candidates")
@@ -113,7 +114,7 @@ class Rivals:
     timeout = 600
 
     def setup_cache(self) -> dict[tuple[str, str], tuple[float, float]]:
-        """By workload and system: seconds, and seconds of scan."""
+        """By workload and system: seconds an evaluation, and how many times those of scan."""
         one_thread()
         taken = {}
         for make, n in ((uniform, 1_000), (uniform, 10_000), (flights, 1_000)):
@@ -131,15 +132,15 @@ class Rivals:
         if (workload, system) not in taken:
             raise NotImplementedError(f"{system} cannot do {workload}, or is not installed")
 
-    def track_ns_an_evaluation(self, taken: Any, workload: str, system: str) -> float:
-        """One event with one subscription."""
-        return taken[workload, system][0] * 1e9
+    def track_an_evaluation(self, taken: Any, workload: str, system: str) -> float:
+        """Time for one event with one subscription."""
+        return taken[workload, system][0]
 
     def track_ratio_scan_to_rival(self, taken: Any, workload: str, system: str) -> float:
         """Time of scan as a part of the rival's: lower is better for colmatch."""
-        return 1 / taken[workload, system][1]
+        return round(1 / taken[workload, system][1], 4)
 
-    track_ns_an_evaluation.unit = "ns"  # type: ignore[attr-defined]
+    track_an_evaluation.unit = "seconds"  # type: ignore[attr-defined]
     track_ratio_scan_to_rival.unit = "times"  # type: ignore[attr-defined]
 
 
@@ -155,7 +156,7 @@ class QuickMatch:
         self.events = workload.events
         self.matcher = build(workload.subscriptions, workload.schema)
 
-    def track_ns_an_event(self, kind: str, batch: int) -> float:
-        return nanoseconds(self.matcher, self.events, batch)
+    def track_an_event(self, kind: str, batch: int) -> float:
+        return seconds_an_event(self.matcher, self.events, batch)
 
-    track_ns_an_event.unit = "ns"  # type: ignore[attr-defined]
+    track_an_event.unit = "seconds"  # type: ignore[attr-defined]

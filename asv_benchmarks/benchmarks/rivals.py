@@ -11,13 +11,14 @@ import functools
 import operator
 import re
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from benchmarks.workloads import Workload
 from numpy.typing import NDArray
+
+from benchmarks.workloads import Workload
 
 
 class Pairs(NamedTuple):
@@ -48,7 +49,7 @@ def colmatch(workload: Workload, index: str = "scan") -> Match:
 def pyarrow_filters(workload: Workload) -> Match:
     """A loop over the subscriptions: one pyarrow.compute expression each, which filters the columns that it uses.
 
-    A filter over all columns takes 7 times as long, for their copies; calling the compute functions one by one, 1.5 times.
+    A filter over all columns takes several times as long, for their copies; calling the compute functions one by one, about as long.
     """
     numbered = workload.events.append_column("event", pa.array(np.arange(workload.events.num_rows)))
     filters = []
@@ -98,8 +99,8 @@ def numpy_rules(workload: Workload) -> Match:
 def duckdb_join(workload: Workload) -> Match:
     """Counting, in SQL: unpivoted events joined with the table of predicates, kept where all predicates of a subscription are met.
 
-    The natural way for conjunctions, and 10 times as fast as a query for each subscription. What a database would be given most
-    readily, one query with a column for each subscription, took 68 s for 1,000 subscriptions, nearly all of it planning.
+    The natural way for conjunctions, and about ten times as fast as a query for each subscription. One query with a Boolean column for
+    each subscription was worse: with 1,000 columns planning it took over a minute, and with 250 at a time it was as slow as single queries.
     """
     connection = _duckdb()
     flat = [(sub, *predicate) for sub, rule in enumerate(rules(workload)) for predicate in rule]
@@ -189,7 +190,7 @@ def joined(found: list[tuple[int, NDArray[np.int64]]]) -> Pairs:
     return Pairs(np.concatenate([events for _, events in found]), np.repeat([sub for sub, _ in found], sizes))
 
 
-def _duckdb() -> duckdb.DuckDBPyConnection:  # noqa: F821
+def _duckdb() -> Any:
     import duckdb
 
     connection = duckdb.connect()

@@ -80,7 +80,7 @@ def uniform_events(rows: int, names: list[str], present: int, cardinality: int, 
 
 
 def combinations(rng: np.random.Generator, n: int, size: int, k: int) -> NDArray[np.int32]:
-    """``n`` times ``k`` different numbers below ``size``, every set as likely as every other: (n, k). R. Floyd's algorithm, for all at once."""
+    """``n`` times ``k`` different numbers below ``size``, all sets equally likely: (n, k). R. Floyd's algorithm, for all at once."""
     chosen = np.empty((n, k), np.int32)
     for i, last in enumerate(range(size - k, size)):
         drawn = rng.integers(0, last + 1, n, np.int32)

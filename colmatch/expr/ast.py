@@ -21,6 +21,8 @@ from typing import Any, NamedTuple, NoReturn
 
 from colmatch.expr.forms import Kind, Operand
 
+NAN = float("nan")  # the one that trees hold, so that they are equal
+
 
 class Refusal(Exception):
     """Why an expression cannot be used, and where: an offset into the text, or the predicate and the slot that are to blame."""
@@ -102,7 +104,8 @@ class Expr:
 
     def __bool__(self) -> NoReturn:
         raise TypeError(
-            "a condition is neither true nor false before it meets an event: write & | ~ instead of and, or, not, and between(...) for a < x < b"
+            "a condition is neither true nor false before it meets an event: write & | ~ instead of and, or, not, "
+            "and between(...) instead of a < x < b"
         )
 
     def is_true(self) -> Expr:
@@ -252,65 +255,12 @@ def rebuild(expr: Expr, change: Callable[[Predicate], Predicate]) -> Expr:
 # Spark SQL -------------------------------------------------------------------------------------------------------------------------
 
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
-_KEYWORDS = frozenset(
-    [
-        "ALL",
-        "AND",
-        "ANTI",
-        "ANY",
-        "ARRAY",
-        "AS",
-        "BETWEEN",
-        "CASE",
-        "CAST",
-        "CROSS",
-        "DATE",
-        "DISTINCT",
-        "DIV",
-        "DOUBLE",
-        "ELSE",
-        "END",
-        "ESCAPE",
-        "EXCEPT",
-        "EXISTS",
-        "FALSE",
-        "FROM",
-        "FULL",
-        "ILIKE",
-        "IN",
-        "INNER",
-        "INTERSECT",
-        "INTERVAL",
-        "IS",
-        "JOIN",
-        "LATERAL",
-        "LEFT",
-        "LIKE",
-        "MINUS",
-        "NATURAL",
-        "NOT",
-        "NULL",
-        "ON",
-        "OR",
-        "REGEXP",
-        "RIGHT",
-        "RLIKE",
-        "SELECT",
-        "SEMI",
-        "SOME",
-        "THEN",
-        "TIMESTAMP",
-        "TIMESTAMP_LTZ",
-        "TIMESTAMP_NTZ",
-        "TRUE",
-        "UNION",
-        "UNKNOWN",
-        "USING",
-        "WHEN",
-        "WHERE",
-        "WITH",
-    ]
+_WORDS = (
+    "ALL AND ANTI ANY ARRAY AS BETWEEN CASE CAST CROSS DATE DISTINCT DIV DOUBLE ELSE END ESCAPE EXCEPT EXISTS FALSE FROM FULL ILIKE IN "
+    "INNER INTERSECT INTERVAL IS JOIN LATERAL LEFT LIKE MINUS NATURAL NOT NULL ON OR R REGEXP RIGHT RLIKE SELECT SEMI SOME THEN TIMESTAMP "
+    "TIMESTAMP_LTZ TIMESTAMP_NTZ TRUE UNION UNKNOWN USING WHEN WHERE WITH X"
 )
+_KEYWORDS = frozenset(_WORDS.split())
 
 
 def quote_name(part: str) -> str:
@@ -323,7 +273,7 @@ def quote_string(text: str) -> str:
     return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 
-def _subject(subject: Subject) -> str:
+def subject_sql(subject: Subject) -> str:
     name = ".".join(map(quote_name, subject.path))
     if subject.key is not None:
         name += f"[{quote_string(subject.key) if isinstance(subject.key, str) else subject.key}]"
@@ -360,7 +310,7 @@ def _operand(operand: Operand | None) -> str:
 
 
 def _predicate(predicate: Predicate) -> str:
-    verb, name = predicate.verb, _subject(predicate.subject)
+    verb, name = predicate.verb, subject_sql(predicate.subject)
     operands = [_operand(operand) for operand in predicate.operands]
     if verb in SIGNS:
         return f"{name} {SIGNS[verb]} {operands[0]}"

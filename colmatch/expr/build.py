@@ -9,11 +9,8 @@ from decimal import Decimal
 from typing import Any
 
 from colmatch.errors import ExpressionError
-from colmatch.expr.ast import Constant, Expr, Not, Predicate, Subject, Verb
+from colmatch.expr.ast import NAN, Constant, Expr, Not, Predicate, Subject, Verb, subject_sql
 from colmatch.expr.forms import Kind, Operand
-
-_NAN = float("nan")
-_INFINITIES = (float("inf"), float("-inf"))
 
 
 def col(*path: str) -> Column:
@@ -45,6 +42,9 @@ class Column(Expr):
         if self._subject.size:
             raise ExpressionError("a size is not a condition by itself: compare it with a number")
         return Predicate(Verb.BARE, self._subject)
+
+    def __str__(self) -> str:
+        return subject_sql(self._subject)
 
     def __repr__(self) -> str:
         return f"<column {self}>"
@@ -181,7 +181,7 @@ def literal(value: Any) -> Operand | None:
     if isinstance(value, int):
         return Operand(Kind.INT, value=int(value))
     if isinstance(value, float):
-        return Operand(Kind.DOUBLE, value=_NAN if math.isnan(value) else float(value))
+        return Operand(Kind.DOUBLE, value=NAN if math.isnan(value) else float(value))
     if isinstance(value, Decimal):
         if not value.is_finite():
             raise ExpressionError(f"Decimal({value}) is not a number: use float('{value}')")

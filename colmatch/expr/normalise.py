@@ -1,9 +1,9 @@
 """The tree of ``ast.py`` -> a form: attributes resolved, NOT gone, a disjunction of conjunctions or a program.
 
-Each condition can be asked four questions, the *modes*: is it True, is it False, is it not True, is it not False. With NULLs about, the third is
-not the second. A matcher asks the first; NOT turns True into False and not-True into not-False; AND is True when all of its parts are,
-and not True when some part is not True. So every mode of every node is an AND or OR of modes of its parts, down to *leaves*, which are
-two-valued: "the event has a value of ``a`` in this set", "it has none".
+Each condition can be asked four questions, the *modes*: is it True, is it False, is it not True, is it not False. With NULLs about, the
+third is not the second. A matcher asks the first; NOT turns True into False and not-True into not-False; AND is True when all of its
+parts are, and not True when some part is not True. So every mode of every node is an AND or OR of modes of its parts, down to *leaves*,
+which are two-valued: "the event has a value of ``a`` in this set", "it has none".
 """
 
 from __future__ import annotations
@@ -40,6 +40,7 @@ class Any_(All):
 Node = Leaf | All | bool
 Modes = tuple[Node, Node, Node, Node]
 
+_POSITIVE = (TRUE, NOT_FALSE)
 MANY = 1 << 40
 REPEATS = 64  # how often a predicate may stand in a form, on average: IS UNKNOWN repeats its part, so nesting it doubles
 
@@ -64,8 +65,8 @@ _KINDS = {
 class Normaliser:
     """Trees to forms, over one schema.
 
-    ``attributes`` takes up those that the expressions use. Leaves are made once for each predicate object, so that forms share them: 100,000
-    different forms over 100 columns have a few thousand leaves between them.
+    ``attributes`` takes up those that the expressions use. Leaves are made once for each predicate object, so that forms share them:
+    100,000 different forms over 100 columns have a few thousand leaves between them.
     """
 
     def __init__(self, schema: Schema, attributes: Attributes, options: Options) -> None:
@@ -121,7 +122,7 @@ class Normaliser:
                 size += 1
             elif kind is And or kind is Or:
                 # AND asks all of its parts in modes TRUE and NOT_FALSE, some of them in the other two; OR the other way round.
-                combine = conjoin if (kind is And) == (mode == TRUE or mode == NOT_FALSE) else disjoin
+                combine = conjoin if (kind is And) == (mode in _POSITIVE) else disjoin
                 stack.append((combine, len(node.parts)))
                 stack.extend([(part, mode) for part in node.parts])
             elif kind is Not:
@@ -131,7 +132,7 @@ class Normaliser:
                     most = 1000 + REPEATS * sum(type(part) is Predicate for part, _ in walk(tree, MANY))
                 _truth(node, mode, stack)
             elif kind is Constant:
-                done.append(_UNKNOWN[mode] if node.value is None else (mode == TRUE or mode == NOT_FALSE) == node.value)
+                done.append(_UNKNOWN[mode] if node.value is None else (mode in _POSITIVE) == node.value)
             else:
                 parts = done[-mode:]
                 del done[-mode:]
@@ -309,7 +310,7 @@ class Normaliser:
 
 def _truth(node: Truth, mode: int, stack: list[Any]) -> None:
     """(part) IS TRUE / FALSE / UNKNOWN is never Unknown: not-True is False, not-False is True."""
-    yes = mode == TRUE or mode == NOT_FALSE
+    yes = mode in _POSITIVE
     if node.value is not None:
         stack.append((node.part, (TRUE if yes else NOT_TRUE) if node.value else (FALSE if yes else NOT_FALSE)))
     elif _two_valued(node.part):

@@ -12,12 +12,10 @@ from sqlglot.errors import ErrorLevel, ParseError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from colmatch.errors import ExpressionError
-from colmatch.expr.ast import And, Constant, Expr, Not, Or, Predicate, Refusal, Subject, Verb, conjoin, rebuild, truth
+from colmatch.expr.ast import NAN, And, Constant, Expr, Not, Or, Predicate, Refusal, Subject, Verb, conjoin, rebuild, truth
 from colmatch.expr.forms import Kind, Operand
 from colmatch.expr.tokens import ALLOWED, SPARK, Reading, read
 from colmatch.options import Options
-
-NAN = float("nan")  # one object, so that trees that hold it are equal
 
 _COMPARISONS = {
     exp.EQ: Verb.EQ, exp.NEQ: Verb.NE, exp.LT: Verb.LT, exp.LTE: Verb.LE, exp.GT: Verb.GT, exp.GTE: Verb.GE,

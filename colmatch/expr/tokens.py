@@ -1,7 +1,7 @@
 """A text -> the tokens of its Boolean skeleton, its subjects and its literals.
 
-sqlglot's Spark tokenizer cuts the text. Here names become numbered *subjects* (``user.age``, ``attrs['k']``), literals with their sign, type
-word and suffix become numbered *slots*, and whatever is outside the language is refused where it stands. What is left for sqlglot's
+sqlglot's Spark tokenizer cuts the text. Here names become numbered *subjects* (``user.age``, ``attrs['k']``), literals with their sign,
+type word and suffix become numbered *slots*, and whatever is outside the language is refused where it stands. What is left for sqlglot's
 parser are operators, parentheses and a few functions::
 
     user.age >= -5 AND day IN (DATE '2013-01-31')    ->    0 >= 0 AND 1 IN (1)
@@ -69,8 +69,10 @@ _TYPED = {
 }  # fmt: skip
 _STARTS = {
     "SELECT": "subqueries are not supported", "WITH": "subqueries are not supported", "EXISTS": "subqueries are not supported",
-    "CASE": "CASE is not supported: write it with AND, OR and NOT", "INTERVAL": "intervals are not supported: write the date or timestamp itself",
+    "CASE": "CASE is not supported: write it with AND, OR and NOT", "INTERVAL": "intervals are not supported: write the date itself",
 }  # fmt: skip
+_LITERAL_ROLES = (NUMBER, STRING)
+_DEEPER = (OPEN, NOT)
 _NUMBERS = [str(i) for i in range(1024)]
 _DOUBLES = re.compile(r"\s*[+-]?(?:nan|inf|infinity|(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?)d?\s*", re.IGNORECASE | re.ASCII)
 
@@ -190,9 +192,9 @@ class _Reader:
                 add(token)
                 note(type)
                 i += 1
-            elif role == NUMBER or role == STRING:
+            elif role in _LITERAL_ROLES:
                 i = self._literal(i, i, False)
-            elif role == OPEN or role == NOT:
+            elif role in _DEEPER:
                 if role == OPEN or not (out and out[-1].token_type in _ENDS):
                     depth += 1
                     if depth > reading.depth:

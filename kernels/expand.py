@@ -1,0 +1,39 @@
+"""From the distinct strings that a text pattern is true of, to the rows where it is."""
+
+from colmatch.kernels._jit import kernel
+
+
+@kernel
+def expand(base, row, value, value_first, value_pattern, first, out_row):
+    """Rows where each pattern is true, from the distinct strings where it is.
+
+    Parameters
+    ----------
+    base : (N, 3) int64 for each attribute under patterns: its range in ``row`` and ``value``, number of its first distinct string
+    row (int32), value (int64) : entries; the number of the string among those of the attribute
+    value_first : (V + 1) int64 distinct string -> its range in ``value_pattern``
+    value_pattern : int64 patterns that are true of the string
+    first : (P + 1) int64, written: pattern -> its range in ``out_row``
+    out_row : int32, written if there is room for ``first[P]``; else call again with more
+    """
+    for p in range(len(first)):
+        first[p] = 0
+    for n in range(len(base)):
+        for j in range(base[n, 0], base[n, 1]):
+            v = base[n, 2] + value[j]
+            for k in range(value_first[v], value_first[v + 1]):
+                first[value_pattern[k] + 1] += 1
+    for p in range(1, len(first)):
+        first[p] += first[p - 1]
+    if first[len(first) - 1] > len(out_row):
+        return
+    for n in range(len(base)):
+        for j in range(base[n, 0], base[n, 1]):
+            v = base[n, 2] + value[j]
+            for k in range(value_first[v], value_first[v + 1]):
+                p = value_pattern[k]
+                out_row[first[p]] = row[j]
+                first[p] += 1
+    for p in range(len(first) - 1, 0, -1):
+        first[p] = first[p - 1]
+    first[0] = 0
