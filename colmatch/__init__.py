@@ -53,7 +53,7 @@ _HOMES = {
     "kinds": "matcher",
 }
 
-__all__ = sorted(_HOMES)  # noqa: PLE0605
+__all__ = sorted(_HOMES)
 
 
 def __getattr__(name: str) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -148,8 +149,9 @@ def _predicate(parts: Parts, p: int, keys: list[list[int]], values: dict[str, An
         codes = list(zip(parts.predicates.run_lo[low:high].tolist(), parts.predicates.run_hi[low:high].tolist(), strict=True))
     else:
         codes = [(low, high)] if low <= high else []
-    bounds = parts.codes.bound[parts.codes.first[attr] : parts.codes.first[attr + 1]].tolist()
-    run = [(KEY_MIN if lo == 1 else bounds[lo - 2], KEY_MAX if hi > len(bounds) else bounds[hi - 1] - 1) for lo, hi in codes]
+    begin, end = int(parts.codes.first[attr]), int(parts.codes.first[attr + 1])
+    bounds = parts.codes.bound[begin:end]
+    run = [(KEY_MIN if lo == 1 else int(bounds[lo - 2]), KEY_MAX if hi > end - begin else int(bounds[hi - 1]) - 1) for lo, hi in codes]
     none = bool(word & layout.FLAG_NONE)
     found = any(lo <= key <= hi for key in keys[attr] for lo, hi in run)
     truth: Truth = not found if none else found if keys[attr] or _two_valued(attribute) else None
@@ -190,7 +192,7 @@ def _text(parts: Parts, attr: int, run: list[tuple[int, int]], none: bool) -> st
         points = [literal(lo) for lo, hi in run if lo == hi]
         text = f"array_contains({name}, {points[0]})" if len(points) == 1 else f"arrays_overlap({name}, array({_listed(points)}))"
         return f"NOT {text}" if none else text
-    gaps = [(a[1] + 1, b[0] - 1) for a, b in zip(run[:-1], run[1:], strict=True)]
+    gaps = [(a[1] + 1, b[0] - 1) for a, b in pairwise(run)]
     if run[0][0] == KEY_MIN and run[-1][1] == KEY_MAX and all(lo == hi for lo, hi in gaps):
         points = [literal(lo) for lo, _ in gaps]
         text = f"{name} <> {points[0]}" if len(points) == 1 else f"{name} NOT IN ({_listed(points)})"
@@ -235,9 +237,7 @@ def _prefix(parts: Parts, attr: int, lo: int, hi: int) -> str:
     if parts.attributes[attr].type.family is not Family.STRING or lo < 0 or lo % 2 == 0 or hi % 2 == 1 or hi >= KEY_MAX:
         return ""
     literals, base = parts.literals, int(parts.literals.first[attr])
-    start, after = (
-        literals.data[literals.offset[base + key // 2] : literals.offset[base + key // 2 + 1]].tobytes() for key in (lo, hi)
-    )
+    start, after = (literals.data[literals.offset[base + key // 2] : literals.offset[base + key // 2 + 1]].tobytes() for key in (lo, hi))
     if start == b"" or successor(start) != after:
         return ""
     text = start.decode(errors="backslashreplace").replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_").replace("'", "\\'")

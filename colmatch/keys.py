@@ -266,6 +266,8 @@ def _calendar(text: str, found: re.Match[str]) -> dt.date:
 def _instant(value: Any, type: Type, session: ZoneInfo) -> tuple[int, int]:
     """Floor and place, in the column's unit, of a timestamp or date."""
     nanos, zone = _local(value)
+    if type.unit != "ns":
+        nanos -= nanos % 1000  # Spark's timestamps have microseconds: further digits of a literal are cut off
     if type.zone is not None:
         nanos -= _offset(nanos, zone or session)  # local time to UTC
     elif zone is not None:  # an instant against a column without zone: what the session's clocks showed

@@ -276,9 +276,7 @@ class Worker:
         self.sink.state[:] = 0, wanted
         start = 0
         while start < count:
-            stop = self.index.kind.match(
-                self.index.arrays, self.predicates, events, start, count, self.scratch, self.sink, self.counters
-            )
+            stop = self.index.kind.match(self.index.arrays, self.predicates, events, start, count, self.scratch, self.sink, self.counters)
             if stop == start:
                 self.sink = _sink(2 * len(self.sink.sub), wanted)._replace(hits=hits)
                 continue

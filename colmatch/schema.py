@@ -202,6 +202,8 @@ class Schema:
         if len(same) == 1:
             return self._columns[same[0]]
         name = ".".join(path)
+        if len(name) > 200:
+            raise SchemaError(f"unknown attribute {name[:60] + '…'!r} of {len(name):,} characters")
         if same:
             raise SchemaError(f"attribute {name!r} could be {' or '.join(repr('.'.join(p)) for p in same)}: write it as in the schema")
         names = [".".join(p) for p in self._columns]
@@ -276,7 +278,13 @@ def _column(path: tuple[str, ...], arrow: pa.DataType) -> Column:
     types = pa.types
     if types.is_struct(arrow):
         return Column(path, Shape.STRUCT, arrow)
-    if types.is_list(arrow) or types.is_large_list(arrow) or types.is_fixed_size_list(arrow) or types.is_list_view(arrow) or types.is_large_list_view(arrow):
+    if (
+        types.is_list(arrow)
+        or types.is_large_list(arrow)
+        or types.is_fixed_size_list(arrow)
+        or types.is_list_view(arrow)
+        or types.is_large_list_view(arrow)
+    ):
         element = value_type(arrow.value_type)
         return Column(path, Shape.LIST if element else Shape.UNUSABLE, arrow, element)
     if types.is_map(arrow):

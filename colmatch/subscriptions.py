@@ -115,7 +115,9 @@ def _iterate(pairs: Iterable[Any]) -> Iterator[Any]:
 
 
 def _ids(values: list[Any]) -> pa.Array:
-    kinds = {str if isinstance(v, str) else int if isinstance(v, (int, np.integer)) and not isinstance(v, bool) else type(v) for v in values}
+    kinds = {
+        str if isinstance(v, str) else int if isinstance(v, (int, np.integer)) and not isinstance(v, bool) else type(v) for v in values
+    }
     if kinds - {int, str}:
         i, odd = next((i, v) for i, v in enumerate(values) if not isinstance(v, (str, int, np.integer)) or isinstance(v, bool))
         raise SubscriptionError(f"the id of subscription number {i} is {odd!r:.80}: ids are int64 or strings")

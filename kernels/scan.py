@@ -55,7 +55,10 @@ def build(preds, attr, lo, hi):
 
 @device
 def surviving_heads(attr, lo, hi, begin, end, table, survivor):
-    """Write the conjunctions ``begin:end`` whose head holds, return how many. Unsigned: a signed index is tested for wrap-around each time."""
+    """Write the conjunctions ``begin:end`` whose head holds, return how many.
+
+    Unsigned throughout: a signed index is tested for wrap-around each time.
+    """
     left = np.uint64(0)
     for c in range(begin, end):
         v = table[attr[c]]

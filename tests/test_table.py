@@ -113,7 +113,13 @@ def test_conjunctions_of_one_id_in_any_row_order() -> None:
 
 def test_weights_of_merged_predicates_add_up() -> None:
     rows = pa.table(
-        {"id": [1, 1, 1], "attribute": ["age", "age", "score"], "op": [">", "<", "="], "operands": [[1], [9], [0]], "weight": [0.5, 2.0, 4.0]}
+        {
+            "id": [1, 1, 1],
+            "attribute": ["age", "age", "score"],
+            "op": [">", "<", "="],
+            "operands": [[1], [9], [0]],
+            "weight": [0.5, 2.0, 4.0],
+        }
     )
     matcher = cm.Matcher.build(cm.PredicateTable(rows), SCHEMA)
     assert sorted(matcher._predicates.weight.tolist()) == [2.5, 4.0]

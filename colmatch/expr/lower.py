@@ -1,29 +1,21 @@
 """Forms and their literals, or columns of predicates -> the arrays that every index kind is built from.
 
-All subscriptions are lowered together, column by column: literals that need the same conversion stand in one *group* (type, operator,
-kinds of operands), however many expressions they come from, and are converted in one go.
-
-A *test* gives key intervals, a *leaf* is the union of its tests' intervals, a *predicate* what the leaves of one conjunction say about
-one attribute.
+All subscriptions are lowered together, column by column. A *test* gives key intervals, a *leaf* is the union of its tests' intervals, a
+*predicate* what the leaves of one conjunction say about one attribute.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from colmatch.expr.forms import PATTERNS, Form, Kind, Op, Operand
-from colmatch.expr.patterns import Pattern, successor
-from colmatch.keys import EXACT, KEY_MAX, KEY_MIN, Intervals, Keys, LiteralErrors, intervals, literal_keys
+from colmatch.expr.forms import Form
+from colmatch.expr.groups import Groups, concat, runs
 from colmatch.kernels import layout, lower
-from colmatch.schema import BOOL, Attribute, Attributes, Type
+from colmatch.schema import Attributes
 
 I64 = NDArray[np.int64]
 
@@ -42,55 +34,6 @@ class Lowered(NamedTuple):
     rejected: dict[int, Reject]  # by subscription; those have no conjunctions
 
 
-@dataclass(slots=True)
-class Group:
-    """Tests whose operands are converted alike. ``parts[k]`` holds the values of operand k, in pieces: lists or arrays."""
-
-    type: Type
-    op: Op
-    operands: tuple[Operand, ...]  # kind, many and negative of each; not their values
-    outside: bool
-    leaf: list[Any] = field(default_factory=list)  # pieces: lists of ints or int64 arrays
-    parts: list[list[Any]] = field(default_factory=list)
-    origin: list[tuple[int, tuple[int, ...]]] = field(default_factory=list)  # (first test, slots of the operands) of each piece
-    tests: int = 0
-
-    def add(self, leaf: Any, values: Sequence[Any], slots: tuple[int, ...]) -> None:
-        """``leaf``: ids, one for each test; ``values``: for each operand as many values (of a ``many`` operand: lists)."""
-        if not self.parts:
-            self.parts = [[] for _ in self.operands]
-        self.origin.append((self.tests, slots))
-        for pieces, piece in zip((self.leaf, *self.parts), (leaf, *values), strict=True):
-            if pieces and isinstance(piece, (list, range)) and isinstance(pieces[-1], list):
-                pieces[-1].extend(piece)
-            else:
-                pieces.append(list(piece) if isinstance(piece, range) else piece)
-        self.tests += len(leaf)
-
-    def leaves(self) -> I64:
-        return _concat([np.asarray(piece, np.int64) for piece in self.leaf])
-
-    def slot(self, test: int, operand: int) -> int:
-        at = max(i for i, (first, _) in enumerate(self.origin) if first <= test)
-        slots = self.origin[at][1]
-        return slots[operand] if operand < len(slots) else -1
-
-
-def _concat(pieces: Sequence[NDArray[Any]], dtype: Any = np.int64) -> NDArray[Any]:
-    if len(pieces) == 1:
-        return pieces[0]
-    return np.concatenate(pieces) if pieces else np.empty(0, dtype)
-
-
-def _flat(pieces: list[Any]) -> Any:
-    """One list, or one array, of the values of an operand."""
-    if len(pieces) == 1:
-        return pieces[0]
-    if all(isinstance(piece, np.ndarray) for piece in pieces):
-        return np.concatenate(pieces)
-    return list(chain.from_iterable(piece.tolist() if isinstance(piece, (np.ndarray, pa.Array)) else piece for piece in pieces))
-
-
 class Lowering:
     """Collects expressions, then lowers all of them.
 
@@ -102,9 +45,8 @@ class Lowering:
 
     def __init__(self, attributes: Attributes, zone: str) -> None:
         self.attributes = attributes
-        self.zone = zone
         self.rejected: dict[int, Reject] = {}
-        self._groups: dict[Any, Group] = {}
+        self.groups = Groups(attributes, zone)
         self._plans: dict[int, tuple[Form, Any]] = {}
         self._leaves = 0
         self._leaf_attr: list[NDArray[Any]] = []
@@ -116,13 +58,6 @@ class Lowering:
         self._leaf: list[NDArray[Any]] = []
         self._programs: list[tuple[int, Form, int]] = []  # (first conjunction, form, instances)
         self._conjunctions = 0
-
-    def group(self, type: Type, op: Op, operands: tuple[Operand, ...], outside: bool) -> Group:
-        key = (type, op, tuple((o.kind, o.many, o.negative) for o in operands), outside)
-        found = self._groups.get(key)
-        if found is None:
-            found = self._groups[key] = Group(type, op, operands, outside)
-        return found
 
     def add(self, form: Form, subs: Sequence[int] | I64, literals: Sequence[Sequence[Any]]) -> None:
         """Expressions of one form: subscription ids (dense) and, for each, its literals by slot."""
@@ -164,7 +99,7 @@ class Lowering:
         size = np.array([len(c.leaves) for c in form.conjunctions], np.int64)
         leaves = np.array([leaf for c in form.conjunctions for leaf in c.leaves], np.int64)
         tests = [
-            (self.group(self.attributes[leaf.attr].type, test.op, test.operands, test.outside), j, test.operands)
+            (self.groups[self.attributes[leaf.attr].type, test.op, test.operands, test.outside], j, test.operands)
             for j, leaf in enumerate(form.leaves)
             for test in leaf.tests
         ]
@@ -173,7 +108,7 @@ class Lowering:
         return plan
 
     def leaves(self, attr: I64, none: NDArray[np.uint8], sub: I64, weight: NDArray[np.float64] | None) -> int:
-        """Leaves without a form: returns the id of the first; the others follow. Their tests go to ``group(...).add``."""
+        """Leaves without a form: returns the id of the first; the others follow. Their tests go to ``groups``."""
         base = self._leaves
         self._leaf_attr.append(attr)
         self._leaf_none.append(none)
@@ -190,17 +125,20 @@ class Lowering:
         self._leaf.append(leaf)
         self._conjunctions += len(owner)
 
+    def _refuse(self, leaf: int, message: str, slot: int) -> None:
+        self.rejected.setdefault(int(self._leaf_sub[0][leaf]), Reject(message, slot))
+
     def finish(self) -> Lowered:
-        self._leaf_attr = [_concat(self._leaf_attr)]
-        self._leaf_sub = [_concat(self._leaf_sub)]
-        leaf, lo, hi = self._intervals()
+        self._leaf_attr = [concat(self._leaf_attr)]
+        self._leaf_sub = [concat(self._leaf_sub)]
+        leaf, lo, hi, self._literals = self.groups.intervals(self._leaf_attr[0], self._refuse)
         n = self._leaves
         first = np.empty(n + 1, np.int64)
         by_lo, by_hi = np.empty_like(lo), np.empty_like(hi)
         lower.group_intervals(leaf, lo, hi, first, by_lo, by_hi)
-        run_first, run_lo, run_hi = _runs(first, by_lo, by_hi, np.zeros(n, np.uint8))
-        owner, size = _concat(self._owner), _concat(self._size)
-        refs = _concat(self._leaf)
+        run_first, run_lo, run_hi = runs(first, by_lo, by_hi, np.zeros(n, np.uint8))
+        owner, size = concat(self._owner), concat(self._size)
+        refs = concat(self._leaf)
         program, jump, tree = self._program_columns()
         order = np.flatnonzero(~np.isin(owner, list(self.rejected))) if self.rejected else np.arange(len(owner))
         if np.any(owner[1:] < owner[:-1]):
@@ -218,8 +156,8 @@ class Lowering:
     def _pack(
         self, owner: I64, start: I64, refs: I64, program: NDArray[np.uint8], columns: Any, run_first: I64, run_lo: I64, run_hi: I64
     ) -> Lowered:
-        leaf_attr, leaf_none = self._leaf_attr[0], _concat(self._leaf_none, np.uint8)
-        weight = _concat(self._leaf_weight) if self._leaf_weight else np.empty(0)
+        leaf_attr, leaf_none = self._leaf_attr[0], concat(self._leaf_none, np.uint8)
+        weight = concat(self._leaf_weight) if self._leaf_weight else np.empty(0)
         multi = np.array([a.multi for a in self.attributes], np.uint8)
         count, sizes = len(refs), run_first[refs + 1] - run_first[refs] + 1
         most = int(sizes.sum())
@@ -255,146 +193,6 @@ class Lowering:
         )
         return Lowered(predicates, codes, self._literals, self.rejected)
 
-    # Intervals of tests
-
-    def _intervals(self) -> tuple[I64, I64, I64]:
-        """(leaf, lo, hi) of every interval of every test, unordered."""
-        for group in [g for g in self._groups.values() if g.op in PATTERNS]:
-            self._resolve_patterns(group)
-        textual = [g for g in self._groups.values() if g.type.textual and g.operands and g.op not in PATTERNS]
-        labels = self._label(textual)
-        found: list[tuple[I64, I64, I64]] = []
-        for group in self._groups.values():
-            if group.op in PATTERNS or not group.tests:
-                continue
-            leaves = group.leaves()
-            test, lo, hi = self._group_intervals(group, leaves, labels.get(id(group)))
-            if group.outside:
-                first = np.empty(group.tests + 1, np.int64)
-                by_lo, by_hi = np.empty_like(lo), np.empty_like(hi)
-                lower.group_intervals(test, lo, hi, first, by_lo, by_hi)
-                run_first, lo, hi = _runs(first, by_lo, by_hi, np.ones(group.tests, np.uint8))
-                test = np.repeat(np.arange(group.tests), np.diff(run_first))
-            found.append((leaves[test], lo, hi))
-        if not found:
-            none = np.empty(0, np.int64)
-            return none, none, none
-        leaf, lo, hi = (_concat(column) for column in zip(*found, strict=True))
-        return leaf, lo, hi
-
-    def _group_intervals(self, group: Group, leaves: I64, labels: list[I64] | None) -> tuple[I64, I64, I64]:
-        """(test, lo, hi) of every interval of a group."""
-        each = np.arange(group.tests)
-        if group.op is Op.PRESENT:
-            return each, np.full(group.tests, KEY_MIN), np.full(group.tests, KEY_MAX)
-        tests, keys = [], []
-        for k, operand in enumerate(group.operands):
-            values = _flat(group.parts[k])
-            test = each
-            if operand.many:
-                test = np.repeat(each, np.fromiter(map(len, values), np.int64, len(values)))
-            if labels is not None:
-                keys.append((labels[k], np.full(len(labels[k]), EXACT, np.int8)))
-            else:
-                values = list(chain.from_iterable(values)) if operand.many else values
-                keys.append(self._keys(group, k, operand, values, test, leaves))
-            tests.append(test)
-        if group.op is Op.IN:
-            points = [intervals(Op.IN, [pair]) for pair in keys]
-            return _concat(tests), _concat([p[0] for p in points]), _concat([p[1] for p in points])
-        lo, hi = _prefix_interval(keys) if group.op is Op.PREFIX else intervals(group.op, keys)
-        return each, lo, hi
-
-    def _keys(self, group: Group, k: int, operand: Operand, values: Any, test: I64, leaves: I64) -> Keys:
-        try:
-            return literal_keys(group.type, operand.kind, values, operand.negative, self.zone)
-        except LiteralErrors as errors:
-            floor, place = np.zeros(len(values), np.int64), np.zeros(len(values), np.int8)
-            good = np.ones(len(values), bool)
-            for i, reason in errors.reasons.items():
-                good[i] = False
-                self._reject(leaves[test[i]], reason, group.slot(int(test[i]), k))
-            left = [value for value, fine in zip(values, good.tolist(), strict=True) if fine]
-            floor[good], place[good] = literal_keys(group.type, operand.kind, left, operand.negative, self.zone)
-            return floor, place
-
-    def _reject(self, leaf: int, message: str, slot: int) -> None:
-        self.rejected.setdefault(int(self._leaf_sub[0][leaf]), Reject(message, slot))
-
-    # Text
-
-    def _resolve_patterns(self, group: Group) -> None:
-        """Give each pattern test to the group that can answer it: equality, prefix interval, presence, or a pattern attribute."""
-        leaf_attr = self._leaf_attr[0]
-        leaves = group.leaves()
-        known: dict[tuple[int, Any], tuple[Any, ...] | str] = {}
-        texts = _flat(group.parts[0])
-        for i, (leaf, text) in enumerate(zip(leaves.tolist(), texts.to_pylist() if isinstance(texts, pa.Array) else texts, strict=True)):
-            attr = int(leaf_attr[leaf])
-            found = known.get((attr, text))
-            if found is None:
-                found = known[attr, text] = self._pattern(attr, group.op, text)
-            if isinstance(found, str):
-                self._reject(leaf, found, group.slot(i, 0))
-                continue
-            target, values, new_attr = found
-            leaf_attr[leaf] = new_attr
-            target.add([leaf], [[value] for value in values], ())
-
-    def _pattern(self, attr: int, op: Op, text: str) -> tuple[Group, tuple[Any, ...], int] | str:
-        attribute = self.attributes[attr]
-        pattern = Pattern.read(op, text)
-        if pattern.error:
-            return pattern.error
-        literal = Operand(Kind.STRING)
-        if pattern.exact is not None:
-            return self.group(attribute.type, Op.EQ, (literal,), False), (pattern.exact,), attr
-        if pattern.prefix is not None:
-            start = pattern.prefix.encode()
-            if not start:
-                return self.group(attribute.type, Op.PRESENT, (), False), (), attr
-            return self.group(attribute.type, Op.PREFIX, (literal, literal), False), (start, successor(start)), attr
-        own = Attribute(attribute.path, attribute.role, attribute.type, attribute.key, (pattern.op, pattern.operand))
-        return self.group(BOOL, Op.PRESENT, (), False), (), self.attributes.intern(own)
-
-    def _label(self, groups: list[Group]) -> dict[int, list[I64]]:
-        """Sort the literals of each attribute, and label those of every operand of every group."""
-        attrs: list[I64] = []
-        texts: list[pa.Array] = []
-        for group in groups:
-            leaves = group.leaves()
-            for k, operand in enumerate(group.operands):
-                values = _flat(group.parts[k])
-                attr = self._leaf_attr[0][leaves]
-                if operand.many:
-                    attr = np.repeat(attr, np.fromiter(map(len, values), np.int64, len(values)))
-                    values = list(chain.from_iterable(values))
-                attrs.append(attr)
-                texts.append(_binary(values))
-        count = len(self.attributes)
-        if not texts:
-            self._literals = layout.Literals(np.zeros(count + 1, np.int64), np.zeros(1, np.int64), np.empty(0, np.uint8))
-            return {}
-        encoded = pa.chunked_array(texts).combine_chunks().dictionary_encode()
-        ascending = pc.array_sort_indices(encoded.dictionary).to_numpy()
-        rank = np.empty(len(ascending), np.int64)
-        rank[ascending] = np.arange(len(ascending))
-        pairs = (_concat(attrs) << 32) | rank[encoded.indices.to_numpy()]
-        distinct, place = np.unique(pairs, return_inverse=True)
-        first = np.searchsorted(distinct >> 32, np.arange(count + 1))
-        data = encoded.dictionary.take(pa.array(ascending[distinct & 0xFFFFFFFF])).to_pylist()
-        offset = np.zeros(len(data) + 1, np.int64)
-        np.cumsum(np.fromiter(map(len, data), np.int64, len(data)), out=offset[1:])
-        self._literals = layout.Literals(first.astype(np.int64), offset, np.frombuffer(b"".join(data), np.uint8))
-        labels = 2 * (place - first[distinct[place] >> 32]) + 1
-        found: dict[int, list[I64]] = {}
-        at = 0
-        for group in groups:
-            for _ in group.operands:
-                found.setdefault(id(group), []).append(labels[at : at + len(attrs[0])])
-                at += len(attrs.pop(0))
-        return found
-
     # Programs
 
     def _program_columns(self) -> tuple[NDArray[np.uint8], dict[int, Any], dict[int, Any]]:
@@ -412,24 +210,6 @@ class Lowering:
                     program[c] = 1
                     jump[c], tree[c] = jumps, tokens
         return program, jump, tree
-
-
-def _prefix_interval(keys: list[Keys]) -> Intervals:
-    """From a prefix's label to just below the label of the first string after all that begin with it."""
-    return keys[0][0], keys[1][0] - 1
-
-
-def _binary(values: Any) -> pa.Array:
-    if isinstance(values, pa.Array):
-        return values.cast(pa.large_binary())
-    return pa.array([v.encode() if isinstance(v, str) else v for v in values], pa.large_binary())
-
-
-def _runs(first: I64, lo: I64, hi: I64, outside: NDArray[np.uint8]) -> tuple[I64, I64, I64]:
-    out_first = np.empty(len(first), np.int64)
-    out_lo, out_hi = np.empty(len(lo) + len(outside), np.int64), np.empty(len(lo) + len(outside), np.int64)
-    lower.merge_runs(first, lo, hi, outside, out_first, out_lo, out_hi)
-    return out_first, out_lo[: out_first[-1]], out_hi[: out_first[-1]]
 
 
 def _starts(size: I64) -> I64:

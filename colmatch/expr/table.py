@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from colmatch.errors import ExpressionError, SchemaError, SubscriptionError
-from colmatch.expr.forms import PATTERNS, Kind, Op, Operand
+from colmatch.errors import ExpressionError, SubscriptionError
+from colmatch.expr.forms import Kind, Op, Operand
 from colmatch.expr.lower import Lowering, Reject
-from colmatch.keys import misfit
-from colmatch.schema import BOOL, INT, Attribute, Attributes, Column, Family, Role, Schema, Shape
+from colmatch.expr.rows import OPERATORS, Operator, operand_kind, target
+from colmatch.schema import BOOL, Attributes, Schema
 
 I64 = NDArray[np.int64]
 
@@ -39,8 +37,8 @@ class PredicateTable:
         weight         double, optional                     weight of the predicate
         =============  ===================================  ===========================================================
 
-        ``op`` is one of ``= <> != < <= > >= between in like ilike rlike startswith endswith contains array_contains
-        arrays_overlap``, each of them (signs too) also with ``not`` before it, ``is null`` and ``is not null``; case and blanks do not matter.
+        ``op`` is one of ``= <> != < <= > >= between in like ilike rlike startswith endswith contains array_contains arrays_overlap``, each
+        of them (signs too) also with ``not`` before it, ``is null`` and ``is not null``; case and blanks do not matter.
 
     Raises
     ------
@@ -106,7 +104,11 @@ def _convert(name: str, column: pa.Array, where: str) -> pa.Array:
     if name in ("attribute", "op"):
         value = given.value_type if types.is_dictionary(given) else given
         if types.is_string(value) or types.is_large_string(value) or types.is_string_view(value):
-            return column.cast(pa.dictionary(pa.int32(), pa.string())) if types.is_dictionary(given) else column.cast(pa.string()).dictionary_encode()
+            return (
+                column.cast(pa.dictionary(pa.int32(), pa.string()))
+                if types.is_dictionary(given)
+                else column.cast(pa.string()).dictionary_encode()
+            )
         raise SubscriptionError(f"{where}: column {name!r} is {given}, a string or a dictionary of strings is needed")
     if name == "operands":
         if types.is_null(given):
@@ -135,156 +137,6 @@ def ids_array(column: pa.Array, where: str) -> pa.Array:
     if types.is_string(given) or types.is_large_string(given) or types.is_string_view(given):
         return column.cast(pa.string())
     raise SubscriptionError(f"{where}: column 'id' is {given}, int64 or string is needed")
-
-
-_OPS: dict[str, Op] = {
-    "=": Op.EQ,
-    "==": Op.EQ,
-    "<": Op.LT,
-    "<=": Op.LE,
-    ">": Op.GT,
-    ">=": Op.GE,
-    "between": Op.BETWEEN,
-    "in": Op.IN,
-    "is not null": Op.PRESENT,
-    "startswith": Op.STARTSWITH,
-    "endswith": Op.ENDSWITH,
-    "contains": Op.CONTAINS,
-    "like": Op.LIKE,
-    "ilike": Op.ILIKE,
-    "rlike": Op.RLIKE,
-    "array_contains": Op.EQ,
-    "arrays_overlap": Op.IN,
-}
-_NEGATED = {"<>": "=", "!=": "=", "is null": "is not null"}
-
-
-class Operator(NamedTuple):
-    op: Op
-    negated: bool
-    on_list: bool
-
-    @staticmethod
-    def read(text: str) -> Operator | None:
-        words = " ".join(text.lower().split())
-        negated = words.startswith("not ")
-        if negated:
-            words = words[4:]
-        if words in _NEGATED:
-            words, negated = _NEGATED[words], not negated
-        op = _OPS.get(words)
-        return None if op is None else Operator(op, negated, words.startswith("array"))
-
-
-_KINDS: list[tuple[Any, Kind]] = [
-    (pa.types.is_integer, Kind.INT),
-    (pa.types.is_floating, Kind.DOUBLE),
-    (pa.types.is_decimal, Kind.DECIMAL),
-    (pa.types.is_boolean, Kind.BOOL),
-    (pa.types.is_string, Kind.STRING),
-    (pa.types.is_large_string, Kind.STRING),
-    (pa.types.is_string_view, Kind.STRING),
-    (pa.types.is_date, Kind.DATE),
-    (pa.types.is_timestamp, Kind.TIMESTAMP),
-    (pa.types.is_binary, Kind.BINARY),
-    (pa.types.is_large_binary, Kind.BINARY),
-    (pa.types.is_binary_view, Kind.BINARY),
-    (pa.types.is_fixed_size_binary, Kind.BINARY),
-]
-
-
-def operand_kind(type: pa.DataType) -> Kind | None:
-    return next((kind for test, kind in _KINDS if test(type)), None)
-
-
-_ENTRY = re.compile(r"\s*(.*?)\s*\[\s*(?:'((?:[^'\\]|\\.)*)'|\"((?:[^\"\\]|\\.)*)\"|(-?\d+))\s*\]\s*", re.DOTALL)
-_SIZE = re.compile(r"\s*(?:size|cardinality)\s*\(\s*(.*?)\s*\)\s*", re.DOTALL | re.IGNORECASE)
-
-
-def resolve(schema: Schema, name: str) -> tuple[Column, Role, str | int | None]:
-    """Column, role and map key of an attribute as a table names it. Raises SchemaError."""
-    try:
-        column = schema.column((name,))
-    except SchemaError as error:
-        sized = _SIZE.fullmatch(name)
-        entry = _ENTRY.fullmatch(name)
-        if sized:
-            column = _path(schema, sized[1])
-            if column.shape not in (Shape.LIST, Shape.MAP):
-                raise SchemaError(f"size({column.name}): column {column.name!r} is {column.arrow}, a list or a map is needed") from None
-            return column, Role.SIZE, None
-        if entry:
-            column = _path(schema, entry[1])
-            text = entry[2] if entry[2] is not None else entry[3]
-            if column.shape is not Shape.MAP or column.key is None:
-                raise SchemaError(f"column {column.name!r} is {column.arrow}, not a map: it has no {name}") from None
-            if (text is None) is (column.key.family is Family.STRING):
-                raise SchemaError(f"{name}: the keys of column {column.name!r} are {column.key}") from None
-            return column, Role.ENTRY, int(entry[4]) if text is None else re.sub(r"\\(.)", r"\1", text)
-        if "." not in name:
-            raise error
-        column = _path(schema, name)
-    return column, Role.VALUE, None
-
-
-def _path(schema: Schema, name: str) -> Column:
-    try:
-        return schema.column((name,))
-    except SchemaError:
-        return schema.column(tuple(name.split(".")))
-
-
-class Target(NamedTuple):
-    """What a pair of attribute and operator stands for: one test on ``attribute``, and ``extras`` that must hold besides it."""
-
-    attribute: Attribute
-    op: Op
-    outside: bool
-    none: bool
-    extras: tuple[tuple[Attribute, bool], ...] = ()  # (attribute, none): presence, or absence
-
-
-def _target(schema: Schema, name: str, operator: Operator, kind: Kind | None) -> Target:
-    """Raises ExpressionError without a place."""
-    try:
-        column, role, key = resolve(schema, name)
-    except SchemaError as error:
-        raise ExpressionError(str(error)) from None
-    path, shape, op = column.path, column.shape, operator.op
-    size = Attribute(path, Role.SIZE, INT)
-    if op is Op.PRESENT:
-        if role is Role.VALUE and shape in (Shape.LIST, Shape.MAP):
-            return Target(size, op, False, operator.negated)
-        if role is Role.VALUE and shape is not Shape.SCALAR:
-            raise ExpressionError(f"column {column.name!r} is {column.arrow}: name a field of it")
-    if role is Role.SIZE:
-        attribute = size
-    elif role is Role.ENTRY:
-        assert column.type is not None
-        attribute = Attribute(path, role, column.type, key)
-    elif operator.on_list:
-        if shape is not Shape.LIST or column.type is None:
-            raise ExpressionError(f"column {column.name!r} is {column.arrow}, array_contains and arrays_overlap need a list")
-        attribute = Attribute(path, Role.ELEMENT, column.type)
-    elif shape is not Shape.SCALAR or column.type is None:
-        hint = "use array_contains or arrays_overlap" if shape is Shape.LIST else "no predicate can use it"
-        raise ExpressionError(f"column {column.name!r} is {column.arrow}: {hint}")
-    else:
-        attribute = Attribute(path, role, column.type)
-    if op is Op.PRESENT:
-        return Target(attribute, op, False, operator.negated)
-    if op in PATTERNS and attribute.type.family is not Family.STRING:
-        raise ExpressionError(f"column {column.name!r} is {column.arrow}, {op.name.lower()} needs a string")
-    if kind is None:
-        raise ExpressionError(f"the operands of {op.name.lower()} on {name!r} have a type that cannot be compared")
-    needed = misfit(attribute.type, kind)
-    if needed:
-        raise ExpressionError(f"attribute {name!r} is {attribute.type}, the operands are {kind.name.lower()}: give {needed}")
-    if operator.on_list and operator.negated:
-        return Target(attribute, op, False, True, ((size, False), (Attribute(path, Role.HAS_NULL, BOOL), True)))
-    if op in PATTERNS or op is Op.IN:
-        return Target(attribute, op, False, operator.negated, ((attribute, False),) if operator.negated else ())
-    return Target(attribute, op, operator.negated, False)
 
 
 _OPERANDS = {Op.BETWEEN: (2, 2, "two"), Op.IN: (0, 2**62, "a list of"), Op.PRESENT: (0, 0, "no")}
@@ -328,9 +180,7 @@ def _factorise(ids: pa.Array) -> tuple[pa.Array, I64]:
     return encoded.dictionary, encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
 
 
-def _add_part(
-    part: pa.Table, sub: I64, schema: Schema, attributes: Attributes, lowering: Lowering, weighted: bool
-) -> tuple[int, I64]:
+def _add_part(part: pa.Table, sub: I64, schema: Schema, attributes: Attributes, lowering: Lowering, weighted: bool) -> tuple[int, I64]:
     """Leaves and tests of one table. Returns the first leaf, and of each leaf its subscription << 32 | conjunction."""
     rows = part.num_rows
     chunk = {name: (part[name].chunk(0) if part[name].num_chunks else pa.array([], part[name].type)) for name in part.column_names}
@@ -353,17 +203,17 @@ def _add_part(
         operator = Operator.read(op)
         try:
             if operator is None:
-                raise ExpressionError(f"unknown operator {op!r}: use {', '.join(_OPS)} or their negations")
-            target = _target(schema, name, operator, kind)
+                raise ExpressionError(f"unknown operator {op!r}: use {', '.join(OPERATORS)} or their negations")
+            found = target(schema, name, operator, kind)
         except ExpressionError as error:
             bad[c] = error.message
-            target = None
-        if target is None:
+            found = None
+        if found is None:
             group_of[c] = groups.setdefault(None, len(groups))
             continue  # the attribute does not matter: conjunctions of rejected subscriptions are dropped unread
-        attr_of[c], none_of[c] = attributes.intern(target.attribute), target.none
-        group_of[c] = groups.setdefault((target.attribute.type, target.op, target.outside), len(groups))
-        for k, (attribute, none) in enumerate(target.extras):
+        attr_of[c], none_of[c] = attributes.intern(found.attribute), found.none
+        group_of[c] = groups.setdefault((found.attribute.type, found.op, found.outside), len(groups))
+        for k, (attribute, none) in enumerate(found.extras):
             extra_attr[k, c], extra_none[k, c] = attributes.intern(attribute), none
 
     weight = None
@@ -388,7 +238,7 @@ def _add_part(
         where = np.flatnonzero(extra_attr[k][combo] >= 0)
         zeros = np.zeros(len(where)) if weighted else None
         new = lowering.leaves(extra_attr[k][combo[where]], extra_none[k][combo[where]], sub[where], zeros)
-        lowering.group(BOOL, Op.PRESENT, (), False).add(np.arange(new, new + len(where)), [], ())
+        lowering.groups[BOOL, Op.PRESENT, (), False].add(np.arange(new, new + len(where)), [], ())
         pieces.append(pairs[where])
     return base, np.concatenate(pieces)
 
@@ -405,7 +255,7 @@ def _add_group(
         lowering.rejected.setdefault(int(sub[row]), Reject(f"{said} (row {row} of the predicate table)", -1))
     rows = rows[~wrong]
     if op is Op.PRESENT:
-        lowering.group(type, op, (), outside).add(base + rows, [], ())
+        lowering.groups[type, op, (), outside].add(base + rows, [], ())
         return
     assert kind is not None
     if values.null_count:
@@ -417,11 +267,13 @@ def _add_group(
     if op is Op.IN:  # one test for each point: those of one leaf are united anyway
         begin = np.concatenate([[0], np.cumsum(size[rows])])
         places = np.repeat(offset[rows] - begin[:-1], size[rows]) + np.arange(begin[-1])
-        lowering.group(type, Op.EQ, (Operand(kind),), False).add(np.repeat(base + rows, size[rows]), [_gather(values, places, kind)], (-1,))
+        lowering.groups[type, Op.EQ, (Operand(kind),), False].add(
+            np.repeat(base + rows, size[rows]), [_gather(values, places, kind)], (-1,)
+        )
         return
     count = 2 if op is Op.BETWEEN else 1
     parts = [_gather(values, offset[rows] + i, kind) for i in range(count)]
-    lowering.group(type, op, (Operand(kind),) * count, outside).add(base + rows, parts, (-1,) * count)
+    lowering.groups[type, op, (Operand(kind),) * count, outside].add(base + rows, parts, (-1,) * count)
 
 
 def _gather(values: pa.Array, places: I64, kind: Kind) -> Any:
