@@ -22,6 +22,7 @@ from colmatch.stats import Statistics
 from colmatch.subscriptions import Errors, Rejected, read
 
 FIRST_CAPACITY = 1 << 16  # pairs that a sink holds at first
+LARGE_CAPACITY = 1 << 22  # pairs beyond which it grows for a single row only
 
 __all__ = ["Matcher", "Rejected", "kinds"]
 
@@ -274,14 +275,17 @@ class Worker:
         hits = np.zeros(count, np.int64)
         self.sink = self.sink._replace(hits=hits)
         self.sink.state[:] = 0, wanted
-        start = 0
+        start, span = 0, count
         while start < count:
-            stop = self.index.kind.match(self.index.arrays, self.predicates, events, start, count, self.scratch, self.sink, self.counters)
-            if stop == start:
+            limit = min(start + span, count)
+            stop = self.index.kind.match(self.index.arrays, self.predicates, events, start, limit, self.scratch, self.sink, self.counters)
+            if stop > start:
+                yield self._drain(start, stop, offset)
+                start = stop
+            elif span > 1 and len(self.sink.sub) >= LARGE_CAPACITY:
+                span = (limit - start + 1) // 2  # fewer rows at a time, rather than a sink without bounds
+            else:
                 self.sink = _sink(2 * len(self.sink.sub), wanted)._replace(hits=hits)
-                continue
-            yield self._drain(start, stop, offset)
-            start = stop
 
     def _drain(self, start: int, stop: int, offset: int) -> Piece:
         pairs = int(self.sink.state[sink.FILL])

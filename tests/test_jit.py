@@ -112,7 +112,7 @@ class Copy:
         environment = plain_environment(PYTHONPATH=str(self.sources.parent.parent), COLMATCH_CACHE_DIR=str(self.cache)) | settings
         environment = {name: value for name, value in environment.items() if value is not None}
         command = [sys.executable, "-c", textwrap.dedent(program), *what]
-        cwd = cwd or self.sources  # not the repository's folder, where python -c would find the original
+        cwd = cwd or self.cache.parent  # not the repository's folder, where python -c would find the original
         return subprocess.Popen(command, env=environment, cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
     def finish(self, process):

@@ -87,6 +87,16 @@ def test_event_numbers_run_on_over_batches_and_drains(monkeypatch: pytest.Monkey
     assert list(zip(found["event"].to_pylist(), found["subscription"].to_pylist(), strict=True)) == expected
 
 
+@pytest.mark.parametrize("large", [1, 64, 1000])
+def test_a_sink_grows_no_further_than_a_row_needs(monkeypatch: pytest.MonkeyPatch, large: int) -> None:
+    monkeypatch.setattr(matcher_module, "FIRST_CAPACITY", 1)
+    monkeypatch.setattr(matcher_module, "LARGE_CAPACITY", large)
+    matcher = cm.Matcher.build({i: "age >= 0" for i in range(50)}, SCHEMA)
+    assert matcher.match(pa.table({"age": range(300)})).num_rows == 15_000
+    (worker,) = matcher._idle
+    assert len(worker.sink.sub) <= max(64, 2 * large)
+
+
 def test_a_generator_left_early_does_not_disturb_the_next() -> None:
     matcher = cm.Matcher.build({i: f"age >= {i}" for i in range(50)}, SCHEMA, options=cm.Options(batch_rows=1))
     running = matcher.match_batches(EVENTS)

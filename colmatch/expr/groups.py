@@ -7,7 +7,7 @@ their literals are converted in one go. Text patterns are handed on to the group
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
@@ -27,33 +27,60 @@ I64 = NDArray[np.int64]
 Refuse = Callable[[int, str, int], None]  # leaf, message, slot of the literal
 
 
+class Column:
+    """A long array, collected in pieces: numbers in lists, which are cheap to extend by a few, and arrays."""
+
+    __slots__ = ("pieces", "tail")
+
+    def __init__(self) -> None:
+        self.pieces: list[Any] = []
+        self.tail: list[Any] | None = None  # the last piece, when it is a list of ours
+
+    def extend(self, values: Iterable[Any]) -> None:
+        if self.tail is None:
+            self.tail = []
+            self.pieces.append(self.tail)
+        self.tail.extend(values)
+
+    def append(self, piece: Any) -> None:
+        """``piece`` : an array, which is not copied."""
+        self.pieces.append(piece)
+        self.tail = None
+
+    def array(self, dtype: Any = np.int64) -> NDArray[Any]:
+        return concat([np.asarray(piece, dtype) for piece in self.pieces], dtype)
+
+    def values(self) -> Any:
+        """All as one list, or as one array."""
+        if len(self.pieces) == 1:
+            return self.pieces[0]
+        if all(isinstance(piece, np.ndarray) for piece in self.pieces):
+            return concat(self.pieces)
+        return list(chain.from_iterable(piece if isinstance(piece, list) else piece.tolist() for piece in self.pieces))
+
+
 @dataclass(slots=True)
 class Group:
-    """Tests whose operands are converted alike. ``parts[k]`` holds the values of operand k, in pieces: lists or arrays."""
+    """Tests whose operands are converted alike. ``parts[k]`` holds the values of operand k."""
 
     type: Type
     op: Op
     operands: tuple[Operand, ...]  # kind, many and negative of each; not their values
     outside: bool
-    leaf: list[Any] = field(default_factory=list)  # pieces: lists of ints or int64 arrays
-    parts: list[list[Any]] = field(default_factory=list)
-    origin: list[tuple[int, tuple[int, ...]]] = field(default_factory=list)  # (first test, slots of the operands) of each piece
+    parts: tuple[Column, ...]
+    leaf: Column = field(default_factory=Column)
+    origin: list[tuple[int, tuple[int, ...]]] = field(default_factory=list)  # (first test, slots of the operands) of each addition
     tests: int = 0
 
     def add(self, leaf: Any, values: Sequence[Any], slots: tuple[int, ...]) -> None:
         """``leaf``: ids, one for each test; ``values``: for each operand as many values (of a ``many`` operand: lists)."""
-        if not self.parts:
-            self.parts = [[] for _ in self.operands]
         self.origin.append((self.tests, slots))
-        for pieces, piece in zip((self.leaf, *self.parts), (leaf, *values), strict=True):
-            if pieces and isinstance(piece, (list, range)) and isinstance(pieces[-1], list):
-                pieces[-1].extend(piece)
-            else:
-                pieces.append(list(piece) if isinstance(piece, range) else piece)
         self.tests += len(leaf)
-
-    def leaves(self) -> I64:
-        return concat([np.asarray(piece, np.int64) for piece in self.leaf])
+        for column, piece in zip((self.leaf, *self.parts), (leaf, *values), strict=True):
+            if isinstance(piece, (list, range, tuple)):
+                column.extend(piece)
+            else:
+                column.append(piece)
 
     def slot(self, test: int, operand: int) -> int:
         slots = self.origin[bisect_right(self.origin, test, key=lambda piece: piece[0]) - 1][1]
@@ -64,15 +91,6 @@ def concat(pieces: Sequence[NDArray[Any]], dtype: Any = np.int64) -> NDArray[Any
     if len(pieces) == 1:
         return pieces[0]
     return np.concatenate(pieces) if pieces else np.empty(0, dtype)
-
-
-def _flat(pieces: list[Any]) -> Any:
-    """One list, or one array, of the values of an operand."""
-    if len(pieces) == 1:
-        return pieces[0]
-    if all(isinstance(piece, np.ndarray) for piece in pieces):
-        return np.concatenate(pieces)
-    return list(chain.from_iterable(piece.tolist() if isinstance(piece, (np.ndarray, pa.Array)) else piece for piece in pieces))
 
 
 class Groups:
@@ -95,7 +113,7 @@ class Groups:
         short = (type, op, tuple((o.kind, o.many, o.negative) for o in operands), outside)
         found = self._groups.get(short)
         if found is None:
-            found = self._groups[short] = Group(type, op, operands, outside)
+            found = self._groups[short] = Group(type, op, operands, outside, tuple(Column() for _ in operands))
         return found
 
     def intervals(self, leaf_attr: I64, refuse: Refuse) -> tuple[I64, I64, I64, layout.Literals]:
@@ -112,7 +130,7 @@ class Groups:
         for group in self._groups.values():
             if group.op in PATTERNS or not group.tests:
                 continue
-            leaves = group.leaves()
+            leaves = group.leaf.array()
             test, lo, hi = self._group_intervals(group, leaves, labels.get(id(group)), refuse)
             if group.outside:
                 first = np.empty(group.tests + 1, np.int64)
@@ -134,7 +152,7 @@ class Groups:
             return each, np.full(group.tests, KEY_MIN), np.full(group.tests, KEY_MAX)
         tests, keys = [], []
         for k, operand in enumerate(group.operands):
-            values = _flat(group.parts[k])
+            values = group.parts[k].values()
             test = each
             if operand.many:
                 test = np.repeat(each, np.fromiter(map(len, values), np.int64, len(values)))
@@ -167,9 +185,9 @@ class Groups:
 
     def _resolve_patterns(self, group: Group, leaf_attr: I64, refuse: Refuse) -> None:
         """Give each pattern test to the group that can answer it: equality, prefix interval, presence, or a pattern attribute."""
-        leaves = group.leaves()
+        leaves = group.leaf.array()
         known: dict[tuple[int, Any], tuple[Any, ...] | str] = {}
-        texts = _flat(group.parts[0])
+        texts = group.parts[0].values()
         for i, (leaf, text) in enumerate(zip(leaves.tolist(), texts.to_pylist() if isinstance(texts, pa.Array) else texts, strict=True)):
             attr = int(leaf_attr[leaf])
             found = known.get((attr, text))
@@ -203,9 +221,9 @@ class Groups:
         attrs: list[I64] = []
         texts: list[pa.Array] = []
         for group in groups:
-            leaves = group.leaves()
+            leaves = group.leaf.array()
             for k, operand in enumerate(group.operands):
-                values = _flat(group.parts[k])
+                values = group.parts[k].values()
                 attr = leaf_attr[leaves]
                 if operand.many:
                     attr = np.repeat(attr, np.fromiter(map(len, values), np.int64, len(values)))

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from colmatch.expr.forms import Form
-from colmatch.expr.groups import Groups, concat, runs
+from colmatch.expr.groups import Column, Groups, runs
 from colmatch.kernels import layout, lower
 from colmatch.schema import Attributes
 
@@ -47,65 +47,39 @@ class Lowering:
         self.attributes = attributes
         self.rejected: dict[int, Reject] = {}
         self.groups = Groups(attributes, zone)
-        self._plans: dict[int, tuple[Form, Any]] = {}
         self._leaves = 0
-        self._leaf_attr: list[NDArray[Any]] = []
-        self._leaf_none: list[NDArray[Any]] = []
-        self._leaf_sub: list[NDArray[Any]] = []
-        self._leaf_weight: list[NDArray[Any]] = []
-        self._owner: list[NDArray[Any]] = []
-        self._size: list[NDArray[Any]] = []
-        self._leaf: list[NDArray[Any]] = []
+        self._leaf_attr, self._leaf_none, self._leaf_sub, self._leaf_weight = Column(), Column(), Column(), Column()
+        self._owner, self._size, self._leaf = Column(), Column(), Column()  # of conjunctions: subscription, leaves, their ids
         self._programs: list[tuple[int, Form, int]] = []  # (first conjunction, form, instances)
         self._conjunctions = 0
 
-    def add(self, form: Form, subs: Sequence[int] | I64, literals: Sequence[Sequence[Any]]) -> None:
+    def add(self, form: Form, subs: Sequence[int], literals: Sequence[Sequence[Any]]) -> None:
         """Expressions of one form: subscription ids (dense) and, for each, its literals by slot."""
-        attr, none, size, leaf, tests, programs = self._plan(form)
-        m, n = len(subs), len(attr)
+        m, n = len(subs), len(form.leaves)
         base = self._leaves
-        sub = np.asarray(subs, np.int64)
-        if tests:
-            columns = list(zip(*literals, strict=True)) if m > 1 else [(value,) for value in literals[0]]
-            for group, j, operands in tests:
-                values = [list(columns[o.slot]) if o.slot >= 0 else [o.value] * m for o in operands]
-                group.add(range(base + j, base + j + m * n, n), values, tuple(o.slot for o in operands))
-        if m == 1:
-            self._leaf_attr.append(attr)
-            self._leaf_none.append(none)
-            self._leaf_sub.append(np.full(n, sub[0]))
-            self._owner.append(np.full(len(size), sub[0]))
-            self._size.append(size)
-            self._leaf.append(leaf + base)
+        size = [len(c.leaves) for c in form.conjunctions]
+        refs = [leaf for c in form.conjunctions for leaf in c.leaves]
+        columns = list(zip(*literals, strict=True))
+        for j, leaf in enumerate(form.leaves):
+            for test in leaf.tests:
+                values = [columns[o.slot] if o.slot >= 0 else (o.value,) * m for o in test.operands]
+                group = self.groups[self.attributes[leaf.attr].type, test.op, test.operands, test.outside]
+                group.add(range(base + j, base + j + m * n, n), values, tuple([o.slot for o in test.operands]))
+        self._leaf_attr.extend([leaf.attr for leaf in form.leaves] * m)
+        self._leaf_none.extend([leaf.none for leaf in form.leaves] * m)
+        self._size.extend(size * m)
+        if m == 1:  # a form of one subscription is common: no arrays of five numbers
+            self._leaf_sub.extend([subs[0]] * n)
+            self._owner.extend([subs[0]] * len(size))
+            self._leaf.extend([base + leaf for leaf in refs])
         else:
-            self._leaf_attr.append(np.tile(attr, m))
-            self._leaf_none.append(np.tile(none, m))
-            self._leaf_sub.append(np.repeat(sub, n))
-            self._owner.append(np.repeat(sub, len(size)))
-            self._size.append(np.tile(size, m))
-            self._leaf.append((base + np.arange(m)[:, None] * n + leaf[None, :]).ravel())
-        if programs:
+            self._leaf_sub.append(np.repeat(subs, n))
+            self._owner.append(np.repeat(subs, len(size)))
+            self._leaf.append((base + np.arange(m)[:, None] * n + np.array(refs, np.int64)[None, :]).ravel())
+        if any(c.jumps for c in form.conjunctions):
             self._programs.append((self._conjunctions, form, m))
         self._conjunctions += m * len(size)
         self._leaves += m * n
-
-    def _plan(self, form: Form) -> Any:
-        """A form's parts as arrays, and which group takes which test: made once for each form."""
-        known = self._plans.get(id(form))
-        if known is not None:
-            return known[1]
-        attr = np.array([leaf.attr for leaf in form.leaves], np.int64)
-        none = np.array([leaf.none for leaf in form.leaves], np.uint8)
-        size = np.array([len(c.leaves) for c in form.conjunctions], np.int64)
-        leaves = np.array([leaf for c in form.conjunctions for leaf in c.leaves], np.int64)
-        tests = [
-            (self.groups[self.attributes[leaf.attr].type, test.op, test.operands, test.outside], j, test.operands)
-            for j, leaf in enumerate(form.leaves)
-            for test in leaf.tests
-        ]
-        plan = attr, none, size, leaves, tests, any(c.jumps for c in form.conjunctions)
-        self._plans[id(form)] = form, plan  # the form is held so that its id stays its own
-        return plan
 
     def leaves(self, attr: I64, none: NDArray[np.uint8], sub: I64, weight: NDArray[np.float64] | None) -> int:
         """Leaves without a form: returns the id of the first; the others follow. Their tests go to ``groups``."""
@@ -126,19 +100,19 @@ class Lowering:
         self._conjunctions += len(owner)
 
     def _refuse(self, leaf: int, message: str, slot: int) -> None:
-        self.rejected.setdefault(int(self._leaf_sub[0][leaf]), Reject(message, slot))
+        self.rejected.setdefault(int(self._sub_of_leaf[leaf]), Reject(message, slot))
 
     def finish(self) -> Lowered:
-        self._leaf_attr = [concat(self._leaf_attr)]
-        self._leaf_sub = [concat(self._leaf_sub)]
-        leaf, lo, hi, self._literals = self.groups.intervals(self._leaf_attr[0], self._refuse)
+        self._sub_of_leaf = self._leaf_sub.array()
+        leaf_attr = self._leaf_attr.array()
+        leaf, lo, hi, self._literals = self.groups.intervals(leaf_attr, self._refuse)
         n = self._leaves
         first = np.empty(n + 1, np.int64)
         by_lo, by_hi = np.empty_like(lo), np.empty_like(hi)
         lower.group_intervals(leaf, lo, hi, first, by_lo, by_hi)
         run_first, run_lo, run_hi = runs(first, by_lo, by_hi, np.zeros(n, np.uint8))
-        owner, size = concat(self._owner), concat(self._size)
-        refs = concat(self._leaf)
+        owner, size = self._owner.array(), self._size.array()
+        refs = self._leaf.array()
         program, jump, tree = self._program_columns()
         order = np.flatnonzero(~np.isin(owner, list(self.rejected))) if self.rejected else np.arange(len(owner))
         if np.any(owner[1:] < owner[:-1]):
@@ -151,13 +125,22 @@ class Lowering:
             columns = [order[program.astype(bool)], jump, tree]
         else:
             columns = None
-        return self._pack(owner, start, refs, program, columns, run_first, run_lo, run_hi)
+        return self._pack(owner, start, refs, program, columns, leaf_attr, run_first, run_lo, run_hi)
 
     def _pack(
-        self, owner: I64, start: I64, refs: I64, program: NDArray[np.uint8], columns: Any, run_first: I64, run_lo: I64, run_hi: I64
+        self,
+        owner: I64,
+        start: I64,
+        refs: I64,
+        program: NDArray[np.uint8],
+        columns: Any,
+        leaf_attr: I64,
+        run_first: I64,
+        run_lo: I64,
+        run_hi: I64,
     ) -> Lowered:
-        leaf_attr, leaf_none = self._leaf_attr[0], concat(self._leaf_none, np.uint8)
-        weight = concat(self._leaf_weight) if self._leaf_weight else np.empty(0)
+        leaf_none = self._leaf_none.array(np.uint8)
+        weight = self._leaf_weight.array(np.float64)
         multi = np.array([a.multi for a in self.attributes], np.uint8)
         count, sizes = len(refs), run_first[refs + 1] - run_first[refs] + 1
         most = int(sizes.sum())
