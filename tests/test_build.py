@@ -153,7 +153,9 @@ def test_one_form_for_one_structure() -> None:
 
 def test_structures_are_not_mixed_up() -> None:
     c = Compiler(SCHEMA, Attributes(), Options())
-    x, y, z = a == 1, a < 2, a > 3
+    x, y, z, w = a == 1, a < 2, a > 3, a >= 4
+    pairs = [(x & y) | z, (x | y) & z, (x | y) & z & w, (x | y | z) & w]
+    assert len({id(c.form(e)[0]) for e in pairs}) == len(pairs)
     forms = [
         c.form(e)[0]
         for e in ((x & y) | z, x & (y | z), ~(x & y) | z, ~((x & y) | z), (x & y).is_true() | z, (x & y).is_false() | z, x | y | z)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from typing import Any
 
 import pyarrow as pa
@@ -268,6 +269,73 @@ def test_form_means_what_the_tree_means(tree: Expr, events: list[dict[str, Any]]
         assert form.slots == len(literals)
         for event in events:
             assert matches(form, attributes, event, literals) is (meaning(tree, event) is True), (str(tree), event, form)
+
+
+def random_predicate(rng: random.Random) -> Expr:
+    def maybe() -> int | None:
+        return rng.choice([None, -2, -1, 0, 1, 2, 3, 3])
+
+    subject = rng.choice([Subject(("a",)), Subject(("b",)), Subject(("m",), "k"), Subject(("t",), None, True)])
+    kind = rng.randrange(9)
+    if kind < 3:
+        return Predicate(rng.choice([Verb.EQ, Verb.NE, Verb.LT, Verb.LE, Verb.GT, Verb.GE, Verb.SAME]), subject, numbers([maybe()]))
+    if kind == 3:
+        return Predicate(rng.choice([Verb.BETWEEN, Verb.IN]), subject, numbers([maybe(), maybe()]))
+    if kind == 4:
+        return Predicate(Verb.NULL, rng.choice([subject, Subject(("t",)), Subject(("m",))]))
+    if kind == 5:
+        return rng.choice([Predicate(Verb.BARE, Subject(("v",))), Constant(rng.choice([True, False, None]))])
+    if kind == 6:
+        verb = rng.choice([Verb.STARTSWITH, Verb.ENDSWITH, Verb.CONTAINS])
+        return Predicate(verb, Subject(("s",)), (rng.choice([None, *[Operand(Kind.STRING, value=w) for w in ("", "x", "y", "yx")]]),))
+    verb = rng.choice([Verb.ARRAY_CONTAINS, Verb.ARRAYS_OVERLAP, Verb.CONTAINS_ALL])
+    if verb is Verb.ARRAYS_OVERLAP:
+        return Predicate(verb, Subject(("t",)), numbers([maybe() for _ in range(rng.randrange(3))]))
+    return Predicate(verb, Subject(("t",)), numbers([rng.randrange(-2, 4) for _ in range(1 if verb is Verb.ARRAY_CONTAINS else 2)]))
+
+
+def random_tree(rng: random.Random, depth: int) -> Expr:
+    kind = rng.randrange(8)
+    if depth == 0 or kind == 0:
+        return random_predicate(rng)
+    if kind == 1:
+        return Not(random_tree(rng, depth - 1))
+    if kind == 2:
+        return truth(random_tree(rng, depth - 1), rng.choice([True, False, None]))
+    return conjoin(rng.choice([And, Or]), [random_tree(rng, depth - 1) for _ in range(rng.randrange(2, 4))])
+
+
+def random_event(rng: random.Random) -> dict[str, Any]:
+    def maybe() -> int | None:
+        return rng.choice([None, -2, -1, 0, 1, 2, 3])
+
+    return {
+        "a": maybe(),
+        "b": maybe(),
+        "v": rng.choice([None, True, False]),
+        "s": rng.choice([None, "", "x", "xy", "yx"]),
+        "t": rng.choice([None, [], [maybe()], [maybe(), maybe()], [maybe(), maybe(), maybe()]]),
+        "m": rng.choice([None, {}, {"k": maybe()}, {"k": maybe(), "l": maybe()}]),
+    }
+
+
+@pytest.mark.parametrize("budget", [1, 2, 8, 64])
+def test_larger_trees_mean_what_they_say(budget: int) -> None:
+    """Trees that are large enough for programs, which hypothesis seldom makes."""
+    rng = random.Random(budget)
+    attributes = Attributes()
+    c = Compiler(SCHEMA, attributes, Options(dnf_budget=budget))
+    programs = several = 0
+    for _ in range(400):
+        tree = random_tree(rng, 4)
+        form, literals = c.form(tree)
+        programs += any(conjunction.jumps for conjunction in form.conjunctions)
+        several += len(form.conjunctions) > 1
+        for _ in range(20):
+            event = random_event(rng)
+            assert matches(form, attributes, event, literals) is (meaning(tree, event) is True), (str(tree), event, form)
+    assert several > 100
+    assert programs > 10
 
 
 # Shape of forms ----------------------------------------------------------------------------------------------------------------------

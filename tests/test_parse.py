@@ -19,7 +19,7 @@ from colmatch.expr.ast import And, Constant, Expr, Not, Or, Predicate, Subject, 
 from colmatch.expr.compile import Compiler
 from colmatch.expr.forms import Kind, Operand
 from colmatch.expr.parse import parse
-from colmatch.expr.split import places, split, unescape
+from colmatch.expr.split import fill, raw_literals, split, unescape
 from colmatch.expr.tokens import read
 from colmatch.options import Options
 from colmatch.schema import Attributes, Schema
@@ -194,6 +194,7 @@ def test_text(text: str, tree: Expr | None) -> None:
         ("arrays_overlap(t, t)", "arrays_overlap needs", (1, 16)),
         ("a in", "IN needs a list", (1, 1)),
         ("in", "'in' is not expected", (1, 1)),
+        ("b AND a" + ".x" * 64 + " = 1", "a name of 65 parts", (1, 7)),
     ],
 )
 def test_refused(text: str, message: str, place: tuple[int, int]) -> None:
@@ -270,6 +271,9 @@ def test_same_shape_same_form(one: str, other: str) -> None:
     [
         ("a1 = 1", "a2 = 1"),
         ("a1 = 1", "a1 = 1.0"),
+        ("f = 1.5", "f = 1e3"),
+        ("f = 1", "f = 1L"),
+        ("v AND (v OR a1 = 1)", "v AND v OR a1 = 1"),
         ("m['k'] = 1", "m['l'] = 1"),
         ("contains_all(t, 'x')", "contains_all(t, 'x', 'y')"),
         ("a1 = 1", "a1 = -1"),
@@ -359,7 +363,7 @@ def test_split_agrees_with_the_reader_or_is_not_used(words: list[str], gap: str)
     if shapes[0][0] != shapes[1][0]:
         return
     agree = [
-        shape[1] == reading.literals and places(t) == reading.literal_at
+        shape[1] == reading.literals and [at for _, at in raw_literals(t)] == reading.literal_at
         for t, shape, reading in zip((text, other), shapes, readings, strict=True)
     ]
     assert agree[0] == agree[1], (text, other)
@@ -378,21 +382,74 @@ def test_nothing_but_our_errors(text: str) -> None:
     assert found.column is not None
 
 
-@given(
-    st.lists(
-        st.sampled_from(["a1 = 1", "v", "NOT v", "s IN ('x', 'y')", "(a2 < 5 OR v)", "a3 BETWEEN 1 AND 2", "v IS NOT TRUE"]), min_size=1
-    ),
-    st.data(),
-)
-def test_phrases_are_parsed_as_the_whole_would_be(phrases: list[str], data: st.DataObject) -> None:
-    from colmatch.expr.parse import Parser, bind
+PHRASES = [
+    "a1 = 1",
+    "v",
+    "NOT v",
+    "s IN ('x', 'it''s')",
+    "(a2 < 5 OR v)",
+    "(a2 < 5 AND v AND (a3 = 1 OR a4 = 5))",
+    "a3 BETWEEN 1 AND -2",
+    "v IS NOT TRUE",
+    "`odd AND name` = 5",
+    "m['k AND l'] = 1",
+    's = " AND "',
+    "a1 NOT BETWEEN 1\n AND 2",
+    "NOT (a1 = 1 OR v)",
+    "s LIKE ANY ('x', 'y')",
+    "n = 5Y",
+    "x = X'00'",
+    "contains_all(t, 'x', 'y')",
+]
 
-    text = phrases[0]
-    for phrase in phrases[1:]:
-        text += f" {data.draw(st.sampled_from(['AND', 'OR']))} {phrase}"
-    parser = Parser(200)
-    reading = parser.read(text)
-    assert bind(parser._whole(reading), reading) == parse(text)
+
+@given(st.lists(st.tuples(st.sampled_from(PHRASES), st.sampled_from([" AND ", " OR ", "\n and  ", "\tOr "])), min_size=1))
+@settings(max_examples=200)
+def test_phrases_mean_what_the_whole_does(pairs: list[tuple[str, str]]) -> None:
+    text = "".join(phrase + join for phrase, join in pairs) + "v"
+    c = compiler()
+    shape, literals = split(text)
+    tree = c._tree(text, shape)
+    reading = c._parser.read(text)
+    whole = c._parser.parse(reading)
+    if tree is None:
+        assert any("LIKE ANY" in phrase or "5Y" in phrase or "X'" in phrase for phrase, _ in pairs)
+    else:
+        assert literals == reading.literals
+        assert tree == whole
+
+
+def test_a_phrase_is_parsed_once() -> None:
+    c = compiler()
+    seen: list[str] = []
+    read = c._parser.read
+    c._parser.read = lambda text: seen.append(text) or read(text)  # type: ignore[func-returns-value,method-assign]
+    for i in range(20):
+        for j in range(20):
+            c.form(f"a{i} = 5 AND (a{j} < 7 OR v) AND a{i} BETWEEN 1 AND {j}")
+    assert len(seen) <= 80
+    assert len(c._shapes) == 400
+
+
+def test_comments_are_not_cut() -> None:
+    c = compiler()
+    assert len(c.form("a1 = 1 -- AND a2 = 2\n AND v")[0].leaves) == 2
+    assert len(c.form("a1 = 1 AND v -- AND a2 = 2")[0].leaves) == 2
+    assert len(c.form("a1 = 1 /* OR a2 = 2 */ AND v")[0].leaves) == 2
+
+
+def test_a_text_with_a_mark_is_read_properly() -> None:
+    with pytest.raises(ExpressionError):
+        compiler().form("a1 = 1 AND a2 = \x01i")
+    c = compiler()
+    c.form("a1 = 1")
+    with pytest.raises(ExpressionError):
+        c.form("a1 = \x01i")
+
+
+def test_fill() -> None:
+    text = "a IN ('x', 'y') AND b = 17 AND m['k'] = 1.5"
+    assert fill(split(text)[0], [raw for raw, _ in raw_literals(text)]) == text
 
 
 # Size --------------------------------------------------------------------------------------------------------------------------------
@@ -437,8 +494,9 @@ def test_huge_nonsense_is_refused(text: str) -> None:
         ("v" + " IS NULL" * 20_000, 0),
         (f"s = '{'x' * 1_000_000}'", 1),
         ("/**/" * 100_000 + "v", 1),
+        ("v" + " " * 1_000_000 + "AND" + " " * 1_000_000 + "v", 1),
     ],
-    ids=["and", "parenthesis", "or", "in", "mixed in", "signs", "is null", "string", "comments"],
+    ids=["and", "parenthesis", "or", "in", "mixed in", "signs", "is null", "string", "comments", "spaces"],
 )
 def test_huge_expressions(text: str, leaves: int) -> None:
     form, _ = compiler().form(text)
@@ -454,6 +512,19 @@ def test_nesting_up_to_the_limit(depth: int) -> None:
     with pytest.raises(ExpressionError, match="nests deeper") as caught:
         c.form("(" * (depth + 1) + "v" + ")" * (depth + 1))
     assert caught.value.column == depth + 1
+
+
+def test_depth_begins_anew_after_each_and() -> None:
+    assert isinstance(parse(" AND ".join(["NOT (v)"] * 300), Options(max_depth=2)), And)
+    with pytest.raises(ExpressionError):
+        parse("NOT (v AND (v))", Options(max_depth=2))
+
+
+def test_half_a_surrogate_in_a_known_shape() -> None:
+    c = compiler()
+    c.form("s = 'x'")
+    with pytest.raises(ExpressionError, match="surrogate"):
+        c.form("s = '\ud800'")
 
 
 def test_not_an_expression() -> None:

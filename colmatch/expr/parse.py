@@ -9,7 +9,7 @@ from typing import Any
 
 from sqlglot import exp
 from sqlglot.errors import ErrorLevel, ParseError
-from sqlglot.tokenizer_core import Token, TokenType
+from sqlglot.tokenizer_core import TokenType
 
 from colmatch.errors import ExpressionError
 from colmatch.expr.ast import NAN, And, Constant, Expr, Not, Or, Predicate, Refusal, Subject, Verb, conjoin, rebuild, truth
@@ -26,7 +26,6 @@ _PATTERNS = {
     exp.Like: Verb.LIKE, exp.ILike: Verb.ILIKE, exp.RegexpLike: Verb.RLIKE,
     exp.StartsWith: Verb.STARTSWITH, exp.EndsWith: Verb.ENDSWITH, exp.Contains: Verb.CONTAINS,
 }  # fmt: skip
-_LONG = 500  # tokens of a phrase that is not worth keeping
 _LITERALS = (exp.Literal, exp.Boolean, exp.Null)
 
 
@@ -38,7 +37,6 @@ class Parser:
         self._sqlglot = SPARK.parser(error_level=ErrorLevel.IMMEDIATE, error_message_context=0)
         self._operands: dict[Any, Operand] = {}
         self._predicates: dict[Any, Predicate] = {}
-        self._phrases: dict[tuple[TokenType | str, ...], tuple[Any, int, int]] = {}
 
     def read(self, text: str) -> Reading:
         return read(text, self.max_depth)
@@ -49,86 +47,11 @@ class Parser:
         ------
         Refusal : not a sentence of the language
         """
-        if len(reading.tokens) < _LONG or reading.cuts:
-            try:
-                return self._phrases_of(reading)
-            except Refusal:
-                pass  # its place is that within a phrase; the whole knows better
-        return self._whole(reading)
-
-    def _whole(self, reading: Reading) -> Expr:
         root = self._skeleton(reading)
         try:
             return self._convert(root, reading)
         except (KeyError, AttributeError, TypeError) as error:  # a node of sqlglot's that lacks what its grammar promises
             raise Refusal(f"this is not a condition; {ALLOWED}", _begin(root, reading)) from error
-
-    # Phrases
-
-    def _phrases_of(self, reading: Reading) -> Expr:
-        """The tree of a text by its phrases, the pieces between the ANDs and ORs outside parentheses.
-
-        Nothing binds weaker than these two, so a phrase means the same by itself, and ``0 BETWEEN 0 AND 1`` needs to be parsed
-        once however many texts have it. In 100,000 different texts sqlglot sees a few dozen phrases (it took half of the time before).
-        """
-        shape, phrases = reading.shape, self._phrases
-        either: list[Expr] = []
-        every: list[Expr] = []
-        first = subject = slot = 0
-        for cut in [*reading.cuts, len(shape)]:
-            key = tuple(shape[first:cut])
-            phrase = phrases.get(key)
-            if phrase is None:
-                phrase = self._phrase(reading, first, cut)
-                if cut - first < _LONG:
-                    phrases[key] = phrase
-            tree, subjects, slots = phrase
-            kind = type(tree)
-            if kind is Predicate:
-                every.append(self._placed(tree, reading, subject, slot))
-            elif kind is Not and type(tree.part) is Predicate:
-                every.append(Not(self._placed(tree.part, reading, subject, slot)))
-            else:
-                every.append(rebuild(tree, lambda p, a=subject, b=slot: self._placed(p, reading, a, b)))  # type: ignore[misc]
-            subject += subjects
-            slot += slots
-            first = cut + 1
-            if cut < len(shape) and shape[cut] is TokenType.OR:
-                either.append(conjoin(And, every))
-                every = []
-        either.append(conjoin(And, every))
-        return conjoin(Or, either)
-
-    def _phrase(self, reading: Reading, first: int, cut: int) -> tuple[Any, int, int]:
-        """Tree of the tokens ``first:cut``, with subjects and slots numbered from 0, and how many of each there are."""
-        alone = Reading(reading.text, depth=reading.depth)
-        for token, kind in zip(reading.tokens[first:cut], reading.shape[first:cut], strict=True):
-            text = token.text
-            if kind is TokenType.VAR:
-                text = str(len(alone.subjects))
-                alone.subjects.append(Subject((text,)))
-                alone.subject_at.append(token.start)
-            elif kind is TokenType.NUMBER:
-                text = str(len(alone.literals))
-                alone.literals.append("")
-                alone.literal_at.append(token.start)
-                alone.operands.append((Kind.INT, False, False))
-            alone.tokens.append(Token(token.token_type, text, token.line, token.col, token.start, token.end))
-        return self._whole(alone), len(alone.subjects), len(alone.literals)
-
-    def _placed(self, phrase: Predicate, reading: Reading, subject: int, slot: int) -> Predicate:
-        """A predicate of a phrase with the subject and the operands of the text, numbered from ``subject`` and ``slot``."""
-        about = reading.subjects[subject + int(phrase.subject.path[0])]
-        if phrase.subject.size:
-            about = about._replace(size=True)
-        operands: list[Operand | None] = []
-        for operand in phrase.operands:
-            if operand is not None and operand.slot >= 0:
-                place = slot + operand.slot
-                kind, many, negative = reading.operands[place]
-                operand = self.operand(kind, place, many, negative)
-            operands.append(operand)
-        return self.predicate(phrase.verb, about, tuple(operands))
 
     def operand(self, kind: Kind, slot: int, many: bool = False, negative: bool = False) -> Operand:
         key = (kind, slot, many, negative)
@@ -399,10 +322,11 @@ def refused(refusal: Refusal, reading: Reading | None, text: str | None) -> Expr
         elif predicate is not None:
             wanted = predicate.subject._replace(size=False)
             at = next((at for at, subject in zip(reading.subject_at, reading.subjects, strict=True) if subject == wanted), None)
+    message = " ".join(refusal.message.splitlines())
     if text is None:
-        return ExpressionError(refusal.message)
+        return ExpressionError(message)
     line, column = Reading(text).place(at or 0)
-    return ExpressionError(refusal.message, line=line, column=column)
+    return ExpressionError(message, line=line, column=column)
 
 
 def parse(text: str, options: Options | None = None) -> Expr:

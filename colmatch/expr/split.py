@@ -38,6 +38,7 @@ _LITERAL = re.compile(
     ))""",
     re.VERBOSE | re.DOTALL,
 )
+_MARKS = re.compile("\x01[a-zA-Z]")
 _split = _LITERAL.split
 _STRINGS = re.compile(_STRING, re.DOTALL)
 
@@ -134,6 +135,12 @@ def split(text: str) -> tuple[str, list[Any]]:
     return "".join(pieces), literals
 
 
-def places(text: str) -> list[int]:
-    """Offset of each of the literals that ``split`` finds."""
-    return [found.start() for found in _LITERAL.finditer(text) if found[0][0] not in "`["]
+def raw_literals(text: str) -> list[tuple[str, int]]:
+    """The literals that ``split`` finds, as they are written, and where."""
+    return [(found[0], found.start()) for found in _LITERAL.finditer(text) if found[0][0] not in "`["]
+
+
+def fill(shape: str, raw: list[str]) -> str:
+    """A text of this shape with these literals."""
+    parts = _MARKS.split(shape)
+    return "".join([word for pair in zip(parts, [*raw, ""], strict=True) for word in pair])

@@ -74,6 +74,7 @@ _STARTS = {
 _LITERAL_ROLES = (NUMBER, STRING)
 _DEEPER = (OPEN, NOT)
 _NUMBERS = [str(i) for i in range(1024)]
+_NUMBER = re.compile(r"(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")  # the tokenizer takes 1e for one, too
 _DOUBLES = re.compile(r"\s*[+-]?(?:nan|inf|infinity|(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?)d?\s*", re.IGNORECASE | re.ASCII)
 
 
@@ -83,8 +84,7 @@ class Reading:
 
     text: str
     tokens: list[Token] = field(default_factory=list)
-    shape: list[TokenType | str] = field(default_factory=list)  # of each token its type, or a function's name
-    cuts: list[int] = field(default_factory=list)  # tokens that are AND or OR outside all parentheses
+    joined: bool = False  # there is an AND or OR outside all parentheses
     literals: list[Any] = field(default_factory=list)  # by slot: text, bytes (BINARY), or a list of texts
     operands: list[tuple[Kind, bool, bool]] = field(default_factory=list)  # by slot: kind, many, negative
     literal_at: list[int] = field(default_factory=list)
@@ -145,8 +145,8 @@ class _Reader:
 
     def run(self) -> Reading:
         reading, raw, end = self.reading, self.raw, self.end
-        out, shape, subjects = reading.tokens, reading.shape, reading.subjects
-        add, note = out.append, shape.append
+        out, subjects = reading.tokens, reading.subjects
+        add = out.append
         role_of = _ROLES.get
         outer: list[int] = []  # nesting around each open parenthesis
         depth = 0  # nesting here: parentheses, and the NOTs before this operand
@@ -159,7 +159,6 @@ class _Reader:
             role = role_of(type, -1)
             if role == OTHER:
                 add(token)
-                note(type)
                 i += 1
                 if type is T.BETWEEN and not outer:
                     between = True
@@ -177,7 +176,6 @@ class _Reader:
                     token.token_type = T.VAR
                     token.text = _NUMBERS[n] if n < 1024 else str(n)
                     add(token)
-                    note(T.VAR)
                     i = j
             elif role == JOIN:
                 if type is T.COMMA:
@@ -187,10 +185,9 @@ class _Reader:
                     if between and type is T.AND:
                         between = False
                     else:
-                        reading.cuts.append(len(out))
+                        reading.joined = True
                 depth = base
                 add(token)
-                note(type)
                 i += 1
             elif role in _LITERAL_ROLES:
                 i = self._literal(i, i, False)
@@ -205,12 +202,11 @@ class _Reader:
                             )
                         reading.depth = depth
                 add(token)
-                note(type)
                 i += 1
                 if role == OPEN:
                     outer.append(base)
                     base = depth
-                    if shape[-2:-1] and (shape[-2] is T.IN or shape[-2] == "array"):
+                    if len(out) > 1 and out[-2].token_type in (T.IN, T.ARRAY):
                         i = self._list(i)
             elif role == CLOSE:
                 if out and out[-1].token_type is T.COMMA:
@@ -218,7 +214,6 @@ class _Reader:
                 if outer:
                     depth = base = outer.pop()
                 add(token)
-                note(type)
                 i += 1
             elif role == SIGN:
                 i = self._signed(i)
@@ -272,7 +267,6 @@ class _Reader:
         token.token_type = T.VAR
         token.text = _NUMBERS[n] if n < 1024 else str(n)
         reading.tokens.append(token)
-        reading.shape.append(T.VAR)
         return j
 
     def _key(self, i: int) -> tuple[str | int, int]:
@@ -283,7 +277,7 @@ class _Reader:
         key: str | int | None = None
         if j < self.end:
             token = raw[j]
-            if token.token_type is T.NUMBER and token.text.isdigit() and len(token.text) < 20:
+            if token.token_type is T.NUMBER and token.text.isdigit() and token.text.isascii() and len(token.text) < 20:
                 key, j = sign * int(token.text), j + 1
             elif token.token_type in (T.STRING, T.RAW_STRING) and sign == 1:
                 key, j = self._string(j)
@@ -318,7 +312,6 @@ class _Reader:
             else name
         )
         self.reading.tokens.append(token)
-        self.reading.shape.append(token.text)
         return i + 1
 
     def _cast(self, i: int) -> int:
@@ -373,7 +366,6 @@ class _Reader:
         token.token_type = T.NUMBER
         token.text = _NUMBERS[n] if n < 1024 else str(n)
         reading.tokens.append(token)
-        reading.shape.append(T.NUMBER)
 
     def _literal(self, i: int, first: int, negative: bool, typed: Kind | None = None) -> int:
         """The literal at token i, with the sign or type word that stands at token ``first``."""
@@ -405,6 +397,8 @@ class _Reader:
 
     def _number(self, i: int, negative: bool, text: str, at: int, typed: Kind | None = None) -> int:
         token = self.raw[i]
+        if not _NUMBER.fullmatch(text):
+            raise Refusal(f"{text!r:.40} is not a number", at)
         kind = Kind.INT if text.isdigit() else Kind.DOUBLE if "e" in text or "E" in text else Kind.DECIMAL
         i += 1
         if i < self.end and self.raw[i].token_type is T.DCOLON and self.raw[i].start == token.start:
@@ -466,7 +460,7 @@ class _Reader:
                 sign = token.token_type is T.DASH
                 if sign:
                     j += 1
-                if j >= self.end or raw[j].token_type is not T.NUMBER or len(raw[j].text) > 38:
+                if j >= self.end or raw[j].token_type is not T.NUMBER or len(raw[j].text) > 38 or not _NUMBER.fullmatch(raw[j].text):
                     return i
                 value = "-" + raw[j].text if sign else raw[j].text
                 kinds.add(Kind.INT if raw[j].text.isdigit() else Kind.DECIMAL)
@@ -503,7 +497,6 @@ class _Reader:
                 if kind is T.UNKNOWN:
                     token.token_type = T.NULL
                 out.append(token)
-                self.reading.shape.append(token.token_type)
                 return i + 1
         if kind is T.DOT:
             return self._point(i)
