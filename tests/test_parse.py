@@ -194,6 +194,7 @@ def test_text(text: str, tree: Expr | None) -> None:
         ("arrays_overlap(t, t)", "arrays_overlap needs", (1, 16)),
         ("a in", "IN needs a list", (1, 1)),
         ("in", "'in' is not expected", (1, 1)),
+        (" OR ( ('a', 'b')", "this is not a condition", (1, 2)),
         ("b AND a" + ".x" * 64 + " = 1", "a name of 65 parts", (1, 7)),
     ],
 )

@@ -20,7 +20,7 @@ from colmatch.options import Options
 from colmatch.schema import Attributes, Schema
 
 if TYPE_CHECKING:
-    from colmatch.expr.tokens import Reading
+    from colmatch.expr.literals import Reading
 
 
 _JOIN = re.compile(r"(?<!\s)(\s+(?:and|or)\s+)", re.IGNORECASE)  # without the look-behind, a megabyte of spaces takes an hour

@@ -8,13 +8,13 @@ which are two-valued: "the event has a value of ``a`` in this set", "it has none
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from colmatch.errors import SchemaError
+from colmatch.expr.assemble import Assembly
 from colmatch.expr.ast import CALLS, WORDS, And, Constant, Expr, Not, Or, Predicate, Refusal, Truth, Verb, walk
 from colmatch.expr.forms import PATTERNS, Conjunction, Form, Kind, Leaf, Op, Operand, Test
-from colmatch.kernels.layout import ACCEPT, REJECT
+from colmatch.expr.tree import MANY, All, Modes, Node, conjoin, disjoin
 from colmatch.keys import misfit
 from colmatch.options import Options
 from colmatch.schema import BOOL, INT, Attribute, Attributes, Column, Family, Role, Schema, Shape, Type
@@ -22,26 +22,7 @@ from colmatch.schema import BOOL, INT, Attribute, Attributes, Column, Family, Ro
 TRUE, FALSE, NOT_TRUE, NOT_FALSE = range(4)  # the modes; two that differ in the lowest bit are swapped by NOT
 
 
-class All:
-    """AND (``All``) or OR (``Any_``) of two or more leaves and groups of the other kind."""
-
-    __slots__ = ("conjunctions", "parts", "size")
-
-    def __init__(self, parts: list[Any], conjunctions: int, size: int) -> None:
-        self.parts = parts
-        self.conjunctions = conjunctions  # that it would be multiplied out into; MANY for more
-        self.size = size  # leaves in it, repeated ones each time
-
-
-class Any_(All):
-    __slots__ = ()
-
-
-Node = Leaf | All | bool
-Modes = tuple[Node, Node, Node, Node]
-
 _POSITIVE = (TRUE, NOT_FALSE)
-MANY = 1 << 40
 REPEATS = 64  # how often a predicate may stand in a form, on average: IS UNKNOWN repeats its part, so nesting it doubles
 
 PRESENT = (Test(Op.PRESENT),)
@@ -93,7 +74,7 @@ class Normaliser:
             leaves = tuple(root.parts)
             return Form(leaves, (self._all(len(leaves)),), slots)
         assert isinstance(root, All)
-        return _Assembly(self.budget).form(root, slots)
+        return Assembly(self.budget).form(root, slots)
 
     def _all(self, n: int) -> Conjunction:
         """The conjunction of leaves 0 to n - 1, which most forms consist of."""
@@ -338,169 +319,3 @@ def _set(attr: int, test: Test) -> Modes:
 
 
 # Groups ----------------------------------------------------------------------------------------------------------------------------
-
-
-def conjoin(parts: list[Node]) -> Node:
-    return _group(All, parts, False)
-
-
-def disjoin(parts: list[Node]) -> Node:
-    return _group(Any_, parts, True)
-
-
-def _group(kind: type[All], parts: list[Node], decides: bool) -> Node:
-    """AND or OR: flat, without constants and repeated leaves, and with the leaves of one attribute merged where that is one leaf.
-
-    ``a = 1 OR a = 2`` is one set; so is "no entry in this set" AND "no entry in that".
-    """
-    flat: list[Any] = []
-    seen: set[int] = set()
-    merged: dict[int, int] = {}  # attribute -> place in ``flat``
-    unions: dict[int, list[Test]] = {}  # place in ``flat`` -> tests
-    stack = parts[::-1] if any(type(part) is kind for part in parts) else None
-    for part in _flatten(kind, stack) if stack is not None else parts:
-        if type(part) is Leaf:
-            if id(part) in seen:
-                continue
-            seen.add(id(part))
-            if part.none is not decides and part.tests[0].op not in PATTERNS:
-                place = merged.setdefault(part.attr, len(flat))
-                if place < len(flat):
-                    unions.setdefault(place, list(flat[place].tests)).extend(part.tests)
-                    continue
-        elif part is decides:
-            return decides
-        elif part is (not decides):
-            continue
-        flat.append(part)
-    for place, tests in unions.items():
-        flat[place] = Leaf(flat[place].attr, _distinct(tests), not decides)
-    if not flat:
-        return not decides
-    if len(flat) == 1:
-        node: Node = flat[0]
-        return node
-    conjunctions, size = (1 if kind is All else 0), 0
-    for part in flat:
-        leaf = type(part) is Leaf
-        count = 1 if leaf else part.conjunctions
-        conjunctions = min(conjunctions * count if kind is All else conjunctions + count, MANY)
-        size += 1 if leaf else part.size
-    return kind(flat, conjunctions, size)
-
-
-def _flatten(kind: type[All], stack: list[Any]) -> list[Any]:
-    """Parts in order (``stack`` has them backwards), those of nested groups of the same kind among them."""
-    flat: list[Any] = []
-    while stack:
-        part = stack.pop()
-        if type(part) is kind:
-            stack.extend(reversed(part.parts))
-        else:
-            flat.append(part)
-    return flat
-
-
-def _distinct(tests: list[Test]) -> tuple[Test, ...]:
-    return tuple({id(test): test for test in tests}.values())
-
-
-# Forms -----------------------------------------------------------------------------------------------------------------------------
-
-
-class _Assembly:
-    """One form in the making: leaves get their numbers in the order of their first use."""
-
-    def __init__(self, budget: int) -> None:
-        self.budget = budget
-        self.leaves: list[Leaf] = []
-        self._numbers: dict[int, int] = {}
-
-    def form(self, root: All, slots: int) -> Form:
-        conjunctions: dict[Any, Conjunction] = {}
-        parts = root.parts if isinstance(root, Any_) and root.conjunctions > self.budget else [root]
-        left = 16 * self.budget  # so that many parts do not each take the whole budget
-        for part in parts:
-            count = 1 if type(part) is Leaf else part.conjunctions
-            if count == 1:
-                leaves = tuple(map(self._number, [part] if type(part) is Leaf else part.parts))
-                conjunctions.setdefault(frozenset(leaves), Conjunction(leaves))
-            elif count <= self.budget and count <= left:
-                left -= count
-                for product in _multiply(part):
-                    leaves = tuple(dict.fromkeys(map(self._number, product)))
-                    conjunctions.setdefault(frozenset(leaves), Conjunction(leaves))
-            else:
-                conjunctions[id(part)] = self._program(part)
-        return Form(tuple(self.leaves), tuple(conjunctions.values()), slots)
-
-    def _number(self, leaf: Leaf) -> int:
-        number = self._numbers.setdefault(id(leaf), len(self.leaves))
-        if number == len(self.leaves):
-            self.leaves.append(leaf)
-        return number
-
-    def _program(self, root: All) -> Conjunction:
-        """Jumps that go forward only: where to go on when a leaf is true, when it is false."""
-        if type(root) is All:  # necessary conditions first: an index finds candidates by them
-            root = All(sorted(root.parts, key=lambda part: type(part) is not Leaf), root.conjunctions, root.size)
-        leaves: list[int] = [0] * root.size
-        jumps: list[tuple[int, int]] = [(0, 0)] * root.size
-        stack: list[tuple[Any, int, int, int]] = [(root, 0, ACCEPT, REJECT)]
-        while stack:
-            node, start, on_true, on_false = stack.pop()
-            if type(node) is Leaf:
-                leaves[start], jumps[start] = self._number(node), (on_true, on_false)
-                continue
-            end = len(node.parts) - 1
-            for i, part in enumerate(node.parts):
-                after = start + (1 if type(part) is Leaf else part.size)
-                if i == end:
-                    stack.append((part, start, on_true, on_false))
-                elif type(node) is All:
-                    stack.append((part, start, after, on_false))
-                else:
-                    stack.append((part, start, on_true, after))
-                start = after
-        return Conjunction(tuple(leaves), tuple(jumps), tuple(_postfix(root)))
-
-
-def _fold(root: Any, leaf: Callable[[Leaf], Any], group: Callable[[All, list[Any]], Any]) -> Any:
-    """``leaf`` of each leaf in order, ``group`` of each group and its parts' results."""
-    done: list[Any] = []
-    stack: list[tuple[Any, bool]] = [(root, False)]
-    while stack:
-        node, ready = stack.pop()
-        if type(node) is Leaf:
-            done.append(leaf(node))
-        elif ready:
-            count = len(node.parts)
-            results = done[-count:]
-            del done[-count:]
-            done.append(group(node, results))
-        else:
-            stack.append((node, True))
-            stack.extend([(part, False) for part in reversed(node.parts)])
-    return done[0]
-
-
-def _multiply(root: All) -> list[tuple[Leaf, ...]]:
-    """The conjunctions of a group's disjunctive normal form."""
-
-    def group(node: All, parts: list[list[tuple[Leaf, ...]]]) -> list[tuple[Leaf, ...]]:
-        if type(node) is Any_:
-            return [product for part in parts for product in part]
-        products: list[tuple[Leaf, ...]] = [()]
-        for part in parts:
-            products = [one + other for one in products for other in part]
-        return products
-
-    found: list[tuple[Leaf, ...]] = _fold(root, lambda leaf: [(leaf,)], group)
-    return found
-
-
-def _postfix(root: All) -> list[int]:
-    tokens: list[int] = []
-    place = iter(range(root.size))
-    _fold(root, lambda leaf: tokens.append(next(place)), lambda node, parts: tokens.append(-2 * len(parts) - (type(node) is Any_)))
-    return tokens

@@ -14,7 +14,8 @@ from sqlglot.tokenizer_core import TokenType
 from colmatch.errors import ExpressionError
 from colmatch.expr.ast import NAN, And, Constant, Expr, Not, Or, Predicate, Refusal, Subject, Verb, conjoin, rebuild, truth
 from colmatch.expr.forms import Kind, Operand
-from colmatch.expr.tokens import ALLOWED, SPARK, Reading, read
+from colmatch.expr.literals import ALLOWED, Reading
+from colmatch.expr.tokens import SPARK, read
 from colmatch.options import Options
 
 _COMPARISONS = {
@@ -87,6 +88,8 @@ class Parser:
             raise _syntax(error, reading) from None
         except RecursionError:
             raise Refusal("the expression nests too deep for the parser: flatten it") from None
+        except (TypeError, ValueError, AttributeError, LookupError, AssertionError):  # sqlglot's own, on nonsense such as: OR ( (1, 2)
+            raise Refusal(f"this is not a condition; {ALLOWED}", reading.tokens[0].start) from None
         finally:
             if need > limit:
                 sys.setrecursionlimit(limit)

@@ -1,0 +1,88 @@
+"""A tree of leaves -> conjunctions: multiplied out within the budget, programs beyond it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from colmatch.expr.forms import Conjunction, Form, Leaf
+from colmatch.expr.tree import All, Any_, fold
+from colmatch.kernels.layout import ACCEPT, REJECT
+
+
+class Assembly:
+    """One form in the making: leaves get their numbers in the order of their first use."""
+
+    def __init__(self, budget: int) -> None:
+        self.budget = budget
+        self.leaves: list[Leaf] = []
+        self._numbers: dict[int, int] = {}
+
+    def form(self, root: All, slots: int) -> Form:
+        conjunctions: dict[Any, Conjunction] = {}
+        parts = root.parts if isinstance(root, Any_) and root.conjunctions > self.budget else [root]
+        left = 16 * self.budget  # so that many parts do not each take the whole budget
+        for part in parts:
+            count = 1 if type(part) is Leaf else part.conjunctions
+            if count == 1:
+                leaves = tuple(map(self._number, [part] if type(part) is Leaf else part.parts))
+                conjunctions.setdefault(frozenset(leaves), Conjunction(leaves))
+            elif count <= self.budget and count <= left:
+                left -= count
+                for product in _multiply(part):
+                    leaves = tuple(dict.fromkeys(map(self._number, product)))
+                    conjunctions.setdefault(frozenset(leaves), Conjunction(leaves))
+            else:
+                conjunctions[id(part)] = self._program(part)
+        return Form(tuple(self.leaves), tuple(conjunctions.values()), slots)
+
+    def _number(self, leaf: Leaf) -> int:
+        number = self._numbers.setdefault(id(leaf), len(self.leaves))
+        if number == len(self.leaves):
+            self.leaves.append(leaf)
+        return number
+
+    def _program(self, root: All) -> Conjunction:
+        """Jumps that go forward only: where to go on when a leaf is true, when it is false."""
+        if type(root) is All:  # necessary conditions first: an index finds candidates by them
+            root = All(sorted(root.parts, key=lambda part: type(part) is not Leaf), root.conjunctions, root.size)
+        leaves: list[int] = [0] * root.size
+        jumps: list[tuple[int, int]] = [(0, 0)] * root.size
+        stack: list[tuple[Any, int, int, int]] = [(root, 0, ACCEPT, REJECT)]
+        while stack:
+            node, start, on_true, on_false = stack.pop()
+            if type(node) is Leaf:
+                leaves[start], jumps[start] = self._number(node), (on_true, on_false)
+                continue
+            end = len(node.parts) - 1
+            for i, part in enumerate(node.parts):
+                after = start + (1 if type(part) is Leaf else part.size)
+                if i == end:
+                    stack.append((part, start, on_true, on_false))
+                elif type(node) is All:
+                    stack.append((part, start, after, on_false))
+                else:
+                    stack.append((part, start, on_true, after))
+                start = after
+        return Conjunction(tuple(leaves), tuple(jumps), tuple(_postfix(root)))
+
+
+def _multiply(root: All) -> list[tuple[Leaf, ...]]:
+    """The conjunctions of a group's disjunctive normal form."""
+
+    def group(node: All, parts: list[list[tuple[Leaf, ...]]]) -> list[tuple[Leaf, ...]]:
+        if type(node) is Any_:
+            return [product for part in parts for product in part]
+        products: list[tuple[Leaf, ...]] = [()]
+        for part in parts:
+            products = [one + other for one in products for other in part]
+        return products
+
+    found: list[tuple[Leaf, ...]] = fold(root, lambda leaf: [(leaf,)], group)
+    return found
+
+
+def _postfix(root: All) -> list[int]:
+    tokens: list[int] = []
+    place = iter(range(root.size))
+    fold(root, lambda leaf: tokens.append(next(place)), lambda node, parts: tokens.append(-2 * len(parts) - (type(node) is Any_)))
+    return tokens

@@ -1,0 +1,223 @@
+"""The literals of a text: numbers with sign and suffix, strings, binary, lists; each becomes a numbered slot."""
+
+from __future__ import annotations
+
+import re
+import struct
+from dataclasses import dataclass, field
+from typing import Any
+
+from sqlglot.tokenizer_core import Token, TokenType
+
+from colmatch.expr.ast import Refusal, Subject
+from colmatch.expr.forms import Kind
+from colmatch.expr.split import unescape
+
+T = TokenType
+
+ALLOWED = (
+    "allowed are = <> < <= > >= <=> BETWEEN, IN, IS NULL, IS TRUE, IS DISTINCT FROM, LIKE, ILIKE, RLIKE, startswith, endswith, contains, "
+    "array_contains, arrays_overlap, contains_all, size, AND, OR, NOT"
+)
+ENDS = frozenset({T.VAR, T.NUMBER, T.R_PAREN, T.TRUE, T.FALSE, T.NULL})  # after these, a minus subtracts
+_SUFFIXES = {
+    T.BIGINT: (Kind.INT, 2**63), T.INT: (Kind.INT, 2**31), T.SMALLINT: (Kind.INT, 2**15), T.TINYINT: (Kind.INT, 2**7),
+    T.DOUBLE: (Kind.DOUBLE, 0), T.FLOAT: (Kind.DOUBLE, 0), T.DECIMAL: (Kind.DECIMAL, 0),
+}  # fmt: skip
+NUMBERS = [str(i) for i in range(1024)]
+_NUMBER = re.compile(r"(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")  # the tokenizer takes 1e for one, too
+_DOUBLES = re.compile(r"\s*[+-]?(?:nan|inf|infinity|(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?)d?\s*", re.IGNORECASE | re.ASCII)
+
+
+@dataclass(slots=True)
+class Reading:
+    """A text whose literals are numbered by slot and whose columns are numbered by subject. ``at`` are offsets into the text."""
+
+    text: str
+    tokens: list[Token] = field(default_factory=list)
+    joined: bool = False  # there is an AND or OR outside all parentheses
+    literals: list[Any] = field(default_factory=list)  # by slot: text, bytes (BINARY), or a list of texts
+    operands: list[tuple[Kind, bool, bool]] = field(default_factory=list)  # by slot: kind, many, negative
+    literal_at: list[int] = field(default_factory=list)
+    subjects: list[Subject] = field(default_factory=list)
+    subject_at: list[int] = field(default_factory=list)
+    start: tuple[str, int] | None = None  # a word that begins something that is not supported, if the parser finds fault
+    depth: int = 0
+
+    def place(self, at: int) -> tuple[int, int]:
+        """Line and column, from 1."""
+        before = self.text[:at]
+        return before.count("\n") + 1, at - before.rfind("\n")
+
+
+class LiteralReader:
+    """Reads what stands at a token. Methods return the token to go on from."""
+
+    def __init__(self, text: str, tokens: list[Token], max_depth: int) -> None:
+        self.text = text
+        self.raw = tokens
+        self.end = len(tokens)
+        self.max_depth = max_depth
+        self.reading = Reading(text)
+
+    def string(self, i: int) -> tuple[str, int]:
+        """The string at token i with those that follow it (Spark joins them; a quote written twice is one), and the token after."""
+        raw, token = self.raw, self.raw[i]
+        j = i + 1
+        if token.token_type is T.RAW_STRING:
+            return token.text, j
+        parts: list[str] = []
+        first = token.start
+        try:
+            while j < self.end and raw[j].token_type is T.STRING:
+                if raw[j].start > raw[j - 1].end + 1 or self.text[raw[j].start] != self.text[raw[j - 1].start]:
+                    parts.append(unescape(self.text[first : raw[j - 1].end + 1]))
+                    first = raw[j].start
+                j += 1
+            parts.append(unescape(self.text[first : raw[j - 1].end + 1]))
+        except ValueError as error:
+            raise Refusal(str(error), token.start) from None
+        return "".join(parts), j
+
+    def slot(self, token: Token, value: Any, at: int, kind: Kind, many: bool = False, negative: bool = False) -> None:
+        reading = self.reading
+        n = len(reading.literals)
+        reading.literals.append(value)
+        reading.operands.append((kind, many, negative))
+        reading.literal_at.append(at)
+        token.token_type = T.NUMBER
+        token.text = NUMBERS[n] if n < 1024 else str(n)
+        reading.tokens.append(token)
+
+    def literal(self, i: int, first: int, negative: bool, typed: Kind | None = None) -> int:
+        """The literal at token i, with the sign or type word that stands at token ``first``."""
+        token = self.raw[i]
+        if token.token_type is T.NUMBER:
+            return self.number(i, negative, token.text, token.start, typed)
+        at = token.start
+        if token.token_type is T.HEX_STRING:
+            digits = token.text
+            if self.text[at] not in "xX" or typed:
+                raise Refusal("a binary literal is written X'1F'", at)
+            try:
+                binary = bytes.fromhex("0" * (len(digits) % 2) + digits)
+            except ValueError:
+                raise Refusal(f"X'{digits}' is not hexadecimal", at) from None
+            self.slot(token, binary, at, Kind.BINARY)
+            return i + 1
+        value, j = self.string(i)
+        if typed is Kind.DOUBLE:
+            if not _DOUBLES.fullmatch(value):
+                raise Refusal(f"{value!r:.60} is not a number", at)
+            value = value.strip().rstrip("dD")
+        elif j + 1 < self.end and self.raw[j].text.upper() == "ESCAPE" and self.raw[j + 1].token_type is T.STRING:
+            escape, after = self.string(j + 1)
+            value = _with_backslash(value, escape, at, self.raw[j + 1].start)
+            j = after
+        self.slot(token, value, at, Kind.STRING if typed is None else typed, negative=negative)
+        return j
+
+    def number(self, i: int, negative: bool, text: str, at: int, typed: Kind | None = None) -> int:
+        token = self.raw[i]
+        if not _NUMBER.fullmatch(text):
+            raise Refusal(f"{text!r:.40} is not a number", at)
+        kind = Kind.INT if text.isdigit() else Kind.DOUBLE if "e" in text or "E" in text else Kind.DECIMAL
+        i += 1
+        if i < self.end and self.raw[i].token_type is T.DCOLON and self.raw[i].start == token.start:
+            suffix = self.raw[i + 1].token_type
+            found = _SUFFIXES.get(suffix)
+            if found is None or (found[0] is Kind.INT and kind is not Kind.INT):
+                raise Refusal(f"{self.text[at : token.end + 1]!r} is not a number", at)
+            kind, limit = found
+            if limit and (len(text) > 20 or int(text) > limit - (not negative)):
+                raise Refusal(f"{self.text[at : token.end + 1]} is too large for its suffix", at)
+            if suffix is T.FLOAT:
+                try:
+                    text = repr(struct.unpack("f", struct.pack("f", float(text)))[0])
+                except OverflowError:
+                    raise Refusal(f"{self.text[at : token.end + 1]} is too large for its suffix", at) from None
+            i += 2
+        kind = typed or kind
+        if kind is Kind.DOUBLE:
+            if float(text) in (float("inf"), float("-inf")):
+                raise Refusal(f"{text:.40} is too large for a double: write CAST('Infinity' AS DOUBLE)", at)
+        elif len(text) > 39 or sum(map(str.isdigit, text)) > 38:
+            raise Refusal("a number has at most 38 digits", at)
+        self.slot(token, text, at, kind, negative=negative)
+        return i
+
+    def signed(self, i: int) -> int:
+        """A sign and what follows: a number."""
+        raw, first, negative = self.raw, i, False
+        if not (self.reading.tokens and self.reading.tokens[-1].token_type in ENDS):
+            while i < self.end and raw[i].token_type in (T.DASH, T.PLUS):
+                negative ^= raw[i].token_type is T.DASH
+                i += 1
+            if i < self.end and raw[i].token_type is T.NUMBER:
+                return self.literal(i, first, negative)
+            if i < self.end and raw[i].token_type is T.DOT:
+                return self.point(i, negative)
+        raise Refusal(f"arithmetic is not supported: compare a column with a literal; {ALLOWED}", raw[first].start)
+
+    def point(self, i: int, negative: bool = False) -> int:
+        """``.5``, which the tokenizer cuts after the point."""
+        raw = self.raw
+        number = i + 1 < self.end and raw[i + 1].token_type is T.NUMBER and raw[i + 1].start == raw[i].start + 1
+        if number and not (self.reading.tokens and self.reading.tokens[-1].token_type in ENDS):
+            return self.number(i + 1, negative, "." + raw[i + 1].text, raw[i].start)
+        raise Refusal("a dot is not expected here", raw[i].start)
+
+    def list(self, i: int) -> int:
+        """Behind ``IN (`` and ``array(``: a list of literals of one class is one slot. Returns the token to go on from."""
+        raw, out = self.raw, self.reading.tokens
+        values: list[str] = []
+        kinds: set[Kind] = set()
+        j = i
+        while j < self.end:
+            token = raw[j]
+            if token.token_type is T.STRING:
+                value, j = self.string(j)
+                kinds.add(Kind.STRING)
+            else:
+                sign = token.token_type is T.DASH
+                if sign:
+                    j += 1
+                if j >= self.end or raw[j].token_type is not T.NUMBER or len(raw[j].text) > 38 or not _NUMBER.fullmatch(raw[j].text):
+                    return i
+                value = "-" + raw[j].text if sign else raw[j].text
+                kinds.add(Kind.INT if raw[j].text.isdigit() else Kind.DECIMAL)
+                if "e" in value or "E" in value:
+                    return i
+                j += 1
+            values.append(value)
+            if j >= self.end or len(kinds) > 1:
+                return i
+            if raw[j].token_type is T.R_PAREN:
+                self.slot(raw[i], values, out[-1].start, kinds.pop(), many=True)
+                return j
+            if raw[j].token_type is not T.COMMA:
+                return i
+            j += 1
+        return i
+
+
+def _with_backslash(pattern: str, escape: str, at: int, escape_at: int) -> str:
+    """A LIKE pattern with another escape character, written with the usual one."""
+    if len(escape) != 1:
+        raise Refusal("ESCAPE needs one character", escape_at)
+    if escape == "\\":
+        return pattern
+    pieces: list[str] = []
+    i = 0
+    while i < len(pattern):
+        char = pattern[i]
+        if char == escape:
+            i += 1
+            char = pattern[i : i + 1]
+            if char not in ("%", "_", escape):
+                raise Refusal(f"in this LIKE pattern, {escape!r} stands before '%', '_' or itself", at)
+            pieces.append("\\" + char if char in "%_\\" else char)
+        else:
+            pieces.append("\\\\" if char == "\\" else char)
+        i += 1
+    return "".join(pieces)

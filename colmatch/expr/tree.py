@@ -1,0 +1,119 @@
+"""ANDs and ORs over leaves: flat, without constants, without repeated parts.
+
+All of it walks with a stack of its own: an expression may nest, or go on, for longer than Python recurses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from colmatch.expr.forms import PATTERNS, Leaf, Test
+
+MANY = 1 << 40
+
+
+class All:
+    """AND (``All``) or OR (``Any_``) of two or more leaves and groups of the other kind."""
+
+    __slots__ = ("conjunctions", "parts", "size")
+
+    def __init__(self, parts: list[Any], conjunctions: int, size: int) -> None:
+        self.parts = parts
+        self.conjunctions = conjunctions  # that it would be multiplied out into; MANY for more
+        self.size = size  # leaves in it, repeated ones each time
+
+
+class Any_(All):
+    __slots__ = ()
+
+
+Node = Leaf | All | bool
+Modes = tuple[Node, Node, Node, Node]
+
+
+def conjoin(parts: list[Node]) -> Node:
+    return _group(All, parts, False)
+
+
+def disjoin(parts: list[Node]) -> Node:
+    return _group(Any_, parts, True)
+
+
+def _group(kind: type[All], parts: list[Node], decides: bool) -> Node:
+    """AND or OR: flat, without constants and repeated leaves, and with the leaves of one attribute merged where that is one leaf.
+
+    ``a = 1 OR a = 2`` is one set; so is "no entry in this set" AND "no entry in that".
+    """
+    flat: list[Any] = []
+    seen: set[int] = set()
+    merged: dict[int, int] = {}  # attribute -> place in ``flat``
+    unions: dict[int, list[Test]] = {}  # place in ``flat`` -> tests
+    stack = parts[::-1] if any(type(part) is kind for part in parts) else None
+    for part in _flatten(kind, stack) if stack is not None else parts:
+        if type(part) is Leaf:
+            if id(part) in seen:
+                continue
+            seen.add(id(part))
+            if part.none is not decides and part.tests[0].op not in PATTERNS:
+                place = merged.setdefault(part.attr, len(flat))
+                if place < len(flat):
+                    unions.setdefault(place, list(flat[place].tests)).extend(part.tests)
+                    continue
+        elif part is decides:
+            return decides
+        elif part is (not decides):
+            continue
+        flat.append(part)
+    for place, tests in unions.items():
+        flat[place] = Leaf(flat[place].attr, _distinct(tests), not decides)
+    if not flat:
+        return not decides
+    if len(flat) == 1:
+        node: Node = flat[0]
+        return node
+    conjunctions, size = (1 if kind is All else 0), 0
+    for part in flat:
+        leaf = type(part) is Leaf
+        count = 1 if leaf else part.conjunctions
+        conjunctions = min(conjunctions * count if kind is All else conjunctions + count, MANY)
+        size += 1 if leaf else part.size
+    return kind(flat, conjunctions, size)
+
+
+def _flatten(kind: type[All], stack: list[Any]) -> list[Any]:
+    """Parts in order (``stack`` has them backwards), those of nested groups of the same kind among them."""
+    flat: list[Any] = []
+    while stack:
+        part = stack.pop()
+        if type(part) is kind:
+            stack.extend(reversed(part.parts))
+        else:
+            flat.append(part)
+    return flat
+
+
+def _distinct(tests: list[Test]) -> tuple[Test, ...]:
+    return tuple({id(test): test for test in tests}.values())
+
+
+# Forms -----------------------------------------------------------------------------------------------------------------------------
+
+
+def fold(root: Any, leaf: Callable[[Leaf], Any], group: Callable[[All, list[Any]], Any]) -> Any:
+    """``leaf`` of each leaf in order, ``group`` of each group and its parts' results."""
+    done: list[Any] = []
+    stack: list[tuple[Any, bool]] = [(root, False)]
+    while stack:
+        node, ready = stack.pop()
+        if type(node) is Leaf:
+            done.append(leaf(node))
+        elif ready:
+            count = len(node.parts)
+            results = done[-count:]
+            del done[-count:]
+            done.append(group(node, results))
+        else:
+            stack.append((node, True))
+            stack.extend([(part, False) for part in reversed(node.parts)])
+    return done[0]
