@@ -48,7 +48,7 @@ def pattern_truth(op: str, operand: str) -> Truth:
 
 
 def _like(pattern: str) -> Truth:
-    parts = _parts(pattern)
+    parts = like_parts(pattern)
     head = bool(parts) and parts[0] is ANY
     tail = len(parts) > 1 and parts[-1] is ANY
     inner = parts[1 if head else 0 : len(parts) - 1 if tail else len(parts)]
@@ -69,8 +69,8 @@ def _like(pattern: str) -> Truth:
     return lambda values: pc.match_substring_regex(values, pattern=regex)
 
 
-def _parts(pattern: str) -> list[object]:
-    """A LIKE pattern as characters, ANY and ONE; runs of ``%`` as one ANY."""
+def like_parts(pattern: str) -> list[object]:
+    """A LIKE pattern as characters, ANY and ONE; runs of ``%`` as one ANY. Raises ValueError."""
     parts: list[object] = []
     characters = iter(pattern)
     for character in characters:

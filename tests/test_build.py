@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from test_normalise import TREES
+from trees import TREES
 
 from colmatch.errors import ExpressionError
 from colmatch.expr.ast import Expr, Predicate, Verb

@@ -4,83 +4,26 @@ from __future__ import annotations
 
 import json
 import os
-import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from click.testing import CliRunner, Result
+from shell import EVENTS, PAIRS, SCHEMA, SUBS, an_index, fails, pairs, run, subscriptions, write
 
 import colmatch as cm
-from colmatch.cli import cli
 from colmatch.files import FORMATS, read_table, writing
-
-EVENTS = pa.table(
-    {
-        "age": pa.array([17, 36, None, 64], pa.int64()),
-        "city": pa.array(["Nice", "Lyon", "Nice", None]),
-        "tags": pa.array([["a"], ["a", "b"], [], None], pa.list_(pa.string())),
-        "note": pa.array(["w", "x", "y", "z"]),
-    }
-)
-SUBS = {1: "age >= 18", 2: "city = 'Nice' AND (age < 18 OR age IS NULL)", 3: "city LIKE 'L%'", 7: "age > 100"}
-SCHEMA = "age:int64, city:string, tags: list<string>"
-PAIRS = [(0, 2), (1, 1), (1, 3), (2, 2), (3, 1)]
-
-
-def write(path: Path, table: pa.Table) -> str:
-    with writing(str(path), table.schema) as writer:
-        for batch in table.to_batches():
-            writer.write_batch(batch)
-    return str(path)
-
-
-def subscriptions(path: Path, subs: dict[Any, str] = SUBS) -> str:
-    return write(path, pa.table({"id": list(subs), "expression": list(subs.values())}))
-
-
-def invoke(*args: object, input: bytes | str | None = None) -> Result:
-    return CliRunner().invoke(cli, [str(arg) for arg in args], input=input)
-
-
-def run(*args: object, input: bytes | str | None = None) -> Result:
-    """Invokes, and expects success."""
-    result = invoke(*args, input=input)
-    assert result.exit_code == 0, result.output
-    return result
-
-
-def fails(*args: object, code: int = 1, input: bytes | str | None = None) -> str:
-    """Invokes, expects one line of error and no traceback, and returns it."""
-    result = invoke(*args, input=input)
-    assert result.exit_code == code, result.output
-    assert "Traceback" not in result.output
-    if code == 1:
-        assert result.stderr.startswith("colmatch: error: ")
-        assert result.stderr.count("\n") == 1
-        assert "fault in colmatch" not in result.stderr
-    return result.stderr
 
 
 @pytest.fixture
 def index(tmp_path: Path) -> Path:
-    run("build", subscriptions(tmp_path / "subs.csv"), "--schema", SCHEMA, "-o", tmp_path / "i.colmatch")
-    return tmp_path / "i.colmatch"
+    return an_index(tmp_path)
 
 
 @pytest.fixture
 def events(tmp_path: Path) -> Path:
     write(tmp_path / "events.parquet", EVENTS)
     return tmp_path / "events.parquet"
-
-
-def pairs(path: Path) -> list[tuple[int, int]]:
-    return [(row["event"], row["subscription"]) for row in read_table(str(path)).to_pylist()]
 
 
 # build
@@ -370,77 +313,3 @@ def test_kinds_version_help() -> None:
     from colmatch import cli as module
 
     assert tuple(module._FORMATS) == FORMATS
-
-
-# as a process of its own
-
-
-def start(*args: object, **how: Any) -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-m", "colmatch.cli", *(str(arg) for arg in args)]
-    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **how)
-
-
-def finish(process: subprocess.Popen[bytes], input: bytes = b"") -> tuple[int, bytes, bytes]:
-    out, err = process.communicate(input, timeout=120)
-    return process.returncode, out, err
-
-
-@pytest.mark.parametrize("format", ["csv", "jsonl", "arrows"])
-def test_a_pipe(tmp_path: Path, index: Path, format: str) -> None:
-    given = Path(write(tmp_path / f"e.{format}", EVENTS.select(["age", "city"]))).read_bytes()
-    code, out, err = finish(start("match", index, "-", "--format", format, "--out-format", format), given)
-    assert (code, err) == (0, b"")
-    (tmp_path / f"out.{format}").write_bytes(out)
-    assert pairs(tmp_path / f"out.{format}") == PAIRS
-
-
-def test_errors_of_a_process(tmp_path: Path, index: Path) -> None:
-    code, out, err = finish(start("match", index, tmp_path / "no.csv"))
-    assert (code, out) == (1, b"")
-    assert err.startswith(b"colmatch: error: ")
-    assert err.count(b"\n") == 1
-    code, _, err = finish(start("match", index, tmp_path / "no.csv", env={**os.environ, "COLMATCH_TRACEBACK": "1"}))
-    assert code == 1
-    assert b"Traceback" in err
-    code, _, err = finish(start("nothing"))
-    assert code == 2
-    assert b"Usage" in err
-
-
-def test_help_imports_nothing_heavy() -> None:
-    script = (
-        "import sys; from colmatch.cli import cli; cli.main(['--help'], standalone_mode=False)\n"
-        "heavy = {'numpy', 'pyarrow', 'numba', 'sqlglot', 'tqdm', 'pyspark'} & set(sys.modules); assert not heavy, heavy"
-    )
-    subprocess.run([sys.executable, "-c", script], check=True, stdout=subprocess.DEVNULL, timeout=60)
-
-
-def test_a_reader_that_goes_away(tmp_path: Path, index: Path) -> None:
-    big = write(tmp_path / "big.parquet", pa.concat_tables([EVENTS] * 50_000))
-    with start("match", index, big) as process:
-        assert process.stdout
-        assert process.stderr
-        process.stdout.readline()
-        process.stdout.close()
-        says = process.stderr.read().decode()
-    assert (process.returncode, says) == (141, "")
-
-
-@pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
-def test_control_c(tmp_path: Path, index: Path) -> None:
-    process = start("match", index, "-", "--format", "csv", "-o", tmp_path / "out.csv")
-    assert process.stdin
-    process.stdin.write(b"age,city\n" + b"1,Nice\n" * 1000)
-    process.stdin.flush()
-    deadline = time.monotonic() + 60
-    while not list(tmp_path.glob(".out.csv.*")) and time.monotonic() < deadline:
-        if process.poll() is not None:
-            break
-        process.stdin.write(b"1,Nice\n" * 100_000)
-        process.stdin.flush()
-        time.sleep(0.05)
-    process.send_signal(signal.SIGINT)
-    code, _, err = finish(process)
-    assert code == 130, err
-    assert b"Traceback" not in err
-    assert not list(tmp_path.glob("*out.csv*"))

@@ -23,8 +23,9 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from layouts import plain_table
 from oracle import Expr, lit, to_sql, value
-from strategies import COLUMNS, an_expression, plain_table, some_rows, tame, terms
+from strategies import COLUMNS, an_expression, some_rows, tame, terms
 
 import colmatch as cm
 

@@ -20,8 +20,9 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pytest
+from layouts import plain_table
 from oracle import Expr, Row, to_sql, value
-from strategies import COLUMNS, an_expression, plain_table, some_rows, tame, terms
+from strategies import COLUMNS, an_expression, some_rows, tame, terms
 
 import colmatch as cm
 

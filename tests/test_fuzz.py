@@ -49,7 +49,7 @@ def build(text: str) -> cm.Matcher | None:
 @example("`\ud800` = 1")
 @example("'")
 @example("s = 'abc")
-@example("s = \"abc")
+@example('s = "abc')
 @example("`s = 1")
 @example("/*")
 @example("/* never closed TRUE")

@@ -91,7 +91,7 @@ def test_event_numbers_run_on_over_batches_and_drains(monkeypatch: pytest.Monkey
 def test_a_sink_grows_no_further_than_a_row_needs(monkeypatch: pytest.MonkeyPatch, large: int) -> None:
     monkeypatch.setattr(matcher_module, "FIRST_CAPACITY", 1)
     monkeypatch.setattr(matcher_module, "LARGE_CAPACITY", large)
-    matcher = cm.Matcher.build({i: "age >= 0" for i in range(50)}, SCHEMA)
+    matcher = cm.Matcher.build(dict.fromkeys(range(50), "age >= 0"), SCHEMA)
     assert matcher.match(pa.table({"age": range(300)})).num_rows == 15_000
     (worker,) = matcher._idle
     assert len(worker.sink.sub) <= max(64, 2 * large)

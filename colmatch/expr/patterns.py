@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import pyarrow as pa
-import pyarrow.compute as pc
-
 from colmatch.expr.forms import Op
+from colmatch.patterns import ANY, ONE, check_pattern, like_parts
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,55 +39,26 @@ class Pattern:
             return Pattern(prefix=text)
         if op in (Op.ENDSWITH, Op.CONTAINS):
             return Pattern(op=op.name.lower(), operand=text) if text else Pattern(prefix="")
-        if op is Op.RLIKE:
-            try:
-                pc.match_substring_regex(pa.array([""]), pattern=text)
-            except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-                return Pattern(error=f"not a regular expression that can run in linear time (RE2): {str(error).splitlines()[0]}")
-            return Pattern(op="rlike", operand=text)
-        return _like(op, text)
+        wrong = check_pattern(op.name.lower(), text)
+        if wrong:
+            kind = "a regular expression that RE2 can run in linear time" if op is Op.RLIKE else "a LIKE pattern"
+            return Pattern(error=f"not {kind}: {wrong.splitlines()[0]}")
+        return _like(text) if op is Op.LIKE else Pattern(op=op.name.lower(), operand=text)
 
 
-def _like(op: Op, text: str) -> Pattern:
-    """LIKE with the escape character backslash; '%' is any text, '_' one character."""
-    parts: list[str | None] = [""]  # None stands for '%'
-    plain = True
-    i = 0
-    while i < len(text):
-        char = text[i]
-        if char == "\\":
-            i += 1
-            if i == len(text) or text[i] not in "\\%_":
-                return Pattern(error="in a LIKE pattern, a backslash stands before '%', '_' or another backslash")
-            char = text[i]
-        elif char == "%":
-            if parts[-1] is not None:
-                parts.append(None)
-            i += 1
-            continue
-        elif char == "_":
-            plain = False
-        if parts[-1] is None:
-            parts.append("")
-        last = parts[-1]
-        assert last is not None
-        parts[-1] = last + char
-        i += 1
-    if parts[0] == "" and len(parts) > 1:
-        del parts[0]
-    if parts == [None]:
+def _like(text: str) -> Pattern:
+    parts = like_parts(text)
+    if ONE in parts or parts.count(ANY) > 2 or ANY in parts[1:-1]:
+        return Pattern(op="like", operand=text)
+    literal = "".join(str(part) for part in parts if part is not ANY)
+    head, tail = parts[:1] == [ANY], parts[-1:] == [ANY]
+    if not literal and head:
         return Pattern(prefix="")
-    if op is Op.LIKE and plain:
-        match parts:
-            case [str(exact)]:
-                return Pattern(exact=exact)
-            case [str(prefix), None]:
-                return Pattern(prefix=prefix)
-            case [None, str(suffix)]:
-                return Pattern(op="endswith", operand=suffix)
-            case [None, str(middle), None]:
-                return Pattern(op="contains", operand=middle)
-    return Pattern(op=op.name.lower(), operand=text)
+    if head and tail:
+        return Pattern(op="contains", operand=literal)
+    if head:
+        return Pattern(op="endswith", operand=literal)
+    return Pattern(prefix=literal) if tail else Pattern(exact=literal)
 
 
 def successor(prefix: bytes) -> bytes:
