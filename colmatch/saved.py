@@ -44,7 +44,8 @@ def _encode(parts: Parts) -> tuple[dict[str, Any], dict[str, np.ndarray[Any, Any
         arrays["ids"] = parts.ids.to_numpy()
     else:
         texts = [text.encode() for text in parts.ids.to_pylist()]
-        arrays["ids.offset"] = np.concatenate([[0], np.cumsum([len(text) for text in texts])]).astype(np.int64)
+        offset = np.concatenate([[0], np.cumsum([len(text) for text in texts])])
+        arrays["ids.offset"] = offset.astype(np.int32 if offset[-1] < 2**31 else np.int64)
         arrays["ids"] = np.frombuffer(b"".join(texts), np.uint8)
     header = {
         "kind": parts.index.kind.name,
@@ -93,9 +94,10 @@ def _decode(header: dict[str, Any], arrays: dict[str, np.ndarray[Any, Any]]) -> 
 def _ids(arrays: dict[str, np.ndarray[Any, Any]]) -> pa.Array:
     if "ids.offset" not in arrays:
         return pa.array(arrays["ids"], pa.int64())
-    offset = arrays["ids.offset"]
-    texts = pa.LargeStringArray.from_buffers(len(offset) - 1, pa.py_buffer(offset), pa.py_buffer(arrays["ids"]))
-    return texts.cast(pa.string())
+    offset, data = arrays["ids.offset"], pa.py_buffer(arrays["ids"])
+    if offset.dtype == np.int32:  # mapped, like all else
+        return pa.StringArray.from_buffers(len(offset) - 1, pa.py_buffer(offset), data)
+    return pa.LargeStringArray.from_buffers(len(offset) - 1, pa.py_buffer(offset), data).cast(pa.string())
 
 
 def write(path: str | os.PathLike[str], parts: Parts) -> None:

@@ -157,6 +157,7 @@ def test_text(text: str, tree: Expr | None) -> None:
         ("f = CAST('x' AS DOUBLE)", "'x' is not a number", (1, 10)),
         ("f = CAST(a AS DOUBLE)", "CAST is supported only of a literal", (1, 5)),
         ("x = X'G'", "not hexadecimal", (1, 5)),
+        ("x =\n X'\n'", "X' ' is not hexadecimal", (2, 2)),
         ("a = 0x1F", "a binary literal is written", (1, 5)),
         ("s = '\\ud800'", "is not a character", (1, 5)),
         ("s = '\ud800'", "half a surrogate pair", (1, 6)),
@@ -280,6 +281,7 @@ def test_nesting_up_to_the_limit(depth: int) -> None:
 
 def test_depth_begins_anew_after_each_and() -> None:
     assert isinstance(parse(" AND ".join(["NOT (v)"] * 300), Options(max_depth=2)), And)
+    assert isinstance(parse(" AND ".join(["NOT v"] * 300), Options(max_depth=2)), And)
     with pytest.raises(ExpressionError):
         parse("NOT (v AND (v))", Options(max_depth=2))
 

@@ -204,6 +204,15 @@ def test_a_phrase_is_parsed_once() -> None:
     assert len(c._shapes) == 400
 
 
+@pytest.mark.parametrize("text", ["v OR(v) AND a1 = 1", "a1 = 1 AND v OR(v) AND a2 = 2", "(v)OR(v) AND(a1 = 1)"])
+def test_an_or_without_spaces_is_no_phrase(text: str) -> None:
+    """``v OR(v)`` is a condition by itself and means something else before an AND."""
+    c = compiler()
+    form, _ = c.form(text)
+    assert form == compiler()._normaliser.form(c._parser.parse(c._parser.read(text)), form.slots)
+    assert c._tree(text, split(text)[0]) is None
+
+
 def test_comments_are_not_cut() -> None:
     c = compiler()
     assert len(c.form("a1 = 1 -- AND a2 = 2\n AND v")[0].leaves) == 2
