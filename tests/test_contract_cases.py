@@ -167,8 +167,8 @@ def test_exact_numbers(kind: str) -> None:
 
 @every_kind
 def test_nanoseconds(kind: str) -> None:
-    at = np.datetime64("2013-01-31T10:00:00.000000001", "ns")
-    events = pa.table({"t": pa.array([at - 1, at, at + 1, None], pa.timestamp("ns"))})
+    at, one = np.datetime64("2013-01-31T10:00:00.000000001", "ns"), np.timedelta64(1, "ns")
+    events = pa.table({"t": pa.array([at - one, at, at + one, None], pa.timestamp("ns"))})
     texts = [f"t {sign} TIMESTAMP '2013-01-31 10:00:00{rest}'" for sign, rest in (("=", ""), (">", ""), (">=", ".000001"))]
     matcher = cm.Matcher.build(enumerate(texts), events.schema, index=kind)
     assert matcher.match_lists(events).to_pylist() == [[0], [1], [1], []]
