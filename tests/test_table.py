@@ -156,6 +156,16 @@ def test_bad_rows_are_refused_with_the_reason(attribute: str, op: str, operands:
     assert matcher.match_lists(EVENTS).to_pylist() == [[8], [], [], []]
 
 
+def test_a_bad_literal_among_good_ones_is_collected() -> None:
+    days = ["2013-01-01", "2013-02-30", "soon", "2013-06-01"]
+    table = pa.table({"id": [1, 2, 3, 4], "attribute": ["day"] * 4, "op": [">="] * 4, "operands": [[day] for day in days]})
+    with pytest.raises(cm.ExpressionError, match="calendar"):
+        cm.Matcher.build(cm.PredicateTable(table), SCHEMA)
+    matcher = cm.Matcher.build(cm.PredicateTable(table), SCHEMA, errors="collect")
+    assert [entry.id for entry in matcher.rejected] == [2, 3]
+    assert matcher.match_lists(EVENTS).to_pylist() == [[1], [1, 4], [], []]
+
+
 @pytest.mark.parametrize(
     ("columns", "said"),
     [

@@ -94,7 +94,7 @@ class BuildShapes(Texts):
 
 
 class BuildDistinct(Texts):
-    """From texts that have all another shape: every one goes through the parser."""
+    """From texts no two of which have one shape: every one is put together anew."""
 
     params = ((10_000, 100_000), ("compiled", "pure"))
     largest = 10_000

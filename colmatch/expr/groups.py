@@ -177,7 +177,8 @@ class Groups:
             for i, reason in errors.reasons.items():
                 good[i] = False
                 refuse(int(leaf[i]), reason, group.slot(int(test[i]), k))
-            left = [value for value, fine in zip(values, good.tolist(), strict=True) if fine]
+            plain = values.to_pylist() if isinstance(values, pa.Array) else values
+            left = [value for value, fine in zip(plain, good.tolist(), strict=True) if fine]
             floor[good], place[good] = literal_keys(group.type, operand.kind, left, operand.negative, self.zone)
             return floor, place
 
@@ -252,8 +253,6 @@ class Groups:
                 found.setdefault(id(group), []).append(labels[at : at + len(attrs[0])])
                 at += len(attrs.pop(0))
         return found, literals
-
-    # Programs
 
 
 def _prefix_interval(keys: list[Keys]) -> Intervals:
