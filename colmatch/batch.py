@@ -22,6 +22,7 @@ from colmatch.errors import EventError
 from colmatch.kernels import read, select
 from colmatch.kernels.expand import expand
 from colmatch.kernels.layout import Batch, Literals
+from colmatch.kernels.maps import BLOCK
 from colmatch.kernels.text import Distinct
 from colmatch.patterns import Truth, check_pattern, pattern_truth
 from colmatch.schema import Attribute, Attributes, Family
@@ -94,7 +95,7 @@ class _Work:
     """The arrays of ``kernels.read.Work``, made larger when a batch needs it."""
 
     def __init__(self, wanted: Wanted, groups: int) -> None:
-        entries = len(wanted.entry)
+        entries = len(wanted.entry_set)
         patterns = sum(end - attr for attr, end, _ in wanted.pattern_runs)
         self._width = len(wanted.plain)
         self._rows = np.zeros(1, np.int64)
@@ -108,14 +109,12 @@ class _Work:
             key=np.zeros(0, np.int64),
             slot=np.zeros(0, np.int64),
             known=np.zeros(0, np.int64),
-            seen=np.zeros(entries, np.int64),
+            tally=np.zeros(2 * entries, np.int32),
+            touched=np.zeros(entries // BLOCK, np.uint8),
             entry_first=np.zeros(entries + 1, np.int64),
             entry_row=np.zeros(0, np.int32),
-            entry_slot=np.zeros(0, np.int64),
             entry_key=np.zeros(0, np.int64),
-            entry_next=np.zeros(entries, np.int64),
             hints=np.zeros(int(wanted.literals.hint[-1]), np.int32),
-            key_hints=np.zeros(int(wanted.keys.hint[-1]), np.int32),
             distinct=Distinct(
                 table=np.zeros(16, np.int32),
                 offset=np.zeros(1, np.int64),
@@ -147,7 +146,7 @@ class _Work:
             code = int(self._work.state[select.CODE])
             if code == select.OK:
                 return
-            if code in (select.OVERFLOW, select.BAD_INDEX):
+            if code in (select.OVERFLOW, select.BAD_INDEX, select.NULL_KEY):
                 raise self._error(binding, code)
             self._grow(code, int(self._work.state[select.NEEDED]))
 
@@ -169,8 +168,7 @@ class _Work:
             self._work = work._replace(row=np.empty(n, np.int32), key=np.empty(n, np.int64))
         elif code == select.FULL_ENTRIES:
             n = max(n, len(work.entry_row) * 3 // 2)
-            row, slot, key = np.empty(n, np.int32), np.empty(n, np.int64), np.empty(n, np.int64)
-            self._work = work._replace(entry_row=row, entry_slot=slot, entry_key=key)
+            self._work = work._replace(entry_row=np.empty(n, np.int32), entry_key=np.empty(n, np.int64))
         elif code == select.FULL_STREAM:
             n = max(n, len(work.slot) * 3 // 2)
             if len(distinct.range):  # at most half full, and a power of two
@@ -190,6 +188,8 @@ class _Work:
         row = int(state[select.ROW])
         if code == select.OVERFLOW:
             return EventError(f"column {name!r}, row {row} of the batch: the value is too large for the schema's unit or scale: cast it")
+        if code == select.NULL_KEY:
+            return EventError(f"column {name!r}, row {row} of the batch: a key of the map is NULL: mend the source")
         return EventError(f"column {name!r}, row {row} of the batch: its dictionary has no such value: mend the source")
 
 
@@ -309,7 +309,7 @@ def _gather(source: Iterable[pa.RecordBatch], rows: int, columns: list[str] | No
     held = 0
     kept: tuple[pa.Schema, list[int]] | None = None
     for batch in source:
-        if columns is not None:
+        if columns is not None and batch.schema.names != columns:
             if kept is None or not kept[0].equals(batch.schema):
                 kept = (batch.schema, _kept(batch.schema.names, columns))
             batch = batch.select(kept[1])

@@ -87,8 +87,7 @@ class _Binder:
         plan = read.Plan(
             struct=_table(self.structs, 2),
             leaf=_table(list(self.leaves), 5),
-            item=_table([item for item, _ in self.items], 11),
-            entry=wanted.entry,
+            item=_table([item for item, _ in self.items], 12),
             entry_set=wanted.entry_set,
             literals=wanted.literals,
             keys=wanted.keys,
@@ -97,9 +96,9 @@ class _Binder:
 
     def _item(
         self, name: str, kind: int, attr: int, end: int, place: tuple[int, int] = (0, 0), layout: tuple[int, int] = (0, 0), leaf: int = 0,
-        set: int = 0, first: int = 0, last: int = 0,
+        set: int = 0, first: int = 0, last: int = 0, keys: int = 0,
     ) -> None:  # fmt: skip
-        self.items.append(((kind, attr, end, *place, *layout, leaf, set, first, last), name))
+        self.items.append(((kind, attr, end, *place, *layout, leaf, set, first, last, keys), name))
 
     def _plain(self, id: int, attribute: Attribute) -> None:
         found = self._find(attribute.path)
@@ -138,8 +137,7 @@ class _Binder:
         if key is None or value is None:
             return
         last = known.first + len(known.ids)
-        self._item(f"{name} (its keys)", select.MAP_KEYS, -1, -1, place, leaf=key, set=m)
-        self._item(name, select.MAP_VALUES, -1, -1, place, leaf=value, first=known.first, last=last)
+        self._item(name, select.MAP, -1, -1, place, leaf=value, set=m, first=known.first, last=last, keys=key)
         for attr, end, first in known.runs():
             self._item(name, select.ENTRIES, attr, end, first=first)
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from colmatch.kernels.layout import I64, U8, Literals
+from colmatch.kernels.maps import BLOCK, Keys, fill_tables
 from colmatch.kernels.text import Words
 from colmatch.schema import Attribute, Family, Role, Type
 
@@ -113,31 +114,35 @@ class Wanted:
         return -1 - id if self.distinct else id
 
     def _bind_keys(self) -> None:
-        """Known keys of all maps, sorted within each, and the entry that each one is."""
-        first, entry, sets, pieces, numbers = [0], [], [], [], []
+        """Entries of all maps, and the hash tables of their keys, which the kernel reads by address."""
+        first: list[int] = []
+        last: list[int] = []
+        sets: list[int] = []
+        sizes = [0]
+        pieces: list[bytes] = []
+        numbers: list[int] = []
         for known in self.maps.values():
-            known.first = first[-1]
+            known.first = len(sets)
+            spare = -len(known.ids) % BLOCK  # entries that are nobody's
             textual = known.key.textual
-            coded = [str(key).encode() if textual else int(key) for key in known.keys]
-            order = sorted(range(len(coded)), key=coded.__getitem__)
-            entry += [known.first + i for i in order]
-            sets += [self.set(id) for id in known.ids]
-            for i in order:
-                key = coded[i]
-                pieces.append(key if isinstance(key, bytes) else b"\0" * 8)
-                numbers.append(0 if isinstance(key, bytes) else key)
-            first.append(first[-1] + len(order))
+            pieces += [str(key).encode() if textual else b"" for key in known.keys] + [b""] * spare
+            numbers += [0 if textual else int(key) for key in known.keys] + [0] * spare
+            sets += [self.set(id) for id in known.ids] + [0] * spare
+            first.append(known.first)
+            last.append(known.first + len(known.ids))
+            sizes.append(2 ** (2 * len(known.ids) - 1).bit_length())  # at most half full
         offset = np.zeros(len(pieces) + 1, np.int64)
-        np.cumsum([len(piece) for piece in pieces], out=offset[1:])
+        np.cumsum(list(map(len, pieces)), out=offset[1:])
         data = np.frombuffer(b"".join(pieces), np.uint8)
-        heads = prefixes(offset, data)
-        for known, start, stop in zip(self.maps.values(), first, first[1:]):
-            if not known.key.textual:
-                heads[start:stop] = numbers[start:stop]
-        self._keys = (heads, offset, data)
-        self.keys = words(np.array(first, np.int64), *self._keys)
-        self.entry = frozen(np.array(entry, np.int64))
+        table = np.full(2 * sum(sizes), -1, np.int64)
+        self._keys = (table, offset, data)
+        place = frozen(np.array([array.ctypes.data for array in self._keys], np.int64))
+        self.keys = Keys(frozen(np.cumsum(sizes, dtype=np.int64)), place)
         self.entry_set = frozen(np.array(sets, np.int64))
+        if first:
+            texts = [int(known.key.textual) for known in self.maps.values()]
+            columns = [frozen(np.array(column, np.int64)) for column in (texts, first, last, numbers)]
+            fill_tables(columns[0], columns[1], columns[2], columns[3], self.keys, table)
 
 
 _ANY = Type(Family.INT)

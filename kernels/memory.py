@@ -11,6 +11,7 @@ import struct
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 from numba.core import config, types
 from numba.extending import intrinsic
 
@@ -44,7 +45,7 @@ def _compiled(stored: Any, size: int, signed: bool) -> Any:
                 return value
             return builder.sext(value, address.type) if signed else builder.zext(value, address.type)
 
-        return types.int64(types.int64, types.int64), generate
+        return (types.uint64 if stored == types.uint64 else types.int64)(types.int64, types.int64), generate
 
     return intrinsic(load)
 
@@ -62,6 +63,10 @@ if config.DISABLE_JIT:
     load_u8 = _twin(ctypes.c_uint8)
     load_u16 = _twin(ctypes.c_uint16)
     load_u32 = _twin(ctypes.c_uint32)
+
+    def load_word(address: Any, index: Any) -> Any:
+        """64 bits as a uint64, for what ``bits`` does with them."""
+        return np.uint64(ctypes.c_uint64.from_address(int(address) + 8 * int(index)).value)
 
     def load_f32(address: Any, index: Any) -> int:
         """Bits of the float64 that equals the float32 there."""
@@ -89,6 +94,7 @@ else:
     load_u8 = _compiled(types.uint8, 1, False)
     load_u16 = _compiled(types.uint16, 2, False)
     load_u32 = _compiled(types.uint32, 4, False)
+    load_word = _compiled(types.uint64, 8, False)
 
     @intrinsic
     def load_f32(typing: Any, address: Any, index: Any) -> Any:

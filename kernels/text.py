@@ -14,7 +14,7 @@ from colmatch.kernels.memory import load_i64, load_prefix, load_u8, mix
 
 
 class Words(NamedTuple):
-    """S sets of L sorted distinct byte strings in all. A set of int64 is one of 8-byte strings: the prefix is the number."""
+    """S sets of L sorted distinct byte strings in all."""
 
     first: I64  # (S + 1) set -> its strings
     place: I64  # (3) addresses of: their prefixes, int64 (L); their ends, int64 (L + 1) string -> its bytes; the bytes
@@ -53,6 +53,30 @@ def compare_tails(a, a_length, b, b_length):
         at += 8
     # What one has beyond the other can only be zeros in the last word, or whole words: the shorter is less.
     return a_length - b_length
+
+
+@device
+def hash_text(prefix, address, length):
+    """Hash of a string, whose low bits depend on all of its bytes. Nothing is read of one of 8 bytes or fewer."""
+    h = mix(prefix, length)
+    at = 8
+    while at < length:
+        at = min(at, length - 8)  # the last word may overlap the one before
+        h = mix(load_i64(address + at, 0), h)
+        at += 8
+    return h
+
+
+@device
+def same_long(a, b, length):
+    """Whether two strings of the same length, more than 8 bytes, are equal."""
+    at = 0
+    while at < length:
+        at = min(at, length - 8)
+        if load_i64(a + at, 0) != load_i64(b + at, 0):
+            return False
+        at += 8
+    return True
 
 
 @device
@@ -128,12 +152,7 @@ def number(prefix, address, length, begin, table, offset, data, total):
     """Number of the string within its group, which began at string ``begin``; -1 when there is no room for its bytes."""
     mask = total[2]
     base = total[3]
-    h = mix(prefix, length)
-    at = 8
-    while at < length:
-        h = mix(load_prefix(address + at, length - at), h)
-        at += 8
-    h &= mask
+    h = hash_text(prefix, address, length) & mask
     while table[h] >= 0:
         v = begin + table[h]
         start = offset[v]

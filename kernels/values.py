@@ -18,9 +18,9 @@ from colmatch.kernels.arrow import (
     FORM,
     I32,
     I64,
+    INDEX,
     NOTHING,
     SCALED,
-    TEXTS,
     U64,
     UTF32,
     UTF64,
@@ -64,24 +64,26 @@ def half_bits(half):
 
 
 @device
+def is_dense(leaf):
+    """Whether numbers of this leaf, side by side, are worth a loop that vectorises: ``dense_number_keys``."""
+    form = leaf[FORM]
+    return leaf[INDEX] < 0 and leaf[AFTER] == NOTHING and (form == I64 or form == F64 or form == I32)
+
+
+@device
 def dense_number_keys(leaf, array, base, out):
-    """Keys of numbers side by side from slot ``base``, in the forms worth a loop that vectorises; False for other forms."""
+    """Keys of numbers side by side from slot ``base``, of a leaf that ``is_dense``."""
     data = buffer(array, 1)
     form = leaf[FORM]
-    if leaf[AFTER] != NOTHING:
-        return False
     if form == I64:
         for j in range(len(out)):
             out[j] = load_i64(data, base + j)
     elif form == F64:
         for j in range(len(out)):
             out[j] = float_key(load_i64(data, base + j))
-    elif form == I32:
+    else:
         for j in range(len(out)):
             out[j] = load_i32(data, base + j)
-    else:
-        return False
-    return True
 
 
 @device
@@ -156,7 +158,7 @@ def text_keys(leaf, array, slot, out, known, base, low, high, place, hints, begi
 
     Where ``begin`` is not negative, instead their numbers among the distinct strings from there on, and False where these need more room.
     Where ``known`` is not empty, it has a place for each value of ``array``, a dictionary that starts at slot ``base``, and each is
-    looked up once. Integers are taken for strings of 8 bytes: the known keys of a map may be either.
+    looked up once.
     """
     if begin < 0 and low == high:
         for j in range(len(out)):
@@ -175,13 +177,8 @@ def text_keys(leaf, array, slot, out, known, base, low, high, place, hints, begi
         if remember and known[i - base] >= 0:
             out[j] = known[i - base]
             continue
-        if form < TEXTS:
-            address = 0
-            length = 8
-            prefix = integer(form, first, i)
-        else:
-            address, length = text_at(leaf, array, first, second, i)
-            prefix = load_prefix(address, length)
+        address, length = text_at(leaf, array, first, second, i)
+        prefix = load_prefix(address, length)
         if begin < 0:
             if size > 0:
                 h = hint_place(prefix, address, length, size)

@@ -1,0 +1,140 @@
+"""Events in long form: one row for each value that an event has, as columnar and sparse as data comes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from colmatch.errors import EventError
+
+__all__ = ["from_pairs"]
+
+COLUMNS = ("event", "attribute", "value")
+PAIRS_MOST = 2**31 - 1  # Arrow's maps have offsets of 32 bits
+
+
+def from_pairs(pairs: Any, column: str = "attrs", rows: int | None = None) -> pa.RecordBatch:
+    """Events from (event, attribute, value) rows: a batch with one map column, for expressions such as ``attrs['a17'] > 3``.
+
+    Nothing is copied where the pairs come in one chunk; several chunks are joined first. Attributes and values keep their types, a
+    dictionary of attributes too: these are read fastest.
+
+    Parameters
+    ----------
+    pairs : anything with ``__arrow_c_stream__`` or ``__arrow_c_array__``, or a dict of columns; others than these three are ignored:
+
+        - ``event`` : integers, ascending: row number of the event. Those of one event stand together
+        - ``attribute`` : strings, a dictionary of strings, or integers of up to 64 bits with a sign (32 without): the map's keys
+        - ``value`` : of any type, the same for all attributes. NULL is NULL
+
+        Of pairs with the same event and attribute, the first counts.
+    column : name of the map column
+    rows : number of events, those after the last pair have no entries; None for one more than the last event's number
+
+    Returns
+    -------
+    batch : ``rows`` rows; ``column`` is a map from ``attribute``'s type to ``value``'s. A row without pairs is an empty map, never NULL
+
+    Raises
+    ------
+    EventError : a column is missing or of another type; events do not ascend, are negative, NULL, or not below ``rows``; an attribute is
+        NULL; more than 2**31 - 1 pairs. Rows of ``pairs`` are counted from 0
+
+    Examples
+    --------
+    >>> pairs = {"event": [0, 0, 2], "attribute": ["age", "km", "age"], "value": [31, 12, 47]}
+    >>> from_pairs(pairs).to_pylist()
+    [{'attrs': [('age', 31), ('km', 12)]}, {'attrs': []}, {'attrs': [('age', 47)]}]
+    """
+    if rows is not None and rows < 0:
+        raise EventError(f"rows is {rows}: give the number of events, or None")
+    event_column, attribute_column, value_column = _columns(pairs)
+    event = _events(event_column)
+    if rows is None:
+        rows = int(event[-1]) + 1 if len(event) else 0
+    _check_events(event, rows)
+    attribute = _attributes(attribute_column)
+    offsets = np.zeros(rows + 1, np.int32)
+    np.cumsum(np.bincount(event, minlength=rows), out=offsets[1:])
+    entries = pa.MapArray.from_arrays(pa.array(offsets), attribute, value_column)
+    return pa.RecordBatch.from_arrays([entries], names=[column])
+
+
+def _columns(pairs: Any) -> list[pa.Array]:
+    """The three columns, each in one piece."""
+    if isinstance(pairs, pa.RecordBatch):
+        pairs = pa.Table.from_batches([pairs])
+    if not isinstance(pairs, pa.Table):
+        try:
+            pairs = pa.table(pairs)
+        except TypeError as error:
+            raise EventError(
+                f"pairs cannot be read from {type(pairs).__name__}: pass a table or data frame with the columns {', '.join(COLUMNS)}"
+            ) from error
+    if pairs.num_rows > PAIRS_MOST:
+        raise EventError(f"{pairs.num_rows:,} pairs are too many for one batch ({PAIRS_MOST:,}): pass them in parts, cut between events")
+    found = []
+    for name in COLUMNS:
+        count = pairs.column_names.count(name)
+        if count != 1:
+            names = ", ".join(map(repr, pairs.column_names)) or "none"
+            said = "there is no column" if count == 0 else f"there are {count} columns"
+            raise EventError(f"{said} {name!r} in the pairs, which need {', '.join(COLUMNS)}: theirs are {names}")
+        column = pairs[name]
+        chunks = column.chunks or [pa.array([], column.type)]
+        found.append(chunks[0] if len(chunks) == 1 else pa.concat_arrays(chunks))
+    return found
+
+
+def _events(column: pa.Array) -> NDArray[np.int64]:
+    if pa.types.is_null(column.type) and not len(column):
+        return np.zeros(0, np.int64)
+    if not pa.types.is_integer(column.type):
+        raise EventError(f"column 'event' of the pairs is {column.type}: it should be row numbers, integers that ascend")
+    if column.null_count:
+        raise EventError(f"pairs, row {_first(pc.is_null(column))}: event is NULL: give each pair the row number of its event")
+    events: NDArray[Any] = column.to_numpy(zero_copy_only=True)
+    if column.type == pa.uint64() and len(events) and events.max() > PAIRS_MOST:
+        raise EventError(f"pairs, row {int(events.argmax())}: event {events.max()} is too large: number the events from 0")
+    return events.astype(np.int64, copy=False)
+
+
+def _check_events(event: NDArray[np.int64], rows: int) -> None:
+    """Ascending, and each a row of the batch."""
+    falls = event[1:] < event[:-1]
+    if falls.any():
+        i = int(falls.argmax()) + 1
+        raise EventError(f"pairs, row {i}: event {event[i]} comes after event {event[i - 1]}: sort the pairs by event")
+    if len(event) and event[0] < 0:
+        raise EventError(f"pairs, row 0: event {event[0]} is negative: number the events from 0")
+    if rows > PAIRS_MOST:
+        raise EventError(f"{rows:,} events are too many for one batch ({PAIRS_MOST:,}): number the events from 0")
+    if len(event) and event[-1] >= rows:
+        i = int(np.searchsorted(event, rows))
+        raise EventError(f"pairs, row {i}: event {event[i]} is not below rows={rows}: give more rows, or None")
+
+
+def _attributes(column: pa.Array) -> pa.Array:
+    types = pa.types
+    type = column.type
+    if types.is_null(type) and not len(column):
+        return pa.array([], pa.string())
+    coded = types.is_dictionary(type)
+    value = type.value_type if coded else type
+    text = types.is_string(value) or types.is_large_string(value) or types.is_string_view(value)
+    if not text and (coded or not types.is_integer(type) or type == pa.uint64()):
+        raise EventError(f"column 'attribute' of the pairs is {type}: cast it to string, to a dictionary of strings, or to int64")
+    null = pc.is_null(column) if column.null_count else None
+    if null is None and coded and column.dictionary.null_count:
+        null = column.dictionary.is_null().take(column.indices)
+    if null is not None and pc.any(null).as_py():
+        raise EventError(f"pairs, row {_first(null)}: attribute is NULL: name it, or leave the pair out")
+    return column
+
+
+def _first(mask: pa.Array) -> int:
+    return int(pc.index(mask, True).as_py())
