@@ -1,4 +1,4 @@
-"""The command line: ``colmatch build``, ``match``, ``explain``, ``stats``, ``kinds`` and ``demo``.
+"""The command line: ``colmatch build``, ``match``, ``explain``, ``stats``, ``kinds``, ``demo``; ``cli_generate.py`` has ``generate``.
 
 Everything heavy is imported inside the commands, so that ``colmatch --help`` answers at once.
 """
@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from colmatch import __version__
+from colmatch.cli_bench import bench
+from colmatch.cli_generate import generate
 from colmatch.errors import ColmatchError
 from colmatch.shell import Shell, say
 
@@ -359,6 +361,10 @@ def demo(alerts: int, flights: int | None, seed: int, kind: str) -> None:
     from colmatch.demo import run
 
     run(alerts, flights, seed, kind)
+
+
+cli.add_command(bench)
+cli.add_command(generate)
 
 
 def main() -> None:

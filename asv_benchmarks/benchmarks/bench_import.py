@@ -6,7 +6,7 @@ import json
 import subprocess
 import sys
 
-HEAVY = ["numba", "llvmlite", "pyspark", "sqlglot", "pyarrow", "numpy", "pandas", "click", "tqdm", "duckdb", "polars"]
+HEAVY = ["numba", "llvmlite", "pyspark", "sqlglot", "pyarrow", "numpy", "pandas", "click", "tqdm", "duckdb", "polars", "matplotlib"]
 
 FIRST_MATCH = """
 import colmatch as cm

@@ -39,8 +39,10 @@ def medians(
 
 
 def one_thread() -> None:
-    """Whatever shares this process with colmatch, whose kernels run on one thread, gets one as well."""
+    """Whatever shares this process with colmatch, which is measured on one thread, gets one as well. Before polars is imported."""
     import pyarrow as pa
+
+    os.environ.setdefault("POLARS_MAX_THREADS", "1")
 
     pa.set_cpu_count(1)
     pa.set_io_thread_count(1)

@@ -1,16 +1,17 @@
 """What one would do without colmatch, as well as it can be done in a few lines.
 
-Each rival is prepared with a workload, which is not timed, and then finds all pairs of event and matching subscription, which is. It is
-given the events as Arrow, as colmatch is, and gives back two integer arrays, in any order. Those that do not understand a workload raise
-NotImplementedError.
+A *system* is prepared with a workload, then with events, neither of which is timed; what it gives back finds all pairs of event and
+matching subscription, and is. The events are there in the form that it likes best, see ``conjunctions.Events``; only colmatch reads Arrow
+each time. Pairs are two integer arrays, in any order. What does not understand a workload, or the events, raises NotImplementedError.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import operator
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,6 +19,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from benchmarks import joins
+from benchmarks.conjunctions import Events, conjunctions
 from benchmarks.workloads import Workload
 
 
@@ -27,48 +30,109 @@ class Pairs(NamedTuple):
 
 
 Match = Callable[[], Pairs]
-Rule = list[tuple[str, int, int]]  # attribute, lowest and highest value
+System = Callable[[Workload], Callable[[Events], Match]]
 
 
-def colmatch(workload: Workload, index: str = "scan") -> Match:
-    """colmatch itself; named as the index kind."""
+def matcher(workload: Workload, index: str = "auto") -> Any:
+    """colmatch itself, on one thread."""
     import colmatch as cm
 
-    subscriptions = workload.subscriptions
-    matcher = cm.Matcher.build(
-        cm.PredicateTable(subscriptions) if isinstance(subscriptions, pa.Table) else subscriptions, workload.schema, index=index
+    given = workload.subscriptions
+    threads = {"threads": 1} if "threads" in {field.name for field in dataclasses.fields(cm.Options)} else {}
+    options = cm.Options(**threads)
+    return cm.Matcher.build(
+        cm.PredicateTable(given) if isinstance(given, pa.Table) else given, workload.schema, index=index, options=options
     )
 
-    def run() -> Pairs:
-        table = matcher.match(workload.events)
-        return Pairs(table["event"].to_numpy(), table["subscription"].to_numpy())
 
-    return run
+def colmatch(workload: Workload, index: str = "auto") -> Callable[[Events], Match]:
+    return matching(matcher(workload, index))
 
 
-def pyarrow_filters(workload: Workload) -> Match:
+def matching(made: Any) -> Callable[[Events], Match]:
+    """A matcher as a system."""
+
+    def ready(events: Events) -> Match:
+        def run() -> Pairs:
+            table = made.match(events.table)
+            return Pairs(table["event"].to_numpy(), table["subscription"].to_numpy())
+
+        return run
+
+    return ready
+
+
+def prototype(workload: Workload) -> Callable[[Events], Match]:
+    """``prototype.py``: bit masks over the rows of a batch, and nothing else."""
+    from benchmarks import prototype
+
+    attributes = len(workload.events.column_names)
+    given = conjunctions(workload)
+    if workload.events.column_names == ["attrs"] or attributes * (given.top + 2) > 1 << 18:
+        raise NotImplementedError("tables of every attribute and value are too large")
+    index = prototype.build(given.first, given.attr, given.lo, given.hi, attributes, given.top + 1)
+    find = prototype.matcher(index, attributes, given.top + 1)
+
+    def ready(events: Events) -> Match:
+        grid = events.grid
+
+        def run() -> Pairs:
+            row, sub = find(grid)
+            return Pairs(row, sub)
+
+        return run
+
+    return ready
+
+
+def roofline(workload: Workload) -> Callable[[Events], Match]:
+    """No matcher is faster: to write as many pairs as there are, 16 bytes each, and to read the index once."""
+    made = matcher(workload)
+    index = np.ones(int(made.stats()["bytes"]) // 8, np.uint64)
+
+    def ready(events: Events) -> Match:
+        known = matching(made)(events)()
+        event, subscription = np.empty(len(known.event), np.int64), np.empty(len(known.event), np.int64)
+
+        def run() -> Pairs:
+            index.sum()
+            event.fill(1)
+            subscription.fill(1)
+            return known
+
+        return run
+
+    return ready
+
+
+def pyarrow_filters(workload: Workload) -> Callable[[Events], Match]:
     """A loop over the subscriptions: one pyarrow.compute expression each, which filters the columns that it uses.
 
     A filter over all columns takes several times as long, for their copies; calling the compute functions one by one, about as long.
     """
-    numbered = workload.events.append_column("event", pa.array(np.arange(workload.events.num_rows)))
-    filters = []
-    for sub, columns, condition in expressions(workload):
-        filters.append((sub, numbered.select(["event", *columns]), condition))
+    wanted = expressions(workload)
 
-    def run() -> Pairs:
-        return joined([(sub, table.filter(condition)["event"].to_numpy()) for sub, table, condition in filters])
+    def ready(events: Events) -> Match:
+        numbered = events.table.append_column("event", pa.array(np.arange(len(events))))
+        filters = [(sub, numbered.select(["event", *columns]), condition) for sub, columns, condition in wanted]
 
-    return run
+        def run() -> Pairs:
+            return joined([(sub, table.filter(condition)["event"].to_numpy()) for sub, table, condition in filters])
+
+        return run
+
+    return ready
 
 
 def expressions(workload: Workload) -> list[tuple[int, list[str], pc.Expression]]:
     """Subscription, columns, condition."""
     if isinstance(workload.subscriptions, pa.Table):
+        if workload.events.column_names == ["attrs"]:
+            raise NotImplementedError("attributes are no columns")
         made = []
-        for sub, rule in enumerate(rules(workload)):
-            tests = [(pc.field(a) >= low) & (pc.field(a) <= high) if low < high else pc.field(a) == low for a, low, high in rule]
-            made.append((sub, [a for a, _, _ in rule], functools.reduce(operator.and_, tests)))
+        for sub, rule in rules(workload):
+            tests = [(pc.field(f"a{a}") >= lo) & (pc.field(f"a{a}") <= hi) if lo != hi else pc.field(f"a{a}") == lo for a, lo, hi in rule]
+            made.append((sub, [f"a{a}" for a, _, _ in rule], functools.reduce(operator.and_, tests)))
         return made
     from colmatch.demo import naive
 
@@ -76,124 +140,109 @@ def expressions(workload: Workload) -> list[tuple[int, list[str], pc.Expression]
     return [(sub, sorted(names & set(re.findall(r"[a-z_]+", text))), naive(text)) for sub, text in workload.subscriptions]
 
 
-def numpy_rules(workload: Workload) -> Match:
+def numpy_rules(workload: Workload) -> Callable[[Events], Match]:
     """A loop over the subscriptions: predicates rarest first, each over the rows that are left. NULL is -1."""
-    ordered = [sorted(rule, key=lambda predicate: predicate[2] - predicate[1]) for rule in rules(workload)]
+    ordered = list(rules(workload))
 
-    def run() -> Pairs:
-        columns = {name: workload.events[name].fill_null(-1).to_numpy() for name in workload.events.column_names}
-        found = []
-        for sub, ((name, low, high), *rest) in enumerate(ordered):
-            rows = np.flatnonzero((columns[name] >= low) & (columns[name] <= high))
-            for name, low, high in rest:
-                if not len(rows):
-                    break
-                values = columns[name][rows]
-                rows = rows[(values >= low) & (values <= high)]
-            found.append((sub, rows))
-        return joined(found)
+    def ready(events: Events) -> Match:
+        columns = np.ascontiguousarray(events.grid.T)
 
-    return run
+        def run() -> Pairs:
+            found = []
+            for sub, ((attr, low, high), *rest) in ordered:
+                rows = np.flatnonzero((columns[attr] >= low) & (columns[attr] <= high))
+                for attr, low, high in rest:
+                    if not len(rows):
+                        break
+                    values = columns[attr][rows]
+                    rows = rows[(values >= low) & (values <= high)]
+                found.append((sub, rows))
+            return joined(found)
 
+        return run
 
-def duckdb_join(workload: Workload) -> Match:
-    """Counting, in SQL: unpivoted events joined with the table of predicates, kept where all predicates of a subscription are met.
-
-    The natural way for conjunctions, and about ten times as fast as a query for each subscription. One query with a Boolean column for
-    each subscription was worse: with 1,000 columns planning it took over a minute, and with 250 at a time it was as slow as single queries.
-    """
-    connection = _duckdb()
-    flat = [(sub, *predicate) for sub, rule in enumerate(rules(workload)) for predicate in rule]
-    predicates = pa.table([pa.array(column) for column in zip(*flat)], ["subscription", "attribute", "low", "high"])
-    needed = {len(rule) for rule in rules(workload)}
-    if len(needed) > 1:
-        raise NotImplementedError("subscriptions have different numbers of predicates")
-    connection.register("given", predicates)
-    connection.execute("CREATE TABLE predicates AS FROM given")
-    connection.register("events", workload.events.append_column("event", pa.array(np.arange(workload.events.num_rows))))
-    query = f"""
-        SELECT event, subscription
-        FROM (UNPIVOT events ON COLUMNS(* EXCLUDE event) INTO NAME attribute VALUE value) JOIN predicates USING (attribute)
-        WHERE value BETWEEN low AND high
-        GROUP BY event, subscription
-        HAVING count(*) = {needed.pop()}
-    """
-
-    def run() -> Pairs:
-        found = connection.execute(query).fetchnumpy()
-        return Pairs(found["event"], found["subscription"])
-
-    return run
+    return ready
 
 
-def duckdb_queries(workload: Workload) -> Match:
+def duckdb_queries(workload: Workload) -> Callable[[Events], Match]:
     """Texts as they are, each the WHERE of a query; a hundred queries at a time by UNION ALL, which is a little faster than singly."""
     if isinstance(workload.subscriptions, pa.Table):
         raise NotImplementedError("there are no texts")
-    connection = _duckdb()
-    connection.register("given", workload.events.append_column("event", pa.array(np.arange(workload.events.num_rows))))
+    connection = joins.duckdb_connection()
     queries = [f"SELECT event, {sub}::BIGINT AS subscription FROM events WHERE {text}" for sub, text in workload.subscriptions]
 
-    def run() -> Pairs:
-        connection.execute("CREATE OR REPLACE TABLE events AS FROM given")
-        found = [connection.execute(" UNION ALL ".join(queries[i : i + 100])).fetchnumpy() for i in range(0, len(queries), 100)]
-        return Pairs(*(np.concatenate([part[name] for part in found]) for name in ("event", "subscription")))
+    def ready(events: Events) -> Match:
+        numbered = events.table.append_column("event", pa.array(np.arange(len(events))))
 
-    return run
+        def run() -> Pairs:
+            connection.register("given", numbered)
+            connection.execute("CREATE OR REPLACE TABLE events AS FROM given")
+            found = [connection.execute(" UNION ALL ".join(queries[i : i + 100])).fetchnumpy() for i in range(0, len(queries), 100)]
+            return Pairs(*(np.concatenate([part[name] for part in found]) for name in ("event", "subscription")))
+
+        return run
+
+    return ready
 
 
-RIVALS: dict[str, Callable[[Workload], Match]] = {
-    "scan": colmatch,
-    "pyarrow filter loop": pyarrow_filters,
-    "NumPy loop": numpy_rules,
-    "DuckDB join": duckdb_join,
-    "DuckDB queries": duckdb_queries,
+RIVALS: dict[str, System] = {
+    "prototype": prototype,
+    "roofline": roofline,
+    "numpy": numpy_rules,
+    "pyarrow": pyarrow_filters,
+    "duckdb-access": joins.duckdb_access,
+    "duckdb-counting": joins.duckdb_counting,
+    "duckdb-queries": duckdb_queries,
+    "polars-access": joins.polars_access,
 }
+LARGEST = {"numpy": 100_000, "pyarrow": 10_000, "duckdb-counting": 100_000, "duckdb-queries": 10_000}  # subscriptions that they survive
 
 
-def contest(workload: Workload) -> dict[str, Match]:
-    """Those that can, prepared, run once to warm up, and found to agree.
+def kinds() -> dict[str, System]:
+    """colmatch with each kind of index, by its name."""
+    import colmatch as cm
+
+    return {kind: functools.partial(colmatch, index=kind) for kind in cm.kinds()}
+
+
+def contest(workload: Workload, systems: Iterable[str] | None = None) -> dict[str, Match]:
+    """Those of ``systems``, all of them if None, that can, prepared, run once to warm up, and found to agree.
 
     Raises
     ------
-    AssertionError : one finds other pairs than colmatch
+    AssertionError : one finds other pairs than the one before it
     """
+    known = kinds() | RIVALS
+    events = Events(workload.events)
     ready: dict[str, Match] = {}
     truth: NDArray[np.int64] | None = None
-    for name, prepare in RIVALS.items():
+    for name in known if systems is None else systems:
         try:
-            match = prepare(workload)
+            match = known[name](workload)(events)
+            found = match()
         except (NotImplementedError, ImportError):
             continue
-        found = match()
-        pairs = np.sort(found.event.astype(np.int64) << 32 | found.subscription.astype(np.int64))
+        pairs = ordered(found)
         truth = pairs if truth is None else truth
-        assert np.array_equal(pairs, truth), f"{name} finds {len(pairs):,} pairs in {workload.name}, colmatch {len(truth):,}"
+        assert np.array_equal(pairs, truth), f"{name} finds {len(pairs):,} pairs in {workload.name}, the others {len(truth):,}"
         ready[name] = match
     return ready
 
 
-def rules(workload: Workload) -> list[Rule]:
-    """The conjunctions of a uniform workload, by subscription."""
-    table = workload.subscriptions
-    if not isinstance(table, pa.Table):
-        raise NotImplementedError("the subscriptions are texts")
-    made: list[Rule] = [[] for _ in range(table["id"][-1].as_py() + 1)]
-    for sub, name, operands in zip(*(table[column].to_pylist() for column in ("id", "attribute", "operands"))):
-        made[sub].append((name, operands[0], operands[-1]))
-    return made
+def ordered(found: Pairs) -> NDArray[np.int64]:
+    """The pairs as sorted numbers, to be compared."""
+    return np.sort(found.event.astype(np.int64) << 32 | found.subscription.astype(np.int64))
+
+
+def rules(workload: Workload) -> Iterable[tuple[int, list[tuple[int, int, int]]]]:
+    """Each subscription and its predicates as attribute, least and greatest value, rarest first."""
+    given = conjunctions(workload)
+    predicates = list(zip(given.attr.tolist(), given.lo.tolist(), given.hi.tolist()))
+    first = given.first.tolist()
+    return [(sub, predicates[first[i] : first[i + 1]]) for i, sub in enumerate(given.id.tolist())]
 
 
 def joined(found: list[tuple[int, NDArray[np.int64]]]) -> Pairs:
     """(subscription, its events) for each subscription -> pairs."""
     sizes = [len(events) for _, events in found]
     return Pairs(np.concatenate([events for _, events in found]), np.repeat([sub for sub, _ in found], sizes))
-
-
-def _duckdb() -> Any:
-    import duckdb
-
-    connection = duckdb.connect()
-    connection.execute("SET threads = 1")
-    connection.execute("SET TimeZone = 'UTC'")
-    return connection

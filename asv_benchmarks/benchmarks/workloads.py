@@ -214,3 +214,14 @@ WORKLOADS = {
     "flights 1K": lambda: flights(1_000),
     "flights 100K": lambda: flights(100_000),
 }
+
+
+# The named workloads of ``colmatch.workload``, which fixes what they are; sparse ones have their attributes in a map column.
+
+
+def shape(name: str, n: int, rows: int = 4096) -> Workload:
+    """``n`` subscriptions as a predicate table and ``rows`` events of the workload that ``colmatch.workload.named`` knows by this name."""
+    from colmatch.workload import named
+
+    made = named(name, subscriptions=n)
+    return Workload(f"{name} {n:,}", made.predicates(), made.schema(), made.events(rows))
