@@ -218,9 +218,10 @@ class _Prefixed:
         if not self.first:
             return self.rest.read(size)
         if size < 0:
-            size = sys.maxsize
+            taken, self.first = self.first, b""
+            return taken + self.rest.read()
         taken, self.first = self.first[:size], self.first[size:]
-        return taken
+        return taken + self.rest.read(size - len(taken))  # a whole block: types are inferred from the first
 
     def __iter__(self) -> Iterator[bytes]:
         return chain([self.first], self.rest)

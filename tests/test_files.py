@@ -292,3 +292,13 @@ def test_a_schema_as_text() -> None:
 def test_texts_that_are_no_schema(text: str, says: str) -> None:
     with pytest.raises(SchemaError, match=says):
         parse_schema(text)
+
+
+def test_csv_types_do_not_hang_on_the_first_line(tmp_path: Path) -> None:
+    path = tmp_path / "events.csv"
+    path.write_text("a,b\n,x\n1,\n2,y\n")
+    with reading(str(path)) as rows:
+        assert rows.schema == pa.schema([("a", pa.int64()), ("b", pa.string())])
+        assert [row for batch in rows.batches for row in batch.to_pylist()] == [
+            {"a": None, "b": "x"}, {"a": 1, "b": None}, {"a": 2, "b": "y"}
+        ]  # fmt: skip
