@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from colmatch.matcher import Rejected as Rejected
     from colmatch.matcher import kinds as kinds
     from colmatch.options import Options as Options
+    from colmatch.pairs import from_pairs as from_pairs
     from colmatch.schema import Schema as Schema
 
 __version__ = "0.1.0"
@@ -50,6 +51,7 @@ _HOMES = {
     "StoreError": "errors",
     "SubscriptionError": "errors",
     "col": "expr.build",
+    "from_pairs": "pairs",
     "kinds": "matcher",
 }
 

@@ -75,8 +75,8 @@ def explain(parts: Parts, event: Any, id: int | str) -> Explanation:
     keys = [entries.key[entries.col[a] : entries.col[a + 1]].tolist() for a in range(len(parts.attributes))]
     values = row.to_pylist()[0]
     preds = parts.predicates
-    begin, end = np.searchsorted(preds.owner, [number, number + 1]).tolist()
-    nodes = [_conjunction(parts, c, keys, values) for c in range(begin, end)]
+    mine = np.flatnonzero(preds.owner == number).tolist()
+    nodes = [_conjunction(parts, c, keys, values) for c in mine]
     if not nodes:
         tree = Node("FALSE: contradicts itself", False, _NOTHING)
     elif len(nodes) == 1:

@@ -3,26 +3,24 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from colmatch import plan, saved
-from colmatch.batch import Reader, batches
+from colmatch import plan, running, saved
+from colmatch.batch import batches
 from colmatch.errors import OptionError
 from colmatch.explain import Explanation, explain
 from colmatch.index import KINDS, Built, find, freeze
-from colmatch.kernels import layout, rows, sink
+from colmatch.kernels import layout
 from colmatch.options import Options
-from colmatch.schema import Attributes, Schema
+from colmatch.running import Piece, Result, Worker
+from colmatch.schema import Schema
 from colmatch.stats import Statistics
 from colmatch.subscriptions import Errors, Rejected, read
-
-FIRST_CAPACITY = 1 << 16  # pairs that a sink holds at first
-LARGE_CAPACITY = 1 << 22  # pairs beyond which it grows for a single row only
 
 __all__ = ["Matcher", "Rejected", "kinds"]
 
@@ -30,16 +28,6 @@ __all__ = ["Matcher", "Rejected", "kinds"]
 def kinds() -> list[str]:
     """Names of the index kinds."""
     return list(KINDS)
-
-
-class Piece(NamedTuple):
-    """Matches of some consecutive rows of a batch, ordered by row."""
-
-    start: int  # first row, within the batch
-    stop: int
-    place: NDArray[np.int64]  # (stop - start + 1) row -> its pairs
-    event: NDArray[np.int64]  # (pairs) number of the event within the whole input
-    sub: NDArray[np.uint32]  # (pairs)
 
 
 class Matcher:
@@ -51,7 +39,7 @@ class Matcher:
     ----------
     schema : the events' columns
     options : how it was built
-    ids : int64 or string array, the id of each subscription; results are ordered as these are
+    ids : int64 or string array, the id of each subscription
     rejected : subscriptions left out with ``errors="collect"``
     """
 
@@ -66,14 +54,22 @@ class Matcher:
         self._codes = freeze(parts.codes)
         self._literals = freeze(parts.literals)
         self._index = Built(parts.index.kind, freeze(parts.index.arrays))
-        self._numbers = self.ids.to_numpy() if pa.types.is_int64(self.ids.type) else None
+        self._numbers = _frozen(self.ids.to_numpy()) if pa.types.is_int64(self.ids.type) else None
+        self._columns = list(dict.fromkeys(attribute.path[0] for attribute in parts.attributes if attribute.path))
+        self._result_schema = pa.schema([("event", pa.int64()), ("subscription", self.ids.type)])
         self._idle: list[Worker] = []
 
     # Making
 
     @classmethod
     def build(
-        cls, subscriptions: Any, schema: Any, index: str = "auto", options: Options | None = None, errors: Errors = "raise"
+        cls,
+        subscriptions: Any,
+        schema: Any,
+        index: str = "auto",
+        options: Options | None = None,
+        errors: Errors = "raise",
+        sample: Any = None,
     ) -> Matcher:
         """Index subscriptions for events of a schema.
 
@@ -83,6 +79,8 @@ class Matcher:
             (any object with the Arrow C stream or array protocol), or a ``PredicateTable``. Ids are int64 or strings, and unique
         schema : ``pyarrow.Schema``, ``{name: type}`` or ``Schema``
         index : kind of index, or ``"auto"``
+        sample : some events, as ``match`` takes them, that are like those to come: they tell which values are frequent. A few thousand
+            are enough
         errors : ``"raise"`` the first error, or ``"collect"``: leave bad expressions out and list them in ``rejected``
 
         Raises
@@ -100,7 +98,9 @@ class Matcher:
         predicates, codes = freeze(lowered.predicates), freeze(lowered.codes)
         chosen = plan.choose(index, Statistics.of(len(ids), predicates, codes))
         kind = find(chosen.kind)
-        built = Built(kind, kind.build(predicates, codes))
+        seen = None if sample is None else running.sample(batches(sample, options.batch_rows), attributes, codes, freeze(lowered.literals))
+        arrays, predicates = kind.build(predicates, codes, seen)
+        built = Built(kind, arrays)
         return cls(saved.Parts(columns, options, ids, rejected, chosen, attributes, predicates, codes, lowered.literals, built))
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -147,7 +147,7 @@ class Matcher:
     @property
     def columns(self) -> list[str]:
         """Top-level columns that the expressions use; all others may be left out of the events."""
-        return list(dict.fromkeys(attribute.path[0] for attribute in self._attributes if attribute.path))
+        return list(self._columns)
 
     def match(self, events: Any) -> pa.Table:
         """Which subscriptions are true for which events.
@@ -158,7 +158,8 @@ class Matcher:
 
         Returns
         -------
-        table (event: int64 number of the row, subscription: type of the ids), ordered by event, then as ``ids`` is
+        table (event: int64 number of the row, subscription: type of the ids), ordered by event. The subscriptions of one event are in no
+        particular order, but for the same matcher and events in the same
 
         Raises
         ------
@@ -168,20 +169,20 @@ class Matcher:
 
     def match_batches(self, events: Any) -> Iterator[pa.RecordBatch]:
         """``match``, piece by piece as results come; memory does not follow the size of the input."""
-        for _, piece in self._pieces(events, wanted=True):
-            yield pa.record_batch([pa.array(piece.event), self._ids_of(piece.sub)], schema=self._result_schema)
+
+        def batch(piece: Piece) -> pa.RecordBatch:
+            return pa.RecordBatch.from_arrays([pa.array(piece.events()), self._ids_of(piece)], schema=self._result_schema)
+
+        return self._run(events, True, batch)
 
     def match_lists(self, events: Any) -> pa.ChunkedArray:
-        """The ids that match each event: list<id> array, one list a row, in row order."""
-        lists = [
-            pa.ListArray.from_arrays(pa.array(piece.place, pa.int32()), self._ids_of(piece.sub))
-            for _, piece in self._pieces(events, wanted=True)
-        ]
-        return pa.chunked_array(lists, pa.list_(self.ids.type))
+        """The ids that match each event: list<id> array, one list a row, in row order. Ids within a list are in no particular order."""
+        lists = self._run(events, True, lambda piece: pa.ListArray.from_arrays(pa.array(piece.place, pa.int32()), self._ids_of(piece)))
+        return pa.chunked_array(list(lists), pa.list_(self.ids.type))
 
     def count(self, events: Any) -> NDArray[np.int64]:
         """Number of subscriptions that match each event: (rows) int64."""
-        counts = [np.diff(piece.place) for _, piece in self._pieces(events, wanted=False)]
+        counts = list(self._run(events, False, lambda piece: np.diff(piece.place)))
         return np.concatenate(counts) if counts else np.empty(0, np.int64)
 
     def explain(self, event: Any, id: int | str) -> Explanation:
@@ -221,26 +222,28 @@ class Matcher:
 
     # Running
 
-    @property
-    def _result_schema(self) -> pa.Schema:
-        return pa.schema([("event", pa.int64()), ("subscription", self.ids.type)])
+    def _ids_of(self, piece: Piece) -> pa.Array:
+        return pa.array(piece.id) if self._numbers is not None else self.ids.take(pa.array(piece.id))
 
-    def _ids_of(self, sub: NDArray[np.uint32]) -> pa.Array:
-        return pa.array(self._numbers[sub]) if self._numbers is not None else self.ids.take(pa.array(sub))
-
-    def _pieces(self, events: Any, wanted: bool) -> Iterator[tuple[pa.RecordBatch, Piece]]:
-        worker = self._idle.pop() if self._idle else Worker(self._attributes, self._predicates, self._codes, self._literals, self._index)
-        offset = 0
-        for batch in batches(events, self.options.batch_rows, self.columns):
+    def _run(self, events: Any, wanted: bool, finish: Callable[[Piece], Result]) -> Iterator[Result]:
+        def task(batch: pa.RecordBatch, offset: int) -> Iterator[Result]:
+            try:
+                worker = self._idle.pop()
+            except IndexError:  # asking first would not do: another thread may be quicker
+                worker = self._worker()
             for piece in worker.run(batch, wanted, offset):
-                yield batch, piece
-            offset += batch.num_rows
-        self._idle.append(worker)  # not after an error, nor when the caller stops early: what it holds may be half done
+                yield finish(piece)
+            self._idle.append(worker)  # not after an error, nor when the caller stops early: what it holds may be half done
+
+        return running.in_order(batches(events, self.options.batch_rows, self._columns), running.cores(self.options.threads), task)
+
+    def _worker(self) -> Worker:
+        return Worker(self._attributes, self._predicates, self._codes, self._literals, self._index, self._numbers)
 
     def counters(self, events: Any) -> dict[str, int]:
         """The matching cost of the source documents: what the kernels looked at for these events, the same on every machine."""
-        worker = Worker(self._attributes, self._predicates, self._codes, self._literals, self._index)
-        for batch in batches(events, self.options.batch_rows, self.columns):
+        worker = self._worker()
+        for batch in batches(events, self.options.batch_rows, self._columns):
             for _ in worker.run(batch, False, 0):
                 pass
         names = {"conjunctions": layout.CONJUNCTIONS, "candidates": layout.CANDIDATES, "predicates": layout.PREDICATES,
@@ -248,59 +251,10 @@ class Matcher:
         return {name: int(worker.counters[place]) for name, place in names.items()}
 
 
-class Worker:
-    """Working memory for one thread: reads batches, runs the kernel, drains its sink."""
-
-    def __init__(
-        self, attributes: Attributes, predicates: layout.Predicates, codes: layout.Codes, literals: layout.Literals, index: Built
-    ) -> None:
-        self.reader = Reader(attributes, literals)
-        self.predicates = predicates
-        self.codes = codes
-        self.index = index
-        self.scratch = index.kind.scratch(index.arrays, codes)
-        self.counters = np.zeros(layout.N_COUNTERS, np.int64)
-        self.rows = layout.Rows(np.empty(1, np.int64), np.empty(0, np.uint32), np.empty(0, np.uint32))
-        self.sink = _sink(FIRST_CAPACITY, 0)
-
-    def run(self, batch: pa.RecordBatch, wanted: bool, offset: int) -> Iterator[Piece]:
-        """Matches of one batch, in pieces that the sink can hold."""
-        count = batch.num_rows
-        entries = self.reader.read(batch)
-        if len(self.rows.attr) < entries.col[-1] or len(self.rows.first) <= count:
-            size = max(int(entries.col[-1]) * 5 // 4, 64)
-            self.rows = layout.Rows(np.empty(count + 1, np.int64), np.empty(size, np.uint32), np.empty(size, np.uint32))
-        events = self.rows._replace(first=self.rows.first[: count + 1])
-        rows.transpose(entries, self.codes, *events)
-        hits = np.zeros(count, np.int64)
-        self.sink = self.sink._replace(hits=hits)
-        self.sink.state[:] = 0, wanted
-        start, span = 0, count
-        while start < count:
-            limit = min(start + span, count)
-            stop = self.index.kind.match(self.index.arrays, self.predicates, events, start, limit, self.scratch, self.sink, self.counters)
-            if stop > start:
-                yield self._drain(start, stop, offset)
-                start = stop
-            elif span > 1 and len(self.sink.sub) >= LARGE_CAPACITY:
-                span = (limit - start + 1) // 2  # fewer rows at a time, rather than a sink without bounds
-            else:
-                self.sink = _sink(2 * len(self.sink.sub), wanted)._replace(hits=hits)
-
-    def _drain(self, start: int, stop: int, offset: int) -> Piece:
-        pairs = int(self.sink.state[sink.FILL])
-        place = np.zeros(stop - start + 1, np.int64)
-        np.cumsum(self.sink.hits[start:stop], out=place[1:])
-        event, sub = np.empty(pairs, np.int64), np.empty(pairs, np.uint32)
-        if pairs:
-            sink.order_by_row(self.sink, start, offset, place[:-1].copy(), event, sub)
-        self.sink.state[sink.FILL] = 0
-        return Piece(start, stop, place, event, sub)
-
-
-def _sink(capacity: int, wanted: bool | int) -> layout.Sink:
-    state = np.array([0, wanted], np.int64)
-    return layout.Sink(np.empty(capacity, np.int32), np.empty(capacity, np.uint32), np.empty(0, np.int64), state)
+def _frozen(array: NDArray[np.int64]) -> NDArray[np.int64]:
+    view = np.ascontiguousarray(array).view()
+    view.setflags(write=False)
+    return view
 
 
 def _unpickle(data: bytes) -> Matcher:

@@ -15,21 +15,24 @@ class Options:
     ----------
     batch_rows : most rows that are matched at a time. Larger input is cut and smaller batches are gathered, so peak
         memory follows this number and not the caller's batches. 1 to 2**20.
+    threads : threads that match at once; 0 is one for each core that the process may use. Inside Spark it is always one, since Spark runs a
+        worker for each core. 0 to 1024.
     dnf_budget : most conjunctions that an expression is multiplied out into; beyond it, the expression is kept as a program. 1 to 4096.
     max_depth : deepest nesting of parentheses, NOT and unary minus that the parser accepts. 1 to 400.
     timezone : zone in which a timestamp literal without one is read when its column has a zone (Spark's session time zone).
     """
 
     batch_rows: int = 8192
+    threads: int = 0
     dnf_budget: int = 64
     max_depth: int = 200
     timezone: str = "UTC"
 
     def __post_init__(self) -> None:
-        for name, high in (("batch_rows", 2**20), ("dnf_budget", 4096), ("max_depth", 400)):
+        for name, low, high in (("batch_rows", 1, 2**20), ("threads", 0, 1024), ("dnf_budget", 1, 4096), ("max_depth", 1, 400)):
             value = getattr(self, name)
-            if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= high:
-                raise OptionError(f"Options({name}={value!r}): a whole number from 1 to {high} is needed")
+            if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
+                raise OptionError(f"Options({name}={value!r}): a whole number from {low} to {high} is needed")
         from zoneinfo import ZoneInfo
 
         try:

@@ -13,7 +13,7 @@ import os
 import socket
 from collections import OrderedDict
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 
 import numpy as np
@@ -144,6 +144,7 @@ def open_index(index: Index) -> Matcher:
             "give versions names of their own while queries run"
         )
     matcher = Matcher.open(path, mmap=True)
+    matcher.options = replace(matcher.options, threads=1)
     for hash in [hash for hash, (origin, _) in _opened.items() if origin == index.origin]:
         del _opened[hash]
     _opened[index.hash] = (index.origin, matcher)

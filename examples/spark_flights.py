@@ -43,7 +43,7 @@ for pairs in matcher.match_batches(table):  # all pairs of an event are in one o
     sums.append(groups.aggregate([("event", "count"), ("subscription", "sum"), ("square", "sum")]))
 here = pa.concat_tables(sums).sort_by("event")
 seconds = time.perf_counter() - start
-print(f"one thread {pc.sum(here[1]).as_py():>12,} pairs, {seconds:6.1f} s, {table.num_rows / seconds:>9,.0f} flights/s, sums included")
+print(f"one process {pc.sum(here[1]).as_py():>12,} pairs, {seconds:6.1f} s, {table.num_rows / seconds:>9,.0f} flights/s, sums included")
 
 if in_spark.columns != here.columns:
     sys.exit("Spark and the run without it disagree")

@@ -21,7 +21,9 @@ from numpy.typing import NDArray
 I64 = NDArray[np.int64]
 I32 = NDArray[np.int32]
 U32 = NDArray[np.uint32]
+U16 = NDArray[np.uint16]
 U8 = NDArray[np.uint8]
+U64 = NDArray[np.uint64]
 F64 = NDArray[np.float64]
 
 KEY_MIN = -(2**63)
@@ -106,7 +108,7 @@ class Literals(NamedTuple):
 class Sink(NamedTuple):
     """Where a match kernel writes. The caller owns it, drains it, and makes it larger when not even one block of rows fits."""
 
-    row: I32  # (capacity) row of each pair, blocks of rows in ascending order
+    row: U32  # (capacity) row of each pair, blocks of rows in ascending order
     sub: U32  # (capacity) subscription of each pair, ascending within a row
     hits: I64  # (N) pairs of each row of the batch
-    state: I64  # (2) pairs written; 1 when pairs are wanted, 0 when only ``hits`` is
+    state: I64  # (3) pairs written; 1 when pairs are wanted, 0 when only ``hits`` is; room that an unfinished block needs, 0 if unknown

@@ -4,6 +4,7 @@ A *run* is a list of closed key intervals ``lo, hi`` that ascend and neither ove
 """
 
 from colmatch.kernels._jit import device, kernel
+from colmatch.kernels.hints import hinted_code
 from colmatch.kernels.layout import FLAG_MULTI, FLAG_NONE, FLAG_RUN, KEY_MAX, KEY_MIN
 
 
@@ -268,32 +269,20 @@ def drop_equal(first, bound, out_first):
     return out
 
 
-@device
-def code_of(bound, begin, end, key):
-    """1 + the number of boundaries in ``begin:end`` that are <= key, by binary search without a branch on the comparison."""
-    base = begin
-    size = end - begin
-    while size > 0:
-        half = (size + 1) >> 1
-        # bound[base + half - 1] <= key moves the base past the lower half
-        if bound[base + half - 1] <= key:
-            base += half
-        size -= half
-    return base - begin + 1
-
-
 @kernel
-def code_predicates(first, attr, none, weight, run, lo, hi, program, multi, code_first, bound, pred, run_lo, run_hi, width):
+def code_predicates(first, attr, none, weight, run, lo, hi, program, multi, code_first, bound, hints, pred, run_lo, run_hi, width):
     """Pack predicates as codes and order those of each plain conjunction by selectivity, the narrowest share of codes first.
 
     ``program`` (C); ``pred`` (P, 3), ``run_lo``, ``run_hi`` (R, upper bound M), ``width`` (P) float64 scratch are written, and
     ``weight`` is reordered. Returns R.
     """
     r = 0
+    cell_first, cell_shift, below = hints.first, hints.shift, hints.below
     for c in range(len(first) - 1):
         for p in range(first[c], first[c + 1]):
             a = attr[p]
             begin, end = code_first[a], code_first[a + 1]
+            cells, shift = cell_first[a], cell_shift[a]
             word = a
             if none[p]:
                 word |= FLAG_NONE
@@ -302,8 +291,8 @@ def code_predicates(first, attr, none, weight, run, lo, hi, program, multi, code
             total = 0
             size = run[p + 1] - run[p]
             if size == 1:
-                low = code_of(bound, begin, end, lo[run[p]])
-                high = code_of(bound, begin, end, hi[run[p]])
+                low = hinted_code(bound, begin, end, cells, shift, below, lo[run[p]])
+                high = hinted_code(bound, begin, end, cells, shift, below, hi[run[p]])
                 total = high - low + 1
             elif size == 0:
                 low, high = 1, 0
@@ -311,8 +300,8 @@ def code_predicates(first, attr, none, weight, run, lo, hi, program, multi, code
                 word |= FLAG_RUN
                 low = r
                 for j in range(run[p], run[p + 1]):
-                    x = code_of(bound, begin, end, lo[j])
-                    y = code_of(bound, begin, end, hi[j])
+                    x = hinted_code(bound, begin, end, cells, shift, below, lo[j])
+                    y = hinted_code(bound, begin, end, cells, shift, below, hi[j])
                     run_lo[r] = x
                     run_hi[r] = y
                     r += 1
@@ -378,3 +367,18 @@ def _same(first, pred, run_lo, run_hi, c, d):
         elif pred[p, 1] != pred[q, 1] or pred[p, 2] != pred[q, 2]:
             return False
     return True
+
+
+@kernel
+def reorder(first, pred, weight, order, out_first, out_pred, out_weight):
+    """Predicates by conjunction -> the same in the order ``order`` (C) of conjunctions. All ``out_`` are written."""
+    n = 0
+    out_first[0] = 0
+    for i in range(len(order)):
+        for p in range(first[order[i]], first[order[i] + 1]):
+            for j in range(3):
+                out_pred[n, j] = pred[p, j]
+            if len(weight) > 0:
+                out_weight[n] = weight[p]
+            n += 1
+        out_first[i + 1] = n

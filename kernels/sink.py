@@ -1,10 +1,13 @@
 """Results of a match kernel: written by blocks of rows, ordered afterwards by counting."""
 
+import numpy as np
+
 from colmatch.kernels._jit import device, kernel
 from colmatch.kernels.layout import MATCHES
 
 FILL = 0  # places of Sink.state
 WANTED = 1
+NEEDED = 2
 
 
 @device
@@ -32,16 +35,55 @@ def roll_back(sink, fill, start, stop, counters):
 
 
 @kernel
-def order_by_row(sink, start, offset, place, event, sub):
-    """The sink's pairs -> ordered by row, the order within a row kept.
+def order_by_row(sink, start, place, sub):
+    """The subscriptions of the sink's pairs, ordered by row, the order within a row kept.
 
-    start : first row of the pairs; event numbers are rows + ``offset``
+    start : first row of the pairs
     place (rows) int64 : on entry the first pair of each row from ``start``, on return that of the next
-    event, sub (pairs) int64, uint32 : written
+    sub (pairs) uint32 : written
     """
-    for i in range(sink.state[FILL]):
-        row = sink.row[i]
-        to = place[row - start]
-        place[row - start] = to + 1
-        event[to] = row + offset
-        sub[to] = sink.sub[i]
+    sink_row, sink_sub = sink.row, sink.sub
+    for i in range(np.uint64(sink.state[FILL])):
+        row = np.uint64(sink_row[i]) - np.uint64(start)
+        sub[place[row]] = sink_sub[i]
+        place[row] += 1
+
+
+@kernel
+def order_ids(sink, start, place, ids, id):
+    """The same with the ids (subscriptions) int64 instead of the subscriptions: id (pairs) int64 is written."""
+    sink_row, sink_sub = sink.row, sink.sub
+    for i in range(np.uint64(sink.state[FILL])):
+        row = np.uint64(sink_row[i]) - np.uint64(start)
+        id[place[row]] = ids[sink_sub[i]]
+        place[row] += 1
+
+
+@kernel
+def number_events(place, first, event):
+    """The event of each pair: place (rows + 1) row -> its pairs, ``first`` the number of the first row; event (pairs) int64 is written."""
+    for row in range(len(place) - 1):
+        for i in range(np.uint64(place[row]), np.uint64(place[row + 1])):
+            event[i] = first + row
+
+
+@kernel
+def drop_repeats(place, sub, base, stamp):
+    """Drop subscriptions that stand twice among those of one row, in place; the first stays. Returns how many pairs are left.
+
+    place (rows + 1) int64 : row -> its pairs, rewritten. stamp (subscriptions) int64 : the row that last had it, as a
+    number above ``base`` that never comes again
+    """
+    kept = 0
+    begin = place[0]
+    for row in range(len(place) - 1):
+        end = place[row + 1]
+        for i in range(begin, end):
+            mark = base + row + 1
+            if stamp[sub[i]] != mark:
+                stamp[sub[i]] = mark
+                sub[kept] = sub[i]
+                kept += 1
+        begin = end
+        place[row + 1] = kept
+    return kept

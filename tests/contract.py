@@ -19,8 +19,14 @@ Ids = list[int] | list[str]
 def pairs(result: pa.Table) -> list[tuple[int, Any]]:
     assert result.schema.names == ["event", "subscription"]
     assert result.schema.types[0] == pa.int64()
-    return list(zip(*result.to_pydict().values()))
+    events = result["event"].to_pylist()
+    assert events == sorted(events)
+    return sorted(zip(*result.to_pydict().values()))  # no order is promised within an event
+
+
+def lists(result: pa.ChunkedArray) -> list[list[Any]]:
+    return [sorted(some) for some in result.to_pylist()]
 
 
 def expected_pairs(expressions: list[Expr], ids: Ids, rows: list[Row]) -> list[tuple[int, Any]]:
-    return [(i, id) for i, row in enumerate(rows) for e, id in zip(expressions, ids) if matches(e, row)]
+    return sorted((i, id) for i, row in enumerate(rows) for e, id in zip(expressions, ids) if matches(e, row))

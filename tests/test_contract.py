@@ -21,7 +21,7 @@ from strategies import COLUMNS, a_schema, an_expression, some_rows, terms
 from ways_in import condition, predicate_tables, table_rows, to_builder
 
 import colmatch as cm
-import colmatch.matcher
+import colmatch.running
 
 randoms = st.randoms(use_true_random=False)
 seeds = st.integers(0, 2**32 - 1)
@@ -37,18 +37,17 @@ def check(matcher: cm.Matcher, expressions: list[Expr], ids: Ids, rows: list[Row
             for i, id in sorted(set(found) ^ set(wanted), key=lambda pair: len(text[pair[1]]))
         ]
         assert not wrong, f"{len(wrong)} differences, the oracle says\n" + "\n".join(wrong[:5])
-        assert found == wanted, "the order"
     lists: list[list[Any]] = [[] for _ in rows]
     for i, id in wanted:
         lists[i].append(id)
     got = matcher.match_lists(events)
     assert got.type == pa.list_(matcher.ids.type)
-    assert got.to_pylist() == lists
+    assert [sorted(some) for some in got.to_pylist()] == lists
     count = matcher.count(events)
     assert count.dtype == np.int64
     assert count.tolist() == [len(some) for some in lists]
     batches = list(matcher.match_batches(events))
-    assert [pair for batch in batches for pair in zip(*batch.to_pydict().values())] == wanted
+    assert pairs(pa.Table.from_batches(batches, matcher.match(events).schema)) == wanted
 
 
 @every_kind
@@ -71,7 +70,7 @@ def test_every_way_in_and_out(kind: str, seed: int, rng: Random, n: int, m: int,
         ids = [f"id {id}" for id in ids]
     wanted = expected_pairs(expressions, ids, rows)
     texts = [(id, to_sql(e)) for id, e in zip(ids, expressions)]
-    with patch.object(colmatch.matcher, "FIRST_CAPACITY", 1 if seed % 3 else 1 << 16):
+    with patch.object(colmatch.running, "FIRST_CAPACITY", 1 if seed % 3 else 1 << 16):
         matcher = cm.Matcher.build(texts, schema, index=kind, options=options)
         assert len(matcher) == n
         assert matcher.kind in cm.kinds()
@@ -148,7 +147,6 @@ def test_predicate_tables(kind: str, seed: int, rng: Random, n: int) -> None:
     if found != wanted:
         wrong = [f"{to_sql(expressions[id])}\n    {as_rows[id]}\n    row {i}: {rows[i]}" for i, id in set(found) ^ set(wanted)]
         assert not wrong, "\n".join(wrong[:5])
-        assert found == wanted, "the order"
 
 
 def test_every_column_of_the_strategies_is_usable() -> None:

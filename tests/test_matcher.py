@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import colmatch as cm
-from colmatch import matcher as matcher_module
+from colmatch import running
 
 SCHEMA = {"age": "int64", "city": "string"}
 EVENTS = pa.table({"age": [36, 7, None], "city": ["Nice", None, "Nancy"]})
@@ -79,7 +79,7 @@ def test_results_are_typed_even_when_empty() -> None:
 
 
 def test_event_numbers_run_on_over_batches_and_drains(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(matcher_module, "FIRST_CAPACITY", 1)
+    monkeypatch.setattr(running, "FIRST_CAPACITY", 1)
     events = pa.table({"age": range(1000)})
     matcher = cm.Matcher.build({i: f"age >= {i * 10}" for i in range(100)}, SCHEMA, options=cm.Options(batch_rows=7))
     found = matcher.match(events)
@@ -89,8 +89,8 @@ def test_event_numbers_run_on_over_batches_and_drains(monkeypatch: pytest.Monkey
 
 @pytest.mark.parametrize("large", [1, 64, 1000])
 def test_a_sink_grows_no_further_than_a_row_needs(monkeypatch: pytest.MonkeyPatch, large: int) -> None:
-    monkeypatch.setattr(matcher_module, "FIRST_CAPACITY", 1)
-    monkeypatch.setattr(matcher_module, "LARGE_CAPACITY", large)
+    monkeypatch.setattr(running, "FIRST_CAPACITY", 1)
+    monkeypatch.setattr(running, "LARGE_CAPACITY", large)
     matcher = cm.Matcher.build(dict.fromkeys(range(50), "age >= 0"), SCHEMA)
     assert matcher.match(pa.table({"age": range(300)})).num_rows == 15_000
     (worker,) = matcher._idle

@@ -208,6 +208,7 @@ def test_a_worker_opens_a_version_once(tmp_path, cache):
     index = saved_index(Matcher.build({1: "age = 1"}, AGE), tmp_path / "alerts")
     first = open_index(index)
     assert open_index(index) is first
+    assert first.options.threads == 1  # Spark runs a worker for each core
     newer = saved_index(Matcher.build({2: "age = 2"}, AGE), tmp_path / "alerts")
     assert newer.hash != index.hash
     assert open_index(newer) is not first

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from colmatch.expr.forms import Form
 from colmatch.expr.groups import Column, Groups, runs
+from colmatch.hints import hints_of
 from colmatch.kernels import layout, lower
 from colmatch.schema import Attributes
 
@@ -110,7 +111,9 @@ class Lowering:
         first = np.empty(n + 1, np.int64)
         by_lo, by_hi = np.empty_like(lo), np.empty_like(hi)
         lower.group_intervals(leaf, lo, hi, first, by_lo, by_hi)
+        del leaf, lo, hi  # at 50 million predicates each is 400 MB
         run_first, run_lo, run_hi = runs(first, by_lo, by_hi, np.zeros(n, np.uint8))
+        del first, by_lo, by_hi
         owner, size = self._owner.array(), self._size.array()
         refs = self._leaf.array()
         program, jump, tree = self._program_columns()
@@ -162,7 +165,22 @@ class Lowering:
         many = int((run[1:] - run[:-1])[run[1:] - run[:-1] > 1].sum())
         code_lo, code_hi = np.empty(many, np.uint32), np.empty(many, np.uint32)
         lower.code_predicates(
-            out_first, attr, none, out_weight, run, lo, hi, program, multi, codes.first, codes.bound, pred, code_lo, code_hi, np.empty(n)
+            out_first,
+            attr,
+            none,
+            out_weight,
+            run,
+            lo,
+            hi,
+            program,
+            multi,
+            codes.first,
+            codes.bound,
+            hints_of(codes),
+            pred,
+            code_lo,
+            code_hi,
+            np.empty(n),
         )
         repeated = np.empty(len(owner), np.uint8)
         lower.find_repeats(out_first, pred, code_lo, code_hi, owner, program | (1 - keep), 64, repeated)  # a dropped one repeats none

@@ -10,17 +10,17 @@ import numpy as np
 from colmatch.index.base import IndexKind
 from colmatch.kernels import scan
 from colmatch.kernels.layout import Codes, Predicates
-from colmatch.stats import Statistics
+from colmatch.stats import Sample, Statistics
 
 
-def build(preds: Predicates, codes: Codes) -> scan.ScanIndex:
+def build(preds: Predicates, codes: Codes, sample: Sample | None) -> tuple[scan.ScanIndex, Predicates]:
     count = len(preds.owner)
     index = scan.ScanIndex(np.empty(count, np.uint32), np.empty(count, np.uint32), np.empty(count, np.uint32), codes.multi)
     scan.build(preds, index.attr, index.lo, index.hi)
-    return index
+    return index, preds
 
 
-def scratch(index: scan.ScanIndex, codes: Codes) -> scan.ScanScratch:
+def scratch(index: scan.ScanIndex, codes: Codes, rows: int, entries: int) -> scan.ScanScratch:
     return scan.ScanScratch(
         np.zeros(max(len(codes.multi), 1), np.uint32), np.empty(scan.HEAD_BLOCK, np.uint32), np.empty(scan.ROW_BLOCK, np.int64)
     )

@@ -1,0 +1,193 @@
+"""Batches of events through the kernels: working memory, threads, and results in order."""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import chain
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from colmatch.batch import Reader
+from colmatch.hints import hints_of
+from colmatch.index import Built, freeze
+from colmatch.kernels import layout, rows, sink
+from colmatch.schema import Attributes
+from colmatch.stats import Sample
+
+FIRST_CAPACITY = 1 << 16  # pairs that a sink holds at first
+LARGE_CAPACITY = 1 << 24  # pairs beyond which it grows for a single row only
+SHARE_ROWS = 1024  # a single batch is shared out among threads in parts of at least so many rows
+
+Result = TypeVar("Result")
+
+
+class Piece(NamedTuple):
+    """Matches of some consecutive rows of a batch, ordered by row."""
+
+    first: int  # number of the first row within the whole input
+    place: NDArray[np.int64]  # (rows + 1) row -> its pairs
+    id: NDArray[Any]  # (pairs) int64 ids, or uint32 numbers of subscriptions where ids are strings
+
+    def events(self) -> NDArray[np.int64]:
+        """Number of the event of each pair."""
+        event = pooled(len(self.id), np.int64)
+        sink.number_events(self.place, self.first, event)
+        return event
+
+
+class Worker:
+    """Working memory for one thread: reads batches, runs the kernel, drains its sink."""
+
+    def __init__(
+        self,
+        attributes: Attributes,
+        predicates: layout.Predicates,
+        codes: layout.Codes,
+        literals: layout.Literals,
+        index: Built,
+        ids: NDArray[np.int64] | None,
+    ) -> None:
+        self.ids = ids
+        self.reader = Reader(attributes, literals)
+        self.predicates = predicates
+        self.codes = codes
+        self.hints = freeze(hints_of(codes))
+        self.next = np.empty(len(codes.multi), np.int64)
+        self.index = index
+        self.scratch: Any = None
+        self.capacity = (0, 0)  # rows and entries that the scratch is for
+        self.repeats = index.kind.repeats(index.arrays)
+        self.stamp = np.zeros(int(predicates.owner.max(initial=0)) + 1 if self.repeats else 0, np.int64)
+        self.counters = np.zeros(layout.N_COUNTERS, np.int64)
+        self.stamped = 0
+        self.pairs_a_row = 0.0
+        self.rows = layout.Rows(np.empty(1, np.int64), np.empty(0, np.uint32), np.empty(0, np.uint32))
+        self.sink = _sink(FIRST_CAPACITY, 0)
+
+    def run(self, batch: pa.RecordBatch, wanted: bool, offset: int) -> Iterator[Piece]:
+        """Matches of one batch, in pieces that the sink can hold."""
+        count = batch.num_rows
+        entries = self.reader.read(batch)
+        size = int(entries.col[-1])
+        if self.capacity < (count, size) or self.capacity[1] < size:
+            self._make_room(count, size)
+        events = self.rows._replace(first=self.rows.first[: count + 1])
+        rows.transpose(entries, self.codes, self.hints, self.next, *events)
+        hits = np.zeros(count, np.int64)
+        self.sink = self.sink._replace(hits=hits)
+        pairs = wanted or self.repeats  # what is found twice must be written down to be told
+        self.sink.state[:] = 0, pairs, 0
+        # Rows for which the sink may grow, going by the batch before: finding out anew would cost the work of the whole batch.
+        start, span = 0, max(min(count, int(LARGE_CAPACITY / (1.25 * self.pairs_a_row + 1e-9))), 1)
+        while start < count:
+            limit = min(start + span, count)
+            stop = self.index.kind.match(self.index.arrays, self.predicates, events, start, limit, self.scratch, self.sink, self.counters)
+            if stop > start:
+                if pairs:
+                    self.pairs_a_row = self.sink.state[sink.FILL] / (stop - start)
+                yield self._drain(start, stop, offset)
+                self.sink.state[sink.FILL] = 0
+                start = stop
+                continue
+            needed = max(int(self.sink.state[sink.NEEDED]), 2 * len(self.sink.sub))
+            if limit - start > 1 and needed > LARGE_CAPACITY:
+                span = max((limit - start) * LARGE_CAPACITY // (2 * needed), 1)  # fewer rows at a time, rather than a sink without bounds
+                needed = LARGE_CAPACITY
+            elif limit - start > 1:
+                needed += needed // 4  # the next batch may have a few more
+            if needed > len(self.sink.sub):
+                self.sink = _sink(needed, pairs)._replace(hits=hits)
+
+    def _make_room(self, count: int, size: int) -> None:
+        count, size = max(count, self.capacity[0], 1), max(size * 5 // 4, self.capacity[1], 64)
+        self.capacity = count, size
+        self.rows = layout.Rows(np.empty(count + 1, np.int64), np.empty(size, np.uint32), np.empty(size, np.uint32))
+        self.scratch = self.index.kind.scratch(self.index.arrays, self.codes, count, size)
+
+    def _drain(self, start: int, stop: int, offset: int) -> Piece:
+        pairs = int(self.sink.state[sink.FILL])
+        place = np.zeros(stop - start + 1, np.int64)
+        np.cumsum(self.sink.hits[start:stop], out=place[1:])
+        if self.repeats and pairs:
+            sub = np.empty(pairs, np.uint32)
+            sink.order_by_row(self.sink, start, place[:-1].copy(), sub)
+            left = sink.drop_repeats(place, sub, self.stamped, self.stamp)
+            self.stamped += stop - start
+            return Piece(start + offset, place, sub[:left] if self.ids is None else self.ids[sub[:left]])
+        id = pooled(pairs, np.uint32 if self.ids is None else np.int64)
+        if pairs and self.ids is None:
+            sink.order_by_row(self.sink, start, place[:-1].copy(), id)
+        elif pairs:
+            sink.order_ids(self.sink, start, place[:-1].copy(), self.ids, id)
+        return Piece(start + offset, place, id)
+
+
+def _sink(capacity: int, wanted: bool | int) -> layout.Sink:
+    state = np.array([0, wanted, 0], np.int64)
+    return layout.Sink(np.empty(capacity, np.uint32), np.empty(capacity, np.uint32), np.empty(0, np.int64), state)
+
+
+def sample(events: Iterable[pa.RecordBatch], attributes: Attributes, codes: layout.Codes, literals: layout.Literals) -> Sample:
+    """What the events say about which values are frequent."""
+    reader, hints = Reader(attributes, literals), freeze(hints_of(codes))
+    hits = np.zeros(len(codes.bound) + len(codes.multi), np.int64)
+    total = 0
+    for batch in events:
+        rows.count_codes(reader.read(batch), codes, hints, hits)
+        total += batch.num_rows
+    return Sample(total, hits)
+
+
+def pooled(size: int, dtype: type) -> NDArray[Any]:
+    """An array in memory from Arrow's pool, which gives the pages of an earlier result again: fresh ones cost a fault each."""
+    return np.frombuffer(pa.allocate_buffer(size * np.dtype(dtype).itemsize), dtype)
+
+
+def cores(threads: int) -> int:
+    """Threads to run: as many as asked for, or for 0 one for each core that this process may use."""
+    if threads:
+        return threads
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def in_order(batches: Iterator[pa.RecordBatch], threads: int, task: Callable[[pa.RecordBatch, int], Iterator[Result]]) -> Iterator[Result]:
+    """What ``task(batch, number of its first row)`` gives for each batch, in the order of the batches.
+
+    Kernels let go of the interpreter's lock, so threads run at once. Not more than one batch a thread is held back, waiting for its turn. A
+    task is called in one thread and must share no working memory with another.
+    """
+    first = next(batches, None)
+    if first is None:
+        return
+    second = next(batches, None) if threads > 1 else None
+    if second is None and (threads == 1 or first.num_rows < 2 * SHARE_ROWS):
+        offset = 0
+        for batch in chain((first,), batches):
+            yield from task(batch, offset)
+            offset += batch.num_rows
+        return
+    if second is None:
+        size = max(-(-first.num_rows // threads), SHARE_ROWS)
+        batches = (first.slice(start, size) for start in range(0, first.num_rows, size))
+    else:
+        batches = chain((first, second), batches)
+    pending: deque[Future[list[Result]]] = deque()
+    with ThreadPoolExecutor(threads, "colmatch") as pool:
+        try:
+            offset = 0
+            for batch in batches:
+                pending.append(pool.submit(lambda batch, offset: list(task(batch, offset)), batch, offset))
+                offset += batch.num_rows
+                if len(pending) > threads:
+                    yield from pending.popleft().result()
+            while pending:
+                yield from pending.popleft().result()
+        finally:
+            for future in pending:
+                future.cancel()

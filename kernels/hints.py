@@ -1,0 +1,84 @@
+"""Keys to codes, quickly.
+
+A key's code is the number of boundaries at or below it, and one. *Hints* cut the span between an attribute's lowest and highest boundary
+into equal cells, about as many as it has boundaries, and say how many lie below each cell; so the search goes over the few boundaries of
+one cell, unless they are crowded. With 100 boundaries an attribute that halves the time of the transpose.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from colmatch.kernels._jit import device, kernel
+from colmatch.kernels.layout import I64, U32
+
+SIGN = np.uint64(1 << 63)
+
+
+class Hints(NamedTuple):
+    """Made from ``layout.Codes`` by whoever has events to code."""
+
+    first: I64  # (A + 1) attribute -> its cells and, behind them, one for the end; empty where there are no boundaries
+    shift: I64  # (A) a cell is as wide as 2^shift keys
+    below: U32  # (H) boundaries below the cell
+
+
+@device
+def distance(low, high):
+    """``high - low`` for low <= high, which int64 may not hold. The signs are flipped first, so that nothing overflows."""
+    return (np.uint64(high) ^ SIGN) - (np.uint64(low) ^ SIGN)
+
+
+@kernel
+def count_cells(code_first, bound, first, shift):
+    """Write ``Hints.first`` and ``Hints.shift``: as many cells as boundaries, or up to twice as many."""
+    first[0] = 0
+    for a in range(len(shift)):
+        begin, end = code_first[a], code_first[a + 1]
+        first[a + 1] = first[a]
+        shift[a] = 0
+        if begin == end:
+            continue
+        span = distance(bound[begin], bound[end - 1])
+        while (span >> np.uint64(shift[a])) >= np.uint64(2 * (end - begin)):
+            shift[a] += 1
+        first[a + 1] += np.int64(span >> np.uint64(shift[a])) + 2
+
+
+@kernel
+def fill_cells(code_first, bound, first, shift, below):
+    """Write ``Hints.below``."""
+    for a in range(len(shift)):
+        b, end = code_first[a], code_first[a + 1]
+        cells = first[a + 1] - first[a]
+        for cell in range(cells):
+            # The last place is behind all cells.
+            while b < end and (cell == cells - 1 or distance(bound[code_first[a]], bound[b]) >> np.uint64(shift[a]) < np.uint64(cell)):
+                b += 1
+            below[first[a] + cell] = b - code_first[a]
+
+
+@device
+def code_of(bound, begin, end, key):
+    """1 + the number of boundaries in ``begin:end`` that are <= key, by binary search without a branch on the comparison."""
+    base = begin
+    size = end - begin
+    while size > 0:
+        half = (size + 1) >> 1
+        # bound[base + half - 1] <= key moves the base past the lower half
+        if bound[base + half - 1] <= key:
+            base += half
+        size -= half
+    return base - begin + 1
+
+
+@device
+def hinted_code(bound, begin, end, cell_first, shift, below, key):
+    """``code_of`` with hints."""
+    if begin == end or key < bound[begin]:
+        return np.int64(1)
+    if key >= bound[end - 1]:
+        return end - begin + 1
+    cell = cell_first + np.int64(distance(bound[begin], key) >> np.uint64(shift))
+    low, high = np.int64(below[cell]), np.int64(below[cell + 1])
+    return code_of(bound, begin + low, begin + high, key) + low
