@@ -137,11 +137,9 @@ def sample(events: Iterable[pa.RecordBatch], attributes: Attributes, codes: layo
     """What the events say about which values are frequent."""
     reader, hints = Reader(attributes, literals), freeze(hints_of(codes))
     hits = np.zeros(len(codes.bound) + len(codes.multi), np.int64)
-    total = 0
     for batch in events:
         rows.count_codes(reader.read(batch), codes, hints, hits)
-        total += batch.num_rows
-    return Sample(total, hits)
+    return Sample(hits)
 
 
 def pooled(size: int, dtype: type) -> NDArray[Any]:

@@ -13,7 +13,6 @@ from colmatch.kernels.layout import Codes, Predicates
 class Sample(NamedTuple):
     """What some events said about all of them."""
 
-    events: int
     hits: NDArray[np.int64]  # (codes) values with each code of each attribute, code 1 of attribute 0 first
 
 
