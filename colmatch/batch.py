@@ -1,14 +1,13 @@
-"""Arrow in: events as the caller has them, to ``kernels.layout.Batch``. The only reader of Arrow buffers.
+"""Arrow in: record batches to ``kernels.layout.Batch``. The only reader of Arrow buffers.
 
-``batches`` cuts and gathers what arrives into record batches of a useful size. ``Reader.read`` exports one through the Arrow C data
-interface and has a kernel walk the exported structs: no Python runs for a column, let alone a row. Only text patterns come back
-to Python, for the distinct strings of the batch, once for each pattern.
+``Reader.read`` exports a batch through the Arrow C data interface and has kernels walk the exported structs: no Python runs for a column,
+let alone a row. Only text patterns come back to Python, for the distinct strings of the batch, once for each pattern. Where batches come
+from is the matter of ``colmatch/gather.py``.
 """
 
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -19,6 +18,8 @@ from numpy.typing import NDArray
 
 from colmatch.binding import Binding, bind
 from colmatch.errors import EventError
+from colmatch.gather import batches
+from colmatch.kernels import arrow as physical
 from colmatch.kernels import read, select
 from colmatch.kernels.expand import expand
 from colmatch.kernels.layout import Batch, Literals
@@ -31,10 +32,6 @@ from colmatch.wanted import Wanted
 __all__ = ["Reader", "batches", "check_pattern"]
 
 SCHEMAS_KEPT = 8  # plans of a Reader: sources that alternate between more schemas than this bind again
-
-_pointer: Callable[[object, bytes], int] = ctypes.pythonapi.PyCapsule_GetPointer
-_pointer.restype = ctypes.c_void_p  # type: ignore[attr-defined]
-_pointer.argtypes = [ctypes.py_object, ctypes.c_char_p]  # type: ignore[attr-defined]
 
 
 class Reader:
@@ -53,7 +50,9 @@ class Reader:
         self._wanted = Wanted(members, literals)
         self._patterns = _Patterns(members) if self._wanted.pattern_runs else None
         self._work = _Work(self._wanted, 0)
-        self._bindings: list[tuple[pa.Schema, Binding, Binding | None]] = []
+        self._bindings: list[tuple[pa.Schema, _Bound, _Bound | None]] = []
+        self._struct = _ArrowArray()
+        self._address = ctypes.addressof(self._struct)
 
     def read(self, batch: pa.RecordBatch) -> Batch:
         """The entries of every attribute, in arrays that are read-only views of this Reader's memory: the next call overwrites them.
@@ -62,37 +61,67 @@ class Reader:
         ------
         EventError : a column does not fit the schema that the matcher was built with
         """
-        binding, pattern_binding = self._bind(batch.schema)
-        if binding.decode:
-            batch = _decoded(batch, binding.decode)
+        bound, pattern_bound = self._bind(batch.schema)
+        if bound.binding.decode:
+            batch = _decoded(batch, bound.binding.decode)
         rows = batch.num_rows
-        # The capsules own the structs and buffers, so they live until the last kernel has returned.
-        capsules = batch.__arrow_c_array__()
-        address = _pointer(capsules[1], b"arrow_array")
         work = self._work
-        if self._patterns is not None and pattern_binding is not None:
-            work.set_patterns(*self._patterns.rows(pattern_binding, address, rows))
-        work.read(binding, address, rows)
-        del capsules
+        # Not ``__arrow_c_array__``, which exports the schema as well: 12 of 30 us for 100 columns.
+        batch._export_to_c(self._address)
+        try:
+            if self._patterns is not None and pattern_bound is not None:
+                work.set_patterns(*self._patterns.rows(pattern_bound, self._address, rows))
+            work.read(bound, self._address, rows)
+        finally:
+            self._struct.release(self._address)  # what the kernels read lives until now
         return work.batch(rows)
 
-    def _bind(self, schema: pa.Schema) -> tuple[Binding, Binding | None]:
-        for i, (known, binding, patterns) in enumerate(self._bindings):
+    def _bind(self, schema: pa.Schema) -> tuple[_Bound, _Bound | None]:
+        for i, (known, bound, pattern_bound) in enumerate(self._bindings):
             if known is schema or known.equals(schema):
                 if i:
                     self._bindings.insert(0, self._bindings.pop(i))
-                return binding, patterns
+                return bound, pattern_bound
         binding = bind(self._wanted, schema)
         patterns = bind(self._patterns.wanted, schema) if self._patterns is not None else None
         if patterns is not None and patterns.decode:
             binding = replace(binding, decode=tuple(sorted({*binding.decode, *patterns.decode})))
-        self._bindings.insert(0, (schema, binding, patterns))
+        bound = _Bound(binding)
+        pattern_bound = None if patterns is None else _Bound(patterns)
+        self._bindings.insert(0, (schema, bound, pattern_bound))
         del self._bindings[SCHEMAS_KEPT:]
-        return binding, patterns
+        return bound, pattern_bound
+
+
+class _ArrowArray(ctypes.Structure):
+    """An exported record batch. ``release`` gives back all that the export holds; nobody else will."""
+
+    _fields_ = [
+        ("counts", ctypes.c_int64 * 5),
+        ("pointers", ctypes.c_void_p * 3),
+        ("release", ctypes.CFUNCTYPE(None, ctypes.c_void_p)),
+        ("private_data", ctypes.c_void_p),
+    ]
+
+
+class _Bound:
+    """A binding with what the kernels get of it, and which of them are to run."""
+
+    __slots__ = ("binding", "columns", "entry_set", "keys", "literals", "maps", "texts")
+
+    def __init__(self, binding: Binding) -> None:
+        plan = binding.plan
+        self.binding = binding
+        self.columns = read.Columns(plan.struct, plan.leaf, plan.item)
+        self.entry_set, self.keys, self.literals = plan.entry_set, plan.keys, plan.literals
+        kind = plan.item[:, select.KIND]
+        valued = np.isin(kind, (select.VALUE, select.ELEMENT, select.MAP))
+        self.maps = bool((kind == select.MAP).any())
+        self.texts = bool((plan.leaf[plan.item[valued, select.LEAF], physical.FORM] >= physical.TEXTS).any())
 
 
 class _Work:
-    """The arrays of ``kernels.read.Work``, made larger when a batch needs it."""
+    """The arrays that ``kernels.read`` writes, made larger when a batch needs it."""
 
     def __init__(self, wanted: Wanted, groups: int) -> None:
         entries = len(wanted.entry_set)
@@ -102,53 +131,69 @@ class _Work:
         self._frozen_rows = _view(self._rows)
         self._work = read.Work(
             state=np.zeros(8, np.int64),
-            struct=np.zeros((1, 3), np.int64),
+            struct=np.zeros(3, np.int64),
             valid=np.zeros(0, np.uint8),
             col=np.zeros(wanted.total + 1, np.int64),
             row=np.zeros(0, np.int32),
             key=np.zeros(0, np.int64),
             slot=np.zeros(0, np.int64),
-            known=np.zeros(0, np.int64),
-            tally=np.zeros(2 * entries, np.int32),
-            touched=np.zeros(entries // BLOCK, np.uint8),
             entry_first=np.zeros(entries + 1, np.int64),
             entry_row=np.zeros(0, np.int32),
             entry_key=np.zeros(0, np.int64),
-            hints=np.zeros(int(wanted.literals.hint[-1]), np.int32),
-            distinct=Distinct(
-                table=np.zeros(16, np.int32),
-                offset=np.zeros(1, np.int64),
-                data=np.zeros(0, np.uint8),
-                range=np.zeros((groups, 2), np.int64),
-                total=np.zeros(4, np.int64),
-            ),
             pattern_first=np.zeros(patterns + 1, np.int64),
             pattern_row=np.zeros(0, np.int32),
         )
+        known = np.zeros(0, np.int64)
+        self._maps = read.MapWork(known, np.zeros(2 * entries, np.int32), np.zeros(entries // BLOCK, np.uint8))
+        distinct = Distinct(
+            table=np.zeros(16, np.int32),
+            offset=np.zeros(1, np.int64),
+            data=np.zeros(0, np.uint8),
+            range=np.zeros((groups, 2), np.int64),
+            total=np.zeros(4, np.int64),
+        )
+        self._texts = read.TextWork(known, np.zeros(int(wanted.literals.hint[-1]), np.int32), distinct)
         self._col = _view(self._work.col)
 
     @property
-    def arrays(self) -> read.Work:
-        return self._work
+    def arrays(self) -> tuple[read.Work, Distinct]:
+        return self._work, self._texts.distinct
 
-    def read(self, binding: Binding, address: int, rows: int) -> None:
-        """Run the kernel until everything has room."""
-        structs = len(binding.plan.struct)
+    def read(self, bound: _Bound, address: int, rows: int) -> None:
+        """Run the kernels until everything has room."""
+        structs = len(bound.columns.struct)
         work = self._work
-        if len(work.struct) < structs or len(work.valid) < structs * rows:
+        if len(work.struct) < 3 * structs or len(work.valid) < structs * rows:
             valid = np.empty(structs * rows, np.uint8)
-            self._work = work = work._replace(struct=np.zeros((structs, 3), np.int64), valid=valid)
+            work.state[select.VALID] = valid.ctypes.data
+            self._work = work._replace(struct=np.zeros(3 * structs, np.int64), valid=valid)
         if len(work.slot) < rows:
             self._grow(select.FULL_STREAM, rows)
             self._grow(select.FULL_OUT, rows * self._width)
         while True:
-            read.read(binding.plan, self._work, address, rows)
-            code = int(self._work.state[select.CODE])
+            code = self._run(bound, address, rows)
             if code == select.OK:
                 return
             if code in (select.OVERFLOW, select.BAD_INDEX, select.NULL_KEY):
-                raise self._error(binding, code)
+                raise self._error(bound.binding, code)
             self._grow(code, int(self._work.state[select.NEEDED]))
+
+    def _run(self, bound: _Bound, address: int, rows: int) -> int:
+        work, texts = self._work, self._texts
+        code = select.OK
+        if bound.maps:
+            read.read_maps(bound.columns, bound.keys, work, self._maps, address, rows)
+            code = int(work.state[select.CODE])
+        if code == select.OK:
+            read.read(bound.columns, work, address, rows)
+            code = int(work.state[select.CODE])
+        if bound.texts and code == select.OK:
+            distinct = texts.distinct
+            distinct.range[:] = 0
+            distinct.total[0] = distinct.offset[0] = 0
+            read.read_texts(bound.columns, bound.literals, bound.entry_set, work, texts)
+            code = int(work.state[select.CODE])
+        return code
 
     def batch(self, rows: int) -> Batch:
         work = self._work
@@ -160,8 +205,7 @@ class _Work:
         self._work = self._work._replace(pattern_first=first, pattern_row=row)
 
     def _grow(self, code: int, needed: int) -> None:
-        work = self._work
-        distinct = work.distinct
+        work, distinct = self._work, self._texts.distinct
         n = max(needed, 64)
         if code == select.FULL_OUT:
             n = max(n, len(work.row) * 3 // 2)
@@ -173,14 +217,17 @@ class _Work:
             n = max(n, len(work.slot) * 3 // 2)
             if len(distinct.range):  # at most half full, and a power of two
                 distinct = distinct._replace(table=np.empty(4 * 2 ** (n - 1).bit_length(), np.int32))
-            self._work = work._replace(slot=np.empty(n, np.int64), known=np.empty(n, np.int64), distinct=distinct)
+            known = np.empty(n, np.int64)
+            self._work = work._replace(slot=np.empty(n, np.int64))
+            self._maps = self._maps._replace(known=known)
+            self._texts = self._texts._replace(known=known, distinct=distinct)
         elif code == select.FULL_STRINGS:
             n = max(n, len(distinct.offset) * 3 // 2)
-            self._work = work._replace(distinct=distinct._replace(offset=np.empty(n, np.int64)))
+            self._texts = self._texts._replace(distinct=distinct._replace(offset=np.empty(n, np.int64)))
         else:
             data = np.empty(max(n, len(distinct.data) * 3 // 2), np.uint8)
             distinct.total[3] = data.ctypes.data
-            self._work = work._replace(distinct=distinct._replace(data=data))
+            self._texts = self._texts._replace(distinct=distinct._replace(data=data))
 
     def _error(self, binding: Binding, code: int) -> EventError:
         state = self._work.state
@@ -216,11 +263,10 @@ class _Patterns:
         self._row = np.zeros(64, np.int32)
         self._work = _Work(self.wanted, len(bases))
 
-    def rows(self, binding: Binding, address: int, rows: int) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    def rows(self, bound: _Bound, address: int, rows: int) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
         """Rows where each pattern is true, as ranges: first, row. Overwritten by the next call."""
-        self._work.read(binding, address, rows)
-        work = self._work.arrays
-        distinct = work.distinct
+        self._work.read(bound, address, rows)
+        work, distinct = self._work.arrays
         total = int(distinct.total[0])
         groups = distinct.range
         values, patterns = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
@@ -255,88 +301,3 @@ def _decoded(batch: pa.RecordBatch, columns: tuple[int, ...]) -> pa.RecordBatch:
     for i in columns:
         arrays[i] = pc.run_end_decode(arrays[i])
     return pa.RecordBatch.from_arrays(arrays, names=batch.schema.names)
-
-
-def batches(events: object, rows: int, columns: list[str] | None = None) -> Iterator[pa.RecordBatch]:
-    """Events as record batches of ``rows`` rows, the last one of what is left.
-
-    Larger batches are cut without copying; smaller ones that follow each other are gathered. Takes from the source only what the
-    next batch needs. Batches without rows are left out.
-
-    Parameters
-    ----------
-    events : anything with ``__arrow_c_stream__`` or ``__arrow_c_array__`` whose rows are structs: a table, data frame, record batch,
-        reader, struct array
-    rows : at least 1
-    columns : those that are kept, by name or else by a name that differs in case alone; all when None
-
-    Raises
-    ------
-    EventError : ``events`` is something else. Errors of the source come through as they are.
-    """
-    return _gather(_source(events), rows, columns)
-
-
-def _source(events: object) -> Iterable[pa.RecordBatch]:
-    if isinstance(events, pa.RecordBatch):
-        return (events,)
-    if isinstance(events, pa.RecordBatchReader):
-        return events  # type: ignore[no-any-return]  # exported, its errors would lose their type
-    if isinstance(events, pa.Table):
-        return events.to_reader()  # type: ignore[no-any-return]
-    if isinstance(events, pa.ChunkedArray) and pa.types.is_struct(events.type):
-        return map(pa.RecordBatch.from_struct_array, events.iterchunks())  # unlike the stream, takes NULL structs
-    try:
-        if hasattr(events, "__arrow_c_stream__"):
-            return pa.RecordBatchReader.from_stream(events)  # type: ignore[no-any-return]
-        if hasattr(events, "__arrow_c_array__"):
-            array = pa.array(events)
-            if pa.types.is_struct(array.type):
-                return (pa.RecordBatch.from_struct_array(array),)
-            raise EventError(f"events are rows of named columns, this is an array of {array.type}: put it into a table")
-    except pa.ArrowInvalid as error:
-        if "non-struct type" in str(error):
-            raise EventError("events are rows of named columns, this is a stream of one unnamed column: put it into a table") from error
-        raise
-    raise EventError(
-        f"events cannot be read from {type(events).__name__}: pass a table, data frame, record batch or reader that offers "
-        "__arrow_c_stream__ or __arrow_c_array__ (pyarrow, polars, duckdb, pandas)"
-    )
-
-
-def _gather(source: Iterable[pa.RecordBatch], rows: int, columns: list[str] | None) -> Iterator[pa.RecordBatch]:
-    pending: list[pa.RecordBatch] = []
-    held = 0
-    kept: tuple[pa.Schema, list[int]] | None = None
-    for batch in source:
-        if columns is not None and batch.schema.names != columns:
-            if kept is None or not kept[0].equals(batch.schema):
-                kept = (batch.schema, _kept(batch.schema.names, columns))
-            batch = batch.select(kept[1])
-        start = 0
-        while start < batch.num_rows:
-            piece = batch.slice(start, rows - held)
-            start += piece.num_rows
-            held += piece.num_rows
-            pending.append(piece)
-            if held == rows:
-                yield from _joined(pending)
-                pending, held = [], 0
-    if pending:
-        yield from _joined(pending)
-
-
-def _joined(pieces: list[pa.RecordBatch]) -> list[pa.RecordBatch]:
-    if len(pieces) == 1:
-        return pieces
-    try:
-        return [pa.concat_batches(pieces)]
-    except pa.ArrowException:  # of different schemas, or of a type that cannot be joined: small batches are only slower
-        return pieces
-
-
-def _kept(names: list[str], columns: list[str]) -> list[int]:
-    """Numbers of the columns that may be meant; which of several is meant is for the Reader to say."""
-    exact = set(columns) & set(names)
-    folded = {column.lower() for column in columns if column not in exact}
-    return [i for i, name in enumerate(names) if name in exact or name.lower() in folded]

@@ -4,7 +4,7 @@ An array is the address of its struct. A *slot* is a physical position in its bu
 """
 
 from colmatch.kernels._jit import device
-from colmatch.kernels.memory import load_i8, load_i16, load_i32, load_i64, load_u8, load_u16, load_u32
+from colmatch.kernels.memory import load_bit, load_i8, load_i16, load_i32, load_i64, load_path, load_u8, load_u16, load_u32
 
 # Words of the struct.
 LENGTH, OFFSET, BUFFERS, CHILDREN, DICTIONARY = 0, 2, 5, 6, 7
@@ -21,19 +21,9 @@ INDEX, FORM, WIDTH, AFTER, FACTOR = range(5)  # INDEX: form of dictionary indexe
 NOTHING, FLOATED, SCALED, DIVIDED, FLIPPED = range(5)  # AFTER: what is done with a number once it is loaded
 
 
-@device
-def buffer(array, b):
-    return load_i64(load_i64(array, BUFFERS), b)
-
-
-@device
-def child(array, c):
-    return load_i64(load_i64(array, CHILDREN), c)
-
-
-@device
-def bit(address, i):
-    return load_u8(address, i >> 3) >> (i & 7) & 1
+buffer = load_path(BUFFERS)  # (array, b): address of its buffer number b, 0 where there is none
+child = load_path(CHILDREN)  # (array, c): its child number c
+bit = load_bit
 
 
 @device

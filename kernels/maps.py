@@ -3,11 +3,13 @@
 An *entry* is a number that one known key of one map has in the whole plan; entries ascend with the attributes of their map. They are
 handled by blocks of 64, so that a small batch costs next to nothing for the thousands of keys it does not have.
 
-``array`` is the address of the map's ``ArrowArray``; ``base``, ``valid`` and ``mask`` are as in ``select``. The keys of a batch are a
+``array`` is the address of the map's ``ArrowArray``; ``base``, ``mask`` and ``state`` are as in ``select``. The keys of a batch are a
 stream, those of its rows one after the other.
 """
 
 from typing import NamedTuple
+
+import numpy as np
 
 from colmatch.kernels._jit import device, kernel
 from colmatch.kernels.arrow import (
@@ -29,16 +31,22 @@ from colmatch.kernels.arrow import (
 from colmatch.kernels.layout import I64
 from colmatch.kernels.memory import load_i32, load_i64, load_prefix
 from colmatch.kernels.select import (
+    ATTR,
     BAD_INDEX,
+    CODE,
+    END,
+    ENTRIES,
     ENTRIES_READ,
     FIRST,
     FULL_ENTRIES,
     FULL_OUT,
     FULL_STREAM,
+    KIND,
     LAST,
+    NEEDED,
     NULL_KEY,
+    ROW,
     SET,
-    fail,
     there,
 )
 from colmatch.kernels.text import hash_text, same_long
@@ -94,8 +102,8 @@ def fill_tables(textual, entry_first, entry_last, number, keys, table):
 
 
 @device
-def find_keys(leaf, array, slot, out, slots, mask, offsets, bytes):
-    """Entries of the keys in slots of ``array``; -1 for one that is not known, -2 for NULL. ``out`` says how many keys.
+def find_keys(leaf, array, slot, n, out, slots, mask, offsets, bytes):
+    """Entries of the keys in ``n`` slots of ``array``; -1 for one that is not known, -2 for NULL.
 
     ``slots`` is the address of the map's hash table, ``mask`` the number of its slots - 1.
     """
@@ -103,7 +111,7 @@ def find_keys(leaf, array, slot, out, slots, mask, offsets, bytes):
     bits = buffer(array, 0)
     first = buffer(array, 1)
     second = buffer(array, 2) if form == UTF32 or form == UTF64 else 0
-    for j in range(len(out)):
+    for j in range(n):
         i = slot[j]
         if bits != 0 and bit(bits, i) == 0:
             out[j] = -2
@@ -134,7 +142,7 @@ def find_keys(leaf, array, slot, out, slots, mask, offsets, bytes):
 
 
 @device
-def label_keys(item, leaf, state, valid, mask, array, base, rows, slot, known, label, key_first, key_place, room):
+def label_keys(item, leaf, state, mask, array, base, rows, slot, known, label, key_first, key_place):
     """Entries of all keys of a map column, in ``label``; -1 where a key is not known, -2 where it is NULL.
 
     A dictionary that has not more values than the batch has keys is looked up as a whole, once; ``known`` then holds what came of it.
@@ -145,8 +153,9 @@ def label_keys(item, leaf, state, valid, mask, array, base, rows, slot, known, l
     keys = child(pairs, 0)
     shift = load_i64(pairs, OFFSET) + load_i64(keys, OFFSET)
     most = load_i32(offsets, base + rows) - load_i32(offsets, base) if rows > 0 else 0  # the same, or more where a map is NULL
-    if most > room or most > len(slot):
-        fail(state, FULL_OUT if most > room else FULL_STREAM, most, 0)
+    if most > len(label) or most > len(slot):
+        state[CODE] = FULL_OUT if most > len(label) else FULL_STREAM
+        state[NEEDED] = most
         return
     coded = leaf[INDEX] >= 0
     words = load_i64(keys, DICTIONARY) if coded else keys
@@ -159,17 +168,16 @@ def label_keys(item, leaf, state, valid, mask, array, base, rows, slot, known, l
     place = label if whole else slot
     n = 0
     for r in range(rows):
-        if not there(valid, mask, bits, base, r):
+        if not there(mask, bits, base, r):
             continue
         for j in range(shift + load_i32(offsets, base + r), shift + load_i32(offsets, base + r + 1)):
             i = j
             if coded:
                 k = integer(form, indexes, j)
-                if nulls != 0 and bit(nulls, j) == 0:
-                    fail(state, NULL_KEY, 0, r)
-                    return
-                if k < 0 or k >= length:
-                    fail(state, BAD_INDEX, 0, r)
+                missing = nulls != 0 and bit(nulls, j) == 0
+                if missing or k < 0 or k >= length:
+                    state[CODE] = NULL_KEY if missing else BAD_INDEX
+                    state[ROW] = r
                     return
                 i = start + k
             place[n] = i
@@ -179,15 +187,16 @@ def label_keys(item, leaf, state, valid, mask, array, base, rows, slot, known, l
             slot[k] = start + k
     m = item[SET]
     low = key_first[m]
-    out = known[:length] if whole else label[:n]
-    find_keys(leaf, words, slot, out, key_place[0] + 16 * low, key_first[m + 1] - low - 1, key_place[1], key_place[2])
+    out = known if whole else label
+    count = length if whole else n
+    find_keys(leaf, words, slot, count, out, key_place[0] + 16 * low, key_first[m + 1] - low - 1, key_place[1], key_place[2])
     if whole:
         for j in range(n):
             label[j] = known[label[j] - start]
 
 
 @device
-def gather_entries(item, leaf, state, valid, mask, array, base, rows, row, label, slot, tally, touched):
+def gather_entries(item, leaf, state, mask, array, base, rows, row, label, slot, tally, touched):
     """Of the entries of a map column whose keys ``label_keys`` knew: rows, entries (in ``label``), slots of their values. Returns how many.
 
     Counts them by entry. Of equal keys in a row, the first counts, also where its value is NULL.
@@ -201,20 +210,20 @@ def gather_entries(item, leaf, state, valid, mask, array, base, rows, row, label
     for b in range(item[FIRST] >> BLOCK_BITS, (item[LAST] + BLOCK - 1) >> BLOCK_BITS):
         if touched[b] != 0:
             touched[b] = 0
-            old = tally[b << BLOCK_BITS + 1 : (b + 1) << BLOCK_BITS + 1]
-            for e in range(len(old)):
-                old[e] = 0
+            for e in range(b << BLOCK_BITS + 1, (b + 1) << BLOCK_BITS + 1):
+                tally[e] = 0
     kept = 0
     n = 0
     for r in range(rows):
-        if not there(valid, mask, bits, base, r):
+        if not there(mask, bits, base, r):
             continue
         for j in range(shift + load_i32(offsets, base + r), shift + load_i32(offsets, base + r + 1)):
             e = label[n]
             n += 1
             if e < 0:
                 if e == -2:
-                    fail(state, NULL_KEY, 0, r)
+                    state[CODE] = NULL_KEY
+                    state[ROW] = r
                     return 0
                 continue
             if tally[2 * e] == r + 1:
@@ -225,7 +234,8 @@ def gather_entries(item, leaf, state, valid, mask, array, base, rows, row, label
             if not plain:
                 found = value_slot(leaf, values, j)
                 if found == -2:
-                    fail(state, BAD_INDEX, 0, r)
+                    state[CODE] = BAD_INDEX
+                    state[ROW] = r
                     return 0
                 if found < 0:
                     continue
@@ -242,16 +252,18 @@ def place_entries(item, state, kept, row, label, value, tally, touched, entry_fi
     """Rows and values of gathered entries, by entry: ranges of entry_row and entry_key from ENTRIES_READ on, which is moved."""
     start = state[ENTRIES_READ]
     if start + kept > len(entry_row):
-        fail(state, FULL_ENTRIES, start + kept, 0)
+        state[CODE] = FULL_ENTRIES
+        state[NEEDED] = start + kept
         return
     place = start
     for b in range(item[FIRST] >> BLOCK_BITS, (item[LAST] + BLOCK - 1) >> BLOCK_BITS):
         low = b << BLOCK_BITS
-        high = min(low + BLOCK, item[LAST])
+        high = low + BLOCK
+        if high > item[LAST]:
+            high = item[LAST]
         if touched[b] == 0:
-            empty = entry_first[low:high]
-            for e in range(len(empty)):
-                empty[e] = place
+            for e in range(low, high):
+                entry_first[e] = place
             continue
         for e in range(low, high):
             entry_first[e] = place
@@ -266,3 +278,28 @@ def place_entries(item, state, kept, row, label, value, tally, touched, entry_fi
         tally[at] = place + 1
         entry_row[start + place] = row[j]
         entry_key[start + place] = value[j]
+
+
+@device
+def copy_entries(item, state, pos, col, first, from_row, from_key, row, key):
+    """Rows and keys of a run of attributes from their ranges of entries, or of patterns, whose key is 1. Returns how many."""
+    low = item[FIRST]
+    start = first[low]
+    count = item[END] - item[ATTR]
+    n = first[low + count] - start
+    if n > len(row):
+        state[CODE] = FULL_OUT
+        state[NEEDED] = n
+        return 0
+    # Unsigned, so that indexes are seen to be positive: only then do loops vectorise.
+    low = np.uint64(low + 1)
+    attr = np.uint64(item[ATTR] + 1)
+    for j in range(np.uint64(count)):
+        col[attr + j] = pos - start + first[low + j]
+    begin = np.uint64(start)
+    for j in range(np.uint64(n)):
+        row[j] = from_row[begin + j]
+    keyed = item[KIND] == ENTRIES
+    for j in range(np.uint64(n)):
+        key[j] = from_key[begin + j] if keyed else 1
+    return n

@@ -1,5 +1,8 @@
 """Raw memory: values at an address, for kernels that read buffers which nobody has made arrays of.
 
+Compiled loads are put in where they are called, with no function around them: each ``device`` costs a twentieth of a second to compile,
+however little it does, and again for each constant that it is called with.
+
 ``load_i32(address, index)`` is the int32 at ``address + 4 * index``, of any alignment, as an int64: kernels do their arithmetic in one
 type. A 64-bit unsigned value arrives as the int64 of the same bits, a float32 as the bits of the equal float64.
 
@@ -27,6 +30,13 @@ def _signed(word: int) -> int:
     return word - 2**64 if word >= 2**63 else word
 
 
+def _path_twin(word: int) -> Load:
+    def load(address: Any, index: Any) -> int:
+        return int(load_i64(load_i64(address, word), index))
+
+    return load
+
+
 def _twin(stored: Any) -> Load:
     size = ctypes.sizeof(stored)
 
@@ -50,6 +60,18 @@ def _compiled(stored: Any, size: int, signed: bool) -> Any:
     return intrinsic(load)
 
 
+def _compiled_path(word: int) -> Any:
+    def load(typing: Any, address: Any, index: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            address, index = arguments
+            inner = builder.load(_pointer(context, builder, address, address.type(word), types.int64, 8), align=1)
+            return builder.load(_pointer(context, builder, inner, index, types.int64, 8), align=1)
+
+        return types.int64(types.int64, types.int64), generate
+
+    return intrinsic(load)
+
+
 def _pointer(context: Any, builder: Any, address: Any, index: Any, stored: Any, size: int) -> Any:
     place = builder.add(address, builder.mul(index, address.type(size)))
     return builder.inttoptr(place, context.get_value_type(stored).as_pointer())
@@ -63,6 +85,10 @@ if config.DISABLE_JIT:
     load_u8 = _twin(ctypes.c_uint8)
     load_u16 = _twin(ctypes.c_uint16)
     load_u32 = _twin(ctypes.c_uint32)
+
+    def load_bit(address: Any, index: Any) -> int:
+        """Bit ``index`` of a bitmap, the lowest of a byte first."""
+        return int(load_u8(address, index >> 3) >> (index & 7) & 1)
 
     def load_word(address: Any, index: Any) -> Any:
         """64 bits as a uint64, for what ``bits`` does with them."""
@@ -95,6 +121,18 @@ else:
     load_u16 = _compiled(types.uint16, 2, False)
     load_u32 = _compiled(types.uint32, 4, False)
     load_word = _compiled(types.uint64, 8, False)
+
+    @intrinsic
+    def load_bit(typing: Any, address: Any, index: Any) -> Any:
+        """Bit ``index`` of a bitmap, the lowest of a byte first."""
+
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            address, index = arguments
+            word = address.type
+            byte = builder.load(_pointer(context, builder, address, builder.ashr(index, word(3)), types.uint8, 1), align=1)
+            return builder.and_(builder.lshr(builder.zext(byte, word), builder.and_(index, word(7))), word(1))
+
+        return types.int64(types.int64, types.int64), generate
 
     @intrinsic
     def load_f32(typing: Any, address: Any, index: Any) -> Any:
@@ -155,3 +193,8 @@ else:
         else:
             word = 0
         return word ^ KEY_MIN
+
+
+def load_path(word: int) -> Any:
+    """A load through a pointer: of the int64 number ``index`` behind the address that is in word ``word`` of the struct at an address."""
+    return _path_twin(word) if config.DISABLE_JIT else _compiled_path(word)

@@ -61,7 +61,8 @@ def hash_text(prefix, address, length):
     h = mix(prefix, length)
     at = 8
     while at < length:
-        at = min(at, length - 8)  # the last word may overlap the one before
+        if at > length - 8:
+            at = length - 8  # the last word may overlap the one before
         h = mix(load_i64(address + at, 0), h)
         at += 8
     return h
@@ -72,7 +73,8 @@ def same_long(a, b, length):
     """Whether two strings of the same length, more than 8 bytes, are equal."""
     at = 0
     while at < length:
-        at = min(at, length - 8)
+        if at > length - 8:
+            at = length - 8
         if load_i64(a + at, 0) != load_i64(b + at, 0):
             return False
         at += 8

@@ -16,11 +16,8 @@ from colmatch.kernels.arrow import (
     FLIPPED,
     FLOATED,
     FORM,
-    I32,
     I64,
-    INDEX,
     NOTHING,
-    SCALED,
     U64,
     UTF32,
     UTF64,
@@ -32,7 +29,8 @@ from colmatch.kernels.arrow import (
 )
 from colmatch.kernels.layout import KEY_MAX
 from colmatch.kernels.memory import KEY_MIN, float_bits, load_f32, load_i32, load_i64, load_prefix, load_u16
-from colmatch.kernels.text import hint_place, label, number
+from colmatch.kernels.select import CODE, FULL_BYTES, FULL_STRINGS, NEEDED
+from colmatch.kernels.text import hint_place, label, number, start_group
 
 EXPONENT = 0x7FF0000000000000
 NAN = 0x7FF8000000000000
@@ -64,36 +62,29 @@ def half_bits(half):
 
 
 @device
-def is_dense(leaf):
-    """Whether numbers of this leaf, side by side, are worth a loop that vectorises: ``dense_number_keys``."""
-    form = leaf[FORM]
-    return leaf[INDEX] < 0 and leaf[AFTER] == NOTHING and (form == I64 or form == F64 or form == I32)
-
-
-@device
-def dense_number_keys(leaf, array, base, out):
-    """Keys of numbers side by side from slot ``base``, of a leaf that ``is_dense``."""
+def dense_number_keys(leaf, array, base, n, out):
+    """Keys of ``n`` numbers side by side from slot ``base``, of a leaf of one of these three forms that leaves them as they are."""
     data = buffer(array, 1)
     form = leaf[FORM]
     if form == I64:
-        for j in range(len(out)):
+        for j in range(n):
             out[j] = load_i64(data, base + j)
     elif form == F64:
-        for j in range(len(out)):
+        for j in range(n):
             out[j] = float_key(load_i64(data, base + j))
     else:
-        for j in range(len(out)):
+        for j in range(n):
             out[j] = load_i32(data, base + j)
 
 
 @device
-def number_keys(leaf, array, slot, out):
-    """Keys of the numbers in slots, none of them NULL: -1, or the first of them that does not fit into a key."""
+def number_keys(leaf, array, slot, n, out):
+    """Keys of the numbers in ``n`` slots, none of them NULL: -1, or the first of them that does not fit into a key."""
     data = buffer(array, 1)
     form = leaf[FORM]
     after = leaf[AFTER]
     factor = leaf[FACTOR]
-    n = len(out)
+    words = leaf[WIDTH]
     if form == I64 or form == U64:
         for j in range(n):
             out[j] = load_i64(data, slot[j])
@@ -103,34 +94,33 @@ def number_keys(leaf, array, slot, out):
     elif form == F32:
         for j in range(n):
             out[j] = float_key(load_f32(data, slot[j]))
-    elif form == F16:
+    elif form == BITS or form == WIDE or form == F16:
         for j in range(n):
-            out[j] = float_key(half_bits(load_u16(data, slot[j])))
-    elif form == BITS:
-        for j in range(n):
-            out[j] = bit(data, slot[j])
-    elif form == WIDE:  # the low word says it all: at most 18 digits
-        words = leaf[WIDTH]
-        for j in range(n):
-            out[j] = load_i64(data, words * slot[j])
+            i = slot[j]
+            if form == BITS:
+                out[j] = bit(data, i)
+            elif form == WIDE:  # the low word says it all: at most 18 digits
+                out[j] = load_i64(data, words * i)
+            else:
+                out[j] = float_key(half_bits(load_u16(data, i)))
     else:
         for j in range(n):
             out[j] = integer(form, data, slot[j])
     if after == FLOATED:
         for j in range(n):
             out[j] = float_key(float_bits(float(out[j])))
-    elif after == DIVIDED:
-        for j in range(n):
-            out[j] = out[j] // factor
-    elif after == FLIPPED:
-        for j in range(n):
-            out[j] = out[j] ^ KEY_MIN
-    elif after == SCALED:
+    elif after != NOTHING:
         limit = KEY_MAX // factor
         for j in range(n):
-            if out[j] > limit or out[j] < -limit:
+            value = out[j]
+            if after == DIVIDED:
+                out[j] = value // factor
+            elif after == FLIPPED:
+                out[j] = value ^ KEY_MIN
+            elif value > limit or value < -limit:
                 return j
-            out[j] = out[j] * factor
+            else:
+                out[j] = value * factor
     return -1
 
 
@@ -153,44 +143,64 @@ def text_at(leaf, array, ends, data, slot):
 
 
 @device
-def text_keys(leaf, array, slot, out, known, base, low, high, place, hints, begin, table, ends, bytes, total):
-    """Labels of the strings in slots among the literals ``low:high``; ``out`` says how many strings.
+def text_keys(
+    leaf, array, n, key, known, base, group, literal_first, place, hint_first, hints, table, ends, bytes, ranges, total, state
+):  # fmt: skip
+    """Labels of the strings in ``n`` slots, which are in ``key``, among the literals of set ``group``; they take the places of the slots.
 
-    Where ``begin`` is not negative, instead their numbers among the distinct strings from there on, and False where these need more room.
-    Where ``known`` is not empty, it has a place for each value of ``array``, a dictionary that starts at slot ``base``, and each is
-    looked up once.
+    Where ``group`` is negative, instead their numbers among the distinct strings of group -1 - ``group``; what these need more room for is
+    written into ``state``. Where ``base`` is not negative, ``known`` has a place for each value of ``array``, a dictionary that starts at
+    slot ``base``, and each is looked up once.
     """
-    if begin < 0 and low == high:
-        for j in range(len(out)):
-            out[j] = 0
-        return True
+    begin = -1
+    own = group
+    if group < 0:
+        if not start_group(table, len(ends), total, n):
+            state[CODE] = FULL_STRINGS
+            state[NEEDED] = total[1]
+            return
+        begin = total[0]
+        own = 0
+    low = literal_first[own]
+    high = literal_first[own + 1]
+    if group >= 0 and low == high:
+        for j in range(n):
+            key[j] = 0
+        return
+    hint_low = hint_first[own]
+    size = hint_first[own + 1] - hint_low
     form = leaf[FORM]
     first = buffer(array, 1)
     second = buffer(array, 2) if form == UTF32 or form == UTF64 else 0
-    remember = len(known) > 0
-    size = len(hints)
+    remember = base >= 0
     heads = place[0]
     offsets = place[1]
     literals = place[2]
-    for j in range(len(out)):
-        i = slot[j]
+    for j in range(n):
+        i = key[j]
         if remember and known[i - base] >= 0:
-            out[j] = known[i - base]
+            key[j] = known[i - base]
             continue
         address, length = text_at(leaf, array, first, second, i)
         prefix = load_prefix(address, length)
-        if begin < 0:
+        if group >= 0:
+            h = hint_low
+            hint = begin  # -1, by a name: label would be compiled again for the constant
             if size > 0:
-                h = hint_place(prefix, address, length, size)
-                found = label(prefix, address, length, low, high, heads, offsets, literals, hints[h])
+                h += hint_place(prefix, address, length, size)
+                hint = hints[h]
+            found = label(prefix, address, length, low, high, heads, offsets, literals, hint)
+            if size > 0:
                 hints[h] = found >> 1
-            else:
-                found = label(prefix, address, length, low, high, heads, offsets, literals, -1)
         else:
             found = number(prefix, address, length, begin, table, ends, bytes, total)
             if found < 0:
-                return False
-        out[j] = found
+                state[CODE] = FULL_BYTES
+                state[NEEDED] = total[1]
+                return
+        key[j] = found
         if remember:
             known[i - base] = found
-    return True
+    if group < 0:
+        ranges[-1 - group, 0] = begin
+        ranges[-1 - group, 1] = total[0]

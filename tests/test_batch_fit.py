@@ -15,6 +15,7 @@ from reading import FLOAT, STRING, check, entries, literals, value
 
 from colmatch.batch import Reader
 from colmatch.errors import EventError
+from colmatch.kernels import maps, select, text, values
 from colmatch.kernels import read as kernel
 from colmatch.kernels._jit import kernel as compiled
 from colmatch.kernels.expand import expand
@@ -136,8 +137,60 @@ def test_one_signature_each() -> None:
     pattern = Attribute(("x",), Role.VALUE, STRING, None, ("like", "a%"))
     attributes = [value("n"), value("x", STRING), pattern, Attribute(("m",), Role.ENTRY, FLOAT, "k")]
     assert len(entries(Reader(Attributes(attributes), literals([[], [b"a"], [], []])).read(batch))) == 4
-    assert len(kernel.read.signatures) == 1
-    assert len(expand.signatures) == 1
+    for one in (kernel.read_maps, kernel.read, kernel.read_texts, expand):
+        assert len(one.signatures) == 1, one
+    # Each constant that a device function is called with is a type, for which it is compiled again.
+    devices = (
+        select.select_rows,
+        select.select_elements,
+        select.decode,
+        values.number_keys,
+        values.text_keys,
+        maps.copy_entries,
+        text.label,
+    )
+    assert {device.py_func.__name__: len(device.signatures) for device in devices if len(device.signatures) > 1} == {}
+
+
+@pytest.mark.parametrize("column", [pa.array([7]), pa.array(["7"]), pa.array([[("7", 7)]], pa.map_(pa.string(), pa.int64()))])
+def test_kernels_that_are_not_needed_are_not_run(column: pa.Array, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Or everybody would wait for them to be compiled."""
+    ran = []
+
+    def watch(name: str) -> None:
+        function = getattr(kernel, name)
+        monkeypatch.setattr(kernel, name, lambda *given: (ran.append(name), function(*given)))
+
+    for name in ("read_maps", "read", "read_texts"):
+        watch(name)
+    role, type = (Role.ENTRY, INT) if pa.types.is_map(column.type) else (Role.VALUE, STRING if pa.types.is_string(column.type) else INT)
+    attributes = [Attribute(("x",), role, type, "7" if role is Role.ENTRY else None), value("n"), value("s", STRING)]
+    reader = Reader(Attributes(attributes), literals([[b"7"] if type is STRING else [], [], []]))
+    for _ in range(2):
+        ran.clear()
+        reader.read(pa.record_batch({"x": column, "unread": ["a"]}))
+    assert ran == (["read_maps", "read"] if role is Role.ENTRY else ["read", "read_texts"] if type is STRING else ["read"])
+
+
+@pytest.mark.parametrize("fits", [True, False])
+def test_exports_are_released(fits: bool) -> None:
+    reader = Reader(Attributes([value("x")]), literals([[]]))
+    good = pa.record_batch({"x": pa.array([0, 1], pa.int64())})
+    reader.read(good)
+    gc.collect()
+    before = pa.total_allocated_bytes()
+    for _ in range(3):
+        indexes = pa.array(np.zeros(1000, np.int32)) if fits else pa.array(np.full(1000, 7, np.int32))
+        dictionary = pa.array(list(range(5)))
+        batch = pa.record_batch({"x": pa.DictionaryArray.from_arrays(indexes, dictionary, safe=False)})
+        if fits:
+            reader.read(batch)
+        else:
+            with pytest.raises(EventError, match="dictionary has no such value"):
+                reader.read(batch)
+        del batch, indexes, dictionary
+    gc.collect()
+    assert pa.total_allocated_bytes() == before
 
 
 def test_plans_are_kept_by_schema() -> None:

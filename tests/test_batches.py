@@ -39,9 +39,37 @@ def test_dictionaries_are_gathered() -> None:
 
 
 def test_columns_of_a_source() -> None:
-    table = pa.table({"x": [1], "y": [2], "Z": [3]})
-    assert [b.schema.names for b in batches(table, 5, ["z", "x", "missing"])] == [["x", "Z"]]
+    table = pa.table({"x": [1], "y": [2], "Z": [3], **{f"other{i}": [i] for i in range(4)}})
+    wanted = ["z", "x", "missing"]
+    assert [b.schema.names for b in batches(table, 5, wanted)] == [["x", "Z"]]
+    assert [b.schema.names for b in batches(table.select([0, 1, 2]), 5, wanted)] == [["x", "y", "Z"]]  # leaving out one is no gain
+    assert [b.schema.names for b in batches(pa.concat_tables([table, table]).select([0, 1, 2]), 5, wanted)] == [["x", "Z"]]  # copied ones
+    assert [b.schema.names for b in batches(table, 5, ["y", "x", "missing"])] == [["x", "y"]]
     assert [b.num_rows for b in batches(table, 5, [])] == [1]
+
+
+def test_what_fits_is_handed_on_as_it_is() -> None:
+    batch = pa.record_batch({"x": [1, 2, 3], "y": [1, 2, 3]})
+    for rows in (3, 4):
+        assert next(batches(batch, rows, ["y", "x"])) is batch
+
+
+def test_sources_of_one_schema_after_another() -> None:
+    """What was found out about a schema is not taken for true of a like one."""
+    other = {f"other{i}": pa.array([0]) for i in range(9)}
+    reader = Reader(Attributes([value("x"), value("y")]), literals([[], []]))
+    for _ in range(2):
+        for names, expected in ((["x", "y"], [[(0, 5)], [(0, 6)]]), (["y", "x"], [[(0, 6)], [(0, 5)]]), (["x", "z"], [[(0, 5)], []])):
+            for before, after in (({}, {}), ({}, other), (other, {})):
+                table = pa.table({**before, **dict(zip(names, [[5], [6]], strict=True)), **after})
+                for events in (table, table.to_batches()[0]):
+                    (batch,) = batches(events, 9, reader.columns)
+                    assert not set(batch.schema.names) & set(other)
+                    assert entries(reader.read(batch)) == expected
+        for more in ({}, other):
+            (batch,) = batches(pa.table({"x": ["5"], "y": [6], **more}), 9, reader.columns)
+            with pytest.raises(EventError, match="column 'x' is string, the schema says"):
+                reader.read(batch)
 
 
 def test_sources_are_lazy_and_their_errors_come_through() -> None:

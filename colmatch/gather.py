@@ -1,0 +1,115 @@
+"""Events as the caller has them, cut and gathered into record batches of a useful size.
+
+A batch that is as it should be is handed on untouched: for a single event, selecting 100 columns takes longer than reading them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import pyarrow as pa
+
+from colmatch.errors import EventError
+
+SEEN_MOST = 8  # schemas whose columns are known, in this process
+
+
+def batches(events: object, rows: int, columns: list[str] | None = None) -> Iterator[pa.RecordBatch]:
+    """Events as record batches of ``rows`` rows, the last one of what is left.
+
+    Larger batches are cut without copying; smaller ones that follow each other are gathered. Takes from the source only what the
+    next batch needs. Batches without rows are left out.
+
+    Parameters
+    ----------
+    events : anything with ``__arrow_c_stream__`` or ``__arrow_c_array__`` whose rows are structs: a table, data frame, record batch,
+        reader, struct array
+    rows : at least 1
+    columns : those that are needed, by name or else by a name that differs in case alone; all when None. Others are left out where
+        that saves more than it costs
+
+    Raises
+    ------
+    EventError : ``events`` is something else. Errors of the source come through as they are.
+    """
+    return _gather(_source(events), rows, columns)
+
+
+def _source(events: object) -> Iterable[pa.RecordBatch]:
+    if isinstance(events, pa.RecordBatch):
+        return (events,)
+    if isinstance(events, pa.RecordBatchReader):
+        return events  # type: ignore[no-any-return]  # exported, its errors would lose their type
+    if isinstance(events, pa.Table):
+        return events.to_reader()  # type: ignore[no-any-return]
+    if isinstance(events, pa.ChunkedArray) and pa.types.is_struct(events.type):
+        return map(pa.RecordBatch.from_struct_array, events.iterchunks())  # unlike the stream, takes NULL structs
+    try:
+        if hasattr(events, "__arrow_c_stream__"):
+            return pa.RecordBatchReader.from_stream(events)  # type: ignore[no-any-return]
+        if hasattr(events, "__arrow_c_array__"):
+            array = pa.array(events)
+            if pa.types.is_struct(array.type):
+                return (pa.RecordBatch.from_struct_array(array),)
+            raise EventError(f"events are rows of named columns, this is an array of {array.type}: put it into a table")
+    except pa.ArrowInvalid as error:
+        if "non-struct type" in str(error):
+            raise EventError("events are rows of named columns, this is a stream of one unnamed column: put it into a table") from error
+        raise
+    raise EventError(
+        f"events cannot be read from {type(events).__name__}: pass a table, data frame, record batch or reader that offers "
+        "__arrow_c_stream__ or __arrow_c_array__ (pyarrow, polars, duckdb, pandas)"
+    )
+
+
+def _gather(source: Iterable[pa.RecordBatch], rows: int, columns: list[str] | None) -> Iterator[pa.RecordBatch]:
+    pending: list[pa.RecordBatch] = []
+    held = 0
+    for batch in source:
+        if columns is not None:
+            kept = _kept(batch.schema, columns)
+            # Each column kept costs twice what exporting one does.
+            if kept is not None and 3 * len(kept) <= batch.num_columns:
+                batch = batch.select(kept)
+        start = 0
+        while start < batch.num_rows:
+            piece = batch if start == 0 and batch.num_rows <= rows - held else batch.slice(start, rows - held)
+            start += piece.num_rows
+            held += piece.num_rows
+            pending.append(piece)
+            if held == rows:
+                yield from _joined(pending, columns)
+                pending, held = [], 0
+    if pending:
+        yield from _joined(pending, columns)
+
+
+def _joined(pieces: list[pa.RecordBatch], columns: list[str] | None) -> list[pa.RecordBatch]:
+    if len(pieces) == 1:
+        return pieces
+    if columns is not None:
+        kept = [_kept(piece.schema, columns) for piece in pieces]
+        pieces = [piece if numbers is None else piece.select(numbers) for piece, numbers in zip(pieces, kept, strict=True)]
+    try:
+        return [pa.concat_batches(pieces)]
+    except pa.ArrowException:  # of different schemas, or of a type that cannot be joined: small batches are only slower
+        return pieces
+
+
+def _kept(schema: pa.Schema, columns: list[str]) -> list[int] | None:
+    """Numbers of the columns that may be meant, None when all may; which of several is meant is for the Reader to say."""
+    global _seen
+    for known, asked, kept in _seen:
+        if asked == columns and known.equals(schema):
+            return kept
+    names = schema.names
+    exact = set(columns) & set(names)
+    folded = {column.lower() for column in columns if column not in exact}
+    found = [i for i, name in enumerate(names) if name in exact or name.lower() in folded]
+    kept = None if len(found) == len(names) else found
+    _seen = ((schema, list(columns), kept), *_seen[: SEEN_MOST - 1])
+    return kept
+
+
+# What ``_kept`` found last: it takes longer than a small batch takes to be read. Replaced as a whole, for threads.
+_seen: tuple[tuple[pa.Schema, list[str], list[int] | None], ...] = ()
