@@ -337,28 +337,47 @@ def intervals(op: Op, keys: Sequence[Keys]) -> Intervals:
 
     Parameters
     ----------
-    op : EQ LT LE GT GE IN with one (floor, place), BETWEEN with two
+    op : EQ LT LE GT GE IN with one (floor, place), BETWEEN with two. A ``floor`` may be changed and returned, as both ends if need be
     """
     floor, place = keys[0]
-    lo, hi = np.full(len(floor), KEY_MIN, np.int64), np.full(len(floor), KEY_MAX, np.int64)
-    none = np.zeros(len(floor), bool)
     if op in (Op.EQ, Op.IN):
-        lo, hi, none = floor.copy(), floor.copy(), place != EXACT
+        lo = hi = floor
+        none = place != EXACT
+        if none.any():
+            hi = floor.copy()
     elif op in (Op.LT, Op.LE):
-        down = (place == EXACT) if op is Op.LT else none
-        none = (place == BELOW) | (down & (floor == KEY_MIN))
-        hi = floor - (down & ~none)
+        hi, none = _highest(op, floor, place)
+        lo = np.full(len(floor), KEY_MIN)
     elif op in (Op.GT, Op.GE):
-        up = (place != BELOW) if op is Op.GT else place == ABOVE
-        none = up & (floor == KEY_MAX)
-        lo = floor + (up & ~none)
+        lo, none = _lowest(op, floor, place)
+        hi = np.full(len(floor), KEY_MAX)
     else:
         assert op is Op.BETWEEN
-        lo, top = intervals(Op.GE, keys[:1])
-        bottom, hi = intervals(Op.LE, keys[1:])
-        none = (lo > top) | (bottom > hi) | (lo > hi)
-    lo[none], hi[none] = KEY_MAX, KEY_MIN
+        lo, above = _lowest(Op.GE, floor, place)
+        hi, below = _highest(Op.LE, *keys[1])
+        none = above | below | (lo > hi)
+    if none.any():
+        lo[none], hi[none] = KEY_MAX, KEY_MIN
     return lo, hi
+
+
+def _lowest(op: Op, floor: NDArray[np.int64], place: NDArray[np.int8]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """The lowest keys that GT or GE allows, and where there are none."""
+    up = (place != BELOW) if op is Op.GT else (place == ABOVE)
+    if not up.any():
+        return floor, up
+    none = up & (floor == KEY_MAX)
+    return floor + (up & ~none), none
+
+
+def _highest(op: Op, floor: NDArray[np.int64], place: NDArray[np.int8]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """The highest keys that LT or LE allows, and where there are none."""
+    none = place == BELOW
+    if op is Op.LE:
+        return floor, none
+    down = place == EXACT
+    none |= down & (floor == KEY_MIN)
+    return floor - (down & ~none), none
 
 
 def literal_text(type: Type, key: int) -> str:

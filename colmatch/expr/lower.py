@@ -7,15 +7,16 @@ All subscriptions are lowered together, column by column. A *test* gives key int
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from colmatch.expr.forms import Form
-from colmatch.expr.groups import Column, Groups, runs
-from colmatch.hints import hints_of
-from colmatch.kernels import layout, lower
+from colmatch.expr.groups import Column, Groups
+from colmatch.expr.lower_merged import Leaves, Merged, starts
+from colmatch.kernels import layout, lower, lower_codes
 from colmatch.schema import Attributes
 
 I64 = NDArray[np.int64]
@@ -46,8 +47,16 @@ class Lowering:
 
     def __init__(self, attributes: Attributes, zone: str) -> None:
         self.attributes = attributes
+        self.zone = zone
         self.rejected: dict[int, Reject] = {}
-        self.groups = Groups(attributes, zone)
+        self.merged = Merged()
+        self._literals: layout.Literals | None = None
+        self._told = 0  # of ``rejected``
+        self._columns: Any = None  # of programs
+        self._start()
+
+    def _start(self) -> None:
+        self.groups = Groups(self.attributes, self.zone)
         self._leaves = 0
         self._leaf_attr, self._leaf_none, self._leaf_sub, self._leaf_weight = Column(), Column(), Column(), Column()
         self._owner, self._size, self._leaf = Column(), Column(), Column()  # of conjunctions: subscription, leaves, their ids
@@ -103,95 +112,56 @@ class Lowering:
     def _refuse(self, leaf: int, message: str, slot: int) -> None:
         self.rejected.setdefault(int(self._sub_of_leaf[leaf]), Reject(message, slot))
 
-    def finish(self) -> Lowered:
+    def flush(self) -> None:
+        """Turn all that was added so far into merged predicates, and let go of the rest.
+
+        What is added afterwards must belong to later subscriptions. What has programs, string literals or patterns must be all in one
+        piece: a literal's label depends on all of them.
+        """
         self._sub_of_leaf = self._leaf_sub.array()
         leaf_attr = self._leaf_attr.array()
         leaf, lo, hi, self._literals = self.groups.intervals(leaf_attr, self._refuse)
-        n = self._leaves
-        first = np.empty(n + 1, np.int64)
-        by_lo, by_hi = np.empty_like(lo), np.empty_like(hi)
-        lower.group_intervals(leaf, lo, hi, first, by_lo, by_hi)
-        del leaf, lo, hi  # at 50 million predicates each is 400 MB
-        run_first, run_lo, run_hi = runs(first, by_lo, by_hi, np.zeros(n, np.uint8))
-        del first, by_lo, by_hi
+        # At 50 million predicates each of these arrays takes 400 MB, and memory that was never used before is slow: let go early.
+        del self.groups, self._leaf_sub, self._sub_of_leaf
+        run_first, run_lo, run_hi = _runs(self._leaves, leaf, lo, hi)
+        del leaf, lo, hi
         owner, size = self._owner.array(), self._size.array()
         refs = self._leaf.array()
+        del self._owner, self._size, self._leaf
         program, jump, tree = self._program_columns()
-        order = np.flatnonzero(~np.isin(owner, list(self.rejected))) if self.rejected else np.arange(len(owner))
+        new = list(islice(self.rejected, self._told, None))
+        self._told = len(self.rejected)
+        order = np.flatnonzero(~np.isin(owner, new)) if new else np.arange(len(owner))
         if np.any(owner[1:] < owner[:-1]):
             order = order[np.argsort(owner[order], kind="stable")]
-        start = _starts(size)
+        start = starts(size)
         if len(order) < len(owner) or np.any(order[1:] < order[:-1]):
             refs, start = _take(start, refs, order)
             owner, program = owner[order], program[order]
-        if n and program.any():
-            columns = [order[program.astype(bool)], jump, tree]
-        else:
-            columns = None
-        return self._pack(owner, start, refs, program, columns, leaf_attr, run_first, run_lo, run_hi)
+        if self._leaves and program.any():
+            self._columns = [order[program.astype(bool)], jump, tree]
+        leaves = Leaves(leaf_attr, self._leaf_none.array(np.uint8), self._leaf_weight.array(np.float64), run_first, run_lo, run_hi)
+        self.merged.add(owner, program, start, refs, leaves, self._multi())
+        self._start()
 
-    def _pack(
-        self,
-        owner: I64,
-        start: I64,
-        refs: I64,
-        program: NDArray[np.uint8],
-        columns: Any,
-        leaf_attr: I64,
-        run_first: I64,
-        run_lo: I64,
-        run_hi: I64,
-    ) -> Lowered:
-        leaf_none = self._leaf_none.array(np.uint8)
-        weight = self._leaf_weight.array(np.float64)
-        multi = np.array([a.multi for a in self.attributes], np.uint8)
-        count, sizes = len(refs), run_first[refs + 1] - run_first[refs] + 1
-        most = int(sizes.sum())
-        total = np.concatenate([[0], np.cumsum(sizes)])
-        longest = int((total[start[1:]] - total[start[:-1]]).max(initial=0)) + 2
-        del sizes, total
-        spare = np.empty((2, 3, longest), np.int64)
-        keep = np.empty(len(owner), np.uint8)
-        out_first, attr = np.empty(len(owner) + 1, np.int64), np.empty(count, np.int64)
-        none, out_weight = np.empty(count, np.uint8), np.empty(count if len(weight) else 0)
-        run, lo, hi = np.empty(count + 1, np.int64), np.empty(most, np.int64), np.empty(most, np.int64)
-        n, m = lower.merge_conjunctions(
-            start, refs, program, leaf_attr, leaf_none, weight, run_first, run_lo, run_hi, multi, spare[0], spare[1],
-            keep, out_first, attr, none, out_weight, run, lo, hi,
-        )  # fmt: skip
-        attr, none, run, lo, hi = attr[:n], none[:n], run[: n + 1], lo[:m], hi[:m]
-        codes = _codes(attr, run, lo, hi, multi)
-        pred = np.empty((n, 3), np.uint32)
-        many = int((run[1:] - run[:-1])[run[1:] - run[:-1] > 1].sum())
-        code_lo, code_hi = np.empty(many, np.uint32), np.empty(many, np.uint32)
-        lower.code_predicates(
-            out_first,
-            attr,
-            none,
-            out_weight,
-            run,
-            lo,
-            hi,
-            program,
-            multi,
-            codes.first,
-            codes.bound,
-            hints_of(codes),
-            pred,
-            code_lo,
-            code_hi,
-            np.empty(n),
-        )
-        repeated = np.empty(len(owner), np.uint8)
-        lower.find_repeats(out_first, pred, code_lo, code_hi, owner, program | (1 - keep), 64, repeated)  # a dropped one repeats none
-        left = np.flatnonzero(keep & ~repeated.astype(bool))
-        if len(left) < len(owner):
-            pred, out_first, out_weight = _select(out_first, left, pred, out_weight)
+    def _multi(self) -> NDArray[np.uint8]:
+        return np.array([a.multi for a in self.attributes], np.uint8)
+
+    def finish(self) -> Lowered:
+        """Lower all that was added."""
+        if self._conjunctions or self._literals is None:
+            self.flush()
+        assert self._literals is not None
+        codes, keep, program, first, pred, weight, code_lo, code_hi, owner = self.merged.code(self._multi())
+        repeated = np.zeros(len(owner), np.uint8)
+        if np.any(owner[1:] == owner[:-1]):  # a kernel that is not called is not compiled
+            lower_codes.find_repeats(first, pred, code_lo, code_hi, owner, program | (1 - keep), 64, repeated)  # a dropped one repeats none
+        left = keep > repeated  # neither dropped nor repeated
+        if not left.all():
+            first, pred, weight = _select(first, left, pred, weight)
             owner, program = owner[left], program[left]
-        jump_first, jump, tree_first, tree = _programs(columns, program)
-        predicates = layout.Predicates(
-            out_first, pred, code_lo, code_hi, owner.astype(np.uint32), out_weight[:n], jump_first, jump, tree_first, tree
-        )
+        jump_first, jump, tree_first, tree = _programs(self._columns, program)
+        predicates = layout.Predicates(first, pred, code_lo, code_hi, owner, weight, jump_first, jump, tree_first, tree)
         return Lowered(predicates, codes, self._literals, self.rejected)
 
     # Programs
@@ -213,16 +183,22 @@ class Lowering:
         return program, jump, tree
 
 
-def _starts(size: I64) -> I64:
-    start = np.zeros(len(size) + 1, np.int64)
-    np.cumsum(size, out=start[1:])
-    return start
+def _runs(leaves: int, leaf: I64, lo: I64, hi: I64) -> tuple[I64, I64, I64]:
+    """Intervals in any order -> the run of each leaf."""
+    run_first, run_lo, run_hi = np.empty(leaves + 1, np.int64), np.empty_like(lo), np.empty_like(hi)
+    if len(leaf) == leaves and np.bincount(leaf, minlength=1).max() < 2 and not np.any(lo > hi):  # one interval each, as usual
+        run_first[:] = np.arange(leaves + 1)
+        run_lo[leaf], run_hi[leaf] = lo, hi
+        return run_first, run_lo, run_hi
+    lower.group_intervals(leaf, lo, hi, run_first, run_lo, run_hi)
+    lower.merge_runs(run_first, run_lo, run_hi, np.empty(0, np.uint8), run_first, run_lo, run_hi)
+    return run_first, run_lo, run_hi
 
 
 def _places(start: I64, order: I64) -> tuple[I64, I64]:
     """Places of the members of the ranges ``order``, one range after the other, and the new starts."""
     size = (start[1:] - start[:-1])[order]
-    new = _starts(size)
+    new = starts(size)
     return np.repeat(start[:-1][order] - new[:-1], size) + np.arange(new[-1]), new
 
 
@@ -231,22 +207,10 @@ def _take(start: I64, values: I64, order: I64) -> tuple[I64, I64]:
     return values[places], new
 
 
-def _select(start: I64, left: I64, pred: NDArray[np.uint32], weight: NDArray[np.float64]) -> Any:
-    places, new = _places(start, left)
-    return pred[places], new, weight[places] if len(weight) else weight
-
-
-def _codes(attr: I64, run: I64, lo: I64, hi: I64, multi: NDArray[np.uint8]) -> layout.Codes:
-    first = np.zeros(len(multi) + 1, np.int64)
-    lower.gather_boundaries(attr, run, lo, hi, first, np.empty(0, np.int64))
-    np.cumsum(first, out=first)
-    bound = np.empty(first[-1], np.int64)
-    lower.gather_boundaries(attr, run, lo, hi, first[:-1].copy(), bound)
-    for a in range(len(multi)):
-        bound[first[a] : first[a + 1]].sort()
-    distinct = np.empty(len(first), np.int64)
-    count = lower.drop_equal(first, bound, distinct)
-    return layout.Codes(distinct, bound[:count].copy(), multi)
+def _select(start: I64, left: NDArray[np.bool_], pred: NDArray[np.uint32], weight: NDArray[np.float64]) -> Any:
+    size = start[1:] - start[:-1]
+    members = np.repeat(left, size)
+    return starts(size[left]), pred[members], weight[members] if len(weight) else weight
 
 
 def _programs(columns: Any, program: NDArray[np.uint8]) -> tuple[I64, NDArray[np.int32], I64, NDArray[np.int32]]:
@@ -258,6 +222,6 @@ def _programs(columns: Any, program: NDArray[np.uint8]) -> tuple[I64, NDArray[np
     jumps, trees = [jump[c] for c in which.tolist()], [tree[c] for c in which.tolist()]
     places = np.flatnonzero(program)
     jump_first, size = np.full(len(program), -1), np.zeros(len(program), np.int64)
-    jump_first[places] = _starts(np.array([len(j) for j in jumps]))[:-1]
+    jump_first[places] = starts(np.array([len(j) for j in jumps]))[:-1]
     size[places] = [len(t) for t in trees]
-    return jump_first, np.concatenate(jumps), _starts(size), np.concatenate(trees)
+    return jump_first, np.concatenate(jumps), starts(size), np.concatenate(trees)
