@@ -7,6 +7,7 @@ import pyarrow as pa
 import pytest
 
 import colmatch as cm
+from colmatch.expr import table
 from colmatch.expr.forms import Op
 from colmatch.kernels.layout import ATTR_MASK
 from colmatch.keys import ABOVE, BELOW, EXACT, KEY_MAX, KEY_MIN, intervals
@@ -26,8 +27,8 @@ ENDS = {  # of attributes: values close to each other are marked in bytes, other
 
 def lowered(rows: list[tuple[int, str, str, list[int]]]) -> Read:
     id, attribute, op, operands = zip(*rows, strict=True)
-    table = pa.table({"id": id, "attribute": attribute, "op": op, "operands": pa.array(operands, pa.list_(pa.int64()))})
-    return read(cm.PredicateTable(table), Schema(dict.fromkeys(ENDS, pa.int64())), Options(), "raise")
+    rows_of = pa.table({"id": id, "attribute": attribute, "op": op, "operands": pa.array(operands, pa.list_(pa.int64()))})
+    return read(cm.PredicateTable(rows_of), Schema(dict.fromkeys(ENDS, pa.int64())), Options(), "raise")
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -73,7 +74,7 @@ def test_a_predicate_of_several_intervals() -> None:
 
 
 def test_weights_go_with_their_predicates() -> None:
-    table = pa.table(
+    weighted = pa.table(
         {
             "id": [0, 0, 0],
             "attribute": ["near", "far", "all"],
@@ -82,7 +83,7 @@ def test_weights_go_with_their_predicates() -> None:
             "weight": [1.0, 2.0, 4.0],
         }
     )
-    got = read(cm.PredicateTable(table), Schema(dict.fromkeys(ENDS, pa.int64())), Options(), "raise")
+    got = read(cm.PredicateTable(weighted), Schema(dict.fromkeys(ENDS, pa.int64())), Options(), "raise")
     p = got.lowered.predicates
     name = [attribute.path[0] for attribute in got.attributes]
     of = {name[int(word) & ATTR_MASK]: weight for word, weight in zip(p.pred[:, 0], p.weight.tolist(), strict=True)}
@@ -127,3 +128,32 @@ def test_intervals_between() -> None:
     for (a, b), low, high in zip(pairs, lo.tolist(), hi.tolist(), strict=True):
         bottom, top = least(*a, False), most(*b, False)
         assert (low, high) == ((bottom, top) if bottom <= top and bottom <= KEY_MAX else (KEY_MAX, KEY_MIN))
+
+
+def test_pieces_are_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(0)
+    rows: list[tuple[int, str, str, list[int]]] = []
+    for sub in range(60):
+        for _ in range(rng.integers(1, 6)):
+            op = str(rng.choice(["=", "<", "between", "in", "not in", "<>", "is null"]))
+            name = str(rng.choice(list(ENDS)))
+            count = {"is null": 0, "between": 2, "in": 3, "not in": 3}.get(op, 1)
+            rows.append((sub, name, op, [int(x) for x in rng.choice(np.array(ENDS[name]), count)]))
+    arrays = []
+    for piece in (1 << 17, 7, 1):
+        monkeypatch.setattr(table, "PIECE", piece)
+        got = lowered(rows)
+        arrays.append([(x.dtype, x.tolist()) for part in got.lowered[:3] for x in part] + [got.ids.to_pylist(), list(got.attributes)])
+    assert arrays[0] == arrays[1] == arrays[2]
+
+
+def test_a_row_of_a_later_piece_is_named_by_its_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(table, "PIECE", 2)
+    part = {"id": [1, 2, 3, 4, 5], "attribute": ["one"] * 5, "op": ["=", "=", "=", "nope", "between"], "operands": [[1]] * 5}
+    got = read(cm.PredicateTable(pa.table(part)), Schema(dict.fromkeys(ENDS, pa.int64())), Options(), "collect")
+    assert got.ids.to_pylist() == [1, 2, 3]
+    assert got.lowered.predicates.owner.tolist() == [0, 1, 2]
+    assert [(x.id, x.message.partition("(")[2]) for x in got.rejected] == [
+        (4, "row 3 of the predicate table)"),
+        (5, "row 4 of the predicate table)"),
+    ]
