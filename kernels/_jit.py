@@ -42,7 +42,7 @@ from numba.core.serialize import dumps
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-POLICY: dict[str, Any] = {"nogil": True, "error_model": "python"}
+POLICY: dict[str, Any] = {"nogil": True, "error_model": "python", "no_cfunc_wrapper": True}
 
 # Settings of numba that change the code it makes and that its own key forgets. The processor's name and features are in ``magic_tuple``.
 SETTINGS = (
@@ -82,7 +82,7 @@ def kernel(function: F) -> F:
 
 def device(function: F) -> F:
     """Compile ``function`` into each kernel that calls it. It needs no file of its own: its machine code is in the kernels'."""
-    return numba.njit(**POLICY)(function)  # type: ignore[no-any-return]
+    return numba.njit(**POLICY, no_cpython_wrapper=True)(function)  # type: ignore[no-any-return]
 
 
 def kernels() -> list[Any]:

@@ -1,24 +1,64 @@
-"""Bits of 64-bit words: one machine instruction when compiled, Python's integers otherwise."""
+"""Bits of 64-bit words, and comparisons of many bytes at once that make them: vector instructions when compiled, numpy and Python's
+integers otherwise.
+"""
 
 from typing import Any
 
 import numpy as np
-from numba.core import types
+from llvmlite import ir
+from numba.core import cgutils, types
 from numba.extending import intrinsic, overload
 
 
 def ctz(word: np.uint64) -> np.uint64:
     """Zeros below the lowest set bit: its number. 64 for a word without one.
 
-    ``ctz(0b101000)`` is 3. A loop over the set bits ends each step with ``word &= word - np.uint64(1)``, which clears the lowest.
+    ``ctz(0b101000)`` is 3. A loop over the set bits ends each step with ``word = without_lowest(word)``.
     """
     value = int(word)
     return np.uint64((value & -value).bit_length() - 1 if value else 64)
 
 
+def without_lowest(word: np.uint64) -> np.uint64:
+    """The word with its lowest set bit cleared; 0 for 0."""
+    value = int(word)
+    return np.uint64(value & (value - 1)) if value else np.uint64(0)
+
+
 def popcount(word: np.uint64) -> np.uint64:
     """Number of set bits, 0 to 64."""
     return np.uint64(int(word).bit_count())
+
+
+def within(values: Any, at: Any, bounds: Any) -> np.uint64:
+    """Bit i of the result: whether byte ``values[at + i]`` is at least ``bounds & 255`` by no more than ``bounds >> 8``, for i up to 63.
+
+    values uint8, all 64 bytes of which must be there to be read; bounds uint16. Ten instructions with AVX2, and two of these in an AND
+    share some.
+    """
+    return np.uint64(_packed(values, at, bounds, 64))
+
+
+def within_kth(values: Any, at: Any, bounds: Any, k: Any) -> np.uint64:
+    """The same with ``bounds[k]``, which is quicker where no register holds it."""
+    return np.uint64(_packed(values, at, bounds[k], 64))
+
+
+def half_within_kth(values: Any, at: Any, bounds: Any, k: Any) -> np.uint64:
+    """The same for i up to 31; only these bytes are read."""
+    return np.uint64(_packed(values, at, bounds[k], 32))
+
+
+def ask_for(values: Any, at: Any) -> None:
+    """Have the processor bring ``values[at]`` into its cache, and go on without waiting. Nothing happens where there is no such place."""
+
+
+def _packed(values: Any, at: Any, bounds: Any, size: int) -> int:
+    part = values[int(at) : int(at) + size]
+    if int(at) < 0 or len(part) < size:
+        raise IndexError(f"{size} bytes from {at} of {len(values)}")
+    truth = part - np.uint8(int(bounds) & 255) <= int(bounds) >> 8
+    return int.from_bytes(np.packbits(truth, bitorder="little").tobytes(), "little")
 
 
 @intrinsic
@@ -43,6 +83,96 @@ def _compile_ctz(word):  # numba compares annotations with the lambda's, which h
     return (lambda word: _cttz(word)) if word == types.uint64 else None  # another type is an error of compilation, not a silent cast
 
 
+@intrinsic
+def _prefetch(typing: Any, values: Any, at: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        pointer, whole = ir.IntType(8).as_pointer(), ir.IntType(32)
+        place = builder.bitcast(builder.gep(context.make_array(signature.args[0])(context, builder, args[0]).data, [args[1]]), pointer)
+        prefetch = cgutils.get_or_insert_function(
+            builder.module, ir.FunctionType(ir.VoidType(), [pointer, whole, whole, whole]), "llvm.prefetch.p0"
+        )
+        builder.call(prefetch, [place, whole(0), whole(3), whole(1)])  # to read, into all levels, data
+        return context.get_dummy_value()
+
+    return types.void(values, types.uint64), generate
+
+
+@overload(ask_for)
+def _compile_ask_for(values, at):
+    return (lambda values, at: _prefetch(values, at)) if at == types.uint64 else None
+
+
+@overload(without_lowest)
+def _compile_without_lowest(word):
+    return (lambda word: word & (word - np.uint64(1))) if word == types.uint64 else None
+
+
 @overload(popcount)
 def _compile_popcount(word):
     return (lambda word: _ctpop(word)) if word == types.uint64 else None
+
+
+def _each(builder: Any, byte: Any, size: int) -> Any:
+    vector, lanes = ir.VectorType(ir.IntType(8), size), ir.VectorType(ir.IntType(32), size)
+    first = builder.insert_element(ir.Constant(vector, ir.Undefined), byte, ir.Constant(ir.IntType(32), 0))
+    return builder.shuffle_vector(first, ir.Constant(vector, ir.Undefined), ir.Constant(lanes, [0] * size))
+
+
+def _compare(context: Any, builder: Any, values: Any, at: Any, low: Any, width: Any, size: int) -> Any:
+    # A vector of bytes, whatever the processor has: LLVM cuts it into registers, and the vector of bits into a word.
+    vector = ir.VectorType(ir.IntType(8), size)
+    part = builder.load(builder.bitcast(builder.gep(values, [at]), vector.as_pointer()))
+    part.align = 1
+    truth = builder.icmp_unsigned("<=", builder.sub(part, _each(builder, low, size)), _each(builder, width, size))
+    word = builder.bitcast(truth, ir.IntType(size))
+    return builder.zext(word, ir.IntType(64)) if size < 64 else word
+
+
+@intrinsic
+def _within(typing: Any, values: Any, at: Any, bounds: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        data = context.make_array(signature.args[0])(context, builder, args[0]).data
+        low = builder.trunc(args[2], ir.IntType(8))
+        width = builder.trunc(builder.lshr(args[2], ir.Constant(ir.IntType(16), 8)), ir.IntType(8))
+        return _compare(context, builder, data, args[1], low, width, 64)
+
+    return types.uint64(values, types.uint64, types.uint16), generate
+
+
+def _kth(size: int) -> Any:
+    @intrinsic
+    def within_kth(typing: Any, values: Any, at: Any, bounds: Any, k: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            data = context.make_array(signature.args[0])(context, builder, args[0]).data
+            # The two bytes are read one by one: a vector of equal bytes is made from memory at once, but not from half of a register.
+            both = context.make_array(signature.args[2])(context, builder, args[2]).data
+            both = builder.bitcast(builder.gep(both, [args[3]]), ir.IntType(8).as_pointer())
+            low, width = builder.load(both), builder.load(builder.gep(both, [ir.IntType(64)(1)]))
+            return _compare(context, builder, data, args[1], low, width, size)
+
+        return types.uint64(values, types.uint64, bounds, types.uint64), generate
+
+    return within_kth
+
+
+_within_kth = _kth(64)
+_half_within_kth = _kth(32)
+
+
+@overload(within)
+def _compile_within(values, at, bounds):
+    return (lambda values, at, bounds: _within(values, at, bounds)) if at == types.uint64 and bounds == types.uint16 else None
+
+
+@overload(within_kth)
+def _compile_within_kth(values, at, bounds, k):
+    if at == k == types.uint64 and bounds.dtype == types.uint16:
+        return lambda values, at, bounds, k: _within_kth(values, at, bounds, k)
+    return None
+
+
+@overload(half_within_kth)
+def _compile_half_within_kth(values, at, bounds, k):
+    if at == k == types.uint64 and bounds.dtype == types.uint16:
+        return lambda values, at, bounds, k: _half_within_kth(values, at, bounds, k)
+    return None

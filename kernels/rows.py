@@ -1,9 +1,13 @@
 """Events by attribute -> events by row, with codes for keys."""
 
+import numpy as np
+
 from colmatch.kernels._jit import kernel
-from colmatch.kernels.hints import hinted_code
+from colmatch.kernels.bits import ask_for
+from colmatch.kernels.hints import distance, hinted_code
 
 ROW_BLOCK = 256
+AHEAD = 8  # columns, of each of which so many hints are on their way from memory
 
 
 @kernel
@@ -13,7 +17,8 @@ def transpose(batch, codes, hints, next, first, attr, code):
     A block of rows passes over all columns before the next, so that what is written stays in the cache. next (A) int64: scratch.
     """
     rows = len(first) - 1
-    bound, code_first, cell_first, cell_shift, below = codes.bound, codes.first, hints.first, hints.shift, hints.below
+    bound, code_first, lowest, highest = codes.bound, codes.first, hints.lowest, hints.highest
+    cell_first, cell_shift, below = hints.first, hints.shift, hints.below
     col, entry_row, entry_key = batch.col, batch.row, batch.key
     first[:] = 0
     attributes = len(col) - 1
@@ -28,13 +33,17 @@ def transpose(batch, codes, hints, next, first, attr, code):
     for stop in range(min(block, rows), rows + block, max(block, 1)):
         for a in range(attributes):
             e, e_end = next[a], col[a + 1]
-            begin, end = code_first[a], code_first[a + 1]
-            cells, shift = cell_first[a], cell_shift[a]
+            begin = code_first[a]
+            cells, shift, low, high = cell_first[a], cell_shift[a], lowest[a], highest[a]
+            soon = min(a + AHEAD, attributes - 1)
+            for soon_e in range(next[soon], min(next[soon] + AHEAD, col[soon + 1])):
+                key = min(max(entry_key[soon_e], lowest[soon]), highest[soon])
+                ask_for(below, np.uint64(cell_first[soon]) + (distance(lowest[soon], key) >> np.uint64(cell_shift[soon])))
             while e < e_end and entry_row[e] < stop:
                 place = first[entry_row[e]]
                 first[entry_row[e]] = place + 1
                 attr[place] = a
-                code[place] = hinted_code(bound, begin, end, cells, shift, below, entry_key[e])
+                code[place] = hinted_code(bound, begin, low, high, cells, shift, below, entry_key[e])
                 e += 1
             next[a] = e
     for r in range(rows, 0, -1):
@@ -49,6 +58,8 @@ def count_codes(batch, codes, hints, hits):
     for a in range(len(batch.col) - 1):
         begin, end = codes.first[a], codes.first[a + 1]
         for e in range(batch.col[a], batch.col[a + 1]):
-            code = hinted_code(codes.bound, begin, end, hints.first[a], hints.shift[a], hints.below, batch.key[e])
+            code = hinted_code(
+                codes.bound, begin, hints.lowest[a], hints.highest[a], hints.first[a], hints.shift[a], hints.below, batch.key[e]
+            )
             hits[base + code - 1] += 1
         base += end - begin + 1
