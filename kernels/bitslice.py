@@ -1,38 +1,30 @@
-"""bitslice: work shared between the events of a batch, 64 to a word. Our own; no source document has it.
+"""bitslice: work shared between the events of a batch, 64 at a time. Our own; no source document has it.
 
 Every conjunction is posted under its *access predicate*, one interval of one attribute, and postings of an attribute are ordered by where
 the interval begins. Where a batch has many rows with that attribute, these rows are sorted by code: the access predicate is then a range of
-positions, rows outside it are never touched, and the other predicates are masks over words of 64 positions (``masks.py``).
-Where it has few, the rows are taken as they come, 64 to a word, and each row's code picks the postings that it may meet.
+positions, rows outside it are never touched, and the other predicates are tested for up to 64 positions at once (``tiles.py``).
+Where it has few, the rows are taken one by one, and each row's code picks the postings that it may meet.
 
 Masks are supersets where a predicate's end lies within a bin. A posting whose masks are exact is a match as soon as a bit is left; what
 others leave is verified against the predicates themselves, row by row, after the masks.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from colmatch.kernels._jit import device, kernel
-from colmatch.kernels.bitslice_visit import (
-    admit,
-    put,
-    refine,
-    segments_of_column,
-    segments_of_rows,
-    verify,
-    visit,
-    visit_active,
-    visit_reaching,
-)
-from colmatch.kernels.columns import place_codes, place_columns, sort_column
+from colmatch.kernels.bitslice_postings import admit, order_segments, segments_of_column, segments_of_rows
+from colmatch.kernels.bitslice_visit import put, refine, verify, visit, visit_active, visit_rows
+from colmatch.kernels.columns import first_at_least, place_codes, place_columns, sort_column
 from colmatch.kernels.layout import CONJUNCTIONS, I64, MATCHES, NODES, U8, U16, U32, U64
-from colmatch.kernels.masks import WORD, clear_table, fill_table, sets_few, slots_of_rows
 from colmatch.kernels.sink import FILL, NEEDED, WANTED
+from colmatch.kernels.tiles import WORD, bin_entries, clear_tile, fill_tile, sets_few
 
 BUFFER = 1024  # postings visited between two rounds of refinement
 CANDIDATES_KEPT = 1 << 18  # verified at once; room for 64 rows of every survivor of a round
-SEGMENTS = 4096  # at least a word's rows times the classes of width
+ROWS = 4  # not by column that are taken together: less waiting for memory, but a larger tile
+SEGMENTS = 4096  # of a tile, which has no more rows, at most
 
 
 class BitsliceIndex(NamedTuple):
@@ -43,24 +35,24 @@ class BitsliceIndex(NamedTuple):
     group_first: I64  # (G + 1) group -> its postings
     lo: U32  # (P) access interval, as codes; ascending within a group
     hi: U32  # (P)
-    conj: U32  # (P) conjunction, and flags
-    head: U16  # (8 * P) slots of three predicates, high, low, high, low, high, low; and the first of ``rest``, low and high half
-    rest: U16  # (2 * R) slots of the other predicates: high, low. Entry 0 belongs to postings that have none
+    who: U32  # (P) subscription, or where VERIFY or PROGRAM stands conjunction; and flags
+    head: U16  # (8 * P) rank and bounds of three predicates (see ``tiles.py``); and the first of ``rest``, low and high half
+    rest: U16  # (2 * R) rank and bounds of the other predicates. Entry 0 belongs to postings that have none
     rest_op: U8  # (R)
-    step: I64  # (K + 2) slots, see ``masks.py``: step k -> its first slot
-    rank: U32  # (A) attribute -> place within a step; 2^32 - 1 for none
-    cut_first: I64  # (A + 1) attribute -> its cuts
-    cut: U32  # codes at which bins after the first begin
-    exact: U8  # (A) 1: as many bins as codes
+    ranks: I64  # (1) ranks, the one for no attribute counted
+    rank: U32  # (A) attribute -> its place in a tile, or NO_RANK
+    bin_first: I64  # (A + 1) attribute -> its part of ``bin_of``, empty where bins are codes
+    bin_of: U8  # code - 1 -> bin
     multi: U8  # (A)
     top: I64  # (A + 1) number of codes
-    any_repeats: U8  # (1) whether a posting has REPEATS
+    repeats: U8  # (1) whether a subscription may be found twice for a row
 
 
 class BitsliceScratch(NamedTuple):
     """For a block of up to N rows with E entries."""
 
-    slot: U16  # (E)
+    slot: U32  # (E + 7 * N)
+    slot_first: U64  # (N + 1)
     column: I64  # (A + 2) attribute -> its rows; A has every row
     row: U32  # (E + N)
     code: U32  # (E + N)
@@ -68,51 +60,50 @@ class BitsliceScratch(NamedTuple):
     spare_code: U32  # (E)
     histogram: I64  # (256)
     sorted: U8  # (A + 1) columns to be sorted
-    table: U64  # (slots) zero between calls
-    survivor: U32  # (4 * BUFFER) and, behind them, what is read of each
+    stride: I64  # (1) rows of a tile
+    tile: U8  # (ranks * stride + 64) zero between calls
+    survivor: U32  # (2 * BUFFER)
+    place: U32  # (2 * BUFFER)
     mask: U64  # (2 * BUFFER)
-    ahead: U32  # (2 * BUFFER)
-    active: U32  # (most postings of an attribute)
-    active_from: U32  # (most postings of an attribute)
-    active_to: U32  # (most postings of an attribute)
-    upcoming: I64  # (G) next posting of a group
-    segment: I64  # (SEGMENTS, 3) postings to visit, begin and end; the code they must reach up to, -1 if they all do
+    active: U32  # (most postings of an attribute + 1)
+    active_from: U32  # (the same)
+    active_to: U32  # (the same)
+    segment: U32  # (S, 4) postings to visit, begin and end; position of the first row, or code that they must reach up to and row
     bits: U64  # (SEGMENTS) their rows
+    found: U32  # (S, 4) segments of rows before they are ordered: row, and the same
+    segment_first: I64  # (N + 1) row -> its segments
     code_place: I64  # (most codes + 2)
     target: U64  # (longest program + 1)
     candidate_row: U32  # (CANDIDATES_KEPT)
     candidate_conj: U32  # (CANDIDATES_KEPT)
     ordered: U32  # (CANDIDATES_KEPT)
-    place: I64  # (N + 1)
+    order: I64  # (N + 1)
     values: U32  # (A) table of one row for verification, zero between calls
 
 
 @device
-def choose_columns(attr_group, group_first, reach, top, column, step, rows, by_column):
+def choose_columns(attr_group, group_first, reach, top, column, ranks, pairs, by_column):
     """Mark the columns whose rows are worth sorting. Returns whether one is left that has rows and postings and is not marked.
 
-    Estimates in nanoseconds: a table for each 64 rows of the column against a look-up and a look at some postings for each row.
+    Estimates in nanoseconds: a tile of the column against a look-up and a look at some postings for each row.
     """
     left = False
-    pairs = column[len(column) - 2] / rows
-    slots = step[len(step) - 1]
     for a in range(len(column) - 1):
         by_column[a] = 0
         n = column[a + 1] - column[a]
         if n == 0 or group_first[attr_group[a]] == group_first[attr_group[a + 1]]:
             continue
-        words = (n + WORD - 1) >> 6
-        sorted_cost = 200.0 + 6.0 * n + 1.1 * n * pairs
-        sorted_cost += 1.1 * n * pairs if sets_few(step, pairs, n) else words * (60.0 + 0.12 * slots)
+        sorted_cost = 300.0 + 6.0 * n + 1.1 * n * pairs
+        sorted_cost += 1.1 * n * pairs if sets_few(ranks, pairs, n) else ranks * (2.0 + n / 16.0)
         row_cost = 0.0
         for g in range(attr_group[a], attr_group[a + 1]):
             postings = float(group_first[g + 1] - group_first[g])
             share = min(1.0, (reach[g] + 1.0) / top[a])
-            row_cost += n * (150.0 + 1.5 * share * postings)
+            row_cost += n * (30.0 + 2.0 * share * postings)
             if reach[g] == 0:
-                sorted_cost += 2.4 * min(postings, n * postings / top[a]) + 15.0 * min(n, top[a])
+                sorted_cost += 4.0 * min(postings, n * postings / top[a]) * (1.0 + n / (top[a] * WORD)) + 20.0 * min(n, top[a])
             else:
-                sorted_cost += postings * (8.0 + 2.4 * (1.0 + 0.6 * share * n / WORD))
+                sorted_cost += postings * (4.0 + 5.0 * (1.0 + 0.6 * share * n / WORD))
         if sorted_cost < row_cost or a == len(column) - 2:
             by_column[a] = 1
         else:
@@ -124,122 +115,116 @@ def choose_columns(attr_group, group_first, reach, top, column, step, rows, by_c
 def match(index, preds, rows, start, stop, scratch, sink, counters):
     """Match rows ``start:stop``, all of them or none. Returns ``stop``, or ``start`` when the sink is too small."""
     group_first, reach, attr_group, lo, hi, head = index.group_first, index.reach, index.attr_group, index.lo, index.hi, index.head
-    rest, rest_op, conj, step, multi = index.rest, index.rest_op, index.conj, index.step, index.multi
+    rest, rest_op, who, multi, ranks = index.rest, index.rest_op, index.who, index.multi, index.ranks[0]
     row_first, row_attr, row_code = rows.first, rows.attr, rows.code
     first, pred, run_lo, run_hi, owner = preds.first, preds.pred, preds.run_lo, preds.run_hi, preds.owner
     jump_first, jump = preds.jump_first, preds.jump
-    table, survivor, mask, slot, target = scratch.table, scratch.survivor, scratch.mask, scratch.slot, scratch.target
-    active, active_from, active_to, upcoming = scratch.active, scratch.active_from, scratch.active_to, scratch.upcoming
+    tile, survivor, place, mask, target = scratch.tile, scratch.survivor, scratch.place, scratch.mask, scratch.target
+    slot, slot_first = scratch.slot, scratch.slot_first
+    active, active_from, active_to = scratch.active, scratch.active_from, scratch.active_to
+    found, segment_first = scratch.found, scratch.segment_first
     column, col_row, col_code, by_column, code_place = scratch.column, scratch.row, scratch.code, scratch.sorted, scratch.code_place
-    ahead = scratch.ahead
     segment, bits, candidate_row, candidate_conj = scratch.segment, scratch.bits, scratch.candidate_row, scratch.candidate_conj
     sink_row, sink_sub, hits, wanted, fill = sink.row, sink.sub, sink.hits, sink.state[WANTED] != 0, np.uint64(sink.state[FILL])
     before = np.int64(fill)
     attributes = len(multi)
     count = stop - start
-    offset = row_first[start]
-    slots_of_rows(row_first, row_attr, row_code, start, stop, index.rank, step, index.cut_first, index.cut, index.exact, slot)
+    pairs = (row_first[stop] - row_first[start]) / count
+    bin_entries(row_first, row_attr, row_code, start, stop, index.rank, index.bin_first, index.bin_of, slot, slot_first)
     place_columns(row_first, row_attr, row_code, start, stop, column, col_row, col_code)
-    by_rows = choose_columns(attr_group, group_first, reach, index.top, column, step, count, by_column)
-    visits = 0
-    tables = 0
+    by_rows = choose_columns(attr_group, group_first, reach, index.top, column, ranks, pairs, by_column)
+    visits = np.uint64(0)
+    tiles = 0
     noted = 0
+    last_segment = np.uint64(0)
+    most = np.uint64(BUFFER)
 
-    # Columns whose rows are sorted, the column of all rows, and that of all rows again for what the attributes not sorted bring.
+    # Columns whose rows are sorted, the column of all rows, and all rows again, one by one, for what the columns not sorted bring.
     for a in range(attributes + 2):
-        if a > attributes and not by_rows:
-            break
-        if a <= attributes and not by_column[a]:
+        by_row = a > attributes
+        if not by_rows if by_row else not by_column[a]:
             continue
         begin, end = column[min(a, attributes)], column[min(a, attributes) + 1]
         tabled = False
         if a < attributes:
             sort_column(col_row, col_code, begin, end, index.top[a], scratch.spare_row, scratch.spare_code, scratch.histogram)
-        if a <= attributes:
-            for g in range(attr_group[a], attr_group[a + 1]):
-                upcoming[g] = group_first[g]
             tabled = index.top[a] <= 8 * (end - begin)
             if tabled:
                 place_codes(col_code, begin, end, index.top[a], code_place)
-        actives: Any = 0
-        for at in range(begin, end, WORD):
-            word_end = min(at + WORD, end)
-            fill_table(table, step, row_first, slot, offset, start, col_row, at, word_end)
-            tables += 1
-            row = start + (at - begin if a > attributes else 0)  # positions of sorted columns are no rows
-            e = row_first[row]
-            working = True
-            while working:  # once, or as often as the segments of the rows take
-                segments = 0
-                if a <= attributes:
-                    segments = segments_of_column(attr_group, group_first, reach, lo, a, col_code, at, word_end, upcoming, segment, bits)
-                    for g in range(attr_group[a], attr_group[a + 1]):
-                        if reach[g] != 0:
-                            upcoming[g], actives = admit(
-                                lo, hi, upcoming[g], group_first[g + 1], np.int64(col_code[word_end - 1]), col_code, at, end, code_place,
-                                tabled, active, active_from, active_to, actives,
-                            )  # fmt: skip
-                    working = False
+        size = ROWS if by_row else scratch.stride[0]
+        stride = np.uint64(size)
+        next_a, next_e = np.int64(0), np.int64(0)  # if by_row: where to go on, when there was no room for the segments of all rows
+        at = begin
+        while at < end:
+            tile_end = min(at + size, end)
+            s, segments, k, actives = np.uint64(0), np.uint64(0), np.uint64(0), np.uint64(0)
+            if by_row:
+                if at == begin:
+                    next_a, next_e, all_segments = segments_of_rows(
+                        attr_group, group_first, reach, lo, by_column, column, col_row, col_code, next_a, next_e, found
+                    )
+                    order_segments(found, all_segments, count, segment_first, segment)
+                    last_segment = np.uint64(max(all_segments - 1, 0))
+                s, segments = np.uint64(segment_first[at - begin]), np.uint64(segment_first[tile_end - begin])
+            else:
+                for g in range(attr_group[a], attr_group[a + 1]):
+                    i, i_end = group_first[g], group_first[g + 1]
+                    if reach[g] == 0:
+                        segments = np.uint64(segments_of_column(lo, i, i_end, col_code, at, tile_end, segment, bits))
+                    else:
+                        i = first_at_least(lo, i, i_end, np.int64(col_code[at]) - np.int64(reach[g]))
+                        i_end = first_at_least(lo, i, i_end, np.int64(col_code[tile_end - 1]) + 1)
+                        actives = admit(
+                            lo, hi, np.uint64(i), np.uint64(i_end), col_code, at, tile_end, code_place, tabled, active, active_from,
+                            active_to, actives,
+                        )  # fmt: skip
+            tiled = s < segments or k < actives
+            if tiled:
+                fill_tile(tile, stride, slot_first, slot, col_row, at, tile_end)
+                tiles += 1
+            while s < segments or k < actives:
+                n = np.uint64(0)
+                if by_row:
+                    s, n, looked = visit_rows(
+                        head, hi, tile, stride, at - begin, segment, s, segments, last_segment, most, survivor, place, mask, n
+                    )
                 else:
-                    while working:
-                        e, segments = segments_of_rows(
-                            attr_group, group_first, reach, lo, by_column, row_attr, row_code, e, row_first[row + 1],
-                            np.uint64(1) << np.uint64(row - start - at + begin), segment, bits, segments,
-                        )  # fmt: skip
-                        if e < row_first[row + 1]:
-                            break
-                        row += 1
-                        working = row < start + word_end - begin
-                s = 0
-                k = 0
-                kept = np.uint64(0)
-                while s < segments or k < actives:
-                    n = np.uint64(0)
-                    while s < segments and n < BUFFER:
-                        i, i_end, code = segment[s, 0], segment[s, 1], segment[s, 2]
-                        i_stop = min(i_end, i + BUFFER)
-                        visits += i_stop - i
-                        if code < 0:
-                            n = visit(head, table, np.uint64(i), np.uint64(i_stop), bits[s], survivor, mask, n)
-                        else:
-                            n = visit_reaching(head, table, hi, np.uint64(i), np.uint64(i_stop), code, bits[s], survivor, mask, n)
-                        segment[s, 0] = i_stop
-                        s += i_stop == i_end
-                    while s == segments and k < actives and n < BUFFER:
-                        k_stop = min(actives, k + BUFFER)
-                        visits += k_stop - k
-                        n, kept = visit_active(
-                            head, table, active, active_from, active_to, np.uint64(k), np.uint64(k_stop), at, kept, survivor, mask, n
-                        )
-                        k = k_stop
-                    n = refine(head, rest, rest_op, table, survivor, mask, ahead, n)
-                    fill, noted = put(
-                        owner, jump_first, jump, conj, head, rest, rest_op, table, col_row, at, start, survivor, mask, ahead, n, target,
-                        sink_row, sink_sub, hits, wanted, fill, candidate_row, candidate_conj, noted,
+                    s, n, looked = visit(head, tile, stride, segment, bits, s, segments, most, survivor, place, mask, n)
+                visits += looked
+                k, n, looked = visit_active(head, tile, stride, active, active_from, active_to, k, actives, most, survivor, place, mask, n)
+                visits += looked
+                n = refine(head, rest, rest_op, who, tile, stride, survivor, place, mask, n)
+                fill, noted = put(
+                    owner, jump_first, jump, who, head, rest, rest_op, tile, stride, col_row, at, start, survivor, place, mask, n,
+                    target, sink_row, sink_sub, hits, wanted, fill, candidate_row, candidate_conj, noted,
+                )  # fmt: skip
+                if noted > len(candidate_row) - WORD * len(mask):
+                    fill = verify(
+                        first, pred, run_lo, run_hi, owner, jump_first, jump, row_first, row_attr, row_code, multi, start, count,
+                        candidate_row, candidate_conj, noted, scratch.order, scratch.ordered, scratch.values, sink_row,
+                        sink_sub, hits, wanted, fill, counters,
                     )  # fmt: skip
-                    if noted > len(candidate_row) - WORD * len(mask):
-                        fill = verify(
-                            first, pred, run_lo, run_hi, owner, jump_first, jump, row_first, row_attr, row_code, multi, start, count,
-                            candidate_row, candidate_conj, noted, scratch.place, scratch.ordered, ahead, scratch.values, sink_row,
-                            sink_sub, hits, wanted, fill, counters,
-                        )  # fmt: skip
-                        noted = 0
-                actives = np.int64(kept)
-            clear_table(table, step, row_first, slot, offset, start, col_row, at, word_end)
+                    noted = 0
+            if tiled:
+                few = sets_few(ranks, pairs, tile_end - at)
+                clear_tile(tile, stride, ranks, few, slot_first, slot, col_row, at, tile_end)
+            at = tile_end
+            if by_row and at == end and next_a < attributes:
+                at = begin
     if noted > 0:
         fill = verify(
             first, pred, run_lo, run_hi, owner, jump_first, jump, row_first, row_attr, row_code, multi, start, count, candidate_row,
-            candidate_conj, noted, scratch.place, scratch.ordered, ahead, scratch.values, sink_row, sink_sub, hits, wanted, fill, counters,
+            candidate_conj, noted, scratch.order, scratch.ordered, scratch.values, sink_row, sink_sub, hits, wanted, fill, counters,
         )  # fmt: skip
     counters[CONJUNCTIONS] += visits
-    counters[NODES] += tables
-    pairs = np.int64(fill) - before
+    counters[NODES] += tiles
+    matches = np.int64(fill) - before
     if wanted and fill > np.uint64(len(sink_sub)):
-        sink.state[NEEDED] = pairs
+        sink.state[NEEDED] = matches
         return start
     if wanted:
         for i in range(np.uint64(before), fill):
             hits[np.uint64(sink_row[i])] += 1
         sink.state[FILL] = fill
-    counters[MATCHES] += pairs
+    counters[MATCHES] += matches
     return stop

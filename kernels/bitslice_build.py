@@ -1,14 +1,13 @@
-"""Predicates -> postings and mask slots of ``bitslice``."""
+"""Predicates -> postings of ``bitslice``, with ranks and bounds of their predicates in a tile."""
 
 import numpy as np
 
 from colmatch.kernels._jit import device, kernel
-from colmatch.kernels.bitslice_visit import CONJ_MASK, PROGRAM, REPEATS, VERIFY
+from colmatch.kernels.bitslice_visit import PROGRAM, VERIFY
 from colmatch.kernels.layout import ATTR_MASK, FLAG_MULTI, FLAG_NONE, FLAG_RUN, REJECT
-from colmatch.kernels.masks import EMPTY, FULL, LAST, MORE, OUTSIDE, STEP, VAGUE
+from colmatch.kernels.tiles import ALWAYS, LAST, MORE, NEVER, NO_RANK, OUTSIDE, PRESENT, STEP, VAGUE
 
 MOST_INTERVALS = 16  # of an access predicate, each a posting; one with more is posted from its lowest to its highest code
-NO_RANK = 2**32 - 1
 LONE_CLASS = 256  # an attribute with fewer postings has one group of ranges
 CLASSES = 18  # equal, and widths up to 4^1, 4^2, ... 4^17
 
@@ -147,22 +146,20 @@ def _add_ends(ends, base, top, low, high):
 
 
 @kernel
-def cut_bins(code_first, ends, bins, bin_of, starts, cut_first, cut):
+def cut_bins(code_first, ends, bins, bin_of, starts):
     """Cut each attribute's codes into bins that as many predicates begin or end in.
 
-    bins (A) int64 wanted, at most as many as codes, 0 for none; bin_of (codes) uint16: bin of each code; starts (codes) uint8: 1 where a
-    bin begins; cut_first (A + 1), cut: the first codes of all bins but the first. Whatever values events have, only the predicates that
+    bins (A) int64 wanted, at most as many as codes, 0 for none; bin_of (codes) uint8: bin of each code, from 1; starts (codes) uint8: 1
+    where a bin begins. Whatever values events have, only the predicates that
     begin or end within the value's bin are undecided, and these are a like share everywhere.
     """
-    n = 0
     for a in range(len(bins)):
-        cut_first[a] = n
         begin, end = code_first[a], code_first[a + 1]
         left = 0
         for c in range(begin, end):
             left += ends[c]
         cuts = bins[a] - 1
-        bin = 0
+        bin = 1
         inside = 0
         for c in range(begin, end):
             starts[c] = 0
@@ -177,28 +174,22 @@ def cut_bins(code_first, ends, bins, bin_of, starts, cut_first, cut):
                     cuts -= 1
                     bin += 1
                     starts[c] = 1
-                    cut[n] = c - begin + 1
-                    n += 1
             bin_of[c] = bin
-    cut_first[len(bins)] = n
 
 
 @device
-def _slots(word, low, high, code_first, bin_of, starts, bins, step, rank):
-    """Slots of one interval, and whether they are exact."""
+def _bounds(word, low, high, code_first, bin_of, starts, rank):
+    """Rank and bounds of one interval, and whether they are exact."""
     a = word & ATTR_MASK
     if word & FLAG_MULTI:
-        return step[bins[a]] + rank[a], EMPTY, False
+        return np.int64(rank[a]), PRESENT, False
     if low > high:
-        return EMPTY, FULL, True
+        return NO_RANK, NEVER, True
     base = code_first[a] - 1
     top = code_first[a + 1] - code_first[a]
     b_low, b_high = np.int64(bin_of[base + low]), np.int64(bin_of[base + high])
     exact = starts[base + low] == 1 and (high == top or starts[base + high + 1] == 1)
-    lower = EMPTY
-    if b_low > 0:
-        lower = step[b_low] + rank[a]
-    return step[b_high + 1] + rank[a], lower, exact
+    return np.int64(rank[a]), b_low | (b_high - b_low) << 8, exact
 
 
 @kernel
@@ -206,7 +197,7 @@ def most_entries(preds, conj):
     """How many entries of ``rest`` the postings can need: one for each interval of their predicates, and entry 0."""
     n = 1
     for i in range(len(conj)):
-        c = np.int64(conj[i]) & CONJ_MASK
+        c = np.int64(conj[i])
         n += preds.first[c + 1] - preds.first[c]
         for p in range(preds.first[c], preds.first[c + 1]):
             if preds.pred[p, 0] & FLAG_RUN:
@@ -215,23 +206,22 @@ def most_entries(preds, conj):
 
 
 @kernel
-def write_masks(preds, access, conj, several, code_first, bin_of, starts, bins, step, rank, head, rest, rest_op):
-    """Slots of every posting's predicates. Returns the number of entries of ``rest``.
+def write_masks(preds, access, conj, code_first, bin_of, starts, rank, head, rest, rest_op):
+    """Rank and bounds of every posting's predicates. Returns the number of entries of ``rest``.
 
-    conj (P) gets its flags. several (C) uint8: conjunctions of subscriptions that have more than one, or whose access attribute may have
-    several entries.
+    conj (P) : conjunctions on entry; on return subscriptions, or conjunctions where VERIFY or PROGRAM stands, with these flags
     """
     programs = len(preds.jump_first) > 0
     n = 1
-    rest[0], rest[1], rest_op[0] = FULL, EMPTY, LAST
+    rest[0], rest[1], rest_op[0] = NO_RANK, ALWAYS, LAST
     for i in range(len(conj)):
-        c = np.int64(conj[i]) & CONJ_MASK
-        flags = REPEATS if several[c] else 0
+        c = np.int64(conj[i])
+        flags = 0
         program = programs and preds.jump_first[c] >= 0
         begin_rest = n
         for j in range(3):
-            head[8 * i + 2 * j] = FULL
-            head[8 * i + 2 * j + 1] = EMPTY
+            head[8 * i + 2 * j] = NO_RANK
+            head[8 * i + 2 * j + 1] = ALWAYS
         heads = 0
         if program:
             flags |= PROGRAM
@@ -242,36 +232,34 @@ def write_masks(preds, access, conj, several, code_first, bin_of, starts, bins, 
             run = word & FLAG_RUN
             if p == access[c] and not program and not (run and high - low > MOST_INTERVALS):
                 continue
-            if rank[a] == np.uint32(NO_RANK):
+            if rank[a] == NO_RANK:
                 flags |= VERIFY
                 if program:
-                    n = _entry(rest, rest_op, n, FULL, EMPTY, VAGUE | (OUTSIDE if word & FLAG_NONE else 0))
+                    n = _entry(rest, rest_op, n, NO_RANK, ALWAYS, VAGUE | (OUTSIDE if word & FLAG_NONE else 0))
                 continue
             if not run or word & FLAG_MULTI:
-                upper, lower, exact = _slots(word, low, high, code_first, bin_of, starts, bins, step, rank)
+                at, bounds, exact = _bounds(word, low, high, code_first, bin_of, starts, rank)
                 if not exact:
                     flags |= VERIFY
                 if program:
                     op = (0 if exact else VAGUE) | (OUTSIDE if word & FLAG_NONE else 0)
-                    n = _entry(rest, rest_op, n, upper, lower, op)
+                    n = _entry(rest, rest_op, n, at, bounds, op)
                 elif word & FLAG_NONE:
                     if exact:
-                        n = _entry(rest, rest_op, n, upper, lower, OUTSIDE)
+                        n = _entry(rest, rest_op, n, at, bounds, OUTSIDE)
                 elif heads < 3:
-                    head[8 * i + 2 * heads] = upper
-                    head[8 * i + 2 * heads + 1] = lower
+                    head[8 * i + 2 * heads] = at
+                    head[8 * i + 2 * heads + 1] = bounds
                     heads += 1
                 else:
-                    n = _entry(rest, rest_op, n, upper, lower, 0)
+                    n = _entry(rest, rest_op, n, at, bounds, 0)
                 continue
             begin = n
             all_exact = True
             for j in range(low, high):
-                upper, lower, exact = _slots(
-                    word, np.int64(preds.run_lo[j]), np.int64(preds.run_hi[j]), code_first, bin_of, starts, bins, step, rank
-                )
+                at, bounds, exact = _bounds(word, np.int64(preds.run_lo[j]), np.int64(preds.run_hi[j]), code_first, bin_of, starts, rank)
                 all_exact = all_exact and exact
-                n = _entry(rest, rest_op, n, upper, lower, MORE)
+                n = _entry(rest, rest_op, n, at, bounds, MORE)
             op = OUTSIDE if word & FLAG_NONE else 0
             if not all_exact:
                 flags |= VERIFY
@@ -280,7 +268,7 @@ def write_masks(preds, access, conj, several, code_first, bin_of, starts, bins, 
                     n = begin  # a superset of what must not be says nothing
                     continue
             rest_op[n - 1] = op
-        conj[i] = c | flags
+        conj[i] = (c if flags else np.int64(preds.owner[c])) | flags
         head[8 * i + 6] = 0
         head[8 * i + 7] = 0
         if n > begin_rest:
@@ -293,8 +281,8 @@ def write_masks(preds, access, conj, several, code_first, bin_of, starts, bins, 
 
 
 @device
-def _entry(rest, rest_op, n, high, low, op):
-    rest[2 * n] = high
-    rest[2 * n + 1] = low
+def _entry(rest, rest_op, n, rank, bounds, op):
+    rest[2 * n] = rank
+    rest[2 * n + 1] = bounds
     rest_op[n] = op
     return n + 1

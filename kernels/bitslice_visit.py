@@ -1,104 +1,153 @@
-"""bitslice, step by step: which postings a word of 64 rows meets, what their masks leave, and what becomes of it."""
+"""bitslice: what the masks of postings leave, and what becomes of it."""
+
+from typing import Any
 
 import numpy as np
 
 from colmatch.kernels._jit import device
-from colmatch.kernels.bits import ctz
-from colmatch.kernels.columns import first_at_least, first_at_least_from
-from colmatch.kernels.layout import ACCEPT, ATTR_MASK, CANDIDATES, PREDICATES
-from colmatch.kernels.masks import ALL, LAST, MORE, OUTSIDE, STEP, VAGUE
+from colmatch.kernels.bits import ask_for, ctz, half_within_kth, popcount, within, within_kth, without_lowest
+from colmatch.kernels.layout import ACCEPT, ATTR_MASK, CANDIDATES, FLAG_RUN, PREDICATES
 from colmatch.kernels.predicates import clear, flagged_holds, program_accepts, spread
+from colmatch.kernels.tiles import ALL, LAST, MORE, OUTSIDE, STEP, VAGUE, WORD
 
-# The high bits of ``BitsliceIndex.conj``.
-STRETCH = 512  # candidates whose predicates are asked for together
+SEGMENTS_AHEAD = 6  # segments of rows whose postings are on their way from memory
+STRETCH = 32  # postings of a segment that are asked for at once
+AHEAD = 32  # candidates whose predicates are on their way from memory
 
+# The high bits of ``BitsliceIndex.who``.
 VERIFY = 1 << 31  # masks are a superset: verify
-REPEATS = 1 << 30  # the same subscription may be found twice for a row
-PROGRAM = 1 << 29
-CONJ_MASK = (1 << 29) - 1
+PROGRAM = 1 << 30
+CONJ_MASK = (1 << 30) - 1
 
 
 @device
-def visit(head, table, begin, end, rows, survivor, mask, n):
-    """Postings ``begin:end`` with some of ``rows`` left after two predicates -> survivor, mask, from place n. Returns the next place."""
-    for i in range(begin, end):
-        j = i << np.uint64(3)
-        left = rows & table[head[j]] & ~table[head[j + np.uint64(1)]] & table[head[j + np.uint64(2)]] & ~table[head[j + np.uint64(3)]]
-        survivor[n] = i
-        mask[n] = left
-        n += np.uint64(left != 0)
-    return n
-
-
-@device
-def visit_reaching(head, table, hi, begin, end, code, rows, survivor, mask, n):
-    """The same, for those whose access interval reaches up to ``code``."""
-    for i in range(begin, end):
-        j = i << np.uint64(3)
-        left = rows & table[head[j]] & ~table[head[j + np.uint64(1)]] & table[head[j + np.uint64(2)]] & ~table[head[j + np.uint64(3)]]
-        survivor[n] = i
-        mask[n] = left
-        n += np.uint64((left != 0) & (hi[i] >= code))
-    return n
-
-
-@device
-def visit_active(head, table, active, start, stop, begin, end, at, kept, survivor, mask, n):
-    """The same, for active postings: the access predicate of one holds at positions ``start:stop``, the word begins at ``at``.
-
-    Those that go on after this word are moved to place ``kept`` and on. Returns the next places of both.
+def visit(head, tile, stride, segment, bits, s, segments, most, survivor, place, mask, n):
+    """Postings of the segments ``s:segments`` with rows left after three predicates -> survivor, place, mask, from n on. Ends when n is
+    ``most``, and may leave a part of a segment. Returns the next s and n, and how many postings were looked at.
     """
-    word_end = at + 64
-    for k in range(begin, end):
-        i = active[k]
-        low, high = np.int64(start[k]), np.int64(stop[k])
-        rows = (ALL << np.uint64(max(low - at, 0))) & (ALL >> np.uint64(64 - min(high - at, 64)))
-        j = np.uint64(i) << np.uint64(3)
-        left = rows & table[head[j]] & ~table[head[j + np.uint64(1)]] & table[head[j + np.uint64(2)]] & ~table[head[j + np.uint64(3)]]
-        survivor[n] = i
-        mask[n] = left
-        n += np.uint64(left != 0)
-        active[kept] = i
-        start[kept] = low
-        stop[kept] = high
-        kept += np.uint64(high > word_end)
-    return n, kept
+    looked = np.uint64(0)
+    while s < segments and n < most:
+        begin, end = np.uint64(segment[s, 0]), np.uint64(segment[s, 1])
+        at, rows = np.uint64(segment[s, 2]), bits[s]
+        stop = min(end, begin + most)
+        if rows >> np.uint64(32) == 0:
+            for i in range(begin, stop):
+                j = i << np.uint64(3)
+                left = rows & half_within_kth(tile, head[j] * stride + at, head, j + np.uint64(1))
+                left &= half_within_kth(tile, head[j + np.uint64(2)] * stride + at, head, j + np.uint64(3))
+                left &= half_within_kth(tile, head[j + np.uint64(4)] * stride + at, head, j + np.uint64(5))
+                survivor[n] = i
+                place[n] = at
+                mask[n] = left
+                n += np.uint64(left != 0)
+        else:
+            for i in range(begin, stop):
+                j = i << np.uint64(3)
+                left = rows & within_kth(tile, head[j] * stride + at, head, j + np.uint64(1))
+                left &= within_kth(tile, head[j + np.uint64(2)] * stride + at, head, j + np.uint64(3))
+                left &= within_kth(tile, head[j + np.uint64(4)] * stride + at, head, j + np.uint64(5))
+                survivor[n] = i
+                place[n] = at
+                mask[n] = left
+                n += np.uint64(left != 0)
+        looked += stop - begin
+        segment[s, 0] = stop
+        s += np.uint64(stop == end)
+    return s, n, looked
 
 
 @device
-def refine(head, rest, rest_op, table, survivor, mask, ahead, n):
-    """Survivors -> those with rows left after all their masks, in place. After a third one first, without a branch."""
-    kept = np.uint64(0)
+def visit_active(head, tile, stride, active, active_from, active_to, k, count, most, survivor, place, mask, n):
+    """The same, for active postings from ``k`` on: the access predicate of one holds from one position of the tile to another. Ends after
+    all ``count``, or when n is ``most``. Returns the next k and n, and how many words were looked at.
+    """
+    words = np.uint64(0)
+    while k < count and n < most:
+        i = np.uint64(active[k])
+        high = np.uint64(active_to[k])
+        j = i << np.uint64(3)
+        first, second, third = head[j] * stride, head[j + np.uint64(2)] * stride, head[j + np.uint64(4)] * stride
+        first_bounds, second_bounds, third_bounds = head[j + np.uint64(1)], head[j + np.uint64(3)], head[j + np.uint64(5)]
+        for at in range(np.uint64(active_from[k]), high, np.uint64(WORD)):
+            left = within(tile, first + at, first_bounds) & within(tile, second + at, second_bounds)
+            left &= within(tile, third + at, third_bounds)
+            left &= ALL >> (np.uint64(WORD) - min(high - at, np.uint64(WORD)))
+            survivor[n] = i
+            place[n] = at
+            mask[n] = left
+            n += np.uint64(left != 0)
+            words += np.uint64(1)
+        k += np.uint64(1)
+    return k, n, words
+
+
+@device
+def lies_within(tile, at, bounds):
+    """``within`` for one row."""
+    return (np.int64(tile[at]) - np.int64(bounds & np.uint16(255))) & 255 <= np.int64(bounds >> np.uint16(8))
+
+
+@device
+def visit_rows(head, hi, tile, stride, row, segment, s, segments, last, most, survivor, place, mask, n):
+    """The same where each segment is one row's, whose position counts from ``row``: postings whose access interval reaches up to the
+    segment's code, unless that is 0.
+
+    last : the last segment of all rows, up to which postings are asked for ahead
+    """
+    looked = np.uint64(0)
+    while s < segments and n < most:
+        soon = min(s + np.uint64(SEGMENTS_AHEAD), last)
+        for i in range(np.uint64(segment[soon, 0]), np.uint64(min(segment[soon, 0] + STRETCH, segment[soon, 1])), np.uint64(4)):
+            ask_for(head, i << np.uint64(3))
+        begin, end, code, at = np.uint64(segment[s, 0]), np.uint64(segment[s, 1]), segment[s, 2], np.uint64(segment[s, 3] - row)
+        stop = min(end, begin + most)
+        for i in range(begin, stop):
+            j = i << np.uint64(3)
+            ask_for(head, j + np.uint64(8 * STRETCH))
+            if lies_within(tile, head[j] * stride + at, head[j + np.uint64(1)]):  # the row seldom has the attribute at all
+                holds = lies_within(tile, head[j + np.uint64(2)] * stride + at, head[j + np.uint64(3)])
+                holds &= lies_within(tile, head[j + np.uint64(4)] * stride + at, head[j + np.uint64(5)])
+                if code != 0:
+                    holds &= hi[i] >= code
+                survivor[n] = i
+                place[n] = at
+                mask[n] = 1
+                n += np.uint64(holds)
+        looked += stop - begin
+        segment[s, 0] = stop
+        s += np.uint64(stop == end)
+    return s, n, looked
+
+
+@device
+def refine(head, rest, rest_op, who, tile, stride, survivor, place, mask, n):
+    """Survivors -> those with rows left after all their masks, in place."""
     for s in range(n):
-        i = survivor[s]
-        j = np.uint64(i) << np.uint64(3)
-        left = mask[s] & table[head[j + np.uint64(4)]] & ~table[head[j + np.uint64(5)]]
-        survivor[kept] = i
-        mask[kept] = left
-        kept += np.uint64(left != 0)
-    n = kept
-    for s in range(n):  # independent loads wait for memory together, those of the next loop would one after the other
         r = rest_of(head, survivor[s])
-        ahead[s] = rest_op[r] + rest[r + r]
+        ask_for(rest, r + r)
+        ask_for(rest_op, r)
+        ask_for(who, np.uint64(survivor[s]))
     kept = np.uint64(0)
     for s in range(n):
         i = survivor[s]
         left = mask[s]
+        at = np.uint64(place[s])
         r = rest_of(head, i)
         more = r > 0 and not rest_op[r] & STEP
         while more and left != 0:
             op = rest_op[r]
-            holds = table[rest[r + r]] & ~table[rest[r + r + np.uint64(1)]]
+            holds = within_kth(tile, rest[r + r] * stride + at, rest, r + r + np.uint64(1))
             while op & MORE:
                 r += np.uint64(1)
                 op = rest_op[r]
-                holds |= table[rest[r + r]] & ~table[rest[r + r + np.uint64(1)]]
+                holds |= within_kth(tile, rest[r + r] * stride + at, rest, r + r + np.uint64(1))
             if op & OUTSIDE:
                 holds = ~holds
             left &= holds
             r += np.uint64(1)
             more = not op & LAST
         survivor[kept] = i
+        place[kept] = at
         mask[kept] = left
         kept += np.uint64(left != 0)
     return kept
@@ -112,7 +161,7 @@ def rest_of(head, i):
 
 
 @device
-def run_program(head, rest, rest_op, table, jump, at_jump, i, left, target):
+def run_program(head, rest, rest_op, tile, stride, at, jump, at_jump, i, left, target):
     """Rows of ``left`` that a program may accept: each predicate hands its rows on, those where it holds and those where it does not.
 
     Jumps lead forward only, so one pass does it. target (longest program) is zero between calls.
@@ -120,18 +169,18 @@ def run_program(head, rest, rest_op, table, jump, at_jump, i, left, target):
     accepted = np.uint64(0)
     target[0] = left
     p = np.int64(0)
-    r = np.int64(rest_of(head, i))
+    r = rest_of(head, i)
     more = True
     while more:
         rows = target[p]
         target[p] = np.uint64(0)
         op = rest_op[r]
-        holds = table[rest[2 * r]] & ~table[rest[2 * r + 1]]
+        holds = within_kth(tile, rest[r + r] * stride + at, rest, r + r + np.uint64(1))
         while op & MORE:
-            r += 1
+            r += np.uint64(1)
             op = rest_op[r]
-            holds |= table[rest[2 * r]] & ~table[rest[2 * r + 1]]
-        r += 1
+            holds |= within_kth(tile, rest[r + r] * stride + at, rest, r + r + np.uint64(1))
+        r += np.uint64(1)
         fails = ~holds
         if op & VAGUE:
             fails = ALL
@@ -150,128 +199,61 @@ def run_program(head, rest, rest_op, table, jump, at_jump, i, left, target):
 
 
 @device
-def admit(lo, hi, i, end, last, code, at, code_end, place, tabled, active, start, stop, count):
-    """Postings from ``i`` on that begin at code ``last`` or before become active, unless no row lies in them.
-
-    place : see ``place_codes``, if ``tabled``; else their positions are searched for in ``code[at:code_end]``. Returns the next posting and
-    the number of active ones.
-    """
-    while i < end and lo[i] <= last:
-        if tabled:
-            low, high = place[np.int64(lo[i])], place[np.int64(hi[i]) + 1]
-        else:
-            low = first_at_least(code, at, code_end, np.int64(lo[i]))
-            high = first_at_least_from(code, low, code_end, np.int64(hi[i]) + 1)
-        active[count] = i
-        start[count] = low
-        stop[count] = high
-        count += high > low
-        i += 1
-    return i, count
-
-
-@device
-def segments_of_column(attr_group, group_first, reach, lo, a, code, at, word_end, upcoming, segment, bits):
-    """Postings of the groups of equal codes that meet a word of sorted rows: ranges of postings, with the rows that have their code."""
-    n = 0
-    for g in range(attr_group[a], attr_group[a + 1]):
-        if reach[g] != 0:
-            continue
-        i, end = upcoming[g], group_first[g + 1]
-        q = at
-        while q < word_end and i < end:
-            value = np.int64(code[q])
-            q_end = q + 1
-            while q_end < word_end and code[q_end] == value:
-                q_end += 1
-            i = first_at_least_from(lo, i, end, value)
-            i_end = first_at_least_from(lo, i, end, value + 1)
-            segment[n, 0], segment[n, 1], segment[n, 2] = i, i_end, -1
-            bits[n] = (ALL << np.uint64(q - at)) & (ALL >> np.uint64(64 - (q_end - at)))
-            n += i_end > i
-            q = q_end
-            if q < word_end:
-                i = i_end
-        upcoming[g] = i
-    return n
-
-
-@device
-def segments_of_rows(attr_group, group_first, reach, lo, by_column, row_attr, row_code, e, end, bit, segment, bits, n):
-    """Postings that the entries ``e:end`` of one row may meet, of columns that are not sorted. Returns the first entry for which there
-    is no room, or ``end``, and the number of segments.
-    """
-    while e < end:
-        a = np.int64(row_attr[e])
-        if not by_column[a]:
-            if n + attr_group[a + 1] - attr_group[a] > len(bits):
-                break
-            code = np.int64(row_code[e])
-            for g in range(attr_group[a], attr_group[a + 1]):
-                i = first_at_least(lo, group_first[g], group_first[g + 1], code - np.int64(reach[g]))
-                i_end = first_at_least_from(lo, i, group_first[g + 1], code + 1)
-                segment[n, 0], segment[n, 1] = i, i_end
-                segment[n, 2] = -1 if reach[g] == 0 else code
-                bits[n] = bit
-                n += i_end > i
-        e += 1
-    return e, n
-
-
-@device
-def put(owner, jump_first, jump, index_conj, head, rest, rest_op, table, order, at, start, survivor, mask, ahead, n, target,
+def put(owner, jump_first, jump, who, head, rest, rest_op, tile, stride, order, base, start, survivor, place, mask, n, target,
         sink_row, sink_sub, hits, wanted, fill, candidate_row, candidate_conj, noted):  # fmt: skip
     """Write the rows that are left as matches, or as candidates where masks do not decide. Returns how many there are now of both.
 
-    Matches are counted on when the sink is full, so that the caller learns how large it must be. Those of each row are counted here only
-    if they are not written.
+    order[base + position] is a row. Matches are counted on when the sink is full, so that the caller learns how large it must be. Those of
+    each row are counted here only if they are not written.
     """
-    for s in range(n):
-        survivor[s + n] = index_conj[survivor[s]]
-    for s in range(n):
-        ahead[s] = owner[np.int64(survivor[s + n]) & CONJ_MASK]
     room = np.uint64(len(sink_sub) if wanted else 0)
-    place = np.uint64(at)
     first_row = np.uint32(start)
     for s in range(n):
         left = mask[s]
-        word = np.int64(survivor[s + n])
+        word = np.int64(who[survivor[s]])
         conj = word & CONJ_MASK
+        sub: Any = conj
+        at = np.uint64(place[s])
         if word & PROGRAM:
-            left = run_program(head, rest, rest_op, table, jump, jump_first[conj], survivor[s], left, target)
+            left = run_program(head, rest, rest_op, tile, stride, at, jump, jump_first[conj], survivor[s], left, target)
+            sub = np.int64(owner[conj])
+        at += np.uint64(base)
         if word & VERIFY:
             while left != 0:
-                candidate_row[noted] = order[at + np.int64(ctz(left))]
+                candidate_row[noted] = order[at + ctz(left)]
                 candidate_conj[noted] = conj
                 noted += 1
-                left &= left - np.uint64(1)
+                left = without_lowest(left)
         else:
-            sub = ahead[s]
             if fill + np.uint64(64) <= room:
+                # Four at once, however many there are: where a loop over few bits ends cannot be foretold.
+                end = fill + popcount(left)
                 while left != 0:
-                    sink_row[fill] = first_row + order[place + ctz(left)]
-                    sink_sub[fill] = sub
-                    fill += np.uint64(1)
-                    left &= left - np.uint64(1)
+                    for k in range(np.uint64(4)):
+                        sink_row[fill + k] = first_row + order[at + (ctz(left) & np.uint64(63))]
+                        sink_sub[fill + k] = sub
+                        left = without_lowest(left)
+                    fill += np.uint64(4)
+                fill = end
             else:
                 while left != 0:
                     if fill < room:
-                        sink_row[fill] = first_row + order[place + ctz(left)]
+                        sink_row[fill] = first_row + order[at + ctz(left)]
                         sink_sub[fill] = sub
                     elif not wanted:
-                        hits[np.uint64(first_row + order[place + ctz(left)])] += 1
+                        hits[np.uint64(first_row + order[at + ctz(left)])] += 1
                     fill += np.uint64(1)
-                    left &= left - np.uint64(1)
+                    left = without_lowest(left)
     return fill, noted
 
 
 @device
 def verify(first, pred, run_lo, run_hi, owner, jump_first, jump, row_first, row_attr, row_code, multi, start, count,
-           candidate_row, candidate_conj, noted, place, ordered, ahead, table, sink_row, sink_sub, hits, wanted, fill,
+           candidate_row, candidate_conj, noted, place, ordered, table, sink_row, sink_sub, hits, wanted, fill,
            counters):  # fmt: skip
     """Candidates -> matches: ordered by row, so that a row is spread into the table once. Returns the number of matches so far.
 
-    What a stretch of them needs from memory is asked for beforehand, all at once: evaluating one by one waits for each.
+    What they need from memory is asked for some candidates ahead.
     """
     for r in range(count + 1):
         place[r] = 0
@@ -287,49 +269,53 @@ def verify(first, pred, run_lo, run_hi, owner, jump_first, jump, row_first, row_
     steps = 0
     r = -1
     row = start
-    end = 0  # place[r] has become the end of row r
-    for stretch in range(0, noted, STRETCH):
-        stretch_end = min(stretch + STRETCH, noted)
-        for k in range(stretch, stretch_end):
-            ahead[k - stretch] = first[np.int64(ordered[k])]
-        for k in range(stretch, stretch_end):
-            p = np.int64(ahead[k - stretch])
-            if p < len(pred):
-                ahead[k - stretch] = pred[p, 0] + owner[np.int64(ordered[k])]
-        for k in range(stretch, stretch_end):
-            if k == end:
-                if r >= 0:
-                    clear(row_first, row_attr, row, table)
-                while k == end:
-                    r += 1
-                    end = place[r]
-                row = start + r
-                spread(row_first, row_attr, row_code, row, multi, table)
-            c = np.int64(ordered[k])
-            if len(jump_first) > 0 and jump_first[c] >= 0:
-                holds, taken = program_accepts(
-                    pred, run_lo, run_hi, jump, jump_first[c], first[c], row_attr, row_code, row_first[row], row_first[row + 1], table
-                )
-                steps += taken
-            else:
-                holds = True
-                p = first[c]
-                while holds and p < first[c + 1]:
-                    word = pred[p, 0]
-                    if word <= ATTR_MASK:
-                        v = table[word]
-                        holds = pred[p, 1] <= v and v <= pred[p, 2]
-                    else:
-                        holds = flagged_holds(pred, run_lo, run_hi, p, row_attr, row_code, row_first[row], row_first[row + 1], table)
-                    p += 1
-                steps += p - first[c]
-            if holds:
-                if fill < room:
-                    sink_row[fill] = row
-                    sink_sub[fill] = owner[c]
-                elif not wanted:
-                    hits[row] += 1
-                fill += np.uint64(1)
+    end = np.uint64(0)  # place[r] has become the end of row r
+    last = np.uint64(noted - 1)
+    for k in range(np.uint64(noted)):
+        ask_for(first, np.uint64(ordered[min(k + np.uint64(2 * AHEAD), last)]))
+        soon = np.uint64(ordered[min(k + np.uint64(AHEAD), last)])
+        ask_for(owner, soon)
+        for part in range(np.uint64(4)):  # of 64 bytes
+            ask_for(pred, np.uint64(3 * first[soon]) + np.uint64(16) * part)
+        if len(run_lo) > 0:
+            sooner = np.uint64(ordered[min(k + np.uint64(AHEAD // 2), last)])
+            for p in range(np.uint64(first[sooner]), np.uint64(first[sooner + np.uint64(1)])):
+                if pred[p, 0] & np.uint32(FLAG_RUN):
+                    ask_for(run_lo, np.uint64(pred[p, 1]))
+                    ask_for(run_hi, np.uint64(pred[p, 1]))
+        if k == end:
+            if r >= 0:
+                clear(row_first, row_attr, row, table)
+            while k == end:
+                r += 1
+                end = np.uint64(place[r])
+            row = start + r
+            spread(row_first, row_attr, row_code, row, multi, table)
+        c = np.int64(ordered[k])
+        if len(jump_first) > 0 and jump_first[c] >= 0:
+            holds, taken = program_accepts(
+                pred, run_lo, run_hi, jump, jump_first[c], first[c], row_attr, row_code, row_first[row], row_first[row + 1], table
+            )
+            steps += taken
+        else:
+            holds = True
+            p = first[c]
+            while holds and p < first[c + 1]:
+                word = pred[p, 0]
+                if word <= ATTR_MASK:
+                    v = table[word]
+                    holds = pred[p, 1] <= v and v <= pred[p, 2]
+                else:
+                    holds = flagged_holds(pred, run_lo, run_hi, p, row_attr, row_code, row_first[row], row_first[row + 1], table)
+                p += 1
+            steps += p - first[c]
+        if holds:
+            if fill < room:
+                sink_row[fill] = row
+                sink_sub[fill] = owner[c]
+            elif not wanted:
+                hits[row] += 1
+            fill += np.uint64(1)
     if r >= 0:
         clear(row_first, row_attr, row, table)
     counters[PREDICATES] += steps

@@ -3,11 +3,14 @@
 import numpy as np
 
 from colmatch.kernels._jit import device, kernel
+from colmatch.kernels.bits import ask_for
 from colmatch.kernels.layout import MATCHES
 
 FILL = 0  # places of Sink.state
 WANTED = 1
 NEEDED = 2
+
+AHEAD = 32  # pairs whose places are on their way from memory: a store that waits for its place holds up all after it
 
 
 @device
@@ -53,7 +56,11 @@ def order_by_row(sink, start, place, sub):
 def order_ids(sink, start, place, ids, id):
     """The same with the ids (subscriptions) int64 instead of the subscriptions: id (pairs) int64 is written."""
     sink_row, sink_sub = sink.row, sink.sub
-    for i in range(np.uint64(sink.state[FILL])):
+    count = np.uint64(sink.state[FILL])
+    for i in range(count):
+        soon = min(i + np.uint64(AHEAD), count - np.uint64(1))
+        ask_for(id, np.uint64(place[np.uint64(sink_row[soon]) - np.uint64(start)]))
+        ask_for(ids, np.uint64(sink_sub[soon]))
         row = np.uint64(sink_row[i]) - np.uint64(start)
         id[place[row]] = ids[sink_sub[i]]
         place[row] += 1

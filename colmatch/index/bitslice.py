@@ -1,4 +1,4 @@
-"""bitslice: masks over words of 64 rows. Ours; ARCHITECTURE.md has the idea and what was measured.
+"""bitslice: predicates tested for up to 64 rows at once. Ours; ARCHITECTURE.md has the idea and what was measured.
 
 Postings are ordered by attribute, width class and lowest code, and the conjunctions with them, so that what a batch reads
 together stands together.
@@ -9,12 +9,14 @@ from __future__ import annotations
 import numpy as np
 
 from colmatch.index.base import IndexKind
-from colmatch.kernels import bitslice, lower, masks
+from colmatch.kernels import bitslice, lower, tiles
 from colmatch.kernels import bitslice_build as kernels
 from colmatch.kernels.layout import ATTR_MASK, I64, U8, Codes, Predicates
 from colmatch.stats import Sample, Statistics
 
-SLOTS = 12_288  # words of a mask table, if attributes are not more: 96 KiB, in the second-level cache with what else is in use
+TILE = 1 << 18  # bytes of a tile, if attributes are not too many: it stays in the second-level cache
+MOST_ROWS = bitslice.SEGMENTS - 64  # of a tile
+AN_ENTRY = 2  # segments of rows for which there is room; those of all rows at once are cheapest
 
 
 def build(preds: Predicates, codes: Codes, sample: Sample | None) -> tuple[bitslice.BitsliceIndex, Predicates]:
@@ -42,10 +44,9 @@ def build(preds: Predicates, codes: Codes, sample: Sample | None) -> tuple[bitsl
 
     ends = np.zeros(code_first[-1], np.int64)
     kernels.count_ends(preds, access, code_first, ends)
-    bins, step, rank = _share_slots(top, uses)
-    bin_of, starts = np.empty(len(ends), np.uint16), np.empty(len(ends), np.uint8)
-    cut_first, cut = np.empty(attributes + 1, np.int64), np.empty(int(np.maximum(bins - 1, 0).sum()), np.uint32)
-    kernels.cut_bins(code_first, ends, bins, bin_of, starts, cut_first, cut)
+    bins, rank, ranks = _ranks(top, uses)
+    bin_of, starts = np.empty(len(ends), np.uint8), np.empty(len(ends), np.uint8)
+    kernels.cut_bins(code_first, ends, bins, bin_of, starts)
     del ends
 
     owner = preds.owner
@@ -55,11 +56,12 @@ def build(preds: Predicates, codes: Codes, sample: Sample | None) -> tuple[bitsl
     several[there] |= codes.multi[preds.pred[access[there], 0] & ATTR_MASK]
     size = kernels.most_entries(preds, conj)
     head, rest, rest_op = np.empty(8 * total, np.uint16), np.empty(2 * size, np.uint16), np.empty(size, np.uint8)
-    size = kernels.write_masks(preds, access, conj, several, code_first, bin_of, starts, bins, step, rank, head, rest, rest_op)
+    size = kernels.write_masks(preds, access, conj, code_first, bin_of, starts, rank, head, rest, rest_op)
     rest, rest_op = rest[: 2 * size].copy(), rest_op[:size].copy()
-    exact = (bins == top).astype(np.uint8)
+    coarse = (bins > 0) & (bins < top)
+    bin_first, bin_of = np.concatenate([[0], np.cumsum(np.where(coarse, top, 0))]), bin_of[np.repeat(coarse, top)]
     index = bitslice.BitsliceIndex(
-        attr_group, reach, group_first, lo, hi, conj, head, rest, rest_op, step, rank, cut_first, cut, exact, codes.multi,
+        attr_group, reach, group_first, lo, hi, conj, head, rest, rest_op, ranks, rank, bin_first, bin_of, codes.multi,
         np.append(top, 1), np.array([several.any()], np.uint8),
     )  # fmt: skip
     return index, preds
@@ -99,38 +101,29 @@ def reorder(preds: Predicates, order: I64) -> Predicates:
     )
 
 
-def _share_slots(top: I64, uses: I64) -> tuple[I64, I64, np.ndarray]:
-    """Bins of each attribute, slots of each step, place of each attribute within a step."""
-    used = uses > 0
-    room = masks.MOST_SLOTS - 2 * masks.FIRST_STEP
-    if used.sum() > room:  # one slot each, and none for the least used
-        used = np.zeros(len(top), bool)
-        used[np.argsort(-uses, kind="stable")[:room]] = True
-    low, high = 1, int(top.max(initial=1))
-    while low < high:  # the highest limit of bins an attribute for which there is room
-        limit = (low + high + 1) // 2
-        if np.minimum(top[used], limit).sum() <= SLOTS:
-            low = limit
-        else:
-            high = limit - 1
-    bins = np.where(used, np.minimum(top, low), 0)
-    order = np.argsort(-bins, kind="stable")
-    rank = np.full(len(top), kernels.NO_RANK, np.uint32)
-    rank[order] = np.arange(len(top))
-    rank[~used] = kernels.NO_RANK
-    widths = np.searchsorted(-bins[order], -np.arange(1, int(bins.max(initial=0)) + 1), side="right")  # attributes with at least k bins
-    step = np.concatenate([[0, masks.FIRST_STEP], masks.FIRST_STEP + np.cumsum(widths)]).astype(np.int64)
-    return bins, step, rank
+def _ranks(top: I64, uses: I64) -> tuple[I64, np.ndarray, I64]:
+    """Bins of each attribute, its rank, and the number of ranks: all attributes that are used, or those that are used most."""
+    order = np.argsort(-uses, kind="stable")[: min(np.count_nonzero(uses), tiles.MOST_RANKS - 1)]
+    rank = np.full(len(top), tiles.NO_RANK, np.uint32)
+    rank[order] = 1 + np.arange(len(order))
+    bins = np.where(rank == tiles.NO_RANK, 0, np.minimum(top, tiles.MOST_BINS))
+    return bins, rank, np.array([1 + len(order)])
 
 
 def scratch(index: bitslice.BitsliceIndex, codes: Codes, rows: int, entries: int) -> bitslice.BitsliceScratch:
     attributes = len(codes.multi)
     longest = int((index.group_first[index.attr_group[1:]] - index.group_first[index.attr_group[:-1]]).max(initial=0))
-    ends = np.flatnonzero(index.rest_op & masks.LAST)
+    ends = np.flatnonzero(index.rest_op & tiles.LAST)
+    ranks = int(index.ranks[0])
+    stride = 64 * (
+        min(TILE // ranks, MOST_ROWS, rows + 63) // 64 | 1
+    )  # an odd number of cache lines: attributes do not compete for the same places
     target = int(np.diff(ends).max(initial=0)) + 1  # entries of a posting: no fewer than predicates of a program
+    segments = max(bitslice.SEGMENTS, AN_ENTRY * entries)
     u32, i64 = np.uint32, np.int64
     return bitslice.BitsliceScratch(
-        slot=np.empty(entries, np.uint16),
+        slot=np.empty(entries + 7 * rows, u32),
+        slot_first=np.empty(rows + 1, np.uint64),
         column=np.empty(attributes + 2, i64),
         row=np.empty(entries + rows, u32),
         code=np.empty(entries + rows, u32),
@@ -138,32 +131,34 @@ def scratch(index: bitslice.BitsliceIndex, codes: Codes, rows: int, entries: int
         spare_code=np.empty(entries + rows, u32),
         histogram=np.empty(256, i64),
         sorted=np.empty(attributes + 1, np.uint8),
-        table=np.zeros(int(index.step[-1]), np.uint64),
-        survivor=np.empty(4 * bitslice.BUFFER, u32),
+        stride=np.array([stride]),
+        tile=np.zeros(ranks * stride + 64, np.uint8),
+        survivor=np.empty(2 * bitslice.BUFFER, u32),
+        place=np.empty(2 * bitslice.BUFFER, u32),
         mask=np.empty(2 * bitslice.BUFFER, np.uint64),
         active=np.empty(longest + 1, u32),
         active_from=np.empty(longest + 1, u32),
         active_to=np.empty(longest + 1, u32),
-        upcoming=np.empty(len(index.reach), i64),
-        ahead=np.empty(2 * bitslice.BUFFER, u32),
-        segment=np.empty((bitslice.SEGMENTS, 3), i64),
+        segment=np.empty((segments, 4), u32),
         bits=np.empty(bitslice.SEGMENTS, np.uint64),
+        found=np.empty((segments, 4), u32),
+        segment_first=np.empty(rows + 1, i64),
         code_place=np.empty(int(index.top.max()) + 2, i64),
         target=np.zeros(target, np.uint64),
         candidate_row=np.empty(bitslice.CANDIDATES_KEPT, u32),
         candidate_conj=np.empty(bitslice.CANDIDATES_KEPT, u32),
         ordered=np.empty(bitslice.CANDIDATES_KEPT, u32),
-        place=np.empty(rows + 1, i64),
+        order=np.empty(rows + 1, i64),
         values=np.zeros(max(attributes, 1), u32),
     )
 
 
 def repeats(index: bitslice.BitsliceIndex) -> bool:
-    return bool(index.any_repeats[0])
+    return bool(index.repeats[0])
 
 
 def cost(statistics: Statistics) -> float:
-    return 2000.0 + 0.012 * statistics.conjunctions
+    return 1600.0 + 0.009 * statistics.conjunctions
 
 
 KIND = IndexKind("bitslice", bitslice.BitsliceIndex, build, scratch, bitslice.match, cost, repeats)
