@@ -84,6 +84,38 @@ def test_more_segments_than_there_is_room_for() -> None:
         assert pairs(fresh(whole).match(events)) == wanted
 
 
+@pytest.mark.parametrize("tile", [1, 1 << 18])
+def test_ranges_over_several_tiles_and_more_of_them_than_are_kept_at_once(tile: int) -> None:
+    low, high = np.arange(1500) % 7, 90 + np.arange(1500) % 50
+    a = np.random.default_rng(4).integers(0, 160, 200)
+    texts = {i: f"a BETWEEN {low[i]} AND {high[i]} AND b IS {'NOT ' * (i % 3 > 0)}NULL" for i in range(1500)}
+    matcher = cm.Matcher.build(texts, {"a": "int64", "b": "int64"}, index="bitslice")
+    absent = np.arange(200) % 5 == 0
+    wanted = (low <= a[:, None]) & (a[:, None] <= high) & (absent[:, None] == (np.arange(1500) % 3 == 0))
+    with patch.object(colmatch.index.bitslice, "TILE", tile):
+        assert pairs(matcher.match(pa.table({"a": a, "b": pa.array(a, mask=absent)}))) == [
+            tuple(pair) for pair in np.argwhere(wanted).tolist()
+        ]
+
+
+def test_no_value_of_one_column_is_left_for_the_next() -> None:
+    """Columns a and b have other rows, of which only a's have c."""
+    texts = {i: f"{'ab'[i % 2]} = {i % 5}" + " AND c >= 0" * (i < 90) for i in range(200)}
+    events = pa.table({"a": [*range(5)] * 20 + [None] * 100, "b": [None] * 100 + [*range(5)] * 20, "c": [1] * 100 + [None] * 100})
+    matcher = cm.Matcher.build(texts, dict.fromkeys("abc", "int64"), index="bitslice")
+    assert pairs(matcher.match(events)) == [
+        (row, i) for row in range(200) for i in range(200) if i % 5 == row % 5 and i % 2 == row // 100 and (row < 100 or i >= 90)
+    ]
+
+
+def test_codes_of_an_attribute_without_a_rank_may_be_large() -> None:
+    texts = {i: f"a = {i % 4} AND c = 1" + f" AND b <> {i}" * (i > 99) for i in range(600)}
+    with patch.object(tiles, "MOST_RANKS", 3):
+        matcher = cm.Matcher.build(texts, dict.fromkeys("abc", "int64"), index="bitslice")
+    wanted = [(row, i) for row in range(100) for i in range(600) if row % 4 == i % 4 and row + 400 != i]
+    assert pairs(matcher.match(pa.table({"a": np.arange(100) % 4, "b": np.arange(400, 500), "c": [1] * 100}))) == wanted
+
+
 def test_attributes_without_slots() -> None:
     exact, events = built()
     with patch.object(tiles, "MOST_RANKS", 20):
