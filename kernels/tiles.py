@@ -41,10 +41,8 @@ AHEAD = 8  # rows whose slots are on their way from memory
 def bin_entries(first, attr, code, start, stop, rank, bin_first, bin_of, slot, slot_first):
     """What each entry of rows ``start:stop`` sets in a tile: slot = rank * 256 + bin. slot_first (rows + 1): row -> its slots.
 
-    bin_first (A + 1), bin_of : attribute -> the bin of each of its codes, or nothing where they are the same
-
-    Their number is a multiple of eight, with slots that set nothing: loops over those of one row and of the next then end alike, which the
-    processor foretells.
+    A row's slots are a multiple of eight, some of which set nothing: loops over those of one row and of the next then end alike, which
+    the processor foretells. bin_first (A + 1), bin_of: attribute -> the bin of each of its codes, or nothing where they are the same.
     """
     n = np.uint64(0)
     for r in range(start, stop):

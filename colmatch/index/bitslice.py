@@ -17,6 +17,7 @@ from colmatch.stats import Sample, Statistics
 TILE = 1 << 18  # bytes of a tile, if attributes are not too many: it stays in the second-level cache
 MOST_ROWS = bitslice.SEGMENTS - 64  # of a tile
 AN_ENTRY = 2  # segments of rows for which there is room; those of all rows at once are cheapest
+MOST_SEGMENTS = 1 << 19  # 16 MB
 
 
 def build(preds: Predicates, codes: Codes, sample: Sample | None) -> tuple[bitslice.BitsliceIndex, Predicates]:
@@ -119,7 +120,7 @@ def scratch(index: bitslice.BitsliceIndex, codes: Codes, rows: int, entries: int
         min(TILE // ranks, MOST_ROWS, rows + 63) // 64 | 1
     )  # an odd number of cache lines: attributes do not compete for the same places
     target = int(np.diff(ends).max(initial=0)) + 1  # entries of a posting: no fewer than predicates of a program
-    segments = max(bitslice.SEGMENTS, AN_ENTRY * entries)
+    segments = max(bitslice.SEGMENTS, min(AN_ENTRY * entries, MOST_SEGMENTS))
     u32, i64 = np.uint32, np.int64
     return bitslice.BitsliceScratch(
         slot=np.empty(entries + 7 * rows, u32),
