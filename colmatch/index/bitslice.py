@@ -159,7 +159,7 @@ def repeats(index: bitslice.BitsliceIndex) -> bool:
 
 
 def cost(statistics: Statistics) -> float:
-    return 1600.0 + 0.009 * statistics.conjunctions
+    return 450.0 + 0.009 * statistics.conjunctions
 
 
 KIND = IndexKind("bitslice", bitslice.BitsliceIndex, build, scratch, bitslice.match, cost, repeats)
