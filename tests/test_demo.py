@@ -71,7 +71,7 @@ def test_every_shape_is_understood_and_fires_as_the_naive_filter_says(table: pa.
     matcher = cm.Matcher.build(enumerate(subs), some.schema)
     got = [(row["event"], row["subscription"]) for row in matcher.match(some).to_pylist()]
     expected = sorted((event, id) for id, text in enumerate(subs) for event in numbered.filter(demo.naive(text))["event"].to_pylist())
-    assert got == expected
+    assert sorted(got) == expected
     assert len({id for _, id in got}) > len(subs) // 3
 
 

@@ -169,15 +169,15 @@ def test_explain_refuses_what_is_not_there() -> None:
 
 
 def test_stats_count_every_byte_once() -> None:
-    stats = cm.Matcher.build({i: f"age = {i}" for i in range(1000)}, SCHEMA).stats()
+    stats = cm.Matcher.build({i: f"age = {i}" for i in range(100)}, SCHEMA).stats()
     assert stats["bytes"] == sum(stats["arrays"].values())
     assert stats["index"] == "scan"
     assert "lowest estimated" in stats["reason"]
-    assert stats["predicates"] == 1000
+    assert stats["predicates"] == 100
 
 
 def test_counters_show_early_exit() -> None:
-    matcher = cm.Matcher.build({i: f"age = {i} AND city <> 'x'" for i in range(1000)}, SCHEMA)
+    matcher = cm.Matcher.build({i: f"age = {i} AND city <> 'x'" for i in range(1000)}, SCHEMA, index="scan")
     counters = matcher.counters(EVENTS)
     assert counters["conjunctions"] == 3000
     assert counters["candidates"] == 2  # the equality is tested first, and fails for all but one
