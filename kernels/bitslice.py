@@ -15,7 +15,7 @@ import numpy as np
 
 from colmatch.kernels._jit import device, kernel
 from colmatch.kernels.bitslice_postings import admit, order_segments, segments_of_column, segments_of_rows
-from colmatch.kernels.bitslice_visit import put, refine, verify, visit, visit_active, visit_rows
+from colmatch.kernels.bitslice_visit import put, refine, verify, visit, visit_active, visit_row
 from colmatch.kernels.columns import first_at_least, place_codes, place_columns, sort_column
 from colmatch.kernels.layout import CONJUNCTIONS, I64, MATCHES, NODES, U8, U16, U32, U64
 from colmatch.kernels.sink import FILL, NEEDED, WANTED
@@ -23,7 +23,6 @@ from colmatch.kernels.tiles import WORD, bin_entries, clear_tile, fill_tile, set
 
 BUFFER = 1024  # postings visited between two rounds of refinement
 CANDIDATES_KEPT = 1 << 18  # verified at once; room for 64 rows of every survivor of a round
-ROWS = 4  # not by column that are taken together: less waiting for memory, but a larger tile
 SEGMENTS = 4096  # of a tile, which has no more rows, at most
 
 
@@ -65,10 +64,10 @@ class BitsliceScratch(NamedTuple):
     survivor: U32  # (2 * BUFFER)
     place: U32  # (2 * BUFFER)
     mask: U64  # (2 * BUFFER)
-    active: U32  # (most postings of an attribute + 1)
+    active: U32  # (most postings of an attribute)
     active_from: U32  # (the same)
     active_to: U32  # (the same)
-    segment: U32  # (S, 4) postings to visit, begin and end; position of the first row, or code that they must reach up to and row
+    segment: U32  # (S, 3) postings to visit, begin and end; position of the first row, or code that they must reach up to
     bits: U64  # (SEGMENTS) their rows
     found: U32  # (S, 4) segments of rows before they are ordered: row, and the same
     segment_first: I64  # (N + 1) row -> its segments
@@ -151,7 +150,7 @@ def match(index, preds, rows, start, stop, scratch, sink, counters):
             tabled = index.top[a] <= 8 * (end - begin)
             if tabled:
                 place_codes(col_code, begin, end, index.top[a], code_place)
-        size = ROWS if by_row else scratch.stride[0]
+        size = 1 if by_row else scratch.stride[0]
         stride = np.uint64(size)
         next_a, next_e = np.int64(0), np.int64(0)  # if by_row: where to go on, when there was no room for the segments of all rows
         at = begin
@@ -185,9 +184,7 @@ def match(index, preds, rows, start, stop, scratch, sink, counters):
             while s < segments or k < actives:
                 n = np.uint64(0)
                 if by_row:
-                    s, n, looked = visit_rows(
-                        head, hi, tile, stride, at - begin, segment, s, segments, last_segment, most, survivor, place, mask, n
-                    )
+                    s, n, looked = visit_row(head, hi, tile, segment, s, segments, last_segment, most, survivor, place, mask, n)
                 else:
                     s, n, looked = visit(head, tile, stride, segment, bits, s, segments, most, survivor, place, mask, n)
                 visits += looked

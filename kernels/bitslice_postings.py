@@ -81,7 +81,7 @@ def segments_of_rows(attr_group, group_first, reach, lo, by_column, column, row,
 
 @device
 def order_segments(found, n, rows, first, segment):
-    """found (n, 4) -> segment (n, 4) ordered by row, the row behind the others; first (rows + 1): row -> its segments."""
+    """found (n, 4) -> segment (n, 3) ordered by row; first (rows + 1): row -> its segments."""
     for r in range(rows + 1):
         first[r] = 0
     for s in range(n):
@@ -92,7 +92,7 @@ def order_segments(found, n, rows, first, segment):
         row = np.int64(found[s, 0])
         place = first[row]
         first[row] = place + 1
-        segment[place, 0], segment[place, 1], segment[place, 2], segment[place, 3] = found[s, 1], found[s, 2], found[s, 3], row
+        segment[place, 0], segment[place, 1], segment[place, 2] = found[s, 1], found[s, 2], found[s, 3]
     for r in range(rows, 0, -1):
         first[r] = first[r - 1]
     first[0] = 0

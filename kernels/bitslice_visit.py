@@ -88,9 +88,8 @@ def lies_within(tile, at, bounds):
 
 
 @device
-def visit_rows(head, hi, tile, stride, row, segment, s, segments, last, most, survivor, place, mask, n):
-    """The same where each segment is one row's, whose position counts from ``row``: postings whose access interval reaches up to the
-    segment's code, unless that is 0.
+def visit_row(head, hi, tile, segment, s, segments, last, most, survivor, place, mask, n):
+    """The same for a tile of one row: postings whose access interval reaches up to the segment's code, unless that is 0.
 
     last : the last segment of all rows, up to which postings are asked for ahead
     """
@@ -99,18 +98,18 @@ def visit_rows(head, hi, tile, stride, row, segment, s, segments, last, most, su
         soon = min(s + np.uint64(SEGMENTS_AHEAD), last)
         for i in range(np.uint64(segment[soon, 0]), np.uint64(min(segment[soon, 0] + STRETCH, segment[soon, 1])), np.uint64(4)):
             ask_for(head, i << np.uint64(3))
-        begin, end, code, at = np.uint64(segment[s, 0]), np.uint64(segment[s, 1]), segment[s, 2], np.uint64(segment[s, 3] - row)
+        begin, end, code = np.uint64(segment[s, 0]), np.uint64(segment[s, 1]), segment[s, 2]
         stop = min(end, begin + most)
         for i in range(begin, stop):
             j = i << np.uint64(3)
             ask_for(head, j + np.uint64(8 * STRETCH))
-            if lies_within(tile, head[j] * stride + at, head[j + np.uint64(1)]):  # the row seldom has the attribute at all
-                holds = lies_within(tile, head[j + np.uint64(2)] * stride + at, head[j + np.uint64(3)])
-                holds &= lies_within(tile, head[j + np.uint64(4)] * stride + at, head[j + np.uint64(5)])
+            if lies_within(tile, head[j], head[j + np.uint64(1)]):  # the row seldom has the attribute at all
+                holds = lies_within(tile, head[j + np.uint64(2)], head[j + np.uint64(3)])
+                holds &= lies_within(tile, head[j + np.uint64(4)], head[j + np.uint64(5)])
                 if code != 0:
                     holds &= hi[i] >= code
                 survivor[n] = i
-                place[n] = at
+                place[n] = 0
                 mask[n] = 1
                 n += np.uint64(holds)
         looked += stop - begin

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from colmatch.kernels._jit import device, kernel
+from colmatch.kernels.columns import first_at_least
 from colmatch.kernels.layout import I64, KEY_MAX, U32
 
 SIGN = np.uint64(1 << 63)
@@ -62,20 +63,6 @@ def fill_cells(code_first, bound, first, shift, below):
             below[first[a] + cell] = b - code_first[a]
 
 
-@device
-def code_of(bound, begin, end, key):
-    """1 + the number of boundaries in ``begin:end`` that are <= key, by binary search without a branch on the comparison."""
-    base = begin
-    size = end - begin
-    while size > 0:
-        half = (size + 1) >> 1
-        # bound[base + half - 1] <= key moves the base past the lower half
-        if bound[base + half - 1] <= key:
-            base += half
-        size -= half
-    return base - begin + 1
-
-
 CROWD = 8  # boundaries of a cell beyond which they are not looked at one after the other
 
 
@@ -93,10 +80,10 @@ def between(lowest, highest, cell_first, shift, below, key):
 
 @device
 def hinted_code(bound, begin, lowest, highest, cell_first, shift, below, key):
-    """``code_of`` with hints: small enough for compilers to put it where it is called."""
+    """1 + the number of boundaries at or below ``key``. Small enough for compilers to put it where it is called."""
     low, most = between(lowest, highest, cell_first, shift, below, key)
     if most - low > CROWD:
-        return low + code_of(bound, begin + low, begin + most, key)
+        return first_at_least(bound, begin + low, begin + most, key + 1) - begin + 1  # below the highest, so there is a next key
     while low < most and bound[np.uint64(begin + low)] <= key:
         low += 1
     return low + 1

@@ -62,7 +62,7 @@ class Predicates(NamedTuple):
     pred: U32  # (P, 3) attribute and flags; lowest and highest code, or the range in run_lo / run_hi
     run_lo: U32  # (R) lowest code of an interval; intervals of one predicate ascend and do not touch
     run_hi: U32  # (R) highest code
-    owner: U32  # (C) conjunction -> subscription, ascending
+    owner: U32  # (C) conjunction -> subscription, ascending until a kind of index puts conjunctions in an order of its own
     weight: F64  # (P), or (0) when no predicate has a weight
     jump_first: I64  # (C), or (0) when there are no programs: conjunction -> first row of ``jump``, -1 for a plain one
     jump: I32  # (J, 2) per predicate of a program: index within the conjunction to go to when true, when false; or ACCEPT, REJECT
@@ -108,7 +108,7 @@ class Literals(NamedTuple):
 class Sink(NamedTuple):
     """Where a match kernel writes. The caller owns it, drains it, and makes it larger when not even one block of rows fits."""
 
-    row: U32  # (capacity) row of each pair, blocks of rows in ascending order
-    sub: U32  # (capacity) subscription of each pair, ascending within a row
+    row: U32  # (capacity) row of each pair, in any order
+    sub: U32  # (capacity) subscription of each pair
     hits: I64  # (N) pairs of each row of the batch
     state: I64  # (3) pairs written; 1 when pairs are wanted, 0 when only ``hits`` is; room that an unfinished block needs, 0 if unknown

@@ -3,7 +3,8 @@
 import numpy as np
 
 from colmatch.kernels._jit import device, kernel
-from colmatch.kernels.hints import code_of, distance
+from colmatch.kernels.columns import first_at_least
+from colmatch.kernels.hints import distance
 from colmatch.kernels.layout import ATTR_MASK, FLAG_MULTI, FLAG_NONE, FLAG_RUN, KEY_MAX, KEY_MIN
 
 
@@ -88,7 +89,7 @@ def _number(bound, begin, least, cells, shift, below, key):
     cell = cells + (distance(least, key) >> shift)
     low, number = np.int64(below[cell]), np.int64(below[cell + np.uint64(1)])
     if number > low + 1:  # else the cell holds one, which is the key
-        number = low + code_of(bound, begin + low, begin + number, key) - 1
+        number = first_at_least(bound, begin + low, begin + number, key) - begin + 1
     return number
 
 

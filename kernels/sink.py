@@ -46,7 +46,10 @@ def order_by_row(sink, start, place, sub):
     sub (pairs) uint32 : written
     """
     sink_row, sink_sub = sink.row, sink.sub
-    for i in range(np.uint64(sink.state[FILL])):
+    count = np.uint64(sink.state[FILL])
+    for i in range(count):
+        soon = min(i + np.uint64(AHEAD), count - np.uint64(1))
+        ask_for(sub, np.uint64(place[np.uint64(sink_row[soon]) - np.uint64(start)]))
         row = np.uint64(sink_row[i]) - np.uint64(start)
         sub[place[row]] = sink_sub[i]
         place[row] += 1

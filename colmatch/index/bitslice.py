@@ -17,7 +17,7 @@ from colmatch.stats import Sample, Statistics
 TILE = 1 << 18  # bytes of a tile, if attributes are not too many: it stays in the second-level cache
 MOST_ROWS = bitslice.SEGMENTS - 64  # of a tile
 AN_ENTRY = 2  # segments of rows for which there is room; those of all rows at once are cheapest
-MOST_SEGMENTS = 1 << 19  # 16 MB
+MOST_SEGMENTS = 1 << 19  # 14 MB
 
 
 def build(preds: Predicates, codes: Codes, sample: Sample | None) -> tuple[bitslice.BitsliceIndex, Predicates]:
@@ -116,9 +116,8 @@ def scratch(index: bitslice.BitsliceIndex, codes: Codes, rows: int, entries: int
     longest = int((index.group_first[index.attr_group[1:]] - index.group_first[index.attr_group[:-1]]).max(initial=0))
     ends = np.flatnonzero(index.rest_op & tiles.LAST)
     ranks = int(index.ranks[0])
-    stride = 64 * (
-        min(TILE // ranks, MOST_ROWS, rows + 63) // 64 | 1
-    )  # an odd number of cache lines: attributes do not compete for the same places
+    lines = min(TILE // ranks, MOST_ROWS, rows + 63) // 64
+    stride = 64 * (lines | 1)  # an odd number of cache lines: attributes do not compete for the same places
     target = int(np.diff(ends).max(initial=0)) + 1  # entries of a posting: no fewer than predicates of a program
     segments = max(bitslice.SEGMENTS, min(AN_ENTRY * entries, MOST_SEGMENTS))
     u32, i64 = np.uint32, np.int64
@@ -137,10 +136,10 @@ def scratch(index: bitslice.BitsliceIndex, codes: Codes, rows: int, entries: int
         survivor=np.empty(2 * bitslice.BUFFER, u32),
         place=np.empty(2 * bitslice.BUFFER, u32),
         mask=np.empty(2 * bitslice.BUFFER, np.uint64),
-        active=np.empty(longest + 1, u32),
-        active_from=np.empty(longest + 1, u32),
-        active_to=np.empty(longest + 1, u32),
-        segment=np.empty((segments, 4), u32),
+        active=np.empty(longest, u32),
+        active_from=np.empty(longest, u32),
+        active_to=np.empty(longest, u32),
+        segment=np.empty((segments, 3), u32),
         bits=np.empty(bitslice.SEGMENTS, np.uint64),
         found=np.empty((segments, 4), u32),
         segment_first=np.empty(rows + 1, i64),
