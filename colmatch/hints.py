@@ -1,4 +1,4 @@
-"""Short cuts from keys to codes, made from the codes where they are needed; never saved."""
+"""Short cuts to a place among sorted numbers: from keys to codes, made where they are needed and never saved; from codes to postings."""
 
 from __future__ import annotations
 
@@ -7,14 +7,17 @@ import numpy as np
 from colmatch.kernels import hints, layout
 
 
-def hints_of(codes: layout.Codes) -> hints.Hints:
-    """Hints for coding keys with these codes."""
-    code_first, bound = codes.first.view(), codes.bound.view()
-    for array in (code_first, bound):  # to a kernel, read-only is another type, and the codes of a matcher are
+def hints_of(bound_first: layout.I64, bound: layout.I64) -> hints.Hints:
+    """Hints for finding keys among the boundaries of each attribute, or codes among the lowest codes of each group of postings.
+
+    bound_first (A + 1), bound (B) ascending within each of the A.
+    """
+    bound_first, bound = bound_first.view(), bound.view()
+    for array in (bound_first, bound):  # to a kernel, read-only is another type, and the codes of a matcher are
         array.setflags(write=False)
-    lowest, highest, shift = (np.empty(len(codes.multi), np.int64) for _ in range(3))
-    first = np.empty(len(code_first), np.int64)
-    hints.count_cells(code_first, bound, lowest, highest, first, shift)
+    lowest, highest, shift = (np.empty(len(bound_first) - 1, np.int64) for _ in range(3))
+    first = np.empty(len(bound_first), np.int64)
+    hints.count_cells(bound_first, bound, lowest, highest, first, shift)
     below = np.empty(first[-1], np.uint32)
-    hints.fill_cells(code_first, bound, first, shift, below)
+    hints.fill_cells(bound_first, bound, first, shift, below)
     return hints.Hints(lowest, highest, first, shift, below)

@@ -17,11 +17,12 @@ from colmatch.batch import Reader
 from colmatch.hints import hints_of
 from colmatch.index import Built, freeze
 from colmatch.kernels import layout, rows, sink
+from colmatch.recycled import Recycled
 from colmatch.schema import Attributes
 from colmatch.stats import Sample
 
 FIRST_CAPACITY = 1 << 16  # pairs that a sink holds at first
-LARGE_CAPACITY = 1 << 24  # pairs beyond which it grows for a single row only
+LARGE_CAPACITY = 1 << 25  # pairs beyond which it grows for a single row only
 SHARE_ROWS = 1024  # a single batch is shared out among threads in parts of at least so many rows
 
 Result = TypeVar("Result")
@@ -33,10 +34,11 @@ class Piece(NamedTuple):
     first: int  # number of the first row within the whole input
     place: NDArray[np.int64]  # (rows + 1) row -> its pairs
     id: NDArray[Any]  # (pairs) int64 ids, or uint32 numbers of subscriptions where ids are strings
+    memory: Recycled
 
     def events(self) -> NDArray[np.int64]:
         """Number of the event of each pair."""
-        event = pooled(len(self.id), np.int64)
+        event = self.memory.array(len(self.id), np.int64)
         sink.number_events(self.place, self.first, event)
         return event
 
@@ -57,7 +59,7 @@ class Worker:
         self.reader = Reader(attributes, literals)
         self.predicates = predicates
         self.codes = codes
-        self.hints = freeze(hints_of(codes))
+        self.hints = freeze(hints_of(codes.first, codes.bound))
         self.next = np.empty(len(codes.multi), np.int64)
         self.index = index
         self.scratch: Any = None
@@ -69,6 +71,7 @@ class Worker:
         self.pairs_a_row = 0.0
         self.rows = layout.Rows(np.empty(1, np.int64), np.empty(0, np.uint32), np.empty(0, np.uint32))
         self.sink = _sink(FIRST_CAPACITY, 0)
+        self.memory = Recycled()
 
     def run(self, batch: pa.RecordBatch, wanted: bool, offset: int) -> Iterator[Piece]:
         """Matches of one batch, in pieces that the sink can hold."""
@@ -84,7 +87,8 @@ class Worker:
         pairs = wanted or self.repeats  # what is found twice must be written down to be told
         self.sink.state[:] = 0, pairs, 0
         # Rows for which the sink may grow, going by the batch before: finding out anew would cost the work of the whole batch.
-        start, span = 0, max(min(count, int(LARGE_CAPACITY / (1.25 * self.pairs_a_row + 1e-9))), 1)
+        parts = -(-count * 1.1 * self.pairs_a_row // LARGE_CAPACITY)
+        start, span = 0, -(-count // max(min(int(parts), count), 1))  # alike, since a few rows cost almost as much as many
         while start < count:
             limit = min(start + span, count)
             stop = self.index.kind.match(self.index.arrays, self.predicates, events, start, limit, self.scratch, self.sink, self.counters)
@@ -115,17 +119,20 @@ class Worker:
         place = np.zeros(stop - start + 1, np.int64)
         np.cumsum(self.sink.hits[start:stop], out=place[1:])
         if self.repeats and pairs:
-            sub = np.empty(pairs, np.uint32)
+            sub = self.memory.array(pairs, np.uint32)
             sink.order_by_row(self.sink, start, place[:-1].copy(), sub)
             left = sink.drop_repeats(place, sub, self.stamped, self.stamp)
             self.stamped += stop - start
-            return Piece(start + offset, place, sub[:left] if self.ids is None else self.ids[sub[:left]])
-        id = pooled(pairs, np.uint32 if self.ids is None else np.int64)
+            if self.ids is not None:
+                sub, of = self.memory.array(left, np.int64), sub
+                np.take(self.ids, of[:left], out=sub)
+            return Piece(start + offset, place, sub[:left], self.memory)
+        id = self.memory.array(pairs, np.uint32 if self.ids is None else np.int64)
         if pairs and self.ids is None:
             sink.order_by_row(self.sink, start, place[:-1].copy(), id)
         elif pairs:
             sink.order_ids(self.sink, start, place[:-1].copy(), self.ids, id)
-        return Piece(start + offset, place, id)
+        return Piece(start + offset, place, id, self.memory)
 
 
 def _sink(capacity: int, wanted: bool | int) -> layout.Sink:
@@ -135,16 +142,11 @@ def _sink(capacity: int, wanted: bool | int) -> layout.Sink:
 
 def sample(events: Iterable[pa.RecordBatch], attributes: Attributes, codes: layout.Codes, literals: layout.Literals) -> Sample:
     """What the events say about which values are frequent."""
-    reader, hints = Reader(attributes, literals), freeze(hints_of(codes))
+    reader, hints = Reader(attributes, literals), freeze(hints_of(codes.first, codes.bound))
     hits = np.zeros(len(codes.bound) + len(codes.multi), np.int64)
     for batch in events:
         rows.count_codes(reader.read(batch), codes, hints, hits)
     return Sample(hits)
-
-
-def pooled(size: int, dtype: type) -> NDArray[Any]:
-    """An array in memory from Arrow's pool, which gives the pages of an earlier result again: fresh ones cost a fault each."""
-    return np.frombuffer(pa.allocate_buffer(size * np.dtype(dtype).itemsize), dtype)
 
 
 def cores(threads: int) -> int:

@@ -32,6 +32,11 @@ class BitsliceIndex(NamedTuple):
     attr_group: I64  # (A + 2) attribute -> its groups; A stands for "always": postings without an access predicate
     reach: U32  # (G) the widest interval of the group, highest minus lowest code
     group_first: I64  # (G + 1) group -> its postings
+    lowest: I64  # (G) lowest lo of the group; this and what follows are hints (``hints.py``) where among the group's lo a code stands
+    highest: I64  # (G)
+    cell_first: I64  # (G + 1)
+    cell_shift: I64  # (G)
+    below: U32  # (H)
     lo: U32  # (P) access interval, as codes; ascending within a group
     hi: U32  # (P)
     who: U32  # (P) subscription, or where VERIFY or PROGRAM stands conjunction; and flags
@@ -115,6 +120,7 @@ def match(index, preds, rows, start, stop, scratch, sink, counters):
     """Match rows ``start:stop``, all of them or none. Returns ``stop``, or ``start`` when the sink is too small."""
     group_first, reach, attr_group, lo, hi, head = index.group_first, index.reach, index.attr_group, index.lo, index.hi, index.head
     rest, rest_op, who, multi, ranks = index.rest, index.rest_op, index.who, index.multi, index.ranks[0]
+    lowest, highest, cell_first, cell_shift, below = index.lowest, index.highest, index.cell_first, index.cell_shift, index.below
     row_first, row_attr, row_code = rows.first, rows.attr, rows.code
     first, pred, run_lo, run_hi, owner = preds.first, preds.pred, preds.run_lo, preds.run_hi, preds.owner
     jump_first, jump = preds.jump_first, preds.jump
@@ -160,8 +166,9 @@ def match(index, preds, rows, start, stop, scratch, sink, counters):
             if by_row:
                 if at == begin:
                     next_a, next_e, all_segments = segments_of_rows(
-                        attr_group, group_first, reach, lo, by_column, column, col_row, col_code, next_a, next_e, found
-                    )
+                        attr_group, group_first, reach, lo, lowest, highest, cell_first, cell_shift, below, by_column, column, col_row,
+                        col_code, next_a, next_e, found,
+                    )  # fmt: skip
                     order_segments(found, all_segments, count, segment_first, segment)
                     last_segment = np.uint64(max(all_segments - 1, 0))
                 s, segments = np.uint64(segment_first[at - begin]), np.uint64(segment_first[tile_end - begin])
@@ -169,7 +176,10 @@ def match(index, preds, rows, start, stop, scratch, sink, counters):
                 for g in range(attr_group[a], attr_group[a + 1]):
                     i, i_end = group_first[g], group_first[g + 1]
                     if reach[g] == 0:
-                        segments = np.uint64(segments_of_column(lo, i, i_end, col_code, at, tile_end, segment, bits))
+                        found_here = segments_of_column(
+                            lo, i, lowest[g], highest[g], cell_first[g], cell_shift[g], below, col_code, at, tile_end, segment, bits
+                        )
+                        segments = np.uint64(found_here)
                     else:
                         i = first_at_least(lo, i, i_end, np.int64(col_code[at]) - np.int64(reach[g]))
                         i_end = first_at_least(lo, i, i_end, np.int64(col_code[tile_end - 1]) + 1)

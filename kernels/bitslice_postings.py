@@ -4,6 +4,7 @@ import numpy as np
 
 from colmatch.kernels._jit import device
 from colmatch.kernels.columns import first_at_least, first_at_least_from
+from colmatch.kernels.hints import hinted_code
 from colmatch.kernels.tiles import ALL, WORD
 
 
@@ -27,31 +28,34 @@ def admit(lo, hi, i, end, code, begin, stop, place, tabled, active, active_from,
 
 
 @device
-def segments_of_column(lo, i, end, code, begin, stop, segment, bits):
-    """Postings ``i:end`` of equal codes that meet the sorted rows ``begin:stop``: ranges of postings with up to 64 rows that have their
-    code, as the first one's position, counted from ``begin``, and a mask. Returns the number of segments, at most one for each row.
+def segments_of_column(lo, i, lowest, highest, cell_first, shift, below, code, begin, stop, segment, bits):
+    """Postings of equal codes, their group from ``i`` on, that meet the sorted rows ``begin:stop``: ranges of postings with up to 64 rows
+    that have their code, as the first one's position, counted from ``begin``, and a mask. Returns the number of segments, at most one for
+    each row.
+
+    lowest to below : hints of the postings' group
     """
     n = 0
     q = begin
-    while q < stop and i < end:
+    while q < stop:
         value = np.int64(code[q])
         q_end = q + 1
         while q_end < stop and code[q_end] == value:
             q_end += 1
-        i = first_at_least_from(lo, i, end, value)
-        i_end = first_at_least_from(lo, i, end, value + 1)
-        if i_end > i:
+        from_i = i + hinted_code(lo, i, lowest, highest, cell_first, shift, below, value - 1) - 1
+        to_i = i + hinted_code(lo, i, lowest, highest, cell_first, shift, below, value) - 1
+        if to_i > from_i:
             for w in range(q, q_end, WORD):
-                segment[n, 0], segment[n, 1], segment[n, 2] = i, i_end, w - begin
+                segment[n, 0], segment[n, 1], segment[n, 2] = from_i, to_i, w - begin
                 bits[n] = ALL >> np.uint64(WORD - min(q_end - w, WORD))
                 n += 1
-        i = i_end
         q = q_end
     return n
 
 
 @device
-def segments_of_rows(attr_group, group_first, reach, lo, by_column, column, row, code, a, e, found):
+def segments_of_rows(attr_group, group_first, reach, lo, lowest, highest, cell_first, shift, below, by_column, column, row, code,
+                     a, e, found):  # fmt: skip
     """Postings that rows may meet by columns that are not sorted, from entry ``e`` of attribute ``a`` on: found (S, 4) row, range of
     postings, code that they must reach up to, 0 if they all do. Returns the attribute and entry for which there is no room, or how many
     attributes there are and 0, and the number of segments.
@@ -70,8 +74,9 @@ def segments_of_rows(attr_group, group_first, reach, lo, by_column, column, row,
                 return a, e, n
             value = np.int64(code[e])
             for g in range(first_group, last_group):
-                i = first_at_least(lo, group_first[g], group_first[g + 1], value - np.int64(reach[g]))
-                i_end = first_at_least_from(lo, i, group_first[g + 1], value + 1)
+                i, low, high, cells, width = group_first[g], lowest[g], highest[g], cell_first[g], shift[g]
+                i_end = i + hinted_code(lo, i, low, high, cells, width, below, value) - 1
+                i += hinted_code(lo, i, low, high, cells, width, below, value - np.int64(reach[g]) - 1) - 1
                 found[n, 0], found[n, 1], found[n, 2], found[n, 3] = row[e], i, i_end, value if reach[g] else 0
                 n += i_end > i
             e += 1

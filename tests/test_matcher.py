@@ -97,6 +97,15 @@ def test_a_sink_grows_no_further_than_a_row_needs(monkeypatch: pytest.MonkeyPatc
     assert len(worker.sink.sub) <= max(64, 2 * large)
 
 
+def test_a_batch_of_too_many_matches_is_cut_into_parts_alike(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A few rows left over would cost almost as much as many."""
+    matcher = cm.Matcher.build(dict.fromkeys(range(50), "age >= 0"), SCHEMA)
+    events = pa.table({"age": range(300)})
+    matcher.match(events)
+    monkeypatch.setattr(running, "LARGE_CAPACITY", 4096)
+    assert [batch.num_rows for batch in matcher.match_batches(events)] == [3000] * 5
+
+
 def test_a_generator_left_early_does_not_disturb_the_next() -> None:
     matcher = cm.Matcher.build({i: f"age >= {i}" for i in range(50)}, SCHEMA, options=cm.Options(batch_rows=1))
     running = matcher.match_batches(EVENTS)

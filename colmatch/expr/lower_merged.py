@@ -82,7 +82,20 @@ class Merged:
         longest = int((first[1:] - first[:-1]).max(initial=0))
         share, moved, moved_weight = np.empty(longest), np.empty((longest, 3), np.uint32), np.empty(longest)
         lower_codes.code_predicates(
-            first, weight, lo, hi, program, codes.first, codes.bound, hints_of(codes), pred, code_lo, code_hi, share, moved, moved_weight
+            first,
+            weight,
+            lo,
+            hi,
+            program,
+            codes.first,
+            codes.bound,
+            hints_of(codes.first, codes.bound),
+            pred,
+            code_lo,
+            code_hi,
+            share,
+            moved,
+            moved_weight,
         )
         self.lo = self.hi = np.empty(0, np.int64)
         return codes, keep, program, first, pred, weight, code_lo, code_hi, owner

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from colmatch.hints import hints_of
 from colmatch.index.base import IndexKind
 from colmatch.kernels import bitslice, lower, tiles
 from colmatch.kernels import bitslice_build as kernels
@@ -61,9 +62,10 @@ def build(preds: Predicates, codes: Codes, sample: Sample | None) -> tuple[bitsl
     rest, rest_op = rest[: 2 * size].copy(), rest_op[:size].copy()
     coarse = (bins > 0) & (bins < top)
     bin_first, bin_of = np.concatenate([[0], np.cumsum(np.where(coarse, top, 0))]), bin_of[np.repeat(coarse, top)]
+    near = hints_of(group_first, lo.astype(np.int64))
     index = bitslice.BitsliceIndex(
-        attr_group, reach, group_first, lo, hi, conj, head, rest, rest_op, ranks, rank, bin_first, bin_of, codes.multi,
-        np.append(top, 1), np.array([several.any()], np.uint8),
+        attr_group, reach, group_first, near.lowest, near.highest, near.first, near.shift, near.below, lo, hi, conj, head, rest, rest_op,
+        ranks, rank, bin_first, bin_of, codes.multi, np.append(top, 1), np.array([several.any()], np.uint8),
     )  # fmt: skip
     return index, preds
 

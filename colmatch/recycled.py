@@ -1,0 +1,34 @@
+"""Memory for results that is used again when nobody holds the result any more: fresh pages cost a fault each, 2 us in a virtual machine."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+LARGE = 1 << 15  # bytes; smaller arrays are not worth it
+KEPT = 4  # arrays: events and ids, while the caller still has those of the batch before
+_PROBE = [object()]
+UNUSED = sys.getrefcount(_PROBE[0])  # references to what only a list holds, as ``sys.getrefcount`` sees it
+
+
+class Recycled:
+    """Gives out arrays. One thread at a time; what it has given may be used, and let go of, in any."""
+
+    def __init__(self) -> None:
+        self._arrays: list[NDArray[np.uint8]] = []
+
+    def array(self, size: int, dtype: type) -> NDArray[Any]:
+        """An array (size) of ``dtype``, not initialised. Nobody else gets its memory before the last reference to a part of it is gone."""
+        needed = size * np.dtype(dtype).itemsize
+        if needed < LARGE:
+            return np.empty(size, dtype)
+        arrays = self._arrays
+        for i in range(len(arrays)):  # by number, since a variable would be another reference
+            if sys.getrefcount(arrays[i]) == UNUSED and len(arrays[i]) >= needed:
+                return arrays[i][:needed].view(dtype)
+        self._arrays = [arrays[i] for i in range(len(arrays)) if sys.getrefcount(arrays[i]) > UNUSED][1 - KEPT :]
+        self._arrays.append(np.empty(needed + needed // 8, np.uint8))
+        return self._arrays[-1][:needed].view(dtype)
