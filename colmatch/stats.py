@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from colmatch.kernels.layout import Codes, Predicates
+from colmatch.kernels.layout import FLAG_RUN, Codes, Predicates
 
 
 class Sample(NamedTuple):
@@ -20,12 +20,15 @@ class Statistics(NamedTuple):
     subscriptions: int
     conjunctions: int
     predicates: int
+    intervals: int  # of all predicates
     attributes: int
     boundaries: int
     programs: int
 
     @staticmethod
     def of(subscriptions: int, preds: Predicates, codes: Codes) -> Statistics:
+        predicates = len(preds.pred)
+        intervals = predicates - int(np.count_nonzero(preds.pred[:, 0] & FLAG_RUN)) + len(preds.run_lo)
         return Statistics(
-            subscriptions, len(preds.owner), len(preds.pred), len(codes.multi), len(codes.bound), int((preds.jump_first >= 0).sum())
+            subscriptions, len(preds.owner), predicates, intervals, len(codes.multi), len(codes.bound), int((preds.jump_first >= 0).sum())
         )

@@ -160,7 +160,9 @@ def repeats(index: bitslice.BitsliceIndex) -> bool:
 
 
 def cost(statistics: Statistics) -> float:
-    return 450.0 + 0.009 * statistics.conjunctions
+    # Each value that an event has costs something, if there are postings for it: the more likely, the more predicates an attribute has.
+    dense = min(1.0, statistics.predicates / (12.0 * max(statistics.attributes, 1)))
+    return 90.0 + 810.0 * dense + 0.009 * statistics.conjunctions
 
 
 KIND = IndexKind("bitslice", bitslice.BitsliceIndex, build, scratch, bitslice.match, cost, repeats)
