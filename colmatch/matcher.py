@@ -99,7 +99,7 @@ class Matcher:
         chosen = plan.choose(index, Statistics.of(len(ids), predicates, codes))
         kind = find(chosen.kind)
         seen = None if sample is None else running.sample(batches(sample, options.batch_rows), attributes, codes, freeze(lowered.literals))
-        arrays, predicates = kind.build(predicates, codes, seen)
+        arrays, predicates = kind.build(predicates, codes, seen, options)
         built = Built(kind, arrays)
         return cls(saved.Parts(columns, options, ids, rejected, chosen, attributes, predicates, codes, lowered.literals, built))
 

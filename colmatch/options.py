@@ -19,6 +19,9 @@ class Options:
         worker for each core. 0 to 1024.
     dnf_budget : most conjunctions that an expression is multiplied out into; beyond it, the expression is kept as a program. 1 to 4096.
     max_depth : deepest nesting of parentheses, NOT and unary minus that the parser accepts. 1 to 400.
+    signatures : ``opindex`` skips segments of its lists by their signatures; without them it is the documents' OpIndex-BS.
+    enumerate : how ``kindex`` enumerates a range: ``"boundaries"``, by the intervals between those of all predicates, or ``"raw"``, by
+        every value of a discrete domain, as its documents do.
     timezone : zone in which a timestamp literal without one is read when its column has a zone (Spark's session time zone).
     """
 
@@ -26,6 +29,8 @@ class Options:
     threads: int = 0
     dnf_budget: int = 64
     max_depth: int = 200
+    signatures: bool = True
+    enumerate: str = "boundaries"
     timezone: str = "UTC"
 
     def __post_init__(self) -> None:
@@ -33,6 +38,10 @@ class Options:
             value = getattr(self, name)
             if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
                 raise OptionError(f"Options({name}={value!r}): a whole number from {low} to {high} is needed")
+        if not isinstance(self.signatures, bool):
+            raise OptionError(f"Options(signatures={self.signatures!r}): True or False is needed")
+        if self.enumerate not in ("boundaries", "raw"):
+            raise OptionError(f"Options(enumerate={self.enumerate!r}): 'boundaries' or 'raw' is needed")
         from zoneinfo import ZoneInfo
 
         try:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from colmatch.kernels.layout import Codes, Predicates
+from colmatch.options import Options
 from colmatch.stats import Sample, Statistics
 
 Arrays = TypeVar("Arrays")
@@ -22,7 +23,7 @@ class IndexKind:
     ----------
     name : also written into the saved form
     arrays : NamedTuple of numpy arrays: what the kernel reads, what is saved and memory-mapped
-    build : predicates, codes and what a sample of events said -> arrays, and the predicates, whose conjunctions it may have reordered
+    build : predicates, codes, what a sample of events said, options -> arrays, and the predicates, whose conjunctions it may have reordered
     scratch : arrays, codes, rows, entries -> working memory of one thread, for batches of up to so many rows and entries
     match : the kernel: ``match(index, predicates, rows, start, stop, scratch, sink, counters) -> first row not finished``
     cost : statistics -> estimated nanoseconds an event, for the plan
@@ -31,7 +32,7 @@ class IndexKind:
 
     name: str
     arrays: type
-    build: Callable[[Predicates, Codes, Sample | None], tuple[Any, Predicates]]
+    build: Callable[[Predicates, Codes, Sample | None, Options], tuple[Any, Predicates]]
     scratch: Callable[[Any, Codes, int, int], Any]
     match: Callable[..., int]
     cost: Callable[[Statistics], float]

@@ -13,6 +13,7 @@ from colmatch.index.base import IndexKind
 from colmatch.kernels import bitslice, lower, tiles
 from colmatch.kernels import bitslice_build as kernels
 from colmatch.kernels.layout import ATTR_MASK, I64, U8, Codes, Predicates
+from colmatch.options import Options
 from colmatch.stats import Sample, Statistics
 
 TILE = 1 << 18  # bytes of a tile, if attributes are not too many: it stays in the second-level cache
@@ -21,7 +22,7 @@ AN_ENTRY = 2  # segments of rows for which there is room; those of all rows at o
 MOST_SEGMENTS = 1 << 19  # 14 MB
 
 
-def build(preds: Predicates, codes: Codes, sample: Sample | None) -> tuple[bitslice.BitsliceIndex, Predicates]:
+def build(preds: Predicates, codes: Codes, sample: Sample | None, options: Options) -> tuple[bitslice.BitsliceIndex, Predicates]:
     attributes, count = len(codes.multi), len(preds.owner)
     top = np.diff(codes.first) + 1
     uses = np.bincount(preds.pred[:, 0] & ATTR_MASK, minlength=attributes)

@@ -10,10 +10,11 @@ import numpy as np
 from colmatch.index.base import IndexKind
 from colmatch.kernels import scan
 from colmatch.kernels.layout import Codes, Predicates
+from colmatch.options import Options
 from colmatch.stats import Sample, Statistics
 
 
-def build(preds: Predicates, codes: Codes, sample: Sample | None) -> tuple[scan.ScanIndex, Predicates]:
+def build(preds: Predicates, codes: Codes, sample: Sample | None, options: Options) -> tuple[scan.ScanIndex, Predicates]:
     count = len(preds.owner)
     index = scan.ScanIndex(np.empty(count, np.uint32), np.empty(count, np.uint32), np.empty(count, np.uint32), codes.multi)
     scan.build(preds, index.attr, index.lo, index.hi)
