@@ -1,14 +1,14 @@
 """Arrow in: record batches to ``kernels.layout.Batch``. The only reader of Arrow buffers.
 
 ``Reader.read`` exports a batch through the Arrow C data interface and has kernels walk the exported structs: no Python runs for a column,
-let alone a row. Only text patterns come back to Python, for the distinct strings of the batch, once for each pattern. Where batches come
-from is the matter of ``colmatch/gather.py``.
+let alone a row. The distinct strings that text patterns are about are read first, with a plan of their own (``colmatch/pattern_rows.py``).
+Where batches come from is the matter of ``colmatch/gather.py``.
 """
 
 from __future__ import annotations
 
 import ctypes
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -21,15 +21,14 @@ from colmatch.errors import EventError
 from colmatch.gather import batches
 from colmatch.kernels import arrow as physical
 from colmatch.kernels import read, select
-from colmatch.kernels.expand import expand
 from colmatch.kernels.layout import Batch, Literals
 from colmatch.kernels.maps import BLOCK
 from colmatch.kernels.text import Distinct
-from colmatch.patterns import Truth, check_pattern, pattern_truth
-from colmatch.schema import Attribute, Attributes, Family
+from colmatch.pattern_rows import PatternRows, patterns_of
+from colmatch.schema import Attributes
 from colmatch.wanted import Wanted
 
-__all__ = ["Reader", "batches", "check_pattern"]
+__all__ = ["Reader", "batches"]
 
 SCHEMAS_KEPT = 8  # plans of a Reader: sources that alternate between more schemas than this bind again
 
@@ -48,8 +47,8 @@ class Reader:
         members = list(attributes)
         self.columns = list(dict.fromkeys(attribute.path[0] for attribute in members))
         self._wanted = Wanted(members, literals)
-        self._patterns = _Patterns(members) if self._wanted.pattern_runs else None
         self._work = _Work(self._wanted, 0)
+        self._patterns = _Patterns(attributes) if self._wanted.pattern_runs else None
         self._bindings: list[tuple[pa.Schema, _Bound, _Bound | None]] = []
         self._struct = _ArrowArray()
         self._address = ctypes.addressof(self._struct)
@@ -70,7 +69,7 @@ class Reader:
         batch._export_to_c(self._address)
         try:
             if self._patterns is not None and pattern_bound is not None:
-                work.set_patterns(*self._patterns.rows(pattern_bound, self._address, rows))
+                work.set_patterns(*self._patterns.read(pattern_bound, self._address, rows))
             work.read(bound, self._address, rows)
         finally:
             self._struct.release(self._address)  # what the kernels read lives until now
@@ -91,6 +90,21 @@ class Reader:
         self._bindings.insert(0, (schema, bound, pattern_bound))
         del self._bindings[SCHEMAS_KEPT:]
         return bound, pattern_bound
+
+
+class _Patterns:
+    """Reads the distinct strings that text patterns are about, and has the patterns looked for in them."""
+
+    def __init__(self, attributes: Attributes) -> None:
+        patterns = patterns_of(attributes)
+        self.wanted = patterns.wanted
+        self._rows = PatternRows(patterns)
+        self._work = _Work(self.wanted, len(patterns.indexes))
+
+    def read(self, bound: _Bound, address: int, rows: int) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+        """Rows where each pattern is true, as ranges: first, row. Overwritten by the next call."""
+        self._work.read(bound, address, rows)
+        return self._rows.rows(*self._work.arrays)
 
 
 class _ArrowArray(ctypes.Structure):
@@ -238,56 +252,6 @@ class _Work:
         if code == select.NULL_KEY:
             return EventError(f"column {name!r}, row {row} of the batch: a key of the map is NULL: mend the source")
         return EventError(f"column {name!r}, row {row} of the batch: its dictionary has no such value: mend the source")
-
-
-@dataclass(frozen=True, slots=True)
-class _Pattern:
-    number: int
-    truth: Truth
-
-
-class _Patterns:
-    """Text patterns: each is evaluated once on every distinct string that its base has in a batch."""
-
-    def __init__(self, members: list[Attribute]) -> None:
-        bases: dict[Attribute, list[_Pattern]] = {}
-        number = 0
-        for attribute in members:
-            if attribute.pattern is not None:
-                bases.setdefault(replace(attribute, pattern=None), []).append(_Pattern(number, pattern_truth(*attribute.pattern)))
-                number += 1
-        self.wanted = Wanted(list(bases), None)
-        self._of = list(bases.values())
-        self._types = [pa.large_string() if base.type.family is Family.STRING else pa.large_binary() for base in bases]
-        self._first = np.zeros(number + 1, np.int64)
-        self._row = np.zeros(64, np.int32)
-        self._work = _Work(self.wanted, len(bases))
-
-    def rows(self, bound: _Bound, address: int, rows: int) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-        """Rows where each pattern is true, as ranges: first, row. Overwritten by the next call."""
-        self._work.read(bound, address, rows)
-        work, distinct = self._work.arrays
-        total = int(distinct.total[0])
-        groups = distinct.range
-        values, patterns = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
-        for group in np.flatnonzero(groups[:, 1] > groups[:, 0]).tolist():
-            begin, end = groups[group].tolist()
-            buffers = [None, pa.py_buffer(distinct.offset[begin : end + 1]), pa.py_buffer(distinct.data)]
-            strings = pa.Array.from_buffers(self._types[group], end - begin, buffers)
-            for pattern in self._of[group]:
-                true = np.flatnonzero(pattern.truth(strings).to_numpy(zero_copy_only=False))
-                values.append(true + begin)
-                patterns.append(np.full(len(true), pattern.number, np.int64))
-        value, pattern_of = np.concatenate(values), np.concatenate(patterns)
-        value_first = np.zeros(total + 1, np.int64)
-        np.cumsum(np.bincount(value, minlength=total), out=value_first[1:])
-        value_pattern = pattern_of[np.argsort(value, kind="stable")]
-        base = np.stack([work.col[:-1], work.col[1:], groups[:, 0]], axis=1)
-        while True:
-            expand(base, work.row, work.key, value_first, value_pattern, self._first, self._row)
-            if self._first[-1] <= len(self._row):
-                return self._first, self._row
-            self._row = np.zeros(max(int(self._first[-1]), 2 * len(self._row)), np.int32)
 
 
 def _view(array: NDArray[Any]) -> NDArray[Any]:

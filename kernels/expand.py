@@ -4,6 +4,25 @@ from colmatch.kernels._jit import kernel
 
 
 @kernel
+def by_value(value, pattern, value_first, value_pattern):
+    """Order pairs (int32) of strings and patterns by string, in two passes.
+
+    Parameters
+    ----------
+    value_first : (V + 2) int64 zeros; then string -> its range in ``value_pattern``, the last one unused
+    value_pattern : int32, written
+    """
+    for i in range(len(value)):
+        value_first[value[i] + 2] += 1
+    for v in range(2, len(value_first)):
+        value_first[v] += value_first[v - 1]
+    for i in range(len(value)):
+        v = value[i] + 1
+        value_pattern[value_first[v]] = pattern[i]
+        value_first[v] += 1
+
+
+@kernel
 def expand(base, row, value, value_first, value_pattern, first, out_row):
     """Rows where each pattern is true, from the distinct strings where it is.
 
@@ -11,8 +30,8 @@ def expand(base, row, value, value_first, value_pattern, first, out_row):
     ----------
     base : (N, 3) int64 for each attribute under patterns: its range in ``row`` and ``value``, number of its first distinct string
     row (int32), value (int64) : entries; the number of the string among those of the attribute
-    value_first : (V + 1) int64 distinct string -> its range in ``value_pattern``
-    value_pattern : int64 patterns that are true of the string
+    value_first : (V + 2) int64 distinct string -> its range in ``value_pattern``
+    value_pattern : int32 patterns that are true of the string
     first : (P + 1) int64, written: pattern -> its range in ``out_row``
     out_row : int32, written if there is room for ``first[P]``; else call again with more
     """

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from reading import BINARY, STRING, entries, few, label, literals, value
 
-from colmatch.batch import Reader, check_pattern
+from colmatch.batch import Reader
+from colmatch.patterns import check_pattern
 from colmatch.schema import Attribute, Attributes, Role
 
 
