@@ -12,8 +12,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from enum import IntEnum
+from typing import NamedTuple
 
 from colmatch.kernels.like import ONE as ANY_CHARACTER
 from colmatch.patterns import ANY, ONE, like_parts
@@ -30,8 +30,7 @@ class Place(IntEnum):
     INSIDE = 3
 
 
-@dataclass(frozen=True, slots=True)
-class Filter:
+class Filter(NamedTuple):
     """A pattern that is true only where one of ``literals`` is in its place.
 
     ``also`` must be somewhere as well, where it is not empty. ``pieces`` are those of the whole pattern, with ``ANY_CHARACTER`` for ``_``,
@@ -62,7 +61,7 @@ def _chosen(filter: Filter, found: Sequence[tuple[bytes, Place]], shared: Counte
     ranked = sorted(found, key=lambda known: (-min(len(known[0]), LONG), shared[known[0]], -len(known[0]), known[1]))
     literal, place = ranked[0]
     also = next((other for other, _ in ranked if other != literal), b"")
-    return replace(filter, literals=(literal,), place=place, also=also)
+    return filter._replace(literals=(literal,), place=place, also=also)
 
 
 def _choices(op: str, operand: str) -> Choice:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from threading import Lock
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -40,6 +41,7 @@ class Patterns:
         self.indexes = [PatternIndex(*members, base.type, base.name) for base, members in bases.items()]
 
 
+_building = Lock()
 _built: WeakKeyDictionary[Attributes, tuple[int, Patterns]] = WeakKeyDictionary()
 
 
@@ -48,10 +50,11 @@ def patterns_of(attributes: Attributes) -> Patterns:
 
     Nothing of them is saved: 10,000 patterns take a fifth of a second.
     """
-    known = _built.get(attributes)
-    if known is None or known[0] != len(attributes):
-        known = _built[attributes] = len(attributes), Patterns(attributes)
-    return known[1]
+    with _building:  # threads that start together would otherwise each make them, one after the other
+        known = _built.get(attributes)
+        if known is None or known[0] != len(attributes):
+            known = _built[attributes] = len(attributes), Patterns(attributes)
+        return known[1]
 
 
 class PatternRows:
