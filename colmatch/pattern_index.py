@@ -84,4 +84,4 @@ def _texts(strings: pa.Array, shift: int = 0) -> Texts:
     np.cumsum(pc.binary_length(strings).to_numpy(), out=offset[1:])
     one = pa.LargeListArray.from_arrays(pa.array([0, len(strings)], pa.int64()), strings.cast(pa.large_binary()))
     data = np.frombuffer(pc.binary_join(one, pa.scalar(b"", pa.large_binary()))[0].as_buffer(), np.uint8)
-    return Texts(frozen(offset), data, 0, len(strings), shift)
+    return Texts(frozen(offset), frozen(data), 0, len(strings), shift)

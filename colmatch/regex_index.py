@@ -21,6 +21,7 @@ from colmatch.regex_literals import required
 from colmatch.regex_sets import SIZE, RegexSet, available
 
 PIECE = 1 << 20  # candidates whose strings are gathered at a time
+LEAST = 2  # bytes of a literal: one byte is in so many strings that gathering them costs more than it spares
 SEVERAL = 64  # expressions without a literal that are worth a warning, or a set
 
 _log = logging.getLogger("colmatch")
@@ -44,7 +45,7 @@ class RegexIndex:
         self._rest: list[int] = []
         for i, regex in enumerate(regexes):
             found = required(regex)
-            if found.literals:
+            if found.literals and min(map(len, found.literals)) >= LEAST:
                 filters, places = folded if found.folded else exact
                 filters.append(Filter(Place.INSIDE, found.literals))
                 places.append(i)

@@ -55,13 +55,16 @@ class RegexSet:
         if not characters:
             options.encoding = re2.Options.Encoding.LATIN1
         self._set = re2.Set.SearchSet(options)
-        for regex in regexes:
-            self._set.Add(regex)
-        self._set.Add("")  # matches always: where it does not, the set ran out of memory and says nothing
-        self._set.Compile()
         self._regexes = regexes
         self._one_by_one = one_by_one
         self.faster: bool | None = None  # than one by one; not known yet
+        try:
+            for regex in regexes:
+                self._set.Add(regex)
+            self._set.Add("")  # matches always: where it does not, the set ran out of memory and says nothing
+            self._set.Compile()
+        except re2.error:  # too large together
+            self.faster = False
 
     def matches(self, strings: pa.Array, raw: Sequence[bytes]) -> Found:
         """Numbers of strings and expressions. ``raw`` are the strings' bytes."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,15 +12,17 @@ import pyarrow as pa
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from reading import BINARY, STRING, few
+from reading import BINARY, STRING, entries, few, literals
 
 import colmatch as cm
 from colmatch import literal_index
+from colmatch.batch import Reader
 from colmatch.filters import Place, filters_of
-from colmatch.pattern_index import Pattern, PatternIndex
+from colmatch.kernels import automaton, expand, find, like
+from colmatch.pattern_index import Pattern, PatternIndex, _texts
 from colmatch.pattern_rows import patterns_of
 from colmatch.patterns import check_pattern, pattern_truth
-from colmatch.schema import Type
+from colmatch.schema import Attribute, Attributes, Role, Type
 
 LETTERS = "abAé\0%_€"
 operands = st.text(LETTERS, max_size=6) | st.text("ab%", max_size=8) | st.text("aé_%", max_size=5)
@@ -80,6 +83,21 @@ def test_as_one_by_one(values: list[str], chosen: list[Pattern]) -> None:
 @example(
     [b"a\xffab", b"a\xffb", b"\xffab", b"ab\xff"],
     [("like", "%a%b%"), ("like", "a%b"), ("like", "%a%b"), ("like", "a%b%"), ("like", "%a_b")],
+)
+@example(
+    [
+        b"a" + text + b"b"
+        for text in (
+            b"\xf5\x80\x80\x80",
+            b"\xf4\xbf\x80\x80",
+            b"\xc1\x80",
+            b"\xc2\x80",
+            b"\xe0\x80\x80",
+            b"\xf0\x80\x80\x80",
+            b"\xf0\x80\x80",
+        )
+    ],
+    [("like", "a_b"), ("like", "a%_%b"), ("like", "a%b%b"), ("like", "%a__b")],
 )
 @example([b"a\xc3b", b"a\xed\xa0\x80b", b"a\xc0\x80b", b"\x80"], [("like", "a_b"), ("like", "a%_%b"), ("like", "%_%"), ("contains", "b")])
 def test_what_is_not_utf8(values: list[bytes], chosen: list[Pattern]) -> None:
@@ -157,3 +175,41 @@ def test_made_once_for_all_readers_of_a_matcher(tmp_path: Path) -> None:
     matcher.save(tmp_path / "m.cm")
     assert cm.Matcher.open(tmp_path / "m.cm").match(batch).to_pylist() == wanted
     assert pickle.loads(pickle.dumps(matcher)).match(batch).to_pylist() == wanted
+
+
+def test_candidates_have_both_literals() -> None:
+    """The second literal of a LIKE pattern costs a look at a stamp, and spares most of the verifying."""
+    array = pa.array(["ab--cde", "cde--ab", "ab", "cde", "--"], pa.large_string())
+    index = literal_index.LiteralIndex(filters_of([("like", "%ab%cde%")]), [0])
+    pairs = literal_index.Pairs()
+    texts = _texts(array)
+    find.find(texts.offset, texts.data, 0, 5, 0, index._filters, pairs.room(10, 2))
+    assert pairs.arrays()[0].tolist() == [0, 1]
+    pairs.clear()
+    assert index.find(texts, pairs) == 5
+    assert pairs.arrays()[0].tolist() == [0]
+
+
+@pytest.mark.skipif(os.environ.get("NUMBA_DISABLE_JIT") == "1", reason="nothing is compiled")
+def test_one_signature_each() -> None:
+    schema = {"s": "string", "x": "binary"}
+    texts = {"a": "s LIKE '%a%b%' AND s ILIKE '%A_' AND s RLIKE '(?i)a.' AND s RLIKE 'a.'", "b": "endswith(s, 'b') OR s RLIKE '[ab]'"}
+    matcher = cm.Matcher.build(texts, schema)
+    for one in (matcher, pickle.loads(pickle.dumps(matcher))):
+        for values in (["ab", "cab"], ["x"] * 10, [None], [], ["", "ab" * 50]):
+            one.match(pa.record_batch({"s": pa.array(values, pa.string())}))
+    PatternIndex([], [], STRING).matches(pa.array(["a"]))
+    for kernel in (automaton.share, automaton.fill_trie, automaton.fill_links, find.find, like.verify, expand.by_value, expand.expand):
+        assert len(kernel.signatures) == 1, kernel
+
+
+def test_several_attributes() -> None:
+    """Strings of one follow those of another in the same arrays; regular expressions with and without a literal, in any case, many."""
+    operators = [("contains", "b"), ("ilike", "%B_"), ("rlike", "bc|ca"), ("rlike", "(?i)AB"), ("rlike", "^[ab]$"), ("like", "a%c")]
+    columns = {"s": ["abc", "B", None, "abc", "ca"], "t": ["b", "BCA", "aab", "", "c"], "u": ["ABC", "AbB", "abb", "abc", "a"]}
+    attributes = [Attribute((name,), Role.VALUE, STRING, None, pattern) for name in columns for pattern in operators]
+    found = entries(Reader(Attributes(attributes), literals([[]] * len(attributes))).read(pa.record_batch(columns)))
+    for attribute, rows in zip(attributes, found):
+        assert attribute.pattern is not None
+        truth = pattern_truth(*attribute.pattern)(pa.array(columns[attribute.path[0]], pa.large_string())).to_pylist()
+        assert rows == [(row, 1) for row, true in enumerate(truth) if true], attribute

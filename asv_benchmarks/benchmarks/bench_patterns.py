@@ -36,7 +36,10 @@ DRAWS: dict[str, Draw] = {
     "LIKE %a%b%": lambda rng, text: ("like", f"%{_part(rng, text[: len(text) // 2], 4)}%{_part(rng, text[len(text) // 2 :], 6)}%"),
     "LIKE %a%b%, short": lambda rng, text: ("like", f"%{_word(rng, 2)}%{_word(rng, 3)}%"),
     "LIKE a_b%": lambda rng, text: ("like", f"{text[:4]}_{text[5:9]}%"),
-    "ILIKE %a%b%": lambda rng, text: ("ilike", f"%{_part(rng, text[: len(text) // 2], 4).upper()}%{_part(rng, text[len(text) // 2 :], 6)}%"),
+    "ILIKE %a%b%": lambda rng, text: (
+        "ilike",
+        f"%{_part(rng, text[: len(text) // 2], 4).upper()}%{_part(rng, text[len(text) // 2 :], 6)}%",
+    ),
     "RLIKE, with a literal": lambda rng, text: ("rlike", f"{_part(rng, text, 6)}[a-m]+({_word(rng, 1)}|{_word(rng, 2)})?"),
     "RLIKE, any case": lambda rng, text: ("rlike", f"(?i){_part(rng, text, 8).upper()}"),
     "RLIKE, without a literal": lambda rng, text: ("rlike", f"[0-9]{{3}}[{_word(rng, 3)}]+[0-9]"),
