@@ -1,0 +1,236 @@
+"""k-index of Whang et al., "Indexing Boolean Expressions", as the documents on BE*-Tree (section II, VII), OpIndex (section 3) and PS-Tree
+(section 2) describe it; ``kernels/kindex.py`` has the matching.
+
+Conjunctions are partitioned by their size K, the number of their positive predicates. Posting lists are keyed by attribute and value and
+sorted by conjunction. K = 0 is matched as K = 1, with a list Z that every event has. The CNF form counts clauses: its K are the clauses
+without a negated predicate, entries say which clause they belong to, and what a conjunction has twice in one list goes to an extra list.
+
+Deviations, and why:
+
+- A range is enumerated over the intervals between the distinct boundaries of its attribute, not over values: an event cannot tell
+  more, and the blow-up with cardinality that the documents measured (BE*-Tree, section VII) is gone.
+- Where even that is many entries a predicate, intervals are gathered into the pieces of a tree, each with a list of its own: a range takes
+  the fewest pieces it is made of, and a value has one list for each level. Pieces of a range do not overlap, so it still counts once.
+  ``FLAT`` says when.
+- ``Options(enumerate="raw")`` stores an entry for each value, for the documents' comparison of memory. An event is known by its interval,
+  all of whose values have equal lists: the first is read. The domain is from the lowest boundary to the highest, and what is outside.
+- The K first lists stand in order, the others in a heap, where the documents sort all of them at each step.
+- Conjunctions with an attribute of several values take the CNF form, in which a predicate that two values meet counts once.
+- Other programs than an AND of ORs are found by the clauses that they imply, then evaluated.
+- K of a CNF leaves out clauses that would need a third list of the same key.
+- Top-k bounds are not here.
+
+The source is static. New conjunctions go to a tail that is looked at one by one. When it is as large as a share of the others, all are
+built anew. Deleted ones are marked.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from colmatch.errors import OptionError
+from colmatch.index.base import IndexKind
+from colmatch.kernels import kindex
+from colmatch.kernels import kindex_build as kernels
+from colmatch.kernels import kindex_clauses as clauses
+from colmatch.kernels.kindex_update import bury
+from colmatch.kernels.layout import I64, U8, U64, Codes, Predicates
+from colmatch.options import Options
+from colmatch.stats import Sample, Statistics
+
+SKIPPING = True
+FLAT = 8  # entries a predicate, up to which an attribute's ranges are enumerated interval by interval
+MOST_ENTRIES = 2**30  # and lists: 4 GB
+TAIL_LEAST, TAIL_SHARE = 1024, 8  # conjunctions that the tail may have: so many, or one for so many in lists
+
+
+class Domains(NamedTuple):
+    """How the values of each attribute are cut into lists."""
+
+    top: I64  # (A) highest code
+    level_first: I64
+    level_list: I64
+    raw: I64
+    raw_first: I64
+    lists: int  # in one plane, with Z
+
+
+def build(preds: Predicates, codes: Codes, sample: Sample | None, options: Options) -> tuple[kindex.KIndex, Predicates]:
+    """Raises OptionError when lists and entries would be more than ``MOST_ENTRIES``."""
+    count = len(preds.owner)
+    top = np.diff(codes.first) + 1
+    live, none = np.ones(count, np.uint8), np.empty(0, np.int64)
+    raw, raw_first = _every_value(codes, top) if options.enumerate == "raw" else (none, none)
+    dead = np.zeros((count + 63) // 64, np.uint64)
+    return _lists(preds, top, codes.multi, raw, raw_first, live, dead), preds
+
+
+def _every_value(codes: Codes, top: I64) -> tuple[I64, I64]:
+    """``KIndex.raw`` and ``raw_first``."""
+    width = np.ones(int(top.sum()), np.uint64)
+    end = np.cumsum(top)
+    inner = np.ones(len(codes.bound), bool)
+    inner[codes.first[:-1][top > 1]] = False  # a boundary that has one before it
+    place = np.arange(len(codes.bound)) + np.repeat(np.arange(len(top)), top - 1)  # of the code that ends at each boundary
+    width[place[inner]] = np.diff(codes.bound.view(np.uint64), prepend=np.uint64(0))[inner]
+    values = float(width.astype(np.float64).sum())
+    if values > MOST_ENTRIES:
+        raise OptionError(
+            f"Options(enumerate='raw'): the domains between the lowest and highest literals have {values:.3g} values, and each would have "
+            f"a list, more than the {MOST_ENTRIES:,} that fit: raw enumeration needs small discrete domains; take "
+            "enumerate='boundaries', which is the default"
+        )
+    raw_first = end - top + np.arange(len(top))
+    raw = np.zeros(len(width) + len(top), np.int64)
+    ends = np.cumsum(width.astype(np.int64))
+    raw[np.arange(len(width)) + np.repeat(np.arange(len(top)), top) + 1] = ends
+    raw[raw_first[1:]] = ends[end[:-1] - 1]
+    return raw, np.append(raw_first, len(raw))
+
+
+def _domains(preds: Predicates, top: I64, raw: I64, raw_first: I64, live: U8) -> Domains:
+    attributes = len(top)
+    spans, uses = np.zeros(attributes), np.zeros(attributes, np.int64)
+    kernels.measure(preds, live, top, raw, raw_first, spans, uses)
+    if len(raw):
+        _afford(float(spans.sum()), "raw")
+        return Domains(top, np.arange(attributes + 1), np.zeros(attributes + 1, np.int64), raw, raw_first, int(raw[-1]) + 1)
+    tree = spans > FLAT * uses
+    bits = int(kindex.FANOUT_BITS)
+    attribute, width, level = [np.arange(attributes)], [top], 0
+    while len(attribute[-1]):
+        more = tree[attribute[-1]] & (width[-1] > 1)
+        level += 1
+        attribute.append(attribute[-1][more])
+        width.append(((width[-1][more] - 1) >> bits) + 1)
+    whose = np.concatenate(attribute)
+    order = np.argsort(whose, kind="stable")
+    level_list = np.concatenate([[0], np.cumsum(np.concatenate(width)[order])])
+    level_first = np.searchsorted(whose[order], np.arange(attributes + 1))
+    return Domains(top, level_first, level_list, raw, raw_first, int(level_list[-1]) + 1)
+
+
+def _afford(entries: float, enumeration: str) -> None:
+    if entries > MOST_ENTRIES:
+        advice = "take enumerate='boundaries', which is the default" if enumeration == "raw" else "take another kind of index"
+        raise OptionError(
+            f"kindex with Options(enumerate={enumeration!r}) would take {entries:,.0f} lists and entries, more than the {MOST_ENTRIES:,} "
+            f"that fit: {advice}"
+        )
+
+
+def _lists(preds: Predicates, top: I64, multi: U8, raw: I64, raw_first: I64, live: U8, dead: U64) -> kindex.KIndex:
+    """The index of the conjunctions that are ``live``, the first ``len(live)`` of ``preds``."""
+    count, attributes = len(live), len(top)
+    form, size, number_of = np.empty(count, np.uint8), np.empty(count, np.uint32), np.empty(count, np.uint32)
+    unsure, clause = np.empty(count, np.uint8), np.empty(len(preds.pred), np.uint16)
+    longest = int(np.diff(preds.tree_first).max(initial=0)) + 1
+    starts, stack, counted = np.empty(longest, np.int64), np.empty(longest, np.int64), np.empty(clauses.COUNTED, np.int64)
+    clauses.classify(preds, live, np.full(attributes, -1), starts, stack, counted, form, size, number_of, unsure, clause)
+
+    rank = form.astype(np.int64) << 32 | size
+    order = np.argsort(rank, kind="stable")[np.count_nonzero(form == clauses.GONE) :]
+    ranks, part_first = np.unique(rank[order], return_index=True)
+    parts = np.append(part_first, len(order))
+    begin = int(np.searchsorted(rank[order], clauses.CLAUSES << 32))
+    first_part = int(np.searchsorted(ranks, clauses.CLAUSES << 32))
+    order = order.astype(np.uint32)
+    clause_first = np.concatenate([[0], np.cumsum(number_of[order[begin:]], dtype=np.int64)])
+    clause_start = np.empty(int(clause_first[-1]), np.int16)
+    clauses.write_starts(preds, order, begin, clause, clause_first, clause_start)
+
+    domains = _domains(preds, top, raw, raw_first, live)
+    lists, planes = domains.lists, 3 if begin < len(order) else 1
+    at, last = np.zeros(planes * lists, np.int64), np.zeros(lists if planes > 1 else 1, np.uint32)
+    place = domains.top, domains.level_first, domains.level_list, domains.raw, domains.raw_first, lists
+    no_entry, no_clause = np.empty(0, np.uint32), np.empty(0, np.uint16)
+    kernels.post(preds, order, begin, size, clause, *place, False, last, at, no_entry, no_clause)
+    first = np.concatenate([[0], np.cumsum(at)])
+    total = int(first[-1])
+    _afford(float(total + planes * lists), "raw" if len(raw) else "boundaries")
+    entry, entry_clause = np.empty(total, np.uint32), np.empty(total - int(first[min(planes * lists, lists)]), np.uint16)
+    at[:], last[:] = first[:-1], 0
+    kernels.post(preds, order, begin, size, clause, *place, True, last, at, entry, entry_clause)
+    segments = kernels.cut_segments(entry, first, parts, False, no_entry, no_entry, no_entry)
+    list_first, segment_part = np.empty(planes * lists + 1, np.uint32), np.empty(segments, np.uint32)
+    segment_first = np.empty(segments + 1, np.uint32)
+    kernels.cut_segments(entry, first, parts, True, list_first, segment_part, segment_first)
+
+    own = np.bincount(preds.owner[:count], minlength=1)
+    return kindex.KIndex(
+        level_first=domains.level_first, level_list=domains.level_list, raw=raw, raw_first=raw_first, planes=np.array([planes, lists]),
+        list_first=list_first, segment_part=segment_part, segment_first=segment_first, entry=entry, clause=entry_clause,
+        part_size=(ranks & 0xFFFFFFFF).astype(np.uint32), with_clauses=np.array([first_part, begin]), clause_first=clause_first,
+        clause_start=clause_start, unsure=unsure[order[begin:]], order=order, tail=np.array([count, count]), dead=dead, multi=multi,
+        skipping=np.array([SKIPPING], np.uint8), repeats=np.array([own.max() > 1], np.uint8), top=top,
+    )  # fmt: skip
+
+
+def scratch(index: kindex.KIndex, codes: Codes, rows: int, entries: int) -> kindex.KIndexScratch:
+    planes, lists = (int(x) for x in index.planes)
+    several = index.multi != 0
+    levels = np.diff(index.level_first)
+    # Values of one row: no more than one for each attribute without several, and no list twice.
+    most = int(levels[~several].sum()) + (lists if several.any() else 0)
+    most = planes * (min(most, entries * int(levels.max(initial=0))) + 1)
+    return kindex.KIndexScratch(
+        table=np.zeros(max(len(codes.multi), 1), np.uint32),
+        seen=np.zeros(lists if several.any() else 0, np.uint8),
+        low=np.empty(most, np.int64),
+        next=np.empty(most, np.int64),
+        at=np.empty(most, np.uint64),
+        end=np.empty(most, np.uint64),
+        heap=np.empty(most, np.uint64),
+        front=np.empty(int(index.part_size.max(initial=0)) + 1, np.uint64),
+        counter=np.empty(int(np.diff(index.clause_first).max(initial=0)), np.int16),
+        waiting=np.empty(int(np.count_nonzero(index.unsure)), np.uint32),
+    )
+
+
+def insert(index: kindex.KIndex, preds: Predicates, begin: int, end: int) -> kindex.KIndex:
+    """Enter conjunctions ``begin:end`` of ``preds``, which are its last, and return the index with them.
+
+    They join the tail; when it has become too large, everything is built anew. Arrays that cannot be written are copied first: a deleted
+    conjunction's bit is all that is large, an eighth of a byte each.
+
+    Raises OptionError as ``build`` does.
+    """
+    index = _writable(index)
+    if end > 64 * len(index.dead):
+        more = np.zeros(max((end + 63) // 64, len(index.dead) * 3 // 2 + 1), np.uint64)
+        more[: len(index.dead)] = index.dead
+        index = index._replace(dead=more)
+    index.tail[1] = end
+    if np.any(np.diff(preds.owner[max(begin - 1, 0) : end].astype(np.int64)) <= 0):
+        index.repeats[0] = 1
+    if end - int(index.tail[0]) <= max(TAIL_LEAST, len(index.order) // TAIL_SHARE):
+        return index
+    bits = np.unpackbits(index.dead.view(np.uint8), bitorder="little", count=end)
+    top, raw, raw_first = index.top.copy(), index.raw.copy(), index.raw_first.copy()  # to a kernel, read-only is another type
+    return _lists(preds, top, index.multi, raw, raw_first, (1 - bits).astype(np.uint8), index.dead)
+
+
+def delete(index: kindex.KIndex, preds: Predicates, conjunctions: NDArray[np.int64]) -> kindex.KIndex:
+    """Take out conjunctions, by number in ``preds``: (n) int64. They are marked, and leave the lists when these are built anew."""
+    index = _writable(index)
+    bury(np.array(conjunctions, np.int64), index.dead)
+    return index
+
+
+def _writable(index: kindex.KIndex) -> kindex.KIndex:
+    changing = {"tail": index.tail, "dead": index.dead, "repeats": index.repeats}
+    return index._replace(**{name: array if array.flags.writeable else array.copy() for name, array in changing.items()})
+
+
+def repeats(index: kindex.KIndex) -> bool:
+    return bool(index.repeats[0])
+
+
+def cost(statistics: Statistics) -> float:
+    return 2e3 + 3.0 * statistics.predicates
+
+
+KIND = IndexKind("kindex", kindex.KIndex, build, scratch, kindex.match, cost, repeats)
