@@ -89,14 +89,16 @@ class KIndexScratch(NamedTuple):
 def sift(heap, size, hole, key):
     """Put ``key`` where the heap has a hole, or below."""
     below = hole + hole + np.uint64(1)
-    while below < size:
-        if below + np.uint64(1) < size and heap[below + np.uint64(1)] < heap[below]:
-            below += np.uint64(1)
+    while below + np.uint64(1) < size:
+        below += np.uint64(heap[below + np.uint64(1)] < heap[below])
         if key <= heap[below]:
             break
         heap[hole] = heap[below]
         hole = below
         below = hole + hole + np.uint64(1)
+    if below + np.uint64(1) == size and heap[below] < key:
+        heap[hole] = heap[below]
+        hole = below
     heap[hole] = key
 
 
@@ -155,6 +157,13 @@ def note_clauses(entry, clause, base, place, stop, number, counter):
 
 
 @device
+def lowest_list(raw, raw_first, a, code):
+    """Number of the code's list on the lowest level; if values have their own, that of the first."""
+    x = np.int64(code) - 1
+    return raw[raw_first[a] + x] if len(raw) > 0 else x
+
+
+@device
 def lists_of(row_attr, row_code, begin, stop, index, seen, low, next):
     """The event's lists that are not empty, as ranges of segments. Returns how many."""
     level_first, level_list, raw, raw_first = index.level_first, index.level_list, index.raw, index.raw_first
@@ -171,9 +180,7 @@ def lists_of(row_attr, row_code, begin, stop, index, seen, low, next):
             if a >= attributes:
                 continue
             level, level_end, several = level_first[a], level_first[a + 1], multi[a] != 0
-            x = np.int64(row_code[e]) - 1
-            if len(raw) > 0:
-                x = raw[raw_first[a] + x]
+            x = lowest_list(raw, raw_first, a, row_code[e])
         else:
             level_end = np.int64(1)  # Z
         while level < level_end:
@@ -194,11 +201,9 @@ def lists_of(row_attr, row_code, begin, stop, index, seen, low, next):
         for e in range(begin, stop):
             a = np.int64(row_attr[e])
             if a < attributes and multi[a]:
-                x = np.int64(row_code[e]) - 1
-                if len(raw) > 0:
-                    x = raw[raw_first[a] + x]
-                for level in range(level_first[a], level_first[a + 1]):
-                    seen[level_list[level] + x] = 0
+                x = lowest_list(raw, raw_first, a, row_code[e])
+                for k in range(level_first[a], level_first[a + 1]):
+                    seen[level_list[k] + x] = 0
                     x >>= FANOUT_BITS
     return count
 
@@ -256,7 +261,7 @@ def match(index, preds, rows, start, stop, scratch, sink, counters):
             part = following
             if size < need:
                 continue
-            read = np.int64(size)
+            read = int(size)
             decided = 0
             left = size
             for t in range(size):
@@ -302,17 +307,18 @@ def match(index, preds, rows, start, stop, scratch, sink, counters):
                     moving += one
                 while moving > 0:
                     moving -= one
-                    key, steps = advance(entry, at, end, front[moving] & the_list, target, skipping)
+                    i = front[moving] & the_list
+                    key, steps = advance(entry, at, end, i, target, skipping)
                     read += steps
                     if left > 0 and heap[0] < key:
                         top = heap[0]
                         sift(heap, left, np.uint64(0), key)
                         key = top
-                    place = moving
-                    while place < last and front[place + one] < key:
-                        front[place] = front[place + one]
-                        place += one
-                    front[place] = key
+                    for place in range(moving, last):  # without a branch on where it belongs
+                        other = front[place + one]
+                        front[place] = min(key, other)
+                        key = max(key, other)
+                    front[last] = key
                 if holds:
                     c = np.int64(order[number])
                     if dead[c >> 6] >> np.uint64(c & 63) & one:

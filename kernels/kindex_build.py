@@ -24,7 +24,7 @@ def measure(preds, live, top, raw, raw_first, spans, uses):
             for r in range(begin, stop):
                 low = np.int64(preds.run_lo[r]) if word & FLAG_RUN else np.int64(preds.pred[p, 1])
                 high = np.int64(preds.run_hi[r]) if word & FLAG_RUN else np.int64(preds.pred[p, 2])
-                low, high = max(low, 1), min(high, top[a])
+                low, high = max(low, np.int64(1)), min(high, top[a])
                 if low <= high:
                     uses[a] += 1
                     if len(raw) > 0:
@@ -78,7 +78,7 @@ def post(preds, order, begin, size, clause, top, level_first, level_list, raw, r
             for r in range(run, run_end):
                 low = np.int64(preds.run_lo[r]) if word & FLAG_RUN else np.int64(preds.pred[p, 1])
                 high = np.int64(preds.run_hi[r]) if word & FLAG_RUN else np.int64(preds.pred[p, 2])
-                low, high = max(low, 1) - 1, min(high, top[a]) - 1
+                low, high = max(low - 1, np.int64(0)), min(high, top[a]) - 1
                 if low > high:
                     continue
                 end = top[a] - 1

@@ -22,12 +22,12 @@ def cut_program(tree, begin, end, first, clause, starts, stack):
 
     starts, stack : at least as long as the tree. Returns the number of clauses, and whether they are all there is to it.
     """
-    depth = 0
+    depth = np.int64(0)
     for t in range(begin, end):
         token = np.int64(tree[t])
         starts[t - begin] = t
         if token < 0:
-            depth -= -token >> 1
+            depth -= (-token) >> 1
             starts[t - begin] = stack[depth]
         stack[depth] = starts[t - begin]
         depth += 1
@@ -36,7 +36,7 @@ def cut_program(tree, begin, end, first, clause, starts, stack):
     part = end - 2 if parts > 1 else end - 1
     exact = parts <= MOST_CLAUSES
     for j in range(parts - 1, -1, -1):
-        depth = 1
+        depth = np.int64(1)
         stack[0] = part
         while depth and j < MOST_CLAUSES:  # each token is pushed once
             depth -= 1
@@ -46,7 +46,7 @@ def cut_program(tree, begin, end, first, clause, starts, stack):
                 clause[first + token] = j
                 continue
             child, best = t - 1, t - 1
-            for _ in range(-token >> 1):
+            for _ in range((-token) >> 1):
                 if token & 1:
                     stack[depth] = child
                     depth += 1

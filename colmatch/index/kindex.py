@@ -26,7 +26,7 @@ built anew. Deleted ones are marked.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,6 +40,8 @@ from colmatch.kernels.kindex_update import bury
 from colmatch.kernels.layout import I64, U8, U64, Codes, Predicates
 from colmatch.options import Options
 from colmatch.stats import Sample, Statistics
+
+Array = TypeVar("Array", bound=NDArray[Any])
 
 SKIPPING = True
 FLAT = 8  # entries a predicate, up to which an attribute's ranges are enumerated interval by interval
@@ -132,12 +134,12 @@ def _lists(preds: Predicates, top: I64, multi: U8, raw: I64, raw_first: I64, liv
     clauses.classify(preds, live, np.full(attributes, -1), starts, stack, counted, form, size, number_of, unsure, clause)
 
     rank = form.astype(np.int64) << 32 | size
-    order = np.argsort(rank, kind="stable")[np.count_nonzero(form == clauses.GONE) :]
+    order = np.argsort(rank, kind="stable")[np.count_nonzero(form == clauses.GONE) :].astype(np.uint32)
+    with_clauses = clauses.CLAUSES << 32
     ranks, part_first = np.unique(rank[order], return_index=True)
     parts = np.append(part_first, len(order))
-    begin = int(np.searchsorted(rank[order], clauses.CLAUSES << 32))
-    first_part = int(np.searchsorted(ranks, clauses.CLAUSES << 32))
-    order = order.astype(np.uint32)
+    begin = int(np.searchsorted(rank[order], with_clauses))
+    first_part = int(np.searchsorted(ranks, with_clauses))
     clause_first = np.concatenate([[0], np.cumsum(number_of[order[begin:]], dtype=np.int64)])
     clause_start = np.empty(int(clause_first[-1]), np.int16)
     clauses.write_starts(preds, order, begin, clause, clause_first, clause_start)
@@ -221,8 +223,11 @@ def delete(index: kindex.KIndex, preds: Predicates, conjunctions: NDArray[np.int
 
 
 def _writable(index: kindex.KIndex) -> kindex.KIndex:
-    changing = {"tail": index.tail, "dead": index.dead, "repeats": index.repeats}
-    return index._replace(**{name: array if array.flags.writeable else array.copy() for name, array in changing.items()})
+    return index._replace(tail=_own(index.tail), dead=_own(index.dead), repeats=_own(index.repeats))
+
+
+def _own(array: Array) -> Array:
+    return array if array.flags.writeable else array.copy()
 
 
 def repeats(index: kindex.KIndex) -> bool:
