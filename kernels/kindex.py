@@ -87,18 +87,28 @@ class KIndexScratch(NamedTuple):
 
 @device
 def sift(heap, size, hole, key):
-    """Put ``key`` where the heap has a hole, or below."""
-    below = hole + hole + np.uint64(1)
-    while below + np.uint64(1) < size:
-        below += np.uint64(heap[below + np.uint64(1)] < heap[below])
-        if key <= heap[below]:
+    """Put ``key`` where the heap has a hole, or below. Each place has four below it, the least of which is found without a branch."""
+    one, three = np.uint64(1), np.uint64(3)
+    below = (hole << np.uint64(2)) + one
+    while below + three < size:
+        a, b, c, d = heap[below], heap[below + one], heap[below + np.uint64(2)], heap[below + three]
+        ab, cd = min(a, b), min(c, d)
+        least = min(ab, cd)
+        if key <= least:
             break
-        heap[hole] = heap[below]
-        hole = below
-        below = hole + hole + np.uint64(1)
-    if below + np.uint64(1) == size and heap[below] < key:
-        heap[hole] = heap[below]
-        hole = below
+        heap[hole] = least
+        right = np.uint64(cd < ab)
+        hole = below + right + right + (np.uint64(d < c) if right else np.uint64(b < a))
+        below = (hole << np.uint64(2)) + one
+    if below + three >= size:
+        best = hole
+        least = key
+        while below < size:
+            if heap[below] < least:
+                best, least = below, heap[below]
+            below += one
+        heap[hole] = least
+        hole = best
     heap[hole] = key
 
 
@@ -266,8 +276,9 @@ def match(index, preds, rows, start, stop, scratch, sink, counters):
             left = size
             for t in range(size):
                 heap[t] = np.uint64(entry[at[t]]) << whole | np.uint64(t)
-            for t in range(left >> one):
-                hole = (left >> one) - one - np.uint64(t)
+            inner = (left + np.uint64(2)) >> np.uint64(2)  # places that have some below
+            for t in range(inner):
+                hole = inner - one - np.uint64(t)
                 sift(heap, left, hole, heap[hole])
             for t in range(need):
                 front[t] = heap[0]
