@@ -10,29 +10,30 @@ at 8, to which the first skips: 8, 9, 60. Again: 9, 60, 70. Then 60, 70, 70, and
 
 The K first lists stand sorted in ``front``, the others in a heap: a list that has moved is either still among the first or changes
 places with the heap's top, which costs the logarithm of the number of lists where the documents sort them all again.
+
+Counters: NODES are entries read, those of the search for a place included. CONJUNCTIONS are those at which K lists met, and the tail;
+CANDIDATES and PREDICATES are about what lists could not decide.
+
+What the time goes to (``dense``, 1M conjunctions of 5 predicates, 30 of 100 attributes present, 614,000 entries read an event): 18 ms an
+event, ten times SCAN, 30 ns an entry, most of them in the heap. Lists are as dense there as what skipping could skip: on seven named
+workloads at 20,000, reading on instead of galloping reads from 0.6 % fewer to 1.1 % more entries. What keeps the work small on sparse ones
+is sizes, and that only the event's lists are looked at: 0.05 ms on ``opindex``, 0.36 on ``pstree-sparse``, where SCAN takes 1.4 and 1.5.
+Tried, on ``dense`` at 100,000: a heap of two children each, 2.0 ms against 1.75; pieces of 2 and 8 instead of 4, 2.3 and 2.2 against 2.0;
+a list's next entry looked at before ``advance`` is called, and asking for lists and entries ahead, no gain.
 """
 
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from colmatch.kernels._jit import device, kernel
 from colmatch.kernels.bits import ask_for
-from colmatch.kernels.layout import (
-    ATTR_MASK,
-    CANDIDATES,
-    CONJUNCTIONS,
-    I16,
-    I64,
-    NODES,
-    PREDICATES,
-    U8,
-    U16,
-    U32,
-    U64,
-)
+from colmatch.kernels.layout import ATTR_MASK, CANDIDATES, CONJUNCTIONS, I64, NODES, PREDICATES, U8, U16, U32, U64
 from colmatch.kernels.predicates import clear, flagged_holds, program_accepts, spread
 from colmatch.kernels.sink import FILL, emit, roll_back
+
+I16 = NDArray[np.int16]
 
 FANOUT_BITS = np.int64(2)  # a piece of the domain is cut into so many bits' worth of pieces on the next level
 END = np.uint64(2**64 - 1)

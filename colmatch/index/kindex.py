@@ -11,7 +11,7 @@ Deviations, and why:
   more, and the blow-up with cardinality that the documents measured (BE*-Tree, section VII) is gone.
 - Where even that is many entries a predicate, intervals are gathered into the pieces of a tree, each with a list of its own: a range takes
   the fewest pieces it is made of, and a value has one list for each level. Pieces of a range do not overlap, so it still counts once.
-  ``FLAT`` says when.
+  ``FLAT`` says when. At 1M ``dense`` subscriptions that is 132 MB instead of 779, for 18 ms an event instead of 14.
 - ``Options(enumerate="raw")`` stores an entry for each value, for the documents' comparison of memory. An event is known by its interval,
   all of whose values have equal lists: the first is read. The domain is from the lowest boundary to the highest, and what is outside.
 - The K first lists stand in order, the others in a heap, where the documents sort all of them at each step.
@@ -235,7 +235,9 @@ def repeats(index: kindex.KIndex) -> bool:
 
 
 def cost(statistics: Statistics) -> float:
-    return 2e3 + 3.0 * statistics.predicates
+    """30 ns for each predicate that an event of 30 attributes meets, 40 % of those on its attributes, and what matches cost beyond that."""
+    share = min(1.0, 30 / max(statistics.attributes, 1))
+    return 5e3 + 0.05 * statistics.conjunctions + (0.07 + 12.0 * share) * statistics.predicates
 
 
 KIND = IndexKind("kindex", kindex.KIndex, build, scratch, kindex.match, cost, repeats)
