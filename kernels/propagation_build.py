@@ -1,0 +1,188 @@
+"""Propagation in bulk: distinct predicates, their order, and the slabs of the pool."""
+
+import numpy as np
+
+from colmatch.kernels._jit import kernel
+from colmatch.kernels.layout import CODE_MAX, FLAG_NONE, FLAG_RUN
+from colmatch.kernels.propagation import CAPACITY, COLUMNS, GONE, HEADER, NEGATED, NEXT, PROGRAM, SIZE
+from colmatch.kernels.propagation_predicates import (
+    MANY,
+    WHAT,
+    choose_access,
+    choose_program_access,
+    expected,
+    find,
+    home,
+    width_class,
+)
+
+NO_BIT = CODE_MAX  # of a program's predicate that is not indexed
+
+
+@kernel
+def number_predicates(preds, start, present, codes, top, code_first, below, key, slot, used, number):
+    """Enter the predicates of conjunctions ``start`` onwards into ``key`` and the hash table ``slot``, and note their bits.
+
+    used (1) int64 : distinct predicates so far. number (P) uint32 : predicate -> bit, written; NO_BIT for those of a program but its access
+    predicate. Returns the first conjunction for which there was no room: the caller makes more and calls again.
+    """
+    programs = len(preds.jump_first) > 0
+    n = used[0]
+    for c in range(start, len(preds.owner)):
+        begin, end = preds.first[c], preds.first[c + 1]
+        if n + end - begin > len(key) or 2 * (n + end - begin) > len(slot):
+            used[0] = n
+            return c
+        program = programs and preds.jump_first[c] >= 0
+        only = choose_program_access(preds, c, present, codes, top, code_first, below) if program else np.int64(-1)
+        for p in range(begin, end):
+            if program and p != only:
+                number[p] = NO_BIT
+                continue
+            word = np.int64(preds.pred[p, 0]) & WHAT
+            low, high = np.int64(preds.pred[p, 1]), np.int64(preds.pred[p, 2])
+            b, place = find(key, slot, preds.run_lo, preds.run_hi, word, low, high)
+            if b < 0:
+                b = n
+                n += 1
+                slot[place] = n
+                key[b, 0], key[b, 1], key[b, 2] = word, low, high
+            number[p] = b
+    used[0] = n
+    return len(preds.owner)
+
+
+@kernel
+def fill_slots(preds, key, used, slot):
+    """The hash table of the first ``used`` predicates, all different. slot must be zero."""
+    last_slot = len(slot) - 1
+    for b in range(used):
+        place = home(preds.run_lo, preds.run_hi, np.int64(key[b, 0]), np.int64(key[b, 1]), np.int64(key[b, 2])) & last_slot
+        while slot[place] != 0:
+            place = (place + 1) & last_slot
+        slot[place] = b + 1
+
+
+@kernel
+def classify(key, order):
+    """Attribute, class of width and lowest code of each predicate as one number: order (D) int64 is written. Nobody has 2^25 attributes."""
+    for b in range(len(order)):
+        word = np.int64(key[b, 0])
+        low = np.int64(key[b, 1])
+        size = np.int64(MANY)
+        if not word & FLAG_RUN:
+            size = width_class(low, np.int64(key[b, 2]))
+        order[b] = ((word & ~FLAG_RUN) << 6 | size) << 32 | low
+
+
+@kernel
+def renumber(number, key, rank, out_key):
+    """Other bits for the same predicates: rank (D) bit -> its new one. number is rewritten, out_key (D, 3) written."""
+    for p in range(len(number)):
+        if number[p] != NO_BIT:
+            number[p] = rank[number[p]]
+    for b in range(len(rank)):
+        r = rank[b]
+        for j in range(3):
+            out_key[r, j] = key[b, j]
+
+
+@kernel
+def describe(preds, key, present, codes, top, code_first, below, truth):
+    """How often each predicate is thought to hold, and how many intervals are entries of groups: truth (D) is written."""
+    entries = 0
+    for b in range(len(truth)):
+        word, low, high = np.int64(key[b, 0]), np.int64(key[b, 1]), np.int64(key[b, 2])
+        truth[b] = expected(preds.run_lo, preds.run_hi, word, low, high, present, codes, top, code_first, below)
+        if word & FLAG_RUN:
+            entries += high - low
+        elif low < high:
+            entries += 1
+    return entries
+
+
+@kernel
+def list_entries(preds, key, used, attr_class, lo, hi, bit):
+    """The intervals that are found by groups: attr_class (E) int64 = attribute * 64 + class, lo, hi, bit are written."""
+    n = 0
+    for b in range(used):
+        word, low, high = np.int64(key[b, 0]), np.int64(key[b, 1]), np.int64(key[b, 2])
+        if word & FLAG_RUN:
+            a = word & ~FLAG_RUN
+            for j in range(low, high):
+                lo[n], hi[n], bit[n] = preds.run_lo[j], preds.run_hi[j], b
+                attr_class[n] = a << 6 | width_class(np.int64(lo[n]), np.int64(hi[n]))
+                n += 1
+        elif low < high:
+            lo[n], hi[n], bit[n] = low, high, b
+            attr_class[n] = word << 6 | width_class(low, high)
+            n += 1
+
+
+@kernel
+def choose(preds, number, truth, key, access, uses):
+    """What each conjunction stands under: access (C) int64 = bit + 1, or 0, times 2^32, and the number of its remaining predicates. uses (D) is added to."""
+    programs = len(preds.jump_first) > 0
+    for c in range(len(access)):
+        begin, end = preds.first[c], preds.first[c + 1]
+        if programs and preds.jump_first[c] >= 0:
+            access[c] = PROGRAM
+            for p in range(begin, end):
+                if number[p] != NO_BIT:
+                    access[c] |= (np.int64(number[p]) + 1) << 32
+                    uses[number[p]] += 1
+            continue
+        for p in range(begin, end):
+            uses[number[p]] += 1
+        p = choose_access(preds.pred, number, truth, begin, end, 0)
+        access[c] = end - begin if p < 0 else (np.int64(number[p]) + 1) << 32 | end - begin - 1
+
+
+@kernel
+def fill_pool(preds, number, access, order, pool, slab, bits):
+    """Slabs without spare room, those of one access predicate one behind the other. pool, slab (D), bits are written; they must be zero.
+
+    order : conjunctions by ``access``, ascending where that is the same. Returns the first slab of those without access predicate, or 0.
+    """
+    at = 1
+    i = 0
+    always = 0
+    last, last_under = 0, -1
+    while i < len(order):
+        under = access[order[i]]
+        stop = i + 1
+        while stop < len(order) and access[order[stop]] == under:
+            stop += 1
+        size = stop - i
+        columns = under & CODE_MAX
+        bit = (under >> 32) - 1
+        if last > 0 and bit == last_under:
+            pool[last + NEXT] = at
+        elif bit >= 0:
+            slab[bit] = at
+            bits[bit >> 6] |= np.uint64(1) << np.uint64(bit & 63)
+        else:
+            always = at
+        last, last_under = at, bit
+        pool[at + COLUMNS] = columns
+        pool[at + CAPACITY] = size
+        pool[at + SIZE] = size
+        pool[at + GONE] = 0
+        begin = at + HEADER
+        for k in range(size):
+            c = order[i + k]
+            pool[begin + k] = c
+            if columns == PROGRAM:
+                continue
+            place = begin + k
+            skip = bit
+            for p in range(preds.first[c], preds.first[c + 1]):
+                negated = (preds.pred[p, 0] & FLAG_NONE) != 0
+                if np.int64(number[p]) == skip and not negated:
+                    skip = -1  # once
+                    continue
+                place += size
+                pool[place] = np.int64(number[p]) | (NEGATED if negated else 0)
+        at = begin + size * (1 if columns == PROGRAM else columns + 1)
+        i = stop
+    return always
