@@ -1,8 +1,8 @@
-"""Propagation: the predicates that hold are found first, each once however many conjunctions have it; then clusters are checked on their bits.
+"""Propagation: first the predicates that hold are found, each once however many conjunctions have it; then conjunctions are checked.
 
-Each distinct predicate has a *bit*. Phase 1 sets the bits of those that an event satisfies: an equality is found by its value in a hash table, ranges stand
-in *groups* of like width ordered by lowest code, so that those which can contain a code are neighbours. A negated predicate has the bit of what
-it negates and is true where that is not set.
+Each distinct predicate has a *bit*. Phase 1 sets the bits of those that an event satisfies: an equality is found by its value in a hash
+table; ranges stand in *groups* of like width ordered by lowest code, so that those which can contain a code are neighbours. A negated
+predicate shares the bit of what it negates and is true where that is not set.
 
 Phase 2 goes over the bits that are both set and some conjunction's *access predicate*. The conjunctions of one access predicate stand in
 *slabs*, one for each number of predicates that remain::
@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 
 from colmatch.kernels._jit import device, kernel
-from colmatch.kernels.bits import ctz, popcount, without_lowest
+from colmatch.kernels.bits import ask_for, ctz, popcount, without_lowest
 from colmatch.kernels.columns import first_at_least
 from colmatch.kernels.layout import CANDIDATES, CONJUNCTIONS, F64, I64, NODES, PREDICATES, U8, U32, U64
 from colmatch.kernels.predicates import clear, program_accepts, spread
@@ -42,6 +42,7 @@ GROUP_WORDS = 6
 BITS, FREE, GROUPS, ENTRIES, POOL, WASTE, SLOTS, ALWAYS, PROGRAMS, SEVERAL = range(10)
 STATE_WORDS = 10
 
+HITS = 256  # slabs that are on their way from memory together
 BLOCK = 1024  # conjunctions of a slab that are looked at together
 
 
@@ -71,6 +72,7 @@ class PropagationIndex(NamedTuple):
 class PropagationScratch(NamedTuple):
     bits: U64  # (words of D) the predicate bit vector, zero between rows
     touched: U32  # (words of D + 1) words that are not zero
+    hit: U32  # (HITS) first slabs of access predicates that hold
     survivor: U32  # (BLOCK)
     table: U32  # (A) zero between rows; of use to programs only
 
@@ -168,26 +170,38 @@ def remaining_hold(pool, begin, capacity, columns, i, end, bits, survivor):
 
 
 @device
-def check_slabs(preds, attr, code, begin, end, table, pool, slab, access, always, bits, touched, words, survivor, row, sink, counters):
+def check_slabs(preds, attr, code, begin, end, table, pool, slab, access, always, bits, touched, words, hit, survivor, row, sink, counters):
     """Phase 2: the conjunctions whose access predicate holds, and those without. False when the sink is full."""
     pred, run_lo, run_hi, first, owner = preds.pred, preds.run_lo, preds.run_hi, preds.first, preds.owner
     jump_first, jump = preds.jump_first, preds.jump
     checked, tested, steps = np.uint64(0), np.uint64(0), 0
+    next_word, found, k_hit = np.uint64(0), np.uint64(0), np.uint64(0)
     at = np.uint64(always)
-    next_word = np.uint64(0)
-    word, base = np.uint64(0), np.uint64(0)
     fits = True
     while fits:
         if at == 0:
-            while word == 0 and next_word < words:
-                base = np.uint64(touched[next_word])
-                word = bits[base] & access[base]
-                next_word += np.uint64(1)
-            if word == 0:
-                break
-            at = np.uint64(slab[(base << np.uint64(6)) + ctz(word)])
-            word = without_lowest(word)
-        columns, capacity, size = np.uint64(pool[at + np.uint64(COLUMNS)]), np.uint64(pool[at + np.uint64(CAPACITY)]), np.uint64(pool[at + np.uint64(SIZE)])
+            if k_hit == found:
+                k_hit = found = np.uint64(0)
+                while next_word < words and found <= np.uint64(HITS - 64):
+                    base = np.uint64(touched[next_word])
+                    word = bits[base] & access[base]
+                    next_word += np.uint64(1)
+                    while word != 0:
+                        place = slab[(base << np.uint64(6)) + ctz(word)]
+                        ask_for(pool, np.uint64(place))
+                        ask_for(pool, np.uint64(place) + np.uint64(15))
+                        hit[found] = place
+                        found += np.uint64(1)
+                        word = without_lowest(word)
+                if found == 0:
+                    break
+            at = np.uint64(hit[k_hit])
+            k_hit += np.uint64(1)
+        columns, capacity, size = (
+            np.uint64(pool[at + np.uint64(COLUMNS)]),
+            np.uint64(pool[at + np.uint64(CAPACITY)]),
+            np.uint64(pool[at + np.uint64(SIZE)]),
+        )
         conj = at + np.uint64(HEADER)
         at = np.uint64(pool[at])
         checked += size
@@ -224,7 +238,7 @@ def match(index, preds, rows, start, stop, scratch, sink, counters):
     first, attr, code = rows.first, rows.attr, rows.code
     key, slot, slab, access, pool = index.key, index.slot, index.slab, index.access, index.pool
     group_of, group, entry_lo, entry_hi, entry_bit = index.group_of, index.group, index.entry_lo, index.entry_hi, index.entry_bit
-    bits, touched, survivor, table = scratch.bits, scratch.touched, scratch.survivor, scratch.table
+    bits, touched, hit, survivor, table = scratch.bits, scratch.touched, scratch.hit, scratch.survivor, scratch.table
     programs = index.state[PROGRAMS] != 0
     always = index.state[ALWAYS]
     for row in range(start, stop):
@@ -234,7 +248,7 @@ def match(index, preds, rows, start, stop, scratch, sink, counters):
             spread(first, attr, code, row, index.multi, table)
         words, visited = set_bits(attr, code, begin, end, key, slot, group_of, group, entry_lo, entry_hi, entry_bit, bits, touched)
         fits = check_slabs(
-            preds, attr, code, begin, end, table, pool, slab, access, always, bits, touched, words, survivor, row, sink, counters
+            preds, attr, code, begin, end, table, pool, slab, access, always, bits, touched, words, hit, survivor, row, sink, counters
         )
         counters[NODES] += visited + np.int64(clear_bits(bits, touched, words))
         if programs:

@@ -3,7 +3,8 @@
 import numpy as np
 
 from colmatch.kernels._jit import kernel
-from colmatch.kernels.layout import CODE_MAX, FLAG_NONE, FLAG_RUN
+from colmatch.kernels.bits import ask_for
+from colmatch.kernels.layout import ATTR_MASK, CODE_MAX, FLAG_NONE, FLAG_RUN
 from colmatch.kernels.propagation import CAPACITY, COLUMNS, GONE, HEADER, NEGATED, NEXT, PROGRAM, SIZE
 from colmatch.kernels.propagation_predicates import (
     MANY,
@@ -16,7 +17,20 @@ from colmatch.kernels.propagation_predicates import (
     width_class,
 )
 
+AHEAD = 16  # conjunctions whose predicates are on their way from memory
 NO_BIT = CODE_MAX  # of a program's predicate that is not indexed
+
+
+@kernel
+def highest_codes(preds, top):
+    """The highest code that predicates have, of each attribute: top (A) float64 is raised to it."""
+    for p in range(len(preds.pred)):
+        word, high = np.int64(preds.pred[p, 0]), np.int64(preds.pred[p, 2])
+        if word & FLAG_RUN:
+            if np.int64(preds.pred[p, 1]) == high:
+                continue
+            high = np.int64(preds.run_hi[high - 1])
+        top[word & ATTR_MASK] = max(top[word & ATTR_MASK], np.float64(high))
 
 
 @kernel
@@ -26,22 +40,34 @@ def number_predicates(preds, start, present, codes, top, code_first, below, key,
     used (1) int64 : distinct predicates so far. number (P) uint32 : predicate -> bit, written; NO_BIT for those of a program but its access
     predicate. Returns the first conjunction for which there was no room: the caller makes more and calls again.
     """
-    programs = len(preds.jump_first) > 0
+    pred, run_lo, run_hi, first, jump_first = preds.pred, preds.run_lo, preds.run_hi, preds.first, preds.jump_first
+    programs = len(jump_first) > 0
     n = used[0]
+    last_slot = len(slot) - 1
+    asked = start
     for c in range(start, len(preds.owner)):
-        begin, end = preds.first[c], preds.first[c + 1]
+        begin, end = first[c], first[c + 1]
+        if c == asked:  # what the next conjunctions need is on its way before any of it is waited for
+            asked = min(c + AHEAD, len(preds.owner))
+            for p in range(begin, first[asked]):
+                word = np.int64(pred[p, 0]) & WHAT
+                ask_for(slot, np.uint64(home(run_lo, run_hi, word, np.int64(pred[p, 1]), np.int64(pred[p, 2])) & last_slot))
+            for p in range(begin, first[asked]):
+                word = np.int64(pred[p, 0]) & WHAT
+                b = slot[home(run_lo, run_hi, word, np.int64(pred[p, 1]), np.int64(pred[p, 2])) & last_slot]
+                ask_for(key, np.uint64(3) * np.uint64(b))
         if n + end - begin > len(key) or 2 * (n + end - begin) > len(slot):
             used[0] = n
             return c
-        program = programs and preds.jump_first[c] >= 0
+        program = programs and jump_first[c] >= 0
         only = choose_program_access(preds, c, present, codes, top, code_first, below) if program else np.int64(-1)
         for p in range(begin, end):
             if program and p != only:
                 number[p] = NO_BIT
                 continue
-            word = np.int64(preds.pred[p, 0]) & WHAT
-            low, high = np.int64(preds.pred[p, 1]), np.int64(preds.pred[p, 2])
-            b, place = find(key, slot, preds.run_lo, preds.run_hi, word, low, high)
+            word = np.int64(pred[p, 0]) & WHAT
+            low, high = np.int64(pred[p, 1]), np.int64(pred[p, 2])
+            b, place = find(key, slot, run_lo, run_hi, word, low, high)
             if b < 0:
                 b = n
                 n += 1
@@ -53,10 +79,13 @@ def number_predicates(preds, start, present, codes, top, code_first, below, key,
 
 
 @kernel
-def fill_slots(preds, key, used, slot):
-    """The hash table of the first ``used`` predicates, all different. slot must be zero."""
+def fill_slots(preds, key, old, slot):
+    """The hash table of the predicates that are in another one, or in a list of bits + 1. slot is written; it must be zero."""
     last_slot = len(slot) - 1
-    for b in range(used):
+    for i in range(len(old)):
+        if old[i] == 0:
+            continue
+        b = np.int64(old[i]) - 1
         place = home(preds.run_lo, preds.run_hi, np.int64(key[b, 0]), np.int64(key[b, 1]), np.int64(key[b, 2])) & last_slot
         while slot[place] != 0:
             place = (place + 1) & last_slot
@@ -90,7 +119,7 @@ def renumber(number, key, rank, out_key):
 @kernel
 def describe(preds, key, present, codes, top, code_first, below, truth):
     """How often each predicate is thought to hold, and how many intervals are entries of groups: truth (D) is written."""
-    entries = 0
+    entries = np.int64(0)
     for b in range(len(truth)):
         word, low, high = np.int64(key[b, 0]), np.int64(key[b, 1]), np.int64(key[b, 2])
         truth[b] = expected(preds.run_lo, preds.run_hi, word, low, high, present, codes, top, code_first, below)
@@ -120,12 +149,22 @@ def list_entries(preds, key, used, attr_class, lo, hi, bit):
 
 
 @kernel
-def choose(preds, number, truth, key, access, uses):
-    """What each conjunction stands under: access (C) int64 = bit + 1, or 0, times 2^32, and the number of its remaining predicates. uses (D) is added to."""
-    programs = len(preds.jump_first) > 0
+def choose(preds, number, truth, access, uses):
+    """What each conjunction stands under: access (C) int64 = 2^32 * (bit of its access predicate + 1, or 0) + number of its remaining
+    predicates, or PROGRAM. uses (D) is added to.
+    """
+    first, pred, jump_first = preds.first, preds.pred, preds.jump_first
+    programs = len(jump_first) > 0
+    asked = 0
     for c in range(len(access)):
-        begin, end = preds.first[c], preds.first[c + 1]
-        if programs and preds.jump_first[c] >= 0:
+        begin, end = first[c], first[c + 1]
+        if c == asked:
+            asked = min(c + AHEAD, len(access))
+            for p in range(begin, first[asked]):
+                if number[p] != NO_BIT:
+                    ask_for(truth, np.uint64(number[p]))
+                    ask_for(uses, np.uint64(number[p]))
+        if programs and jump_first[c] >= 0:
             access[c] = PROGRAM
             for p in range(begin, end):
                 if number[p] != NO_BIT:
@@ -134,7 +173,7 @@ def choose(preds, number, truth, key, access, uses):
             continue
         for p in range(begin, end):
             uses[number[p]] += 1
-        p = choose_access(preds.pred, number, truth, begin, end, 0)
+        p = choose_access(pred, number, truth, begin, end, 0)
         access[c] = end - begin if p < 0 else (np.int64(number[p]) + 1) << 32 | end - begin - 1
 
 
@@ -144,10 +183,12 @@ def fill_pool(preds, number, access, order, pool, slab, bits):
 
     order : conjunctions by ``access``, ascending where that is the same. Returns the first slab of those without access predicate, or 0.
     """
+    first, pred = preds.first, preds.pred
+    last_order = len(order) - 1
     at = 1
     i = 0
     always = 0
-    last, last_under = 0, -1
+    last, last_under = 0, np.int64(-1)
     while i < len(order):
         under = access[order[i]]
         stop = i + 1
@@ -171,15 +212,19 @@ def fill_pool(preds, number, access, order, pool, slab, bits):
         begin = at + HEADER
         for k in range(size):
             c = order[i + k]
+            far, near = order[min(i + k + 2 * AHEAD, last_order)], order[min(i + k + AHEAD, last_order)]
+            ask_for(first, np.uint64(far))
+            ask_for(pred, np.uint64(3) * np.uint64(first[near]))
+            ask_for(number, np.uint64(first[near]))
             pool[begin + k] = c
             if columns == PROGRAM:
                 continue
             place = begin + k
             skip = bit
-            for p in range(preds.first[c], preds.first[c + 1]):
-                negated = (preds.pred[p, 0] & FLAG_NONE) != 0
+            for p in range(first[c], first[c + 1]):
+                negated = (pred[p, 0] & FLAG_NONE) != 0
                 if np.int64(number[p]) == skip and not negated:
-                    skip = -1  # once
+                    skip = np.int64(-1)  # once
                     continue
                 place += size
                 pool[place] = np.int64(number[p]) | (NEGATED if negated else 0)

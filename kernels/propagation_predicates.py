@@ -66,8 +66,9 @@ def find(key, slot, run_lo, run_hi, word, low, high):
 def expected(run_lo, run_hi, word, low, high, present, codes, top, code_first, below):
     """How many events are thought to satisfy a predicate.
 
-    With a sample, below says how many of its values have a code before each one of all attributes, code_first (A + 1) where those of an attribute begin. Without (0), an
-    equality is thought to hold for one in as many events with the attribute as it has elementary intervals, a range for its share of the codes.
+    With a sample, below (codes + 1) says how many of its values come before each code of all attributes, and code_first (A + 1) where those
+    of an attribute begin. Without one (0), an equality is thought to hold for one in as many of the events that have the attribute as
+    there are elementary intervals, a range for its share of the codes.
     """
     a = word & ATTR_MASK
     j, end = (low, high) if word & FLAG_RUN else (np.int64(0), np.int64(1))
@@ -93,7 +94,7 @@ def expected(run_lo, run_hi, word, low, high, present, codes, top, code_first, b
 @device
 def choose_program_access(preds, c, present, codes, top, code_first, below):
     """Which predicate a program cannot be true without, or -1: of those that it begins with and that reject, the best."""
-    best = np.int64(-1)
+    best = -1
     least, best_equal = np.inf, False
     begin = preds.first[c]
     for p in range(begin, preds.first[c + 1]):
@@ -117,7 +118,7 @@ def choose_access(pred, number, truth, begin, end, base):
     """Of the predicates ``begin:end`` of a conjunction, the equality that is thought to hold least often, or else the best of the
     others that are not negated, or -1. number: predicate - ``base`` -> bit
     """
-    best = np.int64(-1)
+    best = -1
     least, best_equal = np.inf, False
     for p in range(begin, end):
         word = np.int64(pred[p, 0])
