@@ -43,6 +43,7 @@ BITS, FREE, GROUPS, ENTRIES, POOL, WASTE, SLOTS, ALWAYS, PROGRAMS, SEVERAL = ran
 STATE_WORDS = 10
 
 HITS = 256  # slabs that are on their way from memory together
+FEW = 8
 BLOCK = 1024  # conjunctions of a slab that are looked at together
 
 
@@ -206,9 +207,18 @@ def check_slabs(preds, attr, code, begin, end, table, pool, slab, access, always
         at = np.uint64(pool[at])
         checked += size
         i = np.uint64(0)
+        plain = columns != 0 and columns != np.uint64(PROGRAM)
+        if plain and size <= np.uint64(FEW):  # most slabs are small, and most are done with here
+            some = np.uint64(0)
+            column = conj + capacity
+            for k in range(size):
+                p = np.uint64(pool[column + k])
+                some |= bits[(p & np.uint64(NEGATED - 1)) >> np.uint64(6)] >> (p & np.uint64(63)) ^ p >> np.uint64(31)
+            if some & np.uint64(1) == 0:
+                tested += size
+                continue
         while i < size and fits:
             stop = min(i + np.uint64(BLOCK), size)
-            plain = columns != 0 and columns != np.uint64(PROGRAM)
             left = stop - i
             if plain:
                 left, more = remaining_hold(pool, conj, capacity, columns, i, stop, bits, survivor)
