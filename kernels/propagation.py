@@ -43,7 +43,7 @@ BITS, FREE, GROUPS, ENTRIES, POOL, WASTE, SLOTS, ALWAYS, PROGRAMS, SEVERAL = ran
 STATE_WORDS = 10
 
 HITS = 256  # slabs that are on their way from memory together
-FEW = 8
+FEW = 8  # conjunctions of a slab of which a first look says whether one is left
 BLOCK = 1024  # conjunctions of a slab that are looked at together
 
 
@@ -208,7 +208,7 @@ def check_slabs(preds, attr, code, begin, end, table, pool, slab, access, always
         checked += size
         i = np.uint64(0)
         plain = columns != 0 and columns != np.uint64(PROGRAM)
-        if plain and size <= np.uint64(FEW):  # most slabs are small, and most are done with here
+        if plain and size <= np.uint64(FEW):  # most are small, and done with here: a call would take longer than that
             some = np.uint64(0)
             column = conj + capacity
             for k in range(size):
