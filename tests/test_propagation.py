@@ -319,15 +319,15 @@ def test_attributes_that_are_new() -> None:
 
 
 def test_a_cluster_loses_some_and_is_put_together_when_half_is_gone() -> None:
-    scan = cm.Matcher.build({i: f"a = 1 AND b BETWEEN {i} AND {99 + i}" for i in range(20)}, NUMBERS, index="scan")
-    preds, events = scan._predicates, pa.table({"a": [1, 1], "b": [50, 10]})
+    scan = cm.Matcher.build({i: f"a = 1 AND b BETWEEN {i // 2} AND {99 + i // 2}" for i in range(20)}, NUMBERS, index="scan")
+    preds, events = scan._predicates, pa.table({"a": [1, 1], "b": [50, 5]})
     arrays, _ = find("propagation").build(preds, scan._codes, None, cm.Options())
     arrays = delete(arrays, preds, np.array([3, 5]))
     (at,) = arrays.slab[arrays.slab > 0].tolist()
     assert arrays.pool[at + propagation.SIZE] == 20 and arrays.pool[at + propagation.GONE] == 2
     left = [i for i in range(20) if i not in (3, 5)]
-    assert pairs(with_index(scan, arrays).match(events)) == [(0, i) for i in left] + [(1, i) for i in left if i <= 10]
+    assert pairs(with_index(scan, arrays).match(events)) == [(0, i) for i in left] + [(1, i) for i in left if i // 2 <= 5]
     arrays = delete(arrays, preds, np.arange(8, 17))
     assert arrays.pool[at + propagation.SIZE] == 9 and arrays.pool[at + propagation.GONE] == 0
     left = [i for i in left if not 8 <= i < 17]
-    assert pairs(with_index(scan, arrays).match(events)) == [(0, i) for i in left] + [(1, i) for i in left if i <= 10]
+    assert pairs(with_index(scan, arrays).match(events)) == [(0, i) for i in left] + [(1, i) for i in left if i // 2 <= 5]
