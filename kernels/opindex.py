@@ -1,0 +1,325 @@
+"""OpIndex: subscriptions by pivot attribute, their predicates by operator, and a counter for each subscription.
+
+A *partition* holds the conjunctions of one pivot attribute, which a matching event must have. Each has a *slot* there: a counter of the
+predicates that are still to be met. For each operator a partition has a *list* of predicates, in order of attribute and operand. Those of
+one attribute are a *run*; runs are cut into *segments* by a hash of the attribute, each with a signature of 64 bits that tells what cannot
+be in it. A value of an event is looked up in each list of each partition of the event, and every predicate that it meets counts its slot down.
+
+Example: ``a = 1 AND b <= 5`` and ``a >= 3 AND b = 2`` with the pivot a::
+
+    partition a    slots 0, 1, both to be counted down from 2
+      =            run a: (1, slot 0)    run b: (2, slot 1)
+      <=           run b: (5, slot 0)
+      >=           run a: (3, slot 1)
+
+Operators are pairs of a *shape* and a *mode*. What must not be met comes first and stops a slot from ever reaching 0; then what counts;
+then what is one of the alternatives of a clause, where a bitmap for each slot remembers the clauses that have been counted.
+
+A block of rows passes over a partition before the next one, so that its lists come from memory once and its counters stay in the cache.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from colmatch.kernels._jit import device, kernel
+from colmatch.kernels.layout import CANDIDATES, CONJUNCTIONS, I64, NODES, PREDICATES, U8, U16, U32, U64
+from colmatch.kernels.predicates import clear, predicate_holds, program_accepts, spread
+from colmatch.kernels.sink import FILL, emit, roll_back
+
+EQUAL, AT_MOST, AT_LEAST, BETWEEN = 0, 1, 2, 3  # shapes
+NEVER, COUNT, CLAUSE = 0, 4, 8  # modes, added to a shape; an event's values meet them in this order
+OPERATORS = 12
+NONE = 2**32 - 1  # no list
+
+MOST_CLAUSES = 64
+CLAUSE_BITS = 6  # of an entry's slot word in the lists of mode CLAUSE
+MOST_NEEDED = 0x3FFF
+VERIFY = 0x8000  # flag of ``needed``: what is counted is only necessary
+STOPPED = 0x8000  # flag of a counter: above all that can be counted down
+STAMP_BITS = 16
+NO_STAMP = 1 << STAMP_BITS
+
+LISTS, SEGMENTS, RUNS, WORDS, SLOTS, ALWAYS, REPEATS, SIGNED, STATES = range(9)  # places of ``state``
+
+ROW_BLOCK = 256
+CHUNK = 2048  # entries whose slots are gathered before they are counted
+
+
+class OpIndex(NamedTuple):
+    """A attributes, L lists, S segments, R runs, W words, P slots. Arrays may have room behind what ``state`` says is used."""
+
+    frequency: I64  # (A) how often events are thought to have an attribute: the pivot is the rarest
+    lists: U32  # (A, OPERATORS) pivot and operator -> list, or NONE
+    partition: U32  # (A, 4) pivot -> first slot, slots in use or free again, room, 1 + first of the free ones or 0
+    list: U32  # (L, 3) list -> first segment, binary logarithm of the number of its segments, runs
+    segment: U64  # (S, 2) signature; first run in the low half, number of runs in the high half
+    segment_room: U32  # (S)
+    run: U32  # (R, 4) hash of the attribute, first word, entries, room; a segment's runs ascend by hash
+    word: U32  # (W) a run's operands, ascending, as much room for slots, and where the shape is BETWEEN, for upper operands
+    conj: U32  # (P) slot -> conjunction, or if it is free 1 + the next free one of its partition
+    needed: U16  # (P) slot -> what is to be counted, and VERIFY
+    always: U32  # conjunctions that are verified for each event
+    state: I64  # (STATES) how much of each is used; whether a pair may be found twice; whether there are signatures
+
+
+class OpIndexScratch(NamedTuple):
+    head: U32  # (A) zero between calls; 1 + last entry of the block that has the attribute
+    chain: U32  # (E) entry -> 1 + the one before it with the same attribute, of another row
+    row: U32  # (E) row of an entry
+    key: U64  # (E) hash of the attribute in the high half, code in the low one
+    bit: U8  # (2, E) bits of the signatures that an entry needs: for = and for the other shapes
+    found: U32  # (A + 1) pivots that rows of the block have
+    counter: U32  # (slots of the largest partition) stamp, STOPPED, and what is still to be counted
+    mask: U64  # (the same) clauses that have been counted
+    done: U32  # (the same + 1) slots that have been counted down
+    buffer: U32  # (CHUNK)
+    stamp: I64  # (1)
+    table: U32  # (A) zero between calls; for verification
+    multi: U8  # (A)
+
+
+@device
+def hash_of(attr):
+    """A number below 2^32, another one for each attribute. Its high bits are the segment."""
+    return np.uint64(attr) * np.uint64(0x9E3779B1) & np.uint64(0xFFFFFFFF)
+
+
+@device
+def signature_bit(hash, shape, code):
+    """Which bit of a signature stands for a predicate, or for what an event's value can meet."""
+    if shape == EQUAL:
+        hash = (hash ^ np.uint64(code) * np.uint64(0xC2B2AE35)) & np.uint64(0xFFFFFFFF)
+    return hash * np.uint64(0x85EBCA6B) >> np.uint64(26) & np.uint64(63)
+
+
+@device
+def find_run(run, low, high, hash):
+    """The first of the runs ``low:high`` whose hash is not below ``hash``."""
+    while low < high:
+        middle = (low + high) >> np.uint64(1)
+        if run[middle, 0] < hash:
+            low = middle + np.uint64(1)
+        else:
+            high = middle
+    return low
+
+
+@device
+def below(word, begin, size, value):
+    """How many of the ``size`` ascending words from ``begin`` are below ``value``."""
+    low, high = begin, begin + size
+    while low < high:
+        middle = (low + high) >> np.uint64(1)
+        if word[middle] < value:
+            low = middle + np.uint64(1)
+        else:
+            high = middle
+    return low - begin
+
+
+@device
+def group_rows(rows, start, stop, lists, scratch):
+    """Chain the rows ``start:stop`` by attribute and prepare their entries. Returns the number of attributes in ``found``."""
+    first, attr, code = rows.first, rows.attr, rows.code
+    head, chain, row_of, key, bit, found = scratch.head, scratch.chain, scratch.row, scratch.key, scratch.bit, scratch.found
+    base = first[start]
+    n = 0
+    for row in range(start, stop):
+        last = -1
+        for e in range(first[row], first[row + 1]):
+            i = e - base
+            a = np.int64(attr[e])
+            hash = hash_of(a)
+            key[i] = hash << np.uint64(32) | np.uint64(code[e])
+            bit[0, i] = signature_bit(hash, EQUAL, code[e])
+            bit[1, i] = signature_bit(hash, BETWEEN, code[e])
+            row_of[i] = row
+            if a != last and a < len(lists):
+                if head[a] == 0:
+                    found[n] = a
+                    n += 1
+                chain[i] = head[a]
+                head[a] = i + 1
+            last = a
+    return n
+
+
+@device
+def holds(pred, run_lo, run_hi, first, jump_first, jump, c, attr, code, begin, end, table):
+    """Truth of a whole conjunction and the number of predicates evaluated."""
+    if len(jump_first) > 0 and jump_first[c] >= 0:
+        return program_accepts(pred, run_lo, run_hi, jump, jump_first[c], first[c], attr, code, begin, end, table)
+    steps = np.int64(0)
+    for p in range(first[c], first[c + 1]):
+        steps += 1
+        if not predicate_holds(pred, run_lo, run_hi, p, attr, code, begin, end, table):
+            return False, steps
+    return True, steps
+
+
+@kernel
+def match(index, preds, rows, start, stop, scratch, sink, counters):
+    """Match rows ``start:stop``. Returns the first row not finished: ``stop``, unless the sink became full.
+
+    Counters: CONJUNCTIONS, slots of the partitions of an event's pivots, which Lemma 1 of the document calls candidates, and conjunctions
+    that are always verified; CANDIDATES, slots that were counted; PREDICATES, entries that were met, and predicates evaluated to
+    verify; NODES, segments searched.
+    """
+    lists, partition, list_, segment, run, word = index.lists, index.partition, index.list, index.segment, index.run, index.word
+    conj, needed, always, always_size = index.conj, index.needed, index.always, index.state[ALWAYS]
+    row_first, row_attr, row_code = rows.first, rows.attr, rows.code
+    head, chain, row_of, key, bit, found = scratch.head, scratch.chain, scratch.row, scratch.key, scratch.bit, scratch.found
+    counter, mask, done, buffer, stamp = scratch.counter, scratch.mask, scratch.done, scratch.buffer, scratch.stamp
+    table, multi = scratch.table, scratch.multi
+    pred, run_lo, run_hi, first, owner = preds.pred, preds.run_lo, preds.run_hi, preds.first, preds.owner
+    jump_first, jump = preds.jump_first, preds.jump
+    one, low_half, half = np.uint64(1), np.uint64(0xFFFFFFFF), np.uint64(32)
+    block = start
+    while block < stop:
+        block_end = min(block + ROW_BLOCK, stop)
+        fill = sink.state[FILL]
+        base = row_first[block]
+        pivots = group_rows(rows, block, block_end, lists, scratch)
+        full = False
+        for t in range(pivots + 1):
+            if t < pivots:
+                pivot = np.int64(found[t])
+                at = np.int64(head[pivot])
+                head[pivot] = 0
+                slot_first = np.uint64(partition[pivot, 0])
+                slots = np.int64(partition[pivot, 1])
+            else:  # what is always verified, as if every row had a pivot for it
+                pivot = np.int64(-1)
+                at = block_end if always_size > 0 else np.int64(0)
+                slot_first = np.uint64(0)
+                slots = always_size
+            if slots == 0:
+                continue
+            while at > 0 and not full:
+                finished = np.uint64(0)
+                if pivot >= 0:
+                    row = np.int64(row_of[at - 1])
+                    at = np.int64(chain[at - 1])
+                    if stamp[0] == NO_STAMP - 1:
+                        counter[:] = 0
+                        stamp[0] = 0
+                    stamp[0] += 1
+                    fresh_from = np.uint64(stamp[0] << STAMP_BITS)
+                    entry, entry_end = np.uint64(row_first[row] - base), np.uint64(row_first[row + 1] - base)
+                    searched, met, touched = np.int64(0), np.uint64(0), np.uint64(0)
+                    for op in range(OPERATORS):
+                        l = lists[pivot, op]
+                        if l == NONE:
+                            continue
+                        shape = op & 3
+                        which = 0 if shape == EQUAL else 1
+                        first_segment, shift = np.uint64(list_[l, 0]), half - np.uint64(list_[l, 1])
+                        for e in range(entry, entry_end):
+                            hash = key[e] >> half
+                            s = first_segment + (hash >> shift)
+                            if not segment[s, 0] >> np.uint64(bit[which, e]) & one:
+                                continue
+                            searched += 1
+                            low = segment[s, 1] & low_half
+                            high = low + (segment[s, 1] >> half)
+                            low = find_run(run, low, high, hash)
+                            if low == high or run[low, 0] != hash:
+                                continue
+                            begin, size, room = np.uint64(run[low, 1]), np.uint64(run[low, 2]), np.uint64(run[low, 3])
+                            value = key[e] & low_half
+                            k, k_end = np.uint64(0), size
+                            if shape <= AT_MOST:
+                                k = below(word, begin, size, value)
+                            if shape != AT_MOST:
+                                k_end = k + below(word, begin + k, size - k, value + one)
+                            while k < k_end:
+                                end = min(k + np.uint64(CHUNK), k_end)
+                                n = np.uint64(0)
+                                slot_at = begin + room
+                                if shape == BETWEEN:
+                                    upper_at = slot_at + room
+                                    for i in range(k, end):
+                                        buffer[n] = word[slot_at + i]
+                                        n += np.uint64(word[upper_at + i] >= value)
+                                else:
+                                    for i in range(k, end):
+                                        buffer[i - k] = word[slot_at + i]
+                                    n = end - k
+                                k = end
+                                met += n
+                                if op < COUNT:
+                                    for i in range(n):
+                                        slot = np.uint64(buffer[i])
+                                        left = np.uint64(counter[slot])
+                                        if left < fresh_from:
+                                            left = fresh_from + np.uint64(needed[slot_first + slot] & MOST_NEEDED)
+                                            mask[slot] = 0
+                                            touched += one
+                                        counter[slot] = left | np.uint64(STOPPED)
+                                elif op < CLAUSE:
+                                    for i in range(n):
+                                        slot = np.uint64(buffer[i])
+                                        left = np.uint64(counter[slot])
+                                        fresh = left < fresh_from
+                                        left = (fresh_from + np.uint64(needed[slot_first + slot]) if fresh else left) - one
+                                        counter[slot] = left
+                                        touched += np.uint64(fresh)
+                                        done[finished] = slot
+                                        finished += np.uint64(left == fresh_from)
+                                else:
+                                    for i in range(n):
+                                        slot = np.uint64(buffer[i]) >> np.uint64(CLAUSE_BITS)
+                                        clause = one << (np.uint64(buffer[i]) & np.uint64(MOST_CLAUSES - 1))
+                                        left = np.uint64(counter[slot])
+                                        if left < fresh_from:
+                                            left = fresh_from + np.uint64(needed[slot_first + slot] & MOST_NEEDED)
+                                            mask[slot] = 0
+                                            touched += one
+                                        if not mask[slot] & clause:
+                                            mask[slot] |= clause
+                                            left -= one
+                                            if left == fresh_from:
+                                                done[finished] = slot
+                                                finished += one
+                                        counter[slot] = left
+                    counters[CANDIDATES] += np.int64(touched)
+                    counters[PREDICATES] += np.int64(met)
+                    counters[NODES] += searched
+                else:
+                    at -= 1
+                    row = at
+                    finished = np.uint64(always_size)
+                    if at == block:
+                        at = np.int64(0)
+                counters[CONJUNCTIONS] += slots
+                entered = False
+                for i in range(finished):
+                    true = True
+                    if pivot >= 0:
+                        slot = slot_first + np.uint64(done[i])
+                        c = np.int64(conj[slot])
+                        check = (needed[slot] & VERIFY) != 0
+                    else:
+                        c = np.int64(always[i])
+                        check = True
+                    if check:
+                        if not entered:
+                            spread(row_first, row_attr, row_code, row, multi, table)
+                            entered = True
+                        true, steps = holds(
+                            pred, run_lo, run_hi, first, jump_first, jump, c, row_attr, row_code, row_first[row], row_first[row + 1], table
+                        )
+                        counters[PREDICATES] += steps
+                    if true and not emit(sink, row, np.int64(owner[c]), counters):
+                        full = True
+                        break
+                if entered:
+                    clear(row_first, row_attr, row, table)
+            if full:
+                for u in range(t + 1, pivots):
+                    head[found[u]] = 0
+                roll_back(sink, fill, block, block_end, counters)
+                return block
+        block = block_end
+    return stop

@@ -1,0 +1,148 @@
+"""Conjunctions -> OpIndex, all at once: entries are counted, written, sorted by digits, and cut into runs, segments and lists."""
+
+import numpy as np
+
+from colmatch.kernels._jit import kernel
+from colmatch.kernels.opindex import BETWEEN, EQUAL, OPERATORS, hash_of, signature_bit
+from colmatch.kernels.opindex_entries import ATTR, ENTRIES, LOWER, NEEDED, NUMBER, OP, PIVOTS, UPPER, expand, slot_word, stands_in
+
+RUNS_A_SEGMENT = 4  # on average at most; twice as many after inserts, before a list gets more segments
+DIGIT = 11  # bits that are sorted by at a time
+
+
+@kernel
+def count(preds, frequency, top, entry, pivot, result, slots):
+    """Add to slots (A) int64 the slots of each partition. Returns entries, conjunctions that are always verified, and those with several
+    pivots.
+    """
+    pred, run_lo, run_hi, first, tree_first, tree = preds.pred, preds.run_lo, preds.run_hi, preds.first, preds.tree_first, preds.tree
+    total, always, several = 0, 0, 0
+    for c in range(len(first) - 1):
+        begin, end = (tree_first[c], tree_first[c + 1]) if len(tree_first) > 0 else (0, 0)
+        expand(pred, run_lo, run_hi, first[c], first[c + 1], frequency, top, tree, begin, end, entry, pivot, result)
+        always += result[PIVOTS] == 0
+        several += result[PIVOTS] > 1
+        for k in range(result[PIVOTS]):
+            slots[pivot[k]] += 1
+            for j in range(result[ENTRIES]):
+                total += stands_in(entry, j, pivot[k], result[NEEDED])
+    return total, always, several
+
+
+@kernel
+def fill(preds, frequency, top, place, bits, entry, pivot, result, start, next, key, operand, upper, slot, conj, needed, always):
+    """Write all entries in the order of conjunctions, and the slots.
+
+    place (A) int64 : rank of each attribute by hash. bits : of such a rank
+    start, next (A) int64 : first slot of each partition; on return ``next`` is that behind its last one
+    key (E) uint64 : pivot, operator, rank of the attribute. operand, upper, slot (E) uint32, conj, needed (P), always : written
+    """
+    pred, run_lo, run_hi, first, tree_first, tree = preds.pred, preds.run_lo, preds.run_hi, preds.first, preds.tree_first, preds.tree
+    n, some = np.uint64(0), 0
+    for c in range(len(first) - 1):
+        begin, end = (tree_first[c], tree_first[c + 1]) if len(tree_first) > 0 else (0, 0)
+        expand(pred, run_lo, run_hi, first[c], first[c + 1], frequency, top, tree, begin, end, entry, pivot, result)
+        if result[PIVOTS] == 0:
+            always[some] = c
+            some += 1
+        for k in range(result[PIVOTS]):
+            a = np.int64(pivot[k])
+            own = next[a]
+            next[a] += 1
+            conj[own] = c
+            needed[own] = result[NEEDED]
+            for j in range(result[ENTRIES]):
+                if stands_in(entry, j, a, result[NEEDED]):
+                    op = np.int64(entry[j, OP])
+                    key[n] = (a * OPERATORS + op) << bits | place[np.int64(entry[j, ATTR])]
+                    operand[n] = entry[j, LOWER]
+                    upper[n] = entry[j, UPPER]
+                    slot[n] = slot_word(op, own - start[a], np.int64(entry[j, NUMBER]))
+                    n += np.uint64(1)
+
+
+@kernel
+def sort(key, order, spare_key, spare_order, bits, begins):
+    """Sort keys by their lowest ``bits`` bits, what is equal stays in order; order (E) uint32 goes with them. Spare arrays of the same
+    sizes are used up; begins (1 << DIGIT) int64: scratch. Returns whether the sorted arrays are the spare ones.
+    """
+    size = np.uint64(len(key))
+    digits = np.uint64((1 << DIGIT) - 1)
+    passes = (bits + DIGIT - 1) // DIGIT
+    for number in range(passes):
+        shift = np.uint64(number * DIGIT)
+        begins[:] = 0
+        source, source_order, target, target_order = (
+            (key, order, spare_key, spare_order) if number & 1 == 0 else (spare_key, spare_order, key, order)
+        )
+        for i in range(size):
+            begins[source[i] >> shift & digits] += 1
+        total = 0
+        for d in range(1 << DIGIT):
+            n = begins[d]
+            begins[d] = total
+            total += n
+        for i in range(size):
+            d = source[i] >> shift & digits
+            to = np.uint64(begins[d])
+            begins[d] += 1
+            target[to] = source[i]
+            target_order[to] = source_order[i]
+    return passes & 1 == 1
+
+
+@kernel
+def count_runs(key, bits, runs, shapes):
+    """Runs and lists of the sorted keys: runs (A, OPERATORS) uint32, of each list, is added to. Returns runs, lists, words."""
+    n, words, last = 0, 0, np.uint64(2**64 - 1)
+    several = 0
+    for i in range(len(key)):
+        if key[i] != last:
+            last = key[i]
+            n += 1
+            which = np.int64(last >> np.uint64(bits))
+            several += runs[which // OPERATORS, which % OPERATORS] == 0
+            runs[which // OPERATORS, which % OPERATORS] += 1
+        words += shapes[np.int64(last >> np.uint64(bits)) % OPERATORS]
+    return n, several, words
+
+
+@kernel
+def cut(key, order, operand, upper, slot, bits, attr_of, lists, list_, segment, segment_room, run, word):
+    """Runs, segments and words of the sorted entries. list_ (L, 3) is there; lists (A, OPERATORS) too. All others are written."""
+    size = len(key)
+    i, r, w = 0, 0, 0
+    s = -1
+    for first in range(len(segment)):
+        segment[first, 0] = 0
+        segment[first, 1] = 0
+    while i < size:
+        end = i
+        while end < size and key[end] == key[i]:
+            end += 1
+        which = np.int64(key[i] >> np.uint64(bits))
+        op = which % OPERATORS
+        shape = op & 3
+        hash = hash_of(attr_of[np.int64(key[i] & np.uint64((1 << bits) - 1))])
+        l = np.int64(lists[which // OPERATORS, op])
+        here = np.int64(list_[l, 0]) + np.int64(hash >> np.uint64(32 - list_[l, 1]))
+        if here != s:
+            s = here
+            segment[s, 1] = r
+        segment[s, 1] += np.uint64(1 << 32)
+        segment_room[s] += 1
+        n = end - i
+        run[r, 0], run[r, 1], run[r, 2], run[r, 3] = hash, w, n, n
+        for j in range(n):
+            from_ = order[i + j]
+            word[w + j] = operand[from_]
+            word[w + n + j] = slot[from_]
+            if shape == BETWEEN:
+                word[w + 2 * n + j] = upper[from_]
+            if shape == EQUAL:
+                segment[s, 0] |= np.uint64(1) << signature_bit(hash, EQUAL, operand[from_])
+        if shape != EQUAL:
+            segment[s, 0] |= np.uint64(1) << signature_bit(hash, shape, 0)
+        w += n * (3 if shape == BETWEEN else 2)
+        r += 1
+        i = end
