@@ -3,7 +3,8 @@
 A *partition* holds the conjunctions of one pivot attribute, which a matching event must have. Each has a *slot* there: a counter of the
 predicates that are still to be met. For each operator a partition has a *list* of predicates, in order of attribute and operand. Those of
 one attribute are a *run*; runs are cut into *segments* by a hash of the attribute, each with a signature of 64 bits that tells what cannot
-be in it. A value of an event is looked up in each list of each partition of the event, and every predicate that it meets counts its slot down.
+be in it. A value of an event is looked up in each list of each partition of the event, and every predicate that it meets counts its slot
+down.
 
 Example: ``a = 1 AND b <= 5`` and ``a >= 3 AND b = 2`` with the pivot a::
 
@@ -126,7 +127,7 @@ def group_rows(rows, start, stop, lists, scratch):
     base = first[start]
     n = 0
     for row in range(start, stop):
-        last = -1
+        last = np.int64(-1)
         for e in range(first[row], first[row + 1]):
             i = e - base
             a = np.int64(attr[e])
@@ -209,12 +210,12 @@ def match(index, preds, rows, start, stop, scratch, sink, counters):
                     entry, entry_end = np.uint64(row_first[row] - base), np.uint64(row_first[row + 1] - base)
                     searched, met, touched = np.int64(0), np.uint64(0), np.uint64(0)
                     for op in range(OPERATORS):
-                        l = lists[pivot, op]
-                        if l == NONE:
+                        number = lists[pivot, op]
+                        if number == NONE:
                             continue
                         shape = op & 3
                         which = 0 if shape == EQUAL else 1
-                        first_segment, shift = np.uint64(list_[l, 0]), half - np.uint64(list_[l, 1])
+                        first_segment, shift = np.uint64(list_[number, 0]), half - np.uint64(list_[number, 1])
                         for e in range(entry, entry_end):
                             hash = key[e] >> half
                             s = first_segment + (hash >> shift)

@@ -112,7 +112,7 @@ def cut(key, order, operand, upper, slot, bits, attr_of, lists, list_, segment, 
     """Runs, segments and words of the sorted entries. list_ (L, 3) is there; lists (A, OPERATORS) too. All others are written."""
     size = len(key)
     i, r, w = 0, 0, 0
-    s = -1
+    s = np.int64(-1)
     for first in range(len(segment)):
         segment[first, 0] = 0
         segment[first, 1] = 0
@@ -124,8 +124,8 @@ def cut(key, order, operand, upper, slot, bits, attr_of, lists, list_, segment, 
         op = which % OPERATORS
         shape = op & 3
         hash = hash_of(attr_of[np.int64(key[i] & np.uint64((1 << bits) - 1))])
-        l = np.int64(lists[which // OPERATORS, op])
-        here = np.int64(list_[l, 0]) + np.int64(hash >> np.uint64(32 - list_[l, 1]))
+        number = np.int64(lists[which // OPERATORS, op])
+        here = np.int64(list_[number, 0]) + np.int64(hash >> np.uint64(32 - list_[number, 1]))
         if here != s:
             s = here
             segment[s, 1] = r

@@ -27,7 +27,7 @@ def most_entries(preds, begin, end):
     """An upper bound of the entries of any of the conjunctions ``begin:end``, and of its predicates."""
     most = 1
     for c in range(begin, end):
-        size = 0
+        size = np.int64(0)
         for p in range(preds.first[c], preds.first[c + 1]):
             size += 1
             if preds.pred[p, 0] & FLAG_RUN:
@@ -52,7 +52,7 @@ def write(pred, run_lo, run_hi, top, p, mode, number, entry, n):
         open = high >= (top[a] if a < len(top) else CODE_MAX)
         shape, lower = BETWEEN, low
         if low <= 1:
-            shape, lower = AT_MOST, CODE_MAX if open else high
+            shape, lower = AT_MOST, np.int64(CODE_MAX) if open else high
         elif open:
             shape = AT_LEAST
         elif low == high:
@@ -69,7 +69,7 @@ def write(pred, run_lo, run_hi, top, p, mode, number, entry, n):
 @device
 def subtree(tree, at):
     """The first token of the subtree whose last one is ``at``: a bound on the tokens still wanted goes down to 0."""
-    wanted = 1
+    wanted = np.int64(1)
     while wanted > 0:
         token = np.int64(tree[at])
         wanted -= 1
@@ -105,16 +105,16 @@ def expand(pred, run_lo, run_hi, first, last, frequency, top, tree, tree_first, 
     entry (most entries, ENTRY_WORDS) uint32, pivot (most entries) uint32, result (RESULTS) int64 : written. No pivots: always verified
 
     Plain, with single-valued attributes: every predicate is counted (section 4). With several-valued ones, which two elements may meet:
-    every predicate is a clause of its own. A program that is an AND of leaves and of ORs of leaves: its clauses (section 6.1). Any other, or
-    with too many clauses: only the clause with the pivots is entered, and what it finds is verified. The pivots are the attributes
-    of the clause with the fewest predicates, among these the rarest.
+    every predicate is a clause of its own. A program that is an AND of leaves and of ORs of leaves: its clauses (section 6.1). Any
+    other, or with too many clauses: only the clause with the pivots is entered, and what it finds is verified. The pivots are the
+    attributes of the clause with the fewest predicates, among these the rarest.
     """
     result[ENTRIES], result[PIVOTS], result[NEEDED] = 0, 0, 0
     n = 0
     best = -1
     rarest = 0
     if tree_first == tree_last:
-        wanted, several = 0, 0
+        wanted, several = 0, np.int64(0)
         for p in range(first, last):
             word = np.int64(pred[p, 0])
             if word & FLAG_NONE:

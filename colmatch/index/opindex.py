@@ -51,9 +51,8 @@ def build(preds: Predicates, codes: Codes, sample: Sample | None, options: Optio
     u32 = np.uint32
     key, operand, upper, slot = np.empty(entries, np.uint64), np.empty(entries, u32), np.empty(entries, u32), np.empty(entries, u32)
     conj, needed, checked = np.empty(first[-1], u32), np.empty(first[-1], np.uint16), np.empty(always, u32)
-    kernels.fill(
-        preds, frequency, top, place, bits, *expanded, first[:-1].copy(), first[:-1].copy(), key, operand, upper, slot, conj, needed, checked
-    )  # fmt: skip
+    starts = first[:-1].copy()
+    kernels.fill(preds, frequency, top, place, bits, *expanded, starts, first[:-1].copy(), key, operand, upper, slot, conj, needed, checked)
     key, order = _sorted(key, operand, (attributes * opindex.OPERATORS).bit_length() + bits)
 
     runs = np.zeros((attributes, opindex.OPERATORS), u32)
@@ -87,7 +86,8 @@ def _frequency(preds: Predicates, codes: Codes, sample: Sample | None) -> I64:
         return uses
     first = codes.first + np.arange(len(codes.first))
     hits = np.diff(np.concatenate([[0], np.cumsum(sample.hits)])[first])
-    return hits * (uses.max(initial=0) + 1) + uses
+    frequency: I64 = hits * (uses.max(initial=0) + 1) + uses
+    return frequency
 
 
 def _sorted(key: U64, operand: U32, bits: int) -> tuple[U64, U32]:
