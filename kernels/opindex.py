@@ -41,7 +41,7 @@ STOPPED = 0x8000  # flag of a counter: above all that can be counted down
 STAMP_BITS = 16
 NO_STAMP = 1 << STAMP_BITS
 
-LISTS, SEGMENTS, RUNS, WORDS, SLOTS, ALWAYS, REPEATS, SIGNED, STATES = range(9)  # places of ``state``
+LISTS, SEGMENTS, RUNS, WORDS, SLOTS, ALWAYS, REPEATS, SIGNED, BUILT, STATES = range(10)  # places of ``state``
 
 ROW_BLOCK = 256
 CHUNK = 2048  # entries whose slots are gathered before they are counted
@@ -51,6 +51,7 @@ class OpIndex(NamedTuple):
     """A attributes, L lists, S segments, R runs, W words, P slots. Arrays may have room behind what ``state`` says is used."""
 
     frequency: I64  # (A) how often events are thought to have an attribute: the pivot is the rarest
+    top: I64  # (A) highest code of an attribute when the index was built
     lists: U32  # (A, OPERATORS) pivot and operator -> list, or NONE
     partition: U32  # (A, 4) pivot -> first slot, slots in use or free again, room, 1 + first of the free ones or 0
     list: U32  # (L, 3) list -> first segment, binary logarithm of the number of its segments, runs
@@ -61,7 +62,7 @@ class OpIndex(NamedTuple):
     conj: U32  # (P) slot -> conjunction, or if it is free 1 + the next free one of its partition
     needed: U16  # (P) slot -> what is to be counted, and VERIFY
     always: U32  # conjunctions that are verified for each event
-    state: I64  # (STATES) how much of each is used; whether a pair may be found twice; whether there are signatures
+    state: I64  # (STATES) how much of each is used; may a pair be found twice; are there signatures; conjunctions when it was built
 
 
 class OpIndexScratch(NamedTuple):

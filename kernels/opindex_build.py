@@ -19,7 +19,7 @@ def count(preds, frequency, top, entry, pivot, result, slots):
     total, always, several = 0, 0, 0
     for c in range(len(first) - 1):
         begin, end = (tree_first[c], tree_first[c + 1]) if len(tree_first) > 0 else (0, 0)
-        expand(pred, run_lo, run_hi, first[c], first[c + 1], frequency, top, tree, begin, end, entry, pivot, result)
+        expand(pred, run_lo, run_hi, first[c], first[c + 1], frequency, top, len(top), tree, begin, end, entry, pivot, result)
         always += result[PIVOTS] == 0
         several += result[PIVOTS] > 1
         for k in range(result[PIVOTS]):
@@ -41,7 +41,7 @@ def fill(preds, frequency, top, place, bits, entry, pivot, result, start, next, 
     n, some = np.uint64(0), 0
     for c in range(len(first) - 1):
         begin, end = (tree_first[c], tree_first[c + 1]) if len(tree_first) > 0 else (0, 0)
-        expand(pred, run_lo, run_hi, first[c], first[c + 1], frequency, top, tree, begin, end, entry, pivot, result)
+        expand(pred, run_lo, run_hi, first[c], first[c + 1], frequency, top, len(top), tree, begin, end, entry, pivot, result)
         if result[PIVOTS] == 0:
             always[some] = c
             some += 1

@@ -23,10 +23,10 @@ ENTRIES, PIVOTS, NEEDED, RESULTS = range(4)  # places of ``result``
 
 
 @kernel
-def most_entries(preds, begin, end):
-    """An upper bound of the entries of any of the conjunctions ``begin:end``, and of its predicates."""
-    most = 1
-    for c in range(begin, end):
+def most_entries(preds, conjunctions):
+    """An upper bound of the entries of any of the conjunctions (any number of them, int64), and of its predicates."""
+    most = np.int64(1)
+    for c in conjunctions:
         size = np.int64(0)
         for p in range(preds.first[c], preds.first[c + 1]):
             size += 1
@@ -37,7 +37,7 @@ def most_entries(preds, begin, end):
 
 
 @device
-def write(pred, run_lo, run_hi, top, p, mode, number, entry, n):
+def write(pred, run_lo, run_hi, top, known, p, mode, number, entry, n):
     """The entries of predicate ``p``, one for each of its intervals. Returns how many entries there are now."""
     word = np.int64(pred[p, 0])
     a = word & ATTR_MASK
@@ -49,7 +49,7 @@ def write(pred, run_lo, run_hi, top, p, mode, number, entry, n):
         high = np.int64(run_hi[j]) if several else end
         if low > high:
             continue
-        open = high >= (top[a] if a < len(top) else CODE_MAX)
+        open = high >= (top[a] if a < known else CODE_MAX)
         shape, lower = BETWEEN, low
         if low <= 1:
             shape, lower = AT_MOST, np.int64(CODE_MAX) if open else high
@@ -97,11 +97,11 @@ def clause_of(pred, tree, begin, at, first):
 
 
 @device
-def expand(pred, run_lo, run_hi, first, last, frequency, top, tree, tree_first, tree_last, entry, pivot, result):
+def expand(pred, run_lo, run_hi, first, last, frequency, top, known, tree, tree_first, tree_last, entry, pivot, result):
     """What stands for the conjunction of the predicates ``first:last`` in an index.
 
     tree_first, tree_last : tokens of its program, none for a plain conjunction
-    top (A) int64 : highest code of each attribute, if known: a range up to it has no upper end
+    top (A) int64 : highest code of each of the first ``known`` attributes: a range up to it, or to CODE_MAX, has no upper end
     entry (most entries, ENTRY_WORDS) uint32, pivot (most entries) uint32, result (RESULTS) int64 : written. No pivots: always verified
 
     Plain, with single-valued attributes: every predicate is counted (section 4). With several-valued ones, which two elements may meet:
@@ -138,9 +138,9 @@ def expand(pred, run_lo, run_hi, first, last, frequency, top, tree, tree_first, 
             first, last = best, best + 1
         for p in range(first, last):
             if pred[p, 0] & FLAG_NONE:
-                n = write(pred, run_lo, run_hi, top, p, NEVER, 0, entry, n)
+                n = write(pred, run_lo, run_hi, top, known, p, NEVER, 0, entry, n)
             else:
-                n = write(pred, run_lo, run_hi, top, p, mode, clause, entry, n)
+                n = write(pred, run_lo, run_hi, top, known, p, mode, clause, entry, n)
                 clause += mode == CLAUSE
         result[ENTRIES] = n
         return
@@ -185,7 +185,7 @@ def expand(pred, run_lo, run_hi, first, last, frequency, top, tree, tree_first, 
         start = subtree(tree, at)
         leaves, fault = clause_of(pred, tree, start, at, first)
         for i in range(start, start + leaves):
-            n = write(pred, run_lo, run_hi, top, first + np.int64(tree[i]), NEVER if fault == 1 else CLAUSE, number, entry, n)
+            n = write(pred, run_lo, run_hi, top, known, first + np.int64(tree[i]), NEVER if fault == 1 else CLAUSE, number, entry, n)
         number += fault == 0
         at = start - 1 if simple else begin - 1
     result[ENTRIES] = n

@@ -24,7 +24,7 @@ import numpy as np
 
 from colmatch.errors import OptionError
 from colmatch.index.base import IndexKind
-from colmatch.kernels import opindex
+from colmatch.kernels import opindex, opindex_update
 from colmatch.kernels import opindex_build as kernels
 from colmatch.kernels.layout import ATTR_MASK, CODE_MAX, I64, U32, U64, Codes, Predicates
 from colmatch.kernels.opindex_entries import ENTRY_WORDS, RESULTS, most_entries
@@ -36,8 +36,7 @@ def build(preds: Predicates, codes: Codes, sample: Sample | None, options: Optio
     attributes, count = len(codes.multi), len(preds.owner)
     frequency = _frequency(preds, codes, sample)
     top = np.diff(codes.first) + 1  # labels without gaps, as they are when an index is built
-    room = most_entries(preds, 0, count)
-    expanded = np.empty((room, ENTRY_WORDS), np.uint32), np.empty(room, np.uint32), np.empty(RESULTS, np.int64)
+    expanded = _expanded(preds, np.arange(count))
     slots = np.zeros(attributes, np.int64)
     entries, always, several = kernels.count(preds, frequency, top, *expanded, slots)
     first = np.concatenate([[0], np.cumsum(slots)])
@@ -73,9 +72,9 @@ def build(preds: Predicates, codes: Codes, sample: Sample | None, options: Optio
     if not options.signatures:
         segment[:, 0] = 2**64 - 1
     repeats = several > 0 or bool((preds.owner[1:] == preds.owner[:-1]).any())
-    state = np.array([list_count, len(segment), run_count, word_count, len(conj), always, repeats, options.signatures], np.int64)
+    state = np.array([list_count, len(segment), run_count, word_count, len(conj), always, repeats, options.signatures, count], np.int64)
     partition = np.column_stack([first[:-1], slots, slots, np.zeros_like(slots)]).astype(u32)
-    index = opindex.OpIndex(frequency, lists, partition, list_, segment, segment_room, run, word, conj, needed, checked, state)
+    index = opindex.OpIndex(frequency, top, lists, partition, list_, segment, segment_room, run, word, conj, needed, checked, state)
     return index, preds
 
 
@@ -115,6 +114,12 @@ def _sorted(key: U64, operand: U32, bits: int) -> tuple[U64, U32]:
     return key, order
 
 
+def _expanded(preds: Predicates, conjunctions: I64) -> tuple[U32, U32, I64]:
+    """Room for the entries and pivots of one of these conjunctions at a time, and for what its slots count."""
+    room = most_entries(preds, conjunctions)
+    return np.empty((room, ENTRY_WORDS), np.uint32), np.empty(room, np.uint32), np.empty(RESULTS, np.int64)
+
+
 def scratch(index: opindex.OpIndex, codes: Codes, rows: int, entries: int) -> opindex.OpIndexScratch:
     attributes, largest = len(codes.multi), int(index.partition[:, 2].max(initial=0))
     u32 = np.uint32
@@ -141,6 +146,68 @@ def repeats(index: opindex.OpIndex) -> bool:
 
 def cost(statistics: Statistics) -> float:
     return 30_000.0 + 3 * statistics.conjunctions
+
+
+def insert(index: opindex.OpIndex, preds: Predicates, begin: int, end: int) -> opindex.OpIndex:
+    """Enter the conjunctions ``begin:end`` (section 4.3, algorithm 1). Returns arrays that can be written: the same ones, if they could.
+
+    Attributes that nothing was known of when the index was built count as the rarest. A scratch made before must not be used any more.
+    Raises OptionError when there are too many entries.
+    """
+    used = preds.pred[preds.first[begin] : preds.first[end], 0] & ATTR_MASK
+    index = _writable(index, int(used.max(initial=0)) + 1)
+    expanded = _expanded(preds, np.arange(begin, end))
+    progress = np.array([begin, 0, 0, -1, 0], np.int64)
+    while not opindex_update.insert(index, preds, end, progress, *expanded):
+        index = _grown(index, int(progress[opindex_update.WANTED]))
+    return index
+
+
+def delete(index: opindex.OpIndex, preds: Predicates, conjunctions: I64) -> opindex.OpIndex:
+    """Take conjunctions out; ``preds`` still has them. Returns arrays that can be written: the same ones, if they could."""
+    index = _writable(index, 0)
+    opindex_update.delete(index, preds, conjunctions, *_expanded(preds, conjunctions))
+    return index
+
+
+def _writable(index: opindex.OpIndex, attributes: int) -> opindex.OpIndex:
+    """The same arrays, copied if they are read-only, and for at least so many attributes."""
+    if not index.state.flags.writeable:
+        index = opindex.OpIndex(*(array.copy() for array in index))  # type: ignore[arg-type]
+    have = len(index.lists)
+    if attributes <= have:
+        return index
+    new = max(attributes, have + have // 2) - have
+    return index._replace(
+        frequency=np.append(index.frequency, np.full(new, -1)),
+        top=np.append(index.top, np.full(new, CODE_MAX)),
+        lists=np.concatenate([index.lists, np.full((new, opindex.OPERATORS), opindex.NONE, np.uint32)]),
+        partition=np.concatenate([index.partition, np.zeros((new, 4), np.uint32)]),
+    )
+
+
+def _grown(index: opindex.OpIndex, wanted: int) -> opindex.OpIndex:
+    """Everything in arrays with room for a quarter more, and for ``wanted``."""
+    sizes = np.empty(opindex.STATES, np.int64)
+    opindex_update.measure(index, sizes)
+    lists, segments, runs, words, slots, always = (sizes[: opindex.REPEATS] * 5 // 4 + 64 + wanted).tolist()
+    if words > CODE_MAX:
+        raise OptionError(f"index='opindex': {words:,} words of entries are too many for it")
+    u32 = np.uint32
+    fresh = index._replace(
+        list=np.concatenate([index.list, np.empty((max(lists - len(index.list), 0), 3), u32)]),
+        segment=np.empty((segments, 2), np.uint64),
+        segment_room=np.empty(segments, u32),
+        run=np.empty((runs, 4), u32),
+        word=np.empty(words, u32),
+        conj=np.empty(slots, u32),
+        needed=np.empty(slots, np.uint16),
+        always=np.concatenate([index.always, np.empty(max(always - len(index.always), 0), u32)]),
+        partition=index.partition.copy(),
+        state=index.state.copy(),
+    )
+    opindex_update.copy(index, fresh)
+    return fresh
 
 
 KIND = IndexKind("opindex", opindex.OpIndex, build, scratch, opindex.match, cost, repeats)
