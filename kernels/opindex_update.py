@@ -315,7 +315,7 @@ def copy(index, fresh):
     list_, segment, run, word = index.list, index.segment, index.run, index.word
     partition, conj, needed, lists = index.partition, index.conj, index.needed, index.lists
     new_segment, new_run, new_word, state = fresh.segment, fresh.run, fresh.word, fresh.state
-    slots, segments, runs, words = 0, 0, 0, 0
+    slots, segments, runs, words = np.int64(0), 0, np.int64(0), np.int64(0)
     for a in range(len(lists)):
         old, size = np.int64(partition[a, 0]), np.int64(partition[a, 1])
         for i in range(size):
@@ -329,10 +329,10 @@ def copy(index, fresh):
             number = np.int64(lists[a, op])
             begin = np.int64(list_[number, 0])
             fresh.list[number, 0] = segments
-            kept_runs = 0
+            kept_runs = np.int64(0)
             for s in range(begin, begin + (np.int64(1) << np.int64(list_[number, 1]))):
                 low, n = np.int64(segment[s, 1] & np.uint64(LOW)), np.int64(segment[s, 1] >> np.uint64(32))
-                kept = 0
+                kept = np.int64(0)
                 for r in range(low, low + n):
                     start, entries, room = np.int64(run[r, 1]), np.int64(run[r, 2]), np.int64(run[r, 3])
                     if entries == 0:
