@@ -3,12 +3,12 @@
 A *partition* holds the conjunctions of one pivot attribute, which a matching event must have. Each has a *slot* there: a counter of the
 predicates that are still to be met. For each operator a partition has a *list* of predicates, in order of attribute and operand. Those of
 one attribute are a *run*; runs are cut into *segments* by a hash of the attribute, each with a signature of 64 bits that tells what cannot
-be in it. A value of an event is looked up in each list of each partition of the event, and every predicate that it meets counts its slot
-down.
+be in it. A value of an event is looked up in each list of each partition of the event, and every predicate that it meets is counted
+in its slot.
 
 Example: ``a = 1 AND b <= 5`` and ``a >= 3 AND b = 2`` with the pivot a::
 
-    partition a    slots 0, 1, both to be counted down from 2
+    partition a    slots 0, 1, of which 2 predicates each are to be counted
       =            run a: (1, slot 0)    run b: (2, slot 1)
       <=           run b: (5, slot 0)
       >=           run a: (3, slot 1)
@@ -37,7 +37,7 @@ MOST_CLAUSES = 64
 CLAUSE_BITS = 6  # of an entry's slot word in the lists of mode CLAUSE
 MOST_NEEDED = 0x3FFF
 VERIFY = 0x8000  # flag of ``needed``: what is counted is only necessary
-STOPPED = 0x8000  # flag of a counter: above all that can be counted down
+STOPPED = 0x8000  # flag of a counter: above all that can be counted
 STAMP_BITS = 16
 NO_STAMP = 1 << STAMP_BITS
 
@@ -72,9 +72,9 @@ class OpIndexScratch(NamedTuple):
     key: U64  # (E) hash of the attribute in the high half, code in the low one
     bit: U8  # (2, E) bits of the signatures that an entry needs: for = and for the other shapes
     found: U32  # (A + 1) pivots that rows of the block have
-    counter: U32  # (slots of the largest partition) stamp, STOPPED, and what is still to be counted
+    counter: U32  # (slots of the largest partition) stamp, STOPPED, and what has been counted
     mask: U64  # (the same) clauses that have been counted
-    done: U32  # (the same + 1) slots that have been counted down
+    done: U32  # (the same + 1) slots all of whose predicates have been counted
     buffer: U32  # (CHUNK)
     stamp: I64  # (1)
     table: U32  # (A) zero between calls; for verification
@@ -253,38 +253,37 @@ def match(index, preds, rows, start, stop, scratch, sink, counters):
                                 if op < COUNT:
                                     for i in range(n):
                                         slot = np.uint64(buffer[i])
-                                        left = np.uint64(counter[slot])
-                                        if left < fresh_from:
-                                            left = fresh_from + np.uint64(needed[slot_first + slot] & MOST_NEEDED)
+                                        if counter[slot] < fresh_from:
+                                            counter[slot] = fresh_from
                                             mask[slot] = 0
                                             touched += one
-                                        counter[slot] = left | np.uint64(STOPPED)
+                                        counter[slot] |= STOPPED
                                 elif op < CLAUSE:
+                                    # Without a branch: whether a counter is fresh cannot be foretold.
                                     for i in range(n):
                                         slot = np.uint64(buffer[i])
-                                        left = np.uint64(counter[slot])
-                                        fresh = left < fresh_from
-                                        left = (fresh_from + np.uint64(needed[slot_first + slot]) if fresh else left) - one
-                                        counter[slot] = left
-                                        touched += np.uint64(fresh)
+                                        before = np.uint64(counter[slot])
+                                        now = max(before, fresh_from) + one
+                                        counter[slot] = now
+                                        touched += np.uint64(before < fresh_from)
                                         done[finished] = slot
-                                        finished += np.uint64(left == fresh_from)
+                                        finished += np.uint64(now == fresh_from + np.uint64(needed[slot_first + slot]))
                                 else:
                                     for i in range(n):
                                         slot = np.uint64(buffer[i]) >> np.uint64(CLAUSE_BITS)
                                         clause = one << (np.uint64(buffer[i]) & np.uint64(MOST_CLAUSES - 1))
-                                        left = np.uint64(counter[slot])
-                                        if left < fresh_from:
-                                            left = fresh_from + np.uint64(needed[slot_first + slot] & MOST_NEEDED)
+                                        before = np.uint64(counter[slot])
+                                        if before < fresh_from:
+                                            before = fresh_from
                                             mask[slot] = 0
                                             touched += one
                                         if not mask[slot] & clause:
                                             mask[slot] |= clause
-                                            left -= one
-                                            if left == fresh_from:
+                                            before += one
+                                            if before == fresh_from + np.uint64(needed[slot_first + slot] & MOST_NEEDED):
                                                 done[finished] = slot
                                                 finished += one
-                                        counter[slot] = left
+                                        counter[slot] = before
                     counters[CANDIDATES] += np.int64(touched)
                     counters[PREDICATES] += np.int64(met)
                     counters[NODES] += searched

@@ -7,6 +7,7 @@ from colmatch.kernels.opindex import BETWEEN, EQUAL, OPERATORS, hash_of, signatu
 from colmatch.kernels.opindex_entries import ATTR, ENTRIES, LOWER, NEEDED, NUMBER, OP, PIVOTS, UPPER, expand, slot_word, stands_in
 
 RUNS_A_SEGMENT = 4  # on average at most; twice as many after inserts, before a list gets more segments
+NOT_YET = 2**32 - 1
 DIGIT = 11  # bits that are sorted by at a time
 
 
@@ -30,12 +31,13 @@ def count(preds, frequency, top, entry, pivot, result, slots):
 
 
 @kernel
-def fill(preds, frequency, top, place, bits, entry, pivot, result, start, next, key, operand, upper, slot, conj, needed, always):
+def fill(preds, frequency, top, place, bits, entry, pivot, result, next, key, operand, upper, slot, clause, conj, needed, always):
     """Write all entries in the order of conjunctions, and the slots.
 
     place (A) int64 : rank of each attribute by hash. bits : of such a rank
-    start, next (A) int64 : first slot of each partition; on return ``next`` is that behind its last one
-    key (E) uint64 : pivot, operator, rank of the attribute. operand, upper, slot (E) uint32, conj, needed (P), always : written
+    next (A) int64 : first slot of each partition, on return that behind its last one
+    key (E) uint64 : pivot, operator, rank of the attribute. operand, upper, slot (E) uint32, clause (E) uint8, conj, needed (P),
+    always : written
     """
     pred, run_lo, run_hi, first, tree_first, tree = preds.pred, preds.run_lo, preds.run_hi, preds.first, preds.tree_first, preds.tree
     n, some = np.uint64(0), 0
@@ -57,7 +59,8 @@ def fill(preds, frequency, top, place, bits, entry, pivot, result, start, next, 
                     key[n] = (a * OPERATORS + op) << bits | place[np.int64(entry[j, ATTR])]
                     operand[n] = entry[j, LOWER]
                     upper[n] = entry[j, UPPER]
-                    slot[n] = slot_word(op, own - start[a], np.int64(entry[j, NUMBER]))
+                    slot[n] = own
+                    clause[n] = entry[j, NUMBER]
                     n += np.uint64(1)
 
 
@@ -92,6 +95,31 @@ def sort(key, order, spare_key, spare_order, bits, begins):
 
 
 @kernel
+def number_slots(key, order, slot, bits, place, first, next, conj, needed, number, new_conj, new_needed):
+    """Slots of each partition in the order of the entries on its pivot: a good part of all counting then goes through them in order.
+
+    first (A + 1) int64 : slots of each partition. next (A) int64 : their beginnings. number (P) uint32 : new number within the
+    partition. new_conj, new_needed : conj and needed by it. All but ``first`` are written
+    """
+    number[:] = NOT_YET
+    for i in range(len(key)):
+        a = np.int64(key[i] >> np.uint64(bits)) // OPERATORS
+        if np.int64(key[i] & np.uint64((1 << bits) - 1)) == place[a]:
+            own = np.int64(slot[order[i]])
+            if number[own] == NOT_YET:
+                number[own] = next[a] - first[a]
+                next[a] += 1
+    for a in range(len(next)):
+        for one in range(first[a], first[a + 1]):
+            if number[one] == NOT_YET:  # its predicate on the pivot has no intervals
+                number[one] = next[a] - first[a]
+                next[a] += 1
+            to = first[a] + np.int64(number[one])
+            new_conj[to] = conj[one]
+            new_needed[to] = needed[one]
+
+
+@kernel
 def count_runs(key, bits, runs, shapes):
     """Runs and lists of the sorted keys: runs (A, OPERATORS) uint32, of each list, is added to. Returns runs, lists, words."""
     n, words, last = 0, 0, np.uint64(2**64 - 1)
@@ -108,7 +136,7 @@ def count_runs(key, bits, runs, shapes):
 
 
 @kernel
-def cut(key, order, operand, upper, slot, bits, attr_of, lists, list_, segment, segment_room, run, word):
+def cut(key, order, operand, upper, slot, clause, number_of, bits, attr_of, lists, list_, segment, segment_room, run, word):
     """Runs, segments and words of the sorted entries. list_ (L, 3) is there; lists (A, OPERATORS) too. All others are written."""
     size = len(key)
     i, r, w = 0, 0, 0
@@ -136,7 +164,7 @@ def cut(key, order, operand, upper, slot, bits, attr_of, lists, list_, segment, 
         for j in range(n):
             from_ = order[i + j]
             word[w + j] = operand[from_]
-            word[w + n + j] = slot[from_]
+            word[w + n + j] = slot_word(op, np.int64(number_of[slot[from_]]), np.int64(clause[from_]))
             if shape == BETWEEN:
                 word[w + 2 * n + j] = upper[from_]
             if shape == EQUAL:

@@ -50,9 +50,12 @@ def build(preds: Predicates, codes: Codes, sample: Sample | None, options: Optio
     u32 = np.uint32
     key, operand, upper, slot = np.empty(entries, np.uint64), np.empty(entries, u32), np.empty(entries, u32), np.empty(entries, u32)
     conj, needed, checked = np.empty(first[-1], u32), np.empty(first[-1], np.uint16), np.empty(always, u32)
-    starts = first[:-1].copy()
-    kernels.fill(preds, frequency, top, place, bits, *expanded, starts, first[:-1].copy(), key, operand, upper, slot, conj, needed, checked)
+    clause = np.empty(entries, np.uint8)
+    kernels.fill(preds, frequency, top, place, bits, *expanded, first[:-1].copy(), key, operand, upper, slot, clause, conj, needed, checked)
     key, order = _sorted(key, operand, (attributes * opindex.OPERATORS).bit_length() + bits)
+
+    number, new_conj, new_needed = np.empty_like(conj), np.empty_like(conj), np.empty_like(needed)
+    kernels.number_slots(key, order, slot, bits, place, first, first[:-1].copy(), conj, needed, number, new_conj, new_needed)
 
     runs = np.zeros((attributes, opindex.OPERATORS), u32)
     words = np.array([2, 2, 2, 3] * (opindex.OPERATORS // 4))
@@ -68,13 +71,13 @@ def build(preds: Predicates, codes: Codes, sample: Sample | None, options: Optio
     list_ = np.column_stack([begins[:-1], logs, in_list]).astype(u32)
     segment, segment_room = np.empty((begins[-1], 2), np.uint64), np.zeros(begins[-1], u32)
     run, word = np.empty((run_count, 4), u32), np.empty(word_count, u32)
-    kernels.cut(key, order, operand, upper, slot, bits, by_hash, lists, list_, segment, segment_room, run, word)
+    kernels.cut(key, order, operand, upper, slot, clause, number, bits, by_hash, lists, list_, segment, segment_room, run, word)
     if not options.signatures:
         segment[:, 0] = 2**64 - 1
     repeats = several > 0 or bool((preds.owner[1:] == preds.owner[:-1]).any())
     state = np.array([list_count, len(segment), run_count, word_count, len(conj), always, repeats, options.signatures, count], np.int64)
     partition = np.column_stack([first[:-1], slots, slots, np.zeros_like(slots)]).astype(u32)
-    index = opindex.OpIndex(frequency, top, lists, partition, list_, segment, segment_room, run, word, conj, needed, checked, state)
+    index = opindex.OpIndex(frequency, top, lists, partition, list_, segment, segment_room, run, word, new_conj, new_needed, checked, state)
     return index, preds
 
 
