@@ -17,6 +17,10 @@ Operators are pairs of a *shape* and a *mode*. What must not be met comes first 
 then what is one of the alternatives of a clause, where a bitmap for each slot remembers the clauses that have been counted.
 
 A block of rows passes over a partition before the next one, so that its lists come from memory once and its counters stay in the cache.
+
+What the time goes to (1M conjunctions of 5 predicates, 100 attributes, 30 present): 0.8 ms an event, of which 0.14 to find runs, 0.2 to
+gather the slots of 261,000 entries that are met, the rest to count them. With a branch on whether a counter is fresh it was 1.5 ms.
+Tried and lost: asking for the lists of the next pivots ahead, no gain beyond the noise on 20,000 attributes.
 """
 
 from typing import NamedTuple

@@ -109,12 +109,12 @@ def number_slots(key, order, slot, bits, place, first, next, conj, needed, numbe
             if number[own] == NOT_YET:
                 number[own] = next[a] - first[a]
                 next[a] += 1
-    for a in range(len(next)):
-        for one in range(first[a], first[a + 1]):
+    for pivot in range(len(next)):
+        for one in range(first[pivot], first[pivot + 1]):
             if number[one] == NOT_YET:  # its predicate on the pivot has no intervals
-                number[one] = next[a] - first[a]
-                next[a] += 1
-            to = first[a] + np.int64(number[one])
+                number[one] = next[pivot] - first[pivot]
+                next[pivot] += 1
+            to = first[pivot] + np.int64(number[one])
             new_conj[to] = conj[one]
             new_needed[to] = needed[one]
 
