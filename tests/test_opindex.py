@@ -20,6 +20,7 @@ import colmatch as cm
 from colmatch.index import KINDS, Built, freeze
 from colmatch.index import opindex as kind
 from colmatch.kernels import opindex, opindex_build
+from colmatch.kernels._jit import kernels
 from colmatch.kernels.layout import ATTR_MASK
 from colmatch.workload import Workload, named
 
@@ -361,3 +362,9 @@ def test_attributes_that_come_later() -> None:
     matcher = with_arrays(scan, kind.insert(arrays, preds, 1, 3))
     events = pa.table({"a": [1, 2, 1], "b": [1, 0, 1], "c": [4, 4, 4], "d": [3, 3, 1]})
     assert pairs(matcher.match(events)) == pairs(scan.match(events)) == [(0, 1), (0, 2), (1, 3), (2, 1)]
+
+
+def test_one_signature_each() -> None:
+    """Whatever the tests above have handed to the kernels."""
+    several = {k.py_func.__name__: k.signatures for k in kernels() if "opindex" in k.py_func.__module__ and len(k.signatures) > 1}
+    assert not several

@@ -176,6 +176,7 @@ def insert(index: opindex.OpIndex, preds: Predicates, begin: int, end: int) -> o
 def delete(index: opindex.OpIndex, preds: Predicates, conjunctions: I64) -> opindex.OpIndex:
     """Take conjunctions out; ``preds`` still has them. Returns arrays that can be written: the same ones, if they could."""
     index = _writable(index, 0)
+    conjunctions = np.array(conjunctions, np.int64)
     opindex_update.delete(index, preds, conjunctions, *_expanded(preds, conjunctions))
     return index
 
