@@ -198,10 +198,10 @@ def _writable(index: opindex.OpIndex, attributes: int) -> opindex.OpIndex:
 
 
 def _grown(index: opindex.OpIndex, wanted: int) -> opindex.OpIndex:
-    """Everything in arrays with room for an eighth more, and for ``wanted``."""
+    """Everything in arrays with room for a quarter more, and for ``wanted``."""
     sizes = np.empty(opindex.STATES, np.int64)
     opindex_update.measure(index, sizes)
-    lists, segments, runs, words, slots, always = (sizes[: opindex.REPEATS] * 9 // 8 + 64 + wanted).tolist()
+    lists, segments, runs, words, slots, always = (sizes[: opindex.REPEATS] * 5 // 4 + 64 + wanted).tolist()
     if words > CODE_MAX:
         raise OptionError(f"index='opindex': {words:,} words of entries are too many for it")
     u32 = np.uint32
