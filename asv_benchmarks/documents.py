@@ -20,6 +20,12 @@ from benchmarks.measure import machine, medians, one_thread, versions
 import colmatch as cm
 from colmatch.workload import Workload
 
+# What is measured besides the kinds: a kind with other options.
+VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
+    "kindex-raw": ("kindex", {"enumerate": "raw"}),
+    "opindex-bs": ("opindex", {"signatures": False}),
+}
+NAMES = [*cm.kinds(), *VARIANTS]
 ROWS = 256  # events, all in one batch
 COLUMNS = 100  # attributes that are columns; more are keys of a map
 SLOW = 60.0  # seconds that measuring one point may take before no new round begins
@@ -69,7 +75,7 @@ def main() -> None:
     for attributes in (COLUMNS, COLUMNS + 1):  # kernels are loaded, or compiled where that was never done, before anything is measured
         few = Workload(subscriptions=100, attributes=attributes, layout=layout(attributes))
         for kind in given.kinds:
-            cm.Matcher.build(few.predicate_table(), few.schema(), index=kind).match(few.events(2))
+            build(few, few.predicate_table(), kind).match(few.events(2))
     found = {name: sweep(SWEEPS[name], given) for name in given.sweeps}
     if given.plot:
         draw(found, given)
@@ -78,13 +84,13 @@ def main() -> None:
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("sweeps", nargs="*", metavar="PARAMETER", help=f"all, or of {', '.join(SWEEPS)}")
-    parser.add_argument("--kinds", nargs="+", default=cm.kinds(), metavar="KIND", help="kinds of index; all by default")
+    parser.add_argument("--kinds", nargs="+", default=NAMES, metavar="KIND", help=f"of {', '.join(NAMES)}; all by default")
     parser.add_argument("--subscriptions", type=int, default=100_000, metavar="N", help="where they are not what is changed")
     parser.add_argument("--repeat", type=int, default=5, metavar="R", help="rounds")
     parser.add_argument("--plot", metavar="FILE", help="draw all to a .svg or .png")
     given = parser.parse_args()
     given.sweeps = given.sweeps if given.sweeps and given.sweeps != ["all"] else list(SWEEPS)
-    for names, known in ((given.sweeps, SWEEPS), (given.kinds, cm.kinds())):
+    for names, known in ((given.sweeps, SWEEPS), (given.kinds, NAMES)):
         for name in names:
             if name not in known:
                 parser.error(f"{name!r} is none of {', '.join(known)}")
@@ -96,33 +102,35 @@ def sweep(of: Sweep, given: argparse.Namespace) -> dict[Any, Measured]:
     return {value: point(of, value, given) for value in of.values}
 
 
+def build(workload: Workload, table: cm.PredicateTable, name: str) -> cm.Matcher:
+    kind, options = VARIANTS.get(name, (name, {}))
+    return cm.Matcher.build(table, workload.schema(), index=kind, options=cm.Options(threads=1, batch_rows=ROWS, **options))
+
+
 def point(of: Sweep, value: Any, given: argparse.Namespace) -> Measured:
     """Milliseconds, seconds and bytes of each kind, printed as a row of a table."""
     workload = Workload(**{"subscriptions": given.subscriptions, **of.change(value)})
     table, events = workload.predicate_table(), workload.events(ROWS)
-    options = cm.Options(threads=1, batch_rows=ROWS)
-    matchers, build, refused = {}, {}, {}
+    matchers, seconds, refused = {}, {}, {}
     for kind in given.kinds:
         began = time.perf_counter()
         try:
-            matchers[kind] = cm.Matcher.build(table, workload.schema(), index=kind, options=options)
-        except cm.OptionError as error:  # a kind that says that it would take too much
-            refused[kind] = str(error)
-        build[kind] = time.perf_counter() - began
+            matchers[kind] = build(workload, table, kind)
+        except cm.OptionError:  # a kind that says that it would take too much
+            refused[kind] = "refused"
+        seconds[kind] = time.perf_counter() - began
     pairs = {kind: int(matcher.count(events).sum()) for kind, matcher in matchers.items()}
     if len(set(pairs.values())) > 1:
         raise SystemExit(f"{of.title} {value}: kinds find different numbers of pairs, {pairs}")
     taken = medians({kind: lambda matcher=matcher: matcher.match(events) for kind, matcher in matchers.items()}, given.repeat, SLOW)
     measured = {}
     for kind, matcher in matchers.items():
-        measured[kind] = Figures(taken[kind] / ROWS * 1e3, build[kind], matcher.stats()["bytes_per_subscription"])
+        measured[kind] = Figures(taken[kind] / ROWS * 1e3, seconds[kind], matcher.stats()["bytes_per_subscription"])
     cells = [
-        f"{measured[kind].event:.3g} ms, {measured[kind].build:.2g} s, {measured[kind].bytes:.0f} B" if kind in measured else "refused"
+        f"{measured[kind].event:.3g} ms, {measured[kind].build:.2g} s, {measured[kind].bytes:.0f} B" if kind in measured else refused[kind]
         for kind in given.kinds
     ]
     print(f"| {value:,} | {next(iter(pairs.values())) / ROWS:,.1f} | {' | '.join(cells)} |", flush=True)
-    for kind, why in refused.items():
-        print(f"  {kind}: {why}")
     return measured
 
 

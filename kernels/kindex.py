@@ -15,7 +15,7 @@ Counters: NODES are entries read, those of the search for a place included. CONJ
 CANDIDATES and PREDICATES are about what lists could not decide.
 
 What the time goes to (``dense``, 1M conjunctions of 5 predicates, 30 of 100 attributes present, 614,000 entries read an event): 18 ms an
-event, ten times SCAN, 30 ns an entry, most of them in the heap. Lists are as dense there as what skipping could skip: on seven named
+event, ten times SCAN, 30 ns an entry, half of them in the heap. Lists are as dense there as what skipping could skip: on seven named
 workloads at 20,000, reading on instead of galloping reads from 0.6 % fewer to 1.1 % more entries. What keeps the work small on sparse ones
 is sizes, and that only the event's lists are looked at: 0.05 ms on ``opindex``, 0.36 on ``pstree-sparse``, where SCAN takes 1.4 and 1.5.
 Tried, on ``dense`` at 100,000: a heap of two children each, 2.0 ms against 1.75; pieces of 2 and 8 instead of 4, 2.3 and 2.2 against 2.0;
