@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -83,7 +84,11 @@ def test_control_c(tmp_path: Path) -> None:
         process.stdin.write(b"1,Nice\n" * 100_000)
         process.stdin.flush()
         time.sleep(0.05)
-    process.send_signal(signal.SIGINT)
+    for _ in range(3):  # as a person would: on a busy machine one in some hundred got lost while Arrow's reader had signals to itself
+        process.send_signal(signal.SIGINT)
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(20)
+            break
     code, _, err = finish(process)
     assert code == 130, err
     assert b"Traceback" not in err
