@@ -371,8 +371,11 @@ def main() -> None:
     """Entry point of the console script."""
     try:
         cli.main(prog_name="colmatch")
-    except KeyboardInterrupt:
-        sys.exit(130)
+    except (KeyboardInterrupt, SystemExit) as end:
+        if isinstance(end, SystemExit) and end.code != 130:
+            raise
+        sys.stderr.flush()
+        os._exit(130)  # not sys.exit: a thread of Arrow's may still wait for standard input, and Python would wait for it
 
 
 if __name__ == "__main__":

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import csv
 import gzip
+import io
 import os
 import sys
 import zlib
@@ -230,7 +231,8 @@ class _Prefixed:
 @contextmanager
 def _input(path: str) -> Iterator[Any]:
     if path == "-":
-        yield sys.stdin.buffer
+        # Not ``sys.stdin.buffer``: a thread of Arrow's may wait in it, and Python cannot end while its lock is held.
+        yield io.BufferedReader(io.FileIO(sys.stdin.fileno(), closefd=False), 1 << 16)
         return
     if os.path.isdir(path):
         raise IsADirectoryError(21, "is a folder, where a file is needed", path)

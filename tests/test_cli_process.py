@@ -84,10 +84,10 @@ def test_control_c(tmp_path: Path) -> None:
         process.stdin.write(b"1,Nice\n" * 100_000)
         process.stdin.flush()
         time.sleep(0.05)
-    for _ in range(3):  # as a person would: on a busy machine one in some hundred got lost while Arrow's reader had signals to itself
+    for _ in range(3):  # as people do: one that comes while Arrow changes its own handlers can get lost, seen once on a busy machine
         process.send_signal(signal.SIGINT)
         with suppress(subprocess.TimeoutExpired):
-            process.wait(20)
+            process.wait(20)  # standard input is still open
             break
     code, _, err = finish(process)
     assert code == 130, err
