@@ -151,11 +151,25 @@ def _predicate(parts: Parts, p: int, keys: list[list[int]], values: dict[str, An
         codes = [(low, high)] if low <= high else []
     begin, end = int(parts.codes.first[attr]), int(parts.codes.first[attr + 1])
     bounds = parts.codes.bound[begin:end]
+    if len(parts.codes.label):
+        label = parts.codes.label[begin:end]
+        codes = [(int(np.searchsorted(label, lo)) + 1 + (lo > 1), int(np.searchsorted(label, hi + 1)) + 1) for lo, hi in codes]
     run = [(KEY_MIN if lo == 1 else int(bounds[lo - 2]), KEY_MAX if hi > end - begin else int(bounds[hi - 1]) - 1) for lo, hi in codes]
     none = bool(word & layout.FLAG_NONE)
     found = any(lo <= key <= hi for key in keys[attr] for lo, hi in run)
     truth: Truth = not found if none else found if keys[attr] or _two_valued(attribute) else None
+    if len(parts.literals.label) and attribute.type.textual:
+        run = [(_number(parts, attr, lo), hi if hi == KEY_MAX else _number(parts, attr, hi + 1) - 1) for lo, hi in run]
     return Node(_text(parts, attr, run, none), truth, _value(attribute, values))
+
+
+def _number(parts: Parts, attr: int, key: int) -> int:
+    """The key where a literal or the space behind one begins, as it would be without labels."""
+    if key == KEY_MIN:
+        return key
+    label = parts.literals.label[parts.literals.first[attr] : parts.literals.first[attr + 1]]
+    r = int(np.searchsorted(label, key, "right")) - 1
+    return 2 * r + 1 + (int(label[r]) != key)
 
 
 def _two_valued(attribute: Attribute) -> bool:

@@ -14,6 +14,7 @@ from colmatch import plan, running, saved
 from colmatch.batch import batches
 from colmatch.errors import OptionError
 from colmatch.explain import Explanation, explain
+from colmatch.growth import spaced
 from colmatch.index import KINDS, Built, find, freeze
 from colmatch.kernels import layout
 from colmatch.options import Options
@@ -99,9 +100,12 @@ class Matcher:
         chosen = plan.choose(index, Statistics.of(len(ids), predicates, codes))
         kind = find(chosen.kind)
         seen = None if sample is None else running.sample(batches(sample, options.batch_rows), attributes, codes, freeze(lowered.literals))
+        literals = lowered.literals
+        if kind.insert is not None:
+            predicates, codes, literals = spaced(lowered.predicates, codes, literals)
         arrays, predicates = kind.build(predicates, codes, seen, options)
         built = Built(kind, arrays)
-        return cls(saved.Parts(columns, options, ids, rejected, chosen, attributes, predicates, codes, lowered.literals, built))
+        return cls(saved.Parts(columns, options, ids, rejected, chosen, attributes, predicates, codes, literals, built))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the matcher to one file, atomically: readers of an older file under that name are not disturbed."""

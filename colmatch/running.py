@@ -82,6 +82,8 @@ class Worker:
             self._make_room(count, size)
         events = self.rows._replace(first=self.rows.first[: count + 1])
         rows.transpose(entries, self.codes, self.hints, self.next, *events)
+        if len(self.codes.label):
+            rows.to_labels(self.codes, *events)
         hits = np.zeros(count, np.int64)
         self.sink = self.sink._replace(hits=hits)
         pairs = wanted or self.repeats  # what is found twice must be written down to be told

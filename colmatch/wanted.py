@@ -27,8 +27,8 @@ def frozen(array: I64) -> I64:
     return array
 
 
-def words(first: I64, prefix: I64, offset: I64, data: U8) -> Words:
-    """``Words`` over the last three, which the caller keeps alive."""
+def words(first: I64, prefix: I64, offset: I64, data: U8, label: I64) -> Words:
+    """``Words`` over the last four, which the caller keeps alive."""
     assert prefix.dtype == offset.dtype == np.int64 and prefix.flags.c_contiguous and offset.flags.c_contiguous and data.flags.c_contiguous
     hint = np.zeros(len(first), np.int64)
     counts = np.diff(first)
@@ -38,7 +38,7 @@ def words(first: I64, prefix: I64, offset: I64, data: U8) -> Words:
     if sizes.sum() > HINTS_MOST:
         sizes[large] = 2 ** int(np.log2(max(HINTS_MOST / large.sum(), 1)))
     np.cumsum(sizes, out=hint[1:])
-    place = np.array([prefix.ctypes.data, offset.ctypes.data, data.ctypes.data], np.int64)
+    place = np.array([prefix.ctypes.data, offset.ctypes.data, data.ctypes.data, label.ctypes.data if len(label) else 0], np.int64)
     return Words(frozen(np.array(first, np.int64)), frozen(place), frozen(hint))
 
 
@@ -106,7 +106,7 @@ class Wanted:
             literals = Literals(np.zeros(self.total + 1, np.int64), np.zeros(1, np.int64), np.zeros(0, np.uint8))
         # The kernel reads these by address, so they are held here.
         offset, data = np.ascontiguousarray(literals.offset, np.int64), np.ascontiguousarray(literals.data, np.uint8)
-        self._literals = (prefixes(offset, data), offset, data)
+        self._literals = (prefixes(offset, data), offset, data, np.ascontiguousarray(literals.label, np.int64))
         self.literals = words(np.asarray(literals.first), *self._literals)
         self._bind_keys()
 

@@ -11,6 +11,12 @@ Example: ``age BETWEEN 22 AND 36`` and ``age > 30`` give the boundaries 22, 31, 
     code        1 |     2     |     3     |  4               0
 
 so the two predicates are the code ranges [2, 3] and [3, 4].
+
+Kinds that take updates are given *labels* instead: codes with gaps, so that an inserted boundary finds a place between its neighbours and
+no stored predicate changes. Labels ascend as codes do, and no more can be said of them. With the labels 100, 200, 300 for the boundaries
+above, a value below 22 has 1, one of 22 to 30 has 100, and the predicates are [100, 299] and [200, 299]; a range without an upper end goes
+up to ``LABEL_TOP``. Two keys of neighbours have neighbouring labels (``kernels/growth.py``), so a range of one label is one of one key,
+or the interval between two boundaries with no room left.
 """
 
 from typing import NamedTuple
@@ -29,6 +35,7 @@ F64 = NDArray[np.float64]
 KEY_MIN = -(2**63)
 KEY_MAX = 2**63 - 1
 CODE_MAX = 2**32 - 1
+LABEL_TOP = 2**32 - 2  # highest label; all are above 0
 
 # The first word of a predicate: attribute id in the low bits, flags above.
 ATTR_BITS = 29
@@ -48,6 +55,11 @@ PREDICATES = 2  # predicate evaluations during verification
 NODES = 3  # nodes, postings or pages visited, as the kind defines
 MATCHES = 4  # (row, subscription) pairs emitted
 N_COUNTERS = 8
+
+
+_NO_CODE_LABELS, _NO_LITERAL_LABELS = np.empty(0, np.uint32), np.empty(0, np.int64)
+for _array in (_NO_CODE_LABELS, _NO_LITERAL_LABELS):
+    _array.setflags(write=False)
 
 
 class Predicates(NamedTuple):
@@ -76,6 +88,7 @@ class Codes(NamedTuple):
     first: I64  # (A + 1) attribute -> its boundaries
     bound: I64  # (B) key; strictly ascending within an attribute. code(key) = 1 + how many of them are <= key
     multi: U8  # (A) 1 where a row may have several entries
+    label: U32 = _NO_CODE_LABELS  # (B) label of the code that begins at each boundary, that of code 1 is 1; (0) where codes are not labelled
 
 
 class Batch(NamedTuple):
@@ -97,12 +110,14 @@ class Rows(NamedTuple):
 
 class Literals(NamedTuple):
     """The sorted distinct string literals of each attribute (L in all): literal number r within its attribute has the key 2r + 1, a
-    value between literals r - 1 and r the key 2r.
+    value between literals r - 1 and r the key 2r. With labels, literal r has its label for a key, a value between literals r - 1 and r
+    the label of r - 1 and one, and a value before the first 0.
     """
 
     first: I64  # (A + 1) attribute -> its literals
     offset: I64  # (L + 1) literal -> bytes of ``data``
     data: U8  # (D)
+    label: I64 = _NO_LITERAL_LABELS  # (L) above 0, at least 2 apart; (0) where literals are not labelled
 
 
 class Sink(NamedTuple):

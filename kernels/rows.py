@@ -63,3 +63,13 @@ def count_codes(batch, codes, hints, hits):
             )
             hits[base + code - 1] += 1
         base += end - begin + 1
+
+
+@kernel
+def to_labels(codes, first, attr, code):
+    """Codes of ``layout.Rows`` -> labels, in place. A pass of its own, so that kinds without updates have nothing of it."""
+    code_first, label = codes.first, codes.label
+    rows = len(first) - 1
+    for e in range(first[rows]):
+        if code[e] > 1:
+            code[e] = label[np.uint64(code_first[attr[e]]) + np.uint64(code[e]) - np.uint64(2)]

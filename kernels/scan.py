@@ -23,12 +23,16 @@ HEAD_BLOCK = 4096
 
 
 class ScanIndex(NamedTuple):
-    """The first predicate of each conjunction, as a range of the event table (``kernels/predicates.py``)."""
+    """The first predicate of each conjunction, as a range of the event table (``kernels/predicates.py``); there may be room for more.
+
+    One that was deleted has a range that nothing lies in.
+    """
 
     attr: U32  # (C)
     lo: U32  # (C)
     hi: U32  # (C)
     multi: U8  # (A) attribute may have several entries in a row
+    heads: I64  # (1) conjunctions
 
 
 class ScanScratch(NamedTuple):
@@ -38,8 +42,9 @@ class ScanScratch(NamedTuple):
 
 
 @kernel
-def build(preds, attr, lo, hi):
-    for c in range(len(attr)):
+def enter(preds, begin, end, attr, lo, hi):
+    """Write the heads of the conjunctions ``begin:end``."""
+    for c in range(begin, end):
         if preds.first[c] == preds.first[c + 1]:  # no predicate: always true
             attr[c], lo[c], hi[c] = 0, 0, CODE_MAX
             continue
@@ -70,7 +75,7 @@ def surviving_heads(attr, lo, hi, begin, end, table, survivor):
 @kernel
 def match(index, preds, rows, start, stop, scratch, sink, counters):
     """Match rows ``start:stop``. Returns the first row not finished: ``stop``, unless the sink became full."""
-    heads = np.uint64(len(index.attr))
+    heads = np.uint64(index.heads[0])
     head_attr, head_lo, head_hi, multi = index.attr, index.lo, index.hi, index.multi
     first, pred, run_lo, run_hi, owner = preds.first, preds.pred, preds.run_lo, preds.run_hi, preds.owner
     jump_first, jump = preds.jump_first, preds.jump

@@ -17,7 +17,7 @@ class Words(NamedTuple):
     """S sets of L sorted distinct byte strings in all."""
 
     first: I64  # (S + 1) set -> its strings
-    place: I64  # (3) addresses of: their prefixes, int64 (L); their ends, int64 (L + 1) string -> its bytes; the bytes
+    place: I64  # (4) addresses of: their prefixes, int64 (L); their ends, int64 (L + 1) string -> its bytes; the bytes; labels or 0
     hint: I64  # (S + 1) set -> its part of the hints: nothing, or a power of two
 
 
@@ -132,6 +132,17 @@ def label(prefix, address, length, low, high, heads, offsets, data, hint):
         else:
             top = middle
     return 2 * (bottom - low)
+
+
+@device
+def relabel(key, n, low, labels):
+    """``label``'s numbers -> keys with gaps, as ``layout.Literals`` says; ``labels`` is the address of those of all literals."""
+    for j in range(n):
+        r = low + (key[j] >> 1)
+        if key[j] & 1:
+            key[j] = load_i64(labels, r)
+        else:
+            key[j] = load_i64(labels, r - 1) + 1 if r > low else 0
 
 
 @device

@@ -30,7 +30,7 @@ from colmatch.kernels.arrow import (
 from colmatch.kernels.layout import KEY_MAX
 from colmatch.kernels.memory import KEY_MIN, float_bits, load_f32, load_i32, load_i64, load_prefix, load_u16
 from colmatch.kernels.select import CODE, FULL_BYTES, FULL_STRINGS, NEEDED
-from colmatch.kernels.text import hint_place, label, number, start_group
+from colmatch.kernels.text import hint_place, label, number, relabel, start_group
 
 EXPONENT = 0x7FF0000000000000
 NAN = 0x7FF8000000000000
@@ -201,6 +201,8 @@ def text_keys(
         key[j] = found
         if remember:
             known[i - base] = found
+    if group >= 0 and place[3] != 0:
+        relabel(key, n, low, place[3])
     if group < 0:
         ranges[-1 - group, 0] = begin
         ranges[-1 - group, 1] = total[0]

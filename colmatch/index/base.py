@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from colmatch.kernels.layout import Codes, Predicates
+from colmatch.kernels.layout import I64, Codes, Predicates
 from colmatch.options import Options
 from colmatch.stats import Sample, Statistics
 
@@ -28,6 +28,13 @@ class IndexKind:
     match : the kernel: ``match(index, predicates, rows, start, stop, scratch, sink, counters) -> first row not finished``
     cost : statistics -> estimated nanoseconds an event, for the plan
     repeats : arrays -> whether the kernel may write a pair more than once
+    insert : arrays, predicates, begin, end -> arrays with the conjunctions ``begin:end`` of the predicates, which come after all that were
+        entered before. What can be written and has room is written, the rest replaced by larger copies, so that many inserts cost what
+        they bring. Predicates may name attributes that are new: the arrays must then be good for events that have these
+    delete : arrays, predicates, conjunctions (int64) -> arrays without them; the predicates still have them
+
+    A kind that has ``insert`` and ``delete`` is built on labels instead of codes (``kernels/layout.py``), while a sample's hits are still
+    by code. Scratch is made anew after each update.
     """
 
     name: str
@@ -37,6 +44,8 @@ class IndexKind:
     match: Callable[..., int]
     cost: Callable[[Statistics], float]
     repeats: Callable[[Any], bool] = lambda arrays: False
+    insert: Callable[[Any, Predicates, int, int], Any] | None = None
+    delete: Callable[[Any, Predicates, I64], Any] | None = None
 
 
 class Built(NamedTuple):

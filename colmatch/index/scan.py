@@ -9,16 +9,49 @@ import numpy as np
 
 from colmatch.index.base import IndexKind
 from colmatch.kernels import scan
-from colmatch.kernels.layout import Codes, Predicates
+from colmatch.kernels.layout import ATTR_MASK, FLAG_MULTI, I64, Codes, Predicates
 from colmatch.options import Options
 from colmatch.stats import Sample, Statistics
 
 
 def build(preds: Predicates, codes: Codes, sample: Sample | None, options: Options) -> tuple[scan.ScanIndex, Predicates]:
     count = len(preds.owner)
-    index = scan.ScanIndex(np.empty(count, np.uint32), np.empty(count, np.uint32), np.empty(count, np.uint32), codes.multi)
-    scan.build(preds, index.attr, index.lo, index.hi)
+    index = scan.ScanIndex(
+        np.empty(count, np.uint32), np.empty(count, np.uint32), np.empty(count, np.uint32), codes.multi, np.array([count], np.int64)
+    )
+    scan.enter(preds, 0, count, index.attr, index.lo, index.hi)
     return index, preds
+
+
+def insert(index: scan.ScanIndex, preds: Predicates, begin: int, end: int) -> scan.ScanIndex:
+    """Append the heads of the conjunctions ``begin:end``, the first of which is the next that the index has not."""
+    word = preds.pred[preds.first[begin] : preds.first[end], 0]
+    index = _writable(index, end, int((word & ATTR_MASK).max(initial=0)) + 1 if len(word) else 0)
+    index.multi[word[(word & FLAG_MULTI) != 0] & ATTR_MASK] = 1
+    scan.enter(preds, begin, end, index.attr, index.lo, index.hi)
+    index.heads[0] = end
+    return index
+
+
+def delete(index: scan.ScanIndex, preds: Predicates, conjunctions: I64) -> scan.ScanIndex:
+    """Heads cannot be closed up, since a conjunction's number is its place: these become ranges that nothing lies in."""
+    index = _writable(index, 0, 0)
+    index.lo[conjunctions], index.hi[conjunctions] = 1, 0
+    return index
+
+
+def _writable(index: scan.ScanIndex, heads: int, attributes: int) -> scan.ScanIndex:
+    """The same arrays, copied if they are read-only, with room for at least so many conjunctions and attributes."""
+    if not index.heads.flags.writeable:
+        index = scan.ScanIndex(*(array.copy() for array in index))  # type: ignore[arg-type]
+    if heads > len(index.attr):
+        more = heads + heads // 2 + 64 - len(index.attr)
+        index = index._replace(
+            **{name: np.concatenate([getattr(index, name), np.empty(more, np.uint32)]) for name in ("attr", "lo", "hi")}
+        )
+    if attributes > len(index.multi):
+        index = index._replace(multi=np.append(index.multi, np.zeros(attributes - len(index.multi), np.uint8)))
+    return index
 
 
 def scratch(index: scan.ScanIndex, codes: Codes, rows: int, entries: int) -> scan.ScanScratch:
@@ -31,4 +64,4 @@ def cost(statistics: Statistics) -> float:
     return 0.6 * statistics.conjunctions + 0.22 * statistics.intervals
 
 
-KIND = IndexKind("scan", scan.ScanIndex, build, scratch, scan.match, cost)
+KIND = IndexKind("scan", scan.ScanIndex, build, scratch, scan.match, cost, insert=insert, delete=delete)
