@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from colmatch.batch import Reader, batches
 from colmatch.errors import EventError, SubscriptionError
@@ -65,10 +64,10 @@ def _shown(value: Any) -> str:
     return text if len(text) <= 80 else text[:77] + "..."
 
 
-def explain(parts: Parts, event: Any, id: int | str) -> Explanation:
-    """See ``Matcher.explain``."""
-    number = pc.index(parts.ids, pa.scalar(id, parts.ids.type)).as_py() if _fits(parts.ids.type, id) else -1
-    if number < 0:
+def explain(parts: Parts, event: Any, id: int | str, find: Callable[[int | str], int | None]) -> Explanation:
+    """See ``Matcher.explain``. ``find`` says which number a subscription has."""
+    number = find(id) if _fits(parts.ids.type, id) else None
+    if number is None:
         raise SubscriptionError(f"there is no subscription {id!r}")
     row = _row(parts, event)
     entries = Reader(parts.attributes, parts.literals).read(row)

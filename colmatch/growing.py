@@ -25,8 +25,10 @@ class Growing:
         self.size = len(array)
 
     def append(self, more: NDArray[Any]) -> None:
+        if not len(more):
+            return
         size = self.size + len(more)
-        if len(more) and (size > len(self._memory) or not self._memory.flags.writeable):
+        if size > len(self._memory) or not self._memory.flags.writeable:
             larger = np.empty((size + size // 2 + 64, *self._memory.shape[1:]), self._memory.dtype)
             larger[: self.size] = self._memory[: self.size]
             self._memory = larger
@@ -49,13 +51,10 @@ class GrowingPredicates:
     def view(self) -> Predicates:
         return Predicates(*(column.view() for column in self._columns))
 
-    def sizes(self) -> list[int]:
-        return [column.size for column in self._columns]
-
-    def cut(self, sizes: list[int]) -> None:
-        """Forget what was appended since ``sizes`` was asked for."""
-        for column, size in zip(self._columns, sizes, strict=True):
-            column.size = size
+    def cut(self, like: Predicates) -> None:
+        """Forget what was appended behind what ``like``, an earlier view, has."""
+        for column, array in zip(self._columns, like, strict=True):
+            column.size = len(array)
 
     def append(self, more: Predicates, subscriptions: int) -> None:
         """``more`` : subscriptions count from 0, and there are so many before. Its ``pred`` is rewritten."""
@@ -94,27 +93,29 @@ class GrowingPredicates:
 
 def selected(preds: Predicates, conjunctions: NDArray[np.int64]) -> Predicates:
     """These conjunctions alone, in this order, and nothing that belongs to others."""
-    first, members = _gathered(preds.first[:-1][conjunctions], np.diff(preds.first)[conjunctions])
+    first, members = gathered(preds.first[:-1][conjunctions], np.diff(preds.first)[conjunctions])
     pred = preds.pred[members]
     several = np.flatnonzero(pred[:, 0] & np.uint32(FLAG_RUN))
     begin = pred[several, 1].astype(np.int64)
-    runs, run = _gathered(begin, pred[several, 2] - begin)
+    runs, run = gathered(begin, pred[several, 2] - begin)
     pred[several, 1], pred[several, 2] = runs[:-1], runs[1:]
     jump_first, jump, tree_first, tree = preds.jump_first, preds.jump, preds.tree_first, preds.tree
-    if len(jump_first):
-        start = jump_first[conjunctions]
-        program = start >= 0
-        jumps, place = _gathered(start[program], np.diff(first)[program])
+    start = jump_first[conjunctions] if len(jump_first) else np.empty(0, np.int64)
+    program = start >= 0
+    if program.any():
+        jumps, place = gathered(start[program], np.diff(first)[program])
         jump_first, jump = np.full(len(conjunctions), -1), jump[place]
         jump_first[program] = jumps[:-1]
-        tree_first, place = _gathered(tree_first[:-1][conjunctions], np.diff(tree_first)[conjunctions])
+        tree_first, place = gathered(tree_first[:-1][conjunctions], np.diff(tree_first)[conjunctions])
         tree = tree[place]
+    else:
+        jump_first, jump, tree_first, tree = jump_first[:0], jump[:0], tree_first[:0], tree[:0]
     weight = preds.weight[members] if len(preds.weight) else preds.weight
     owner = preds.owner[conjunctions]
     return Predicates(first, pred, preds.run_lo[run], preds.run_hi[run], owner, weight, jump_first, jump, tree_first, tree)
 
 
-def _gathered(start: NDArray[np.int64], size: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def gathered(start: NDArray[np.int64], size: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Ranges one after the other: where each begins then, and the places of all members."""
     first = np.zeros(len(start) + 1, np.int64)
     np.cumsum(size, out=first[1:])
@@ -134,11 +135,8 @@ class GrowingIds:
         if pa.types.is_int64(ids.type):
             self._columns = [Growing(ids.to_numpy())]
             return
-        offset, data = ids.buffers()[1:]
-        start = np.frombuffer(offset, np.int32)[ids.offset : ids.offset + len(ids) + 1] if len(ids) else np.zeros(1, np.int32)
-        begin, end = int(start[0]), int(start[-1])
-        text = np.frombuffer(data, np.uint8)[begin:end] if end > begin else np.empty(0, np.uint8)
-        self._columns = [Growing(start - np.int32(begin)), Growing(text)]
+        self._columns = [Growing(np.zeros(1, np.int32)), Growing(np.empty(0, np.uint8))]
+        self.append(ids.to_pylist())
 
     def view(self) -> pa.Array:
         if len(self._columns) == 1:
@@ -158,9 +156,10 @@ class GrowingIds:
         self._columns[0].append(ends.astype(np.int32))
         self._columns[1].append(np.frombuffer(b"".join(texts), np.uint8))
 
-    def sizes(self) -> list[int]:
-        return [column.size for column in self._columns]
-
-    def cut(self, sizes: list[int]) -> None:
-        for column, size in zip(self._columns, sizes, strict=True):
-            column.size = size
+    def cut(self, size: int) -> None:
+        """Forget all ids but the first."""
+        if len(self._columns) == 1:
+            self._columns[0].size = size
+        else:
+            self._columns[0].size = size + 1
+            self._columns[1].size = int(self._columns[0].view()[-1])

@@ -179,9 +179,9 @@ def _room(array: NDArray[Any], more: int) -> NDArray[Any]:
     """An array that begins with the same and has room for more: the memory behind the view, if it was made here and is large enough."""
     base = array.base
     needed = len(array) + more
-    if isinstance(base, np.ndarray) and base.flags.writeable and base.dtype == array.dtype and len(base) >= needed:
-        if base.ctypes.data == array.ctypes.data and base.ndim == 1:
-            return base
+    ours = isinstance(base, np.ndarray) and base.flags.writeable and base.dtype == array.dtype and base.ctypes.data == array.ctypes.data
+    if base is not None and ours and len(base) >= needed:
+        return base
     larger = np.empty(needed + needed // 2 + 64, array.dtype)
     larger[: len(array)] = array
     return larger

@@ -22,6 +22,8 @@ from colmatch.running import Piece, Result, Worker
 from colmatch.schema import Schema
 from colmatch.stats import Statistics
 from colmatch.subscriptions import Errors, Rejected, read
+from colmatch.updates import Live
+from colmatch.versions import Reading, Version
 
 __all__ = ["Matcher", "Rejected", "kinds"]
 
@@ -34,30 +36,23 @@ def kinds() -> list[str]:
 class Matcher:
     """A set of subscriptions, indexed. Made by ``Matcher.build`` or ``Matcher.open``.
 
-    A matcher does not change and may be used by several threads at once; each gets working memory of its own.
+    A matcher may be used by several threads at once; each gets working memory of its own. ``insert``, ``delete`` and ``replace`` change
+    it: a batch of events sees all of such an update or nothing of it, and every batch that begins after it sees it.
 
     Attributes
     ----------
     schema : the events' columns
     options : how it was built
-    ids : int64 or string array, the id of each subscription
     rejected : subscriptions left out with ``errors="collect"``
     """
 
     def __init__(self, parts: saved.Parts) -> None:
         self.schema = parts.schema
         self.options = parts.options
-        self.ids = parts.ids
         self.rejected = parts.rejected
         self.plan = parts.plan
-        self._attributes = parts.attributes
-        self._predicates = freeze(parts.predicates)
-        self._codes = freeze(parts.codes)
-        self._literals = freeze(parts.literals)
-        self._index = Built(parts.index.kind, freeze(parts.index.arrays))
-        self._numbers = _frozen(self.ids.to_numpy()) if pa.types.is_int64(self.ids.type) else None
-        self._columns = list(dict.fromkeys(attribute.path[0] for attribute in parts.attributes if attribute.path))
-        self._result_schema = pa.schema([("event", pa.int64()), ("subscription", self.ids.type)])
+        reading = Reading(parts.attributes, parts.codes, parts.literals)
+        self._live = Live(parts.schema, parts.options, Version(reading, parts.predicates, parts.index, parts.ids), parts.dead)
         self._idle: list[Worker] = []
 
     # Making
@@ -89,8 +84,7 @@ class Matcher:
         ExpressionError : an expression cannot be understood; says which, where and why
         SubscriptionError, SchemaError, OptionError : the arguments cannot be used
         """
-        if errors not in ("raise", "collect"):
-            raise OptionError(f"errors={errors!r}: 'raise' or 'collect' is needed")
+        _check_errors(errors)
         options = options or Options()
         columns = schema if isinstance(schema, Schema) else Schema(schema)
         if index != "auto":
@@ -105,11 +99,14 @@ class Matcher:
             predicates, codes, literals = spaced(lowered.predicates, codes, literals)
         arrays, predicates = kind.build(predicates, codes, seen, options)
         built = Built(kind, arrays)
-        return cls(saved.Parts(columns, options, ids, rejected, chosen, attributes, predicates, codes, literals, built))
+        return cls(
+            saved.Parts(columns, options, ids, rejected, chosen, attributes, predicates, codes, literals, built, np.empty(0, np.uint32))
+        )
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the matcher to one file, atomically: readers of an older file under that name are not disturbed."""
-        saved.write(path, self._parts())
+        with self._live.gate.batch():
+            saved.write(path, self._parts())
 
     @classmethod
     def open(cls, path: str | os.PathLike[str], mmap: bool = True, verify: bool = True) -> Matcher:
@@ -127,31 +124,80 @@ class Matcher:
         return cls(saved.read(path, mmap, verify))
 
     def _parts(self) -> saved.Parts:
+        now = self._live.now
+        reading, dead = now.reading, np.array(sorted(self._live.dead), np.uint32)
         return saved.Parts(
-            self.schema, self.options, self.ids, self.rejected, self.plan, self._attributes, self._predicates, self._codes, self._literals,
-            self._index,
+            self.schema, self.options, now.ids, list(self.rejected), self.plan, reading.attributes, now.predicates, reading.codes,
+            reading.literals, now.index, dead,
         )  # fmt: skip
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _unpickle, (saved.dumps(self._parts()),)
+        with self._live.gate.batch():
+            return _unpickle, (saved.dumps(self._parts()),)
+
+    # Changing
+
+    def insert(self, subscriptions: Any, errors: Errors = "raise") -> None:
+        """Add subscriptions. Either all are added, or with an error none.
+
+        Parameters
+        ----------
+        subscriptions : as ``build`` takes them. Ids are of the type of those that are there
+        errors : ``"raise"`` the first error, or ``"collect"``: leave bad expressions out and list them in ``rejected``
+
+        Raises
+        ------
+        SubscriptionError : an id is there already, or given twice, or of another type
+        ExpressionError : an expression cannot be understood
+        OptionError : the kind of index takes no updates
+        """
+        self._insert(subscriptions, errors, replace=False)
+
+    def replace(self, subscriptions: Any, errors: Errors = "raise") -> None:
+        """Add subscriptions in the place of those that have the same ids, if there are any, in one step. Arguments and errors as
+        ``insert``. What is left out as bad leaves what it would have replaced.
+        """
+        self._insert(subscriptions, errors, replace=True)
+
+    def _insert(self, subscriptions: Any, errors: Errors, replace: bool) -> None:
+        _check_errors(errors)
+        self.rejected.extend(self._live.insert(subscriptions, errors, replace))
+
+    def delete(self, ids: Any) -> None:
+        """Remove subscriptions. Either all are removed, or with an error none.
+
+        Parameters
+        ----------
+        ids : any iterable, or an Arrow array
+
+        Raises
+        ------
+        SubscriptionError : there is no subscription of some id; OptionError : the kind of index takes no updates
+        """
+        self._live.delete(ids)
 
     # Asking
 
     def __len__(self) -> int:
-        return len(self.ids)
+        return len(self._live)
 
     def __repr__(self) -> str:
-        return f"Matcher({len(self):,} subscriptions, {len(self._attributes)} attributes, index={self.kind!r})"
+        return f"Matcher({len(self):,} subscriptions, {len(self._live.now.reading.attributes)} attributes, index={self.kind!r})"
+
+    @property
+    def ids(self) -> pa.Array:
+        """int64 or string array, the id of each subscription."""
+        return self._live.live_ids()
 
     @property
     def kind(self) -> str:
         """Name of the index kind."""
-        return self._index.kind.name
+        return self._live.now.index.kind.name
 
     @property
     def columns(self) -> list[str]:
         """Top-level columns that the expressions use; all others may be left out of the events."""
-        return list(self._columns)
+        return list(self._live.now.reading.columns)
 
     def match(self, events: Any) -> pa.Table:
         """Which subscriptions are true for which events.
@@ -169,20 +215,22 @@ class Matcher:
         ------
         EventError : a column does not fit the schema
         """
-        return pa.Table.from_batches(self.match_batches(events), self._result_schema)
+        return pa.Table.from_batches(self.match_batches(events), self._result_schema())
 
     def match_batches(self, events: Any) -> Iterator[pa.RecordBatch]:
         """``match``, piece by piece as results come; memory does not follow the size of the input."""
 
+        schema = self._result_schema()
+
         def batch(piece: Piece) -> pa.RecordBatch:
-            return pa.RecordBatch.from_arrays([pa.array(piece.events()), self._ids_of(piece)], schema=self._result_schema)
+            return pa.RecordBatch.from_arrays([pa.array(piece.events()), piece.ids()], schema=schema)
 
         return self._run(events, True, batch)
 
     def match_lists(self, events: Any) -> pa.ChunkedArray:
         """The ids that match each event: list<id> array, one list a row, in row order. Ids within a list are in no particular order."""
-        lists = self._run(events, True, lambda piece: pa.ListArray.from_arrays(pa.array(piece.place, pa.int32()), self._ids_of(piece)))
-        return pa.chunked_array(list(lists), pa.list_(self.ids.type))
+        lists = self._run(events, True, lambda piece: pa.ListArray.from_arrays(pa.array(piece.place, pa.int32()), piece.ids()))
+        return pa.chunked_array(list(lists), pa.list_(self._live.now.ids.type))
 
     def count(self, events: Any) -> NDArray[np.int64]:
         """Number of subscriptions that match each event: (rows) int64."""
@@ -201,33 +249,54 @@ class Matcher:
         ------
         SubscriptionError : there is no such subscription; EventError : not one row, or it does not fit the schema
         """
-        return explain(self._parts(), event, id)
+        with self._live.gate.batch():
+            return explain(self._parts(), event, id, self._live.number)
 
     def stats(self) -> dict[str, Any]:
         """Sizes, bytes of each array, the plan and its reason."""
-        parts = {"predicates": self._predicates, "codes": self._codes, "literals": self._literals, "index": self._index.arrays}
-        shared = {id(array.base if array.base is not None else array) for array in self._codes}
-        sizes = {}
-        for part, arrays in parts.items():
-            for name, array in zip(arrays._fields, arrays, strict=True):
-                again = part == "index" and id(array.base if array.base is not None else array) in shared
-                sizes[f"{part}.{name}"] = 0 if again else int(array.nbytes)
-        sizes["ids"] = self.ids.nbytes
+        with self._live.gate.batch():
+            now, dead = self._live.now, np.array(sorted(self._live.dead), np.int64)
+            reading, index = now.reading, now.index
+            parts = {"predicates": now.predicates, "codes": reading.codes, "literals": reading.literals, "index": index.arrays}
+            shared = {id(array.base if array.base is not None else array) for array in reading.codes}
+            sizes = {}
+            for part, arrays in parts.items():
+                for name, array in zip(arrays._fields, arrays, strict=True):
+                    again = part == "index" and id(array.base if array.base is not None else array) in shared
+                    sizes[f"{part}.{name}"] = 0 if again else int(array.nbytes)
+            sizes["ids"] = now.ids.nbytes
+            statistics = Statistics.of(len(now.ids), now.predicates, reading.codes, dead)
+            changes = {"updates": self._live.updates, "rebuilds": self._live.rebuilds, "gaps": len(dead)}
         total = sum(sizes.values())
         return {
-            **Statistics.of(len(self), self._predicates, self._codes)._asdict(),
+            **statistics._asdict(),
             "rejected": len(self.rejected),
             "index": self.kind,
             "reason": self.plan.reason,
+            **(changes if index.kind.insert is not None else {}),
             "bytes": total,
-            "bytes_per_subscription": total / max(len(self), 1),
+            "bytes_per_subscription": total / max(statistics.subscriptions, 1),
             "arrays": sizes,
         }
 
+    @property
+    def version(self) -> int:
+        """How many updates have been made."""
+        return self._live.updates
+
+    @property
+    def _predicates(self) -> layout.Predicates:
+        return self._live.now.predicates
+
     # Running
 
-    def _ids_of(self, piece: Piece) -> pa.Array:
-        return pa.array(piece.id) if self._numbers is not None else self.ids.take(pa.array(piece.id))
+    def _result_schema(self) -> pa.Schema:
+        return pa.schema([("event", pa.int64()), ("subscription", self._live.now.ids.type)])
+
+    def _needed(self) -> list[str]:
+        """Columns of events that are to be kept: with updates, what comes in while they are read may need any."""
+        now = self._live.now
+        return now.reading.columns if now.index.kind.insert is None else self.schema.arrow.names
 
     def _run(self, events: Any, wanted: bool, finish: Callable[[Piece], Result]) -> Iterator[Result]:
         def task(batch: pa.RecordBatch, offset: int) -> Iterator[Result]:
@@ -239,15 +308,15 @@ class Matcher:
                 yield finish(piece)
             self._idle.append(worker)  # not after an error, nor when the caller stops early: what it holds may be half done
 
-        return running.in_order(batches(events, self.options.batch_rows, self._columns), running.cores(self.options.threads), task)
+        return running.in_order(batches(events, self.options.batch_rows, self._needed()), running.cores(self.options.threads), task)
 
     def _worker(self) -> Worker:
-        return Worker(self._attributes, self._predicates, self._codes, self._literals, self._index, self._numbers)
+        return Worker(self._live)
 
     def counters(self, events: Any) -> dict[str, int]:
         """The matching cost of the source documents: what the kernels looked at for these events, the same on every machine."""
         worker = self._worker()
-        for batch in batches(events, self.options.batch_rows, self._columns):
+        for batch in batches(events, self.options.batch_rows, self._needed()):
             for _ in worker.run(batch, False, 0):
                 pass
         names = {"conjunctions": layout.CONJUNCTIONS, "candidates": layout.CANDIDATES, "predicates": layout.PREDICATES,
@@ -255,10 +324,9 @@ class Matcher:
         return {name: int(worker.counters[place]) for name, place in names.items()}
 
 
-def _frozen(array: NDArray[np.int64]) -> NDArray[np.int64]:
-    view = np.ascontiguousarray(array).view()
-    view.setflags(write=False)
-    return view
+def _check_errors(errors: str) -> None:
+    if errors not in ("raise", "collect"):
+        raise OptionError(f"errors={errors!r}: 'raise' or 'collect' is needed")
 
 
 def _unpickle(data: bytes) -> Matcher:

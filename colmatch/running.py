@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import chain
-from typing import Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -15,11 +15,15 @@ from numpy.typing import NDArray
 
 from colmatch.batch import Reader
 from colmatch.hints import hints_of
-from colmatch.index import Built, freeze
+from colmatch.index import freeze
 from colmatch.kernels import layout, rows, sink
 from colmatch.recycled import Recycled
 from colmatch.schema import Attributes
 from colmatch.stats import Sample
+from colmatch.versions import Version
+
+if TYPE_CHECKING:
+    from colmatch.updates import Live
 
 FIRST_CAPACITY = 1 << 16  # pairs that a sink holds at first
 LARGE_CAPACITY = 1 << 25  # pairs beyond which it grows for a single row only
@@ -34,7 +38,12 @@ class Piece(NamedTuple):
     first: int  # number of the first row within the whole input
     place: NDArray[np.int64]  # (rows + 1) row -> its pairs
     id: NDArray[Any]  # (pairs) int64 ids, or uint32 numbers of subscriptions where ids are strings
+    names: pa.Array | None  # the ids by number, where they are strings
     memory: Recycled
+
+    def ids(self) -> pa.Array:
+        """Id of each pair."""
+        return pa.array(self.id) if self.names is None else self.names.take(pa.array(self.id))
 
     def events(self) -> NDArray[np.int64]:
         """Number of the event of each pair."""
@@ -46,40 +55,73 @@ class Piece(NamedTuple):
 class Worker:
     """Working memory for one thread: reads batches, runs the kernel, drains its sink."""
 
-    def __init__(
-        self,
-        attributes: Attributes,
-        predicates: layout.Predicates,
-        codes: layout.Codes,
-        literals: layout.Literals,
-        index: Built,
-        ids: NDArray[np.int64] | None,
-    ) -> None:
-        self.ids = ids
-        self.reader = Reader(attributes, literals)
-        self.predicates = predicates
-        self.codes = codes
-        self.hints = freeze(hints_of(codes.first, codes.bound))
-        self.next = np.empty(len(codes.multi), np.int64)
-        self.index = index
+    def __init__(self, live: Live) -> None:
+        self.live = live
+        self.version: Version | None = None
         self.scratch: Any = None
         self.capacity = (0, 0)  # rows and entries that the scratch is for
-        self.repeats = index.kind.repeats(index.arrays)
-        self.stamp = np.zeros(int(predicates.owner.max(initial=0)) + 1 if self.repeats else 0, np.int64)
+        self.stamp = np.zeros(0, np.int64)
         self.counters = np.zeros(layout.N_COUNTERS, np.int64)
         self.stamped = 0
         self.pairs_a_row = 0.0
         self.rows = layout.Rows(np.empty(1, np.int64), np.empty(0, np.uint32), np.empty(0, np.uint32))
         self.sink = _sink(FIRST_CAPACITY, 0)
         self.memory = Recycled()
+        with live.gate.batch():
+            self._adopt(live.now)
+
+    def _adopt(self, version: Version) -> None:
+        if version is self.version:
+            return
+        reading, index = version.reading, version.index
+        if self.version is None or reading is not self.reading:
+            self.reading = reading
+            self.reader = Reader(reading.attributes, reading.literals)
+            self.codes, self.hints = reading.codes, reading.hints
+            self.next = np.empty(len(reading.codes.multi), np.int64)
+        self.version, self.index, self.predicates, self.ids = version, index, version.predicates, version.numbers
+        self.names = version.ids if version.numbers is None else None
+        self.scratch = None
+        self.repeats = index.kind.repeats(index.arrays)
+        if self.repeats and len(self.stamp) < len(version.ids):
+            self.stamp = np.zeros(len(version.ids) * 5 // 4 if len(self.stamp) else len(version.ids), np.int64)
 
     def run(self, batch: pa.RecordBatch, wanted: bool, offset: int) -> Iterator[Piece]:
         """Matches of one batch, in pieces that the sink can hold."""
+        gate = self.live.gate
+        pinned: Version | None = None
+        inside = True
+        gate.enter()
+        try:
+            version = self.live.now
+            self._adopt(version)
+            for piece, last in self._pieces(batch, wanted, offset):
+                if not last:
+                    gate.pin(version)
+                    pinned = version
+                gate.leave()
+                inside = False
+                yield piece
+                if last:
+                    return
+                gate.enter()
+                inside, pinned = True, None
+                gate.unpin(version)
+        finally:  # the caller may have stopped
+            if inside:
+                gate.leave()
+            if pinned is not None:
+                gate.unpin(pinned)
+
+    def _pieces(self, batch: pa.RecordBatch, wanted: bool, offset: int) -> Iterator[tuple[Piece, bool]]:
+        """The pieces, and whether it is the last one."""
         count = batch.num_rows
         entries = self.reader.read(batch)
         size = int(entries.col[-1])
         if self.capacity < (count, size) or self.capacity[1] < size:
             self._make_room(count, size)
+        if self.scratch is None:
+            self.scratch = self.index.kind.scratch(self.index.arrays, self.codes, *self.capacity)
         events = self.rows._replace(first=self.rows.first[: count + 1])
         rows.transpose(entries, self.codes, self.hints, self.next, *events)
         if len(self.codes.label):
@@ -97,7 +139,7 @@ class Worker:
             if stop > start:
                 if pairs:
                     self.pairs_a_row = self.sink.state[sink.FILL] / (stop - start)
-                yield self._drain(start, stop, offset)
+                yield self._drain(start, stop, offset), stop == count
                 self.sink.state[sink.FILL] = 0
                 start = stop
                 continue
@@ -114,7 +156,7 @@ class Worker:
         count, size = max(count, self.capacity[0], 1), max(size * 5 // 4, self.capacity[1], 64)
         self.capacity = count, size
         self.rows = layout.Rows(np.empty(count + 1, np.int64), np.empty(size, np.uint32), np.empty(size, np.uint32))
-        self.scratch = self.index.kind.scratch(self.index.arrays, self.codes, count, size)
+        self.scratch = None
 
     def _drain(self, start: int, stop: int, offset: int) -> Piece:
         pairs = int(self.sink.state[sink.FILL])
@@ -128,13 +170,13 @@ class Worker:
             if self.ids is not None:
                 sub, of = self.memory.array(left, np.int64), sub
                 np.take(self.ids, of[:left], out=sub)
-            return Piece(start + offset, place, sub[:left], self.memory)
+            return Piece(start + offset, place, sub[:left], self.names, self.memory)
         id = self.memory.array(pairs, np.uint32 if self.ids is None else np.int64)
         if pairs and self.ids is None:
             sink.order_by_row(self.sink, start, place[:-1].copy(), id)
         elif pairs:
             sink.order_ids(self.sink, start, place[:-1].copy(), self.ids, id)
-        return Piece(start + offset, place, id, self.memory)
+        return Piece(start + offset, place, id, self.names, self.memory)
 
 
 def _sink(capacity: int, wanted: bool | int) -> layout.Sink:

@@ -32,6 +32,7 @@ class Parts:
     codes: layout.Codes
     literals: layout.Literals
     index: Built
+    dead: np.ndarray[Any, Any]  # uint32 numbers of subscriptions that were deleted, which still have ids
 
 
 _SHARED: dict[str, type] = {"predicates": layout.Predicates, "codes": layout.Codes, "literals": layout.Literals}
@@ -47,6 +48,7 @@ def _encode(parts: Parts) -> tuple[dict[str, Any], dict[str, np.ndarray[Any, Any
         offset = np.concatenate([[0], np.cumsum([len(text) for text in texts])])
         arrays["ids.offset"] = offset.astype(np.int32 if offset[-1] < 2**31 else np.int64)
         arrays["ids"] = np.frombuffer(b"".join(texts), np.uint8)
+    arrays["dead"] = parts.dead
     header = {
         "kind": parts.index.kind.name,
         "reason": parts.plan.reason,
@@ -86,6 +88,7 @@ def _decode(header: dict[str, Any], arrays: dict[str, np.ndarray[Any, Any]]) -> 
             groups["codes"],
             groups["literals"],
             Built(kind, groups["index"]),
+            arrays["dead"],
         )
     except (KeyError, ValueError, TypeError, ColmatchError, pa.ArrowInvalid) as error:
         raise StoreError(f"the file is not a matcher that this version of colmatch can read ({error}): build it again") from error

@@ -118,10 +118,11 @@ INT = Type(Family.INT, name="int64")
 
 
 class Attributes:
-    """The attributes of one matcher, by dense id."""
+    """The attributes of one matcher, by dense id. ``multi`` says of each whether it may have several entries."""
 
     def __init__(self, members: list[Attribute] | None = None) -> None:
         self.members: list[Attribute] = members or []
+        self.multi = bytearray(attribute.multi for attribute in self.members)
         self._ids = {attribute: i for i, attribute in enumerate(self.members)}
 
     def intern(self, attribute: Attribute) -> int:
@@ -129,6 +130,7 @@ class Attributes:
         id = self._ids.setdefault(attribute, len(self.members))
         if id == len(self.members):
             self.members.append(attribute)
+            self.multi.append(attribute.multi)
         return id
 
     def __len__(self) -> int:

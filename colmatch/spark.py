@@ -54,7 +54,7 @@ JAVA_LEAST = 17
 VERSIONS_KEPT = 8  # of one index, in this process: a link holds the disk space of what it names
 
 _sent: weakref.WeakKeyDictionary[SparkSession, set[str]] = weakref.WeakKeyDictionary()  # names of the artifacts that a session has
-_saves: weakref.WeakKeyDictionary[Matcher, tuple[Path, str]] = weakref.WeakKeyDictionary()  # a matcher does not change
+_saves: weakref.WeakKeyDictionary[Matcher, tuple[int, Path, str]] = weakref.WeakKeyDictionary()  # version of the matcher, file, its hash
 _links: dict[Path, list[Path]] = {}  # path that was given -> links to its versions, the newest last
 
 
@@ -197,13 +197,15 @@ def _reach(df: DataFrame, given: Path, file: Path, hash: str, shared: bool | Non
 
 
 def _saved(matcher: Matcher) -> tuple[Path, str]:
-    """The matcher as a file, written once, and its content hash."""
-    if matcher not in _saves:
+    """The matcher as a file, written once for each of its versions, and its content hash."""
+    saved = _saves.get(matcher)
+    version = matcher.version  # before it is saved: an update in between makes this save look old, not new
+    if saved is None or saved[0] != version:
         new = _folder() / f"new-{os.urandom(8).hex()}"
         matcher.save(new)
         hash = content_hash(new)
-        _saves[matcher] = new.replace(_folder() / f"colmatch-{hash}"), hash
-    return _saves[matcher]
+        saved = _saves[matcher] = version, new.replace(_folder() / f"colmatch-{hash}"), hash
+    return saved[1:]
 
 
 def _pinned(path: Path) -> tuple[Path, str]:
@@ -224,7 +226,7 @@ def _pinned(path: Path) -> tuple[Path, str]:
     links = _links[path] = [*(old for old in _links.get(path, []) if old != link), link]
     for old in links[:-VERSIONS_KEPT]:
         links.remove(old)
-        if not any(old in others for others in [*_links.values(), [file for file, _ in _saves.values()]]):
+        if not any(old in others for others in [*_links.values(), [file for _, file, _ in _saves.values()]]):
             old.unlink(missing_ok=True)
     return link, hash
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from colmatch.expr.compile import Compiler
 
 Errors = Literal["raise", "collect"]
+FORMS_KEPT = 100_000  # expressions after which a Source forgets their forms, since each of them may have been another
 
 
 class Rejected(NamedTuple):
@@ -37,17 +38,45 @@ class Read(NamedTuple):
     rejected: list[Rejected]
 
 
+class Source:
+    """Where subscriptions of one schema are read, again and again: attributes keep their ids, and texts of a known form are read quickly.
+
+    Parameters
+    ----------
+    attributes : those that have ids already; others are added to it, also those of subscriptions that are rejected
+    """
+
+    def __init__(self, schema: Schema, options: Options, attributes: Attributes) -> None:
+        self.schema = schema
+        self.options = options
+        self.attributes = attributes
+        self._compiler: Compiler | None = None
+        self._compiled = 0
+
+    def compiler(self, expressions: int) -> Compiler:
+        """For so many more expressions."""
+        from colmatch.expr.compile import Compiler
+
+        if self._compiler is None or self._compiled > FORMS_KEPT:
+            self._compiler, self._compiled = Compiler(self.schema, self.attributes, self.options), 0
+        self._compiled += expressions
+        return self._compiler
+
+
 def read(subscriptions: Any, schema: Schema, options: Options, errors: Errors) -> Read:
     """Anything that ``Matcher.build`` takes."""
-    attributes = Attributes()
-    lowering = Lowering(attributes, options.timezone)
-    if isinstance(subscriptions, PredicateTable):
-        ids = add_table(subscriptions, schema, attributes, lowering)
-        return _finish(lowering, attributes, ids, None, {}, errors)
-    from colmatch.expr.compile import Compiler
+    return read_more(subscriptions, Source(schema, options, Attributes()), errors)
 
-    compiler = Compiler(schema, attributes, options)
+
+def read_more(subscriptions: Any, source: Source, errors: Errors) -> Read:
+    """The same, with attributes and forms that are known already."""
+    attributes = source.attributes
+    lowering = Lowering(attributes, source.options.timezone)
+    if isinstance(subscriptions, PredicateTable):
+        ids = add_table(subscriptions, source.schema, attributes, lowering)
+        return _finish(lowering, attributes, ids, None, {}, errors)
     ids, expressions = _pairs(subscriptions)
+    compiler = source.compiler(len(expressions))
     failed: dict[int, ExpressionError] = {}
     with _no_garbage_collection():
         for form, subs, literals in _forms(compiler, expressions, failed, stop=errors == "raise"):

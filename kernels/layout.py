@@ -88,7 +88,7 @@ class Codes(NamedTuple):
     first: I64  # (A + 1) attribute -> its boundaries
     bound: I64  # (B) key; strictly ascending within an attribute. code(key) = 1 + how many of them are <= key
     multi: U8  # (A) 1 where a row may have several entries
-    label: U32 = _NO_CODE_LABELS  # (B) label of the code that begins at each boundary, that of code 1 is 1; (0) where codes are not labelled
+    label: U32 = _NO_CODE_LABELS  # (B) label of the code that begins at each boundary, code 1 has 1; or (0), when codes are dense
 
 
 class Batch(NamedTuple):
@@ -117,7 +117,7 @@ class Literals(NamedTuple):
     first: I64  # (A + 1) attribute -> its literals
     offset: I64  # (L + 1) literal -> bytes of ``data``
     data: U8  # (D)
-    label: I64 = _NO_LITERAL_LABELS  # (L) above 0, at least 2 apart; (0) where literals are not labelled
+    label: I64 = _NO_LITERAL_LABELS  # (L) above 0, at least 2 apart; (0) when keys are numbers
 
 
 class Sink(NamedTuple):

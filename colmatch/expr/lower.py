@@ -145,7 +145,7 @@ class Lowering:
         self._start()
 
     def _multi(self) -> NDArray[np.uint8]:
-        return np.array([a.multi for a in self.attributes], np.uint8)
+        return np.frombuffer(bytes(self.attributes.multi), np.uint8).copy()
 
     def finish(self) -> Lowered:
         """Lower all that was added."""

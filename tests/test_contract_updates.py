@@ -1,0 +1,212 @@
+"""Every kind that takes updates: after any of them, all is as if it had been built so."""
+
+from __future__ import annotations
+
+import pickle
+import tempfile
+from pathlib import Path
+from random import Random
+from typing import Any
+from unittest.mock import patch
+
+import pyarrow as pa
+import pytest
+from contract import NO_JIT, expected_pairs, pairs
+from layouts import plain_table, some_events
+from oracle import Expr, Row, matches, to_sql
+from strategies import COLUMNS, a_schema, an_expression, some_rows, terms
+from ways_in import condition, predicate_tables, table_rows, to_builder
+
+import colmatch as cm
+import colmatch.running
+import colmatch.updates
+from colmatch.index import KINDS
+
+updatable = pytest.mark.parametrize("kind", [name for name, kind in KINDS.items() if kind.insert is not None])
+
+
+def check(matcher: cm.Matcher, there: dict[int, Expr], rows: list[Row], events: pa.Table) -> None:
+    ids = list(there)
+    wanted = expected_pairs(list(there.values()), ids, rows)
+    found = pairs(matcher.match(events))
+    wrong = [f"{to_sql(there[id]) if id in there else id}\n    {rows[i]}: {(i, id) in wanted}" for i, id in set(found) ^ set(wanted)]
+    assert not wrong, "\n".join(wrong[:5])
+    assert len(found) == len(wanted)
+    assert sorted(matcher.ids.to_pylist()) == sorted(ids) and len(matcher) == len(ids)
+    assert matcher.stats()["subscriptions"] == len(ids)
+
+
+def an_update(rng: Random, seed: int, matcher: cm.Matcher, there: dict[int, Expr], leaves: Any, size: int) -> None:
+    """Change the matcher, and ``there`` in the same way."""
+    some = rng.randrange(6)
+    if some == 0 and there:
+        gone = rng.sample(sorted(there), rng.randint(1, len(there)))
+        matcher.delete(pa.array(gone) if rng.random() < 0.5 else iter(gone))
+        for id in gone:
+            del there[id]
+        return
+    ids = rng.sample(range(60), rng.randint(1, size))
+    if some < 5:
+        ids = [id for id in ids if id not in there]
+    depth = rng.choice([0, 1, 2, 3])
+    new = {id: an_expression(rng, leaves, depth) for id in ids}
+    change = matcher.replace if some == 5 else matcher.insert
+    way = rng.randrange(3)
+    if way == 0:
+        two_valued = to_builder(("is null", leaves[0][0]), None)
+        change([(id, condition(e, two_valued)) for id, e in new.items()])
+    elif way == 1 and (as_rows := {id: row for id, e in new.items() if (row := table_rows(e)) is not None}):
+        new = {id: new[id] for id in as_rows}
+        if tables := predicate_tables(Random(seed), as_rows, pa.int64()):
+            change(cm.PredicateTable(*tables))
+        else:
+            new = {}
+    else:
+        change({id: to_sql(e) for id, e in new.items()})
+    there.update(new)
+
+
+@updatable
+@pytest.mark.parametrize("seed", range(4 if NO_JIT else 80))
+def test_updates_in_any_order(kind: str, seed: int) -> None:
+    rng = Random(seed)
+    n, changes, budget = rng.randrange(6), rng.randint(1, 8), rng.choice([1, 2, 64])
+    schema = a_schema(rng)
+    events, rows = some_events(rng, schema, some_rows(Random(seed), schema, 8))
+    events = events.read_all() if isinstance(events, pa.RecordBatchReader) else events
+    leaves = terms(schema)
+    there = {id: an_expression(rng, leaves, depth=2) for id in range(n)}
+    options = cm.Options(dnf_budget=budget, batch_rows=rng.choice([1, 3, 8192]))
+    matcher = cm.Matcher.build({id: to_sql(e) for id, e in there.items()}, schema, index=kind, options=options)
+    # A rebuild after every second gap, or never.
+    with patch.object(colmatch.updates, "GAPS_LEAST", rng.choice([1, 1000])):
+        for _ in range(changes):
+            an_update(rng, seed, matcher, there, leaves, 4)
+            check(matcher, there, rows, events)
+            some = rng.randrange(5)
+            if some == 0:
+                matcher = pickle.loads(pickle.dumps(matcher))
+            elif some == 1:
+                with tempfile.TemporaryDirectory() as folder:
+                    matcher.save(Path(folder, "index"))
+                    matcher = cm.Matcher.open(Path(folder, "index"), mmap=rng.random() < 0.5)
+    for row in range(min(len(rows), 2)):
+        for id, e in there.items():
+            assert matcher.explain(rows[row], id).matched == matches(e, rows[row]), to_sql(e)
+
+
+@updatable
+@pytest.mark.parametrize("seed", range(2 if NO_JIT else 12))
+def test_many_updates_of_many(kind: str, seed: int) -> None:
+    """All columns, with a sink that is always full."""
+    rng = Random(seed)
+    schema = pa.schema(rng.sample(list(COLUMNS.items()), rng.choice([4, 12, len(COLUMNS)])))
+    leaves = terms(schema)
+    rows = some_rows(rng, schema, 20)
+    events = plain_table(schema, rows)
+    there: dict[int, Expr] = {}
+    matcher = cm.Matcher.build({}, schema, index=kind, options=cm.Options(dnf_budget=rng.choice([1, 3, 64])))
+    with patch.object(colmatch.running, "FIRST_CAPACITY", 1), patch.object(colmatch.updates, "GAPS_LEAST", rng.choice([1, 1000])):
+        for _ in range(5 if NO_JIT else 25):
+            an_update(rng, seed, matcher, there, leaves, 30)
+            check(matcher, there, rows, events)
+    fresh = cm.Matcher.build({id: to_sql(e) for id, e in there.items()}, schema, index=kind)
+    assert pairs(fresh.match(events)) == pairs(matcher.match(events))
+
+
+@updatable
+def test_string_ids_come_and_go(kind: str) -> None:
+    matcher = cm.Matcher.build({"é": "a > 1", "b": "a > 2"}, {"a": "int64"}, index=kind)
+    events = pa.table({"a": [3]})
+    for i in range(300):
+        matcher.insert({f"id {i} ☃": f"a > {i % 5}"})
+        if i % 3:
+            matcher.delete([f"id {i} ☃"])
+    left = ["é", "b", *(f"id {i} ☃" for i in range(0, 300, 3))]
+    assert matcher.ids.to_pylist() == left
+    assert sorted(matcher.match_lists(events)[0].as_py()) == sorted(
+        ["é", "b", *(x for i, x in zip(range(0, 300, 3), left[2:]) if i % 5 < 3)]
+    )
+    opened = pickle.loads(pickle.dumps(matcher))
+    assert opened.ids.to_pylist() == left
+    opened.replace({"b": "a > 9"})
+    assert pairs(opened.match(events)) == [pair for pair in pairs(matcher.match(events)) if pair[1] != "b"]
+    assert matcher.match(events).schema.types == [pa.int64(), pa.string()]
+
+
+@updatable
+def test_an_empty_matcher_takes_ids_of_either_type(kind: str) -> None:
+    for id, type in ((7, pa.int64()), ("x", pa.string())):
+        matcher = cm.Matcher.build({}, {"a": "int64"}, index=kind)
+        matcher.insert({id: "a = 1"})
+        assert matcher.ids.type == type and matcher.match_lists(pa.table({"a": [1]})).to_pylist() == [[id]]
+
+
+@updatable
+def test_what_is_refused_changes_nothing(kind: str) -> None:
+    matcher = cm.Matcher.build({1: "a > 1", 2: "s = 'x'"}, {"a": "int64", "s": "string"}, index=kind)
+    events = pa.table({"a": [5], "s": ["x"]})
+    before = pairs(matcher.match(events))
+    for change, error, message in [
+        (lambda: matcher.insert({3: "a > 2", 1: "a > 3"}), cm.SubscriptionError, "subscription 1 is there already"),
+        (lambda: matcher.insert([(3, "a > 2"), (3, "a > 3")]), cm.SubscriptionError, "more than once"),
+        (lambda: matcher.insert({"x": "a > 2"}), cm.SubscriptionError, "are int64, those given are string"),
+        (lambda: matcher.insert({3: "a > 2", 4: "b > 2"}), cm.ExpressionError, "'b'"),
+        (lambda: matcher.insert({3: "a > 2"}, errors="drop"), cm.OptionError, "errors='drop'"),
+        (lambda: matcher.replace({1: "a > 'x'"}), cm.ExpressionError, "a"),
+        (lambda: matcher.delete([1, 9]), cm.SubscriptionError, "no subscription 9"),
+        (lambda: matcher.delete([1.0]), cm.SubscriptionError, r"no subscription 1\.0"),
+        (lambda: matcher.delete([True]), cm.SubscriptionError, "no subscription True"),
+        (lambda: matcher.delete("12"), cm.SubscriptionError, "not a list"),
+        (lambda: matcher.delete(1), cm.SubscriptionError, "not a list"),
+    ]:
+        with pytest.raises(error, match=message):
+            change()
+        assert pairs(matcher.match(events)) == before and matcher.ids.to_pylist() == [1, 2] and matcher.version == 0
+    matcher.insert({})
+    matcher.delete([])
+    matcher.insert({3: "a > 2", 4: "b > 2"}, errors="collect")
+    assert [r.id for r in matcher.rejected] == [4] and matcher.ids.to_pylist() == [1, 2, 3]
+    matcher.replace({3: "b > 2", 1: "a > 9"}, errors="collect")
+    assert matcher.match_lists(events).to_pylist() == [[2, 3]]
+    with pytest.raises(cm.SubscriptionError, match="no subscription 4"):
+        matcher.explain({}, 4)
+
+
+def test_kinds_without_updates_say_so() -> None:
+    for name, kind in KINDS.items():
+        if kind.insert is None:
+            matcher = cm.Matcher.build({1: "a > 1"}, {"a": "int64"}, index=name)
+            for change in (lambda m: m.insert({2: "a > 1"}), lambda m: m.delete([1]), lambda m: m.replace({1: "a > 2"})):
+                with pytest.raises(cm.OptionError, match=f"index '{name}' takes no updates.*'scan'"):
+                    change(matcher)
+
+
+@updatable
+@pytest.mark.parametrize("way", ["bisect", "ascend", "descend"])
+@pytest.mark.parametrize("type", ["float64", "int64", "string"])
+def test_labels_last(kind: str, type: str, way: str) -> None:
+    """Boundaries that crowd, by halving one interval again and again or by going up or down in it, seldom need a rebuild."""
+    count = 30 if NO_JIT else 400
+
+    def value(i: int) -> str:
+        if type == "string":
+            return repr({"bisect": "a" * i + "b", "ascend": f"b{i:06}", "descend": f"b{10**6 - i}"}[way])
+        if way == "bisect":
+            return repr(1 / 2**i if type == "float64" else 2**60 // 2 ** min(i, 60) + (i if i > 59 else 0))
+        step = i if way == "ascend" else 10_000 - i
+        return repr(1e9 + step / 8 if type == "float64" else 10**12 + 10**6 * step)
+
+    low, high = ("''", "'zz'") if type == "string" else ("-1e18", "1e18") if type == "float64" else (str(-(10**18)), str(2**60))
+    texts = {i: f"x > {value(i)}" if i % 2 else f"x = {value(i)}" for i in range(count)}
+    base = {-1: f"x > {low}", -2: f"x < {high}"}
+    matcher = cm.Matcher.build(base, {"x": type}, index=kind)
+    for i in range(count):
+        matcher.insert({i: texts[i]})
+    points = [eval(value(i)) for i in range(count)]
+    events = pa.table({"x": pa.array([*points, *(p + ("!" if type == "string" else 1) for p in points)], type)})
+    assert pairs(matcher.match(events)) == pairs(cm.Matcher.build(base | texts, {"x": type}, index=kind).match(events))
+    rebuilds = matcher.stats()["rebuilds"]
+    assert rebuilds <= (count // 15 if way == "bisect" and type != "int64" else 1), rebuilds
+    for id in (0, 1, count - 1):
+        assert texts[id].split()[1] in str(matcher.explain({"x": points[id]}, id))
