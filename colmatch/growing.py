@@ -53,7 +53,8 @@ class GrowingPredicates:
 
     def cut(self, like: Predicates) -> None:
         """Forget what was appended behind what ``like``, an earlier view, has."""
-        for column, array in zip(self._columns, like, strict=True):
+        arrays: Sequence[Any] = like
+        for column, array in zip(self._columns, arrays, strict=True):
             column.size = len(array)
 
     def append(self, more: Predicates, subscriptions: int) -> None:

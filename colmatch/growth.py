@@ -135,7 +135,6 @@ class _Moved(NamedTuple):
 def _merged(literals: Literals, new: Literals) -> tuple[Literals, Any, _Moved | None]:
     """Literals with the new ones, the label of each new one, and if they are not the same as before, how they moved."""
     count, attributes = len(new.offset) - 1, len(new.first) - 1
-    literals = freeze(literals)
     place, known = np.empty(count, np.int64), np.empty(count, np.uint8)
     number = growth_text.find_literals(literals.first, literals.offset, literals.data, new.first, new.offset, new.data, place, known)
     if not number:

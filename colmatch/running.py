@@ -20,7 +20,7 @@ from colmatch.kernels import layout, rows, sink
 from colmatch.recycled import Recycled
 from colmatch.schema import Attributes
 from colmatch.stats import Sample
-from colmatch.versions import Version
+from colmatch.versions import Reading, Version
 
 if TYPE_CHECKING:
     from colmatch.updates import Live
@@ -58,6 +58,7 @@ class Worker:
     def __init__(self, live: Live) -> None:
         self.live = live
         self.version: Version | None = None
+        self.reading: Reading | None = None
         self.scratch: Any = None
         self.capacity = (0, 0)  # rows and entries that the scratch is for
         self.stamp = np.zeros(0, np.int64)
@@ -74,7 +75,7 @@ class Worker:
         if version is self.version:
             return
         reading, index = version.reading, version.index
-        if self.version is None or reading is not self.reading:
+        if reading is not self.reading:
             self.reading = reading
             self.reader = Reader(reading.attributes, reading.literals)
             self.codes, self.hints = reading.codes, reading.hints

@@ -88,12 +88,13 @@ class Live:
         """See ``Matcher.delete``."""
         self._check_kind()
         with self._turn:
-            old = {}
+            old: dict[int, None] = {}
             for id in _listed(ids):
-                number = self._numbers().get(id) if isinstance(id, (int, str, np.integer)) and not isinstance(id, bool) else None
+                plain = int(id) if isinstance(id, np.integer) else id
+                number = self._numbers().get(plain) if isinstance(plain, (int, str)) and not isinstance(plain, bool) else None
                 if number is None:
-                    raise SubscriptionError(f"there is no subscription {id!r}: nothing was deleted")
-                old[number] = id
+                    raise SubscriptionError(f"there is no subscription {plain!r}: nothing was deleted")
+                old[number] = None
             if old:
                 self._change(list(old), [], None)
 
@@ -110,11 +111,12 @@ class Live:
 
     def live_ids(self) -> pa.Array:
         """Ids of the subscriptions that are there."""
-        ids = self.now.ids
-        if not self.dead:
-            return ids
-        left = np.ones(len(ids), bool)
-        left[list(self.dead)] = False
+        with self.gate.batch():
+            ids = self.now.ids
+            if not self.dead:
+                return ids
+            left = np.ones(len(ids), bool)
+            left[list(self.dead)] = False
         return ids.filter(pa.array(left))
 
     # How it is done
@@ -163,7 +165,6 @@ class Live:
             # Arrays that some batch is to see longer are handed over read-only: the kind then changes a copy.
             arrays = before.index.arrays if before.pins else self._arrays
             self._arrays = before.index.arrays
-            dead = self.dead.union(old)
             reading, predicates, all_ids = before.reading, before.predicates, before.ids
             room = True
             assert kind.insert is not None and kind.delete is not None
@@ -176,16 +177,17 @@ class Live:
                     if room:
                         arrays = kind.insert(arrays, predicates, begin, len(predicates.owner))
             except BaseException:  # what has changed by now cannot be told, but the predicates are as they were
-                self._rebuild(before, self.dead)
+                self._rebuild(before)
                 raise
             after = Version(reading, predicates, Built(kind, arrays), all_ids)
-            if room and len(dead) <= max(GAPS_LEAST, len(all_ids) // 2):
-                self.now, self.dead, self._arrays = after, dead, arrays
+            self.dead.update(old)
+            if room and len(self.dead) <= max(GAPS_LEAST, len(all_ids) // 2):
+                self.now, self._arrays = after, arrays
                 for id in gone:
                     del numbers[id]
                 numbers.update(zip(ids, range(len(before.ids), len(all_ids)), strict=True))
             else:
-                self._rebuild(after, dead)
+                self._rebuild(after)
             self.updates += 1
 
     def _joined(self, new: Read, ids: list[Any]) -> tuple[Reading, Predicates, pa.Array, bool]:
@@ -215,12 +217,12 @@ class Live:
         self._ids.append(ids)
         return reading, self._predicates.view(), self._ids.view(), room
 
-    def _rebuild(self, version: Version, dead: set[int]) -> None:
-        """Build all anew, without gaps."""
+    def _rebuild(self, version: Version) -> None:
+        """Build all of a version anew, without gaps."""
         kind, predicates, ids = version.index.kind, version.predicates, version.ids
-        if dead:
+        if self.dead:
             left = np.ones(len(ids), bool)
-            left[list(dead)] = False
+            left[list(self.dead)] = False
             predicates = selected(predicates, np.flatnonzero(left[predicates.owner]))
             predicates = predicates._replace(owner=(np.cumsum(left) - 1)[predicates.owner].astype(np.uint32))
             ids = ids.filter(pa.array(left))

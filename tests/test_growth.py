@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
+from itertools import pairwise
 from random import Random
 
 import numpy as np
@@ -52,7 +53,7 @@ def check_codes(codes: Codes) -> None:
         label = codes.label[codes.first[a] : codes.first[a + 1]].tolist()
         assert len(label) == len(bound) and bound == sorted(set(bound))
         assert all(1 < x <= LABEL_TOP for x in label)
-        for k, x in zip(zip(bound, bound[1:]), zip(label, label[1:])):
+        for k, x in zip(pairwise(bound), pairwise(label)):
             assert 1 <= x[1] - x[0] <= k[1] - k[0]
 
 
@@ -150,10 +151,10 @@ def test_literals_come_between_others(seed: int, crowd: bool) -> None:
         assert literals.first.tolist() == np.cumsum([0, *map(len, words)]).tolist()
         for a in range(len(words)):
             label = literals.label[literals.first[a] : literals.first[a + 1]].tolist()
-            assert all(x >= 1 for x in label) and all(y - x >= 2 for x, y in zip(label, label[1:]))
+            assert all(x >= 1 for x in label) and all(y - x >= 2 for x, y in pairwise(label))
             assert codes.bound[codes.first[a] : codes.first[a + 1]].tolist() == [key for x in label for key in (x, x + 1)]
         check_codes(codes)
-        of = dict(((a, key), x) for a, key, x in spelled(codes))
+        of = {(a, key): x for a, key, x in spelled(codes)}
         mine = iter(grown.label.tolist())
         for a, some in enumerate(new):
             for word in some:

@@ -1,0 +1,171 @@
+"""Updates and batches at the same time; updates that fail; what they cost."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+from unittest.mock import patch
+
+import pyarrow as pa
+import pytest
+from contract import NO_JIT, pairs
+
+import colmatch as cm
+from colmatch import index, running, updates
+from colmatch.index import KINDS
+
+updatable = pytest.mark.parametrize("kind", [name for name, kind in KINDS.items() if kind.insert is not None])
+SCHEMA = {"a": "int64", "s": "string"}
+
+
+@updatable
+def test_a_batch_sees_all_of_an_update_or_nothing(kind: str) -> None:
+    """Each update moves ten subscriptions from one state to another; every row of every batch must find ten of one state."""
+    rounds, size = (5, 20) if NO_JIT else (60, 400)
+    matcher = cm.Matcher.build(dict.fromkeys(range(10), "a >= 0"), SCHEMA, index=kind, options=cm.Options(batch_rows=50, threads=2))
+    events = pa.table({"a": [i % 7 for i in range(size)], "s": ["x"] * size})
+    seen: list[set[int]] = []
+    stop = threading.Event()
+    failed: list[BaseException] = []
+
+    def ask() -> None:
+        try:
+            while not stop.is_set():
+                for row in matcher.match_lists(events).to_pylist():
+                    assert len(row) == 10 and len({id // 10 for id in row}) == 1, row
+                seen.append({row[0] // 10})
+        except BaseException as error:
+            failed.append(error)
+            raise
+
+    threads = [threading.Thread(target=ask) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for i in range(1, rounds):
+        # As one step: the old ones turn false, new ones come.
+        matcher.replace(
+            dict.fromkeys(range(10 * i - 10, 10 * i), "a < 0") | dict.fromkeys(range(10 * i, 10 * i + 10), f"a >= 0 AND s <> 'r{i}'")
+        )
+    stop.set()
+    for thread in threads:
+        thread.join(60)
+        assert not thread.is_alive()
+    assert not failed
+    assert matcher.match_lists(events.slice(0, 1)).to_pylist() == [list(range(10 * rounds - 10, 10 * rounds))]
+
+
+@updatable
+@pytest.mark.parametrize("change", ["insert", "delete", "replace", "rebuild"])
+def test_a_batch_in_parts_is_not_disturbed(kind: str, change: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its results are taken one row at a time, with updates in between: it goes on as it began. Others see the updates."""
+    monkeypatch.setattr(running, "FIRST_CAPACITY", 1)
+    monkeypatch.setattr(running, "LARGE_CAPACITY", 1)
+    monkeypatch.setattr(updates, "GAPS_LEAST", 1 if change == "rebuild" else 1000)
+    texts = {f"id {i}": f"a >= {i % 3} AND s = 'x'" for i in range(40)}
+    matcher = cm.Matcher.build(texts, SCHEMA, index=kind, options=cm.Options(threads=1))
+    events = pa.table({"a": [0, 1, 2, 3, 4, 5, 6], "s": ["x"] * 7})
+    before = pairs(matcher.match(events))
+    results = matcher.match_batches(events)
+    parts = [next(results)]
+    if change == "insert":
+        for i in range(30):
+            matcher.insert({f"new {i}": f"a >= {i % 5} AND s > '{i}'"})
+    elif change == "replace":
+        matcher.replace({f"id {i}": f"a > {i} OR s = 'y'" for i in range(20)})
+    else:
+        matcher.delete([f"id {i}" for i in range(30)])
+    assert (matcher.stats()["rebuilds"] > 0) == (change == "rebuild")
+    after = pairs(matcher.match(events))
+    assert after != before
+    parts += list(results)
+    assert len(parts) > 1
+    assert pairs(pa.Table.from_batches(parts)) == before
+    assert pairs(matcher.match(events)) == after
+
+
+@updatable
+def test_results_left_unread_do_not_hold_up_updates(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(running, "FIRST_CAPACITY", 1)
+    monkeypatch.setattr(running, "LARGE_CAPACITY", 1)
+    matcher = cm.Matcher.build(dict.fromkeys(range(5), "a >= 0"), SCHEMA, index=kind, options=cm.Options(threads=1))
+    events = pa.table({"a": [1, 2, 3]})
+    results = matcher.match_batches(events)
+    next(results)
+    version = matcher._live.now
+    assert version.pins == 1
+    matcher.delete([0])
+    results.close()  # type: ignore[attr-defined]
+    assert version.pins == 0 and matcher._live.now.pins == 0
+    matcher.insert({9: "a = 1"})
+    assert sorted(matcher.match_lists(events)[0].as_py()) == [1, 2, 3, 4, 9]
+
+
+@updatable
+def test_updates_while_events_are_read(kind: str) -> None:
+    """The source of the events changes the matcher, and so that a column is needed that was not."""
+    matcher = cm.Matcher.build({1: "a = 1"}, SCHEMA, index=kind, options=cm.Options(batch_rows=1))
+    schema = pa.schema([("a", pa.int64()), ("s", pa.string()), *((f"c{i}", pa.int64()) for i in range(9))])
+
+    def batches() -> Any:
+        for i in range(4):
+            if i == 2:
+                matcher.insert({2: "s = 'x'", 3: "s IS NULL"})
+            yield pa.RecordBatch.from_pylist([{"a": i % 2, "s": "x"}], schema)
+
+    # The first two batches may have been taken from the source before the first of them was matched.
+    found = matcher.match_lists(pa.RecordBatchReader.from_batches(schema, batches())).to_pylist()
+    assert found[3:] == [[1, 2]] and all(3 not in row for row in found)
+
+
+@updatable
+@pytest.mark.parametrize("step", ["insert", "delete"])
+def test_an_update_that_fails_in_the_index_changes_nothing(kind: str, step: str) -> None:
+    matcher = cm.Matcher.build({i: f"a > {i} AND s = 'x{i % 3}'" for i in range(20)}, SCHEMA, index=kind)
+    events = pa.table({"a": [5, 30], "s": ["x1", "x2"]})
+    before = pairs(matcher.match(events))
+    real = matcher._live.now.index.kind
+
+    def failing(*arguments: Any) -> Any:
+        getattr(real, step)(*arguments)  # it has done its work by then
+        raise MemoryError
+
+    broken = index.IndexKind(**{name: getattr(real, name) for name in real.__slots__} | {step: failing})  # type: ignore[arg-type]
+    with patch.object(matcher._live.now, "index", matcher._live.now.index._replace(kind=broken)), pytest.raises(MemoryError):
+        matcher.replace({3: "a > 3 AND s = 'new'", 77: "a = 5"})
+    matcher._live.now.index = matcher._live.now.index._replace(kind=real)
+    assert pairs(matcher.match(events)) == before
+    assert sorted(matcher.ids.to_pylist()) == list(range(20))
+    matcher.replace({3: "a > 3 AND s = 'x1'", 77: "a = 5"})
+    fresh = {i: f"a > {i} AND s = 'x{i % 3}'" for i in range(20)} | {3: "a > 3 AND s = 'x1'", 77: "a = 5"}
+    assert pairs(matcher.match(events)) == pairs(cm.Matcher.build(fresh, SCHEMA, index=kind).match(events))
+
+
+@updatable
+def test_gaps_are_closed_when_they_are_the_greater_part(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(updates, "GAPS_LEAST", 10)
+    matcher = cm.Matcher.build({i: f"a > {i} AND a NOT IN ({i + 2}, {i + 9})" for i in range(100)}, SCHEMA, index=kind)
+    size = matcher.stats()["arrays"]["predicates.run_lo"]
+    assert size
+    for i in range(100, 1000):
+        matcher.insert({i: f"a > {i % 100} AND a NOT IN ({i % 100 + 2}, {i % 100 + 9})"})
+        matcher.delete([i - 100])
+    stats = matcher.stats()
+    assert 3 < stats["rebuilds"] < 30 and stats["gaps"] <= stats["subscriptions"] == 100 == len(matcher)
+    assert stats["arrays"]["predicates.run_lo"] <= 2.2 * size
+    assert stats["conjunctions"] == 100 and stats["predicates"] == 100
+    events = pa.table({"a": [50, 2000]})
+    assert matcher.count(events).tolist() == [sum(i < 50 and 50 not in (i + 2, i + 9) for i in range(100)), 100]
+
+
+@updatable
+def test_nothing_is_read_anew_where_nothing_is_new(kind: str) -> None:
+    """An update that brings no boundary, literal or attribute leaves the reader of events and the hints as they are."""
+    matcher = cm.Matcher.build({1: "a = 1 AND s = 'x'", 2: "a = 2"}, SCHEMA, index=kind)
+    events = pa.table({"a": [1], "s": ["x"]})
+    matcher.match(events)
+    (worker,) = matcher._idle
+    reader = worker.reader
+    matcher.insert({3: "s = 'x' AND a = 2"})
+    assert matcher.match_lists(events).to_pylist() == [[1]] and worker.reader is reader
+    matcher.insert({4: "a = 1 AND s < 'y'"})
+    assert matcher.match_lists(events).to_pylist() == [[1, 4]] and worker.reader is not reader
