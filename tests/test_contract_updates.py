@@ -168,7 +168,7 @@ def test_what_is_refused_changes_nothing(kind: str) -> None:
     matcher.insert({3: "a > 2", 4: "b > 2"}, errors="collect")
     assert [r.id for r in matcher.rejected] == [4] and matcher.ids.to_pylist() == [1, 2, 3]
     matcher.replace({3: "b > 2", 1: "a > 9"}, errors="collect")
-    assert matcher.match_lists(events).to_pylist() == [[2, 3]]
+    assert sorted(matcher.match_lists(events)[0].as_py()) == [2, 3]
     with pytest.raises(cm.SubscriptionError, match="no subscription 4"):
         matcher.explain({}, 4)
 

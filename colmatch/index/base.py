@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from colmatch.kernels.layout import I64, Codes, Predicates
+from colmatch.kernels.layout import I64, LABEL_TOP, Codes, Predicates
 from colmatch.options import Options
 from colmatch.stats import Sample, Statistics
 
@@ -53,6 +53,13 @@ class Built(NamedTuple):
 
     kind: IndexKind
     arrays: Any
+
+
+def highest_codes(codes: Codes) -> I64:
+    """Highest code, or label, that a value of each attribute can have: a range that goes up to it has no upper end. (A)"""
+    if len(codes.label):
+        return np.full(len(codes.multi), LABEL_TOP)
+    return np.diff(codes.first) + 1
 
 
 def freeze(arrays: Arrays) -> Arrays:
