@@ -284,9 +284,23 @@ class Matcher:
         """How many updates have been made."""
         return self._live.updates
 
+    # For tests, which look at what a kernel gets.
+
     @property
     def _predicates(self) -> layout.Predicates:
         return self._live.now.predicates
+
+    @property
+    def _codes(self) -> layout.Codes:
+        return self._live.now.reading.codes
+
+    @property
+    def _literals(self) -> layout.Literals:
+        return self._live.now.reading.literals
+
+    @property
+    def _index(self) -> Built:
+        return self._live.now.index
 
     # Running
 
