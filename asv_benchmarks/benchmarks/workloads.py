@@ -225,3 +225,27 @@ def shape(name: str, n: int, rows: int = 4096) -> Workload:
 
     made = named(name, subscriptions=n)
     return Workload(f"{name} {n:,}", made.predicates(), made.schema(), made.events(rows))
+
+
+def shop_events(rows: int, seed: int = 4) -> pa.Table:
+    """Events over ``SHOP`` for ``shaped_texts``; a tenth of each column is NULL."""
+    rng = np.random.default_rng(seed)
+    columns = {
+        "age": rng.integers(10, 95, rows),
+        "city": np.char.add("c", rng.integers(0, 1000, rows).astype(str)),
+        "carrier": rng.choice(["AA", "AB", *(f"B{i}" for i in range(10))], rows),
+        "delay": rng.random(rows) * 100,
+        "distance": rng.integers(0, 3000, rows),
+        "vip": rng.random(rows) < 0.5,
+        "day": rng.integers(15_000, 15_100, rows),
+    }
+    names = {"day": pa.date32(), "distance": pa.int32()}
+    arrays = []
+    for name, values in columns.items():
+        plain = values.astype(np.int32) if name in names else values
+        arrays.append(
+            pa.array(plain, mask=rng.random(rows) < 0.1).cast(names[name])
+            if name in names
+            else pa.array(plain, mask=rng.random(rows) < 0.1)
+        )
+    return pa.table(arrays, names=list(columns))
