@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -161,7 +162,8 @@ class Matcher:
 
     def _insert(self, subscriptions: Any, errors: Errors, replace: bool) -> None:
         _check_errors(errors)
-        self.rejected.extend(self._live.insert(subscriptions, errors, replace))
+        with self._idle_let_go():
+            self.rejected.extend(self._live.insert(subscriptions, errors, replace))
 
     def delete(self, ids: Any) -> None:
         """Remove subscriptions. Either all are removed, or with an error none.
@@ -174,7 +176,16 @@ class Matcher:
         ------
         SubscriptionError : there is no subscription of some id; OptionError : the kind of index takes no updates
         """
-        self._live.delete(ids)
+        with self._idle_let_go():
+            self._live.delete(ids)
+
+    @contextmanager
+    def _idle_let_go(self) -> Iterator[None]:
+        """Idle workers would hold an index that a rebuild has replaced until they have work again."""
+        before = self._live.rebuilds
+        yield
+        if self._live.rebuilds != before:
+            self._idle.clear()
 
     # Asking
 

@@ -100,10 +100,14 @@ class Gate:
     def update(self) -> Iterator[None]:
         with self._changed:
             self._waiting += 1
-            while self._batches or self._updating:
-                self._changed.wait()
-            self._waiting -= 1
-            self._updating = True
+            try:
+                while self._batches or self._updating:
+                    self._changed.wait()
+                self._updating = True
+            finally:
+                self._waiting -= 1
+                if not self._updating:  # interrupted: batches may have waited for it
+                    self._changed.notify_all()
         try:
             yield
         finally:

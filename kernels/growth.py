@@ -6,6 +6,7 @@ Only between keys that are further apart than their labels can the labels be use
 
 An inserted boundary is placed as its key lies between its neighbours', but leaves at least the square root of the gap on either side: to
 halve gaps, as for keys about which nothing is known, would let numbers that ascend within one use it up in as many steps as it has bits.
+For their sake, too, wide gaps get more labels when all are spaced: what ascends towards some far end, as times do, has its room there.
 """
 
 import numpy as np
@@ -27,12 +28,13 @@ def _within(low, high, most):
 
 @device
 def _space(bound, begin, end, label):
-    """Labels of boundaries ``begin:end`` without any others."""
-    gap = SPAN // (end - begin + 1)
+    """Labels of boundaries ``begin:end`` without any others: half of the labels are for all gaps alike, half by the distance of keys."""
+    gap = SPAN // 2 // (end - begin + 1)
     at = np.int64(LOWEST)
     for b in range(begin, end):
         if b > begin:
-            at += _within(bound[b - 1], bound[b], gap)
+            part = np.float64(distance(bound[b - 1], bound[b])) / np.float64(distance(bound[begin], bound[end - 1]))
+            at += _within(bound[b - 1], bound[b], gap + np.int64(part * (SPAN // 2)))
         label[b] = at
 
 

@@ -67,7 +67,7 @@ def an_update(rng: Random, seed: int, matcher: cm.Matcher, there: dict[int, Expr
 
 
 @updatable
-@pytest.mark.parametrize("seed", range(4 if NO_JIT else 80))
+@pytest.mark.parametrize("seed", range(20 if NO_JIT else 80))
 def test_updates_in_any_order(kind: str, seed: int) -> None:
     rng = Random(seed)
     n, changes, budget = rng.randrange(6), rng.randint(1, 8), rng.choice([1, 2, 64])
@@ -96,7 +96,7 @@ def test_updates_in_any_order(kind: str, seed: int) -> None:
 
 
 @updatable
-@pytest.mark.parametrize("seed", range(2 if NO_JIT else 12))
+@pytest.mark.parametrize("seed", range(4 if NO_JIT else 12))
 def test_many_updates_of_many(kind: str, seed: int) -> None:
     """All columns, with a sink that is always full."""
     rng = Random(seed)
@@ -187,7 +187,7 @@ def test_kinds_without_updates_say_so() -> None:
 @pytest.mark.parametrize("type", ["float64", "int64", "string"])
 def test_labels_last(kind: str, type: str, way: str) -> None:
     """Boundaries that crowd, by halving one interval again and again or by going up or down in it, seldom need a rebuild."""
-    count = 30 if NO_JIT else 400
+    count = 100 if NO_JIT else 400
 
     def value(i: int) -> str:
         if type == "string":

@@ -14,7 +14,7 @@ from colmatch import growth
 from colmatch.index import freeze
 from colmatch.kernels.layout import FLAG_RUN, LABEL_TOP, Codes, Literals, Predicates
 
-SEEDS = range(20 if NO_JIT else 200)
+SEEDS = range(60 if NO_JIT else 200)
 KEYS = [-(2**63), -(2**63) + 1, -(2**40), -5, 0, 1, 2, 3, 10**6, 2**40, 2**62, 2**63 - 2, 2**63 - 1]
 
 

@@ -145,11 +145,12 @@ def test_gaps_are_closed_when_they_are_the_greater_part(kind: str, monkeypatch: 
     monkeypatch.setattr(updates, "GAPS_LEAST", 10)
     matcher = cm.Matcher.build({i: f"a > {i} AND a NOT IN ({i + 2}, {i + 9})" for i in range(100)}, SCHEMA, index=kind)
     size = matcher.stats()["arrays"]["predicates.run_lo"]
-    assert size
+    assert size and matcher.count(pa.table({"a": [50]}))[0] and matcher._idle
     for i in range(100, 1000):
         matcher.insert({i: f"a > {i % 100} AND a NOT IN ({i % 100 + 2}, {i % 100 + 9})"})
         matcher.delete([i - 100])
     stats = matcher.stats()
+    assert not matcher._idle  # nobody holds what was replaced
     assert 3 < stats["rebuilds"] < 30 and stats["gaps"] <= stats["subscriptions"] == 100 == len(matcher)
     assert stats["arrays"]["predicates.run_lo"] <= 2.2 * size
     assert stats["conjunctions"] == 100 and stats["predicates"] == 100
@@ -169,3 +170,28 @@ def test_nothing_is_read_anew_where_nothing_is_new(kind: str) -> None:
     assert matcher.match_lists(events).to_pylist() == [[1]] and worker.reader is reader
     matcher.insert({4: "a = 1 AND s < 'y'"})
     assert matcher.match_lists(events).to_pylist() == [[1, 4]] and worker.reader is not reader
+
+
+@updatable
+def test_times_that_ascend_below_a_far_end_seldom_rebuild(kind: str) -> None:
+    """Everybody's offers end some day soon, one's never ends."""
+    count = 200 if NO_JIT else 5000
+    matcher = cm.Matcher.build({-1: "x <= 4e9"}, {"x": "double"}, index=kind)
+    matcher.insert({i: f"x <= {1.7e9 + i / 8!r}" for i in range(count)})
+    for i in range(count, 2 * count):
+        matcher.insert({i: f"x <= {1.7e9 + i / 8!r}"})
+    assert matcher.stats()["rebuilds"] <= 1
+    assert matcher.count(pa.table({"x": [1.7e9 + count / 8, 1.7e9 + (2 * count - 1) / 8, 3e9]})).tolist() == [count + 1, 2, 1]
+
+
+@updatable
+def test_what_spark_was_sent_is_saved_again_after_an_update(kind: str) -> None:
+    pytest.importorskip("pyspark.sql", reason="pyspark is not installed", exc_type=ImportError)
+    from colmatch.spark import _saved
+
+    matcher = cm.Matcher.build({1: "a = 1"}, SCHEMA, index=kind)
+    first, hash = _saved(matcher)
+    assert _saved(matcher) == (first, hash)
+    matcher.insert({2: "a = 2"})
+    second, other = _saved(matcher)
+    assert hash != other and cm.Matcher.open(first).ids.to_pylist() == [1] and cm.Matcher.open(second).ids.to_pylist() == [1, 2]

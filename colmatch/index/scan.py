@@ -46,7 +46,7 @@ def _writable(index: scan.ScanIndex, heads: int, attributes: int) -> scan.ScanIn
         index = scan.ScanIndex(*(array.copy() for array in index))  # type: ignore[arg-type]
     if heads > len(index.attr):
         more = heads + heads // 2 + 64 - len(index.attr)
-        index = index._replace(**{name: np.concatenate([getattr(index, name), np.empty(more, np.uint32)]) for name in ("attr", "lo", "hi")})
+        index = index._replace(**{name: np.concatenate([getattr(index, name), np.zeros(more, np.uint32)]) for name in ("attr", "lo", "hi")})
     if attributes > len(index.multi):
         index = index._replace(multi=np.append(index.multi, np.zeros(attributes - len(index.multi), np.uint8)))
     return index
