@@ -52,7 +52,7 @@ class Matcher:
         self.options = parts.options
         self.rejected = parts.rejected
         self.plan = parts.plan
-        reading = Reading(parts.attributes, parts.codes, parts.literals)
+        reading = Reading(parts.attributes, freeze(parts.codes), freeze(parts.literals))
         self._live = Live(parts.schema, parts.options, Version(reading, parts.predicates, parts.index, parts.ids), parts.dead)
         self._idle: list[Worker] = []
 

@@ -75,9 +75,11 @@ class Worker:
         if version is self.version:
             return
         reading, index = version.reading, version.index
-        if reading is not self.reading:
-            self.reading = reading
+        before = self.reading
+        if before is None or reading.attributes is not before.attributes or reading.literals is not before.literals:
             self.reader = Reader(reading.attributes, reading.literals)
+        if reading is not before:
+            self.reading = reading
             self.codes, self.hints = reading.codes, reading.hints
             self.next = np.empty(len(reading.codes.multi), np.int64)
         self.version, self.index, self.predicates, self.ids = version, index, version.predicates, version.numbers

@@ -176,18 +176,20 @@ class Live:
                     reading, predicates, all_ids, room = self._joined(new, ids)
                     if room:
                         arrays = kind.insert(arrays, predicates, begin, len(predicates.owner))
+                after, rebuilt = Version(reading, predicates, Built(kind, arrays), all_ids), None
+                if not room or len(self.dead) + len(old) > max(GAPS_LEAST, len(all_ids) // 2):
+                    rebuilt = self._rebuilt(after, self.dead.union(old))
             except BaseException:  # what has changed by now cannot be told, but the predicates are as they were
-                self._rebuild(before)
+                self._start_again(self._rebuilt(before, self.dead))
                 raise
-            after = Version(reading, predicates, Built(kind, arrays), all_ids)
-            self.dead.update(old)
-            if room and len(self.dead) <= max(GAPS_LEAST, len(all_ids) // 2):
+            if rebuilt is None:
                 self.now, self._arrays = after, arrays
+                self.dead.update(old)
                 for id in gone:
                     del numbers[id]
                 numbers.update(zip(ids, range(len(before.ids), len(all_ids)), strict=True))
             else:
-                self._rebuild(after)
+                self._start_again(rebuilt)
             self.updates += 1
 
     def _joined(self, new: Read, ids: list[Any]) -> tuple[Reading, Predicates, pa.Array, bool]:
@@ -217,17 +219,20 @@ class Live:
         self._ids.append(ids)
         return reading, self._predicates.view(), self._ids.view(), room
 
-    def _rebuild(self, version: Version) -> None:
-        """Build all of a version anew, without gaps."""
+    def _rebuilt(self, version: Version, dead: set[int]) -> Version:
+        """All of a version built anew, without gaps. What a sample said of values is not known any more."""
         kind, predicates, ids = version.index.kind, version.predicates, version.ids
-        if self.dead:
+        if dead:
             left = np.ones(len(ids), bool)
-            left[list(self.dead)] = False
+            left[list(dead)] = False
             predicates = selected(predicates, np.flatnonzero(left[predicates.owner]))
             predicates = predicates._replace(owner=(np.cumsum(left) - 1)[predicates.owner].astype(np.uint32))
             ids = ids.filter(pa.array(left))
         arrays, predicates = kind.build(freeze(predicates), version.reading.codes, None, self.options)
-        self.now, self.dead = Version(version.reading, predicates, Built(kind, arrays), ids), set()
+        return Version(version.reading, predicates, Built(kind, arrays), ids)
+
+    def _start_again(self, rebuilt: Version) -> None:
+        self.now, self.dead = rebuilt, set()
         self.rebuilds += 1
         self._begin()
 

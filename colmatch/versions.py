@@ -23,12 +23,15 @@ from colmatch.schema import Attributes
 
 
 class Reading:
-    """What is needed to read events and to code them. The same object as long as nothing of it has changed."""
+    """What is needed to read events and to code them. The same object as long as nothing of it has changed, and so are its parts.
+
+    The arrays of codes and literals are frozen.
+    """
 
     def __init__(self, attributes: Attributes, codes: layout.Codes, literals: layout.Literals) -> None:
         self.attributes = attributes
-        self.codes = freeze(codes)
-        self.literals = freeze(literals)
+        self.codes = codes
+        self.literals = literals
 
     @cached_property
     def hints(self) -> hints.Hints:

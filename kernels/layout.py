@@ -13,10 +13,10 @@ Example: ``age BETWEEN 22 AND 36`` and ``age > 30`` give the boundaries 22, 31, 
 so the two predicates are the code ranges [2, 3] and [3, 4].
 
 Kinds that take updates are given *labels* instead: codes with gaps, so that an inserted boundary finds a place between its neighbours and
-no stored predicate changes. Labels ascend as codes do, and no more can be said of them. With the labels 100, 200, 300 for the boundaries
-above, a value below 22 has 1, one of 22 to 30 has 100, and the predicates are [100, 299] and [200, 299]; a range without an upper end goes
-up to ``LABEL_TOP``. Two keys of neighbours have neighbouring labels (``kernels/growth.py``), so a range of one label is one of one key,
-or the interval between two boundaries with no room left.
+no stored predicate changes. Labels ascend as codes do; the code of one is 1 and how many boundaries have labels up to it. With the labels
+100, 200, 300 for the boundaries above, a value below 22 has 1, one of 22 to 30 has 100, and the predicates are [100, 299] and [200, 299]; a
+range without an upper end goes up to ``LABEL_TOP``. Neighbouring keys have neighbouring labels (``kernels/growth.py``), so a range of one
+label is one of one key, or the interval between two boundaries with no room left.
 """
 
 from typing import NamedTuple

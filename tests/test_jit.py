@@ -348,6 +348,10 @@ WHOLE = """
         assert len(one.match(table.slice(0, 0))) == 0 and sum(one.count(table)) == len(expected)
         one.match_lists(table)
         one.explain(rows[0], 0)
+        one.insert({6: "n = 99 AND s > 'bb' OR x BETWEEN 1.25 AND 7.5"})
+        one.replace({0: "s = 'a' OR n > 3"})
+        one.delete([1])
+        assert len(one.match(encoded)) and len(one) == 6
     print(json.dumps({
         "several": {str(k): list(map(str, k.signatures)) for k in _jit.kernels() if len(k.signatures) > 1},
         "used": sum(bool(k.signatures) for k in _jit.kernels()),

@@ -160,14 +160,16 @@ def test_gaps_are_closed_when_they_are_the_greater_part(kind: str, monkeypatch: 
 
 @updatable
 def test_nothing_is_read_anew_where_nothing_is_new(kind: str) -> None:
-    """An update that brings no boundary, literal or attribute leaves the reader of events and the hints as they are."""
+    """An update that brings no boundary leaves the hints as they are, one without literals and attributes the reader of events."""
     matcher = cm.Matcher.build({1: "a = 1 AND s = 'x'", 2: "a = 2"}, SCHEMA, index=kind)
     events = pa.table({"a": [1], "s": ["x"]})
     matcher.match(events)
     (worker,) = matcher._idle
-    reader = worker.reader
+    reader, hints = worker.reader, worker.hints
     matcher.insert({3: "s = 'x' AND a = 2"})
-    assert matcher.match_lists(events).to_pylist() == [[1]] and worker.reader is reader
+    assert matcher.match_lists(events).to_pylist() == [[1]] and worker.reader is reader and worker.hints is hints
+    matcher.insert({5: "a = 7"})
+    assert matcher.match_lists(events).to_pylist() == [[1]] and worker.reader is reader and worker.hints is not hints
     matcher.insert({4: "a = 1 AND s < 'y'"})
     assert matcher.match_lists(events).to_pylist() == [[1, 4]] and worker.reader is not reader
 
