@@ -65,6 +65,8 @@ class PropagationIndex(NamedTuple):
     present: F64  # (A) how many events are thought to have the attribute, in the unit of ``truth``
     codes: F64  # (A) how many elementary intervals it had when the index was built
     top: F64  # (A) highest code that a predicate had then
+    code_first: I64  # (A then + 1) place of each attribute's code 1 among all codes there were
+    label: U32  # (boundaries then) their labels, or (0) if predicates have codes
     multi: U8  # (A) attribute may have several entries in a row
     state: I64  # (10) bits, first free bit + 1, groups, entries, words of the pool; of these, words in no slab; slots;
     # first slab of what is always checked, or 0; 1 when there are programs; 1 when a subscription may have several conjunctions

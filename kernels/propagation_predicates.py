@@ -3,6 +3,7 @@
 import numpy as np
 
 from colmatch.kernels._jit import device
+from colmatch.kernels.columns import first_at_least
 from colmatch.kernels.layout import ATTR_MASK, FLAG_NONE, FLAG_RUN, REJECT
 from colmatch.kernels.memory import mix
 
@@ -63,23 +64,37 @@ def find(key, slot, run_lo, run_hi, word, low, high):
 
 
 @device
-def expected(run_lo, run_hi, word, low, high, present, codes, top, code_first, below):
+def _code_of(label, begin, end, value):
+    """Code of a label, among the labels ``begin:end`` of an attribute's boundaries."""
+    return first_at_least(label, begin, end, value + 1) - begin + 1
+
+
+@device
+def expected(run_lo, run_hi, word, low, high, present, codes, top, code_first, label, below):
     """How many events are thought to satisfy a predicate.
 
     With a sample, below (codes + 1) says how many of its values come before each code of all attributes, and code_first (A + 1) where those
-    of an attribute begin. Without one (0), an equality is thought to hold for one in as many of the events that have the attribute as
+    of an attribute begin. Where predicates have labels instead of codes, label (B) are those of the boundaries when the index was built;
+    else (0). Without a sample, an equality is thought to hold for one in as many of the events that have the attribute as
     there are elementary intervals, a range for its share of the codes.
     """
     a = word & ATTR_MASK
+    most = top[a]
+    labelled = len(label) > 0 and a + 1 < len(code_first)
+    if labelled:
+        most = codes[a]
     j, end = (low, high) if word & FLAG_RUN else (np.int64(0), np.int64(1))
     total = 0.0
     while j < end:
         if word & FLAG_RUN:
             low, high = np.int64(run_lo[j]), np.int64(run_hi[j])
         if low <= high:
+            if labelled:
+                low = _code_of(label, code_first[a] - a, code_first[a + 1] - a - 1, low)
+                high = _code_of(label, code_first[a] - a, code_first[a + 1] - a - 1, high)
             guess = present[a] / codes[a]
             if low < high:
-                guess = max(guess, present[a] * min(high - low + 1, top[a]) / top[a])
+                guess = max(guess, present[a] * min(high - low + 1, most) / most)
             if len(below) > 0:
                 size = code_first[a + 1] - code_first[a]
                 at = code_first[a]
@@ -92,7 +107,7 @@ def expected(run_lo, run_hi, word, low, high, present, codes, top, code_first, b
 
 
 @device
-def choose_program_access(preds, c, present, codes, top, code_first, below):
+def choose_program_access(preds, c, present, codes, top, code_first, label, below):
     """Which predicate a program cannot be true without, or -1: of those that it begins with and that reject, the best."""
     best = -1
     least, best_equal = np.inf, False
@@ -105,7 +120,7 @@ def choose_program_access(preds, c, present, codes, top, code_first, below):
         if not word & FLAG_NONE:
             low, high = np.int64(preds.pred[p, 1]), np.int64(preds.pred[p, 2])
             equal = not word & FLAG_RUN and low == high
-            share = expected(preds.run_lo, preds.run_hi, word & WHAT, low, high, present, codes, top, code_first, below)
+            share = expected(preds.run_lo, preds.run_hi, word & WHAT, low, high, present, codes, top, code_first, label, below)
             if (equal and not best_equal) or (equal == best_equal and share < least):
                 best, least, best_equal = p, share, equal
         if preds.jump[at, 0] != p - begin + 1:

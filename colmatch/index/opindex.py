@@ -19,8 +19,8 @@ Where this departs from it:
 - Expressions that are neither conjunctions nor CNF are entered by their best clause and verified.
 - Pivots of a CNF are found once each, so a pair may be found several times; the caller drops it.
 
-Codes are compared, never counted with, so inserts may bring codes between those that are there. Only the highest code of each attribute is
-taken from ``Codes`` when the index is built, and kept; among what is inserted later, only CODE_MAX stands for no upper end.
+Codes are compared, never counted with, so they may be labels, between which inserts bring others. Only the highest one of each attribute
+is taken from ``Codes``, and kept: a range up to there has no upper end.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from __future__ import annotations
 import numpy as np
 
 from colmatch.errors import OptionError
-from colmatch.index.base import IndexKind
+from colmatch.index.base import IndexKind, highest_codes
 from colmatch.kernels import opindex, opindex_update
 from colmatch.kernels import opindex_build as kernels
-from colmatch.kernels.layout import ATTR_MASK, CODE_MAX, I64, U32, U64, Codes, Predicates
+from colmatch.kernels.layout import ATTR_MASK, CODE_MAX, I64, LABEL_TOP, U32, U64, Codes, Predicates
 from colmatch.kernels.opindex_entries import ENTRY_WORDS, RESULTS, most_entries
 from colmatch.options import Options
 from colmatch.stats import Sample, Statistics
@@ -40,7 +40,7 @@ from colmatch.stats import Sample, Statistics
 def build(preds: Predicates, codes: Codes, sample: Sample | None, options: Options) -> tuple[opindex.OpIndex, Predicates]:
     attributes, count = len(codes.multi), len(preds.owner)
     frequency = _frequency(preds, codes, sample)
-    top = np.diff(codes.first) + 1  # labels without gaps, as they are when an index is built
+    top = highest_codes(codes)
     expanded = _expanded(preds, np.arange(count))
     slots = np.zeros(attributes, np.int64)
     entries, always, several = kernels.count(preds, frequency, top, *expanded, slots)
@@ -191,7 +191,7 @@ def _writable(index: opindex.OpIndex, attributes: int) -> opindex.OpIndex:
     new = max(attributes, have + have // 2) - have
     return index._replace(
         frequency=np.append(index.frequency, np.full(new, -1)),
-        top=np.append(index.top, np.full(new, CODE_MAX)),
+        top=np.append(index.top, np.full(new, LABEL_TOP)),
         lists=np.concatenate([index.lists, np.full((new, opindex.OPERATORS), opindex.NONE, np.uint32)]),
         partition=np.concatenate([index.partition, np.zeros((new, 4), np.uint32)]),
     )
@@ -221,4 +221,4 @@ def _grown(index: opindex.OpIndex, wanted: int) -> opindex.OpIndex:
     return fresh
 
 
-KIND = IndexKind("opindex", opindex.OpIndex, build, scratch, opindex.match, cost, repeats)
+KIND = IndexKind("opindex", opindex.OpIndex, build, scratch, opindex.match, cost, repeats, insert, delete)

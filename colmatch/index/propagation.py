@@ -66,7 +66,7 @@ def build(preds: Predicates, codes: Codes, sample: Sample | None, options: Optio
     state[propagation.ALWAYS] = always
     state[propagation.PROGRAMS] = (preds.jump_first >= 0).any()
     state[propagation.SEVERAL] = (preds.owner[1:] == preds.owner[:-1]).any()
-    present, intervals, top = estimates[:3]
+    present, intervals, top, code_first, label = estimates[:5]
     index = propagation.PropagationIndex(
         key,
         slot,
@@ -83,13 +83,15 @@ def build(preds: Predicates, codes: Codes, sample: Sample | None, options: Optio
         present,
         intervals,
         top,
+        code_first,
+        label,
         codes.multi,
         state,
     )
     return index, preds
 
 
-def _estimates(preds: Predicates, codes: Codes, sample: Sample | None) -> tuple[F64, F64, F64, I64, I64]:
+def _estimates(preds: Predicates, codes: Codes, sample: Sample | None) -> tuple[F64, F64, F64, I64, U32, I64]:
     """What ``kernels.propagation_predicates.expected`` goes by."""
     attributes = len(codes.multi)
     attr = preds.pred[:, 0] & ATTR_MASK
@@ -99,14 +101,14 @@ def _estimates(preds: Predicates, codes: Codes, sample: Sample | None) -> tuple[
     present = np.bincount(attr, minlength=attributes) if sample is None else below[code_first[1:]] - below[code_first[:-1]]
     top = np.ones(attributes)
     kernels.highest_codes(preds, top)
-    return present.astype(np.float64), intervals.astype(np.float64), top, code_first, below
+    return present.astype(np.float64), intervals.astype(np.float64), top, code_first, codes.label, below
 
 
 def _slots(used: int) -> int:
     return max(1 << (2 * used - 1).bit_length(), FIRST_SLOTS) if used else FIRST_SLOTS
 
 
-def _number(preds: Predicates, estimates: tuple[F64, F64, F64, I64, I64]) -> tuple[U32, U32]:
+def _number(preds: Predicates, estimates: tuple[F64, F64, F64, I64, U32, I64]) -> tuple[U32, U32]:
     """Distinct predicates (D, 3), ordered by attribute, class of width and lowest code, and the place there of each predicate (P)."""
     number = np.empty(len(preds.pred), np.uint32)
     key, slot, used = np.empty((FIRST_SLOTS // 2, 3), np.uint32), np.zeros(FIRST_SLOTS, np.uint32), np.zeros(1, np.int64)
@@ -168,7 +170,7 @@ def insert(arrays: propagation.PropagationIndex, preds: Predicates, begin: int, 
     progress = np.zeros(propagation_entries.PROGRESS_WORDS, np.int64)
     progress[propagation_entries.CONJ], progress[propagation_entries.BIT] = begin, -1
     none = np.empty(0, np.int64)
-    while lacking := propagation_update.enter(arrays, preds, end, none, none, ids, progress):
+    while lacking := propagation_update.enter(arrays, preds, end, none, ids, progress):
         arrays = _grow(arrays, preds, lacking, int(progress[propagation_entries.NEEDED]))
     return arrays
 
@@ -253,4 +255,4 @@ def cost(statistics: Statistics) -> float:
     return 1000.0 + 0.2 * min(statistics.predicates, 500_000) + 0.5 * statistics.conjunctions
 
 
-KIND = IndexKind("propagation", propagation.PropagationIndex, build, scratch, propagation.match, cost, repeats)
+KIND = IndexKind("propagation", propagation.PropagationIndex, build, scratch, propagation.match, cost, repeats, insert, delete)
