@@ -29,6 +29,7 @@ from numpy.typing import NDArray
 
 from colmatch.kernels._jit import device, kernel
 from colmatch.kernels.bits import ask_for
+from colmatch.kernels.columns import first_at_least
 from colmatch.kernels.layout import ATTR_MASK, CANDIDATES, CONJUNCTIONS, I64, NODES, PREDICATES, U8, U16, U32, U64
 from colmatch.kernels.predicates import clear, flagged_holds, program_accepts, spread
 from colmatch.kernels.sink import FILL, emit, roll_back
@@ -51,6 +52,8 @@ class KIndex(NamedTuple):
 
     level_first: I64  # (A + 1) attribute -> levels of its tree, the elementary intervals first
     level_list: I64  # (levels) first list of the level
+    label_first: I64  # (A + 1) attribute -> its boundaries
+    label: U32  # their labels when lists were made, or (0) if events have codes
     raw: I64  # (codes + A + 1), or (0): code -> its first list, where every value has its own
     raw_first: I64  # (A + 1), or (0): attribute -> place of its code 1 in ``raw``
     planes: I64  # (2) number of planes, lists in a plane
@@ -67,10 +70,9 @@ class KIndex(NamedTuple):
     order: U32  # (numbers) number -> conjunction
     tail: I64  # (2) conjunctions that are in no list and looked at one by one
     dead: U64  # (at least conjunctions / 64) bit set: deleted
-    multi: U8  # (A) attribute may have several entries in a row
+    multi: U8  # (A, or more) attribute may have several entries in a row
     skipping: U8  # (1) 0: entries are passed one by one, to see what skipping saves
     repeats: U8  # (1) a subscription may have several conjunctions
-    top: I64  # (A) highest code
 
 
 class KIndexScratch(NamedTuple):
@@ -168,9 +170,13 @@ def note_clauses(entry, clause, base, place, stop, number, counter):
 
 
 @device
-def lowest_list(raw, raw_first, a, code):
+def lowest_list(raw, raw_first, label_first, label, a, code):
     """Number of the code's list on the lowest level; if values have their own, that of the first."""
     x = np.int64(code) - 1
+    if label_first[a] == label_first[a + 1]:
+        x = np.int64(0)  # without boundaries there is one code; events may have labels all the same
+    elif len(label) > 0:
+        x = first_at_least(label, label_first[a], label_first[a + 1], np.int64(code) + 1) - label_first[a]
     return raw[raw_first[a] + x] if len(raw) > 0 else x
 
 
@@ -178,9 +184,9 @@ def lowest_list(raw, raw_first, a, code):
 def lists_of(row_attr, row_code, begin, stop, index, seen, low, next):
     """The event's lists that are not empty, as ranges of segments. Returns how many."""
     level_first, level_list, raw, raw_first = index.level_first, index.level_list, index.raw, index.raw_first
-    list_first, multi = index.list_first, index.multi
+    list_first, multi, label_first, label = index.list_first, index.multi, index.label_first, index.label
     planes, lists = index.planes[0], index.planes[1]
-    attributes = len(multi)
+    attributes = len(level_first) - 1
     count = 0
     for e in range(begin, stop + 1):
         level = level_end = np.int64(0)
@@ -191,7 +197,7 @@ def lists_of(row_attr, row_code, begin, stop, index, seen, low, next):
             if a >= attributes:
                 continue
             level, level_end, several = level_first[a], level_first[a + 1], multi[a] != 0
-            x = lowest_list(raw, raw_first, a, row_code[e])
+            x = lowest_list(raw, raw_first, label_first, label, a, row_code[e])
         else:
             level_end = np.int64(1)  # Z
         while level < level_end:
@@ -212,7 +218,7 @@ def lists_of(row_attr, row_code, begin, stop, index, seen, low, next):
         for e in range(begin, stop):
             a = np.int64(row_attr[e])
             if a < attributes and multi[a]:
-                x = lowest_list(raw, raw_first, a, row_code[e])
+                x = lowest_list(raw, raw_first, label_first, label, a, row_code[e])
                 for k in range(level_first[a], level_first[a + 1]):
                     seen[level_list[k] + x] = 0
                     x >>= FANOUT_BITS

@@ -3,6 +3,7 @@
 import numpy as np
 
 from colmatch.kernels._jit import device, kernel
+from colmatch.kernels.columns import first_at_least
 from colmatch.kernels.kindex import FANOUT_BITS, NO_CLAUSE
 from colmatch.kernels.layout import ATTR_MASK, FLAG_NONE, FLAG_RUN
 
@@ -157,3 +158,22 @@ def cut_segments(entry, first, part_first, filling, list_first, segment_part, se
         list_first[len(first) - 1] = count
         segment_first[count] = len(entry)
     return count
+
+
+@kernel
+def to_codes(pred, run_lo, run_hi, first, label):
+    """Labels of predicates (``layout.Predicates``) -> dense codes, in place. first (A + 1), label (B): of the boundaries."""
+    for p in range(len(pred)):
+        word = pred[p, 0]
+        a = np.int64(word & np.uint32(ATTR_MASK))
+        if a + 1 >= len(first):
+            continue
+        begin, end = first[a], first[a + 1]
+        low, high = np.int64(pred[p, 1]), np.int64(pred[p, 2])
+        if word & np.uint32(FLAG_RUN):
+            for j in range(low, high):
+                run_lo[j] = first_at_least(label, begin, end, np.int64(run_lo[j]) + 1) - begin + 1
+                run_hi[j] = first_at_least(label, begin, end, np.int64(run_hi[j]) + 1) - begin + 1
+        elif low <= high:
+            pred[p, 1] = first_at_least(label, begin, end, low + 1) - begin + 1
+            pred[p, 2] = first_at_least(label, begin, end, high + 1) - begin + 1

@@ -21,7 +21,7 @@ Deviations, and why:
 - Top-k bounds are not here.
 
 The source is static. New conjunctions go to a tail that is looked at one by one. When it is as large as a share of the others, all are
-built anew. Deleted ones are marked.
+built anew. Deleted ones are marked. With raw enumeration the tail stays: the values of later predicates are not known here.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from colmatch.errors import OptionError
-from colmatch.index.base import IndexKind
+from colmatch.index.base import IndexKind, freeze
 from colmatch.kernels import kindex
 from colmatch.kernels import kindex_build as kernels
 from colmatch.kernels import kindex_clauses as clauses
 from colmatch.kernels.kindex_update import bury
-from colmatch.kernels.layout import I64, U8, U64, Codes, Predicates
+from colmatch.kernels.layout import ATTR_MASK, FLAG_MULTI, FLAG_RUN, I64, LABEL_TOP, U8, U32, U64, Codes, Predicates
 from colmatch.options import Options
 from colmatch.stats import Sample, Statistics
 
@@ -63,11 +63,38 @@ class Domains(NamedTuple):
 def build(preds: Predicates, codes: Codes, sample: Sample | None, options: Options) -> tuple[kindex.KIndex, Predicates]:
     """Raises OptionError when lists and entries would be more than ``MOST_ENTRIES``."""
     count = len(preds.owner)
-    top = np.diff(codes.first) + 1
     live, none = np.ones(count, np.uint8), np.empty(0, np.int64)
-    raw, raw_first = _every_value(codes, top) if options.enumerate == "raw" else (none, none)
+    raw, raw_first = _every_value(codes, np.diff(codes.first) + 1) if options.enumerate == "raw" else (none, none)
     dead = np.zeros((count + 63) // 64, np.uint64)
-    return _lists(preds, top, codes.multi, raw, raw_first, live, dead), preds
+    # Copies, since updates write into the memory of codes.
+    return _lists(preds, codes.first.copy(), codes.label.copy(), codes.multi, raw, raw_first, live, dead), preds
+
+
+def _labels(preds: Predicates, live: U8, attributes: int) -> tuple[I64, U32]:
+    """Where the intervals of predicates begin and behind which they end, as ``KIndex.label_first`` and ``label``."""
+    word, low, high = preds.pred[: preds.first[len(live)]].T.astype(np.int64)
+    attr = word & ATTR_MASK
+    is_live = np.repeat(live != 0, np.diff(preds.first[: len(live) + 1]))
+    plain = is_live & (word & FLAG_RUN == 0) & (low <= high)
+    runs = is_live & (word & FLAG_RUN != 0)
+    places = np.repeat(low[runs] - np.concatenate([[0], np.cumsum(high[runs] - low[runs])[:-1]]), high[runs] - low[runs])
+    places += np.arange(len(places))
+    of = np.concatenate([attr[plain], np.repeat(attr[runs], high[runs] - low[runs])])
+    begins = np.concatenate([low[plain], preds.run_lo[places]])
+    ends = np.concatenate([high[plain], preds.run_hi[places]]) + 1
+    ends[ends > LABEL_TOP] = 1  # as what begins with the lowest, no boundary
+    both = np.unique(np.concatenate([of << 32 | begins, of << 32 | ends]))
+    both = both[both & 0xFFFFFFFF > 1]
+    return np.searchsorted(both, np.arange(attributes + 1) << 32), (both & 0xFFFFFFFF).astype(np.uint32)
+
+
+def _coded(preds: Predicates, label_first: I64, label: U32) -> Predicates:
+    """The predicates with dense codes for labels."""
+    if not len(label):
+        return preds
+    coded = freeze(preds)._replace(pred=preds.pred.copy(), run_lo=preds.run_lo.copy(), run_hi=preds.run_hi.copy())
+    kernels.to_codes(coded.pred, coded.run_lo, coded.run_hi, _frozen(label_first), _frozen(label))
+    return freeze(coded)
 
 
 def _every_value(codes: Codes, top: I64) -> tuple[I64, I64]:
@@ -124,8 +151,10 @@ def _afford(entries: float, enumeration: str) -> None:
         )
 
 
-def _lists(preds: Predicates, top: I64, multi: U8, raw: I64, raw_first: I64, live: U8, dead: U64) -> kindex.KIndex:
+def _lists(preds: Predicates, label_first: I64, label: U32, multi: U8, raw: I64, raw_first: I64, live: U8, dead: U64) -> kindex.KIndex:
     """The index of the conjunctions that are ``live``, the first ``len(live)`` of ``preds``."""
+    preds = _coded(preds, label_first, label)
+    top = np.diff(label_first) + 1
     count, attributes = len(live), len(top)
     form, size, number_of = np.empty(count, np.uint8), np.empty(count, np.uint32), np.empty(count, np.uint32)
     unsure, clause = np.empty(count, np.uint8), np.empty(len(preds.pred), np.uint16)
@@ -163,18 +192,19 @@ def _lists(preds: Predicates, top: I64, multi: U8, raw: I64, raw_first: I64, liv
 
     own = np.bincount(preds.owner[:count], minlength=1)
     return kindex.KIndex(
-        level_first=domains.level_first, level_list=domains.level_list, raw=raw, raw_first=raw_first, planes=np.array([planes, lists]),
+        level_first=domains.level_first, level_list=domains.level_list, label_first=label_first, label=label,
+        raw=raw, raw_first=raw_first, planes=np.array([planes, lists]),
         list_first=list_first, segment_part=segment_part, segment_first=segment_first, entry=entry, clause=entry_clause,
         part_size=(ranks & 0xFFFFFFFF).astype(np.uint32), with_clauses=np.array([first_part, begin]), clause_first=clause_first,
         clause_start=clause_start, unsure=unsure[order[begin:]], order=order, tail=np.array([count, count]), dead=dead, multi=multi,
-        skipping=np.array([SKIPPING], np.uint8), repeats=np.array([own.max() > 1], np.uint8), top=top,
+        skipping=np.array([SKIPPING], np.uint8), repeats=np.array([own.max() > 1], np.uint8),
     )  # fmt: skip
 
 
 def scratch(index: kindex.KIndex, codes: Codes, rows: int, entries: int) -> kindex.KIndexScratch:
     planes, lists = (int(x) for x in index.planes)
-    several = index.multi != 0
     levels = np.diff(index.level_first)
+    several = index.multi[: len(levels)] != 0
     # Values of one row: no more than one for each attribute without several, and no list twice.
     most = int(levels[~several].sum()) + (lists if several.any() else 0)
     most = planes * (min(most, entries * int(levels.max(initial=0))) + 1)
@@ -206,13 +236,21 @@ def insert(index: kindex.KIndex, preds: Predicates, begin: int, end: int) -> kin
         more[: len(index.dead)] = index.dead
         index = index._replace(dead=more)
     index.tail[1] = end
+    word = preds.pred[preds.first[begin] : preds.first[end], 0]
+    attributes = max(len(index.multi), int((word & ATTR_MASK).max(initial=0)) + 1)
+    if attributes > len(index.multi):
+        index = index._replace(multi=np.append(index.multi, np.zeros(attributes - len(index.multi), np.uint8)))
+    index.multi[word[(word & FLAG_MULTI) != 0] & ATTR_MASK] = 1
     if np.any(np.diff(preds.owner[max(begin - 1, 0) : end].astype(np.int64)) <= 0):
         index.repeats[0] = 1
-    if end - int(index.tail[0]) <= max(TAIL_LEAST, len(index.order) // TAIL_SHARE):
+    if len(index.raw) or end - int(index.tail[0]) <= max(TAIL_LEAST, len(index.order) // TAIL_SHARE):
         return index
     bits = np.unpackbits(index.dead.view(np.uint8), bitorder="little", count=end)
-    top, raw, raw_first = index.top.copy(), index.raw.copy(), index.raw_first.copy()  # to a kernel, read-only is another type
-    return _lists(preds, top, index.multi, raw, raw_first, (1 - bits).astype(np.uint8), index.dead)
+    live, none = (1 - bits).astype(np.uint8), np.empty(0, np.int64)
+    label_first, label = index.label_first, index.label
+    if len(label) or not label_first[-1]:  # else predicates have codes, whose boundaries stay
+        label_first, label = _labels(preds, live, attributes)
+    return _lists(preds, label_first, label, index.multi, none, none, live, index.dead)
 
 
 def delete(index: kindex.KIndex, preds: Predicates, conjunctions: NDArray[np.int64]) -> kindex.KIndex:
@@ -223,7 +261,13 @@ def delete(index: kindex.KIndex, preds: Predicates, conjunctions: NDArray[np.int
 
 
 def _writable(index: kindex.KIndex) -> kindex.KIndex:
-    return index._replace(tail=_own(index.tail), dead=_own(index.dead), repeats=_own(index.repeats))
+    return index._replace(tail=_own(index.tail), dead=_own(index.dead), repeats=_own(index.repeats), multi=_own(index.multi))
+
+
+def _frozen(array: Array) -> Array:
+    view = array.view()
+    view.setflags(write=False)
+    return view
 
 
 def _own(array: Array) -> Array:
@@ -240,4 +284,4 @@ def cost(statistics: Statistics) -> float:
     return 5e3 + 0.05 * statistics.conjunctions + (0.07 + 12.0 * share) * statistics.predicates
 
 
-KIND = IndexKind("kindex", kindex.KIndex, build, scratch, kindex.match, cost, repeats)
+KIND = IndexKind("kindex", kindex.KIndex, build, scratch, kindex.match, cost, repeats, insert, delete)

@@ -101,7 +101,7 @@ def _estimates(preds: Predicates, codes: Codes, sample: Sample | None) -> tuple[
     present = np.bincount(attr, minlength=attributes) if sample is None else below[code_first[1:]] - below[code_first[:-1]]
     top = np.ones(attributes)
     kernels.highest_codes(preds, top)
-    return present.astype(np.float64), intervals.astype(np.float64), top, code_first, codes.label, below
+    return present.astype(np.float64), intervals.astype(np.float64), top, code_first, codes.label.copy(), below
 
 
 def _slots(used: int) -> int:
