@@ -30,8 +30,8 @@ from numpy.typing import NDArray
 from colmatch.kernels._jit import device, kernel
 from colmatch.kernels.bits import ask_for
 from colmatch.kernels.columns import first_at_least
-from colmatch.kernels.layout import ATTR_MASK, CANDIDATES, CONJUNCTIONS, I64, NODES, PREDICATES, U8, U16, U32, U64
-from colmatch.kernels.predicates import clear, flagged_holds, program_accepts, spread
+from colmatch.kernels.layout import CANDIDATES, CONJUNCTIONS, I64, NODES, PREDICATES, U8, U16, U32, U64
+from colmatch.kernels.predicates import clear, conjunction_holds, spread
 from colmatch.kernels.sink import FILL, emit, roll_back
 
 I16 = NDArray[np.int16]
@@ -256,7 +256,6 @@ def match(index, preds, rows, start, stop, scratch, sink, counters):
     tail, tail_end = index.tail[0], index.tail[1]
     first, pred, run_lo, run_hi, owner = preds.first, preds.pred, preds.run_lo, preds.run_hi, preds.owner
     jump_first, jump = preds.jump_first, preds.jump
-    programs = len(jump_first) > 0
     row_first, row_attr, row_code = rows.first, rows.attr, rows.code
     table, low, next, at, end = scratch.table, scratch.low, scratch.next, scratch.at, scratch.end
     heap, front, counter, waiting = scratch.heap, scratch.front, scratch.counter, scratch.waiting
@@ -357,23 +356,10 @@ def match(index, preds, rows, start, stop, scratch, sink, counters):
                 c = np.int64(waiting[i]) if i < candidates else tail + i - candidates
                 if dead[c >> 6] >> np.uint64(c & 63) & one:
                     continue
-                if programs and jump_first[c] >= 0:
-                    holds, taken = program_accepts(
-                        pred, run_lo, run_hi, jump, jump_first[c], first[c], row_attr, row_code, entries, entries_end, table
-                    )
-                    steps += taken
-                else:
-                    holds = True
-                    p = first[c]
-                    while holds and p < first[c + 1]:
-                        word = pred[p, 0]
-                        if word <= ATTR_MASK:
-                            v = table[word]
-                            holds = pred[p, 1] <= v and v <= pred[p, 2]
-                        else:
-                            holds = flagged_holds(pred, run_lo, run_hi, p, row_attr, row_code, entries, entries_end, table)
-                        p += 1
-                    steps += p - first[c]
+                holds, taken = conjunction_holds(
+                    pred, run_lo, run_hi, first, jump_first, jump, c, row_attr, row_code, entries, entries_end, table
+                )
+                steps += taken
                 if holds and not emit(sink, row, np.int64(owner[c]), counters):
                     full = True
                     break

@@ -29,7 +29,7 @@ import numpy as np
 
 from colmatch.kernels._jit import device, kernel
 from colmatch.kernels.layout import CANDIDATES, CONJUNCTIONS, I64, NODES, PREDICATES, U8, U16, U32, U64
-from colmatch.kernels.predicates import clear, predicate_holds, program_accepts, spread
+from colmatch.kernels.predicates import clear, conjunction_holds, spread
 from colmatch.kernels.sink import FILL, emit, roll_back
 
 EQUAL, AT_MOST, AT_LEAST, BETWEEN = 0, 1, 2, 3  # shapes
@@ -149,19 +149,6 @@ def group_rows(rows, start, stop, lists, scratch):
                 head[a] = i + 1
             last = a
     return n
-
-
-@device
-def holds(pred, run_lo, run_hi, first, jump_first, jump, c, attr, code, begin, end, table):
-    """Truth of a whole conjunction and the number of predicates evaluated."""
-    if len(jump_first) > 0 and jump_first[c] >= 0:
-        return program_accepts(pred, run_lo, run_hi, jump, jump_first[c], first[c], attr, code, begin, end, table)
-    steps = np.int64(0)
-    for p in range(first[c], first[c + 1]):
-        steps += 1
-        if not predicate_holds(pred, run_lo, run_hi, p, attr, code, begin, end, table):
-            return False, steps
-    return True, steps
 
 
 @kernel
@@ -312,7 +299,7 @@ def match(index, preds, rows, start, stop, scratch, sink, counters):
                         if not entered:
                             spread(row_first, row_attr, row_code, row, multi, table)
                             entered = True
-                        true, steps = holds(
+                        true, steps = conjunction_holds(
                             pred, run_lo, run_hi, first, jump_first, jump, c, row_attr, row_code, row_first[row], row_first[row + 1], table
                         )
                         counters[PREDICATES] += steps

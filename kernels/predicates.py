@@ -102,6 +102,19 @@ def program_accepts(pred, run_lo, run_hi, jump, at_jump, first, attr, code, begi
 
 
 @device
+def conjunction_holds(pred, run_lo, run_hi, first, jump_first, jump, c, attr, code, begin, end, table):
+    """Truth of a conjunction, plain or a program, and the number of predicates evaluated: where few are verified (see above)."""
+    if len(jump_first) > 0 and jump_first[c] >= 0:
+        return program_accepts(pred, run_lo, run_hi, jump, jump_first[c], first[c], attr, code, begin, end, table)
+    steps = np.int64(0)
+    for p in range(first[c], first[c + 1]):
+        steps += 1
+        if not predicate_holds(pred, run_lo, run_hi, p, attr, code, begin, end, table):
+            return False, steps
+    return True, steps
+
+
+@device
 def hull(preds, p):
     """Lowest and highest entry of the table with which predicate ``p`` can be true: a cheap necessary condition."""
     word = preds.pred[p, 0]
