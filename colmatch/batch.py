@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import ctypes
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -18,6 +17,7 @@ from numpy.typing import NDArray
 
 from colmatch.binding import Binding, bind
 from colmatch.errors import EventError
+from colmatch.frozen import frozen
 from colmatch.gather import batches
 from colmatch.kernels import arrow as physical
 from colmatch.kernels import read, select
@@ -142,7 +142,7 @@ class _Work:
         patterns = sum(end - attr for attr, end, _ in wanted.pattern_runs)
         self._width = len(wanted.plain)
         self._rows = np.zeros(1, np.int64)
-        self._frozen_rows = _view(self._rows)
+        self._frozen_rows = frozen(self._rows)
         self._work = read.Work(
             state=np.zeros(8, np.int64),
             struct=np.zeros(3, np.int64),
@@ -167,7 +167,7 @@ class _Work:
             total=np.zeros(4, np.int64),
         )
         self._texts = read.TextWork(known, np.zeros(int(wanted.literals.hint[-1]), np.int32), distinct)
-        self._col = _view(self._work.col)
+        self._col = frozen(self._work.col)
 
     @property
     def arrays(self) -> tuple[read.Work, Distinct]:
@@ -213,7 +213,7 @@ class _Work:
         work = self._work
         self._rows[0] = rows
         entries = work.col[-1]
-        return Batch(self._frozen_rows, self._col, _view(work.row[:entries]), _view(work.key[:entries]))
+        return Batch(self._frozen_rows, self._col, frozen(work.row[:entries]), frozen(work.key[:entries]))
 
     def set_patterns(self, first: NDArray[np.int64], row: NDArray[np.int32]) -> None:
         self._work = self._work._replace(pattern_first=first, pattern_row=row)
@@ -252,12 +252,6 @@ class _Work:
         if code == select.NULL_KEY:
             return EventError(f"column {name!r}, row {row} of the batch: a key of the map is NULL: mend the source")
         return EventError(f"column {name!r}, row {row} of the batch: its dictionary has no such value: mend the source")
-
-
-def _view(array: NDArray[Any]) -> NDArray[Any]:
-    view = array.view()
-    view.setflags(write=False)
-    return view
 
 
 def _decoded(batch: pa.RecordBatch, columns: tuple[int, ...]) -> pa.RecordBatch:

@@ -12,11 +12,12 @@ import numpy as np
 import pyarrow as pa
 
 from colmatch.errors import EventError
+from colmatch.frozen import frozen
 from colmatch.kernels import arrow as physical
 from colmatch.kernels import read, select
 from colmatch.kernels.layout import I64
 from colmatch.schema import Attribute, Family, Role, Type, value_type
-from colmatch.wanted import MapKeys, Path, Wanted, frozen
+from colmatch.wanted import MapKeys, Path, Wanted
 
 UNITS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 DAY = 86_400_000  # milliseconds

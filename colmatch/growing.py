@@ -10,6 +10,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from colmatch.errors import SubscriptionError
+from colmatch.frozen import frozen
 from colmatch.kernels.layout import ATTR_MASK, FLAG_RUN, Predicates
 
 MOST_BYTES = 2**31 - 1  # of all string ids: what one Arrow array of strings can hold
@@ -37,9 +38,7 @@ class Growing:
 
     def view(self) -> NDArray[Any]:
         """Read-only."""
-        view = self._memory[: self.size]
-        view.setflags(write=False)
-        return view
+        return frozen(self._memory[: self.size])
 
 
 class GrowingPredicates:

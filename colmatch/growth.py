@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from colmatch.index import freeze
+from colmatch.frozen import contiguous, freeze
 from colmatch.kernels import growth, growth_text, layout
 from colmatch.kernels.layout import Codes, Literals, Predicates
 
@@ -32,10 +32,10 @@ def spaced(predicates: Predicates, codes: Codes, literals: Literals) -> tuple[Pr
     bound = codes.bound
     if len(literals.offset) > 1:
         label = np.empty(len(literals.offset) - 1, np.int64)
-        growth_text.space_literals(labelled.first, _frozen(np.ones(len(literals.first) - 1, np.uint8)), label)
+        growth_text.space_literals(labelled.first, contiguous(np.ones(len(literals.first) - 1, np.uint8)), label)
         labelled = freeze(literals._replace(label=label))
         bound = bound.copy()
-        growth_text.key_boundaries(_frozen(codes.first), bound, labelled.first, labelled.label)
+        growth_text.key_boundaries(contiguous(codes.first), bound, labelled.first, labelled.label)
     codes = freeze(codes._replace(bound=bound))
     codes = freeze(codes._replace(label=_spaced_labels(codes)))
     return freeze(relabelled(predicates, codes)), codes, labelled
@@ -44,7 +44,7 @@ def spaced(predicates: Predicates, codes: Codes, literals: Literals) -> tuple[Pr
 def relabelled(predicates: Predicates, codes: Codes, label: NDArray[np.uint32] | None = None) -> Predicates:
     """Predicates with dense codes -> with labels, those of the codes or ``label`` (B). Arrays that can be written are."""
     own = _writable(predicates)
-    growth.label_predicates(own.pred, own.run_lo, own.run_hi, _frozen(codes.first), codes.label if label is None else _frozen(label))
+    growth.label_predicates(own.pred, own.run_lo, own.run_hi, contiguous(codes.first), codes.label if label is None else contiguous(label))
     return own
 
 
@@ -66,7 +66,7 @@ def grown(codes: Codes, literals: Literals, new_codes: Codes, new_literals: Lite
     if both.number:
         first, left = known.first.copy(), len(known.bound) + both.number
         bound, labels = _room(known.bound, both.number), _room(known.label, both.number)
-        growth.enter_boundaries(first, new.first, new.bound, _frozen(label), both.place, both.number, len(known.bound), bound, labels)
+        growth.enter_boundaries(first, new.first, new.bound, contiguous(label), both.place, both.number, len(known.bound), bound, labels)
         known = Codes(first, bound[:left], known.multi, labels[:left])
     return Grown(freeze(known), both.literals, label, recoded)
 
@@ -78,7 +78,7 @@ def regrown(predicates: Predicates, codes: Codes, literals: Literals, new_codes:
     first, left = known.first.copy(), old + both.number
     bound, origin = np.empty(left, np.int64), np.empty(left, np.uint32)
     bound[:old], origin[:old] = known.bound, np.arange(old)
-    own = _frozen(np.arange(old, old + len(new.bound), dtype=np.uint32))
+    own = contiguous(np.arange(old, old + len(new.bound), dtype=np.uint32))
     growth.enter_boundaries(first, new.first, new.bound, own, both.place, both.number, old, bound, origin)
     all_codes = freeze(Codes(first, bound, known.multi))
     all_codes = freeze(all_codes._replace(label=_spaced_labels(all_codes)))
@@ -88,7 +88,7 @@ def regrown(predicates: Predicates, codes: Codes, literals: Literals, new_codes:
     label[old + found] = label[both.place[found]]
     own_predicates = _writable(predicates)
     growth.relabel_predicates(
-        own_predicates.pred, own_predicates.run_lo, own_predicates.run_hi, known.first, known.label, _frozen(label[:old])
+        own_predicates.pred, own_predicates.run_lo, own_predicates.run_hi, known.first, known.label, contiguous(label[:old])
     )
     return freeze(own_predicates), Grown(all_codes, both.literals, label[old:].copy(), True)
 
@@ -112,7 +112,7 @@ def _united(codes: Codes, literals: Literals, new_codes: Codes, new_literals: Li
     if len(new_literals.offset) > 1:
         literals, label, moved = _merged(literals, freeze(new_literals))
         bound = new.bound.copy()
-        growth_text.key_boundaries(new.first, bound, _frozen(new_literals.first), label)
+        growth_text.key_boundaries(new.first, bound, contiguous(new_literals.first), label)
         new = freeze(new._replace(bound=bound))
         if moved is not None and moved.which.any():
             bound = known.bound.copy()
@@ -138,9 +138,9 @@ def _merged(literals: Literals, new: Literals) -> tuple[Literals, Any, _Moved | 
     place, known = np.empty(count, np.int64), np.empty(count, np.uint8)
     number = growth_text.find_literals(literals.first, literals.offset, literals.data, new.first, new.offset, new.data, place, known)
     if not number:
-        return literals, _frozen(literals.label[place]), None
+        return literals, contiguous(literals.label[place]), None
     label, crowded = np.empty(count, np.int64), np.empty(attributes, np.uint8)
-    growth_text.label_literals(*literals, *new[:3], _frozen(place), _frozen(known), label, crowded)
+    growth_text.label_literals(*literals, *new[:3], contiguous(place), contiguous(known), label, crowded)
     total = len(literals.offset) - 1
     added = int(np.diff(new.offset)[known == 0].sum())
     out = Literals(
@@ -150,11 +150,11 @@ def _merged(literals: Literals, new: Literals) -> tuple[Literals, Any, _Moved | 
         np.empty(total + number, np.int64),
     )
     moved, new_moved = np.empty(total, np.int64), np.empty(count, np.int64)
-    growth_text.merge_literals(*literals, *new[:3], _frozen(label), _frozen(place), _frozen(known), *out, moved, new_moved)
+    growth_text.merge_literals(*literals, *new[:3], contiguous(label), contiguous(place), contiguous(known), *out, moved, new_moved)
     if crowded.any():
-        growth_text.space_literals(_frozen(out.first), _frozen(crowded), out.label)
+        growth_text.space_literals(contiguous(out.first), contiguous(crowded), out.label)
     again = crowded & (np.diff(literals.first) > 0)  # not those that had no literals
-    return freeze(out), _frozen(out.label[new_moved]), _Moved(literals.first, literals.label, _frozen(moved), _frozen(again))
+    return freeze(out), contiguous(out.label[new_moved]), _Moved(literals.first, literals.label, contiguous(moved), contiguous(again))
 
 
 def _spaced_labels(codes: Codes) -> NDArray[np.uint32]:
@@ -165,7 +165,7 @@ def _spaced_labels(codes: Codes) -> NDArray[np.uint32]:
 
 def _extended(first: layout.I64, size: int) -> layout.I64:
     """Ranges of more owners, the last of which have nothing."""
-    return _frozen(np.append(first, np.full(size - len(first), first[-1]))) if size > len(first) else first
+    return contiguous(np.append(first, np.full(size - len(first), first[-1]))) if size > len(first) else first
 
 
 def _writable(predicates: Predicates) -> Predicates:
@@ -184,9 +184,3 @@ def _room(array: NDArray[Any], more: int) -> NDArray[Any]:
     larger = np.empty(needed + needed // 2 + 64, array.dtype)
     larger[: len(array)] = array
     return larger
-
-
-def _frozen(array: NDArray[Any]) -> NDArray[Any]:
-    view = np.ascontiguousarray(array).view()
-    view.setflags(write=False)
-    return view

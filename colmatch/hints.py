@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from colmatch.frozen import frozen
 from colmatch.kernels import hints, layout
 
 
@@ -12,9 +13,7 @@ def hints_of(bound_first: layout.I64, bound: layout.I64) -> hints.Hints:
 
     bound_first (A + 1), bound (B) ascending within each of the A.
     """
-    bound_first, bound = bound_first.view(), bound.view()
-    for array in (bound_first, bound):  # to a kernel, read-only is another type, and the codes of a matcher are
-        array.setflags(write=False)
+    bound_first, bound = frozen(bound_first), frozen(bound)
     lowest, highest, shift = (np.empty(len(bound_first) - 1, np.int64) for _ in range(3))
     first = np.empty(len(bound_first), np.int64)
     hints.count_cells(bound_first, bound, lowest, highest, first, shift)

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from colmatch.filters import Filter, Place
+from colmatch.frozen import freeze, frozen
 from colmatch.kernels import automaton, find, like
 from colmatch.kernels.layout import I64, U8
 
@@ -128,8 +129,7 @@ def _flat(texts: Sequence[bytes]) -> tuple[I64, U8]:
     offset = np.zeros(len(texts) + 1, np.int64)
     np.cumsum(list(map(len, texts)), out=offset[1:])
     data = np.frombuffer(b"".join(texts), np.uint8)
-    offset.setflags(write=False)
-    return offset, data
+    return frozen(offset), data
 
 
 def _trie(texts: Sequence[bytes]) -> automaton.Trie:
@@ -148,7 +148,7 @@ def _trie(texts: Sequence[bytes]) -> automaton.Trie:
         raise OverflowError(f"the text patterns of one attribute have {size:,} different prefixes, more than 2**31")
     trie = automaton.Trie(np.empty(size + 1, np.int32), np.zeros(size, np.uint8), np.empty(size, np.int32))
     automaton.fill_trie(offset, data, shared, next, np.zeros(depths + 1, np.int64), trie)
-    return _freeze(trie)
+    return freeze(trie)
 
 
 def _links(trie: automaton.Trie) -> automaton.Links:
@@ -157,12 +157,11 @@ def _links(trie: automaton.Trie) -> automaton.Links:
     kind = np.zeros(257, np.int64)
     kind[used] = np.arange(1, len(used) + 1)
     kind[256] = classes = len(used) + 1
-    kind.setflags(write=False)
     rows = min(size, max(DENSE_CELLS // classes, 1))
     dense = np.empty(rows * classes, np.int32)
-    links = automaton.Links(np.empty(size, np.int32), np.empty(size, np.int32), kind, dense)
+    links = automaton.Links(np.empty(size, np.int32), np.empty(size, np.int32), frozen(kind), dense)
     automaton.fill_links(trie, classes, links)
-    return _freeze(links)
+    return freeze(links)
 
 
 def _posted(entries: Iterable[tuple[bytes, int]], texts: Sequence[bytes]) -> find.Posted:
@@ -170,7 +169,7 @@ def _posted(entries: Iterable[tuple[bytes, int]], texts: Sequence[bytes]) -> fin
     pairs = np.array([(place[text], p) for text, p in entries], np.int64).reshape(-1, 2)
     first = np.zeros(len(texts) + 1, np.int64)
     np.cumsum(np.bincount(pairs[:, 0], minlength=len(texts)), out=first[1:])
-    return _freeze(find.Posted(first, pairs[np.argsort(pairs[:, 0], kind="stable"), 1].astype(np.int32)))
+    return freeze(find.Posted(first, pairs[np.argsort(pairs[:, 0], kind="stable"), 1].astype(np.int32)))
 
 
 def _programs(filters: Sequence[Filter], numbers: Sequence[int], characters: bool) -> like.Programs:
@@ -178,18 +177,7 @@ def _programs(filters: Sequence[Filter], numbers: Sequence[int], characters: boo
     np.cumsum([len(filter.pieces) for filter in filters], out=first[1:])
     modes = [filter.open_start * like.OPEN_START | filter.open_end * like.OPEN_END | characters * like.CHARACTERS for filter in filters]
     piece, text = _flat([piece for filter in filters for piece in filter.pieces])
-    return _freeze(like.Programs(np.array(numbers, np.int32), first, np.array(modes, np.uint8), piece, text))
-
-
-def _freeze(arrays: Tuple) -> Tuple:
-    for array in arrays:
-        frozen(array)
-    return arrays
-
-
-def frozen(array: Array) -> Array:
-    array.setflags(write=False)
-    return array
+    return freeze(like.Programs(np.array(numbers, np.int32), first, np.array(modes, np.uint8), piece, text))
 
 
 def _nbytes(arrays: Any) -> int:

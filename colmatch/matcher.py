@@ -15,8 +15,9 @@ from colmatch import plan, running, saved
 from colmatch.batch import batches
 from colmatch.errors import OptionError
 from colmatch.explain import Explanation, explain
+from colmatch.frozen import freeze
 from colmatch.growth import spaced
-from colmatch.index import KINDS, Built, find, freeze
+from colmatch.index import KINDS, Built, find
 from colmatch.kernels import layout
 from colmatch.options import Options
 from colmatch.running import Piece, Result, Worker

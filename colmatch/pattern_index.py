@@ -25,7 +25,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from colmatch.filters import filters_of
-from colmatch.literal_index import LiteralIndex, Pairs, Texts, frozen
+from colmatch.frozen import frozen
+from colmatch.literal_index import LiteralIndex, Pairs, Texts
 from colmatch.regex_index import RegexIndex
 from colmatch.schema import Family, Type
 

@@ -9,10 +9,11 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 
+from colmatch.frozen import frozen
 from colmatch.kernels.expand import by_value, expand
 from colmatch.kernels.read import Work
 from colmatch.kernels.text import Distinct
-from colmatch.literal_index import Pairs, Texts, frozen
+from colmatch.literal_index import Pairs, Texts
 from colmatch.pattern_index import Pattern, PatternIndex
 from colmatch.schema import Attribute, Attributes
 from colmatch.wanted import Wanted

@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from colmatch.filters import Filter, Place
+from colmatch.frozen import frozen
 from colmatch.literal_index import LiteralIndex, Pairs, Texts
 from colmatch.regex_literals import required
 from colmatch.regex_sets import SIZE, RegexSet, available
@@ -72,10 +73,8 @@ class RegexIndex:
         if self._folded:
             data = texts.data[texts.offset[texts.begin] : texts.offset[texts.end]].copy()
             data[(data >= ord("A")) & (data <= ord("Z"))] |= 0x20
-            data.setflags(write=False)
             offset = texts.offset[texts.begin : texts.end + 1] - texts.offset[texts.begin]
-            offset.setflags(write=False)
-            self._find(self._folded, Texts(offset, data, 0, len(strings), texts.begin + texts.shift), texts, strings, pairs)
+            self._find(self._folded, Texts(frozen(offset), frozen(data), 0, len(strings), texts.begin + texts.shift), texts, strings, pairs)
         first = texts.begin + texts.shift
         if self._sets:
             rest, raw = np.array(self._rest), strings.cast(pa.large_binary()).to_pylist()

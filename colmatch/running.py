@@ -14,8 +14,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from colmatch.batch import Reader
+from colmatch.frozen import freeze
 from colmatch.hints import hints_of
-from colmatch.index import freeze
 from colmatch.kernels import layout, rows, sink
 from colmatch.recycled import Recycled
 from colmatch.schema import Attributes

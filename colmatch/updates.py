@@ -19,8 +19,9 @@ from numpy.typing import NDArray
 
 from colmatch import growth
 from colmatch.errors import OptionError, SubscriptionError
+from colmatch.frozen import freeze
 from colmatch.growing import GrowingIds, GrowingPredicates, attributes_of, gathered, selected
-from colmatch.index import KINDS, Built, freeze
+from colmatch.index import KINDS, Built
 from colmatch.kernels.layout import Codes, Literals, Predicates
 from colmatch.options import Options
 from colmatch.schema import Attributes, Schema

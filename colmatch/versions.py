@@ -16,8 +16,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from colmatch.frozen import contiguous, freeze
 from colmatch.hints import hints_of
-from colmatch.index import Built, freeze
+from colmatch.index import Built
 from colmatch.kernels import hints, layout
 from colmatch.schema import Attributes
 
@@ -58,7 +59,7 @@ class Version:
         self.predicates = freeze(predicates)
         self.index = Built(index.kind, freeze(index.arrays))
         self.ids = ids
-        self.numbers: NDArray[np.int64] | None = _frozen(ids.to_numpy()) if pa.types.is_int64(ids.type) else None
+        self.numbers: NDArray[np.int64] | None = contiguous(ids.to_numpy()) if pa.types.is_int64(ids.type) else None
         self.pins = 0
 
 
@@ -117,9 +118,3 @@ class Gate:
             with self._changed:
                 self._updating = False
                 self._changed.notify_all()
-
-
-def _frozen(array: NDArray[np.int64]) -> NDArray[np.int64]:
-    view = np.ascontiguousarray(array).view()
-    view.setflags(write=False)
-    return view

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from colmatch.frozen import frozen
 from colmatch.kernels.layout import I64, U8, Literals
 from colmatch.kernels.maps import BLOCK, Keys, fill_tables
 from colmatch.kernels.text import Words
@@ -19,12 +20,6 @@ HINTED = 8  # sets of fewer strings are searched faster than a hint is checked
 HINTS_MOST = 1 << 22  # hints of one Reader (4 bytes each)
 
 Path = tuple[str, ...]
-
-
-def frozen(array: I64) -> I64:
-    """Read-only, which numba takes for a type of its own: every array of a plan is."""
-    array.setflags(write=False)
-    return array
 
 
 def words(first: I64, prefix: I64, offset: I64, data: U8, label: I64) -> Words:

@@ -11,7 +11,7 @@ import pytest
 from contract import NO_JIT
 
 from colmatch import growth
-from colmatch.index import freeze
+from colmatch.frozen import freeze
 from colmatch.kernels.layout import FLAG_RUN, LABEL_TOP, Codes, Literals, Predicates
 
 SEEDS = range(60 if NO_JIT else 200)

@@ -93,7 +93,15 @@ def test_only_the_registry_knows_the_kinds():
 
 
 def test_index_files_know_nothing_above_them():
-    below = ("colmatch.index", "colmatch.kernels", "colmatch.stats", "colmatch.errors", "colmatch.options", "colmatch.hints")
+    below = (
+        "colmatch.index",
+        "colmatch.kernels",
+        "colmatch.stats",
+        "colmatch.errors",
+        "colmatch.options",
+        "colmatch.hints",
+        "colmatch.frozen",
+    )
     for name, module in modules("colmatch").items():
         if name.startswith("index/"):
             above = {used for used in module.imports if used.startswith("colmatch.") and not used.startswith(below)}

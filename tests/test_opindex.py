@@ -17,7 +17,8 @@ from strategies import a_schema, an_expression, some_rows, terms
 from ways_in import condition, to_builder
 
 import colmatch as cm
-from colmatch.index import KINDS, Built, freeze
+from colmatch.frozen import freeze
+from colmatch.index import KINDS, Built
 from colmatch.index import opindex as kind
 from colmatch.kernels import opindex, opindex_build
 from colmatch.kernels._jit import kernels

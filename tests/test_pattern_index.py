@@ -167,7 +167,7 @@ def test_made_once_for_all_readers_of_a_matcher(tmp_path: Path) -> None:
     batch = pa.record_batch({"s": ["a-b", "cc", None, "ca"], "t": [None, "bbac", "", "cb"]})
     wanted = matcher.match(batch).to_pylist()
     assert sorted((pair["event"], pair["subscription"]) for pair in wanted) == [(0, 0), (1, 0), (3, 2)]
-    attributes = matcher._attributes
+    attributes = matcher._live.now.reading.attributes
     made = patterns_of(attributes)
     matcher.explain({"s": "a", "t": "b"}, 0)
     matcher.count(batch)

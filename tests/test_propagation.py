@@ -15,7 +15,8 @@ from oracle import to_sql
 from strategies import COLUMNS, an_expression, some_rows, terms
 
 import colmatch as cm
-from colmatch.index import Built, find, freeze
+from colmatch.frozen import freeze
+from colmatch.index import Built, find
 from colmatch.index.propagation import delete, insert
 from colmatch.kernels import layout, propagation
 from colmatch.kernels.propagation import ALWAYS, BITS, ENTRIES, GROUPS, LENGTH, POOL, SLOTS, WASTE

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from colmatch.errors import OptionError
 from colmatch.index import bitslice, kindex, opindex, propagation, scan
-from colmatch.index.base import Built, IndexKind, freeze
+from colmatch.index.base import Built, IndexKind
 
 _ALL = (scan.KIND, kindex.KIND, propagation.KIND, opindex.KIND, bitslice.KIND)
 KINDS: dict[str, IndexKind] = {kind.name: kind for kind in _ALL}
 
-__all__ = ["KINDS", "Built", "IndexKind", "find", "freeze"]
+__all__ = ["KINDS", "Built", "IndexKind", "find"]
 
 
 def find(name: str) -> IndexKind:

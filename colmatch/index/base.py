@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from colmatch.kernels.layout import I64, LABEL_TOP, Codes, Predicates
 from colmatch.options import Options
 from colmatch.stats import Sample, Statistics
-
-Arrays = TypeVar("Arrays")
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,15 +58,3 @@ def highest_codes(codes: Codes) -> I64:
     if len(codes.label):
         return np.full(len(codes.multi), LABEL_TOP)
     return np.diff(codes.first) + 1
-
-
-def freeze(arrays: Arrays) -> Arrays:
-    """The same NamedTuple with contiguous read-only arrays: to a kernel, read-only is another type, so it must always be so."""
-    frozen = []
-    for array in arrays:  # type: ignore[attr-defined]
-        fixed = np.ascontiguousarray(array)
-        if fixed.flags.writeable:
-            fixed = fixed.view()
-            fixed.setflags(write=False)
-        frozen.append(fixed)
-    return type(arrays)(*frozen)

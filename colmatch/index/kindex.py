@@ -32,7 +32,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from colmatch.errors import OptionError
-from colmatch.index.base import IndexKind, freeze
+from colmatch.frozen import freeze, frozen
+from colmatch.index.base import IndexKind
 from colmatch.kernels import kindex
 from colmatch.kernels import kindex_build as kernels
 from colmatch.kernels import kindex_clauses as clauses
@@ -93,7 +94,7 @@ def _coded(preds: Predicates, label_first: I64, label: U32) -> Predicates:
     if not len(label):
         return preds
     coded = freeze(preds)._replace(pred=preds.pred.copy(), run_lo=preds.run_lo.copy(), run_hi=preds.run_hi.copy())
-    kernels.to_codes(coded.pred, coded.run_lo, coded.run_hi, _frozen(label_first), _frozen(label))
+    kernels.to_codes(coded.pred, coded.run_lo, coded.run_hi, frozen(label_first), frozen(label))
     return freeze(coded)
 
 
@@ -262,12 +263,6 @@ def delete(index: kindex.KIndex, preds: Predicates, conjunctions: NDArray[np.int
 
 def _writable(index: kindex.KIndex) -> kindex.KIndex:
     return index._replace(tail=_own(index.tail), dead=_own(index.dead), repeats=_own(index.repeats), multi=_own(index.multi))
-
-
-def _frozen(array: Array) -> Array:
-    view = array.view()
-    view.setflags(write=False)
-    return view
 
 
 def _own(array: Array) -> Array:

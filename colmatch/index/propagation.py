@@ -19,7 +19,8 @@ from __future__ import annotations
 import numpy as np
 
 from colmatch.errors import OptionError
-from colmatch.index.base import IndexKind, freeze
+from colmatch.frozen import freeze
+from colmatch.index.base import IndexKind
 from colmatch.kernels import propagation, propagation_entries, propagation_update
 from colmatch.kernels import propagation_build as kernels
 from colmatch.kernels.layout import ATTR_MASK, F64, FLAG_MULTI, I64, U32, Codes, Predicates

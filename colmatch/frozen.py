@@ -1,0 +1,29 @@
+"""Read-only arrays. To numba, read-only is another type, so whatever kernels read of an index or a plan must always be so."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = TypeVar("Array", bound=NDArray[Any])
+Arrays = TypeVar("Arrays")
+
+
+def frozen(array: Array) -> Array:
+    """A view that cannot be written; the array itself stays as it is."""
+    view = array.view()
+    view.setflags(write=False)
+    return view
+
+
+def freeze(arrays: Arrays) -> Arrays:
+    """The same NamedTuple with contiguous arrays that cannot be written."""
+    return type(arrays)(*map(contiguous, arrays))  # type: ignore[call-overload]
+
+
+def contiguous(array: Array) -> Array:
+    """The array if it is contiguous and read-only, else a view or a copy that is."""
+    fixed = np.ascontiguousarray(array)
+    return frozen(fixed) if fixed.flags.writeable else fixed  # type: ignore[return-value]
