@@ -231,8 +231,12 @@ class _Prefixed:
 @contextmanager
 def _input(path: str) -> Iterator[Any]:
     if path == "-":
-        # Not ``sys.stdin.buffer``: a thread of Arrow's may wait in it, and Python cannot end while its lock is held.
-        yield io.BufferedReader(io.FileIO(sys.stdin.fileno(), closefd=False), 1 << 16)
+        try:  # not ``sys.stdin.buffer``: a thread of Arrow's may wait in it, and Python cannot end while its lock is held
+            file = sys.stdin.fileno()
+        except OSError:  # something else stands for it
+            yield sys.stdin.buffer
+            return
+        yield io.BufferedReader(io.FileIO(file, closefd=False), 1 << 16)
         return
     if os.path.isdir(path):
         raise IsADirectoryError(21, "is a folder, where a file is needed", path)
