@@ -175,6 +175,8 @@ class _Quick:
         one_thread()
         return {name: figures(make(name, 1_000, 256), 1_000, SYSTEMS, (256,)) for name in ("dense", "pstree-sparse")}
 
+    setup_cache.timeout = 900  # type: ignore[attr-defined]  # seconds: kernels of all kinds may have to be compiled
+
 
 class QuickMatch(_Quick):
     params = (("dense", "pstree-sparse"), KINDS)
