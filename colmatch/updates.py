@@ -126,7 +126,7 @@ class Live:
         kind = self.now.index.kind
         if kind.insert is None or kind.delete is None:
             able = ", ".join(repr(name) for name, kind in KINDS.items() if kind.insert is not None)
-            raise OptionError(f"index {kind.name!r} takes no updates, {able} does: build anew, or with index=...")
+            raise OptionError(f"index {kind.name!r} takes no updates; those that do are {able}: build with one of them, or anew")
 
     def _checked(self, ids: pa.Array) -> list[Any]:
         """As a list, if they are of the matcher's type."""
