@@ -227,12 +227,12 @@ class Matcher:
         ------
         EventError : a column does not fit the schema
         """
-        return pa.Table.from_batches(self.match_batches(events), self._result_schema())
+        return pa.Table.from_batches(self.match_batches(events), self._live.now.results)
 
     def match_batches(self, events: Any) -> Iterator[pa.RecordBatch]:
         """``match``, piece by piece as results come; memory does not follow the size of the input."""
 
-        schema = self._result_schema()
+        schema = self._live.now.results
 
         def batch(piece: Piece) -> pa.RecordBatch:
             return pa.RecordBatch.from_arrays([pa.array(piece.events()), piece.ids()], schema=schema)
@@ -315,9 +315,6 @@ class Matcher:
         return self._live.now.index
 
     # Running
-
-    def _result_schema(self) -> pa.Schema:
-        return pa.schema([("event", pa.int64()), ("subscription", self._live.now.ids.type)])
 
     def _needed(self) -> list[str]:
         """Columns of events that are to be kept: with updates, what comes in while they are read may need any."""

@@ -62,6 +62,11 @@ class Version:
         self.numbers: NDArray[np.int64] | None = contiguous(ids.to_numpy()) if pa.types.is_int64(ids.type) else None
         self.pins = 0
 
+    @cached_property
+    def results(self) -> pa.Schema:
+        """Schema of matches."""
+        return pa.schema([("event", pa.int64()), ("subscription", self.ids.type)])
+
 
 class Gate:
     """Lets many batches in at a time, or one update. An update that waits goes before batches that come after it."""
