@@ -38,12 +38,17 @@ class Reader:
 
     Owns the memory that batches are read into: what ``read`` returns is valid until the next call. One thread at a time.
 
+    Parameters
+    ----------
+    lenient : a column that is not there is NULL in every row; else it is an error
+
     Attributes
     ----------
     columns : top-level columns that the attributes need, in the order in which attributes name them first
     """
 
-    def __init__(self, attributes: Attributes, literals: Literals) -> None:
+    def __init__(self, attributes: Attributes, literals: Literals, lenient: bool = True) -> None:
+        self._lenient = lenient
         members = list(attributes)
         self.columns = list(dict.fromkeys(attribute.path[0] for attribute in members))
         self._wanted = Wanted(members, literals)
@@ -81,8 +86,8 @@ class Reader:
                 if i:
                     self._bindings.insert(0, self._bindings.pop(i))
                 return bound, pattern_bound
-        binding = bind(self._wanted, schema)
-        patterns = bind(self._patterns.wanted, schema) if self._patterns is not None else None
+        binding = bind(self._wanted, schema, self._lenient)
+        patterns = bind(self._patterns.wanted, schema, self._lenient) if self._patterns is not None else None
         if patterns is not None and patterns.decode:
             binding = replace(binding, decode=tuple(sorted({*binding.decode, *patterns.decode})))
         bound = _Bound(binding)

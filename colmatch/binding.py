@@ -6,12 +6,13 @@ before, in ``Wanted``.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 
-from colmatch.errors import EventError
+from colmatch.errors import EventError, near
 from colmatch.frozen import frozen
 from colmatch.kernels import arrow as physical
 from colmatch.kernels import read, select
@@ -33,7 +34,7 @@ class Binding:
 
 
 class _Level:
-    """Names of the columns of a schema or the fields of a struct."""
+    """The columns of a schema, or the fields of a struct, by name."""
 
     def __init__(self, names: list[str], struct: int, path: Path) -> None:
         self.names = names
@@ -56,25 +57,97 @@ class _Level:
             raise EventError(f"column {shown!r} is {len(found)} times in the batch: rename or drop all but one")
         raise EventError(f"column {shown!r} could be {' or '.join(map(repr, sorted(names)))}: rename or drop all but one")
 
+    def missing(self, name: str) -> EventError:
+        shown, owner = ".".join((*self.path, name)), f"column {'.'.join(self.path)!r}" if self.path else "the batch"
+        kind, some = "field" if self.path else "column", near(name, self.names, owner)
+        some += "" if some.endswith("?") else ";"
+        return EventError(
+            f"the events have no {kind} {shown!r}, which the expressions use: {some} "
+            "Options(missing_columns='null') would take it to be NULL in every row"
+        )
 
-def bind(wanted: Wanted, schema: pa.Schema) -> Binding:
-    """The plan for batches of this schema. A column that is missing, or of type ``null``, is NULL in every row.
+
+class _Columns:
+    """The columns of one schema, by path.
+
+    Parameters
+    ----------
+    lenient : a column that is not there is NULL in every row; else it is an error
+    """
+
+    def __init__(self, schema: pa.Schema, lenient: bool) -> None:
+        self.lenient = lenient
+        self.levels: dict[Path, tuple[_Level, pa.Schema | pa.DataType] | None] = {(): (_Level(schema.names, 0, ()), schema)}
+        self.structs: list[tuple[int, int]] = [(-1, -1)]
+        self.decode: set[int] = set()
+
+    def find(self, path: Path) -> tuple[tuple[int, int], pa.DataType] | None:
+        """Struct and number of the child at ``path``, and its type; None where it is NULL in every row."""
+        found = self._level(path[:-1])
+        if found is None:
+            return None
+        level, parent = found
+        child = level.find(path[-1])
+        if child is None:
+            if self.lenient:
+                return None
+            raise level.missing(path[-1])
+        arrow = _storage(parent.field(child).type)
+        if pa.types.is_run_end_encoded(arrow):
+            if len(path) > 1:
+                raise EventError(f"column {'.'.join(path)!r} is run-end encoded inside a struct: use pyarrow.compute.run_end_decode")
+            self.decode.add(child)
+            arrow = _storage(arrow.value_type)
+        return None if pa.types.is_null(arrow) else ((level.struct, child), arrow)
+
+    def _level(self, path: Path) -> tuple[_Level, pa.Schema | pa.DataType] | None:
+        """The struct at ``path``; None where it is NULL in every row."""
+        if path in self.levels:
+            return self.levels[path]
+        level = None
+        found = self.find(path)
+        if found is not None:
+            place, arrow = found
+            if not pa.types.is_struct(arrow):
+                raise EventError(f"column {'.'.join(path)!r} is {arrow}, the schema says a struct: cast it")
+            self.structs.append(place)
+            level = (_Level([f.name for f in arrow], len(self.structs) - 1, path), arrow)
+        self.levels[path] = level
+        return level
+
+
+def require(schema: pa.Schema, paths: Iterable[Path]) -> None:
+    """Checks that a schema has the columns at all of ``paths``.
 
     Raises
     ------
-    EventError : a column's type is not what the schema of the expressions says, or its name is ambiguous
+    EventError : one is not there
     """
-    return _Binder(wanted, schema).bind()
+    columns = _Columns(schema, lenient=False)
+    for path in paths:
+        columns.find(path)
+
+
+def bind(wanted: Wanted, schema: pa.Schema, lenient: bool) -> Binding:
+    """The plan for batches of one schema. A column of type ``null`` is NULL in every row.
+
+    Parameters
+    ----------
+    lenient : a column that is not there is NULL in every row; else it is an error
+
+    Raises
+    ------
+    EventError : a column is not there, its type is not what the schema of the expressions says, or its name is ambiguous
+    """
+    return _Binder(wanted, schema, lenient).bind()
 
 
 class _Binder:
-    def __init__(self, wanted: Wanted, schema: pa.Schema) -> None:
+    def __init__(self, wanted: Wanted, schema: pa.Schema, lenient: bool) -> None:
         self.wanted = wanted
-        self.levels: dict[Path, tuple[_Level, pa.Schema | pa.DataType] | None] = {(): (_Level(schema.names, 0, ()), schema)}
-        self.structs: list[tuple[int, int]] = [(-1, -1)]
+        self.columns = _Columns(schema, lenient)
         self.leaves: dict[tuple[int, ...], int] = {(-1, physical.I8, 0, physical.NOTHING, 1): 0}  # the first for items that read no values
         self.items: list[tuple[tuple[int, ...], str]] = []
-        self.decode: set[int] = set()
 
     def bind(self) -> Binding:
         wanted = self.wanted
@@ -86,14 +159,14 @@ class _Binder:
             self._item("", select.PATTERNS, attr, end, first=first)
         self.items.sort(key=lambda item: item[0][select.ATTR])
         plan = read.Plan(
-            struct=_table(self.structs, 2),
+            struct=_table(self.columns.structs, 2),
             leaf=_table(list(self.leaves), 5),
             item=_table([item for item, _ in self.items], 12),
             entry_set=wanted.entry_set,
             literals=wanted.literals,
             keys=wanted.keys,
         )
-        return Binding(plan, tuple(name for _, name in self.items), tuple(sorted(self.decode)))
+        return Binding(plan, tuple(name for _, name in self.items), tuple(sorted(self.columns.decode)))
 
     def _item(
         self, name: str, kind: int, attr: int, end: int, place: tuple[int, int] = (0, 0), layout: tuple[int, int] = (0, 0), leaf: int = 0,
@@ -102,7 +175,7 @@ class _Binder:
         self.items.append(((kind, attr, end, *place, *layout, leaf, set, first, last, keys), name))
 
     def _plain(self, id: int, attribute: Attribute) -> None:
-        found = self._find(attribute.path)
+        found = self.columns.find(attribute.path)
         if found is None:
             return
         place, arrow = found
@@ -126,7 +199,7 @@ class _Binder:
                 self._item(name, select.ELEMENT, id, id + 1, place, layout, leaf, self.wanted.set(id))
 
     def _map(self, m: int, path: Path, known: MapKeys) -> None:
-        found = self._find(path)
+        found = self.columns.find(path)
         if found is None:
             return
         place, arrow = found
@@ -141,38 +214,6 @@ class _Binder:
         self._item(name, select.MAP, -1, -1, place, leaf=value, set=m, first=known.first, last=last, keys=key)
         for attr, end, first in known.runs():
             self._item(name, select.ENTRIES, attr, end, first=first)
-
-    def _level(self, path: Path) -> tuple[_Level, pa.Schema | pa.DataType] | None:
-        """The struct at ``path``, None where the batch has none and so all is NULL."""
-        if path in self.levels:
-            return self.levels[path]
-        level = None
-        found = self._find(path)
-        if found is not None:
-            place, arrow = found
-            if not pa.types.is_struct(arrow):
-                raise EventError(f"column {'.'.join(path)!r} is {arrow}, the schema says a struct: cast it")
-            self.structs.append(place)
-            level = (_Level([f.name for f in arrow], len(self.structs) - 1, path), arrow)
-        self.levels[path] = level
-        return level
-
-    def _find(self, path: Path) -> tuple[tuple[int, int], pa.DataType] | None:
-        """Struct and number of the child at ``path``, and its type; None where it is missing or of type null."""
-        found = self._level(path[:-1])
-        if found is None:
-            return None
-        level, parent = found
-        child = level.find(path[-1])
-        if child is None:
-            return None
-        arrow = _storage(parent.field(child).type)
-        if pa.types.is_run_end_encoded(arrow):
-            if len(path) > 1:
-                raise EventError(f"column {'.'.join(path)!r} is run-end encoded inside a struct: use pyarrow.compute.run_end_decode")
-            self.decode.add(child)
-            arrow = _storage(arrow.value_type)
-        return None if pa.types.is_null(arrow) else ((level.struct, child), arrow)
 
     def _leaf(self, name: str, arrow: pa.DataType, wanted: Type) -> int | None:
         """Number of the leaf that reads values of this Arrow type as ``wanted``; None where all are NULL."""

@@ -9,6 +9,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -17,7 +18,7 @@ from colmatch import __version__
 from colmatch.cli_bench import bench
 from colmatch.cli_generate import generate
 from colmatch.errors import ColmatchError
-from colmatch.shell import Shell, say
+from colmatch.shell import Shell, plain, print_figures, say
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -54,6 +55,11 @@ def _format_option(name: str, whose: str) -> Callable[[_F], _F]:
     return click.option(name, type=click.Choice(_FORMATS), help=f"Format of {whose}; by default what its extension says.")
 
 
+_missing_option = click.option(
+    "--missing-columns",
+    type=click.Choice(["error", "null"]),
+    help="What it means that EVENTS lacks a column; by default what INDEX was built with.",
+)
 _null_option = click.option("--null", "nulls", multiple=True, metavar="TEXT", help="CSV: a text that means NULL, as an empty field does.")
 
 
@@ -146,6 +152,7 @@ def _write_rejected(path: str, bad: Sequence[Any]) -> None:
 @click.option("--count", "shape", flag_value="count", help="One row an event: how many subscriptions match it.")
 @click.option("--lists", "shape", flag_value="lists", help="One row an event: the list of its subscriptions (not as CSV).")
 @click.option("--keep", multiple=True, metavar="COLUMN", help="Write this column of the events as well. Repeatable.")
+@_missing_option
 @_format_option("--format", "EVENTS")
 @_format_option("--out-format", "OUT (standard output: csv, or jsonl with --lists)")
 @_null_option
@@ -155,6 +162,7 @@ def match(
     output: str,
     shape: str | None,
     keep: tuple[str, ...],
+    missing_columns: str | None,
     format: str | None,
     out_format: str | None,
     nulls: tuple[str, ...],
@@ -169,7 +177,7 @@ def match(
     """
     from colmatch.files import format_of, rebatch, writing
 
-    matcher = _open(index_path)
+    matcher = _open(index_path, missing_columns)
     shape = shape or "pairs"
     if output == "-" and out_format is None:
         out_format = "jsonl" if shape == "lists" else "csv"
@@ -189,24 +197,30 @@ def match(
                 advance(batch.num_rows)
 
 
-def _open(path: str) -> Matcher:
+def _open(path: str, missing_columns: str | None = None) -> Matcher:
     from colmatch import Matcher
 
     if not os.path.exists(path):
         raise FileNotFoundError(2, "no such index", path)
-    return Matcher.open(path)
+    matcher = Matcher.open(path)
+    if missing_columns is not None:
+        matcher.options = replace(matcher.options, missing_columns=missing_columns)
+    return matcher
 
 
 @contextmanager
-def _events(matcher: Matcher, path: str, format: str | None, kept: Sequence[str], nulls: Sequence[str]) -> Iterator[Rows]:
-    """The columns of the events that are needed, in the types that the matcher was built with."""
+def _events(
+    matcher: Matcher, path: str, format: str | None, kept: Sequence[str], nulls: Sequence[str], whole: bool = True
+) -> Iterator[Rows]:
+    """The columns of the events that are needed, in the types that the matcher was built with. ``whole``: all must be there."""
     from colmatch.files import reading
 
     used = list(matcher.columns)
     schema = matcher.schema.arrow
-    with reading(path, format, schema=schema, columns=[*used, *kept], nulls=["", *nulls]) as rows:
+    required = used if whole and matcher.options.missing_columns == "error" else []
+    with reading(path, format, schema=schema, columns=[*used, *kept], required=required, nulls=["", *nulls]) as rows:
         absent = [name for name in used if name not in rows.schema.names]
-        if absent:
+        if absent and whole:
             say(f"note: {path} has no column {', '.join(map(repr, absent))}, which the expressions use: NULL throughout")
         yield rows
 
@@ -267,9 +281,12 @@ def _bar(total: int | None) -> Iterator[Callable[[int], object]]:
 @click.argument("events")
 @click.option("--row", default=0, show_default=True, type=click.IntRange(min=0), help="Number of the event, from 0.")
 @click.option("--id", "id_text", required=True, help="Id of the subscription.")
+@_missing_option
 @_format_option("--format", "EVENTS")
 @_null_option
-def explain(index_path: str, events: str, row: int, id_text: str, format: str | None, nulls: tuple[str, ...]) -> None:
+def explain(
+    index_path: str, events: str, row: int, id_text: str, missing_columns: str | None, format: str | None, nulls: tuple[str, ...]
+) -> None:
     """Show why a subscription of INDEX is true, or is not, for one row of EVENTS.
 
     \b
@@ -278,14 +295,14 @@ def explain(index_path: str, events: str, row: int, id_text: str, format: str | 
     """
     import pyarrow as pa
 
-    matcher = _open(index_path)
+    matcher = _open(index_path, missing_columns)
     id: int | str = id_text
     if pa.types.is_integer(matcher.ids.type):
         try:
             id = int(id_text)
         except ValueError:
             raise click.BadParameter(f"{id_text!r}: the ids of this index are whole numbers", param_hint="'--id'") from None
-    with _events(matcher, events, format, [], nulls) as rows:
+    with _events(matcher, events, format, [], nulls, whole=False) as rows:
         seen = 0
         for batch in rows.batches:
             if row < seen + batch.num_rows:
@@ -310,26 +327,9 @@ def stats(index_path: str, as_json: bool) -> None:
 
     figures = _open(index_path).stats()
     if as_json:
-        click.echo(json.dumps(figures, indent=2, default=_plain, ensure_ascii=False))
+        click.echo(json.dumps(figures, indent=2, default=plain, ensure_ascii=False))
     else:
-        _print_figures(figures)
-
-
-def _plain(value: Any) -> Any:
-    """A value that JSON does not know, as one that it knows."""
-    return value.item() if hasattr(value, "item") else str(value)
-
-
-def _print_figures(figures: dict[str, Any], indent: int = 0) -> None:
-    width = max((len(str(name)) for name in figures), default=0)
-    for name, value in figures.items():
-        if isinstance(value, dict):
-            click.echo(f"{'':{indent}}{name}")
-            _print_figures(value, indent + 2)
-            continue
-        value = _plain(value) if not isinstance(value, int | float | str) else value
-        shown = f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
-        click.echo(f"{'':{indent}}{name!s:<{width}}  {shown}")
+        print_figures(figures)
 
 
 @cli.command()

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Iterable
+
+LISTED_MOST = 8  # names that an error lists
+
 
 class ColmatchError(Exception):
     """Base of every error that colmatch raises on purpose."""
@@ -64,3 +69,16 @@ class ExpressionError(ColmatchError, ValueError):
 
 def _expression_error(message: str, id: int | str | None, line: int | None, column: int | None) -> ExpressionError:
     return ExpressionError(message, id=id, line=line, column=column)
+
+
+def near(name: str, names: Iterable[str], owner: str) -> str:
+    """The names that are like ``name``, as a question, or else the names that ``owner`` has."""
+    known = list(names)
+    found = difflib.get_close_matches(name, known, n=3, cutoff=0.6)
+    if not found:
+        folded = {other.lower(): other for other in known}
+        found = [folded[other] for other in difflib.get_close_matches(name.lower(), folded, n=3, cutoff=0.6)]
+    if found:
+        return f"did you mean {' or '.join(map(repr, found))}?"
+    shown = ", ".join(map(repr, known[:LISTED_MOST])) or "no columns"
+    return f"{owner} has {shown}" + (f" and {len(known) - LISTED_MOST} more" if len(known) > LISTED_MOST else "")

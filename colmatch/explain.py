@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from colmatch.batch import Reader, batches
+from colmatch.binding import require
 from colmatch.errors import EventError, SubscriptionError
 from colmatch.expr.patterns import successor
 from colmatch.kernels import layout
@@ -70,11 +71,14 @@ def explain(parts: Parts, event: Any, id: int | str, find: Callable[[int | str],
     if number is None:
         raise SubscriptionError(f"there is no subscription {id!r}")
     row = _row(parts, event)
+    preds = parts.predicates
+    mine = np.flatnonzero(preds.owner == number).tolist()
+    if parts.options.missing_columns == "error":  # of what other subscriptions use, anything may be missing
+        words = (preds.pred[p, 0] for c in mine for p in range(preds.first[c], preds.first[c + 1]))
+        require(row.schema, (parts.attributes[int(word) & layout.ATTR_MASK].path for word in words))
     entries = Reader(parts.attributes, parts.literals).read(row)
     keys = [entries.key[entries.col[a] : entries.col[a + 1]].tolist() for a in range(len(parts.attributes))]
     values = row.to_pylist()[0]
-    preds = parts.predicates
-    mine = np.flatnonzero(preds.owner == number).tolist()
     nodes = [_conjunction(parts, c, keys, values) for c in mine]
     if not nodes:
         tree = Node("FALSE: contradicts itself", False, _NOTHING)

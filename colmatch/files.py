@@ -28,7 +28,7 @@ from typing import Any, BinaryIO, NamedTuple, Protocol, cast
 
 import pyarrow as pa
 
-from colmatch.errors import ColmatchError
+from colmatch.errors import ColmatchError, near
 
 FORMATS = ("parquet", "arrow", "arrows", "csv", "jsonl")
 _EXTENSIONS = {
@@ -54,6 +54,7 @@ class Rows(NamedTuple):
     schema: pa.Schema
     batches: Iterator[pa.RecordBatch]
     total: int | None  # rows in all, where that is known beforehand
+    names: Sequence[str]  # all columns of the file, as far as they are known
 
 
 class BatchWriter(Protocol):
@@ -91,6 +92,7 @@ def reading(
     *,
     schema: pa.Schema | None = None,
     columns: Sequence[str] | None = None,
+    required: Sequence[str] = (),
     nulls: Sequence[str] = ("",),
 ) -> Iterator[Rows]:
     """Opens a file of rows.
@@ -101,6 +103,7 @@ def reading(
     format : one of ``FORMATS``; None to go by the extension
     schema : types for formats that do not carry them (csv, jsonl); columns it does not name are inferred from the first block
     columns : the columns wanted, in any order; those that the file has not are left out. None for all
+    required : columns without which the file cannot be used. Of jsonl it is only known behind the last line that no line has a column
     nulls : csv only, the texts that mean NULL where not quoted
 
     Raises
@@ -112,12 +115,15 @@ def reading(
     shown = "standard input" if path == "-" else path
     with ExitStack() as stack:
         with _named(shown):
-            rows = _open(path, kind, stack, schema, columns, nulls)
+            rows = _open(path, kind, stack, schema, columns, required, nulls)
+            absent = [name for name in required if name not in rows.schema.names]
+            if absent:
+                raise ColmatchError(f"there is no column {absent[0]!r}, which is needed: {near(absent[0], rows.names, 'the file')}")
         if columns is not None:
             present = [name for name in rows.schema.names if name in set(columns)]
             if present != rows.schema.names:
                 narrowed = pa.schema([rows.schema.field(name) for name in present])
-                rows = Rows(narrowed, (batch.select(present) for batch in rows.batches), rows.total)
+                rows = rows._replace(schema=narrowed, batches=(batch.select(present) for batch in rows.batches))
         yield rows._replace(batches=_guarded(rows.batches, shown))
 
 
@@ -139,7 +145,10 @@ def _guarded(batches: Iterable[pa.RecordBatch], shown: str) -> Iterator[pa.Recor
         yield from batches
 
 
-def _open(path: str, kind: str, stack: ExitStack, schema: pa.Schema | None, columns: Sequence[str] | None, nulls: Sequence[str]) -> Rows:
+def _open(
+    path: str, kind: str, stack: ExitStack, schema: pa.Schema | None, columns: Sequence[str] | None, required: Sequence[str],
+    nulls: Sequence[str],
+) -> Rows:  # fmt: skip
     source = stack.enter_context(_input(path))
     if kind == "parquet":
         import pyarrow.parquet as pq
@@ -147,20 +156,20 @@ def _open(path: str, kind: str, stack: ExitStack, schema: pa.Schema | None, colu
         file = stack.enter_context(pq.ParquetFile(source))
         names = [name for name in file.schema_arrow.names if columns is None or name in columns]
         narrowed = pa.schema([file.schema_arrow.field(name) for name in names])
-        return Rows(narrowed, file.iter_batches(batch_size=ROWS, columns=names), file.metadata.num_rows)
+        return Rows(narrowed, file.iter_batches(batch_size=ROWS, columns=names), file.metadata.num_rows, file.schema_arrow.names)
     if kind == "arrow":
         start = source.read(6)
         source.seek(0)
         if start == b"ARROW1":
             mapped = stack.enter_context(pa.memory_map(path))
             opened = pa.ipc.open_file(mapped)
-            return Rows(opened.schema, (opened.get_batch(i) for i in range(opened.num_record_batches)), None)
+            return Rows(opened.schema, (opened.get_batch(i) for i in range(opened.num_record_batches)), None, opened.schema.names)
         kind = "arrows"
     if kind == "arrows":
         stream = stack.enter_context(pa.ipc.open_stream(source))
-        return Rows(stream.schema, iter(stream), None)
+        return Rows(stream.schema, iter(stream), None, stream.schema.names)
     if kind == "jsonl":
-        from colmatch.json_lines import read_batches
+        from colmatch.json_lines import Keys, read_batches
 
         if schema is not None and columns is not None:
             only = all(name in schema.names for name in columns)
@@ -169,8 +178,10 @@ def _open(path: str, kind: str, stack: ExitStack, schema: pa.Schema | None, colu
             only = False
         first = source.readline()
         if not first:  # pyarrow refuses a file without any line
-            return Rows(schema or pa.schema([]), iter(()), None)
-        return Rows(*read_batches(cast(BinaryIO, _Prefixed(first, source)), schema, only), None)
+            return Rows(schema or pa.schema([]), iter(()), None, required)
+        keys = Keys(cast(BinaryIO, _Prefixed(first, source)), required)
+        full, batches = read_batches(cast(BinaryIO, keys), schema, only)
+        return Rows(full, keys.check(batches), None, full.names)
     return _open_csv(source, schema, columns, nulls)
 
 
@@ -190,7 +201,7 @@ def _open_csv(source: BinaryIO, schema: pa.Schema | None, columns: Sequence[str]
             raise ColmatchError(f"column {name!r} is {type}, which CSV cannot carry: use jsonl, parquet or arrow")
     first = source.readline()
     if not first:  # pyarrow refuses a header without rows
-        return Rows(pa.schema([(name, types.get(name, pa.null())) for name in wanted]), iter(()), None)
+        return Rows(pa.schema([(name, types.get(name, pa.null())) for name in wanted]), iter(()), None, header)
     convert = pa_csv.ConvertOptions(
         column_types=types, include_columns=wanted, null_values=list(nulls), strings_can_be_null=True, quoted_strings_can_be_null=False
     )
@@ -202,8 +213,8 @@ def _open_csv(source: BinaryIO, schema: pa.Schema | None, columns: Sequence[str]
         convert_options=convert,
     )
     if not wanted:  # to pyarrow, no column means all of them
-        return Rows(pa.schema([]), (batch.select([]) for batch in reader), None)
-    return Rows(reader.schema, iter(reader), None)
+        return Rows(pa.schema([]), (batch.select([]) for batch in reader), None, header)
+    return Rows(reader.schema, iter(reader), None, header)
 
 
 class _Prefixed:

@@ -97,7 +97,10 @@ def _joined(pieces: list[pa.RecordBatch], columns: list[str] | None) -> list[pa.
 
 
 def _kept(schema: pa.Schema, columns: list[str]) -> list[int] | None:
-    """Numbers of the columns that may be meant, None when all may; which of several is meant is for the Reader to say."""
+    """Numbers of the columns that may be meant, None when all may, or when some column is not there.
+
+    Which of several is meant is for the Reader to say.
+    """
     global _seen
     for known, asked, kept in _seen:
         if asked == columns and known.equals(schema):
@@ -106,7 +109,9 @@ def _kept(schema: pa.Schema, columns: list[str]) -> list[int] | None:
     exact = set(columns) & set(names)
     folded = {column.lower() for column in columns if column not in exact}
     found = [i for i, name in enumerate(names) if name in exact or name.lower() in folded]
-    kept = None if len(found) == len(names) else found
+    # With all columns, an error can say which one was meant instead of one that is not there.
+    absent = folded - {name.lower() for name in names}
+    kept = None if len(found) == len(names) or absent else found
     _seen = ((schema, list(columns), kept), *_seen[: SEEN_MOST - 1])
     return kept
 

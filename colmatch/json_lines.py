@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 from collections.abc import Iterable, Iterator
 from typing import Any, BinaryIO
 
@@ -40,6 +41,55 @@ def carrier(type: pa.DataType) -> pa.DataType | None:
         fields = [(field.name, carrier(field.type)) for field in type]
         return None if any(inner is None for _, inner in fields) else pa.struct(fields)
     return type
+
+
+class Keys:
+    """A source of JSON lines that notes which of some names have not yet stood before a colon.
+
+    pyarrow says nothing of a column that no line has: it is NULL, like one that some lines have not.
+    A name inside a nested object counts as well.
+
+    Attributes
+    ----------
+    unseen : names that no line has had so far
+    """
+
+    closed = False
+
+    def __init__(self, source: BinaryIO, names: Iterable[str]) -> None:
+        self.unseen = set(names)
+        self._source = source
+        self._tail = b""
+
+    def read(self, size: int = -1) -> bytes:
+        data = self._source.read(size)
+        if self.unseen:
+            self._look(self._tail + data)
+            self._tail = (self._tail + data)[-2 * max(map(len, self._written()), default=0) :]
+        return data
+
+    def __iter__(self) -> Iterator[bytes]:
+        for line in self._source:
+            if self.unseen:
+                self._look(line)
+            yield line
+
+    def check(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """The batches that are made of the source, and behind the last one an error if no line had some name."""
+        for batch in batches:
+            # A key may be written in a way of its own: "\\u0061ge".
+            self.unseen -= {name for name in self.unseen if batch[name].null_count < batch.num_rows}
+            yield batch
+        if self.unseen:
+            raise ColmatchError(f"no line has {min(self.unseen)!r}, which is needed: check how it is written")
+
+    def _written(self) -> dict[bytes, str]:
+        return {json.dumps(name, ensure_ascii=ascii).encode(): name for name in self.unseen for ascii in (True, False)}
+
+    def _look(self, data: bytes) -> None:
+        written = self._written()
+        for found in re.finditer(rb"(%s)\s*:" % b"|".join(map(re.escape, written)), data):
+            self.unseen.discard(written[found[1]])
 
 
 def read_batches(source: BinaryIO, schema: pa.Schema | None, only: bool) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:

@@ -24,7 +24,6 @@ import re
 from collections.abc import Callable, Sequence
 from decimal import MAX_EMAX, MAX_PREC, MIN_EMIN, ROUND_FLOOR, Context, Decimal, InvalidOperation
 from typing import Any
-from zoneinfo import ZoneInfo
 
 import numpy as np
 import pyarrow as pa
@@ -32,6 +31,7 @@ from numpy.typing import NDArray
 
 from colmatch.expr.forms import Kind, Op
 from colmatch.schema import Family, Type
+from colmatch.session import Session, time_zone
 
 KEY_MIN = -(2**63)
 KEY_MAX = 2**63 - 1
@@ -72,14 +72,14 @@ class LiteralErrors(ValueError):
         self.reasons = reasons
 
 
-def literal_keys(type: Type, kind: Kind, values: Sequence[Any] | NDArray[Any] | pa.Array, negative: bool, zone: str) -> Keys:
+def literal_keys(type: Type, kind: Kind, values: Sequence[Any] | NDArray[Any] | pa.Array, negative: bool, session: Session) -> Keys:
     """Keys of literals of one kind for columns of one type that is not textual.
 
     Parameters
     ----------
     values : n literals, as their text or as Python values, or a numeric array, or an Arrow array
     negative : a minus stood before each of them
-    zone : where timestamp literals without a zone are read
+    session : where timestamp literals without a zone are read; is told of them
 
     Returns
     -------
@@ -115,7 +115,7 @@ def literal_keys(type: Type, kind: Kind, values: Sequence[Any] | NDArray[Any] | 
     if family is Family.DATE:
         return _each(values, lambda v: (_days(v), EXACT))
     assert family is Family.TIMESTAMP
-    return _each(values, lambda v: _instant(v, type, ZoneInfo(zone)))
+    return _each(values, lambda v: _instant(v, type, session))
 
 
 def _exact(keys: NDArray[np.int64]) -> Keys:
@@ -263,17 +263,17 @@ def _calendar(text: str, found: re.Match[str]) -> dt.date:
         raise ValueError(f"{text!r} is not a day of the calendar") from None
 
 
-def _instant(value: Any, type: Type, session: ZoneInfo) -> tuple[int, int]:
+def _instant(value: Any, type: Type, session: Session) -> tuple[int, int]:
     """Floor and place, in the column's unit, of a timestamp or date."""
     nanos, zone = _local(value)
     if type.unit != "ns":
         nanos -= nanos % 1000  # Spark's timestamps have microseconds: further digits of a literal are cut off
     if type.zone is not None:
-        nanos -= _offset(nanos, zone or session)  # local time to UTC
+        nanos -= _offset(nanos, zone or session.zone_for(value))  # local time to UTC
     elif zone is not None:  # an instant against a column without zone: what the session's clocks showed
         nanos -= _offset(nanos, zone)
         utc = dt.datetime(1970, 1, 1, tzinfo=dt.UTC) + dt.timedelta(seconds=nanos // 10**9)
-        shown = utc.astimezone(session).utcoffset()
+        shown = utc.astimezone(session.zone_for(value)).utcoffset()
         assert shown is not None
         nanos += _nanos(shown)
     floor, rest = divmod(nanos, 10**9 // UNITS[type.unit])
@@ -311,25 +311,7 @@ def _local(value: Any) -> tuple[int, dt.tzinfo | None]:
     if hour > 23 or minute > 59 or second > 59:
         raise ValueError(f"{value!r} is not a time of day")
     nanos = (day * 86_400 + hour * 3600 + minute * 60 + second) * 10**9 + int((found[7] or "").ljust(9, "0"))
-    return nanos, _zone(found[8])
-
-
-def _zone(name: str | None) -> dt.tzinfo | None:
-    if name is None:
-        return None
-    if name in ("Z", "UTC", "GMT"):
-        return dt.UTC
-    if name[0] in "+-":
-        digits = name[1:].replace(":", "")
-        hours, minutes = (int(digits[:-2]), int(digits[-2:])) if len(digits) > 2 else (int(digits), 0)
-        if hours > 18 or minutes > 59:
-            raise ValueError(f"{name!r} is not an offset from UTC")
-        delta = dt.timedelta(hours=hours, minutes=minutes)
-        return dt.timezone(-delta if name[0] == "-" else delta)
-    try:
-        return ZoneInfo(name)
-    except (OSError, ValueError, KeyError):
-        raise ValueError(f"{name!r} is not a known time zone") from None
+    return nanos, None if found[8] is None else time_zone(found[8])
 
 
 def intervals(op: Op, keys: Sequence[Keys]) -> Intervals:

@@ -44,17 +44,17 @@ class Matcher:
     Attributes
     ----------
     schema : the events' columns
-    options : how it was built
     rejected : subscriptions left out with ``errors="collect"``
     """
 
     def __init__(self, parts: saved.Parts) -> None:
         self.schema = parts.schema
-        self.options = parts.options
         self.rejected = parts.rejected
         self.plan = parts.plan
         reading = Reading(parts.attributes, freeze(parts.codes), freeze(parts.literals))
-        self._live = Live(parts.schema, parts.options, Version(reading, parts.predicates, parts.index, parts.ids), parts.dead)
+        self._live = Live(
+            parts.schema, parts.options, Version(reading, parts.predicates, parts.index, parts.ids), parts.dead, parts.local_literal
+        )
         self._idle: list[Worker] = []
 
     # Making
@@ -91,18 +91,34 @@ class Matcher:
         columns = schema if isinstance(schema, Schema) else Schema(schema)
         if index != "auto":
             find(index)
-        lowered, attributes, ids, rejected = read(subscriptions, columns, options, errors)
+        lowered, attributes, ids, rejected, local_literal = read(subscriptions, columns, options, errors)
         predicates, codes = freeze(lowered.predicates), freeze(lowered.codes)
         chosen = plan.choose(index, Statistics.of(len(ids), predicates, codes))
         kind = find(chosen.kind)
-        seen = None if sample is None else running.sample(batches(sample, options.batch_rows), attributes, codes, freeze(lowered.literals))
+        seen = None
+        if sample is not None:
+            some, lenient = batches(sample, options.batch_rows), options.missing_columns == "null"
+            seen = running.sample(some, attributes, codes, freeze(lowered.literals), lenient)
         literals = lowered.literals
         if kind.insert is not None:
             predicates, codes, literals = spaced(lowered.predicates, codes, literals)
         arrays, predicates = kind.build(predicates, codes, seen, options)
         built = Built(kind, arrays)
         return cls(
-            saved.Parts(columns, options, ids, rejected, chosen, attributes, predicates, codes, literals, built, np.empty(0, np.uint32))
+            saved.Parts(
+                columns,
+                options,
+                ids,
+                rejected,
+                chosen,
+                attributes,
+                predicates,
+                codes,
+                literals,
+                built,
+                np.empty(0, np.uint32),
+                local_literal,
+            )
         )
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -130,7 +146,7 @@ class Matcher:
         reading, dead = now.reading, np.array(sorted(self._live.dead), np.uint32)
         return saved.Parts(
             self.schema, self.options, now.ids, list(self.rejected), self.plan, reading.attributes, now.predicates, reading.codes,
-            reading.literals, now.index, dead,
+            reading.literals, now.index, dead, self._live.local_literal,
         )  # fmt: skip
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -197,6 +213,18 @@ class Matcher:
         return f"Matcher({len(self):,} subscriptions, {len(self._live.now.reading.attributes)} attributes, index={self.kind!r})"
 
     @property
+    def options(self) -> Options:
+        """The options that it was built with. Others may be set: ``batch_rows``, ``threads`` and
+        ``missing_columns`` count from the next call on, the rest when the index is built anew.
+        """
+        return self._live.options
+
+    @options.setter
+    def options(self, options: Options) -> None:
+        self._live.options = options
+        self._idle.clear()  # a worker has checked the columns of batches by the old ones
+
+    @property
     def ids(self) -> pa.Array:
         """int64 or string array, the id of each subscription."""
         return self._live.live_ids()
@@ -216,7 +244,8 @@ class Matcher:
 
         Parameters
         ----------
-        events : anything with ``__arrow_c_stream__`` or ``__arrow_c_array__``. A column of the schema that is missing is all NULL
+        events : anything with ``__arrow_c_stream__`` or ``__arrow_c_array__``, with all columns that the expressions use (``columns``)
+            unless ``Options(missing_columns="null")``
 
         Returns
         -------
@@ -225,7 +254,7 @@ class Matcher:
 
         Raises
         ------
-        EventError : a column does not fit the schema
+        EventError : a column is not there, or does not fit the schema
         """
         return pa.Table.from_batches(self.match_batches(events), self._live.now.results)
 
@@ -259,7 +288,8 @@ class Matcher:
 
         Raises
         ------
-        SubscriptionError : there is no such subscription; EventError : not one row, or it does not fit the schema
+        SubscriptionError : there is no such subscription; EventError : not one row, or it does not fit the schema, or
+            lacks a column that this subscription uses
         """
         with self._live.gate.batch():
             return explain(self._parts(), event, id, self._live.number)
@@ -290,6 +320,11 @@ class Matcher:
             "bytes_per_subscription": total / max(statistics.subscriptions, 1),
             "arrays": sizes,
         }
+
+    @property
+    def local_literal(self) -> str | None:
+        """A timestamp literal that was read in ``Options.timezone``, None where no expression depends on that zone."""
+        return self._live.local_literal
 
     @property
     def version(self) -> int:

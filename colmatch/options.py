@@ -17,16 +17,20 @@ class Options:
         memory follows this number and not the caller's batches. 1 to 2**20.
     threads : threads that match at once; 0 is one for each core that the process may use. Inside Spark it is always one, since Spark runs a
         worker for each core. 0 to 1024.
+    missing_columns : what it means that events lack a column, or a field of a struct, that an expression uses:
+        ``"error"`` raises an EventError, ``"null"`` takes it to be NULL in every row.
     dnf_budget : most conjunctions that an expression is multiplied out into; beyond it, the expression is kept as a program. 1 to 4096.
     max_depth : deepest nesting of parentheses, NOT and unary minus that the parser accepts. 1 to 400.
     signatures : ``opindex`` skips segments of its lists by their signatures; without them it is the documents' OpIndex-BS.
     enumerate : how ``kindex`` enumerates a range: ``"boundaries"``, by the intervals between those of all predicates, or ``"raw"``, by
         every value of a discrete domain, as its documents do.
-    timezone : zone in which a timestamp literal without one is read when its column has a zone (Spark's session time zone).
+    timezone : zone in which a timestamp literal without one is read when its column has a zone (Spark's session time
+        zone): ``"Europe/Berlin"``, ``"+02:00"``.
     """
 
     batch_rows: int = 8192
     threads: int = 0
+    missing_columns: str = "error"
     dnf_budget: int = 64
     max_depth: int = 200
     signatures: bool = True
@@ -40,13 +44,15 @@ class Options:
                 raise OptionError(f"Options({name}={value!r}): a whole number from {low} to {high} is needed")
         if not isinstance(self.signatures, bool):
             raise OptionError(f"Options(signatures={self.signatures!r}): True or False is needed")
+        if self.missing_columns not in ("error", "null"):
+            raise OptionError(f"Options(missing_columns={self.missing_columns!r}): 'error' or 'null' is needed")
         if self.enumerate not in ("boundaries", "raw"):
             raise OptionError(f"Options(enumerate={self.enumerate!r}): 'boundaries' or 'raw' is needed")
-        from zoneinfo import ZoneInfo
+        from colmatch.session import time_zone
 
         try:
-            ZoneInfo(self.timezone)
-        except (OSError, ValueError, TypeError, KeyError) as error:
+            time_zone(self.timezone)
+        except (ValueError, TypeError) as error:
             raise OptionError(f"Options(timezone={self.timezone!r}): not a known time zone") from error
 
     def to_dict(self) -> dict[str, int | str]:

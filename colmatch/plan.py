@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterable
 from typing import NamedTuple
 
-from colmatch.index import KINDS, find
+from colmatch.index import KINDS, IndexKind, find
 from colmatch.stats import Statistics
 
 log = logging.getLogger("colmatch")
@@ -16,12 +17,23 @@ class Plan(NamedTuple):
     reason: str
 
 
+def _costs(kinds: Iterable[IndexKind], statistics: Statistics) -> dict[str, float]:
+    """Estimated nanoseconds an event, by name of the kind."""
+    return {kind.name: kind.cost(statistics) for kind in kinds}
+
+
+def by_speed(kinds: Iterable[IndexKind], statistics: Statistics) -> list[str]:
+    """The names of some kinds, that with the lowest estimated cost first."""
+    costs = _costs(kinds, statistics)
+    return sorted(costs, key=costs.__getitem__)
+
+
 def choose(index: str, statistics: Statistics) -> Plan:
     """The kind that was asked for, or for ``auto`` the one with the lowest estimated cost. Raises OptionError for an unknown name."""
     if index != "auto":
         plan = Plan(find(index).name, "asked for")
     else:
-        costs = {name: kind.cost(statistics) for name, kind in KINDS.items()}
+        costs = _costs(KINDS.values(), statistics)
         best = min(costs, key=costs.__getitem__)
         others = ", ".join(f"{name} {cost / 1e3:.3g} us" for name, cost in costs.items() if name != best)
         plan = Plan(best, f"lowest estimated time an event, {costs[best] / 1e3:.3g} us" + (f" (others: {others})" if others else ""))

@@ -77,7 +77,7 @@ class Worker:
         reading, index = version.reading, version.index
         before = self.reading
         if before is None or reading.attributes is not before.attributes or reading.literals is not before.literals:
-            self.reader = Reader(reading.attributes, reading.literals)
+            self.reader = Reader(reading.attributes, reading.literals, self.live.options.missing_columns == "null")
         if reading is not before:
             self.reading = reading
             self.codes, self.hints = reading.codes, reading.hints
@@ -187,9 +187,11 @@ def _sink(capacity: int, wanted: bool | int) -> layout.Sink:
     return layout.Sink(np.empty(capacity, np.uint32), np.empty(capacity, np.uint32), np.empty(0, np.int64), state)
 
 
-def sample(events: Iterable[pa.RecordBatch], attributes: Attributes, codes: layout.Codes, literals: layout.Literals) -> Sample:
-    """What the events say about which values are frequent."""
-    reader, hints = Reader(attributes, literals), freeze(hints_of(codes.first, codes.bound))
+def sample(
+    events: Iterable[pa.RecordBatch], attributes: Attributes, codes: layout.Codes, literals: layout.Literals, lenient: bool
+) -> Sample:
+    """What the events say about which values are frequent. ``lenient`` as for a Reader."""
+    reader, hints = Reader(attributes, literals, lenient), freeze(hints_of(codes.first, codes.bound))
     hits = np.zeros(len(codes.bound) + len(codes.multi), np.int64)
     for batch in events:
         rows.count_codes(reader.read(batch), codes, hints, hits)

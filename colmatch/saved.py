@@ -33,6 +33,7 @@ class Parts:
     literals: layout.Literals
     index: Built
     dead: np.ndarray[Any, Any]  # uint32 numbers of subscriptions that were deleted, which still have ids
+    local_literal: str | None  # a timestamp literal that was read in the zone of the options, None where nothing depends on that
 
 
 _SHARED: dict[str, type] = {"predicates": layout.Predicates, "codes": layout.Codes, "literals": layout.Literals}
@@ -56,6 +57,7 @@ def _encode(parts: Parts) -> tuple[dict[str, Any], dict[str, np.ndarray[Any, Any
         "schema": base64.b64encode(parts.schema.arrow.serialize().to_pybytes()).decode(),
         "attributes": [_attribute(attribute) for attribute in parts.attributes],
         "rejected": [list(entry) for entry in parts.rejected],
+        "local_literal": parts.local_literal,
     }
     return header, arrays
 
@@ -89,9 +91,15 @@ def _decode(header: dict[str, Any], arrays: dict[str, np.ndarray[Any, Any]]) -> 
             groups["literals"],
             Built(kind, groups["index"]),
             arrays["dead"],
+            header["local_literal"] if "local_literal" in header else _some_literal(attributes),
         )
     except (KeyError, ValueError, TypeError, ColmatchError, pa.ArrowInvalid) as error:
         raise StoreError(f"the file is not a matcher that this version of colmatch can read ({error}): build it again") from error
+
+
+def _some_literal(attributes: list[Attribute]) -> str | None:
+    """What stands for the local literal in files of earlier versions, which do not say whether there is one."""
+    return next((f"that of {attribute.name}" for attribute in attributes if attribute.type.family is Family.TIMESTAMP), None)
 
 
 def _ids(arrays: dict[str, np.ndarray[Any, Any]]) -> pa.Array:

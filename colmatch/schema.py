@@ -9,7 +9,6 @@ expression uses get a dense id, so unused columns cost nothing.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
@@ -17,7 +16,7 @@ from functools import cached_property
 
 import pyarrow as pa
 
-from colmatch.errors import SchemaError
+from colmatch.errors import SchemaError, near
 
 
 class Family(IntEnum):
@@ -209,17 +208,7 @@ class Schema:
         if same:
             raise SchemaError(f"attribute {name!r} could be {' or '.join(repr('.'.join(p)) for p in same)}: write it as in the schema")
         names = [".".join(p) for p in self._columns]
-        near = difflib.get_close_matches(name, names, n=3, cutoff=0.6)
-        if not near:
-            folded = {n.lower(): n for n in names}
-            near = [folded[n] for n in difflib.get_close_matches(name.lower(), folded, n=3, cutoff=0.6)]
-        some = f"did you mean {' or '.join(map(repr, near))}?" if near else f"the schema has {_some(names)}"
-        raise SchemaError(f"unknown attribute {name!r}: {some}")
-
-
-def _some(names: list[str], most: int = 8) -> str:
-    shown = ", ".join(map(repr, names[:most]))
-    return f"{shown} and {len(names) - most} more" if len(names) > most else shown or "no columns"
+        raise SchemaError(f"unknown attribute {name!r}: {near(name, names, 'the schema')}")
 
 
 def _arrow_schema(columns: object) -> pa.Schema:

@@ -62,3 +62,20 @@ def _forget_stdout() -> None:
     """Nobody reads standard output any more: what is still buffered must not raise when Python exits."""
     with open(os.devnull, "wb") as nowhere:
         os.dup2(nowhere.fileno(), sys.stdout.fileno())
+
+
+def plain(value: Any) -> Any:
+    """A value that JSON does not know, as one that it knows."""
+    return value.item() if hasattr(value, "item") else str(value)
+
+
+def print_figures(figures: dict[str, Any], indent: int = 0) -> None:
+    width = max((len(str(name)) for name in figures), default=0)
+    for name, value in figures.items():
+        if isinstance(value, dict):
+            click.echo(f"{'':{indent}}{name}")
+            print_figures(value, indent + 2)
+            continue
+        value = plain(value) if not isinstance(value, int | float | str) else value
+        shown = f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
+        click.echo(f"{'':{indent}}{name!s:<{width}}  {shown}")

@@ -19,7 +19,6 @@ takes seconds; to spare them that, call ``colmatch.kernels._jit.copy_cache(folde
 from __future__ import annotations
 
 import atexit
-import difflib
 import os
 import re
 import shutil
@@ -35,7 +34,7 @@ from typing import Literal
 
 import pyarrow as pa
 
-from colmatch.errors import DependencyError, EventError, OptionError, StoreError
+from colmatch.errors import DependencyError, EventError, OptionError, StoreError, near
 
 try:
     from pyspark.errors import PySparkException
@@ -47,6 +46,7 @@ except ImportError as error:
     raise DependencyError(f'colmatch.spark needs PySpark 4: pip install "colmatch[spark]" ({error})') from error
 
 from colmatch.matcher import Matcher
+from colmatch.session import same_zone
 from colmatch.spark_worker import Index, Task
 from colmatch.store import content_hash
 
@@ -84,10 +84,10 @@ def match(
     Raises
     ------
     EventError : a column that the expressions or ``keep`` name is missing, or has a type that the matcher was not built for
-    OptionError : ``keep``, ``mode`` or ``shared`` cannot be used
+    OptionError : ``keep``, ``mode`` or ``shared`` cannot be used; or timestamp literals without a zone were read in another zone than that
+        of the session, ``spark.sql.session.timeZone``
     StoreError, OSError : the path does not hold a matcher
 
-    The matcher has the time zone of its own ``Options`` for timestamp literals without one, whatever zone the session has.
     colmatch must be installed on the workers.
     """
     if mode not in ("pairs", "list"):
@@ -113,10 +113,14 @@ def match(
         opened = Matcher.open(file, mmap=True)
         if content_hash(file) != hash:
             raise StoreError(f"{given} was replaced while it was read: call match again")
+    _check_zone(df, opened)
     # What is kept comes first, so the worker needs only its number; what is used may be among it.
     sent = [columns.find(name, "keep") for name in kept]
     used = []
+    lenient = opened.options.missing_columns == "null"
     for name in opened.columns:
+        if lenient and name not in columns:
+            continue
         found = columns.find(name, "an expression")
         if found not in sent:
             sent.append(found)
@@ -145,6 +149,9 @@ class _Columns:
         for name in df.columns:
             self.names.setdefault(self.folded(name), []).append(name)
 
+    def __contains__(self, name: str) -> bool:
+        return self.folded(name) in self.names
+
     def folded(self, name: str) -> str:
         return name if self.sensitive else name.lower()
 
@@ -155,15 +162,22 @@ class _Columns:
             return found[0]
         if found:
             raise EventError(f"the DataFrame has {len(found)} columns called {name!r}, which {wanted_by} names: rename all but one")
-        lower = {other.lower(): other for others in self.names.values() for other in others}
-        near = [lower[other] for other in difflib.get_close_matches(name.lower(), lower, n=3, cutoff=0.6)]
-        has = ", ".join([*map(repr, list(lower.values())[:8]), *(["…"] if len(lower) > 8 else [])])
-        some = f"did you mean {' or '.join(map(repr, near))}?" if near else f"it has {has}"
-        raise EventError(f"the DataFrame has no column {name!r}, which {wanted_by} names: {some}")
+        raise EventError(f"the DataFrame has no column {name!r}, which {wanted_by} names: {near(name, self.df.columns, 'it')}")
 
     def column(self, name: str) -> Column:
         # Quoted, because a dot in a name would be read as a struct's field.
         return self.df["`" + name.replace("`", "``") + "`"]
+
+
+def _check_zone(df: DataFrame, matcher: Matcher) -> None:
+    """Expressions mean what they mean in this session, if it has the zone in which their literals were read or none was."""
+    read, session, literal = matcher.options.timezone, df.sparkSession.conf.get("spark.sql.session.timeZone") or "", matcher.local_literal
+    if literal is not None and not same_zone(read, session):
+        raise OptionError(
+            f"timestamp literals, {literal!r} for one, were read in the zone {read!r}, and the zone of this session is {session!r}: "
+            f"build the matcher with Options(timezone={session!r}), or set spark.sql.session.timeZone to {read!r}, "
+            "or give both columns and literals a zone"
+        )
 
 
 def _check_types(events: DataFrame, used: list[tuple[int, str]], matcher: Matcher) -> None:

@@ -15,6 +15,7 @@ from colmatch.expr.lower import Lowered, Lowering
 from colmatch.expr.table import PredicateTable, add_table, ids_array
 from colmatch.options import Options
 from colmatch.schema import Attributes, Schema
+from colmatch.session import Session
 
 if TYPE_CHECKING:
     from colmatch.expr.compile import Compiler
@@ -36,6 +37,7 @@ class Read(NamedTuple):
     attributes: Attributes
     ids: pa.Array  # int64 or string: id of each subscription that is left
     rejected: list[Rejected]
+    local_literal: str | None  # a timestamp literal that was read in the zone of the options, None where there is none
 
 
 class Source:
@@ -71,7 +73,7 @@ def read(subscriptions: Any, schema: Schema, options: Options, errors: Errors) -
 def read_more(subscriptions: Any, source: Source, errors: Errors) -> Read:
     """The same, with attributes and forms that are known already."""
     attributes = source.attributes
-    lowering = Lowering(attributes, source.options.timezone)
+    lowering = Lowering(attributes, Session(source.options.timezone))
     if isinstance(subscriptions, PredicateTable):
         ids = add_table(subscriptions, source.schema, attributes, lowering)
         return _finish(lowering, attributes, ids, None, {}, errors)
@@ -138,7 +140,7 @@ def _finish(
         ids = ids.filter(pa.array(left))
         owner = (np.cumsum(left) - 1)[lowered.predicates.owner].astype(np.uint32)
         lowered = lowered._replace(predicates=lowered.predicates._replace(owner=owner))
-    return Read(lowered, attributes, ids, rejected)
+    return Read(lowered, attributes, ids, rejected, lowering.session.literal)
 
 
 def _pairs(subscriptions: Any) -> tuple[pa.Array, list[Any]]:

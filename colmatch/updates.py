@@ -24,7 +24,9 @@ from colmatch.growing import GrowingIds, GrowingPredicates, attributes_of, gathe
 from colmatch.index import KINDS, Built
 from colmatch.kernels.layout import Codes, Literals, Predicates
 from colmatch.options import Options
+from colmatch.plan import by_speed
 from colmatch.schema import Attributes, Schema
+from colmatch.stats import Statistics
 from colmatch.subscriptions import Errors, Read, Rejected, Source, read_more
 from colmatch.versions import Gate, Reading, Version
 
@@ -43,9 +45,10 @@ class Live:
     updates : how many have been made
     """
 
-    def __init__(self, schema: Schema, options: Options, version: Version, dead: NDArray[np.uint32]) -> None:
+    def __init__(self, schema: Schema, options: Options, version: Version, dead: NDArray[np.uint32], local_literal: str | None) -> None:
         self.schema = schema
         self.options = options
+        self.local_literal = local_literal
         self.gate = Gate()
         self.now = version
         self.dead = set(dead.tolist())
@@ -83,6 +86,7 @@ class Live:
                 raise SubscriptionError(f"subscription {known!r} is there already: nothing was inserted; replace() exchanges it")
             if ids:
                 self._change(old, ids, new)
+                self.local_literal = self.local_literal or new.local_literal
             return new.rejected
 
     def delete(self, ids: Any) -> None:
@@ -125,8 +129,13 @@ class Live:
     def _check_kind(self) -> None:
         kind = self.now.index.kind
         if kind.insert is None or kind.delete is None:
-            able = ", ".join(repr(name) for name, kind in KINDS.items() if kind.insert is not None)
-            raise OptionError(f"index {kind.name!r} takes no updates; those that do are {able}: build with one of them, or anew")
+            now = self.now
+            statistics = Statistics.of(len(now.ids), now.predicates, now.reading.codes)
+            best, *others = by_speed([kind for kind in KINDS.values() if kind.insert is not None], statistics)
+            raise OptionError(
+                f"index {kind.name!r} takes no updates: build with index={best!r}, the fastest by estimate of those that do "
+                f"(the others are {', '.join(map(repr, others))}), or build anew after changes"
+            )
 
     def _checked(self, ids: pa.Array) -> list[Any]:
         """As a list, if they are of the matcher's type."""

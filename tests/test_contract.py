@@ -56,7 +56,12 @@ def check(matcher: cm.Matcher, expressions: list[Expr], ids: Ids, rows: list[Row
     rng=randoms,
     n=st.integers(0, 6),
     m=st.integers(0, 12),
-    options=st.builds(cm.Options, batch_rows=st.sampled_from([1, 2, 3, 7, 8192]), dnf_budget=st.sampled_from([1, 2, 64])),
+    options=st.builds(
+        cm.Options,
+        missing_columns=st.just("null"),
+        batch_rows=st.sampled_from([1, 2, 3, 7, 8192]),
+        dnf_budget=st.sampled_from([1, 2, 64]),
+    ),
 )
 def test_every_way_in_and_out(kind: str, seed: int, rng: Random, n: int, m: int, options: cm.Options) -> None:
     schema = a_schema(rng)
@@ -98,7 +103,8 @@ def test_hundreds_of_expressions(kind: str, seed: int) -> None:
     leaves = terms(schema)
     expressions = [an_expression(rng, leaves, depth=rng.choice([0, 1, 2, 3])) for _ in range(20 if NO_JIT else 150)]
     events, rows = some_events(rng, schema, some_rows(rng, schema, rng.choice([1, 20, 70])))
-    options = cm.Options(batch_rows=rng.choice([1, 7, 64, 8192]), dnf_budget=rng.choice([1, 3, 64, 4096]))
+    budget, batch_rows = rng.choice([1, 3, 64, 4096]), rng.choice([1, 7, 64, 8192])
+    options = cm.Options(missing_columns="null", batch_rows=batch_rows, dnf_budget=budget)
     two_valued = to_builder(("is null", leaves[0][0]), None)
     ids: Ids = list(range(len(expressions)))
     some = [(id, to_sql(e) if rng.random() < 0.8 else condition(e, two_valued)) for id, e in zip(ids, expressions)]

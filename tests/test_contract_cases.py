@@ -61,7 +61,7 @@ def test_nothing_to_match(kind: str) -> None:
 @every_kind
 def test_all_null_and_missing_columns(kind: str) -> None:
     texts = ["age IS NULL", "age IS NOT NULL", "NOT age = 1", "age = 1 OR city IS NULL", "TRUE", "FALSE", "age = NULL", "age <=> NULL"]
-    matcher = cm.Matcher.build(enumerate(texts), SCHEMA, index=kind)
+    matcher = cm.Matcher.build(enumerate(texts), SCHEMA, index=kind, options=cm.Options(missing_columns="null"))
     for events in (
         pa.table({"age": pa.nulls(2, pa.int32()), "city": pa.nulls(2, pa.string())}),
         pa.table({"age": pa.nulls(2), "city": pa.nulls(2)}),

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from colmatch.expr.forms import Kind, Op
 from colmatch.keys import KEY_MAX, KEY_MIN, LiteralErrors, float_keys, intervals, key_float, literal_keys, literal_text
 from colmatch.schema import Family, Type
+from colmatch.session import Session
 
 INT = Type(Family.INT)
 OPS = {
@@ -34,7 +35,7 @@ edges = st.one_of(st.integers(-6, 6), st.sampled_from([KEY_MIN, KEY_MIN + 1, KEY
 
 
 def holds(op: Op, type: Type, kind: Kind, text: str, key: int, zone: str = "UTC") -> bool:
-    lo, hi = intervals(op, [literal_keys(type, kind, [text], False, zone)])
+    lo, hi = intervals(op, [literal_keys(type, kind, [text], False, Session(zone))])
     return bool(lo[0] <= key <= hi[0])
 
 
@@ -72,14 +73,14 @@ def test_float_keys_order_like_spark(a: float, b: float) -> None:
 
 
 def test_literals_of_one_conversion_keep_their_places() -> None:
-    floor, _ = literal_keys(INT, Kind.INT, ["3", str(2**63), "-1"], False, "UTC")
+    floor, _ = literal_keys(INT, Kind.INT, ["3", str(2**63), "-1"], False, Session("UTC"))
     assert floor.tolist() == [3, KEY_MAX, -1]
-    assert literal_keys(INT, Kind.INT, ["9223372036854775808"], True, "UTC")[0].tolist() == [KEY_MIN]
+    assert literal_keys(INT, Kind.INT, ["9223372036854775808"], True, Session("UTC"))[0].tolist() == [KEY_MIN]
 
 
 def test_bad_literals_are_named_by_position() -> None:
     with pytest.raises(LiteralErrors) as caught:
-        literal_keys(Type(Family.DATE), Kind.STRING, ["2013-01-31", "2013-02-30", "soon"], False, "UTC")
+        literal_keys(Type(Family.DATE), Kind.STRING, ["2013-01-31", "2013-02-30", "soon"], False, Session("UTC"))
     assert set(caught.value.reasons) == {1, 2}
     assert "calendar" in caught.value.reasons[1]
 
@@ -98,7 +99,7 @@ def test_bad_literals_are_named_by_position() -> None:
     ],
 )
 def test_timestamps_and_zones(text: str, zone: str | None, session: str, expected: str) -> None:
-    floor, place = literal_keys(Type(Family.TIMESTAMP, unit="us", zone=zone), Kind.TIMESTAMP, [text], False, session)
+    floor, place = literal_keys(Type(Family.TIMESTAMP, unit="us", zone=zone), Kind.TIMESTAMP, [text], False, Session(session))
     assert floor[0] == int(np.datetime64(expected, "us").astype(np.int64))
     assert place[0] == 0
 
@@ -106,7 +107,7 @@ def test_timestamps_and_zones(text: str, zone: str | None, session: str, expecte
 @given(st.datetimes(dt.datetime(1700, 1, 1), dt.datetime(2200, 1, 1)), st.sampled_from(["s", "ms", "us", "ns"]))
 def test_timestamps_finer_than_the_column_lie_between_its_keys(moment: dt.datetime, unit: str) -> None:
     type = Type(Family.TIMESTAMP, unit=unit)
-    floor, place = literal_keys(type, Kind.TIMESTAMP, [moment], False, "UTC")
+    floor, place = literal_keys(type, Kind.TIMESTAMP, [moment], False, Session("UTC"))
     there = np.datetime64(moment, "us").astype(f"datetime64[{unit}]")
     assert floor[0] == there.astype(np.int64)
     assert (place[0] == 0) == (there.astype("datetime64[us]") == np.datetime64(moment, "us"))

@@ -151,7 +151,7 @@ def test_explain_prints_a_tree() -> None:
         "      └─ False   city IS NULL   ['Nancy']",
     ]
     assert matcher.explain(EVENTS.slice(1, 1), "r").tree.truth is False
-    assert matcher.explain({}, "r").tree.truth is None
+    assert matcher.explain({"age": None, "city": None}, "r").tree.truth is None
 
 
 def test_explain_of_a_program_keeps_its_shape() -> None:

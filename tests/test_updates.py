@@ -199,3 +199,17 @@ def test_what_spark_was_sent_is_saved_again_after_an_update(kind: str) -> None:
     matcher.insert({2: "a = 2"})
     second, other = _saved(matcher)
     assert hash != other and cm.Matcher.open(first).ids.to_pylist() == [1] and cm.Matcher.open(second).ids.to_pylist() == [1, 2]
+
+
+@pytest.mark.parametrize("n", [2, 3000])
+def test_where_auto_takes_no_updates_the_error_says_what_to_build(n: int) -> None:
+    """It names the kind that is estimated to be the fastest of those that do."""
+    texts, schema = {i: f"a = {i} AND b = {i % 7}" for i in range(n)}, {"a": "int64", "b": "int64"}
+    matcher = cm.Matcher.build(texts, schema, index="auto" if n > 2 else "bitslice")
+    assert matcher.kind == "bitslice"
+    for update, argument in ((matcher.insert, {-1: "a = 1"}), (matcher.replace, {0: "a = 1"}), (matcher.delete, [0])):
+        with pytest.raises(cm.OptionError, match="'bitslice' takes no updates: build with index='.*', the fastest") as refused:
+            update(argument)
+    named = str(refused.value).partition("index='")[2].partition("'")[0]
+    assert (named == "scan") is (n == 2)
+    cm.Matcher.build(texts, schema, index=named).insert({-1: "a = 1"})

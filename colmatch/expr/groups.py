@@ -22,6 +22,7 @@ from colmatch.expr.patterns import Pattern, successor
 from colmatch.kernels import layout, lower
 from colmatch.keys import EXACT, KEY_MAX, KEY_MIN, Intervals, Keys, LiteralErrors, intervals, literal_keys
 from colmatch.schema import BOOL, Attribute, Attributes, Type
+from colmatch.session import Session
 
 I64 = NDArray[np.int64]
 Refuse = Callable[[int, str, int], None]  # leaf, message, slot of the literal
@@ -99,12 +100,12 @@ class Groups:
     Parameters
     ----------
     attributes : pattern attributes are added to it
-    zone : session time zone, for timestamp literals without one
+    session : for timestamp literals without a zone
     """
 
-    def __init__(self, attributes: Attributes, zone: str) -> None:
+    def __init__(self, attributes: Attributes, session: Session) -> None:
         self.attributes = attributes
-        self.zone = zone
+        self.session = session
         self._groups: dict[Any, Group] = {}
 
     def __getitem__(self, key: tuple[Type, Op, tuple[Operand, ...], bool]) -> Group:
@@ -170,7 +171,7 @@ class Groups:
 
     def _keys(self, group: Group, k: int, operand: Operand, values: Any, leaf: I64, test: I64, refuse: Refuse) -> Keys:
         try:
-            return literal_keys(group.type, operand.kind, values, operand.negative, self.zone)
+            return literal_keys(group.type, operand.kind, values, operand.negative, self.session)
         except LiteralErrors as errors:
             floor, place = np.zeros(len(values), np.int64), np.zeros(len(values), np.int8)
             good = np.ones(len(values), bool)
@@ -179,7 +180,7 @@ class Groups:
                 refuse(int(leaf[i]), reason, group.slot(int(test[i]), k))
             plain = values.to_pylist() if isinstance(values, pa.Array) else values
             left = [value for value, fine in zip(plain, good.tolist(), strict=True) if fine]
-            floor[good], place[good] = literal_keys(group.type, operand.kind, left, operand.negative, self.zone)
+            floor[good], place[good] = literal_keys(group.type, operand.kind, left, operand.negative, self.session)
             return floor, place
 
     # Text

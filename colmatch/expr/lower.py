@@ -18,6 +18,7 @@ from colmatch.expr.groups import Column, Groups
 from colmatch.expr.lower_merged import Leaves, Merged, starts
 from colmatch.kernels import layout, lower, lower_codes
 from colmatch.schema import Attributes
+from colmatch.session import Session
 
 I64 = NDArray[np.int64]
 
@@ -42,12 +43,12 @@ class Lowering:
     Parameters
     ----------
     attributes : those that the forms name; pattern attributes are added to it
-    zone : session time zone, for timestamp literals without one
+    session : for timestamp literals without a zone
     """
 
-    def __init__(self, attributes: Attributes, zone: str) -> None:
+    def __init__(self, attributes: Attributes, session: Session) -> None:
         self.attributes = attributes
-        self.zone = zone
+        self.session = session
         self.rejected: dict[int, Reject] = {}
         self.merged = Merged()
         self._literals: layout.Literals | None = None
@@ -56,7 +57,7 @@ class Lowering:
         self._start()
 
     def _start(self) -> None:
-        self.groups = Groups(self.attributes, self.zone)
+        self.groups = Groups(self.attributes, self.session)
         self._leaves = 0
         self._leaf_attr, self._leaf_none, self._leaf_sub, self._leaf_weight = Column(), Column(), Column(), Column()
         self._owner, self._size, self._leaf = Column(), Column(), Column()  # of conjunctions: subscription, leaves, their ids

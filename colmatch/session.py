@@ -1,0 +1,72 @@
+"""Time zones by name, and the zone of a session, in which timestamp literals without a zone are read."""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from functools import cached_property
+from typing import Any
+from zoneinfo import ZoneInfo
+
+_OFFSET = re.compile(r"(?:UTC|GMT|UT)?([+-])(\d{1,2})(?::?(\d{2}))?", re.ASCII)
+
+
+class Session:
+    """The time zone of a session.
+
+    Attributes
+    ----------
+    literal : one that was read in the zone, None as long as there is none: nothing depends on the zone then
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.literal: str | None = None
+
+    @cached_property
+    def zone(self) -> dt.tzinfo:
+        return time_zone(self.name)
+
+    def zone_for(self, literal: Any) -> dt.tzinfo:
+        """The zone, to read a literal in it."""
+        if self.literal is None:
+            self.literal = str(literal)
+        return self.zone
+
+
+def time_zone(name: str) -> dt.tzinfo:
+    """The zone of this name: that of a region (``Europe/Berlin``) or an offset from UTC (``+02:00``, ``UTC+2``, ``Z``).
+
+    Raises
+    ------
+    ValueError : there is none
+    """
+    if name in ("Z", "UTC", "GMT"):
+        return dt.UTC
+    offset = _OFFSET.fullmatch(name)
+    if offset:
+        hours, minutes = int(offset[2]), int(offset[3] or 0)
+        if hours > 18 or minutes > 59:
+            raise ValueError(f"{name!r} is not an offset from UTC")
+        delta = dt.timedelta(hours=hours, minutes=minutes)
+        return dt.timezone(-delta if offset[1] == "-" else delta)
+    try:
+        return ZoneInfo(name)
+    except (OSError, ValueError, KeyError):
+        raise ValueError(f"{name!r} is not a known time zone") from None
+
+
+def same_zone(one: str, other: str) -> bool:
+    """Whether clocks show the same in two zones: they have one name, or are at one offset from UTC all the time."""
+    if one == other:
+        return True
+    try:
+        offsets = _offsets(time_zone(one)) | _offsets(time_zone(other))
+    except ValueError:
+        return False
+    return len(offsets) == 1
+
+
+def _offsets(zone: dt.tzinfo) -> set[dt.timedelta | None]:
+    """The offsets of a zone in the summers and winters of two centuries."""
+    return {zone.utcoffset(dt.datetime(year, month, 1)) for year in range(1850, 2051) for month in (1, 7)}
