@@ -42,6 +42,8 @@ from numba.core.serialize import dumps
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+_PACKAGE = __name__.rpartition(".")[0]
+
 POLICY: dict[str, Any] = {"nogil": True, "error_model": "python", "no_cfunc_wrapper": True}
 
 # Settings of numba that change the code it makes and that its own key forgets. The processor's name and features are in ``magic_tuple``.
@@ -75,7 +77,7 @@ def kernel(function: F) -> F:
     if not config.DISABLE_JIT:
         _kernels.append(compiled)
         # A closure's cells and sources outside this package are not in the folder's name.
-        if function.__module__.startswith("colmatch.kernels.") and function.__closure__ is None:
+        if function.__module__.startswith(f"{_PACKAGE}.") and function.__closure__ is None:
             compiled._cache = _DiskCache(function)
     return compiled  # type: ignore[no-any-return]
 
@@ -120,7 +122,8 @@ class _DiskCache(caching._Cache):  # type: ignore[misc]
     """Keeps one kernel's machine code: what numba's dispatcher asks before it compiles and tells afterwards."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
-        self._name = f"{function.__module__.rpartition('.')[2]}.{function.__qualname__}"
+        below = function.__module__.removeprefix(f"{_PACKAGE}.")  # sub-folders may have modules of one name
+        self._name = f"{below}.{function.__qualname__}"
 
     @property
     def cache_path(self) -> str | None:
@@ -190,21 +193,22 @@ def _digest(data: bytes) -> str:
 
 
 def _sources() -> str:
-    """Hash of this package's sources, empty where there are none (a zip file, say)."""
+    """Hash of this package's sources, sub-folders included; empty where there are none (a zip file, say)."""
+    root = os.path.dirname(os.path.abspath(__file__))
     try:
-        files = sorted(Path(__file__).parent.glob("*.py"))
-        return _hash_sources(tuple((str(file), (status := file.stat()).st_mtime_ns, status.st_size) for file in files)) if files else ""
+        files = sorted(os.path.join(folder, name) for folder, _, names in os.walk(root) for name in names if name.endswith(".py"))
+        return _hash_sources(root, tuple((file, (status := os.stat(file)).st_mtime_ns, status.st_size) for file in files)) if files else ""
     except OSError:
         return ""
 
 
 @functools.lru_cache(maxsize=2)
-def _hash_sources(files: tuple[tuple[str, int, int], ...]) -> str:
+def _hash_sources(root: str, files: tuple[tuple[str, int, int], ...]) -> str:
     """The times and sizes are there to be looked at again only when one of them changes."""
     whole = hashlib.sha256()
     for name, _, _ in files:
         data = Path(name).read_bytes()
-        whole.update(f"{os.path.basename(name)} {len(data)}\n".encode() + data)
+        whole.update(f"{Path(name).relative_to(root).as_posix()} {len(data)}\n".encode() + data)
     return whole.hexdigest()
 
 

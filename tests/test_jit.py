@@ -1,11 +1,10 @@
 """The compile policy: one signature a kernel, and a cache on disk that is never stale, never in the way and never needed.
 
-Most tests run a small kernel in processes of their own, from a copy of ``kernels/`` with one file more, so that its sources can be changed.
+Most tests run a small kernel in processes of their own (``kernel_copy.py``).
 """
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 import textwrap
@@ -15,117 +14,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from kernel_copy import MAIN, PROBE, STEP, Copy, plain_environment
 from numba.core import config
 
 from colmatch.kernels import _jit, bits
-
-KERNELS = Path(_jit.__file__).parent
-
-PROBE = """
-    from typing import NamedTuple
-
-    from numpy.typing import NDArray
-
-    from colmatch.kernels._jit import kernel
-    from colmatch.kernels.probe_step import step
-
-
-    class State(NamedTuple):
-        values: NDArray
-
-
-    @kernel
-    def total(state, start):
-        sum = 0
-        for i in range(start, state.values.size):
-            sum += step(state.values[i])
-        return sum
-
-
-    @kernel
-    def get(values, i):
-        return values[i]
-"""
-
-STEP = """
-    from colmatch.kernels._jit import device
-
-
-    @device
-    def step(x):
-        return x + 1
-"""
-
-MAIN = """
-    import json, logging, sys, warnings
-
-    warnings.simplefilter("error")
-    logs = []
-    handler = logging.Handler()
-    handler.emit = lambda record: logs.append((record.levelname, record.getMessage()))
-    logging.getLogger("colmatch").addHandler(handler)
-    logging.getLogger("colmatch").setLevel("INFO")
-    import numpy as np
-    from colmatch.kernels import _jit, probe
-
-    values = np.arange(5)
-    said = {"total": int(probe.total(probe.State(values), 0))}
-    if "get" in sys.argv:
-        said["one"] = int(probe.get(values, 1))
-    if "outside" in sys.argv:
-        try:
-            probe.get(values[:3], 4)
-            said["outside"] = "unnoticed"
-        except IndexError:
-            said["outside"] = "found"
-    if "float" in sys.argv:
-        said["float"] = float(probe.total(probe.State(np.arange(3) / 2), 0))
-    said["folder"] = str(_jit.cache_dir())
-    said["kernels"] = [k.py_func.__name__ for k in _jit.kernels()]
-    said["compiled"] = sum(sum(k.stats.cache_misses.values()) for k in _jit.kernels())
-    said["loaded"] = sum(sum(k.stats.cache_hits.values()) for k in _jit.kernels())
-    said["logs"] = logs
-    print(json.dumps(said))
-"""
-
-
-def plain_environment(**more):
-    """The environment without this run's settings of numba."""
-    return {name: value for name, value in os.environ.items() if not name.startswith("NUMBA_")} | more
-
-
-class Copy:
-    """A copy of the kernels with a probe in it, and a cache folder."""
-
-    def __init__(self, folder: Path) -> None:
-        self.sources = folder / "src" / "colmatch" / "kernels"
-        self.cache = folder / "cache"
-        shutil.copytree(KERNELS, self.sources, ignore=shutil.ignore_patterns("__pycache__"))
-        (self.sources.parent / "__init__.py").touch()
-        self.write("probe", PROBE)
-        self.write("probe_step", STEP)
-
-    def write(self, name, text):
-        (self.sources / f"{name}.py").write_text(textwrap.dedent(text))
-
-    def start(self, *what, program=MAIN, cwd=None, **settings):
-        environment = plain_environment(PYTHONPATH=str(self.sources.parent.parent), COLMATCH_CACHE_DIR=str(self.cache)) | settings
-        environment = {name: value for name, value in environment.items() if value is not None}
-        command = [sys.executable, "-c", textwrap.dedent(program), *what]
-        cwd = cwd or self.cache.parent  # not the repository's folder, where python -c would find the original
-        return subprocess.Popen(command, env=environment, cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-
-    def finish(self, process):
-        out, err = process.communicate(timeout=300)
-        assert (process.returncode, err) == (0, "")
-        return json.loads(out) if out else None
-
-    def run(self, *what, **settings):
-        """What MAIN or another program prints."""
-        return self.finish(self.start(*what, **settings))
-
-    def files(self):
-        return sorted(str(path.relative_to(self.cache)) for path in self.cache.rglob("*") if path.is_file())
 
 
 @pytest.fixture
@@ -161,6 +53,46 @@ def test_an_edit_in_another_file_is_noticed(copy):
     assert (before["total"], after["total"]) == (15, 20)
     assert before["folder"] != after["folder"]
     assert (after["compiled"], after["loaded"]) == (1, 0)
+
+
+def test_an_edit_in_a_sub_folder_is_noticed(copy):
+    """And only sources count: what Python or an editor leaves beside them does not."""
+    (copy.sources / "deep" / "er").mkdir(parents=True)
+    copy.write("probe", PROBE.replace("kernels.probe_step", "kernels.deep.er.step"))
+    copy.write("deep/er/step", STEP)
+    before = copy.run()
+    (copy.sources / "deep" / "er" / "notes.txt").write_text("x")
+    assert copy.run()["loaded"] == 1
+    copy.write("deep/er/step", STEP.replace("x + 1", "x + 2"))
+    after = copy.run()
+    assert (before["total"], after["total"]) == (15, 20)
+    assert (after["compiled"], after["loaded"]) == (1, 0)
+
+
+def test_modules_of_one_name_in_two_folders(copy):
+    """Their kernels have the same names and signatures, and neither gets the other's machine code."""
+    one = """
+        from colmatch.kernels._jit import kernel
+
+
+        @kernel
+        def match(x):
+            return x + 1
+    """
+    for folder, text in (("opindex", one), ("kindex", one.replace("x + 1", "x * 10"))):
+        (copy.sources / f"folder_{folder}").mkdir()
+        copy.write(f"folder_{folder}/match", text)
+    program = """
+        import json, sys
+        from colmatch.kernels import _jit
+        from colmatch.kernels.folder_kindex import match as second
+        from colmatch.kernels.folder_opindex import match as first
+
+        print(json.dumps([first.match(7), second.match(7), sum(sum(k.stats.cache_hits.values()) for k in _jit.kernels())]))
+    """
+    assert copy.run(program=program) == [8, 70, 0]
+    assert [Path(name).name.rpartition("-")[0] for name in copy.files()] == ["folder_kindex.match.match", "folder_opindex.match.match"]
+    assert copy.run(program=program) == [8, 70, 2]
 
 
 def test_sources_edited_after_their_import_keep_nothing(copy):
@@ -200,92 +132,6 @@ def test_two_processes_at_once(copy):
     again = copy.run("get", "float")
     assert (again["total"], again["one"], again["float"], again["compiled"]) == (15, 1, 4.5, 0)
     assert not any(name.endswith(".tmp") for name in copy.files())
-
-
-def test_read_only_folder_is_read_in_silence(copy):
-    copy.run("get")
-    # Root may write everywhere, so the calls that write are made to fail. A warm run makes none of them.
-    guard = """
-        import os, pathlib
-        def refuse(*_, **__):
-            raise OSError(30, "Read-only file system")
-        os.replace = os.mkdir = pathlib.Path.write_bytes = refuse
-    """
-    program = textwrap.dedent(guard) + textwrap.dedent(MAIN)
-    said = copy.run("get", program=program)
-    assert (said["compiled"], said["loaded"], said["logs"]) == (0, 2, [])
-    said = copy.run("float", program=program)
-    assert (said["float"], said["compiled"]) == (4.5, 1)
-    assert [level for level, _ in said["logs"]] == ["INFO"]
-
-
-@pytest.mark.parametrize("place", ["a file", "below a file", "/proc/none"])
-def test_without_a_folder_it_compiles_and_says_so_once(copy, place, tmp_path):
-    (tmp_path / "file").write_text("x")
-    folder = {"a file": tmp_path / "file", "below a file": tmp_path / "file" / "a" / "b"}.get(place, place)
-    said = copy.run("get", COLMATCH_CACHE_DIR=str(folder))
-    assert (said["total"], said["one"], said["compiled"]) == (15, 1, 2)
-    [(level, message)] = said["logs"]
-    assert level == "INFO"
-    assert "set COLMATCH_CACHE_DIR to a folder" in message
-    assert (tmp_path / "file").read_text() == "x"
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="the rule for Linux")
-def test_where_the_folder_is(monkeypatch, tmp_path):
-    name = _jit.cache_dir().name
-    monkeypatch.delenv("COLMATCH_CACHE_DIR", raising=False)
-    monkeypatch.setenv("HOME", str(tmp_path))
-    for xdg, base in (("", ".cache/colmatch"), ("relative", ".cache/colmatch"), (str(tmp_path / "xdg"), "xdg/colmatch")):
-        monkeypatch.setenv("XDG_CACHE_HOME", xdg)
-        assert _jit.cache_dir() == tmp_path / base / name
-    monkeypatch.setenv("COLMATCH_CACHE_DIR", str(tmp_path / "own"))
-    assert _jit.cache_dir() == tmp_path / "own" / name
-
-
-def test_without_a_home_nothing_is_kept(copy, tmp_path):
-    said = copy.finish(copy.start(cwd=tmp_path, HOME="nowhere", COLMATCH_CACHE_DIR=None, XDG_CACHE_HOME=None))
-    assert (said["total"], said["folder"], said["logs"]) == (15, "None", [])
-    assert [entry.name for entry in tmp_path.iterdir()] == ["src"]
-
-
-def test_damaged_files_are_made_anew(copy):
-    copy.run()
-    [name] = copy.files()
-    whole = (copy.cache / name).read_bytes()
-    flipped = bytearray(whole)
-    flipped[len(whole) // 2] ^= 1
-    for damaged in (whole[:1000], flipped, b""):
-        (copy.cache / name).write_bytes(damaged)
-        said = copy.run()
-        assert (said["total"], said["compiled"]) == (15, 1)
-        assert "damaged" in said["logs"][0][1]
-    assert copy.run()["loaded"] == 1
-
-
-def test_old_folders_are_dropped(copy):
-    copy.cache.mkdir()
-    (copy.cache / "mine").mkdir()
-    for n in range(_jit.FOLDERS_KEPT + 5):
-        folder = copy.cache / f"kernels-{n:020x}"
-        folder.mkdir()
-        os.utime(folder, (n, n))
-    said = copy.run()
-    left = {folder.name for folder in copy.cache.iterdir()}
-    assert len(left) == _jit.FOLDERS_KEPT + 1
-    assert {"mine", Path(said["folder"]).name, f"kernels-{_jit.FOLDERS_KEPT + 4:020x}"} <= left
-    assert "kernels-" + "0" * 20 not in left
-
-
-def test_a_copied_cache_is_used(copy, tmp_path):
-    program = "import sys; from colmatch.kernels import _jit; print('\"', _jit.copy_cache(sys.argv[1]), '\"')"
-    assert copy.run(str(tmp_path / "other"), program=program) == " None "
-    folder = Path(copy.run("get")["folder"])
-    copy.run(str(tmp_path / "other"), program=program)
-    copy.cache = tmp_path / "other"
-    said = copy.run("get")
-    assert (said["compiled"], said["loaded"]) == (0, 2)
-    assert Path(said["folder"]) == tmp_path / "other" / folder.name
 
 
 def test_with_the_jit_off_decorators_return_the_function(copy):
