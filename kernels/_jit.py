@@ -10,10 +10,10 @@ Compiled kernels are kept on disk, because a process that compiles them waits se
 
 Here, a folder is named by everything that machine code depends on: all of this package's sources, the versions below it, the processor
 and numba's settings (``cache_dir``). A file in it holds one signature of one kernel. Files appear whole or not at all, and are never
-changed. What cannot be read is compiled, what cannot be written is kept in memory; neither is worth more than a line in the log.
+changed. What cannot be read is compiled, what cannot be written is kept in memory, and a warning says why, once for each folder.
 
 The base folder is ``$COLMATCH_CACHE_DIR``, read whenever a kernel is first called, else the user's cache folder. Cached code is run as
-it is: the folder must be writable only by those who may run code as its readers.
+it is, so a folder that others could write is not used (``_folders.py``).
 
 ``numba.core.caching``, ``CompileResult._reduce`` and ``Dispatcher._cache`` are numba's inner workings, which is why pyproject.toml pins
 its minor version.
@@ -40,6 +40,8 @@ from numba.core.compiler import CompileResult
 from numba.core.registry import cpu_target
 from numba.core.serialize import dumps
 
+from colmatch.kernels import _folders
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 _PACKAGE = __name__.rpartition(".")[0]
@@ -64,11 +66,9 @@ SETTINGS = (
     "LLVM_REFPRUNE_FLAGS",
 )
 
-FOLDERS_KEPT = 32  # of different sources, versions and settings, beside each other; an edit of a kernel makes a new one
-
 _log = logging.getLogger("colmatch")
 _kernels: list[Any] = []
-_unusable: set[Path] = set()  # folders that the log has told of
+_unusable: set[Path | None] = set()  # folders that the log has told of
 
 
 def kernel(function: F) -> F:
@@ -94,7 +94,7 @@ def kernels() -> list[Any]:
 
 def cache_dir() -> Path | None:
     """Folder of this process's compiled kernels; it need not exist. None when there can be none: no home folder, or no sources."""
-    base = os.environ.get("COLMATCH_CACHE_DIR") or _user_cache_dir()
+    base = _folders.base()
     # Sources that have changed since they were imported would file the old code under the new name.
     if base is None or not _SOURCES or _sources() != _SOURCES:
         return None
@@ -104,7 +104,7 @@ def cache_dir() -> Path | None:
         tuple((name, str(getattr(config, name, None))) for name in SETTINGS),
         (numba.__version__, llvmlite.__version__, np.__version__, platform.python_implementation(), sys.version),
     )
-    return Path(os.path.abspath(base)) / f"kernels-{_digest(repr(parts).encode())}"
+    return Path(base) / f"kernels-{_digest(repr(parts).encode())}"
 
 
 def copy_cache(to: str | os.PathLike[str]) -> Path | None:
@@ -112,7 +112,7 @@ def copy_cache(to: str | os.PathLike[str]) -> Path | None:
 
     Returns the copy, or None when nothing has been compiled and kept yet.
     """
-    here = cache_dir()
+    here = _trusted()
     if here is None or not here.is_dir():
         return None
     return Path(shutil.copytree(here, Path(to) / here.name, dirs_exist_ok=True, ignore=shutil.ignore_patterns("*.tmp")))
@@ -131,7 +131,7 @@ class _DiskCache(caching._Cache):  # type: ignore[misc]
         return None if folder is None else str(folder)
 
     def _file(self, signature: Any) -> Path | None:
-        folder = cache_dir()
+        folder = _trusted()
         return None if folder is None else folder / f"{self._name}-{_digest(repr(signature).encode())}.bin"
 
     def load_overload(self, signature: Any, target_context: Any) -> Any:
@@ -141,11 +141,16 @@ class _DiskCache(caching._Cache):  # type: ignore[misc]
         if path is None:
             return None
         try:
-            data = path.read_bytes()
+            with open(path, "rb") as file:
+                why = _folders.distrust_file(os.fstat(file.fileno()))
+                data = file.read()
         except FileNotFoundError:
             return None
         except OSError as error:
-            _log_unusable(path.parent, error)
+            _warn_unusable(path.parent, error.strerror)
+            return None
+        if why is not None:
+            _log.warning("compiled kernel %s %s: it is not run but made anew", path, why)
             return None
         # An overwritten byte of machine code would be run, so check first.
         if hashlib.sha256(data[32:]).digest() != data[:32]:
@@ -164,19 +169,12 @@ class _DiskCache(caching._Cache):  # type: ignore[misc]
         if path is None:
             return
         body = dumps((signature, compiled._reduce()))
-        temporary = path.with_name(f"{path.name}.{os.getpid()}.{os.urandom(4).hex()}.tmp")
         try:
-            if not path.parent.is_dir():
-                path.parent.mkdir(parents=True, exist_ok=True)
-                _drop_old_folders(path.parent)
-            try:
-                temporary.write_bytes(hashlib.sha256(body).digest() + body)
-                os.replace(temporary, path)
-            except OSError:
-                temporary.unlink(missing_ok=True)
-                raise
+            _folders.make(path.parent)
+            if _trusted() is not None:  # others may have been quicker to make it
+                _folders.write(path, hashlib.sha256(body).digest() + body)
         except OSError as error:
-            _log_unusable(path.parent, error)
+            _warn_unusable(path.parent, error.strerror)
 
     def enable(self) -> None:
         pass
@@ -212,30 +210,25 @@ def _hash_sources(root: str, files: tuple[tuple[str, int, int], ...]) -> str:
     return whole.hexdigest()
 
 
-def _user_cache_dir() -> str | None:
-    home = os.path.expanduser("~")
-    if sys.platform == "win32":
-        folder = os.path.join(os.environ.get("LOCALAPPDATA") or os.path.join(home, "AppData", "Local"), "colmatch", "Cache")
-    elif sys.platform == "darwin":
-        folder = os.path.join(home, "Library", "Caches", "colmatch")
-    else:
-        base = os.environ.get("XDG_CACHE_HOME", "")
-        folder = os.path.join(base if os.path.isabs(base) else os.path.join(home, ".cache"), "colmatch")
-    return folder if os.path.isabs(folder) else None  # no home: "~" stays as it is
+def _trusted() -> Path | None:
+    """The folder of compiled kernels if it can be used, whether or not it exists yet. Where it cannot, a warning says why."""
+    folder = cache_dir()
+    if folder is None:
+        if _folders.base() is None:
+            _warn_unusable(None, "this user has no home folder")
+        return None
+    why = _folders.distrust(folder)
+    if why is not None:
+        _warn_unusable(folder, f"{why}, so that others could exchange the code in it")
+        return None
+    return folder
 
 
-def _drop_old_folders(new: Path) -> None:
-    """Keep the newest folders only. Whoever still uses an old one has read it, or compiles it again."""
-    folders = sorted(new.parent.glob("kernels-" + "[0-9a-f]" * 20), key=lambda folder: folder.stat().st_mtime)
-    for folder in folders[:-FOLDERS_KEPT]:
-        shutil.rmtree(folder, ignore_errors=True)
-
-
-def _log_unusable(folder: Path, error: OSError) -> None:
+def _warn_unusable(folder: Path | None, why: str | None) -> None:
     if folder not in _unusable:
         _unusable.add(folder)
-        what = "kernels are compiled in each process; set COLMATCH_CACHE_DIR to a folder that can be written"
-        _log.info("the cache folder %s cannot be used (%s): %s", folder, error.strerror, what)
+        what = "kernels are compiled in each process; set COLMATCH_CACHE_DIR to a folder of your own that nobody else can write"
+        _log.warning("the cache folder %s is not used: %s; %s", folder or "of compiled kernels", why, what)
 
 
 _SOURCES = _sources()

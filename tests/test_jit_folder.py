@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from kernel_copy import MAIN, Copy
 
-from colmatch.kernels import _jit
+from colmatch.kernels import _folders, _jit
 
 
 @pytest.fixture
@@ -20,17 +20,18 @@ def test_read_only_folder_is_read_in_silence(copy):
     copy.run("get")
     # Root may write everywhere, so the calls that write are made to fail. A warm run makes none of them.
     guard = """
-        import os, pathlib
+        import os
         def refuse(*_, **__):
             raise OSError(30, "Read-only file system")
-        os.replace = os.mkdir = pathlib.Path.write_bytes = refuse
+        os.replace = os.mkdir = os.open = refuse
     """
     program = textwrap.dedent(guard) + textwrap.dedent(MAIN)
     said = copy.run("get", program=program)
     assert (said["compiled"], said["loaded"], said["logs"]) == (0, 2, [])
     said = copy.run("float", program=program)
     assert (said["float"], said["compiled"]) == (4.5, 1)
-    assert [level for level, _ in said["logs"]] == ["INFO"]
+    [(level, message)] = said["logs"]
+    assert level == "WARNING" and "Read-only file system" in message
 
 
 @pytest.mark.parametrize("place", ["a file", "below a file", "/proc/none"])
@@ -40,7 +41,7 @@ def test_without_a_folder_it_compiles_and_says_so_once(copy, place, tmp_path):
     said = copy.run("get", COLMATCH_CACHE_DIR=str(folder))
     assert (said["total"], said["one"], said["compiled"]) == (15, 1, 2)
     [(level, message)] = said["logs"]
-    assert level == "INFO"
+    assert level == "WARNING"
     assert "set COLMATCH_CACHE_DIR to a folder" in message
     assert (tmp_path / "file").read_text() == "x"
 
@@ -59,7 +60,9 @@ def test_where_the_folder_is(monkeypatch, tmp_path):
 
 def test_without_a_home_nothing_is_kept(copy, tmp_path):
     said = copy.finish(copy.start(cwd=tmp_path, HOME="nowhere", COLMATCH_CACHE_DIR=None, XDG_CACHE_HOME=None))
-    assert (said["total"], said["folder"], said["logs"]) == (15, "None", [])
+    [(level, message)] = said["logs"]
+    assert (said["total"], said["folder"], level) == (15, "None", "WARNING")
+    assert "no home folder" in message and "COLMATCH_CACHE_DIR" in message
     assert [entry.name for entry in tmp_path.iterdir()] == ["src"]
 
 
@@ -77,22 +80,123 @@ def test_damaged_files_are_made_anew(copy):
     assert copy.run()["loaded"] == 1
 
 
+POSIX = pytest.mark.skipif(os.name != "posix", reason="modes and owners of POSIX")
+ROOT = pytest.mark.skipif(os.name != "posix" or os.geteuid() != 0, reason="only root can give a folder away")
+OTHER = 54321  # a user and a group that are nobody's
+
+
+def chain(folder, mode, owner=None):
+    """``folder``/top/base/kernels, of which base has the mode and the owner."""
+    base = folder / "top" / "base"
+    (base / "kernels").mkdir(parents=True)
+    for place in (folder / "top", base, base / "kernels"):
+        place.chmod(0o755)
+    base.chmod(mode)
+    if owner:
+        os.chown(base, *owner)
+    return base
+
+
+@POSIX
+@pytest.mark.parametrize(("mode", "why"), [(0o755, None), (0o700, None), (0o1777, None), (0o777, "everybody"), (0o757, "everybody")])
+def test_folders_that_others_may_write(tmp_path, mode, why):
+    """Above the folder a sticky one will do, since nobody can exchange in it what another owns."""
+    base = chain(tmp_path, mode)
+    (said,) = {_folders.distrust(base / "kernels"), _folders.distrust(base / "kernels" / "not" / "yet")}
+    assert said == (why and f"{base} may be written by {why} (mode {mode:04o})")
+    assert _folders.distrust(base) == (f"{base} may be written by everybody (mode {mode:04o})" if mode & 2 else None)
+
+
+@ROOT
+@pytest.mark.parametrize(
+    ("mode", "owner", "why"),
+    [
+        (0o755, (OTHER, -1), f"belongs to user {OTHER}"),
+        (0o1777, (OTHER, -1), f"belongs to user {OTHER}"),  # who owns a sticky folder may exchange all in it
+        (0o775, (-1, OTHER), f"may be written by group {OTHER}"),
+        (0o1775, (-1, OTHER), None),
+        (0o755, (-1, OTHER), None),
+    ],
+)
+def test_folders_of_others(tmp_path, mode, owner, why):
+    said = _folders.distrust(chain(tmp_path, mode, owner) / "kernels")
+    assert said is None if why is None else why in said
+
+
+@ROOT
+def test_what_another_user_has_put_into_a_sticky_folder(tmp_path):
+    base = chain(tmp_path, 0o1777)
+    os.chown(base / "kernels", OTHER, OTHER)
+    assert f"belongs to user {OTHER}" in _folders.distrust(base / "kernels")
+
+
+@POSIX
+def test_a_group_with_nobody_else_in_it(tmp_path, monkeypatch):
+    import grp
+    import pwd
+
+    base = chain(tmp_path, 0o775)
+    user, status = os.geteuid(), base.stat()
+    monkeypatch.setattr(pwd, "getpwuid", lambda _: pwd.struct_passwd(("ann", "x", user, status.st_gid, "", "", "")))
+    for name, members, good in (("ann", [], True), ("ann", ["ann"], True), ("ann", ["bob"], False), ("staff", [], False)):
+        monkeypatch.setattr(grp, "getgrgid", lambda gid, name=name, members=members: grp.struct_group((name, "x", gid, members)))
+        assert (_folders.distrust(base) is None) == good
+
+
+@POSIX
+@pytest.mark.parametrize("place", ["the folder", "above it", "behind a link", "of the sources"])
+def test_code_that_others_may_exchange_is_not_run(copy, place):
+    """Neither read nor written, and a warning says why and what to do."""
+    folder = Path(copy.run("get")["folder"])
+    (copy.cache.parent / "link").symlink_to(copy.cache)
+    open_to_all = {"above it": copy.cache.parent, "of the sources": folder}.get(place, copy.cache)
+    open_to_all.chmod(0o777)
+    before = copy.files()
+    if place == "behind a link":
+        copy.cache = copy.cache.parent / "link"
+    said = copy.run("get", "float")
+    assert (said["total"], said["one"], said["compiled"], said["loaded"]) == (15, 1, 3, 0)
+    [(level, message)] = said["logs"]
+    assert level == "WARNING"
+    assert f"{open_to_all} may be written by everybody (mode 0777)" in message and "set COLMATCH_CACHE_DIR" in message
+    assert copy.files() == before
+    open_to_all.chmod(0o755)
+    assert copy.run("get")["loaded"] == 2
+
+
+@POSIX
+def test_what_is_made_is_for_this_user_alone_to_write(copy, tmp_path):
+    """Whatever the umask. A file that others could write is made anew."""
+    program = "import os; os.umask(0)\n" + textwrap.dedent(MAIN)
+    copy.cache = copy.cache / "a" / "b"
+    assert copy.run(program=program, cwd=tmp_path)["logs"] == []
+    [name] = copy.files()
+    for place in ((copy.cache / name), *(copy.cache / name).parents[:4]):
+        assert not place.stat().st_mode & 0o022, place
+    assert copy.run(program=program, cwd=tmp_path)["loaded"] == 1
+    (copy.cache / name).chmod(0o666)
+    said = copy.run(cwd=tmp_path)
+    [(level, message)] = said["logs"]
+    assert (said["compiled"], level) == (1, "WARNING") and "may be written by everybody (mode 0666)" in message
+    assert copy.run(cwd=tmp_path)["loaded"] == 1
+
+
 def test_old_folders_are_dropped(copy):
     copy.cache.mkdir()
     (copy.cache / "mine").mkdir()
-    for n in range(_jit.FOLDERS_KEPT + 5):
+    for n in range(_folders.FOLDERS_KEPT + 5):
         folder = copy.cache / f"kernels-{n:020x}"
         folder.mkdir()
         os.utime(folder, (n, n))
     said = copy.run()
     left = {folder.name for folder in copy.cache.iterdir()}
-    assert len(left) == _jit.FOLDERS_KEPT + 1
-    assert {"mine", Path(said["folder"]).name, f"kernels-{_jit.FOLDERS_KEPT + 4:020x}"} <= left
+    assert len(left) == _folders.FOLDERS_KEPT + 1
+    assert {"mine", Path(said["folder"]).name, f"kernels-{_folders.FOLDERS_KEPT + 4:020x}"} <= left
     assert "kernels-" + "0" * 20 not in left
 
 
 def test_a_copied_cache_is_used(copy, tmp_path):
-    program = "import sys; from colmatch.kernels import _jit; print('\"', _jit.copy_cache(sys.argv[1]), '\"')"
+    program = "import sys; from colmatch.kernels import _folders, _jit; print('\"', _jit.copy_cache(sys.argv[1]), '\"')"
     assert copy.run(str(tmp_path / "other"), program=program) == " None "
     folder = Path(copy.run("get")["folder"])
     copy.run(str(tmp_path / "other"), program=program)
