@@ -21,7 +21,6 @@ import stat
 import struct
 import zlib
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from mmap import ACCESS_READ
 from mmap import mmap as Map
 from typing import IO, Any
@@ -30,6 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from colmatch.errors import StoreError
+from colmatch.replacing import replacing
 
 VERSION = 1
 
@@ -45,7 +45,8 @@ _AGAIN = "copy it again, or build and save it again"
 
 
 def write(path: Path, header: Mapping[str, Any], arrays: Mapping[str, Array]) -> None:
-    """Write the file at once: readers see the old one or the new one, and one that is mapped stays as it was.
+    """Write the file at once: readers see the old one or the new one, and one that is mapped stays as it was. What is replaced keeps
+    its permissions and, as far as this process may, its owner and group.
 
     Parameters
     ----------
@@ -54,31 +55,12 @@ def write(path: Path, header: Mapping[str, Any], arrays: Mapping[str, Array]) ->
 
     Raises
     ------
-    StoreError : an array of another type, or ``path`` is a folder
+    StoreError : an array of another type, or ``path`` is a folder, a pipe or a device
     OSError : as from ``open``. Whatever is raised, ``path`` is as it was and nothing is left beside it.
     """
-    path = os.path.realpath(path)  # through a link, as open() would
-    if os.path.isdir(path):
-        raise StoreError(f"{path} is a folder: give the name of a file")
-    folder, name = os.path.split(path)
-    temporary = os.path.join(folder, f".{name[:200]}.{os.urandom(6).hex()}.tmp")
-    try:
-        with open(temporary, "xb") as file:
-            for part in _parts(header, arrays):
-                file.write(part)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except BaseException:
-        if os.path.exists(temporary):
-            os.unlink(temporary)
-        raise
-    with suppress(OSError):  # the new name shall outlast a power cut too; not every system and folder can be asked
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
+    with replacing(path) as file:
+        for part in _parts(header, arrays):
+            file.write(part)
 
 
 def read(path: Path, mmap: bool = True, verify: bool = True) -> tuple[dict[str, Any], dict[str, Array]]:

@@ -1,0 +1,191 @@
+"""Files that appear whole: written under another name beside their place, then put there at once.
+
+A process that is killed leaves its temporary file. The next one that writes into the folder removes it if no living process
+owns it, for which the owner holds a lock (``flock``) that the system lets go of when the process ends, however it ends. A lock
+need not be seen from another machine that has the same folder mounted, so the name says which machine it is of; those of others,
+and all where there are no locks, are removed when they have not changed for a day.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import stat
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from functools import cache
+from typing import IO
+
+from colmatch.errors import StoreError
+
+if sys.platform == "win32":
+    fcntl = None
+else:
+    import fcntl
+
+DAY = 24 * 60 * 60.0  # seconds
+
+_LEFT = re.compile(r"\..+\.([0-9a-f]{8})[0-9a-f]{8}\.colmatch-tmp", re.DOTALL)
+_ACL = "system.posix_acl_access"
+
+
+@contextmanager
+def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
+    """A new file to write, which is put in the place of ``path`` at the end and is gone after an error.
+
+    What it replaces keeps its permissions and, as far as this process may, its owner and group. Links are followed.
+
+    Raises
+    ------
+    StoreError : ``path`` is a folder, a pipe or a device
+    OSError : as from ``open``
+    """
+    path = os.path.realpath(path)
+    before = _replaced(path)
+    folder, name = os.path.split(path)
+    clear(folder)
+    temporary, handle = _begin(folder, name, 0o666 if before is None else 0o600)
+    try:
+        with open(handle, "wb") as file:
+            yield file
+            file.flush()
+            if before is not None and fcntl is not None:
+                _make_like(file.fileno(), path, before)
+            os.fsync(file.fileno())
+            if fcntl is not None:  # as long as it is locked
+                os.replace(temporary, path)
+        if fcntl is None:  # Windows cannot as long as it is open
+            os.replace(temporary, path)
+    except BaseException:
+        with suppress(FileNotFoundError):
+            os.unlink(temporary)
+        raise
+    with suppress(OSError):  # the new name shall outlast a power cut too; not every system and folder can be asked
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+def clear(folder: str) -> None:
+    """Remove the temporary files in a folder that no living process owns."""
+    with suppress(OSError), os.scandir(folder) as entries:
+        for entry in entries:
+            left = _LEFT.fullmatch(entry.name)
+            if left:
+                with suppress(OSError):  # another process has cleared it, or it is another user's
+                    _clear(entry.path, left[1] == _machine())
+
+
+def _clear(path: str, ours: bool) -> None:
+    if fcntl is None:
+        if _is_old(os.stat(path)):
+            os.unlink(path)  # fails where it is open
+        return
+    handle = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK)
+    try:
+        status = os.fstat(handle)
+        if not stat.S_ISREG(status.st_mode):
+            return
+        locked = _lock(handle)
+        # With the lock in hand: its owner, if it has not got round to locking it, sees that it is gone and begins anew.
+        if locked is not False and ((ours and locked) or _is_old(status)):
+            os.unlink(path)
+    finally:
+        os.close(handle)
+
+
+def _is_old(status: os.stat_result) -> bool:
+    return time.time() - status.st_mtime > DAY
+
+
+def _lock(handle: int) -> bool | None:
+    """Whether this process has the lock now; None where there are no locks."""
+    assert fcntl is not None
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return None
+    return True
+
+
+@cache
+def _machine() -> str:
+    """Eight hexadecimal digits for what sees the same locks: this machine since it was started."""
+    try:
+        with open("/proc/sys/kernel/random/boot_id") as file:
+            name = file.read()
+    except OSError:
+        import platform
+
+        name = platform.node()
+    return hashlib.sha256(name.encode()).hexdigest()[:8]
+
+
+def _replaced(path: str) -> os.stat_result | None:
+    try:
+        status = os.stat(path)
+    except FileNotFoundError:
+        return None
+    if stat.S_ISDIR(status.st_mode):
+        raise StoreError(f"{path} is a folder: give the name of a file")
+    if not stat.S_ISREG(status.st_mode):
+        raise StoreError(f"{path} is a pipe or a device, which a saved matcher cannot replace: give the name of a file")
+    return status
+
+
+def _begin(folder: str, name: str, mode: int) -> tuple[str, int]:
+    """A temporary file of this process, locked where there are locks: its name and a handle to write it."""
+    if len(os.fsencode(name)) > 200:  # of the 255 bytes that a name may have
+        name = hashlib.sha256(os.fsencode(name)).hexdigest()
+    while True:
+        temporary = os.path.join(folder, f".{name}.{_machine()}{os.urandom(4).hex()}.colmatch-tmp")
+        try:
+            handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), mode)
+        except FileExistsError:
+            continue
+        if fcntl is None or (_lock(handle) is not False and _is_there(temporary, handle)):
+            return temporary, handle
+        os.close(handle)  # another process has taken it for one that was left, and has removed it or will
+
+
+def _is_there(path: str, handle: int) -> bool:
+    try:
+        return os.path.samestat(os.stat(path), os.fstat(handle))
+    except FileNotFoundError:
+        return False
+
+
+def _make_like(file: int, path: str, before: os.stat_result) -> None:
+    """Give a file the owner, group and permissions of the one that it replaces."""
+    now = os.fstat(file)
+    mode = before.st_mode & 0o777
+    if now.st_uid != before.st_uid:
+        with suppress(OSError):
+            os.fchown(file, before.st_uid, -1)
+    try:
+        if now.st_gid != before.st_gid:
+            os.fchown(file, -1, before.st_gid)
+        acl = _acl(path)
+        if acl is not None:
+            os.setxattr(file, _ACL, acl)
+    except OSError:  # what the group was allowed is not meant for another one
+        mode = mode & 0o707 | (mode & 0o007) << 3
+    with suppress(OSError):
+        os.fchmod(file, mode)
+
+
+def _acl(path: str) -> bytes | None:
+    """The access list of a file, where there is one. The permissions of its group are then the most that anybody in it has."""
+    if sys.platform != "linux":
+        return None
+    try:
+        return os.getxattr(path, _ACL)
+    except OSError:
+        return None
