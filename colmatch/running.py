@@ -17,6 +17,7 @@ from colmatch.batch import Reader
 from colmatch.frozen import freeze
 from colmatch.hints import hints_of
 from colmatch.kernels import layout, rows, sink
+from colmatch.kernels._compiling import NotCompiledError, compiled_only
 from colmatch.recycled import Recycled
 from colmatch.schema import Attributes
 from colmatch.stats import Sample
@@ -209,7 +210,8 @@ def in_order(batches: Iterator[pa.RecordBatch], threads: int, task: Callable[[pa
     """What ``task(batch, number of its first row)`` gives for each batch, in the order of the batches.
 
     Kernels let go of the interpreter's lock, so threads run at once. Not more than one batch a thread is held back, waiting for its turn. A
-    task is called in one thread and must share no working memory with another.
+    task is called in one thread and must share no working memory with another. The threads run compiled kernels only: a task that comes
+    to one that is not is given up, and done again in the caller's thread.
     """
     first = next(batches, None)
     if first is None:
@@ -226,17 +228,29 @@ def in_order(batches: Iterator[pa.RecordBatch], threads: int, task: Callable[[pa
         batches = (first.slice(start, size) for start in range(0, first.num_rows, size))
     else:
         batches = chain((first, second), batches)
-    pending: deque[Future[list[Result]]] = deque()
+    pending: deque[tuple[pa.RecordBatch, int, Future[list[Result]]]] = deque()
+
+    def there(batch: pa.RecordBatch, offset: int) -> list[Result]:
+        with compiled_only():
+            return list(task(batch, offset))
+
+    def oldest() -> list[Result]:
+        batch, offset, future = pending.popleft()
+        try:
+            return future.result()
+        except NotCompiledError:
+            return list(task(batch, offset))
+
     with ThreadPoolExecutor(threads, "colmatch") as pool:
         try:
             offset = 0
             for batch in batches:
-                pending.append(pool.submit(lambda batch, offset: list(task(batch, offset)), batch, offset))
+                pending.append((batch, offset, pool.submit(there, batch, offset)))
                 offset += batch.num_rows
                 if len(pending) > threads:
-                    yield from pending.popleft().result()
+                    yield from oldest()
             while pending:
-                yield from pending.popleft().result()
+                yield from oldest()
         finally:
-            for future in pending:
+            for _, _, future in pending:
                 future.cancel()

@@ -40,7 +40,7 @@ from numba.core.compiler import CompileResult
 from numba.core.registry import cpu_target
 from numba.core.serialize import dumps
 
-from colmatch.kernels import _folders
+from colmatch.kernels import _compiling, _folders
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -76,10 +76,16 @@ def kernel(function: F) -> F:
     compiled = numba.njit(**POLICY)(function)
     if not config.DISABLE_JIT:
         _kernels.append(compiled)
+        # What numba calls where there is no machine code for the arguments.
+        compiled._compile_for_args = functools.partial(_compile_for, compiled._compile_for_args)
         # A closure's cells and sources outside this package are not in the folder's name.
         if function.__module__.startswith(f"{_PACKAGE}.") and function.__closure__ is None:
             compiled._cache = _DiskCache(function)
     return compiled  # type: ignore[no-any-return]
+
+
+def _compile_for(compile: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
+    return _compiling.compiling(lambda: compile(*arguments, **named), _is_kept)
 
 
 def device(function: F) -> F:
@@ -136,6 +142,11 @@ class _DiskCache(caching._Cache):  # type: ignore[misc]
 
     def load_overload(self, signature: Any, target_context: Any) -> Any:
         """The compiled kernel, or None where it must be compiled."""
+        found = self._load(signature, target_context)
+        _compiling.state.misses += found is None
+        return found
+
+    def _load(self, signature: Any, target_context: Any) -> Any:
         target_context.refresh()
         path = self._file(signature)
         if path is None:
@@ -222,6 +233,12 @@ def _trusted() -> Path | None:
         _warn_unusable(folder, f"{why}, so that others could exchange the code in it")
         return None
     return folder
+
+
+def _is_kept() -> bool:
+    """Whether what is compiled can be kept, as far as is known."""
+    folder = _trusted()
+    return folder is not None and folder not in _unusable
 
 
 def _warn_unusable(folder: Path | None, why: str | None) -> None:

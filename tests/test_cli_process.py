@@ -93,3 +93,29 @@ def test_control_c(tmp_path: Path) -> None:
     assert code == 130, err
     assert b"Traceback" not in err
     assert not list(tmp_path.glob("*out.csv*"))
+
+
+@pytest.mark.skipif(os.name != "posix" or os.environ.get("NUMBA_DISABLE_JIT") == "1", reason="signals of POSIX, while kernels are compiled")
+@pytest.mark.parametrize("command", ["build", "match"])
+def test_control_c_while_kernels_are_compiled(tmp_path: Path, command: str) -> None:
+    """It ends at once: no kernel is compiled after the one under way, in whatever thread."""
+    index = an_index(tmp_path)
+    many = write(tmp_path / "many.parquet", pa.concat_tables([EVENTS] * 10_000))  # enough for several threads
+    arguments = {
+        "build": (tmp_path / "subs.csv", "--like", many, "-o", tmp_path / "new.cm"),
+        "match": (index, many, "-o", tmp_path / "o.csv"),
+    }
+    cache = tmp_path / "cache"
+    process = start(command, *arguments[command], env={**os.environ, "COLMATCH_CACHE_DIR": str(cache)})
+
+    def kept() -> int:
+        return len(list(cache.rglob("*.bin")))
+
+    while not kept() and process.poll() is None:
+        time.sleep(0.01)
+    before = kept()
+    process.send_signal(signal.SIGINT)
+    code, _, err = finish(process)
+    assert (code, err) == (130, b"colmatch: interrupted\n")
+    assert kept() <= before + 2
+    assert not (tmp_path / "new.cm").exists() and not (tmp_path / "o.csv").exists()

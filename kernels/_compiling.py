@@ -1,0 +1,121 @@
+"""In which thread kernels are compiled, and what is said of it.
+
+Python runs signal handlers in the main thread, and an exception raised by one within numba, by Ctrl-C say, leaves numba's
+registries unusable: they are generators, which end with it. LLVM's passes over a kernel take seconds in which no handler runs.
+So the main thread never compiles or loads a kernel. It has another thread do it and waits, which Ctrl-C ends at once. That thread
+finishes its kernel, which is kept for the next call, and none after it.
+
+A pool's threads would compile while the thread that waits for them knows nothing of it and cannot stop them. There
+``compiled_only`` makes the first call of a kernel an error, and the caller does that work itself.
+"""
+
+import logging
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import TypeVar
+
+T = TypeVar("T")
+
+SAY_AFTER = 1.0  # seconds of compiling in this process
+TICK = 0.1  # seconds between looks at the clock; also how late a signal may be where waiting cannot be interrupted
+
+_log = logging.getLogger("colmatch")
+_thread = threading.local()
+
+
+class NotCompiledError(Exception):
+    """A kernel would have to be compiled or loaded in a thread that is to use what is there."""
+
+
+class _State:
+    """Of this process.
+
+    Attributes
+    ----------
+    misses : kernels that were not on disk
+    seconds : spent on calls that compiled some
+    said : whether somebody has been told
+    """
+
+    def __init__(self) -> None:
+        self.misses = 0
+        self.seconds = 0.0
+        self.said = False
+
+
+state = _State()
+
+
+@contextmanager
+def compiled_only() -> Iterator[None]:
+    """In this thread, the first call of a kernel raises ``NotCompiledError``."""
+    before = getattr(_thread, "compiled_only", False)
+    _thread.compiled_only = True
+    try:
+        yield
+    finally:
+        _thread.compiled_only = before
+
+
+def compiling(action: Callable[[], T], kept: Callable[[], bool]) -> T:
+    """What ``action`` returns, which compiles or loads a kernel. ``kept`` says whether compiled kernels can be kept on disk."""
+    if getattr(_thread, "compiled_only", False):
+        raise NotCompiledError("a kernel is not compiled yet")
+    began, misses = time.monotonic(), state.misses
+
+    def look() -> None:
+        if not state.said and state.misses != misses and state.seconds + time.monotonic() - began >= SAY_AFTER:
+            state.said = True
+            _say(kept())
+
+    try:
+        result = _apart(action, look)
+        look()
+        return result
+    finally:
+        if state.misses != misses:
+            state.seconds += time.monotonic() - began
+
+
+def _apart(action: Callable[[], T], look: Callable[[], None]) -> T:
+    """Run ``action`` where no signal handler runs."""
+    if threading.current_thread() is not threading.main_thread():
+        return action()
+    done = threading.Event()
+    results: list[T] = []
+    errors: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            results.append(action())
+        except BaseException as error:
+            errors.append(error)
+        finally:
+            done.set()
+
+    threading.Thread(target=run, name="colmatch-compile", daemon=True).start()
+    while not done.wait(TICK):
+        look()
+    if errors:
+        try:
+            raise errors[0]
+        finally:
+            errors.clear()  # its traceback leads here
+    return results[0]
+
+
+def _say(kept: bool) -> None:
+    text = "compiling kernels, once on this machine" if kept else "compiling kernels, in each process since they cannot be kept"
+    text += "; that can take half a minute"
+    _log.info(text)
+    if _log.isEnabledFor(logging.INFO) and _log.hasHandlers():
+        return  # it has been seen to
+    with suppress(AttributeError, OSError, ValueError):  # no standard error, or one that is closed
+        if sys.stderr.isatty():
+            bars = sys.modules.get("tqdm")  # a line through the middle of a progress bar would leave pieces of it
+            write = sys.stderr.write if bars is None else lambda line: bars.tqdm.write(line, sys.stderr, end="")
+            write(f"colmatch: {text}\n")
+            sys.stderr.flush()
