@@ -149,7 +149,7 @@ def _each(values: Sequence[Any] | NDArray[Any], convert: Callable[[Any], tuple[i
             try:
                 pair = known[value] = convert(value)
             except (ValueError, ArithmeticError) as error:
-                bad[i] = str(error) or f"{value!r} cannot be read"
+                bad[i] = str(error) or f"{value!r:.60} cannot be read"
                 continue
         floor[i], place[i] = pair
     if bad:
@@ -215,7 +215,7 @@ def _number(value: Any, negative: bool, scale: int, offset: int) -> tuple[int, i
     try:
         number = _EXACT.create_decimal(float.__repr__(value) if isinstance(value, float) else str(value))
     except InvalidOperation:
-        raise ValueError(f"{value!r} is not a number") from None
+        raise ValueError(f"{value!r:.60} is not a number") from None
     if number.is_nan():
         return KEY_MAX, ABOVE
     if negative:
@@ -237,8 +237,8 @@ def _number(value: Any, negative: bool, scale: int, offset: int) -> tuple[int, i
 
 _DATE = re.compile(r"\s*(\d{4})-(\d{1,2})-(\d{1,2})\s*", re.ASCII)
 _TIME = re.compile(
-    r"\s*(\d{4})-(\d{1,2})-(\d{1,2})(?:[ T](\d{1,2}):(\d{1,2})(?::(\d{1,2})(?:\.(\d{1,9}))?)?)?\s*"
-    r"(Z|UTC|GMT|[+-]\d{1,2}(?::?\d{2})?|[A-Za-z]+(?:/[A-Za-z0-9_+-]+)+)?\s*",
+    r"\s*(\d{4})-(\d{1,2})-(\d{1,2})(?:[ T](\d{1,2}):(\d{1,2})(?::(\d{1,2})(?:\.(\d{1,9}))?)?)?"
+    r"(?:\s*(Z|UTC|GMT|[+-]\d{1,2}(?::?\d{2})?|[A-Za-z]+(?:/[A-Za-z0-9_+-]+)+))?\s*",
     re.ASCII,
 )
 _EPOCH = dt.date(1970, 1, 1).toordinal()
@@ -249,10 +249,10 @@ def _days(value: Any) -> int:
     if isinstance(value, str):
         found = _DATE.fullmatch(value)
         if not found:
-            raise ValueError(f"{value!r} is not a date: write it as '2013-01-31'")
+            raise ValueError(f"{value!r:.60} is not a date: write it as '2013-01-31'")
         value = _calendar(value, found)
     elif isinstance(value, dt.datetime) or not isinstance(value, dt.date):
-        raise ValueError(f"{value!r} is not a date")
+        raise ValueError(f"{value!r:.60} is not a date")
     return int(value.toordinal()) - _EPOCH
 
 
@@ -260,7 +260,7 @@ def _calendar(text: str, found: re.Match[str]) -> dt.date:
     try:
         return dt.date(int(found[1]), int(found[2]), int(found[3]))
     except ValueError:
-        raise ValueError(f"{text!r} is not a day of the calendar") from None
+        raise ValueError(f"{text!r:.60} is not a day of the calendar") from None
 
 
 def _instant(value: Any, type: Type, session: Session) -> tuple[int, int]:
@@ -305,11 +305,11 @@ def _local(value: Any) -> tuple[int, dt.tzinfo | None]:
         return (value.toordinal() - _EPOCH) * 86_400 * 10**9, None
     found = _TIME.fullmatch(value) if isinstance(value, str) else None
     if not found:
-        raise ValueError(f"{value!r} is not a timestamp: write it as '2013-01-31 10:00:00'")
+        raise ValueError(f"{value!r:.60} is not a timestamp: write it as '2013-01-31 10:00:00'")
     day = _calendar(value, found).toordinal() - _EPOCH
     hour, minute, second = (int(found[i] or 0) for i in (4, 5, 6))
     if hour > 23 or minute > 59 or second > 59:
-        raise ValueError(f"{value!r} is not a time of day")
+        raise ValueError(f"{value!r:.60} is not a time of day")
     nanos = (day * 86_400 + hour * 3600 + minute * 60 + second) * 10**9 + int((found[7] or "").ljust(9, "0"))
     return nanos, None if found[8] is None else time_zone(found[8])
 

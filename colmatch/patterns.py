@@ -15,10 +15,13 @@ import pyarrow.compute as pc
 Truth = Callable[[pa.Array], pa.Array]  # strings without NULL -> booleans
 
 ANY, ONE = object(), object()
+COUNTED_MOST = 1 << 16  # characters of a regular expression with {n,m}: RE2 writes them out before it finds that they are too many
 
 
 def check_pattern(op: str, operand: str) -> str | None:
     """What is wrong with the operand of ``like``, ``ilike``, ``rlike``, ``endswith`` or ``contains``; None when nothing is."""
+    if op == "rlike" and len(operand) > COUNTED_MOST and "{" in operand:
+        return f"with {{...}} in it, a pattern has at most {COUNTED_MOST:,} characters, not {len(operand):,}"
     try:
         pattern_truth(op, operand)(pa.array([""], pa.large_string()))
     except (ValueError, pa.ArrowException) as error:

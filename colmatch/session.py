@@ -47,13 +47,13 @@ def time_zone(name: str) -> dt.tzinfo:
     if offset:
         hours, minutes = int(offset[2]), int(offset[3] or 0)
         if hours > 18 or minutes > 59:
-            raise ValueError(f"{name!r} is not an offset from UTC")
+            raise ValueError(f"{name!r:.60} is not an offset from UTC")
         delta = dt.timedelta(hours=hours, minutes=minutes)
         return dt.timezone(-delta if offset[1] == "-" else delta)
     try:
         return ZoneInfo(name)
     except (OSError, ValueError, KeyError):
-        raise ValueError(f"{name!r} is not a known time zone") from None
+        raise ValueError(f"{name!r:.60} is not a known time zone") from None
 
 
 def same_zone(one: str, other: str) -> bool:

@@ -133,6 +133,33 @@ def test_a_hundred_thousand_times(text: str) -> None:
     assert build(text * 100_000) is None
 
 
+# What a search that begins again behind each quote, or two stretches of blanks side by side, would take hours for.
+SEARCHES = {
+    "quotes escaped in double quotes": "s IN (" + '"it\\\'s", ' * 100_000 + "'a')",
+    "no quote closes": "'\\'" * 100_000,
+    "no quote closes behind a name": "s = x" + "'\\" * 100_000,
+    "doubled quotes": "s = '" + "''" * 100_001,
+    "blanks in a timestamp": "utc > '2013-01-31" + " " * 100_000 + "x'",
+    "blanks in a date": "day > '" + " " * 100_000 + "2013'",
+    "digits in a cast": "f64 = CAST('" + "1" * 100_000 + "x' AS DOUBLE)",
+    "digits of an exponent": "f64 = " + "1" * 100_000 + "e",
+    "repetitions": "s RLIKE '" + "x{0,1000}" * 100_000 + "'",
+}
+
+
+@pytest.mark.parametrize("text", SEARCHES.values(), ids=SEARCHES)
+def test_no_search_begins_again_and_again(text: str) -> None:
+    build(text)
+
+
+def test_a_hundred_thousand_strings_with_escapes() -> None:
+    event = pa.table({"s": ["it's 7"]})
+    for one in ("'it\\'s %d'", '"it\\\'s %d"', "'it''s %d'"):
+        matcher = build("s IN (" + ", ".join(one % i for i in range(100_000)) + ")")
+        assert matcher is not None
+        assert matcher.count(event).tolist() == [1]
+
+
 def test_deep_nesting() -> None:
     assert build("(" * 150 + "i8 = 1" + ")" * 150) is not None
     assert build("NOT " * 150 + "i8 = 1") is not None

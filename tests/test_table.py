@@ -156,6 +156,26 @@ def test_bad_rows_are_refused_with_the_reason(attribute: str, op: str, operands:
     assert matcher.match_lists(EVENTS).to_pylist() == [[8], [], [], []]
 
 
+BLANKS = " " * 100_000
+NAMES = [
+    *(" " * 20, BLANKS, f"{BLANKS}x", f"age{BLANKS}[", f"attrs{BLANKS}['k{BLANKS}", f"size({BLANKS}x"),
+    *("[" * 100_000, "['" * 100_000, "attrs['" + "\\'" * 100_000),
+]
+
+
+@pytest.mark.parametrize("attribute", NAMES, ids=range(len(NAMES)))
+def test_names_of_blanks_and_brackets(attribute: str) -> None:
+    table = pa.table({"id": [7], "attribute": [attribute], "op": ["="], "operands": [[1]]})
+    with pytest.raises(cm.ExpressionError, match="unknown attribute"):
+        cm.Matcher.build(cm.PredicateTable(table), SCHEMA)
+
+
+@pytest.mark.parametrize("attribute", ["attrs['k']", " attrs [ 'k' ] ", 'attrs["k"]', "ATTRS['k']", "attrs['\\k']"])
+def test_ways_to_write_an_entry(attribute: str) -> None:
+    assert matches(attribute, ">", [2]) == [0]
+    assert matches(" SIZE ( tags ) ", "=", [2]) == [0, 3]
+
+
 def test_a_bad_literal_among_good_ones_is_collected() -> None:
     days = ["2013-01-01", "2013-02-30", "soon", "2013-06-01"]
     table = pa.table({"id": [1, 2, 3, 4], "attribute": ["day"] * 4, "op": [">="] * 4, "operands": [[day] for day in days]})

@@ -71,7 +71,7 @@ class Compiler:
             if MARK not in expression and (expression.isascii() or _is_text(expression)):
                 form = self._shapes.get(shape)
                 if form is None and shape not in self._shapes:
-                    form = self._assembled(expression, shape, len(literals))
+                    form = self._assembled(expression, shape, literals)
                 if form is not None:
                     return form, literals
             return self._read(expression, shape, literals)
@@ -86,20 +86,20 @@ class Compiler:
         reading = self._parser.read(expression)
         return reading.place(reading.literal_at[slot])
 
-    def _assembled(self, text: str, shape: str, slots: int) -> Form | None:
+    def _assembled(self, text: str, shape: str, literals: list[Any]) -> Form | None:
         """The form of a new shape from its phrases, None where it has others than phrases that can stand alone."""
         if "--" in shape or "/*" in shape:
             return None
-        tree = self._tree(text, shape)
+        tree = self._tree(text, shape, literals)
         if tree is None:
             return None
         try:
-            form = self._shapes[shape] = self._normaliser.form(tree, slots)
+            form = self._shapes[shape] = self._normaliser.form(tree, len(literals))
         except Refusal:
             return None
         return form
 
-    def _tree(self, text: str, shape: str) -> Expr | None:
+    def _tree(self, text: str, shape: str, literals: list[Any]) -> Expr | None:
         words = _JOIN.split(shape)
         either: list[Expr] = []
         every: list[Expr] = []
@@ -107,13 +107,13 @@ class Compiler:
         slot = i = 0
         while i < len(words):
             piece = words[i]
-            phrase = self._phrase(piece, slot, text, raw)
+            phrase = self._phrase(piece, slot, text, raw, literals)
             for _ in range(_PIECES):
                 if phrase is not None or i + 2 >= len(words):
                     break
                 piece += words[i + 1] + words[i + 2]
                 i += 2
-                phrase = self._phrase(piece, slot, text, raw)
+                phrase = self._phrase(piece, slot, text, raw, literals)
             if phrase is None:
                 return None
             tree = phrase.placed.get(slot)
@@ -126,8 +126,11 @@ class Compiler:
         either.append(conjoin(And, every))
         return conjoin(Or, either)
 
-    def _phrase(self, piece: str, slot: int, text: str, raw: list[str]) -> Phrase | None:
-        """The phrase of this shape, None where it is not a condition by itself; its literals in ``text`` begin with number ``slot``."""
+    def _phrase(self, piece: str, slot: int, text: str, raw: list[str], known: list[Any]) -> Phrase | None:
+        """The phrase of this shape, None where it is not a condition by itself; its literals in ``text`` begin with number ``slot``.
+
+        ``known`` are all literals of ``text``, and ``raw`` is filled with how they are written.
+        """
         try:
             return self._phrases[piece]
         except KeyError:
@@ -140,7 +143,7 @@ class Compiler:
             raw.extend([literal for literal, _ in raw_literals(text)])
         alone = fill(piece, raw[slot : slot + count])
         try:
-            shape, literals = split(alone)
+            shape, literals = (piece, known) if alone == text else split(alone)
             reading = self._parser.read(alone)
             if not reading.joined and shape == piece and _agree(alone, literals, reading):
                 found = Phrase(self._parser.parse(reading), count, {})

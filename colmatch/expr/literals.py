@@ -25,8 +25,8 @@ _SUFFIXES = {
     T.DOUBLE: (Kind.DOUBLE, 0), T.FLOAT: (Kind.DOUBLE, 0), T.DECIMAL: (Kind.DECIMAL, 0),
 }  # fmt: skip
 NUMBERS = [str(i) for i in range(1024)]
-_NUMBER = re.compile(r"(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")  # the tokenizer takes 1e for one, too
-_DOUBLES = re.compile(r"\s*[+-]?(?:nan|inf|infinity|(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?)d?\s*", re.IGNORECASE | re.ASCII)
+_NUMBER = re.compile(r"(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")  # the tokenizer takes 1e for one, too
+_DOUBLES = re.compile(r"\s*[+-]?(?:nan|inf|infinity|(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?)d?\s*", re.IGNORECASE | re.ASCII)
 
 
 @dataclass(slots=True)
@@ -69,6 +69,8 @@ class LiteralReader:
         parts: list[str] = []
         first = token.start
         try:
+            if j >= self.end or raw[j].token_type is not T.STRING:  # as there, for nearly all strings
+                return unescape(self.text[first : token.end + 1]), j
             while j < self.end and raw[j].token_type is T.STRING:
                 if raw[j].start > raw[j - 1].end + 1 or self.text[raw[j].start] != self.text[raw[j - 1].start]:
                     parts.append(unescape(self.text[first : raw[j - 1].end + 1]))
@@ -102,7 +104,7 @@ class LiteralReader:
             try:
                 binary = bytes.fromhex("0" * (len(digits) % 2) + digits)
             except ValueError:
-                raise Refusal(f"X'{digits}' is not hexadecimal", at) from None
+                raise Refusal(f"X'{digits:.40}' is not hexadecimal", at) from None
             self.slot(token, binary, at, Kind.BINARY)
             return i + 1
         value, j = self.string(i)

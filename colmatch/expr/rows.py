@@ -72,8 +72,9 @@ def operand_kind(type: pa.DataType) -> Kind | None:
     return next((kind for test, kind in _KINDS if test(type)), None)
 
 
-_ENTRY = re.compile(r"\s*(.*?)\s*\[\s*(?:'((?:[^'\\]|\\.)*)'|\"((?:[^\"\\]|\\.)*)\"|(-?\d+))\s*\]\s*", re.DOTALL)
-_SIZE = re.compile(r"\s*(?:size|cardinality)\s*\(\s*(.*?)\s*\)\s*", re.DOTALL | re.IGNORECASE)
+# Looked for from each "[" on, and each search ends at the next quote: without more than two things that blanks could belong to.
+_ENTRY = re.compile(r"""\[\s*(?:'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)"|(-?\d{1,19}))\s*\]\Z""", re.DOTALL | re.ASCII)
+_SIZE = re.compile(r"(?:size|cardinality)\s*\(", re.IGNORECASE)
 
 
 def _resolve(schema: Schema, name: str) -> tuple[Column, Role, str | int | None]:
@@ -81,21 +82,22 @@ def _resolve(schema: Schema, name: str) -> tuple[Column, Role, str | int | None]
     try:
         column = schema.column((name,))
     except SchemaError as error:
-        sized = _SIZE.fullmatch(name)
-        entry = _ENTRY.fullmatch(name)
+        bare = name.strip()
+        sized = _SIZE.match(bare) if bare.endswith(")") else None
+        entry = _ENTRY.search(bare) if bare.endswith("]") else None
         if sized:
-            column = _path(schema, sized[1])
+            column = _path(schema, bare[sized.end() : -1].strip())
             if column.shape not in (Shape.LIST, Shape.MAP):
                 raise SchemaError(f"size({column.name}): column {column.name!r} is {column.arrow}, a list or a map is needed") from None
             return column, Role.SIZE, None
         if entry:
-            column = _path(schema, entry[1])
-            text = entry[2] if entry[2] is not None else entry[3]
+            column = _path(schema, bare[: entry.start()].strip())
+            text = entry[1] if entry[1] is not None else entry[2]
             if column.shape is not Shape.MAP or column.key is None:
                 raise SchemaError(f"column {column.name!r} is {column.arrow}, not a map: it has no {name}") from None
             if (text is None) is (column.key.family is Family.STRING):
                 raise SchemaError(f"{name}: the keys of column {column.name!r} are {column.key}") from None
-            return column, Role.ENTRY, int(entry[4]) if text is None else re.sub(r"\\(.)", r"\1", text)
+            return column, Role.ENTRY, int(entry[3]) if text is None else re.sub(r"\\(.)", r"\1", text)
         if "." not in name:
             raise error
         column = _path(schema, name)

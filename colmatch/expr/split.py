@@ -17,7 +17,8 @@ from typing import Any
 
 MARK = "\x01"  # a text that has it is not split
 
-_STRING = r"'[^'\\]*(?:(?:\\.|'')[^'\\]*)*'(?!')"
+_INSIDE = r"[^'\\]*(?:(?:\\.|'')[^'\\]*)*"
+_STRING = rf"'{_INSIDE}'(?!')"
 _INT = r"[0-9]{1,38}"
 _DECIMAL = r"[0-9]{1,19}\.[0-9]{0,19}"
 
@@ -26,10 +27,11 @@ def _list(item: str) -> str:
     return rf"\s*{item}(?:\s*,\s*{item})*\s*\)"
 
 
-# Begins with a set of characters, which the engine looks for without trying the alternatives at every place.
+# Begins with a set of characters, which the engine looks for without trying the alternatives at every place. A string that is not closed
+# reaches to the end of the text, or the search for its end would begin again at each of the quotes behind it.
 _LITERAL = re.compile(
     rf"""(['"0-9(`\[](?:
-        (?<=(?<!\w)')(?<=')[^'\\]*(?:(?:\\.|'')[^'\\]*)*'(?!')
+        (?<=(?<!\w)'){_INSIDE}(?:'(?!')|\\?\Z)
       | (?<=[0-9])(?<![\w.].)(?:[0-9]{{0,37}}|[0-9]{{0,18}}\.[0-9]{{0,19}}|[0-9]{{0,18}}(?:\.[0-9]{{0,19}})?[eE][+-]?[0-9]{{1,2}})(?![\w.])
       | (?<=\()(?:{_list(_STRING)}|{_list("-?" + _INT)}|{_list("-?" + _DECIMAL)})
       | (?<=(?<!\w)")[^"\\]*"(?!")
@@ -41,6 +43,8 @@ _LITERAL = re.compile(
 _MARKS = re.compile("\x01[a-zA-Z]")
 _split = _LITERAL.split
 _STRINGS = re.compile(_STRING, re.DOTALL)
+_closed = _STRINGS.fullmatch
+_NOT_CLOSED = "a string is not closed"
 
 _ESCAPE = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|([0-3][0-7]{2})|(.))", re.DOTALL)
 _CONTROL = {"0": "\0", "b": "\b", "n": "\n", "r": "\r", "t": "\t", "Z": "\x1a", "%": "\\%", "_": "\\_"}
@@ -106,7 +110,7 @@ def split(text: str) -> tuple[str, list[Any]]:
 
     Raises
     ------
-    ValueError : an escape names no character
+    ValueError : an escape names no character, or a string seems not to be closed
     """
     pieces = _split(text)
     literals: list[Any] = []
@@ -116,7 +120,11 @@ def split(text: str) -> tuple[str, list[Any]]:
         if first == "'":
             value: Any = raw[1:-1]
             if "\\" in value or "'" in value:
+                if raw is pieces[-2] and not _closed(raw):
+                    raise ValueError(_NOT_CLOSED)
                 value = _unquote(raw)
+            elif raw[-1] != "'" or len(raw) == 1:
+                raise ValueError(_NOT_CLOSED)
             marks.append("\x01s")
         elif first == "(":
             mark, value = _many(raw)
