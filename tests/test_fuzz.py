@@ -101,6 +101,10 @@ def build(text: str) -> cm.Matcher | None:
 @example("{{ x }}")
 @example("{% if x %}")
 @example("@x = 1")
+@example("FETCH NEXT ;")
+@example("FETCH FETCH ;")
+@example("SHOW = 's' ;")
+@example("by_num[9999999999999999999] = 1")
 def test_any_text(text: str) -> None:
     build(text)
 

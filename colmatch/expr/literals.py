@@ -68,6 +68,10 @@ class LiteralReader:
             return token.text, j
         parts: list[str] = []
         first = token.start
+        if self.text[first : first + 1] not in ("'", '"'):  # the tokenizer takes all that follows a command for a string
+            before = raw[max(i - 1, 0)]
+            word = self.text[before.start : before.end + 1]
+            raise Refusal(f"{word!r:.40} is not expected here; for a column of that name, write `{word:.40}`", before.start)
         try:
             if j >= self.end or raw[j].token_type is not T.STRING:  # as there, for nearly all strings
                 return unescape(self.text[first : token.end + 1]), j

@@ -15,7 +15,7 @@ from colmatch.expr.assemble import Assembly
 from colmatch.expr.ast import CALLS, WORDS, And, Constant, Expr, Not, Or, Predicate, Refusal, Truth, Verb, walk
 from colmatch.expr.forms import PATTERNS, Conjunction, Form, Kind, Leaf, Op, Operand, Test
 from colmatch.expr.tree import MANY, All, Modes, Node, conjoin, disjoin
-from colmatch.keys import misfit
+from colmatch.keys import KEY_MAX, KEY_MIN, misfit
 from colmatch.options import Options
 from colmatch.schema import BOOL, INT, Attribute, Attributes, Column, Family, Role, Schema, Shape, Type
 
@@ -179,6 +179,8 @@ class Normaliser:
             if (column.key.family is Family.STRING) is not isinstance(key, str):
                 wanted = "a string" if column.key.family is Family.STRING else "a whole number"
                 raise Refusal(f"the keys of {name!r} are {column.key}: write {wanted} in [...]", predicate=p)
+            if isinstance(key, int) and not KEY_MIN <= key <= KEY_MAX:
+                raise Refusal(f"the keys of {name!r} are {column.key}: none is as large as the number in [...]", predicate=p)
         return column, key
 
     def _above(self, path: tuple[str, ...]) -> Column | None:

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from colmatch.errors import ExpressionError, SchemaError
 from colmatch.expr.forms import PATTERNS, Kind, Op
-from colmatch.keys import misfit
+from colmatch.keys import KEY_MAX, KEY_MIN, misfit
 from colmatch.schema import BOOL, INT, Attribute, Column, Family, Role, Schema, Shape
 
 OPERATORS: dict[str, Op] = {
@@ -97,7 +97,10 @@ def _resolve(schema: Schema, name: str) -> tuple[Column, Role, str | int | None]
                 raise SchemaError(f"column {column.name!r} is {column.arrow}, not a map: it has no {name}") from None
             if (text is None) is (column.key.family is Family.STRING):
                 raise SchemaError(f"{name}: the keys of column {column.name!r} are {column.key}") from None
-            return column, Role.ENTRY, int(entry[3]) if text is None else re.sub(r"\\(.)", r"\1", text)
+            key = int(entry[3]) if text is None else re.sub(r"\\(.)", r"\1", text, flags=re.DOTALL)
+            if isinstance(key, int) and not KEY_MIN <= key <= KEY_MAX:
+                raise SchemaError(f"{name}: the keys of column {column.name!r} are {column.key}, none is as large")
+            return column, Role.ENTRY, key
         if "." not in name:
             raise error
         column = _path(schema, name)
