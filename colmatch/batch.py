@@ -12,13 +12,13 @@ from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from colmatch.binding import Binding, bind
 from colmatch.errors import EventError
 from colmatch.frozen import frozen
 from colmatch.gather import batches
+from colmatch.incoming import without_runs
 from colmatch.kernels import arrow as physical
 from colmatch.kernels import read, select
 from colmatch.kernels.layout import Batch, Literals
@@ -262,5 +262,5 @@ class _Work:
 def _decoded(batch: pa.RecordBatch, columns: tuple[int, ...]) -> pa.RecordBatch:
     arrays = list(batch.columns)
     for i in columns:
-        arrays[i] = pc.run_end_decode(arrays[i])
+        arrays[i] = without_runs(arrays[i])
     return pa.RecordBatch.from_arrays(arrays, names=batch.schema.names)

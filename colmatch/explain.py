@@ -14,6 +14,7 @@ from colmatch.batch import Reader, batches
 from colmatch.binding import require
 from colmatch.errors import EventError, SubscriptionError
 from colmatch.expr.patterns import successor
+from colmatch.incoming import is_text, refusing
 from colmatch.kernels import layout
 from colmatch.keys import KEY_MAX, KEY_MIN, key_float, literal_text
 from colmatch.schema import Attribute, Family, Role
@@ -69,7 +70,7 @@ def explain(parts: Parts, event: Any, id: int | str, find: Callable[[int | str],
     """See ``Matcher.explain``. ``find`` says which number a subscription has."""
     number = find(id) if _fits(parts.ids.type, id) else None
     if number is None:
-        raise SubscriptionError(f"there is no subscription {id!r}")
+        raise SubscriptionError(f"there is no subscription {id!r:.80}")
     row = _row(parts, event)
     preds = parts.predicates
     mine = np.flatnonzero(preds.owner == number).tolist()
@@ -78,7 +79,7 @@ def explain(parts: Parts, event: Any, id: int | str, find: Callable[[int | str],
         require(row.schema, (parts.attributes[int(word) & layout.ATTR_MASK].path for word in words))
     entries = Reader(parts.attributes, parts.literals).read(row)
     keys = [entries.key[entries.col[a] : entries.col[a + 1]].tolist() for a in range(len(parts.attributes))]
-    values = row.to_pylist()[0]
+    values = {name: _shown_value(column) for name, column in zip(row.schema.names, row.columns, strict=True)}
     nodes = [_conjunction(parts, c, keys, values) for c in mine]
     if not nodes:
         tree = Node("FALSE: contradicts itself", False, _NOTHING)
@@ -89,8 +90,18 @@ def explain(parts: Parts, event: Any, id: int | str, find: Callable[[int | str],
     return Explanation(id, tree.truth is True, tree, values)
 
 
+def _shown_value(column: pa.Array) -> Any:
+    """The only value of a column, as Arrow writes it where Python has none such: a date after the year 9999, say."""
+    try:
+        return column.to_pylist()[0]
+    except (ValueError, OverflowError):
+        return " ".join(column.to_string(skip_new_lines=True).removeprefix("[").removesuffix("]").split())
+
+
 def _fits(type: pa.DataType, id: Any) -> bool:
-    return isinstance(id, str) if pa.types.is_string(type) else isinstance(id, (int, np.integer)) and bool(KEY_MIN <= id <= KEY_MAX)
+    if pa.types.is_string(type):
+        return isinstance(id, str) and is_text(id)
+    return isinstance(id, (int, np.integer)) and not isinstance(id, bool) and bool(KEY_MIN <= id <= KEY_MAX)
 
 
 def _row(parts: Parts, event: Any) -> pa.RecordBatch:
@@ -98,16 +109,45 @@ def _row(parts: Parts, event: Any) -> pa.RecordBatch:
         fields = [field for field in parts.schema.arrow if field.name in event]
         unknown = [name for name in event if name not in parts.schema.arrow.names]
         if unknown:
-            raise EventError(f"the event has {unknown[0]!r}, which is no column of the schema")
-        try:
-            arrays = [pa.array([event[field.name]], field.type) for field in fields]
-        except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
-            raise EventError(f"the event does not fit the schema: {error}") from None
+            raise EventError(f"the event has {unknown[0]!r:.80}, which is no column of the schema")
+        with refusing(EventError, "the event does not fit the schema"):
+            arrays = [pa.array([_checked(event[field.name], field.type)], _decoded(field.type)) for field in fields]
         return pa.RecordBatch.from_arrays(arrays, [field.name for field in fields]) if fields else _empty_row()
     found = list(batches(event, 2))
     if sum(batch.num_rows for batch in found) != 1:
         raise EventError(f"explain takes one event, not {sum(batch.num_rows for batch in found)}: slice the row out")
     return next(batch for batch in found if batch.num_rows)
+
+
+def _decoded(type: pa.DataType) -> pa.DataType:
+    """The type without dictionaries and runs: Arrow makes no such array of any Python value, and crashes on some."""
+    types = pa.types
+    if types.is_dictionary(type) or types.is_run_end_encoded(type):
+        return _decoded(type.value_type)
+    if types.is_map(type):
+        return pa.map_(_decoded(type.key_type), _decoded(type.item_type))
+    if types.is_struct(type):
+        return pa.struct([pa.field(field.name, _decoded(field.type)) for field in type])
+    if types.is_list(type) or types.is_large_list(type):
+        return (pa.list_ if types.is_list(type) else pa.large_list)(_decoded(type.value_type))
+    return type
+
+
+def _checked(value: Any, type: pa.DataType) -> Any:
+    """A value for a column of that type, whose maps have pairs for entries: Arrow crashes on others."""
+    if hasattr(value, "as_py"):
+        value = value.as_py()
+    if pa.types.is_map(type) and value is not None:
+        value = list(value.items() if isinstance(value, Mapping) else value)
+        if not all(isinstance(pair, (tuple, list)) and len(pair) == 2 for pair in value):
+            raise EventError(f"the event does not fit the schema: a value of {type} is a mapping, or pairs of a key and a value")
+        return [(_checked(key, type.key_type), _checked(item, type.item_type)) for key, item in value]
+    if pa.types.is_struct(type) and isinstance(value, Mapping):
+        kinds = {field.name: field.type for field in type}
+        return {name: _checked(item, kinds[name]) if name in kinds else item for name, item in value.items()}
+    if isinstance(value, (list, tuple)) and hasattr(type, "value_type"):
+        return [_checked(item, type.value_type) for item in value]
+    return value
 
 
 def _empty_row() -> pa.RecordBatch:
@@ -184,8 +224,10 @@ def _value(attribute: Attribute, values: dict[str, Any]) -> Any:
     for part in attribute.path:
         if value is None:
             return None
+        if not isinstance(value, dict):
+            return value
         value = value.get(part) if part in value else next((v for k, v in value.items() if k.lower() == part.lower()), None)
-    if value is not None and attribute.role is Role.ENTRY:
+    if isinstance(value, list) and attribute.role is Role.ENTRY:
         return next((v for k, v in value if k == attribute.key), None)
     return value
 

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 import pyarrow as pa
 
 from colmatch.errors import EventError
+from colmatch.incoming import refusing
 
 SEEN_MOST = 8  # schemas whose columns are known, in this process
 
@@ -44,7 +45,7 @@ def _source(events: object) -> Iterable[pa.RecordBatch]:
         return events.to_reader()  # type: ignore[no-any-return]
     if isinstance(events, pa.ChunkedArray) and pa.types.is_struct(events.type):
         return map(pa.RecordBatch.from_struct_array, events.iterchunks())  # unlike the stream, takes NULL structs
-    try:
+    with refusing(EventError, f"events cannot be read from {type(events).__name__}, they are rows of named columns"):
         if hasattr(events, "__arrow_c_stream__"):
             return pa.RecordBatchReader.from_stream(events)  # type: ignore[no-any-return]
         if hasattr(events, "__arrow_c_array__"):
@@ -52,10 +53,6 @@ def _source(events: object) -> Iterable[pa.RecordBatch]:
             if pa.types.is_struct(array.type):
                 return (pa.RecordBatch.from_struct_array(array),)
             raise EventError(f"events are rows of named columns, this is an array of {array.type}: put it into a table")
-    except pa.ArrowInvalid as error:
-        if "non-struct type" in str(error):
-            raise EventError("events are rows of named columns, this is a stream of one unnamed column: put it into a table") from error
-        raise
     raise EventError(
         f"events cannot be read from {type(events).__name__}: pass a table, data frame, record batch or reader that offers "
         "__arrow_c_stream__ or __arrow_c_array__ (pyarrow, polars, duckdb, pandas)"

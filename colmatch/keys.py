@@ -72,12 +72,13 @@ class LiteralErrors(ValueError):
         self.reasons = reasons
 
 
-def literal_keys(type: Type, kind: Kind, values: Sequence[Any] | NDArray[Any] | pa.Array, negative: bool, session: Session) -> Keys:
+def literal_keys(type: Type, kind: Kind, values: Sequence[Any] | NDArray[Any], negative: bool, session: Session) -> Keys:
     """Keys of literals of one kind for columns of one type that is not textual.
 
     Parameters
     ----------
-    values : n literals, as their text or as Python values, or a numeric array, or an Arrow array
+    values : n literals, as their text or as Python values, or a numeric array; a date or timestamp also as nanoseconds since
+        1970 of its zone's clocks, and the zone
     negative : a minus stood before each of them
     session : where timestamp literals without a zone are read; is told of them
 
@@ -90,25 +91,20 @@ def literal_keys(type: Type, kind: Kind, values: Sequence[Any] | NDArray[Any] | 
     LiteralErrors : with the reason for each literal that is not a value of ``kind``
     """
     family = type.family
-    if isinstance(values, pa.Array):
-        quick = _from_arrow(type, values)
-        if quick is not None:
-            return quick
-        values = values.to_pylist()
     if family is Family.BOOL:
         if isinstance(values, np.ndarray):
-            return _exact(values.astype(np.int64))
-        return _exact(np.fromiter((_bool(v) for v in values), np.int64, len(values)))
+            return exact(values.astype(np.int64))
+        return exact(np.fromiter((_bool(v) for v in values), np.int64, len(values)))
     if family is Family.FLOAT:
-        return _exact(float_keys(_floats(values, negative)))
+        return exact(float_keys(_floats(values, negative)))
     if family in (Family.INT, Family.UINT64, Family.DECIMAL):
         scale = type.scale if family is Family.DECIMAL else 0
         offset = 2**63 if family is Family.UINT64 else 0
         if scale == 0 and offset == 0:
             whole = _whole(kind, values, negative)
             if whole is not None:
-                return _exact(whole)
-            if isinstance(values, np.ndarray) and values.dtype.kind == "f" and np.all(np.abs(values) < 2.0**62):
+                return exact(whole)
+            if isinstance(values, np.ndarray) and values.dtype.kind == "f" and np.all(np.abs(values.astype(np.float64)) < 2.0**62):
                 floor = np.floor(-values if negative else values)
                 return floor.astype(np.int64), np.where(floor == (-values if negative else values), EXACT, ABOVE).astype(np.int8)
         return _each(values, lambda v: _number(v, negative, scale, offset))
@@ -118,24 +114,8 @@ def literal_keys(type: Type, kind: Kind, values: Sequence[Any] | NDArray[Any] | 
     return _each(values, lambda v: _instant(v, type, session))
 
 
-def _exact(keys: NDArray[np.int64]) -> Keys:
+def exact(keys: NDArray[np.int64]) -> Keys:
     return keys, np.zeros(len(keys), np.int8)
-
-
-def _from_arrow(type: Type, values: pa.Array) -> Keys | None:
-    """Dates and timestamps whose meaning needs no session zone; None for all else."""
-    given = values.type
-    if type.family is Family.DATE and pa.types.is_date(given):
-        return _exact(values.cast(pa.date32()).cast(pa.int32()).to_numpy().astype(np.int64))
-    if type.family is Family.TIMESTAMP and pa.types.is_timestamp(given) and (given.tz is None) is (type.zone is None):
-        units = values.cast(pa.int64()).to_numpy()
-        have, want = UNITS[given.unit], UNITS[type.unit]
-        if have > want:
-            floor, rest = np.divmod(units, have // want)
-            return floor, np.where(rest, ABOVE, EXACT).astype(np.int8)
-        if not len(units) or np.abs(units).max() <= KEY_MAX // (want // have):
-            return _exact(units * (want // have))
-    return None
 
 
 def _each(values: Sequence[Any] | NDArray[Any], convert: Callable[[Any], tuple[int, int]]) -> Keys:
@@ -265,7 +245,13 @@ def _calendar(text: str, found: re.Match[str]) -> dt.date:
 
 def _instant(value: Any, type: Type, session: Session) -> tuple[int, int]:
     """Floor and place, in the column's unit, of a timestamp or date."""
-    nanos, zone = _local(value)
+    try:
+        return _placed(value, *_local(value), type, session)
+    except OverflowError:
+        raise ValueError("a timestamp outside the years 1 to 9999, of which no time zone is known") from None
+
+
+def _placed(value: Any, nanos: int, zone: dt.tzinfo | None, type: Type, session: Session) -> tuple[int, int]:
     if type.unit != "ns":
         nanos -= nanos % 1000  # Spark's timestamps have microseconds: further digits of a literal are cut off
     if type.zone is not None:
@@ -298,6 +284,8 @@ def _offset(nanos: int, zone: dt.tzinfo) -> int:
 
 def _local(value: Any) -> tuple[int, dt.tzinfo | None]:
     """Nanoseconds since 1970 as the clock of the literal's own zone showed them, and that zone."""
+    if isinstance(value, tuple):
+        return value
     if isinstance(value, dt.datetime):
         bare = value.replace(tzinfo=None) - dt.datetime(1970, 1, 1)
         return _nanos(bare), value.tzinfo

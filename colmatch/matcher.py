@@ -87,10 +87,13 @@ class Matcher:
         SubscriptionError, SchemaError, OptionError : the arguments cannot be used
         """
         _check_errors(errors)
-        options = options or Options()
-        columns = schema if isinstance(schema, Schema) else Schema(schema)
-        if index != "auto":
+        if not isinstance(index, str) or index != "auto":
             find(index)
+        if options is None:
+            options = Options()
+        elif not isinstance(options, Options):
+            raise OptionError(f"options={options!r:.80}: Options(...) is needed")
+        columns = schema if isinstance(schema, Schema) else Schema(schema)
         lowered, attributes, ids, rejected, local_literal = read(subscriptions, columns, options, errors)
         predicates, codes = freeze(lowered.predicates), freeze(lowered.codes)
         chosen = plan.choose(index, Statistics.of(len(ids), predicates, codes))
@@ -383,8 +386,8 @@ class Matcher:
 
 
 def _check_errors(errors: str) -> None:
-    if errors not in ("raise", "collect"):
-        raise OptionError(f"errors={errors!r}: 'raise' or 'collect' is needed")
+    if not isinstance(errors, str) or errors not in ("raise", "collect"):
+        raise OptionError(f"errors={errors!r:.80}: 'raise' or 'collect' is needed")
 
 
 def _unpickle(data: bytes) -> Matcher:

@@ -41,19 +41,19 @@ class Options:
         for name, low, high in (("batch_rows", 1, 2**20), ("threads", 0, 1024), ("dnf_budget", 1, 4096), ("max_depth", 1, 400)):
             value = getattr(self, name)
             if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
-                raise OptionError(f"Options({name}={value!r}): a whole number from {low} to {high} is needed")
+                raise OptionError(f"Options({name}={value!r:.80}): a whole number from {low} to {high} is needed")
         if not isinstance(self.signatures, bool):
-            raise OptionError(f"Options(signatures={self.signatures!r}): True or False is needed")
+            raise OptionError(f"Options(signatures={self.signatures!r:.80}): True or False is needed")
         if self.missing_columns not in ("error", "null"):
-            raise OptionError(f"Options(missing_columns={self.missing_columns!r}): 'error' or 'null' is needed")
+            raise OptionError(f"Options(missing_columns={self.missing_columns!r:.80}): 'error' or 'null' is needed")
         if self.enumerate not in ("boundaries", "raw"):
-            raise OptionError(f"Options(enumerate={self.enumerate!r}): 'boundaries' or 'raw' is needed")
+            raise OptionError(f"Options(enumerate={self.enumerate!r:.80}): 'boundaries' or 'raw' is needed")
         from colmatch.session import time_zone
 
         try:
             time_zone(self.timezone)
         except (ValueError, TypeError) as error:
-            raise OptionError(f"Options(timezone={self.timezone!r}): not a known time zone") from error
+            raise OptionError(f"Options(timezone={self.timezone!r:.80}): not a known time zone") from error
 
     def to_dict(self) -> dict[str, int | str]:
         return {field.name: getattr(self, field.name) for field in fields(self)}

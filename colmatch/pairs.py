@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from colmatch.errors import EventError
+from colmatch.incoming import is_text, only, refusing, table_of, without_runs
 
 __all__ = ["from_pairs"]
 
@@ -50,8 +51,10 @@ def from_pairs(pairs: Any, column: str = "attrs", rows: int | None = None) -> pa
     >>> from_pairs(pairs).to_pylist()
     [{'attrs': [('age', 31), ('km', 12)]}, {'attrs': []}, {'attrs': [('age', 47)]}]
     """
-    if rows is not None and rows < 0:
-        raise EventError(f"rows is {rows}: give the number of events, or None")
+    if rows is not None and (not isinstance(rows, (int, np.integer)) or isinstance(rows, bool) or rows < 0):
+        raise EventError(f"rows is {rows!r:.80}: give the number of events, or None")
+    if not isinstance(column, str) or not is_text(column):
+        raise EventError(f"column is {column!r:.80}: give the name of the map column")
     event_column, attribute_column, value_column = _columns(pairs)
     event = _events(event_column)
     if rows is None:
@@ -60,34 +63,32 @@ def from_pairs(pairs: Any, column: str = "attrs", rows: int | None = None) -> pa
     attribute = _attributes(attribute_column)
     offsets = np.zeros(rows + 1, np.int32)
     np.cumsum(np.bincount(event, minlength=rows), out=offsets[1:])
-    entries = pa.MapArray.from_arrays(pa.array(offsets), attribute, value_column)
+    with refusing(EventError, "column 'value' of the pairs cannot be read"):
+        entries = pa.MapArray.from_arrays(pa.array(offsets), attribute, value_column)
     return pa.RecordBatch.from_arrays([entries], names=[column])
 
 
-def _columns(pairs: Any) -> list[pa.Array]:
+def _columns(pairs: Any) -> tuple[pa.Array, pa.Array, pa.Array]:
     """The three columns, each in one piece."""
-    if isinstance(pairs, pa.RecordBatch):
-        pairs = pa.Table.from_batches([pairs])
-    if not isinstance(pairs, pa.Table):
-        try:
-            pairs = pa.table(pairs)
-        except TypeError as error:
-            raise EventError(
-                f"pairs cannot be read from {type(pairs).__name__}: pass a table or data frame with the columns {', '.join(COLUMNS)}"
-            ) from error
-    if pairs.num_rows > PAIRS_MOST:
-        raise EventError(f"{pairs.num_rows:,} pairs are too many for one batch ({PAIRS_MOST:,}): pass them in parts, cut between events")
-    found = []
-    for name in COLUMNS:
-        count = pairs.column_names.count(name)
-        if count != 1:
-            names = ", ".join(map(repr, pairs.column_names)) or "none"
-            said = "there is no column" if count == 0 else f"there are {count} columns"
-            raise EventError(f"{said} {name!r} in the pairs, which need {', '.join(COLUMNS)}: theirs are {names}")
-        column = pairs[name]
-        chunks = column.chunks or [pa.array([], column.type)]
-        found.append(chunks[0] if len(chunks) == 1 else pa.concat_arrays(chunks))
-    return found
+    if not (isinstance(pairs, dict) or hasattr(pairs, "__arrow_c_stream__") or hasattr(pairs, "__arrow_c_array__")):
+        raise EventError(
+            f"pairs cannot be read from {type(pairs).__name__}: pass a table or data frame with the columns {', '.join(COLUMNS)}"
+        )
+    table = table_of(pairs, EventError, "pairs")
+    if table.num_rows > PAIRS_MOST:
+        raise EventError(f"{table.num_rows:,} pairs are too many for one batch ({PAIRS_MOST:,}): pass them in parts, cut between events")
+    event, attribute, value = (_piece(table, name) for name in COLUMNS)
+    return event, attribute, value
+
+
+def _piece(table: pa.Table, name: str) -> pa.Array:
+    """A column in one piece, but otherwise as it is: events are read in all layouts but runs."""
+    column = only(table, name, EventError, "pairs")
+    with refusing(EventError, f"column {name!r} of the pairs is {column.type!s:.200} and cannot be read"):
+        column.validate(full=name == "attribute")
+        chunks = column.chunks or [pa.nulls(0, column.type)]
+        piece = chunks[0] if len(chunks) == 1 else pa.concat_arrays(chunks)
+        return without_runs(piece) if pa.types.is_run_end_encoded(piece.type) else piece
 
 
 def _events(column: pa.Array) -> NDArray[np.int64]:

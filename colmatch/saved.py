@@ -112,11 +112,28 @@ def _ids(arrays: dict[str, np.ndarray[Any, Any]]) -> pa.Array:
 
 
 def write(path: str | os.PathLike[str], parts: Parts) -> None:
-    store.write(path, *_encode(parts))
+    store.write(file_name(path), *_encode(parts))
 
 
 def read(path: str | os.PathLike[str], mmap: bool, verify: bool) -> Parts:
-    return _decode(*store.read(path, mmap, verify))
+    return _decode(*store.read(file_name(path), mmap, verify))
+
+
+def file_name(path: Any) -> str:
+    """The path as a string that the system can be asked for.
+
+    Raises
+    ------
+    StoreError : it is not a path, or has a character that no path has
+    """
+    try:
+        name = os.fsdecode(path)
+        os.fsencode(name)
+    except (TypeError, ValueError):
+        raise StoreError(f"{path!r:.80} is not the name of a file") from None
+    if "\0" in name:
+        raise StoreError(f"{name!r:.80} is not the name of a file: it has a NUL character in it")
+    return name
 
 
 def dumps(parts: Parts) -> bytes:

@@ -17,6 +17,9 @@ from functools import cached_property
 import pyarrow as pa
 
 from colmatch.errors import SchemaError, near
+from colmatch.incoming import refusing
+
+NESTED_MOST = 50  # types within each other: Arrow's files take 64
 
 
 class Family(IntEnum):
@@ -154,11 +157,13 @@ class Schema:
     """
 
     def __init__(self, columns: pa.Schema | Mapping[str, pa.DataType | str] | Schema) -> None:
-        self.arrow: pa.Schema = _arrow_schema(columns)
-        names = self.arrow.names
+        with refusing(SchemaError, f"a schema cannot be read from {type(columns).__name__}"):
+            self.arrow: pa.Schema = _arrow_schema(columns)
+            names = self.arrow.names
+        _check_depth(self.arrow)
         if len(set(names)) != len(names):
             twice = sorted({name for name in names if names.count(name) > 1})
-            raise SchemaError(f"columns named twice in the schema: {', '.join(map(repr, twice))}; rename them")
+            raise SchemaError(f"columns named twice in the schema: {', '.join(map(repr, twice)):.500}; rename them")
 
     def __repr__(self) -> str:
         return f"Schema({', '.join(f'{field.name}: {field.type}' for field in self.arrow)})"
@@ -211,6 +216,16 @@ class Schema:
         raise SchemaError(f"unknown attribute {name!r}: {near(name, names, 'the schema')}")
 
 
+def _check_depth(schema: pa.Schema) -> None:
+    """A file has no room for deeper types, and Python's stack none for much deeper ones."""
+    for field in schema:
+        level, depth = [field.type], 0
+        while level and depth < NESTED_MOST:
+            level, depth = [type.field(i).type for type in level for i in range(type.num_fields)], depth + 1
+        if level:
+            raise SchemaError(f"column {field.name!r:.80} nests deeper than {NESTED_MOST} types: leave it out of the schema")
+
+
 def _arrow_schema(columns: object) -> pa.Schema:
     if isinstance(columns, Schema):
         return columns.arrow
@@ -227,9 +242,11 @@ def _arrow_schema(columns: object) -> pa.Schema:
             try:
                 arrow = pa.type_for_alias(declared)
             except ValueError as error:
-                raise SchemaError(f"column {name!r}: no type is called {declared!r}; pass a pyarrow.DataType for nested ones") from error
+                raise SchemaError(
+                    f"column {name!r:.80}: no type is called {declared!r:.80}; pass a pyarrow.DataType for nested ones"
+                ) from error
         if not isinstance(arrow, pa.DataType):
-            raise SchemaError(f"column {name!r}: a pyarrow.DataType or the name of one is needed, not {declared!r}")
+            raise SchemaError(f"column {name!r:.80}: a pyarrow.DataType or the name of one is needed, not {declared!r:.80}")
         fields.append(pa.field(str(name), arrow))
     return pa.schema(fields)
 

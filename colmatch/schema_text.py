@@ -13,8 +13,11 @@ from collections.abc import Callable
 import pyarrow as pa
 
 from colmatch.errors import SchemaError
+from colmatch.incoming import is_text
+from colmatch.schema import NESTED_MOST
 
 # pyarrow prints these names but knows only others as aliases.
+_BRACKETS = re.compile(r"[<>()\[\]{}]")
 _PRINTED = {"double": "float64", "float": "float32", "halffloat": "float16", "boolean": "bool", "int": "int32", "bigint": "int64"}
 
 
@@ -26,6 +29,13 @@ def parse_schema(text: str) -> pa.Schema:
     SchemaError : the text cannot be read, naming the column and what is wrong
     """
     text = text.lstrip("\ufeff")
+    deep = 0
+    for bracket in _BRACKETS.findall(text):
+        deep += 1 if bracket in "<([{" else -1
+        if deep > 2 * NESTED_MOST:
+            raise SchemaError(f"the schema has brackets within each other deeper than {2 * NESTED_MOST}: leave such columns out")
+    if not is_text(text):
+        raise SchemaError("the schema has half a surrogate pair in it, which is no character")
     if text.lstrip().startswith("{"):
         return _from_json(text)
     lines = [line.partition("#")[0] for line in text.splitlines()]

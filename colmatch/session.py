@@ -30,7 +30,7 @@ class Session:
     def zone_for(self, literal: Any) -> dt.tzinfo:
         """The zone, to read a literal in it."""
         if self.literal is None:
-            self.literal = str(literal)
+            self.literal = str(literal) if not isinstance(literal, tuple) else "one of a predicate table"
         return self.zone
 
 

@@ -13,6 +13,7 @@ import pyarrow as pa
 from colmatch.errors import ExpressionError, SubscriptionError
 from colmatch.expr.lower import Lowered, Lowering
 from colmatch.expr.table import PredicateTable, add_table, ids_array
+from colmatch.incoming import column_of, sentence, table_of
 from colmatch.options import Options
 from colmatch.schema import Attributes, Schema
 from colmatch.session import Session
@@ -180,7 +181,7 @@ def _ids(values: list[Any]) -> pa.Array:
     try:
         return _unique(pa.array(values, pa.string() if kinds == {str} else pa.int64()))
     except (pa.ArrowInvalid, OverflowError) as error:
-        raise SubscriptionError(f"an id does not fit int64: {error}") from None
+        raise SubscriptionError(f"an id does not fit int64: {sentence(error)}") from None
     except UnicodeEncodeError:
         raise SubscriptionError("an id is not valid Unicode") from None
 
@@ -189,25 +190,21 @@ def _unique(ids: pa.Array) -> pa.Array:
     counts = ids.value_counts()
     if len(counts) < len(ids):
         twice = next(pair["values"].as_py() for pair in counts if pair["counts"].as_py() > 1)
-        raise SubscriptionError(f"id {twice!r} is given more than once: ids must be unique")
+        raise SubscriptionError(f"id {twice!r:.80} is given more than once: ids must be unique")
     return ids
 
 
 def _arrow_pairs(source: Any) -> tuple[pa.Array, list[Any]]:
-    table = pa.table(source) if hasattr(source, "__arrow_c_stream__") else pa.Table.from_batches([pa.record_batch(source)])
+    where = "the table of subscriptions"
+    table = table_of(source, SubscriptionError, where)
     names = table.column_names
-    for name in ("id", "expression"):
-        if names.count(name) != 1:
-            raise SubscriptionError(f"the table of subscriptions needs one column {name!r}; it has {', '.join(map(repr, names)) or 'none'}")
+    ids, texts = (column_of(table, name, SubscriptionError, where) for name in ("id", "expression"))
     odd = [name for name in ("weights", "priority") if name in names]
     if odd:
         raise SubscriptionError(f"column {odd[0]!r} is not supported yet: leave it out")
-    ids, texts = table["id"].combine_chunks(), table["expression"].combine_chunks()
-    where = "the table of subscriptions"
-    for name, column in (("id", ids), ("expression", texts)):
-        if column.null_count:
-            raise SubscriptionError(f"{where}: column {name!r} is NULL in row {column.is_null().index(True).as_py()}")
+    if ids.null_count:
+        raise SubscriptionError(f"{where}: column 'id' is NULL in row {ids.is_null().index(True).as_py()}")
     given = texts.type.value_type if pa.types.is_dictionary(texts.type) else texts.type
-    if not (pa.types.is_string(given) or pa.types.is_large_string(given) or pa.types.is_string_view(given)):
+    if not (pa.types.is_string(given) or pa.types.is_large_string(given)):
         raise SubscriptionError(f"{where}: column 'expression' is {texts.type}, a string is needed")
     return _unique(ids_array(ids, where)), texts.to_pylist()

@@ -21,6 +21,7 @@ from colmatch import growth
 from colmatch.errors import OptionError, SubscriptionError
 from colmatch.frozen import freeze
 from colmatch.growing import GrowingIds, GrowingPredicates, attributes_of, gathered, selected
+from colmatch.incoming import values_of
 from colmatch.index import KINDS, Built
 from colmatch.kernels.layout import Codes, Literals, Predicates
 from colmatch.options import Options
@@ -83,7 +84,7 @@ class Live:
             old = [number for id in ids if (number := self._numbers().get(id)) is not None]
             if old and not replace:
                 known = next(id for id in ids if id in self._numbers())
-                raise SubscriptionError(f"subscription {known!r} is there already: nothing was inserted; replace() exchanges it")
+                raise SubscriptionError(f"subscription {known!r:.80} is there already: nothing was inserted; replace() exchanges it")
             if ids:
                 self._change(old, ids, new)
                 self.local_literal = self.local_literal or new.local_literal
@@ -98,7 +99,7 @@ class Live:
                 plain = int(id) if isinstance(id, np.integer) else id
                 number = self._numbers().get(plain) if isinstance(plain, (int, str)) and not isinstance(plain, bool) else None
                 if number is None:
-                    raise SubscriptionError(f"there is no subscription {plain!r}: nothing was deleted")
+                    raise SubscriptionError(f"there is no subscription {plain!r:.80}: nothing was deleted")
                 old[number] = None
             if old:
                 self._change(list(old), [], None)
@@ -248,10 +249,8 @@ class Live:
 
 
 def _listed(ids: Any) -> Iterable[Any]:
-    if hasattr(ids, "__arrow_c_stream__"):
-        return pa.chunked_array(ids).to_pylist()  # type: ignore[no-any-return]
-    if hasattr(ids, "__arrow_c_array__"):
-        return pa.array(ids).to_pylist()  # type: ignore[no-any-return]
+    if hasattr(ids, "__arrow_c_stream__") or hasattr(ids, "__arrow_c_array__"):
+        return values_of(ids, SubscriptionError, "the list of ids")
     if isinstance(ids, (str, bytes)) or not isinstance(ids, Iterable):
         raise SubscriptionError(f"{ids!r:.80} is not a list of ids: put a single one into a list")
     return ids

@@ -148,7 +148,7 @@ class Workload:
             raise self._wrong("attributes", f"at most {_COLUMNS:,} can be columns: use layout='map'")
 
     def _wrong(self, field: str, needed: str) -> OptionError:
-        return OptionError(f"Workload({field}={getattr(self, field)!r}): {needed}")
+        return OptionError(f"Workload({field}={getattr(self, field)!r:.80}): {needed}")
 
     def _whole(self, field: str, low: int, high: int) -> None:
         if not _is_whole(getattr(self, field)) or not low <= getattr(self, field) <= high:
@@ -262,8 +262,8 @@ def named(name: str, subscriptions: int | None = None, seed: int = 0, **changed:
     ------
     OptionError : no workload is called so, or a field cannot be had
     """
-    if name not in SHAPES:
-        raise OptionError(f"no workload is called {name!r}; there are {', '.join(NAMES)}")
+    if not isinstance(name, str) or name not in SHAPES:
+        raise OptionError(f"no workload is called {name!r:.80}; there are {', '.join(NAMES)}")
     unknown = sorted(set(changed) - {field.name for field in fields(Workload)})
     if unknown:
         raise OptionError(f"a workload has no field {unknown[0]!r}")

@@ -107,7 +107,7 @@ def test_no_pairs() -> None:
         (table([0], [1.5], [1]), None, r"column 'attribute' of the pairs is double"),
         (table([0], pa.array([1], pa.uint64()), [1]), None, r"column 'attribute' of the pairs is uint64"),
         (table([0], pa.array([1]).dictionary_encode(), [1]), None, r"column 'attribute' of the pairs is dictionary"),
-        (pa.table({"event": [0], "value": [1]}), None, r"no column 'attribute' in the pairs.*: theirs are 'event', 'value'"),
+        (pa.table({"event": [0], "value": [1]}), None, r"no column 'attribute'; its columns are 'event', 'value'"),
         (pa.table([[0], [0]], names=["event", "event"]), None, r"there are 2 columns 'event'"),
         (7, None, r"pairs cannot be read from int: pass a table"),
         (table([0], ["a"], [1]), -1, r"rows is -1"),

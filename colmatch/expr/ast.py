@@ -19,6 +19,7 @@ from decimal import Decimal
 from enum import IntEnum
 from typing import Any, NamedTuple, NoReturn
 
+from colmatch.errors import ExpressionError
 from colmatch.expr.forms import Kind, Operand
 
 NAN = float("nan")  # the one that trees hold, so that they are equal
@@ -103,7 +104,7 @@ class Expr:
         return Not(self.node())
 
     def __bool__(self) -> NoReturn:
-        raise TypeError(
+        raise ExpressionError(
             "a condition is neither true nor false before it meets an event: write & | ~ instead of and, or, not, "
             "and between(...) instead of a < x < b"
         )
@@ -173,7 +174,7 @@ def _condition(value: Expr | bool) -> Expr:
         return value.node()
     if isinstance(value, bool):
         return Constant(value)
-    raise TypeError(
+    raise ExpressionError(
         f"a condition is combined with another condition, not with {type(value).__name__}: put parentheses around comparisons, as in "
         "(col('a') > 1) & (col('b') > 2)"
     )

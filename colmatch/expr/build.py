@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable
 from datetime import date, datetime
 from decimal import Decimal
+from operator import index
 from typing import Any
 
 from colmatch.errors import ExpressionError
@@ -50,9 +51,13 @@ class Column(Expr):
         return f"<column {self}>"
 
     def __getitem__(self, key: str | int) -> Column:
-        if self._subject.key is not None or isinstance(key, bool) or not (isinstance(key, str) or hasattr(key, "__index__")):
+        try:
+            plain: Any = str(key) if isinstance(key, str) else index(key)
+        except TypeError:
+            plain = None
+        if plain is None or self._subject.key is not None or isinstance(key, bool):
             raise ExpressionError("[...] takes the key of a map's entry, a string or a whole number, once")
-        return Column(self._subject._replace(key=str(key) if isinstance(key, str) else key.__index__()))
+        return Column(self._subject._replace(key=plain))
 
     __iter__ = None  # else ``x in col("a")`` would ask for col("a")[0], col("a")[1] … for ever
     __contains__ = None

@@ -16,6 +16,7 @@ from colmatch.expr.ast import And, Constant, Expr, Or, Predicate, Refusal, Truth
 from colmatch.expr.forms import Form, Kind, Operand
 from colmatch.expr.normalise import Normaliser
 from colmatch.expr.split import MARK, fill, raw_literals, split
+from colmatch.incoming import is_text
 from colmatch.options import Options
 from colmatch.schema import Attributes, Schema
 
@@ -68,7 +69,7 @@ class Compiler:
                 shape, literals = split(expression)
             except ValueError:
                 return self._read(expression, None, None)
-            if MARK not in expression and (expression.isascii() or _is_text(expression)):
+            if MARK not in expression and is_text(expression):
                 form = self._shapes.get(shape)
                 if form is None and shape not in self._shapes:
                     form = self._assembled(expression, shape, literals)
@@ -77,6 +78,8 @@ class Compiler:
             return self._read(expression, shape, literals)
         if isinstance(expression, Expr):
             return self._built(expression.node())
+        if expression is None:
+            raise ExpressionError("the expression is NULL: write a condition, or TRUE")
         raise ExpressionError(f"an expression is a text or is built with col(...), not {type(expression).__name__}")
 
     def place(self, expression: str | Expr, slot: int) -> tuple[int, int] | None:
@@ -241,14 +244,6 @@ class Compiler:
 def _agree(text: str, literals: list[Any], reading: Reading) -> bool:
     """Whether ``split`` has found the literals that are there, where they are."""
     return literals == reading.literals and [at for _, at in raw_literals(text)] == reading.literal_at
-
-
-def _is_text(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def _key(reading: Reading) -> tuple[Any, ...]:

@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from colmatch.arrow_literals import arrow_keys
 from colmatch.expr.forms import PATTERNS, Kind, Op, Operand
 from colmatch.expr.patterns import Pattern, successor
 from colmatch.kernels import layout, lower
@@ -170,17 +171,24 @@ class Groups:
         return each, lo, hi
 
     def _keys(self, group: Group, k: int, operand: Operand, values: Any, leaf: I64, test: I64, refuse: Refuse) -> Keys:
+        def keys(some: Any) -> Keys:
+            if isinstance(some, pa.Array):
+                return arrow_keys(group.type, operand.kind, some, self.session)
+            return literal_keys(group.type, operand.kind, some, operand.negative, self.session)
+
         try:
-            return literal_keys(group.type, operand.kind, values, operand.negative, self.session)
+            return keys(values)
         except LiteralErrors as errors:
             floor, place = np.zeros(len(values), np.int64), np.zeros(len(values), np.int8)
             good = np.ones(len(values), bool)
             for i, reason in errors.reasons.items():
                 good[i] = False
                 refuse(int(leaf[i]), reason, group.slot(int(test[i]), k))
-            plain = values.to_pylist() if isinstance(values, pa.Array) else values
-            left = [value for value, fine in zip(plain, good.tolist(), strict=True) if fine]
-            floor[good], place[good] = literal_keys(group.type, operand.kind, left, operand.negative, self.session)
+            if isinstance(values, pa.Array):
+                left: Any = values.filter(pa.array(good))
+            else:
+                left = [value for value, fine in zip(values, good.tolist(), strict=True) if fine]
+            floor[good], place[good] = keys(left)
             return floor, place
 
     # Text

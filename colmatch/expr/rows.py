@@ -99,7 +99,7 @@ def _resolve(schema: Schema, name: str) -> tuple[Column, Role, str | int | None]
                 raise SchemaError(f"{name}: the keys of column {column.name!r} are {column.key}") from None
             key = int(entry[3]) if text is None else re.sub(r"\\(.)", r"\1", text, flags=re.DOTALL)
             if isinstance(key, int) and not KEY_MIN <= key <= KEY_MAX:
-                raise SchemaError(f"{name}: the keys of column {column.name!r} are {column.key}, none is as large")
+                raise SchemaError(f"{name}: the keys of column {column.name!r} are {column.key}, none is as large") from None
             return column, Role.ENTRY, key
         if "." not in name:
             raise error

@@ -13,6 +13,7 @@ from colmatch.errors import ExpressionError, SubscriptionError
 from colmatch.expr.forms import Kind, Op, Operand
 from colmatch.expr.lower import Lowering, Reject
 from colmatch.expr.rows import OPERATORS, Operator, operand_kind, target
+from colmatch.incoming import column_of, sentence, table_of
 from colmatch.schema import BOOL, Attributes, Schema
 
 I64 = NDArray[np.int64]
@@ -55,7 +56,7 @@ class PredicateTable:
     def __init__(self, *tables: Any) -> None:
         if not tables:
             raise SubscriptionError("PredicateTable() needs at least one table")
-        self.tables = [_check(_table(table, i), i) for i, table in enumerate(tables)]
+        self.tables = [_check(table, f"table {i + 1} of PredicateTable") for i, table in enumerate(tables)]
         kinds = {str(table["id"].type) for table in self.tables}
         if len(kinds) > 1:
             raise SubscriptionError(f"column 'id' must have one type in all tables, not {' and '.join(sorted(kinds))}")
@@ -67,29 +68,18 @@ class PredicateTable:
         return f"PredicateTable({len(self)} predicates)"
 
 
-def _table(source: Any, number: int) -> pa.Table:
-    if isinstance(source, pa.Table):
-        return source
-    if hasattr(source, "__arrow_c_stream__"):
-        return pa.table(source)
-    if hasattr(source, "__arrow_c_array__"):
-        return pa.Table.from_batches([pa.record_batch(source)])
-    raise SubscriptionError(f"table {number + 1} of PredicateTable is a {type(source).__name__}: an Arrow table or record batch is needed")
-
-
-def _check(table: pa.Table, number: int) -> pa.Table:
-    where = f"table {number + 1} of PredicateTable"
-    unknown = [name for name in table.column_names if name not in _COLUMNS]
-    missing = [name for name in _COLUMNS[:4] if name not in table.column_names]
+def _check(source: Any, where: str) -> pa.Table:
+    table = table_of(source, SubscriptionError, where)
+    given = table.column_names
+    unknown = [name for name in given if name not in _COLUMNS]
+    missing = [name for name in _COLUMNS[:4] if name not in given]
     if missing or unknown:
         said = [f"has no column {', '.join(map(repr, missing))}"] if missing else []
-        said += [f"has a column {', '.join(map(repr, unknown))} that means nothing here"] if unknown else []
+        said += [f"has a column {', '.join(map(repr, unknown)):.500} that means nothing here"] if unknown else []
         raise SubscriptionError(f"{where} {' and '.join(said)}: it takes {', '.join(_COLUMNS)}")
     columns: dict[str, pa.Array] = {}
-    for name in table.column_names:
-        column = table[name].combine_chunks()
-        if isinstance(column, pa.ChunkedArray):
-            column = column.chunk(0) if column.num_chunks else pa.array([], column.type)
+    for name in given:
+        column = column_of(table, name, SubscriptionError, where)
         if name in ("id", "attribute", "op") and column.null_count:
             row = int(pc.index(column.is_null(), True).as_py())
             raise SubscriptionError(f"{where}: column {name!r} is NULL in row {row}")
@@ -103,25 +93,22 @@ def _convert(name: str, column: pa.Array, where: str) -> pa.Array:
         return ids_array(column, where)
     if name in ("attribute", "op"):
         value = given.value_type if types.is_dictionary(given) else given
-        if types.is_string(value) or types.is_large_string(value) or types.is_string_view(value):
-            return (
-                column.cast(pa.dictionary(pa.int32(), pa.string()))
-                if types.is_dictionary(given)
-                else column.cast(pa.string()).dictionary_encode()
-            )
+        if types.is_string(value) or types.is_large_string(value):
+            return (column if types.is_dictionary(given) else column.dictionary_encode()).cast(pa.dictionary(pa.int32(), pa.string()))
         raise SubscriptionError(f"{where}: column {name!r} is {given}, a string or a dictionary of strings is needed")
     if name == "operands":
         if types.is_null(given):
             return pa.nulls(len(column), pa.large_list(pa.null()))
-        if not (types.is_list(given) or types.is_large_list(given) or types.is_fixed_size_list(given)):
+        if not types.is_large_list(given):
             raise SubscriptionError(f"{where}: column 'operands' is {given}, a list is needed")
-        value = given.value_type
-        value = value.value_type if types.is_dictionary(value) else value
-        return column.cast(pa.large_list(value))
+        return column
     whole = types.is_integer(given) if name == "conjunction" else types.is_floating(given) or types.is_integer(given)
     if not whole and not types.is_null(given):
         raise SubscriptionError(f"{where}: column {name!r} is {given}, {'int32' if name == 'conjunction' else 'double'} is needed")
-    return pc.fill_null(column.cast(pa.int32() if name == "conjunction" else pa.float64()), 0)
+    try:
+        return pc.fill_null(column.cast(pa.int32()) if name == "conjunction" else column.cast(pa.float64(), safe=False), 0)
+    except pa.ArrowInvalid as error:
+        raise SubscriptionError(f"{where}: a number in column {name!r} does not fit int32: {sentence(error)}") from None
 
 
 def ids_array(column: pa.Array, where: str) -> pa.Array:
@@ -133,8 +120,8 @@ def ids_array(column: pa.Array, where: str) -> pa.Array:
         if types.is_integer(given):
             return column.cast(pa.int64())
     except pa.ArrowInvalid as error:
-        raise SubscriptionError(f"{where}: an id does not fit int64: {error}") from None
-    if types.is_string(given) or types.is_large_string(given) or types.is_string_view(given):
+        raise SubscriptionError(f"{where}: an id does not fit int64: {sentence(error)}") from None
+    if types.is_string(given) or types.is_large_string(given):
         return column.cast(pa.string())
     raise SubscriptionError(f"{where}: column 'id' is {given}, int64 or string is needed")
 

@@ -14,7 +14,7 @@ __all__ = ["KINDS", "Built", "IndexKind", "find"]
 
 def find(name: str) -> IndexKind:
     """The kind of that name. Raises OptionError when there is none."""
-    kind = KINDS.get(name)
+    kind = KINDS.get(name) if isinstance(name, str) else None
     if kind is None:
-        raise OptionError(f"index={name!r}: the kinds are {', '.join(map(repr, KINDS))} and 'auto'")
+        raise OptionError(f"index={name!r:.80}: the kinds are {', '.join(map(repr, KINDS))} and 'auto'")
     return kind

@@ -1,0 +1,152 @@
+"""Arrow data as callers hand it over -> tables and columns that the rest of the house can trust.
+
+Here is the one place where what Arrow and Python have to say about malformed data becomes an error of ours. What comes out is in one
+piece, without runs, views and NULLs in dictionaries, and its text is UTF-8.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from colmatch.errors import ColmatchError
+
+# What Arrow, NumPy and Python raise over malformed data.
+_UNREADABLE = (pa.ArrowException, TypeError, ValueError, ArithmeticError, LookupError, AttributeError, NotImplementedError)
+
+
+@contextmanager
+def refusing(raises: type[ColmatchError], what: str) -> Iterator[None]:
+    """Turns what Arrow, NumPy and Python raise over malformed data into ``raises``, which says ``what`` and why."""
+    try:
+        yield
+    except ColmatchError:
+        raise
+    except _UNREADABLE as error:
+        raise raises(f"{what}: {sentence(error)}") from error
+
+
+def is_text(text: str) -> bool:
+    """Whether all of it are characters: half a surrogate pair is none."""
+    if text.isascii():
+        return True
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def sentence(error: BaseException, most: int = 200) -> str:
+    """What an error says, in one line of bounded length."""
+    said = " ".join(str(error).split()) or type(error).__name__
+    return said if len(said) <= most else said[: most - 1] + "…"
+
+
+def table_of(source: Any, raises: type[ColmatchError], what: str) -> pa.Table:
+    """A table of anything with the Arrow C stream or array protocol, or a mapping from name to column.
+
+    Raises
+    ------
+    raises : it is none of these, or cannot be read. What a reader's own source raises comes through as it is
+    """
+    if isinstance(source, pa.Table):
+        return source
+    if isinstance(source, pa.RecordBatchReader):
+        return source.read_all()
+    with refusing(raises, f"{what} cannot be read"):
+        if isinstance(source, dict) or hasattr(source, "__arrow_c_stream__"):
+            return pa.table(source)
+        if hasattr(source, "__arrow_c_array__"):
+            return pa.Table.from_batches([pa.record_batch(source)])
+    raise raises(f"{what} is a {type(source).__name__}: an Arrow table, record batch or reader, or a data frame is needed")
+
+
+def column_of(table: pa.Table, name: str, raises: type[ColmatchError], what: str) -> pa.Array:
+    """The column of that name in one piece, as ``plain`` makes it.
+
+    Raises
+    ------
+    raises : there is no such column, or more than one; or it is malformed
+    """
+    return one_piece(only(table, name, raises, what), raises, f"{what}: column {name!r}")
+
+
+def only(table: pa.Table, name: str, raises: type[ColmatchError], what: str) -> pa.ChunkedArray:
+    """The only column of that name, unchecked. Raises ``raises`` where there is none, or more than one."""
+    names = table.column_names
+    count = names.count(name)
+    if count != 1:
+        said = "there is no column" if count == 0 else f"there are {count} columns"
+        shown = ", ".join(map(repr, names[:20])) + (", …" if len(names) > 20 else "")
+        raise raises(f"{what}: {said} {name!r}; its columns are {shown or 'none':.500}")
+    return table.column(name)
+
+
+def one_piece(column: pa.ChunkedArray | pa.Array, raises: type[ColmatchError], what: str) -> pa.Array:
+    """A column in one piece, as ``plain`` makes it. All values are checked: ``raises`` is raised where it is malformed."""
+    with refusing(raises, f"{what} is {column.type!s:.200} and cannot be read"):
+        column.validate(full=True)
+        if isinstance(column, pa.Array):
+            return plain(column)
+        chunks = [plain(chunk) for chunk in column.chunks] or [plain(pa.nulls(0, column.type))]
+        if len(chunks) == 1:
+            return chunks[0]
+        joined = pa.chunked_array(chunks).combine_chunks()
+        return joined.chunk(0) if isinstance(joined, pa.ChunkedArray) else joined
+
+
+def values_of(source: Any, raises: type[ColmatchError], what: str) -> list[Any]:
+    """The values of anything with the Arrow C stream or array protocol that is one column."""
+    with refusing(raises, f"{what} cannot be read"):
+        column = pa.chunked_array(source) if hasattr(source, "__arrow_c_stream__") else pa.array(source)
+        found: list[Any] = one_piece(column, raises, what).to_pylist()
+    return found
+
+
+def plain(column: pa.Array) -> pa.Array:
+    """The same values without runs and views; a dictionary is of strings without NULL among them, or decoded. Lists are large lists."""
+    types, given = pa.types, column.type
+    if types.is_run_end_encoded(given):
+        return plain(without_runs(column))
+    if types.is_dictionary(given):
+        words = plain(column.dictionary)
+        if not words.null_count and (types.is_string(words.type) or types.is_large_string(words.type)):
+            return pa.DictionaryArray.from_arrays(column.indices, words)
+        return words.take(column.indices)
+    if types.is_string_view(given):
+        return column.cast(pa.large_string())
+    if types.is_binary_view(given):
+        return column.cast(pa.large_binary())
+    if types.is_list(given) or types.is_large_list(given) or types.is_fixed_size_list(given):
+        return _large_list(column)
+    return column
+
+
+def without_runs(column: pa.Array) -> pa.Array:
+    """A run-end encoded column with a value for each row, of the type that the runs have."""
+    values = column.values
+    places = pa.RunEndEncodedArray.from_arrays(column.run_ends, pa.array(range(len(values)), pa.int64()))
+    at = pc.run_end_decode(places.slice(column.offset, len(column)))
+    if pa.types.is_string_view(values.type) or pa.types.is_binary_view(values.type):  # Arrow cannot take from views
+        large = pa.large_string() if pa.types.is_string_view(values.type) else pa.large_binary()
+        return values.cast(large).take(at).cast(values.type)
+    return values.take(at)
+
+
+def _large_list(column: pa.Array) -> pa.Array:
+    lists = column.cast(pa.large_list(column.type.value_type))
+    values = plain(lists.values)
+    if pa.types.is_dictionary(values.type):
+        values = values.dictionary_decode()
+    if values.type == lists.type.value_type:
+        return lists
+    offsets = lists.offsets
+    if lists.null_count:  # an offset that is NULL makes a list that is
+        gone = pa.concat_arrays([lists.is_null(), pa.array([False])])
+        offsets = pc.if_else(gone, pa.scalar(None, offsets.type), offsets)
+    return pa.LargeListArray.from_arrays(offsets, values)
