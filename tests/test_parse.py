@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import sys
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
@@ -13,8 +16,9 @@ from compiling import compiler
 from colmatch.errors import ExpressionError
 from colmatch.expr.ast import And, Constant, Expr, Not, Or, Predicate, Subject, Truth, Verb
 from colmatch.expr.forms import Kind, Operand
-from colmatch.expr.parse import parse
+from colmatch.expr.parse import FRAMES, Parser, parse
 from colmatch.expr.split import split, unescape
+from colmatch.expr.stack import room
 from colmatch.options import Options
 
 
@@ -289,3 +293,53 @@ def test_depth_begins_anew_after_each_and() -> None:
 def test_not_an_expression() -> None:
     with pytest.raises(ExpressionError, match="not int"):
         compiler().form(5)  # type: ignore[arg-type]
+
+
+def test_two_threads_parse_deep_texts_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The recursion limit is the process's: who leaves first takes no room from the other, and the last puts the limit back."""
+    before = sys.getrecursionlimit()
+    texts = {"first": "(" * 100 + "a = 1" + ")" * 100, "second": "(" * 200 + "a = 1" + ")" * 200}
+    inside, leave = {name: threading.Event() for name in texts}, {name: threading.Event() for name in texts}
+    limits: list[int] = []
+
+    class Slow:
+        """A parser that waits, and then says how much room there is."""
+
+        def __init__(self, name: str, parser: Any) -> None:
+            self.name = name
+            self.parser = parser
+
+        def parse_into(self, *arguments: Any) -> Any:
+            inside[self.name].set()
+            assert leave[self.name].wait(60)
+            limits.append(sys.getrecursionlimit())
+            return self.parser.parse_into(*arguments)
+
+    def run(name: str) -> Expr:
+        parser = Parser(400)
+        parser._sqlglot = Slow(name, parser._sqlglot)
+        return parser.parse(parser.read(texts[name]))
+
+    with ThreadPoolExecutor(2) as pool:
+        found = {}
+        for name in texts:
+            found[name] = pool.submit(run, name)
+            assert inside[name].wait(60)
+        for name in texts:
+            leave[name].set()
+            assert isinstance(found[name].result(60), Predicate)
+    assert limits[0] >= before + 100 * FRAMES
+    assert limits[1] >= before + 200 * FRAMES
+    assert sys.getrecursionlimit() == before
+
+
+def test_a_limit_that_somebody_else_sets_is_left_alone() -> None:
+    before = sys.getrecursionlimit()
+    try:
+        with room(1000):
+            assert sys.getrecursionlimit() == before + 1000
+            with room(500):
+                sys.setrecursionlimit(before + 5000)
+        assert sys.getrecursionlimit() == before + 5000
+    finally:
+        sys.setrecursionlimit(before)

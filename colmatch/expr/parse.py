@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
@@ -15,6 +14,7 @@ from colmatch.errors import ExpressionError
 from colmatch.expr.ast import NAN, And, Constant, Expr, Not, Or, Predicate, Refusal, Subject, Verb, conjoin, rebuild, truth
 from colmatch.expr.forms import Kind, Operand
 from colmatch.expr.literals import ALLOWED, Reading
+from colmatch.expr.stack import room
 from colmatch.expr.tokens import SPARK, read
 from colmatch.options import Options
 
@@ -28,6 +28,9 @@ _PATTERNS = {
     exp.StartsWith: Verb.STARTSWITH, exp.EndsWith: Verb.ENDSWITH, exp.Contains: Verb.CONTAINS,
 }  # fmt: skip
 _LITERALS = (exp.Literal, exp.Boolean, exp.Null)
+
+SHALLOW = 8  # levels of nesting that any stack has room for
+FRAMES = 60  # of the stack, for a level: the interpreted sqlglot takes some 20
 
 
 class Parser:
@@ -78,21 +81,18 @@ class Parser:
     # sqlglot
 
     def _skeleton(self, reading: Reading) -> exp.Expr:
-        limit = sys.getrecursionlimit()
-        need = 60 * reading.depth + 600 if reading.depth > 8 else 0  # the interpreted sqlglot takes some 20 frames a level
         try:
-            if need > limit:
-                sys.setrecursionlimit(need + limit)
-            found = self._sqlglot.parse_into(exp.Condition, reading.tokens, reading.text)
+            if reading.depth <= SHALLOW:
+                found = self._sqlglot.parse_into(exp.Condition, reading.tokens, reading.text)
+            else:
+                with room(FRAMES * reading.depth):
+                    found = self._sqlglot.parse_into(exp.Condition, reading.tokens, reading.text)
         except ParseError as error:
             raise _syntax(error, reading) from None
         except RecursionError:
             raise Refusal("the expression nests too deep for the parser: flatten it") from None
         except (TypeError, ValueError, AttributeError, LookupError, AssertionError):  # sqlglot's own, on nonsense such as: OR ( (1, 2)
             raise Refusal(f"this is not a condition; {ALLOWED}", reading.tokens[0].start) from None
-        finally:
-            if need > limit:
-                sys.setrecursionlimit(limit)
         if len(found) != 1 or found[0] is None:
             raise Refusal(f"this is not a condition; {ALLOWED}", 0)
         return found[0]
