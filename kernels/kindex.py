@@ -5,6 +5,9 @@ attribute's domain. Conjunctions are *numbered* by size, so the entries of one s
 size K the event's segments are kept in the order of their current entries. A conjunction of K predicates needs K of them: what the first
 K - 1 lists have before the K-th list's conjunction cannot match, and is skipped by galloping.
 
+A value has a list for each level of its attribute's tree, but it meets one predicate of a conjunction, or two where a conjunction has
+clauses. So lists are counted by value: a size that the event's values cannot reach is passed over, however many lists they have.
+
 Example, K = 2: the event's lists are ``age=3: 4 9 70``, ``city=NYC: 8 70`` and ``km=5: 60 61``, so they stand at 4, 8, 60. The second is
 at 8, to which the first skips: 8, 9, 60. Again: 9, 60, 70. Then 60, 70, 70, and at last 70, 70: a match.
 
@@ -80,6 +83,7 @@ class KIndexScratch(NamedTuple):
     seen: U8  # (lists of a plane), or (0) where no attribute has several entries: zero between calls
     low: I64  # (lists of an event) first segment of each
     next: I64  # (lists of an event) behind the segment that is next: parts descend
+    whose: U32  # (lists of an event) which of the event's values has the list; ascending
     at: U64  # (lists of an event) place of the current entry
     end: U64  # (lists of an event)
     heap: U64  # (lists of an event) current entry and number of the list
@@ -181,8 +185,8 @@ def lowest_list(raw, raw_first, label_first, label, a, code):
 
 
 @device
-def lists_of(row_attr, row_code, begin, stop, index, seen, low, next):
-    """The event's lists that are not empty, as ranges of segments. Returns how many."""
+def lists_of(row_attr, row_code, begin, stop, index, seen, low, next, whose):
+    """Find the event's lists that are not empty, as ranges of segments, and the value that has each. Returns how many."""
     level_first, level_list, raw, raw_first = index.level_first, index.level_list, index.raw, index.raw_first
     list_first, multi, label_first, label = index.list_first, index.multi, index.label_first, index.label
     planes, lists = index.planes[0], index.planes[1]
@@ -212,6 +216,7 @@ def lists_of(row_attr, row_code, begin, stop, index, seen, low, next):
                 if list_first[at] < list_first[at + 1]:
                     low[count] = list_first[at]
                     next[count] = list_first[at + 1]
+                    whose[count] = e - begin
                     count += 1
                 at += lists
     if len(seen) > 0:
@@ -226,23 +231,33 @@ def lists_of(row_attr, row_code, begin, stop, index, seen, low, next):
 
 
 @device
-def segments_of(part, lists, index, low, next, at, end):
-    """Open the event's segments of a part. Returns how many, the part that is next or -1, and how many lists have more."""
+def segments_of(part, most, lists, index, low, next, whose, at, end):
+    """Open the event's segments of a part.
+
+    most : predicates of a conjunction of the part that one value can meet. Returns how many segments, how many predicates the event's
+    values can meet at most, the part that is next or -1, and how many lists have more.
+    """
     segment_part, segment_first, entry = index.segment_part, index.segment_first, index.entry
-    count, following, kept = np.uint64(0), np.int64(-1), 0
+    count, reach, following, kept = np.uint64(0), np.uint64(0), np.int64(-1), 0
+    value, met = np.int64(-1), 0
     for i in range(lists):
         begin, stop = low[i], next[i]
         if segment_part[stop - 1] == part:
+            if whose[i] != value:
+                value, met = np.int64(whose[i]), 0
+            if met < most:
+                reach += np.uint64(1)
+            met += 1
             stop -= 1
             at[count] = segment_first[stop]
             end[count] = segment_first[stop + 1]
             ask_for(entry, at[count])
             count += np.uint64(1)
         if begin < stop:
-            low[kept], next[kept] = begin, stop
+            low[kept], next[kept], whose[kept] = begin, stop, whose[i]
             kept += 1
             following = max(following, np.int64(segment_part[stop - 1]))
-    return count, following, kept
+    return count, reach, following, kept
 
 
 @kernel
@@ -257,7 +272,7 @@ def match(index, preds, rows, start, stop, scratch, sink, counters):
     first, pred, run_lo, run_hi, owner = preds.first, preds.pred, preds.run_lo, preds.run_hi, preds.owner
     jump_first, jump = preds.jump_first, preds.jump
     row_first, row_attr, row_code = rows.first, rows.attr, rows.code
-    table, low, next, at, end = scratch.table, scratch.low, scratch.next, scratch.at, scratch.end
+    table, low, next, whose, at, end = scratch.table, scratch.low, scratch.next, scratch.whose, scratch.at, scratch.end
     heap, front, counter, waiting = scratch.heap, scratch.front, scratch.counter, scratch.waiting
     one, half, whole = np.uint64(1), np.uint64(33), np.uint64(32)
     the_list = np.uint64(2**32 - 1)
@@ -266,16 +281,16 @@ def match(index, preds, rows, start, stop, scratch, sink, counters):
         full = False
         candidates = 0
         entries, entries_end = row_first[row], row_first[row + 1]
-        lists = lists_of(row_attr, row_code, entries, entries_end, index, scratch.seen, low, next)
+        lists = lists_of(row_attr, row_code, entries, entries_end, index, scratch.seen, low, next, whose)
         part = np.int64(-1)
         for i in range(lists):
             part = max(part, np.int64(index.segment_part[next[i] - 1]))
         while part >= 0 and not full:
-            size, following, lists = segments_of(part, lists, index, low, next, at, end)
             need = max(np.uint64(part_size[part]), one)
             clauses = part >= first_part
+            size, reach, following, lists = segments_of(part, 2 if clauses else 1, lists, index, low, next, whose, at, end)
             part = following
-            if size < need:
+            if reach < need:
                 continue
             read = int(size)
             decided = 0

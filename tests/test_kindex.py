@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import product
+from itertools import combinations, product
 from random import Random
 from typing import Any
 from unittest.mock import patch
@@ -79,6 +79,33 @@ def test_conjunctions_larger_than_the_event_are_not_looked_at() -> None:
     assert few["nodes"] == 20  # nothing of the 90
     assert matcher.counters(pa.table({"a": [1]}))["nodes"] == 0
     assert matcher.counters(pa.table({"a": [1], "b": [1], "c": [1]}))["matches"] == 100
+
+
+def few_pairs(names: str, pairs_each: int) -> pa.Table:
+    """An event for each choice of so many attributes, with the value 50."""
+    rows = list(combinations(names, pairs_each))
+    return pa.table({name: pa.array([50 if name in row else None for row in rows], pa.int64()) for name in f"{names}z"})
+
+
+@pytest.mark.parametrize("clauses", [False, True])
+def test_ranges_on_more_attributes_than_the_event_has_are_not_looked_at(clauses: bool) -> None:
+    """A value has a list for each level of a tree, but it meets one predicate of a conjunction, and two where clauses are counted."""
+    rng, names = Random(7), "abcdefgh"
+    texts = {}
+    for i in range(300):
+        ranges = [f"{name} BETWEEN {rng.randrange(50)} AND {rng.randrange(50, 100)}" for name in rng.sample(names, 5)]
+        texts[i] = " AND ".join(f"({each} OR z = {j})" if clauses else each for j, each in enumerate(ranges))
+    options = cm.Options(dnf_budget=1)
+    matcher = cm.Matcher.build(texts, dict.fromkeys(f"{names}z", "int64"), index="kindex", options=options)
+    index = arrays(matcher)
+    assert np.count_nonzero(np.diff(index.level_first) > 3) == 8 and set(sizes(matcher)) == {5}
+    assert (index.with_clauses[1] == 0) == clauses
+    for pairs_each in (1, 2, 3, 4):
+        counted = matcher.counters(few_pairs(names, pairs_each))
+        assert counted["matches"] == counted["conjunctions"] == 0
+        assert (counted["nodes"] == 0) == (pairs_each < (3 if clauses else 5))
+    counted = matcher.counters(few_pairs(names, 5))
+    assert counted["matches"] == 300 and counted["nodes"] >= 1500
 
 
 def test_a_negated_predicate_is_an_entry_that_rejects() -> None:

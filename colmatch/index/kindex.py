@@ -214,6 +214,7 @@ def scratch(index: kindex.KIndex, codes: Codes, rows: int, entries: int) -> kind
         seen=np.zeros(lists if several.any() else 0, np.uint8),
         low=np.empty(most, np.int64),
         next=np.empty(most, np.int64),
+        whose=np.empty(most, np.uint32),
         at=np.empty(most, np.uint64),
         end=np.empty(most, np.uint64),
         heap=np.empty(most, np.uint64),
