@@ -1,9 +1,12 @@
 """k-index: posting lists of conjunctions, read side by side and skipped through.
 
 An entry says that a predicate of a conjunction holds, or for a negated one that it fails, where the event has a value in some piece of the
-attribute's domain. Conjunctions are *numbered* by size, so the entries of one size, a *segment*, are neighbours in each list. For one
-size K the event's segments are kept in the order of their current entries. A conjunction of K predicates needs K of them: what the first
-K - 1 lists have before the K-th list's conjunction cannot match, and is skipped by galloping.
+attribute's domain. ``a NOT IN (1, 2)``, which needs a value, has a positive entry in the list that all values of ``a`` have, and a negated
+one for 1 and for 2. A conjunction's negated entries come before its others, and reject it.
+
+Conjunctions are *numbered* by size, so the entries of one size, a *segment*, are neighbours in each list. For one size K the event's
+segments are kept in the order of their current entries. A conjunction of K predicates needs K of them: what the first K - 1 lists have
+before the K-th list's conjunction cannot match, and is skipped by galloping.
 
 A value has a list for each level of its attribute's tree, but it meets one predicate of a conjunction, or two where a conjunction has
 clauses. So lists are counted by value: a size that the event's values cannot reach is passed over, however many lists they have.
@@ -37,12 +40,13 @@ from colmatch.kernels.layout import CANDIDATES, CONJUNCTIONS, I64, NODES, PREDIC
 from colmatch.kernels.predicates import clear, conjunction_holds, spread
 from colmatch.kernels.sink import FILL, emit, roll_back
 
-I16 = NDArray[np.int16]
+I32 = NDArray[np.int32]
 
 FANOUT_BITS = np.int64(2)  # a piece of the domain is cut into so many bits' worth of pieces on the next level
 END = np.uint64(2**64 - 1)
 NO_CLAUSE = 2**16 - 1
-FREE = -(2**15)  # a counter that never becomes 0
+ONCE = 2**15  # with the number of a clause: several entries of its negated predicate are no more than one
+FREE = 2**30  # a counter that never becomes 0
 
 
 class KIndex(NamedTuple):
@@ -53,7 +57,7 @@ class KIndex(NamedTuple):
     one of these has for the same piece. The last list of a plane is Z: all numbers of K = 0.
     """
 
-    level_first: I64  # (A + 1) attribute -> levels of its tree, the elementary intervals first
+    level_first: I64  # (A + 1) attribute -> its levels, the elementary intervals first; the last of several is one list, of all values
     level_list: I64  # (levels) first list of the level
     label_first: I64  # (A + 1) attribute -> its boundaries
     label: U32  # their labels when lists were made, or (0) if events have codes
@@ -64,11 +68,11 @@ class KIndex(NamedTuple):
     segment_part: U32  # (segments)
     segment_first: U32  # (segments + 1) segment -> entries
     entry: U32  # (entries) 2 * number + 1, or 2 * number for a negated predicate
-    clause: U16  # (entries of conjunctions with clauses, which are the last) clause of each, NO_CLAUSE in Z
+    clause: U16  # (entries of conjunctions with clauses, which are the last) clause of each, maybe with ONCE; NO_CLAUSE in Z
     part_size: U32  # (parts) K
     with_clauses: I64  # (2) first part, first number of conjunctions with clauses
-    clause_first: I64  # (numbers with clauses + 1) -> clause_start
-    clause_start: I16  # (clauses) minus the number of negated predicates; FREE: true as far as lists can tell
+    clause_first: I64  # (numbers with clauses + 1) -> clause_true
+    clause_true: I32  # (clauses) 2 for each negated predicate, 1 for that of the entries with ONCE; FREE: true as far as lists can tell
     unsure: U8  # (numbers with clauses) 1 where the lists give a necessary condition only
     order: U32  # (numbers) number -> conjunction
     tail: I64  # (2) conjunctions that are in no list and looked at one by one
@@ -88,7 +92,7 @@ class KIndexScratch(NamedTuple):
     end: U64  # (lists of an event)
     heap: U64  # (lists of an event) current entry and number of the list
     front: U64  # (largest K + 1)
-    counter: I16  # (most clauses of a conjunction)
+    counter: I32  # (most clauses of a conjunction) as ``clause_true``, of the predicates that are true; 0: the clause is false
     waiting: U32  # (unsure conjunctions)
 
 
@@ -164,12 +168,14 @@ def advance(entry, at, end, i, target, skipping):
 def note_clauses(entry, clause, base, place, stop, number, counter):
     """Tell the counters of the clauses what a list's entries for a conjunction say."""
     while place < stop and np.uint64(entry[place]) >> np.uint64(1) == number:
-        j = clause[place - base]
+        j = np.int64(clause[place - base])
         if j != NO_CLAUSE:
             if entry[place] & 1:
-                counter[j] = 1
-            elif counter[j] < 0:  # two values of one attribute may meet the same predicate
-                counter[j] += 1
+                counter[j] += 2
+            elif j & ONCE:
+                counter[j - ONCE] &= -2
+            else:
+                counter[j] -= 2
         place += np.uint64(1)
 
 
@@ -193,19 +199,22 @@ def lists_of(row_attr, row_code, begin, stop, index, seen, low, next, whose):
     attributes = len(level_first) - 1
     count = 0
     for e in range(begin, stop + 1):
-        level = level_end = np.int64(0)
+        lowest = level = level_end = np.int64(0)
         several = False
         x = np.int64(0)
         if e < stop:
             a = np.int64(row_attr[e])
             if a >= attributes:
                 continue
-            level, level_end, several = level_first[a], level_first[a + 1], multi[a] != 0
+            lowest, level_end, several = level_first[a], level_first[a + 1], multi[a] != 0
+            level = lowest
             x = lowest_list(raw, raw_first, label_first, label, a, row_code[e])
         else:
             level_end = np.int64(1)  # Z
         while level < level_end:
-            at = level_list[level] + x if e < stop else lists - 1
+            at = lists - 1
+            if e < stop:
+                at = level_list[level] + (x if level == lowest or level + 1 < level_end else 0)
             x >>= FANOUT_BITS
             level += 1
             if several:
@@ -224,8 +233,9 @@ def lists_of(row_attr, row_code, begin, stop, index, seen, low, next, whose):
             a = np.int64(row_attr[e])
             if a < attributes and multi[a]:
                 x = lowest_list(raw, raw_first, label_first, label, a, row_code[e])
-                for k in range(level_first[a], level_first[a + 1]):
-                    seen[level_list[k] + x] = 0
+                lowest, level_end = level_first[a], level_first[a + 1]
+                for k in range(lowest, level_end):
+                    seen[level_list[k] + (x if k == lowest or k + 1 < level_end else 0)] = 0
                     x >>= FANOUT_BITS
     return count
 
@@ -264,7 +274,7 @@ def segments_of(part, most, lists, index, low, next, whose, at, end):
 def match(index, preds, rows, start, stop, scratch, sink, counters):
     """Match rows ``start:stop``. Returns the first row not finished: ``stop``, unless the sink became full."""
     entry, clause, order, dead, unsure = index.entry, index.clause, index.order, index.dead, index.unsure
-    clause_first, clause_start, part_size = index.clause_first, index.clause_start, index.part_size
+    clause_first, clause_true, part_size = index.clause_first, index.clause_true, index.part_size
     first_part, first_number = index.with_clauses[0], np.uint64(index.with_clauses[1])
     clause_base = np.uint64(len(entry) - len(clause))
     skipping = index.skipping[0] != 0
@@ -319,7 +329,7 @@ def match(index, preds, rows, start, stop, scratch, sink, counters):
                         begin = clause_first[number - first_number]
                         count = clause_first[number - first_number + one] - begin
                         for j in range(count):
-                            counter[j] = clause_start[begin + j]
+                            counter[j] = clause_true[begin + j]
                         for t in range(need):
                             i = front[t] & the_list
                             note_clauses(entry, clause, clause_base, at[i], end[i], number, counter)
@@ -333,7 +343,7 @@ def match(index, preds, rows, start, stop, scratch, sink, counters):
                     if clauses:
                         holds = True
                         for j in range(count):
-                            holds = holds and counter[j] != 0
+                            holds = holds and counter[j] > 0
                 moving = np.uint64(0)
                 while moving < need and front[moving] >> whole < target:
                     moving += one

@@ -4,34 +4,8 @@ import numpy as np
 
 from colmatch.kernels._jit import device, kernel
 from colmatch.kernels.columns import first_at_least
-from colmatch.kernels.kindex import FANOUT_BITS, NO_CLAUSE
-from colmatch.kernels.layout import ATTR_MASK, FLAG_NONE, FLAG_RUN
-
-
-@kernel
-def measure(preds, live, top, raw, raw_first, spans, uses):
-    """Add to spans (A) float64 the entries that the predicates on each attribute take if every value has its own list, to uses (A) int64
-    their intervals. A float, because 2**64 values may be many times in it.
-    """
-    for c in range(len(live)):
-        if not live[c]:
-            continue
-        for p in range(preds.first[c], preds.first[c + 1]):
-            word = preds.pred[p, 0]
-            a = word & ATTR_MASK
-            begin, stop = np.int64(0), np.int64(1)
-            if word & FLAG_RUN:
-                begin, stop = np.int64(preds.pred[p, 1]), np.int64(preds.pred[p, 2])
-            for r in range(begin, stop):
-                low = np.int64(preds.run_lo[r]) if word & FLAG_RUN else np.int64(preds.pred[p, 1])
-                high = np.int64(preds.run_hi[r]) if word & FLAG_RUN else np.int64(preds.pred[p, 2])
-                low, high = max(low, np.int64(1)), min(high, top[a])
-                if low <= high:
-                    uses[a] += 1
-                    if len(raw) > 0:
-                        spans[a] += raw[raw_first[a] + high] - raw[raw_first[a] + low - 1]
-                    else:
-                        spans[a] += high - low + 1
+from colmatch.kernels.kindex import FANOUT_BITS, NO_CLAUSE, ONCE
+from colmatch.kernels.layout import ATTR_MASK, FLAG_MULTI, FLAG_NONE, FLAG_RUN
 
 
 @device
@@ -47,8 +21,96 @@ def aligned(low, high, last):
     return left, right
 
 
+@device
+def lists_of_interval(low, high, top, tree, raw, first):
+    """Count the lists that the places ``low..high`` of an attribute take, of its places 0 to ``top - 1``; first : of them in ``raw``."""
+    if low > high:
+        return np.int64(0)
+    if low == 0 and high == top - 1:
+        return np.int64(1)
+    if len(raw) > 0:
+        return raw[first + high + 1] - raw[first + low]
+    if not tree:
+        return high - low + 1
+    count, end = np.int64(0), top - 1
+    left, right = aligned(low, high, end)
+    while left + 1 < right:
+        count += left - low + 1 + high - right + 1
+        low, high = (left + 1) >> FANOUT_BITS, (right - 1) >> FANOUT_BITS
+        end >>= FANOUT_BITS
+        left, right = aligned(low, high, end)
+    return count + high - low + 1
+
+
+@device
+def intervals_of(pred, p):
+    """The range of a predicate's intervals: of ``run_lo`` and ``run_hi``, or 0 to 1."""
+    if pred[p, 0] & FLAG_RUN:
+        return np.int64(pred[p, 1]), np.int64(pred[p, 2])
+    return np.int64(0), np.int64(1)
+
+
+@device
+def interval_of(pred, run_lo, run_hi, p, r, end, by_gaps, top):
+    """Places of interval ``r`` of predicate ``p``; ``by_gaps``, those of the gap behind it, or behind the last all from the first on."""
+    low, high = np.int64(pred[p, 1]), np.int64(pred[p, 2])
+    if by_gaps:
+        if r + 1 < end:
+            low, high = np.int64(run_hi[r]) + 1, np.int64(run_lo[r + 1]) - 1
+        else:
+            low, high = np.int64(run_lo[low]), np.int64(run_hi[r])
+    elif pred[p, 0] & FLAG_RUN:
+        low, high = np.int64(run_lo[r]), np.int64(run_hi[r])
+    return max(low - 1, np.int64(0)), min(high, top) - 1
+
+
+@device
+def lists_of_predicate(pred, run_lo, run_hi, p, by_gaps, top, tree, raw, first):
+    """Count the lists that a predicate's intervals take, or ``by_gaps`` one interval from its lowest to its highest value and the gaps."""
+    count = np.int64(0)
+    begin, end = intervals_of(pred, p)
+    for r in range(begin, end):
+        low, high = interval_of(pred, run_lo, run_hi, p, r, end, by_gaps, top)
+        count += lists_of_interval(low, high, top, tree, raw, first)
+    return count
+
+
+@device
+def takes_gaps(pred, run_lo, run_hi, p, top, tree, raw, first):
+    """Whether a predicate takes fewer lists by its gaps, as NOT IN does. Where an attribute has several values one that lies in a gap says
+    nothing of the others.
+    """
+    if pred[p, 0] & (FLAG_RUN | FLAG_NONE | FLAG_MULTI) != FLAG_RUN:
+        return False
+    gaps = lists_of_predicate(pred, run_lo, run_hi, p, True, top, tree, raw, first)
+    return gaps < lists_of_predicate(pred, run_lo, run_hi, p, False, top, tree, raw, first)
+
+
 @kernel
-def post(preds, order, begin, size, clause, top, level_first, level_list, raw, raw_first, lists, filling, last, at, entry, entry_clause):
+def measure(preds, live, top, raw, raw_first, spans, uses, whole):
+    """Add to spans (A) float64 the entries that the predicates on each attribute take if every value has its own list, to uses (A) int64
+    their intervals; set whole (A) bool where one of these is of all values. A float, because 2**64 values may be many times in it.
+    """
+    pred, run_lo, run_hi = preds.pred, preds.run_lo, preds.run_hi
+    for c in range(len(live)):
+        if not live[c]:
+            continue
+        for p in range(preds.first[c], preds.first[c + 1]):
+            a = pred[p, 0] & ATTR_MASK
+            place = raw_first[a] if len(raw) > 0 else np.int64(0)
+            by_gaps = takes_gaps(pred, run_lo, run_hi, p, top[a], np.uint8(0), raw, place)
+            spans[a] += lists_of_predicate(pred, run_lo, run_hi, p, by_gaps, top[a], np.uint8(0), raw, place)
+            begin, end = intervals_of(pred, p)
+            uses[a] += end - begin
+            for r in range(begin, end):
+                low, high = interval_of(pred, run_lo, run_hi, p, r, end, by_gaps, top[a])
+                whole[a] = whole[a] or (low == 0 and high == top[a] - 1)
+
+
+@kernel
+def post(
+    preds, order, begin, size, clause, top, tree, level_first, level_list, raw, raw_first, lists, filling, last, at, entry, entry_clause
+):
     """Enter every conjunction into its lists.
 
     begin : first number of a conjunction with clauses. lists : in one plane. last (lists) uint32 : scratch, 0 on entry. filling : False to
@@ -56,6 +118,7 @@ def post(preds, order, begin, size, clause, top, level_first, level_list, raw, r
     conjunctions with clauses) uint16: ``at`` has the first place of each list and becomes the end
     """
     base = len(entry) - len(entry_clause)
+    pred, run_lo, run_hi = preds.pred, preds.run_lo, preds.run_hi
     for number in range(len(order)):
         c = np.int64(order[number])
         plane = lists if number >= begin else 0
@@ -67,27 +130,32 @@ def post(preds, order, begin, size, clause, top, level_first, level_list, raw, r
                     entry_clause[at[z] - base] = NO_CLAUSE
             at[z] += 1
         for p in range(preds.first[c], preds.first[c + 1]):
-            j = clause[p]
+            j = np.int64(clause[p])
             if plane and j == NO_CLAUSE:
                 continue
-            word = preds.pred[p, 0]
-            value = 2 * number + (0 if word & FLAG_NONE else 1)
+            word = pred[p, 0]
+            if word & FLAG_NONE and word & FLAG_MULTI:
+                j |= ONCE
             a = word & ATTR_MASK
-            run, run_end = np.int64(0), np.int64(1)
-            if word & FLAG_RUN:
-                run, run_end = np.int64(preds.pred[p, 1]), np.int64(preds.pred[p, 2])
-            for r in range(run, run_end):
-                low = np.int64(preds.run_lo[r]) if word & FLAG_RUN else np.int64(preds.pred[p, 1])
-                high = np.int64(preds.run_hi[r]) if word & FLAG_RUN else np.int64(preds.pred[p, 2])
-                low, high = max(low - 1, np.int64(0)), min(high, top[a]) - 1
+            place = raw_first[a] if len(raw) > 0 else np.int64(0)
+            by_gaps = takes_gaps(pred, run_lo, run_hi, p, top[a], tree[a], raw, place)
+            run, run_end = intervals_of(pred, p)
+            for r in range(run, run_end):  # gaps first, since a list that one of them shares must have what rejects before the other
+                negated = r + 1 < run_end if by_gaps else word & FLAG_NONE != 0
+                value = 2 * number + (0 if negated else 1)
+                low, high = interval_of(pred, run_lo, run_hi, p, r, run_end, by_gaps, top[a])
                 if low > high:
                     continue
                 end = top[a] - 1
-                if len(raw) > 0:
-                    low, high = raw[raw_first[a] + low], raw[raw_first[a] + high + 1] - 1
                 level = level_first[a]
+                whole = low == 0 and high == end
+                if whole:
+                    level = level_first[a + 1] - 1
+                    high = low
+                elif len(raw) > 0:
+                    low, high = raw[place + low], raw[place + high + 1] - 1
                 while low <= high:
-                    if level + 1 == level_first[a + 1]:
+                    if whole or not tree[a]:
                         left, right = high, high + 1
                     else:
                         left, right = aligned(low, high, end)

@@ -71,21 +71,20 @@ def hull_of(preds, p):
 
 @device
 def negatives(preds, clause, p, end):
-    """The clause whose predicates begin at ``p``: where they end, how many of the posted ones are positive, how many negated, and whether
-    lists can tell if it is true: a negated predicate that several values meet could be taken for several predicates.
+    """The clause whose predicates begin at ``p``: where they end, and how many of the posted ones are negated, on attributes with one value
+    and with several. Entries of the latter do not tell one predicate that several values meet from several predicates, so lists can tell
+    whether the clause is true only if there is one.
     """
     j = clause[p]
-    some, none, several = 0, 0, False
+    none, several = 0, 0
     while p < end and (clause[p] == j or clause[p] == NO_CLAUSE):
-        if clause[p] == j:
-            word = preds.pred[p, 0]
-            if word & FLAG_NONE:
-                none += 1
-                several = several or word & FLAG_MULTI != 0
+        if clause[p] == j and preds.pred[p, 0] & FLAG_NONE:
+            if preds.pred[p, 0] & FLAG_MULTI:
+                several += 1
             else:
-                some += 1
+                none += 1
         p += 1
-    return p, some, none, not (several and none > 1)
+    return p, none, several
 
 
 @device
@@ -101,9 +100,9 @@ def count_size(preds, clause, begin, end, counted):
         if clause[p] == NO_CLAUSE:
             p += 1
             continue
-        stop, _, none, told = negatives(preds, clause, p, end)
-        sure = sure and told
-        fits = none == 0 and stop - begin <= COUNTED
+        stop, none, several = negatives(preds, clause, p, end)
+        sure = sure and several < 2
+        fits = none + several == 0 and stop - begin <= COUNTED
         q = p
         while fits and q < stop:
             if clause[q] != NO_CLAUSE:
@@ -170,18 +169,18 @@ def classify(preds, live, last, starts, stack, counted, form, size, clauses, uns
 
 
 @kernel
-def write_starts(preds, order, begin, clause, clause_first, clause_start):
-    """clause_start (clauses) int16 of the numbers from ``begin``, as ``kindex.KIndex`` has it, is written."""
+def write_starts(preds, order, begin, clause, clause_first, clause_true):
+    """clause_true (clauses) int32 of the numbers from ``begin``, as ``kindex.KIndex`` has it, is written."""
     for number in range(begin, len(order)):
         c = order[number]
         at, at_end = clause_first[number - begin], clause_first[number - begin + 1]
         for j in range(at, at_end):
-            clause_start[j] = FREE
+            clause_true[j] = FREE
         p = preds.first[c]
         while p < preds.first[c + 1]:
             if clause[p] == NO_CLAUSE:
                 p += 1
                 continue
             j = clause[p]
-            p, _, none, told = negatives(preds, clause, p, preds.first[c + 1])
-            clause_start[at + j] = -none if told else FREE
+            p, none, several = negatives(preds, clause, p, preds.first[c + 1])
+            clause_true[at + j] = none + none + several if several < 2 else FREE

@@ -287,8 +287,10 @@ def some_texts(rng: Random, count: int) -> dict[int, str]:
         lambda: f"b BETWEEN {rng.randrange(9)} AND {rng.randrange(9, 20)}",
         lambda: f"c IN ({rng.randrange(5)}, {rng.randrange(5, 9)})",
         lambda: f"(d = {rng.randrange(4)}) IS NOT TRUE",
+        lambda: f"b NOT IN ({rng.randrange(5)}, {rng.randrange(5, 9)}) AND b < {rng.randrange(9, 20)}",
         lambda: f"array_contains(t, {rng.randrange(4)})",
         lambda: f"(a = {rng.randrange(6)} OR (b = {rng.randrange(9)} AND c < 4))",
+        lambda: f"(a <> {rng.randrange(6)} OR d <> {rng.randrange(4)} OR NOT arrays_overlap(t, array({rng.randrange(4)}, 1)))",
     ]
     return {i: " AND ".join(leaf() for leaf in rng.sample(leaves, rng.choice([1, 2, 3]))) for i in range(count)}
 
@@ -335,7 +337,7 @@ def test_inserted_and_deleted(least: int, budget: int) -> None:
             index = MODULE.insert(matcher._index.arrays if rng.random() < 0.3 else index, preds, entered, entered + step)
             rebuilds += len(index.order) != lists
             entered += step
-            out = rng.sample(sorted(alive - gone), min(len(alive - gone), rng.choice([0, 1, 3])))
+            out = rng.sample(sorted(whole), min(len(whole), rng.choice([0, 1, 3])))
             gone |= set(out)
             conjunctions: NDArray[np.int64] = np.flatnonzero(np.isin(preds.owner[:entered], out)).astype(np.int64)
             index = MODULE.delete(index, preds, conjunctions)
