@@ -158,6 +158,37 @@ def test_counters_start_again_when_the_stamp_is_used_up() -> None:
     assert worker is matcher._idle[-1] and 0 < worker.scratch.stamp[0] < before
 
 
+def test_what_an_event_counted_is_nothing_to_the_next() -> None:
+    """Each event meets a part of what a subscription needs, or what it must not meet, in one of the modes of counting."""
+    texts = {
+        1: "p = 1 AND a = 1 AND b = 1",
+        2: "p = 1 AND a >= 1 AND NOT c = 1",
+        3: "array_contains(t, 1) AND array_contains(t, 2)",
+        4: "array_contains(t, 1) AND NOT array_contains(t, 3)",
+    }
+    schema = {**dict.fromkeys("pabc", "int64"), "t": pa.list_(pa.int64())}
+    rows = [
+        {"p": 1, "a": 1, "b": 0, "c": 1, "t": [1, 3]},  # 1 lacks b, 2 is stopped, 3 lacks a clause, 4 is stopped
+        {"p": 1, "a": 0, "b": 1, "c": 0, "t": [2]},  # 1 lacks a, 2 too, 3 lacks the other clause
+        {"p": 1, "a": 1, "b": 1, "c": 0, "t": [1, 2]},
+        {"p": 1, "a": 1, "b": 0, "c": 0, "t": [1]},
+    ]
+    matcher = cm.Matcher.build(texts, schema, index="opindex")
+    events = pa.Table.from_pylist(rows * 3, pa.schema(list(schema.items())))
+    assert [sorted(row) for row in matcher.match_lists(events).to_pylist()] == [[], [], [1, 2, 3, 4], [2, 4]] * 3
+
+
+def test_counters_are_stamped_and_not_cleared() -> None:
+    """What an event does not meet keeps the stamp of an earlier one, with what that counted."""
+    matcher = cm.Matcher.build({i: f"a = {i}" for i in range(100)}, {"a": "int64"}, index="opindex")
+    worker = matcher._worker()
+    (batch,) = pa.table({"a": [7, 8, 7, 500, 9]}).to_batches()  # a block's rows are counted from the last to the first
+    assert [piece.id.tolist() for piece in worker.run(batch, True, 0)] == [[7, 8, 7, 9]]
+    counter = worker.scratch.counter.astype(np.int64)
+    there = counter[counter > 0]
+    assert sorted((there >> opindex.STAMP_BITS).tolist()) == [1, 4, 5] and (there % opindex.NO_STAMP == 1).all()
+
+
 def test_no_more_room_is_needed_than_the_largest_partition_has_slots() -> None:
     matcher = built(LEMMAS)
     matcher.match(LEMMAS.events(5))
