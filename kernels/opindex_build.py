@@ -2,11 +2,25 @@
 
 import numpy as np
 
-from colmatch.kernels._jit import kernel
-from colmatch.kernels.opindex import BETWEEN, EQUAL, OPERATORS, hash_of, signature_bit
+from colmatch.kernels._jit import device, kernel
+from colmatch.kernels.opindex import (
+    ALL_WIDTHS,
+    BETWEEN,
+    EQUAL,
+    HASH,
+    OPERATORS,
+    ROOM,
+    SIZE,
+    UNDIVIDED,
+    WIDTH,
+    WORD,
+    class_of,
+    hash_of,
+    signature_bit,
+)
 from colmatch.kernels.opindex_entries import ATTR, ENTRIES, LOWER, NEEDED, NUMBER, OP, PIVOTS, UPPER, expand, slot_word, stands_in
 
-RUNS_A_SEGMENT = 4  # on average at most; twice as many after inserts, before a list gets more segments
+RUNS_A_SEGMENT = 4  # on average at most, those of an attribute as one; twice as many after inserts, before a list gets more segments
 NOT_YET = 2**32 - 1
 DIGIT = 11  # bits that are sorted by at a time
 
@@ -119,24 +133,42 @@ def number_slots(key, order, slot, bits, place, first, next, conj, needed, numbe
             new_needed[to] = needed[one]
 
 
+@device
+def divide(order, operand, upper, i, end, op, sizes):
+    """Count the sorted entries ``i:end`` of an attribute that go into a run of each class of width.
+
+    sizes (ALL_WIDTHS + 1) int64 is written, from the class on that is returned: ALL_WIDTHS if the entries are one run.
+    """
+    if op & 3 != BETWEEN or end - i <= UNDIVIDED:
+        sizes[ALL_WIDTHS] = end - i
+        return ALL_WIDTHS
+    sizes[:] = 0
+    for j in range(i, end):
+        sizes[class_of(np.int64(operand[order[j]]), np.int64(upper[order[j]]))] += 1
+    return 0
+
+
 @kernel
-def count_runs(key, bits, runs, shapes):
-    """Runs and lists of the sorted keys: runs (A, OPERATORS) uint32, of each list, is added to. Returns runs, lists, words."""
-    n, words, last = 0, 0, np.uint64(2**64 - 1)
-    several = 0
-    for i in range(len(key)):
-        if key[i] != last:
-            last = key[i]
-            n += 1
-            which = np.int64(last >> np.uint64(bits))
-            several += runs[which // OPERATORS, which % OPERATORS] == 0
-            runs[which // OPERATORS, which % OPERATORS] += 1
-        words += shapes[np.int64(last >> np.uint64(bits)) % OPERATORS]
+def count_runs(key, order, operand, upper, bits, attributes, shapes, sizes):
+    """Runs and lists of the sorted keys: attributes (A, OPERATORS) uint32, of each list, is added to. Returns runs, lists, words."""
+    i, n, words, several = 0, 0, 0, 0
+    while i < len(key):
+        end = i
+        while end < len(key) and key[end] == key[i]:
+            end += 1
+        which = np.int64(key[i] >> np.uint64(bits))
+        op = which % OPERATORS
+        several += attributes[which // OPERATORS, op] == 0
+        attributes[which // OPERATORS, op] += 1
+        for width in range(divide(order, operand, upper, i, end, op, sizes), ALL_WIDTHS + 1):
+            n += sizes[width] > 0
+        words += shapes[op] * (end - i)
+        i = end
     return n, several, words
 
 
 @kernel
-def cut(key, order, operand, upper, slot, clause, number_of, bits, attr_of, lists, list_, segment, segment_room, run, word):
+def cut(key, order, operand, upper, slot, clause, number_of, bits, attr_of, sizes, lists, list_, segment, segment_room, run, word):
     """Runs, segments and words of the sorted entries. list_ (L, 3) is there; lists (A, OPERATORS) too. All others are written."""
     size = len(key)
     i, r, w = 0, 0, 0
@@ -157,20 +189,31 @@ def cut(key, order, operand, upper, slot, clause, number_of, bits, attr_of, list
         if here != s:
             s = here
             segment[s, 1] = r
-        segment[s, 1] += np.uint64(1 << 32)
-        segment_room[s] += 1
-        n = end - i
-        run[r, 0], run[r, 1], run[r, 2], run[r, 3] = hash, w, n, n
-        for j in range(n):
-            from_ = order[i + j]
-            word[w + j] = operand[from_]
-            word[w + n + j] = slot_word(op, np.int64(number_of[slot[from_]]), np.int64(clause[from_]))
+        lowest = divide(order, operand, upper, i, end, op, sizes)
+        for width in range(lowest, ALL_WIDTHS + 1):
+            n = sizes[width]
+            if n == 0:
+                continue
+            segment[s, 1] += np.uint64(1 << 32)
+            segment_room[s] += 1
+            run[r, HASH], run[r, WORD], run[r, SIZE], run[r, ROOM], run[r, WIDTH] = hash, w, 0, n, width
+            sizes[width] = r
+            w += n * (3 if shape == BETWEEN else 2)
+            r += 1
+        for j in range(i, end):
+            from_ = order[j]
+            width = class_of(np.int64(operand[from_]), np.int64(upper[from_])) if shape == BETWEEN else 0
+            own = sizes[min(lowest + width, ALL_WIDTHS)]
+            run[own, WIDTH] = max(np.int64(run[own, WIDTH]), lowest + width)
+            n = np.int64(run[own, ROOM])
+            to = np.int64(run[own, WORD]) + np.int64(run[own, SIZE])
+            run[own, SIZE] += 1
+            word[to] = operand[from_]
+            word[to + n] = slot_word(op, np.int64(number_of[slot[from_]]), np.int64(clause[from_]))
             if shape == BETWEEN:
-                word[w + 2 * n + j] = upper[from_]
+                word[to + 2 * n] = upper[from_]
             if shape == EQUAL:
                 segment[s, 0] |= np.uint64(1) << signature_bit(hash, EQUAL, operand[from_])
         if shape != EQUAL:
             segment[s, 0] |= np.uint64(1) << signature_bit(hash, shape, 0)
-        w += n * (3 if shape == BETWEEN else 2)
-        r += 1
         i = end

@@ -9,38 +9,35 @@ import numpy as np
 
 from colmatch.kernels._jit import device, kernel
 from colmatch.kernels.opindex import (
+    ALL_WIDTHS,
     ALWAYS,
     BETWEEN,
     BUILT,
-    CLAUSE,
-    CLAUSE_BITS,
     EQUAL,
+    HASH,
     LISTS,
     NONE,
     OPERATORS,
     REPEATS,
+    ROOM,
     RUNS,
     SEGMENTS,
     SIGNED,
+    SIZE,
     SLOTS,
+    WIDTH,
+    WORD,
     WORDS,
-    below,
+    class_of,
     find_run,
     hash_of,
     signature_bit,
 )
 from colmatch.kernels.opindex_build import RUNS_A_SEGMENT
 from colmatch.kernels.opindex_entries import ATTR, ENTRIES, LOWER, NEEDED, NUMBER, OP, PIVOTS, UPPER, expand, slot_word, stands_in
+from colmatch.kernels.opindex_runs import ONE_RUN, columns, divide, enter, is_divided, runs_of, take_out
 
 NEXT, AT_PIVOT, AT_ENTRY, SLOT, WANTED, PROGRESS = range(6)  # places of ``progress``
-LOW = 2**32 - 1
-ONE_RUN = 1 << 32
-
-
-@device
-def columns(op):
-    """Words of an entry."""
-    return 3 if op & 3 == BETWEEN else 2
 
 
 @kernel
@@ -85,9 +82,8 @@ def insert(index, preds, end, progress, entry, pivot, result):
                     op = np.int64(entry[j, OP])
                     mark = slot_word(op, progress[SLOT], np.int64(entry[j, NUMBER]))
                     progress[WANTED] = put(
-                        index.lists, index.list, index.segment, index.segment_room, index.run, index.word, state,
-                        a, op, np.int64(entry[j, ATTR]), np.int64(entry[j, LOWER]), np.int64(entry[j, UPPER]), mark,
-                    )  # fmt: skip
+                        index, a, op, np.int64(entry[j, ATTR]), np.int64(entry[j, LOWER]), np.int64(entry[j, UPPER]), mark
+                    )
                     if progress[WANTED] > 0:
                         return False
                 progress[AT_ENTRY] += 1
@@ -122,18 +118,19 @@ def take_slot(partition, conj, needed, state, a):
 
 
 @device
-def put(lists, list_, segment, segment_room, run, word, state, pivot, op, attr, lower, upper, mark):
+def put(index, pivot, op, attr, lower, upper, mark):
     """Enter one predicate. Returns 0, or how much an array lacks; what has been prepared by then is found so by the next call."""
+    lists, list_, segment, state = index.lists, index.list, index.segment, index.state
     hash = hash_of(attr)
     if lists[pivot, op] == NONE:
         if state[LISTS] == len(list_) or state[SEGMENTS] == len(segment):
-            return 1
+            return np.int64(1)
         number, s = state[LISTS], state[SEGMENTS]
         lists[pivot, op] = number
         list_[number, 0], list_[number, 1], list_[number, 2] = s, 0, 0
         segment[s, 0] = np.uint64(0) if state[SIGNED] else np.uint64(2**64 - 1)
         segment[s, 1] = 0
-        segment_room[s] = 0
+        index.segment_room[s] = 0
         state[LISTS] += 1
         state[SEGMENTS] += 1
     number = np.int64(lists[pivot, op])
@@ -141,53 +138,21 @@ def put(lists, list_, segment, segment_room, run, word, state, pivot, op, attr, 
         size = np.int64(2) << np.int64(list_[number, 1])
         if state[SEGMENTS] + size > len(segment):
             return size
-        halve_segments(list_, segment, segment_room, run, word, state, number, op)
-    s = np.int64(list_[number, 0]) + np.int64(hash >> np.uint64(32 - list_[number, 1]))
-    begin, n = np.int64(segment[s, 1] & np.uint64(LOW)), np.int64(segment[s, 1] >> np.uint64(32))
-    r = np.int64(find_run(run, np.uint64(begin), np.uint64(begin + n), hash))
-    if r == begin + n or run[r, 0] != hash:
-        if n == segment_room[s]:
-            room = n + (n >> 1) + 2
-            start = state[RUNS]
-            if start + room > len(run):
-                return room
-            for i in range(n):
-                for j in range(4):
-                    run[start + i, j] = run[begin + i, j]
-            segment[s, 1] = start + n * ONE_RUN
-            segment_room[s] = room
-            state[RUNS] += room
-            r += start - begin
-            begin = start
-        for i in range(begin + n, r, -1):
-            for j in range(4):
-                run[i, j] = run[i - 1, j]
-        run[r, 0], run[r, 1], run[r, 2], run[r, 3] = hash, 0, 0, 0
-        segment[s, 1] += np.uint64(ONE_RUN)
-        list_[number, 2] += 1
-    start, size, room = np.int64(run[r, 1]), np.int64(run[r, 2]), np.int64(run[r, 3])
-    if size == room:
-        more = size + (size >> 1) + 1
-        to = state[WORDS]
-        if to + columns(op) * more > len(word):
-            return columns(op) * more
-        for j in range(columns(op)):
-            for i in range(size):
-                word[to + j * more + i] = word[start + j * room + i]
-        start, room = to, more
-        run[r, 1], run[r, 3] = to, more
-        state[WORDS] += columns(op) * more
-    k = np.int64(below(word, np.uint64(start), np.uint64(size), np.uint64(lower + 1)))
-    for j in range(columns(op)):
-        for i in range(start + j * room + size, start + j * room + k, -1):
-            word[i] = word[i - 1]
-    word[start + k] = lower
-    word[start + room + k] = mark
-    if op & 3 == BETWEEN:
-        word[start + 2 * room + k] = upper
-    run[r, 2] = size + 1
-    segment[s, 0] |= np.uint64(1) << signature_bit(hash, op & 3, lower)
-    return 0
+        halve_segments(list_, segment, index.segment_room, index.run, index.word, state, number, op)
+    s = segment_of(list_, number, hash)
+    width = np.int64(ALL_WIDTHS)
+    if op & 3 == BETWEEN and is_divided(segment, index.run, s, hash):
+        lacking = divide(index, number, s, hash, op)
+        if lacking > 0:
+            return lacking
+        width = np.int64(class_of(lower, upper))
+    return enter(index, number, s, hash, width, op, lower, upper, mark)
+
+
+@device
+def segment_of(list_, number, hash):
+    """The segment of a list that an attribute belongs to."""
+    return np.int64(list_[number, 0]) + np.int64(hash >> np.uint64(32 - list_[number, 1]))
 
 
 @device
@@ -196,8 +161,9 @@ def halve_segments(list_, segment, segment_room, run, word, state, number, op):
     log = np.int64(list_[number, 1])
     old, to = np.int64(list_[number, 0]), state[SEGMENTS]
     for i in range(np.int64(1) << log):
-        begin, n = np.int64(segment[old + i, 1] & np.uint64(LOW)), np.int64(segment[old + i, 1] >> np.uint64(32))
-        cut = np.int64(find_run(run, np.uint64(begin), np.uint64(begin + n), np.uint64((2 * i + 1) << (31 - log)))) - begin
+        begin, end = runs_of(segment, old + i)
+        n = end - begin
+        cut = np.int64(find_run(run, np.uint64(begin), np.uint64(end), np.uint64((2 * i + 1) << (31 - log)))) - begin
         room = np.int64(segment_room[old + i])
         for half in range(2):
             s = to + 2 * i + half
@@ -206,9 +172,9 @@ def halve_segments(list_, segment, segment_room, run, word, state, number, op):
             segment_room[s] = room - cut if half else cut
             bits = np.uint64(0)
             for r in range(first, first + size):
-                start = np.int64(run[r, 1])
-                for k in range(start, start + np.int64(run[r, 2]) if op & 3 == EQUAL else start + 1):
-                    bits |= np.uint64(1) << signature_bit(np.uint64(run[r, 0]), op & 3, word[k])
+                start = np.int64(run[r, WORD])
+                for k in range(start, start + np.int64(run[r, SIZE]) if op & 3 == EQUAL else start + 1):
+                    bits |= np.uint64(1) << signature_bit(np.uint64(run[r, HASH]), op & 3, word[k])
             segment[s, 0] = bits
     list_[number, 0] = to
     list_[number, 1] = log + 1
@@ -239,43 +205,19 @@ def delete(index, preds, conjunctions, entry, pivot, result):
             slot = np.int64(-1)
             for j in range(result[ENTRIES]):
                 if stands_in(entry, j, a, result[NEEDED]):
-                    found = take_out(
-                        index.lists, index.list, index.segment, index.run, index.word, conj, a, slots,
-                        np.int64(entry[j, OP]), np.int64(entry[j, ATTR]), np.int64(entry[j, LOWER]), c,
-                    )  # fmt: skip
+                    op, lower = np.int64(entry[j, OP]), np.int64(entry[j, LOWER])
+                    if index.lists[a, op] == NONE:
+                        continue
+                    hash = hash_of(np.int64(entry[j, ATTR]))
+                    s = segment_of(index.list, np.int64(index.lists[a, op]), hash)
+                    found = take_out(index, s, hash, ALL_WIDTHS, op, lower, slots, c)
+                    if found < 0 and op & 3 == BETWEEN:
+                        found = take_out(index, s, hash, class_of(lower, np.int64(entry[j, UPPER])), op, lower, slots, c)
                     slot = max(slot, found)
             if slot >= 0:
                 conj[slots + slot] = partition[a, 3]
                 needed[slots + slot] = 0
                 partition[a, 3] = slot + 1
-
-
-@device
-def take_out(lists, list_, segment, run, word, conj, pivot, slots, op, attr, lower, c):
-    """Remove one entry of a conjunction. Returns its slot, -1 if it is not there."""
-    if lists[pivot, op] == NONE:
-        return np.int64(-1)
-    number = np.int64(lists[pivot, op])
-    hash = hash_of(attr)
-    s = np.int64(list_[number, 0]) + np.int64(hash >> np.uint64(32 - list_[number, 1]))
-    begin, end = segment[s, 1] & np.uint64(LOW), (segment[s, 1] & np.uint64(LOW)) + (segment[s, 1] >> np.uint64(32))
-    r = np.int64(find_run(run, begin, end, hash))
-    if r == np.int64(end) or run[r, 0] != hash:
-        return np.int64(-1)
-    start, size, room = np.int64(run[r, 1]), np.int64(run[r, 2]), np.int64(run[r, 3])
-    k = np.int64(below(word, np.uint64(start), np.uint64(size), np.uint64(lower)))
-    while k < size and word[start + k] == lower:
-        slot = np.int64(word[start + room + k])
-        if op >= CLAUSE:
-            slot >>= CLAUSE_BITS
-        if conj[slots + slot] == c:
-            for j in range(columns(op)):
-                for i in range(start + j * room + k, start + j * room + size - 1):
-                    word[i] = word[i + 1]
-            run[r, 2] = size - 1
-            return slot
-        k += 1
-    return np.int64(-1)
 
 
 @kernel
@@ -295,11 +237,10 @@ def measure(index, sizes):
             segments = np.int64(1) << np.int64(list_[number, 1])
             sizes[SEGMENTS] += segments
             for s in range(begin, begin + segments):
-                n = np.int64(segment[s, 1] >> np.uint64(32))
-                sizes[RUNS] += n + (n >> 2)
-                low = np.int64(segment[s, 1] & np.uint64(LOW))
-                for r in range(low, low + n):
-                    sizes[WORDS] += columns(op) * _with_room(np.int64(run[r, 2]))
+                low, high = runs_of(segment, s)
+                sizes[RUNS] += high - low + ((high - low) >> 2)
+                for r in range(low, high):
+                    sizes[WORDS] += columns(op) * _with_room(np.int64(run[r, SIZE]))
 
 
 @device
@@ -329,12 +270,12 @@ def copy(index, fresh):
             number = np.int64(lists[a, op])
             begin = np.int64(list_[number, 0])
             fresh.list[number, 0] = segments
-            kept_runs = np.int64(0)
+            attributes = np.int64(0)
             for s in range(begin, begin + (np.int64(1) << np.int64(list_[number, 1]))):
-                low, n = np.int64(segment[s, 1] & np.uint64(LOW)), np.int64(segment[s, 1] >> np.uint64(32))
-                kept = np.int64(0)
-                for r in range(low, low + n):
-                    start, entries, room = np.int64(run[r, 1]), np.int64(run[r, 2]), np.int64(run[r, 3])
+                low, high = runs_of(segment, s)
+                kept, room_for = np.int64(0), high - low + ((high - low) >> 2)
+                for r in range(low, high):
+                    start, entries, room = np.int64(run[r, WORD]), np.int64(run[r, SIZE]), np.int64(run[r, ROOM])
                     if entries == 0:
                         continue
                     more = _with_room(entries)
@@ -342,14 +283,15 @@ def copy(index, fresh):
                         for i in range(entries):
                             new_word[words + j * more + i] = word[start + j * room + i]
                     to = runs + kept
-                    new_run[to, 0], new_run[to, 1], new_run[to, 2], new_run[to, 3] = run[r, 0], words, entries, more
+                    new_run[to, HASH], new_run[to, WIDTH] = run[r, HASH], run[r, WIDTH]
+                    new_run[to, WORD], new_run[to, SIZE], new_run[to, ROOM] = words, entries, more
+                    attributes += kept == 0 or new_run[to - 1, HASH] != run[r, HASH]
                     words += columns(op) * more
                     kept += 1
                 new_segment[segments, 0] = segment[s, 0]
                 new_segment[segments, 1] = runs + kept * ONE_RUN
-                fresh.segment_room[segments] = n + (n >> 2)
-                runs += n + (n >> 2)
+                fresh.segment_room[segments] = room_for
+                runs += room_for
                 segments += 1
-                kept_runs += kept
-            fresh.list[number, 2] = kept_runs
+            fresh.list[number, 2] = attributes
     state[SLOTS], state[SEGMENTS], state[RUNS], state[WORDS] = slots, segments, runs, words

@@ -14,8 +14,8 @@ from colmatch.kernels.propagation_predicates import (
     expected,
     find,
     home,
-    width_class,
 )
+from colmatch.kernels.widths import width_class
 
 AHEAD = 16  # conjunctions whose predicates are on their way from memory
 NO_BIT = CODE_MAX  # of a program's predicate that is not indexed

@@ -6,7 +6,8 @@ from colmatch.kernels._jit import device, kernel
 from colmatch.kernels.columns import first_at_least
 from colmatch.kernels.layout import FLAG_RUN
 from colmatch.kernels.propagation import CLASS, ENTRIES, FREE, GROUP_NEXT, GROUPS, LENGTH, REACH, ROOM, SLOTS, START
-from colmatch.kernels.propagation_predicates import find, home, width_class
+from colmatch.kernels.propagation_predicates import find, home
+from colmatch.kernels.widths import width_class
 
 # What there is no room for
 NOTHING, NEED_BITS, NEED_SLOTS, NEED_GROUPS, NEED_ENTRIES, NEED_POOL = range(6)

@@ -30,17 +30,6 @@ def home(run_lo, run_hi, word, low, high):
 
 
 @device
-def width_class(low, high):
-    """Class of an interval: how many binary digits ``high - low`` has."""
-    width = high - low
-    size = 0
-    while width > 0:
-        width >>= 1
-        size += 1
-    return size
-
-
-@device
 def find(key, slot, run_lo, run_hi, word, low, high):
     """Bit of a predicate, or -1, and its slot, or the free one where it belongs. word: without FLAG_MULTI and FLAG_NONE."""
     last_slot = len(slot) - 1

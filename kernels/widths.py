@@ -1,0 +1,19 @@
+"""Ranges of like width: which of a list that is ordered by lowest code can contain a value.
+
+A list of ranges of every width must be read from its beginning, since its first range may be the widest. A list of ranges of
+one *class* of width is read from as far below the value as its widest range reaches. Narrow ranges are then neighbours of the
+value, and of those that are read, most contain it.
+"""
+
+from colmatch.kernels._jit import device
+
+
+@device
+def width_class(low, high):
+    """Class of a range: how many binary digits ``high - low`` has. Class 0 is a single code, class k has up to 2^k codes."""
+    width = high - low
+    size = 0
+    while width > 0:
+        width >>= 1
+        size += 1
+    return size
