@@ -30,7 +30,7 @@ def built(kind: str = "kindex", name: str = "dense", subscriptions: int = SIZE, 
 
 
 def of(texts: dict[int, str], kind: str = "kindex", **options: Any) -> cm.Matcher:
-    return cm.Matcher.build(texts, SCHEMA, index=kind, options=cm.Options(**options))
+    return cm.Matcher.build(texts, SCHEMA, index=kind, options=cm.Options(missing_columns="null", **options))
 
 
 SCHEMA = {**dict.fromkeys("abcd", "int64"), "t": pa.list_(pa.int64())}

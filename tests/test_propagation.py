@@ -26,8 +26,9 @@ SIZE, ROWS = (300, 100) if NO_JIT else (20_000, 1000)
 NUMBERS = dict.fromkeys("abcd", "int64")
 
 
-def built(texts: Any, schema: Any = NUMBERS, **options: Any) -> cm.Matcher:
-    return cm.Matcher.build(texts if isinstance(texts, dict) else dict(enumerate(texts)), schema, index="propagation", **options)
+def built(texts: Any, schema: Any = NUMBERS, sample: Any = None, **options: Any) -> cm.Matcher:
+    given, lenient = texts if isinstance(texts, dict) else dict(enumerate(texts)), cm.Options(missing_columns="null", **options)
+    return cm.Matcher.build(given, schema, index="propagation", options=lenient, sample=sample)
 
 
 def one_event(matcher: cm.Matcher, **values: int) -> dict[str, int]:
@@ -150,7 +151,7 @@ def test_slabs_of_more_conjunctions_than_a_block() -> None:
 def test_a_program_stands_under_what_it_begins_with() -> None:
     clauses = " AND ".join(f"(a = {i} OR b > {i} OR c < {i})" for i in range(5))
     texts = [f"d = {i % 20} AND {clauses}" for i in range(100)] + [clauses]
-    matcher = built(texts, options=cm.Options(dnf_budget=1))
+    matcher = built(texts, dnf_budget=1)
     assert len(matcher._predicates.owner) == 101 and (matcher._predicates.jump_first >= 0).all()
     assert one_event(matcher, a=1, b=9, d=3)["candidates"] == 5 + 1
     assert one_event(matcher, a=1, b=9, d=3)["matches"] == 5 + 1
