@@ -21,6 +21,7 @@ from colmatch.index import KINDS, Built, find
 from colmatch.kernels import layout
 from colmatch.options import Options
 from colmatch.running import Piece, Result, Worker
+from colmatch.sample import NOTHING, Keeping, counted
 from colmatch.schema import Schema
 from colmatch.stats import Statistics
 from colmatch.subscriptions import Errors, Rejected, read
@@ -52,9 +53,8 @@ class Matcher:
         self.rejected = parts.rejected
         self.plan = parts.plan
         reading = Reading(parts.attributes, freeze(parts.codes), freeze(parts.literals))
-        self._live = Live(
-            parts.schema, parts.options, Version(reading, parts.predicates, parts.index, parts.ids), parts.dead, parts.local_literal
-        )
+        version = Version(reading, parts.predicates, parts.index, parts.ids)
+        self._live = Live(parts.schema, parts.options, version, parts.dead, parts.local_literal, parts.stock, parts.sample)
         self._idle: list[Worker] = []
 
     # Making
@@ -78,7 +78,8 @@ class Matcher:
         schema : ``pyarrow.Schema``, ``{name: type}`` or ``Schema``
         index : kind of index, or ``"auto"``
         sample : some events, as ``match`` takes them, that are like those to come: they tell which values are frequent. A few thousand
-            are enough
+            are enough. Up to 4,096 of them, in the columns of the schema, become a part of the matcher and of its saved form, so that
+            they count again when updates have it built anew
         errors : ``"raise"`` the first error, or ``"collect"``: leave bad expressions out and list them in ``rejected``
 
         Raises
@@ -98,29 +99,19 @@ class Matcher:
         predicates, codes = freeze(lowered.predicates), freeze(lowered.codes)
         chosen = plan.choose(index, Statistics.of(len(ids), predicates, codes))
         kind = find(chosen.kind)
-        seen = None
+        seen, kept = None, NOTHING
         if sample is not None:
-            some, lenient = batches(sample, options.batch_rows), options.missing_columns == "null"
-            seen = running.sample(some, attributes, codes, freeze(lowered.literals), lenient)
+            keeping, lenient = Keeping(sample, options.batch_rows, columns.arrow.names), options.missing_columns == "null"
+            seen, kept = counted(iter(keeping), attributes, codes, freeze(lowered.literals), lenient), keeping.kept()
         literals = lowered.literals
         if kind.insert is not None:
             predicates, codes, literals = spaced(lowered.predicates, codes, literals)
         arrays, predicates = kind.build(predicates, codes, seen, options)
         built = Built(kind, arrays)
+        dead = np.empty(0, np.uint32)
         return cls(
             saved.Parts(
-                columns,
-                options,
-                ids,
-                rejected,
-                chosen,
-                attributes,
-                predicates,
-                codes,
-                literals,
-                built,
-                np.empty(0, np.uint32),
-                local_literal,
+                columns, options, ids, rejected, chosen, attributes, predicates, codes, literals, built, dead, local_literal, len(ids), kept
             )
         )
 
@@ -149,7 +140,7 @@ class Matcher:
         reading, dead = now.reading, np.array(sorted(self._live.dead), np.uint32)
         return saved.Parts(
             self.schema, self.options, now.ids, list(self.rejected), self.plan, reading.attributes, now.predicates, reading.codes,
-            reading.literals, now.index, dead, self._live.local_literal,
+            reading.literals, now.index, dead, self._live.local_literal, self._live.stock, self._live.sample,
         )  # fmt: skip
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -309,7 +300,7 @@ class Matcher:
                 for name, array in zip(arrays._fields, arrays, strict=True):
                     again = part == "index" and id(array.base if array.base is not None else array) in shared
                     sizes[f"{part}.{name}"] = 0 if again else int(array.nbytes)
-            sizes["ids"] = now.ids.nbytes
+            sizes |= {"ids": now.ids.nbytes, "sample": self._live.sample.nbytes}
             statistics = Statistics.of(len(now.ids), now.predicates, reading.codes, dead)
             changes = {"updates": self._live.updates, "rebuilds": self._live.rebuilds, "gaps": len(dead)}
         total = sum(sizes.values())

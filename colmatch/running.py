@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
@@ -14,13 +14,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from colmatch.batch import Reader
-from colmatch.frozen import freeze
-from colmatch.hints import hints_of
 from colmatch.kernels import layout, rows, sink
 from colmatch.kernels._compiling import NotCompiledError, compiled_only
 from colmatch.recycled import Recycled
-from colmatch.schema import Attributes
-from colmatch.stats import Sample
 from colmatch.versions import Reading, Version
 
 if TYPE_CHECKING:
@@ -186,17 +182,6 @@ class Worker:
 def _sink(capacity: int, wanted: bool | int) -> layout.Sink:
     state = np.array([0, wanted, 0], np.int64)
     return layout.Sink(np.empty(capacity, np.uint32), np.empty(capacity, np.uint32), np.empty(0, np.int64), state)
-
-
-def sample(
-    events: Iterable[pa.RecordBatch], attributes: Attributes, codes: layout.Codes, literals: layout.Literals, lenient: bool
-) -> Sample:
-    """What the events say about which values are frequent. ``lenient`` as for a Reader."""
-    reader, hints = Reader(attributes, literals, lenient), freeze(hints_of(codes.first, codes.bound))
-    hits = np.zeros(len(codes.bound) + len(codes.multi), np.int64)
-    for batch in events:
-        rows.count_codes(reader.read(batch), codes, hints, hits)
-    return Sample(hits)
 
 
 def cores(threads: int) -> int:

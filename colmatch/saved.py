@@ -34,6 +34,8 @@ class Parts:
     index: Built
     dead: np.ndarray[Any, Any]  # uint32 numbers of subscriptions that were deleted, which still have ids
     local_literal: str | None  # a timestamp literal that was read in the zone of the options, None where nothing depends on that
+    stock: int  # subscriptions when the index was built
+    sample: np.ndarray[Any, Any]  # uint8, the events of ``colmatch/sample.py``
 
 
 _SHARED: dict[str, type] = {"predicates": layout.Predicates, "codes": layout.Codes, "literals": layout.Literals}
@@ -49,8 +51,9 @@ def _encode(parts: Parts) -> tuple[dict[str, Any], dict[str, np.ndarray[Any, Any
         offset = np.concatenate([[0], np.cumsum([len(text) for text in texts])])
         arrays["ids.offset"] = offset.astype(np.int32 if offset[-1] < 2**31 else np.int64)
         arrays["ids"] = np.frombuffer(b"".join(texts), np.uint8)
-    arrays["dead"] = parts.dead
+    arrays |= {"dead": parts.dead, "sample": parts.sample}
     header = {
+        "stock": parts.stock,
         "kind": parts.index.kind.name,
         "reason": parts.plan.reason,
         "options": parts.options.to_dict(),
@@ -78,11 +81,12 @@ def _decode(header: dict[str, Any], arrays: dict[str, np.ndarray[Any, Any]]) -> 
             Attribute(tuple(path), Role(role), Type(Family(family), scale, unit, zone, name), key, tuple(pattern) if pattern else None)
             for path, role, (family, scale, unit, zone, name), key, pattern in header["attributes"]
         ]
+        ids = _ids(arrays)
         schema = Schema(pa.ipc.read_schema(pa.py_buffer(base64.b64decode(header["schema"]))))
         return Parts(
             schema,
             Options(**header["options"]),
-            _ids(arrays),
+            ids,
             [Rejected(id, tuple(position) if position else None, message) for id, position, message in header["rejected"]],
             Plan(kind.name, header["reason"]),
             Attributes(attributes),
@@ -92,6 +96,8 @@ def _decode(header: dict[str, Any], arrays: dict[str, np.ndarray[Any, Any]]) -> 
             Built(kind, groups["index"]),
             arrays["dead"],
             header["local_literal"] if "local_literal" in header else _some_literal(attributes),
+            int(header.get("stock", len(ids))),
+            arrays.get("sample", np.empty(0, np.uint8)),
         )
     except (KeyError, ValueError, TypeError, ColmatchError, pa.ArrowInvalid) as error:
         raise StoreError(f"the file is not a matcher that this version of colmatch can read ({error}): build it again") from error

@@ -2,14 +2,16 @@
 
 What comes is lowered by itself, as for a build, and then joined: its literals and boundaries are put among the known ones, its predicates
 get their labels and are appended, and the kind of index enters its conjunctions. What goes leaves a gap in the numbers of subscriptions and
-is taken out of the index. Two things need all to be built anew: no room for a label (``kernels/growth.py``), and more gaps than
-subscriptions.
+is taken out of the index. Three things need all to be built anew: no room for a label (``kernels/growth.py``), more gaps than
+subscriptions, and four times as many subscriptions as the index was built of, since an index estimates what is frequent when it is
+built, and goes by that until it is built again.
 """
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -26,12 +28,15 @@ from colmatch.index import KINDS, Built
 from colmatch.kernels.layout import Codes, Literals, Predicates
 from colmatch.options import Options
 from colmatch.plan import by_speed
+from colmatch.sample import counted_again
 from colmatch.schema import Attributes, Schema
 from colmatch.stats import Statistics
 from colmatch.subscriptions import Errors, Read, Rejected, Source, read_more
 from colmatch.versions import Gate, Reading, Version
 
 GAPS_LEAST = 256  # gaps that are left alone however few the subscriptions
+GROWN = 4  # an index of so many times the subscriptions that it was built of is built anew
+GROWN_LEAST = 1000  # subscriptions below which what an index estimates does not matter
 
 
 class Live:
@@ -42,17 +47,30 @@ class Live:
     gate : held by whoever uses the present version's arrays
     now : the present version
     dead : numbers of deleted subscriptions
+    stock : how many subscriptions there were when the index was built
+    sample : events that are counted whenever it is (``colmatch/sample.py``)
     rebuilds : how often all was built anew
     updates : how many have been made
     """
 
-    def __init__(self, schema: Schema, options: Options, version: Version, dead: NDArray[np.uint32], local_literal: str | None) -> None:
+    def __init__(
+        self,
+        schema: Schema,
+        options: Options,
+        version: Version,
+        dead: NDArray[np.uint32],
+        local_literal: str | None,
+        stock: int,
+        sample: NDArray[np.uint8],
+    ) -> None:
         self.schema = schema
         self.options = options
         self.local_literal = local_literal
         self.gate = Gate()
         self.now = version
         self.dead = set(dead.tolist())
+        self.stock = stock
+        self.sample = sample
         self.rebuilds = 0
         self.updates = 0
         self._turn = threading.Lock()  # one update at a time, though it is lowered while batches run
@@ -177,18 +195,19 @@ class Live:
             arrays = before.index.arrays if before.pins else self._arrays
             self._arrays = before.index.arrays
             reading, predicates, all_ids = before.reading, before.predicates, before.ids
-            room = True
+            anew = self._is_due(len(old), len(ids))
             assert kind.insert is not None and kind.delete is not None
             try:
-                if old:
+                if old and not anew:
                     arrays = kind.delete(arrays, predicates, self._conjunctions_of(old))
                 if new is not None:
                     begin = len(predicates.owner)
-                    reading, predicates, all_ids, room = self._joined(new, ids)
-                    if room:
+                    reading, predicates, all_ids, room = self._joined(new, ids, anew)
+                    anew = anew or not room
+                    if not anew:
                         arrays = kind.insert(arrays, predicates, begin, len(predicates.owner))
                 after, rebuilt = Version(reading, predicates, Built(kind, arrays), all_ids), None
-                if not room or len(self.dead) + len(old) > max(GAPS_LEAST, len(all_ids) // 2):
+                if anew:
                     rebuilt = self._rebuilt(after, self.dead.union(old))
             except BaseException:  # what has changed by now cannot be told, but the predicates are as they were
                 self._start_again(self._rebuilt(before, self.dead))
@@ -203,18 +222,27 @@ class Live:
                 self._start_again(rebuilt)
             self.updates += 1
 
-    def _joined(self, new: Read, ids: list[Any]) -> tuple[Reading, Predicates, pa.Array, bool]:
-        """What events are read with, the predicates and the ids with those of new subscriptions, and whether there was room for labels."""
-        before, reading, room = self.now, self.now.reading, True
+    def _is_due(self, old: int, new: int) -> bool:
+        """Whether all is to be built anew with an update that takes out and brings so many subscriptions."""
+        gaps, total = len(self.dead) + old, len(self.now.ids) + new
+        return gaps > max(GAPS_LEAST, total // 2) or (new > 0 and total - gaps >= max(GROWN_LEAST, GROWN * self.stock))
+
+    def _joined(self, new: Read, ids: list[Any], anew: bool) -> tuple[Reading, Predicates, pa.Array, bool]:
+        """What events are read with, the predicates and the ids with those of new subscriptions, and whether there was room for labels.
+
+        anew : all is to be built anew, and so labels are spaced anew too
+        """
+        before, reading = self.now, self.now.reading
         lowered = new.lowered
         attributes = max(len(reading.codes.multi), attributes_of(lowered.predicates))
         codes, literals = _of_attributes(attributes, lowered.codes, lowered.literals)
-        predicates = before.predicates
-        try:
-            grown = growth.grown(reading.codes, reading.literals, codes, literals)
-        except growth.Exhausted:
+        predicates, grown = before.predicates, None
+        if not anew:
+            with suppress(growth.Exhausted):
+                grown = growth.grown(reading.codes, reading.literals, codes, literals)
+        room = grown is not None
+        if grown is None:
             predicates, grown = growth.regrown(predicates, reading.codes, reading.literals, codes, literals)
-            room = False
         if grown.recoded:
             members = reading.attributes
             if attributes > len(members):
@@ -231,7 +259,7 @@ class Live:
         return reading, self._predicates.view(), self._ids.view(), room
 
     def _rebuilt(self, version: Version, dead: set[int]) -> Version:
-        """All of a version built anew, without gaps. What a sample said of values is not known any more."""
+        """All of a version built anew, without gaps."""
         kind, predicates, ids = version.index.kind, version.predicates, version.ids
         if dead:
             left = np.ones(len(ids), bool)
@@ -239,11 +267,13 @@ class Live:
             predicates = selected(predicates, np.flatnonzero(left[predicates.owner]))
             predicates = predicates._replace(owner=(np.cumsum(left) - 1)[predicates.owner].astype(np.uint32))
             ids = ids.filter(pa.array(left))
-        arrays, predicates = kind.build(freeze(predicates), version.reading.codes, None, self.options)
-        return Version(version.reading, predicates, Built(kind, arrays), ids)
+        reading = version.reading
+        seen = counted_again(self.sample, reading.attributes, reading.codes, reading.literals)
+        arrays, predicates = kind.build(freeze(predicates), reading.codes, seen, self.options)
+        return Version(reading, predicates, Built(kind, arrays), ids)
 
     def _start_again(self, rebuilt: Version) -> None:
-        self.now, self.dead = rebuilt, set()
+        self.now, self.dead, self.stock = rebuilt, set(), len(rebuilt.ids)
         self.rebuilds += 1
         self._begin()
 

@@ -1,18 +1,22 @@
-"""Updates and batches at the same time; updates that fail; what they cost."""
+"""Updates and batches at the same time; updates that fail; what they cost; what an index estimates."""
 
 from __future__ import annotations
 
+import pickle
 import threading
+from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from contract import NO_JIT, pairs
 
 import colmatch as cm
-from colmatch import index, running, updates
+from colmatch import growth, index, running, sample, updates
 from colmatch.index import KINDS
+from colmatch.workload import Workload
 
 updatable = pytest.mark.parametrize("kind", [name for name, kind in KINDS.items() if kind.insert is not None])
 SCHEMA = {"a": "int64", "s": "string"}
@@ -213,3 +217,117 @@ def test_where_auto_takes_no_updates_the_error_says_what_to_build(n: int) -> Non
     named = str(refused.value).partition("index='")[2].partition("'")[0]
     assert (named == "scan") is (n == 2)
     cm.Matcher.build(texts, schema, index=named).insert({-1: "a = 1"})
+
+
+# What an index estimates
+
+
+ZIPF = Workload(  # values and attributes of which few are frequent
+    subscriptions=400 if NO_JIT else 8000,
+    attributes=60 if NO_JIT else 400,
+    subscription_size=(3, 7),
+    event_size=(15, 15),
+    attribute_zipf=1.0,
+    value_zipf=1.0,
+    layout="columns",
+)
+
+
+@pytest.fixture
+def early(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Few subscriptions are many here."""
+    monkeypatch.setattr(updates, "GROWN_LEAST", 50)
+
+
+def looked_at(matcher: cm.Matcher, events: pa.Table) -> int:
+    counters = matcher.counters(events)
+    return counters["conjunctions"] + counters["predicates"]
+
+
+@updatable
+def test_grown_from_empty_is_as_good_as_built_at_once(kind: str, early: None) -> None:
+    """Frequencies are estimated anew as the set grows. Those of nothing made opindex look at twenty times as many slots."""
+    step, events = ZIPF.subscriptions // 40, ZIPF.events(100)
+    grown = cm.Matcher.build({}, ZIPF.schema(), index=kind)
+    for start in range(0, ZIPF.subscriptions, step):
+        grown.insert(ZIPF.predicate_table(start, step))
+    once = cm.Matcher.build(ZIPF.predicate_table(), ZIPF.schema(), index=kind)
+    assert 1 <= grown.stats()["rebuilds"] <= 5
+    assert pairs(grown.match(events)) == pairs(once.match(events))
+    if kind != "kindex" and not NO_JIT:
+        assert looked_at(grown, events) <= 1.3 * looked_at(once, events)
+
+
+@updatable
+def test_a_set_that_grows_fourfold_is_built_anew_once(kind: str, early: None) -> None:
+    matcher = cm.Matcher.build({i: f"a = {i}" for i in range(100)}, SCHEMA, index=kind)
+    for i in range(100, 398):
+        matcher.insert({i: f"a = {i}"})
+    for opened in (matcher, pickle.loads(pickle.dumps(matcher))):  # how many it was built of is saved
+        opened.insert({398: "a = 398"})
+        assert opened.stats()["rebuilds"] == 0
+        opened.insert({399: "a = 399"})
+        assert opened.stats()["rebuilds"] == 1
+        opened.insert({i: f"a = {i}" for i in range(400, 1500)})
+        opened.delete(range(50))
+        assert opened.stats()["rebuilds"] == 1
+        assert opened.match_lists(pa.table({"a": [7, 399, 1499]})).to_pylist() == [[], [399], [1499]]
+
+
+@updatable
+def test_many_at_once_are_built_and_not_entered_one_by_one(kind: str) -> None:
+    matcher = cm.Matcher.build({}, SCHEMA, index=kind)
+    real = matcher._live.now.index.kind
+    broken = index.IndexKind(**{name: getattr(real, name) for name in real.__slots__} | {"insert": None.__init__})  # type: ignore[arg-type]
+    with patch.object(matcher._live.now, "index", matcher._live.now.index._replace(kind=broken)):
+        matcher.insert({i: f"a = {i}" for i in range(updates.GROWN_LEAST)})
+    assert matcher.match_lists(pa.table({"a": [7]})).to_pylist() == [[7]]
+
+
+@pytest.mark.parametrize("kind", ["opindex", "propagation"])
+@pytest.mark.parametrize("way", ["grow", "open", "pickle", "relabel"])
+def test_a_rebuild_remembers_what_the_sample_told(kind: str, way: str, early: None, tmp_path: Path) -> None:
+    """``often`` is rare among the subscriptions, though every event has it, and 7 is what most have. Half of the attributes and
+    literals come after the matcher was built.
+    """
+    texts = {i: f"often = {7 + i % 2} AND seldom{i % 4} = {i % 2} AND s = '{'xyz'[i % 3]}'" for i in range(300)}
+    texts |= {1000 + i: f"seldom{i % 4} = {i % 2}" for i in range(2000)}
+    schema = {"often": "int64", "s": "string"} | {f"seldom{i}": "int64" for i in range(4)}
+    seldom = {f"seldom{j}": pa.array([i % 2 if i % 40 == j else None for i in range(200)]) for j in range(4)}
+    events = pa.table({"often": [7] * 200, "s": ["x"] * 200, **seldom, "unknown": pa.nulls(200)})
+    once = cm.Matcher.build(texts, schema, index=kind, sample=events)
+    blind = cm.Matcher.build(texts, schema, index=kind)
+    assert looked_at(once, events) < 0.5 * looked_at(blind, events)
+    first = {i: texts[i].replace("seldom3", "seldom1").replace("'z'", "'x'") for i in range(60)}
+    matcher = cm.Matcher.build(first, schema, index=kind, sample=events)
+    if way == "open":
+        matcher.save(tmp_path / "m")
+        matcher = cm.Matcher.open(tmp_path / "m")
+    elif way == "pickle":
+        matcher = pickle.loads(pickle.dumps(matcher))
+    elif way == "relabel":
+        with patch.object(growth, "grown", side_effect=growth.Exhausted):
+            matcher.insert({5000: "often > 3"})
+        assert matcher.stats()["rebuilds"] == 1
+        matcher.delete([5000])
+    matcher.replace(texts)
+    assert matcher.stats()["rebuilds"] >= 1 and matcher.stats()["arrays"]["sample"] > 0
+    assert pairs(matcher.match(events)) == pairs(once.match(events))
+    assert looked_at(matcher, events) <= 1.3 * looked_at(once, events)
+
+
+def test_a_large_sample_is_kept_in_part_and_a_strange_one_is_left_out(early: None, caplog: pytest.LogCaptureFixture) -> None:
+    batch = pa.record_batch({"A": np.arange(100_000), "s": np.arange(100_000), "other": ["x" * 100] * 100_000})
+    matcher = cm.Matcher.build({1: "a = 1"}, SCHEMA, index="propagation", sample=batch)
+    kept = pa.ipc.open_stream(pa.py_buffer(matcher._live.sample)).read_all()
+    assert kept.column_names == ["A", "s"] and sample.MOST_EVENTS // 2 < len(kept) <= sample.MOST_EVENTS
+    a = kept["A"].to_numpy()
+    assert a.min() == 0 and a.max() > 90_000 and matcher.stats()["arrays"]["sample"] < 20 * len(kept)
+    # Its column s is not a string, which nobody asked for when the matcher was built.
+    with caplog.at_level("WARNING", "colmatch"):
+        matcher.insert({i: f"a = {i} AND s = 'x'" for i in range(2, 100)})
+    assert "sample" in caplog.text and matcher.stats()["rebuilds"] == 1
+    assert matcher.match_lists(pa.table({"a": [5, 1], "s": ["x", None]})).to_pylist() == [[5], [1]]
+    wide = pa.table({"a": [1] * 128, "s": ["x" * (sample.MOST_BYTES // 100)] * 128})
+    assert 0 < len(cm.Matcher.build({1: "a = 1"}, SCHEMA, index="propagation", sample=wide)._live.sample) < 1.1 * sample.MOST_BYTES
+    assert len(cm.Matcher.build({1: "a = 1"}, SCHEMA, index="propagation", sample=pa.table({"b": [1]}))._live.sample) == 0
