@@ -94,7 +94,7 @@ def _shown_value(column: pa.Array) -> Any:
     """The only value of a column, as Arrow writes it where Python has none such: a date after the year 9999, say."""
     try:
         return column.to_pylist()[0]
-    except (ValueError, OverflowError):
+    except (ValueError, OverflowError, LookupError):  # beyond the year 9999, or a zone that is unknown
         return " ".join(column.to_string(skip_new_lines=True).removeprefix("[").removesuffix("]").split())
 
 

@@ -109,7 +109,9 @@ def values_of(source: Any, raises: type[ColmatchError], what: str) -> list[Any]:
 
 
 def plain(column: pa.Array) -> pa.Array:
-    """The same values without runs and views; a dictionary is of strings without NULL among them, or decoded. Lists are large lists."""
+    """The same values without runs and views; a dictionary is of strings without NULL among them, or decoded. Lists of values
+    that are not nested are large lists.
+    """
     types, given = pa.types, column.type
     if types.is_run_end_encoded(given):
         return plain(without_runs(column))
@@ -122,9 +124,20 @@ def plain(column: pa.Array) -> pa.Array:
         return column.cast(pa.large_string())
     if types.is_binary_view(given):
         return column.cast(pa.large_binary())
-    if types.is_list(given) or types.is_large_list(given) or types.is_fixed_size_list(given):
+    if is_list(given) and not is_nested(given.value_type):
         return _large_list(column)
     return column
+
+
+def is_list(type: pa.DataType) -> bool:
+    return bool(pa.types.is_list(type) or pa.types.is_large_list(type) or pa.types.is_fixed_size_list(type))
+
+
+def is_nested(type: pa.DataType) -> bool:
+    """Also of what a dictionary or runs stand for."""
+    while pa.types.is_dictionary(type) or pa.types.is_run_end_encoded(type):
+        type = type.value_type
+    return bool(pa.types.is_nested(type))
 
 
 def without_runs(column: pa.Array) -> pa.Array:

@@ -199,6 +199,11 @@ def test_dates_beyond_pythons() -> None:
     assert "day" in str(found.explain(events.slice(2, 1), 2))
 
 
+def test_a_zone_that_nobody_knows_is_explained() -> None:
+    events = pa.table({"utc": pa.array([0]).view(pa.timestamp("us", "Nowhere/City"))})
+    assert build({1: "utc > TIMESTAMP '1969-01-01 00:00:00'"}).explain(events, 1).matched
+
+
 def test_an_expression_that_is_null_is_collected() -> None:
     table = pa.table({"id": [1, 2, 3], "expression": ["a = 1", None, "a = "]})
     found = build(table, errors="collect")

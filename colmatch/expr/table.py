@@ -13,7 +13,7 @@ from colmatch.errors import ExpressionError, SubscriptionError
 from colmatch.expr.forms import Kind, Op, Operand
 from colmatch.expr.lower import Lowering, Reject
 from colmatch.expr.rows import OPERATORS, Operator, operand_kind, target
-from colmatch.incoming import column_of, sentence, table_of
+from colmatch.incoming import column_of, is_list, is_nested, sentence, table_of
 from colmatch.schema import BOOL, Attributes, Schema
 
 I64 = NDArray[np.int64]
@@ -97,7 +97,7 @@ def _convert(name: str, column: pa.Array, where: str) -> pa.Array:
             return (column if types.is_dictionary(given) else column.dictionary_encode()).cast(pa.dictionary(pa.int32(), pa.string()))
         raise SubscriptionError(f"{where}: column {name!r} is {given}, a string or a dictionary of strings is needed")
     if name == "operands":
-        if types.is_null(given):
+        if types.is_null(given) or (is_list(given) and is_nested(given.value_type)):  # nothing can be compared with these
             return pa.nulls(len(column), pa.large_list(pa.null()))
         if not types.is_large_list(given):
             raise SubscriptionError(f"{where}: column 'operands' is {given}, a list is needed")
