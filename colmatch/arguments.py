@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from colmatch.errors import ColmatchError
 from colmatch.expr.table import PredicateTable
-from colmatch.files import read_table, reading
+from colmatch.files import naming, read_table, reading
 from colmatch.options import Options
 from colmatch.schema_text import parse_schema
 
@@ -26,7 +26,7 @@ def read_options(pairs: Sequence[str]) -> Options:
         name = name.strip().replace("-", "_")
         if not equals or name not in known:
             raise click.BadParameter(f"{pair!r} should be NAME=VALUE with a name out of {', '.join(known)}", param_hint="'--option'")
-        values[name] = int(value) if value.strip().lstrip("+-").isdecimal() else value.strip()
+        values[name] = int(value) if 0 < len(value.strip().lstrip("+-")) < 20 and value.strip().lstrip("+-").isdecimal() else value.strip()
     return Options(**values)
 
 
@@ -44,7 +44,7 @@ def schema_from(text: str) -> pa.Schema:
         raise ColmatchError(f"{text}: no such file, and not a schema like 'age:int64, city:string' either")
     if os.path.splitext(text)[1].lower() in (".parquet", ".pq", ".arrow", ".feather", ".ipc", ".arrows"):
         return schema_of(text)
-    with open(text, encoding="utf-8") as file:
+    with naming(text), open(text, encoding="utf-8") as file:
         return parse_schema(file.read())
 
 

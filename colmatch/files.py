@@ -29,6 +29,7 @@ from typing import Any, BinaryIO, NamedTuple, Protocol, cast
 import pyarrow as pa
 
 from colmatch.errors import ColmatchError, near
+from colmatch.incoming import sentence
 
 FORMATS = ("parquet", "arrow", "arrows", "csv", "jsonl")
 _EXTENSIONS = {
@@ -114,21 +115,22 @@ def reading(
     kind = format_of(path, format)
     shown = "standard input" if path == "-" else path
     with ExitStack() as stack:
-        with _named(shown):
+        with naming(shown):
             rows = _open(path, kind, stack, schema, columns, required, nulls)
             absent = [name for name in required if name not in rows.schema.names]
             if absent:
                 raise ColmatchError(f"there is no column {absent[0]!r}, which is needed: {near(absent[0], rows.names, 'the file')}")
+            names = rows.schema.names
         if columns is not None:
-            present = [name for name in rows.schema.names if name in set(columns)]
-            if present != rows.schema.names:
+            present = [name for name in names if name in set(columns)]
+            if present != names:
                 narrowed = pa.schema([rows.schema.field(name) for name in present])
                 rows = rows._replace(schema=narrowed, batches=(batch.select(present) for batch in rows.batches))
         yield rows._replace(batches=_guarded(rows.batches, shown))
 
 
 @contextmanager
-def _named(shown: str) -> Iterator[None]:
+def naming(shown: str) -> Iterator[None]:
     """Puts the file's name before what Arrow has to say about its content."""
     try:
         yield
@@ -136,12 +138,18 @@ def _named(shown: str) -> Iterator[None]:
         if str(error).startswith(shown):
             raise
         raise ColmatchError(f"{shown}: {error}") from error
-    except (pa.ArrowException, UnicodeDecodeError, EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise ColmatchError(f"{shown}: {' '.join(str(error).split())}") from error
+    except OSError as error:
+        if error.errno is not None:  # the system's: there is no such file, say; Arrow's own have no number
+            raise
+        raise ColmatchError(f"{shown}: {sentence(error)}") from error
+    except MemoryError as error:
+        raise ColmatchError(f"{shown}: it asks for more memory than there is") from error
+    except (pa.ArrowException, UnicodeDecodeError, EOFError, zlib.error, csv.Error) as error:
+        raise ColmatchError(f"{shown}: {sentence(error)}") from error
 
 
 def _guarded(batches: Iterable[pa.RecordBatch], shown: str) -> Iterator[pa.RecordBatch]:
-    with _named(shown):
+    with naming(shown):
         yield from batches
 
 
@@ -260,9 +268,9 @@ def read_table(path: str, format: str | None = None, *, types: dict[str, pa.Data
     kind = format_of(path, format)
     shown = "standard input" if path == "-" else path
     if kind not in ("csv", "jsonl"):
-        with reading(path, format) as rows, _named(shown):
+        with reading(path, format) as rows, naming(shown):
             return pa.Table.from_batches(rows.batches, rows.schema)
-    with _named(shown), _input(path) as source:
+    with naming(shown), _input(path) as source:
         if kind == "jsonl":
             import pyarrow.json as pa_json
 
@@ -272,7 +280,9 @@ def read_table(path: str, format: str | None = None, *, types: dict[str, pa.Data
 
         convert = pa_csv.ConvertOptions(column_types=types, null_values=[""], strings_can_be_null=True, quoted_strings_can_be_null=False)
         parse = pa_csv.ParseOptions(newlines_in_values=True)  # an expression may well be written over several lines
-        return pa_csv.read_csv(source, parse_options=parse, convert_options=convert)
+        table = pa_csv.read_csv(source, parse_options=parse, convert_options=convert)
+        _ = table.column_names  # raises where they are not UTF-8, which pyarrow does not look at
+        return table
 
 
 def rebatch(batches: Iterable[pa.RecordBatch], rows: int = ROWS) -> Iterator[pa.RecordBatch]:

@@ -8,8 +8,10 @@ import io
 import json
 import os
 import sys
+from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pyarrow as pa
@@ -302,3 +304,32 @@ def test_csv_types_do_not_hang_on_the_first_line(tmp_path: Path) -> None:
         assert [row for batch in rows.batches for row in batch.to_pylist()] == [
             {"a": None, "b": "x"}, {"a": 1, "b": None}, {"a": 2, "b": "y"}
         ]  # fmt: skip
+
+
+@pytest.mark.parametrize("format", ["parquet", "arrow", "arrows", "csv", "jsonl"])
+def test_damaged_files_are_refused_by_name(tmp_path: Path, format: str) -> None:
+    path = tmp_path / f"bad.{format}"
+    table = pa.table({"id": [1, 2], "expression": ["a = 1", "s = 'x'"]})
+    with writing(str(path), table.schema, format) as writer:
+        for batch in table.to_batches():
+            writer.write_batch(batch)
+    good, rng = path.read_bytes(), Random(1)
+    refused = 0
+    for _ in range(200):
+        data = bytearray(good)
+        for _ in range(3):
+            data[rng.randrange(len(data))] = rng.randrange(256)
+        path.write_bytes(data)
+        for read in (lambda: list(_batches(str(path))), lambda: read_table(str(path))):
+            try:
+                read()
+            except ColmatchError as error:
+                refused += 1
+                said = str(error)
+                assert said.startswith(str(path)), said
+    assert refused
+
+
+def _batches(path: str) -> Iterator[pa.RecordBatch]:
+    with reading(path) as rows:
+        yield from rows.batches

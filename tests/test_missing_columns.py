@@ -9,9 +9,9 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from shell import fails, run
 
 import colmatch as cm
-from tests.shell import fails, run
 
 SCHEMA = pa.schema(
     {"price": pa.float64(), "dest": pa.string(), "user": pa.struct({"age": pa.int64(), "name": pa.string()}), "tags": pa.list_(pa.string())}
