@@ -275,13 +275,15 @@ def read_table(path: str, format: str | None = None, *, types: dict[str, pa.Data
             import pyarrow.json as pa_json
 
             fields = pa.schema(list((types or {}).items()))
-            return pa_json.read_json(source, parse_options=pa_json.ParseOptions(explicit_schema=fields))
+            table = pa_json.read_json(source, parse_options=pa_json.ParseOptions(explicit_schema=fields))
+            _ = table.column_names  # raises where they are not UTF-8, which pyarrow does not look at
+            return table
         import pyarrow.csv as pa_csv
 
         convert = pa_csv.ConvertOptions(column_types=types, null_values=[""], strings_can_be_null=True, quoted_strings_can_be_null=False)
         parse = pa_csv.ParseOptions(newlines_in_values=True)  # an expression may well be written over several lines
         table = pa_csv.read_csv(source, parse_options=parse, convert_options=convert)
-        _ = table.column_names  # raises where they are not UTF-8, which pyarrow does not look at
+        _ = table.column_names  # as above
         return table
 
 

@@ -131,7 +131,8 @@ class Matcher:
 
         Raises
         ------
-        StoreError : the file is damaged, truncated, foreign, or of another format version
+        StoreError : the file is damaged, truncated, foreign, or of another format version; or ``path`` cannot be the name of a file
+        OSError : as from the built-in ``open``
         """
         return cls(saved.read(path, mmap, verify))
 

@@ -43,7 +43,7 @@ class PredicateTable:
 
     Raises
     ------
-    SubscriptionError : a column is missing or of a wrong type, or an id, attribute or operator is NULL
+    SubscriptionError : a column is missing, there twice, malformed or of a wrong type, or an id, attribute or operator is NULL
 
     Examples
     --------
