@@ -45,7 +45,9 @@ def _source(events: object) -> Iterable[pa.RecordBatch]:
         return events.to_reader()  # type: ignore[no-any-return]
     if isinstance(events, pa.ChunkedArray) and pa.types.is_struct(events.type):
         return map(pa.RecordBatch.from_struct_array, events.iterchunks())  # unlike the stream, takes NULL structs
-    with refusing(EventError, f"events cannot be read from {type(events).__name__}, they are rows of named columns"):
+    with refusing(
+        EventError, f"events are rows of named columns, which cannot be read from this {type(events).__name__}: put it into a table"
+    ):
         if hasattr(events, "__arrow_c_stream__"):
             return pa.RecordBatchReader.from_stream(events)  # type: ignore[no-any-return]
         if hasattr(events, "__arrow_c_array__"):
