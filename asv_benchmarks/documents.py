@@ -5,8 +5,8 @@
     python asv_benchmarks/documents.py subscriptions --large
 
 For each value a table row and a point in the picture: milliseconds an event, what is read for it, seconds to build, bytes a subscription.
-What is read is ``nodes`` of ``Matcher.counters``, entries and slots of lists, or ``conjunctions`` where these are more. It is the same on
-every machine.
+What is read is the largest of ``nodes``, ``conjunctions`` and ``predicates`` of ``Matcher.counters``: entries of lists, or what is looked
+at one by one. It is the same on every machine.
 Parameters that are not changed are those of the PS-Tree document's table 1, but for fewer subscriptions. All kinds must find as many
 matches. Matching is measured on one thread, kinds in turns, medians; building once.
 
@@ -128,9 +128,11 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--kinds", nargs="+", default=NAMES, metavar="KIND", help=f"of {', '.join(NAMES)}; all by default")
     parser.add_argument("--subscriptions", type=int, default=100_000, metavar="N", help="where they are not what is changed")
     parser.add_argument("--repeat", type=int, default=5, metavar="R", help="rounds")
+    parser.add_argument("--cpu", action="store_true", help="processor time instead of elapsed time: for a machine that is busy")
     parser.add_argument("--large", action="store_true", help=f"also {' and '.join(f'{n:,}' for n in LARGE)} subscriptions")
     parser.add_argument("--plot", metavar="FILE", help="draw all to a .svg or .png")
     given = parser.parse_args()
+    given.clock = time.process_time if given.cpu else time.perf_counter
     given.sweeps = given.sweeps if given.sweeps and given.sweeps != ["all"] else [*SWEEPS, ARRIVAL]
     for names, known in ((given.sweeps, [*SWEEPS, ARRIVAL]), (given.kinds, NAMES)):
         for name in names:
@@ -157,7 +159,7 @@ def point(of: Sweep, value: Any, given: argparse.Namespace) -> Measured:
     measured: Measured = {}
     pairs: dict[str, int] = {}
     for kinds in [[kind] for kind in given.kinds] if apart else [given.kinds]:
-        measured |= measure(made, kinds, given.repeat, pairs)
+        measured |= measure(made, kinds, given, pairs)
     if len(set(pairs.values())) > 1:
         raise SystemExit(f"{of.title} {value}: kinds find different numbers of pairs, {pairs}")
     cells = [
@@ -167,20 +169,21 @@ def point(of: Sweep, value: Any, given: argparse.Namespace) -> Measured:
     return measured
 
 
-def measure(made: Made, kinds: list[str], repeat: int, pairs: dict[str, int]) -> Measured:
+def measure(made: Made, kinds: list[str], given: argparse.Namespace, pairs: dict[str, int]) -> Measured:
     """Figures of kinds that are measured in turns, without those that say that they would take too much; ``pairs`` is added to."""
     matchers, seconds, read = {}, {}, {}
     for kind in kinds:
-        began = time.perf_counter()
+        began = given.clock()
         try:
             matchers[kind] = build(made, kind)
         except cm.OptionError:
             continue
-        seconds[kind] = time.perf_counter() - began
+        seconds[kind] = given.clock() - began
         counted = matchers[kind].counters(made.events)
         pairs[kind] = int(matchers[kind].count(made.events).sum())
-        read[kind] = max(counted["nodes"], counted["conjunctions"]) / ROWS
-    taken = medians({kind: lambda matcher=matcher: matcher.match(made.events) for kind, matcher in matchers.items()}, repeat, SLOW)
+        read[kind] = max(counted[name] for name in ("nodes", "conjunctions", "predicates")) / ROWS
+    actions = {kind: lambda matcher=matcher: matcher.match(made.events) for kind, matcher in matchers.items()}
+    taken = medians(actions, given.repeat, SLOW, given.clock)
     return {
         kind: Figures(taken[kind] / ROWS * 1e3, read[kind], seconds[kind], matcher.stats()["bytes_per_subscription"])
         for kind, matcher in matchers.items()
@@ -197,24 +200,24 @@ def arrival(given: argparse.Namespace) -> None:
     for turn in TURNS:
         tables = [workload.predicate_table(i, turn) for i in range(given.subscriptions, given.subscriptions + COMING, turn)]
         batches = [events.slice(i, turn) for i in range(0, COMING, turn)]
-        cells = [in_turns(build(first, kind), tables, batches) for kind in kinds]
+        cells = [in_turns(build(first, kind), tables, batches, given.clock) for kind in kinds]
         print(f"| {turn:,} | {' | '.join(cells)} |", flush=True)
 
 
-def in_turns(matcher: cm.Matcher, tables: list[cm.PredicateTable], batches: list[pa.Table]) -> str:
+def in_turns(matcher: cm.Matcher, tables: list[cm.PredicateTable], batches: list[pa.Table], clock: Callable[[], float]) -> str:
     matcher.count(batches[0])
     insert = match = alone = 0.0
     for batch in batches:
-        began = time.perf_counter()
+        began = clock()
         matcher.count(batch)
-        alone += time.perf_counter() - began
+        alone += clock() - began
     for table, batch in zip(tables, batches, strict=True):
-        began = time.perf_counter()
+        began = clock()
         matcher.insert(table)
-        inserted = time.perf_counter()
+        inserted = clock()
         matcher.count(batch)
         insert += inserted - began
-        match += time.perf_counter() - inserted
+        match += clock() - inserted
     return f"insert {insert / COMING * 1e6:,.0f}, match {match / COMING * 1e6:,.0f}, alone {alone / COMING * 1e6:,.0f} us"
 
 
