@@ -131,7 +131,7 @@ def build(
 def _write_rejected(path: str, bad: Sequence[Any]) -> None:
     import pyarrow as pa
 
-    from colmatch.files import writing
+    from colmatch.writing import writing
 
     batch = pa.record_batch(
         {
@@ -175,7 +175,8 @@ def match(
     colmatch match alerts.colmatch flights.parquet -o fired.parquet
     cat flights.csv | colmatch match alerts.colmatch - --format csv --keep carrier,flight | head
     """
-    from colmatch.files import format_of, rebatch, writing
+    from colmatch.files import format_of, rebatch
+    from colmatch.writing import writing
 
     matcher = _open(index_path, missing_columns)
     shape = shape or "pairs"

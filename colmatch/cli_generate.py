@@ -143,7 +143,7 @@ def generate(
 
 
 def _write(path: str, batches: Iterable[pa.RecordBatch], schema: pa.Schema, format: str | None) -> None:
-    from colmatch.files import writing
+    from colmatch.writing import writing
 
     with writing(path, schema, format) as writer:
         for batch in batches:

@@ -9,7 +9,8 @@ import pyarrow as pa
 from click.testing import CliRunner, Result
 
 from colmatch.cli import cli
-from colmatch.files import read_table, writing
+from colmatch.files import read_table
+from colmatch.writing import writing
 
 EVENTS = pa.table(
     {

@@ -12,7 +12,8 @@ import pytest
 from shell import EVENTS, PAIRS, SCHEMA, SUBS, an_index, fails, pairs, run, subscriptions, write
 
 import colmatch as cm
-from colmatch.files import FORMATS, read_table, writing
+from colmatch.files import FORMATS, read_table
+from colmatch.writing import writing
 
 
 @pytest.fixture

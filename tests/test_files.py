@@ -18,8 +18,9 @@ import pyarrow as pa
 import pytest
 
 from colmatch.errors import ColmatchError, SchemaError
-from colmatch.files import format_of, read_table, reading, rebatch, writing
+from colmatch.files import format_of, read_table, reading, rebatch
 from colmatch.schema_text import parse_schema
+from colmatch.writing import writing
 
 NOON = datetime.datetime(2013, 7, 4, 12, 0, 0, 250)
 FLAT = pa.table(
