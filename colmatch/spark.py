@@ -27,7 +27,7 @@ import sys
 import tempfile
 import weakref
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Literal
@@ -46,6 +46,7 @@ except ImportError as error:
     raise DependencyError(f'colmatch.spark needs PySpark 4: pip install "colmatch[spark]" ({error})') from error
 
 from colmatch.matcher import Matcher
+from colmatch.saved import file_name
 from colmatch.session import same_zone
 from colmatch.spark_worker import Index, Task
 from colmatch.store import content_hash
@@ -95,7 +96,11 @@ def match(
     if isinstance(matcher, Matcher) and shared:
         raise OptionError("shared=True needs a path that the workers see: call matcher.save(path) there and pass the path")
     result = "subscription" if mode == "pairs" else "subscriptions"
-    kept = [keep] if isinstance(keep, str) else list(keep)
+    kept = [keep] if isinstance(keep, str) else list(keep) if isinstance(keep, Iterable) else [keep]
+    if not all(isinstance(name, str) for name in kept):
+        raise OptionError(f"keep={keep!r:.80}: names of columns are needed")
+    if not isinstance(df, DataFrame):
+        raise EventError(f"events are a Spark DataFrame here, not {type(df).__name__}: Matcher.match takes others")
     columns = _Columns(df)
     for name in kept:
         if columns.folded(name) == result:
@@ -108,7 +113,7 @@ def match(
         opened, (file, hash) = matcher, _saved(matcher)
         given = file
     else:
-        given = Path(os.path.abspath(matcher))
+        given = Path(os.path.abspath(file_name(matcher)))
         file, hash = _pinned(given)
         opened = Matcher.open(file, mmap=True)
         if content_hash(file) != hash:

@@ -170,6 +170,13 @@ def test_small_batches_in_spark(events, matcher, conf):
     assert found(match(events, matcher, keep=["id"])) == expected(matcher, events)
 
 
+def test_columns_that_are_null_where_that_was_asked_for(events):
+    lenient = Matcher.build(dict(enumerate(TEXTS)), SCHEMA, options=Options(missing_columns="null"))
+    rows = found(match(events.drop("age", "attrs"), lenient, keep=["id"]))
+    assert (5, 1) in rows and (6, 1) in rows  # age IS NULL
+    assert not {0, 9, 10} & {id for _, id in rows}
+
+
 ZONED = "seen >= TIMESTAMP '2024-01-01 00:00:00 UTC'"
 LOCAL = ["seen >= TIMESTAMP '2024-01-01 00:00:00'", "seen >= DATE '2024-01-01'", "seen >= '2024-01-01'"]
 NTZ = "local >= TIMESTAMP '2024-01-01 00:00:00 UTC'"
@@ -257,6 +264,9 @@ WRONG = {
         OptionError,
         "name of the result",
     ),
+    "keep of numbers": (lambda df: df, {"keep": [3]}, OptionError, "keep=\\[3\\]: names of columns"),
+    "keep of nothing": (lambda df: df, {"keep": None}, OptionError, "keep=None: names of columns"),
+    "no DataFrame": (lambda df: [1], {}, EventError, "a Spark DataFrame here, not list"),
     "keep missing": (lambda df: df, {"keep": ["idd"]}, EventError, "no column 'idd', which keep names: did you mean 'id'"),
     "keep twice": (lambda df: df, {"keep": ["id", "ID"]}, OptionError, "keep has 'id' 2 times"),
     "mode": (lambda df: df, {"mode": "lists"}, OptionError, "'pairs' or 'list'"),
@@ -343,3 +353,9 @@ def test_connect(events, tmp_path):
     assert ran.returncode == 0, ran.stderr[-3000:]
     want = [list(pair) for pair in expected(matcher, events)]
     assert json.loads(ran.stdout.splitlines()[-1]) == [want] * 5
+
+
+@pytest.mark.parametrize("odd", [None, 3, "", "nul\0", object()])
+def test_odd_paths_of_a_matcher(events, odd):
+    with pytest.raises((StoreError, FileNotFoundError, IsADirectoryError)):
+        match(events, odd)
