@@ -1,4 +1,4 @@
-"""Events that tell which values are frequent: counted when a matcher is built, and again whenever its index is built anew.
+"""Events that tell which values are frequent. They are counted whenever an index is built.
 
 The events themselves are kept, not what was counted. Updates bring attributes and literals that nobody had asked for when the
 matcher was built, and counts by the values of that time would say nothing of them.
@@ -42,7 +42,10 @@ def counted(
 
 
 def counted_again(kept: NDArray[np.uint8], attributes: Attributes, codes: layout.Codes, literals: layout.Literals) -> Sample | None:
-    """What kept events say, None if there are none. They may not fit an attribute that came later: then they say nothing."""
+    """What kept events say, or None.
+
+    An attribute that came later may have a column that does not fit: then they say nothing.
+    """
     if not len(kept):
         return None
     try:
@@ -83,7 +86,7 @@ class Keeping:
             self._every *= 2
 
     def kept(self) -> NDArray[np.uint8]:
-        """The events that were kept, as an Arrow stream: a copy, so that nothing else of the caller's memory is held."""
+        """The events that were kept, as an Arrow stream. It is a copy: none of the caller's memory is held."""
         parts = self._parts
         while len(parts) > 1 and sum(part.nbytes for part in parts) > MOST_BYTES:
             parts = parts[::2]

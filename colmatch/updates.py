@@ -223,12 +223,14 @@ class Live:
             self.updates += 1
 
     def _is_due(self, old: int, new: int) -> bool:
-        """Whether all is to be built anew with an update that takes out and brings so many subscriptions."""
+        """Whether an update that takes out and brings so many subscriptions builds all anew."""
         gaps, total = len(self.dead) + old, len(self.now.ids) + new
         return gaps > max(GAPS_LEAST, total // 2) or (new > 0 and total - gaps >= max(GROWN_LEAST, GROWN * self.stock))
 
     def _joined(self, new: Read, ids: list[Any], anew: bool) -> tuple[Reading, Predicates, pa.Array, bool]:
-        """What events are read with, the predicates and the ids with those of new subscriptions, and whether there was room for labels.
+        """Join new subscriptions to what is there.
+
+        Returns what events are read with, the predicates, the ids, and whether there was room for labels.
 
         anew : all is to be built anew, and so labels are spaced anew too
         """

@@ -48,7 +48,7 @@ MOST_NEEDED = 0x3FFF
 VERIFY = 0x8000  # flag of ``needed``: what is counted is only necessary
 STOPPED = 0x8000  # flag of a counter: above all that can be counted
 UNDIVIDED = 256  # ranges that one run may hold, whatever their widths
-ALL_WIDTHS = 32  # added to the class of the widest range in such a run; ranges of class k have up to 4^k codes
+ALL_WIDTHS = 32  # added to the class of the widest range in such a run
 STAMP_BITS = 16
 NO_STAMP = 1 << STAMP_BITS
 
@@ -71,7 +71,8 @@ class OpIndex(NamedTuple):
     list: U32  # (L, 3) list -> first segment, binary logarithm of the number of its segments, attributes
     segment: U64  # (S, 2) signature; first run in the low half, number of runs in the high half
     segment_room: U32  # (S)
-    run: U32  # (R, 5) hash of the attribute, first word, entries, room, class of width; a segment's runs ascend by hash and class
+    run: U32  # (R, 5) hash of the attribute, first word, entries, room, class of width.
+    # A segment's runs ascend by hash and class
     word: U32  # (W) a run's operands, ascending, as much room for slots, and where the shape is BETWEEN, for upper operands
     conj: U32  # (P) slot -> conjunction, or if it is free 1 + the next free one of its partition
     needed: U16  # (P) slot -> what is to be counted, and VERIFY
@@ -111,7 +112,7 @@ def signature_bit(hash, shape, code):
 
 @device
 def class_of(lower, upper):
-    """Class of width of a range with two ends."""
+    """Class of width of a range with two ends: class k has up to 4^k codes."""
     return np.int64(width_class(lower, upper) + 1) >> 1
 
 

@@ -20,7 +20,9 @@ from colmatch.kernels.opindex import (
 )
 from colmatch.kernels.opindex_entries import ATTR, ENTRIES, LOWER, NEEDED, NUMBER, OP, PIVOTS, UPPER, expand, slot_word, stands_in
 
-RUNS_A_SEGMENT = 4  # on average at most, those of an attribute as one; twice as many after inserts, before a list gets more segments
+# On average at most, those of an attribute as one; twice as many after inserts, before a list gets
+# more segments.
+RUNS_A_SEGMENT = 4
 NOT_YET = 2**32 - 1
 DIGIT = 11  # bits that are sorted by at a time
 
@@ -137,7 +139,8 @@ def number_slots(key, order, slot, bits, place, first, next, conj, needed, numbe
 def divide(order, operand, upper, i, end, op, sizes):
     """Count the sorted entries ``i:end`` of an attribute that go into a run of each class of width.
 
-    sizes (ALL_WIDTHS + 1) int64 is written, from the class on that is returned: ALL_WIDTHS if the entries are one run.
+    sizes (ALL_WIDTHS + 1) int64 is written, from the class on that is returned: ALL_WIDTHS if the
+    entries are one run.
     """
     if op & 3 != BETWEEN or end - i <= UNDIVIDED:
         sizes[ALL_WIDTHS] = end - i
@@ -150,7 +153,10 @@ def divide(order, operand, upper, i, end, op, sizes):
 
 @kernel
 def count_runs(key, order, operand, upper, bits, attributes, shapes, sizes):
-    """Runs and lists of the sorted keys: attributes (A, OPERATORS) uint32, of each list, is added to. Returns runs, lists, words."""
+    """Count runs, lists and words of the sorted entries.
+
+    attributes (A, OPERATORS) uint32 : of each list; is added to
+    """
     i, n, words, several = 0, 0, 0, 0
     while i < len(key):
         end = i

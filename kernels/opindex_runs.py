@@ -1,4 +1,4 @@
-"""Runs of an OpIndex, changed: one entry after the other, and the cut by class of width when there are many ranges."""
+"""Runs of an OpIndex, changed: entries come and go, and many ranges are divided by class of width."""
 
 import numpy as np
 
@@ -42,7 +42,9 @@ def runs_of(segment, s):
 
 @device
 def find_class(run, begin, end, hash, width):
-    """Find the run of an attribute and a class of width among ``begin:end``: its place, or where it belongs, and whether it is there.
+    """Find the run of an attribute and a class of width among the runs ``begin:end``.
+
+    Returns its place, or where it belongs, and whether it is there.
 
     width : a class, or ALL_WIDTHS for the run that is not divided by class
     """
@@ -62,7 +64,10 @@ def is_divided(segment, run, s, hash):
 
 @device
 def divide(index, number, s, hash, op):
-    """Move what the run of all widths has into runs by class. Returns 0, or how much an array lacks; another call goes on from there."""
+    """Move what the run of all widths has into runs by class.
+
+    Returns 0, or how much an array lacks; another call goes on from there.
+    """
     segment, run, word = index.segment, index.run, index.word
     while True:
         begin, end = runs_of(segment, s)
@@ -81,7 +86,10 @@ def divide(index, number, s, hash, op):
 
 @device
 def enter(index, number, s, hash, width, op, lower, upper, mark):
-    """Enter one predicate in the run of its attribute and class. Returns 0, or how much an array lacks, as ``put``."""
+    """Enter one predicate in the run of its attribute and class.
+
+    Returns 0, or how much an array lacks.
+    """
     segment, segment_room, run, word, state = index.segment, index.segment_room, index.run, index.word, index.state
     begin, end = runs_of(segment, s)
     r, there = find_class(run, begin, end, hash, width)
@@ -137,7 +145,9 @@ def enter(index, number, s, hash, width, op, lower, upper, mark):
 
 @device
 def take_out(index, s, hash, width, op, lower, slots, c):
-    """Remove one entry of a conjunction from the run of its attribute and class. Returns its slot, -1 if it is not there.
+    """Remove one entry of a conjunction from the run of its attribute and class.
+
+    Returns its slot, -1 if it is not there.
 
     slots : the first slot of the partition
     """
