@@ -14,6 +14,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from colmatch.version import __version__ as __version__
+
 if TYPE_CHECKING:
     from colmatch.errors import ColmatchError as ColmatchError
     from colmatch.errors import DependencyError as DependencyError
@@ -32,8 +34,6 @@ if TYPE_CHECKING:
     from colmatch.options import Options as Options
     from colmatch.pairs import from_pairs as from_pairs
     from colmatch.schema import Schema as Schema
-
-__version__ = "0.1.0"
 
 _HOMES = {
     "ColmatchError": "errors",

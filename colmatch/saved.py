@@ -18,6 +18,7 @@ from colmatch.options import Options
 from colmatch.plan import Plan
 from colmatch.schema import Attribute, Attributes, Family, Role, Schema, Type
 from colmatch.subscriptions import Rejected
+from colmatch.version import __version__
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +54,7 @@ def _encode(parts: Parts) -> tuple[dict[str, Any], dict[str, np.ndarray[Any, Any
         arrays["ids"] = np.frombuffer(b"".join(texts), np.uint8)
     arrays |= {"dead": parts.dead, "sample": parts.sample}
     header = {
+        "version": __version__,
         "stock": parts.stock,
         "kind": parts.index.kind.name,
         "reason": parts.plan.reason,
@@ -81,12 +83,11 @@ def _decode(header: dict[str, Any], arrays: dict[str, np.ndarray[Any, Any]]) -> 
             Attribute(tuple(path), Role(role), Type(Family(family), scale, unit, zone, name), key, tuple(pattern) if pattern else None)
             for path, role, (family, scale, unit, zone, name), key, pattern in header["attributes"]
         ]
-        ids = _ids(arrays)
         schema = Schema(pa.ipc.read_schema(pa.py_buffer(base64.b64decode(header["schema"]))))
         return Parts(
             schema,
             Options(**header["options"]),
-            ids,
+            _ids(arrays),
             [Rejected(id, tuple(position) if position else None, message) for id, position, message in header["rejected"]],
             Plan(kind.name, header["reason"]),
             Attributes(attributes),
@@ -95,17 +96,15 @@ def _decode(header: dict[str, Any], arrays: dict[str, np.ndarray[Any, Any]]) -> 
             groups["literals"],
             Built(kind, groups["index"]),
             arrays["dead"],
-            header["local_literal"] if "local_literal" in header else _some_literal(attributes),
-            int(header.get("stock", len(ids))),
-            arrays.get("sample", np.empty(0, np.uint8)),
+            header["local_literal"],
+            header["stock"],
+            arrays["sample"],
         )
     except (KeyError, ValueError, TypeError, ColmatchError, pa.ArrowInvalid) as error:
-        raise StoreError(f"the file is not a matcher that this version of colmatch can read ({error}): build it again") from error
-
-
-def _some_literal(attributes: list[Attribute]) -> str | None:
-    """What stands for the local literal in files of earlier versions, which do not say whether there is one."""
-    return next((f"that of {attribute.name}" for attribute in attributes if attribute.type.family is Family.TIMESTAMP), None)
+        wrote = header.get("version", "before 0.2")
+        raise StoreError(
+            f"colmatch {__version__} cannot read this matcher, which colmatch {wrote} wrote ({error}): build it again"
+        ) from error
 
 
 def _ids(arrays: dict[str, np.ndarray[Any, Any]]) -> pa.Array:

@@ -18,6 +18,7 @@ from hypothesis.extra import numpy as hnp
 
 from colmatch import store
 from colmatch.errors import StoreError
+from colmatch.matcher import Matcher
 
 HEADER = {"kind": "scan", "größe": [1, 2.5, None, True], "nested": {"a": "b"}}
 ARRAYS = {
@@ -323,3 +324,14 @@ def test_killed_while_writing(saved):
         header, arrays = store.read(saved)
         assert header in (HEADER, {"n": 1})
         assert "first" in arrays or arrays["a"].size == 200_000
+
+
+@pytest.mark.parametrize(("version", "said"), [(None, "colmatch before 0.2 wrote"), ("7.0", "colmatch 7.0 wrote")])
+def test_the_version_that_wrote_a_file_is_named(tmp_path, version, said):
+    """Arrays of another version may mean something else, so that nothing is guessed about what is not there."""
+    Matcher.build({1: "a = 1"}, {"a": "int64"}).save(tmp_path / "i")
+    header, arrays = store.read(tmp_path / "i", False, True)
+    header = {name: value for name, value in header.items() if name not in ("version", "stock")} | ({"version": version} if version else {})
+    store.write(tmp_path / "i", header, arrays)
+    with pytest.raises(StoreError, match=f"cannot read this matcher, which {said} .*: build it again"):
+        Matcher.open(tmp_path / "i")
