@@ -58,7 +58,8 @@ def _format_option(name: str, whose: str) -> Callable[[_F], _F]:
 _missing_option = click.option(
     "--missing-columns",
     type=click.Choice(["error", "null"]),
-    help="What it means that EVENTS lacks a column; by default what INDEX was built with.",
+    help="What it means that EVENTS lacks a column that expressions use; by default what INDEX was built with. "
+    "Of JSON lines it is known behind the last line.",
 )
 _null_option = click.option("--null", "nulls", multiple=True, metavar="TEXT", help="CSV: a text that means NULL, as an empty field does.")
 
@@ -214,13 +215,12 @@ def _events(
     matcher: Matcher, path: str, format: str | None, kept: Sequence[str], nulls: Sequence[str], whole: bool = True
 ) -> Iterator[Rows]:
     """The columns of the events that are needed, in the types that the matcher was built with. ``whole``: all must be there."""
-    from colmatch.files import reading
+    from colmatch.files import meant, reading
 
-    used = list(matcher.columns)
-    schema = matcher.schema.arrow
-    required = used if whole and matcher.options.missing_columns == "error" else []
-    with reading(path, format, schema=schema, columns=[*used, *kept], required=required, nulls=["", *nulls]) as rows:
-        absent = [name for name in used if name not in rows.schema.names]
+    used, types, strict = matcher.columns, matcher.schema.arrow, whole and matcher.options.missing_columns == "error"
+    wanted = [*used, *kept]
+    with reading(path, format, schema=types, columns=wanted, required=matcher.paths, strict=strict, nulls=["", *nulls]) as rows:
+        absent = [name for name in used if not meant(rows.schema.names, [name])]
         if absent and whole:
             say(f"note: {path} has no column {', '.join(map(repr, absent))}, which the expressions use: NULL throughout")
         yield rows
@@ -249,7 +249,9 @@ def _results(
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    used = batch.select([name for name in batch.schema.names if name in matcher.columns])
+    from colmatch.files import meant
+
+    used = batch.select(meant(batch.schema.names, matcher.columns))
     columns = batch.select(kept)
     if shape == "pairs":
         for pairs in matcher.match_batches(used):
@@ -308,6 +310,7 @@ def explain(
         for batch in rows.batches:
             if row < seen + batch.num_rows:
                 event = pa.Table.from_batches([batch.slice(row - seen, 1)])
+                event = event.drop_columns([path[0] for path in rows.unseen if len(path) == 1 and path[0] in event.column_names])
                 break
             seen += batch.num_rows
         else:

@@ -21,7 +21,7 @@ import io
 import os
 import sys
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from contextlib import ExitStack, contextmanager
 from itertools import chain
 from typing import Any, BinaryIO, NamedTuple, cast
@@ -54,6 +54,7 @@ class Rows(NamedTuple):
     batches: Iterator[pa.RecordBatch]
     total: int | None  # rows in all, where that is known beforehand
     names: Sequence[str]  # all columns of the file, as far as they are known
+    unseen: Set[tuple[str, ...]] = frozenset()  # of ``required``, what no line of jsonl that was read so far has
 
 
 def format_of(path: str, format: str | None = None) -> str:
@@ -86,7 +87,8 @@ def reading(
     *,
     schema: pa.Schema | None = None,
     columns: Sequence[str] | None = None,
-    required: Sequence[str] = (),
+    required: Sequence[tuple[str, ...]] = (),
+    strict: bool = True,
     nulls: Sequence[str] = ("",),
 ) -> Iterator[Rows]:
     """Opens a file of rows.
@@ -96,8 +98,11 @@ def reading(
     path : a file, or ``-`` for standard input
     format : one of ``FORMATS``; None to go by the extension
     schema : types for formats that do not carry them (csv, jsonl); columns it does not name are inferred from the first block
-    columns : the columns wanted, in any order; those that the file has not are left out. None for all
-    required : columns without which the file cannot be used. Of jsonl it is only known behind the last line that no line has a column
+    columns : the columns wanted, in any order; those that the file has not are left out. None for all. A name also stands for the
+        only one that differs in case alone, but in jsonl
+    required : columns, and in jsonl fields of structs, without which the file cannot be used. Of jsonl it is only known behind the last
+        line that no line has one
+    strict : raise when something that is required is not there; else only ``Rows.unseen`` tells
     nulls : csv only, the texts that mean NULL where not quoted
 
     Raises
@@ -109,13 +114,16 @@ def reading(
     shown = "standard input" if path == "-" else path
     with ExitStack() as stack:
         with naming(shown):
-            rows = _open(path, kind, stack, schema, columns, required, nulls)
-            absent = [name for name in required if name not in rows.schema.names]
-            if absent:
-                raise ColmatchError(f"there is no column {absent[0]!r}, which is needed: {near(absent[0], rows.names, 'the file')}")
+            rows = _open(path, kind, stack, schema, columns, required, strict, nulls)
             names = rows.schema.names
+            for name in [path[0] for path in required if strict]:
+                if not meant(names, [name]):
+                    some = near(name, rows.names, "the file")
+                    raise ColmatchError(
+                        f"there is no column {name!r}, which the expressions use: {some} (--missing-columns null takes it to be NULL)"
+                    )
         if columns is not None:
-            present = [name for name in names if name in set(columns)]
+            present = meant(names, columns)
             if present != names:
                 narrowed = pa.schema([rows.schema.field(name) for name in present])
                 rows = rows._replace(schema=narrowed, batches=(batch.select(present) for batch in rows.batches))
@@ -146,16 +154,23 @@ def _guarded(batches: Iterable[pa.RecordBatch], shown: str) -> Iterator[pa.Recor
         yield from batches
 
 
+def meant(names: Sequence[str], wanted: Iterable[str]) -> list[str]:
+    """Those of a file's names that are wanted: as written, or else but for their case; which of several is for the matcher to say."""
+    exact = set(wanted) & set(names)
+    folded = {name.lower() for name in wanted if name not in exact}
+    return [name for name in names if name in exact or name.lower() in folded]
+
+
 def _open(
-    path: str, kind: str, stack: ExitStack, schema: pa.Schema | None, columns: Sequence[str] | None, required: Sequence[str],
-    nulls: Sequence[str],
+    path: str, kind: str, stack: ExitStack, schema: pa.Schema | None, columns: Sequence[str] | None, required: Sequence[tuple[str, ...]],
+    strict: bool, nulls: Sequence[str],
 ) -> Rows:  # fmt: skip
     source = stack.enter_context(_input(path))
     if kind == "parquet":
         import pyarrow.parquet as pq
 
         file = stack.enter_context(pq.ParquetFile(source))
-        names = [name for name in file.schema_arrow.names if columns is None or name in columns]
+        names = file.schema_arrow.names if columns is None else meant(file.schema_arrow.names, columns)
         narrowed = pa.schema([file.schema_arrow.field(name) for name in names])
         return Rows(narrowed, file.iter_batches(batch_size=ROWS, columns=names), file.metadata.num_rows, file.schema_arrow.names)
     if kind == "arrow":
@@ -179,10 +194,10 @@ def _open(
             only = False
         first = source.readline()
         if not first:  # pyarrow refuses a file without any line
-            return Rows(schema or pa.schema([]), iter(()), None, required)
+            return Rows(schema or pa.schema([]), iter(()), None, [])
         keys = Keys(cast(BinaryIO, _Prefixed(first, source)), required)
         full, batches = read_batches(cast(BinaryIO, keys), schema, only)
-        return Rows(full, keys.check(batches), None, full.names)
+        return Rows(full, keys.check(batches) if strict else batches, None, full.names, keys.unseen)
     return _open_csv(source, schema, columns, nulls)
 
 
@@ -195,8 +210,8 @@ def _open_csv(source: BinaryIO, schema: pa.Schema | None, columns: Sequence[str]
     twice = sorted({name for name in header if header.count(name) > 1})
     if twice:
         raise ColmatchError(f"the header names {twice[0]!r} twice")
-    wanted = [name for name in header if columns is None or name in columns]
-    types = {field.name: field.type for field in schema or [] if field.name in wanted}
+    wanted = header if columns is None else meant(header, columns)
+    types = {name: field.type for field in schema or [] for name in meant(wanted, [field.name])}
     for name, type in types.items():
         if pa.types.is_nested(type):
             raise ColmatchError(f"column {name!r} is {type}, which CSV cannot carry: use jsonl, parquet or arrow")

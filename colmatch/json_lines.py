@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import io
 import json
-import re
 from collections.abc import Iterable, Iterator
 from typing import Any, BinaryIO
 
@@ -44,52 +43,74 @@ def carrier(type: pa.DataType) -> pa.DataType | None:
 
 
 class Keys:
-    """A source of JSON lines that notes which of some names have not yet stood before a colon.
+    """A source of JSON lines that notes which columns and fields no line has had yet.
 
     pyarrow says nothing of a column that no line has: it is NULL, like one that some lines have not.
-    A name inside a nested object counts as well.
+    A line is taken apart only as long as something is unseen and the line has the name of it.
 
     Attributes
     ----------
-    unseen : names that no line has had so far
+    unseen : paths that no line has had so far; a NULL on the way counts as having them
     """
 
     closed = False
 
-    def __init__(self, source: BinaryIO, names: Iterable[str]) -> None:
-        self.unseen = set(names)
+    def __init__(self, source: BinaryIO, paths: Iterable[tuple[str, ...]]) -> None:
+        self.unseen = set(paths)
         self._source = source
         self._tail = b""
+        self._names = _names(self.unseen)
 
     def read(self, size: int = -1) -> bytes:
         data = self._source.read(size)
         if self.unseen:
-            self._look(self._tail + data)
-            self._tail = (self._tail + data)[-2 * max(map(len, self._written()), default=0) :]
+            *lines, self._tail = (self._tail + data).split(b"\n")
+            self._look(lines if data else [self._tail])
         return data
 
     def __iter__(self) -> Iterator[bytes]:
         for line in self._source:
-            if self.unseen:
-                self._look(line)
+            self._look([line])
             yield line
 
     def check(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """The batches that are made of the source, and behind the last one an error if no line had some name."""
-        for batch in batches:
-            # A key may be written in a way of its own: "\\u0061ge".
-            self.unseen -= {name for name in self.unseen if batch[name].null_count < batch.num_rows}
-            yield batch
+        """The batches that are made of the source, and behind the last one an error if something is unseen."""
+        yield from batches
+        self._look([self._tail])
         if self.unseen:
-            raise ColmatchError(f"no line has {min(self.unseen)!r}, which is needed: check how it is written")
+            path = min(self.unseen)
+            said = f"no line has {'.'.join(path)!r}, which the expressions use: check how it is written"
+            raise ColmatchError(f"{said}, or take it to be NULL (--missing-columns null)")
 
-    def _written(self) -> dict[bytes, str]:
-        return {json.dumps(name, ensure_ascii=ascii).encode(): name for name in self.unseen for ascii in (True, False)}
+    def _look(self, lines: Iterable[bytes]) -> None:
+        for line in lines:
+            if not self.unseen:
+                return
+            if not any(name in line for name in self._names):
+                continue
+            try:
+                value = json.loads(line)
+            except ValueError:  # pyarrow says what is wrong with it
+                continue
+            seen = {path for path in self.unseen if _has(value, path)}
+            if seen:
+                self.unseen -= seen
+                self._names = _names(self.unseen)
 
-    def _look(self, data: bytes) -> None:
-        written = self._written()
-        for found in re.finditer(rb"(%s)\s*:" % b"|".join(map(re.escape, written)), data):
-            self.unseen.discard(written[found[1]])
+
+def _names(paths: Iterable[tuple[str, ...]]) -> list[bytes]:
+    """What a line must have in it to have one of the paths: the first name of it, or an escape that may hide that."""
+    return [b"\\", *{json.dumps(path[0], ensure_ascii=False).encode() for path in paths}]
+
+
+def _has(value: Any, path: tuple[str, ...]) -> bool:
+    for part in path:
+        if not isinstance(value, dict):
+            return True  # NULL, or something that is no struct, of which pyarrow says so
+        if part not in value:
+            return False
+        value = value[part]
+    return True
 
 
 def read_batches(source: BinaryIO, schema: pa.Schema | None, only: bool) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:

@@ -19,7 +19,7 @@ from colmatch.frozen import freeze
 from colmatch.growth import spaced
 from colmatch.index import KINDS, Built, find
 from colmatch.kernels import layout
-from colmatch.options import Options
+from colmatch.options import Options, checked
 from colmatch.running import Piece, Result, Worker
 from colmatch.sample import NOTHING, Keeping, counted
 from colmatch.schema import Schema
@@ -90,10 +90,7 @@ class Matcher:
         _check_errors(errors)
         if not isinstance(index, str) or index != "auto":
             find(index)
-        if options is None:
-            options = Options()
-        elif not isinstance(options, Options):
-            raise OptionError(f"options={options!r:.80}: Options(...) is needed")
+        options = Options() if options is None else checked(options)
         columns = schema if isinstance(schema, Schema) else Schema(schema)
         lowered, attributes, ids, rejected, local_literal = read(subscriptions, columns, options, errors)
         predicates, codes = freeze(lowered.predicates), freeze(lowered.codes)
@@ -209,20 +206,30 @@ class Matcher:
 
     @property
     def options(self) -> Options:
-        """The options that it was built with. Others may be set: ``batch_rows``, ``threads`` and
-        ``missing_columns`` count from the next call on, the rest when the index is built anew.
+        """The options that it was built with.
+
+        Others may be set that differ in ``batch_rows``, ``threads`` and ``missing_columns`` only. They
+        count from the next call on.
+
+        Raises
+        ------
+        OptionError : an option differs that the index was built with
         """
         return self._live.options
 
     @options.setter
     def options(self, options: Options) -> None:
-        self._live.options = options
-        self._idle.clear()  # a worker has checked the columns of batches by the old ones
+        self._live.options = self._live.options.with_settings(options)
 
     @property
     def ids(self) -> pa.Array:
         """int64 or string array, the id of each subscription."""
         return self._live.live_ids()
+
+    @property
+    def paths(self) -> list[tuple[str, ...]]:
+        """What the expressions use: columns, and fields of structs below them, ``("user", "age")``."""
+        return list(dict.fromkeys(attribute.path for attribute in self._live.now.reading.attributes))
 
     @property
     def kind(self) -> str:

@@ -55,5 +55,25 @@ class Options:
         except (ValueError, TypeError) as error:
             raise OptionError(f"Options(timezone={self.timezone!r:.80}): not a known time zone") from error
 
+    def with_settings(self, options: Options) -> Options:
+        """Other options for a matcher that was built with these.
+
+        Raises
+        ------
+        OptionError : they differ in what an index is built with
+        """
+        running = ("batch_rows", "threads", "missing_columns")
+        for name, value in checked(options).to_dict().items():
+            if name not in running and value != getattr(self, name):
+                raise OptionError(f"the index was built with {name}={getattr(self, name)!r}: build anew for {value!r}")
+        return options
+
     def to_dict(self) -> dict[str, int | str]:
         return {field.name: getattr(self, field.name) for field in fields(self)}
+
+
+def checked(options: object) -> Options:
+    """The options, if they are some."""
+    if not isinstance(options, Options):
+        raise OptionError(f"options={options!r:.80}: Options(...) is needed")
+    return options

@@ -46,6 +46,8 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     path = os.path.realpath(path)
     before = _replaced(path)
     folder, name = os.path.split(path)
+    if not os.path.isdir(folder):
+        raise FileNotFoundError(2, "there is no such folder to write to", folder)
     clear(folder)
     temporary, handle = _begin(folder, name, 0o666 if before is None else 0o600)
     try:

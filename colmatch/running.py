@@ -56,6 +56,7 @@ class Worker:
         self.live = live
         self.version: Version | None = None
         self.reading: Reading | None = None
+        self.lenient: bool | None = None  # what the reader was made with
         self.scratch: Any = None
         self.capacity = (0, 0)  # rows and entries that the scratch is for
         self.stamp = np.zeros(0, np.int64)
@@ -69,12 +70,13 @@ class Worker:
             self._adopt(live.now)
 
     def _adopt(self, version: Version) -> None:
-        if version is self.version:
+        lenient = self.live.options.missing_columns == "null"
+        if version is self.version and lenient is self.lenient:
             return
         reading, index = version.reading, version.index
-        before = self.reading
+        before = self.reading if lenient is self.lenient else None
         if before is None or reading.attributes is not before.attributes or reading.literals is not before.literals:
-            self.reader = Reader(reading.attributes, reading.literals, self.live.options.missing_columns == "null")
+            self.reader, self.lenient = Reader(reading.attributes, reading.literals, lenient), lenient
         if reading is not before:
             self.reading = reading
             self.codes, self.hints = reading.codes, reading.hints

@@ -136,6 +136,8 @@ def file_name(path: Any) -> str:
         os.fsencode(name)
     except (TypeError, ValueError):
         raise StoreError(f"{path!r:.80} is not the name of a file") from None
+    if name.endswith(os.sep):
+        raise StoreError(f"{name!r:.80} is the name of a folder, a file is needed")
     if "\0" in name:
         raise StoreError(f"{name!r:.80} is not the name of a file: it has a NUL character in it")
     return name

@@ -46,11 +46,13 @@ def time_zone(name: str) -> dt.tzinfo:
     offset = _OFFSET.fullmatch(name)
     if offset:
         hours, minutes = int(offset[2]), int(offset[3] or 0)
-        if hours > 18 or minutes > 59:
+        if hours * 60 + minutes > 18 * 60 or minutes > 59:
             raise ValueError(f"{name!r:.60} is not an offset from UTC")
         delta = dt.timedelta(hours=hours, minutes=minutes)
         return dt.timezone(-delta if offset[1] == "-" else delta)
     try:
+        if name in ("localtime", "posixrules", "Factory"):  # each machine has its own
+            raise KeyError(name)
         return ZoneInfo(name)
     except (OSError, ValueError, KeyError):
         raise ValueError(f"{name!r:.60} is not a known time zone") from None

@@ -6,13 +6,14 @@ import gzip
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import Any, BinaryIO, Protocol
 
 import pyarrow as pa
 
 from colmatch.errors import ColmatchError
 from colmatch.files import format_of
+from colmatch.replacing import replacing
 
 _GROUP = 2**20  # rows of a parquet row group
 _GROUP_BYTES = 2**27
@@ -104,20 +105,9 @@ def _whole(path: str) -> Iterator[Any]:
         with open(path, "wb") as file:  # a pipe or a device: there is nothing to replace
             yield file
         return
-    target = os.path.realpath(path)  # a symbolic link stays one
-    folder, name = os.path.split(target)
-    if not os.path.isdir(folder):
-        raise FileNotFoundError(2, "there is no such folder to write to", path)
-    temporary = os.path.join(folder, f".{name}.{os.getpid()}.part")
-    try:
-        with open(temporary, "wb") as file:
-            if path.endswith(".gz"):
-                with gzip.GzipFile(fileobj=file, mode="wb", filename="") as packed:
-                    yield packed
-            else:
-                yield file
-        os.replace(temporary, target)
-    except BaseException:
-        with suppress(OSError):
-            os.unlink(temporary)
-        raise
+    with replacing(path) as file:
+        if path.endswith(".gz"):
+            with gzip.GzipFile(fileobj=file, mode="wb", filename="") as packed:
+                yield packed
+        else:
+            yield file

@@ -178,7 +178,7 @@ def test_kinds_without_updates_say_so() -> None:
         if kind.insert is None:
             matcher = cm.Matcher.build({1: "a > 1"}, {"a": "int64"}, index=name)
             for change in (lambda m: m.insert({2: "a > 1"}), lambda m: m.delete([1]), lambda m: m.replace({1: "a > 2"})):
-                with pytest.raises(cm.OptionError, match=f"index '{name}' takes no updates: build with index='.*'scan'"):
+                with pytest.raises(cm.OptionError, match=f"index '{name}' takes no updates: build with index='scan'"):
                     change(matcher)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 from shell import fails, run
 
 import colmatch as cm
+from colmatch.json_lines import Keys
 
 SCHEMA = pa.schema(
     {"price": pa.float64(), "dest": pa.string(), "user": pa.struct({"age": pa.int64(), "name": pa.string()}), "tags": pa.list_(pa.string())}
@@ -133,7 +135,7 @@ def test_a_misspelt_column_of_a_file(tmp_path: Path, index: Path, extension: str
     for command in (("match", index, events), ("match", index, events, "-o", out), ("match", index, events, "--count")):
         message = fails(*command)
         assert "price" in message
-        assert "is needed" in message
+        assert "which the expressions use" in message and "--missing-columns null" in message
     assert not out.exists()
     if extension != "jsonl":
         assert "did you mean 'pricee'?" in message
@@ -148,20 +150,68 @@ def test_a_key_that_some_lines_have_is_there(tmp_path: Path, index: Path) -> Non
     assert run("match", index, tmp_path / "f.jsonl").stdout == '"event","subscription"\n0,1\n'
 
 
-def test_a_key_across_two_blocks_is_seen() -> None:
-    from io import BytesIO
-
-    from colmatch.json_lines import Keys
-
-    text = b'{"x": 1, "price" : 2, "a.b": "price"}'
+def test_keys_are_seen_wherever_blocks_end() -> None:
+    text = b'{"x": 1, "v": {"price": 0}, "s": "dest", "u": {"age": null}}\n{"price" : 2, "w": null, "a.b": 1}'
+    wanted = [("price",), ("a.b",), ("x",), ("u", "age"), ("w", "age"), ("u", "name"), ("dest",), ("age",)]
     for size in range(1, len(text)):
-        keys = Keys(BytesIO(text), ["price", "a.b", "é", "x"])  # type: ignore[arg-type]
+        keys = Keys(BytesIO(text), wanted)  # type: ignore[arg-type]
         while keys.read(size):
             pass
-        assert keys.unseen == {"é"}, size
-    keys = Keys(BytesIO('{"é": "x", "\\u00e8": 1}'.encode()), ["é", "è", "x"])  # type: ignore[arg-type]
+        assert keys.unseen == {("u", "name"), ("dest",), ("age",)}, size
+    keys = Keys(BytesIO('{"é": "x", "\\u00e8": 1}'.encode()), [("é",), ("è",), ("x",)])  # type: ignore[arg-type]
     keys.read()
-    assert keys.unseen == {"x"}
+    keys.read()
+    assert keys.unseen == {("x",)}
+    lines = Keys(BytesIO(text), wanted)  # type: ignore[arg-type]  # line by line, as columns of maps are read
+    assert b"".join(lines) == text and lines.unseen == {("u", "name"), ("dest",), ("age",)}
+
+
+def test_a_field_that_no_line_has(tmp_path: Path) -> None:
+    cm.Matcher.build({1: "u.age IS NULL"}, {"u": pa.struct({"age": pa.int64()})}).save(tmp_path / "i")
+    for number, line in enumerate(('{"u": {"aeg": 5}}', '{"u": {}}', '{"v": {"u": 5}}')):
+        path = tmp_path / f"{number}.jsonl"
+        path.write_text(line + "\n")
+        assert "no line has 'u.age'" in fails("match", tmp_path / "i", path), line
+    path.write_text('{"u": null}\n')
+    assert run("match", tmp_path / "i", path).stdout.endswith("0,1\n")
+
+
+def test_a_column_of_maps_that_no_line_has(tmp_path: Path) -> None:
+    cm.Matcher.build({1: "m['k'] = 1 OR price > 3"}, {"m": pa.map_(pa.string(), pa.int64()), "price": "double"}).save(tmp_path / "i")
+    events = written(tmp_path / "e.jsonl", [{"m": None, "price": None}, {"m": {"k": 1}}])
+    assert run("match", tmp_path / "i", events).stdout.endswith("1,1\n")
+    assert "no line has 'm'" in fails("match", tmp_path / "i", written(tmp_path / "e.jsonl", [{"n": {"k": 1}, "price": 4.0}]))
+
+
+@pytest.mark.parametrize("extension", ["csv", "parquet"])
+def test_names_of_files_differ_in_case_as_those_of_batches_do(tmp_path: Path, index: Path, extension: str) -> None:
+    events = written(tmp_path / f"e.{extension}", [{"PRICE": 5.0, "Dest": "LIS"}])
+    for more in ((), ("--missing-columns", "null")):
+        assert run("match", index, events, *more).stdout == '"event","subscription"\n0,1\n'
+
+
+def test_other_options_are_refused_for_a_matcher_that_is_built() -> None:
+    matcher = cm.Matcher.build(RULES, SCHEMA)
+    for odd in (None, {}, "x", 3, cm.Options):
+        with pytest.raises(cm.OptionError, match="Options\\(...\\) is needed"):
+            matcher.options = odd  # type: ignore[assignment]
+    for options in (cm.Options(timezone="Europe/Berlin"), cm.Options(dnf_budget=3), cm.Options(signatures=False)):
+        with pytest.raises(cm.OptionError, match="the index was built with .*: build anew"):
+            matcher.options = options
+    matcher.options = cm.Options(threads=1, batch_rows=3, missing_columns="null")
+    assert matcher.options.batch_rows == 3
+
+
+def test_a_worker_that_comes_back_late_goes_by_the_new_option() -> None:
+    matcher = cm.Matcher.build(RULES, SCHEMA, options=cm.Options(batch_rows=1, threads=1, missing_columns="null"))
+    events = pa.concat_tables([without("dest")] * 3)
+    late = matcher.match_batches(events)
+    next(late)
+    matcher.options = cm.Options(batch_rows=1, threads=1)
+    with pytest.raises(cm.EventError, match="no column 'dest'"):
+        list(late)
+    with pytest.raises(cm.EventError, match="no column 'dest'"):
+        matcher.count(events)
 
 
 def test_explain_on_the_command_line(tmp_path: Path, index: Path) -> None:
@@ -169,3 +219,6 @@ def test_explain_on_the_command_line(tmp_path: Path, index: Path) -> None:
     assert "matches" in run("explain", index, events, "--id", "1").stdout
     assert "no column 'dest'" in fails("explain", index, events, "--id", "2")
     assert "matches" in run("explain", index, events, "--id", "2", "--missing-columns", "null").stdout
+    events = written(tmp_path / "e.jsonl", [{"price": 5.0}])
+    assert "matches" in run("explain", index, events, "--id", "1").stdout
+    assert "no column 'dest'" in fails("explain", index, events, "--id", "2")

@@ -35,7 +35,9 @@ def test_zones_by_name(name: str, hours: float) -> None:
     assert cm.Options(timezone=name).timezone == name
 
 
-@pytest.mark.parametrize("name", ["Mars/Olympus", "", "+19", "+01:60", "UTC+", "..", "/etc/passwd", "Europe", "\0"])
+@pytest.mark.parametrize(
+    "name", ["Mars/Olympus", "", "+19", "+01:60", "UTC+", "..", "/etc/passwd", "Europe", "\0", "localtime", "posixrules", "+18:30"]
+)
 def test_names_of_no_zone(name: str) -> None:
     with pytest.raises(ValueError, match="zone|offset"):
         time_zone(name)

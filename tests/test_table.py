@@ -200,3 +200,11 @@ def test_a_bad_literal_among_good_ones_is_collected() -> None:
 def test_tables_of_the_wrong_shape_are_refused(columns: dict[str, Any], said: str) -> None:
     with pytest.raises(cm.SubscriptionError, match=said):
         cm.PredicateTable(pa.table(columns))
+
+
+def test_lists_that_are_null_over_operands_of_another_layout() -> None:
+    """A list that is NULL stays one when its values are made plain."""
+    operands = pa.ListArray.from_arrays(pa.array([0, None, 1, 2]), pa.array(["x", "y"]).dictionary_encode())
+    table = pa.table({"id": [1, 2, 3], "attribute": ["s", "s", "s"], "op": ["=", "is not null", "="], "operands": operands})
+    matcher = cm.Matcher.build(cm.PredicateTable(table), {"s": "string"})
+    assert sorted(map(sorted, matcher.match_lists(pa.table({"s": ["x", "y", "z"]})).to_pylist())) == [[1, 2], [2], [2, 3]]

@@ -275,6 +275,14 @@ def test_a_set_that_grows_fourfold_is_built_anew_once(kind: str, early: None) ->
 
 
 @updatable
+def test_few_are_not_built_anew_however_much_they_grow(kind: str) -> None:
+    matcher = cm.Matcher.build({0: "a = 0"}, SCHEMA, index=kind)
+    for i in range(1, 20):
+        matcher.insert({i: f"a = {i}"})
+    assert matcher.stats()["rebuilds"] == 0
+
+
+@updatable
 def test_many_at_once_are_built_and_not_entered_one_by_one(kind: str) -> None:
     matcher = cm.Matcher.build({}, SCHEMA, index=kind)
     real = matcher._live.now.index.kind
