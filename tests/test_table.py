@@ -204,7 +204,8 @@ def test_tables_of_the_wrong_shape_are_refused(columns: dict[str, Any], said: st
 
 def test_lists_that_are_null_over_operands_of_another_layout() -> None:
     """A list that is NULL stays one when its values are made plain."""
-    operands = pa.ListArray.from_arrays(pa.array([0, None, 1, 2]), pa.array(["x", "y"]).dictionary_encode())
+    values, nulls = pa.array(["x", "hidden", "y"]).dictionary_encode(), pa.array([False, True, False])
+    operands = pa.ListArray.from_arrays(pa.array([0, 1, 2, 3], pa.int32()), values, mask=nulls)
     table = pa.table({"id": [1, 2, 3], "attribute": ["s", "s", "s"], "op": ["=", "is not null", "="], "operands": operands})
     matcher = cm.Matcher.build(cm.PredicateTable(table), {"s": "string"})
     assert sorted(map(sorted, matcher.match_lists(pa.table({"s": ["x", "y", "z"]})).to_pylist())) == [[1, 2], [2], [2, 3]]
