@@ -158,8 +158,5 @@ def _large_list(column: pa.Array) -> pa.Array:
         values = values.dictionary_decode()
     if values.type == lists.type.value_type:
         return lists
-    offsets = lists.offsets
-    if lists.null_count:  # an offset that is NULL makes a list that is
-        gone = pa.concat_arrays([lists.is_null(), pa.array([False])])
-        offsets = pc.if_else(gone, pa.scalar(None, offsets.type), offsets)
-    return pa.LargeListArray.from_arrays(offsets, values)
+    offsets = pa.array(lists.offsets.to_numpy())  # Arrow takes no slice of offsets beside a mask
+    return pa.LargeListArray.from_arrays(offsets, values, mask=lists.is_null())
