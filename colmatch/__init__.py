@@ -25,15 +25,15 @@ if TYPE_CHECKING:
     from colmatch.errors import SchemaError as SchemaError
     from colmatch.errors import StoreError as StoreError
     from colmatch.errors import SubscriptionError as SubscriptionError
+    from colmatch.events.long_form import from_pairs as from_pairs
     from colmatch.explain import Explanation as Explanation
     from colmatch.expr.build import col as col
-    from colmatch.expr.table import PredicateTable as PredicateTable
     from colmatch.matcher import Matcher as Matcher
     from colmatch.matcher import Rejected as Rejected
     from colmatch.matcher import kinds as kinds
     from colmatch.options import Options as Options
-    from colmatch.pairs import from_pairs as from_pairs
     from colmatch.schema import Schema as Schema
+    from colmatch.subscriptions.table import PredicateTable as PredicateTable
 
 _HOMES = {
     "ColmatchError": "errors",
@@ -44,14 +44,14 @@ _HOMES = {
     "Matcher": "matcher",
     "OptionError": "errors",
     "Options": "options",
-    "PredicateTable": "expr.table",
+    "PredicateTable": "subscriptions.table",
     "Rejected": "matcher",
     "Schema": "schema",
     "SchemaError": "errors",
     "StoreError": "errors",
     "SubscriptionError": "errors",
     "col": "expr.build",
-    "from_pairs": "pairs",
+    "from_pairs": "events.long_form",
     "kinds": "matcher",
 }
 

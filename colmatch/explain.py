@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from colmatch.batch import Reader, batches
-from colmatch.binding import require
 from colmatch.errors import EventError, SubscriptionError
-from colmatch.expr.patterns import successor
+from colmatch.events.binding import require
+from colmatch.events.reader import Reader, batches
 from colmatch.incoming import is_text, refusing
 from colmatch.kernels import layout
-from colmatch.keys import KEY_MAX, KEY_MIN, key_float, literal_text
+from colmatch.lowering.keys import KEY_MAX, KEY_MIN, key_float, literal_text
 from colmatch.schema import Attribute, Family, Role
+from colmatch.text.reduce import successor
 
 if TYPE_CHECKING:
-    from colmatch.saved import Parts
+    from colmatch.parts import Parts
 
 Truth = bool | None  # None: Unknown
 _WORDS = {True: "True", False: "False", None: "Unknown"}

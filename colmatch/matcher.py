@@ -11,22 +11,24 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from colmatch import plan, running, saved
-from colmatch.batch import batches
+from colmatch.arrays.frozen import freeze
 from colmatch.errors import OptionError
+from colmatch.events.reader import batches
+from colmatch.events.sample import NOTHING, Keeping, counted
 from colmatch.explain import Explanation, explain
-from colmatch.frozen import freeze
-from colmatch.growth import spaced
-from colmatch.index import KINDS, Built, find
+from colmatch.index import KINDS, Built, find, plan
+from colmatch.index.statistics import Statistics
 from colmatch.kernels import layout
+from colmatch.matching import worker as running
+from colmatch.matching.worker import Piece, Result, Worker
 from colmatch.options import Options, checked
-from colmatch.running import Piece, Result, Worker
-from colmatch.sample import NOTHING, Keeping, counted
+from colmatch.parts import Parts
 from colmatch.schema import Schema
-from colmatch.stats import Statistics
-from colmatch.subscriptions import Errors, Rejected, read
-from colmatch.updates import Live
-from colmatch.versions import Reading, Version
+from colmatch.store import saved
+from colmatch.subscriptions.intake import Errors, Rejected, read
+from colmatch.updates.labels import spaced
+from colmatch.updates.live import Live
+from colmatch.updates.versions import Reading, Version
 
 __all__ = ["Matcher", "Rejected", "kinds"]
 
@@ -48,7 +50,7 @@ class Matcher:
     rejected : subscriptions left out with ``errors="collect"``
     """
 
-    def __init__(self, parts: saved.Parts) -> None:
+    def __init__(self, parts: Parts) -> None:
         self.schema = parts.schema
         self.rejected = parts.rejected
         self.plan = parts.plan
@@ -107,7 +109,7 @@ class Matcher:
         built = Built(kind, arrays)
         dead = np.empty(0, np.uint32)
         return cls(
-            saved.Parts(
+            Parts(
                 columns, options, ids, rejected, chosen, attributes, predicates, codes, literals, built, dead, local_literal, len(ids), kept
             )
         )
@@ -133,10 +135,10 @@ class Matcher:
         """
         return cls(saved.read(path, mmap, verify))
 
-    def _parts(self) -> saved.Parts:
+    def _parts(self) -> Parts:
         now = self._live.now
         reading, dead = now.reading, np.array(sorted(self._live.dead), np.uint32)
-        return saved.Parts(
+        return Parts(
             self.schema, self.options, now.ids, list(self.rejected), self.plan, reading.attributes, now.predicates, reading.codes,
             reading.literals, now.index, dead, self._live.local_literal, self._live.stock, self._live.sample,
         )  # fmt: skip

@@ -9,6 +9,9 @@ from llvmlite import ir
 from numba.core import cgutils, types
 from numba.extending import intrinsic, overload
 
+_WORD = 2**64 - 1
+_ODD = 0x9E3779B97F4A7C15  # 2**64 divided by the golden ratio
+
 
 def ctz(word: np.uint64) -> np.uint64:
     """Zeros below the lowest set bit: its number. 64 for a word without one.
@@ -53,6 +56,13 @@ def ask_for(values: Any, at: Any) -> None:
     """Have the processor bring ``values[at]`` into its cache, and go on without waiting. Nothing happens where there is no such place."""
 
 
+def mix(a: Any, b: Any) -> int:
+    """A number whose low bits depend on all bits of two 64-bit integers."""
+    word = ((int(a) ^ int(b)) & _WORD) * _ODD & _WORD
+    word ^= word >> 32
+    return word - 2**64 if word >> 63 else word
+
+
 def _packed(values: Any, at: Any, bounds: Any, size: int) -> int:
     part = values[int(at) : int(at) + size]
     if int(at) < 0 or len(part) < size:
@@ -81,6 +91,21 @@ def _ctpop(typing: Any, word: Any) -> Any:
 @overload(ctz)
 def _compile_ctz(word):  # numba compares annotations with the lambda's, which has none
     return (lambda word: _cttz(word)) if word == types.uint64 else None  # another type is an error of compilation, not a silent cast
+
+
+@intrinsic
+def _mix(typing: Any, a: Any, b: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        word = builder.xor(*args)
+        word = builder.mul(word, word.type(_ODD))
+        return builder.xor(word, builder.lshr(word, word.type(32)))
+
+    return types.int64(types.int64, types.int64), generate
+
+
+@overload(mix)
+def _compile_mix(a, b):
+    return lambda a, b: _mix(a, b)
 
 
 @intrinsic

@@ -10,8 +10,8 @@ from typing import NamedTuple
 import numpy as np
 
 from colmatch.kernels._jit import device, kernel
-from colmatch.kernels.columns import first_at_least
 from colmatch.kernels.layout import I64, KEY_MAX, U32
+from colmatch.kernels.search import first_at_least
 
 SIGN = np.uint64(1 << 63)
 

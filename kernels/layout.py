@@ -1,8 +1,9 @@
 """The arrays that all kernels share.
 
 A range is always ``first[i]:first[i + 1]``. ``row``, ``sub``, ``conj`` and ``attr`` are dense ids. Values are *keys* (order-preserving
-int64, see ``colmatch/keys.py``) until they have been *coded*: the boundaries of all predicates on one attribute cut its key domain into
-elementary intervals, and a *code* is the number of the interval that a key lies in, from 1; 0 means that the event has no value.
+int64, see ``colmatch/lowering/keys.py``) until they have been *coded*: the boundaries of all predicates on one attribute cut its
+key domain into elementary intervals, and a *code* is the number of the interval that a key lies in, from 1; 0 means that the event
+has no value.
 Comparing codes is comparing keys as far as any stored predicate can tell, in half the memory.
 
 Example: ``age BETWEEN 22 AND 36`` and ``age > 30`` give the boundaries 22, 31, 37 and the codes::
@@ -15,8 +16,8 @@ so the two predicates are the code ranges [2, 3] and [3, 4].
 Kinds that take updates are given *labels* instead: codes with gaps, so that an inserted boundary finds a place between its neighbours and
 no stored predicate changes. Labels ascend as codes do; the code of one is 1 and how many boundaries have labels up to it. With the labels
 100, 200, 300 for the boundaries above, a value below 22 has 1, one of 22 to 30 has 100, and the predicates are [100, 299] and [200, 299]; a
-range without an upper end goes up to ``LABEL_TOP``. Neighbouring keys have neighbouring labels (``kernels/growth.py``), so a range of one
-label is one of one key, or the interval between two boundaries with no room left.
+range without an upper end goes up to ``LABEL_TOP``. Neighbouring keys have neighbouring labels (``labels/boundaries.py``), so a
+range of one label is one of one key, or the interval between two boundaries with no room left.
 """
 
 from typing import NamedTuple

@@ -16,7 +16,7 @@ import pyarrow as pa
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
-from colmatch.batch import Reader
+from colmatch.events.reader import Reader
 from colmatch.kernels.layout import Batch, Literals
 from colmatch.schema import INT, Attribute, Attributes, Family, Role, Type
 

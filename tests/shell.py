@@ -8,9 +8,9 @@ from typing import Any
 import pyarrow as pa
 from click.testing import CliRunner, Result
 
-from colmatch.cli import cli
-from colmatch.files import read_table
-from colmatch.writing import writing
+from colmatch.cli.commands import cli
+from colmatch.cli.files import read_table
+from colmatch.cli.writing import writing
 
 EVENTS = pa.table(
     {

@@ -21,7 +21,7 @@ from strategies import COLUMNS, a_schema, an_expression, some_rows, terms
 from ways_in import condition, predicate_tables, table_rows, to_builder
 
 import colmatch as cm
-import colmatch.running
+import colmatch.matching.worker
 
 randoms = st.randoms(use_true_random=False)
 seeds = st.integers(0, 2**32 - 1)
@@ -75,7 +75,7 @@ def test_every_way_in_and_out(kind: str, seed: int, rng: Random, n: int, m: int,
         ids = [f"id {id}" for id in ids]
     wanted = expected_pairs(expressions, ids, rows)
     texts = [(id, to_sql(e)) for id, e in zip(ids, expressions)]
-    with patch.object(colmatch.running, "FIRST_CAPACITY", 1 if seed % 3 else 1 << 16):
+    with patch.object(colmatch.matching.worker, "FIRST_CAPACITY", 1 if seed % 3 else 1 << 16):
         matcher = cm.Matcher.build(texts, schema, index=kind, options=options)
         assert len(matcher) == n
         assert matcher.kind in cm.kinds()

@@ -16,7 +16,7 @@ from oracle import Expr, Row, lit, to_sql
 from strategies import NAN, UTC
 
 import colmatch as cm
-import colmatch.running
+import colmatch.matching.worker
 
 SUBS: list[tuple[int, str]] = [(7, "age >= 18"), (3, "age < 18 OR city = 'Nice'"), (5, "city LIKE 'N%' AND age BETWEEN 20 AND 40")]
 SCHEMA = pa.schema([("age", pa.int32()), ("city", pa.string())])
@@ -107,7 +107,7 @@ def test_programs_beyond_the_budget(kind: str, budget: int) -> None:
 
 @every_kind
 def test_a_sink_that_is_too_small(kind: str) -> None:
-    with patch.object(colmatch.running, "FIRST_CAPACITY", 1):
+    with patch.object(colmatch.matching.worker, "FIRST_CAPACITY", 1):
         matcher = cm.Matcher.build(dict.fromkeys(range(100), "age > 0"), SCHEMA, index=kind)
         events = pa.table({"age": pa.array([1, None, 2, 0] * 50, pa.int32())})
         assert pairs(matcher.match(events)) == [(i, id) for i in range(0, 200, 2) for id in range(100)]

@@ -18,8 +18,8 @@ from strategies import COLUMNS, a_schema, an_expression, some_rows, terms
 from ways_in import condition, predicate_tables, table_rows, to_builder
 
 import colmatch as cm
-import colmatch.running
-import colmatch.updates
+import colmatch.matching.worker
+import colmatch.updates.live
 from colmatch.index import KINDS
 
 updatable = pytest.mark.parametrize("kind", [name for name, kind in KINDS.items() if kind.insert is not None])
@@ -79,7 +79,7 @@ def test_updates_in_any_order(kind: str, seed: int) -> None:
     options = cm.Options(missing_columns="null", dnf_budget=budget, batch_rows=rng.choice([1, 3, 8192]))
     matcher = cm.Matcher.build({id: to_sql(e) for id, e in there.items()}, schema, index=kind, options=options)
     # A rebuild after every second gap, or never.
-    with patch.object(colmatch.updates, "GAPS_LEAST", rng.choice([1, 1000])):
+    with patch.object(colmatch.updates.live, "GAPS_LEAST", rng.choice([1, 1000])):
         for _ in range(changes):
             an_update(rng, seed, matcher, there, leaves, 4)
             check(matcher, there, rows, events)
@@ -106,7 +106,10 @@ def test_many_updates_of_many(kind: str, seed: int) -> None:
     events = plain_table(schema, rows)
     there: dict[int, Expr] = {}
     matcher = cm.Matcher.build({}, schema, index=kind, options=cm.Options(dnf_budget=rng.choice([1, 3, 64])))
-    with patch.object(colmatch.running, "FIRST_CAPACITY", 1), patch.object(colmatch.updates, "GAPS_LEAST", rng.choice([1, 1000])):
+    with (
+        patch.object(colmatch.matching.worker, "FIRST_CAPACITY", 1),
+        patch.object(colmatch.updates.live, "GAPS_LEAST", rng.choice([1, 1000])),
+    ):
         for _ in range(5 if NO_JIT else 25):
             an_update(rng, seed, matcher, there, leaves, 30)
             check(matcher, there, rows, events)

@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from colmatch.expr.ast import And, Constant, Expr, Not, Or, Predicate, Subject, Truth, Verb, conjoin, truth
-from colmatch.expr.forms import Kind, Operand
+from colmatch.lowering.forms import Kind, Operand
 
 # What a tree means: three-valued, None for Unknown -----------------------------------------------------------------------------------
 

@@ -8,9 +8,9 @@ from collections.abc import Callable
 import pyarrow as pa
 
 from benchmarks.measure import medians, one_thread, seconds
-from colmatch.pattern_index import Pattern, PatternIndex
-from colmatch.patterns import pattern_truth
 from colmatch.schema import Family, Type
+from colmatch.text.like import pattern_truth
+from colmatch.text.pattern_index import Pattern, PatternIndex
 
 COUNT = 10_000
 ALONE = 100  # patterns that are run one by one, for the ratio

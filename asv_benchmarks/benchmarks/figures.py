@@ -12,7 +12,8 @@ import pyarrow as pa
 from benchmarks import rivals
 from benchmarks.conjunctions import Events
 from benchmarks.measure import medians
-from benchmarks.rivals import LARGEST, RIVALS, Match
+from benchmarks.rivals import LARGEST, RIVALS
+from benchmarks.systems import Match
 from benchmarks.workloads import Workload
 
 BATCHES = (1, 64, 512, 4096, 65_536)

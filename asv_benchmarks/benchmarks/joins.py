@@ -8,16 +8,14 @@ and counts only among the candidates.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from benchmarks.conjunctions import Conjunctions, Events, conjunctions
+from benchmarks.systems import Match, Pairs
 from benchmarks.workloads import Workload
-
-if TYPE_CHECKING:
-    from benchmarks.rivals import Match
 
 SPREAD = 2**27  # values of all access predicates, at most
 
@@ -94,8 +92,6 @@ ACCESS = """
 
 
 def _duckdb(workload: Workload, query: str) -> Callable[[Events], Match]:
-    from benchmarks.rivals import Pairs
-
     connection = duckdb_connection()
     for name, table in tables(workload)._asdict().items():
         if name in query:
@@ -131,8 +127,6 @@ def duckdb_access(workload: Workload) -> Callable[[Events], Match]:
 def polars_access(workload: Workload) -> Callable[[Events], Match]:
     """On one thread where POLARS_MAX_THREADS=1 is set before polars is imported, as ``measure.one_thread`` does."""
     import polars as pl
-
-    from benchmarks.rivals import Pairs
 
     given = tables(workload)
     access, others = (pl.from_arrow(table).lazy() for table in (given.access, given.others))

@@ -12,7 +12,7 @@ import functools
 import operator
 import re
 from collections.abc import Callable, Iterable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -21,16 +21,8 @@ from numpy.typing import NDArray
 
 from benchmarks import joins
 from benchmarks.conjunctions import Events, conjunctions
+from benchmarks.systems import Match, Pairs, System
 from benchmarks.workloads import Workload
-
-
-class Pairs(NamedTuple):
-    event: NDArray[np.int64]
-    subscription: NDArray[np.int64]
-
-
-Match = Callable[[], Pairs]
-System = Callable[[Workload], Callable[[Events], Match]]
 
 
 def matcher(workload: Workload, index: str = "auto") -> Any:
@@ -134,7 +126,7 @@ def expressions(workload: Workload) -> list[tuple[int, list[str], pc.Expression]
             tests = [(pc.field(f"a{a}") >= lo) & (pc.field(f"a{a}") <= hi) if lo != hi else pc.field(f"a{a}") == lo for a, lo, hi in rule]
             made.append((sub, [f"a{a}" for a, _, _ in rule], functools.reduce(operator.and_, tests)))
         return made
-    from colmatch.demo import naive
+    from colmatch.bench.demo import naive
 
     names = set(workload.events.column_names)
     return [(sub, sorted(names & set(re.findall(r"[a-z_]+", text))), naive(text)) for sub, text in workload.subscriptions]

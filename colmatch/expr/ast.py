@@ -20,7 +20,7 @@ from enum import IntEnum
 from typing import Any, NamedTuple, NoReturn
 
 from colmatch.errors import ExpressionError
-from colmatch.expr.forms import Kind, Operand
+from colmatch.lowering.forms import Kind, Operand
 
 NAN = float("nan")  # the one that trees hold, so that they are equal
 

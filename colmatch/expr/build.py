@@ -11,7 +11,7 @@ from typing import Any
 
 from colmatch.errors import ExpressionError
 from colmatch.expr.ast import NAN, Constant, Expr, Not, Predicate, Subject, Verb, subject_sql
-from colmatch.expr.forms import Kind, Operand
+from colmatch.lowering.forms import Kind, Operand
 
 
 def col(*path: str) -> Column:

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from colmatch.errors import ExpressionError
 from colmatch.expr.ast import And, Constant, Expr, Or, Predicate, Refusal, Truth, conjoin, rebuild, walk
-from colmatch.expr.forms import Form, Kind, Operand
 from colmatch.expr.normalise import Normaliser
 from colmatch.expr.split import MARK, fill, raw_literals, split
 from colmatch.incoming import is_text
+from colmatch.lowering.forms import Form, Kind, Operand
 from colmatch.options import Options
 from colmatch.schema import Attributes, Schema
 

@@ -10,8 +10,8 @@ from typing import Any
 from sqlglot.tokenizer_core import Token, TokenType
 
 from colmatch.expr.ast import Refusal, Subject
-from colmatch.expr.forms import Kind
 from colmatch.expr.split import unescape
+from colmatch.lowering.forms import Kind
 
 T = TokenType
 

@@ -12,10 +12,10 @@ from sqlglot.tokenizer_core import TokenType
 
 from colmatch.errors import ExpressionError
 from colmatch.expr.ast import NAN, And, Constant, Expr, Not, Or, Predicate, Refusal, Subject, Verb, conjoin, rebuild, truth
-from colmatch.expr.forms import Kind, Operand
 from colmatch.expr.literals import ALLOWED, Reading
 from colmatch.expr.stack import room
 from colmatch.expr.tokens import SPARK, read
+from colmatch.lowering.forms import Kind, Operand
 from colmatch.options import Options
 
 _COMPARISONS = {

@@ -19,8 +19,8 @@ from sqlglot.errors import TokenError
 from sqlglot.tokenizer_core import TokenType
 
 from colmatch.expr.ast import Refusal, Subject
-from colmatch.expr.forms import Kind
 from colmatch.expr.literals import ALLOWED, ENDS, NUMBERS, LiteralReader, Reading
+from colmatch.lowering.forms import Kind
 
 T = TokenType
 

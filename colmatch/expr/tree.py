@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from colmatch.expr.forms import PATTERNS, Leaf, Test
+from colmatch.lowering.forms import PATTERNS, Leaf, Test
 
 MANY = 1 << 40
 

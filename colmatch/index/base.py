@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from colmatch.index.statistics import Sample, Statistics
 from colmatch.kernels.layout import I64, LABEL_TOP, Codes, Predicates
 from colmatch.options import Options
-from colmatch.stats import Sample, Statistics
 
 
 @dataclass(frozen=True, slots=True)

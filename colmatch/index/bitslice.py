@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from colmatch.hints import hints_of
+from colmatch.arrays.hints import hints_of
 from colmatch.index.base import IndexKind
-from colmatch.kernels import bitslice, lower, tiles
-from colmatch.kernels import bitslice_build as kernels
+from colmatch.index.statistics import Sample, Statistics
+from colmatch.kernels.bitslice import build as kernels
+from colmatch.kernels.bitslice import match as bitslice
+from colmatch.kernels.bitslice import tiles
 from colmatch.kernels.layout import ATTR_MASK, I64, U8, Codes, Predicates
+from colmatch.kernels.lowering import conjunctions as lower
 from colmatch.options import Options
-from colmatch.stats import Sample, Statistics
 
 TILE = 1 << 18  # bytes of a tile, if attributes are not too many: it stays in the second-level cache
 MOST_ROWS = bitslice.SEGMENTS - 64  # of a tile

@@ -1,5 +1,5 @@
 """k-index of Whang et al., "Indexing Boolean Expressions", as the documents on BE*-Tree (section II, VII), OpIndex (section 3) and PS-Tree
-(section 2) describe it; ``kernels/kindex.py`` has the matching.
+(section 2) describe it; ``kernels/kindex/match.py`` has the matching.
 
 Conjunctions are partitioned by their size K, the number of their positive predicates. Posting lists are keyed by attribute and value and
 sorted by conjunction. K = 0 is matched as K = 1, with a list Z that every event has. The CNF form counts clauses: its K are the clauses
@@ -35,16 +35,16 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from colmatch.arrays.frozen import freeze, frozen
 from colmatch.errors import OptionError
-from colmatch.frozen import freeze, frozen
 from colmatch.index.base import IndexKind
-from colmatch.kernels import kindex
-from colmatch.kernels import kindex_build as kernels
-from colmatch.kernels import kindex_clauses as clauses
-from colmatch.kernels.kindex_update import bury
+from colmatch.index.statistics import Sample, Statistics
+from colmatch.kernels.kindex import build as kernels
+from colmatch.kernels.kindex import clauses
+from colmatch.kernels.kindex import match as kindex
+from colmatch.kernels.kindex.update import bury
 from colmatch.kernels.layout import ATTR_MASK, FLAG_MULTI, FLAG_RUN, I64, LABEL_TOP, U8, U32, U64, Codes, Predicates
 from colmatch.options import Options
-from colmatch.stats import Sample, Statistics
 
 Array = TypeVar("Array", bound=NDArray[Any])
 

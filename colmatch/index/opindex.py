@@ -31,12 +31,13 @@ import numpy as np
 
 from colmatch.errors import OptionError
 from colmatch.index.base import IndexKind, highest_codes
-from colmatch.kernels import opindex, opindex_update
-from colmatch.kernels import opindex_build as kernels
+from colmatch.index.statistics import Sample, Statistics
 from colmatch.kernels.layout import ATTR_MASK, CODE_MAX, I64, LABEL_TOP, U32, U64, Codes, Predicates
-from colmatch.kernels.opindex_entries import ENTRY_WORDS, RESULTS, most_entries
+from colmatch.kernels.opindex import build as kernels
+from colmatch.kernels.opindex import match as opindex
+from colmatch.kernels.opindex import update as opindex_update
+from colmatch.kernels.opindex.entries import ENTRY_WORDS, RESULTS, most_entries
 from colmatch.options import Options
-from colmatch.stats import Sample, Statistics
 
 
 def build(preds: Predicates, codes: Codes, sample: Sample | None, options: Options) -> tuple[opindex.OpIndex, Predicates]:

@@ -18,14 +18,16 @@ from __future__ import annotations
 
 import numpy as np
 
+from colmatch.arrays.frozen import freeze
 from colmatch.errors import OptionError
-from colmatch.frozen import freeze
 from colmatch.index.base import IndexKind
-from colmatch.kernels import propagation, propagation_entries, propagation_update
-from colmatch.kernels import propagation_build as kernels
+from colmatch.index.statistics import Sample, Statistics
 from colmatch.kernels.layout import ATTR_MASK, F64, FLAG_MULTI, I64, U32, Codes, Predicates
+from colmatch.kernels.propagation import build as kernels
+from colmatch.kernels.propagation import entries as propagation_entries
+from colmatch.kernels.propagation import match as propagation
+from colmatch.kernels.propagation import slabs as propagation_update
 from colmatch.options import Options
-from colmatch.stats import Sample, Statistics
 
 FIRST_SLOTS = 1 << 10
 MOST_WORDS = 2**32 - 1

@@ -8,10 +8,10 @@ from __future__ import annotations
 import numpy as np
 
 from colmatch.index.base import IndexKind
-from colmatch.kernels import scan
+from colmatch.index.statistics import Sample, Statistics
 from colmatch.kernels.layout import ATTR_MASK, FLAG_MULTI, I64, Codes, Predicates
+from colmatch.kernels.scan import match as scan
 from colmatch.options import Options
-from colmatch.stats import Sample, Statistics
 
 
 def build(preds: Predicates, codes: Codes, sample: Sample | None, options: Options) -> tuple[scan.ScanIndex, Predicates]:

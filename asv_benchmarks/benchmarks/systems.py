@@ -1,0 +1,21 @@
+"""What a system under measurement is: prepared with a workload, then with events, it finds all pairs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.conjunctions import Events
+from benchmarks.workloads import Workload
+
+
+class Pairs(NamedTuple):
+    event: NDArray[np.int64]
+    subscription: NDArray[np.int64]
+
+
+Match = Callable[[], Pairs]
+System = Callable[[Workload], Callable[[Events], Match]]

@@ -1,0 +1,22 @@
+"""Short cuts to a place among sorted numbers: from keys to codes, made where they are needed and never saved; from codes to postings."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from colmatch.arrays.frozen import frozen
+from colmatch.kernels import hints, layout
+
+
+def hints_of(bound_first: layout.I64, bound: layout.I64) -> hints.Hints:
+    """Hints for finding keys among the boundaries of each attribute, or codes among the lowest codes of each group of postings.
+
+    bound_first (A + 1), bound (B) ascending within each of the A.
+    """
+    bound_first, bound = frozen(bound_first), frozen(bound)
+    lowest, highest, shift = (np.empty(len(bound_first) - 1, np.int64) for _ in range(3))
+    first = np.empty(len(bound_first), np.int64)
+    hints.count_cells(bound_first, bound, lowest, highest, first, shift)
+    below = np.empty(first[-1], np.uint32)
+    hints.fill_cells(bound_first, bound, first, shift, below)
+    return hints.Hints(lowest, highest, first, shift, below)

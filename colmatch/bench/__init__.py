@@ -1,0 +1,4 @@
+"""Figures of the index kinds on a user's own subscriptions and events, as a table and as a picture.
+
+``figures`` measures, ``plot`` draws; ``demo`` matches real flights.
+"""

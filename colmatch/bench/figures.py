@@ -1,0 +1,189 @@
+"""Figures of the index kinds on somebody's own subscriptions and events: what ``colmatch bench`` prints.
+
+The matchers of one size are all built first and then measured in turns, so that whatever else the machine does hits all alike.
+"""
+
+from __future__ import annotations
+
+import gc
+import statistics
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from colmatch.errors import ColmatchError, OptionError
+from colmatch.index import find
+from colmatch.matcher import Matcher, kinds
+from colmatch.options import Options
+from colmatch.subscriptions.table import PredicateTable
+
+__all__ = ["Line", "bench", "chosen", "count", "default_sizes", "prefix", "table"]
+
+SMALLEST = 64  # events that are measured, at least: a batch of one alone says little
+LONG = 20.0  # seconds after which no new round of measurements begins
+
+
+class Line(NamedTuple):
+    """One kind of index, with so many subscriptions and events in a batch."""
+
+    kind: str
+    subscriptions: int
+    batch: int
+    build: float  # seconds
+    bytes: float  # a subscription
+    event: float  # seconds an event, median, results included
+    matches: float  # an event
+    first: float  # seconds of the first match after the build, of one event: kernels are loaded, or compiled where that was never done
+
+
+def chosen(names: Sequence[str]) -> list[str]:
+    """The kinds that ``--index`` names, of which ``all`` are all. Raises OptionError for an unknown one."""
+    if "all" in names:
+        return kinds()
+    return list(dict.fromkeys(name if name == "auto" else find(name).name for name in names))
+
+
+def count(subscriptions: pa.Table | PredicateTable) -> int:
+    """How many subscriptions there are."""
+    return subscriptions.num_rows if isinstance(subscriptions, pa.Table) else len(_ids(subscriptions))
+
+
+def prefix(subscriptions: pa.Table | PredicateTable, n: int) -> pa.Table | PredicateTable:
+    """The first ``n`` subscriptions; of a predicate table the rows of the ids that come first."""
+    if isinstance(subscriptions, pa.Table):
+        return subscriptions.slice(0, n)
+    wanted = _ids(subscriptions).slice(0, n)
+    parts = [table.filter(pc.is_in(table["id"], wanted)) for table in subscriptions.tables]
+    return PredicateTable(*([part for part in parts if part.num_rows] or parts[:1]))
+
+
+def _ids(subscriptions: PredicateTable) -> pa.Array:
+    return pc.unique(pa.chunked_array([chunk for table in subscriptions.tables for chunk in table["id"].chunks]))
+
+
+def default_sizes(n: int) -> list[int]:
+    """1,000, 10,000, … below ``n``, and ``n``; for a few subscriptions halves of it."""
+    powers = [10**power for power in range(3, 12) if 10**power < n]
+    return [*(powers or sorted({max(n // 4, 1), max(n // 2, 1)} - {n})), n]
+
+
+def bench(
+    subscriptions: pa.Table | PredicateTable,
+    schema: pa.Schema,
+    events: pa.Table,
+    *,
+    names: Sequence[str],
+    batches: Sequence[int],
+    sizes: Sequence[int],
+    repeat: int,
+    options: Options,
+) -> Iterator[Line]:
+    """Builds and measures, size by size.
+
+    Parameters
+    ----------
+    names : kinds of index, as ``chosen`` gives them
+    batches : events that are matched at a time, each from 1; those beyond the number of events count as that number
+    sizes : how many subscriptions, the first ones, each from 1
+    repeat : rounds; a median of them is given
+
+    Raises
+    ------
+    ColmatchError : there are no events or subscriptions, fewer than a size asks for, or they cannot be used
+    """
+    total = count(subscriptions)
+    if not total or not events.num_rows:
+        raise ColmatchError(f"there are no {'events' if total else 'subscriptions'} to measure with")
+    if max(sizes) > total:
+        raise OptionError(f"{max(sizes):,} subscriptions are asked for, and there are {total:,}")
+    for name in names:  # loads the parser and the kernels that build, for which else the first kind would pay
+        Matcher.build(prefix(subscriptions, min(total, 20)), schema, index=name, options=options)
+    for size in sorted(set(sizes)):
+        part = prefix(subscriptions, size)
+        made = list({name: _build(part, schema, name, options, events) for name in names}.values())
+        for batch in sorted({min(batch, events.num_rows) for batch in batches}):
+            rows = min(max(batch, SMALLEST), events.num_rows)
+            pieces = [events.slice(start, min(batch, rows - start)) for start in range(0, rows, batch)]
+            found = {line.kind: sum(matcher.match(piece).num_rows for piece in pieces) for matcher, line in made}
+            if len(set(found.values())) > 1:
+                raise ColmatchError(f"the kinds do not agree, please report this as a bug: {found}")
+            runs = {line.kind: _run(matcher, pieces) for matcher, line in made}
+            for (_, line), seconds in zip(made, _medians(runs, repeat).values(), strict=True):
+                yield line._replace(batch=batch, event=seconds / rows, matches=found[line.kind] / rows)
+
+
+def _build(
+    subscriptions: pa.Table | PredicateTable, schema: pa.Schema, name: str, options: Options, events: pa.Table
+) -> tuple[Matcher, Line]:
+    gc.collect()
+    began = time.perf_counter()
+    matcher = Matcher.build(subscriptions, schema, index=name, options=options)
+    built = time.perf_counter()
+    matcher.match(events.slice(0, 1))
+    first = time.perf_counter() - built
+    kind = matcher.kind if name != "auto" else f"auto ({matcher.kind})"
+    size = float(matcher.stats()["bytes_per_subscription"])
+    return matcher, Line(kind, len(matcher), 0, built - began, size, 0.0, 0.0, first)
+
+
+def _run(matcher: Matcher, pieces: Sequence[pa.Table]) -> Callable[[], None]:
+    def run() -> None:
+        for piece in pieces:
+            matcher.match(piece)
+
+    return run
+
+
+def _medians(actions: Mapping[str, Callable[[], None]], repeat: int) -> dict[str, float]:
+    """Median seconds of each, measured in turns: ``repeat`` rounds, but none begins after ``LONG`` seconds."""
+    taken: dict[str, list[float]] = {name: [] for name in actions}
+    start = time.perf_counter()
+    for number in range(repeat):
+        if number and time.perf_counter() - start > LONG:
+            break
+        for name, action in actions.items():
+            gc.collect()
+            began = time.perf_counter()
+            action()
+            taken[name].append(time.perf_counter() - began)
+    return {name: statistics.median(times) for name, times in taken.items()}
+
+
+HEAD = ("index", "subscriptions", "batch", "build", "bytes/sub", "an event", "events/s", "matches/event", "first match")
+
+
+def table(lines: Iterable[Line]) -> Iterator[str]:
+    """Lines of text, each as soon as its figures are there."""
+    width = [18, 14, 8, 10, 10, 10, 12, 14, 12]
+
+    def row(cells: Sequence[str]) -> str:
+        return cells[0].ljust(width[0]) + "".join(cell.rjust(w) for cell, w in zip(cells[1:], width[1:], strict=True))
+
+    for number, line in enumerate(lines):
+        if not number:
+            yield row(HEAD)
+        yield row(
+            [
+                line.kind,
+                f"{line.subscriptions:,}",
+                f"{line.batch:,}",
+                duration(line.build),
+                f"{line.bytes:,.1f}",
+                duration(line.event),
+                f"{1 / line.event:,.0f}",
+                f"{line.matches:,.4g}" if line.matches < 1000 else f"{line.matches:,.0f}",
+                duration(line.first),
+            ]
+        )
+
+
+def duration(seconds: float) -> str:
+    """Three digits and a unit: ``13.6 us``."""
+    for unit, factor in (("s", 1.0), ("ms", 1e3), ("us", 1e6)):
+        if seconds * factor >= 0.9995:
+            return f"{float(np.format_float_positional(seconds * factor, 3, fractional=False)):g} {unit}"
+    return f"{float(np.format_float_positional(seconds * 1e9, 3, fractional=False)):g} ns"

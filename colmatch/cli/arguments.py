@@ -1,0 +1,67 @@
+"""What the arguments of ``colmatch build`` name: options, a schema, subscriptions. Imported when that command runs."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import fields
+from typing import Any
+
+import click
+import pyarrow as pa
+
+from colmatch.cli.files import naming, read_table, reading
+from colmatch.cli.schema_text import parse_schema
+from colmatch.errors import ColmatchError
+from colmatch.options import Options
+from colmatch.subscriptions.table import PredicateTable
+
+
+def read_options(pairs: Sequence[str]) -> Options:
+    """The options that ``NAME=VALUE`` pairs name."""
+    known = {field.name: field for field in fields(Options)}
+    values: dict[str, Any] = {}
+    for pair in pairs:
+        name, equals, value = pair.partition("=")
+        name = name.strip().replace("-", "_")
+        if not equals or name not in known:
+            raise click.BadParameter(f"{pair!r} should be NAME=VALUE with a name out of {', '.join(known)}", param_hint="'--option'")
+        values[name] = int(value) if 0 < len(value.strip().lstrip("+-")) < 20 and value.strip().lstrip("+-").isdecimal() else value.strip()
+    return Options(**values)
+
+
+def schema_of(path: str) -> pa.Schema:
+    """The columns of a file of rows."""
+    with reading(path) as rows:
+        return rows.schema
+
+
+def schema_from(text: str) -> pa.Schema:
+    """The schema in a file, or the text itself."""
+    if not os.path.exists(text):
+        if ":" in text:
+            return parse_schema(text)
+        raise ColmatchError(f"{text}: no such file, and not a schema like 'age:int64, city:string' either")
+    if os.path.splitext(text)[1].lower() in (".parquet", ".pq", ".arrow", ".feather", ".ipc", ".arrows"):
+        return schema_of(text)
+    with naming(text), open(text, encoding="utf-8") as file:
+        return parse_schema(file.read())
+
+
+def read_subscriptions(paths: Sequence[str], format: str | None, ids: str | None) -> pa.Table | PredicateTable:
+    """Files of expressions, or of predicates, as ``Matcher.build`` takes them."""
+    types = {"expression": pa.string()}
+    if ids:
+        types["id"] = pa.type_for_alias(ids)
+    tables = [read_table(path, format, types=types) for path in paths]
+    predicates = [{"attribute", "op"} <= set(table.column_names) for table in tables]
+    if all(predicates):
+        return PredicateTable(*(table.drop_columns(["expression"]) if "expression" in table.column_names else table for table in tables))
+    for path, table, is_predicates in zip(paths, tables, predicates, strict=True):
+        if is_predicates:
+            raise ColmatchError(f"{path} has one row a predicate and another file has expressions: build them apart")
+        for name in ("id", "expression"):
+            if name not in table.column_names:
+                needed = "id and expression are needed, or id, attribute, op and operands"
+                raise ColmatchError(f"{path}: there is no column {name!r} ({needed}) among {', '.join(table.column_names)}")
+    return tables[0] if len(tables) == 1 else pa.concat_tables(tables, promote_options="default")

@@ -1,0 +1,110 @@
+"""``colmatch bench``: how fast each kind of index is with one's own subscriptions and events."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from colmatch.cli.shell import say
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from colmatch.bench.figures import Line
+
+
+class _Numbers(click.ParamType[Any]):
+    """``1,64,4096``."""
+
+    name = "n,n,…"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if isinstance(value, tuple):
+            return value
+        try:
+            numbers = tuple(int(part.strip().replace("_", "")) for part in value.split(","))
+        except ValueError:
+            numbers = (0,)
+        if min(numbers) < 1:
+            self.fail(f"{value!r}: whole numbers from 1 are needed, with commas between them, as in 1,64,4096", param, ctx)
+        return numbers
+
+
+@click.command()
+@click.argument("subs")
+@click.argument("events")
+@click.option("--index", "names", default="all", show_default=True, metavar="KIND,KIND", help="Kinds of index, auto, or all of them.")
+@click.option("--batch", "batches", type=_Numbers(), default="1,4096", show_default=True, help="Events that are matched at a time.")
+@click.option("--sizes", type=_Numbers(), help="Measure with so many of the subscriptions, the first ones. By default with all.")
+@click.option("--repeat", default=5, show_default=True, type=click.IntRange(min=1), help="Rounds, whose median is shown.")
+@click.option("--rows", type=click.IntRange(min=1), help="Read so many of the events; by default as many as the largest batch.")
+@click.option("--plot", "picture", metavar="FILE", help="Draw time against subscriptions into this .png or .svg; without --sizes at some.")
+@click.option("--schema", "schema_text", metavar="SCHEMA", help="Columns of the events, where their file does not say all.")
+@click.option("--option", "options", multiple=True, metavar="NAME=VALUE", help="A tunable, as for build. Repeatable.")
+def bench(
+    subs: str,
+    events: str,
+    names: str,
+    batches: tuple[int, ...],
+    sizes: tuple[int, ...] | None,
+    repeat: int,
+    rows: int | None,
+    picture: str | None,
+    schema_text: str | None,
+    options: tuple[str, ...],
+) -> None:
+    """Measure every kind of index with the expressions in SUBS and the rows of EVENTS.
+
+    SUBS is as for build, EVENTS as for match. On one thread, unless --option says otherwise; the kinds take turns, and medians are
+    shown. "first match" is the first call after the build: kernels are loaded, or compiled if they never were on this machine.
+
+    \b
+    colmatch bench alerts.csv flights.parquet
+    colmatch bench subs.parquet events.parquet --index all --sizes 1000,10000,100000 --plot time.svg
+    """
+    from dataclasses import fields
+
+    from colmatch.bench.figures import bench as measured
+    from colmatch.bench.figures import chosen, count, default_sizes, table
+    from colmatch.bench.plot import check, draw
+    from colmatch.cli.arguments import read_options, read_subscriptions, schema_from
+    from colmatch.options import Options
+
+    if picture is not None:
+        check(picture)
+    kinds = chosen([name.strip() for name in names.split(",")])
+    single = ["threads=1"] if "threads" in {field.name for field in fields(Options)} else []
+    tuned = read_options([*single, *options])
+    found = _first_rows(events, None if schema_text is None else schema_from(schema_text), rows or max(batches))
+    given = read_subscriptions([subs], None, None)
+    if sizes is None:
+        sizes = tuple(default_sizes(count(given))) if picture is not None else (max(count(given), 1),)
+    schema = found.schema if schema_text is None else schema_from(schema_text)
+    lines: list[Line] = []
+
+    def kept() -> Any:
+        for line in measured(given, schema, found, names=kinds, batches=batches, sizes=sizes, repeat=repeat, options=tuned):
+            lines.append(line)
+            yield line
+
+    for text in table(kept()):
+        click.echo(text)
+    if 0 < found.num_rows < max(batches):
+        say(f"note: {events} gives {found.num_rows:,} events, which is the largest batch measured")
+    if picture is not None:
+        draw(lines, picture)
+        say(f"drawn as {picture}")
+
+
+def _first_rows(path: str, schema: pa.Schema | None, rows: int) -> pa.Table:
+    """The first rows of a file, as one chunk: the batches of a measurement are cut from it. Types that nothing says are inferred."""
+    import pyarrow as pa
+
+    from colmatch.cli.files import format_of, read_table, reading, rebatch
+
+    if schema is None and format_of(path) in ("csv", "jsonl"):
+        return read_table(path).slice(0, rows).combine_chunks()
+    with reading(path, schema=schema) as opened:
+        first = next(iter(rebatch(opened.batches, rows)), None)
+        return opened.schema.empty_table() if first is None else pa.Table.from_batches([first])

@@ -1,0 +1,316 @@
+"""Reads files of rows, by extension: parquet, Arrow, CSV and JSON lines, batch by batch. ``writing.py`` writes them.
+
+=========  =========================  ==========================================================================
+format     extensions                 notes
+=========  =========================  ==========================================================================
+parquet    .parquet .pq               not through standard streams, which cannot seek
+arrow      .arrow .feather .ipc       the file form, memory-mapped; a stream under these names is recognised
+arrows     .arrows                    the stream form
+csv        .csv .csv.gz               a header line; an empty field is NULL and ``""`` the empty string
+jsonl      .jsonl .ndjson .json (.gz)  one object a line
+=========  =========================  ==========================================================================
+
+``-`` is standard input or output, for the last three. An output file appears only when it is whole.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import os
+import sys
+import zlib
+from collections.abc import Iterable, Iterator, Sequence, Set
+from contextlib import ExitStack, contextmanager
+from itertools import chain
+from typing import Any, BinaryIO, NamedTuple, cast
+
+import pyarrow as pa
+
+from colmatch.errors import ColmatchError, near
+from colmatch.incoming import sentence
+
+FORMATS = ("parquet", "arrow", "arrows", "csv", "jsonl")
+_EXTENSIONS = {
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".arrow": "arrow",
+    ".feather": "arrow",
+    ".ipc": "arrow",
+    ".arrows": "arrows",
+    ".csv": "csv",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".json": "jsonl",
+}
+ROWS = 8192  # rows of a batch, where the reader can be told
+
+
+class Rows(NamedTuple):
+    """An open input: valid until its ``with`` block ends, and read once."""
+
+    schema: pa.Schema
+    batches: Iterator[pa.RecordBatch]
+    total: int | None  # rows in all, where that is known beforehand
+    names: Sequence[str]  # all columns of the file, as far as they are known
+    unseen: Set[tuple[str, ...]] = frozenset()  # of ``required``, what no line of jsonl that was read so far has
+
+
+def format_of(path: str, format: str | None = None) -> str:
+    """Name of the format: ``format`` itself when given, else what the extension says.
+
+    Raises
+    ------
+    ColmatchError : neither says it, or the format cannot go through a standard stream
+    """
+    if format is not None and format not in FORMATS:
+        raise ColmatchError(f"no format is called {format!r}; there are {', '.join(FORMATS)}")
+    if path == "-":
+        if format is None:
+            raise ColmatchError("a standard stream has no extension: say which of arrows, csv and jsonl it carries")
+        if format in ("parquet", "arrow"):
+            raise ColmatchError(f"{format} cannot go through a standard stream: use arrows, csv or jsonl")
+        return format
+    extension = os.path.splitext(path.lower().removesuffix(".gz"))[1]
+    found = format or _EXTENSIONS.get(extension)
+    if found is None:
+        known = " ".join(_EXTENSIONS)
+        raise ColmatchError(f"{path}: the extension {extension!r} names no format; use one of {known}, or say the format")
+    return found
+
+
+@contextmanager
+def reading(
+    path: str,
+    format: str | None = None,
+    *,
+    schema: pa.Schema | None = None,
+    columns: Sequence[str] | None = None,
+    required: Sequence[tuple[str, ...]] = (),
+    strict: bool = True,
+    nulls: Sequence[str] = ("",),
+) -> Iterator[Rows]:
+    """Opens a file of rows.
+
+    Parameters
+    ----------
+    path : a file, or ``-`` for standard input
+    format : one of ``FORMATS``; None to go by the extension
+    schema : types for formats that do not carry them (csv, jsonl); columns it does not name are inferred from the first block
+    columns : the columns wanted, in any order; those that the file has not are left out. None for all. A name also stands for the
+        only one that differs in case alone, but in jsonl
+    required : columns, and in jsonl fields of structs, without which the file cannot be used. Of jsonl it is only known behind the last
+        line that no line has one
+    strict : raise when something that is required is not there; else only ``Rows.unseen`` tells
+    nulls : csv only, the texts that mean NULL where not quoted
+
+    Raises
+    ------
+    OSError : the file cannot be opened
+    ColmatchError : what is in it cannot be read; the message begins with the path
+    """
+    kind = format_of(path, format)
+    shown = "standard input" if path == "-" else path
+    with ExitStack() as stack:
+        with naming(shown):
+            rows = _open(path, kind, stack, schema, columns, required, strict, nulls)
+            names = rows.schema.names
+            for name in [path[0] for path in required if strict]:
+                if not meant(names, [name]):
+                    some = near(name, rows.names, "the file")
+                    raise ColmatchError(
+                        f"there is no column {name!r}, which the expressions use: {some} (--missing-columns null takes it to be NULL)"
+                    )
+        if columns is not None:
+            present = meant(names, columns)
+            if present != names:
+                narrowed = pa.schema([rows.schema.field(name) for name in present])
+                rows = rows._replace(schema=narrowed, batches=(batch.select(present) for batch in rows.batches))
+        yield rows._replace(batches=_guarded(rows.batches, shown))
+
+
+@contextmanager
+def naming(shown: str) -> Iterator[None]:
+    """Puts the file's name before what Arrow has to say about its content."""
+    try:
+        yield
+    except ColmatchError as error:
+        if str(error).startswith(shown):
+            raise
+        raise ColmatchError(f"{shown}: {error}") from error
+    except OSError as error:
+        if error.errno is not None:  # the system's: there is no such file, say; Arrow's own have no number
+            raise
+        raise ColmatchError(f"{shown}: {sentence(error)}") from error
+    except MemoryError as error:
+        raise ColmatchError(f"{shown}: it asks for more memory than there is") from error
+    except (pa.ArrowException, UnicodeDecodeError, EOFError, zlib.error, csv.Error) as error:
+        raise ColmatchError(f"{shown}: {sentence(error)}") from error
+
+
+def _guarded(batches: Iterable[pa.RecordBatch], shown: str) -> Iterator[pa.RecordBatch]:
+    with naming(shown):
+        yield from batches
+
+
+def meant(names: Sequence[str], wanted: Iterable[str]) -> list[str]:
+    """Those of a file's names that are wanted: as written, or else but for their case; which of several is for the matcher to say."""
+    exact = set(wanted) & set(names)
+    folded = {name.lower() for name in wanted if name not in exact}
+    return [name for name in names if name in exact or name.lower() in folded]
+
+
+def _open(
+    path: str, kind: str, stack: ExitStack, schema: pa.Schema | None, columns: Sequence[str] | None, required: Sequence[tuple[str, ...]],
+    strict: bool, nulls: Sequence[str],
+) -> Rows:  # fmt: skip
+    source = stack.enter_context(_input(path))
+    if kind == "parquet":
+        import pyarrow.parquet as pq
+
+        file = stack.enter_context(pq.ParquetFile(source))
+        names = file.schema_arrow.names if columns is None else meant(file.schema_arrow.names, columns)
+        narrowed = pa.schema([file.schema_arrow.field(name) for name in names])
+        return Rows(narrowed, file.iter_batches(batch_size=ROWS, columns=names), file.metadata.num_rows, file.schema_arrow.names)
+    if kind == "arrow":
+        start = source.read(6)
+        source.seek(0)
+        if start == b"ARROW1":
+            mapped = stack.enter_context(pa.memory_map(path))
+            opened = pa.ipc.open_file(mapped)
+            return Rows(opened.schema, (opened.get_batch(i) for i in range(opened.num_record_batches)), None, opened.schema.names)
+        kind = "arrows"
+    if kind == "arrows":
+        stream = stack.enter_context(pa.ipc.open_stream(source))
+        return Rows(stream.schema, iter(stream), None, stream.schema.names)
+    if kind == "jsonl":
+        from colmatch.cli.json_lines import Keys, read_batches
+
+        if schema is not None and columns is not None:
+            only = all(name in schema.names for name in columns)
+            schema = pa.schema([field for field in schema if field.name in columns])
+        else:
+            only = False
+        first = source.readline()
+        if not first:  # pyarrow refuses a file without any line
+            return Rows(schema or pa.schema([]), iter(()), None, [])
+        keys = Keys(cast(BinaryIO, _Prefixed(first, source)), required)
+        full, batches = read_batches(cast(BinaryIO, keys), schema, only)
+        return Rows(full, keys.check(batches) if strict else batches, None, full.names, keys.unseen)
+    return _open_csv(source, schema, columns, nulls)
+
+
+def _open_csv(source: BinaryIO, schema: pa.Schema | None, columns: Sequence[str] | None, nulls: Sequence[str]) -> Rows:
+    import pyarrow.csv as pa_csv
+
+    header = next(csv.reader([source.readline().decode("utf-8-sig")]), [])
+    if not header:
+        raise ColmatchError("the file is empty, but a line with the names of the columns is needed")
+    twice = sorted({name for name in header if header.count(name) > 1})
+    if twice:
+        raise ColmatchError(f"the header names {twice[0]!r} twice")
+    wanted = header if columns is None else meant(header, columns)
+    types = {name: field.type for field in schema or [] for name in meant(wanted, [field.name])}
+    for name, type in types.items():
+        if pa.types.is_nested(type):
+            raise ColmatchError(f"column {name!r} is {type}, which CSV cannot carry: use jsonl, parquet or arrow")
+    first = source.readline()
+    if not first:  # pyarrow refuses a header without rows
+        return Rows(pa.schema([(name, types.get(name, pa.null())) for name in wanted]), iter(()), None, header)
+    convert = pa_csv.ConvertOptions(
+        column_types=types, include_columns=wanted, null_values=list(nulls), strings_can_be_null=True, quoted_strings_can_be_null=False
+    )
+    parse = pa_csv.ParseOptions(newlines_in_values=True)
+    reader = pa_csv.open_csv(
+        cast(BinaryIO, _Prefixed(first, source)),
+        read_options=pa_csv.ReadOptions(column_names=header),
+        parse_options=parse,
+        convert_options=convert,
+    )
+    if not wanted:  # to pyarrow, no column means all of them
+        return Rows(pa.schema([]), (batch.select([]) for batch in reader), None, header)
+    return Rows(reader.schema, iter(reader), None, header)
+
+
+class _Prefixed:
+    """A file whose first line was read already, and comes first again."""
+
+    closed = False
+
+    def __init__(self, first: bytes, rest: BinaryIO) -> None:
+        self.first = first
+        self.rest = rest
+
+    def read(self, size: int = -1) -> bytes:
+        if not self.first:
+            return self.rest.read(size)
+        if size < 0:
+            taken, self.first = self.first, b""
+            return taken + self.rest.read()
+        taken, self.first = self.first[:size], self.first[size:]
+        return taken + self.rest.read(size - len(taken))  # a whole block: types are inferred from the first
+
+    def __iter__(self) -> Iterator[bytes]:
+        return chain([self.first], self.rest)
+
+
+@contextmanager
+def _input(path: str) -> Iterator[Any]:
+    if path == "-":
+        try:  # not ``sys.stdin.buffer``: a thread of Arrow's may wait in it, and Python cannot end while its lock is held
+            file = sys.stdin.fileno()
+        except OSError:  # something else stands for it
+            yield sys.stdin.buffer
+            return
+        yield io.BufferedReader(io.FileIO(file, closefd=False), 1 << 16)
+        return
+    if os.path.isdir(path):
+        raise IsADirectoryError(21, "is a folder, where a file is needed", path)
+    with gzip.open(path, "rb") if path.endswith(".gz") else open(path, "rb") as file:
+        yield file
+
+
+def read_table(path: str, format: str | None = None, *, types: dict[str, pa.DataType] | None = None) -> pa.Table:
+    """The whole file. Types that neither it nor ``types`` gives are inferred from all rows; ``reading`` infers from the first."""
+    kind = format_of(path, format)
+    shown = "standard input" if path == "-" else path
+    if kind not in ("csv", "jsonl"):
+        with reading(path, format) as rows, naming(shown):
+            return pa.Table.from_batches(rows.batches, rows.schema)
+    with naming(shown), _input(path) as source:
+        if kind == "jsonl":
+            import pyarrow.json as pa_json
+
+            fields = pa.schema(list((types or {}).items()))
+            table = pa_json.read_json(source, parse_options=pa_json.ParseOptions(explicit_schema=fields))
+            _ = table.column_names  # raises where they are not UTF-8, which pyarrow does not look at
+            return table
+        import pyarrow.csv as pa_csv
+
+        convert = pa_csv.ConvertOptions(column_types=types, null_values=[""], strings_can_be_null=True, quoted_strings_can_be_null=False)
+        parse = pa_csv.ParseOptions(newlines_in_values=True)  # an expression may well be written over several lines
+        table = pa_csv.read_csv(source, parse_options=parse, convert_options=convert)
+        _ = table.column_names  # as above
+        return table
+
+
+def rebatch(batches: Iterable[pa.RecordBatch], rows: int = ROWS) -> Iterator[pa.RecordBatch]:
+    """The same rows in batches of ``rows``, the last one smaller: larger ones are cut, smaller ones gathered."""
+    held: list[pa.RecordBatch] = []
+    n = 0
+    for batch in batches:
+        while n + batch.num_rows >= rows:
+            held.append(batch.slice(0, rows - n))
+            batch = batch.slice(rows - n)
+            yield _concatenated(held)
+            held, n = [], 0
+        if batch.num_rows:
+            held.append(batch)
+            n += batch.num_rows
+    if held:
+        yield _concatenated(held)
+
+
+def _concatenated(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
+    return batches[0] if len(batches) == 1 else pa.concat_batches(batches)

@@ -1,0 +1,113 @@
+"""Writes files of rows, in the formats of ``files.py``. A file appears only when it is whole."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, BinaryIO, Protocol
+
+import pyarrow as pa
+
+from colmatch.cli.files import format_of
+from colmatch.errors import ColmatchError
+from colmatch.store.replacing import replacing
+
+_GROUP = 2**20  # rows of a parquet row group
+_GROUP_BYTES = 2**27
+
+
+class BatchWriter(Protocol):
+    def write_batch(self, batch: pa.RecordBatch) -> object: ...
+    def close(self) -> object: ...
+
+
+@contextmanager
+def writing(path: str, schema: pa.Schema, format: str | None = None) -> Iterator[BatchWriter]:
+    """A writer of record batches of ``schema``. The file takes its place when the block ends well, and never does when it raises.
+
+    Raises
+    ------
+    OSError : the file cannot be written
+    ColmatchError : the format cannot carry a column
+    """
+    kind = format_of(path, format)
+    if kind == "csv":
+        for field in schema:
+            if pa.types.is_nested(field.type):
+                raise ColmatchError(f"column {field.name!r} is {field.type}, which CSV cannot carry: use jsonl, parquet or arrow")
+    with _whole(path) as sink:
+        writer = _writer(sink, schema, kind)
+        try:
+            yield writer
+        finally:
+            writer.close()
+        sink.flush()
+
+
+def _writer(sink: BinaryIO, schema: pa.Schema, kind: str) -> BatchWriter:
+    writer: BatchWriter
+    if kind == "parquet":
+        writer = _ParquetWriter(sink, schema)
+    elif kind == "csv":
+        import pyarrow.csv as pa_csv
+
+        writer = pa_csv.CSVWriter(sink, schema)
+    elif kind == "jsonl":
+        from colmatch.cli.json_lines import LineWriter
+
+        writer = LineWriter(sink, schema)
+    else:
+        writer = pa.ipc.new_file(sink, schema) if kind == "arrow" else pa.ipc.new_stream(sink, schema)
+    return writer
+
+
+class _ParquetWriter:
+    """Gathers batches to row groups of a useful size: pyarrow would make one of each batch."""
+
+    def __init__(self, sink: BinaryIO, schema: pa.Schema) -> None:
+        import pyarrow.parquet as pq
+
+        self.file = pq.ParquetWriter(sink, schema)
+        self.schema = schema
+        self.held: list[pa.RecordBatch] = []
+        self.rows = 0
+        self.bytes = 0
+
+    def write_batch(self, batch: pa.RecordBatch) -> None:
+        self.held.append(batch)
+        self.rows += batch.num_rows
+        self.bytes += batch.nbytes
+        if self.rows >= _GROUP or self.bytes >= _GROUP_BYTES:
+            self._flush()
+
+    def _flush(self) -> None:
+        if self.rows:
+            self.file.write_table(pa.Table.from_batches(self.held, self.schema))
+        self.held, self.rows, self.bytes = [], 0, 0
+
+    def close(self) -> None:
+        self._flush()
+        self.file.close()
+
+
+@contextmanager
+def _whole(path: str) -> Iterator[Any]:
+    """A file open for bytes that gets its name only when the block ends well."""
+    if path == "-":
+        yield sys.stdout.buffer
+        return
+    if os.path.exists(path) and not os.path.isfile(path):
+        if os.path.isdir(path):
+            raise IsADirectoryError(21, "is a folder, where a file is needed", path)
+        with open(path, "wb") as file:  # a pipe or a device: there is nothing to replace
+            yield file
+        return
+    with replacing(path) as file:
+        if path.endswith(".gz"):
+            with gzip.GzipFile(fileobj=file, mode="wb", filename="") as packed:
+                yield packed
+        else:
+            yield file

@@ -1,0 +1,314 @@
+"""Binds attributes to one schema of batches: finds their columns, checks the types, and writes the tables that ``kernels.read`` walks.
+
+Done once for each schema that arrives, so it may look at every attribute; all that does not depend on the batch's schema is made
+before, in ``Wanted``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from colmatch.arrays.frozen import frozen
+from colmatch.errors import EventError, near
+from colmatch.events.needs import MapKeys, Path, Wanted
+from colmatch.kernels.arrow import read, select
+from colmatch.kernels.arrow import structs as physical
+from colmatch.kernels.layout import I64
+from colmatch.schema import Attribute, Family, Role, Type, value_type
+
+UNITS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
+DAY = 86_400_000  # milliseconds
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """A plan for batches of one schema."""
+
+    plan: read.Plan
+    items: tuple[str, ...]  # what errors call the column of each
+    decode: tuple[int, ...]  # columns that are to be decoded first, for no kernel reads their layout
+
+
+class _Level:
+    """The columns of a schema, or the fields of a struct, by name."""
+
+    def __init__(self, names: list[str], struct: int, path: Path) -> None:
+        self.names = names
+        self.struct = struct
+        self.path = path
+        self._exact: dict[str, list[int]] = {}
+        self._folded: dict[str, list[int]] = {}
+        for i, name in enumerate(names):
+            self._exact.setdefault(name, []).append(i)
+            self._folded.setdefault(name.lower(), []).append(i)
+
+    def find(self, name: str) -> int | None:
+        """Number of the column of this name, or of the only one that differs in case alone."""
+        found = self._exact.get(name) or self._folded.get(name.lower(), [])
+        if len(found) <= 1:
+            return found[0] if found else None
+        shown = ".".join((*self.path, name))
+        names = {self.names[i] for i in found}
+        if len(names) == 1:
+            raise EventError(f"column {shown!r} is {len(found)} times in the batch: rename or drop all but one")
+        raise EventError(f"column {shown!r} could be {' or '.join(map(repr, sorted(names)))}: rename or drop all but one")
+
+    def missing(self, name: str) -> EventError:
+        shown, owner = ".".join((*self.path, name)), f"column {'.'.join(self.path)!r}" if self.path else "the batch"
+        kind, some = "field" if self.path else "column", near(name, self.names, owner)
+        some += "" if some.endswith("?") else ";"
+        return EventError(
+            f"the events have no {kind} {shown!r}, which the expressions use: {some} "
+            "Options(missing_columns='null') would take it to be NULL in every row"
+        )
+
+
+class _Columns:
+    """The columns of one schema, by path.
+
+    Parameters
+    ----------
+    lenient : a column that is not there is NULL in every row; else it is an error
+    """
+
+    def __init__(self, schema: pa.Schema, lenient: bool) -> None:
+        self.lenient = lenient
+        self.levels: dict[Path, tuple[_Level, pa.Schema | pa.DataType] | None] = {(): (_Level(schema.names, 0, ()), schema)}
+        self.structs: list[tuple[int, int]] = [(-1, -1)]
+        self.decode: set[int] = set()
+
+    def find(self, path: Path) -> tuple[tuple[int, int], pa.DataType] | None:
+        """Struct and number of the child at ``path``, and its type; None where it is NULL in every row."""
+        found = self._level(path[:-1])
+        if found is None:
+            return None
+        level, parent = found
+        child = level.find(path[-1])
+        if child is None:
+            if self.lenient:
+                return None
+            raise level.missing(path[-1])
+        arrow = _storage(parent.field(child).type)
+        if pa.types.is_run_end_encoded(arrow):
+            if len(path) > 1:
+                raise EventError(f"column {'.'.join(path)!r} is run-end encoded inside a struct: use pyarrow.compute.run_end_decode")
+            self.decode.add(child)
+            arrow = _storage(arrow.value_type)
+        return None if pa.types.is_null(arrow) else ((level.struct, child), arrow)
+
+    def _level(self, path: Path) -> tuple[_Level, pa.Schema | pa.DataType] | None:
+        """The struct at ``path``; None where it is NULL in every row."""
+        if path in self.levels:
+            return self.levels[path]
+        level = None
+        found = self.find(path)
+        if found is not None:
+            place, arrow = found
+            if not pa.types.is_struct(arrow):
+                raise EventError(f"column {'.'.join(path)!r} is {arrow}, the schema says a struct: cast it")
+            self.structs.append(place)
+            level = (_Level([f.name for f in arrow], len(self.structs) - 1, path), arrow)
+        self.levels[path] = level
+        return level
+
+
+def require(schema: pa.Schema, paths: Iterable[Path]) -> None:
+    """Checks that a schema has the columns at all of ``paths``.
+
+    Raises
+    ------
+    EventError : one is not there
+    """
+    columns = _Columns(schema, lenient=False)
+    for path in paths:
+        columns.find(path)
+
+
+def bind(wanted: Wanted, schema: pa.Schema, lenient: bool) -> Binding:
+    """The plan for batches of one schema. A column of type ``null`` is NULL in every row.
+
+    Parameters
+    ----------
+    lenient : a column that is not there is NULL in every row; else it is an error
+
+    Raises
+    ------
+    EventError : a column is not there, its type is not what the schema of the expressions says, or its name is ambiguous
+    """
+    return _Binder(wanted, schema, lenient).bind()
+
+
+class _Binder:
+    def __init__(self, wanted: Wanted, schema: pa.Schema, lenient: bool) -> None:
+        self.wanted = wanted
+        self.columns = _Columns(schema, lenient)
+        self.leaves: dict[tuple[int, ...], int] = {(-1, physical.I8, 0, physical.NOTHING, 1): 0}  # the first for items that read no values
+        self.items: list[tuple[tuple[int, ...], str]] = []
+
+    def bind(self) -> Binding:
+        wanted = self.wanted
+        for id, attribute in wanted.plain:
+            self._plain(id, attribute)
+        for m, (path, known) in enumerate(wanted.maps.items()):
+            self._map(m, path, known)
+        for attr, end, first in wanted.pattern_runs:
+            self._item("", select.PATTERNS, attr, end, first=first)
+        self.items.sort(key=lambda item: item[0][select.ATTR])
+        plan = read.Plan(
+            struct=_table(self.columns.structs, 2),
+            leaf=_table(list(self.leaves), 5),
+            item=_table([item for item, _ in self.items], 12),
+            entry_set=wanted.entry_set,
+            literals=wanted.literals,
+            keys=wanted.keys,
+        )
+        return Binding(plan, tuple(name for _, name in self.items), tuple(sorted(self.columns.decode)))
+
+    def _item(
+        self, name: str, kind: int, attr: int, end: int, place: tuple[int, int] = (0, 0), layout: tuple[int, int] = (0, 0), leaf: int = 0,
+        set: int = 0, first: int = 0, last: int = 0, keys: int = 0,
+    ) -> None:  # fmt: skip
+        self.items.append(((kind, attr, end, *place, *layout, leaf, set, first, last, keys), name))
+
+    def _plain(self, id: int, attribute: Attribute) -> None:
+        found = self.columns.find(attribute.path)
+        if found is None:
+            return
+        place, arrow = found
+        name = ".".join(attribute.path)
+        if attribute.role is Role.VALUE:
+            leaf = self._leaf(name, arrow, attribute.type)
+            if leaf is not None:
+                self._item(name, select.VALUE, id, id + 1, place, leaf=leaf, set=self.wanted.set(id))
+            return
+        layout = _layout(arrow)
+        if layout is None or (attribute.role is not Role.SIZE and pa.types.is_map(arrow)):
+            says = f"a list of {attribute.type}" if attribute.role is Role.ELEMENT else "a list"
+            raise EventError(f"column {name!r} is {arrow}, the schema says {says}: cast it")
+        if attribute.role is Role.SIZE:
+            self._item(name, select.SIZES, id, id + 1, place, layout)
+        elif attribute.role is Role.HAS_NULL:
+            self._item(name, select.HAS_NULL, id, id + 1, place, layout, self._nulls(name, arrow.value_type))
+        else:
+            leaf = self._leaf(f"{name}[]", arrow.value_type, attribute.type)
+            if leaf is not None:
+                self._item(name, select.ELEMENT, id, id + 1, place, layout, leaf, self.wanted.set(id))
+
+    def _map(self, m: int, path: Path, known: MapKeys) -> None:
+        found = self.columns.find(path)
+        if found is None:
+            return
+        place, arrow = found
+        name = ".".join(path)
+        if not pa.types.is_map(arrow):
+            raise EventError(f"column {name!r} is {arrow}, the schema says a map from {known.key} to {known.type}: cast it")
+        key = self._leaf(f"{name} (its keys)", arrow.key_type, known.key)
+        value = self._leaf(f"{name} (its values)", arrow.item_type, known.type)
+        if key is None or value is None:
+            return
+        last = known.first + len(known.ids)
+        self._item(name, select.MAP, -1, -1, place, leaf=value, set=m, first=known.first, last=last, keys=key)
+        for attr, end, first in known.runs():
+            self._item(name, select.ENTRIES, attr, end, first=first)
+
+    def _leaf(self, name: str, arrow: pa.DataType, wanted: Type) -> int | None:
+        """Number of the leaf that reads values of this Arrow type as ``wanted``; None where all are NULL."""
+        arrow = _storage(arrow)
+        index, value = -1, arrow
+        if pa.types.is_dictionary(arrow):
+            index, value = _INTEGERS[arrow.index_type], _storage(arrow.value_type)
+        if pa.types.is_null(value):
+            return None
+        have = value_type(value)
+        nested = pa.types.is_run_end_encoded(value) or pa.types.is_dictionary(value)
+        if have is None or nested:
+            raise EventError(f"column {name!r} is {arrow}, the schema says {wanted}: cast it")
+        form, width = _form(value)
+        after, factor = physical.NOTHING, 1
+        if have.family is not wanted.family:
+            if wanted.family is not Family.FLOAT or have.family is not Family.INT or value.bit_width > 32:
+                raise EventError(f"column {name!r} is {arrow}, the schema says {wanted}: cast it")
+            after = physical.FLOATED
+        elif have.family is Family.UINT64:
+            after = physical.FLIPPED
+        elif have.family is Family.DECIMAL:
+            factor = 10 ** max(wanted.scale - have.scale, 0)
+            if have.scale > wanted.scale:
+                digits = f"{have.scale} digits after the point"
+                raise EventError(f"column {name!r} is {arrow} with {digits}, the schema says {wanted}: round and cast it")
+        elif have.family is Family.TIMESTAMP:
+            if (have.zone is None) != (wanted.zone is None):
+                raise EventError(f"column {name!r} is {arrow}, the schema says {wanted}: give both a time zone or none")
+            if UNITS[have.unit] > UNITS[wanted.unit]:
+                raise EventError(f"column {name!r} is {arrow}, the schema says {wanted}: cast it, or build with unit {have.unit!r}")
+            factor = UNITS[wanted.unit] // UNITS[have.unit]
+        elif pa.types.is_date64(value):
+            after, factor = physical.DIVIDED, DAY
+        if after == physical.NOTHING and factor > 1:
+            after = physical.SCALED
+        return self.leaves.setdefault((index, form, width, after, factor), len(self.leaves))
+
+    def _nulls(self, name: str, arrow: pa.DataType) -> int:
+        """Number of a leaf that is only asked which of its values are NULL."""
+        arrow = _storage(arrow)
+        index, value = -1, arrow
+        if pa.types.is_dictionary(arrow):
+            index, value = _INTEGERS[arrow.index_type], arrow.value_type
+        if pa.types.is_run_end_encoded(value) or pa.types.is_union(value):
+            raise EventError(f"column {name!r} is a list of {arrow}, which has no NULLs of its own: cast it")
+        form = physical.NULLS if pa.types.is_null(value) else physical.I8
+        return self.leaves.setdefault((index, form, 0, physical.NOTHING, 1), len(self.leaves))
+
+
+def _table(rows: list[tuple[int, ...]] | list[tuple[int, int]], width: int) -> I64:
+    return frozen(np.array(rows, np.int64).reshape(-1, width))
+
+
+def _storage(arrow: pa.DataType) -> pa.DataType:
+    return _storage(arrow.storage_type) if isinstance(arrow, pa.BaseExtensionType) else arrow
+
+
+def _layout(arrow: pa.DataType) -> tuple[int, int] | None:
+    """Layout and fixed size of a list or map, None for other types."""
+    types = pa.types
+    if types.is_list(arrow) or types.is_map(arrow):
+        return physical.LIST32, 0
+    if types.is_large_list(arrow):
+        return physical.LIST64, 0
+    if types.is_fixed_size_list(arrow):
+        return physical.LIST_FIXED, arrow.list_size
+    if types.is_list_view(arrow):
+        return physical.VIEW32, 0
+    if types.is_large_list_view(arrow):
+        return physical.VIEW64, 0
+    return None
+
+
+_INTEGERS = {
+    pa.int8(): physical.I8, pa.int16(): physical.I16, pa.int32(): physical.I32, pa.int64(): physical.I64,
+    pa.uint8(): physical.U8, pa.uint16(): physical.U16, pa.uint32(): physical.U32, pa.uint64(): physical.U64,
+}  # fmt: skip
+_FORMS = {
+    **_INTEGERS,
+    pa.bool_(): physical.BITS, pa.float16(): physical.F16, pa.float32(): physical.F32, pa.float64(): physical.F64,
+    pa.date32(): physical.I32, pa.date64(): physical.I64,
+    pa.string(): physical.UTF32, pa.binary(): physical.UTF32, pa.large_string(): physical.UTF64, pa.large_binary(): physical.UTF64,
+    pa.string_view(): physical.VIEW, pa.binary_view(): physical.VIEW,
+}  # fmt: skip
+
+
+def _form(arrow: pa.DataType) -> tuple[int, int]:
+    """Physical form of a scalar type, and its width: bytes of a fixed-size string, 64-bit words of a decimal."""
+    form = _FORMS.get(arrow)
+    if form is not None:
+        return form, 0
+    if pa.types.is_timestamp(arrow):
+        return physical.I64, 0
+    if pa.types.is_fixed_size_binary(arrow):
+        return physical.FIXED, arrow.byte_width
+    assert pa.types.is_decimal(arrow)
+    return {32: (physical.I32, 0), 64: (physical.I64, 0)}.get(arrow.bit_width, (physical.WIDE, arrow.bit_width // 64))

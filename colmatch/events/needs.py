@@ -1,0 +1,143 @@
+"""What a matcher wants of every batch: its attributes by how they are read, its literals and map keys in the form that kernels search.
+
+All that does not depend on the schema of a batch; ``colmatch/events/binding.py`` does the rest when one arrives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from colmatch.arrays.frozen import frozen
+from colmatch.kernels.arrow.maps import BLOCK, Keys, fill_tables
+from colmatch.kernels.arrow.words import Words
+from colmatch.kernels.layout import I64, U8, Literals
+from colmatch.schema import Attribute, Family, Role, Type
+
+HINTED = 8  # sets of fewer strings are searched faster than a hint is checked
+HINTS_MOST = 1 << 22  # hints of one Reader (4 bytes each)
+
+Path = tuple[str, ...]
+
+
+def words(first: I64, prefix: I64, offset: I64, data: U8, label: I64) -> Words:
+    """``Words`` over the last four, which the caller keeps alive."""
+    assert prefix.dtype == offset.dtype == np.int64 and prefix.flags.c_contiguous and offset.flags.c_contiguous and data.flags.c_contiguous
+    hint = np.zeros(len(first), np.int64)
+    counts = np.diff(first)
+    sizes = np.zeros(len(counts), np.int64)
+    large = counts >= HINTED
+    sizes[large] = np.clip(2 ** np.ceil(np.log2(8.0 * counts[large])).astype(np.int64), 1024, 1 << 17)
+    if sizes.sum() > HINTS_MOST:
+        sizes[large] = 2 ** int(np.log2(max(HINTS_MOST / large.sum(), 1)))
+    np.cumsum(sizes, out=hint[1:])
+    place = np.array([prefix.ctypes.data, offset.ctypes.data, data.ctypes.data, label.ctypes.data if len(label) else 0], np.int64)
+    return Words(frozen(np.array(first, np.int64)), frozen(place), frozen(hint))
+
+
+def prefixes(offset: I64, data: U8) -> I64:
+    """The first 8 bytes of each string (zeros after its end) as numbers that are ordered as the bytes are."""
+    found = np.empty(len(offset) - 1, np.int64)
+    for start in range(0, len(found), 1 << 16):
+        begin, end = offset[start : start + (1 << 16)], offset[start + 1 : start + 1 + (1 << 16)]
+        begin = begin[: len(end)]
+        place = begin[:, None] + np.arange(8)
+        head = np.zeros(place.shape, np.uint8)
+        inside = place < end[:, None]
+        head[inside] = data[place[inside]]
+        found[start : start + len(end)] = (head.view(">u8").astype(np.uint64).ravel() ^ np.uint64(1 << 63)).view(np.int64)
+    return found
+
+
+@dataclass(slots=True)
+class MapKeys:
+    """The attributes of one map column: numbers of its entries ascend with the attribute's id."""
+
+    type: Type
+    key: Type
+    first: int = 0
+    ids: list[int] = field(default_factory=list)
+    keys: list[str | int] = field(default_factory=list)
+
+    def runs(self) -> Iterable[tuple[int, int, int]]:
+        """Attribute, end, first entry: of each run of consecutive ids."""
+        breaks = np.flatnonzero(np.diff(np.array(self.ids)) != 1) + 1
+        for start, stop in zip([0, *breaks.tolist()], [*breaks.tolist(), len(self.ids)]):
+            yield self.ids[start], self.ids[stop - 1] + 1, self.first + start
+
+
+class Wanted:
+    """Attributes by id, as far as they can be prepared before a batch is seen.
+
+    Parameters
+    ----------
+    members : attribute of each id; those with a pattern are read from ``Work.pattern_first``, in the order of their ids
+    literals : for the labels of strings; or None to number distinct strings instead, group g for attribute g
+    """
+
+    def __init__(self, members: Sequence[Attribute], literals: Literals | None) -> None:
+        self.total = len(members)
+        self.distinct = literals is None
+        self.plain: list[tuple[int, Attribute]] = []
+        self.maps: dict[Path, MapKeys] = {}
+        patterns: list[int] = []
+        for id, attribute in enumerate(members):
+            if attribute.pattern is not None:
+                patterns.append(id)
+            elif attribute.role is not Role.ENTRY:
+                self.plain.append((id, attribute))
+            else:
+                assert attribute.key is not None
+                known = self.maps.get(attribute.path)
+                if known is None:
+                    key = Type(Family.STRING, name="string") if isinstance(attribute.key, str) else Type(Family.INT, name="int64")
+                    known = self.maps[attribute.path] = MapKeys(attribute.type, key)
+                known.ids.append(id)
+                known.keys.append(attribute.key)
+        self.pattern_runs = [(a, end, first) for a, end, first in MapKeys(_ANY, _ANY, ids=patterns).runs()] if patterns else []
+        if literals is None:
+            literals = Literals(np.zeros(self.total + 1, np.int64), np.zeros(1, np.int64), np.zeros(0, np.uint8))
+        # The kernel reads these by address, so they are held here.
+        offset, data = np.ascontiguousarray(literals.offset, np.int64), np.ascontiguousarray(literals.data, np.uint8)
+        self._literals = (prefixes(offset, data), offset, data, np.ascontiguousarray(literals.label, np.int64))
+        self.literals = words(np.asarray(literals.first), *self._literals)
+        self._bind_keys()
+
+    def set(self, id: int) -> int:
+        return -1 - id if self.distinct else id
+
+    def _bind_keys(self) -> None:
+        """Entries of all maps, and the hash tables of their keys, which the kernel reads by address."""
+        first: list[int] = []
+        last: list[int] = []
+        sets: list[int] = []
+        sizes = [0]
+        pieces: list[bytes] = []
+        numbers: list[int] = []
+        for known in self.maps.values():
+            known.first = len(sets)
+            spare = -len(known.ids) % BLOCK  # entries that are nobody's
+            textual = known.key.textual
+            pieces += [str(key).encode() if textual else b"" for key in known.keys] + [b""] * spare
+            numbers += [0 if textual else int(key) for key in known.keys] + [0] * spare
+            sets += [self.set(id) for id in known.ids] + [0] * spare
+            first.append(known.first)
+            last.append(known.first + len(known.ids))
+            sizes.append(2 ** (2 * len(known.ids) - 1).bit_length())  # at most half full
+        offset = np.zeros(len(pieces) + 1, np.int64)
+        np.cumsum(list(map(len, pieces)), out=offset[1:])
+        data = np.frombuffer(b"".join(pieces), np.uint8)
+        table = np.full(2 * sum(sizes), -1, np.int64)
+        self._keys = (table, offset, data)
+        place = frozen(np.array([array.ctypes.data for array in self._keys], np.int64))
+        self.keys = Keys(frozen(np.cumsum(sizes, dtype=np.int64)), place)
+        self.entry_set = frozen(np.array(sets, np.int64))
+        if first:
+            texts = [int(known.key.textual) for known in self.maps.values()]
+            columns = [frozen(np.array(column, np.int64)) for column in (texts, first, last, numbers)]
+            fill_tables(columns[0], columns[1], columns[2], columns[3], self.keys, table)
+
+
+_ANY = Type(Family.INT)

@@ -1,0 +1,90 @@
+"""From the distinct strings of a batch to the rows where each text pattern is true."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from threading import Lock
+from weakref import WeakKeyDictionary
+
+import numpy as np
+from numpy.typing import NDArray
+
+from colmatch.arrays.frozen import frozen
+from colmatch.events.needs import Wanted
+from colmatch.kernels.arrow.read import Work
+from colmatch.kernels.arrow.words import Distinct
+from colmatch.kernels.text.rows import by_value, expand
+from colmatch.schema import Attribute, Attributes
+from colmatch.text.literal_index import Pairs, Texts
+from colmatch.text.pattern_index import Pattern, PatternIndex
+
+
+class Patterns:
+    """The text patterns of a matcher by their base, the attribute without the pattern. Read-only.
+
+    Attributes
+    ----------
+    total : of patterns; they are numbered in the order of the attributes
+    wanted : the bases, group g of distinct strings being those of base g
+    indexes : of each base
+    """
+
+    def __init__(self, attributes: Attributes) -> None:
+        bases: dict[Attribute, tuple[list[Pattern], list[int]]] = {}
+        self.total = 0
+        for attribute in attributes:
+            if attribute.pattern is not None:
+                patterns, numbers = bases.setdefault(replace(attribute, pattern=None), ([], []))
+                patterns.append(attribute.pattern)
+                numbers.append(self.total)
+                self.total += 1
+        self.wanted = Wanted(list(bases), None)
+        self.indexes = [PatternIndex(*members, base.type, base.name) for base, members in bases.items()]
+
+
+_building = Lock()
+_built: WeakKeyDictionary[Attributes, tuple[int, Patterns]] = WeakKeyDictionary()
+
+
+def patterns_of(attributes: Attributes) -> Patterns:
+    """Those of a matcher's attributes, made once for all that read its events: each thread, each ``explain``.
+
+    Nothing of them is saved: 10,000 patterns take a fifth of a second.
+    """
+    with _building:  # threads that start together would otherwise each make them, one after the other
+        known = _built.get(attributes)
+        if known is None or known[0] != len(attributes):
+            known = _built[attributes] = len(attributes), Patterns(attributes)
+        return known[1]
+
+
+class PatternRows:
+    """Working memory of one thread."""
+
+    def __init__(self, patterns: Patterns) -> None:
+        self._patterns = patterns
+        self._pairs = Pairs()
+        self._first = np.zeros(patterns.total + 1, np.int64)
+        self._row = np.zeros(64, np.int32)
+
+    def rows(self, work: Work, distinct: Distinct) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+        """Rows where each pattern is true, as ranges: first, row. Overwritten by the next call.
+
+        ``work`` and ``distinct`` are what was read for ``Patterns.wanted``.
+        """
+        pairs, groups = self._pairs, distinct.range
+        pairs.clear()
+        offset, data = frozen(distinct.offset.view()), frozen(distinct.data.view())
+        for group in np.flatnonzero(groups[:, 1] > groups[:, 0]).tolist():
+            begin, end = groups[group].tolist()
+            self._patterns.indexes[group].find(Texts(offset, data, begin, end), pairs)
+        value, pattern = pairs.arrays()
+        value_first = np.zeros(int(distinct.total[0]) + 2, np.int64)
+        value_pattern = np.empty(len(pattern), np.int32)
+        by_value(value, pattern, value_first, value_pattern)
+        base = np.stack([work.col[:-1], work.col[1:], groups[:, 0]], axis=1)
+        while True:
+            expand(base, work.row, work.key, value_first, value_pattern, self._first, self._row)
+            if self._first[-1] <= len(self._row):
+                return self._first, self._row
+            self._row = np.zeros(max(int(self._first[-1]), 2 * len(self._row)), np.int32)

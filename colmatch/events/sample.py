@@ -1,0 +1,104 @@
+"""Events that tell which values are frequent. They are counted whenever an index is built.
+
+The events themselves are kept, not what was counted. Updates bring attributes and literals that nobody had asked for when the
+matcher was built, and counts by the values of that time would say nothing of them.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from colmatch.arrays.frozen import contiguous, freeze
+from colmatch.arrays.hints import hints_of
+from colmatch.errors import EventError
+from colmatch.events.gather import batches
+from colmatch.events.reader import Reader
+from colmatch.index.statistics import Sample
+from colmatch.kernels import layout
+from colmatch.kernels import transpose as rows
+from colmatch.schema import Attributes
+
+PART = 64  # events that are kept or left out together
+MOST_EVENTS = 4096  # events that are kept
+MOST_BYTES = 1 << 24  # bytes that are kept
+NOTHING: NDArray[np.uint8] = contiguous(np.empty(0, np.uint8))
+
+_log = logging.getLogger("colmatch")
+
+
+def counted(
+    events: Iterator[pa.RecordBatch], attributes: Attributes, codes: layout.Codes, literals: layout.Literals, lenient: bool = True
+) -> Sample:
+    """What the events say about which values are frequent. Codes and literals are frozen; ``lenient`` as for a Reader."""
+    reader, hints = Reader(attributes, literals, lenient), freeze(hints_of(codes.first, codes.bound))
+    hits = np.zeros(len(codes.bound) + len(codes.multi), np.int64)
+    for batch in events:
+        rows.count_codes(reader.read(batch), codes, hints, hits)
+    return Sample(hits)
+
+
+def counted_again(kept: NDArray[np.uint8], attributes: Attributes, codes: layout.Codes, literals: layout.Literals) -> Sample | None:
+    """What kept events say, or None.
+
+    An attribute that came later may have a column that does not fit: then they say nothing.
+    """
+    if not len(kept):
+        return None
+    try:
+        return counted(pa.ipc.open_stream(pa.py_buffer(kept)), attributes, codes, literals)
+    except (EventError, pa.ArrowException) as error:
+        _log.warning("the sample of events that the matcher was built with is left out of account: %s", error)
+        return None
+
+
+class Keeping:
+    """Hands on a sample's events as record batches, and keeps some of them, evenly spread.
+
+    ``columns`` are those that expressions may use; no others are kept.
+    """
+
+    def __init__(self, events: object, size: int, columns: list[str]) -> None:
+        self._batches = batches(events, size)
+        self._columns = {name.lower() for name in columns}
+        self._parts: list[pa.RecordBatch] = []
+        self._every = 1
+        self._seen = 0
+
+    def __iter__(self) -> Iterator[pa.RecordBatch]:
+        for batch in self._batches:
+            yield batch
+            wanted = [i for i, name in enumerate(batch.schema.names) if name.lower() in self._columns]
+            if not wanted:
+                continue
+            for start in range(0, batch.num_rows, PART):
+                if self._seen % self._every == 0:
+                    self._parts.append(batch.slice(start, PART).select(wanted))
+                    self._thin()
+                self._seen += 1
+
+    def _thin(self) -> None:
+        while len(self._parts) * PART > MOST_EVENTS:
+            self._parts = self._parts[::2]
+            self._every *= 2
+
+    def kept(self) -> NDArray[np.uint8]:
+        """The events that were kept, as an Arrow stream. It is a copy: none of the caller's memory is held."""
+        parts = self._parts
+        while len(parts) > 1 and sum(part.nbytes for part in parts) > MOST_BYTES:
+            parts = parts[::2]
+        if not parts or parts[0].nbytes > MOST_BYTES:
+            return NOTHING
+        out = pa.BufferOutputStream()
+        try:
+            with pa.ipc.new_stream(out, parts[0].schema) as stream:
+                for part in parts:
+                    stream.write_batch(part)
+        except pa.ArrowException as error:  # a type that Arrow can hold but not write
+            _log.warning("the sample of events cannot be kept for later, only used now: %s", error)
+            return NOTHING
+        return contiguous(np.frombuffer(out.getvalue(), np.uint8))

@@ -1,0 +1,283 @@
+"""Literals of one conversion side by side: tests -> key intervals.
+
+Tests that need the same conversion (type, operator, kinds of operands) stand in one *group*, however many expressions they come from, and
+their literals are converted in one go. Text patterns are handed on to the group that can answer them.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from colmatch.kernels import layout
+from colmatch.kernels.lowering import conjunctions as lower
+from colmatch.lowering.arrow_literals import arrow_keys
+from colmatch.lowering.forms import PATTERNS, Kind, Op, Operand
+from colmatch.lowering.keys import EXACT, KEY_MAX, KEY_MIN, Intervals, Keys, LiteralErrors, intervals, literal_keys
+from colmatch.schema import BOOL, Attribute, Attributes, Type
+from colmatch.session import Session
+from colmatch.text.reduce import Pattern, successor
+
+I64 = NDArray[np.int64]
+Refuse = Callable[[int, str, int], None]  # leaf, message, slot of the literal
+
+
+class Column:
+    """A long array, collected in pieces: numbers in lists, which are cheap to extend by a few, and arrays."""
+
+    __slots__ = ("pieces", "tail")
+
+    def __init__(self) -> None:
+        self.pieces: list[Any] = []
+        self.tail: list[Any] | None = None  # the last piece, when it is a list of ours
+
+    def extend(self, values: Iterable[Any]) -> None:
+        if self.tail is None:
+            self.tail = []
+            self.pieces.append(self.tail)
+        self.tail.extend(values)
+
+    def append(self, piece: Any) -> None:
+        """``piece`` : an array, which is not copied."""
+        self.pieces.append(piece)
+        self.tail = None
+
+    def array(self, dtype: Any = np.int64) -> NDArray[Any]:
+        return concat([np.asarray(piece, dtype) for piece in self.pieces], dtype)
+
+    def values(self) -> Any:
+        """All as one list, or as one array."""
+        if len(self.pieces) == 1:
+            return self.pieces[0]
+        if all(isinstance(piece, np.ndarray) for piece in self.pieces):
+            return concat(self.pieces)
+        return list(chain.from_iterable(piece if isinstance(piece, list) else piece.tolist() for piece in self.pieces))
+
+
+@dataclass(slots=True)
+class Group:
+    """Tests whose operands are converted alike. ``parts[k]`` holds the values of operand k."""
+
+    type: Type
+    op: Op
+    operands: tuple[Operand, ...]  # kind, many and negative of each; not their values
+    outside: bool
+    parts: tuple[Column, ...]
+    leaf: Column = field(default_factory=Column)
+    origin: list[tuple[int, tuple[int, ...]]] = field(default_factory=list)  # (first test, slots of the operands) of each addition
+    tests: int = 0
+
+    def add(self, leaf: Any, values: Sequence[Any], slots: tuple[int, ...]) -> None:
+        """``leaf``: ids, one for each test; ``values``: for each operand as many values (of a ``many`` operand: lists)."""
+        self.origin.append((self.tests, slots))
+        self.tests += len(leaf)
+        for column, piece in zip((self.leaf, *self.parts), (leaf, *values), strict=True):
+            if isinstance(piece, (list, range, tuple)):
+                column.extend(piece)
+            else:
+                column.append(piece)
+
+    def slot(self, test: int, operand: int) -> int:
+        slots = self.origin[bisect_right(self.origin, test, key=lambda piece: piece[0]) - 1][1]
+        return slots[operand] if operand < len(slots) else -1
+
+
+def concat(pieces: Sequence[NDArray[Any]], dtype: Any = np.int64) -> NDArray[Any]:
+    if len(pieces) == 1:
+        return pieces[0]
+    return np.concatenate(pieces) if pieces else np.empty(0, dtype)
+
+
+class Groups:
+    """All tests of all subscriptions.
+
+    Parameters
+    ----------
+    attributes : pattern attributes are added to it
+    session : for timestamp literals without a zone
+    """
+
+    def __init__(self, attributes: Attributes, session: Session) -> None:
+        self.attributes = attributes
+        self.session = session
+        self._groups: dict[Any, Group] = {}
+
+    def __getitem__(self, key: tuple[Type, Op, tuple[Operand, ...], bool]) -> Group:
+        """The group of a type, operator, operands (their kinds, not their values) and sense (inside or outside)."""
+        type, op, operands, outside = key
+        short = (type, op, tuple((o.kind, o.many, o.negative) for o in operands), outside)
+        found = self._groups.get(short)
+        if found is None:
+            found = self._groups[short] = Group(type, op, operands, outside, tuple(Column() for _ in operands))
+        return found
+
+    def intervals(self, leaf_attr: I64, refuse: Refuse) -> tuple[I64, I64, I64, layout.Literals]:
+        """(leaf, lo, hi) of every interval of every test, unordered, and the literals that labels refer to.
+
+        ``leaf_attr`` (leaves) is changed where a pattern becomes an attribute of its own. ``refuse`` is told of literals that cannot be
+        read.
+        """
+        for group in [g for g in self._groups.values() if g.op in PATTERNS]:
+            self._resolve_patterns(group, leaf_attr, refuse)
+        textual = [g for g in self._groups.values() if g.type.textual and g.operands and g.op not in PATTERNS]
+        labels, literals = self._label(textual, leaf_attr)
+        found: list[tuple[I64, I64, I64]] = []
+        for group in self._groups.values():
+            if group.op in PATTERNS or not group.tests:
+                continue
+            leaves = group.leaf.array()
+            test, lo, hi = self._group_intervals(group, leaves, labels.get(id(group)), refuse)
+            if group.outside:
+                first = np.empty(group.tests + 1, np.int64)
+                by_lo, by_hi = np.empty_like(lo), np.empty_like(hi)
+                lower.group_intervals(test, lo, hi, first, by_lo, by_hi)
+                run_first, lo, hi = runs(first, by_lo, by_hi, np.ones(group.tests, np.uint8))
+                test = np.repeat(np.arange(group.tests), np.diff(run_first))
+            found.append((leaves[test], lo, hi))
+        if not found:
+            none = np.empty(0, np.int64)
+            return none, none, none, literals
+        leaf, lo, hi = (concat(column) for column in zip(*found, strict=True))
+        return leaf, lo, hi, literals
+
+    def _group_intervals(self, group: Group, leaves: I64, labels: list[I64] | None, refuse: Refuse) -> tuple[I64, I64, I64]:
+        """(test, lo, hi) of every interval of a group."""
+        each = np.arange(group.tests)
+        if group.op is Op.PRESENT:
+            return each, np.full(group.tests, KEY_MIN), np.full(group.tests, KEY_MAX)
+        tests, keys = [], []
+        for k, operand in enumerate(group.operands):
+            values = group.parts[k].values()
+            test = each
+            if operand.many:
+                test = np.repeat(each, np.fromiter(map(len, values), np.int64, len(values)))
+            if labels is not None:
+                keys.append((labels[k], np.full(len(labels[k]), EXACT, np.int8)))
+            else:
+                values = list(chain.from_iterable(values)) if operand.many else values
+                keys.append(self._keys(group, k, operand, values, leaves[test], test, refuse))
+            tests.append(test)
+        if group.op is Op.IN:
+            points = [intervals(Op.IN, [pair]) for pair in keys]
+            return concat(tests), concat([p[0] for p in points]), concat([p[1] for p in points])
+        lo, hi = _prefix_interval(keys) if group.op is Op.PREFIX else intervals(group.op, keys)
+        return each, lo, hi
+
+    def _keys(self, group: Group, k: int, operand: Operand, values: Any, leaf: I64, test: I64, refuse: Refuse) -> Keys:
+        def keys(some: Any) -> Keys:
+            if isinstance(some, pa.Array):
+                return arrow_keys(group.type, operand.kind, some, self.session)
+            return literal_keys(group.type, operand.kind, some, operand.negative, self.session)
+
+        try:
+            return keys(values)
+        except LiteralErrors as errors:
+            floor, place = np.zeros(len(values), np.int64), np.zeros(len(values), np.int8)
+            good = np.ones(len(values), bool)
+            for i, reason in errors.reasons.items():
+                good[i] = False
+                refuse(int(leaf[i]), reason, group.slot(int(test[i]), k))
+            if isinstance(values, pa.Array):
+                left: Any = values.filter(pa.array(good))
+            else:
+                left = [value for value, fine in zip(values, good.tolist(), strict=True) if fine]
+            floor[good], place[good] = keys(left)
+            return floor, place
+
+    # Text
+
+    def _resolve_patterns(self, group: Group, leaf_attr: I64, refuse: Refuse) -> None:
+        """Give each pattern test to the group that can answer it: equality, prefix interval, presence, or a pattern attribute."""
+        leaves = group.leaf.array()
+        known: dict[tuple[int, Any], tuple[Any, ...] | str] = {}
+        texts = group.parts[0].values()
+        for i, (leaf, text) in enumerate(zip(leaves.tolist(), texts.to_pylist() if isinstance(texts, pa.Array) else texts, strict=True)):
+            attr = int(leaf_attr[leaf])
+            found = known.get((attr, text))
+            if found is None:
+                found = known[attr, text] = self._pattern(attr, group.op, text)
+            if isinstance(found, str):
+                refuse(leaf, found, group.slot(i, 0))
+                continue
+            target, values, new_attr = found
+            leaf_attr[leaf] = new_attr
+            target.add([leaf], [[value] for value in values], ())
+
+    def _pattern(self, attr: int, op: Op, text: str) -> tuple[Group, tuple[Any, ...], int] | str:
+        attribute = self.attributes[attr]
+        pattern = Pattern.read(op.name.lower(), text)
+        if pattern.error:
+            return pattern.error
+        literal = Operand(Kind.STRING)
+        if pattern.exact is not None:
+            return self[attribute.type, Op.EQ, (literal,), False], (pattern.exact,), attr
+        if pattern.prefix is not None:
+            start = pattern.prefix.encode()
+            if not start:
+                return self[attribute.type, Op.PRESENT, (), False], (), attr
+            return self[attribute.type, Op.PREFIX, (literal, literal), False], (start, successor(start)), attr
+        own = Attribute(attribute.path, attribute.role, attribute.type, attribute.key, (pattern.op, pattern.operand))
+        return self[BOOL, Op.PRESENT, (), False], (), self.attributes.intern(own)
+
+    def _label(self, groups: list[Group], leaf_attr: I64) -> tuple[dict[int, list[I64]], layout.Literals]:
+        """Sort the literals of each attribute, and label those of every operand of every group."""
+        attrs: list[I64] = []
+        texts: list[pa.Array] = []
+        for group in groups:
+            leaves = group.leaf.array()
+            for k, operand in enumerate(group.operands):
+                values = group.parts[k].values()
+                attr = leaf_attr[leaves]
+                if operand.many:
+                    attr = np.repeat(attr, np.fromiter(map(len, values), np.int64, len(values)))
+                    values = list(chain.from_iterable(values))
+                attrs.append(attr)
+                texts.append(_binary(values))
+        count = len(self.attributes)
+        if not texts:
+            return {}, layout.Literals(np.zeros(count + 1, np.int64), np.zeros(1, np.int64), np.empty(0, np.uint8))
+        encoded = pa.chunked_array(texts).combine_chunks().dictionary_encode()
+        ascending = pc.array_sort_indices(encoded.dictionary).to_numpy()
+        rank = np.empty(len(ascending), np.int64)
+        rank[ascending] = np.arange(len(ascending))
+        pairs = (concat(attrs) << 32) | rank[encoded.indices.to_numpy()]
+        distinct, place = np.unique(pairs, return_inverse=True)
+        first = np.searchsorted(distinct >> 32, np.arange(count + 1))
+        data = encoded.dictionary.take(pa.array(ascending[distinct & 0xFFFFFFFF])).to_pylist()
+        offset = np.zeros(len(data) + 1, np.int64)
+        np.cumsum(np.fromiter(map(len, data), np.int64, len(data)), out=offset[1:])
+        literals = layout.Literals(first.astype(np.int64), offset, np.frombuffer(b"".join(data), np.uint8))
+        labels = 2 * (place - first[distinct[place] >> 32]) + 1
+        found: dict[int, list[I64]] = {}
+        at = 0
+        for group in groups:
+            for _ in group.operands:
+                found.setdefault(id(group), []).append(labels[at : at + len(attrs[0])])
+                at += len(attrs.pop(0))
+        return found, literals
+
+
+def _prefix_interval(keys: list[Keys]) -> Intervals:
+    """From a prefix's label to just below the label of the first string after all that begin with it."""
+    return keys[0][0], keys[1][0] - 1
+
+
+def _binary(values: Any) -> pa.Array:
+    if isinstance(values, pa.Array):
+        return values.cast(pa.large_binary())
+    return pa.array([v.encode() if isinstance(v, str) else v for v in values], pa.large_binary())
+
+
+def runs(first: I64, lo: I64, hi: I64, outside: NDArray[np.uint8]) -> tuple[I64, I64, I64]:
+    out_first = np.empty(len(first), np.int64)
+    out_lo, out_hi = np.empty(len(lo) + len(outside), np.int64), np.empty(len(lo) + len(outside), np.int64)
+    lower.merge_runs(first, lo, hi, outside, out_first, out_lo, out_hi)
+    return out_first, out_lo[: out_first[-1]], out_hi[: out_first[-1]]

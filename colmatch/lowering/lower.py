@@ -1,0 +1,230 @@
+"""Forms and their literals, or columns of predicates -> the arrays that every index kind is built from.
+
+All subscriptions are lowered together, column by column. A *test* gives key intervals, a *leaf* is the union of its tests' intervals, a
+*predicate* what the leaves of one conjunction say about one attribute.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import islice
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from colmatch.kernels import layout
+from colmatch.kernels.lowering import codes as lower_codes
+from colmatch.kernels.lowering import conjunctions as lower
+from colmatch.lowering.forms import Form
+from colmatch.lowering.groups import Column, Groups
+from colmatch.lowering.merged import Leaves, Merged, starts
+from colmatch.schema import Attributes
+from colmatch.session import Session
+
+I64 = NDArray[np.int64]
+
+
+class Reject(NamedTuple):
+    """Why a subscription was left out, and which of its literals is to blame (-1: none in particular)."""
+
+    message: str
+    slot: int
+
+
+class Lowered(NamedTuple):
+    predicates: layout.Predicates
+    codes: layout.Codes
+    literals: layout.Literals
+    rejected: dict[int, Reject]  # by subscription; those have no conjunctions
+
+
+class Lowering:
+    """Collects expressions, then lowers all of them.
+
+    Parameters
+    ----------
+    attributes : those that the forms name; pattern attributes are added to it
+    session : for timestamp literals without a zone
+    """
+
+    def __init__(self, attributes: Attributes, session: Session) -> None:
+        self.attributes = attributes
+        self.session = session
+        self.rejected: dict[int, Reject] = {}
+        self.merged = Merged()
+        self._literals: layout.Literals | None = None
+        self._told = 0  # of ``rejected``
+        self._columns: Any = None  # of programs
+        self._start()
+
+    def _start(self) -> None:
+        self.groups = Groups(self.attributes, self.session)
+        self._leaves = 0
+        self._leaf_attr, self._leaf_none, self._leaf_sub, self._leaf_weight = Column(), Column(), Column(), Column()
+        self._owner, self._size, self._leaf = Column(), Column(), Column()  # of conjunctions: subscription, leaves, their ids
+        self._programs: list[tuple[int, Form, int]] = []  # (first conjunction, form, instances)
+        self._conjunctions = 0
+
+    def add(self, form: Form, subs: Sequence[int], literals: Sequence[Sequence[Any]]) -> None:
+        """Expressions of one form: subscription ids (dense) and, for each, its literals by slot."""
+        m, n = len(subs), len(form.leaves)
+        base = self._leaves
+        size = [len(c.leaves) for c in form.conjunctions]
+        refs = [leaf for c in form.conjunctions for leaf in c.leaves]
+        columns = list(zip(*literals, strict=True))
+        for j, leaf in enumerate(form.leaves):
+            for test in leaf.tests:
+                values = [columns[o.slot] if o.slot >= 0 else (o.value,) * m for o in test.operands]
+                group = self.groups[self.attributes[leaf.attr].type, test.op, test.operands, test.outside]
+                group.add(range(base + j, base + j + m * n, n), values, tuple([o.slot for o in test.operands]))
+        self._leaf_attr.extend([leaf.attr for leaf in form.leaves] * m)
+        self._leaf_none.extend([leaf.none for leaf in form.leaves] * m)
+        self._size.extend(size * m)
+        if m == 1:  # a form of one subscription is common: no arrays of five numbers
+            self._leaf_sub.extend([subs[0]] * n)
+            self._owner.extend([subs[0]] * len(size))
+            self._leaf.extend([base + leaf for leaf in refs])
+        else:
+            self._leaf_sub.append(np.repeat(subs, n))
+            self._owner.append(np.repeat(subs, len(size)))
+            self._leaf.append((base + np.arange(m)[:, None] * n + np.array(refs, np.int64)[None, :]).ravel())
+        if any(c.jumps for c in form.conjunctions):
+            self._programs.append((self._conjunctions, form, m))
+        self._conjunctions += m * len(size)
+        self._leaves += m * n
+
+    def leaves(self, attr: I64, none: NDArray[np.uint8], sub: I64, weight: NDArray[np.float64] | None) -> int:
+        """Leaves without a form: returns the id of the first; the others follow. Their tests go to ``groups``."""
+        base = self._leaves
+        self._leaf_attr.append(attr)
+        self._leaf_none.append(none)
+        self._leaf_sub.append(sub)
+        if weight is not None:
+            self._leaf_weight.append(weight)
+        self._leaves += len(attr)
+        return base
+
+    def conjunctions(self, owner: I64, size: I64, leaf: I64) -> None:
+        """Plain conjunctions without a form: subscription and number of leaves of each, and the ids of these leaves."""
+        self._owner.append(owner)
+        self._size.append(size)
+        self._leaf.append(leaf)
+        self._conjunctions += len(owner)
+
+    def _refuse(self, leaf: int, message: str, slot: int) -> None:
+        self.rejected.setdefault(int(self._sub_of_leaf[leaf]), Reject(message, slot))
+
+    def flush(self) -> None:
+        """Turn all that was added so far into merged predicates, and let go of the rest.
+
+        What is added afterwards must belong to later subscriptions. What has programs, string literals or patterns must be all in one
+        piece: a literal's label depends on all of them.
+        """
+        self._sub_of_leaf = self._leaf_sub.array()
+        leaf_attr = self._leaf_attr.array()
+        leaf, lo, hi, self._literals = self.groups.intervals(leaf_attr, self._refuse)
+        # At 50 million predicates each of these arrays takes 400 MB, and memory that was never used before is slow: let go early.
+        del self.groups, self._leaf_sub, self._sub_of_leaf
+        run_first, run_lo, run_hi = _runs(self._leaves, leaf, lo, hi)
+        del leaf, lo, hi
+        owner, size = self._owner.array(), self._size.array()
+        refs = self._leaf.array()
+        del self._owner, self._size, self._leaf
+        program, jump, tree = self._program_columns()
+        new = list(islice(self.rejected, self._told, None))
+        self._told = len(self.rejected)
+        order = np.flatnonzero(~np.isin(owner, new)) if new else np.arange(len(owner))
+        if np.any(owner[1:] < owner[:-1]):
+            order = order[np.argsort(owner[order], kind="stable")]
+        start = starts(size)
+        if len(order) < len(owner) or np.any(order[1:] < order[:-1]):
+            refs, start = _take(start, refs, order)
+            owner, program = owner[order], program[order]
+        if self._leaves and program.any():
+            self._columns = [order[program.astype(bool)], jump, tree]
+        leaves = Leaves(leaf_attr, self._leaf_none.array(np.uint8), self._leaf_weight.array(np.float64), run_first, run_lo, run_hi)
+        self.merged.add(owner, program, start, refs, leaves, self._multi())
+        self._start()
+
+    def _multi(self) -> NDArray[np.uint8]:
+        return np.frombuffer(bytes(self.attributes.multi), np.uint8).copy()
+
+    def finish(self) -> Lowered:
+        """Lower all that was added."""
+        if self._conjunctions or self._literals is None:
+            self.flush()
+        assert self._literals is not None
+        codes, keep, program, first, pred, weight, code_lo, code_hi, owner = self.merged.code(self._multi())
+        repeated = np.zeros(len(owner), np.uint8)
+        if np.any(owner[1:] == owner[:-1]):  # a kernel that is not called is not compiled
+            lower_codes.find_repeats(first, pred, code_lo, code_hi, owner, program | (1 - keep), 64, repeated)  # a dropped one repeats none
+        left = keep > repeated  # neither dropped nor repeated
+        if not left.all():
+            first, pred, weight = _select(first, left, pred, weight)
+            owner, program = owner[left], program[left]
+        jump_first, jump, tree_first, tree = _programs(self._columns, program)
+        predicates = layout.Predicates(first, pred, code_lo, code_hi, owner, weight, jump_first, jump, tree_first, tree)
+        return Lowered(predicates, codes, self._literals, self.rejected)
+
+    # Programs
+
+    def _program_columns(self) -> tuple[NDArray[np.uint8], dict[int, Any], dict[int, Any]]:
+        """Which conjunctions are programs, and the jumps and trees of those, by conjunction."""
+        program = np.zeros(self._conjunctions, np.uint8)
+        jump: dict[int, Any] = {}
+        tree: dict[int, Any] = {}
+        for first, form, instances in self._programs:
+            each = len(form.conjunctions)
+            for i, conjunction in enumerate(form.conjunctions):
+                if not conjunction.jumps:
+                    continue
+                jumps, tokens = np.array(conjunction.jumps, np.int32), np.array(conjunction.tree, np.int32)
+                for c in range(first + i, first + i + instances * each, each):
+                    program[c] = 1
+                    jump[c], tree[c] = jumps, tokens
+        return program, jump, tree
+
+
+def _runs(leaves: int, leaf: I64, lo: I64, hi: I64) -> tuple[I64, I64, I64]:
+    """Intervals in any order -> the run of each leaf."""
+    run_first, run_lo, run_hi = np.empty(leaves + 1, np.int64), np.empty_like(lo), np.empty_like(hi)
+    if len(leaf) == leaves and np.bincount(leaf, minlength=1).max() < 2 and not np.any(lo > hi):  # one interval each, as usual
+        run_first[:] = np.arange(leaves + 1)
+        run_lo[leaf], run_hi[leaf] = lo, hi
+        return run_first, run_lo, run_hi
+    lower.group_intervals(leaf, lo, hi, run_first, run_lo, run_hi)
+    lower.merge_runs(run_first, run_lo, run_hi, np.empty(0, np.uint8), run_first, run_lo, run_hi)
+    return run_first, run_lo, run_hi
+
+
+def _places(start: I64, order: I64) -> tuple[I64, I64]:
+    """Places of the members of the ranges ``order``, one range after the other, and the new starts."""
+    size = (start[1:] - start[:-1])[order]
+    new = starts(size)
+    return np.repeat(start[:-1][order] - new[:-1], size) + np.arange(new[-1]), new
+
+
+def _take(start: I64, values: I64, order: I64) -> tuple[I64, I64]:
+    places, new = _places(start, order)
+    return values[places], new
+
+
+def _select(start: I64, left: NDArray[np.bool_], pred: NDArray[np.uint32], weight: NDArray[np.float64]) -> Any:
+    size = start[1:] - start[:-1]
+    members = np.repeat(left, size)
+    return starts(size[left]), pred[members], weight[members] if len(weight) else weight
+
+
+def _programs(columns: Any, program: NDArray[np.uint8]) -> tuple[I64, NDArray[np.int32], I64, NDArray[np.int32]]:
+    """Jumps and trees of the conjunctions that are left, as layout.Predicates has them."""
+    none, no_jumps, no_tree = np.empty(0, np.int64), np.empty((0, 2), np.int32), np.empty(0, np.int32)
+    if columns is None or not program.any():
+        return none, no_jumps, none, no_tree
+    which, jump, tree = columns
+    jumps, trees = [jump[c] for c in which.tolist()], [tree[c] for c in which.tolist()]
+    places = np.flatnonzero(program)
+    jump_first, size = np.full(len(program), -1), np.zeros(len(program), np.int64)
+    jump_first[places] = starts(np.array([len(j) for j in jumps]))[:-1]
+    size[places] = [len(t) for t in trees]
+    return jump_first, np.concatenate(jumps), starts(size), np.concatenate(trees)

@@ -1,0 +1,153 @@
+"""What runs in Spark's Python workers: one task over the record batches of a partition.
+
+A task is pickled as a reference to this module with a few names in it, never with an index: Spark would send an index with every
+task, and each worker would hold a copy of its own. The index comes as a file that is memory-mapped, so that all workers of a machine share
+its pages: a million subscriptions, a file of 92 MB, took 52 MB of a worker's own, most of which numba takes without any.
+
+Nothing here starts threads: Spark runs a worker for each core already (and sets OMP_NUM_THREADS for libraries that look at it).
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections import OrderedDict
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import chain
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from colmatch.errors import StoreError
+from colmatch.events.reader import batches as gathered
+from colmatch.matcher import Matcher
+from colmatch.store.file import content_hash
+
+# Of one batch that goes back to Spark. An event may match every subscription, and each of its pairs repeats the kept columns.
+PAIRS_MOST = 1 << 16
+BYTES_MOST = 64 << 20
+
+MATCHERS_MOST = 4
+
+# Content hash -> (what the caller called the index, the matcher); the least recently used first. A worker process outlives its tasks.
+_opened: OrderedDict[str, tuple[str, Matcher]] = OrderedDict()
+
+
+@dataclass(frozen=True)
+class Index:
+    """Where a worker finds the index.
+
+    Attributes
+    ----------
+    hash : content hash, which names one version of the index
+    origin : what the caller calls the index; a new version of it replaces the old one in a worker's cache
+    path : the file
+    artifact : whether ``path`` is the name of an artifact that was sent to the workers rather than a path that they see
+    """
+
+    hash: str
+    origin: str
+    path: str
+    artifact: bool
+
+
+@dataclass(frozen=True)
+class Task:
+    """Matches a partition; what ``mapInArrow`` calls.
+
+    Attributes
+    ----------
+    index : where the index is
+    kept : number of leading columns of the partition that go into the result
+    used : columns of the partition that the expressions use: position, and name in the matcher's schema
+    lists : whether the result has one row for each event, with a list of ids, rather than one for each pair
+    names : column names of the result
+    """
+
+    index: Index
+    kept: int
+    used: tuple[tuple[int, str], ...]
+    lists: bool
+    names: tuple[str, ...]
+
+    def __call__(self, partition: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        first = next(partition, None)
+        if first is None:
+            return
+        matcher = open_index(self.index)
+        reader = pa.RecordBatchReader.from_batches(first.schema, chain([first], partition))
+        rows = self._list_rows if self.lists else self._pair_rows
+        for batch in gathered(reader, matcher.options.batch_rows):
+            kept = batch.columns[: self.kept]
+            events = batch.select([i for i, _ in self.used]).rename_columns([name for _, name in self.used])
+            for columns in rows(matcher, events, kept):
+                yield pa.RecordBatch.from_arrays(columns, names=list(self.names))
+
+    def _pair_rows(self, matcher: Matcher, events: pa.RecordBatch, kept: list[pa.Array]) -> Iterator[list[pa.Array]]:
+        # Bounded by bytes too: a pair repeats what its event carries. The mean is near enough, since a take of 64 MiB may well be of 200.
+        width = sum(column.nbytes for column in kept) // len(events)
+        most = max(1, min(PAIRS_MOST, BYTES_MOST // max(width, 1)))
+        for pairs in matcher.match_batches(events):
+            for start in range(0, len(pairs), most):
+                part = pairs.slice(start, most)
+                rows = part.column("event")
+                yield [*(column.take(rows) for column in kept), _plain(part.column("subscription"))]
+
+    def _list_rows(self, matcher: Matcher, events: pa.RecordBatch, kept: list[pa.Array]) -> Iterator[list[pa.Array]]:
+        lists = matcher.match_lists(events)
+        row = 0
+        for chunk in lists.chunks if isinstance(lists, pa.ChunkedArray) else [lists]:
+            ends = np.cumsum(pc.list_value_length(chunk).to_numpy(zero_copy_only=False), dtype=np.int64)
+            start = 0
+            while start < len(chunk):
+                before = ends[start - 1] if start else 0
+                stop = max(start + 1, int(np.searchsorted(ends, before + PAIRS_MOST, side="right")))
+                part = chunk.slice(start, stop - start)
+                ids = part.flatten()
+                offsets = np.concatenate([[0], ends[start:stop] - before]).astype(np.int32)
+                yield [*(column.slice(row, len(part)) for column in kept), pa.ListArray.from_arrays(pa.array(offsets), _plain(ids))]
+                row += len(part)
+                start = stop
+
+
+def _plain(ids: pa.Array) -> pa.Array:
+    """The ids as the one type of each kind that Spark takes back: it refuses dictionaries, views and unsigned integers."""
+    return ids.cast(pa.int64() if pa.types.is_integer(ids.type) else pa.string())
+
+
+def open_index(index: Index) -> Matcher:
+    """The matcher, from this process's cache or memory-mapped.
+
+    Raises
+    ------
+    StoreError : the file is not there, or is another version of the index
+    """
+    if index.hash in _opened:
+        _opened.move_to_end(index.hash)
+        return _opened[index.hash][1]
+    path = index.path
+    if index.artifact:
+        from pyspark.core.files import SparkFiles
+
+        path = SparkFiles.get(path)
+    if not os.path.exists(path):
+        raise StoreError(
+            f"the index {path} is not visible on the worker {socket.gethostname()}: put it on storage that all workers see, or "
+            "leave out shared=True so that it is sent to them"
+        )
+    found = content_hash(path)
+    if found != index.hash:
+        raise StoreError(
+            f"the index {path} was replaced (version {found}, planned with {index.hash}): call colmatch.spark.frames.match again, and "
+            "give versions names of their own while queries run"
+        )
+    matcher = Matcher.open(path, mmap=True)
+    matcher.options = replace(matcher.options, threads=1)
+    for hash in [hash for hash, (origin, _) in _opened.items() if origin == index.origin]:
+        del _opened[hash]
+    _opened[index.hash] = (index.origin, matcher)
+    while len(_opened) > MATCHERS_MOST:
+        _opened.popitem(last=False)
+    return matcher

@@ -1,0 +1,226 @@
+"""One file that holds a header and named arrays, read by mapping it into memory.
+
+::
+
+    64 bytes   "colmatch", format version, checksum and length of the header, length of the file, checksum of these 64 bytes
+    header     JSON {"header": …, "arrays": [{"name", "dtype", "shape", "crc32"}, …]}, filled with spaces to a multiple of 64 bytes
+    arrays     in that order, C order, little-endian, each filled with zeros to a multiple of 64 bytes
+
+Every byte is under a checksum, the filling included, and no place or length is written down twice: an array begins where the one before
+it ends. CRC-32 finds every change of up to four neighbouring bytes, and zlib's runs at 4.2 GB/s here, SHA-256 at 1.8: 200 MB are checked in
+50 ms. It guards against damage, not against malice.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+import stat
+import struct
+import zlib
+from collections.abc import Iterator, Mapping
+from mmap import ACCESS_READ
+from mmap import mmap as Map
+from typing import IO, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from colmatch.errors import StoreError
+from colmatch.store.replacing import replacing
+
+VERSION = 1
+
+Array = NDArray[Any]
+Path = str | os.PathLike[str]
+
+_MAGIC = b"colmatch"
+_LINE = 64
+_PREFIX = struct.Struct("<8sIIQQ28x")  # magic, version, checksum of the header, length of the header, length of the file
+_CHECKSUM = struct.Struct("<I")
+_DTYPES = frozenset(["|b1", "|i1", "|u1", "<i2", "<u2", "<i4", "<u4", "<i8", "<u8", "<f4", "<f8"])
+_AGAIN = "copy it again, or build and save it again"
+
+
+def write(path: Path, header: Mapping[str, Any], arrays: Mapping[str, Array]) -> None:
+    """Write the file at once: readers see the old one or the new one, and one that is mapped stays as it was. What is replaced keeps
+    its permissions and, as far as this process may, its owner and group.
+
+    Parameters
+    ----------
+    header : what JSON can hold
+    arrays : of bool, int8 to int64, uint8 to uint64, float32 or float64, in any layout
+
+    Raises
+    ------
+    StoreError : an array of another type, or ``path`` is a folder, a pipe or a device
+    OSError : as from ``open``. Whatever is raised, ``path`` is as it was and nothing is left beside it.
+    """
+    with replacing(path) as file:
+        for part in _parts(header, arrays):
+            file.write(part)
+
+
+def read(path: Path, mmap: bool = True, verify: bool = True) -> tuple[dict[str, Any], dict[str, Array]]:
+    """The header and the arrays, read-only.
+
+    Parameters
+    ----------
+    mmap : map the file, so that processes share its pages and only those that are used are read; otherwise read it all
+    verify : check the arrays' checksums, which reads all of the file; the header is checked anyway
+
+    Raises
+    ------
+    StoreError : not a file of this kind, of a newer format version, or damaged
+    OSError : as from ``open``
+    """
+    with _open(path) as file:
+        if mmap and os.fstat(file.fileno()).st_size:
+            return _parse(os.fspath(path), Map(file.fileno(), 0, access=ACCESS_READ), verify)
+        return _parse(os.fspath(path), file.read(), verify)
+
+
+def content_hash(path: Path) -> str:
+    """32 hexadecimal digits that tell one content from another. Reads and checks the header alone, where the arrays' checksums are.
+
+    Raises
+    ------
+    StoreError, OSError : as ``read``
+    """
+    with _open(path) as file:
+        prefix = file.read(_LINE)
+        length, _ = _check_prefix(os.fspath(path), prefix, os.fstat(file.fileno()).st_size)
+        header = file.read(length)
+    _check_header(os.fspath(path), prefix, header)
+    return hashlib.sha256(prefix + header).hexdigest()[:32]
+
+
+def dumps(header: Mapping[str, Any], arrays: Mapping[str, Array]) -> bytes:
+    """What ``write`` writes, for pickling."""
+    return b"".join(_parts(header, arrays))
+
+
+def loads(data: bytes) -> tuple[dict[str, Any], dict[str, Array]]:
+    """What ``dumps`` was given. The arrays are views of ``data``.
+
+    Raises
+    ------
+    StoreError : as ``read``
+    """
+    return _parse("the pickled matcher", data, True)
+
+
+def _parts(header: Mapping[str, Any], arrays: Mapping[str, Array]) -> Iterator[bytes | memoryview]:
+    """The file in pieces, arrays without copying them where they are as the file has them."""
+    plain = {name: _plain(name, array) for name, array in arrays.items()}
+    entries = []
+    total = _LINE
+    for name, array in plain.items():
+        checksum = zlib.crc32(_filling(array.nbytes), zlib.crc32(_bytes(array)))
+        entries.append({"name": name, "dtype": array.dtype.str, "shape": array.shape, "crc32": checksum})
+        total += _filled(array.nbytes)
+    text = json.dumps({"header": header, "arrays": entries}, separators=(",", ":")).encode()
+    text = text.ljust(_filled(len(text)))
+    prefix = _PREFIX.pack(_MAGIC, VERSION, zlib.crc32(text), len(text), total + len(text))
+    yield prefix + _CHECKSUM.pack(zlib.crc32(prefix))
+    yield text
+    for array in plain.values():
+        yield _bytes(array)
+        yield _filling(array.nbytes)
+
+
+def _plain(name: str, array: Array) -> Array:
+    """In C order and little-endian."""
+    plain = np.asarray(array, order="C")
+    plain = plain.astype(plain.dtype.newbyteorder("<"), copy=False)
+    if plain.dtype.str not in _DTYPES:
+        raise StoreError(f"array {name!r} is of type {array.dtype}, which cannot be saved: only Booleans and numbers can")
+    return plain
+
+
+def _bytes(array: Array) -> memoryview:
+    return array.reshape(-1).view(np.uint8).data
+
+
+def _filled(length: int) -> int:
+    return -(-length // _LINE) * _LINE
+
+
+def _filling(length: int) -> bytes:
+    return bytes(_filled(length) - length)
+
+
+def _open(path: Path) -> IO[bytes]:
+    mode = os.stat(path).st_mode
+    if stat.S_ISDIR(mode):
+        raise StoreError(f"{os.fspath(path)} is a folder, not a saved matcher: give the name of a file")
+    if not stat.S_ISREG(mode):
+        raise StoreError(f"{os.fspath(path)} is not a regular file: a saved matcher cannot be read from a pipe or a device")
+    return open(path, "rb")
+
+
+def _check_prefix(where: str, prefix: bytes, size: int) -> tuple[int, int]:
+    """Length of the header and checksum of it, from the first 64 bytes of ``size``."""
+    if size == 0:
+        raise StoreError(f"{where} is empty: {_AGAIN}")
+    if prefix[: len(_MAGIC)] != _MAGIC[: len(prefix)]:
+        raise StoreError(f"{where} is not a saved matcher: give the name of a file that colmatch has written")
+    if len(prefix) < _LINE:
+        raise StoreError(f"{where} is cut short within its first {_LINE} bytes: {_AGAIN}")
+    if zlib.crc32(prefix[: _PREFIX.size]) != _CHECKSUM.unpack_from(prefix, _PREFIX.size)[0]:
+        raise StoreError(f"{where} is damaged in its first {_LINE} bytes: {_AGAIN}")
+    _, version, checksum, length, total = _PREFIX.unpack_from(prefix)
+    if version != VERSION:
+        do = "install a newer colmatch" if version > VERSION else "build and save it again"
+        raise StoreError(f"{where} has format version {version}, this colmatch reads version {VERSION}: {do}")
+    if size != total:
+        raise StoreError(f"{where} has {size} bytes and should have {total}: {_AGAIN}")
+    if length > total - _LINE:
+        raise StoreError(f"{where} is damaged, its header would end behind its end: {_AGAIN}")
+    return length, checksum
+
+
+def _check_header(where: str, prefix: bytes, header: bytes) -> None:
+    if zlib.crc32(header) != _PREFIX.unpack_from(prefix)[2]:
+        raise StoreError(f"{where} is damaged in its header: {_AGAIN}")
+
+
+def _parse(where: str, data: bytes | Map, verify: bool) -> tuple[dict[str, Any], dict[str, Array]]:
+    whole = np.frombuffer(data, np.uint8) if len(data) else np.zeros(0, np.uint8)
+    if whole.size and whole.ctypes.data % 8:
+        whole = whole.copy()  # a slice of something else; kernels want aligned values
+    whole.flags.writeable = False
+    prefix = whole[:_LINE].tobytes()
+    length, _ = _check_prefix(where, prefix, whole.size)
+    text = whole[_LINE : _LINE + length].tobytes()
+    _check_header(where, prefix, text)
+    arrays: dict[str, Array] = {}
+    start = _LINE + length
+    try:
+        parsed = json.loads(text)
+        header = parsed["header"]
+        if not isinstance(header, dict):
+            raise TypeError("its header is not a JSON object")
+        for entry in parsed["arrays"]:
+            name, dtype, shape = entry["name"], entry["dtype"], entry["shape"]
+            if not isinstance(name, str) or name in arrays:
+                raise ValueError(f"{name!r} is not a name of its own for an array")
+            if dtype not in _DTYPES:
+                raise ValueError(f"array {name!r} is of type {dtype!r}")
+            if not all(type(size) is int and size >= 0 for size in shape):
+                raise ValueError(f"array {name!r} is of shape {shape!r}")
+            nbytes = math.prod(shape) * np.dtype(dtype).itemsize
+            end = start + _filled(nbytes)
+            if end > whole.size:
+                raise ValueError(f"array {name!r} would end behind its end")
+            if verify and zlib.crc32(whole[start:end].data) != entry["crc32"]:
+                raise ValueError(f"the checksum of array {name!r} is not that of its {nbytes} bytes at {start}")
+            arrays[name] = whole[start : start + nbytes].view(dtype).reshape(shape)
+            start = end
+        if start != whole.size:
+            raise ValueError(f"its arrays end at {start} of {whole.size} bytes")
+    except (ValueError, TypeError, KeyError, OverflowError, RecursionError) as error:
+        raise StoreError(f"{where} is damaged ({error if str(error) else type(error).__name__}): {_AGAIN}") from error
+    return header, arrays

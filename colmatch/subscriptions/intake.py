@@ -1,0 +1,210 @@
+"""Subscriptions as the caller has them -> lowered predicates, ids, and what was rejected."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from colmatch.errors import ExpressionError, SubscriptionError
+from colmatch.incoming import column_of, sentence, table_of
+from colmatch.lowering.lower import Lowered, Lowering
+from colmatch.options import Options
+from colmatch.schema import Attributes, Schema
+from colmatch.session import Session
+from colmatch.subscriptions.table import PredicateTable, add_table, ids_array
+
+if TYPE_CHECKING:
+    from colmatch.expr.compile import Compiler
+
+Errors = Literal["raise", "collect"]
+FORMS_KEPT = 100_000  # expressions after which a Source forgets their forms, since each of them may have been another
+
+
+class Rejected(NamedTuple):
+    """A subscription that was left out, with ``errors="collect"``."""
+
+    id: int | str
+    position: tuple[int, int] | None  # line and column in its text, from 1
+    message: str
+
+
+class Read(NamedTuple):
+    lowered: Lowered
+    attributes: Attributes
+    ids: pa.Array  # int64 or string: id of each subscription that is left
+    rejected: list[Rejected]
+    local_literal: str | None  # a timestamp literal that was read in the zone of the options, None where there is none
+
+
+class Source:
+    """Where subscriptions of one schema are read, again and again: attributes keep their ids, and texts of a known form are read quickly.
+
+    Parameters
+    ----------
+    attributes : those that have ids already; others are added to it, also those of subscriptions that are rejected
+    """
+
+    def __init__(self, schema: Schema, options: Options, attributes: Attributes) -> None:
+        self.schema = schema
+        self.options = options
+        self.attributes = attributes
+        self._compiler: Compiler | None = None
+        self._compiled = 0
+
+    def compiler(self, expressions: int) -> Compiler:
+        """For so many more expressions."""
+        from colmatch.expr.compile import Compiler
+
+        if self._compiler is None or self._compiled > FORMS_KEPT:
+            self._compiler, self._compiled = Compiler(self.schema, self.attributes, self.options), 0
+        self._compiled += expressions
+        return self._compiler
+
+
+def read(subscriptions: Any, schema: Schema, options: Options, errors: Errors) -> Read:
+    """Anything that ``Matcher.build`` takes."""
+    return read_more(subscriptions, Source(schema, options, Attributes()), errors)
+
+
+def read_more(subscriptions: Any, source: Source, errors: Errors) -> Read:
+    """The same, with attributes and forms that are known already."""
+    attributes = source.attributes
+    lowering = Lowering(attributes, Session(source.options.timezone))
+    if isinstance(subscriptions, PredicateTable):
+        ids = add_table(subscriptions, source.schema, attributes, lowering)
+        return _finish(lowering, attributes, ids, None, {}, errors)
+    ids, expressions = _pairs(subscriptions)
+    compiler = source.compiler(len(expressions))
+    failed: dict[int, ExpressionError] = {}
+    with _no_garbage_collection():
+        for form, subs, literals in _forms(compiler, expressions, failed, stop=errors == "raise"):
+            lowering.add(form, subs, literals)
+    if errors == "raise" and failed:
+        ((sub, first),) = failed.items()
+        raise first.at(ids[sub].as_py())
+    return _finish(lowering, attributes, ids, (compiler, expressions), failed, errors)
+
+
+def _forms(compiler: Compiler, expressions: list[Any], failed: dict[int, ExpressionError], stop: bool) -> Iterable[tuple[Any, ...]]:
+    """Forms, and for each its subscriptions and their literals. Errors are entered in ``failed``; the first is the last with ``stop``."""
+    forms: dict[int, tuple[Any, list[int], list[Any]]] = {}
+    for sub, expression in enumerate(expressions):
+        try:
+            form, literals = compiler.form(expression)
+        except ExpressionError as error:
+            failed[sub] = error
+            if stop:
+                return ()
+            continue
+        known = forms.get(id(form))  # a form is held here, so that its id stays its own
+        if known is None:
+            known = forms[id(form)] = (form, [], [])
+        known[1].append(sub)
+        known[2].append(literals)
+    return forms.values()
+
+
+@contextmanager
+def _no_garbage_collection() -> Iterator[None]:
+    """A million small tuples that all stay are looked through again and again: a quarter of the time of a build from texts."""
+    was = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was:
+            gc.enable()
+
+
+def _finish(
+    lowering: Lowering, attributes: Attributes, ids: pa.Array, texts: Any, failed: dict[int, ExpressionError], errors: Errors
+) -> Read:
+    lowered = lowering.finish()
+    bad = {sub: (error.message, None if error.line is None else (error.line, error.column or 1)) for sub, error in failed.items()}
+    for sub, reject in lowered.rejected.items():
+        place = texts[0].place(texts[1][sub], reject.slot) if texts is not None and reject.slot >= 0 else None
+        bad[sub] = (reject.message, place)
+    if bad and errors == "raise":
+        sub = min(bad)
+        message, place = bad[sub]
+        line, column = place or (None, None)
+        raise ExpressionError(message, id=ids[sub].as_py(), line=line, column=column)
+    rejected = [Rejected(ids[sub].as_py(), bad[sub][1], bad[sub][0]) for sub in sorted(bad)]
+    if bad:
+        left = np.ones(len(ids), bool)
+        left[list(bad)] = False
+        ids = ids.filter(pa.array(left))
+        owner = (np.cumsum(left) - 1)[lowered.predicates.owner].astype(np.uint32)
+        lowered = lowered._replace(predicates=lowered.predicates._replace(owner=owner))
+    return Read(lowered, attributes, ids, rejected, lowering.session.literal)
+
+
+def _pairs(subscriptions: Any) -> tuple[pa.Array, list[Any]]:
+    """Ids, and as many texts or builder expressions."""
+    if isinstance(subscriptions, Mapping):
+        ids, expressions = list(subscriptions), list(subscriptions.values())
+    elif hasattr(subscriptions, "__arrow_c_stream__") or hasattr(subscriptions, "__arrow_c_array__"):
+        return _arrow_pairs(subscriptions)
+    elif isinstance(subscriptions, Iterable) and not isinstance(subscriptions, (str, bytes)):
+        ids, expressions = [], []
+        for i, pair in enumerate(_iterate(subscriptions)):
+            if not isinstance(pair, (tuple, list)) or len(pair) != 2:
+                raise SubscriptionError(f"subscription number {i} is {pair!r:.80}: a pair (id, expression) is needed")
+            ids.append(pair[0])
+            expressions.append(pair[1])
+    else:
+        raise SubscriptionError(
+            f"subscriptions are a {type(subscriptions).__name__}: a dict {{id: text}}, pairs (id, text), an Arrow table with the columns "
+            "id and expression, or a PredicateTable is needed"
+        )
+    return _ids(ids), expressions
+
+
+def _iterate(pairs: Iterable[Any]) -> Iterator[Any]:
+    yield from pairs
+
+
+def _ids(values: list[Any]) -> pa.Array:
+    kinds = {
+        str if isinstance(v, str) else int if isinstance(v, (int, np.integer)) and not isinstance(v, bool) else type(v) for v in values
+    }
+    if kinds - {int, str}:
+        i, odd = next((i, v) for i, v in enumerate(values) if not isinstance(v, (str, int, np.integer)) or isinstance(v, bool))
+        raise SubscriptionError(f"the id of subscription number {i} is {odd!r:.80}: ids are int64 or strings")
+    if len(kinds) == 2:
+        raise SubscriptionError("some ids are numbers and some are strings: use one type for all")
+    try:
+        return _unique(pa.array(values, pa.string() if kinds == {str} else pa.int64()))
+    except (pa.ArrowInvalid, OverflowError) as error:
+        raise SubscriptionError(f"an id does not fit int64: {sentence(error)}") from None
+    except UnicodeEncodeError:
+        raise SubscriptionError("an id is not valid Unicode") from None
+
+
+def _unique(ids: pa.Array) -> pa.Array:
+    counts = ids.value_counts()
+    if len(counts) < len(ids):
+        twice = next(pair["values"].as_py() for pair in counts if pair["counts"].as_py() > 1)
+        raise SubscriptionError(f"id {twice!r:.80} is given more than once: ids must be unique")
+    return ids
+
+
+def _arrow_pairs(source: Any) -> tuple[pa.Array, list[Any]]:
+    where = "the table of subscriptions"
+    table = table_of(source, SubscriptionError, where)
+    names = table.column_names
+    ids, texts = (column_of(table, name, SubscriptionError, where) for name in ("id", "expression"))
+    odd = [name for name in ("weights", "priority") if name in names]
+    if odd:
+        raise SubscriptionError(f"column {odd[0]!r} is not supported yet: leave it out")
+    if ids.null_count:
+        raise SubscriptionError(f"{where}: column 'id' is NULL in row {ids.is_null().index(True).as_py()}")
+    given = texts.type.value_type if pa.types.is_dictionary(texts.type) else texts.type
+    if not (pa.types.is_string(given) or pa.types.is_large_string(given)):
+        raise SubscriptionError(f"{where}: column 'expression' is {texts.type}, a string is needed")
+    return _unique(ids_array(ids, where)), texts.to_pylist()

@@ -1,0 +1,167 @@
+"""What the attribute and operator of a predicate table's row stand for."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+
+from colmatch.errors import ExpressionError, SchemaError
+from colmatch.lowering.forms import PATTERNS, Kind, Op
+from colmatch.lowering.keys import KEY_MAX, KEY_MIN, misfit
+from colmatch.schema import BOOL, INT, Attribute, Column, Family, Role, Schema, Shape
+
+OPERATORS: dict[str, Op] = {
+    "=": Op.EQ,
+    "==": Op.EQ,
+    "<": Op.LT,
+    "<=": Op.LE,
+    ">": Op.GT,
+    ">=": Op.GE,
+    "between": Op.BETWEEN,
+    "in": Op.IN,
+    "is not null": Op.PRESENT,
+    "startswith": Op.STARTSWITH,
+    "endswith": Op.ENDSWITH,
+    "contains": Op.CONTAINS,
+    "like": Op.LIKE,
+    "ilike": Op.ILIKE,
+    "rlike": Op.RLIKE,
+    "array_contains": Op.EQ,
+    "arrays_overlap": Op.IN,
+}
+_NEGATED = {"<>": "=", "!=": "=", "is null": "is not null"}
+
+
+class Operator(NamedTuple):
+    op: Op
+    negated: bool
+    on_list: bool
+
+    @staticmethod
+    def read(text: str) -> Operator | None:
+        words = " ".join(text.lower().split())
+        negated = words.startswith("not ")
+        if negated:
+            words = words[4:]
+        if words in _NEGATED:
+            words, negated = _NEGATED[words], not negated
+        op = OPERATORS.get(words)
+        return None if op is None else Operator(op, negated, words.startswith("array"))
+
+
+_KINDS: list[tuple[Any, Kind]] = [
+    (pa.types.is_integer, Kind.INT),
+    (pa.types.is_floating, Kind.DOUBLE),
+    (pa.types.is_decimal, Kind.DECIMAL),
+    (pa.types.is_boolean, Kind.BOOL),
+    (pa.types.is_string, Kind.STRING),
+    (pa.types.is_large_string, Kind.STRING),
+    (pa.types.is_string_view, Kind.STRING),
+    (pa.types.is_date, Kind.DATE),
+    (pa.types.is_timestamp, Kind.TIMESTAMP),
+    (pa.types.is_binary, Kind.BINARY),
+    (pa.types.is_large_binary, Kind.BINARY),
+    (pa.types.is_binary_view, Kind.BINARY),
+    (pa.types.is_fixed_size_binary, Kind.BINARY),
+]
+
+
+def operand_kind(type: pa.DataType) -> Kind | None:
+    return next((kind for test, kind in _KINDS if test(type)), None)
+
+
+# Looked for from each "[" on, and each search ends at the next quote: without more than two things that blanks could belong to.
+_ENTRY = re.compile(r"""\[\s*(?:'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)"|(-?\d{1,19}))\s*\]\Z""", re.DOTALL | re.ASCII)
+_SIZE = re.compile(r"(?:size|cardinality)\s*\(", re.IGNORECASE)
+
+
+def _resolve(schema: Schema, name: str) -> tuple[Column, Role, str | int | None]:
+    """Column, role and map key of an attribute as a table names it. Raises SchemaError."""
+    try:
+        column = schema.column((name,))
+    except SchemaError as error:
+        bare = name.strip()
+        sized = _SIZE.match(bare) if bare.endswith(")") else None
+        entry = _ENTRY.search(bare) if bare.endswith("]") else None
+        if sized:
+            column = _path(schema, bare[sized.end() : -1].strip())
+            if column.shape not in (Shape.LIST, Shape.MAP):
+                raise SchemaError(f"size({column.name}): column {column.name!r} is {column.arrow}, a list or a map is needed") from None
+            return column, Role.SIZE, None
+        if entry:
+            column = _path(schema, bare[: entry.start()].strip())
+            text = entry[1] if entry[1] is not None else entry[2]
+            if column.shape is not Shape.MAP or column.key is None:
+                raise SchemaError(f"column {column.name!r} is {column.arrow}, not a map: it has no {name}") from None
+            if (text is None) is (column.key.family is Family.STRING):
+                raise SchemaError(f"{name}: the keys of column {column.name!r} are {column.key}") from None
+            key = int(entry[3]) if text is None else re.sub(r"\\(.)", r"\1", text, flags=re.DOTALL)
+            if isinstance(key, int) and not KEY_MIN <= key <= KEY_MAX:
+                raise SchemaError(f"{name}: the keys of column {column.name!r} are {column.key}, none is as large") from None
+            return column, Role.ENTRY, key
+        if "." not in name:
+            raise error
+        column = _path(schema, name)
+    return column, Role.VALUE, None
+
+
+def _path(schema: Schema, name: str) -> Column:
+    try:
+        return schema.column((name,))
+    except SchemaError:
+        return schema.column(tuple(name.split(".")))
+
+
+class Target(NamedTuple):
+    """What a pair of attribute and operator stands for: one test on ``attribute``, and ``extras`` that must hold besides it."""
+
+    attribute: Attribute
+    op: Op
+    outside: bool
+    none: bool
+    extras: tuple[tuple[Attribute, bool], ...] = ()  # (attribute, none): presence, or absence
+
+
+def target(schema: Schema, name: str, operator: Operator, kind: Kind | None) -> Target:
+    """Raises ExpressionError without a place."""
+    try:
+        column, role, key = _resolve(schema, name)
+    except SchemaError as error:
+        raise ExpressionError(str(error)) from None
+    path, shape, op = column.path, column.shape, operator.op
+    size = Attribute(path, Role.SIZE, INT)
+    if op is Op.PRESENT:
+        if role is Role.VALUE and shape in (Shape.LIST, Shape.MAP):
+            return Target(size, op, False, operator.negated)
+        if role is Role.VALUE and shape is not Shape.SCALAR:
+            raise ExpressionError(f"column {column.name!r} is {column.arrow}: name a field of it")
+    if role is Role.SIZE:
+        attribute = size
+    elif role is Role.ENTRY:
+        assert column.type is not None
+        attribute = Attribute(path, role, column.type, key)
+    elif operator.on_list:
+        if shape is not Shape.LIST or column.type is None:
+            raise ExpressionError(f"column {column.name!r} is {column.arrow}, array_contains and arrays_overlap need a list")
+        attribute = Attribute(path, Role.ELEMENT, column.type)
+    elif shape is not Shape.SCALAR or column.type is None:
+        hint = "use array_contains or arrays_overlap" if shape is Shape.LIST else "no predicate can use it"
+        raise ExpressionError(f"column {column.name!r} is {column.arrow}: {hint}")
+    else:
+        attribute = Attribute(path, role, column.type)
+    if op is Op.PRESENT:
+        return Target(attribute, op, False, operator.negated)
+    if op in PATTERNS and attribute.type.family is not Family.STRING:
+        raise ExpressionError(f"column {column.name!r} is {column.arrow}, {op.name.lower()} needs a string")
+    if kind is None:
+        raise ExpressionError(f"the operands of {op.name.lower()} on {name!r} have a type that cannot be compared")
+    needed = misfit(attribute.type, kind)
+    if needed:
+        raise ExpressionError(f"attribute {name!r} is {attribute.type}, the operands are {kind.name.lower()}: give {needed}")
+    if operator.on_list and operator.negated:
+        return Target(attribute, op, False, True, ((size, False), (Attribute(path, Role.HAS_NULL, BOOL), True)))
+    if op in PATTERNS or op is Op.IN:
+        return Target(attribute, op, False, operator.negated, ((attribute, False),) if operator.negated else ())
+    return Target(attribute, op, operator.negated, False)

@@ -1,0 +1,105 @@
+r"""What a string must have for a text pattern to be true of it: literals that an index finds, and what is left to check.
+
+Most patterns are decided by their literal; the rest of a LIKE pattern is a program for ``kernels/text/like.py``::
+
+    'Nice'  all of it     'Ni%'  at the start     '%ce'  at the end     '%ic%'  anywhere     'N_ce%air%'  'air' anywhere, then N_ce, air
+
+Of several literals the index is given the one that most patterns do without, as long as it has three bytes: in a list of addresses that all
+have 'https://www.' in them, that is the longest literal and filters nothing.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from enum import IntEnum
+from typing import NamedTuple
+
+from colmatch.kernels.text.like import ONE as ANY_CHARACTER
+from colmatch.text.like import ANY, ONE, like_parts
+
+LONG = 3  # bytes of a literal that few strings have by chance
+
+
+class Place(IntEnum):
+    """Where the literal stands in the string."""
+
+    WHOLE = 0
+    HEAD = 1
+    TAIL = 2
+    INSIDE = 3
+
+
+class Filter(NamedTuple):
+    """A pattern that is true only where one of ``literals`` is in its place.
+
+    ``also`` must be somewhere as well, where it is not empty. ``pieces`` are those of the whole pattern, with ``ANY_CHARACTER`` for ``_``,
+    when that is not all it says.
+    """
+
+    place: Place
+    literals: tuple[bytes, ...]
+    also: bytes = b""
+    pieces: tuple[bytes, ...] = ()
+    open_start: bool = False
+    open_end: bool = False
+
+
+Choice = tuple[Filter, tuple[tuple[bytes, Place], ...]]  # a filter without its literal, and the literals that would do
+
+
+def filters_of(patterns: Sequence[tuple[str, str]]) -> list[Filter]:
+    """One for each pattern: (operator, operand), of endswith, contains and like."""
+    choices = [_choices(op, operand) for op, operand in patterns]
+    shared = Counter(literal for _, found in choices for literal, _ in set(found) if len(found) > 1)
+    return [_chosen(filter, found, shared) for filter, found in choices]
+
+
+def _chosen(filter: Filter, found: Sequence[tuple[bytes, Place]], shared: Counter[bytes]) -> Filter:
+    if not found:
+        return filter
+    ranked = sorted(found, key=lambda known: (-min(len(known[0]), LONG), shared[known[0]], -len(known[0]), known[1]))
+    literal, place = ranked[0]
+    also = next((other for other, _ in ranked if other != literal), b"")
+    return filter._replace(literals=(literal,), place=place, also=also)
+
+
+def _choices(op: str, operand: str) -> Choice:
+    if op == "contains":
+        return Filter(Place.INSIDE if operand else Place.HEAD, (operand.encode(),)), ()
+    if op == "endswith":
+        return Filter(Place.TAIL, (operand.encode(),)), ()
+    assert op == "like", op
+    head, tail, pieces = _pieces(operand)
+    pieces = [piece for piece in pieces if piece]
+    if not pieces:
+        return Filter(Place.HEAD if head else Place.WHOLE, (b"",)), ()
+    one = bytes([ANY_CHARACTER])
+    if len(pieces) == 1 and one not in pieces[0]:
+        place = (Place.INSIDE if head else Place.HEAD) if tail else Place.TAIL if head else Place.WHOLE
+        return Filter(place, (pieces[0],)), ()
+    found = []
+    for i, piece in enumerate(pieces):
+        runs = piece.split(one)
+        for j, run in enumerate(runs):
+            if run:
+                starts = i == j == 0 and not head
+                ends = not tail and i == len(pieces) - 1 and j == len(runs) - 1
+                found.append((run, Place.HEAD if starts else Place.TAIL if ends else Place.INSIDE))
+    return Filter(Place.HEAD, (b"",), b"", tuple(pieces), head, tail), tuple(found)
+
+
+def _pieces(pattern: str) -> tuple[bool, bool, list[bytes]]:
+    """Whether a LIKE pattern begins and ends with ``%``, and what stands between, some of it empty."""
+    one = bytes([ANY_CHARACTER])
+    if "\\" not in pattern:
+        text = pattern.encode().replace(b"_", one)
+        return text.startswith(b"%"), text.endswith(b"%"), text.split(b"%")
+    parts = like_parts(pattern)
+    pieces = [b""]
+    for part in parts:
+        if part is ANY:
+            pieces.append(b"")
+        else:
+            pieces[-1] += one if part is ONE else str(part).encode()
+    return parts[:1] == [ANY], parts[-1:] == [ANY], pieces

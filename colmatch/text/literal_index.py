@@ -1,0 +1,184 @@
+"""Many text patterns as the arrays of ``kernels.find``, and the strings and pairs that go through it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from colmatch.arrays.frozen import freeze, frozen
+from colmatch.kernels.layout import I64, U8
+from colmatch.kernels.text import automaton, find, like
+from colmatch.text.filters import Filter, Place
+
+DENSE_CELLS = 1 << 20  # of the table of states near the root (4 bytes each): what a processor's second cache holds
+CANDIDATES = 1 << 16  # pairs there is room for, at least, before they are verified
+
+Array = TypeVar("Array", bound=NDArray[Any])
+Tuple = TypeVar("Tuple", bound=tuple[NDArray[Any], ...])
+
+
+class Texts(NamedTuple):
+    """Strings ``begin:end`` of those with bytes ``data[offset[v]:offset[v + 1]]``; read-only arrays. Results call them ``v + shift``."""
+
+    offset: I64
+    data: U8
+    begin: int
+    end: int
+    shift: int = 0
+
+
+class Pairs:
+    """Pairs of strings and patterns, added one after the other. Its memory is used again after ``clear``; one thread at a time."""
+
+    def __init__(self) -> None:
+        state = np.zeros(2, np.int64)
+        self._found = find.Found(np.empty(0, np.int32), np.empty(0, np.int32), state, np.zeros(0, np.int64))
+
+    def __len__(self) -> int:
+        return int(self._found.state[find.FILL])
+
+    def arrays(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """Numbers of strings and of patterns, valid until the next change."""
+        return self._found.value[: len(self)], self._found.pattern[: len(self)]
+
+    def clear(self) -> None:
+        self._found.state[find.FILL] = 0
+
+    def extend(self, values: NDArray[np.int32], patterns: NDArray[np.int32]) -> None:
+        found, fill = self.room(len(values), 0), len(self)
+        found.value[fill : fill + len(values)] = values
+        found.pattern[fill : fill + len(values)] = patterns
+        found.state[find.FILL] += len(values)
+
+    def room(self, pairs: int, literals: int) -> find.Found:
+        """The arrays, with room for so many pairs more."""
+        found, fill = self._found, len(self)
+        if fill + pairs > len(found.value):
+            size = max(fill + pairs, 2 * len(found.value), 1024)
+            value, pattern = np.empty(size, np.int32), np.empty(size, np.int32)
+            value[:fill], pattern[:fill] = found.value[:fill], found.pattern[:fill]
+            found = found._replace(value=value, pattern=pattern)
+        if literals > len(found.stamp):
+            found = found._replace(stamp=np.zeros(literals, np.int64))
+        self._found = found
+        return found
+
+
+class LiteralIndex:
+    """Finds the strings that patterns are true of. Read-only once it is built: any number of threads.
+
+    Parameters
+    ----------
+    filters : of each pattern
+    numbers : what the results call it
+    characters : whether ``_`` is a character of UTF-8; else it is a byte
+    """
+
+    def __init__(self, filters: Sequence[Filter], numbers: Sequence[int], characters: bool = True) -> None:
+        by_place: list[list[tuple[bytes, int]]] = [[] for _ in Place]
+        for p, filter in enumerate(filters):
+            by_place[filter.place] += [(literal, p) for literal in filter.literals]
+        whole, head, tail, inside = by_place
+        heads = sorted({literal for literal, _ in (*whole, *head)})
+        tails = sorted({literal[::-1] for literal, _ in tail})
+        insides = sorted({literal for literal, _ in inside} | {filter.also for filter in filters if filter.also})
+        place = {literal: i for i, literal in enumerate(insides)}
+        inside_trie = _trie(insides)
+        self._filters = find.Filters(
+            _trie(heads),
+            _posted(head, heads),
+            _posted(whole, heads),
+            _trie(tails),
+            _posted(((literal[::-1], p) for literal, p in tail), tails),
+            inside_trie,
+            _links(inside_trie),
+            _posted(inside, insides),
+            frozen(np.array([place[filter.also] if filter.also else -1 for filter in filters], np.int32)),
+        )
+        self._programs = _programs(filters, numbers, characters)
+        self._room = sum(len(posted) for posted in by_place)
+        self._literals = len(insides)
+
+    def __bool__(self) -> bool:
+        return self._room > 0
+
+    @property
+    def nbytes(self) -> int:
+        """Memory of the arrays."""
+        return _nbytes(self._filters) + _nbytes(self._programs)
+
+    def find(self, texts: Texts, pairs: Pairs, most: int | None = None) -> int:
+        """Add the pairs that are true, each once, until there are ``most`` or more. Returns the first string not looked at.
+
+        With filters of several literals a pair may be there more than once.
+        """
+        begin = texts.begin
+        while begin < texts.end and (most is None or len(pairs) < most):
+            found, fill = pairs.room(max(self._room, CANDIDATES), self._literals), len(pairs)
+            begin = find.find(texts.offset, texts.data, begin, texts.end, texts.shift, self._filters, found)
+            found.state[find.FILL] = like.verify(
+                texts.offset, texts.data, texts.shift, self._programs, fill, len(pairs), found.value, found.pattern
+            )
+        return begin
+
+
+def _flat(texts: Sequence[bytes]) -> tuple[I64, U8]:
+    offset = np.zeros(len(texts) + 1, np.int64)
+    np.cumsum(list(map(len, texts)), out=offset[1:])
+    data = np.frombuffer(b"".join(texts), np.uint8)
+    return frozen(offset), data
+
+
+def _trie(texts: Sequence[bytes]) -> automaton.Trie:
+    """Of sorted, distinct literals."""
+    offset, data = _flat(texts)
+    length = np.diff(offset)
+    shared = np.zeros(len(texts), np.int32)
+    automaton.share(offset, data, shared)
+    depths = int(length.max(initial=0))
+    nodes = np.cumsum(np.bincount(shared + 1, minlength=depths + 2) - np.bincount(length + 1, minlength=depths + 2))
+    nodes[0] = 1
+    next = np.zeros(depths + 2, np.int64)
+    np.cumsum(nodes[: depths + 1], out=next[1:])
+    size = int(next[-1])
+    if size >= 2**31:
+        raise OverflowError(f"the text patterns of one attribute have {size:,} different prefixes, more than 2**31")
+    trie = automaton.Trie(np.empty(size + 1, np.int32), np.zeros(size, np.uint8), np.empty(size, np.int32))
+    automaton.fill_trie(offset, data, shared, next, np.zeros(depths + 1, np.int64), trie)
+    return freeze(trie)
+
+
+def _links(trie: automaton.Trie) -> automaton.Links:
+    size = len(trie.byte)
+    used = np.unique(trie.byte[1:])
+    kind = np.zeros(257, np.int64)
+    kind[used] = np.arange(1, len(used) + 1)
+    kind[256] = classes = len(used) + 1
+    rows = min(size, max(DENSE_CELLS // classes, 1))
+    dense = np.empty(rows * classes, np.int32)
+    links = automaton.Links(np.empty(size, np.int32), np.empty(size, np.int32), frozen(kind), dense)
+    automaton.fill_links(trie, classes, links)
+    return freeze(links)
+
+
+def _posted(entries: Iterable[tuple[bytes, int]], texts: Sequence[bytes]) -> find.Posted:
+    place = {text: i for i, text in enumerate(texts)}
+    pairs = np.array([(place[text], p) for text, p in entries], np.int64).reshape(-1, 2)
+    first = np.zeros(len(texts) + 1, np.int64)
+    np.cumsum(np.bincount(pairs[:, 0], minlength=len(texts)), out=first[1:])
+    return freeze(find.Posted(first, pairs[np.argsort(pairs[:, 0], kind="stable"), 1].astype(np.int32)))
+
+
+def _programs(filters: Sequence[Filter], numbers: Sequence[int], characters: bool) -> like.Programs:
+    first = np.zeros(len(filters) + 1, np.int64)
+    np.cumsum([len(filter.pieces) for filter in filters], out=first[1:])
+    modes = [filter.open_start * like.OPEN_START | filter.open_end * like.OPEN_END | characters * like.CHARACTERS for filter in filters]
+    piece, text = _flat([piece for filter in filters for piece in filter.pieces])
+    return freeze(like.Programs(np.array(numbers, np.int32), first, np.array(modes, np.uint8), piece, text))
+
+
+def _nbytes(arrays: Any) -> int:
+    return sum(_nbytes(array) if isinstance(array, tuple) else array.nbytes for array in arrays)

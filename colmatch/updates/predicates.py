@@ -1,0 +1,165 @@
+"""Arrays that grow at their end: memory with room, views of what is in it, and the arrays of a matcher held so."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from colmatch.arrays.frozen import frozen
+from colmatch.errors import SubscriptionError
+from colmatch.kernels.layout import ATTR_MASK, FLAG_RUN, Predicates
+
+MOST_BYTES = 2**31 - 1  # of all string ids: what one Arrow array of strings can hold
+
+
+class Growing:
+    """An array that can be appended to. Views stay as they are; what is appended goes behind them, or elsewhere."""
+
+    __slots__ = ("_memory", "size")
+
+    def __init__(self, array: NDArray[Any]) -> None:
+        self._memory = array
+        self.size = len(array)
+
+    def append(self, more: NDArray[Any]) -> None:
+        if not len(more):
+            return
+        size = self.size + len(more)
+        if size > len(self._memory) or not self._memory.flags.writeable:
+            larger = np.empty((size + size // 2 + 64, *self._memory.shape[1:]), self._memory.dtype)
+            larger[: self.size] = self._memory[: self.size]
+            self._memory = larger
+        self._memory[self.size : size] = more
+        self.size = size
+
+    def view(self) -> NDArray[Any]:
+        """Read-only."""
+        return frozen(self._memory[: self.size])
+
+
+class GrowingPredicates:
+    """``layout.Predicates`` to which conjunctions can be appended."""
+
+    def __init__(self, predicates: Predicates) -> None:
+        self._columns = [Growing(array) for array in predicates]
+
+    def view(self) -> Predicates:
+        return Predicates(*(column.view() for column in self._columns))
+
+    def cut(self, like: Predicates) -> None:
+        """Forget what was appended behind what ``like``, an earlier view, has."""
+        arrays: Sequence[Any] = like
+        for column, array in zip(self._columns, arrays, strict=True):
+            column.size = len(array)
+
+    def append(self, more: Predicates, subscriptions: int) -> None:
+        """``more`` : subscriptions count from 0, and there are so many before. Its ``pred`` is rewritten."""
+        old, count = self.view(), len(more.owner)
+        pred = more.pred
+        several = (pred[:, 0] & np.uint32(FLAG_RUN)) != 0
+        pred[several, 1:] += np.uint32(len(old.run_lo))
+        added: dict[str, Any] = {
+            "first": more.first[1:] + len(old.pred),
+            "pred": pred,
+            "run_lo": more.run_lo,
+            "run_hi": more.run_hi,
+            "owner": more.owner + np.uint32(subscriptions),
+        }
+        if len(old.weight) or len(more.weight):
+            self._fill("weight", np.zeros(len(old.pred)))
+            added["weight"] = more.weight if len(more.weight) else np.zeros(len(pred))
+        if len(old.jump_first) or len(more.jump_first):
+            self._fill("jump_first", np.full(len(old.owner), -1))
+            self._fill("tree_first", np.zeros(len(old.owner) + 1, np.int64))
+            if len(more.jump_first):
+                start = more.jump_first + len(old.jump)
+                added |= {"jump_first": np.where(more.jump_first >= 0, start, -1), "jump": more.jump, "tree": more.tree}
+                added["tree_first"] = more.tree_first[1:] + len(old.tree)
+            else:
+                added |= {"jump_first": np.full(count, -1), "tree_first": np.full(count, len(old.tree))}
+        for name, array in added.items():
+            self._columns[Predicates._fields.index(name)].append(array)
+
+    def _fill(self, name: str, values: NDArray[Any]) -> None:
+        """What a column has for all that is there, where it has nothing because there was no need."""
+        column = self._columns[Predicates._fields.index(name)]
+        if not column.size:
+            column.append(values)
+
+
+def selected(preds: Predicates, conjunctions: NDArray[np.int64]) -> Predicates:
+    """These conjunctions alone, in this order, and nothing that belongs to others."""
+    first, members = gathered(preds.first[:-1][conjunctions], np.diff(preds.first)[conjunctions])
+    pred = preds.pred[members]
+    several = np.flatnonzero(pred[:, 0] & np.uint32(FLAG_RUN))
+    begin = pred[several, 1].astype(np.int64)
+    runs, run = gathered(begin, pred[several, 2] - begin)
+    pred[several, 1], pred[several, 2] = runs[:-1], runs[1:]
+    jump_first, jump, tree_first, tree = preds.jump_first, preds.jump, preds.tree_first, preds.tree
+    start = jump_first[conjunctions] if len(jump_first) else np.empty(0, np.int64)
+    program = start >= 0
+    if program.any():
+        jumps, place = gathered(start[program], np.diff(first)[program])
+        jump_first, jump = np.full(len(conjunctions), -1), jump[place]
+        jump_first[program] = jumps[:-1]
+        tree_first, place = gathered(tree_first[:-1][conjunctions], np.diff(tree_first)[conjunctions])
+        tree = tree[place]
+    else:
+        jump_first, jump, tree_first, tree = jump_first[:0], jump[:0], tree_first[:0], tree[:0]
+    weight = preds.weight[members] if len(preds.weight) else preds.weight
+    owner = preds.owner[conjunctions]
+    return Predicates(first, pred, preds.run_lo[run], preds.run_hi[run], owner, weight, jump_first, jump, tree_first, tree)
+
+
+def gathered(start: NDArray[np.int64], size: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Ranges one after the other: where each begins then, and the places of all members."""
+    first = np.zeros(len(start) + 1, np.int64)
+    np.cumsum(size, out=first[1:])
+    return first, np.repeat(start - first[:-1], size) + np.arange(first[-1])
+
+
+def attributes_of(preds: Predicates) -> int:
+    """One more than the highest attribute that is used."""
+    return int((preds.pred[:, 0] & np.uint32(ATTR_MASK)).max(initial=0)) + 1 if len(preds.pred) else 0
+
+
+class GrowingIds:
+    """Ids by number, an Arrow array to which others can be appended without copying it."""
+
+    def __init__(self, ids: pa.Array) -> None:
+        self.type = ids.type
+        if pa.types.is_int64(ids.type):
+            self._columns = [Growing(ids.to_numpy())]
+            return
+        self._columns = [Growing(np.zeros(1, np.int32)), Growing(np.empty(0, np.uint8))]
+        self.append(ids.to_pylist())
+
+    def view(self) -> pa.Array:
+        if len(self._columns) == 1:
+            return pa.array(self._columns[0].view())
+        offset, data = (column.view() for column in self._columns)
+        return pa.StringArray.from_buffers(len(offset) - 1, pa.py_buffer(offset), pa.py_buffer(data))
+
+    def append(self, values: Sequence[int] | Sequence[str]) -> None:
+        if len(self._columns) == 1:
+            self._columns[0].append(np.array(values, np.int64))
+            return
+        texts = [str(value).encode() for value in values]
+        end = self._columns[1].size
+        ends = end + np.cumsum([len(text) for text in texts], dtype=np.int64)
+        if len(ends) and ends[-1] > MOST_BYTES:
+            raise SubscriptionError("the ids have more than 2 GB of text: use shorter ones, or numbers")
+        self._columns[0].append(ends.astype(np.int32))
+        self._columns[1].append(np.frombuffer(b"".join(texts), np.uint8))
+
+    def cut(self, size: int) -> None:
+        """Forget all ids but the first."""
+        if len(self._columns) == 1:
+            self._columns[0].size = size
+        else:
+            self._columns[0].size = size + 1
+            self._columns[1].size = int(self._columns[0].view()[-1])

@@ -1,0 +1,33 @@
+"""Synthetic subscriptions and events, in the manner of BEGen: what the source documents measure with.
+
+>>> from colmatch.workload import named
+>>> workload = named("dense", subscriptions=2)
+>>> workload.texts()["expression"].to_pylist()  # doctest: +SKIP
+['a16 BETWEEN 2 AND 60 AND a43 = 71 AND a93 BETWEEN 5 AND 94', ...]
+
+Read ``parameters`` first, then ``streams``, ``shapes``, ``subscriptions`` and ``events``, and ``draw``
+for how numbers are drawn; ``flights`` has real events. Names are imported when first used, since the
+subscriptions of a workload bring numba and its flights do not.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from colmatch.workload.streams import NAMES as NAMES
+    from colmatch.workload.streams import Workload as Workload
+    from colmatch.workload.streams import named as named
+
+__all__ = ["NAMES", "Workload", "named"]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module 'colmatch.workload' has no attribute {name!r}")
+    return getattr(import_module("colmatch.workload.streams"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,127 @@
+"""A workload: subscriptions and events as endless streams, any part of which can be had by itself.
+
+Everything is drawn in chunks of a fixed size from ``numpy.random.SeedSequence((seed, what, number of
+the chunk))``, so a part comes out alike however it is cut. Subscriptions do not depend on how many
+there are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import fields
+from typing import Any
+
+import pyarrow as pa
+
+from colmatch.errors import OptionError
+from colmatch.subscriptions.table import PredicateTable
+from colmatch.workload import events as draws_of_events
+from colmatch.workload import subscriptions as draws_of_subscriptions
+from colmatch.workload.parameters import Parameters, is_whole
+from colmatch.workload.shapes import SHAPES
+
+NAMES = tuple(SHAPES)
+
+
+class Workload(Parameters):
+    """Subscriptions and events that are drawn as ``Parameters`` say; its fields are theirs.
+
+    Raises
+    ------
+    OptionError : a field has a value that it cannot have; the message says which, and what is allowed
+    """
+
+    # Subscriptions
+
+    def predicate_batches(self, start: int = 0, count: int | None = None) -> Iterator[pa.RecordBatch]:
+        """Subscriptions ``start`` to ``start + count``, all that follow if None, piece by piece: what ``PredicateTable`` takes.
+
+        Columns id int64, attribute and op dictionaries of strings, operands large list of int64, and weight double where there are weights.
+        """
+        for part in draws_of_subscriptions.chunks(self, *self._cut(start, count)):
+            yield draws_of_subscriptions.rows(part, self)
+
+    def predicates(self, start: int = 0, count: int | None = None) -> pa.Table:
+        """Those subscriptions as one table, a row for each predicate."""
+        return pa.Table.from_batches(self.predicate_batches(start, count), draws_of_subscriptions.schema(self))
+
+    def predicate_table(self, start: int = 0, count: int | None = None) -> PredicateTable:
+        """Those subscriptions as ``Matcher.build`` takes them."""
+        return PredicateTable(self.predicates(start, count))
+
+    def text_batches(self, start: int = 0, count: int | None = None) -> Iterator[pa.RecordBatch]:
+        """Those subscriptions as SQL text, piece by piece: columns id int64, expression string."""
+        for part in draws_of_subscriptions.chunks(self, *self._cut(start, count)):
+            yield draws_of_subscriptions.texts(part, self)
+
+    def texts(self, start: int = 0, count: int | None = None) -> pa.Table:
+        """Those subscriptions as SQL text: id int64, expression string."""
+        return pa.Table.from_batches(self.text_batches(start, count), draws_of_subscriptions.TEXTS)
+
+    def _cut(self, start: int, count: int | None) -> tuple[int, int]:
+        _from_zero(start, "start")
+        stop = self.subscriptions if count is None else start + _from_zero(count, "count")
+        if stop > self.subscriptions or start > stop:
+            raise OptionError(f"subscriptions {start:,} to {stop:,} were asked for, but there are {self.subscriptions:,} of them")
+        return start, stop
+
+    # Events
+
+    def schema(self) -> pa.Schema:
+        """Columns of the events: what ``Matcher.build`` takes."""
+        return draws_of_events.schema(self)
+
+    def event_batches(self, rows: int, start: int = 0) -> Iterator[pa.RecordBatch]:
+        """Events ``start`` to ``start + rows`` of an endless stream, piece by piece.
+
+        Raises
+        ------
+        OptionError : there are not that many different events
+        """
+        for pairs in draws_of_events.chunks(self, *_rows(rows, start)):
+            yield draws_of_events.table(pairs, self)
+
+    def events(self, rows: int, start: int = 0) -> pa.Table:
+        """Those events as one table of contiguous columns."""
+        return pa.Table.from_batches(self.event_batches(rows, start), self.schema()).combine_chunks()
+
+    def pairs(self, rows: int, start: int = 0) -> pa.Table:
+        """Those events in long form, a row for each pair: event int64 (its number in the stream), attribute (``a17``), value int64."""
+        numbers, batches = _rows(rows, start)[0], []
+        for pairs in draws_of_events.chunks(self, *_rows(rows, start)):
+            batches.append(draws_of_events.long_form(pairs, numbers, self))
+            numbers += len(pairs.first) - 1
+        return pa.Table.from_batches(batches, draws_of_events.LONG)
+
+
+def named(name: str, subscriptions: int | None = None, seed: int = 0, **changed: Any) -> Workload:
+    """A workload of ``NAMES``; ``colmatch/workload/shapes.py`` has their parameters, where they come from, and what was chosen.
+
+    Parameters
+    ----------
+    name : ``dense``, ``dense-planted``, ``dense-equal``: 1M x 100 attributes; ``pstree-dense`` and ``pstree-sparse``: document 003, 100 and
+        30,000 attributes; ``opindex``: document 002; ``bestar``: document 000; ``ads`` and ``querylog``: like data sets of document 003
+    subscriptions : how many, None for as many as the document has
+    changed : other fields of ``Workload`` that are to differ
+
+    Raises
+    ------
+    OptionError : no workload is called so, or a field cannot be had
+    """
+    if not isinstance(name, str) or name not in SHAPES:
+        raise OptionError(f"no workload is called {name!r:.80}; there are {', '.join(NAMES)}")
+    unknown = sorted(set(changed) - {field.name for field in fields(Parameters)})
+    if unknown:
+        raise OptionError(f"a workload has no field {unknown[0]!r}")
+    given = {"name": name, **SHAPES[name], "seed": seed, **changed}
+    return Workload(**given if subscriptions is None else {**given, "subscriptions": subscriptions})
+
+
+def _from_zero(value: int, what: str) -> int:
+    if not is_whole(value) or value < 0:
+        raise OptionError(f"{what}={value!r}: a whole number from 0 is needed")
+    return int(value)
+
+
+def _rows(rows: int, start: int) -> tuple[int, int]:
+    return _from_zero(start, "start"), start + _from_zero(rows, "rows")

@@ -1,0 +1,313 @@
+"""Arrow record batches to the entries of attributes, through the structs of Arrow's C data interface.
+
+Three kernels, one after the other on one exported ``ArrowArray``, so that who has no maps or no strings waits for neither to be compiled.
+All walk ``Columns.item``: *items*, maps first, then in the order of attributes.
+
+1. ``read_maps``, where there are maps: an item gathers the entries of a map whose key some attribute knows. So thousands of attributes of
+   one map cost nothing where the event has no such entry.
+2. ``read``: an item selects the rows that have a value and the slots of their values, then turns the values into keys. Each run of
+   attributes of a map takes its own from what was gathered. All is written once and in place, but that for a string the key is its slot.
+3. ``read_texts``, where there are strings: labels in the place of slots.
+
+Nothing here is known about Arrow types or names: ``colmatch/events/binding.py`` makes the plan, once for each schema of batches.
+
+A kernel takes what it uses out of its tuples once, at the top, and has one way out. Device functions get the arrays that they use. Each
+tuple that is handed on or left, and each slice, costs a count of references for every array in it: atomic, and a hundred lines to
+compile. With all of the working memory in their arguments, compiling took 58 s; with all in one kernel of many slices and ways out 12 s, of
+which ``read`` now takes a third, and either of the others a quarter.
+"""
+
+from typing import NamedTuple
+
+from colmatch.kernels import layout
+from colmatch.kernels._jit import kernel
+from colmatch.kernels.arrow.maps import Keys, copy_entries, gather_entries, label_keys, place_entries
+from colmatch.kernels.arrow.memory import load_i64
+from colmatch.kernels.arrow.select import (
+    ATTR,
+    CHILD,
+    CODE,
+    ELEMENT,
+    END,
+    ENTRIES,
+    ENTRIES_READ,
+    FIRST,
+    FULL_OUT,
+    FULL_STREAM,
+    KEYS,
+    KIND,
+    LAST,
+    LEAF,
+    MAP,
+    NEEDED,
+    OK,
+    OVERFLOW,
+    PATTERNS,
+    ROW,
+    SET,
+    STRUCT,
+    VALUE,
+    WHERE,
+    decode,
+    place_structs,
+    select_elements,
+    select_rows,
+)
+from colmatch.kernels.arrow.structs import AFTER, DICTIONARY, F64, FORM, I32, I64, INDEX, LENGTH, NOTHING, OFFSET, TEXTS, buffer, child
+from colmatch.kernels.arrow.values import dense_number_keys, number_keys, text_keys
+from colmatch.kernels.arrow.words import Distinct, Words
+
+
+class Plan(NamedTuple):
+    """What to take from batches of one schema. Struct 0 is the batch itself; parents come before children."""
+
+    struct: layout.I64  # (S, 2) parent struct, number of the child there
+    leaf: layout.I64  # (F, 5) see ``arrow``
+    item: layout.I64  # (I, 12) maps, then ascending by attribute. FIRST, LAST: a map's entries; FIRST: of a run, entry or pattern
+    entry_set: layout.I64  # (K) entry -> set of its values, as ``item[SET]``: set of literals, or -1 - group of distinct strings
+    literals: Words
+    keys: Keys
+
+
+class Columns(NamedTuple):
+    """The part of a ``Plan`` that all kernels read."""
+
+    struct: layout.I64
+    leaf: layout.I64
+    item: layout.I64
+
+
+class Work(NamedTuple):
+    """What all kernels write, results among it. Owned by one thread; any content will do."""
+
+    state: layout.I64  # (8)
+    struct: layout.I64  # (3 S) address, first slot, address of the first row in ``valid`` or 0 where no row is NULL
+    valid: layout.U8  # (S * rows at least) 1 where the struct is there
+    col: layout.I64  # (A + 1) as in ``layout.Batch``
+    row: layout.I32  # (capacity)
+    key: layout.I64  # (capacity)
+    slot: layout.I64  # (stream capacity) slots of the item at hand
+    entry_first: layout.I64  # (K + 1) entry -> its range in the next two
+    entry_row: layout.I32  # (entry capacity)
+    entry_key: layout.I64
+    pattern_first: layout.I64  # (patterns + 1) pattern -> rows where it is true
+    pattern_row: layout.I32
+
+
+class MapWork(NamedTuple):
+    """What ``read_maps`` needs besides."""
+
+    known: layout.I64  # (stream capacity) entries of a dictionary's values
+    tally: layout.I32  # (2 K) entry -> 1 + row that last had it; how many have a value, then where the next goes. 0 where not ``touched``
+    touched: layout.U8  # (K / BLOCK) block of entries -> whether ``tally`` has others. Begins as zeros
+
+
+class TextWork(NamedTuple):
+    """What ``read_texts`` needs besides."""
+
+    known: layout.I64  # (stream capacity) keys of a dictionary's values, -1 where not asked for yet
+    hints: layout.I32  # (literals.hint[-1]) begins as zeros
+    distinct: Distinct
+
+
+@kernel
+def read_maps(plan, keys, work, maps, array, rows):
+    """Gather the entries of map columns, for ``read`` to put in their places. ``work.state`` says what came of it, as there."""
+    state = work.state
+    struct = work.struct
+    items = plan.item
+    leaves = plan.leaf
+    key_first = keys.first
+    key_place = keys.place
+    row = work.row
+    key = work.key
+    slot = work.slot
+    known = maps.known
+    tally = maps.tally
+    touched = maps.touched
+    entry_first = work.entry_first
+    entry_row = work.entry_row
+    entry_key = work.entry_key
+    state[CODE] = OK
+    state[ENTRIES_READ] = 0
+    place_structs(plan.struct, struct, state, work.valid, array, rows)
+    i = 0
+    while i < len(items) and items[i, KIND] == MAP:
+        item = items[i]
+        state[WHERE] = i
+        i += 1
+        s = 3 * item[STRUCT]
+        mask = struct[s + 2]
+        here = child(struct[s], item[CHILD])
+        base = struct[s + 1] + load_i64(here, OFFSET)
+        label_keys(item, leaves[item[KEYS]], state, mask, here, base, rows, slot, known, key, key_first, key_place)
+        if state[CODE] != OK:
+            break
+        leaf = leaves[item[LEAF]]
+        n = gather_entries(item, leaf, state, mask, here, base, rows, row, key, slot, tally, touched)
+        if state[CODE] != OK:
+            break
+        here = child(child(here, 0), 1)
+        if leaf[INDEX] >= 0:
+            here = load_i64(here, DICTIONARY)
+        if leaf[FORM] < TEXTS:
+            bad = number_keys(leaf, here, slot, n, slot)
+            if bad >= 0:
+                state[CODE] = OVERFLOW
+                state[ROW] = row[bad]
+                break
+        place_entries(item, state, n, row, key, slot, tally, touched, entry_first, entry_row, entry_key)
+        if state[CODE] != OK:
+            break
+
+
+@kernel
+def read(plan, work, array, rows):
+    """Read the batch exported at address ``array``. ``work.state[CODE]`` is OK, or what is wrong, or what must be made larger."""
+    state = work.state
+    struct = work.struct
+    items = plan.item
+    leaves = plan.leaf
+    col = work.col
+    all_row = work.row
+    all_key = work.key
+    slot = work.slot
+    entry_first = work.entry_first
+    entry_row = work.entry_row
+    entry_key = work.entry_key
+    pattern_first = work.pattern_first
+    pattern_row = work.pattern_row
+    state[CODE] = OK
+    place_structs(plan.struct, struct, state, work.valid, array, rows)
+    done = 0
+    col[0] = 0
+    pos = col[0]  # not 0: what it is handed to would be compiled for the constant as well
+    for i in range(len(items)):
+        item = items[i]
+        kind = item[KIND]
+        if kind == MAP:
+            continue
+        state[WHERE] = i
+        while done < item[ATTR]:
+            done += 1
+            col[done] = pos
+        done = item[END]
+        row = all_row[pos:]
+        key = all_key[pos:]
+        if kind == ENTRIES or kind == PATTERNS:
+            first = entry_first if kind == ENTRIES else pattern_first
+            from_row = entry_row if kind == ENTRIES else pattern_row
+            n = copy_entries(item, state, pos, col, first, from_row, entry_key, row, key)
+            if state[CODE] != OK:
+                break
+            pos += n
+            continue
+
+        s = 3 * item[STRUCT]
+        mask = struct[s + 2]
+        here = child(struct[s], item[CHILD])
+        base = struct[s + 1] + load_i64(here, OFFSET)
+        leaf = leaves[item[LEAF]]
+        form = leaf[FORM]
+        dense = False
+        if kind == VALUE:
+            if rows > len(row) or rows > len(slot):
+                state[CODE] = FULL_OUT if rows <= len(slot) else FULL_STREAM
+                state[NEEDED] = rows
+                break
+            # Whether the numbers, side by side, are worth a loop that vectorises.
+            dense = mask == 0 and leaf[INDEX] < 0 and leaf[AFTER] == NOTHING and (form == I64 or form == F64 or form == I32)
+            dense = dense and buffer(here, 0) == 0
+            n = select_rows(mask, here, base, rows, row, slot, dense)
+        else:
+            n = select_elements(item, leaf, state, mask, here, base, rows, row, key, slot)
+            here = child(here, 0)
+            if state[CODE] != OK:
+                break
+
+        if kind == VALUE or kind == ELEMENT:
+            if leaf[INDEX] >= 0:
+                n = decode(leaf, state, here, n, row, slot)
+                if state[CODE] != OK:
+                    break
+                here = load_i64(here, DICTIONARY)
+            if dense:
+                dense_number_keys(leaf, here, base, n, key)
+            elif form < TEXTS:
+                bad = number_keys(leaf, here, slot, n, key)
+                if bad >= 0:
+                    state[CODE] = OVERFLOW
+                    state[ROW] = row[bad]
+                    break
+            else:
+                for j in range(n):
+                    key[j] = slot[j]
+        pos += n
+        col[done] = pos
+    if state[CODE] == FULL_OUT:
+        state[NEEDED] += pos
+    while done < len(col) - 1:
+        done += 1
+        col[done] = pos
+
+
+@kernel
+def read_texts(plan, literals, entry_set, work, texts):
+    """Put the labels of strings, or their numbers, in the place of the slots that ``read`` wrote. ``work.state`` is as there."""
+    state = work.state
+    struct = work.struct
+    items = plan.item
+    leaves = plan.leaf
+    literal_first = literals.first
+    literal_place = literals.place
+    hint_first = literals.hint
+    col = work.col
+    all_key = work.key
+    known = texts.known
+    hints = texts.hints
+    distinct = texts.distinct
+    table = distinct.table
+    offset = distinct.offset
+    data = distinct.data
+    ranges = distinct.range
+    total = distinct.total
+    for i in range(len(items)):
+        item = items[i]
+        kind = item[KIND]
+        if kind != VALUE and kind != ELEMENT and kind != ENTRIES:
+            continue
+        source = i
+        if kind == ENTRIES:
+            source = 0
+            while items[source, LAST] <= item[FIRST]:  # the maps come first, and their entries ascend
+                source += 1
+        leaf = leaves[items[source, LEAF]]
+        if leaf[FORM] < TEXTS:
+            continue
+        here = child(struct[3 * items[source, STRUCT]], items[source, CHILD])
+        if kind != VALUE:
+            here = child(here, 0)
+        if kind == ENTRIES:
+            here = child(here, 1)
+        if leaf[INDEX] >= 0:
+            here = load_i64(here, DICTIONARY)
+        for a in range(item[ATTR], item[END]):
+            n = col[a + 1] - col[a]
+            if n == 0:
+                continue
+            store = -1
+            # Looking up all values of the dictionary once must not cost more than those of the batch.
+            if leaf[INDEX] >= 0 and load_i64(here, LENGTH) <= n:
+                store = load_i64(here, OFFSET)
+                for k in range(load_i64(here, LENGTH)):
+                    known[k] = -1
+            key = all_key[col[a] :]
+            group = entry_set[item[FIRST] + a - item[ATTR]] if kind == ENTRIES else item[SET]
+            text_keys(
+                leaf, here, n, key, known, store, group, literal_first, literal_place, hint_first, hints,
+                table, offset, data, ranges, total, state,
+            )  # fmt: skip
+            if state[CODE] != OK:
+                break
+        if state[CODE] != OK:
+            break

@@ -1,0 +1,208 @@
+"""Values of an Arrow array to keys: a loop for each physical form.
+
+Keys are those of ``colmatch/lowering/keys.py``, which does the same for literals.
+"""
+
+from colmatch.kernels._jit import device
+from colmatch.kernels.arrow.memory import KEY_MIN, float_bits, load_f32, load_i32, load_i64, load_prefix, load_u16
+from colmatch.kernels.arrow.select import CODE, FULL_BYTES, FULL_STRINGS, NEEDED
+from colmatch.kernels.arrow.structs import (
+    AFTER,
+    BITS,
+    DIVIDED,
+    F16,
+    F32,
+    F64,
+    FACTOR,
+    FIXED,
+    FLIPPED,
+    FLOATED,
+    FORM,
+    I64,
+    NOTHING,
+    U64,
+    UTF32,
+    UTF64,
+    WIDE,
+    WIDTH,
+    bit,
+    buffer,
+    integer,
+)
+from colmatch.kernels.arrow.words import hint_place, label, number, relabel, start_group
+from colmatch.kernels.layout import KEY_MAX
+
+EXPONENT = 0x7FF0000000000000
+NAN = 0x7FF8000000000000
+
+
+@device
+def float_key(bits):
+    """Bits of a float64 as a number with the order of floats: one NaN above all, one zero."""
+    size = bits & KEY_MAX
+    if size > EXPONENT:
+        return NAN
+    if size == 0:
+        return 0
+    return bits if bits >= 0 else bits ^ KEY_MAX
+
+
+@device
+def half_bits(half):
+    """Bits of the float64 that equals a float16, from its bits."""
+    exponent = half >> 10 & 31
+    fraction = half & 1023
+    if exponent == 31:
+        bits = EXPONENT | fraction << 42
+    elif exponent == 0:
+        bits = float_bits(fraction * 2.0**-24)
+    else:
+        bits = exponent + 1008 << 52 | fraction << 42
+    return bits ^ KEY_MIN if half >> 15 else bits
+
+
+@device
+def dense_number_keys(leaf, array, base, n, out):
+    """Keys of ``n`` numbers side by side from slot ``base``, of a leaf of one of these three forms that leaves them as they are."""
+    data = buffer(array, 1)
+    form = leaf[FORM]
+    if form == I64:
+        for j in range(n):
+            out[j] = load_i64(data, base + j)
+    elif form == F64:
+        for j in range(n):
+            out[j] = float_key(load_i64(data, base + j))
+    else:
+        for j in range(n):
+            out[j] = load_i32(data, base + j)
+
+
+@device
+def number_keys(leaf, array, slot, n, out):
+    """Keys of the numbers in ``n`` slots, none of them NULL: -1, or the first of them that does not fit into a key."""
+    data = buffer(array, 1)
+    form = leaf[FORM]
+    after = leaf[AFTER]
+    factor = leaf[FACTOR]
+    words = leaf[WIDTH]
+    if form == I64 or form == U64:
+        for j in range(n):
+            out[j] = load_i64(data, slot[j])
+    elif form == F64:
+        for j in range(n):
+            out[j] = float_key(load_i64(data, slot[j]))
+    elif form == F32:
+        for j in range(n):
+            out[j] = float_key(load_f32(data, slot[j]))
+    elif form == BITS or form == WIDE or form == F16:
+        for j in range(n):
+            i = slot[j]
+            if form == BITS:
+                out[j] = bit(data, i)
+            elif form == WIDE:  # the low word says it all: at most 18 digits
+                out[j] = load_i64(data, words * i)
+            else:
+                out[j] = float_key(half_bits(load_u16(data, i)))
+    else:
+        for j in range(n):
+            out[j] = integer(form, data, slot[j])
+    if after == FLOATED:
+        for j in range(n):
+            out[j] = float_key(float_bits(float(out[j])))
+    elif after != NOTHING:
+        limit = KEY_MAX // factor
+        for j in range(n):
+            value = out[j]
+            if after == DIVIDED:
+                out[j] = value // factor
+            elif after == FLIPPED:
+                out[j] = value ^ KEY_MIN
+            elif value > limit or value < -limit:
+                return j
+            else:
+                out[j] = value * factor
+    return -1
+
+
+@device
+def text_at(leaf, array, ends, data, slot):
+    """Address and length of the string in a slot; ``ends`` and ``data`` are buffers 1 and 2."""
+    form = leaf[FORM]
+    if form == UTF32:
+        start = load_i32(ends, slot)
+        return data + start, load_i32(ends, slot + 1) - start
+    if form == UTF64:
+        start = load_i64(ends, slot)
+        return data + start, load_i64(ends, slot + 1) - start
+    if form == FIXED:
+        return ends + slot * leaf[WIDTH], leaf[WIDTH]
+    length = load_i32(ends, 4 * slot)
+    if length <= 12:
+        return ends + 16 * slot + 4, length
+    return buffer(array, 2 + load_i32(ends, 4 * slot + 2)) + load_i32(ends, 4 * slot + 3), length
+
+
+@device
+def text_keys(
+    leaf, array, n, key, known, base, group, literal_first, place, hint_first, hints, table, ends, bytes, ranges, total, state
+):  # fmt: skip
+    """Labels of the strings in ``n`` slots, which are in ``key``, among the literals of set ``group``; they take the places of the slots.
+
+    Where ``group`` is negative, instead their numbers among the distinct strings of group -1 - ``group``; what these need more room for is
+    written into ``state``. Where ``base`` is not negative, ``known`` has a place for each value of ``array``, a dictionary that starts at
+    slot ``base``, and each is looked up once.
+    """
+    begin = -1
+    own = group
+    if group < 0:
+        if not start_group(table, len(ends), total, n):
+            state[CODE] = FULL_STRINGS
+            state[NEEDED] = total[1]
+            return
+        begin = total[0]
+        own = 0
+    low = literal_first[own]
+    high = literal_first[own + 1]
+    if group >= 0 and low == high:
+        for j in range(n):
+            key[j] = 0
+        return
+    hint_low = hint_first[own]
+    size = hint_first[own + 1] - hint_low
+    form = leaf[FORM]
+    first = buffer(array, 1)
+    second = buffer(array, 2) if form == UTF32 or form == UTF64 else 0
+    remember = base >= 0
+    heads = place[0]
+    offsets = place[1]
+    literals = place[2]
+    for j in range(n):
+        i = key[j]
+        if remember and known[i - base] >= 0:
+            key[j] = known[i - base]
+            continue
+        address, length = text_at(leaf, array, first, second, i)
+        prefix = load_prefix(address, length)
+        if group >= 0:
+            h = hint_low
+            hint = begin  # -1, by a name: label would be compiled again for the constant
+            if size > 0:
+                h += hint_place(prefix, address, length, size)
+                hint = hints[h]
+            found = label(prefix, address, length, low, high, heads, offsets, literals, hint)
+            if size > 0:
+                hints[h] = found >> 1
+        else:
+            found = number(prefix, address, length, begin, table, ends, bytes, total)
+            if found < 0:
+                state[CODE] = FULL_BYTES
+                state[NEEDED] = total[1]
+                return
+        key[j] = found
+        if remember:
+            known[i - base] = found
+    if group >= 0 and place[3] != 0:
+        relabel(key, n, low, place[3])
+    if group < 0:
+        ranges[-1 - group, 0] = begin
+        ranges[-1 - group, 1] = total[0]

@@ -1,0 +1,187 @@
+"""Byte strings among sorted literals, and distinct byte strings.
+
+A string is its address, its length and its *prefix*: the first 8 bytes as a number with the order of the bytes (``load_prefix``), which
+decides nearly all comparisons without touching the rest.
+
+Literals are read by address. As arrays they were counted atomically, in and out of every call: a look-up took 40 ns, now 10.
+"""
+
+from typing import NamedTuple
+
+from colmatch.kernels._jit import device
+from colmatch.kernels.arrow.memory import load_i64, load_prefix, load_u8
+from colmatch.kernels.bits import mix
+from colmatch.kernels.layout import I32, I64, U8
+
+
+class Words(NamedTuple):
+    """S sets of L sorted distinct byte strings in all."""
+
+    first: I64  # (S + 1) set -> its strings
+    place: I64  # (4) addresses of: their prefixes, int64 (L); their ends, int64 (L + 1) string -> its bytes; the bytes; labels or 0
+    hint: I64  # (S + 1) set -> its part of the hints: nothing, or a power of two
+
+
+class Distinct(NamedTuple):
+    """Distinct byte strings, V in all, of several groups one after the other. Owned by one thread."""
+
+    table: I32  # (power of two) open addressing: number of a string of the present group, or -1
+    offset: I64  # (capacity + 1) string -> its bytes
+    data: U8  # (capacity)
+    range: I64  # (G, 2) group -> first string, one past the last
+    total: I64  # (4) V; strings or bytes that there must be room for when there is not; size of ``table`` in use - 1; address of ``data``
+
+
+@device
+def compare(prefix, address, length, r, heads, offsets, data):
+    """Below 0, 0 or above 0, as the string is less than, equal to or greater than string ``r`` of those at three addresses."""
+    other = load_i64(heads, r)
+    if prefix != other:
+        return -1 if prefix < other else 1
+    start = load_i64(offsets, r)
+    return compare_tails(address, length, data + start, load_i64(offsets, r + 1) - start)
+
+
+@device
+def compare_tails(a, a_length, b, b_length):
+    """As ``compare``, of two strings with the same first 8 bytes (or fewer, then zeros)."""
+    at = 8
+    while at < a_length and at < b_length:
+        x = load_prefix(a + at, a_length - at)
+        y = load_prefix(b + at, b_length - at)
+        if x != y:
+            return -1 if x < y else 1
+        at += 8
+    # What one has beyond the other can only be zeros in the last word, or whole words: the shorter is less.
+    return a_length - b_length
+
+
+@device
+def hash_text(prefix, address, length):
+    """Hash of a string, whose low bits depend on all of its bytes. Nothing is read of one of 8 bytes or fewer."""
+    h = mix(prefix, length)
+    at = 8
+    while at < length:
+        if at > length - 8:
+            at = length - 8  # the last word may overlap the one before
+        h = mix(load_i64(address + at, 0), h)
+        at += 8
+    return h
+
+
+@device
+def same_long(a, b, length):
+    """Whether two strings of the same length, more than 8 bytes, are equal."""
+    at = 0
+    while at < length:
+        if at > length - 8:
+            at = length - 8
+        if load_i64(a + at, 0) != load_i64(b + at, 0):
+            return False
+        at += 8
+    return True
+
+
+@device
+def hint_place(prefix, address, length, size):
+    """Where among ``size`` hints (a power of two) a string has its own: by both its ends and its length."""
+    last = load_i64(address + length - 8, 0) if length > 8 else 0
+    return mix(prefix, mix(last, length)) & (size - 1)
+
+
+@device
+def label(prefix, address, length, low, high, heads, offsets, data, hint):
+    """2r + 1 where the string is number ``low + r`` of a set ``low:high``, 2r where it lies between ``low + r - 1`` and ``low + r``.
+
+    ``hint`` is an r to try first, or -1. For a string that was looked up before, that is two comparisons instead of a search; it need not
+    be right, so hints outlive batches and nothing keeps copies of strings.
+    """
+    if hint >= 0:
+        r = low + hint
+        order = -1
+        if r < high:
+            order = compare(prefix, address, length, r, heads, offsets, data)
+            if order == 0:
+                return 2 * hint + 1
+        if order < 0 and (hint == 0 or compare(prefix, address, length, r - 1, heads, offsets, data) > 0):
+            return 2 * hint
+    r = high
+    bottom = low
+    while bottom < r:  # first string whose prefix is not less
+        middle = (bottom + r) >> 1
+        if load_i64(heads, middle) < prefix:
+            bottom = middle + 1
+        else:
+            r = middle
+    if r == high or load_i64(heads, r) != prefix:
+        return 2 * (r - low)
+    top = high
+    while bottom < top:  # one past the last with this prefix
+        middle = (bottom + top) >> 1
+        if load_i64(heads, middle) == prefix:
+            bottom = middle + 1
+        else:
+            top = middle
+    bottom = r
+    while bottom < top:  # first string that is not less
+        middle = (bottom + top) >> 1
+        order = compare(prefix, address, length, middle, heads, offsets, data)
+        if order == 0:
+            return 2 * (middle - low) + 1
+        if order > 0:
+            bottom = middle + 1
+        else:
+            top = middle
+    return 2 * (bottom - low)
+
+
+@device
+def relabel(key, n, low, labels):
+    """``label``'s numbers -> keys with gaps, as ``layout.Literals`` says; ``labels`` is the address of those of all literals."""
+    for j in range(n):
+        r = low + (key[j] >> 1)
+        if key[j] & 1:
+            key[j] = load_i64(labels, r)
+        else:
+            key[j] = load_i64(labels, r - 1) + 1 if r > low else 0
+
+
+@device
+def start_group(table, room, total, most):
+    """Begin a group of at most ``most`` distinct strings. False when there is no room: ``total`` then says how much is needed."""
+    if total[0] + most >= room:
+        total[1] = total[0] + most + 1
+        return False
+    size = 4
+    while size < 2 * most:
+        size *= 2
+    for i in range(size):
+        table[i] = -1
+    total[2] = size - 1
+    return True
+
+
+@device
+def number(prefix, address, length, begin, table, offset, data, total):
+    """Number of the string within its group, which began at string ``begin``; -1 when there is no room for its bytes."""
+    mask = total[2]
+    base = total[3]
+    h = hash_text(prefix, address, length) & mask
+    while table[h] >= 0:
+        v = begin + table[h]
+        start = offset[v]
+        if offset[v + 1] - start == length and load_prefix(base + start, length) == prefix:
+            if compare_tails(address, length, base + start, length) == 0:
+                return v - begin
+        h = (h + 1) & mask
+    v = total[0]
+    start = offset[v]
+    if start + length > len(data):
+        total[1] = start + length
+        return -1
+    for i in range(length):
+        data[start + i] = load_u8(address, i)
+    offset[v + 1] = start + length
+    table[h] = v - begin
+    total[0] = v + 1
+    return v - begin

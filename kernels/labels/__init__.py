@@ -1,0 +1,1 @@
+"""Codes with gaps, for indexes that take updates: boundaries and string literals between others."""

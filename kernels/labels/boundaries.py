@@ -1,0 +1,231 @@
+"""Codes with gaps: labels of boundaries, at build and when boundaries are inserted between others.
+
+Two invariants make room where it is needed. Labels of neighbouring boundaries are at least 1 apart, and at most as far as their keys; so
+neighbouring keys have neighbouring labels, small domains of integers can never run out of labels, and a range of one label is an equality.
+Only between keys that are further apart than their labels can the labels be used up. Then all are spaced anew.
+
+An inserted boundary is placed as its key lies between its neighbours', but leaves at least the square root of the gap on either side: to
+halve gaps, as for keys about which nothing is known, would let numbers that ascend within one use it up in as many steps as it has bits.
+For their sake, too, wide gaps get more labels when all are spaced: what ascends towards some far end, as times do, has its room there.
+"""
+
+import numpy as np
+
+from colmatch.kernels._jit import device, kernel
+from colmatch.kernels.hints import distance
+from colmatch.kernels.layout import ATTR_MASK, FLAG_RUN, LABEL_TOP
+from colmatch.kernels.search import first_at_least
+
+LOWEST = 1 << 30  # label of an attribute's lowest boundary when they are spaced: there is room below
+SPAN = 1 << 31  # labels that are shared out then, so that there is room above
+
+
+@device
+def _within(low, high, most):
+    """Distance of two keys, or ``most`` if that is less."""
+    return np.int64(min(distance(low, high), np.uint64(most)))
+
+
+@device
+def _space(bound, begin, end, label):
+    """Labels of boundaries ``begin:end`` without any others: half of the labels are for all gaps alike, half by the distance of keys."""
+    gap = SPAN // 2 // (end - begin + 1)
+    at = np.int64(LOWEST)
+    for b in range(begin, end):
+        if b > begin:
+            part = np.float64(distance(bound[b - 1], bound[b])) / np.float64(distance(bound[begin], bound[end - 1]))
+            at += _within(bound[b - 1], bound[b], gap + np.int64(part * (SPAN // 2)))
+        label[b] = at
+
+
+@kernel
+def space_codes(first, bound, label):
+    """Write the labels of all boundaries anew. first (A + 1), bound (B) as in ``layout.Codes``; label (B) uint32."""
+    for a in range(len(first) - 1):
+        _space(bound, first[a], first[a + 1], label)
+
+
+@kernel
+def label_predicates(pred, run_lo, run_hi, first, label):
+    """Dense codes of predicates (``layout.Predicates``) -> labels, in place. first (A + 1), label (B): of the boundaries."""
+    for p in range(len(pred)):
+        word = pred[p, 0]
+        a = np.int64(word & np.uint32(ATTR_MASK))
+        begin, end = first[a], first[a + 1]
+        low, high = np.int64(pred[p, 1]), np.int64(pred[p, 2])
+        if word & np.uint32(FLAG_RUN):
+            for j in range(low, high):
+                run_lo[j] = _lowest(label, begin, np.int64(run_lo[j]))
+                run_hi[j] = _highest(label, begin, end, np.int64(run_hi[j]))
+        elif low <= high:
+            pred[p, 1] = _lowest(label, begin, low)
+            pred[p, 2] = _highest(label, begin, end, high)
+
+
+@device
+def _lowest(label, begin, code):
+    return np.int64(label[begin + code - 2]) if code > 1 else np.int64(1)
+
+
+@device
+def _highest(label, begin, end, code):
+    return np.int64(label[begin + code - 1]) - 1 if begin + code - 1 < end else np.int64(LABEL_TOP)
+
+
+@kernel
+def relabel_predicates(pred, run_lo, run_hi, first, label, new):
+    """The same from labels to others of the same boundaries: label, new (B)."""
+    for p in range(len(pred)):
+        word = pred[p, 0]
+        a = np.int64(word & np.uint32(ATTR_MASK))
+        begin, end = first[a], first[a + 1]
+        low, high = np.int64(pred[p, 1]), np.int64(pred[p, 2])
+        if word & np.uint32(FLAG_RUN):
+            for j in range(low, high):
+                run_lo[j] = _moved(label, new, begin, end, np.int64(run_lo[j]))
+                run_hi[j] = _moved(label, new, begin, end, np.int64(run_hi[j]) + 1) - 1
+        elif low <= high:
+            pred[p, 1] = _moved(label, new, begin, end, low)
+            pred[p, 2] = _moved(label, new, begin, end, high + 1) - 1
+
+
+@device
+def _moved(label, new, begin, end, value):
+    if value == 1 or value > LABEL_TOP:
+        return value
+    return np.int64(new[first_at_least(label, begin, end, value)])
+
+
+@kernel
+def find_boundaries(first, bound, new_first, new_bound, place):
+    """Where boundaries belong among the known ones: place (N), the first that is not below. Returns how many are not known.
+
+    first, new_first (A + 1), bound, new_bound (N) as in ``layout.Codes``.
+    """
+    number = 0
+    for a in range(len(first) - 1):
+        for j in range(new_first[a], new_first[a + 1]):
+            p = first_at_least(bound, first[a], first[a + 1], new_bound[j])
+            place[j] = p
+            if p == first[a + 1] or bound[p] != new_bound[j]:
+                number += 1
+    return number
+
+
+@kernel
+def label_boundaries(first, bound, label, new_first, new_bound, place, new_label):
+    """Labels of boundaries, known ones and new ones, whose places ``find_boundaries`` has written. False when there is no room for some.
+
+    new_label (N) uint32 is written.
+    """
+    for a in range(len(first) - 1):
+        begin, end = first[a], first[a + 1]
+        j, last = new_first[a], new_first[a + 1]
+        if begin == end:
+            _space(new_bound, j, last, new_label)
+            continue
+        gap = SPAN // (end - begin + 1)
+        while j < last:
+            p = place[j]
+            if p < end and bound[p] == new_bound[j]:
+                new_label[j] = label[p]
+                j += 1
+                continue
+            stop = j + 1
+            while stop < last and place[stop] == p and (p == end or bound[p] != new_bound[stop]):
+                stop += 1
+            if p == begin:
+                room = _below(bound[p], np.int64(label[p]), gap, new_bound, j, stop, new_label)
+            elif p == end:
+                room = _above(bound[p - 1], np.int64(label[p - 1]), gap, new_bound, j, stop, new_label)
+            else:
+                room = _between(bound[p - 1], np.int64(label[p - 1]), bound[p], np.int64(label[p]), new_bound, j, stop, new_label)
+            if not room:
+                return False
+            j = stop
+    return True
+
+
+@device
+def _below(key, at, gap, new_bound, j, stop, new_label):
+    """Label the boundaries ``j:stop`` downwards from a key with the label ``at``."""
+    if at - 2 < stop - j:
+        return False
+    for k in range(stop - 1, j - 1, -1):
+        at -= _within(new_bound[k], key, min(gap, max((at - 2) // (k - j + 2), 1)))
+        key = new_bound[k]
+        new_label[k] = at
+    return True
+
+
+@device
+def _above(key, at, gap, new_bound, j, stop, new_label):
+    """The same upwards."""
+    if LABEL_TOP - at < stop - j:
+        return False
+    for k in range(j, stop):
+        at += _within(key, new_bound[k], min(gap, max((LABEL_TOP - at) // (stop - k + 1), 1)))
+        key = new_bound[k]
+        new_label[k] = at
+    return True
+
+
+@device
+def _between(key, at, key_above, at_above, new_bound, j, stop, new_label):
+    """Label the boundaries ``j:stop`` between two keys and their labels."""
+    if at_above - at <= stop - j:
+        return False
+    for k in range(j, stop):
+        room, left = at_above - at, stop - k
+        step = place_between(room, left, np.float64(distance(key, new_bound[k])), np.float64(distance(new_bound[k], key_above)))
+        # No further from either neighbour than the keys are.
+        step = max(step, room - _within(new_bound[k], key_above, room - 1))
+        at += min(step, _within(key, new_bound[k], room - left))
+        key = new_bound[k]
+        new_label[k] = at
+    return True
+
+
+@device
+def place_between(room, left, below, above):
+    """How far into a gap of ``room`` the first of ``left`` new ones goes, at distances from its neighbours that are known to scale."""
+    least = max(min(np.int64(np.sqrt(np.float64(room))), room // (left + 1)), 1)
+    wanted = np.int64(room * (below / (below + above)))
+    return min(max(wanted, least), room - left * least)
+
+
+@kernel
+def enter_boundaries(first, new_first, new_bound, new_label, place, number, known, bound, label):
+    """Put the new ones of N boundaries among the ``known`` ones, in place: bound and label have room for as many more as are new.
+
+    first (A + 1) is rewritten, place (N) as ``find_boundaries`` wrote it, ``number`` what it returned.
+    """
+    out = known + number
+    j = len(new_bound) - 1
+    old = known
+    added = number
+    for a in range(len(first) - 2, -1, -1):
+        begin = first[a]
+        end = first[a + 1]
+        first[a + 1] = end + added
+        while j >= new_first[a]:
+            p = place[j]
+            if p == end or bound[p] != new_bound[j]:
+                while old > p:
+                    old -= 1
+                    out -= 1
+                    bound[out] = bound[old]
+                    label[out] = label[old]
+                out -= 1
+                bound[out] = new_bound[j]
+                label[out] = new_label[j]
+                added -= 1
+            j -= 1
+        if added == 0:
+            return
+        # What is left of this attribute moves by as many as are new below it.
+        while old > begin:
+            old -= 1
+            out -= 1
+            bound[out] = bound[old]
+            label[out] = label[old]

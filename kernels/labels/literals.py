@@ -1,0 +1,203 @@
+"""String literals with gaps between their labels, which are keys: literals are inserted between others, and no key of a boundary changes.
+
+A label is at least 2 from the next, since the key between two literals is the label of the lower one and one. Where two labels are too
+near for what is to go between them, the attribute's labels are spaced anew, and with them the keys of its boundaries; codes stay.
+"""
+
+import numpy as np
+
+from colmatch.kernels._jit import device, kernel
+from colmatch.kernels.labels.boundaries import place_between
+from colmatch.kernels.search import first_at_least
+
+LOWEST = 1 << 61  # label of the lowest literal when they are spaced: there is room below
+HIGHEST = 1 << 62  # no label is above, so that distances of keys stay within int64
+GAP = 1 << 40
+HEAD = 6  # bytes that say how far a string is from its neighbours: as many as a float64 holds
+
+
+@kernel
+def space_literals(first, which, label):
+    """Write the labels of the attributes ``which`` (A) uint8 anew. first (A + 1) as in ``layout.Literals``; label (L) int64."""
+    for a in range(len(first) - 1):
+        if which[a]:
+            gap = min(GAP, LOWEST // (first[a + 1] - first[a] + 1))
+            for r in range(first[a], first[a + 1]):
+                label[r] = LOWEST + (r - first[a]) * gap
+
+
+@kernel
+def key_boundaries(first, bound, literal_first, label):
+    """Keys of boundaries by numbers of literals (``layout.Literals`` without labels) -> by their labels, in place.
+
+    first (A + 1), bound (B), literal_first (A + 1), label (L). No boundary is at the key 0.
+    """
+    for a in range(len(first) - 1):
+        base = literal_first[a]
+        if base == literal_first[a + 1]:
+            continue
+        for b in range(first[a], first[a + 1]):
+            key = bound[b]
+            bound[b] = label[base + ((key - 1) >> 1)] + 1 - (key & 1)
+
+
+@device
+def _compare(a, i, i_end, b, j, j_end):
+    """Below 0, 0 or above 0, as the bytes ``i:i_end`` of a are less than, equal to or greater than ``j:j_end`` of b."""
+    while i < i_end and j < j_end:
+        if a[i] != b[j]:
+            return -1 if a[i] < b[j] else 1
+        i += 1
+        j += 1
+    return (i_end - i) - (j_end - j)
+
+
+@kernel
+def find_literals(first, offset, data, new_first, new_offset, new_data, place, known):
+    """Where literals belong among the known ones: place (N), the first that is not below; known (N) uint8, whether that is it.
+
+    Returns how many are not known.
+    """
+    number = 0
+    for a in range(len(first) - 1):
+        low = first[a]
+        for j in range(new_first[a], new_first[a + 1]):
+            high = first[a + 1]
+            known[j] = 0
+            while low < high and not known[j]:
+                middle = (low + high) >> 1
+                order = _compare(new_data, new_offset[j], new_offset[j + 1], data, offset[middle], offset[middle + 1])
+                if order == 0:
+                    low = middle
+                    known[j] = 1
+                elif order > 0:
+                    low = middle + 1
+                else:
+                    high = middle
+            place[j] = low
+            number += 1 - known[j]
+    return number
+
+
+@device
+def _head(data, begin, end, at):
+    """The bytes from place ``at`` of a string on, as a number."""
+    number = 0.0
+    for i in range(HEAD):
+        number = number * 256.0 + (np.float64(data[begin + at + i]) if begin + at + i < end else 0.0)
+    return number
+
+
+@device
+def _common(a, i, i_end, b, j, j_end):
+    size = 0
+    while i + size < i_end and j + size < j_end and a[i + size] == b[j + size]:
+        size += 1
+    return size
+
+
+@kernel
+def label_literals(first, offset, data, label, new_first, new_offset, new_data, place, known, new_label, crowded):
+    """Labels of literals, whose places ``find_literals`` has written: new_label (N).
+
+    crowded (A) uint8 : set where there was no room; the labels of these attributes are to be spaced anew
+    """
+    for a in range(len(first) - 1):
+        begin, end = first[a], first[a + 1]
+        j, last = new_first[a], new_first[a + 1]
+        crowded[a] = 1 if begin == end and j < last else 0
+        while j < last and not crowded[a]:
+            p = place[j]
+            if known[j]:
+                new_label[j] = label[p]
+                j += 1
+                continue
+            stop = j + 1
+            while stop < last and place[stop] == p and not known[stop]:
+                stop += 1
+            if p == begin:
+                at = label[p]
+                for k in range(stop - 1, j - 1, -1):
+                    if at < 2 * (k - j + 1) + 1:
+                        crowded[a] = 1
+                        break
+                    at -= min(GAP, max((at - 1) // (k - j + 2), 2))
+                    new_label[k] = at
+            elif p == end:
+                at = label[p - 1]
+                for k in range(j, stop):
+                    if HIGHEST - at < 2 * (stop - k):
+                        crowded[a] = 1
+                        break
+                    at += min(GAP, max((HIGHEST - at) // (stop - k + 1), 2))
+                    new_label[k] = at
+            else:
+                at, above = label[p - 1], label[p]
+                same = _common(data, offset[p - 1], offset[p], data, offset[p], offset[p + 1])
+                low, high = _head(data, offset[p - 1], offset[p], same), _head(data, offset[p], offset[p + 1], same)
+                for k in range(j, stop):
+                    room, left = (above - at) >> 1, stop - k  # a label and the key behind it go together
+                    if room <= left:
+                        crowded[a] = 1
+                        break
+                    here = _head(new_data, new_offset[k], new_offset[k + 1], same)
+                    at += 2 * place_between(room, left, max(here - low, 0.0) + 1.0, max(high - here, 0.0) + 1.0)
+                    low = here
+                    new_label[k] = at
+            j = stop
+
+
+@kernel
+def merge_literals(
+    first, offset, data, label, new_first, new_offset, new_data, new_label, place, known,
+    out_first, out_offset, out_data, out_label, moved, new_moved,
+):  # fmt: skip
+    """Known and new literals together. All ``out_`` are written; moved (L), new_moved (N): where each has come to stand."""
+    out = 0
+    end = 0
+    out_first[0] = 0
+    out_offset[0] = 0
+    for a in range(len(first) - 1):
+        r = first[a]
+        for j in range(new_first[a], new_first[a + 1] + 1):
+            last = j == new_first[a + 1]
+            upto = first[a + 1] if last else place[j]
+            while r < upto:
+                for i in range(offset[r], offset[r + 1]):
+                    out_data[end] = data[i]
+                    end += 1
+                out_label[out] = label[r]
+                moved[r] = out
+                out += 1
+                out_offset[out] = end
+                r += 1
+            if last:
+                break
+            new_moved[j] = out
+            if known[j]:
+                continue
+            for i in range(new_offset[j], new_offset[j + 1]):
+                out_data[end] = new_data[i]
+                end += 1
+            out_label[out] = new_label[j]
+            out += 1
+            out_offset[out] = end
+        out_first[a + 1] = out
+
+
+@kernel
+def move_boundaries(first, bound, literal_first, label, moved, new_label, which):
+    """Keys of boundaries of the attributes ``which`` (A) -> those by new labels, in place.
+
+    literal_first (A + 1), label (L), moved (L) : of the literals before; new_label : of all literals, spaced anew
+    """
+    for a in range(len(first) - 1):
+        if not which[a]:
+            continue
+        for b in range(first[a], first[a + 1]):
+            r = first_at_least(label, literal_first[a], literal_first[a + 1], bound[b])
+            after = 0
+            if r == literal_first[a + 1] or label[r] != bound[b]:
+                r -= 1
+                after = 1
+            bound[b] = new_label[moved[r]] + after

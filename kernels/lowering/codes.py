@@ -1,0 +1,206 @@
+"""Predicates with key intervals -> boundaries, and predicates with codes, in order. Runs once, after ``lower.merge_conjunctions``."""
+
+import numpy as np
+
+from colmatch.kernels._jit import device, kernel
+from colmatch.kernels.hints import distance
+from colmatch.kernels.layout import ATTR_MASK, FLAG_MULTI, FLAG_NONE, FLAG_RUN, KEY_MAX, KEY_MIN
+from colmatch.kernels.search import first_at_least
+
+
+@kernel
+def count_boundaries(pred, lo, hi, number, least, most):
+    """Boundaries of each attribute: where an interval begins, and where it has just ended. ``gather_boundaries`` collects them then.
+
+    pred (P, 3), lo, hi : as ``merge_conjunctions`` wrote them. number, least, most (A) : how many, added to; keys between which they lie,
+    widened
+    """
+    m = np.int64(0)
+    for p in range(len(pred)):
+        a = np.int64(pred[p, 0] & np.uint32(ATTR_MASK))
+        for j in range(m, m + np.int64(pred[p, 1])):
+            if lo[j] != KEY_MIN:
+                number[a] += 1
+                least[a] = min(least[a], lo[j])
+                most[a] = max(most[a], lo[j])
+            if hi[j] != KEY_MAX:
+                number[a] += 1
+                least[a] = min(least[a], hi[j] + 1)
+                most[a] = max(most[a], hi[j] + 1)
+        m += np.int64(pred[p, 1])
+
+
+@kernel
+def gather_boundaries(pred, lo, hi, least, mark_first, mark, place, bound):
+    """Collect the boundaries of predicates by attribute: where an interval begins, and where it has just ended.
+
+    pred (P, 3), lo, hi : as ``merge_conjunctions`` wrote them. mark_first (A) : where an attribute's part of ``mark`` begins, whose k-th
+    place is set when ``least[a] + k`` is a boundary; or -1, and the boundaries are written to ``bound`` from ``place[a]`` on, unsorted.
+    """
+    m = np.int64(0)
+    for p in range(len(pred)):
+        a = np.int64(pred[p, 0] & np.uint32(ATTR_MASK))
+        marks, base, at = mark_first[a], least[a], place[a]
+        for j in range(m, m + np.int64(pred[p, 1])):
+            if lo[j] != KEY_MIN:
+                if marks >= 0:
+                    mark[marks + (lo[j] - base)] = 1
+                else:
+                    bound[at] = lo[j]
+                    at += 1
+            if hi[j] != KEY_MAX:
+                if marks >= 0:
+                    mark[marks + (hi[j] + 1 - base)] = 1
+                else:
+                    bound[at] = hi[j] + 1
+                    at += 1
+        place[a] = at
+        m += np.int64(pred[p, 1])
+
+
+@kernel
+def close_gaps(first, least, mark_first, mark, bound, out_first):
+    """Boundaries of each attribute, marked or sorted -> distinct ones in ``bound``, without gaps. Returns how many are left.
+
+    first (A + 1) : an attribute's places in ``bound``, as many as it has marks, or boundaries.
+    """
+    out = 0
+    out_first[0] = 0
+    for a in range(len(first) - 1):
+        begin, marks = out, mark_first[a]
+        for i in range(first[a], first[a + 1]):
+            if marks >= 0:
+                if mark[marks + (i - first[a])]:
+                    bound[out] = least[a] + (i - first[a])
+                    out += 1
+            elif out == begin or bound[out - 1] != bound[i]:
+                bound[out] = bound[i]
+                out += 1
+        out_first[a + 1] = out
+    return out
+
+
+@device
+def _number(bound, begin, least, cells, shift, below, key):
+    """How many boundaries of an attribute are at or below ``key``, which is one of them; see ``hints.hinted_code``.
+
+    All but ``bound`` and the two keys are unsigned.
+    """
+    cell = cells + (distance(least, key) >> shift)
+    low, number = np.int64(below[cell]), np.int64(below[cell + np.uint64(1)])
+    if number > low + 1:  # else the cell holds one, which is the key
+        number = first_at_least(bound, begin + low, begin + number, key) - begin + 1
+    return number
+
+
+@kernel
+def code_predicates(first, weight, lo, hi, program, code_first, bound, hints, pred, run_lo, run_hi, share, moved, moved_weight):
+    """Predicates as ``merge_conjunctions`` wrote them -> with codes, and those of a plain conjunction by selectivity, least share first.
+
+    program (C); ``pred`` (P, 3), ``run_lo``, ``run_hi`` (R) are written, and ``weight`` is reordered; share, moved_weight (longest
+    conjunction) float64 and moved (longest, 3) uint32 are scratch. Returns R.
+    """
+    r = 0
+    m = np.uint64(0)
+    one = np.uint64(1)
+    cell_first, cell_shift, below = hints.first, hints.shift, hints.below
+    for c in range(len(first) - 1):
+        start = np.uint64(first[c])
+        size = np.uint64(first[c + 1]) - start
+        for i in range(size):
+            p = start + np.uint64(i)
+            word, intervals = pred[p, 0], np.uint64(pred[p, 1])
+            a = np.uint64(word & np.uint32(ATTR_MASK))
+            begin, codes = code_first[a], code_first[a + one] - code_first[a] + 1
+            cells, shift = np.uint64(cell_first[a]), np.uint64(cell_shift[a])
+            least = bound[np.uint64(begin)] if codes > 1 else KEY_MIN
+            total = 0
+            low, high = 1, 0
+            first_run = r
+            for j in range(m, m + intervals):
+                # Every end of an interval is a boundary, or the end of all keys.
+                low, high = 1, codes
+                if lo[j] != KEY_MIN:
+                    low += _number(bound, begin, least, cells, shift, below, lo[j])
+                if hi[j] != KEY_MAX:
+                    high = _number(bound, begin, least, cells, shift, below, hi[j] + 1)
+                total += high - low + 1
+                if intervals > one:
+                    run_lo[r] = low
+                    run_hi[r] = high
+                    r += 1
+            m += intervals
+            if intervals > one:
+                low, high = first_run, r
+            part = total / codes
+            if word & np.uint32(FLAG_NONE):
+                part = 2.0 - part  # also true of rows without the attribute: behind all others
+            elif word & np.uint32(FLAG_MULTI):
+                part = 1.0 + part
+            pred[p, 1] = low
+            pred[p, 2] = high
+            share[np.uint64(i)] = part
+        if not program[c]:
+            _order(pred, weight, start, size, share, moved, moved_weight)
+    return r
+
+
+@device
+def _order(pred, weight, start, size, share, moved, moved_weight):
+    """Stable sort by share. Conjunctions are short: to count who stands before takes half the time of a sort with branches."""
+    weighted = len(weight) > 0
+    for i in range(size):
+        p = start + np.uint64(i)
+        for k in range(3):
+            moved[i, k] = pred[p, k]
+        if weighted:
+            moved_weight[i] = weight[p]
+    for i in range(size):
+        before = np.uint64(0)
+        mine = share[i]
+        for j in range(i):
+            before += np.uint64(share[j] <= mine)
+        for j in range(i + np.uint64(1), size):
+            before += np.uint64(share[j] < mine)
+        p = start + before
+        for k in range(3):
+            pred[p, k] = moved[i, k]
+        if weighted:
+            weight[p] = moved_weight[i]
+
+
+@kernel
+def find_repeats(first, pred, run_lo, run_hi, owner, program, most, repeated):
+    """Mark plain conjunctions that say the same as an earlier one of their subscription, among its first ``most``. repeated (C) uint8."""
+    start = 0
+    for c in range(len(owner)):
+        repeated[c] = 0
+        if owner[c] != owner[start]:
+            start = c
+        if program[c]:
+            continue
+        for d in range(start, min(c, start + most)):
+            if not program[d] and not repeated[d] and _same(first, pred, run_lo, run_hi, c, d):
+                repeated[c] = 1
+                break
+
+
+@device
+def _same(first, pred, run_lo, run_hi, c, d):
+    size = first[c + 1] - first[c]
+    if first[d + 1] - first[d] != size:
+        return False
+    for i in range(size):
+        p, q = first[c] + i, first[d] + i
+        if pred[p, 0] != pred[q, 0]:
+            return False
+        if pred[p, 0] & FLAG_RUN:
+            a, b = pred[p, 1], pred[q, 1]
+            if pred[p, 2] - a != pred[q, 2] - b:
+                return False
+            for j in range(pred[p, 2] - a):
+                if run_lo[a + j] != run_lo[b + j] or run_hi[a + j] != run_hi[b + j]:
+                    return False
+        elif pred[p, 1] != pred[q, 1] or pred[p, 2] != pred[q, 2]:
+            return False
+    return True

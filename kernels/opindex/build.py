@@ -1,0 +1,225 @@
+"""Conjunctions -> OpIndex, all at once: entries are counted, written, sorted by digits, and cut into runs, segments and lists."""
+
+import numpy as np
+
+from colmatch.kernels._jit import device, kernel
+from colmatch.kernels.opindex.entries import ATTR, ENTRIES, LOWER, NEEDED, NUMBER, OP, PIVOTS, UPPER, expand, slot_word, stands_in
+from colmatch.kernels.opindex.match import (
+    ALL_WIDTHS,
+    BETWEEN,
+    EQUAL,
+    HASH,
+    OPERATORS,
+    ROOM,
+    SIZE,
+    UNDIVIDED,
+    WIDTH,
+    WORD,
+    class_of,
+    hash_of,
+    signature_bit,
+)
+
+# On average at most, those of an attribute as one; twice as many after inserts, before a list gets
+# more segments.
+RUNS_A_SEGMENT = 4
+NOT_YET = 2**32 - 1
+DIGIT = 11  # bits that are sorted by at a time
+
+
+@kernel
+def count(preds, frequency, top, entry, pivot, result, slots):
+    """Add to slots (A) int64 the slots of each partition. Returns entries, conjunctions that are always verified, and those with several
+    pivots.
+    """
+    pred, run_lo, run_hi, first, tree_first, tree = preds.pred, preds.run_lo, preds.run_hi, preds.first, preds.tree_first, preds.tree
+    total, always, several = 0, 0, 0
+    for c in range(len(first) - 1):
+        begin, end = (tree_first[c], tree_first[c + 1]) if len(tree_first) > 0 else (0, 0)
+        expand(pred, run_lo, run_hi, first[c], first[c + 1], frequency, top, len(top), tree, begin, end, entry, pivot, result)
+        always += result[PIVOTS] == 0
+        several += result[PIVOTS] > 1
+        for k in range(result[PIVOTS]):
+            slots[pivot[k]] += 1
+            for j in range(result[ENTRIES]):
+                total += stands_in(entry, j, pivot[k], result[NEEDED])
+    return total, always, several
+
+
+@kernel
+def fill(preds, frequency, top, place, bits, entry, pivot, result, next, key, operand, upper, slot, clause, conj, needed, always):
+    """Write all entries in the order of conjunctions, and the slots.
+
+    place (A) int64 : rank of each attribute by hash. bits : of such a rank
+    next (A) int64 : first slot of each partition, on return that behind its last one
+    key (E) uint64 : pivot, operator, rank of the attribute. operand, upper, slot (E) uint32, clause (E) uint8, conj, needed (P),
+    always : written
+    """
+    pred, run_lo, run_hi, first, tree_first, tree = preds.pred, preds.run_lo, preds.run_hi, preds.first, preds.tree_first, preds.tree
+    n, some = np.uint64(0), 0
+    for c in range(len(first) - 1):
+        begin, end = (tree_first[c], tree_first[c + 1]) if len(tree_first) > 0 else (0, 0)
+        expand(pred, run_lo, run_hi, first[c], first[c + 1], frequency, top, len(top), tree, begin, end, entry, pivot, result)
+        if result[PIVOTS] == 0:
+            always[some] = c
+            some += 1
+        for k in range(result[PIVOTS]):
+            a = np.int64(pivot[k])
+            own = next[a]
+            next[a] += 1
+            conj[own] = c
+            needed[own] = result[NEEDED]
+            for j in range(result[ENTRIES]):
+                if stands_in(entry, j, a, result[NEEDED]):
+                    op = np.int64(entry[j, OP])
+                    key[n] = (a * OPERATORS + op) << bits | place[np.int64(entry[j, ATTR])]
+                    operand[n] = entry[j, LOWER]
+                    upper[n] = entry[j, UPPER]
+                    slot[n] = own
+                    clause[n] = entry[j, NUMBER]
+                    n += np.uint64(1)
+
+
+@kernel
+def sort(key, order, spare_key, spare_order, bits, begins):
+    """Sort keys by their lowest ``bits`` bits, what is equal stays in order; order (E) uint32 goes with them. Spare arrays of the same
+    sizes are used up; begins (1 << DIGIT) int64: scratch. Returns whether the sorted arrays are the spare ones.
+    """
+    size = np.uint64(len(key))
+    digits = np.uint64((1 << DIGIT) - 1)
+    passes = (bits + DIGIT - 1) // DIGIT
+    for number in range(passes):
+        shift = np.uint64(number * DIGIT)
+        begins[:] = 0
+        source, source_order, target, target_order = (
+            (key, order, spare_key, spare_order) if number & 1 == 0 else (spare_key, spare_order, key, order)
+        )
+        for i in range(size):
+            begins[source[i] >> shift & digits] += 1
+        total = 0
+        for d in range(1 << DIGIT):
+            n = begins[d]
+            begins[d] = total
+            total += n
+        for i in range(size):
+            d = source[i] >> shift & digits
+            to = np.uint64(begins[d])
+            begins[d] += 1
+            target[to] = source[i]
+            target_order[to] = source_order[i]
+    return passes & 1 == 1
+
+
+@kernel
+def number_slots(key, order, slot, bits, place, first, next, conj, needed, number, new_conj, new_needed):
+    """Slots of each partition in the order of the entries on its pivot: a good part of all counting then goes through them in order.
+
+    first (A + 1) int64 : slots of each partition. next (A) int64 : their beginnings. number (P) uint32 : new number within the
+    partition. new_conj, new_needed : conj and needed by it. All but ``first`` are written
+    """
+    number[:] = NOT_YET
+    for i in range(len(key)):
+        a = np.int64(key[i] >> np.uint64(bits)) // OPERATORS
+        if np.int64(key[i] & np.uint64((1 << bits) - 1)) == place[a]:
+            own = np.int64(slot[order[i]])
+            if number[own] == NOT_YET:
+                number[own] = next[a] - first[a]
+                next[a] += 1
+    for pivot in range(len(next)):
+        for one in range(first[pivot], first[pivot + 1]):
+            if number[one] == NOT_YET:  # its predicate on the pivot has no intervals
+                number[one] = next[pivot] - first[pivot]
+                next[pivot] += 1
+            to = first[pivot] + np.int64(number[one])
+            new_conj[to] = conj[one]
+            new_needed[to] = needed[one]
+
+
+@device
+def divide(order, operand, upper, i, end, op, sizes):
+    """Count the sorted entries ``i:end`` of an attribute that go into a run of each class of width.
+
+    sizes (ALL_WIDTHS + 1) int64 is written, from the class on that is returned: ALL_WIDTHS if the
+    entries are one run.
+    """
+    if op & 3 != BETWEEN or end - i <= UNDIVIDED:
+        sizes[ALL_WIDTHS] = end - i
+        return ALL_WIDTHS
+    sizes[:] = 0
+    for j in range(i, end):
+        sizes[class_of(np.int64(operand[order[j]]), np.int64(upper[order[j]]))] += 1
+    return 0
+
+
+@kernel
+def count_runs(key, order, operand, upper, bits, attributes, shapes, sizes):
+    """Count runs, lists and words of the sorted entries.
+
+    attributes (A, OPERATORS) uint32 : of each list; is added to
+    """
+    i, n, words, several = 0, 0, 0, 0
+    while i < len(key):
+        end = i
+        while end < len(key) and key[end] == key[i]:
+            end += 1
+        which = np.int64(key[i] >> np.uint64(bits))
+        op = which % OPERATORS
+        several += attributes[which // OPERATORS, op] == 0
+        attributes[which // OPERATORS, op] += 1
+        for width in range(divide(order, operand, upper, i, end, op, sizes), ALL_WIDTHS + 1):
+            n += sizes[width] > 0
+        words += shapes[op] * (end - i)
+        i = end
+    return n, several, words
+
+
+@kernel
+def cut(key, order, operand, upper, slot, clause, number_of, bits, attr_of, sizes, lists, list_, segment, segment_room, run, word):
+    """Runs, segments and words of the sorted entries. list_ (L, 3) is there; lists (A, OPERATORS) too. All others are written."""
+    size = len(key)
+    i, r, w = 0, 0, 0
+    s = np.int64(-1)
+    for first in range(len(segment)):
+        segment[first, 0] = 0
+        segment[first, 1] = 0
+    while i < size:
+        end = i
+        while end < size and key[end] == key[i]:
+            end += 1
+        which = np.int64(key[i] >> np.uint64(bits))
+        op = which % OPERATORS
+        shape = op & 3
+        hash = hash_of(attr_of[np.int64(key[i] & np.uint64((1 << bits) - 1))])
+        number = np.int64(lists[which // OPERATORS, op])
+        here = np.int64(list_[number, 0]) + np.int64(hash >> np.uint64(32 - list_[number, 1]))
+        if here != s:
+            s = here
+            segment[s, 1] = r
+        lowest = divide(order, operand, upper, i, end, op, sizes)
+        for width in range(lowest, ALL_WIDTHS + 1):
+            n = sizes[width]
+            if n == 0:
+                continue
+            segment[s, 1] += np.uint64(1 << 32)
+            segment_room[s] += 1
+            run[r, HASH], run[r, WORD], run[r, SIZE], run[r, ROOM], run[r, WIDTH] = hash, w, 0, n, width
+            sizes[width] = r
+            w += n * (3 if shape == BETWEEN else 2)
+            r += 1
+        for j in range(i, end):
+            from_ = order[j]
+            width = class_of(np.int64(operand[from_]), np.int64(upper[from_])) if shape == BETWEEN else 0
+            own = sizes[min(lowest + width, ALL_WIDTHS)]
+            run[own, WIDTH] = max(np.int64(run[own, WIDTH]), lowest + width)
+            n = np.int64(run[own, ROOM])
+            to = np.int64(run[own, WORD]) + np.int64(run[own, SIZE])
+            run[own, SIZE] += 1
+            word[to] = operand[from_]
+            word[to + n] = slot_word(op, np.int64(number_of[slot[from_]]), np.int64(clause[from_]))
+            if shape == BETWEEN:
+                word[to + 2 * n] = upper[from_]
+            if shape == EQUAL:
+                segment[s, 0] |= np.uint64(1) << signature_bit(hash, EQUAL, operand[from_])
+        if shape != EQUAL:
+            segment[s, 0] |= np.uint64(1) << signature_bit(hash, shape, 0)
+        i = end

@@ -1,0 +1,203 @@
+"""A conjunction -> its entries in the lists of an OpIndex, its pivots, and what its slots count."""
+
+import numpy as np
+
+from colmatch.kernels._jit import device, kernel
+from colmatch.kernels.layout import ATTR_MASK, CODE_MAX, FLAG_MULTI, FLAG_NONE, FLAG_RUN
+from colmatch.kernels.opindex.match import (
+    AT_LEAST,
+    AT_MOST,
+    BETWEEN,
+    CLAUSE,
+    CLAUSE_BITS,
+    COUNT,
+    EQUAL,
+    MOST_CLAUSES,
+    MOST_NEEDED,
+    NEVER,
+    VERIFY,
+)
+
+OP, ATTR, LOWER, UPPER, NUMBER, ENTRY_WORDS = range(6)  # columns of ``entry``; for AT_MOST the operand, which is the upper one, is LOWER
+ENTRIES, PIVOTS, NEEDED, RESULTS = range(4)  # places of ``result``
+
+
+@kernel
+def most_entries(preds, conjunctions):
+    """An upper bound of the entries of any of the conjunctions (any number of them, int64), and of its predicates."""
+    most = np.int64(1)
+    for c in conjunctions:
+        size = np.int64(0)
+        for p in range(preds.first[c], preds.first[c + 1]):
+            size += 1
+            if preds.pred[p, 0] & FLAG_RUN:
+                size += np.int64(preds.pred[p, 2]) - np.int64(preds.pred[p, 1])
+        most = max(most, size)
+    return most
+
+
+@device
+def write(pred, run_lo, run_hi, top, known, p, mode, number, entry, n):
+    """The entries of predicate ``p``, one for each of its intervals. Returns how many entries there are now."""
+    word = np.int64(pred[p, 0])
+    a = word & ATTR_MASK
+    begin, end = np.int64(pred[p, 1]), np.int64(pred[p, 2])
+    several = word & FLAG_RUN
+    last = end if several else begin + 1
+    for j in range(begin, last):
+        low = np.int64(run_lo[j]) if several else begin
+        high = np.int64(run_hi[j]) if several else end
+        if low > high:
+            continue
+        open = high >= (top[a] if a < known else CODE_MAX)
+        shape, lower = BETWEEN, low
+        if low <= 1:
+            shape, lower = AT_MOST, np.int64(CODE_MAX) if open else high
+        elif open:
+            shape = AT_LEAST
+        elif low == high:
+            shape = EQUAL
+        entry[n, OP] = mode + shape
+        entry[n, ATTR] = a
+        entry[n, LOWER] = lower
+        entry[n, UPPER] = high
+        entry[n, NUMBER] = number
+        n += 1
+    return n
+
+
+@device
+def subtree(tree, at):
+    """The first token of the subtree whose last one is ``at``: a bound on the tokens still wanted goes down to 0."""
+    wanted = np.int64(1)
+    while wanted > 0:
+        token = np.int64(tree[at])
+        wanted -= 1
+        if token < 0:
+            wanted += -token >> 1
+        at -= 1
+    return at + 1
+
+
+@device
+def clause_of(pred, tree, begin, at, first):
+    """Leaves and fault of the clause whose tokens are ``begin:at + 1``: 0, a leaf or an OR of leaves that want an entry; 1, a leaf that
+    wants none; 2, anything else.
+    """
+    token = np.int64(tree[at])
+    if token >= 0:
+        return 1, 1 if pred[first + token, 0] & FLAG_NONE else 0
+    leaves = -token >> 1
+    if not -token & 1 or at - begin != leaves:  # an AND, or an OR of groups
+        return leaves, 2
+    for i in range(begin, at):
+        if pred[first + np.int64(tree[i]), 0] & FLAG_NONE:
+            return leaves, 2
+    return leaves, 0
+
+
+@device
+def expand(pred, run_lo, run_hi, first, last, frequency, top, known, tree, tree_first, tree_last, entry, pivot, result):
+    """What stands for the conjunction of the predicates ``first:last`` in an index.
+
+    tree_first, tree_last : tokens of its program, none for a plain conjunction
+    top (A) int64 : highest code of each of the first ``known`` attributes: a range up to it, or to CODE_MAX, has no upper end
+    entry (most entries, ENTRY_WORDS) uint32, pivot (most entries) uint32, result (RESULTS) int64 : written. No pivots: always verified
+
+    Plain, with single-valued attributes: every predicate is counted (section 4). With several-valued ones, which two elements may meet:
+    every predicate is a clause of its own. A program that is an AND of leaves and of ORs of leaves: its clauses (section 6.1). Any
+    other, or with too many clauses: only the clause with the pivots is entered, and what it finds is verified. The pivots are the
+    attributes of the clause with the fewest predicates, among these the rarest.
+    """
+    result[ENTRIES], result[PIVOTS], result[NEEDED] = 0, 0, 0
+    n = 0
+    best = -1
+    rarest = 0
+    if tree_first == tree_last:
+        wanted, several = 0, np.int64(0)
+        for p in range(first, last):
+            word = np.int64(pred[p, 0])
+            if word & FLAG_NONE:
+                continue
+            a = word & ATTR_MASK
+            if best < 0 or frequency[a] < rarest or (frequency[a] == rarest and a < np.int64(pred[best, 0]) & ATTR_MASK):
+                best, rarest = p, frequency[a]
+            wanted += 1
+            several |= word & FLAG_MULTI
+        if best < 0:
+            return
+        pivot[0] = pred[best, 0] & ATTR_MASK
+        result[PIVOTS] = 1
+        result[NEEDED] = wanted
+        mode, clause = COUNT, 0
+        if several:
+            mode = CLAUSE
+        if wanted > (MOST_CLAUSES if several else MOST_NEEDED):
+            mode = CLAUSE
+            result[NEEDED] = 1 | VERIFY
+            first, last = best, best + 1
+        for p in range(first, last):
+            if pred[p, 0] & FLAG_NONE:
+                n = write(pred, run_lo, run_hi, top, known, p, NEVER, 0, entry, n)
+            else:
+                n = write(pred, run_lo, run_hi, top, known, p, mode, clause, entry, n)
+                clause += mode == CLAUSE
+        result[ENTRIES] = n
+        return
+    root = tree_last - 1
+    begin = tree_first
+    both = tree[root] < 0 and not -tree[root] & 1
+    end = root - 1 if both else root  # the last token of the last clause
+    # From the last clause to the first; what is in ``best`` is the last token of a clause.
+    fewest, wanted, simple = 0, 0, True
+    at = end
+    while at >= begin:
+        start = subtree(tree, at)
+        leaves, fault = clause_of(pred, tree, start, at, first)
+        if fault == 2:
+            simple = False
+        elif fault == 0:
+            wanted += 1
+            total = 0
+            for i in range(start, start + leaves):
+                total += frequency[np.int64(pred[first + np.int64(tree[i]), 0]) & ATTR_MASK]
+            if best < 0 or leaves < fewest or (leaves == fewest and total < rarest):
+                best, fewest, rarest = at, leaves, total
+        at = start - 1
+    if best < 0:
+        return
+    simple = simple and wanted <= MOST_CLAUSES
+    pivots = 0
+    for i in range(subtree(tree, best), best + 1):
+        if tree[i] >= 0:
+            a = pred[first + np.int64(tree[i]), 0] & ATTR_MASK
+            there = False
+            for j in range(pivots):
+                there |= pivot[j] == a
+            if not there:
+                pivot[pivots] = a
+                pivots += 1
+    result[PIVOTS] = pivots
+    result[NEEDED] = wanted if simple else 1 | VERIFY
+    number = 0
+    at = end if simple else best
+    while at >= begin:
+        start = subtree(tree, at)
+        leaves, fault = clause_of(pred, tree, start, at, first)
+        for i in range(start, start + leaves):
+            n = write(pred, run_lo, run_hi, top, known, first + np.int64(tree[i]), NEVER if fault == 1 else CLAUSE, number, entry, n)
+        number += fault == 0
+        at = start - 1 if simple else begin - 1
+    result[ENTRIES] = n
+
+
+@device
+def stands_in(entry, j, pivot, needed):
+    """Whether an entry stands in the partition of a pivot: where matches are verified, each pivot has the predicates on itself."""
+    return not needed & VERIFY or entry[j, ATTR] == pivot
+
+
+@device
+def slot_word(op, slot, number):
+    """What an entry says of its slot."""
+    return slot << CLAUSE_BITS | number if op >= CLAUSE else slot

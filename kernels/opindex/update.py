@@ -1,0 +1,297 @@
+"""Single conjunctions into an OpIndex and out of it again, on the arrays that are matched.
+
+Slots of a partition, runs of a segment and entries of a run each have room behind them. What has none left moves to the end of its array
+with half as much room again. When an array has no end left, everything is copied to larger arrays, each part with some room (``copy``);
+since that takes as many inserts as there are subscriptions, up to a constant, an insert costs a constant share of it.
+"""
+
+import numpy as np
+
+from colmatch.kernels._jit import device, kernel
+from colmatch.kernels.opindex.build import RUNS_A_SEGMENT
+from colmatch.kernels.opindex.entries import ATTR, ENTRIES, LOWER, NEEDED, NUMBER, OP, PIVOTS, UPPER, expand, slot_word, stands_in
+from colmatch.kernels.opindex.match import (
+    ALL_WIDTHS,
+    ALWAYS,
+    BETWEEN,
+    BUILT,
+    EQUAL,
+    HASH,
+    LISTS,
+    NONE,
+    OPERATORS,
+    REPEATS,
+    ROOM,
+    RUNS,
+    SEGMENTS,
+    SIGNED,
+    SIZE,
+    SLOTS,
+    WIDTH,
+    WORD,
+    WORDS,
+    class_of,
+    find_run,
+    hash_of,
+    signature_bit,
+)
+from colmatch.kernels.opindex.runs import ONE_RUN, columns, divide, enter, is_divided, runs_of, take_out
+
+NEXT, AT_PIVOT, AT_ENTRY, SLOT, WANTED, PROGRESS = range(6)  # places of ``progress``
+
+
+@kernel
+def insert(index, preds, end, progress, entry, pivot, result):
+    """Enter conjunctions up to ``end``. Returns whether all are entered: if not, an array is too small, by progress[WANTED] at least.
+
+    progress (PROGRESS) int64 : the next conjunction, pivot and entry, the slot or -1; another call goes on from there
+    """
+    pred, run_lo, run_hi, first, tree_first, tree = preds.pred, preds.run_lo, preds.run_hi, preds.first, preds.tree_first, preds.tree
+    owner = preds.owner
+    state, always, partition, conj, needed = index.state, index.always, index.partition, index.conj, index.needed
+    frequency, top = index.frequency, index.top
+    while progress[NEXT] < end:
+        c = progress[NEXT]
+        begin, stop = (tree_first[c], tree_first[c + 1]) if len(tree_first) > 0 else (0, 0)
+        known = len(top) if c < state[BUILT] else 0
+        expand(pred, run_lo, run_hi, first[c], first[c + 1], frequency, top, known, tree, begin, stop, entry, pivot, result)
+        if result[PIVOTS] == 0:
+            if state[ALWAYS] == len(always):
+                progress[WANTED] = 1
+                return False
+            always[state[ALWAYS]] = c
+            state[ALWAYS] += 1
+        if result[PIVOTS] > 1 or (c > 0 and owner[c - 1] == owner[c]) or (c + 1 < len(owner) and owner[c + 1] == owner[c]):
+            state[REPEATS] = 1
+        while progress[AT_PIVOT] < result[PIVOTS]:
+            a = np.int64(pivot[progress[AT_PIVOT]])
+            if progress[SLOT] < 0:
+                progress[WANTED] = take_slot(partition, conj, needed, state, a)
+                if progress[WANTED] > 0:
+                    return False
+                free = np.int64(partition[a, 3])
+                own = np.int64(partition[a, 0]) + free - 1
+                partition[a, 3] = conj[own]
+                conj[own] = c
+                needed[own] = result[NEEDED]
+                progress[SLOT] = free - 1
+                progress[AT_ENTRY] = 0
+            while progress[AT_ENTRY] < result[ENTRIES]:
+                j = progress[AT_ENTRY]
+                if stands_in(entry, j, a, result[NEEDED]):
+                    op = np.int64(entry[j, OP])
+                    mark = slot_word(op, progress[SLOT], np.int64(entry[j, NUMBER]))
+                    progress[WANTED] = put(
+                        index, a, op, np.int64(entry[j, ATTR]), np.int64(entry[j, LOWER]), np.int64(entry[j, UPPER]), mark
+                    )
+                    if progress[WANTED] > 0:
+                        return False
+                progress[AT_ENTRY] += 1
+            progress[AT_PIVOT] += 1
+            progress[SLOT] = -1
+        progress[NEXT] += 1
+        progress[AT_PIVOT] = 0
+    return True
+
+
+@device
+def take_slot(partition, conj, needed, state, a):
+    """See that a partition's first free slot is there. Returns 0, or how many slots the arrays lack."""
+    if partition[a, 3] > 0:
+        return 0
+    size = np.int64(partition[a, 1])
+    if size == partition[a, 2]:
+        room = size + (size >> 1) + 2
+        start, old = state[SLOTS], np.int64(partition[a, 0])
+        if start + room > len(conj):
+            return room
+        for i in range(size):
+            conj[start + i] = conj[old + i]
+            needed[start + i] = needed[old + i]
+        partition[a, 0] = start
+        partition[a, 2] = room
+        state[SLOTS] += room
+    conj[np.int64(partition[a, 0]) + size] = 0
+    partition[a, 1] = size + 1
+    partition[a, 3] = size + 1
+    return 0
+
+
+@device
+def put(index, pivot, op, attr, lower, upper, mark):
+    """Enter one predicate. Returns 0, or how much an array lacks; what has been prepared by then is found so by the next call."""
+    lists, list_, segment, state = index.lists, index.list, index.segment, index.state
+    hash = hash_of(attr)
+    if lists[pivot, op] == NONE:
+        if state[LISTS] == len(list_) or state[SEGMENTS] == len(segment):
+            return np.int64(1)
+        number, s = state[LISTS], state[SEGMENTS]
+        lists[pivot, op] = number
+        list_[number, 0], list_[number, 1], list_[number, 2] = s, 0, 0
+        segment[s, 0] = np.uint64(0) if state[SIGNED] else np.uint64(2**64 - 1)
+        segment[s, 1] = 0
+        index.segment_room[s] = 0
+        state[LISTS] += 1
+        state[SEGMENTS] += 1
+    number = np.int64(lists[pivot, op])
+    if state[SIGNED] and np.int64(list_[number, 2]) >= np.int64(2 * RUNS_A_SEGMENT) << np.int64(list_[number, 1]):
+        size = np.int64(2) << np.int64(list_[number, 1])
+        if state[SEGMENTS] + size > len(segment):
+            return size
+        halve_segments(list_, segment, index.segment_room, index.run, index.word, state, number, op)
+    s = segment_of(list_, number, hash)
+    width = np.int64(ALL_WIDTHS)
+    if op & 3 == BETWEEN and is_divided(segment, index.run, s, hash):
+        lacking = divide(index, number, s, hash, op)
+        if lacking > 0:
+            return lacking
+        width = np.int64(class_of(lower, upper))
+    return enter(index, number, s, hash, width, op, lower, upper, mark)
+
+
+@device
+def segment_of(list_, number, hash):
+    """The segment of a list that an attribute belongs to."""
+    return np.int64(list_[number, 0]) + np.int64(hash >> np.uint64(32 - list_[number, 1]))
+
+
+@device
+def halve_segments(list_, segment, segment_room, run, word, state, number, op):
+    """Twice as many segments for a list: each is cut by the next bit of the hash. Runs stay where they are."""
+    log = np.int64(list_[number, 1])
+    old, to = np.int64(list_[number, 0]), state[SEGMENTS]
+    for i in range(np.int64(1) << log):
+        begin, end = runs_of(segment, old + i)
+        n = end - begin
+        cut = np.int64(find_run(run, np.uint64(begin), np.uint64(end), np.uint64((2 * i + 1) << (31 - log)))) - begin
+        room = np.int64(segment_room[old + i])
+        for half in range(2):
+            s = to + 2 * i + half
+            first, size = (begin + cut, n - cut) if half else (begin, cut)
+            segment[s, 1] = first + size * ONE_RUN
+            segment_room[s] = room - cut if half else cut
+            bits = np.uint64(0)
+            for r in range(first, first + size):
+                start = np.int64(run[r, WORD])
+                for k in range(start, start + np.int64(run[r, SIZE]) if op & 3 == EQUAL else start + 1):
+                    bits |= np.uint64(1) << signature_bit(np.uint64(run[r, HASH]), op & 3, word[k])
+            segment[s, 0] = bits
+    list_[number, 0] = to
+    list_[number, 1] = log + 1
+    state[SEGMENTS] += np.int64(2) << log
+
+
+@kernel
+def delete(index, preds, conjunctions, entry, pivot, result):
+    """Take conjunctions out. Signatures keep their bits until their list is copied or cut."""
+    pred, run_lo, run_hi, first, tree_first, tree = preds.pred, preds.run_lo, preds.run_hi, preds.first, preds.tree_first, preds.tree
+    state, always, partition, conj, needed = index.state, index.always, index.partition, index.conj, index.needed
+    frequency, top = index.frequency, index.top
+    for i in range(len(conjunctions)):
+        c = conjunctions[i]
+        begin, stop = (tree_first[c], tree_first[c + 1]) if len(tree_first) > 0 else (0, 0)
+        known = len(top) if c < state[BUILT] else 0
+        expand(pred, run_lo, run_hi, first[c], first[c + 1], frequency, top, known, tree, begin, stop, entry, pivot, result)
+        if result[PIVOTS] == 0:
+            k = 0
+            while k < state[ALWAYS] and always[k] != c:
+                k += 1
+            if k < state[ALWAYS]:
+                state[ALWAYS] -= 1
+                always[k] = always[state[ALWAYS]]
+        for k in range(result[PIVOTS]):
+            a = np.int64(pivot[k])
+            slots = np.int64(partition[a, 0])
+            slot = np.int64(-1)
+            for j in range(result[ENTRIES]):
+                if stands_in(entry, j, a, result[NEEDED]):
+                    op, lower = np.int64(entry[j, OP]), np.int64(entry[j, LOWER])
+                    if index.lists[a, op] == NONE:
+                        continue
+                    hash = hash_of(np.int64(entry[j, ATTR]))
+                    s = segment_of(index.list, np.int64(index.lists[a, op]), hash)
+                    found = take_out(index, s, hash, ALL_WIDTHS, op, lower, slots, c)
+                    if found < 0 and op & 3 == BETWEEN:
+                        found = take_out(index, s, hash, class_of(lower, np.int64(entry[j, UPPER])), op, lower, slots, c)
+                    slot = max(slot, found)
+            if slot >= 0:
+                conj[slots + slot] = partition[a, 3]
+                needed[slots + slot] = 0
+                partition[a, 3] = slot + 1
+
+
+@kernel
+def measure(index, sizes):
+    """What ``copy`` needs: sizes (STATES) int64, at the places of ``state``, is written."""
+    state, list_, segment, run, lists, partition = index.state, index.list, index.segment, index.run, index.lists, index.partition
+    for i in range(len(sizes)):
+        sizes[i] = state[i]
+    sizes[SEGMENTS], sizes[RUNS], sizes[WORDS], sizes[SLOTS] = 0, 0, 0, 0
+    for a in range(len(lists)):
+        sizes[SLOTS] += _with_room(np.int64(partition[a, 1]))
+        for op in range(OPERATORS):
+            if lists[a, op] == NONE:
+                continue
+            number = np.int64(lists[a, op])
+            begin = np.int64(list_[number, 0])
+            segments = np.int64(1) << np.int64(list_[number, 1])
+            sizes[SEGMENTS] += segments
+            for s in range(begin, begin + segments):
+                low, high = runs_of(segment, s)
+                sizes[RUNS] += high - low + ((high - low) >> 2)
+                for r in range(low, high):
+                    sizes[WORDS] += columns(op) * _with_room(np.int64(run[r, SIZE]))
+
+
+@device
+def _with_room(size):
+    return size + (size >> 3)
+
+
+@kernel
+def copy(index, fresh):
+    """Everything into larger arrays: those of ``fresh`` as long as ``measure`` says at least, and ``lists`` and all that is as long as the
+    attributes the same already. Runs that have become empty are left out.
+    """
+    list_, segment, run, word = index.list, index.segment, index.run, index.word
+    partition, conj, needed, lists = index.partition, index.conj, index.needed, index.lists
+    new_segment, new_run, new_word, state = fresh.segment, fresh.run, fresh.word, fresh.state
+    slots, segments, runs, words = np.int64(0), 0, np.int64(0), np.int64(0)
+    for a in range(len(lists)):
+        old, size = np.int64(partition[a, 0]), np.int64(partition[a, 1])
+        for i in range(size):
+            fresh.conj[slots + i] = conj[old + i]
+            fresh.needed[slots + i] = needed[old + i]
+        fresh.partition[a, 0], fresh.partition[a, 2] = slots, _with_room(size)
+        slots += _with_room(size)
+        for op in range(OPERATORS):
+            if lists[a, op] == NONE:
+                continue
+            number = np.int64(lists[a, op])
+            begin = np.int64(list_[number, 0])
+            fresh.list[number, 0] = segments
+            attributes = np.int64(0)
+            for s in range(begin, begin + (np.int64(1) << np.int64(list_[number, 1]))):
+                low, high = runs_of(segment, s)
+                kept, room_for = np.int64(0), high - low + ((high - low) >> 2)
+                for r in range(low, high):
+                    start, entries, room = np.int64(run[r, WORD]), np.int64(run[r, SIZE]), np.int64(run[r, ROOM])
+                    if entries == 0:
+                        continue
+                    more = _with_room(entries)
+                    for j in range(columns(op)):
+                        for i in range(entries):
+                            new_word[words + j * more + i] = word[start + j * room + i]
+                    to = runs + kept
+                    new_run[to, HASH], new_run[to, WIDTH] = run[r, HASH], run[r, WIDTH]
+                    new_run[to, WORD], new_run[to, SIZE], new_run[to, ROOM] = words, entries, more
+                    attributes += kept == 0 or new_run[to - 1, HASH] != run[r, HASH]
+                    words += columns(op) * more
+                    kept += 1
+                new_segment[segments, 0] = segment[s, 0]
+                new_segment[segments, 1] = runs + kept * ONE_RUN
+                fresh.segment_room[segments] = room_for
+                runs += room_for
+                segments += 1
+            fresh.list[number, 2] = attributes
+    state[SLOTS], state[SEGMENTS], state[RUNS], state[WORDS] = slots, segments, runs, words

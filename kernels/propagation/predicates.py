@@ -1,0 +1,134 @@
+"""Propagation: which bit a predicate has, how often it is thought to hold, and which one is a conjunction's access predicate."""
+
+import numpy as np
+
+from colmatch.kernels._jit import device
+from colmatch.kernels.bits import mix
+from colmatch.kernels.layout import ATTR_MASK, FLAG_NONE, FLAG_RUN, REJECT
+from colmatch.kernels.search import first_at_least
+
+WHAT = ATTR_MASK | FLAG_RUN  # of a predicate's first word: the rest is not part of its key
+EQUAL = 0  # class of a single code; class k has up to 2^k codes
+MANY = 63  # class of several intervals, for the order of the bits
+
+
+@device
+def plain_home(word, low, high):
+    """Hash of a predicate of one interval."""
+    return mix(word << 32 | low, high << 20)
+
+
+@device
+def home(run_lo, run_hi, word, low, high):
+    """Hash of a predicate: of what its intervals are, not of where they stand. word: attribute, and FLAG_RUN."""
+    if word & FLAG_RUN:
+        h = word
+        for j in range(low, high):
+            h = mix(mix(h, np.int64(run_lo[j])), np.int64(run_hi[j]))
+        return h
+    return plain_home(word, low, high)
+
+
+@device
+def find(key, slot, run_lo, run_hi, word, low, high):
+    """Bit of a predicate, or -1, and its slot, or the free one where it belongs. word: without FLAG_MULTI and FLAG_NONE."""
+    last_slot = len(slot) - 1
+    place = home(run_lo, run_hi, word, low, high) & last_slot
+    while slot[place] != 0:
+        b = np.int64(slot[place]) - 1
+        if np.int64(key[b, 0]) == word:
+            low_b, high_b = np.int64(key[b, 1]), np.int64(key[b, 2])
+            if low_b == low and high_b == high:
+                return b, place
+            if word & FLAG_RUN and high_b - low_b == high - low:
+                same = True
+                j = 0
+                while same and j < high - low:
+                    same = run_lo[low_b + j] == run_lo[low + j] and run_hi[low_b + j] == run_hi[low + j]
+                    j += 1
+                if same:
+                    return b, place
+        place = (place + 1) & last_slot
+    return np.int64(-1), place
+
+
+@device
+def _code_of(label, begin, end, value):
+    """Code of a label, among the labels ``begin:end`` of an attribute's boundaries."""
+    return first_at_least(label, begin, end, value + 1) - begin + 1
+
+
+@device
+def expected(run_lo, run_hi, word, low, high, present, codes, top, code_first, label, below):
+    """How many events are thought to satisfy a predicate.
+
+    With a sample, below (codes + 1) says how many of its values come before each code of all attributes, and code_first (A + 1) where those
+    of an attribute begin. Where predicates have labels instead of codes, label (B) are those of the boundaries when the index was built;
+    else (0). Without a sample, an equality is thought to hold for one in as many of the events that have the attribute as
+    there are elementary intervals, a range for its share of the codes.
+    """
+    a = word & ATTR_MASK
+    most = top[a]
+    labelled = len(label) > 0 and a + 1 < len(code_first)
+    if labelled:
+        most = codes[a]
+    j, end = (low, high) if word & FLAG_RUN else (np.int64(0), np.int64(1))
+    total = 0.0
+    while j < end:
+        if word & FLAG_RUN:
+            low, high = np.int64(run_lo[j]), np.int64(run_hi[j])
+        if low <= high:
+            if labelled:
+                low = _code_of(label, code_first[a] - a, code_first[a + 1] - a - 1, low)
+                high = _code_of(label, code_first[a] - a, code_first[a + 1] - a - 1, high)
+            guess = present[a] / codes[a]
+            if low < high:
+                guess = max(guess, present[a] * min(high - low + 1, most) / most)
+            if len(below) > 0:
+                size = code_first[a + 1] - code_first[a]
+                at = code_first[a]
+                # the guess decides between equals
+                total += below[at + min(high, size)] - below[at + min(low, size + 1) - 1] + 1e-9 * guess
+            else:
+                total += guess
+        j += 1
+    return total
+
+
+@device
+def choose_program_access(preds, c, present, codes, top, code_first, label, below):
+    """Which predicate a program cannot be true without, or -1: of those that it begins with and that reject, the best."""
+    best = -1
+    least, best_equal = np.inf, False
+    begin = preds.first[c]
+    for p in range(begin, preds.first[c + 1]):
+        at = preds.jump_first[c] + p - begin
+        if preds.jump[at, 1] != REJECT:
+            break
+        word = np.int64(preds.pred[p, 0])
+        if not word & FLAG_NONE:
+            low, high = np.int64(preds.pred[p, 1]), np.int64(preds.pred[p, 2])
+            equal = not word & FLAG_RUN and low == high
+            share = expected(preds.run_lo, preds.run_hi, word & WHAT, low, high, present, codes, top, code_first, label, below)
+            if (equal and not best_equal) or (equal == best_equal and share < least):
+                best, least, best_equal = p, share, equal
+        if preds.jump[at, 0] != p - begin + 1:
+            break  # what comes next is not asked in every case
+    return best
+
+
+@device
+def choose_access(pred, number, truth, begin, end, base):
+    """Of the predicates ``begin:end`` of a conjunction, the equality that is thought to hold least often, or else the best of the
+    others that are not negated, or -1. number: predicate - ``base`` -> bit
+    """
+    best = -1
+    least, best_equal = np.inf, False
+    for p in range(begin, end):
+        word = np.int64(pred[p, 0])
+        if not word & FLAG_NONE:
+            equal = not word & FLAG_RUN and pred[p, 1] == pred[p, 2]
+            share = truth[number[p - base]]
+            if (equal and not best_equal) or (equal == best_equal and share < least):
+                best, least, best_equal = p, share, equal
+    return best

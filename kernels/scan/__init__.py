@@ -1,0 +1,1 @@
+"""SCAN: every conjunction is looked at for every event."""

@@ -1,0 +1,153 @@
+"""Sources of events: cut, gathered, lazy; from every library that offers the Arrow protocols."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+from reading import STRING, entries, literals, value
+
+from colmatch.errors import EventError
+from colmatch.events.reader import Reader, batches
+from colmatch.schema import INT, Attribute, Attributes, Role
+
+
+def sizes(events: object, rows: int, columns: list[str] | None = None) -> list[int]:
+    return [batch.num_rows for batch in batches(events, rows, columns)]
+
+
+def test_cutting_and_gathering() -> None:
+    table = pa.table({"x": pa.chunked_array([[1, 2], [], [3], [4, 5, 6, 7, 8, 9, 10]])})
+    assert sizes(table, 4) == [4, 4, 2]
+    assert sizes(table, 100) == [10]
+    assert sizes(table, 1) == [1] * 10
+    assert [v for batch in batches(table, 3) for v in batch["x"].to_pylist()] == list(range(1, 11))
+    assert sizes(table.slice(0, 0), 4) == []
+    assert sizes(table.select([]), 4) == [4, 4, 2]
+    batch = pa.record_batch({"x": list(range(10))})
+    cut = list(batches(batch, 4))
+    assert [b["x"].buffers()[1].address for b in cut] == [batch["x"].buffers()[1].address] * 3
+
+
+def test_dictionaries_are_gathered() -> None:
+    chunks = [pa.array(["a", "b"]).dictionary_encode(), pa.array(["c", "a"]).dictionary_encode()]
+    pieces = list(batches(pa.table({"x": pa.chunked_array(chunks)}), 10))
+    assert [v for piece in pieces for v in piece["x"].to_pylist()] == ["a", "b", "c", "a"]
+
+
+def test_columns_of_a_source() -> None:
+    table = pa.table({"x": [1], "y": [2], "Z": [3], **{f"other{i}": [i] for i in range(4)}})
+    wanted = ["z", "x"]
+    assert [b.schema.names for b in batches(table, 5, wanted)] == [["x", "Z"]]
+    assert [b.schema.names for b in batches(table.select([0, 1, 2]), 5, wanted)] == [["x", "y", "Z"]]  # leaving out one is no gain
+    assert [b.schema.names for b in batches(pa.concat_tables([table, table]).select([0, 1, 2]), 5, wanted)] == [["x", "Z"]]  # copied ones
+    assert [b.schema.names for b in batches(table, 5, ["y", "x"])] == [["x", "y"]]
+    assert [b.num_columns for b in batches(table, 5, ["y", "x", "missing"])] == [7]  # an error can then say what was meant
+    assert [b.num_rows for b in batches(table, 5, [])] == [1]
+
+
+def test_what_fits_is_handed_on_as_it_is() -> None:
+    batch = pa.record_batch({"x": [1, 2, 3], "y": [1, 2, 3]})
+    for rows in (3, 4):
+        assert next(batches(batch, rows, ["y", "x"])) is batch
+
+
+def test_sources_of_one_schema_after_another() -> None:
+    """What was found out about a schema is not taken for true of a like one."""
+    other = {f"other{i}": pa.array([0]) for i in range(9)}
+    reader = Reader(Attributes([value("x"), value("y")]), literals([[], []]))
+    for _ in range(2):
+        for names, expected in ((["x", "y"], [[(0, 5)], [(0, 6)]]), (["y", "x"], [[(0, 6)], [(0, 5)]]), (["x", "z"], [[(0, 5)], []])):
+            for before, after in (({}, {}), ({}, other), (other, {})):
+                table = pa.table({**before, **dict(zip(names, [[5], [6]], strict=True)), **after})
+                for events in (table, table.to_batches()[0]):
+                    (batch,) = batches(events, 9, reader.columns)
+                    assert not set(batch.schema.names) & set(other) or "z" in names
+                    assert entries(reader.read(batch)) == expected
+        for more in ({}, other):
+            (batch,) = batches(pa.table({"x": ["5"], "y": [6], **more}), 9, reader.columns)
+            with pytest.raises(EventError, match="column 'x' is string, the schema says"):
+                reader.read(batch)
+
+
+def test_sources_are_lazy_and_their_errors_come_through() -> None:
+    taken = []
+    schema = pa.schema({"x": pa.int64()})
+
+    def source() -> Iterator[pa.RecordBatch]:
+        for i in range(5):
+            taken.append(i)
+            if i == 3:
+                raise KeyError("the source's own")
+            yield pa.record_batch({"x": [i, i]}, schema=schema)
+
+    events = batches(pa.RecordBatchReader.from_batches(schema, source()), 2)
+    assert taken == []
+    assert next(events).to_pydict() == {"x": [0, 0]}
+    assert len(taken) <= 2
+    with pytest.raises(KeyError, match="the source's own"):
+        list(events)
+
+
+class Offers:
+    """Offers one of the two protocols and nothing else."""
+
+    def __init__(self, kind: str, data: Any) -> None:
+        setattr(self, f"__arrow_c_{kind}__", getattr(data, f"__arrow_c_{kind}__"))
+
+
+def test_protocols() -> None:
+    table = pa.table({"x": [1, 2], "y": ["a", "b"]})
+    rows = table.to_struct_array()
+    nulls = pa.array([{"x": 1}, None, {"x": 3}])
+    for events in (table, table.to_batches()[0], Offers("stream", table), Offers("array", table.to_batches()[0]), table.to_reader()):
+        assert pa.Table.from_batches(batches(events, 10)).equals(table)
+    for events in (rows, rows.chunk(0), Offers("stream", rows), Offers("array", rows.chunk(0))):
+        assert pa.Table.from_batches(batches(events, 10)).to_pylist() == table.to_pylist()
+    for events in (nulls, pa.chunked_array([nulls]), Offers("array", nulls)):
+        assert [b.to_pydict() for b in batches(events, 10)] == [{"x": [1, None, 3]}]
+
+
+@pytest.mark.parametrize("events", [{"x": [1]}, [1, 2], "events.parquet", None, 7])
+def test_what_is_not_events(events: object) -> None:
+    with pytest.raises(EventError, match="__arrow_c_stream__"):
+        batches(events, 10)
+
+
+@pytest.mark.parametrize("events", [pa.array([1, 2]), pa.chunked_array([[1]])])
+def test_columns_without_names_are_not_events(events: object) -> None:
+    with pytest.raises(EventError, match="put it into a table"):
+        batches(events, 10)
+
+
+def test_other_libraries() -> None:
+    duckdb = pytest.importorskip("duckdb")
+    pd = pytest.importorskip("pandas")
+    pl = pytest.importorskip("polars")
+    columns = {"n": [1, None, 3], "s": ["a", "b", None], "c": ["x", "y", "x"]}
+    frame = pl.DataFrame(columns).with_columns(pl.col("c").cast(pl.Categorical), t=pl.Series([[1, 2], None, []]))
+    attributes = [value("n"), value("s", STRING), value("c", STRING), Attribute(("t",), Role.ELEMENT, INT)]
+    known = [[], [b"b"], [b"x"], []]
+    expected = [[(0, 1), (2, 3)], [(0, 0), (1, 1)], [(0, 1), (1, 2), (2, 1)], [(0, 1), (0, 2)]]
+    reader = Reader(Attributes(attributes), literals(known))
+    (batch,) = batches(frame, 10)
+    assert entries(reader.read(batch)) == expected
+    (batch,) = batches(frame.to_struct("rows"), 10)
+    assert entries(reader.read(batch)) == expected
+    relation = duckdb.sql("SELECT * FROM (VALUES (1, 'a', 'x', [1, 2]), (NULL, 'b', 'y', NULL), (3, NULL, 'x', [])) AS v(n, s, c, t)")
+    (batch,) = batches(relation, 10)
+    assert entries(reader.read(batch)) == expected
+    pandas = pd.DataFrame({"n": pd.array([1, None, 3], "Int64"), "s": columns["s"], "c": pd.Categorical(columns["c"])})
+    (batch,) = batches(pandas, 10)
+    assert entries(reader.read(batch))[:3] == expected[:3]
+
+
+def test_batches_feed_the_reader() -> None:
+    table = pa.table({"x": pa.chunked_array([range(i, i + 7) for i in range(0, 70, 7)]), "s": pa.array([str(i) for i in range(70)])})
+    reader = Reader(Attributes([value("x"), value("s", STRING)]), literals([[], [b"5"]]))
+    seen = [k for batch in batches(table, 16, reader.columns) for _, k in entries(reader.read(batch))[0]]
+    assert seen == list(range(70))
+    assert pc.sum(table["x"]).as_py() == sum(seen)

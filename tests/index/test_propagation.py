@@ -1,0 +1,311 @@
+"""What propagation is about, seen in its counters and its arrays; and its arrays after inserts and deletes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from random import Random
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from contract import NO_JIT, expected_pairs, pairs
+from layouts import plain_table
+from oracle import to_sql
+from strategies import COLUMNS, an_expression, some_rows, terms
+
+import colmatch as cm
+from colmatch.arrays.frozen import freeze
+from colmatch.index import Built, find
+from colmatch.index.propagation import delete, insert
+from colmatch.kernels import layout
+from colmatch.kernels.propagation import match as propagation
+from colmatch.kernels.propagation.match import ALWAYS, BITS, ENTRIES, GROUPS, LENGTH, POOL, SLOTS, WASTE
+from colmatch.workload import named
+
+SIZE, ROWS = (300, 100) if NO_JIT else (20_000, 1000)
+NUMBERS = dict.fromkeys("abcd", "int64")
+
+
+def built(texts: Any, schema: Any = NUMBERS, sample: Any = None, **options: Any) -> cm.Matcher:
+    given, lenient = texts if isinstance(texts, dict) else dict(enumerate(texts)), cm.Options(missing_columns="null", **options)
+    return cm.Matcher.build(given, schema, index="propagation", options=lenient, sample=sample)
+
+
+def one_event(matcher: cm.Matcher, **values: int) -> dict[str, int]:
+    return matcher.counters(pa.table({name: [value] for name, value in values.items()}))
+
+
+def index_of(matcher: cm.Matcher) -> propagation.PropagationIndex:
+    return matcher._index.arrays
+
+
+def bits_of(matcher: cm.Matcher) -> int:
+    return int(index_of(matcher).state[BITS])
+
+
+def with_index(matcher: cm.Matcher, arrays: propagation.PropagationIndex) -> cm.Matcher:
+    return cm.Matcher(replace(matcher._parts(), index=Built(find("propagation"), arrays)))
+
+
+# Predicates
+
+
+def test_equal_predicates_have_one_bit() -> None:
+    texts = [f"a = 5 AND b BETWEEN 3 AND 9 AND c IN (1, {i % 2 + 3}, 7)" for i in range(50)]
+    assert bits_of(built(texts)) == 1 + 1 + 2
+    assert bits_of(built([*texts, "NOT a <=> 5 AND NOT c <=> 4"])) == 4 + 1  # nor has what is negated, but c = 4 is new
+    assert bits_of(built([*texts, "a <= 5"])) == 4 + 1
+
+
+def test_each_is_set_once_for_an_event_however_many_have_it() -> None:
+    texts = [f"a > 0 AND b = {i}" for i in range(300)]
+    # Two are set, and two looked at to find them, or a few more where slots of the hash table follow each other.
+    assert 4 <= one_event(built(texts), a=1, b=7)["nodes"] < 10
+    assert one_event(built(texts[:1]), a=1, b=0)["nodes"] == 4
+
+
+def test_few_ranges_are_looked_at_that_do_not_hold() -> None:
+    rng = np.random.default_rng(5)
+    low, width = rng.integers(0, 10_000, 1000), 2 ** rng.integers(0, 13, 1000)
+    matcher = built([f"a BETWEEN {x} AND {x + w}" for x, w in zip(low.tolist(), width.tolist())], {"a": "int64"})
+    values = rng.integers(0, 10_000, 100)
+    hold = ((low <= values[:, None]) & (values[:, None] <= low + width)).sum()
+    counters = matcher.counters(pa.table({"a": values}))
+    assert counters["matches"] == counters["candidates"] == hold
+    assert 1.9 * hold < counters["nodes"] < 2.6 * hold  # those that hold are set and looked at
+
+
+def test_a_set_bit_costs_its_word_and_no_other_is_cleared() -> None:
+    """What an event has not set keeps what is there: here, the mark of somebody else, where no conjunction looks."""
+    matcher = built({i: f"a BETWEEN {i} AND {i + 5} AND b = 1" for i in range(4000)})
+    worker = matcher._worker()
+    (batch,) = pa.table({"a": [7, 8], "b": [2, None]}).to_batches()
+    list(worker.run(batch, True, 0))
+    bits = worker.scratch.bits
+    assert len(bits) == (4001 + 63) // 64 and not bits.any()
+    bits[40:50] = 12345
+    assert [len(piece.id) for piece in worker.run(batch, True, 0)] == [0]
+    assert (bits[40:50] == 12345).all() and not bits[:40].any() and not bits[50:].any()
+
+
+# Access predicates and clusters
+
+
+def test_the_rarest_equality_is_the_access_predicate() -> None:
+    """a has 100 values and b has 2, so a = 7 is thought to hold less often; the range is left alone, narrow as it is."""
+    texts = [f"a = {i % 100} AND b = {i % 2} AND c BETWEEN 50 AND 51" for i in range(1000)]
+    texts += [f"c BETWEEN {i} AND {i + 1} AND d = 1" for i in range(100)]
+    matcher = built(texts)
+    assert one_event(matcher, a=7, b=1)["candidates"] == 10
+    assert one_event(matcher, b=1, c=50)["candidates"] == 0
+    assert one_event(matcher, d=1)["candidates"] == 100
+
+
+def test_a_sample_says_what_is_rare() -> None:
+    """Who has seen events knows that a = 7 holds always, b = 1 seldom."""
+    texts = [f"a = {i % 100} AND b = {i % 2}" for i in range(1000)]
+    events = pa.table({"a": [7] * 100, "b": [1] + [2] * 99})
+    blind, seeing = built(texts), built(texts, sample=events)
+    assert pairs(blind.match(events)) == pairs(seeing.match(events))
+    assert blind.counters(events)["candidates"] == 100 * 10
+    assert seeing.counters(events)["candidates"] == 10  # 7 is odd: a = 7 goes with b = 1
+
+
+def test_the_best_inequality_stands_in_and_only_negations_are_always_checked() -> None:
+    matcher = built(["a > 90 AND b > 10", *(f"b > {i} AND NOT a <=> 1" for i in range(100)), "NOT a <=> 3 AND b IS NULL", "NOT c <=> 1"])
+    assert one_event(matcher, b=0)["candidates"] == 2
+    assert one_event(matcher, b=50)["candidates"] == 2 + 50  # not b > 10 AND a > 90: that is under a > 90
+    assert one_event(matcher, a=95)["candidates"] == 3
+
+
+def test_columns_are_checked_until_nobody_is_left() -> None:
+    matcher = built([f"a = 1 AND b BETWEEN {10 * i} AND {999 + i} AND c <> 9 AND d <> 9" for i in range(40)])
+    assert one_event(matcher, a=1)["predicates"] == 40
+    found = one_event(matcher, a=1, b=70)
+    assert found["candidates"] == 40 and found["matches"] == 0
+    assert found["predicates"] == 40 + 8
+    assert one_event(matcher, a=1, b=70, c=0, d=0)["predicates"] == 40 + 8 + 8
+    assert one_event(matcher, a=1, b=70, c=0, d=0)["matches"] == 8
+
+
+def test_clusters_are_by_remaining_count() -> None:
+    texts = [" AND ".join(["a = 1", *(f"{name} BETWEEN {i} AND {99 + i}" for name in "bcd"[: i % 4])]) for i in range(40)]
+    index = index_of(built(texts))
+    bit = next(b for b in range(int(index.state[BITS])) if index.slab[b])
+    assert np.count_nonzero(index.slab) == 1
+    at, columns = int(index.slab[bit]), []
+    while at:
+        columns.append(int(index.pool[at + propagation.COLUMNS]))
+        assert index.pool[at + propagation.SIZE] == 10
+        at = int(index.pool[at + propagation.NEXT])
+    assert columns == [0, 1, 2, 3]
+
+
+def test_slabs_of_more_conjunctions_than_a_block() -> None:
+    size = 2 * propagation.BLOCK + 100
+    matcher = built([f"a = 1 AND b > {i % 10} AND c <> {i % 3}" for i in range(size)] + [f"c <> {i % 3}" for i in range(size)])
+    found = pairs(matcher.match(pa.table({"a": [1], "b": [4], "c": [2]})))
+    assert [id for _, id in found] == [i for i in range(2 * size) if (i % size if i >= size else i) % 3 != 2 and (i >= size or i % 10 < 4)]
+
+
+def test_a_program_stands_under_what_it_begins_with() -> None:
+    clauses = " AND ".join(f"(a = {i} OR b > {i} OR c < {i})" for i in range(5))
+    texts = [f"d = {i % 20} AND {clauses}" for i in range(100)] + [clauses]
+    matcher = built(texts, dnf_budget=1)
+    assert len(matcher._predicates.owner) == 101 and (matcher._predicates.jump_first >= 0).all()
+    assert one_event(matcher, a=1, b=9, d=3)["candidates"] == 5 + 1
+    assert one_event(matcher, a=1, b=9, d=3)["matches"] == 5 + 1
+    assert one_event(matcher, a=1, b=9)["matches"] == 1
+
+
+@pytest.mark.parametrize("name", ["dense", "dense-planted", "pstree-sparse", "ads", "querylog"])
+def test_named_workloads_as_scan(name: str) -> None:
+    workload = named(name, subscriptions=SIZE // 4)
+    events = workload.events(ROWS // 4)
+    found, scan = (
+        cm.Matcher.build(workload.predicate_table(), workload.schema(), index=kind, options=cm.Options(batch_rows=60))
+        for kind in ("propagation", "scan")
+    )
+    assert pairs(found.match(events)) == pairs(scan.match(events))
+    assert found.counters(events)["candidates"] <= scan.counters(events)["conjunctions"] / 4
+
+
+# Changes
+
+
+def first_part(p: layout.Predicates, conjunctions: int) -> layout.Predicates:
+    cut = {"first": p.first[: conjunctions + 1], "owner": p.owner[:conjunctions], "jump_first": p.jump_first[:conjunctions]}
+    return freeze(p._replace(pred=p.pred[: p.first[conjunctions]], **cut))
+
+
+def random_matcher(seed: int, size: int, rows: int) -> tuple[cm.Matcher, pa.Table, list[tuple[int, Any]]]:
+    rng = Random(seed)
+    schema = pa.schema(rng.sample(list(COLUMNS.items()), 8))
+    expressions = [an_expression(rng, terms(schema), depth=rng.choice([0, 1, 2])) for _ in range(size)]
+    some = some_rows(rng, schema, rows)
+    texts = {i: to_sql(e) for i, e in enumerate(expressions)}
+    matcher = cm.Matcher.build(texts, schema, index="scan", options=cm.Options(dnf_budget=rng.choice([1, 4, 64])))
+    return matcher, plain_table(schema, some), expected_pairs(expressions, list(range(size)), some)
+
+
+def check_arrays(index: propagation.PropagationIndex, preds: layout.Predicates) -> None:
+    """What must hold whatever was done: lists are sorted, uses are counted, slots lead to their predicates."""
+    for group in index.group[: index.state[GROUPS]].astype(np.int64):
+        part = slice(group[propagation.START], group[propagation.START] + group[LENGTH])
+        low, high = index.entry_lo[part].astype(np.int64), index.entry_hi[part].astype(np.int64)
+        assert (np.diff(low) >= 0).all() and (high - low <= group[propagation.REACH]).all()
+        assert (index.uses[index.entry_bit[part]] > 0).all()
+    bits = np.sort(index.slot[index.slot > 0].astype(np.int64)) - 1
+    assert len(bits) == index.state[SLOTS] and (np.diff(bits) > 0).all() and (index.uses[bits] > 0).all()
+    held = [i for i in range(int(index.state[BITS])) if index.access[i >> 6] >> np.uint64(i & 63) & np.uint64(1)]
+    assert held == np.flatnonzero(index.slab[: index.state[BITS]]).tolist()
+
+
+@pytest.mark.parametrize("seed", range(3 if NO_JIT else 12))
+def test_inserts_and_deletes_in_any_order(seed: int) -> None:
+    rng = Random(seed)
+    scan, events, truth = random_matcher(seed, 12 if NO_JIT else 120, 15)
+    preds, codes = scan._predicates, scan._codes
+    count = len(preds.owner)
+    half = rng.choice([0, 1, count // 2])
+    arrays, _ = find("propagation").build(first_part(preds, half), codes, None, cm.Options())
+    alive, entered = set(range(half)), half
+    while entered < count or rng.random() < 0.8:
+        if entered < count and rng.random() < 0.6:
+            size = rng.choice([1, 1, 2, 30])
+            arrays = insert(arrays, preds, entered, min(entered + size, count))
+            alive |= set(range(entered, min(entered + size, count)))
+            entered = min(entered + size, count)
+        else:
+            some = rng.sample(sorted(alive), rng.randint(0, len(alive) // 2)) + [c for c in range(entered) if c not in alive][:2]
+            arrays = delete(arrays, preds, np.array(some, np.int64))
+            alive -= set(some)
+        check_arrays(arrays, preds)
+        if rng.random() < 0.3 or entered == count:
+            found = pairs(with_index(scan, arrays).match(events))
+            assert found == in_alive(scan, alive, events)
+    if len(alive) == count:
+        assert found == truth
+    delete(arrays, preds, np.arange(count))
+    state = arrays.state
+    assert state[SLOTS] == 0 and state[ALWAYS] == 0 and not arrays.access.any() and not arrays.group[: state[GROUPS], LENGTH].any()
+    assert state[WASTE] == state[POOL] - 1
+    again = insert(arrays, preds, 0, count)
+    assert pairs(with_index(scan, again).match(events)) == truth
+
+
+def in_alive(scan: cm.Matcher, alive: set[int], events: pa.Table) -> list[tuple[int, Any]]:
+    """What scan finds with only these conjunctions."""
+    p = scan._predicates
+    keep = np.array(sorted(alive), np.int64)
+    size = np.diff(p.first)[keep]
+    first = np.concatenate([[0], np.cumsum(size)])
+    pred = p.pred[np.repeat(p.first[keep] - first[:-1], size) + np.arange(first[-1])]
+    cut = p._replace(first=first, pred=pred, owner=p.owner[keep], jump_first=p.jump_first[keep] if len(p.jump_first) else p.jump_first)
+    arrays, cut = find("scan").build(freeze(cut), scan._codes, None, cm.Options())
+    return pairs(cm.Matcher(replace(scan._parts(), predicates=cut, index=Built(find("scan"), arrays))).match(events))
+
+
+def test_bulk_and_one_by_one_find_the_same_and_grow_seldom() -> None:
+    workload = named("dense", subscriptions=SIZE)
+    scan = cm.Matcher.build(workload.predicate_table(), workload.schema(), index="scan")
+    events = workload.events(ROWS // 10)
+    preds = scan._predicates
+    arrays, _ = find("propagation").build(first_part(preds, SIZE // 2), scan._codes, None, cm.Options())
+    together = insert(propagation.PropagationIndex(*(array.copy() for array in arrays)), preds, SIZE // 2, SIZE)
+    grown = 0
+    for c in range(SIZE // 2, SIZE):
+        before = arrays
+        arrays = insert(arrays, preds, c, c + 1)
+        grown += sum(len(a) != len(b) for a, b in zip(arrays, before))
+    whole, _ = find("propagation").build(preds, scan._codes, None, cm.Options())
+    assert grown < 40
+    assert arrays.state[SLOTS] == whole.state[SLOTS] == together.state[SLOTS]
+    assert arrays.state[POOL] - arrays.state[WASTE] < 1.5 * whole.state[POOL]
+    assert arrays.state[ENTRIES] < 4 * whole.state[ENTRIES]
+    wanted = pairs(scan.match(events))
+    for some in (arrays, together, whole):
+        assert pairs(with_index(scan, some).match(events)) == wanted
+    counters = [with_index(scan, some).counters(events) for some in (arrays, whole)]
+    # Half of the subscriptions foretell the truth of the others' predicates, if they are not just some hundred.
+    assert NO_JIT or counters[0]["candidates"] < 1.1 * counters[1]["candidates"]
+
+
+def test_a_deleted_predicate_leaves_its_bit_to_the_next() -> None:
+    scan = cm.Matcher.build({i: f"a = {i} AND b BETWEEN {i} AND {i + 9}" for i in range(100)}, NUMBERS, index="scan")
+    preds = scan._predicates
+    arrays, _ = find("propagation").build(first_part(preds, 50), scan._codes, None, cm.Options())
+    assert arrays.state[BITS] == 100
+    arrays = delete(arrays, preds, np.arange(20))
+    assert arrays.state[SLOTS] == 60
+    key = arrays.key
+    arrays = insert(arrays, preds, 50, 70)
+    assert arrays.state[BITS] == arrays.state[SLOTS] == 100 and arrays.key is key
+    events = pa.table({"a": range(100), "b": range(100)})
+    assert pairs(with_index(scan, arrays).match(events)) == [(i, i) for i in range(20, 70)]
+
+
+def test_attributes_that_are_new() -> None:
+    scan = cm.Matcher.build({0: "a = 1", 1: "b = 1 AND a > 0"}, NUMBERS, index="scan")
+    p, codes = scan._predicates, scan._codes
+    assert codes.first[-1] and len(codes.multi) == 2
+    fewer = freeze(codes._replace(first=codes.first[:2], multi=codes.multi[:1]))
+    arrays, _ = find("propagation").build(first_part(p, 1), fewer, None, cm.Options())
+    arrays = insert(arrays, p, 1, 2)
+    assert pairs(with_index(scan, arrays).match(pa.table({"a": [1, 1], "b": [1, 0]}))) == [(0, 0), (0, 1), (1, 0)]
+
+
+def test_a_cluster_loses_some_and_is_put_together_when_half_is_gone() -> None:
+    scan = cm.Matcher.build({i: f"a = 1 AND b BETWEEN {i // 2} AND {99 + i // 2}" for i in range(20)}, NUMBERS, index="scan")
+    preds, events = scan._predicates, pa.table({"a": [1, 1], "b": [50, 5]})
+    arrays, _ = find("propagation").build(preds, scan._codes, None, cm.Options())
+    arrays = delete(arrays, preds, np.array([3, 5]))
+    (at,) = arrays.slab[arrays.slab > 0].tolist()
+    assert arrays.pool[at + propagation.SIZE] == 20 and arrays.pool[at + propagation.GONE] == 2
+    left = [i for i in range(20) if i not in (3, 5)]
+    assert pairs(with_index(scan, arrays).match(events)) == [(0, i) for i in left] + [(1, i) for i in left if i // 2 <= 5]
+    arrays = delete(arrays, preds, np.arange(8, 17))
+    assert arrays.pool[at + propagation.SIZE] == 9 and arrays.pool[at + propagation.GONE] == 0
+    left = [i for i in left if not 8 <= i < 17]
+    assert pairs(with_index(scan, arrays).match(events)) == [(0, i) for i in left] + [(1, i) for i in left if i // 2 <= 5]

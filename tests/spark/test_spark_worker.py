@@ -1,0 +1,231 @@
+"""How the index gets to Spark's workers, and what they do with it."""
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyspark.serializers import CloudPickleSerializer
+
+from colmatch.matcher import Matcher
+from colmatch.options import Options
+from colmatch.spark import frames as colmatch_spark
+from colmatch.spark import worker as spark_worker
+from colmatch.spark.frames import match
+from colmatch.spark.worker import Index, Task, open_index
+from colmatch.store.file import content_hash
+
+AGE = {"age": "int64"}
+
+
+@pytest.fixture(scope="module")
+def events(spark):
+    return spark.sql("SELECT id, id AS age FROM range(5)")
+
+
+@pytest.fixture
+def cache():
+    """This process's cache of opened indexes, which is a worker's when a test runs a task here."""
+    spark_worker._opened.clear()
+    yield spark_worker._opened
+    spark_worker._opened.clear()
+
+
+def found(result):
+    return sorted((row.id, row.subscription) for row in result.collect())
+
+
+def saved_index(matcher, path):
+    matcher.save(path)
+    return Index(content_hash(path), str(path), str(path), artifact=False)
+
+
+# ------------------------------------------------------------------------------------------------- how the index gets there
+
+
+@pytest.mark.parametrize("shared", [None, True, False])
+def test_path(events, tmp_path, shared, monkeypatch):
+    Matcher.build({100: "age >= 3"}, AGE).save(tmp_path / "alerts")
+    monkeypatch.chdir(tmp_path)
+    for path in ("alerts", tmp_path / "alerts"):
+        assert found(match(events, path, keep="id", shared=shared)) == [(3, 100), (4, 100)]
+
+
+def test_the_index_is_sent_once_and_only_where_it_must_be(spark, events, tmp_path, monkeypatch):
+    matcher = Matcher.build({101: "age = 1"}, AGE)
+    matcher.save(tmp_path / "alerts")
+    sent = []
+    send = spark.addArtifact
+    monkeypatch.setattr(type(spark), "addArtifact", lambda self, path, file: (sent.append(path), send(path, file=file)))
+    assert found(match(events, tmp_path / "alerts", keep="id")) == found(match(events, matcher, keep="id")) == [(1, 101)]
+    assert sent == []
+    for index in (tmp_path / "alerts", matcher, tmp_path / "alerts"):  # the same content
+        assert found(match(events, index, keep="id", shared=False)) == [(1, 101)]
+    assert len(sent) == 1
+
+
+def test_where_files_cannot_be_linked(events, tmp_path, monkeypatch):
+    def refuse(source, target):
+        raise OSError("another file system")
+
+    monkeypatch.setattr(os, "link", refuse)
+    matcher = Matcher.build({102: "age = 2"}, AGE)
+    matcher.save(tmp_path / "alerts")
+    for index, shared in ((tmp_path / "alerts", None), (matcher, None), (tmp_path / "alerts", False), (matcher, False)):
+        assert found(match(events, index, keep="id", shared=shared)) == [(2, 102)]
+
+
+def test_few_versions_are_held(tmp_path):
+    path = tmp_path / "alerts"
+    links = []
+    for id in range(colmatch_spark.VERSIONS_KEPT + 2):
+        Matcher.build({id: "age = 103"}, AGE).save(path)
+        links.append(colmatch_spark._pinned(path)[0])
+        assert colmatch_spark._pinned(path)[0] == links[-1]
+    assert [link.exists() for link in links] == [False] * 2 + [True] * colmatch_spark.VERSIONS_KEPT
+
+
+def test_a_query_keeps_its_version_of_a_replaced_index(events, tmp_path):
+    Matcher.build({1: "age = 1"}, AGE).save(tmp_path / "alerts")
+    old = match(events, tmp_path / "alerts", keep="id")
+    assert found(old) == [(1, 1)]
+    Matcher.build({2: "age = 2"}, AGE).save(tmp_path / "alerts")
+    new = match(events, tmp_path / "alerts", keep="id")
+    assert found(new) == [(2, 2)]
+    assert found(old) == [(1, 1)]
+
+
+def test_a_replaced_or_missing_shared_index_is_an_error(events, tmp_path):
+    path = tmp_path / "alerts"
+    Matcher.build({77: "age = 1"}, AGE).save(path)  # content that no worker has in its cache
+    planned = match(events, path, keep="id", shared=True)
+    Matcher.build({78: "age = 2"}, AGE).save(path)
+    with pytest.raises(Exception, match="was replaced"):
+        planned.collect()
+    path.rename(tmp_path / "elsewhere")
+    with pytest.raises(Exception, match="is not visible on the worker"):
+        planned.collect()
+
+
+def test_the_task_is_small(tmp_path):
+    index = saved_index(Matcher.build({i: f"age = {i}" for i in range(20_000)}, AGE), tmp_path / "alerts")
+    assert (tmp_path / "alerts").stat().st_size > 400_000
+    task = Task(index, 1, ((0, "age"),), False, ("id", "subscription"))
+    assert len(CloudPickleSerializer().dumps(task)) < 1_000
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
+def test_workers_share_the_mapped_file(spark, tmp_path):
+    rng = np.random.default_rng(5)
+    texts = {i: f"age BETWEEN {a} AND {a + 9} AND city = 'c{i}'" for i, a in enumerate(rng.integers(0, 1000, 20_000).tolist())}
+    path = tmp_path / "alerts"
+    index = saved_index(Matcher.build(texts, {"age": "int64", "city": "string"}), path)
+    name = str(path)
+
+    def report(partition):
+        import os
+        import time
+
+        import pyarrow as pa
+
+        from colmatch.spark.worker import open_index
+
+        matcher = open_index(index)
+        for _ in partition:
+            events = pa.record_batch({"age": pa.array(range(1000)), "city": pa.array(["c1"] * 1000)})
+            sum(len(pairs) for pairs in matcher.match_batches(events))
+            time.sleep(3)  # so that both partitions are at work, each in a process of its own
+            sums = {"Rss": 0, "Shared_Clean": 0, "Private_Dirty": 0}
+            inode, mine = "", False
+            with open("/proc/self/smaps") as lines:
+                for line in lines:
+                    words = line.split()
+                    if "-" in words[0] and ":" not in words[0]:
+                        mine = len(words) > 5 and words[5].startswith(name)
+                        inode = words[4] if mine else inode
+                    elif mine and words[0][:-1] in sums:
+                        sums[words[0][:-1]] += int(words[1])
+            yield pa.record_batch({"pid": [os.getpid()], "inode": [inode], **{key: [value] for key, value in sums.items()}})
+
+    spark.range(2).repartition(2).count()
+    result = "pid long, inode string, Rss long, Shared_Clean long, Private_Dirty long"
+    workers = spark.range(0, 2, 1, 2).mapInArrow(report, result).collect()
+    assert len({worker.pid for worker in workers}) == 2
+    assert len({worker.inode for worker in workers}) == 1 and workers[0].inode
+    for worker in workers:
+        assert worker.Rss > 0 and worker.Private_Dirty == 0
+        assert worker.Shared_Clean > worker.Rss // 2
+
+
+# ---------------------------------------------------------------------------------------------------------- a task by itself
+
+
+def small_task(tmp_path, texts, names=("id", "subscription"), lists=False, **options):
+    index = saved_index(Matcher.build(texts, AGE, options=Options(**options)), tmp_path / "alerts")
+    return Task(index, 1, ((1, "age"),), lists, names)
+
+
+def partition(rows, size, text="x"):
+    for start in range(0, rows, size):
+        ids = list(range(start, min(rows, start + size)))
+        yield pa.record_batch({"c0": pa.array([f"{text}{i}" for i in ids]), "c1": pa.array(ids, pa.int64())})
+
+
+def test_small_batches_are_gathered(tmp_path, cache):
+    task = small_task(tmp_path, {1: "age >= 0"}, batch_rows=256)
+    sizes = [len(batch) for batch in task(partition(1000, 10))]
+    assert sum(sizes) == 1000 and len(sizes) <= 5
+
+
+@pytest.mark.parametrize("lists", [False, True])
+def test_output_batches_are_bounded(tmp_path, cache, monkeypatch, lists):
+    monkeypatch.setattr(spark_worker, "PAIRS_MOST", 100)
+    texts = {i: f"age >= {i * 10}" for i in range(150)}
+    task = small_task(tmp_path, texts, ("id", "subscriptions" if lists else "subscription"), lists)
+    batches = list(task(partition(2000, 500)))
+    table = pa.Table.from_batches(batches)
+    if lists:
+        assert all(len(batch.column(1).flatten()) <= 100 or len(batch) == 1 for batch in batches)
+        assert table["id"].to_pylist() == [f"x{i}" for i in range(2000)]
+        assert table["subscriptions"].type == pa.list_(pa.int64())
+        assert all(subs == list(range(min(150, i // 10 + 1))) for i, subs in enumerate(table["subscriptions"].to_pylist()))
+    else:
+        assert max(map(len, batches)) <= 100
+        assert table.to_pylist() == [{"id": f"x{i}", "subscription": s} for i in range(2000) for s in range(min(150, i // 10 + 1))]
+
+
+def test_output_batches_are_bounded_in_bytes(tmp_path, cache, monkeypatch):
+    monkeypatch.setattr(spark_worker, "BYTES_MOST", 1 << 20)
+    task = small_task(tmp_path, dict.fromkeys(range(50), "age >= 0"))
+    batches = list(task(partition(40, 40, text="y" * 100_000)))
+    assert sum(map(len, batches)) == 2000
+    assert max(len(batch) for batch in batches) <= 11
+
+
+def test_a_worker_opens_a_version_once(tmp_path, cache):
+    index = saved_index(Matcher.build({1: "age = 1"}, AGE), tmp_path / "alerts")
+    first = open_index(index)
+    assert open_index(index) is first
+    assert first.options.threads == 1  # Spark runs a worker for each core
+    newer = saved_index(Matcher.build({2: "age = 2"}, AGE), tmp_path / "alerts")
+    assert newer.hash != index.hash
+    assert open_index(newer) is not first
+    assert list(cache) == [newer.hash]
+
+
+def test_a_worker_keeps_few_indexes(tmp_path, cache):
+    matchers = [Matcher.build({i: "age = 1"}, AGE) for i in range(spark_worker.MATCHERS_MOST + 2)]
+    indexes = [saved_index(matcher, tmp_path / f"alerts{i}") for i, matcher in enumerate(matchers)]
+    for index in indexes[:-1]:
+        open_index(index)
+    open_index(indexes[1])
+    open_index(indexes[-1])
+    assert list(cache) == [index.hash for index in [*indexes[3:-1], indexes[1], indexes[-1]]]
+
+
+def test_the_worker_side_does_not_import_pyspark():
+    code = "import sys, colmatch.spark.worker; print('pyspark' in sys.modules, 'pandas' in sys.modules)"
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300)
+    assert ran.stdout.split() == ["False", "False"], ran.stderr

@@ -1,0 +1,347 @@
+"""Updates and batches at the same time; updates that fail; what they cost; what an index estimates."""
+
+from __future__ import annotations
+
+import pickle
+import threading
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from contract import NO_JIT, pairs
+
+import colmatch as cm
+from colmatch import index
+from colmatch.events import sample
+from colmatch.index import KINDS
+from colmatch.matching import worker as running
+from colmatch.updates import labels as growth
+from colmatch.updates import live as updates
+from colmatch.workload import Workload
+
+updatable = pytest.mark.parametrize("kind", [name for name, kind in KINDS.items() if kind.insert is not None])
+SCHEMA = {"a": "int64", "s": "string"}
+
+
+@updatable
+def test_a_batch_sees_all_of_an_update_or_nothing(kind: str) -> None:
+    """Each update moves ten subscriptions from one state to another; every row of every batch must find ten of one state."""
+    rounds, size = (5, 20) if NO_JIT else (60, 400)
+    matcher = cm.Matcher.build(dict.fromkeys(range(10), "a >= 0"), SCHEMA, index=kind, options=cm.Options(batch_rows=50, threads=2))
+    events = pa.table({"a": [i % 7 for i in range(size)], "s": ["x"] * size})
+    seen: list[set[int]] = []
+    stop = threading.Event()
+    failed: list[BaseException] = []
+
+    def ask() -> None:
+        try:
+            while not stop.is_set():
+                for row in matcher.match_lists(events).to_pylist():
+                    assert len(row) == 10 and len({id // 10 for id in row}) == 1, row
+                seen.append({row[0] // 10})
+        except BaseException as error:
+            failed.append(error)
+            raise
+
+    threads = [threading.Thread(target=ask) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for i in range(1, rounds):
+        # As one step: the old ones turn false, new ones come.
+        matcher.replace(
+            dict.fromkeys(range(10 * i - 10, 10 * i), "a < 0") | dict.fromkeys(range(10 * i, 10 * i + 10), f"a >= 0 AND s <> 'r{i}'")
+        )
+    stop.set()
+    for thread in threads:
+        thread.join(60)
+        assert not thread.is_alive()
+    assert not failed
+    assert matcher.match_lists(events.slice(0, 1)).to_pylist() == [list(range(10 * rounds - 10, 10 * rounds))]
+
+
+@updatable
+@pytest.mark.parametrize("change", ["insert", "delete", "replace", "rebuild"])
+def test_a_batch_in_parts_is_not_disturbed(kind: str, change: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its results are taken one row at a time, with updates in between: it goes on as it began. Others see the updates."""
+    monkeypatch.setattr(running, "FIRST_CAPACITY", 1)
+    monkeypatch.setattr(running, "LARGE_CAPACITY", 1)
+    monkeypatch.setattr(updates, "GAPS_LEAST", 1 if change == "rebuild" else 1000)
+    texts = {f"id {i}": f"a >= {i % 3} AND s = 'x'" for i in range(40)}
+    matcher = cm.Matcher.build(texts, SCHEMA, index=kind, options=cm.Options(threads=1))
+    events = pa.table({"a": [0, 1, 2, 3, 4, 5, 6], "s": ["x"] * 7})
+    matcher.insert({"first": "a = 1"})  # from now on, the index has arrays that can be written
+    before = pairs(matcher.match(events))
+    results = matcher.match_batches(events)
+    parts = [next(results)]
+    if change == "insert":
+        for i in range(30):
+            matcher.insert({f"new {i}": f"a >= {i % 5} AND s > '{i}'"})
+    elif change == "replace":
+        matcher.replace({f"id {i}": f"a > {i} OR s = 'y'" for i in range(20)})
+    else:
+        matcher.delete([f"id {i}" for i in range(30)])
+    assert (matcher.stats()["rebuilds"] > 0) == (change == "rebuild")
+    after = pairs(matcher.match(events))
+    assert after != before
+    parts += list(results)
+    assert len(parts) > 1
+    assert pairs(pa.Table.from_batches(parts)) == before
+    assert pairs(matcher.match(events)) == after
+
+
+@updatable
+def test_results_left_unread_do_not_hold_up_updates(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(running, "FIRST_CAPACITY", 1)
+    monkeypatch.setattr(running, "LARGE_CAPACITY", 1)
+    matcher = cm.Matcher.build(dict.fromkeys(range(5), "a >= 0"), SCHEMA, index=kind, options=cm.Options(threads=1))
+    events = pa.table({"a": [1, 2, 3]})
+    results = matcher.match_batches(events)
+    next(results)
+    version = matcher._live.now
+    assert version.pins == 1
+    matcher.delete([0])
+    results.close()  # type: ignore[attr-defined]
+    assert version.pins == 0 and matcher._live.now.pins == 0
+    matcher.insert({9: "a = 1"})
+    assert sorted(matcher.match_lists(events)[0].as_py()) == [1, 2, 3, 4, 9]
+
+
+@updatable
+def test_updates_while_events_are_read(kind: str) -> None:
+    """The source of the events changes the matcher, and so that a column is needed that was not."""
+    matcher = cm.Matcher.build({1: "a = 1"}, SCHEMA, index=kind, options=cm.Options(batch_rows=1))
+    schema = pa.schema([("a", pa.int64()), ("s", pa.string()), *((f"c{i}", pa.int64()) for i in range(9))])
+
+    def batches() -> Any:
+        for i in range(4):
+            if i == 2:
+                matcher.insert({2: "s = 'x'", 3: "s IS NULL"})
+            yield pa.RecordBatch.from_pylist([{"a": i % 2, "s": "x"}], schema)
+
+    # The first two batches may have been taken from the source before the first of them was matched.
+    found = matcher.match_lists(pa.RecordBatchReader.from_batches(schema, batches())).to_pylist()
+    assert found[3:] == [[1, 2]] and all(3 not in row for row in found)
+
+
+@updatable
+@pytest.mark.parametrize("step", ["insert", "delete"])
+def test_an_update_that_fails_in_the_index_changes_nothing(kind: str, step: str) -> None:
+    matcher = cm.Matcher.build({i: f"a > {i} AND s = 'x{i % 3}'" for i in range(19)}, SCHEMA, index=kind)
+    matcher.insert({19: "a > 19 AND s = 'x1'"})  # from now on, the index has arrays that can be written
+    events = pa.table({"a": [5, 30], "s": ["x1", "x2"]})
+    before = pairs(matcher.match(events))
+    real = matcher._live.now.index.kind
+
+    def failing(*arguments: Any) -> Any:
+        getattr(real, step)(*arguments)  # it has done its work by then
+        raise MemoryError
+
+    broken = index.IndexKind(**{name: getattr(real, name) for name in real.__slots__} | {step: failing})  # type: ignore[arg-type]
+    with patch.object(matcher._live.now, "index", matcher._live.now.index._replace(kind=broken)), pytest.raises(MemoryError):
+        matcher.replace({3: "a > 3 AND s = 'new'", 77: "a = 5"})
+    matcher._live.now.index = matcher._live.now.index._replace(kind=real)
+    assert pairs(matcher.match(events)) == before
+    assert sorted(matcher.ids.to_pylist()) == list(range(20))
+    matcher.replace({3: "a > 3 AND s = 'x1'", 77: "a = 5"})
+    fresh = {i: f"a > {i} AND s = 'x{i % 3}'" for i in range(20)} | {3: "a > 3 AND s = 'x1'", 77: "a = 5"}
+    assert pairs(matcher.match(events)) == pairs(cm.Matcher.build(fresh, SCHEMA, index=kind).match(events))
+
+
+@updatable
+def test_gaps_are_closed_when_they_are_the_greater_part(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(updates, "GAPS_LEAST", 10)
+    matcher = cm.Matcher.build({i: f"a > {i} AND a NOT IN ({i + 2}, {i + 9})" for i in range(100)}, SCHEMA, index=kind)
+    size = matcher.stats()["arrays"]["predicates.run_lo"]
+    assert size and matcher.count(pa.table({"a": [50]}))[0] and matcher._idle
+    for i in range(100, 1000):
+        matcher.insert({i: f"a > {i % 100} AND a NOT IN ({i % 100 + 2}, {i % 100 + 9})"})
+        matcher.delete([i - 100])
+    stats = matcher.stats()
+    assert not matcher._idle  # nobody holds what was replaced
+    assert 3 < stats["rebuilds"] < 30 and stats["gaps"] <= stats["subscriptions"] == 100 == len(matcher)
+    assert stats["arrays"]["predicates.run_lo"] <= 2.2 * size
+    assert stats["conjunctions"] == 100 and stats["predicates"] == 100
+    events = pa.table({"a": [50, 2000]})
+    assert matcher.count(events).tolist() == [sum(i < 50 and 50 not in (i + 2, i + 9) for i in range(100)), 100]
+
+
+@updatable
+def test_nothing_is_read_anew_where_nothing_is_new(kind: str) -> None:
+    """An update that brings no boundary leaves the hints as they are, one without literals and attributes the reader of events."""
+    matcher = cm.Matcher.build({1: "a = 1 AND s = 'x'", 2: "a = 2"}, SCHEMA, index=kind)
+    events = pa.table({"a": [1], "s": ["x"]})
+    matcher.match(events)
+    (worker,) = matcher._idle
+    reader, hints = worker.reader, worker.hints
+    matcher.insert({3: "s = 'x' AND a = 2"})
+    assert matcher.match_lists(events).to_pylist() == [[1]] and worker.reader is reader and worker.hints is hints
+    matcher.insert({5: "a = 7"})
+    assert matcher.match_lists(events).to_pylist() == [[1]] and worker.reader is reader and worker.hints is not hints
+    matcher.insert({4: "a = 1 AND s < 'y'"})
+    assert matcher.match_lists(events).to_pylist() == [[1, 4]] and worker.reader is not reader
+
+
+@updatable
+def test_times_that_ascend_below_a_far_end_seldom_rebuild(kind: str) -> None:
+    """Everybody's offers end some day soon, one's never ends."""
+    count = 200 if NO_JIT else 5000
+    matcher = cm.Matcher.build({-1: "x <= 4e9"}, {"x": "double"}, index=kind)
+    matcher.insert({i: f"x <= {1.7e9 + i / 8!r}" for i in range(count)})
+    for i in range(count, 2 * count):
+        matcher.insert({i: f"x <= {1.7e9 + i / 8!r}"})
+    assert matcher.stats()["rebuilds"] <= 1
+    assert matcher.count(pa.table({"x": [1.7e9 + count / 8, 1.7e9 + (2 * count - 1) / 8, 3e9]})).tolist() == [count + 1, 2, 1]
+
+
+@updatable
+def test_what_spark_was_sent_is_saved_again_after_an_update(kind: str) -> None:
+    pytest.importorskip("pyspark.sql", reason="pyspark is not installed", exc_type=ImportError)
+    from colmatch.spark.frames import _saved
+
+    matcher = cm.Matcher.build({1: "a = 1"}, SCHEMA, index=kind)
+    first, hash = _saved(matcher)
+    assert _saved(matcher) == (first, hash)
+    matcher.insert({2: "a = 2"})
+    second, other = _saved(matcher)
+    assert hash != other and cm.Matcher.open(first).ids.to_pylist() == [1] and cm.Matcher.open(second).ids.to_pylist() == [1, 2]
+
+
+@pytest.mark.parametrize("n", [2] if NO_JIT else [2, 20_000])
+def test_where_auto_takes_no_updates_the_error_says_what_to_build(n: int) -> None:
+    """It names the kind that is estimated to be the fastest of those that do."""
+    texts, schema = {i: f"a = {i} AND b = {i % 7}" for i in range(n)}, {"a": "int64", "b": "int64"}
+    matcher = cm.Matcher.build(texts, schema, index="auto" if n > 2 else "bitslice")
+    assert matcher.kind == "bitslice"
+    for update, argument in ((matcher.insert, {-1: "a = 1"}), (matcher.replace, {0: "a = 1"}), (matcher.delete, [0])):
+        with pytest.raises(cm.OptionError, match="'bitslice' takes no updates: build with index='.*', the fastest") as refused:
+            update(argument)
+    named = str(refused.value).partition("index='")[2].partition("'")[0]
+    assert (named == "scan") is (n == 2)
+    cm.Matcher.build(texts, schema, index=named).insert({-1: "a = 1"})
+
+
+# What an index estimates
+
+
+ZIPF = Workload(  # values and attributes of which few are frequent
+    subscriptions=400 if NO_JIT else 8000,
+    attributes=60 if NO_JIT else 400,
+    subscription_size=(3, 7),
+    event_size=(15, 15),
+    attribute_zipf=1.0,
+    value_zipf=1.0,
+    layout="columns",
+)
+
+
+@pytest.fixture
+def early(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Few subscriptions are many here."""
+    monkeypatch.setattr(updates, "GROWN_LEAST", 50)
+
+
+def looked_at(matcher: cm.Matcher, events: pa.Table) -> int:
+    counters = matcher.counters(events)
+    return counters["conjunctions"] + counters["predicates"]
+
+
+@updatable
+def test_grown_from_empty_is_as_good_as_built_at_once(kind: str, early: None) -> None:
+    """Frequencies are estimated anew as the set grows. Those of nothing made opindex look at twenty times as many slots."""
+    step, events = ZIPF.subscriptions // 40, ZIPF.events(100)
+    grown = cm.Matcher.build({}, ZIPF.schema(), index=kind)
+    for start in range(0, ZIPF.subscriptions, step):
+        grown.insert(ZIPF.predicate_table(start, step))
+    once = cm.Matcher.build(ZIPF.predicate_table(), ZIPF.schema(), index=kind)
+    assert 1 <= grown.stats()["rebuilds"] <= 5
+    assert pairs(grown.match(events)) == pairs(once.match(events))
+    if kind != "kindex" and not NO_JIT:
+        assert looked_at(grown, events) <= 1.3 * looked_at(once, events)
+
+
+@updatable
+def test_a_set_that_grows_fourfold_is_built_anew_once(kind: str, early: None) -> None:
+    matcher = cm.Matcher.build({i: f"a = {i}" for i in range(100)}, SCHEMA, index=kind)
+    for i in range(100, 398):
+        matcher.insert({i: f"a = {i}"})
+    for opened in (matcher, pickle.loads(pickle.dumps(matcher))):  # how many it was built of is saved
+        opened.insert({398: "a = 398"})
+        assert opened.stats()["rebuilds"] == 0
+        opened.insert({399: "a = 399"})
+        assert opened.stats()["rebuilds"] == 1
+        opened.insert({i: f"a = {i}" for i in range(400, 1500)})
+        opened.delete(range(50))
+        assert opened.stats()["rebuilds"] == 1
+        assert opened.match_lists(pa.table({"a": [7, 399, 1499]})).to_pylist() == [[], [399], [1499]]
+
+
+@updatable
+def test_few_are_not_built_anew_however_much_they_grow(kind: str) -> None:
+    matcher = cm.Matcher.build({0: "a = 0"}, SCHEMA, index=kind)
+    for i in range(1, 20):
+        matcher.insert({i: f"a = {i}"})
+    assert matcher.stats()["rebuilds"] == 0
+
+
+@updatable
+def test_many_at_once_are_built_and_not_entered_one_by_one(kind: str) -> None:
+    matcher = cm.Matcher.build({}, SCHEMA, index=kind)
+    real = matcher._live.now.index.kind
+    broken = index.IndexKind(**{name: getattr(real, name) for name in real.__slots__} | {"insert": None.__init__})  # type: ignore[arg-type]
+    with patch.object(matcher._live.now, "index", matcher._live.now.index._replace(kind=broken)):
+        matcher.insert({i: f"a = {i}" for i in range(updates.GROWN_LEAST)})
+    assert matcher.match_lists(pa.table({"a": [7]})).to_pylist() == [[7]]
+
+
+@pytest.mark.parametrize("kind", ["opindex", "propagation"])
+@pytest.mark.parametrize("way", ["grow", "open", "pickle", "relabel"])
+def test_a_rebuild_remembers_what_the_sample_told(kind: str, way: str, early: None, tmp_path: Path) -> None:
+    """``often`` is rare among the subscriptions, though every event has it, and 7 is what most have. Half of the attributes and
+    literals come after the matcher was built.
+    """
+    texts = {i: f"often = {7 + i % 2} AND seldom{i % 4} = {i % 2} AND s = '{'xyz'[i % 3]}'" for i in range(300)}
+    texts |= {1000 + i: f"seldom{i % 4} = {i % 2}" for i in range(2000)}
+    schema = {"often": "int64", "s": "string"} | {f"seldom{i}": "int64" for i in range(4)}
+    seldom = {f"seldom{j}": pa.array([i % 2 if i % 40 == j else None for i in range(200)]) for j in range(4)}
+    events = pa.table({"often": [7] * 200, "s": ["x"] * 200, **seldom, "unknown": pa.nulls(200)})
+    once = cm.Matcher.build(texts, schema, index=kind, sample=events)
+    blind = cm.Matcher.build(texts, schema, index=kind)
+    assert looked_at(once, events) < 0.5 * looked_at(blind, events)
+    first = {i: texts[i].replace("seldom3", "seldom1").replace("'z'", "'x'") for i in range(60)}
+    matcher = cm.Matcher.build(first, schema, index=kind, sample=events)
+    if way == "open":
+        matcher.save(tmp_path / "m")
+        matcher = cm.Matcher.open(tmp_path / "m")
+    elif way == "pickle":
+        matcher = pickle.loads(pickle.dumps(matcher))
+    elif way == "relabel":
+        with patch.object(growth, "grown", side_effect=growth.Exhausted):
+            matcher.insert({5000: "often > 3"})
+        assert matcher.stats()["rebuilds"] == 1
+        matcher.delete([5000])
+    matcher.replace(texts)
+    assert matcher.stats()["rebuilds"] >= 1 and matcher.stats()["arrays"]["sample"] > 0
+    assert pairs(matcher.match(events)) == pairs(once.match(events))
+    assert looked_at(matcher, events) <= 1.3 * looked_at(once, events)
+
+
+def test_a_large_sample_is_kept_in_part_and_a_strange_one_is_left_out(early: None, caplog: pytest.LogCaptureFixture) -> None:
+    batch = pa.record_batch({"A": np.arange(100_000), "s": np.arange(100_000), "other": ["x" * 100] * 100_000})
+    matcher = cm.Matcher.build({1: "a = 1"}, SCHEMA, index="propagation", sample=batch)
+    kept = pa.ipc.open_stream(pa.py_buffer(matcher._live.sample)).read_all()
+    assert kept.column_names == ["A", "s"] and sample.MOST_EVENTS // 2 < len(kept) <= sample.MOST_EVENTS
+    a = kept["A"].to_numpy()
+    assert a.min() == 0 and a.max() > 90_000 and matcher.stats()["arrays"]["sample"] < 20 * len(kept)
+    # Its column s is not a string, which nobody asked for when the matcher was built.
+    with caplog.at_level("WARNING", "colmatch"):
+        matcher.insert({i: f"a = {i} AND s = 'x'" for i in range(2, 100)})
+    assert "sample" in caplog.text and matcher.stats()["rebuilds"] == 1
+    assert matcher.match_lists(pa.table({"a": [5, 1], "s": ["x", None]})).to_pylist() == [[5], [1]]
+    wide = pa.table({"a": [1] * 128, "s": ["x" * (sample.MOST_BYTES // 100)] * 128})
+    assert 0 < len(cm.Matcher.build({1: "a = 1"}, SCHEMA, index="propagation", sample=wide)._live.sample) < 1.1 * sample.MOST_BYTES
+    lenient = cm.Options(missing_columns="null")
+    other = cm.Matcher.build({1: "a = 1"}, SCHEMA, index="propagation", options=lenient, sample=pa.table({"b": [1]}))
+    assert len(other._live.sample) == 0
