@@ -63,7 +63,7 @@ class ExpressionError(ColmatchError, ValueError):
         return (_expression_error, (self.message, self.id, self.line, self.column))
 
     def at(self, id: int | str) -> ExpressionError:
-        """The same error, said of subscription ``id``."""
+        """This error, said of subscription ``id``."""
         return ExpressionError(self.message, id=id, line=self.line, column=self.column)
 
 

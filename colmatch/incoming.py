@@ -109,8 +109,8 @@ def values_of(source: Any, raises: type[ColmatchError], what: str) -> list[Any]:
 
 
 def plain(column: pa.Array) -> pa.Array:
-    """The same values without runs and views; a dictionary is of strings without NULL among them, or decoded. Lists of values
-    that are not nested are large lists.
+    """A column without runs and views. A dictionary is of strings without NULL among them, or decoded. Lists of values that are
+    not nested are large lists.
     """
     types, given = pa.types, column.type
     if types.is_run_end_encoded(given):

@@ -43,12 +43,12 @@ def within(values: Any, at: Any, bounds: Any) -> np.uint64:
 
 
 def within_kth(values: Any, at: Any, bounds: Any, k: Any) -> np.uint64:
-    """The same with ``bounds[k]``, which is quicker where no register holds it."""
+    """``within`` with ``bounds[k]``, which is quicker where no register holds it."""
     return np.uint64(_packed(values, at, bounds[k], 64))
 
 
 def half_within_kth(values: Any, at: Any, bounds: Any, k: Any) -> np.uint64:
-    """The same for i up to 31; only these bytes are read."""
+    """``within_kth`` for i up to 31; only these bytes are read."""
     return np.uint64(_packed(values, at, bounds[k], 32))
 
 

@@ -92,7 +92,7 @@ def first_at_least(code, begin, end, value):
 
 @device
 def first_at_least_from(code, begin, end, value):
-    """The same, where the place is likely near ``begin``: galloping."""
+    """Place of the first code that is not below ``value``, quickly where that is likely near ``begin``: by galloping."""
     step = 1
     low = begin
     while low + step <= end and code[low + step - 1] < value:

@@ -57,7 +57,7 @@ def order_by_row(sink, start, place, sub):
 
 @kernel
 def order_ids(sink, start, place, ids, id):
-    """The same with the ids (subscriptions) int64 instead of the subscriptions: id (pairs) int64 is written."""
+    """Order the pairs by row as ``order_by_row`` does, and write the id of each, id (pairs) int64, out of ids (subscriptions) int64."""
     sink_row, sink_sub = sink.row, sink.sub
     count = np.uint64(sink.state[FILL])
     for i in range(count):

@@ -268,7 +268,7 @@ def an_expression(rng: Random, leaves: list[Leaf], depth: int = 3, nulls: float 
 
 
 def tame(e: Any, beyond: int = 2**63 - 1) -> Any:
-    """The same expression without what SQL engines see differently: numbers larger than ``beyond``, doubles and exact numbers in one IN."""
+    """The expression without what SQL engines see differently: numbers larger than ``beyond``, doubles and exact numbers in one IN."""
     if not isinstance(e, tuple):
         return e
     if e[:2] in (("lit", "int"), ("lit", "decimal")) and abs(e[2]) >= beyond:

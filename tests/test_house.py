@@ -234,6 +234,18 @@ def test_every_module_says_what_it_is_for():
         assert ast.get_docstring(module.tree), f"{module.path} has no docstring"
 
 
+def test_every_docstring_stands_alone():
+    """None begins by what another one says: whoever looks a name up sees only its own."""
+    kinds = (ast.Module, ast.ClassDef, ast.FunctionDef)
+    leaning = [
+        f"{module.path}:{getattr(node, 'lineno', 1)}"
+        for module in everywhere()
+        for node in ast.walk(module.tree)
+        if isinstance(node, kinds) and (ast.get_docstring(node) or "").startswith("The same")
+    ]
+    assert not leaning
+
+
 def test_no_file_is_longer_than_400_lines():
     long = {str(module.path): n for module in everywhere() if (n := len((ROOT / module.path).read_text().splitlines())) > 400}
     assert not long

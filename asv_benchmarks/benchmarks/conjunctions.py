@@ -35,7 +35,7 @@ class Conjunctions(NamedTuple):
 
 
 class Events:
-    """The same events in each form that a rival wants. What it takes to make them is not counted against any rival."""
+    """Events in each form that a rival wants. What it takes to make them is not counted against any rival."""
 
     def __init__(self, table: pa.Table) -> None:
         self.table = table.combine_chunks()

@@ -19,7 +19,7 @@ def frozen(array: Array) -> Array:
 
 
 def freeze(arrays: Arrays) -> Arrays:
-    """The same NamedTuple with contiguous arrays that cannot be written."""
+    """A NamedTuple with its arrays made contiguous and read-only."""
     return type(arrays)(*map(contiguous, arrays))  # type: ignore[call-overload]
 
 

@@ -296,7 +296,7 @@ def read_table(path: str, format: str | None = None, *, types: dict[str, pa.Data
 
 
 def rebatch(batches: Iterable[pa.RecordBatch], rows: int = ROWS) -> Iterator[pa.RecordBatch]:
-    """The same rows in batches of ``rows``, the last one smaller: larger ones are cut, smaller ones gathered."""
+    """Cuts larger batches and gathers smaller ones, to batches of ``rows`` rows; the last one is smaller."""
     held: list[pa.RecordBatch] = []
     n = 0
     for batch in batches:

@@ -225,7 +225,7 @@ def walk(expr: Expr, max_depth: int) -> Iterator[tuple[Expr, int]]:
 
 
 def rebuild(expr: Expr, change: Callable[[Predicate], Predicate]) -> Expr:
-    """The same tree with every predicate, in reading order, replaced by ``change(predicate)``."""
+    """A copy of the tree with every predicate, in reading order, replaced by ``change(predicate)``."""
     done: list[Expr] = []
     stack: list[tuple[Expr, bool]] = [(expr, False)]
     while stack:

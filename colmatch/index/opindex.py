@@ -185,7 +185,7 @@ def delete(index: opindex.OpIndex, preds: Predicates, conjunctions: I64) -> opin
 
 
 def _writable(index: opindex.OpIndex, attributes: int) -> opindex.OpIndex:
-    """The same arrays, copied if they are read-only, and for at least so many attributes."""
+    """The arrays, copied if they are read-only, with room for at least so many attributes."""
     if not index.state.flags.writeable:
         index = opindex.OpIndex(*(array.copy() for array in index))  # type: ignore[arg-type]
     have = len(index.lists)

@@ -41,7 +41,7 @@ def delete(index: scan.ScanIndex, preds: Predicates, conjunctions: I64) -> scan.
 
 
 def _writable(index: scan.ScanIndex, heads: int, attributes: int) -> scan.ScanIndex:
-    """The same arrays, copied if they are read-only, with room for at least so many conjunctions and attributes."""
+    """The arrays, copied if they are read-only, with room for at least so many conjunctions and attributes."""
     if not index.heads.flags.writeable:
         index = scan.ScanIndex(*(array.copy() for array in index))  # type: ignore[arg-type]
     if heads > len(index.attr):

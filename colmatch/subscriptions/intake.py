@@ -72,7 +72,7 @@ def read(subscriptions: Any, schema: Schema, options: Options, errors: Errors) -
 
 
 def read_more(subscriptions: Any, source: Source, errors: Errors) -> Read:
-    """The same, with attributes and forms that are known already."""
+    """Anything that ``Matcher.build`` takes, with the attributes and forms that a source knows already."""
     attributes = source.attributes
     lowering = Lowering(attributes, Session(source.options.timezone))
     if isinstance(subscriptions, PredicateTable):

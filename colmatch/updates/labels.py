@@ -29,7 +29,7 @@ class Grown(NamedTuple):
 
 
 def spaced(predicates: Predicates, codes: Codes, literals: Literals) -> tuple[Predicates, Codes, Literals]:
-    """The same with labels, as lowered subscriptions are given to a kind of index that takes updates."""
+    """Gives labels to what was lowered with codes, for a kind of index that takes updates."""
     labelled = freeze(literals)
     bound = codes.bound
     if len(literals.offset) > 1:
@@ -74,7 +74,9 @@ def grown(codes: Codes, literals: Literals, new_codes: Codes, new_literals: Lite
 
 
 def regrown(predicates: Predicates, codes: Codes, literals: Literals, new_codes: Codes, new_literals: Literals) -> tuple[Predicates, Grown]:
-    """The same where there was no room: all labels are spaced anew, and so those of ``predicates`` are others."""
+    """Joins new boundaries and literals as ``grown`` does, where there was no room: all labels are spaced anew, those of
+    ``predicates`` too.
+    """
     both = _united(codes, literals, new_codes, new_literals)
     known, new, old = both.known, both.new, len(both.known.bound)
     first, left = known.first.copy(), old + both.number

@@ -58,8 +58,8 @@ def visit(head, tile, stride, segment, bits, s, segments, most, survivor, place,
 
 @device
 def visit_active(head, tile, stride, active, active_from, active_to, k, count, most, survivor, place, mask, n):
-    """The same, for active postings from ``k`` on: the access predicate of one holds from one position of the tile to another. Ends after
-    all ``count``, or when n is ``most``. Returns the next k and n, and how many words were looked at.
+    """Active postings from ``k`` on with rows left, as ``visit`` has them. The access predicate of one holds from one position of the
+    tile to another. Ends after all ``count``, or when n is ``most``. Returns the next k and n, and how many words were looked at.
     """
     words = np.uint64(0)
     while k < count and n < most:
@@ -89,7 +89,8 @@ def lies_within(tile, at, bounds):
 
 @device
 def visit_row(head, hi, tile, segment, s, segments, last, most, survivor, place, mask, n):
-    """The same for a tile of one row: postings whose access interval reaches up to the segment's code, unless that is 0.
+    """Postings for a tile of one row, as ``visit`` has them: those whose access interval reaches up to the segment's code, unless
+    that is 0.
 
     last : the last segment of all rows, up to which postings are asked for ahead
     """

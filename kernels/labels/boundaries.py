@@ -74,7 +74,7 @@ def _highest(label, begin, end, code):
 
 @kernel
 def relabel_predicates(pred, run_lo, run_hi, first, label, new):
-    """The same from labels to others of the same boundaries: label, new (B)."""
+    """Replace the labels of predicates by other labels of the boundaries that they have: label, new (B)."""
     for p in range(len(pred)):
         word = pred[p, 0]
         a = np.int64(word & np.uint32(ATTR_MASK))
@@ -160,7 +160,7 @@ def _below(key, at, gap, new_bound, j, stop, new_label):
 
 @device
 def _above(key, at, gap, new_bound, j, stop, new_label):
-    """The same upwards."""
+    """Label the boundaries ``j:stop`` upwards from a key with the label ``at``."""
     if LABEL_TOP - at < stop - j:
         return False
     for k in range(j, stop):

@@ -29,7 +29,7 @@ def built(kind: str = "bitslice", name: str = "dense", subscriptions: int = SIZE
 
 
 def fresh(matcher: cm.Matcher) -> cm.Matcher:
-    """The same matcher, without the working memory that is kept for the next call."""
+    """A copy of the matcher, without the working memory that is kept for the next call."""
     return cm.Matcher(matcher._parts())
 
 

@@ -46,7 +46,7 @@ def built(workload: Workload, index: str = "opindex", sample: Any = None, **opti
 
 
 def with_arrays(matcher: cm.Matcher, arrays: opindex.OpIndex) -> cm.Matcher:
-    """The same subscriptions with another index."""
+    """The subscriptions of a matcher with another index."""
     return cm.Matcher(replace(matcher._parts(), index=Built(KINDS["opindex"], arrays)))
 
 
