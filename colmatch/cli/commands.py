@@ -388,7 +388,3 @@ def main() -> None:
         sys.stdout.flush()
         sys.stderr.flush()
     os._exit(code if isinstance(code, int) else 1)
-
-
-if __name__ == "__main__":
-    main()

@@ -17,7 +17,7 @@ from shell import EVENTS, PAIRS, an_index, pairs, write
 
 
 def start(*args: object, **how: Any) -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-m", "colmatch.cli.commands", *(str(arg) for arg in args)]
+    command = [sys.executable, "-m", "colmatch.cli", *(str(arg) for arg in args)]
     return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **how)
 
 

@@ -296,7 +296,7 @@ def python(code, **environment):
 
 
 def test_without_pyspark():
-    ran = python("import sys; sys.modules['pyspark'] = None\nimport colmatch.spark.frames")
+    ran = python("import sys; sys.modules['pyspark'] = None\nfrom colmatch.spark import match")
     assert "colmatch.errors.DependencyError" in ran.stderr and 'pip install "colmatch[spark]"' in ran.stderr
 
 

@@ -136,7 +136,7 @@ def test_names_as_long_as_they_may_be(tmp_path):
 
 WRITER = """
     import sys, numpy as np
-    from colmatch import store
+    from colmatch.store import file as store
 
     print("ready", flush=True)
     while True:
@@ -153,6 +153,7 @@ def test_what_killed_processes_leave_is_cleared(saved):
         time.sleep(0.002 * (n + 1))
         process.send_signal(signal.SIGKILL)
         end(process)
+        assert process.returncode == -signal.SIGKILL  # until then it was at work
         left += len(os.listdir(saved.parent)) > 1
         assert len(os.listdir(saved.parent)) <= 2  # the one after clears what the one before has left
         assert store.read(saved)[0] in ({}, {"n": 1})
@@ -164,7 +165,7 @@ def test_what_killed_processes_leave_is_cleared(saved):
 
 PAUSED = """
     import os, sys
-    from colmatch import replacing
+    from colmatch.store import replacing
 
     with replacing.replacing(sys.argv[1]) as file:
         file.write(b"first")

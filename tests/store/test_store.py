@@ -309,7 +309,7 @@ def test_readers_see_whole_files_while_it_is_replaced(tmp_path):
 def test_killed_while_writing(saved):
     program = """
         import sys, numpy as np
-        from colmatch import store
+        from colmatch.store import file as store
         print("ready", flush=True)
         while True:
             store.write(sys.argv[1], {"n": 1}, {"a": np.arange(200_000)})
@@ -319,7 +319,7 @@ def test_killed_while_writing(saved):
         assert process.stdout.readline() == b"ready\n"
         time.sleep(pause)
         process.send_signal(signal.SIGKILL)
-        process.wait()
+        assert process.wait() == -signal.SIGKILL  # until then it was at work
         process.stdout.close()
         header, arrays = store.read(saved)
         assert header in (HEADER, {"n": 1})

@@ -1,0 +1,5 @@
+"""``python -m colmatch.cli``."""
+
+from colmatch.cli import main
+
+main()
