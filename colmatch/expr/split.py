@@ -50,6 +50,19 @@ _ESCAPE = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|([0-3][0-7]{2})|
 _CONTROL = {"0": "\0", "b": "\b", "n": "\n", "r": "\r", "t": "\t", "Z": "\x1a", "%": "\\%", "_": "\\_"}
 
 
+def _character(escape: re.Match[str]) -> str:
+    """What an escape stands for. Raises ValueError where that is no character."""
+    point, wide, octal, char = escape.groups()
+    if char:
+        return _CONTROL.get(char, char)
+    if octal:
+        return chr(int(octal, 8))
+    code = int(point or wide, 16)
+    if code > 0x10FFFF or 0xD800 <= code <= 0xDFFF:
+        raise ValueError(f"{escape[0]} is not a character")
+    return chr(code)
+
+
 def unescape(raw: str) -> str:
     """The string that a literal, given with its quotes, stands for in Spark 4: backslash escapes, and the quote twice.
 
@@ -61,21 +74,14 @@ def unescape(raw: str) -> str:
     text = raw[1:-1]
     if "\\" not in text:
         return text.replace(quote + quote, quote)
+    if quote + quote not in text:
+        return _ESCAPE.sub(_character, text)
     # Not before the backslashes are: in '\'''' the first quote is escaped, the next two are one.
     pieces: list[str] = []
     end = 0
     for found in _ESCAPE.finditer(text):
         pieces.append(text[end : found.start()].replace(quote + quote, quote))
-        point, wide, octal, char = found.groups()
-        if point or wide:
-            code = int(point or wide, 16)
-            if code > 0x10FFFF or 0xD800 <= code <= 0xDFFF:
-                raise ValueError(f"{found[0]} is not a character")
-            pieces.append(chr(code))
-        elif octal:
-            pieces.append(chr(int(octal, 8)))
-        else:
-            pieces.append(_CONTROL.get(char, char))
+        pieces.append(_character(found))
         end = found.end()
     pieces.append(text[end:].replace(quote + quote, quote))
     return "".join(pieces)
