@@ -215,12 +215,13 @@ def _events(
     matcher: Matcher, path: str, format: str | None, kept: Sequence[str], nulls: Sequence[str], whole: bool = True
 ) -> Iterator[Rows]:
     """The columns of the events that are needed, in the types that the matcher was built with. ``whole``: all must be there."""
-    from colmatch.cli.files import meant, reading
+    from colmatch.cli.files import reading
 
     used, types, strict = matcher.columns, matcher.schema.arrow, whole and matcher.options.missing_columns == "error"
     wanted = [*used, *kept]
     with reading(path, format, schema=types, columns=wanted, required=matcher.paths, strict=strict, nulls=["", *nulls]) as rows:
-        absent = [name for name in used if not meant(rows.schema.names, [name])]
+        folded = {name.lower() for name in rows.schema.names}
+        absent = [name for name in used if name.lower() not in folded]
         if absent and whole:
             say(f"note: {path} has no column {', '.join(map(repr, absent))}, which the expressions use: NULL throughout")
         yield rows

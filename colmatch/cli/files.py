@@ -116,8 +116,9 @@ def reading(
         with naming(shown):
             rows = _open(path, kind, stack, schema, columns, required, strict, nulls)
             names = rows.schema.names
+            folded = {name.lower() for name in names}
             for name in [path[0] for path in required if strict]:
-                if not meant(names, [name]):
+                if name.lower() not in folded:
                     some = near(name, rows.names, "the file")
                     raise ColmatchError(
                         f"there is no column {name!r}, which the expressions use: {some} (--missing-columns null takes it to be NULL)"
