@@ -250,7 +250,7 @@ def _results(
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    from colmatch.cli.files import meant
+    from colmatch.events.gather import meant
 
     used = batch.select(meant(batch.schema.names, matcher.columns))
     columns = batch.select(kept)

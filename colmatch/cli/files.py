@@ -29,6 +29,7 @@ from typing import Any, BinaryIO, NamedTuple, cast
 import pyarrow as pa
 
 from colmatch.errors import ColmatchError, near
+from colmatch.events.gather import meant
 from colmatch.incoming import sentence
 
 FORMATS = ("parquet", "arrow", "arrows", "csv", "jsonl")
@@ -153,13 +154,6 @@ def naming(shown: str) -> Iterator[None]:
 def _guarded(batches: Iterable[pa.RecordBatch], shown: str) -> Iterator[pa.RecordBatch]:
     with naming(shown):
         yield from batches
-
-
-def meant(names: Sequence[str], wanted: Iterable[str]) -> list[str]:
-    """Those of a file's names that are wanted: as written, or else but for their case; which of several is for the matcher to say."""
-    exact = set(wanted) & set(names)
-    folded = {name.lower() for name in wanted if name not in exact}
-    return [name for name in names if name in exact or name.lower() in folded]
 
 
 def _open(

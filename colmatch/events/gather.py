@@ -5,7 +5,7 @@ A batch that is as it should be is handed on untouched: for a single event, sele
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 import pyarrow as pa
 
@@ -95,6 +95,13 @@ def _joined(pieces: list[pa.RecordBatch], columns: list[str] | None) -> list[pa.
         return pieces
 
 
+def meant(names: Sequence[str], wanted: Iterable[str]) -> list[str]:
+    """The names that are wanted: as written, or else but for their case. Which of several is meant is for the Reader to say."""
+    exact = set(wanted) & set(names)
+    folded = {name.lower() for name in wanted if name not in exact}
+    return [name for name in names if name in exact or name.lower() in folded]
+
+
 def _kept(schema: pa.Schema, columns: list[str]) -> list[int] | None:
     """Numbers of the columns that may be meant, None when all may, or when some column is not there.
 
@@ -105,11 +112,10 @@ def _kept(schema: pa.Schema, columns: list[str]) -> list[int] | None:
         if asked == columns and known.equals(schema):
             return kept
     names = schema.names
-    exact = set(columns) & set(names)
-    folded = {column.lower() for column in columns if column not in exact}
-    found = [i for i, name in enumerate(names) if name in exact or name.lower() in folded]
+    wanted, folded = set(meant(names, columns)), {name.lower() for name in names}
+    found = [i for i, name in enumerate(names) if name in wanted]
     # With all columns, an error can say which one was meant instead of one that is not there.
-    absent = folded - {name.lower() for name in names}
+    absent = any(column.lower() not in folded for column in columns)
     kept = None if len(found) == len(names) or absent else found
     _seen = ((schema, list(columns), kept), *_seen[: SEEN_MOST - 1])
     return kept
