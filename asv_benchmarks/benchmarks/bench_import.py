@@ -12,7 +12,10 @@ FIRST_MATCH = """
 import colmatch as cm
 import pyarrow as pa
 matcher = cm.Matcher.build(subscriptions, schema)
-events = pa.table({"age": [36, 7], "city": ["c1", None], "carrier": ["C1", "AA"], "delay": [None, 7.5], "vip": [True, False]})
+events = pa.table({
+    "age": [36, 7], "city": ["c1", None], "carrier": ["C1", "AA"], "delay": [None, 7.5], "distance": [120, None], "vip": [True, False],
+    "day": pa.array([15_000, None], pa.date32()),
+})
 matched = matcher.match(events)
 """
 
