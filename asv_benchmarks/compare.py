@@ -1,10 +1,11 @@
 """colmatch's kinds of index beside each other and beside what one would do without them, as tables.
 
-    python asv_benchmarks/compare.py dense --subscriptions 1000000 --batch 4096 --against prototype roofline
-    python asv_benchmarks/compare.py dense --subscriptions 1000000 --kinds all --one-event
+    python asv_benchmarks/compare.py dense --subscriptions 1000000 --batch 4096 --against prototype
+    roofline python asv_benchmarks/compare.py dense --subscriptions 1000000 --kinds all --one-event
 
-Prepared once, checked to find the same pairs, then measured on one thread in turns; times are medians, ratios are to the first kind.
-``--kinds auto`` is the kind that colmatch chooses by itself. Names for --against: rivals, kinds of index, or ``all`` of the rivals.
+Prepared once, checked to find the same pairs, then measured on one thread in turns; times are
+medians, ratios are to the first kind. ``--kinds auto`` is the kind that colmatch chooses by itself.
+Names for --against: rivals, kinds of index, or ``all`` of the rivals.
 """
 
 from __future__ import annotations
@@ -46,19 +47,33 @@ def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("workloads", nargs="*", default=["dense"], metavar="WORKLOAD", help=", ".join(WORKLOADS))
     parser.add_argument("--subscriptions", type=int, nargs="+", default=[100_000], metavar="N")
-    parser.add_argument("--batch", type=int, nargs="+", default=[4096], metavar="ROWS", help="events that are matched at a time")
+    parser.add_argument(
+        "--batch", type=int, nargs="+", default=[4096], metavar="ROWS", help="events that are matched at a time"
+    )
     parser.add_argument("--kinds", nargs="+", default=["auto"], metavar="KIND", help="auto, all, or kinds of index")
-    parser.add_argument("--against", nargs="+", default=[], metavar="SYSTEM", help=f"all, kinds of index, or of {', '.join(RIVALS)}")
-    parser.add_argument("--repeat", type=int, default=7, metavar="R", help="rounds, each of which runs every system once")
+    parser.add_argument(
+        "--against", nargs="+", default=[], metavar="SYSTEM", help=f"all, kinds of index, or of {', '.join(RIVALS)}"
+    )
+    parser.add_argument(
+        "--repeat", type=int, default=7, metavar="R", help="rounds, each of which runs every system once"
+    )
     parser.add_argument("--seconds", type=float, default=120.0, metavar="S", help="no new round after so long")
-    parser.add_argument("--one-event", action="store_true", help="median time of match() with one event, Python included; kinds only")
+    parser.add_argument(
+        "--one-event", action="store_true", help="median time of match() with one event, Python included; kinds only"
+    )
     parser.add_argument("--rows", type=int, default=1000, metavar="ROWS", help="events for --one-event")
-    parser.add_argument("--cpu", action="store_true", help="processor time instead of elapsed time: for a machine that is busy")
+    parser.add_argument(
+        "--cpu", action="store_true", help="processor time instead of elapsed time: for a machine that is busy"
+    )
     given = parser.parse_args()
     kinds = cm.kinds()
     given.kinds = kinds if given.kinds == ["all"] else given.kinds
     given.against = list(RIVALS) if given.against == ["all"] else given.against
-    for names, known in ((given.workloads, WORKLOADS), (given.kinds, ["auto", *kinds]), (given.against, [*RIVALS, *kinds])):
+    for names, known in (
+        (given.workloads, WORKLOADS),
+        (given.kinds, ["auto", *kinds]),
+        (given.against, [*RIVALS, *kinds]),
+    ):
         for name in names:
             if name not in known:
                 parser.error(f"{name!r} is none of {', '.join(known)}")
@@ -77,10 +92,13 @@ def make(name: str, subscriptions: int, rows: int) -> Workload:
 
 def table(workload: Workload, subscriptions: int, given: argparse.Namespace) -> None:
     names = list(dict.fromkeys([*given.kinds, *given.against]))
-    made = list({system.name: system for system in systems(workload, names, subscriptions)}.values())  # auto may be one of the others
+    # auto may be one of the others
+    made = list({system.name: system for system in systems(workload, names, subscriptions)}.values())
     left_out = [name for name in names if name != "auto" and name not in {system.name for system in made}]
     if left_out:
-        print(f"\n{workload.name}: without {', '.join(left_out)}, which cannot do it, are not installed, or need less than their most:")
+        print(
+            f"\n{workload.name}: without {', '.join(left_out)}, which cannot do it, are not installed, or need less than their most:"
+        )
         print("  " + ", ".join(f"{name} {most:,}" for name, most in LARGEST.items() if name in left_out))
     made = agreeing(workload, made)
     if given.one_event:
@@ -88,9 +106,18 @@ def table(workload: Workload, subscriptions: int, given: argparse.Namespace) -> 
         show(made, one_event(made, workload.events.slice(0, given.rows)), subscriptions)
         return
     for batch in given.batch:
-        each = nanoseconds(made, workload.events, batch, given.repeat, given.seconds, time.process_time if given.cpu else time.perf_counter)
+        each = nanoseconds(
+            made,
+            workload.events,
+            batch,
+            given.repeat,
+            given.seconds,
+            time.process_time if given.cpu else time.perf_counter,
+        )
         matches = np.mean(made[0].matcher.count(workload.events.slice(0, CHECKED)))
-        print(f"\n{workload.name} subscriptions, batches of {batch:,}, {matches:,.1f} matches an event, medians of {given.repeat} rounds")
+        print(
+            f"\n{workload.name} subscriptions, batches of {batch:,}, {matches:,.1f} matches an event, medians of {given.repeat} rounds"
+        )
         show(made, each, subscriptions)
 
 
@@ -105,13 +132,17 @@ def agreeing(workload: Workload, made: list[System]) -> list[System]:
             continue
         truth = found if truth is None else truth
         if not np.array_equal(found, truth):
-            raise SystemExit(f"{system.name} finds {len(found):,} pairs in {workload.name}, {made[0].name} {len(truth):,}")
+            raise SystemExit(
+                f"{system.name} finds {len(found):,} pairs in {workload.name}, {made[0].name} {len(truth):,}"
+            )
         able.append(system)
     return able
 
 
 def show(made: list[System], each: dict[str, float], subscriptions: int) -> None:
-    print(f"{'system':<18}{'us an event':>14}{'ratio':>9}{'events/s':>14}{'ns/subscription':>17}{'build s':>10}{'bytes/sub':>11}")
+    print(
+        f"{'system':<18}{'us an event':>14}{'ratio':>9}{'events/s':>14}{'ns/subscription':>17}{'build s':>10}{'bytes/sub':>11}"
+    )
     first = next(iter(each.values()))
     for system in made:
         if system.name in each:

@@ -1,17 +1,20 @@
-"""The source documents' comparisons, done again: one parameter after the other is changed, for every kind of index.
+"""The source documents' comparisons, done again: one parameter after the other is changed, for
+every kind of index.
 
-    python asv_benchmarks/documents.py --plot asv_benchmarks/pictures/documents.svg
-    python asv_benchmarks/documents.py attributes equality --kinds scan opindex --subscriptions 1000000
+    python asv_benchmarks/documents.py --plot asv_benchmarks/pictures/documents.svg python
+    asv_benchmarks/documents.py attributes equality --kinds scan opindex --subscriptions 1000000
     python asv_benchmarks/documents.py subscriptions --large
 
-For each value a table row and a point in the picture: milliseconds an event, what is read for it, seconds to build, bytes a subscription.
-What is read is the sum of ``nodes`` and ``predicates`` of ``Matcher.counters``: entries of lists, segments searched, predicates evaluated.
-``scan`` and ``bitslice`` have ``conjunctions`` instead of nodes. It is the same on every machine.
-Parameters that are not changed are those of the PS-Tree document's table 1, but for fewer subscriptions. All kinds must find as many
-matches. Matching is measured on one thread, kinds in turns, medians; building once.
+For each value a table row and a point in the picture: milliseconds an event, what is read for it,
+seconds to build, bytes a subscription. What is read is the sum of ``nodes`` and ``predicates`` of
+``Matcher.counters``: entries of lists, segments searched, predicates evaluated. ``scan`` and
+``bitslice`` have ``conjunctions`` instead of nodes. It is the same on every machine. Parameters
+that are not changed are those of the PS-Tree document's table 1, but for fewer subscriptions. All
+kinds must find as many matches. Matching is measured on one thread, kinds in turns, medians;
+building once.
 
-``arrival`` is a table of another kind: subscriptions and events come in turns, so many of each, and it has the microseconds of a
-subscription that is inserted and of an event.
+``arrival`` is a table of another kind: subscriptions and events come in turns, so many of each, and
+it has the microseconds of a subscription that is inserted and of an event.
 """
 
 from __future__ import annotations
@@ -62,7 +65,9 @@ def drawn(change: Callable[[Any], dict[str, Any]]) -> Callable[[Any, int], Made]
 
 
 def likely(probability: float) -> dict[str, Any]:
-    """Five ranges on attributes that all events have, each wide enough that all hold with this probability."""
+    """Five ranges on attributes that all events have, each wide enough that all hold with this
+    probability.
+    """
     width = probability**0.2
     return {"attributes": 30, "subscription_size": (5, 5), "equality": 0.0, "width": (width, width)}
 
@@ -72,20 +77,30 @@ def layout(attributes: int) -> str:
 
 
 SWEEPS = {
-    "subscriptions": Sweep("subscriptions", (10_000, 30_000, 100_000, 300_000, 1_000_000), drawn(lambda n: {"subscriptions": n})),
-    "attributes": Sweep("attributes", (100, 1000, 10_000, 30_000), drawn(lambda d: {"attributes": d, "layout": layout(d)})),
+    "subscriptions": Sweep(
+        "subscriptions", (10_000, 30_000, 100_000, 300_000, 1_000_000), drawn(lambda n: {"subscriptions": n})
+    ),
+    "attributes": Sweep(
+        "attributes", (100, 1000, 10_000, 30_000), drawn(lambda d: {"attributes": d, "layout": layout(d)})
+    ),
     "size": Sweep("predicates of a subscription", (2, 5, 10, 20), drawn(lambda n: {"subscription_size": (n, n)})),
     "event": Sweep("pairs of an event", (10, 20, 30, 60, 90), drawn(lambda n: {"event_size": (n, n)})),
     "equality": Sweep("share of equalities", (0.0, 0.2, 0.5, 0.8, 1.0), drawn(lambda share: {"equality": share})),
     "cardinality": Sweep("cardinality", (10, 100, 10_000, 1_000_000), drawn(lambda n: {"cardinality": n})),
-    "zipf": Sweep("exponent of Zipf's law, attributes", (0.0, 1.0, 2.0, 3.0, 4.0, 5.0), drawn(lambda z: {"attribute_zipf": z})),
+    "zipf": Sweep(
+        "exponent of Zipf's law, attributes", (0.0, 1.0, 2.0, 3.0, 4.0, 5.0), drawn(lambda z: {"attribute_zipf": z})
+    ),
     "zipf-values": Sweep(
-        "exponent of Zipf's law, attributes and values", (0.5, 1.0, 2.0), drawn(lambda z: {"attribute_zipf": z, "value_zipf": z})
+        "exponent of Zipf's law, attributes and values",
+        (0.5, 1.0, 2.0),
+        drawn(lambda z: {"attribute_zipf": z, "value_zipf": z}),
     ),
     "probability": Sweep("matching probability", (0.001, 0.005, 0.01, 0.05, 0.1, 0.5), drawn(likely)),
     "dnf": Sweep("conjunctions of a DNF, at most", (1, 3, 5, 10), lambda most, n: clauses(n, most, "dnf", ROWS)),
     "cnf": Sweep("clauses of a CNF, at most", (1, 3, 5, 10), lambda most, n: clauses(n, most, "cnf", ROWS)),
-    "prefix": Sweep("share of prefixes, of 3 letters", (0.0, 0.25, 0.5, 0.75, 1.0), lambda share, n: prefixes(n, share, 3, ROWS)),
+    "prefix": Sweep(
+        "share of prefixes, of 3 letters", (0.0, 0.25, 0.5, 0.75, 1.0), lambda share, n: prefixes(n, share, 3, ROWS)
+    ),
     "prefix-length": Sweep("letters of a prefix", (2, 3, 4, 6), lambda length, n: prefixes(n, 1.0, length, ROWS)),
 }
 ARRIVAL = "arrival"
@@ -109,7 +124,8 @@ def main() -> None:
     given = arguments()
     print(machine())
     print(versions("colmatch", "numba", "numpy", "pyarrow"))
-    for attributes in (COLUMNS, COLUMNS + 1):  # kernels are loaded, or compiled where that was never done, before anything is measured
+    # kernels are loaded, or compiled where that was never done, before anything is measured
+    for attributes in (COLUMNS, COLUMNS + 1):
         few = Workload(subscriptions=100, attributes=attributes, layout=layout(attributes))
         for kind in given.kinds:
             build(Made(few.predicate_table(), few.schema(), few.events(2), {}), kind).match(few.events(2))
@@ -126,11 +142,19 @@ def main() -> None:
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("sweeps", nargs="*", metavar="PARAMETER", help=f"all, or of {', '.join([*SWEEPS, ARRIVAL])}")
-    parser.add_argument("--kinds", nargs="+", default=NAMES, metavar="KIND", help=f"of {', '.join(NAMES)}; all by default")
-    parser.add_argument("--subscriptions", type=int, default=100_000, metavar="N", help="where they are not what is changed")
+    parser.add_argument(
+        "--kinds", nargs="+", default=NAMES, metavar="KIND", help=f"of {', '.join(NAMES)}; all by default"
+    )
+    parser.add_argument(
+        "--subscriptions", type=int, default=100_000, metavar="N", help="where they are not what is changed"
+    )
     parser.add_argument("--repeat", type=int, default=5, metavar="R", help="rounds")
-    parser.add_argument("--cpu", action="store_true", help="processor time instead of elapsed time: for a machine that is busy")
-    parser.add_argument("--large", action="store_true", help=f"also {' and '.join(f'{n:,}' for n in LARGE)} subscriptions")
+    parser.add_argument(
+        "--cpu", action="store_true", help="processor time instead of elapsed time: for a machine that is busy"
+    )
+    parser.add_argument(
+        "--large", action="store_true", help=f"also {' and '.join(f'{n:,}' for n in LARGE)} subscriptions"
+    )
     parser.add_argument("--plot", metavar="FILE", help="draw all to a .svg or .png")
     given = parser.parse_args()
     given.clock = time.process_time if given.cpu else time.perf_counter
@@ -154,7 +178,10 @@ def build(made: Made, name: str) -> cm.Matcher:
 
 
 def point(of: Sweep, value: Any, given: argparse.Namespace) -> Measured:
-    """Measure each kind at one value and print a row of the table. Many subscriptions are in memory once, not once for each kind."""
+    """Measure each kind at one value and print a row of the table.
+
+    Many subscriptions are in memory once, not once for each kind.
+    """
     made = of.make(value, given.subscriptions)
     apart = isinstance(value, int) and value in LARGE
     measured: Measured = {}
@@ -164,14 +191,17 @@ def point(of: Sweep, value: Any, given: argparse.Namespace) -> Measured:
     if len(set(pairs.values())) > 1:
         raise SystemExit(f"{of.title} {value}: kinds find different numbers of pairs, {pairs}")
     cells = [
-        "{:.3g} ms, {:,.0f} read, {:.2g} s, {:.0f} B".format(*measured[kind]) if kind in measured else "refused" for kind in given.kinds
+        "{:.3g} ms, {:,.0f} read, {:.2g} s, {:.0f} B".format(*measured[kind]) if kind in measured else "refused"
+        for kind in given.kinds
     ]
     print(f"| {value:,} | {next(iter(pairs.values())) / ROWS:,.1f} | {' | '.join(cells)} |", flush=True)
     return measured
 
 
 def measure(made: Made, kinds: list[str], given: argparse.Namespace, pairs: dict[str, int]) -> Measured:
-    """Figures of kinds that are measured in turns, without those that say that they would take too much; ``pairs`` is added to."""
+    """Figures of kinds that are measured in turns, without those that say that they would take
+    too much; ``pairs`` is added to.
+    """
     matchers, seconds, read = {}, {}, {}
     for kind in kinds:
         began = given.clock()
@@ -192,24 +222,31 @@ def measure(made: Made, kinds: list[str], given: argparse.Namespace, pairs: dict
 
 
 def arrival(given: argparse.Namespace) -> None:
-    """Time subscriptions and events that come in turns, with a matcher that has others already, and the events alone before."""
+    """Time subscriptions and events that come in turns, with a matcher that has others already,
+    and the events alone before.
+    """
     workload = Workload(subscriptions=given.subscriptions + COMING + 1)
     events = workload.events(COMING)
     first = Made(workload.predicate_table(0, given.subscriptions), workload.schema(), events, {})
     kinds = [kind for kind in given.kinds if kind not in VARIANTS and KINDS[kind].insert is not None]
     print(f"\n| of each in turn | {' | '.join(kinds)} |\n|{'---|' * (1 + len(kinds))}")
     for turn in TURNS:
-        tables = [workload.predicate_table(i, turn) for i in range(given.subscriptions, given.subscriptions + COMING, turn)]
+        tables = [
+            workload.predicate_table(i, turn) for i in range(given.subscriptions, given.subscriptions + COMING, turn)
+        ]
         batches = [events.slice(i, turn) for i in range(0, COMING, turn)]
         cells = []
         for kind in kinds:
             matcher = build(first, kind)
-            matcher.insert(workload.predicate_table(given.subscriptions + COMING))  # compiles, and copies what was read-only
+            # compiles, and copies what was read-only
+            matcher.insert(workload.predicate_table(given.subscriptions + COMING))
             cells.append(in_turns(matcher, tables, batches, given.clock))
         print(f"| {turn:,} | {' | '.join(cells)} |", flush=True)
 
 
-def in_turns(matcher: cm.Matcher, tables: list[cm.PredicateTable], batches: list[pa.Table], clock: Callable[[], float]) -> str:
+def in_turns(
+    matcher: cm.Matcher, tables: list[cm.PredicateTable], batches: list[pa.Table], clock: Callable[[], float]
+) -> str:
     matcher.count(batches[0])
     insert = match = alone = 0.0
     for batch in batches:
@@ -223,7 +260,9 @@ def in_turns(matcher: cm.Matcher, tables: list[cm.PredicateTable], batches: list
         matcher.count(batch)
         insert += inserted - began
         match += clock() - inserted
-    return f"insert {insert / COMING * 1e6:,.0f}, match {match / COMING * 1e6:,.0f}, alone {alone / COMING * 1e6:,.0f} us"
+    return (
+        f"insert {insert / COMING * 1e6:,.0f}, match {match / COMING * 1e6:,.0f}, alone {alone / COMING * 1e6:,.0f} us"
+    )
 
 
 def draw(found: dict[str, dict[Any, Measured]], given: argparse.Namespace) -> None:

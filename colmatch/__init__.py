@@ -1,8 +1,10 @@
-"""colmatch: which of millions of stored Boolean expressions are true for each row of an Arrow record batch.
+"""colmatch: which of millions of stored Boolean expressions are true for each row of an Arrow
+record batch.
 
 >>> import colmatch as cm
 >>> import pyarrow as pa
->>> matcher = cm.Matcher.build({1: "age >= 18 AND city = 'Nice'", 2: "age < 18"}, {"age": "int64", "city": "string"})
+>>> schema = {"age": "int64", "city": "string"}
+>>> matcher = cm.Matcher.build({1: "age >= 18 AND city = 'Nice'", 2: "age < 18"}, schema)
 >>> matcher.match(pa.table({"age": [36, 7], "city": ["Nice", None]})).to_pylist()
 [{'event': 0, 'subscription': 1}, {'event': 1, 'subscription': 2}]
 

@@ -33,7 +33,10 @@ class StoreError(ColmatchError, ValueError):
 
 
 class DependencyError(ColmatchError, ImportError):
-    """An optional package, or Java, is needed and is not there. The message says what to install."""
+    """An optional package, or Java, is needed and is not there.
+
+    The message says what to install.
+    """
 
 
 class ExpressionError(ColmatchError, ValueError):
@@ -46,7 +49,9 @@ class ExpressionError(ColmatchError, ValueError):
     line, column : place in the text, from 1; None for expressions that were not written as text
     """
 
-    def __init__(self, message: str, *, id: int | str | None = None, line: int | None = None, column: int | None = None) -> None:
+    def __init__(
+        self, message: str, *, id: int | str | None = None, line: int | None = None, column: int | None = None
+    ) -> None:
         self.message = message
         self.id = id
         self.line = line

@@ -1,4 +1,6 @@
-"""Why a subscription is true, or not, for an event: the normalised expression as a tree, with values and truth."""
+"""Why a subscription is true, or not, for an event: the normalised expression as a tree, with
+values and truth.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,10 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """Prints as a tree. ``matched`` is whether the subscription is true; ``tree`` the evaluated expression."""
+    """Prints as a tree.
+
+    ``matched`` is whether the subscription is true; ``tree`` the evaluated expression.
+    """
 
     id: int | str
     matched: bool
@@ -91,7 +96,9 @@ def explain(parts: Parts, event: Any, id: int | str, find: Callable[[int | str],
 
 
 def _shown_value(column: pa.Array) -> Any:
-    """The only value of a column, as Arrow writes it where Python has none such: a date after the year 9999, say."""
+    """The only value of a column, as Arrow writes it where Python has none such: a date after
+    the year 9999, say.
+    """
     try:
         return column.to_pylist()[0]
     except (ValueError, OverflowError, LookupError):  # beyond the year 9999, or a zone that is unknown
@@ -120,7 +127,9 @@ def _row(parts: Parts, event: Any) -> pa.RecordBatch:
 
 
 def _decoded(type: pa.DataType) -> pa.DataType:
-    """The type without dictionaries and runs: Arrow makes no such array of any Python value, and crashes on some."""
+    """The type without dictionaries and runs: Arrow makes no such array of any Python value, and
+    crashes on some.
+    """
     types = pa.types
     if types.is_dictionary(type) or types.is_run_end_encoded(type):
         return _decoded(type.value_type)
@@ -134,13 +143,17 @@ def _decoded(type: pa.DataType) -> pa.DataType:
 
 
 def _checked(value: Any, type: pa.DataType) -> Any:
-    """A value for a column of that type, whose maps have pairs for entries: Arrow crashes on others."""
+    """A value for a column of that type, whose maps have pairs for entries: Arrow crashes on
+    others.
+    """
     if hasattr(value, "as_py"):
         value = value.as_py()
     if pa.types.is_map(type) and value is not None:
         value = list(value.items() if isinstance(value, Mapping) else value)
         if not all(isinstance(pair, (tuple, list)) and len(pair) == 2 for pair in value):
-            raise EventError(f"the event does not fit the schema: a value of {type} is a mapping, or pairs of a key and a value")
+            raise EventError(
+                f"the event does not fit the schema: a value of {type} is a mapping, or pairs of a key and a value"
+            )
         return [(_checked(key, type.key_type), _checked(item, type.item_type)) for key, item in value]
     if pa.types.is_struct(type) and isinstance(value, Mapping):
         kinds = {field.name: field.type for field in type}
@@ -175,7 +188,9 @@ def _conjunction(parts: Parts, c: int, keys: list[list[int]], values: dict[str, 
             children = tuple(stack[-size:])
             del stack[-size:]
             truths = [child.truth for child in children]
-            stack.append(Node("any of" if either else "all of", _any(truths) if either else _all(truths), _NOTHING, children))
+            stack.append(
+                Node("any of" if either else "all of", _any(truths) if either else _all(truths), _NOTHING, children)
+            )
         return stack[0]
     if not leaves:
         return Node("TRUE", True, _NOTHING)
@@ -189,15 +204,23 @@ def _predicate(parts: Parts, p: int, keys: list[list[int]], values: dict[str, An
     attr = word & layout.ATTR_MASK
     attribute = parts.attributes[attr]
     if word & layout.FLAG_RUN:
-        codes = list(zip(parts.predicates.run_lo[low:high].tolist(), parts.predicates.run_hi[low:high].tolist(), strict=True))
+        codes = list(
+            zip(parts.predicates.run_lo[low:high].tolist(), parts.predicates.run_hi[low:high].tolist(), strict=True)
+        )
     else:
         codes = [(low, high)] if low <= high else []
     begin, end = int(parts.codes.first[attr]), int(parts.codes.first[attr + 1])
     bounds = parts.codes.bound[begin:end]
     if len(parts.codes.label):
         label = parts.codes.label[begin:end]
-        codes = [(int(np.searchsorted(label, lo)) + 1 + (lo > 1), int(np.searchsorted(label, hi + 1)) + 1) for lo, hi in codes]
-    run = [(KEY_MIN if lo == 1 else int(bounds[lo - 2]), KEY_MAX if hi > end - begin else int(bounds[hi - 1]) - 1) for lo, hi in codes]
+        codes = [
+            (int(np.searchsorted(label, lo)) + 1 + (lo > 1), int(np.searchsorted(label, hi + 1)) + 1)
+            for lo, hi in codes
+        ]
+    run = [
+        (KEY_MIN if lo == 1 else int(bounds[lo - 2]), KEY_MAX if hi > end - begin else int(bounds[hi - 1]) - 1)
+        for lo, hi in codes
+    ]
     none = bool(word & layout.FLAG_NONE)
     found = any(lo <= key <= hi for key in keys[attr] for lo, hi in run)
     truth: Truth = not found if none else found if keys[attr] or _two_valued(attribute) else None
@@ -226,7 +249,9 @@ def _value(attribute: Attribute, values: dict[str, Any]) -> Any:
             return None
         if not isinstance(value, dict):
             return value
-        value = value.get(part) if part in value else next((v for k, v in value.items() if k.lower() == part.lower()), None)
+        value = (
+            value.get(part) if part in value else next((v for k, v in value.items() if k.lower() == part.lower()), None)
+        )
     if isinstance(value, list) and attribute.role is Role.ENTRY:
         return next((v for k, v in value if k == attribute.key), None)
     return value
@@ -249,13 +274,19 @@ def _text(parts: Parts, attr: int, run: list[tuple[int, int]], none: bool) -> st
     literal = _literals(parts, attr)
     if attribute.multi:
         points = [literal(lo) for lo, hi in run if lo == hi]
-        text = f"array_contains({name}, {points[0]})" if len(points) == 1 else f"arrays_overlap({name}, array({_listed(points)}))"
+        text = (
+            f"array_contains({name}, {points[0]})"
+            if len(points) == 1
+            else f"arrays_overlap({name}, array({_listed(points)}))"
+        )
         return f"NOT {text}" if none else text
     gaps = [(a[1] + 1, b[0] - 1) for a, b in pairwise(run)]
     if run[0][0] == KEY_MIN and run[-1][1] == KEY_MAX and all(lo == hi for lo, hi in gaps):
         points = [literal(lo) for lo, _ in gaps]
         text = f"{name} <> {points[0]}" if len(points) == 1 else f"{name} NOT IN ({_listed(points)})"
-    elif run[0][0] == KEY_MIN and run[-1][1] == KEY_MAX and len(gaps) == 1 and (prefix := _prefix(parts, attr, *gaps[0])):
+    elif (
+        run[0][0] == KEY_MIN and run[-1][1] == KEY_MAX and len(gaps) == 1 and (prefix := _prefix(parts, attr, *gaps[0]))
+    ):
         text = f"{name} NOT LIKE {prefix}"
     elif len(run) == 1 and (prefix := _prefix(parts, attr, *run[0])):
         text = f"{name} LIKE {prefix}"
@@ -292,14 +323,25 @@ def _literals(parts: Parts, attr: int) -> Any:
 
 
 def _prefix(parts: Parts, attr: int, lo: int, hi: int) -> str:
-    """The LIKE pattern of the interval that a prefix was lowered to, empty when it is not such an interval."""
+    """The LIKE pattern of the interval that a prefix was lowered to, empty when it is not such
+    an interval.
+    """
     if parts.attributes[attr].type.family is not Family.STRING or lo < 0 or lo % 2 == 0 or hi % 2 == 1 or hi >= KEY_MAX:
         return ""
     literals, base = parts.literals, int(parts.literals.first[attr])
-    start, after = (literals.data[literals.offset[base + key // 2] : literals.offset[base + key // 2 + 1]].tobytes() for key in (lo, hi))
+    start, after = (
+        literals.data[literals.offset[base + key // 2] : literals.offset[base + key // 2 + 1]].tobytes()
+        for key in (lo, hi)
+    )
     if start == b"" or successor(start) != after:
         return ""
-    text = start.decode(errors="backslashreplace").replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_").replace("'", "\\'")
+    text = (
+        start.decode(errors="backslashreplace")
+        .replace("\\", "\\\\")
+        .replace("%", "\\%")
+        .replace("_", "\\_")
+        .replace("'", "\\'")
+    )
     return f"'{text}%'"
 
 

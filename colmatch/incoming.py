@@ -1,7 +1,8 @@
 """Arrow data as callers hand it over -> tables and columns that the rest of the house can trust.
 
-Here is the one place where what Arrow and Python have to say about malformed data becomes an error of ours. What comes out is in one
-piece, without runs, views and NULLs in dictionaries, and its text is UTF-8.
+Here is the one place where what Arrow and Python have to say about malformed data becomes an error
+of ours. What comes out is in one piece, without runs, views and NULLs in dictionaries, and its text
+is UTF-8.
 """
 
 from __future__ import annotations
@@ -16,12 +17,22 @@ import pyarrow.compute as pc
 from colmatch.errors import ColmatchError
 
 # What Arrow, NumPy and Python raise over malformed data.
-_UNREADABLE = (pa.ArrowException, TypeError, ValueError, ArithmeticError, LookupError, AttributeError, NotImplementedError)
+_UNREADABLE = (
+    pa.ArrowException,
+    TypeError,
+    ValueError,
+    ArithmeticError,
+    LookupError,
+    AttributeError,
+    NotImplementedError,
+)
 
 
 @contextmanager
 def refusing(raises: type[ColmatchError], what: str) -> Iterator[None]:
-    """Turns what Arrow, NumPy and Python raise over malformed data into ``raises``, which says ``what`` and why."""
+    """Turns what Arrow, NumPy and Python raise over malformed data into ``raises``, which says
+    ``what`` and why.
+    """
     try:
         yield
     except ColmatchError:
@@ -48,11 +59,13 @@ def sentence(error: BaseException, most: int = 200) -> str:
 
 
 def table_of(source: Any, raises: type[ColmatchError], what: str) -> pa.Table:
-    """A table of anything with the Arrow C stream or array protocol, or a mapping from name to column.
+    """A table of anything with the Arrow C stream or array protocol, or a mapping from name to
+    column.
 
     Raises
     ------
-    raises : it is none of these, or cannot be read. What a reader's own source raises comes through as it is
+    raises : it is none of these, or cannot be read. What a reader's own source raises comes through
+        as it is
     """
     if isinstance(source, pa.Table):
         return source
@@ -63,7 +76,9 @@ def table_of(source: Any, raises: type[ColmatchError], what: str) -> pa.Table:
             return pa.table(source)
         if hasattr(source, "__arrow_c_array__"):
             return pa.Table.from_batches([pa.record_batch(source)])
-    raise raises(f"{what} is a {type(source).__name__}: an Arrow table, record batch or reader, or a data frame is needed")
+    raise raises(
+        f"{what} is a {type(source).__name__}: an Arrow table, record batch or reader, or a data frame is needed"
+    )
 
 
 def column_of(table: pa.Table, name: str, raises: type[ColmatchError], what: str) -> pa.Array:
@@ -77,7 +92,10 @@ def column_of(table: pa.Table, name: str, raises: type[ColmatchError], what: str
 
 
 def only(table: pa.Table, name: str, raises: type[ColmatchError], what: str) -> pa.ChunkedArray:
-    """The only column of that name, unchecked. Raises ``raises`` where there is none, or more than one."""
+    """The only column of that name, unchecked.
+
+    Raises ``raises`` where there is none, or more than one.
+    """
     names = table.column_names
     count = names.count(name)
     if count != 1:
@@ -88,7 +106,10 @@ def only(table: pa.Table, name: str, raises: type[ColmatchError], what: str) -> 
 
 
 def one_piece(column: pa.ChunkedArray | pa.Array, raises: type[ColmatchError], what: str) -> pa.Array:
-    """A column in one piece, as ``plain`` makes it. All values are checked: ``raises`` is raised where it is malformed."""
+    """A column in one piece, as ``plain`` makes it.
+
+    All values are checked: ``raises`` is raised where it is malformed.
+    """
     with refusing(raises, f"{what} is {column.type!s:.200} and cannot be read"):
         column.validate(full=True)
         if isinstance(column, pa.Array):
@@ -109,8 +130,10 @@ def values_of(source: Any, raises: type[ColmatchError], what: str) -> list[Any]:
 
 
 def plain(column: pa.Array) -> pa.Array:
-    """A column without runs and views. A dictionary is of strings without NULL among them, or decoded. Lists of values that are
-    not nested are large lists.
+    """A column without runs and views.
+
+    A dictionary is of strings without NULL among them, or decoded. Lists of values that are not
+    nested are large lists.
     """
     types, given = pa.types, column.type
     if types.is_run_end_encoded(given):

@@ -41,8 +41,9 @@ def kinds() -> list[str]:
 class Matcher:
     """A set of subscriptions, indexed. Made by ``Matcher.build`` or ``Matcher.open``.
 
-    A matcher may be used by several threads at once; each gets working memory of its own. ``insert``, ``delete`` and ``replace`` change
-    it: a batch of events sees all of such an update or nothing of it, and every batch that begins after it sees it.
+    A matcher may be used by several threads at once; each gets working memory of its own.
+    ``insert``, ``delete`` and ``replace`` change it: a batch of events sees all of such an update
+    or nothing of it, and every batch that begins after it sees it.
 
     Attributes
     ----------
@@ -56,7 +57,9 @@ class Matcher:
         self.plan = parts.plan
         reading = Reading(parts.attributes, freeze(parts.codes), freeze(parts.literals))
         version = Version(reading, parts.predicates, parts.index, parts.ids)
-        self._live = Live(parts.schema, parts.options, version, parts.dead, parts.local_literal, parts.stock, parts.sample)
+        self._live = Live(
+            parts.schema, parts.options, version, parts.dead, parts.local_literal, parts.stock, parts.sample
+        )
         self._idle: list[Worker] = []
 
     # Making
@@ -75,14 +78,17 @@ class Matcher:
 
         Parameters
         ----------
-        subscriptions : ``{id: text}``, an iterable of ``(id, text or expression)``, an Arrow table with columns ``id`` and ``expression``
-            (any object with the Arrow C stream or array protocol), or a ``PredicateTable``. Ids are int64 or strings, and unique
+        subscriptions : ``{id: text}``, an iterable of ``(id, text or expression)``, an Arrow table
+            with columns ``id`` and ``expression`` (any object with the Arrow C stream or array
+            protocol), or a ``PredicateTable``. Ids are int64 or strings, and unique
         schema : ``pyarrow.Schema``, ``{name: type}`` or ``Schema``
         index : kind of index, or ``"auto"``
-        sample : some events, as ``match`` takes them, that are like those to come: they tell which values are frequent. A few thousand
-            are enough. Up to 4,096 of them, in the columns of the schema, become a part of the matcher and of its saved form, so that
-            they count again when updates have it built anew
-        errors : ``"raise"`` the first error, or ``"collect"``: leave bad expressions out and list them in ``rejected``
+        sample : some events, as ``match`` takes them, that are like those to come: they tell which
+            values are frequent. A few thousand are enough. Up to 4,096 of them, in the columns of
+            the schema, become a part of the matcher and of its saved form, so that they count again
+            when updates have it built anew
+        errors : ``"raise"`` the first error, or ``"collect"``: leave bad expressions out and list
+            them in ``rejected``
 
         Raises
         ------
@@ -100,7 +106,10 @@ class Matcher:
         kind = find(chosen.kind)
         seen, kept = None, NOTHING
         if sample is not None:
-            keeping, lenient = Keeping(sample, options.batch_rows, columns.arrow.names), options.missing_columns == "null"
+            keeping, lenient = (
+                Keeping(sample, options.batch_rows, columns.arrow.names),
+                options.missing_columns == "null",
+            )
             seen, kept = counted(iter(keeping), attributes, codes, freeze(lowered.literals), lenient), keeping.kept()
         literals = lowered.literals
         if kind.insert is not None:
@@ -110,12 +119,27 @@ class Matcher:
         dead = np.empty(0, np.uint32)
         return cls(
             Parts(
-                columns, options, ids, rejected, chosen, attributes, predicates, codes, literals, built, dead, local_literal, len(ids), kept
+                columns,
+                options,
+                ids,
+                rejected,
+                chosen,
+                attributes,
+                predicates,
+                codes,
+                literals,
+                built,
+                dead,
+                local_literal,
+                len(ids),
+                kept,
             )
         )
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the matcher to one file, atomically: readers of an older file under that name are not disturbed."""
+        """Write the matcher to one file, atomically: readers of an older file under that name
+        are not disturbed.
+        """
         with self._live.gate.batch():
             saved.write(path, self._parts())
 
@@ -130,7 +154,8 @@ class Matcher:
 
         Raises
         ------
-        StoreError : the file is damaged, truncated, foreign, or of another format version; or ``path`` cannot be the name of a file
+        StoreError : the file is damaged, truncated, foreign, or of another format version; or
+            ``path`` cannot be the name of a file
         OSError : as from the built-in ``open``
         """
         return cls(saved.read(path, mmap, verify))
@@ -155,7 +180,8 @@ class Matcher:
         Parameters
         ----------
         subscriptions : as ``build`` takes them. Ids are of the type of those that are there
-        errors : ``"raise"`` the first error, or ``"collect"``: leave bad expressions out and list them in ``rejected``
+        errors : ``"raise"`` the first error, or ``"collect"``: leave bad expressions out and list
+            them in ``rejected``
 
         Raises
         ------
@@ -166,8 +192,11 @@ class Matcher:
         self._insert(subscriptions, errors, replace=False)
 
     def replace(self, subscriptions: Any, errors: Errors = "raise") -> None:
-        """Add subscriptions in the place of those that have the same ids, if there are any, in one step. Arguments and errors as
-        ``insert``. What is left out as bad leaves what it would have replaced.
+        """Add subscriptions in the place of those that have the same ids, if there are any, in one
+        step.
+
+        Arguments and errors as ``insert``. What is left out as bad leaves what it would have
+        replaced.
         """
         self._insert(subscriptions, errors, replace=True)
 
@@ -185,14 +214,17 @@ class Matcher:
 
         Raises
         ------
-        SubscriptionError : there is no subscription of some id; OptionError : the kind of index takes no updates
+        SubscriptionError : there is no subscription of some id; OptionError : the kind of index
+            takes no updates
         """
         with self._idle_let_go():
             self._live.delete(ids)
 
     @contextmanager
     def _idle_let_go(self) -> Iterator[None]:
-        """Idle workers would hold an index that a rebuild has replaced until they have work again."""
+        """Idle workers would hold an index that a rebuild has replaced until they have work
+        again.
+        """
         before = self._live.rebuilds
         yield
         if self._live.rebuilds != before:
@@ -210,8 +242,8 @@ class Matcher:
     def options(self) -> Options:
         """The options that it was built with.
 
-        Others may be set that differ in ``batch_rows``, ``threads`` and ``missing_columns`` only. They
-        count from the next call on.
+        Others may be set that differ in ``batch_rows``, ``threads`` and ``missing_columns`` only.
+        They count from the next call on.
 
         Raises
         ------
@@ -230,7 +262,9 @@ class Matcher:
 
     @property
     def paths(self) -> list[tuple[str, ...]]:
-        """What the expressions use: columns, and fields of structs below them, ``("user", "age")``."""
+        """What the expressions use: columns, and fields of structs below them, ``("user",
+        "age")``.
+        """
         return list(dict.fromkeys(attribute.path for attribute in self._live.now.reading.attributes))
 
     @property
@@ -248,12 +282,13 @@ class Matcher:
 
         Parameters
         ----------
-        events : anything with ``__arrow_c_stream__`` or ``__arrow_c_array__``, with all columns that the expressions use (``columns``)
-            unless ``Options(missing_columns="null")``
+        events : anything with ``__arrow_c_stream__`` or ``__arrow_c_array__``, with all columns
+            that the expressions use (``columns``) unless ``Options(missing_columns="null")``
 
         Returns
         -------
-        table (event: int64 number of the row, subscription: type of the ids), ordered by event. The subscriptions of one event are in no
+        table (event: int64 number of the row, subscription: type of the ids), ordered by event. The
+        subscriptions of one event are in no
         particular order, but for the same matcher and events in the same
 
         Raises
@@ -263,7 +298,9 @@ class Matcher:
         return pa.Table.from_batches(self.match_batches(events), self._live.now.results)
 
     def match_batches(self, events: Any) -> Iterator[pa.RecordBatch]:
-        """``match``, piece by piece as results come; memory does not follow the size of the input."""
+        """``match``, piece by piece as results come; memory does not follow the size of the
+        input.
+        """
 
         schema = self._live.now.results
 
@@ -273,8 +310,13 @@ class Matcher:
         return self._run(events, True, batch)
 
     def match_lists(self, events: Any) -> pa.ChunkedArray:
-        """The ids that match each event: list<id> array, one list a row, in row order. Ids within a list are in no particular order."""
-        lists = self._run(events, True, lambda piece: pa.ListArray.from_arrays(pa.array(piece.place, pa.int32()), piece.ids()))
+        """The ids that match each event: list<id> array, one list a row, in row order.
+
+        Ids within a list are in no particular order.
+        """
+        lists = self._run(
+            events, True, lambda piece: pa.ListArray.from_arrays(pa.array(piece.place, pa.int32()), piece.ids())
+        )
         return pa.chunked_array(list(lists), pa.list_(self._live.now.ids.type))
 
     def count(self, events: Any) -> NDArray[np.int64]:
@@ -292,8 +334,8 @@ class Matcher:
 
         Raises
         ------
-        SubscriptionError : there is no such subscription; EventError : not one row, or it does not fit the schema, or
-            lacks a column that this subscription uses
+        SubscriptionError : there is no such subscription; EventError : not one row, or it does not
+            fit the schema, or lacks a column that this subscription uses
         """
         with self._live.gate.batch():
             return explain(self._parts(), event, id, self._live.number)
@@ -303,7 +345,12 @@ class Matcher:
         with self._live.gate.batch():
             now, dead = self._live.now, np.array(sorted(self._live.dead), np.int64)
             reading, index = now.reading, now.index
-            parts = {"predicates": now.predicates, "codes": reading.codes, "literals": reading.literals, "index": index.arrays}
+            parts = {
+                "predicates": now.predicates,
+                "codes": reading.codes,
+                "literals": reading.literals,
+                "index": index.arrays,
+            }
             shared = {id(array.base if array.base is not None else array) for array in reading.codes}
             sizes = {}
             for part, arrays in parts.items():
@@ -327,7 +374,9 @@ class Matcher:
 
     @property
     def local_literal(self) -> str | None:
-        """A timestamp literal that was read in ``Options.timezone``, None where no expression depends on that zone."""
+        """A timestamp literal that was read in ``Options.timezone``, None where no expression
+        depends on that zone.
+        """
         return self._live.local_literal
 
     @property
@@ -356,7 +405,9 @@ class Matcher:
     # Running
 
     def _needed(self) -> list[str]:
-        """Columns of events that are to be kept: with updates, what comes in while they are read may need any."""
+        """Columns of events that are to be kept: with updates, what comes in while they are read
+        may need any.
+        """
         now = self._live.now
         return now.reading.columns if now.index.kind.insert is None else self.schema.arrow.names
 
@@ -368,15 +419,20 @@ class Matcher:
                 worker = self._worker()
             for piece in worker.run(batch, wanted, offset):
                 yield finish(piece)
-            self._idle.append(worker)  # not after an error, nor when the caller stops early: what it holds may be half done
+            # not after an error, nor when the caller stops early: what it holds may be half done
+            self._idle.append(worker)
 
-        return running.in_order(batches(events, self.options.batch_rows, self._needed()), running.cores(self.options.threads), task)
+        return running.in_order(
+            batches(events, self.options.batch_rows, self._needed()), running.cores(self.options.threads), task
+        )
 
     def _worker(self) -> Worker:
         return Worker(self._live)
 
     def counters(self, events: Any) -> dict[str, int]:
-        """The matching cost of the source documents: what the kernels looked at for these events, the same on every machine."""
+        """The matching cost of the source documents: what the kernels looked at for these
+        events, the same on every machine.
+        """
         worker = self._worker()
         for batch in batches(events, self.options.batch_rows, self._needed()):
             for _ in worker.run(batch, False, 0):

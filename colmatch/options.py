@@ -13,19 +13,23 @@ class Options:
 
     Attributes
     ----------
-    batch_rows : most rows that are matched at a time. Larger input is cut and smaller batches are gathered, so peak
-        memory follows this number and not the caller's batches. 1 to 2**20.
-    threads : threads that match at once; 0 is one for each core that the process may use. Inside Spark it is always one, since Spark runs a
-        worker for each core. 0 to 1024.
-    missing_columns : what it means that events lack a column, or a field of a struct, that an expression uses:
-        ``"error"`` raises an EventError, ``"null"`` takes it to be NULL in every row.
-    dnf_budget : most conjunctions that an expression is multiplied out into; beyond it, the expression is kept as a program. 1 to 4096.
-    max_depth : deepest nesting of parentheses, NOT and unary minus that the parser accepts. 1 to 400.
-    signatures : ``opindex`` skips segments of its lists by their signatures; without them it is the documents' OpIndex-BS.
-    enumerate : how ``kindex`` enumerates a range: ``"boundaries"``, by the intervals between those of all predicates, or ``"raw"``, by
-        every value of a discrete domain, as its documents do.
-    timezone : zone in which a timestamp literal without one is read when its column has a zone (Spark's session time
-        zone): ``"Europe/Berlin"``, ``"+02:00"``.
+    batch_rows : most rows that are matched at a time. Larger input is cut and smaller batches are
+        gathered, so peak memory follows this number and not the caller's batches. 1 to 2**20.
+    threads : threads that match at once; 0 is one for each core that the process may use. Inside
+        Spark it is always one, since Spark runs a worker for each core. 0 to 1024.
+    missing_columns : what it means that events lack a column, or a field of a struct, that an
+        expression uses: ``"error"`` raises an EventError, ``"null"`` takes it to be NULL in every
+        row.
+    dnf_budget : most conjunctions that an expression is multiplied out into; beyond it, the
+        expression is kept as a program. 1 to 4096.
+    max_depth : deepest nesting of parentheses, NOT and unary minus that the parser accepts. 1 to
+        400.
+    signatures : ``opindex`` skips segments of its lists by their signatures; without them it is the
+        documents' OpIndex-BS.
+    enumerate : how ``kindex`` enumerates a range: ``"boundaries"``, by the intervals between those
+        of all predicates, or ``"raw"``, by every value of a discrete domain, as its documents do.
+    timezone : zone in which a timestamp literal without one is read when its column has a zone
+        (Spark's session time zone): ``"Europe/Berlin"``, ``"+02:00"``.
     """
 
     batch_rows: int = 8192
@@ -38,7 +42,12 @@ class Options:
     timezone: str = "UTC"
 
     def __post_init__(self) -> None:
-        for name, low, high in (("batch_rows", 1, 2**20), ("threads", 0, 1024), ("dnf_budget", 1, 4096), ("max_depth", 1, 400)):
+        for name, low, high in (
+            ("batch_rows", 1, 2**20),
+            ("threads", 0, 1024),
+            ("dnf_budget", 1, 4096),
+            ("max_depth", 1, 400),
+        ):
             value = getattr(self, name)
             if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
                 raise OptionError(f"Options({name}={value!r:.80}): a whole number from {low} to {high} is needed")

@@ -29,6 +29,8 @@ class Parts:
     literals: layout.Literals
     index: Built
     dead: np.ndarray[Any, Any]  # uint32 numbers of subscriptions that were deleted, which still have ids
-    local_literal: str | None  # a timestamp literal that was read in the zone of the options, None where nothing depends on that
+    # a timestamp literal that was read in the zone of the options, None where nothing depends on
+    # that
+    local_literal: str | None
     stock: int  # subscriptions when the index was built
     sample: np.ndarray[Any, Any]  # uint8, the events of ``colmatch/events/sample.py``

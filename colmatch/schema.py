@@ -1,10 +1,11 @@
 """Columns of the events, and the attributes that expressions make of them.
 
-A *column* is what the caller has: ``age: int64``, ``tags: list<string>``, ``attrs: map<string, int64>``, ``user: struct<age: int64>``.
-An *attribute* is what a predicate tests: something that has a key, or no key, in each event. A scalar column or struct field is one
-attribute; a list column is up to three (its elements, its size, whether it has a NULL element); a map column is one for each key that
-some expression names; a text pattern is one of its own, present where the pattern matches. Only attributes that some
-expression uses get a dense id, so unused columns cost nothing.
+A *column* is what the caller has: ``age: int64``, ``tags: list<string>``, ``attrs: map<string,
+int64>``, ``user: struct<age: int64>``. An *attribute* is what a predicate tests: something that has
+a key, or no key, in each event. A scalar column or struct field is one attribute; a list column is
+up to three (its elements, its size, whether it has a NULL element); a map column is one for each
+key that some expression names; a text pattern is one of its own, present where the pattern matches.
+Only attributes that some expression uses get a dense id, so unused columns cost nothing.
 """
 
 from __future__ import annotations
@@ -23,7 +24,10 @@ NESTED_MOST = 50  # types within each other: Arrow's files take 64
 
 
 class Family(IntEnum):
-    """What values of a type mean; widths do not matter, since all become int64 keys. Numbers are part of the saved form."""
+    """What values of a type mean; widths do not matter, since all become int64 keys.
+
+    Numbers are part of the saved form.
+    """
 
     BOOL = 0
     INT = 1
@@ -65,7 +69,10 @@ class Shape(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column or struct field. ``type`` is that of a scalar's values, a list's elements or a map's values."""
+    """A column or struct field.
+
+    ``type`` is that of a scalar's values, a list's elements or a map's values.
+    """
 
     path: tuple[str, ...]
     shape: Shape
@@ -90,8 +97,10 @@ class Role(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Attribute:
-    """What a predicate tests. ``pattern`` makes it the truth of a text pattern over the value: key 1 where it matches, else absent; its
-    ``type`` is still that of the value.
+    """What a predicate tests.
+
+    ``pattern`` makes it the truth of a text pattern over the value: key 1 where it matches, else
+    absent; its ``type`` is still that of the value.
     """
 
     path: tuple[str, ...]
@@ -120,7 +129,10 @@ INT = Type(Family.INT, name="int64")
 
 
 class Attributes:
-    """The attributes of one matcher, by dense id. ``multi`` says of each whether it may have several entries."""
+    """The attributes of one matcher, by dense id.
+
+    ``multi`` says of each whether it may have several entries.
+    """
 
     def __init__(self, members: list[Attribute] | None = None) -> None:
         self.members: list[Attribute] = members or []
@@ -150,10 +162,12 @@ class Schema:
 
     Parameters
     ----------
-    columns : a ``pyarrow.Schema``, anything with ``__arrow_c_schema__``, or a mapping from name to a ``pyarrow.DataType`` or to its
-        name as ``pyarrow.type_for_alias`` knows it (``"int64"``, ``"string"``, ``"timestamp[us]"`` …)
+    columns : a ``pyarrow.Schema``, anything with ``__arrow_c_schema__``, or a mapping from name to
+        a ``pyarrow.DataType`` or to its name as ``pyarrow.type_for_alias`` knows it (``"int64"``,
+        ``"string"``, ``"timestamp[us]"`` …)
 
-    A column whose type no expression can use (a list of structs, say) is accepted; using it in an expression is an error there.
+    A column whose type no expression can use (a list of structs, say) is accepted; using it in an
+    expression is an error there.
     """
 
     def __init__(self, columns: pa.Schema | Mapping[str, pa.DataType | str] | Schema) -> None:
@@ -195,7 +209,8 @@ class Schema:
         return folded
 
     def column(self, path: tuple[str, ...]) -> Column:
-        """The column at ``path``: as written, else the only one that differs in case alone, as in Spark.
+        """The column at ``path``: as written, else the only one that differs in case alone, as in
+        Spark.
 
         Raises
         ------
@@ -211,7 +226,9 @@ class Schema:
         if len(name) > 200:
             raise SchemaError(f"unknown attribute {name[:60] + '…'!r} of {len(name):,} characters")
         if same:
-            raise SchemaError(f"attribute {name!r} could be {' or '.join(repr('.'.join(p)) for p in same)}: write it as in the schema")
+            raise SchemaError(
+                f"attribute {name!r} could be {' or '.join(repr('.'.join(p)) for p in same)}: write it as in the schema"
+            )
         names = [".".join(p) for p in self._columns]
         raise SchemaError(f"unknown attribute {name!r}: {near(name, names, 'the schema')}")
 
@@ -223,7 +240,9 @@ def _check_depth(schema: pa.Schema) -> None:
         while level and depth < NESTED_MOST:
             level, depth = [type.field(i).type for type in level for i in range(type.num_fields)], depth + 1
         if level:
-            raise SchemaError(f"column {field.name!r:.80} nests deeper than {NESTED_MOST} types: leave it out of the schema")
+            raise SchemaError(
+                f"column {field.name!r:.80} nests deeper than {NESTED_MOST} types: leave it out of the schema"
+            )
 
 
 def _arrow_schema(columns: object) -> pa.Schema:
@@ -246,7 +265,9 @@ def _arrow_schema(columns: object) -> pa.Schema:
                     f"column {name!r:.80}: no type is called {declared!r:.80}; pass a pyarrow.DataType for nested ones"
                 ) from error
         if not isinstance(arrow, pa.DataType):
-            raise SchemaError(f"column {name!r:.80}: a pyarrow.DataType or the name of one is needed, not {declared!r:.80}")
+            raise SchemaError(
+                f"column {name!r:.80}: a pyarrow.DataType or the name of one is needed, not {declared!r:.80}"
+            )
         fields.append(pa.field(str(name), arrow))
     return pa.schema(fields)
 
@@ -273,7 +294,12 @@ def value_type(arrow: pa.DataType) -> Type | None:
         return Type(Family.DECIMAL, scale=arrow.scale, name=name)
     if types.is_string(arrow) or types.is_large_string(arrow) or types.is_string_view(arrow):
         return Type(Family.STRING, name="string")
-    if types.is_binary(arrow) or types.is_large_binary(arrow) or types.is_binary_view(arrow) or types.is_fixed_size_binary(arrow):
+    if (
+        types.is_binary(arrow)
+        or types.is_large_binary(arrow)
+        or types.is_binary_view(arrow)
+        or types.is_fixed_size_binary(arrow)
+    ):
         return Type(Family.BINARY, name="binary")
     if types.is_date(arrow):
         return Type(Family.DATE, name="date")

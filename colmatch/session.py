@@ -1,4 +1,6 @@
-"""Time zones by name, and the zone of a session, in which timestamp literals without a zone are read."""
+"""Time zones by name, and the zone of a session, in which timestamp literals without a zone are
+read.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,8 @@ class Session:
 
     Attributes
     ----------
-    literal : one that was read in the zone, None as long as there is none: nothing depends on the zone then
+    literal : one that was read in the zone, None as long as there is none: nothing depends on the
+        zone then
     """
 
     def __init__(self, name: str) -> None:
@@ -35,7 +38,8 @@ class Session:
 
 
 def time_zone(name: str) -> dt.tzinfo:
-    """The zone of this name: that of a region (``Europe/Berlin``) or an offset from UTC (``+02:00``, ``UTC+2``, ``Z``).
+    """The zone of this name: that of a region (``Europe/Berlin``) or an offset from UTC
+    (``+02:00``, ``UTC+2``, ``Z``).
 
     Raises
     ------
@@ -59,7 +63,9 @@ def time_zone(name: str) -> dt.tzinfo:
 
 
 def same_zone(one: str, other: str) -> bool:
-    """Whether clocks show the same in two zones: they have one name, or are at one offset from UTC all the time."""
+    """Whether clocks show the same in two zones: they have one name, or are at one offset from
+    UTC all the time.
+    """
     if one == other:
         return True
     try:

@@ -25,7 +25,8 @@ events = flights()
 matcher = cm.Matcher.build({**mine, **others}, events.schema)
 print(f"{len(matcher):,} alerts, index {matcher.kind}")
 
-# Results come in batches as the flights go by: (event, subscription) pairs, an event being the number of its row.
+# Results come in batches as the flights go by: (event, subscription) pairs, an event being the
+# number of its row.
 firings = 0
 latest: dict[str, int] = {}
 for pairs in matcher.match_batches(events):

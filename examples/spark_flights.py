@@ -3,7 +3,8 @@
     pip install "colmatch[examples,spark]"       and a Java, 17 or later
     python examples/spark_flights.py [ALERTS]
 
-On a session of your own, set PYSPARK_PYTHON to a Python that has colmatch before the session starts; ``local_session`` does.
+On a session of your own, set PYSPARK_PYTHON to a Python that has colmatch before the session
+starts; ``local_session`` does.
 """
 
 import sys
@@ -28,12 +29,15 @@ spark = local_session(2, spark__ui__enabled=False, spark__sql__session__timeZone
 df = spark.createDataFrame(events).cache()
 df.count()
 
-# What one would write to a table or a topic: a row for each alert that fires. Here, three sums for each flight stand for it.
+# What one would write to a table or a topic: a row for each alert that fires. Here, three sums for
+# each flight stand for it.
 start = time.perf_counter()
 fired = match(df, matcher, keep=["event"]).withColumn("square", F.expr("subscription * subscription"))
 in_spark = fired.groupBy("event").agg(F.count("*"), F.sum("subscription"), F.sum("square")).sort("event").toArrow()
 seconds = time.perf_counter() - start
-print(f"in Spark   {pc.sum(in_spark[1]).as_py():>12,} pairs, {seconds:6.1f} s, {table.num_rows / seconds:>9,.0f} flights/s, sums included")
+print(
+    f"in Spark   {pc.sum(in_spark[1]).as_py():>12,} pairs, {seconds:6.1f} s, {table.num_rows / seconds:>9,.0f} flights/s, sums included"
+)
 
 start = time.perf_counter()
 sums = []
@@ -43,7 +47,9 @@ for pairs in matcher.match_batches(table):  # all pairs of an event are in one o
     sums.append(groups.aggregate([("event", "count"), ("subscription", "sum"), ("square", "sum")]))
 here = pa.concat_tables(sums).sort_by("event")
 seconds = time.perf_counter() - start
-print(f"one process {pc.sum(here[1]).as_py():>12,} pairs, {seconds:6.1f} s, {table.num_rows / seconds:>9,.0f} flights/s, sums included")
+print(
+    f"one process {pc.sum(here[1]).as_py():>12,} pairs, {seconds:6.1f} s, {table.num_rows / seconds:>9,.0f} flights/s, sums included"
+)
 
 if in_spark.columns != here.columns:
     sys.exit("Spark and the run without it disagree")

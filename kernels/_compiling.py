@@ -1,12 +1,14 @@
 """In which thread kernels are compiled, and what is said of it.
 
-Python runs signal handlers in the main thread, and an exception raised by one within numba, by Ctrl-C say, leaves numba's
-registries unusable: they are generators, which end with it. LLVM's passes over a kernel take seconds in which no handler runs.
-So the main thread never compiles or loads a kernel. It has another thread do it and waits, which Ctrl-C ends at once. That thread
+Python runs signal handlers in the main thread, and an exception raised by one within numba, by
+Ctrl-C say, leaves numba's registries unusable: they are generators, which end with it. LLVM's
+passes over a kernel take seconds in which no handler runs. So the main thread never compiles or
+loads a kernel. It has another thread do it and waits, which Ctrl-C ends at once. That thread
 finishes its kernel, which is kept for the next call, and none after it.
 
-A pool's threads would compile while the thread that waits for them knows nothing of it and cannot stop them. There
-``compiled_only`` makes the first call of a kernel an error, and the caller does that work itself.
+A pool's threads would compile while the thread that waits for them knows nothing of it and cannot
+stop them. There ``compiled_only`` makes the first call of a kernel an error, and the caller does
+that work itself.
 """
 
 import logging
@@ -61,7 +63,10 @@ def compiled_only() -> Iterator[None]:
 
 
 def compiling(action: Callable[[], T], kept: Callable[[], bool]) -> T:
-    """What ``action`` returns, which compiles or loads a kernel. ``kept`` says whether compiled kernels can be kept on disk."""
+    """What ``action`` returns, which compiles or loads a kernel.
+
+    ``kept`` says whether compiled kernels can be kept on disk.
+    """
     if getattr(_thread, "compiled_only", False):
         raise NotCompiledError("a kernel is not compiled yet")
     began, misses = time.monotonic(), state.misses
@@ -108,7 +113,11 @@ def _apart(action: Callable[[], T], look: Callable[[], None]) -> T:
 
 
 def _say(kept: bool) -> None:
-    text = "compiling kernels, once on this machine" if kept else "compiling kernels, in each process since they cannot be kept"
+    text = (
+        "compiling kernels, once on this machine"
+        if kept
+        else "compiling kernels, in each process since they cannot be kept"
+    )
     text += "; that can take half a minute"
     _log.info(text)
     if _log.isEnabledFor(logging.INFO) and _log.hasHandlers():

@@ -1,10 +1,12 @@
 """Where compiled kernels are kept, and whether what lies there may be run.
 
-A compiled kernel is code: whoever can exchange the file runs what they like as its reader. So a folder is used only if nobody but
-this user and root can change what is in it. ``distrust`` looks at the folder and at every one above it, since who may write a
-folder may exchange all that is below. In a sticky folder such as ``/tmp`` nobody can exchange what another owns; there it counts
-who owns the next one. A group may write only if it is the user's own, with nobody else in it: many systems give each user one
-and let it write by default. On Windows all this is left to the profile's access lists.
+A compiled kernel is code: whoever can exchange the file runs what they like as its reader. So a
+folder is used only if nobody but this user and root can change what is in it. ``distrust`` looks at
+the folder and at every one above it, since who may write a folder may exchange all that is below.
+In a sticky folder such as ``/tmp`` nobody can exchange what another owns; there it counts who owns
+the next one. A group may write only if it is the user's own, with nobody else in it: many systems
+give each user one and let it write by default. On Windows all this is left to the profile's access
+lists.
 """
 
 import os
@@ -17,7 +19,10 @@ FOLDERS_KEPT = 32  # of different sources, versions and settings, beside each ot
 
 
 def base() -> str | None:
-    """``$COLMATCH_CACHE_DIR``, else the user's cache folder, with no links left in it. None when there is no home folder."""
+    """``$COLMATCH_CACHE_DIR``, else the user's cache folder, with no links left in it.
+
+    None when there is no home folder.
+    """
     folder = os.environ.get("COLMATCH_CACHE_DIR") or _user_cache_dir()
     return None if folder is None else os.path.realpath(folder)
 
@@ -25,7 +30,9 @@ def base() -> str | None:
 def _user_cache_dir() -> str | None:
     home = os.path.expanduser("~")
     if sys.platform == "win32":
-        folder = os.path.join(os.environ.get("LOCALAPPDATA") or os.path.join(home, "AppData", "Local"), "colmatch", "Cache")
+        folder = os.path.join(
+            os.environ.get("LOCALAPPDATA") or os.path.join(home, "AppData", "Local"), "colmatch", "Cache"
+        )
     elif sys.platform == "darwin":
         folder = os.path.join(home, "Library", "Caches", "colmatch")
     else:
@@ -35,7 +42,9 @@ def _user_cache_dir() -> str | None:
 
 
 def distrust(folder: Path) -> str | None:
-    """Why others could change what is in a folder, in words; None when they cannot. What does not exist yet is passed over.
+    """Why others could change what is in a folder, in words; None when they cannot.
+
+    What does not exist yet is passed over.
 
     ``folder`` is absolute and has no links in it.
     """
@@ -83,7 +92,9 @@ def _own_group(user: int, group: int) -> bool:
 
 
 def make(folder: Path) -> None:
-    """Make a folder and those above it, for nobody else to write whatever the umask, and drop the oldest of those beside it."""
+    """Make a folder and those above it, for nobody else to write whatever the umask, and drop
+    the oldest of those beside it.
+    """
     if folder.is_dir():
         return
     for place in (*reversed(folder.parents), folder):

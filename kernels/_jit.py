@@ -1,22 +1,28 @@
 """The one compile policy: ``@kernel`` for what Python calls, ``@device`` for what kernels call.
 
-Compiled kernels are kept on disk, because a process that compiles them waits seconds for its first match. numba's own cache
-(``cache=True``) was tried and lost on four counts, each seen to happen:
+Compiled kernels are kept on disk, because a process that compiles them waits seconds for its first
+match. numba's own cache (``cache=True``) was tried and lost on four counts, each seen to happen:
 
-- it looks at one source file, so an edit to a function that a kernel calls, in another file, left stale machine code in use;
-- ``NUMBA_BOUNDSCHECK`` and the optimisation settings are not in its key, so checking bounds with a warm cache checked nothing;
-- two processes that compile different signatures of one function at once can store each other's code, since both number the same files;
+- it looks at one source file, so an edit to a function that a kernel calls, in another file, left
+  stale machine code in use;
+- ``NUMBA_BOUNDSCHECK`` and the optimisation settings are not in its key, so checking bounds with a
+  warm cache checked nothing;
+- two processes that compile different signatures of one function at once can store each other's
+  code, since both number the same files;
 - it raises at import where no folder can be written.
 
-Here, a folder is named by everything that machine code depends on: all of this package's sources, the versions below it, the processor
-and numba's settings (``cache_dir``). A file in it holds one signature of one kernel. Files appear whole or not at all, and are never
-changed. What cannot be read is compiled, what cannot be written is kept in memory, and a warning says why, once for each folder.
+Here, a folder is named by everything that machine code depends on: all of this package's sources,
+the versions below it, the processor and numba's settings (``cache_dir``). A file in it holds one
+signature of one kernel. Files appear whole or not at all, and are never changed. What cannot be
+read is compiled, what cannot be written is kept in memory, and a warning says why, once for each
+folder.
 
-The base folder is ``$COLMATCH_CACHE_DIR``, read whenever a kernel is first called, else the user's cache folder. Cached code is run as
-it is, so a folder that others could write is not used (``_folders.py``).
+The base folder is ``$COLMATCH_CACHE_DIR``, read whenever a kernel is first called, else the user's
+cache folder. Cached code is run as it is, so a folder that others could write is not used
+(``_folders.py``).
 
-``numba.core.caching``, ``CompileResult._reduce`` and ``Dispatcher._cache`` are numba's inner workings, which is why pyproject.toml pins
-its minor version.
+``numba.core.caching``, ``CompileResult._reduce`` and ``Dispatcher._cache`` are numba's inner
+workings, which is why pyproject.toml pins its minor version.
 """
 
 import functools
@@ -48,7 +54,8 @@ _PACKAGE = __name__.rpartition(".")[0]
 
 POLICY: dict[str, Any] = {"nogil": True, "error_model": "python", "no_cfunc_wrapper": True}
 
-# Settings of numba that change the code it makes and that its own key forgets. The processor's name and features are in ``magic_tuple``.
+# Settings of numba that change the code it makes and that its own key forgets. The processor's name
+# and features are in ``magic_tuple``.
 SETTINGS = (
     "BOUNDSCHECK",
     "OPT",
@@ -72,7 +79,9 @@ _unusable: set[Path | None] = set()  # folders that the log has told of
 
 
 def kernel(function: F) -> F:
-    """Compile ``function`` when it is first called, from Python or from another kernel, and keep the machine code on disk."""
+    """Compile ``function`` when it is first called, from Python or from another kernel, and keep
+    the machine code on disk.
+    """
     compiled = numba.njit(**POLICY)(function)
     if not config.DISABLE_JIT:
         _kernels.append(compiled)
@@ -89,17 +98,25 @@ def _compile_for(compile: Callable[..., Any], *arguments: Any, **named: Any) -> 
 
 
 def device(function: F) -> F:
-    """Compile ``function`` into each kernel that calls it. It needs no file of its own: its machine code is in the kernels'."""
+    """Compile ``function`` into each kernel that calls it.
+
+    It needs no file of its own: its machine code is in the kernels'.
+    """
     return numba.njit(**POLICY, no_cpython_wrapper=True)(function)  # type: ignore[no-any-return]
 
 
 def kernels() -> list[Any]:
-    """Every kernel imported so far, as numba's dispatchers (``signatures``, ``py_func``, ``stats``); none when the JIT is off."""
+    """Every kernel imported so far, as numba's dispatchers (``signatures``, ``py_func``,
+    ``stats``); none when the JIT is off.
+    """
     return list(_kernels)
 
 
 def cache_dir() -> Path | None:
-    """Folder of this process's compiled kernels; it need not exist. None when there can be none: no home folder, or no sources."""
+    """Folder of this process's compiled kernels; it need not exist.
+
+    None when there can be none: no home folder, or no sources.
+    """
     base = _folders.base()
     # Sources that have changed since they were imported would file the old code under the new name.
     if base is None or not _SOURCES or _sources() != _SOURCES:
@@ -114,7 +131,8 @@ def cache_dir() -> Path | None:
 
 
 def copy_cache(to: str | os.PathLike[str]) -> Path | None:
-    """Copy the compiled kernels to a folder that other machines with the same processor read as their ``$COLMATCH_CACHE_DIR``.
+    """Copy the compiled kernels to a folder that other machines with the same processor read as
+    their ``$COLMATCH_CACHE_DIR``.
 
     Returns the copy, or None when nothing has been compiled and kept yet.
     """
@@ -125,7 +143,9 @@ def copy_cache(to: str | os.PathLike[str]) -> Path | None:
 
 
 class _DiskCache(caching._Cache):  # type: ignore[misc]
-    """Keeps one kernel's machine code: what numba's dispatcher asks before it compiles and tells afterwards."""
+    """Keeps one kernel's machine code: what numba's dispatcher asks before it compiles and tells
+    afterwards.
+    """
 
     def __init__(self, function: Callable[..., Any]) -> None:
         below = function.__module__.removeprefix(f"{_PACKAGE}.")  # sub-folders may have modules of one name
@@ -174,7 +194,10 @@ class _DiskCache(caching._Cache):  # type: ignore[misc]
     def save_overload(self, signature: Any, compiled: Any) -> None:
         """Keep what was just compiled, if a folder can be written."""
         if compiled.library.has_dynamic_globals:
-            warnings.warn(f"kernel {self._name} holds an address or a large constant: it is compiled in each process", stacklevel=2)
+            warnings.warn(
+                f"kernel {self._name} holds an address or a large constant: it is compiled in each process",
+                stacklevel=2,
+            )
             return
         path = self._file(signature)
         if path is None:
@@ -202,11 +225,19 @@ def _digest(data: bytes) -> str:
 
 
 def _sources() -> str:
-    """Hash of this package's sources, sub-folders included; empty where there are none (a zip file, say)."""
+    """Hash of this package's sources, sub-folders included; empty where there are none (a zip
+    file, say).
+    """
     root = os.path.dirname(os.path.abspath(__file__))
     try:
-        files = sorted(os.path.join(folder, name) for folder, _, names in os.walk(root) for name in names if name.endswith(".py"))
-        return _hash_sources(root, tuple((file, (status := os.stat(file)).st_mtime_ns, status.st_size) for file in files)) if files else ""
+        files = sorted(
+            os.path.join(folder, name) for folder, _, names in os.walk(root) for name in names if name.endswith(".py")
+        )
+        return (
+            _hash_sources(root, tuple((file, (status := os.stat(file)).st_mtime_ns, status.st_size) for file in files))
+            if files
+            else ""
+        )
     except OSError:
         return ""
 
@@ -222,7 +253,10 @@ def _hash_sources(root: str, files: tuple[tuple[str, int, int], ...]) -> str:
 
 
 def _trusted() -> Path | None:
-    """The folder of compiled kernels if it can be used, whether or not it exists yet. Where it cannot, a warning says why."""
+    """The folder of compiled kernels if it can be used, whether or not it exists yet.
+
+    Where it cannot, a warning says why.
+    """
     folder = cache_dir()
     if folder is None:
         if _folders.base() is None:

@@ -1,5 +1,5 @@
-"""Bits of 64-bit words, and comparisons of many bytes at once that make them: vector instructions when compiled, numpy and Python's
-integers otherwise.
+"""Bits of 64-bit words, and comparisons of many bytes at once that make them: vector instructions
+when compiled, numpy and Python's integers otherwise.
 """
 
 from typing import Any
@@ -16,7 +16,8 @@ _ODD = 0x9E3779B97F4A7C15  # 2**64 divided by the golden ratio
 def ctz(word: np.uint64) -> np.uint64:
     """Zeros below the lowest set bit: its number. 64 for a word without one.
 
-    ``ctz(0b101000)`` is 3. A loop over the set bits ends each step with ``word = without_lowest(word)``.
+    ``ctz(0b101000)`` is 3. A loop over the set bits ends each step with ``word =
+    without_lowest(word)``.
     """
     value = int(word)
     return np.uint64((value & -value).bit_length() - 1 if value else 64)
@@ -34,10 +35,11 @@ def popcount(word: np.uint64) -> np.uint64:
 
 
 def within(values: Any, at: Any, bounds: Any) -> np.uint64:
-    """Bit i of the result: whether byte ``values[at + i]`` is at least ``bounds & 255`` by no more than ``bounds >> 8``, for i up to 63.
+    """Bit i of the result: whether byte ``values[at + i]`` is at least ``bounds & 255`` by no more
+    than ``bounds >> 8``, for i up to 63.
 
-    values uint8, all 64 bytes of which must be there to be read; bounds uint16. Ten instructions with AVX2, and two of these in an AND
-    share some.
+    values uint8, all 64 bytes of which must be there to be read; bounds uint16. Ten instructions
+    with AVX2, and two of these in an AND share some.
     """
     return np.uint64(_packed(values, at, bounds, 64))
 
@@ -53,7 +55,10 @@ def half_within_kth(values: Any, at: Any, bounds: Any, k: Any) -> np.uint64:
 
 
 def ask_for(values: Any, at: Any) -> None:
-    """Have the processor bring ``values[at]`` into its cache, and go on without waiting. Nothing happens where there is no such place."""
+    """Have the processor bring ``values[at]`` into its cache, and go on without waiting.
+
+    Nothing happens where there is no such place.
+    """
 
 
 def mix(a: Any, b: Any) -> int:
@@ -74,7 +79,8 @@ def _packed(values: Any, at: Any, bounds: Any, size: int) -> int:
 @intrinsic
 def _cttz(typing: Any, word: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        # Zero is defined here (the second operand): the same instruction on every processor since 2013.
+        # Zero is defined here (the second operand): the same instruction on every processor since
+        # 2013.
         return builder.cttz(args[0], context.get_constant(types.boolean, 0))
 
     return types.uint64(types.uint64), generate
@@ -90,7 +96,8 @@ def _ctpop(typing: Any, word: Any) -> Any:
 
 @overload(ctz)
 def _compile_ctz(word):  # numba compares annotations with the lambda's, which has none
-    return (lambda word: _cttz(word)) if word == types.uint64 else None  # another type is an error of compilation, not a silent cast
+    # another type is an error of compilation, not a silent cast
+    return (lambda word: _cttz(word)) if word == types.uint64 else None
 
 
 @intrinsic
@@ -112,7 +119,9 @@ def _compile_mix(a, b):
 def _prefetch(typing: Any, values: Any, at: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         pointer, whole = ir.IntType(8).as_pointer(), ir.IntType(32)
-        place = builder.bitcast(builder.gep(context.make_array(signature.args[0])(context, builder, args[0]).data, [args[1]]), pointer)
+        place = builder.bitcast(
+            builder.gep(context.make_array(signature.args[0])(context, builder, args[0]).data, [args[1]]), pointer
+        )
         prefetch = cgutils.get_or_insert_function(
             builder.module, ir.FunctionType(ir.VoidType(), [pointer, whole, whole, whole]), "llvm.prefetch.p0"
         )
@@ -144,7 +153,8 @@ def _each(builder: Any, byte: Any, size: int) -> Any:
 
 
 def _compare(context: Any, builder: Any, values: Any, at: Any, low: Any, width: Any, size: int) -> Any:
-    # A vector of bytes, whatever the processor has: LLVM cuts it into registers, and the vector of bits into a word.
+    # A vector of bytes, whatever the processor has: LLVM cuts it into registers, and the vector of
+    # bits into a word.
     vector = ir.VectorType(ir.IntType(8), size)
     part = builder.load(builder.bitcast(builder.gep(values, [at]), vector.as_pointer()))
     part.align = 1
@@ -169,7 +179,8 @@ def _kth(size: int) -> Any:
     def within_kth(typing: Any, values: Any, at: Any, bounds: Any, k: Any) -> Any:
         def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
             data = context.make_array(signature.args[0])(context, builder, args[0]).data
-            # The two bytes are read one by one: a vector of equal bytes is made from memory at once, but not from half of a register.
+            # The two bytes are read one by one: a vector of equal bytes is made from memory at
+            # once, but not from half of a register.
             both = context.make_array(signature.args[2])(context, builder, args[2]).data
             both = builder.bitcast(builder.gep(both, [args[3]]), ir.IntType(8).as_pointer())
             low, width = builder.load(both), builder.load(builder.gep(both, [ir.IntType(64)(1)]))
@@ -186,7 +197,11 @@ _half_within_kth = _kth(32)
 
 @overload(within)
 def _compile_within(values, at, bounds):
-    return (lambda values, at, bounds: _within(values, at, bounds)) if at == types.uint64 and bounds == types.uint16 else None
+    return (
+        (lambda values, at, bounds: _within(values, at, bounds))
+        if at == types.uint64 and bounds == types.uint16
+        else None
+    )
 
 
 @overload(within_kth)

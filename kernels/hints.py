@@ -1,8 +1,9 @@
 """Keys to codes, quickly.
 
-A key's code is the number of boundaries at or below it, and one. *Hints* cut the span between an attribute's lowest and highest boundary
-into equal cells, about as many as it has boundaries, and say how many lie below each cell; so the search goes over the few boundaries of
-one cell, unless they are crowded. A cell of one key has no boundaries within: there the hints are the codes.
+A key's code is the number of boundaries at or below it, and one. *Hints* cut the span between an
+attribute's lowest and highest boundary into equal cells, about as many as it has boundaries, and
+say how many lie below each cell; so the search goes over the few boundaries of one cell, unless
+they are crowded. A cell of one key has no boundaries within: there the hints are the codes.
 """
 
 from typing import NamedTuple
@@ -28,7 +29,10 @@ class Hints(NamedTuple):
 
 @device
 def distance(low, high):
-    """``high - low`` for low <= high, which int64 may not hold. The signs are flipped first, so that nothing overflows."""
+    """``high - low`` for low <= high, which int64 may not hold.
+
+    The signs are flipped first, so that nothing overflows.
+    """
     return (np.uint64(high) ^ SIGN) - (np.uint64(low) ^ SIGN)
 
 
@@ -58,7 +62,9 @@ def fill_cells(code_first, bound, first, shift, below):
         cells = first[a + 1] - first[a]
         for cell in range(cells):
             # The last place is behind all cells.
-            while b < end and (cell == cells - 1 or distance(bound[code_first[a]], bound[b]) >> np.uint64(shift[a]) < np.uint64(cell)):
+            while b < end and (
+                cell == cells - 1 or distance(bound[code_first[a]], bound[b]) >> np.uint64(shift[a]) < np.uint64(cell)
+            ):
                 b += 1
             below[first[a] + cell] = b - code_first[a]
 
@@ -68,7 +74,9 @@ CROWD = 8  # boundaries of a cell beyond which they are not looked at one after 
 
 @device
 def between(lowest, highest, cell_first, shift, below, key):
-    """Fewest and most boundaries that can be at or below ``key``, going by its cell: often the same."""
+    """Fewest and most boundaries that can be at or below ``key``, going by its cell: often the
+    same.
+    """
     if key < lowest:
         return np.int64(0), np.int64(0)
     cell = np.uint64(cell_first) + (distance(lowest, min(key, highest)) >> np.uint64(shift))
@@ -80,10 +88,14 @@ def between(lowest, highest, cell_first, shift, below, key):
 
 @device
 def hinted_code(bound, begin, lowest, highest, cell_first, shift, below, key):
-    """1 + the number of boundaries at or below ``key``. Small enough for compilers to put it where it is called."""
+    """1 + the number of boundaries at or below ``key``.
+
+    Small enough for compilers to put it where it is called.
+    """
     low, most = between(lowest, highest, cell_first, shift, below, key)
     if most - low > CROWD:
-        return first_at_least(bound, begin + low, begin + most, key + 1) - begin + 1  # below the highest, so there is a next key
+        # below the highest, so there is a next key
+        return first_at_least(bound, begin + low, begin + most, key + 1) - begin + 1
     while low < most and bound[np.uint64(begin + low)] <= key:
         low += 1
     return low + 1

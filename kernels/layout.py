@@ -1,10 +1,11 @@
 """The arrays that all kernels share.
 
-A range is always ``first[i]:first[i + 1]``. ``row``, ``sub``, ``conj`` and ``attr`` are dense ids. Values are *keys* (order-preserving
-int64, see ``colmatch/lowering/keys.py``) until they have been *coded*: the boundaries of all predicates on one attribute cut its
-key domain into elementary intervals, and a *code* is the number of the interval that a key lies in, from 1; 0 means that the event
-has no value.
-Comparing codes is comparing keys as far as any stored predicate can tell, in half the memory.
+A range is always ``first[i]:first[i + 1]``. ``row``, ``sub``, ``conj`` and ``attr`` are dense ids.
+Values are *keys* (order-preserving int64, see ``colmatch/lowering/keys.py``) until they have been
+*coded*: the boundaries of all predicates on one attribute cut its key domain into elementary
+intervals, and a *code* is the number of the interval that a key lies in, from 1; 0 means that the
+event has no value. Comparing codes is comparing keys as far as any stored predicate can tell, in
+half the memory.
 
 Example: ``age BETWEEN 22 AND 36`` and ``age > 30`` give the boundaries 22, 31, 37 and the codes::
 
@@ -13,11 +14,13 @@ Example: ``age BETWEEN 22 AND 36`` and ``age > 30`` give the boundaries 22, 31, 
 
 so the two predicates are the code ranges [2, 3] and [3, 4].
 
-Kinds that take updates are given *labels* instead: codes with gaps, so that an inserted boundary finds a place between its neighbours and
-no stored predicate changes. Labels ascend as codes do; the code of one is 1 and how many boundaries have labels up to it. With the labels
-100, 200, 300 for the boundaries above, a value below 22 has 1, one of 22 to 30 has 100, and the predicates are [100, 299] and [200, 299]; a
-range without an upper end goes up to ``LABEL_TOP``. Neighbouring keys have neighbouring labels (``labels/boundaries.py``), so a
-range of one label is one of one key, or the interval between two boundaries with no room left.
+Kinds that take updates are given *labels* instead: codes with gaps, so that an inserted boundary
+finds a place between its neighbours and no stored predicate changes. Labels ascend as codes do; the
+code of one is 1 and how many boundaries have labels up to it. With the labels 100, 200, 300 for the
+boundaries above, a value below 22 has 1, one of 22 to 30 has 100, and the predicates are [100, 299]
+and [200, 299]; a range without an upper end goes up to ``LABEL_TOP``. Neighbouring keys have
+neighbouring labels (``labels/boundaries.py``), so a range of one label is one of one key, or the
+interval between two boundaries with no room left.
 """
 
 from typing import NamedTuple
@@ -64,23 +67,31 @@ for _array in (_NO_CODE_LABELS, _NO_LITERAL_LABELS):
 
 
 class Predicates(NamedTuple):
-    """Every conjunction of every subscription: C conjunctions, P predicates, R intervals of predicates that have several.
+    """Every conjunction of every subscription: C conjunctions, P predicates, R intervals of
+    predicates that have several.
 
-    A conjunction is true when all of its predicates are, unless ``jump_first`` gives it a program: then evaluation starts at its first
-    predicate and follows ``on_true`` / ``on_false`` (always forward) to ACCEPT or REJECT. A plain conjunction is the program
-    whose every predicate goes on to the next when true and rejects when false, and is not written down.
+    A conjunction is true when all of its predicates are, unless ``jump_first`` gives it a program:
+    then evaluation starts at its first predicate and follows ``on_true`` / ``on_false`` (always
+    forward) to ACCEPT or REJECT. A plain conjunction is the program whose every predicate goes on
+    to the next when true and rejects when false, and is not written down.
     """
 
     first: I64  # (C + 1) conjunction -> its predicates
     pred: U32  # (P, 3) attribute and flags; lowest and highest code, or the range in run_lo / run_hi
     run_lo: U32  # (R) lowest code of an interval; intervals of one predicate ascend and do not touch
     run_hi: U32  # (R) highest code
-    owner: U32  # (C) conjunction -> subscription, ascending until a kind of index puts conjunctions in an order of its own
+    # (C) conjunction -> subscription, ascending until a kind of index puts conjunctions in an order
+    # of its own
+    owner: U32
     weight: F64  # (P), or (0) when no predicate has a weight
     jump_first: I64  # (C), or (0) when there are no programs: conjunction -> first row of ``jump``, -1 for a plain one
-    jump: I32  # (J, 2) per predicate of a program: index within the conjunction to go to when true, when false; or ACCEPT, REJECT
+    # (J, 2) per predicate of a program: index within the conjunction to go to when true, when
+    # false; or ACCEPT, REJECT
+    jump: I32
     tree_first: I64  # (C + 1), or (0): conjunction -> tokens of ``tree``
-    tree: I32  # (T) the program as a postfix expression, for people: n >= 0 is predicate n, -2k an AND, -2k - 1 an OR of the last k
+    # (T) the program as a postfix expression, for people: n >= 0 is predicate n, -2k an AND, -2k -
+    # 1 an OR of the last k
+    tree: I32
 
 
 class Codes(NamedTuple):
@@ -89,11 +100,15 @@ class Codes(NamedTuple):
     first: I64  # (A + 1) attribute -> its boundaries
     bound: I64  # (B) key; strictly ascending within an attribute. code(key) = 1 + how many of them are <= key
     multi: U8  # (A) 1 where a row may have several entries
-    label: U32 = _NO_CODE_LABELS  # (B) label of the code that begins at each boundary, code 1 has 1; or (0), when codes are dense
+    # (B) label of the code that begins at each boundary, code 1 has 1; or (0), when codes are dense
+    label: U32 = _NO_CODE_LABELS
 
 
 class Batch(NamedTuple):
-    """The events of one batch by attribute: E entries. NULL is no entry. Rows ascend within an attribute."""
+    """The events of one batch by attribute: E entries.
+
+    NULL is no entry. Rows ascend within an attribute.
+    """
 
     rows: I64  # (1) number of rows
     col: I64  # (A + 1) attribute -> its entries
@@ -110,9 +125,11 @@ class Rows(NamedTuple):
 
 
 class Literals(NamedTuple):
-    """The sorted distinct string literals of each attribute (L in all): literal number r within its attribute has the key 2r + 1, a
-    value between literals r - 1 and r the key 2r. With labels, literal r has its label for a key, a value between literals r - 1 and r
-    the label of r - 1 and one, and a value before the first 0.
+    """The sorted distinct string literals of each attribute (L in all): literal number r within its
+    attribute has the key 2r + 1, a value between literals r - 1 and r the key 2r.
+
+    With labels, literal r has its label for a key, a value between literals r - 1 and r the label
+    of r - 1 and one, and a value before the first 0.
     """
 
     first: I64  # (A + 1) attribute -> its literals
@@ -122,9 +139,14 @@ class Literals(NamedTuple):
 
 
 class Sink(NamedTuple):
-    """Where a match kernel writes. The caller owns it, drains it, and makes it larger when not even one block of rows fits."""
+    """Where a match kernel writes.
+
+    The caller owns it, drains it, and makes it larger when not even one block of rows fits.
+    """
 
     row: U32  # (capacity) row of each pair, in any order
     sub: U32  # (capacity) subscription of each pair
     hits: I64  # (N) pairs of each row of the batch
-    state: I64  # (3) pairs written; 1 when pairs are wanted, 0 when only ``hits`` is; room that an unfinished block needs, 0 if unknown
+    # (3) pairs written; 1 when pairs are wanted, 0 when only ``hits`` is; room that an unfinished
+    # block needs, 0 if unknown
+    state: I64

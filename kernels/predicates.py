@@ -1,12 +1,15 @@
 """Truth of predicates and conjunctions for one event.
 
-The event stands in two forms: its row of ``layout.Rows``, and a *table* (A) uint32 over all attributes, zero but for those that the row
-has: the code of a single-valued attribute; for one with several entries 1 + the place of the first among the row's entries.
+The event stands in two forms: its row of ``layout.Rows``, and a *table* (A) uint32 over all
+attributes, zero but for those that the row has: the code of a single-valued attribute; for one with
+several entries 1 + the place of the first among the row's entries.
 
-Functions of inner loops take arrays, not the NamedTuples that hold them: taking an array out of a NamedTuple costs two atomic
-operations on its reference count. Even so a call hands over seven words for each array, so a kernel writes the almost universal case, one
-interval of one single-valued attribute, in its own loop and calls only for the rest. Verification of a candidate in SCAN at 1M: 290 ns
-with NamedTuples, 80 with a call for each predicate, no less when numba inlines it (it counts references all the same), 20 so.
+Functions of inner loops take arrays, not the NamedTuples that hold them: taking an array out of a
+NamedTuple costs two atomic operations on its reference count. Even so a call hands over seven words
+for each array, so a kernel writes the almost universal case, one interval of one single-valued
+attribute, in its own loop and calls only for the rest. Verification of a candidate in SCAN at 1M:
+290 ns with NamedTuples, 80 with a call for each predicate, no less when numba inlines it (it counts
+references all the same), 20 so.
 """
 
 import numpy as np
@@ -50,7 +53,10 @@ def in_run(lo, hi, begin, end, code):
 
 @device
 def flagged_holds(pred, run_lo, run_hi, p, attr, code, begin, end, table):
-    """Truth of a predicate with any flags. ``attr``, ``code``: the entries of the rows, those of this one are ``begin:end``."""
+    """Truth of a predicate with any flags.
+
+    ``attr``, ``code``: the entries of the rows, those of this one are ``begin:end``.
+    """
     word = pred[p, 0]
     a = word & ATTR_MASK
     v = table[a]
@@ -103,7 +109,9 @@ def program_accepts(pred, run_lo, run_hi, jump, at_jump, first, attr, code, begi
 
 @device
 def conjunction_holds(pred, run_lo, run_hi, first, jump_first, jump, c, attr, code, begin, end, table):
-    """Truth of a conjunction, plain or a program, and the number of predicates evaluated: where few are verified (see above)."""
+    """Truth of a conjunction, plain or a program, and the number of predicates evaluated: where
+    few are verified (see above).
+    """
     if len(jump_first) > 0 and jump_first[c] >= 0:
         return program_accepts(pred, run_lo, run_hi, jump, jump_first[c], first[c], attr, code, begin, end, table)
     steps = np.int64(0)
@@ -116,7 +124,9 @@ def conjunction_holds(pred, run_lo, run_hi, first, jump_first, jump, c, attr, co
 
 @device
 def hull(preds, p):
-    """Lowest and highest entry of the table with which predicate ``p`` can be true: a cheap necessary condition."""
+    """Lowest and highest entry of the table with which predicate ``p`` can be true: a cheap
+    necessary condition.
+    """
     word = preds.pred[p, 0]
     if word & FLAG_NONE:
         return 0, CODE_MAX

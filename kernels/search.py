@@ -1,4 +1,6 @@
-"""Coded rows -> columns sorted by code: for each attribute the rows that have it, lowest code first."""
+"""Coded rows -> columns sorted by code: for each attribute the rows that have it, lowest code
+first.
+"""
 
 import numpy as np
 
@@ -9,7 +11,8 @@ DIGIT = 256
 
 @device
 def place_columns(row_first, row_attr, row_code, start, stop, column, row, code):
-    """Entries of rows ``start:stop`` by attribute, rows ascending and counted from 0; and behind them all rows, with code 0.
+    """Entries of rows ``start:stop`` by attribute, rows ascending and counted from 0; and behind
+    them all rows, with code 0.
 
     column (A + 2), row, code (entries + rows) are written.
     """
@@ -41,7 +44,9 @@ def place_columns(row_first, row_attr, row_code, start, stop, column, row, code)
 
 @device
 def sort_column(row, code, begin, end, top, spare_row, spare_code, histogram):
-    """Sort the entries ``begin:end`` by code, at most ``top``: bytewise and stable, by as many passes as ``top`` has bytes."""
+    """Sort the entries ``begin:end`` by code, at most ``top``: bytewise and stable, by as many
+    passes as ``top`` has bytes.
+    """
     n = end - begin
     if n < 32:
         for i in range(begin + 1, end):
@@ -79,7 +84,9 @@ def sort_column(row, code, begin, end, top, spare_row, spare_code, histogram):
 
 @device
 def first_at_least(code, begin, end, value):
-    """Place of the first code that is not below ``value``, by binary search without a branch on the comparison."""
+    """Place of the first code that is not below ``value``, by binary search without a branch on
+    the comparison.
+    """
     base = begin
     size = end - begin
     while size > 0:
@@ -92,7 +99,9 @@ def first_at_least(code, begin, end, value):
 
 @device
 def first_at_least_from(code, begin, end, value):
-    """Place of the first code that is not below ``value``, quickly where that is likely near ``begin``: by galloping."""
+    """Place of the first code that is not below ``value``, quickly where that is likely near
+    ``begin``: by galloping.
+    """
     step = 1
     low = begin
     while low + step <= end and code[low + step - 1] < value:
@@ -103,7 +112,9 @@ def first_at_least_from(code, begin, end, value):
 
 @device
 def place_codes(code, begin, end, top, place):
-    """place (top + 2): for each code 0 to top + 1 the place of the first of the sorted codes that is not below it."""
+    """place (top + 2): for each code 0 to top + 1 the place of the first of the sorted codes
+    that is not below it.
+    """
     at = np.int64(begin)
     c = 0
     while at < end:

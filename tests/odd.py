@@ -15,7 +15,25 @@ import pyarrow as pa
 
 import colmatch as cm
 
-NAMES = ["a", "s", "f", "flag", "day", "ts", "local", "tags", "attrs", "by_num", "user.age", "user", "dec", "bin", "u64", "deep", "coded"]
+NAMES = [
+    "a",
+    "s",
+    "f",
+    "flag",
+    "day",
+    "ts",
+    "local",
+    "tags",
+    "attrs",
+    "by_num",
+    "user.age",
+    "user",
+    "dec",
+    "bin",
+    "u64",
+    "deep",
+    "coded",
+]
 SCHEMA = pa.schema(
     [
         ("a", pa.int64()), ("s", pa.string()), ("f", pa.float64()), ("flag", pa.bool_()), ("day", pa.date32()), ("u64", pa.uint64()),
@@ -76,7 +94,23 @@ VALUES: dict[Any, list[Any]] = {
     pa.float64(): [0.0, -0.0, 1.5, float("nan"), float("inf"), 1e300],
     pa.float16(): [np.float16(1.5)],
     pa.bool_(): [True, False],
-    pa.string(): ["", "a", "x", "it's", "\0", "é", "%", "(", "[a-", "\\", "attrs['k']", "TRUE", "a = 1", "between", "="],
+    pa.string(): [
+        "",
+        "a",
+        "x",
+        "it's",
+        "\0",
+        "é",
+        "%",
+        "(",
+        "[a-",
+        "\\",
+        "attrs['k']",
+        "TRUE",
+        "a = 1",
+        "between",
+        "=",
+    ],
     pa.large_string(): ["a", "="],
     pa.string_view(): ["a", "=", "a string that is longer than twelve"],
     pa.binary(): [b"", b"a", b"\xff"],
@@ -101,7 +135,9 @@ INTEGERS: dict[Any, list[int]] = {  # types whose values may be beyond Python's
 
 
 def array(rng: Random, rows: int, type: pa.DataType | None = None, depth: int = 2) -> Any:
-    """An array of ``rows`` values, of any type where none is given, in one of Arrow's many layouts."""
+    """An array of ``rows`` values, of any type where none is given, in one of Arrow's many
+    layouts.
+    """
     if rng.random() < 0.03:
         rows = rng.choice([0, rows + 1])
     nested = type is None and depth and rng.random() < 0.25
@@ -140,7 +176,9 @@ def _layout(rng: Random, made: pa.Array) -> Any:
         if way == 2:
             return pa.RunEndEncodedArray.from_arrays(pa.array(range(1, rows + 1), pa.int32()), made)
         if way == 3:
-            coded = pa.RunEndEncodedArray.from_arrays(pa.array(range(1, rows + 1), pa.int32()), made.dictionary_encode())
+            coded = pa.RunEndEncodedArray.from_arrays(
+                pa.array(range(1, rows + 1), pa.int32()), made.dictionary_encode()
+            )
             return coded
         if way == 4:
             return pa.chunked_array([made.slice(0, rows // 2), made.slice(rows // 2)], made.type)
@@ -164,7 +202,9 @@ def _nested(rng: Random, rows: int, depth: int) -> Any:
     if kind == 1:
         return pa.FixedSizeListArray.from_arrays(inner, 2)
     if kind == 2:
-        return pa.StructArray.from_arrays([inner.slice(0, rows), inner.slice(rows)], ["age", rng.choice(["x", "age", ""])])
+        return pa.StructArray.from_arrays(
+            [inner.slice(0, rows), inner.slice(rows)], ["age", rng.choice(["x", "age", ""])]
+        )
     if kind == 3:
         keys = pa.array([rng.choice(["k", "l"]) for _ in range(2 * rows)])
         return pa.MapArray.from_arrays(offsets, keys, inner)

@@ -1,18 +1,23 @@
 """What an expression means, in the plainest Python: no index, no kernel, no import of colmatch.
 
-An expression is a tuple, its operator first; a row is a dict of Python values, structs as dicts, maps as lists of pairs. For example
-``age BETWEEN 22 AND 36 AND NOT (city = 'Nice')`` is::
+An expression is a tuple, its operator first; a row is a dict of Python values, structs as dicts,
+maps as lists of pairs. For example ``age BETWEEN 22 AND 36 AND NOT (city = 'Nice')`` is::
 
-    ("and", ("between", ("col", "age"), lit(22), lit(36)), ("not", ("=", ("col", "city"), lit("Nice"))))
+    ("and", ("between", ("col", "age"), lit(22), lit(36)),
+            ("not", ("=", ("col", "city"), lit("Nice"))))
 
-Terms        ("lit", kind, value)  ("col", name, *fields)  ("entry", col, key)  ("size" | "size of map", col)
-Predicates   ("=", a, b) and the other COMPARISONS   ("between", a, lo, hi)   ("in", a, (lit, ...))   ("like" | "ilike" | "rlike", a, lit)
+Terms        ("lit", kind, value)  ("col", name, *fields)  ("entry", col, key)
+             ("size" | "size of map", col)
+Predicates   ("=", a, b) and the other COMPARISONS
+             ("between", a, lo, hi)   ("in", a, (lit, ...))   ("like" | "ilike" | "rlike", a, lit)
              ("startswith" | "endswith" | "contains", a, lit)
              ("array_contains", a, lit)   ("arrays_overlap" | "contains_all", a, (lit, ...))
-             ("is null", a) and the other IS; ("not in", ...) and so on, where SQL has the word NOT inside the predicate
+             ("is null", a) and the other IS; ("not in", ...) and so on, where SQL has the word NOT
+             inside the predicate
 Connectives  ("and", *xs)  ("or", *xs)  ("not", x)
 
-One deliberate difference from Spark: whole numbers and decimals compare exactly with a double literal, not as doubles.
+One deliberate difference from Spark: whole numbers and decimals compare exactly with a double
+literal, not as doubles.
 """
 
 from __future__ import annotations
@@ -43,7 +48,16 @@ IS: dict[str, Callable[[Any], bool]] = {
     "is false": lambda x: x is False,
 }
 IS |= {name.replace("is", "is not"): (lambda x, test=test: not test(x)) for name, test in IS.items()}  # type: ignore[misc]
-KINDS = {bool: "bool", int: "int", Decimal: "decimal", float: "double", str: "string", bytes: "binary", dt.date: "date", type(None): "null"}
+KINDS = {
+    bool: "bool",
+    int: "int",
+    Decimal: "decimal",
+    float: "double",
+    str: "string",
+    bytes: "binary",
+    dt.date: "date",
+    type(None): "null",
+}
 KINDS |= {dt.datetime: "timestamp"}
 PATTERNS: dict[str, Callable[[str, str], bool]] = {
     "startswith": lambda x, y: x.startswith(y),
@@ -97,9 +111,17 @@ def value(e: Expr, row: Row) -> Any:
     if op in ("size", "size of map"):
         return None if x is None else len(x)
     if op == "array_contains":
-        return None if x is None else value(("or", ("=", lit(0), lit(1)), *(("=", lit(y, "element"), args[1]) for y in x)), row)
+        return (
+            None
+            if x is None
+            else value(("or", ("=", lit(0), lit(1)), *(("=", lit(y, "element"), args[1]) for y in x)), row)
+        )
     if op == "arrays_overlap":
-        return None if x is None else value(("or", ("=", lit(0), lit(1)), *(("=", lit(y, "element"), z) for y in x for z in args[1])), row)
+        return (
+            None
+            if x is None
+            else value(("or", ("=", lit(0), lit(1)), *(("=", lit(y, "element"), z) for y in x for z in args[1])), row)
+        )
     y = value(args[1], row)
     if op == "<=>" and (x is None or y is None):
         return x is y
@@ -112,7 +134,9 @@ def value(e: Expr, row: Row) -> Any:
 
 
 def fit(literal: Any, beside: Any) -> Any:
-    """A literal as it is compared with a value: the nearest double beside a double, else the exact number that is written."""
+    """A literal as it is compared with a value: the nearest double beside a double, else the
+    exact number that is written.
+    """
     if isinstance(beside, float):
         return float(literal)
     if isinstance(literal, float):
@@ -123,7 +147,9 @@ def fit(literal: Any, beside: Any) -> Any:
 
 
 def rank(x: Any) -> Any:
-    """A value that Python orders as SQL orders ``x``: NaN is the largest number, a date is its midnight, local times are read in UTC."""
+    """A value that Python orders as SQL orders ``x``: NaN is the largest number, a date is its
+    midnight, local times are read in UTC.
+    """
     if isinstance(x, dt.date):
         at = x if isinstance(x, dt.datetime) else dt.datetime(x.year, x.month, x.day)
         since = at.replace(tzinfo=at.tzinfo or dt.UTC) - dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
@@ -144,7 +170,9 @@ def like(text: str, pattern: str) -> bool:
 
 
 def to_sql(e: Expr, dialect: str = "colmatch") -> str:
-    """As text of ``dialect``: "colmatch", "spark" or "duckdb", with no parentheses but those that are needed."""
+    """As text of ``dialect``: "colmatch", "spark" or "duckdb", with no parentheses but those
+    that are needed.
+    """
     op, *args = e
 
     def sql(x: Expr) -> str:
@@ -157,7 +185,9 @@ def to_sql(e: Expr, dialect: str = "colmatch") -> str:
     if op == "lit":
         return literal_sql(args[0], args[1], duck)
     if op == "col":
-        return ".".join(f'"{name}"' if duck else name if name.isidentifier() and name != "select" else f"`{name}`" for name in args)
+        return ".".join(
+            f'"{name}"' if duck else name if name.isidentifier() and name != "select" else f"`{name}`" for name in args
+        )
     if op == "entry":
         return f"{sql(args[0])}[{sql(lit(args[1]))}]"
     if op in ("and", "or"):

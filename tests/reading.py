@@ -1,4 +1,6 @@
-"""A naive reading of record batches, by ``to_pylist``, and arrays in every layout: what the tests of reading share."""
+"""A naive reading of record batches, by ``to_pylist``, and arrays in every layout: what the
+tests of reading share.
+"""
 
 from __future__ import annotations
 
@@ -70,7 +72,9 @@ def key(value: Any, wanted: Type, words: Sequence[bytes]) -> int:
             return label(value.encode() if isinstance(value, str) else value, words)
 
 
-def naive(batch: pa.RecordBatch, attributes: Sequence[Attribute], words: Sequence[Sequence[bytes]]) -> list[list[tuple[int, int]]]:
+def naive(
+    batch: pa.RecordBatch, attributes: Sequence[Attribute], words: Sequence[Sequence[bytes]]
+) -> list[list[tuple[int, int]]]:
     rows = batch.to_pylist()
     found = []
     for attribute, known in zip(attributes, words):
@@ -103,7 +107,9 @@ def entries(batch: Batch) -> list[list[tuple[int, int]]]:
     return [pairs[start:stop] for start, stop in itertools.pairwise(col)]
 
 
-def check(batch: pa.RecordBatch, attributes: Sequence[Attribute], words: Sequence[Sequence[bytes]] | None = None) -> Reader:
+def check(
+    batch: pa.RecordBatch, attributes: Sequence[Attribute], words: Sequence[Sequence[bytes]] | None = None
+) -> Reader:
     words = [()] * len(attributes) if words is None else words
     reader = Reader(Attributes(list(attributes)), literals(words))
     for _ in range(2):  # the second time with what the first has left in the scratch
@@ -118,10 +124,15 @@ def value(name: str, type: Type = INT, *path: str) -> Attribute:
 
 
 INTEGERS = {
-    **{t: (-(2 ** (t.bit_width - 1)), 2 ** (t.bit_width - 1) - 1) for t in (pa.int8(), pa.int16(), pa.int32(), pa.int64())},
+    **{
+        t: (-(2 ** (t.bit_width - 1)), 2 ** (t.bit_width - 1) - 1)
+        for t in (pa.int8(), pa.int16(), pa.int32(), pa.int64())
+    },
     **{t: (0, 2**t.bit_width - 1) for t in (pa.uint8(), pa.uint16(), pa.uint32(), pa.uint64())},
 }
-texts = st.text("abé\0😀", max_size=14) | st.sampled_from(["", "common-prefix-1", "common-prefix-2", "common-prefix", "\0", "\0\0", "é"])
+texts = st.text("abé\0😀", max_size=14) | st.sampled_from(
+    ["", "common-prefix-1", "common-prefix-2", "common-prefix", "\0", "\0\0", "é"]
+)
 days = st.dates(dt.date(1, 1, 1), dt.date(9999, 12, 31))
 
 
@@ -162,7 +173,9 @@ def arrays(draw: st.DrawFn, arrow: pa.DataType, size: int, nullable: bool = True
     index = draw(st.sampled_from(sorted(INTEGERS, key=str)))
     numbers = st.integers(0, len(members) - cut - 1)
     indexes = draw(st.lists(st.none() | numbers if nullable else numbers, min_size=n, max_size=n))
-    return pa.DictionaryArray.from_arrays(pa.array(indexes, index), pa.array(members, arrow).slice(cut)).slice(before, size)
+    return pa.DictionaryArray.from_arrays(pa.array(indexes, index), pa.array(members, arrow).slice(cut)).slice(
+        before, size
+    )
 
 
 some_words = st.lists(texts.map(str.encode), max_size=30, unique=True).map(sorted)

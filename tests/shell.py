@@ -1,4 +1,6 @@
-"""The command line in this process, and events, subscriptions and an index in files for it to work on."""
+"""The command line in this process, and events, subscriptions and an index in files for it to
+work on.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """Random schemas, rows and expressions.
 
-Everything is written against the interface of ``random.Random``, so that the differential tests can draw thousands from a seed, and
-hypothesis, through ``st.randoms(use_true_random=False)``, can choose, replay and shrink the same things.
+Everything is written against the interface of ``random.Random``, so that the differential tests can
+draw thousands from a seed, and hypothesis, through ``st.randoms(use_true_random=False)``, can
+choose, replay and shrink the same things.
 """
 
 from __future__ import annotations
@@ -50,7 +51,12 @@ COLUMNS: dict[str, pa.DataType] = {
     "tags": pa.list_(pa.string()),
     "nums": pa.list_(pa.int64()),
     "user": pa.struct(
-        {"age": pa.int32(), "name": pa.string(), "vip": pa.bool_(), "home": pa.struct({"city": pa.string(), "lat": pa.float64()})}
+        {
+            "age": pa.int32(),
+            "name": pa.string(),
+            "vip": pa.bool_(),
+            "home": pa.struct({"city": pa.string(), "lat": pa.float64()}),
+        }
     ),
     "attrs": pa.map_(pa.string(), pa.int64()),
     "words": pa.map_(pa.string(), pa.string()),
@@ -58,18 +64,102 @@ COLUMNS: dict[str, pa.DataType] = {
 }
 
 STRINGS = [
-    *("", "a", "A", "b", "ab", "abc", "abcd", "b ", "a%b", "a_b", "a\\b", "a\\%b", "it's", 'say "x"', "''", "é", "É", "ß", "ñandú"),
-    *("日本", "😀", "a😀b", "\uff5e", "z", "zz", "a\nb", "\n\t", " a", "x" * 40, "x" * 40 + "y", "\0", "a\0", "a\0b", "1", "NULL", "TRUE"),
+    *(
+        "",
+        "a",
+        "A",
+        "b",
+        "ab",
+        "abc",
+        "abcd",
+        "b ",
+        "a%b",
+        "a_b",
+        "a\\b",
+        "a\\%b",
+        "it's",
+        'say "x"',
+        "''",
+        "é",
+        "É",
+        "ß",
+        "ñandú",
+    ),
+    *(
+        "日本",
+        "😀",
+        "a😀b",
+        "\uff5e",
+        "z",
+        "zz",
+        "a\nb",
+        "\n\t",
+        " a",
+        "x" * 40,
+        "x" * 40 + "y",
+        "\0",
+        "a\0",
+        "a\0b",
+        "1",
+        "NULL",
+        "TRUE",
+    ),
     *("--", "/*", "`", ";"),
 ]
-REGEXES = ["a", "^a", "b$", "a.b", "[ab]+", "^$", "^(a|z)", "x{40}", "é", r"\\", "a%", "[^a]", "^[a-z]*$", r"\.", "(ab|é)c?"]
-DAYS = [dt.date(1970, 1, 1), dt.date(1969, 12, 31), dt.date(2013, 1, 31), dt.date(2013, 2, 1), dt.date(1, 1, 1), dt.date(9999, 12, 31)]
+REGEXES = [
+    "a",
+    "^a",
+    "b$",
+    "a.b",
+    "[ab]+",
+    "^$",
+    "^(a|z)",
+    "x{40}",
+    "é",
+    r"\\",
+    "a%",
+    "[^a]",
+    "^[a-z]*$",
+    r"\.",
+    "(ab|é)c?",
+]
+DAYS = [
+    dt.date(1970, 1, 1),
+    dt.date(1969, 12, 31),
+    dt.date(2013, 1, 31),
+    dt.date(2013, 2, 1),
+    dt.date(1, 1, 1),
+    dt.date(9999, 12, 31),
+]
 TIMES = [
-    *(dt.datetime(1970, 1, 1), dt.datetime(1969, 12, 31, 23, 59, 59), dt.datetime(2013, 1, 31), dt.datetime(2013, 1, 31, 10, 30)),
+    *(
+        dt.datetime(1970, 1, 1),
+        dt.datetime(1969, 12, 31, 23, 59, 59),
+        dt.datetime(2013, 1, 31),
+        dt.datetime(2013, 1, 31, 10, 30),
+    ),
     *(dt.datetime(2013, 1, 31, 10, 30, 1), dt.datetime(2013, 7, 1, 4), dt.datetime(1969, 12, 31, 23, 59, 58)),
 ]
 NAN, INF = math.nan, math.inf
-DOUBLES = [0.0, -0.0, 1.0, -1.0, 0.5, 1.5, 2.0, 3.25, 0.1, -0.1, 1e10, 2.0**24, 2.0**24 + 1, 2.0**53, 1e300, -1e300, 5e-324]
+DOUBLES = [
+    0.0,
+    -0.0,
+    1.0,
+    -1.0,
+    0.5,
+    1.5,
+    2.0,
+    3.25,
+    0.1,
+    -0.1,
+    1e10,
+    2.0**24,
+    2.0**24 + 1,
+    2.0**53,
+    1e300,
+    -1e300,
+    5e-324,
+]
 DOUBLES += [NAN, INF, -INF]
 KEYS = ["colour", "size", "a b", "it's", "", "é"]
 
@@ -88,7 +178,9 @@ def integers(bits: int, signed: bool) -> list[int]:
 
 
 def a_value(rng: Random, type: pa.DataType) -> Any:
-    """A value that a column of the type can hold, never NULL itself; NULLs inside lists, structs and maps."""
+    """A value that a column of the type can hold, never NULL itself; NULLs inside lists, structs
+    and maps.
+    """
     t = pa.types
     if t.is_boolean(type):
         return rng.choice([False, True])
@@ -111,7 +203,9 @@ def a_value(rng: Random, type: pa.DataType) -> Any:
     if t.is_date(type):
         return rng.choice(DAYS)
     if t.is_timestamp(type):
-        step = {"s": dt.timedelta(seconds=1), "ms": dt.timedelta(milliseconds=1)}.get(type.unit, dt.timedelta(microseconds=1))
+        step = {"s": dt.timedelta(seconds=1), "ms": dt.timedelta(milliseconds=1)}.get(
+            type.unit, dt.timedelta(microseconds=1)
+        )
         at = rng.choice(TIMES) + rng.choice([-1, 0, 0, 0, 1]) * step
         return at.replace(tzinfo=UTC) if type.tz else at
     if t.is_list(type):
@@ -140,7 +234,9 @@ def a_schema(rng: Random, most: int = 8) -> pa.Schema:
 
 
 def a_literal(rng: Random, type: pa.DataType) -> Expr:
-    """A literal that may stand beside a value of the type: of its own kind or a related one, in its range or not."""
+    """A literal that may stand beside a value of the type: of its own kind or a related one, in
+    its range or not.
+    """
     t = pa.types
     if t.is_integer(type):
         x = a_value(rng, type)
@@ -231,11 +327,21 @@ def a_predicate(rng: Random, leaf: Leaf, nulls: float = 0.08) -> Expr:
             return a_predicate(rng, ((size, term), pa.int8()), nulls)
         element: Callable[[], Expr] = lambda: lit(a_value(rng, type.value_type))  # noqa: E731
         op = rng.choice(["array_contains", "arrays_overlap", "contains_all"])
-        return (op, term, element() if op == "array_contains" else tuple(element() for _ in range(rng.choice([1, 2, 3]))))
+        return (
+            op,
+            term,
+            element() if op == "array_contains" else tuple(element() for _ in range(rng.choice([1, 2, 3]))),
+        )
     if pa.types.is_boolean(type) and rng.random() < 0.6:
-        return term if rng.random() < 0.5 else (f"is {rng.choice(['', 'not '])}{rng.choice(['true', 'false', 'unknown'])}", term)
+        return (
+            term
+            if rng.random() < 0.5
+            else (f"is {rng.choice(['', 'not '])}{rng.choice(['true', 'false', 'unknown'])}", term)
+        )
     if pa.types.is_string(type) and rng.random() < 0.5:
-        op = rng.choice(["like", "not like", "ilike", "not ilike", "rlike", "not rlike", "startswith", "endswith", "contains"])
+        op = rng.choice(
+            ["like", "not like", "ilike", "not ilike", "rlike", "not rlike", "startswith", "endswith", "contains"]
+        )
         if rng.random() < nulls:
             return (op, term, lit(None))
         if op.endswith("rlike"):
@@ -268,7 +374,9 @@ def an_expression(rng: Random, leaves: list[Leaf], depth: int = 3, nulls: float 
 
 
 def tame(e: Any, beyond: int = 2**63 - 1) -> Any:
-    """The expression without what SQL engines see differently: numbers larger than ``beyond``, doubles and exact numbers in one IN."""
+    """The expression without what SQL engines see differently: numbers larger than ``beyond``,
+    doubles and exact numbers in one IN.
+    """
     if not isinstance(e, tuple):
         return e
     if e[:2] in (("lit", "int"), ("lit", "decimal")) and abs(e[2]) >= beyond:

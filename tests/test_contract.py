@@ -27,7 +27,9 @@ randoms = st.randoms(use_true_random=False)
 seeds = st.integers(0, 2**32 - 1)
 
 
-def check(matcher: cm.Matcher, expressions: list[Expr], ids: Ids, rows: list[Row], events: Any, wanted: list[tuple[int, Any]]) -> None:
+def check(
+    matcher: cm.Matcher, expressions: list[Expr], ids: Ids, rows: list[Row], events: Any, wanted: list[tuple[int, Any]]
+) -> None:
     """All ways to ask agree with the oracle."""
     found = pairs(matcher.match(events))
     if found != wanted:
@@ -151,7 +153,10 @@ def test_predicate_tables(kind: str, seed: int, rng: Random, n: int) -> None:
     assert sorted(place) == ids
     wanted.sort(key=lambda pair: (pair[0], place[pair[1]]))
     if found != wanted:
-        wrong = [f"{to_sql(expressions[id])}\n    {as_rows[id]}\n    row {i}: {rows[i]}" for i, id in set(found) ^ set(wanted)]
+        wrong = [
+            f"{to_sql(expressions[id])}\n    {as_rows[id]}\n    row {i}: {rows[i]}"
+            for i, id in set(found) ^ set(wanted)
+        ]
         assert not wrong, "\n".join(wrong[:5])
 
 

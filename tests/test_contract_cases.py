@@ -18,7 +18,11 @@ from strategies import NAN, UTC
 import colmatch as cm
 import colmatch.matching.worker
 
-SUBS: list[tuple[int, str]] = [(7, "age >= 18"), (3, "age < 18 OR city = 'Nice'"), (5, "city LIKE 'N%' AND age BETWEEN 20 AND 40")]
+SUBS: list[tuple[int, str]] = [
+    (7, "age >= 18"),
+    (3, "age < 18 OR city = 'Nice'"),
+    (5, "city LIKE 'N%' AND age BETWEEN 20 AND 40"),
+]
 SCHEMA = pa.schema([("age", pa.int32()), ("city", pa.string())])
 EVENTS = pa.table({"age": pa.array([36, 17, None, 18], pa.int32()), "city": ["Nice", "Paris", "Nice", None]})
 PAIRS = sorted([(0, 7), (0, 3), (0, 5), (1, 3), (2, 3), (3, 7)])
@@ -60,7 +64,16 @@ def test_nothing_to_match(kind: str) -> None:
 
 @every_kind
 def test_all_null_and_missing_columns(kind: str) -> None:
-    texts = ["age IS NULL", "age IS NOT NULL", "NOT age = 1", "age = 1 OR city IS NULL", "TRUE", "FALSE", "age = NULL", "age <=> NULL"]
+    texts = [
+        "age IS NULL",
+        "age IS NOT NULL",
+        "NOT age = 1",
+        "age = 1 OR city IS NULL",
+        "TRUE",
+        "FALSE",
+        "age = NULL",
+        "age <=> NULL",
+    ]
     matcher = cm.Matcher.build(enumerate(texts), SCHEMA, index=kind, options=cm.Options(missing_columns="null"))
     for events in (
         pa.table({"age": pa.nulls(2, pa.int32()), "city": pa.nulls(2, pa.string())}),
@@ -93,13 +106,20 @@ def test_several_true_conjunctions_are_one_match(kind: str) -> None:
 def test_programs_beyond_the_budget(kind: str, budget: int) -> None:
     """An AND of ORs, whose DNF has 2**12 conjunctions."""
     columns = [f"c{i}" for i in range(24)]
-    ors = [("or", ("=", ("col", a), lit(1)), ("not", ("<", ("col", b), lit(3)))) for a, b in zip(columns[::2], columns[1::2])]
+    ors = [
+        ("or", ("=", ("col", a), lit(1)), ("not", ("<", ("col", b), lit(3))))
+        for a, b in zip(columns[::2], columns[1::2])
+    ]
     e: Expr = ("and", *ors)
     rng = Random(3)
-    rows = [{name: rng.choice([1, 1, 2, 5, None]) for name in columns} for _ in range(300)] + [dict.fromkeys(columns, 1)]
+    rows = [{name: rng.choice([1, 1, 2, 5, None]) for name in columns} for _ in range(300)] + [
+        dict.fromkeys(columns, 1)
+    ]
     schema = pa.schema([(name, pa.int8()) for name in columns])
     every: list[Expr] = [e, ("is not true", e), ("not", e)]
-    matcher = cm.Matcher.build(enumerate(map(to_sql, every), 1), schema, index=kind, options=cm.Options(dnf_budget=budget))
+    matcher = cm.Matcher.build(
+        enumerate(map(to_sql, every), 1), schema, index=kind, options=cm.Options(dnf_budget=budget)
+    )
     wanted = expected_pairs(every, [1, 2, 3], rows)
     assert {id for _, id in wanted} == {1, 2, 3}
     assert pairs(matcher.match(plain_table(schema, rows))) == wanted
@@ -162,14 +182,21 @@ def test_exact_numbers(kind: str) -> None:
     ]
     events = plain_table(schema, rows)
     matcher = cm.Matcher.build(texts, schema, index=kind)
-    assert lists(matcher.match_lists(events)) == [[0, 3, 4, 5, 10, 11, 12, 14], [1, 2, 5, 7, 8, 12, 14], [3, 5, 9, 10, 14], []]
+    assert lists(matcher.match_lists(events)) == [
+        [0, 3, 4, 5, 10, 11, 12, 14],
+        [1, 2, 5, 7, 8, 12, 14],
+        [3, 5, 9, 10, 14],
+        [],
+    ]
 
 
 @every_kind
 def test_nanoseconds(kind: str) -> None:
     at, one = np.datetime64("2013-01-31T10:00:00.000000001", "ns"), np.timedelta64(1, "ns")
     events = pa.table({"t": pa.array([at - one, at, at + one, None], pa.timestamp("ns"))})
-    texts = [f"t {sign} TIMESTAMP '2013-01-31 10:00:00{rest}'" for sign, rest in (("=", ""), (">", ""), (">=", ".000001"))]
+    texts = [
+        f"t {sign} TIMESTAMP '2013-01-31 10:00:00{rest}'" for sign, rest in (("=", ""), (">", ""), (">=", ".000001"))
+    ]
     matcher = cm.Matcher.build(enumerate(texts), events.schema, index=kind)
     assert lists(matcher.match_lists(events)) == [[0], [1], [1], []]
 
@@ -199,7 +226,9 @@ def test_any_arrow_producer(kind: str) -> None:
     assert pairs(matcher.match(frame)) == PAIRS
     assert pairs(matcher.match(duckdb.sql("SELECT * FROM EVENTS"))) == PAIRS
     assert pairs(matcher.match(EVENTS.to_batches()[0])) == PAIRS
-    nullable = pandas.DataFrame({"age": pandas.array([36, 17, None, 18], "Int32"), "city": ["Nice", "Paris", "Nice", None]})
+    nullable = pandas.DataFrame(
+        {"age": pandas.array([36, 17, None, 18], "Int32"), "city": ["Nice", "Paris", "Nice", None]}
+    )
     assert pairs(matcher.match(nullable)) == PAIRS
     assert polars.from_arrow(matcher.match(frame)).height == len(PAIRS)  # and results are offered to others alike
 
@@ -220,7 +249,14 @@ def test_wrong_types_are_refused(kind: str) -> None:
 @every_kind
 def test_names(kind: str) -> None:
     """Names differ in case alone, need quotes, have dots, or are keywords."""
-    fields = {"Age": pa.int8(), "a b": pa.int8(), "select": pa.int8(), "x.y": pa.int8(), "back`tick": pa.int8(), "ünï": pa.int8()}
+    fields = {
+        "Age": pa.int8(),
+        "a b": pa.int8(),
+        "select": pa.int8(),
+        "x.y": pa.int8(),
+        "back`tick": pa.int8(),
+        "ünï": pa.int8(),
+    }
     texts = ["age = 1", "AGE = 1", "`a b` = 1", "`select` = 1", "`x.y` = 1", "`back``tick` = 1", "`ünï` = 1"]
     matcher = cm.Matcher.build(enumerate(texts), fields, index=kind)
     events = pa.table({name: pa.array([1], pa.int8()) for name in fields})

@@ -29,7 +29,10 @@ def check(matcher: cm.Matcher, there: dict[int, Expr], rows: list[Row], events: 
     ids = list(there)
     wanted = expected_pairs(list(there.values()), ids, rows)
     found = pairs(matcher.match(events))
-    wrong = [f"{to_sql(there[id]) if id in there else id}\n    {rows[i]}: {(i, id) in wanted}" for i, id in set(found) ^ set(wanted)]
+    wrong = [
+        f"{to_sql(there[id]) if id in there else id}\n    {rows[i]}: {(i, id) in wanted}"
+        for i, id in set(found) ^ set(wanted)
+    ]
     assert not wrong, "\n".join(wrong[:5])
     assert len(found) == len(wanted)
     assert sorted(matcher.ids.to_pylist()) == sorted(ids) and len(matcher) == len(ids)
@@ -180,7 +183,11 @@ def test_kinds_without_updates_say_so() -> None:
     for name, kind in KINDS.items():
         if kind.insert is None:
             matcher = cm.Matcher.build({1: "a > 1"}, {"a": "int64"}, index=name)
-            for change in (lambda m: m.insert({2: "a > 1"}), lambda m: m.delete([1]), lambda m: m.replace({1: "a > 2"})):
+            for change in (
+                lambda m: m.insert({2: "a > 1"}),
+                lambda m: m.delete([1]),
+                lambda m: m.replace({1: "a > 2"}),
+            ):
                 with pytest.raises(cm.OptionError, match=f"index '{name}' takes no updates: build with index='scan'"):
                     change(matcher)
 
@@ -189,7 +196,9 @@ def test_kinds_without_updates_say_so() -> None:
 @pytest.mark.parametrize("way", ["bisect", "ascend", "descend"])
 @pytest.mark.parametrize("type", ["float64", "int64", "string"])
 def test_labels_last(kind: str, type: str, way: str) -> None:
-    """Boundaries that crowd, by halving one interval again and again or by going up or down in it, seldom need a rebuild."""
+    """Boundaries that crowd, by halving one interval again and again or by going up or down in
+    it, seldom need a rebuild.
+    """
     count = 100 if NO_JIT else 400
 
     def value(i: int) -> str:
@@ -200,7 +209,9 @@ def test_labels_last(kind: str, type: str, way: str) -> None:
         step = i if way == "ascend" else 10_000 - i
         return repr(1e9 + step / 8 if type == "float64" else 10**12 + 10**6 * step)
 
-    low, high = ("''", "'zz'") if type == "string" else ("-1e18", "1e18") if type == "float64" else (str(-(10**18)), str(2**60))
+    low, high = (
+        ("''", "'zz'") if type == "string" else ("-1e18", "1e18") if type == "float64" else (str(-(10**18)), str(2**60))
+    )
     texts = {i: f"x > {value(i)}" if i % 2 else f"x = {value(i)}" for i in range(count)}
     base = {-1: f"x > {low}", -2: f"x < {high}"}
     matcher = cm.Matcher.build(base, {"x": type}, index=kind)

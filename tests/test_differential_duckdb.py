@@ -4,8 +4,10 @@ COLMATCH_DIFFERENTIAL=3000 asks for the full count.
 
 Where DuckDB differs from Spark, and what is done about it:
 
-- a float literal beside a FLOAT column becomes a FLOAT, where Spark makes both doubles: DuckDB is given doubles;
-- its list functions pass over NULL elements, where Spark's become Unknown: said with CASE (``oracle.DUCKDB``);
+- a float literal beside a FLOAT column becomes a FLOAT, where Spark makes both doubles: DuckDB is
+  given doubles;
+- its list functions pass over NULL elements, where Spark's become Unknown: said with CASE
+  (``oracle.DUCKDB``);
 - doubles and exact numbers in one IN list are compared as doubles, as in Spark: not mixed;
 - BETWEEN gives its three operands one type, which may be double: written as two comparisons;
 - a string beside a timestamp is rounded to the unit of the column: written as a timestamp;
@@ -86,5 +88,7 @@ def test_colmatch_agrees_with_duckdb(expressions: list[Expr], answers: list[list
     matcher = cm.Matcher.build({i: to_sql(e) for i, e in enumerate(expressions)}, SCHEMA)
     found = set(zip(*matcher.match(plain_table(SCHEMA, ROWS)).to_pydict().values()))
     expected = {(row, i) for i, truth in enumerate(answers) for row, duck in enumerate(truth) if duck}
-    wrong = [f"{to_sql(expressions[i])}\n  row {row}: DuckDB {(row, i) in expected}" for row, i in sorted(found ^ expected)]
+    wrong = [
+        f"{to_sql(expressions[i])}\n  row {row}: DuckDB {(row, i) in expected}" for row, i in sorted(found ^ expected)
+    ]
     assert not wrong, f"{len(wrong)} differences:\n" + "\n".join(wrong[:10])

@@ -1,15 +1,16 @@
-"""The meaning of expressions, checked against Spark SQL itself: the oracle's three truth values, and colmatch's matches.
+"""The meaning of expressions, checked against Spark SQL itself: the oracle's three truth values,
+and colmatch's matches.
 
 COLMATCH_DIFFERENTIAL=3000 asks for the full count, a tenth of which goes to Spark.
 
 Left out here, and why:
 
 - uint64 and nanoseconds: Spark has neither (DuckDB checks uint64);
-- a number beyond int64 beside an integer column: Spark folds ``i < 9223372036854775808`` to TRUE, also where i is NULL (DuckDB does not,
-  and checks these);
+- a number beyond int64 beside an integer column: Spark folds ``i < 9223372036854775808`` to TRUE,
+  also where i is NULL (DuckDB does not, and checks these);
 - doubles and exact numbers in one IN list: Spark then compares all of them as doubles;
-- a double literal beside an integer beyond 2**53, or beside a decimal that is not exactly a double: Spark compares as doubles, colmatch
-  exactly, with the number as written.
+- a double literal beside an integer beyond 2**53, or beside a decimal that is not exactly a double:
+  Spark compares as doubles, colmatch exactly, with the number as written.
 """
 
 from __future__ import annotations
@@ -36,13 +37,23 @@ ROWS = some_rows(Random(2013), SCHEMA, 150)
 
 def for_spark(type: pa.DataType) -> pa.DataType:
     """The type that Spark has for it: no unsigned integers, one timestamp unit, one date."""
-    wider = {pa.uint8(): pa.int16(), pa.uint16(): pa.int32(), pa.uint32(): pa.int64(), pa.date64(): pa.date32(), pa.binary(2): pa.binary()}
+    wider = {
+        pa.uint8(): pa.int16(),
+        pa.uint16(): pa.int32(),
+        pa.uint32(): pa.int64(),
+        pa.date64(): pa.date32(),
+        pa.binary(2): pa.binary(),
+    }
     return pa.timestamp("us", type.tz) if pa.types.is_timestamp(type) else wider.get(type, type)
 
 
 def spark_table(spark: SparkSession, schema: pa.Schema, rows: list[Row]) -> DataFrame:
     table = plain_table(schema, rows).cast(pa.schema([(f.name, for_spark(f.type)) for f in schema]))
-    return spark.createDataFrame(table.append_column("row number", pa.array(range(len(rows)), pa.int32()))).coalesce(1).cache()
+    return (
+        spark.createDataFrame(table.append_column("row number", pa.array(range(len(rows)), pa.int32())))
+        .coalesce(1)
+        .cache()
+    )
 
 
 def truths(frame: DataFrame, texts: list[str]) -> list[list[bool | None]]:
@@ -50,7 +61,11 @@ def truths(frame: DataFrame, texts: list[str]) -> list[list[bool | None]]:
     answers: list[list[bool | None]] = []
     for at in range(0, len(texts), 50):
         some = texts[at : at + 50]
-        found = frame.selectExpr("`row number`", *(f"({text}) AS c{i}" for i, text in enumerate(some))).toArrow().sort_by("row number")
+        found = (
+            frame.selectExpr("`row number`", *(f"({text}) AS c{i}" for i, text in enumerate(some)))
+            .toArrow()
+            .sort_by("row number")
+        )
         answers += [found[f"c{i}"].to_pylist() for i in range(len(some))]
     return answers
 
@@ -85,5 +100,7 @@ def test_colmatch_agrees_with_spark(expressions: list[Expr], answers: list[list[
     matcher = cm.Matcher.build({i: to_sql(e) for i, e in enumerate(expressions)}, SCHEMA)
     found = set(zip(*matcher.match(plain_table(SCHEMA, ROWS)).to_pydict().values()))
     expected = {(row, i) for i, truth in enumerate(answers) for row, spark in enumerate(truth) if spark is True}
-    wrong = [f"{to_sql(expressions[i])}\n  row {row}: Spark {(row, i) in expected}" for row, i in sorted(found ^ expected)]
+    wrong = [
+        f"{to_sql(expressions[i])}\n  row {row}: Spark {(row, i) in expected}" for row, i in sorted(found ^ expected)
+    ]
     assert not wrong, f"{len(wrong)} differences:\n" + "\n".join(wrong[:10])

@@ -1,4 +1,6 @@
-"""Rules of the house that a program can check: who imports whom, what stands where, what ``import colmatch`` costs."""
+"""Rules of the house that a program can check: who imports whom, what stands where, what
+``import colmatch`` costs.
+"""
 
 import ast
 import os
@@ -14,8 +16,8 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 
-# Floors of the house, the highest first: an import goes down only, or stays within its room. Rooms of one floor do not
-# know each other. A room is a folder, or a file that stands beside the folders.
+# Floors of the house, the highest first: an import goes down only, or stays within its room. Rooms
+# of one floor do not know each other. A room is a folder, or a file that stands beside the folders.
 FLOORS = (
     ("cli",),
     ("bench",),
@@ -44,7 +46,9 @@ KERNEL_FLOORS = (
 
 
 class Module(NamedTuple):
-    """A source file, and what it imports: absolute module names, and for ``from a import b`` both ``a`` and ``a.b``."""
+    """A source file, and what it imports: absolute module names, and for ``from a import b``
+    both ``a`` and ``a.b``.
+    """
 
     path: Path
     tree: ast.Module
@@ -68,8 +72,15 @@ class Module(NamedTuple):
 @cache
 def modules(folder):
     """Name within the folder -> module. The link colmatch/kernels is not followed."""
-    paths = sorted(path for path in (ROOT / folder).rglob("*.py") if folder != "colmatch" or "kernels" not in path.relative_to(ROOT).parts)
-    return {path.relative_to(ROOT / folder).as_posix(): Module(path.relative_to(ROOT), ast.parse(path.read_text())) for path in paths}
+    paths = sorted(
+        path
+        for path in (ROOT / folder).rglob("*.py")
+        if folder != "colmatch" or "kernels" not in path.relative_to(ROOT).parts
+    )
+    return {
+        path.relative_to(ROOT / folder).as_posix(): Module(path.relative_to(ROOT), ast.parse(path.read_text()))
+        for path in paths
+    }
 
 
 def kinds():
@@ -79,7 +90,11 @@ def kinds():
 
 
 def everywhere():
-    return [module for folder in ("colmatch", "kernels", "tests", "examples", "asv_benchmarks") for module in modules(folder).values()]
+    return [
+        module
+        for folder in ("colmatch", "kernels", "tests", "examples", "asv_benchmarks")
+        for module in modules(folder).values()
+    ]
 
 
 def test_there_is_something_to_check():
@@ -88,15 +103,20 @@ def test_there_is_something_to_check():
 
 
 def dotted(folder):
-    """Dotted name -> module, and all modules that it imports by their dotted names, wherever the import stands."""
+    """Dotted name -> module, and all modules that it imports by their dotted names, wherever the
+    import stands.
+    """
     prefix = {"colmatch": "colmatch.", "kernels": "colmatch.kernels.", "asv_benchmarks": ""}[folder]
     return {
-        (prefix + name.removesuffix(".py").removesuffix("__init__").replace("/", ".")).rstrip("."): m for name, m in modules(folder).items()
+        (prefix + name.removesuffix(".py").removesuffix("__init__").replace("/", ".")).rstrip("."): m
+        for name, m in modules(folder).items()
     }
 
 
 def imported(module, known):
-    """The modules among ``known`` that one imports: of ``from a import b`` the module ``a.b``, or ``a`` where ``b`` is a name in it."""
+    """The modules among ``known`` that one imports: of ``from a import b`` the module ``a.b``,
+    or ``a`` where ``b`` is a name in it.
+    """
     found = set()
     for node in ast.walk(module.tree):
         names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
@@ -155,7 +175,11 @@ def test_kernels_import_numpy_numba_and_themselves():
         others = module.tops - sys.stdlib_module_names - {"numpy", "colmatch"}
         allowed = {"numba", "llvmlite"} if name in ("_jit.py", "_compiling.py", "bits.py", "arrow/memory.py") else set()
         assert others <= allowed, f"{module.path} imports {others - allowed}"
-        above = {used for used in module.imports if used.startswith("colmatch") and not (used + ".").startswith("colmatch.kernels.")}
+        above = {
+            used
+            for used in module.imports
+            if used.startswith("colmatch") and not (used + ".").startswith("colmatch.kernels.")
+        }
         assert not above, f"{module.path} imports {above}"
 
 
@@ -175,7 +199,10 @@ def test_one_kind_never_imports_another():
         others = [other for other in kinds() if other != kind]
         used = modules("colmatch")[f"index/{kind}.py"].imports
         wrong = {
-            name for name in used for other in others if f"{name}.".startswith((f"colmatch.index.{other}.", f"colmatch.kernels.{other}."))
+            name
+            for name in used
+            for other in others
+            if f"{name}.".startswith((f"colmatch.index.{other}.", f"colmatch.kernels.{other}."))
         }
         assert not wrong, f"index/{kind}.py imports {wrong}"
 
@@ -215,7 +242,9 @@ def test_only_the_reader_reads_buffers():
             continue
         for node in ast.walk(module.tree):
             called = node.func.attr if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) else None
-            assert called not in READS_BUFFERS, f"{module.path}, line {node.lineno}: .{called}() belongs to colmatch/events/reader.py"
+            assert called not in READS_BUFFERS, (
+                f"{module.path}, line {node.lineno}: .{called}() belongs to colmatch/events/reader.py"
+            )
 
 
 def test_only_the_parser_imports_sqlglot():
@@ -247,7 +276,11 @@ def test_every_docstring_stands_alone():
 
 
 def test_no_file_is_longer_than_400_lines():
-    long = {str(module.path): n for module in everywhere() if (n := len((ROOT / module.path).read_text().splitlines())) > 400}
+    long = {
+        str(module.path): n
+        for module in everywhere()
+        if (n := len((ROOT / module.path).read_text().splitlines())) > 400
+    }
     assert not long
 
 

@@ -1,4 +1,6 @@
-"""The oracle on cases whose answer is known by hand, and what Spark says of the traps in the language."""
+"""The oracle on cases whose answer is known by hand, and what Spark says of the traps in the
+language.
+"""
 
 from __future__ import annotations
 
@@ -104,7 +106,9 @@ def test_how_texts_are_read(text: str, x: str, truth: bool) -> None:
 
 def test_spark_reads_them_alike(spark: SparkSession) -> None:
     frame = spark.createDataFrame([(i, x) for i, (_, x, _) in enumerate(TEXTS)], "i int, s string").coalesce(1)
-    found = frame.selectExpr("i", *(f"({text}\n) AS c{i}" for i, (text, _, _) in enumerate(TEXTS))).toArrow().sort_by("i")
+    found = (
+        frame.selectExpr("i", *(f"({text}\n) AS c{i}" for i, (text, _, _) in enumerate(TEXTS))).toArrow().sort_by("i")
+    )
     wrong = [text for i, (text, _, truth) in enumerate(TEXTS) if found[f"c{i}"][i].as_py() is not truth]
     assert not wrong
 
@@ -113,5 +117,6 @@ def test_where_colmatch_is_not_spark() -> None:
     """Deliberate: a change here is a change of the language."""
     events = pa.table({"i": pa.array([2**53 + 1, None], pa.int64())})
     matcher = cm.Matcher.build({0: "i = 9007199254740992e0", 1: "i < 9223372036854775808"}, events.schema)
-    # Spark compares integers with a double literal as doubles, and folds the second to TRUE, whatever i is.
+    # Spark compares integers with a double literal as doubles, and folds the second to TRUE,
+    # whatever i is.
     assert matcher.match_lists(events).to_pylist() == [[1], []]

@@ -1,4 +1,6 @@
-"""Random trees and events, and what a tree means for an event: evaluated in plain Python, three-valued."""
+"""Random trees and events, and what a tree means for an event: evaluated in plain Python,
+three-valued.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,8 @@ from hypothesis import strategies as st
 from colmatch.expr.ast import And, Constant, Expr, Not, Or, Predicate, Subject, Truth, Verb, conjoin, truth
 from colmatch.lowering.forms import Kind, Operand
 
-# What a tree means: three-valued, None for Unknown -----------------------------------------------------------------------------------
+# What a tree means: three-valued, None for Unknown
+# --------------------------------------------------------------------------
 
 
 def negate(x: bool | None) -> bool | None:
@@ -77,7 +80,9 @@ def meaning(e: Expr, event: dict[str, Any]) -> bool | None:
         case Verb.STARTSWITH | Verb.ENDSWITH | Verb.CONTAINS:
             if x is None or ys[0] is None:
                 return None
-            return {Verb.STARTSWITH: x.startswith(ys[0]), Verb.ENDSWITH: x.endswith(ys[0]), Verb.CONTAINS: ys[0] in x}[e.verb]
+            return {Verb.STARTSWITH: x.startswith(ys[0]), Verb.ENDSWITH: x.endswith(ys[0]), Verb.CONTAINS: ys[0] in x}[
+                e.verb
+            ]
         case Verb.ARRAY_CONTAINS:
             return has(x, ys[0])
         case Verb.CONTAINS_ALL:
@@ -91,7 +96,8 @@ def meaning(e: Expr, event: dict[str, Any]) -> bool | None:
     return compare(e.verb, x, ys[0])
 
 
-# Trees -------------------------------------------------------------------------------------------------------------------------------
+# Trees
+# --------------------------------------------------------------------------
 
 SMALL = st.integers(-2, 3)
 WORDS = st.sampled_from(["", "x", "xy", "yx"])
@@ -104,7 +110,9 @@ def numbers(values: list[int]) -> tuple[Operand | None, ...]:
 @st.composite
 def predicates(draw: st.DrawFn) -> Expr:
     maybe = st.none() | SMALL
-    subject = draw(st.sampled_from([Subject(("a",)), Subject(("b",)), Subject(("m",), "k"), Subject(("t",), None, True)]))
+    subject = draw(
+        st.sampled_from([Subject(("a",)), Subject(("b",)), Subject(("m",), "k"), Subject(("t",), None, True)])
+    )
     kind = draw(st.integers(0, 9))
     if kind <= 3:
         verb = draw(st.sampled_from([Verb.EQ, Verb.NE, Verb.LT, Verb.LE, Verb.GT, Verb.GE, Verb.SAME]))
@@ -114,7 +122,9 @@ def predicates(draw: st.DrawFn) -> Expr:
     if kind == 5:
         values = draw(st.lists(maybe, min_size=1, max_size=3))
         many = None not in values
-        return Predicate(Verb.IN, subject, (Operand(Kind.INT, many=True, value=tuple(values)),) if many else numbers(values))
+        return Predicate(
+            Verb.IN, subject, (Operand(Kind.INT, many=True, value=tuple(values)),) if many else numbers(values)
+        )
     if kind == 6:
         return Predicate(Verb.NULL, draw(st.sampled_from([subject, Subject(("t",)), Subject(("m",)), Subject(("v",))])))
     if kind == 7:
@@ -160,7 +170,9 @@ def random_predicate(rng: random.Random) -> Expr:
     subject = rng.choice([Subject(("a",)), Subject(("b",)), Subject(("m",), "k"), Subject(("t",), None, True)])
     kind = rng.randrange(9)
     if kind < 3:
-        return Predicate(rng.choice([Verb.EQ, Verb.NE, Verb.LT, Verb.LE, Verb.GT, Verb.GE, Verb.SAME]), subject, numbers([maybe()]))
+        return Predicate(
+            rng.choice([Verb.EQ, Verb.NE, Verb.LT, Verb.LE, Verb.GT, Verb.GE, Verb.SAME]), subject, numbers([maybe()])
+        )
     if kind == 3:
         return Predicate(rng.choice([Verb.BETWEEN, Verb.IN]), subject, numbers([maybe(), maybe()]))
     if kind == 4:
@@ -169,11 +181,15 @@ def random_predicate(rng: random.Random) -> Expr:
         return rng.choice([Predicate(Verb.BARE, Subject(("v",))), Constant(rng.choice([True, False, None]))])
     if kind == 6:
         verb = rng.choice([Verb.STARTSWITH, Verb.ENDSWITH, Verb.CONTAINS])
-        return Predicate(verb, Subject(("s",)), (rng.choice([None, *[Operand(Kind.STRING, value=w) for w in ("", "x", "y", "yx")]]),))
+        return Predicate(
+            verb, Subject(("s",)), (rng.choice([None, *[Operand(Kind.STRING, value=w) for w in ("", "x", "y", "yx")]]),)
+        )
     verb = rng.choice([Verb.ARRAY_CONTAINS, Verb.ARRAYS_OVERLAP, Verb.CONTAINS_ALL])
     if verb is Verb.ARRAYS_OVERLAP:
         return Predicate(verb, Subject(("t",)), numbers([maybe() for _ in range(rng.randrange(3))]))
-    return Predicate(verb, Subject(("t",)), numbers([rng.randrange(-2, 4) for _ in range(1 if verb is Verb.ARRAY_CONTAINS else 2)]))
+    return Predicate(
+        verb, Subject(("t",)), numbers([rng.randrange(-2, 4) for _ in range(1 if verb is Verb.ARRAY_CONTAINS else 2)])
+    )
 
 
 def random_tree(rng: random.Random, depth: int) -> Expr:

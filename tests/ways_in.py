@@ -1,4 +1,6 @@
-"""The expressions of strategies.py by the other ways in: made with ``cm.col``, and as rows of predicate tables."""
+"""The expressions of strategies.py by the other ways in: made with ``cm.col``, and as rows of
+predicate tables.
+"""
 
 from __future__ import annotations
 
@@ -14,11 +16,22 @@ from oracle import PATTERNS, Expr
 import colmatch as cm
 
 METHODS = {"is null": "is_null", "is not null": "is_not_null", "<=>": "eq_null_safe"}
-SIGNS = {"=": operator.eq, "<>": operator.ne, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
+SIGNS = {
+    "=": operator.eq,
+    "<>": operator.ne,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
 
 
 def to_builder(e: Expr, two_valued: Any) -> Any:
-    """The expression made with ``cm.col``. ``two_valued``: a condition that is never Unknown, to make constants of."""
+    """The expression made with ``cm.col``.
+
+    ``two_valued``: a condition that is never Unknown, to make constants of.
+    """
     op, *args = e
 
     def build(x: Expr) -> Any:
@@ -79,8 +92,8 @@ TableRow = tuple[int, str, str, list[Any], str]
 
 
 def table_rows(e: Expr) -> list[TableRow] | None:
-    """The expression as rows (conjunction, attribute, op, operands, kind of the operands); None unless it is an OR of ANDs of plain
-    predicates whose literals are of one kind.
+    """The expression as rows (conjunction, attribute, op, operands, kind of the operands); None
+    unless it is an OR of ANDs of plain predicates whose literals are of one kind.
     """
     rows: list[TableRow] = []
     for number, conjunction in enumerate(e[1:] if e[0] == "or" else [e]):
@@ -99,7 +112,10 @@ def _table_row(e: Expr) -> tuple[str, str, list[Any], str] | None:
         return attribute_name(args[0]), op, [], "none"
     if op in ("col", "entry"):
         return attribute_name((op, *args)), "not =" if negated else "=", [True], "bool"
-    plain = op in ("=", "<>", "!=", "<", "<=", ">", ">=", "array_contains", "arrays_overlap") or op.removeprefix("not ") in TABLE_WORDS
+    plain = (
+        op in ("=", "<>", "!=", "<", "<=", ">", ">=", "array_contains", "arrays_overlap")
+        or op.removeprefix("not ") in TABLE_WORDS
+    )
     if not plain or args[0][0] == "lit" or (negated and op.startswith("not ")):
         return None
     literals = args[1] if op in ("in", "not in", "arrays_overlap") else args[1:]
@@ -124,14 +140,18 @@ def attribute_name(term: Expr) -> str:
 
 
 def predicate_tables(rng: Random, rows: dict[Any, list[TableRow]], id_type: pa.DataType) -> list[pa.Table]:
-    """Arrow tables for ``cm.PredicateTable``: one for each kind of operands, in random order and encoding."""
+    """Arrow tables for ``cm.PredicateTable``: one for each kind of operands, in random order and
+    encoding.
+    """
     flat = [(id, *row) for id, some in rows.items() for row in some]
     rng.shuffle(flat)
     tables = []
     for kind in sorted({row[5] for row in flat}):
         some = [row for row in flat if row[5] == kind]
         ids, conjunctions, names, ops, operands, _ = zip(*some, strict=True)
-        text: Callable[[pa.Array], pa.Array] = (lambda x: x.dictionary_encode()) if rng.random() < 0.5 else (lambda x: x)
+        text: Callable[[pa.Array], pa.Array] = (
+            (lambda x: x.dictionary_encode()) if rng.random() < 0.5 else (lambda x: x)
+        )
         table = {
             "id": pa.array(ids, id_type),
             "attribute": text(pa.array(names)),

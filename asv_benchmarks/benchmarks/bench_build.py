@@ -1,6 +1,7 @@
 """Building: from predicate tables and from texts, time and memory.
 
-Sizes that take more than some seconds are skipped unless the environment variable COLMATCH_BENCHMARKS is ``full``.
+Sizes that take more than some seconds are skipped unless the environment variable
+COLMATCH_BENCHMARKS is ``full``.
 """
 
 from __future__ import annotations
@@ -18,7 +19,9 @@ FULL = os.environ.get("COLMATCH_BENCHMARKS") == "full"
 def build(subscriptions: Any, schema: Any) -> Any:
     import colmatch as cm
 
-    return cm.Matcher.build(cm.PredicateTable(subscriptions) if isinstance(subscriptions, pa.Table) else subscriptions, schema)
+    return cm.Matcher.build(
+        cm.PredicateTable(subscriptions) if isinstance(subscriptions, pa.Table) else subscriptions, schema
+    )
 
 
 def parser() -> str:
@@ -63,7 +66,9 @@ class BuildTable(Once):
 
 
 class Texts(Once):
-    """Texts; ``parser`` is the build of sqlglot that has to be installed, the others are skipped."""
+    """Texts; ``parser`` is the build of sqlglot that has to be installed, the others are
+    skipped.
+    """
 
     param_names = ("subscriptions", "parser")
     largest = 0  # size that is not skipped

@@ -6,7 +6,20 @@ import json
 import subprocess
 import sys
 
-HEAVY = ["numba", "llvmlite", "pyspark", "sqlglot", "pyarrow", "numpy", "pandas", "click", "tqdm", "duckdb", "polars", "matplotlib"]
+HEAVY = [
+    "numba",
+    "llvmlite",
+    "pyspark",
+    "sqlglot",
+    "pyarrow",
+    "numpy",
+    "pandas",
+    "click",
+    "tqdm",
+    "duckdb",
+    "polars",
+    "matplotlib",
+]
 
 FIRST_MATCH = """
 import colmatch as cm
@@ -49,7 +62,9 @@ class ImportedBy:
 
 
 class ImportAndMatch:
-    """Import, build of 1,000 texts of 20 shapes, first match, in a process of its own whose kernels an earlier one has compiled."""
+    """Import, build of 1,000 texts of 20 shapes, first match, in a process of its own whose
+    kernels an earlier one has compiled.
+    """
 
     number = 1
     repeat = 5

@@ -1,6 +1,9 @@
-"""Matching: every index kind beside what one would do without colmatch, on every named workload. All on one thread.
+"""Matching: every index kind beside what one would do without colmatch, on every named workload.
 
-What belongs together is measured together, in turns and in one process, and asv's single benchmarks only read the figures.
+All on one thread.
+
+What belongs together is measured together, in turns and in one process, and asv's single benchmarks
+only read the figures.
 """
 
 from __future__ import annotations
@@ -83,7 +86,9 @@ class _Timed:
 
 
 class _Counted:
-    """Build and size, and what the kernels do for one event on average: the same on every machine, and nothing to do with time."""
+    """Build and size, and what the kernels do for one event on average: the same on every
+    machine, and nothing to do with time.
+    """
 
     params = (WORKLOADS, KINDS)
     param_names = ("workload", "kind")
@@ -128,14 +133,19 @@ class Cost1M(_Counted, _Large):
 
 
 class Rivals:
-    """Few subscriptions, which every rival survives. All are measured in turns, in one process, on one thread, with 1,024 events."""
+    """Few subscriptions, which every rival survives.
+
+    All are measured in turns, in one process, on one thread, with 1,024 events.
+    """
 
     params = (("uniform 1,000", "uniform 10,000", "flights 1,000"), SYSTEMS)
     param_names = ("workload", "system")
     timeout = 600
 
     def setup_cache(self) -> dict[tuple[str, str], tuple[float, float]]:
-        """By workload and system: seconds an evaluation, and how many times those of colmatch's fastest kind."""
+        """By workload and system: seconds an evaluation, and how many times those of colmatch's
+        fastest kind.
+        """
         one_thread()
         taken = {}
         for make, n in ((uniform, 1_000), (uniform, 10_000), (flights, 1_000)):
@@ -159,7 +169,9 @@ class Rivals:
         return taken[workload, system][0]
 
     def track_ratio_colmatch_to_system(self, taken: Any, workload: str, system: str) -> float:
-        """Time of colmatch's fastest kind as a part of the system's: lower is better for colmatch."""
+        """Time of colmatch's fastest kind as a part of the system's: lower is better for
+        colmatch.
+        """
         return round(1 / taken[workload, system][1], 4)
 
     track_an_evaluation.unit = "seconds"  # type: ignore[attr-defined]

@@ -1,4 +1,6 @@
-"""Text patterns: 10,000 of one operator on 10,000 distinct strings of 20 to 100 bytes, beside each pattern alone with Arrow's functions."""
+"""Text patterns: 10,000 of one operator on 10,000 distinct strings of 20 to 100 bytes, beside
+each pattern alone with Arrow's functions.
+"""
 
 from __future__ import annotations
 
@@ -33,14 +35,20 @@ DRAWS: dict[str, Draw] = {
     "contains, many strings": lambda rng, text: ("contains", _word(rng, 3)),
     "endswith, none there": lambda rng, text: ("endswith", _word(rng, 10)),
     "endswith, one string": lambda rng, text: ("endswith", text[-8:]),
-    "LIKE %a%b%": lambda rng, text: ("like", f"%{_part(rng, text[: len(text) // 2], 4)}%{_part(rng, text[len(text) // 2 :], 6)}%"),
+    "LIKE %a%b%": lambda rng, text: (
+        "like",
+        f"%{_part(rng, text[: len(text) // 2], 4)}%{_part(rng, text[len(text) // 2 :], 6)}%",
+    ),
     "LIKE %a%b%, short": lambda rng, text: ("like", f"%{_word(rng, 2)}%{_word(rng, 3)}%"),
     "LIKE a_b%": lambda rng, text: ("like", f"{text[:4]}_{text[5:9]}%"),
     "ILIKE %a%b%": lambda rng, text: (
         "ilike",
         f"%{_part(rng, text[: len(text) // 2], 4).upper()}%{_part(rng, text[len(text) // 2 :], 6)}%",
     ),
-    "RLIKE, with a literal": lambda rng, text: ("rlike", f"{_part(rng, text, 6)}[a-m]+({_word(rng, 1)}|{_word(rng, 2)})?"),
+    "RLIKE, with a literal": lambda rng, text: (
+        "rlike",
+        f"{_part(rng, text, 6)}[a-m]+({_word(rng, 1)}|{_word(rng, 2)})?",
+    ),
     "RLIKE, any case": lambda rng, text: ("rlike", f"(?i){_part(rng, text, 8).upper()}"),
     "RLIKE, without a literal": lambda rng, text: ("rlike", f"[0-9]{{3}}[{_word(rng, 3)}]+[0-9]"),
 }
@@ -87,7 +95,9 @@ class Patterns:
         return taken[patterns]["seconds"]
 
     def track_ratio_to_one_by_one(self, taken: dict[str, dict[str, float]], patterns: str) -> float:
-        """Time of the index as a part of that of Arrow's functions, one pattern after the other: 100 were run, the rest is reckoned."""
+        """Time of the index as a part of that of Arrow's functions, one pattern after the other:
+        100 were run, the rest is reckoned.
+        """
         return round(taken[patterns]["ratio"], 6)
 
     def track_build(self, taken: dict[str, dict[str, float]], patterns: str) -> float:

@@ -1,4 +1,5 @@
-"""Updates: subscriptions in and out of a matcher, one at a time and in bulk, parsing included, and what matching costs afterwards.
+"""Updates: subscriptions in and out of a matcher, one at a time and in bulk, parsing included, and
+what matching costs afterwards.
 
 A million subscriptions only with the environment variable COLMATCH_BENCHMARKS=full.
 """
@@ -23,7 +24,9 @@ Taken = dict[tuple[int, str], dict[str, float]]  # size, kind, name of a figure
 
 
 def figures(n: int, kind: str, one_by_one: int = ONE_BY_ONE, in_bulk: int = IN_BULK) -> dict[str, float]:
-    """Microseconds of an update, of each of its subscriptions when there are many, and of matching an event before and after all."""
+    """Microseconds of an update, of each of its subscriptions when there are many, and of
+    matching an event before and after all.
+    """
     texts = workloads.shaped_texts(n + one_by_one + in_bulk)
     matcher = cm.Matcher.build(texts[:n], workloads.SHOP, index=kind, options=cm.Options(threads=1))
     events = workloads.shop_events(ROWS)
@@ -55,7 +58,9 @@ def _microseconds(action: Any, parts: int) -> float:
 
 
 class Updates:
-    """Microseconds each, by kind of index; ``rebuilds`` is how often all had to be built anew on the way."""
+    """Microseconds each, by kind of index; ``rebuilds`` is how often all had to be built anew on
+    the way.
+    """
 
     params = (SIZES, UPDATABLE)
     param_names = ("subscriptions", "kind")

@@ -12,13 +12,16 @@ from numpy.typing import NDArray
 from benchmarks.workloads import Workload
 
 I64 = NDArray[np.int64]
-BOUNDS = {"=": (0, 0), "between": (0, 0), "<=": (None, 0), "<": (None, -1), ">=": (0, None), ">": (1, None)}  # what to add to an operand
+# what to add to an operand
+BOUNDS = {"=": (0, 0), "between": (0, 0), "<=": (None, 0), "<": (None, -1), ">=": (0, None), ">": (1, None)}
 
 
 class Conjunctions(NamedTuple):
-    """Subscription ``s`` is true where ``lo[p] <= value of attr[p] <= hi[p]`` for each ``p`` of ``first[s]:first[s + 1]``, rarest first.
+    """Subscription ``s`` is true where ``lo[p] <= value of attr[p] <= hi[p]`` for each ``p`` of
+    ``first[s]:first[s + 1]``, rarest first.
 
-    The rarest is the narrowest. Each subscription has at least one. Intervals lie within the domain, 0 to ``top``, or are empty.
+    The rarest is the narrowest. Each subscription has at least one. Intervals lie within the
+    domain, 0 to ``top``, or are empty.
     """
 
     first: I64  # (subscriptions + 1)
@@ -35,7 +38,10 @@ class Conjunctions(NamedTuple):
 
 
 class Events:
-    """Events in each form that a rival wants. What it takes to make them is not counted against any rival."""
+    """Events in each form that a rival wants.
+
+    What it takes to make them is not counted against any rival.
+    """
 
     def __init__(self, table: pa.Table) -> None:
         self.table = table.combine_chunks()
@@ -94,16 +100,22 @@ def conjunctions(workload: Workload) -> Conjunctions:
     ids, owner = np.unique(table["id"].to_numpy(), return_inverse=True)
     attr = _attributes(_one(table["attribute"]))
     order = np.lexsort((attr, hi - lo, owner))
-    return Conjunctions(np.searchsorted(owner[order], np.arange(len(ids) + 1)), attr[order], lo[order], hi[order], ids, top)
+    return Conjunctions(
+        np.searchsorted(owner[order], np.arange(len(ids) + 1)), attr[order], lo[order], hi[order], ids, top
+    )
 
 
 def _attributes(names: pa.DictionaryArray) -> NDArray[np.int32]:
     """``a17`` and ``attrs['a17']`` -> 17."""
-    numbers = np.array([int(name.removeprefix("attrs['").removesuffix("']")[1:]) for name in names.dictionary.to_pylist()], np.int32)
+    numbers = np.array(
+        [int(name.removeprefix("attrs['").removesuffix("']")[1:]) for name in names.dictionary.to_pylist()], np.int32
+    )
     return numbers[names.indices.to_numpy()]
 
 
 def _one(column: pa.ChunkedArray) -> Any:
     """Its only chunk; the chunks of a dictionary column get one dictionary."""
-    whole = column.unify_dictionaries().combine_chunks() if pa.types.is_dictionary(column.type) else column.combine_chunks()
+    whole = (
+        column.unify_dictionaries().combine_chunks() if pa.types.is_dictionary(column.type) else column.combine_chunks()
+    )
     return whole.chunk(0) if isinstance(whole, pa.ChunkedArray) else whole

@@ -1,4 +1,6 @@
-"""Subscriptions of the documents that are not conjunctions of numbers: CNF and DNF (OpIndex, figure 13), prefixes (figure 14)."""
+"""Subscriptions of the documents that are not conjunctions of numbers: CNF and DNF (OpIndex,
+figure 13), prefixes (figure 14).
+"""
 
 from __future__ import annotations
 
@@ -25,9 +27,11 @@ class Made(NamedTuple):
 
 
 def clauses(count: int, most: int, form: str, rows: int, attributes: int = 100, cardinality: int = 100) -> Made:
-    """``count`` expressions of 1 to ``most`` clauses of 1 to 3 predicates; form : ``"cnf"`` or ``"dnf"``.
+    """``count`` expressions of 1 to ``most`` clauses of 1 to 3 predicates; form : ``"cnf"`` or
+    ``"dnf"``.
 
-    Predicates are ``=``, ``<=`` and ``>=`` in equal shares, attributes of an expression all differ, and events have 30 pairs.
+    Predicates are ``=``, ``<=`` and ``>=`` in equal shares, attributes of an expression all differ,
+    and events have 30 pairs.
     """
     rng = np.random.default_rng((count, most, form == "cnf"))
     forms = [_form(rng, most, form, attributes) for _ in range(min(FORMS, count))]
@@ -50,7 +54,9 @@ def _form(rng: Rng, most: int, form: str, attributes: int) -> tuple[str, int]:
 
 
 def prefixes(count: int, share: float, length: int, rows: int, attributes: int = 100) -> Made:
-    """``count`` conjunctions of 1 to 3 predicates on words, a share of them prefixes of so many letters, the others equalities."""
+    """``count`` conjunctions of 1 to 3 predicates on words, a share of them prefixes of so many
+    letters, the others equalities.
+    """
     rng = np.random.default_rng((count, int(1000 * share), length))
     weight = 1 / np.arange(2, len(LETTERS) + 2)
     drawn = rng.choice(LETTERS, (WORDS, 9), p=weight / weight.sum())
@@ -75,4 +81,6 @@ def _present(rng: Rng, columns: dict[str, Any], pairs: int, kind: pa.DataType) -
     """Events that have so many of the columns each."""
     rows = len(next(iter(columns.values())))
     absent = np.argsort(rng.random((rows, len(columns))), axis=1) >= pairs
-    return pa.table({name: pa.array(column, kind, mask=absent[:, i]) for i, (name, column) in enumerate(columns.items())})
+    return pa.table(
+        {name: pa.array(column, kind, mask=absent[:, i]) for i, (name, column) in enumerate(columns.items())}
+    )

@@ -1,4 +1,6 @@
-"""Every index kind beside every rival on one workload: time an event by size of batch, time to build, size, and what kernels count."""
+"""Every index kind beside every rival on one workload: time an event by size of batch, time to
+build, size, and what kernels count.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,9 @@ class System(NamedTuple):
 
 
 def systems(workload: Workload, names: Iterable[str], subscriptions: int) -> list[System]:
-    """Those of ``names`` that understand the workload, are installed, and survive so many subscriptions; ``auto`` is colmatch's choice."""
+    """Those of ``names`` that understand the workload, are installed, and survive so many
+    subscriptions; ``auto`` is colmatch's choice.
+    """
     made = []
     for name in names:
         if subscriptions > LARGEST.get(name, subscriptions):
@@ -48,7 +52,10 @@ def systems(workload: Workload, names: Iterable[str], subscriptions: int) -> lis
 
 
 def prepared(system: System, events: pa.Table, batch: int) -> tuple[Match, int] | None:
-    """A function that matches some events, ``batch`` at a time, and how many they are. Run once, to warm up; None if it cannot be done."""
+    """A function that matches some events, ``batch`` at a time, and how many they are.
+
+    Run once, to warm up; None if it cannot be done.
+    """
     rows = min(max(batch, 64), events.num_rows)
     try:
         pieces = [system.ready(Events(events.slice(start, batch))) for start in range(0, rows, batch)]
@@ -82,8 +89,12 @@ def nanoseconds(
     return {name: seconds / rows * 1e9 for name, seconds in taken.items()}
 
 
-def figures(workload: Workload, subscriptions: int, names: Iterable[str], batches: Sequence[int] = BATCHES) -> dict[str, dict[Any, float]]:
-    """By system: nanoseconds an event under each size of batch, and under their names build, bytes and the counters of an event."""
+def figures(
+    workload: Workload, subscriptions: int, names: Iterable[str], batches: Sequence[int] = BATCHES
+) -> dict[str, dict[Any, float]]:
+    """By system: nanoseconds an event under each size of batch, and under their names build,
+    bytes and the counters of an event.
+    """
     made = systems(workload, names, subscriptions)
     events = workload.events
     found: dict[str, dict[Any, float]] = {}
@@ -106,7 +117,9 @@ def figures(workload: Workload, subscriptions: int, names: Iterable[str], batche
 
 
 def one_event(made: Sequence[System], events: pa.Table) -> dict[str, float]:
-    """Median nanoseconds of one call of ``match`` with one event, Python included, each kind in turn for each event."""
+    """Median nanoseconds of one call of ``match`` with one event, Python included, each kind in
+    turn for each event.
+    """
     taken: dict[str, list[float]] = {system.name: [] for system in made if system.matcher is not None}
     rows = [events.slice(row, 1) for row in range(events.num_rows)]
     for system in made:

@@ -1,8 +1,9 @@
 """Rivals in two engines for tables: matching as a join of the events' values with the predicates.
 
-Events are handed over in long form, a row for each value. *Counting* joins them with all predicates and keeps what was met as often as a
-subscription has predicates. *Access* joins them with the rarest predicate of each subscription, spread out to the values that it allows,
-and counts only among the candidates.
+Events are handed over in long form, a row for each value. *Counting* joins them with all predicates
+and keeps what was met as often as a subscription has predicates. *Access* joins them with the
+rarest predicate of each subscription, spread out to the values that it allows, and counts only
+among the candidates.
 """
 
 from __future__ import annotations
@@ -25,7 +26,9 @@ class Tables(NamedTuple):
     needed: pa.Table  # subscription, needed: how many it has
     access: (
         pa.Table
-    )  # attr, value, subscription, needed: of the rarest one of each, a row for each value; needed: how many others there are
+        # attr, value, subscription, needed: of the rarest one of each, a row for each value;
+        # needed: how many others there are
+    )
     others: pa.Table  # subscription, attr, low, high
 
 
@@ -44,7 +47,12 @@ def tables(workload: Workload) -> Tables:
 
 def _predicates(given: Conjunctions, which: Any) -> pa.Table:
     return pa.table(
-        {"subscription": given.id[given.owner[which]], "attr": given.attr[which], "low": given.lo[which], "high": given.hi[which]}
+        {
+            "subscription": given.id[given.owner[which]],
+            "attr": given.attr[which],
+            "low": given.lo[which],
+            "high": given.hi[which],
+        }
     )
 
 
@@ -76,8 +84,9 @@ COUNTING = """
     HAVING count(*) = needed
 """
 
-# MATERIALIZED keeps the order of the joins, without which DuckDB 2.0 takes ten times as long on 100 attributes: it joins the predicates
-# that are left with all events before it looks at the candidates.
+# MATERIALIZED keeps the order of the joins, without which DuckDB 2.0 takes ten times as long on 100
+# attributes: it joins the predicates that are left with all events before it looks at the
+# candidates.
 ACCESS = """
     WITH candidates AS MATERIALIZED (SELECT event, subscription, needed FROM events JOIN access USING (attr, value)),
     asked AS MATERIALIZED (SELECT event, subscription, needed, attr, low, high FROM candidates JOIN others USING (subscription))
@@ -112,10 +121,11 @@ def _duckdb(workload: Workload, query: str) -> Callable[[Events], Match]:
 
 
 def duckdb_counting(workload: Workload) -> Callable[[Events], Match]:
-    """The natural way for conjunctions, and about ten times as fast as a query for each subscription.
+    """The natural way for conjunctions, and about ten times as fast as a query for each
+    subscription.
 
-    One query with a Boolean column for each subscription was worse: with 1,000 columns planning it took over a minute, and with 250 at a
-    time it was as slow as single queries.
+    One query with a Boolean column for each subscription was worse: with 1,000 columns planning it
+    took over a minute, and with 250 at a time it was as slow as single queries.
     """
     return _duckdb(workload, COUNTING)
 
@@ -125,7 +135,9 @@ def duckdb_access(workload: Workload) -> Callable[[Events], Match]:
 
 
 def polars_access(workload: Workload) -> Callable[[Events], Match]:
-    """On one thread where POLARS_MAX_THREADS=1 is set before polars is imported, as ``measure.one_thread`` does."""
+    """On one thread where POLARS_MAX_THREADS=1 is set before polars is imported, as
+    ``measure.one_thread`` does.
+    """
     import polars as pl
 
     given = tables(workload)

@@ -14,7 +14,10 @@ from typing import Any
 
 
 def seconds(action: Callable[[], Any], clock: Callable[[], float] = time.perf_counter) -> float:
-    """What one call takes. With ``time.process_time`` of the processor, on which other programs have less influence."""
+    """What one call takes.
+
+    With ``time.process_time`` of the processor, on which other programs have less influence.
+    """
     gc.collect()
     began = clock()
     action()
@@ -22,9 +25,13 @@ def seconds(action: Callable[[], Any], clock: Callable[[], float] = time.perf_co
 
 
 def medians(
-    actions: Mapping[str, Callable[[], Any]], repeat: int, budget: float = 60.0, clock: Callable[[], float] = time.perf_counter
+    actions: Mapping[str, Callable[[], Any]],
+    repeat: int,
+    budget: float = 60.0,
+    clock: Callable[[], float] = time.perf_counter,
 ) -> dict[str, float]:
-    """Median seconds of each action, all measured in turns so that whatever else the machine does hits all alike.
+    """Median seconds of each action, all measured in turns so that whatever else the machine does
+    hits all alike.
 
     At most ``repeat`` rounds; at least one, and no new one when ``budget`` seconds are over.
     """
@@ -39,7 +46,11 @@ def medians(
 
 
 def one_thread() -> None:
-    """Whatever shares this process with colmatch, which is measured on one thread, gets one as well. Before polars is imported."""
+    """Whatever shares this process with colmatch, which is measured on one thread, gets one as
+    well.
+
+    Before polars is imported.
+    """
     import pyarrow as pa
 
     os.environ.setdefault("POLARS_MAX_THREADS", "1")

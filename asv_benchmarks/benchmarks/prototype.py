@@ -1,10 +1,13 @@
-"""The idea of a batch matcher with bit masks in its simplest form: what an engine that elaborates on it must beat.
+"""The idea of a batch matcher with bit masks in its simplest form: what an engine that elaborates
+on it must beat.
 
-Conjunctions of intervals on integer attributes with the domain 0 to ``cardinality - 1``; no other operators, types or programs, no
-codes, no plan, no updates. The most selective predicate of a subscription is its access predicate. Subscriptions are grouped by their
-access attribute and ordered by access interval, then by the attribute of the next predicate. For each access attribute the rows of the
-batch that have it are sorted by value, so that an access interval is a range of positions. For 64 rows at a time ``T[b][a]`` has the rows
-whose attribute ``a`` is below boundary ``b``; an interval is then ``T[hi + 1] & ~T[lo]``, a conjunction is an AND that ends at the first
+Conjunctions of intervals on integer attributes with the domain 0 to ``cardinality - 1``; no other
+operators, types or programs, no codes, no plan, no updates. The most selective predicate of a
+subscription is its access predicate. Subscriptions are grouped by their access attribute and
+ordered by access interval, then by the attribute of the next predicate. For each access attribute
+the rows of the batch that have it are sorted by value, so that an access interval is a range of
+positions. For 64 rows at a time ``T[b][a]`` has the rows whose attribute ``a`` is below boundary
+``b``; an interval is then ``T[hi + 1] & ~T[lo]``, a conjunction is an AND that ends at the first
 zero word, and what is left are matches.
 """
 
@@ -18,7 +21,9 @@ from numpy.typing import NDArray
 
 from colmatch.kernels.bits import ctz
 
-WORDS = 4  # of 64 rows, whose tables are made together: 0.3 MB for 100 attributes of 100 values, which stays in a cache of the second level
+# of 64 rows, whose tables are made together: 0.3 MB for 100 attributes of 100 values, which stays
+# in a cache of the second level
+WORDS = 4
 
 
 class Index(NamedTuple):
@@ -27,12 +32,18 @@ class Index(NamedTuple):
     lo: NDArray[np.uint64]  # (runs)
     above: NDArray[np.uint64]  # (runs) one more than the highest value
     first: NDArray[np.uint32]  # (subscriptions + 1) -> its other predicates
-    code: NDArray[Any]  # (2 * predicates) (hi + 1) * attributes + attribute and lo * attributes + attribute, uint16 or uint32
+    # (2 * predicates) (hi + 1) * attributes + attribute and lo * attributes + attribute, uint16 or
+    # uint32
+    code: NDArray[Any]
     sub: NDArray[np.int64]  # (subscriptions) as the caller numbers them
 
 
-def build(first: NDArray[np.int64], attr: NDArray[Any], lo: NDArray[Any], hi: NDArray[Any], attributes: int, cardinality: int) -> Index:
-    """Subscription ``s`` is true where attribute ``attr[p]`` is from ``lo[p]`` to ``hi[p]`` for each ``p`` of ``first[s]:first[s + 1]``."""
+def build(
+    first: NDArray[np.int64], attr: NDArray[Any], lo: NDArray[Any], hi: NDArray[Any], attributes: int, cardinality: int
+) -> Index:
+    """Subscription ``s`` is true where attribute ``attr[p]`` is from ``lo[p]`` to ``hi[p]`` for
+    each ``p`` of ``first[s]:first[s + 1]``.
+    """
     owner = np.repeat(np.arange(len(first) - 1), np.diff(first))
     order = np.lexsort((attr, hi - lo, owner))  # narrowest first; where all are wide, equal ones share an attribute
     attr, lo, hi = attr[order].astype(np.int64), lo[order].astype(np.int64), hi[order].astype(np.int64)
@@ -48,12 +59,16 @@ def build(first: NDArray[np.int64], attr: NDArray[Any], lo: NDArray[Any], hi: ND
     code[0::2] = (hi[rest] + 1) * attributes + attr[rest]
     code[1::2] = lo[rest] * attributes + attr[rest]
     group = np.searchsorted(interval[runs, 0], np.arange(attributes + 1))
-    unsigned = (part.astype(np.uint64) for part in (group, np.append(runs, len(subs)), interval[runs, 1], interval[runs, 2] + 1))
+    unsigned = (
+        part.astype(np.uint64) for part in (group, np.append(runs, len(subs)), interval[runs, 1], interval[runs, 2] + 1)
+    )
     return Index(*unsigned, starts.astype(np.uint32), code, subs)
 
 
 def matcher(index: Index, attributes: int, cardinality: int) -> Any:
-    """A function from events, (rows, attributes) integers with -1 for absent, to the rows and subscriptions of all matches."""
+    """A function from events, (rows, attributes) integers with -1 for absent, to the rows and
+    subscriptions of all matches.
+    """
     size = attributes * (cardinality + 1)
     made, table = np.zeros(size, np.uint64), np.zeros(WORDS * size, np.uint64)
     found = [np.empty(1 << 16, np.int64), np.empty(1 << 16, np.int64)]
@@ -79,7 +94,17 @@ def match_all(group, run, lo, above, first, code, sub, events, cardinality, made
         for begin in range(np.uint64(0), have, np.uint64(WORDS * 64)):
             end = min(begin + np.uint64(WORDS * 64), have)
             for low in range(begin, end, sixty_four):
-                fill(start, entry, order, low, min(low + sixty_four, end), attributes, made, table, (low - begin) // sixty_four * size)
+                fill(
+                    start,
+                    entry,
+                    order,
+                    low,
+                    min(low + sixty_four, end),
+                    attributes,
+                    made,
+                    table,
+                    (low - begin) // sixty_four * size,
+                )
             for r in range(group[access], group[access + 1]):
                 p, q = max(place[lo[r]], begin), min(place[above[r]], end)
                 if p >= q:
@@ -109,7 +134,9 @@ def match_all(group, run, lo, above, first, code, sub, events, cardinality, made
 
 @njit(nogil=True)
 def entries(events):  # type: ignore[no-untyped-def]
-    """Row -> ``(value + 1) * attributes + attribute`` of what it has, so that a row that is visited often is read once."""
+    """Row -> ``(value + 1) * attributes + attribute`` of what it has, so that a row that is
+    visited often is read once.
+    """
     rows, attributes = events.shape
     start, entry = np.zeros(rows + 1, np.uint64), np.empty(rows * attributes, np.uint32)
     n = 0
@@ -123,7 +150,9 @@ def entries(events):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True)
 def sort_rows(events, access, order, place):  # type: ignore[no-untyped-def]
-    """Rows that have the attribute, by its value; ``place[v]`` is the first one of value ``v`` or more."""
+    """Rows that have the attribute, by its value; ``place[v]`` is the first one of value ``v``
+    or more.
+    """
     place[:] = 0
     for row in range(len(events)):
         if events[row, access] >= 0:
@@ -141,7 +170,10 @@ def sort_rows(events, access, order, place):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True)
 def fill(start, entry, order, low, high, attributes, made, table, base):  # type: ignore[no-untyped-def]
-    """The table of up to 64 rows: their bits, then each boundary ORed with the one below it. ``made`` is zero before and after."""
+    """The table of up to 64 rows: their bits, then each boundary ORed with the one below it.
+
+    ``made`` is zero before and after.
+    """
     bit = np.uint64(1)
     for i in range(low, high):
         for e in range(start[order[i]], start[order[i] + np.uint64(1)]):

@@ -1,8 +1,10 @@
 """What one would do without colmatch, as well as it can be done in a few lines.
 
-A *system* is prepared with a workload, then with events, neither of which is timed; what it gives back finds all pairs of event and
-matching subscription, and is. The events are there in the form that it likes best, see ``conjunctions.Events``; only colmatch reads Arrow
-each time. Pairs are two integer arrays, in any order. What does not understand a workload, or the events, raises NotImplementedError.
+A *system* is prepared with a workload, then with events, neither of which is timed; what it gives
+back finds all pairs of event and matching subscription, and is. The events are there in the form
+that it likes best, see ``conjunctions.Events``; only colmatch reads Arrow each time. Pairs are two
+integer arrays, in any order. What does not understand a workload, or the events, raises
+NotImplementedError.
 """
 
 from __future__ import annotations
@@ -33,7 +35,10 @@ def matcher(workload: Workload, index: str = "auto") -> Any:
     threads = {"threads": 1} if "threads" in {field.name for field in dataclasses.fields(cm.Options)} else {}
     options = cm.Options(**threads)
     return cm.Matcher.build(
-        cm.PredicateTable(given) if isinstance(given, pa.Table) else given, workload.schema, index=index, options=options
+        cm.PredicateTable(given) if isinstance(given, pa.Table) else given,
+        workload.schema,
+        index=index,
+        options=options,
     )
 
 
@@ -78,7 +83,9 @@ def prototype(workload: Workload) -> Callable[[Events], Match]:
 
 
 def roofline(workload: Workload) -> Callable[[Events], Match]:
-    """No matcher is faster: to write as many pairs as there are, 16 bytes each, and to read the index once."""
+    """No matcher is faster: to write as many pairs as there are, 16 bytes each, and to read the
+    index once.
+    """
     made = matcher(workload)
     index = np.ones(int(made.stats()["bytes"]) // 8, np.uint64)
 
@@ -98,9 +105,11 @@ def roofline(workload: Workload) -> Callable[[Events], Match]:
 
 
 def pyarrow_filters(workload: Workload) -> Callable[[Events], Match]:
-    """A loop over the subscriptions: one pyarrow.compute expression each, which filters the columns that it uses.
+    """A loop over the subscriptions: one pyarrow.compute expression each, which filters the columns
+    that it uses.
 
-    A filter over all columns takes several times as long, for their copies; calling the compute functions one by one, about as long.
+    A filter over all columns takes several times as long, for their copies; calling the compute
+    functions one by one, about as long.
     """
     wanted = expressions(workload)
 
@@ -123,17 +132,25 @@ def expressions(workload: Workload) -> list[tuple[int, list[str], pc.Expression]
             raise NotImplementedError("attributes are no columns")
         made = []
         for sub, rule in rules(workload):
-            tests = [(pc.field(f"a{a}") >= lo) & (pc.field(f"a{a}") <= hi) if lo != hi else pc.field(f"a{a}") == lo for a, lo, hi in rule]
+            tests = [
+                (pc.field(f"a{a}") >= lo) & (pc.field(f"a{a}") <= hi) if lo != hi else pc.field(f"a{a}") == lo
+                for a, lo, hi in rule
+            ]
             made.append((sub, [f"a{a}" for a, _, _ in rule], functools.reduce(operator.and_, tests)))
         return made
     from colmatch.bench.demo import naive
 
     names = set(workload.events.column_names)
-    return [(sub, sorted(names & set(re.findall(r"[a-z_]+", text))), naive(text)) for sub, text in workload.subscriptions]
+    return [
+        (sub, sorted(names & set(re.findall(r"[a-z_]+", text))), naive(text)) for sub, text in workload.subscriptions
+    ]
 
 
 def numpy_rules(workload: Workload) -> Callable[[Events], Match]:
-    """A loop over the subscriptions: predicates rarest first, each over the rows that are left. NULL is -1."""
+    """A loop over the subscriptions: predicates rarest first, each over the rows that are left.
+
+    NULL is -1.
+    """
     ordered = list(rules(workload))
 
     def ready(events: Events) -> Match:
@@ -157,11 +174,15 @@ def numpy_rules(workload: Workload) -> Callable[[Events], Match]:
 
 
 def duckdb_queries(workload: Workload) -> Callable[[Events], Match]:
-    """Texts as they are, each the WHERE of a query; a hundred queries at a time by UNION ALL, which is a little faster than singly."""
+    """Texts as they are, each the WHERE of a query; a hundred queries at a time by UNION ALL,
+    which is a little faster than singly.
+    """
     if isinstance(workload.subscriptions, pa.Table):
         raise NotImplementedError("there are no texts")
     connection = joins.duckdb_connection()
-    queries = [f"SELECT event, {sub}::BIGINT AS subscription FROM events WHERE {text}" for sub, text in workload.subscriptions]
+    queries = [
+        f"SELECT event, {sub}::BIGINT AS subscription FROM events WHERE {text}" for sub, text in workload.subscriptions
+    ]
 
     def ready(events: Events) -> Match:
         numbered = events.table.append_column("event", pa.array(np.arange(len(events))))
@@ -169,7 +190,10 @@ def duckdb_queries(workload: Workload) -> Callable[[Events], Match]:
         def run() -> Pairs:
             connection.register("given", numbered)
             connection.execute("CREATE OR REPLACE TABLE events AS FROM given")
-            found = [connection.execute(" UNION ALL ".join(queries[i : i + 100])).fetchnumpy() for i in range(0, len(queries), 100)]
+            found = [
+                connection.execute(" UNION ALL ".join(queries[i : i + 100])).fetchnumpy()
+                for i in range(0, len(queries), 100)
+            ]
             return Pairs(*(np.concatenate([part[name] for part in found]) for name in ("event", "subscription")))
 
         return run
@@ -187,7 +211,8 @@ RIVALS: dict[str, System] = {
     "duckdb-queries": duckdb_queries,
     "polars-access": joins.polars_access,
 }
-LARGEST = {"numpy": 100_000, "pyarrow": 10_000, "duckdb-counting": 100_000, "duckdb-queries": 10_000}  # subscriptions that they survive
+# subscriptions that they survive
+LARGEST = {"numpy": 100_000, "pyarrow": 10_000, "duckdb-counting": 100_000, "duckdb-queries": 10_000}
 
 
 def kinds() -> dict[str, System]:
@@ -198,7 +223,8 @@ def kinds() -> dict[str, System]:
 
 
 def contest(workload: Workload, systems: Iterable[str] | None = None) -> dict[str, Match]:
-    """Those of ``systems``, all of them if None, that can, prepared, run once to warm up, and found to agree.
+    """Those of ``systems``, all of them if None, that can, prepared, run once to warm up, and found
+    to agree.
 
     Raises
     ------
@@ -216,7 +242,9 @@ def contest(workload: Workload, systems: Iterable[str] | None = None) -> dict[st
             continue
         pairs = ordered(found)
         truth = pairs if truth is None else truth
-        assert np.array_equal(pairs, truth), f"{name} finds {len(pairs):,} pairs in {workload.name}, the others {len(truth):,}"
+        assert np.array_equal(pairs, truth), (
+            f"{name} finds {len(pairs):,} pairs in {workload.name}, the others {len(truth):,}"
+        )
         ready[name] = match
     return ready
 

@@ -1,4 +1,6 @@
-"""What a system under measurement is: prepared with a workload, then with events, it finds all pairs."""
+"""What a system under measurement is: prepared with a workload, then with events, it finds all
+pairs.
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
 """What the benchmarks run on: subscriptions, and events to match them with.
 
-Append only. The same arguments must give the same workload for ever, or figures of different commits say nothing about each other: a
-better idea becomes a new function, and a function that is in use is not touched. Everything is drawn from seeded generators, and all
-events of a workload differ: repeated events would flatter an engine that shares work between the rows of a batch.
+Append only. The same arguments must give the same workload for ever, or figures of different
+commits say nothing about each other: a better idea becomes a new function, and a function that is
+in use is not touched. Everything is drawn from seeded generators, and all events of a workload
+differ: repeated events would flatter an engine that shares work between the rows of a batch.
 """
 
 from __future__ import annotations
@@ -16,12 +17,15 @@ from numpy.typing import NDArray
 
 class Workload(NamedTuple):
     name: str
-    subscriptions: Any  # what Matcher.build takes; for the uniform ones the Arrow table that a PredicateTable is made of
+    # what Matcher.build takes; for the uniform ones the Arrow table that a PredicateTable is made
+    # of
+    subscriptions: Any
     schema: Any  # of the events, what Matcher.build takes
     events: pa.Table
 
 
-# Uniform: many alike attributes, few of them present, conjunctions of = and BETWEEN. The shape of the source documents' synthetic data.
+# Uniform: many alike attributes, few of them present, conjunctions of = and BETWEEN. The shape of
+# the source documents' synthetic data.
 
 
 def uniform(
@@ -34,11 +38,14 @@ def uniform(
     equality: float = 0.2,
     seed: int = 1,
 ) -> Workload:
-    """``n`` conjunctions and ``rows`` events over ``attributes`` int64 columns whose values run from 0 to ``cardinality - 1``.
+    """``n`` conjunctions and ``rows`` events over ``attributes`` int64 columns whose values run
+    from 0 to ``cardinality - 1``.
 
-    Each conjunction has ``predicates`` predicates on different attributes; a part ``equality`` of them are equalities, the others ranges
-    of every width alike, from one value to the whole domain, so half the domain on average. Each event has ``present`` attributes, the
-    others are NULL. An event matches about ``n * (present / attributes * 0.4)**predicates`` subscriptions: 25 of a million.
+    Each conjunction has ``predicates`` predicates on different attributes; a part ``equality`` of
+    them are equalities, the others ranges of every width alike, from one value to the whole domain,
+    so half the domain on average. Each event has ``present`` attributes, the others are NULL. An
+    event matches about ``n * (present / attributes * 0.4)**predicates`` subscriptions: 25 of a
+    million.
     """
     names = [f"a{i}" for i in range(attributes)]
     return Workload(
@@ -49,7 +56,9 @@ def uniform(
     )
 
 
-def uniform_predicates(n: int, names: list[str], cardinality: int, predicates: int, equality: float, seed: int) -> pa.Table:
+def uniform_predicates(
+    n: int, names: list[str], cardinality: int, predicates: int, equality: float, seed: int
+) -> pa.Table:
     """A table as ``PredicateTable`` takes it, ``n * predicates`` rows, ids from 0."""
     rng = np.random.default_rng(seed)
     count = n * predicates
@@ -80,7 +89,10 @@ def uniform_events(rows: int, names: list[str], present: int, cardinality: int, 
 
 
 def combinations(rng: np.random.Generator, n: int, size: int, k: int) -> NDArray[np.int32]:
-    """``n`` times ``k`` different numbers below ``size``, all sets equally likely: (n, k). R. Floyd's algorithm, for all at once."""
+    """``n`` times ``k`` different numbers below ``size``, all sets equally likely: (n, k).
+
+    R. Floyd's algorithm, for all at once.
+    """
     chosen = np.empty((n, k), np.int32)
     for i, last in enumerate(range(size - k, size)):
         drawn = rng.integers(0, last + 1, n, np.int32)
@@ -93,7 +105,8 @@ def combinations(rng: np.random.Generator, n: int, size: int, k: int) -> NDArray
 
 
 def flights(n: int, rows: int = 4096, seed: int = 2013) -> Workload:
-    """``n`` travellers' alerts, and ``rows`` of the 336,776 flights from New York in 2013, taken evenly from the year.
+    """``n`` travellers' alerts, and ``rows`` of the 336,776 flights from New York in 2013, taken
+    evenly from the year.
 
     Raises
     ------
@@ -147,7 +160,9 @@ SHAPES = [
 
 
 def shaped_texts(n: int, seed: int = 3) -> list[tuple[int, str]]:
-    """``n`` subscriptions (id, text) over ``SHOP``, each of one of the 20 ``SHAPES`` with literals of its own."""
+    """``n`` subscriptions (id, text) over ``SHOP``, each of one of the 20 ``SHAPES`` with
+    literals of its own.
+    """
     rng = np.random.default_rng(seed)
     shape = rng.integers(0, len(SHAPES), n)
     drawn: dict[str, NDArray[Any]] = {
@@ -187,9 +202,12 @@ FORMS = [
 
 
 def distinct_texts(n: int, seed: int = 4) -> list[tuple[int, str]]:
-    """``n`` subscriptions (id, text) over ``WIDE``, five predicates each. No two are alike even without their columns and literals.
+    """``n`` subscriptions (id, text) over ``WIDE``, five predicates each.
 
-    So nothing that was learnt from one text helps with the next: the worst case for a cache of shapes. ``n`` is at most 497,664.
+    No two are alike even without their columns and literals.
+
+    So nothing that was learnt from one text helps with the next: the worst case for a cache of
+    shapes. ``n`` is at most 497,664.
     """
     rng = np.random.default_rng(seed)
     shape = rng.choice(2 * len(FORMS) ** 5, n, replace=False)
@@ -216,11 +234,14 @@ WORKLOADS = {
 }
 
 
-# The named workloads of ``colmatch.workload``, which fixes what they are; sparse ones have their attributes in a map column.
+# The named workloads of ``colmatch.workload``, which fixes what they are; sparse ones have their
+# attributes in a map column.
 
 
 def shape(name: str, n: int, rows: int = 4096) -> Workload:
-    """``n`` subscriptions as a predicate table and ``rows`` events of the workload that ``colmatch.workload.named`` knows by this name."""
+    """``n`` subscriptions as a predicate table and ``rows`` events of the workload that
+    ``colmatch.workload.named`` knows by this name.
+    """
     from colmatch.workload import named
 
     made = named(name, subscriptions=n)

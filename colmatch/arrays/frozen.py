@@ -1,4 +1,8 @@
-"""Read-only arrays. To numba, read-only is another type, so whatever kernels read of an index or a plan must always be so."""
+"""Read-only arrays.
+
+To numba, read-only is another type, so whatever kernels read of an index or a plan must always be
+so.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Short cuts to a place among sorted numbers: from keys to codes, made where they are needed and never saved; from codes to postings."""
+"""Short cuts to a place among sorted numbers: from keys to codes, made where they are needed and
+never saved; from codes to postings.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,8 @@ from colmatch.kernels import hints, layout
 
 
 def hints_of(bound_first: layout.I64, bound: layout.I64) -> hints.Hints:
-    """Hints for finding keys among the boundaries of each attribute, or codes among the lowest codes of each group of postings.
+    """Hints for finding keys among the boundaries of each attribute, or codes among the lowest
+    codes of each group of postings.
 
     bound_first (A + 1), bound (B) ascending within each of the A.
     """

@@ -1,4 +1,6 @@
-"""Memory for results that is used again when nobody holds the result any more: fresh pages cost a fault each, 2 us in a virtual machine."""
+"""Memory for results that is used again when nobody holds the result any more: fresh pages cost
+a fault each, 2 us in a virtual machine.
+"""
 
 from __future__ import annotations
 
@@ -15,13 +17,19 @@ UNUSED = sys.getrefcount(_PROBE[0])  # references to what only a list holds, as 
 
 
 class Recycled:
-    """Gives out arrays. One thread at a time; what it has given may be used, and let go of, in any."""
+    """Gives out arrays.
+
+    One thread at a time; what it has given may be used, and let go of, in any.
+    """
 
     def __init__(self) -> None:
         self._arrays: list[NDArray[np.uint8]] = []
 
     def array(self, size: int, dtype: type) -> NDArray[Any]:
-        """An array (size) of ``dtype``, not initialised. Nobody else gets its memory before the last reference to a part of it is gone."""
+        """An array (size) of ``dtype``, not initialised.
+
+        Nobody else gets its memory before the last reference to a part of it is gone.
+        """
         needed = size * np.dtype(dtype).itemsize
         if needed < LARGE:
             return np.empty(size, dtype)

@@ -36,7 +36,13 @@ class Figures(NamedTuple):
     naive_firings: int
 
 
-def run(n_alerts: int = 100_000, n_flights: int | None = None, seed: int = SEED, index: str = "auto", naive_alerts: int = 200) -> Figures:
+def run(
+    n_alerts: int = 100_000,
+    n_flights: int | None = None,
+    seed: int = SEED,
+    index: str = "auto",
+    naive_alerts: int = 200,
+) -> Figures:
     """Matches flights with alerts and prints what came of it.
 
     Parameters
@@ -86,7 +92,8 @@ def run(n_alerts: int = 100_000, n_flights: int | None = None, seed: int = SEED,
         mine = chosen[alert]
         found.append(event[mine] * n_alerts + alert[mine])
         if interesting is None:
-            telling = max(range(min(len(alert), 1000)), key=lambda i: len(texts[alert[i]]) % 120)  # not too long, though
+            # not too long, though
+            telling = max(range(min(len(alert), 1000)), key=lambda i: len(texts[alert[i]]) % 120)
             interesting = int(event[telling]), int(alert[telling])
     match_seconds = clock.line("match", f"{hits.sum():,} firings, {hits.mean():.1f} a flight, {hits.max():,} at most")
     clock.more(f"{n / match_seconds:,.0f} flights/s, {n * n_alerts / match_seconds / 1e6:,.0f} million evaluations/s")
@@ -110,7 +117,9 @@ def run(n_alerts: int = 100_000, n_flights: int | None = None, seed: int = SEED,
     expected = _loop(table, filters, n_alerts)
     naive_seconds = clock.line("match", f"{len(expected):,} firings")
     scaled = naive_seconds * n_alerts / len(filters)
-    clock.more(f"{n * len(filters) / naive_seconds / 1e6:,.0f} million evaluations/s; {scaled:,.0f} s for all alerts, if scaled")
+    clock.more(
+        f"{n * len(filters) / naive_seconds / 1e6:,.0f} million evaluations/s; {scaled:,.0f} s for all alerts, if scaled"
+    )
     got = np.sort(np.concatenate([np.zeros(0, np.int64), *found]))
     if not np.array_equal(got, expected):
         odd = np.setxor1d(got, expected)
@@ -140,13 +149,22 @@ _PREDICATE = re.compile(
     rf"(?P<column>[a-z_]+) (?:(?P<null>IS NULL|IS NOT NULL)|BETWEEN (?P<low>{_LITERAL}) AND (?P<high>{_LITERAL})"
     rf"|IN \((?P<members>[^)]*)\)|LIKE (?P<like>{_LITERAL})|(?P<op>=|<>|<=|>=|<|>) (?P<literal>{_LITERAL}))"
 )
-_COMPARE = {"=": operator.eq, "<>": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
+_COMPARE = {
+    "=": operator.eq,
+    "<>": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
 
 
 def naive(text: str) -> pc.Expression:
-    """An alert as the filter that one would write without colmatch, for the loop that the demo compares with.
+    """An alert as the filter that one would write without colmatch, for the loop that the demo
+    compares with.
 
-    It understands the shapes of ``SHAPES`` only, and shares nothing with colmatch's own parser, so that the two can disagree.
+    It understands the shapes of ``SHAPES`` only, and shares nothing with colmatch's own parser, so
+    that the two can disagree.
     """
     predicates: list[pc.Expression] = []
 
@@ -185,7 +203,9 @@ def _busiest(fired: np.ndarray[Any, np.dtype[np.int64]], texts: list[str], most:
     return list(busiest.values())
 
 
-def _loop(table: pa.Table, filters: list[tuple[int, pc.Expression]], n_alerts: int) -> np.ndarray[Any, np.dtype[np.int64]]:
+def _loop(
+    table: pa.Table, filters: list[tuple[int, pc.Expression]], n_alerts: int
+) -> np.ndarray[Any, np.dtype[np.int64]]:
     """What one would write without colmatch. The pairs as event * n_alerts + alert, ascending."""
     numbered = table.append_column("event", pa.array(np.arange(table.num_rows)))
     pairs = [numbered.filter(condition)["event"].to_numpy() * n_alerts + i for i, condition in filters]

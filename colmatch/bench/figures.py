@@ -1,6 +1,8 @@
-"""Figures of the index kinds on somebody's own subscriptions and events: what ``colmatch bench`` prints.
+"""Figures of the index kinds on somebody's own subscriptions and events: what ``colmatch bench``
+prints.
 
-The matchers of one size are all built first and then measured in turns, so that whatever else the machine does hits all alike.
+The matchers of one size are all built first and then measured in turns, so that whatever else the
+machine does hits all alike.
 """
 
 from __future__ import annotations
@@ -37,11 +39,16 @@ class Line(NamedTuple):
     bytes: float  # a subscription
     event: float  # seconds an event, median, results included
     matches: float  # an event
-    first: float  # seconds of the first match after the build, of one event: kernels are loaded, or compiled where that was never done
+    # seconds of the first match after the build, of one event: kernels are loaded, or compiled
+    # where that was never done
+    first: float
 
 
 def chosen(names: Sequence[str]) -> list[str]:
-    """The kinds that ``--index`` names, of which ``all`` are all. Raises OptionError for an unknown one."""
+    """The kinds that ``--index`` names, of which ``all`` are all.
+
+    Raises OptionError for an unknown one.
+    """
     if "all" in names:
         return kinds()
     return list(dict.fromkeys(name if name == "auto" else find(name).name for name in names))
@@ -87,13 +94,15 @@ def bench(
     Parameters
     ----------
     names : kinds of index, as ``chosen`` gives them
-    batches : events that are matched at a time, each from 1; those beyond the number of events count as that number
+    batches : events that are matched at a time, each from 1; those beyond the number of events
+        count as that number
     sizes : how many subscriptions, the first ones, each from 1
     repeat : rounds; a median of them is given
 
     Raises
     ------
-    ColmatchError : there are no events or subscriptions, fewer than a size asks for, or they cannot be used
+    ColmatchError : there are no events or subscriptions, fewer than a size asks for, or they cannot
+        be used
     """
     total = count(subscriptions)
     if not total or not events.num_rows:
@@ -139,7 +148,9 @@ def _run(matcher: Matcher, pieces: Sequence[pa.Table]) -> Callable[[], None]:
 
 
 def _medians(actions: Mapping[str, Callable[[], None]], repeat: int) -> dict[str, float]:
-    """Median seconds of each, measured in turns: ``repeat`` rounds, but none begins after ``LONG`` seconds."""
+    """Median seconds of each, measured in turns: ``repeat`` rounds, but none begins after
+    ``LONG`` seconds.
+    """
     taken: dict[str, list[float]] = {name: [] for name in actions}
     start = time.perf_counter()
     for number in range(repeat):

@@ -35,7 +35,9 @@ def check(path: str) -> None:
 
 
 def draw(lines: Sequence[Line], path: str) -> None:
-    """Both axes logarithmic, a curve for each kind and size of batch; written as the extension of ``path`` says."""
+    """Both axes logarithmic, a curve for each kind and size of batch; written as the extension
+    of ``path`` says.
+    """
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(8, 5), layout="constrained")

@@ -1,4 +1,7 @@
-"""The command line. ``commands`` has the entry point, and what each command does is read from there."""
+"""The command line.
+
+``commands`` has the entry point, and what each command does is read from there.
+"""
 
 
 def main() -> None:

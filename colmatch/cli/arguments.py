@@ -1,4 +1,7 @@
-"""What the arguments of ``colmatch build`` name: options, a schema, subscriptions. Imported when that command runs."""
+"""What the arguments of ``colmatch build`` name: options, a schema, subscriptions.
+
+Imported when that command runs.
+"""
 
 from __future__ import annotations
 
@@ -25,8 +28,14 @@ def read_options(pairs: Sequence[str]) -> Options:
         name, equals, value = pair.partition("=")
         name = name.strip().replace("-", "_")
         if not equals or name not in known:
-            raise click.BadParameter(f"{pair!r} should be NAME=VALUE with a name out of {', '.join(known)}", param_hint="'--option'")
-        values[name] = int(value) if 0 < len(value.strip().lstrip("+-")) < 20 and value.strip().lstrip("+-").isdecimal() else value.strip()
+            raise click.BadParameter(
+                f"{pair!r} should be NAME=VALUE with a name out of {', '.join(known)}", param_hint="'--option'"
+            )
+        values[name] = (
+            int(value)
+            if 0 < len(value.strip().lstrip("+-")) < 20 and value.strip().lstrip("+-").isdecimal()
+            else value.strip()
+        )
     return Options(**values)
 
 
@@ -56,12 +65,16 @@ def read_subscriptions(paths: Sequence[str], format: str | None, ids: str | None
     tables = [read_table(path, format, types=types) for path in paths]
     predicates = [{"attribute", "op"} <= set(table.column_names) for table in tables]
     if all(predicates):
-        return PredicateTable(*(table.drop_columns(["expression"]) if "expression" in table.column_names else table for table in tables))
+        return PredicateTable(
+            *(table.drop_columns(["expression"]) if "expression" in table.column_names else table for table in tables)
+        )
     for path, table, is_predicates in zip(paths, tables, predicates, strict=True):
         if is_predicates:
             raise ColmatchError(f"{path} has one row a predicate and another file has expressions: build them apart")
         for name in ("id", "expression"):
             if name not in table.column_names:
                 needed = "id and expression are needed, or id, attribute, op and operands"
-                raise ColmatchError(f"{path}: there is no column {name!r} ({needed}) among {', '.join(table.column_names)}")
+                raise ColmatchError(
+                    f"{path}: there is no column {name!r} ({needed}) among {', '.join(table.column_names)}"
+                )
     return tables[0] if len(tables) == 1 else pa.concat_tables(tables, promote_options="default")

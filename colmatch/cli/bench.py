@@ -27,20 +27,49 @@ class _Numbers(click.ParamType[Any]):
         except ValueError:
             numbers = (0,)
         if min(numbers) < 1:
-            self.fail(f"{value!r}: whole numbers from 1 are needed, with commas between them, as in 1,64,4096", param, ctx)
+            self.fail(
+                f"{value!r}: whole numbers from 1 are needed, with commas between them, as in 1,64,4096", param, ctx
+            )
         return numbers
 
 
 @click.command()
 @click.argument("subs")
 @click.argument("events")
-@click.option("--index", "names", default="all", show_default=True, metavar="KIND,KIND", help="Kinds of index, auto, or all of them.")
-@click.option("--batch", "batches", type=_Numbers(), default="1,4096", show_default=True, help="Events that are matched at a time.")
-@click.option("--sizes", type=_Numbers(), help="Measure with so many of the subscriptions, the first ones. By default with all.")
-@click.option("--repeat", default=5, show_default=True, type=click.IntRange(min=1), help="Rounds, whose median is shown.")
-@click.option("--rows", type=click.IntRange(min=1), help="Read so many of the events; by default as many as the largest batch.")
-@click.option("--plot", "picture", metavar="FILE", help="Draw time against subscriptions into this .png or .svg; without --sizes at some.")
-@click.option("--schema", "schema_text", metavar="SCHEMA", help="Columns of the events, where their file does not say all.")
+@click.option(
+    "--index",
+    "names",
+    default="all",
+    show_default=True,
+    metavar="KIND,KIND",
+    help="Kinds of index, auto, or all of them.",
+)
+@click.option(
+    "--batch",
+    "batches",
+    type=_Numbers(),
+    default="1,4096",
+    show_default=True,
+    help="Events that are matched at a time.",
+)
+@click.option(
+    "--sizes", type=_Numbers(), help="Measure with so many of the subscriptions, the first ones. By default with all."
+)
+@click.option(
+    "--repeat", default=5, show_default=True, type=click.IntRange(min=1), help="Rounds, whose median is shown."
+)
+@click.option(
+    "--rows", type=click.IntRange(min=1), help="Read so many of the events; by default as many as the largest batch."
+)
+@click.option(
+    "--plot",
+    "picture",
+    metavar="FILE",
+    help="Draw time against subscriptions into this .png or .svg; without --sizes at some.",
+)
+@click.option(
+    "--schema", "schema_text", metavar="SCHEMA", help="Columns of the events, where their file does not say all."
+)
 @click.option("--option", "options", multiple=True, metavar="NAME=VALUE", help="A tunable, as for build. Repeatable.")
 def bench(
     subs: str,
@@ -56,8 +85,9 @@ def bench(
 ) -> None:
     """Measure every kind of index with the expressions in SUBS and the rows of EVENTS.
 
-    SUBS is as for build, EVENTS as for match. On one thread, unless --option says otherwise; the kinds take turns, and medians are
-    shown. "first match" is the first call after the build: kernels are loaded, or compiled if they never were on this machine.
+    SUBS is as for build, EVENTS as for match. On one thread, unless --option says otherwise; the
+    kinds take turns, and medians are shown. "first match" is the first call after the build:
+    kernels are loaded, or compiled if they never were on this machine.
 
     \b
     colmatch bench alerts.csv flights.parquet
@@ -84,7 +114,9 @@ def bench(
     lines: list[Line] = []
 
     def kept() -> Any:
-        for line in measured(given, schema, found, names=kinds, batches=batches, sizes=sizes, repeat=repeat, options=tuned):
+        for line in measured(
+            given, schema, found, names=kinds, batches=batches, sizes=sizes, repeat=repeat, options=tuned
+        ):
             lines.append(line)
             yield line
 
@@ -98,7 +130,10 @@ def bench(
 
 
 def _first_rows(path: str, schema: pa.Schema | None, rows: int) -> pa.Table:
-    """The first rows of a file, as one chunk: the batches of a measurement are cut from it. Types that nothing says are inferred."""
+    """The first rows of a file, as one chunk: the batches of a measurement are cut from it.
+
+    Types that nothing says are inferred.
+    """
     import pyarrow as pa
 
     from colmatch.cli.files import format_of, read_table, reading, rebatch

@@ -1,4 +1,5 @@
-"""The commands ``build``, ``match``, ``explain``, ``stats``, ``kinds`` and ``demo``; ``bench.py`` and ``generate.py`` have one each.
+"""The commands ``build``, ``match``, ``explain``, ``stats``, ``kinds`` and ``demo``; ``bench.py``
+and ``generate.py`` have one each.
 
 Everything heavy is imported inside the commands, so that ``colmatch --help`` answers at once.
 """
@@ -37,7 +38,9 @@ def _version(ctx: click.Context, _: click.Parameter, asked: bool) -> None:
 
 
 @click.group(cls=Shell, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
-@click.option("--version", is_flag=True, is_eager=True, expose_value=False, callback=_version, help="Show the version and exit.")
+@click.option(
+    "--version", is_flag=True, is_eager=True, expose_value=False, callback=_version, help="Show the version and exit."
+)
 def cli() -> None:
     """Which of many Boolean expressions are true for each row of a file.
 
@@ -47,12 +50,15 @@ def cli() -> None:
     colmatch explain alerts.colmatch flights.parquet --row 17 --id 4
     colmatch demo
 
-    Files are parquet, Arrow, CSV or JSON lines, by their extension. "-" is standard input or output.
+    Files are parquet, Arrow, CSV or JSON lines, by their extension. "-" is standard input or
+    output.
     """
 
 
 def _format_option(name: str, whose: str) -> Callable[[_F], _F]:
-    return click.option(name, type=click.Choice(_FORMATS), help=f"Format of {whose}; by default what its extension says.")
+    return click.option(
+        name, type=click.Choice(_FORMATS), help=f"Format of {whose}; by default what its extension says."
+    )
 
 
 _missing_option = click.option(
@@ -61,19 +67,40 @@ _missing_option = click.option(
     help="What it means that EVENTS lacks a column that expressions use; by default what INDEX was built with. "
     "Of JSON lines it is known behind the last line.",
 )
-_null_option = click.option("--null", "nulls", multiple=True, metavar="TEXT", help="CSV: a text that means NULL, as an empty field does.")
+_null_option = click.option(
+    "--null", "nulls", multiple=True, metavar="TEXT", help="CSV: a text that means NULL, as an empty field does."
+)
 
 
 @cli.command()
 @click.argument("subs", nargs=-1, required=True)
 @click.option("-o", "--output", "index_path", required=True, metavar="INDEX", help="Where to save the index.")
-@click.option("--schema", "schema_text", metavar="SCHEMA", help='Columns of the events: "age:int64, city:string", or a file that says so.')
+@click.option(
+    "--schema",
+    "schema_text",
+    metavar="SCHEMA",
+    help='Columns of the events: "age:int64, city:string", or a file that says so.',
+)
 @click.option("--like", metavar="EVENTS", help="Take the columns of the events from this file.")
-@click.option("--index", "kind", default="auto", show_default=True, metavar="KIND", help="Kind of index, see `colmatch kinds`.")
-@click.option("--errors", type=click.Choice(["raise", "collect"]), help="Stop at a bad expression, or leave it out and go on.")
-@click.option("--rejected", "rejected_path", metavar="FILE", help="Write bad expressions here; implies --errors collect.")
-@click.option("--option", "options", multiple=True, metavar="NAME=VALUE", help="A tunable, as in --option batch_rows=4096. Repeatable.")
-@click.option("--ids", type=click.Choice(["int64", "string"]), help="CSV: type of the ids; by default what they look like.")
+@click.option(
+    "--index", "kind", default="auto", show_default=True, metavar="KIND", help="Kind of index, see `colmatch kinds`."
+)
+@click.option(
+    "--errors", type=click.Choice(["raise", "collect"]), help="Stop at a bad expression, or leave it out and go on."
+)
+@click.option(
+    "--rejected", "rejected_path", metavar="FILE", help="Write bad expressions here; implies --errors collect."
+)
+@click.option(
+    "--option",
+    "options",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="A tunable, as in --option batch_rows=4096. Repeatable.",
+)
+@click.option(
+    "--ids", type=click.Choice(["int64", "string"]), help="CSV: type of the ids; by default what they look like."
+)
 @_format_option("--format", "SUBS")
 def build(
     subs: tuple[str, ...],
@@ -89,11 +116,11 @@ def build(
 ) -> None:
     """Build an index of the expressions in SUBS and save it.
 
-    SUBS has the columns id and expression; or, one row a predicate, the columns id, attribute, op and operands (several such
-    files may be given, one for each type of operands).
+    SUBS has the columns id and expression; or, one row a predicate, the columns id, attribute, op
+    and operands (several such files may be given, one for each type of operands).
 
-    \b
-    colmatch build alerts.csv --schema "origin:string, dest:string, dep_delay:double" -o alerts.colmatch
+    \b colmatch build alerts.csv --schema "origin:string, dest:string, dep_delay:double" -o
+    alerts.colmatch
     """
     from colmatch import Matcher
     from colmatch.cli.arguments import read_options, read_subscriptions, schema_from, schema_of
@@ -151,7 +178,9 @@ def _write_rejected(path: str, bad: Sequence[Any]) -> None:
 @click.argument("events")
 @click.option("-o", "--output", default="-", show_default=True, metavar="OUT", help="Where to write the matches.")
 @click.option("--count", "shape", flag_value="count", help="One row an event: how many subscriptions match it.")
-@click.option("--lists", "shape", flag_value="lists", help="One row an event: the list of its subscriptions (not as CSV).")
+@click.option(
+    "--lists", "shape", flag_value="lists", help="One row an event: the list of its subscriptions (not as CSV)."
+)
 @click.option("--keep", multiple=True, metavar="COLUMN", help="Write this column of the events as well. Repeatable.")
 @_missing_option
 @_format_option("--format", "EVENTS")
@@ -214,16 +243,23 @@ def _open(path: str, missing_columns: str | None = None) -> Matcher:
 def _events(
     matcher: Matcher, path: str, format: str | None, kept: Sequence[str], nulls: Sequence[str], whole: bool = True
 ) -> Iterator[Rows]:
-    """The columns of the events that are needed, in the types that the matcher was built with. ``whole``: all must be there."""
+    """The columns of the events that are needed, in the types that the matcher was built with.
+
+    ``whole``: all must be there.
+    """
     from colmatch.cli.files import reading
 
     used, types, strict = matcher.columns, matcher.schema.arrow, whole and matcher.options.missing_columns == "error"
     wanted = [*used, *kept]
-    with reading(path, format, schema=types, columns=wanted, required=matcher.paths, strict=strict, nulls=["", *nulls]) as rows:
+    with reading(
+        path, format, schema=types, columns=wanted, required=matcher.paths, strict=strict, nulls=["", *nulls]
+    ) as rows:
         folded = {name.lower() for name in rows.schema.names}
         absent = [name for name in used if name.lower() not in folded]
         if absent and whole:
-            say(f"note: {path} has no column {', '.join(map(repr, absent))}, which the expressions use: NULL throughout")
+            say(
+                f"note: {path} has no column {', '.join(map(repr, absent))}, which the expressions use: NULL throughout"
+            )
         yield rows
 
 
@@ -231,7 +267,11 @@ def _result_schema(matcher: Matcher, rows: Rows, shape: str, kept: Sequence[str]
     import pyarrow as pa
 
     id_type = matcher.ids.type
-    last = {"pairs": ("subscription", id_type), "count": ("matches", pa.int64()), "lists": ("subscriptions", pa.list_(id_type))}[shape]
+    last = {
+        "pairs": ("subscription", id_type),
+        "count": ("matches", pa.int64()),
+        "lists": ("subscriptions", pa.list_(id_type)),
+    }[shape]
     fields = [pa.field("event", pa.int64())]
     for name in kept:
         if name not in rows.schema.names:
@@ -245,7 +285,9 @@ def _result_schema(matcher: Matcher, rows: Rows, shape: str, kept: Sequence[str]
 def _results(
     matcher: Matcher, batch: pa.RecordBatch, start: int, schema: pa.Schema, shape: str, kept: Sequence[str]
 ) -> Iterator[pa.RecordBatch]:
-    """What is to be written about the events of ``batch``, the first of which is event number ``start``."""
+    """What is to be written about the events of ``batch``, the first of which is event number
+    ``start``.
+    """
     import numpy as np
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -289,13 +331,18 @@ def _bar(total: int | None) -> Iterator[Callable[[int], object]]:
 @_format_option("--format", "EVENTS")
 @_null_option
 def explain(
-    index_path: str, events: str, row: int, id_text: str, missing_columns: str | None, format: str | None, nulls: tuple[str, ...]
+    index_path: str,
+    events: str,
+    row: int,
+    id_text: str,
+    missing_columns: str | None,
+    format: str | None,
+    nulls: tuple[str, ...],
 ) -> None:
     """Show why a subscription of INDEX is true, or is not, for one row of EVENTS.
 
-    \b
-    colmatch explain alerts.colmatch flights.parquet --row 17 --id 4
-    echo '{"origin": "JFK", "dep_delay": 50}' | colmatch explain alerts.colmatch - --format jsonl --id 4
+    \b colmatch explain alerts.colmatch flights.parquet --row 17 --id 4 echo '{"origin": "JFK",
+    "dep_delay": 50}' | colmatch explain alerts.colmatch - --format jsonl --id 4
     """
     import pyarrow as pa
 
@@ -305,13 +352,17 @@ def explain(
         try:
             id = int(id_text)
         except ValueError:
-            raise click.BadParameter(f"{id_text!r}: the ids of this index are whole numbers", param_hint="'--id'") from None
+            raise click.BadParameter(
+                f"{id_text!r}: the ids of this index are whole numbers", param_hint="'--id'"
+            ) from None
     with _events(matcher, events, format, [], nulls, whole=False) as rows:
         seen = 0
         for batch in rows.batches:
             if row < seen + batch.num_rows:
                 event = pa.Table.from_batches([batch.slice(row - seen, 1)])
-                event = event.drop_columns([path[0] for path in rows.unseen if len(path) == 1 and path[0] in event.column_names])
+                event = event.drop_columns(
+                    [path[0] for path in rows.unseen if len(path) == 1 and path[0] in event.column_names]
+                )
                 break
             seen += batch.num_rows
         else:
@@ -352,9 +403,13 @@ def kinds() -> None:
 
 @cli.command()
 @click.option("--alerts", default=100_000, show_default=True, type=click.IntRange(min=1), help="How many alerts.")
-@click.option("--flights", default=None, type=click.IntRange(min=1), help="How many flights, evenly out of the 336,776.")
+@click.option(
+    "--flights", default=None, type=click.IntRange(min=1), help="How many flights, evenly out of the 336,776."
+)
 @click.option("--seed", default=2013, show_default=True, help="Of the alerts.")
-@click.option("--index", "kind", default="auto", show_default=True, metavar="KIND", help="Kind of index, see `colmatch kinds`.")
+@click.option(
+    "--index", "kind", default="auto", show_default=True, metavar="KIND", help="Kind of index, see `colmatch kinds`."
+)
 def demo(alerts: int, flights: int | None, seed: int, kind: str) -> None:
     """Match a year of real flights with travellers' alerts.
 
@@ -375,8 +430,9 @@ cli.add_command(generate)
 def main() -> None:
     """Entry point of the console script.
 
-    Ends the process without Python's own clearing up: a thread of Arrow's may still wait for standard input, and Python would wait for it,
-    or abort when that thread wants to call it once more.
+    Ends the process without Python's own clearing up: a thread of Arrow's may still wait for
+    standard input, and Python would wait for it, or abort when that thread wants to call it once
+    more.
     """
     code: Any = 0
     try:

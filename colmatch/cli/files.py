@@ -1,14 +1,18 @@
-"""Reads files of rows, by extension: parquet, Arrow, CSV and JSON lines, batch by batch. ``writing.py`` writes them.
+"""Reads files of rows, by extension: parquet, Arrow, CSV and JSON lines, batch by batch.
 
-=========  =========================  ==========================================================================
-format     extensions                 notes
-=========  =========================  ==========================================================================
-parquet    .parquet .pq               not through standard streams, which cannot seek
-arrow      .arrow .feather .ipc       the file form, memory-mapped; a stream under these names is recognised
-arrows     .arrows                    the stream form
-csv        .csv .csv.gz               a header line; an empty field is NULL and ``""`` the empty string
-jsonl      .jsonl .ndjson .json (.gz)  one object a line
-=========  =========================  ==========================================================================
+``writing.py`` writes them.
+
+=======  =======================  ==========================================================
+format   extensions               notes
+=======  =======================  ==========================================================
+parquet  .parquet .pq             not through standard streams, which cannot seek
+arrow    .arrow .feather .ipc     the file form, memory-mapped; a stream under these names
+                                  is recognised
+arrows   .arrows                  the stream form
+csv      .csv .csv.gz             a header line; an empty field is NULL and ``""`` the empty
+                                  string
+jsonl    .jsonl .ndjson .json     one object a line; also with .gz
+=======  =======================  ==========================================================
 
 ``-`` is standard input or output, for the last three. An output file appears only when it is whole.
 """
@@ -77,7 +81,9 @@ def format_of(path: str, format: str | None = None) -> str:
     found = format or _EXTENSIONS.get(extension)
     if found is None:
         known = " ".join(_EXTENSIONS)
-        raise ColmatchError(f"{path}: the extension {extension!r} names no format; use one of {known}, or say the format")
+        raise ColmatchError(
+            f"{path}: the extension {extension!r} names no format; use one of {known}, or say the format"
+        )
     return found
 
 
@@ -98,11 +104,12 @@ def reading(
     ----------
     path : a file, or ``-`` for standard input
     format : one of ``FORMATS``; None to go by the extension
-    schema : types for formats that do not carry them (csv, jsonl); columns it does not name are inferred from the first block
-    columns : the columns wanted, in any order; those that the file has not are left out. None for all. A name also stands for the
-        only one that differs in case alone, but in jsonl
-    required : columns, and in jsonl fields of structs, without which the file cannot be used. Of jsonl it is only known behind the last
-        line that no line has one
+    schema : types for formats that do not carry them (csv, jsonl); columns it does not name are
+        inferred from the first block
+    columns : the columns wanted, in any order; those that the file has not are left out. None for
+        all. A name also stands for the only one that differs in case alone, but in jsonl
+    required : columns, and in jsonl fields of structs, without which the file cannot be used. Of
+        jsonl it is only known behind the last line that no line has one
     strict : raise when something that is required is not there; else only ``Rows.unseen`` tells
     nulls : csv only, the texts that mean NULL where not quoted
 
@@ -167,14 +174,21 @@ def _open(
         file = stack.enter_context(pq.ParquetFile(source))
         names = file.schema_arrow.names if columns is None else meant(file.schema_arrow.names, columns)
         narrowed = pa.schema([file.schema_arrow.field(name) for name in names])
-        return Rows(narrowed, file.iter_batches(batch_size=ROWS, columns=names), file.metadata.num_rows, file.schema_arrow.names)
+        return Rows(
+            narrowed, file.iter_batches(batch_size=ROWS, columns=names), file.metadata.num_rows, file.schema_arrow.names
+        )
     if kind == "arrow":
         start = source.read(6)
         source.seek(0)
         if start == b"ARROW1":
             mapped = stack.enter_context(pa.memory_map(path))
             opened = pa.ipc.open_file(mapped)
-            return Rows(opened.schema, (opened.get_batch(i) for i in range(opened.num_record_batches)), None, opened.schema.names)
+            return Rows(
+                opened.schema,
+                (opened.get_batch(i) for i in range(opened.num_record_batches)),
+                None,
+                opened.schema.names,
+            )
         kind = "arrows"
     if kind == "arrows":
         stream = stack.enter_context(pa.ipc.open_stream(source))
@@ -214,7 +228,11 @@ def _open_csv(source: BinaryIO, schema: pa.Schema | None, columns: Sequence[str]
     if not first:  # pyarrow refuses a header without rows
         return Rows(pa.schema([(name, types.get(name, pa.null())) for name in wanted]), iter(()), None, header)
     convert = pa_csv.ConvertOptions(
-        column_types=types, include_columns=wanted, null_values=list(nulls), strings_can_be_null=True, quoted_strings_can_be_null=False
+        column_types=types,
+        include_columns=wanted,
+        null_values=list(nulls),
+        strings_can_be_null=True,
+        quoted_strings_can_be_null=False,
     )
     parse = pa_csv.ParseOptions(newlines_in_values=True)
     reader = pa_csv.open_csv(
@@ -253,7 +271,9 @@ class _Prefixed:
 @contextmanager
 def _input(path: str) -> Iterator[Any]:
     if path == "-":
-        try:  # not ``sys.stdin.buffer``: a thread of Arrow's may wait in it, and Python cannot end while its lock is held
+        # not ``sys.stdin.buffer``: a thread of Arrow's may wait in it, and Python cannot end while
+        # its lock is held
+        try:
             file = sys.stdin.fileno()
         except OSError:  # something else stands for it
             yield sys.stdin.buffer
@@ -267,7 +287,11 @@ def _input(path: str) -> Iterator[Any]:
 
 
 def read_table(path: str, format: str | None = None, *, types: dict[str, pa.DataType] | None = None) -> pa.Table:
-    """The whole file. Types that neither it nor ``types`` gives are inferred from all rows; ``reading`` infers from the first."""
+    """The whole file.
+
+    Types that neither it nor ``types`` gives are inferred from all rows; ``reading`` infers from
+    the first.
+    """
     kind = format_of(path, format)
     shown = "standard input" if path == "-" else path
     if kind not in ("csv", "jsonl"):
@@ -283,7 +307,9 @@ def read_table(path: str, format: str | None = None, *, types: dict[str, pa.Data
             return table
         import pyarrow.csv as pa_csv
 
-        convert = pa_csv.ConvertOptions(column_types=types, null_values=[""], strings_can_be_null=True, quoted_strings_can_be_null=False)
+        convert = pa_csv.ConvertOptions(
+            column_types=types, null_values=[""], strings_can_be_null=True, quoted_strings_can_be_null=False
+        )
         parse = pa_csv.ParseOptions(newlines_in_values=True)  # an expression may well be written over several lines
         table = pa_csv.read_csv(source, parse_options=parse, convert_options=convert)
         _ = table.column_names  # as above
@@ -291,7 +317,9 @@ def read_table(path: str, format: str | None = None, *, types: dict[str, pa.Data
 
 
 def rebatch(batches: Iterable[pa.RecordBatch], rows: int = ROWS) -> Iterator[pa.RecordBatch]:
-    """Cuts larger batches and gathers smaller ones, to batches of ``rows`` rows; the last one is smaller."""
+    """Cuts larger batches and gathers smaller ones, to batches of ``rows`` rows; the last one is
+    smaller.
+    """
     held: list[pa.RecordBatch] = []
     n = 0
     for batch in batches:

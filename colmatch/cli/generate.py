@@ -1,4 +1,6 @@
-"""``colmatch generate``: the subscriptions and events of a workload, as files that the other commands read."""
+"""``colmatch generate``: the subscriptions and events of a workload, as files that the other
+commands read.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,11 @@ class _Bounds(click.ParamType[Any]):
             numbers = ()
         if not 1 <= len(numbers) <= 2:
             words = "whole numbers" if self.number is int else "numbers"
-            self.fail(f"{value!r}: two {words} are needed, as in {'3,7' if self.number is int else '0,0.5'}, or one for both", param, ctx)
+            self.fail(
+                f"{value!r}: two {words} are needed, as in {'3,7' if self.number is int else '0,0.5'}, or one for both",
+                param,
+                ctx,
+            )
         return (numbers[0], numbers[-1])
 
 
@@ -81,7 +87,9 @@ _FIELDS: list[tuple[str, Any, str]] = [
 
 def _fields(command: _F) -> _F:
     """An option for each field of a workload; what is not given is as the named workload has it."""
-    command = click.option("--weights/--no-weights", default=None, help="With --predicates: a weight for each.")(command)
+    command = click.option("--weights/--no-weights", default=None, help="With --predicates: a weight for each.")(
+        command
+    )
     for name, type, help in reversed(_FIELDS):
         command = click.option(f"--{name.replace('_', '-')}", name, type=type, default=None, help=help)(command)
     return command
@@ -102,17 +110,24 @@ def _fields(command: _F) -> _F:
 @click.option("--format", help="Format of both files; by default what their extensions say.")
 @_fields
 def generate(
-    name: str, folder: str | None, subs: str | None, events: str | None, rows: int, text: bool | None, format: str | None, **given: Any
+    name: str,
+    folder: str | None,
+    subs: str | None,
+    events: str | None,
+    rows: int,
+    text: bool | None,
+    format: str | None,
+    **given: Any,
 ) -> None:
     """Write made-up subscriptions and events, as the source documents measure indexes with.
 
-    NAME is one of dense, dense-planted, dense-equal, pstree-dense, pstree-sparse, opindex, bestar, ads, querylog. Options change what
-    it says; colmatch/workload/parameters.py tells more of them. The same options give the same files.
+    NAME is one of dense, dense-planted, dense-equal, pstree-dense, pstree-sparse, opindex, bestar,
+    ads, querylog. Options change what it says; colmatch/workload/parameters.py tells more of them.
+    The same options give the same files.
 
-    \b
-    colmatch generate dense --subscriptions 1000 --rows 100 --subs subs.parquet --events events.parquet
-    colmatch build subs.parquet --like events.parquet -o x.colmatch
-    colmatch match x.colmatch events.parquet
+    \b colmatch generate dense --subscriptions 1000 --rows 100 --subs subs.parquet --events
+    events.parquet colmatch build subs.parquet --like events.parquet -o x.colmatch colmatch match
+    x.colmatch events.parquet
     """
     from colmatch.cli.files import format_of
     from colmatch.workload import named

@@ -1,7 +1,7 @@
 """JSON lines where pyarrow has no answer: writing them, and reading columns of maps.
 
-One event a line, ``{"event": 17, "subscription": 4}``. Text is made by Arrow's string functions, a column at a time; a Python
-loop runs only over the values that need escapes.
+One event a line, ``{"event": 17, "subscription": 4}``. Text is made by Arrow's string functions, a
+column at a time; a Python loop runs only over the values that need escapes.
 """
 
 from __future__ import annotations
@@ -24,7 +24,9 @@ _ESCAPED = r'["\\\x00-\x1f]'
 
 
 def carrier(type: pa.DataType) -> pa.DataType | None:
-    """Type that pyarrow's JSON reader can make of a value that shall become ``type``; None for a map, which it cannot read."""
+    """Type that pyarrow's JSON reader can make of a value that shall become ``type``; None for a
+    map, which it cannot read.
+    """
     types = pa.types
     if types.is_dictionary(type) or types.is_run_end_encoded(type):
         return carrier(type.value_type)
@@ -45,8 +47,8 @@ def carrier(type: pa.DataType) -> pa.DataType | None:
 class Keys:
     """A source of JSON lines that notes which columns and fields no line has had yet.
 
-    pyarrow says nothing of a column that no line has: it is NULL, like one that some lines have not.
-    A line is taken apart only as long as something is unseen and the line has the name of it.
+    pyarrow says nothing of a column that no line has: it is NULL, like one that some lines have
+    not. A line is taken apart only as long as something is unseen and the line has the name of it.
 
     Attributes
     ----------
@@ -74,7 +76,9 @@ class Keys:
             yield line
 
     def check(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """The batches that are made of the source, and behind the last one an error if something is unseen."""
+        """The batches that are made of the source, and behind the last one an error if something
+        is unseen.
+        """
         yield from batches
         self._look([self._tail])
         if self.unseen:
@@ -99,7 +103,9 @@ class Keys:
 
 
 def _names(paths: Iterable[tuple[str, ...]]) -> list[bytes]:
-    """What a line must have in it to have one of the paths: the first name of it, or an escape that may hide that."""
+    """What a line must have in it to have one of the paths: the first name of it, or an escape
+    that may hide that.
+    """
     return [b"\\", *{json.dumps(path[0], ensure_ascii=False).encode() for path in paths}]
 
 
@@ -141,12 +147,18 @@ def _cast(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
-def _with_maps(source: BinaryIO, schema: pa.Schema, options: pa_json.ParseOptions) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
-    """Columns that pyarrow cannot read come through Python's json, line by line; the others as always, block by block."""
+def _with_maps(
+    source: BinaryIO, schema: pa.Schema, options: pa_json.ParseOptions
+) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
+    """Columns that pyarrow cannot read come through Python's json, line by line; the others as
+    always, block by block.
+    """
     slow = [field for field in schema if carrier(field.type) is None]
     nested = [field.name for field in slow if not pa.types.is_map(field.type)]
     if nested:
-        raise ColmatchError(f"column {nested[0]!r} has maps inside another type, which JSON lines cannot carry: use parquet or arrow")
+        raise ColmatchError(
+            f"column {nested[0]!r} has maps inside another type, which JSON lines cannot carry: use parquet or arrow"
+        )
     options.unexpected_field_behavior = "ignore"
 
     def batches() -> Iterator[pa.RecordBatch]:
@@ -158,7 +170,9 @@ def _with_maps(source: BinaryIO, schema: pa.Schema, options: pa_json.ParseOption
                 arrays = {name: table[name].combine_chunks() for name in table.column_names}
             objects = [_object(line, number + i) for i, line in enumerate(lines, 1)]
             for field in slow:
-                entries = [_entries(value.get(field.name), field.name, number + i) for i, value in enumerate(objects, 1)]
+                entries = [
+                    _entries(value.get(field.name), field.name, number + i) for i, value in enumerate(objects, 1)
+                ]
                 arrays[field.name] = pa.array(entries, field.type)
             number += len(lines)
             columns = [arrays[field.name].cast(field.type) for field in schema]
@@ -197,21 +211,25 @@ def _entries(value: Any, name: str, number: int) -> list[tuple[str, Any]] | None
     if value is None:
         return None
     if not isinstance(value, dict):
-        raise ColmatchError(f"line {number}: column {name!r} is a map, so a JSON object is needed, not {type(value).__name__}")
+        raise ColmatchError(
+            f"line {number}: column {name!r} is a map, so a JSON object is needed, not {type(value).__name__}"
+        )
     return list(value.items())
 
 
 class LineWriter:
     """Writes record batches as JSON lines to an open file of bytes.
 
-    Numbers, Booleans, strings, dates, times, lists, structs and maps; NaN and the infinities become null. Binary columns are refused, since
-    JSON has no bytes.
+    Numbers, Booleans, strings, dates, times, lists, structs and maps; NaN and the infinities become
+    null. Binary columns are refused, since JSON has no bytes.
     """
 
     def __init__(self, sink: BinaryIO, schema: pa.Schema) -> None:
         for field in schema:
             if _has_binary(field.type):
-                raise ColmatchError(f"column {field.name!r} is {field.type}, which JSON lines cannot carry: use parquet or arrow")
+                raise ColmatchError(
+                    f"column {field.name!r} is {field.type}, which JSON lines cannot carry: use parquet or arrow"
+                )
         self.sink = sink
         self.names = [json.dumps(name, ensure_ascii=False) for name in schema.names]
 
@@ -228,7 +246,12 @@ class LineWriter:
 
 def _has_binary(type: pa.DataType) -> bool:
     types = pa.types
-    if types.is_binary(type) or types.is_large_binary(type) or types.is_binary_view(type) or types.is_fixed_size_binary(type):
+    if (
+        types.is_binary(type)
+        or types.is_large_binary(type)
+        or types.is_binary_view(type)
+        or types.is_fixed_size_binary(type)
+    ):
         return True
     if types.is_dictionary(type) or types.is_run_end_encoded(type):
         return _has_binary(type.value_type)
@@ -261,7 +284,9 @@ def _text(values: pa.Array) -> pa.Array:
     if types.is_boolean(kind) or types.is_integer(kind) or types.is_decimal(kind):
         text = values.cast(pa.large_string())
     elif types.is_floating(kind):
-        text = pc.if_else(pc.is_finite(values), values.cast(pa.float64()).cast(pa.large_string()), pa.scalar(None, pa.large_string()))
+        text = pc.if_else(
+            pc.is_finite(values), values.cast(pa.float64()).cast(pa.large_string()), pa.scalar(None, pa.large_string())
+        )
     elif types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind):
         text = _quoted(values.cast(pa.large_string()))
     elif types.is_list(kind) or types.is_large_list(kind):

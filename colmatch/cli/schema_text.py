@@ -1,7 +1,8 @@
 """A schema written as text: ``age: int64, city: string, tags: list<string>``.
 
-One line, columns separated by commas; or a file with one ``name: type`` a line (``#`` begins a comment), or a JSON object
-from name to type. Types are what ``str()`` of a pyarrow type prints, and pyarrow's short names.
+One line, columns separated by commas; or a file with one ``name: type`` a line (``#`` begins a
+comment), or a JSON object from name to type. Types are what ``str()`` of a pyarrow type prints, and
+pyarrow's short names.
 """
 
 from __future__ import annotations
@@ -18,7 +19,14 @@ from colmatch.schema import NESTED_MOST
 
 # pyarrow prints these names but knows only others as aliases.
 _BRACKETS = re.compile(r"[<>()\[\]{}]")
-_PRINTED = {"double": "float64", "float": "float32", "halffloat": "float16", "boolean": "bool", "int": "int32", "bigint": "int64"}
+_PRINTED = {
+    "double": "float64",
+    "float": "float32",
+    "halffloat": "float16",
+    "boolean": "bool",
+    "int": "int32",
+    "bigint": "int64",
+}
 
 
 def parse_schema(text: str) -> pa.Schema:
@@ -33,7 +41,9 @@ def parse_schema(text: str) -> pa.Schema:
     for bracket in _BRACKETS.findall(text):
         deep += 1 if bracket in "<([{" else -1
         if deep > 2 * NESTED_MOST:
-            raise SchemaError(f"the schema has brackets within each other deeper than {2 * NESTED_MOST}: leave such columns out")
+            raise SchemaError(
+                f"the schema has brackets within each other deeper than {2 * NESTED_MOST}: leave such columns out"
+            )
     if not is_text(text):
         raise SchemaError("the schema has half a surrogate pair in it, which is no character")
     if text.lstrip().startswith("{"):
@@ -78,7 +88,11 @@ def parse_type(text: str, column: str) -> pa.DataType:
     """The type called ``text``; ``column`` is named in errors."""
     text = text.strip().removesuffix("not null").strip()
     found = re.fullmatch(r"(\w+)\s*(?:<(.*)>|\((.*)\)|\[(.*)\])", text, re.DOTALL)
-    name, inside = (found[1].lower(), next(group for group in found.groups()[1:] if group is not None)) if found else (text.lower(), "")
+    name, inside = (
+        (found[1].lower(), next(group for group in found.groups()[1:] if group is not None))
+        if found
+        else (text.lower(), "")
+    )
     try:
         made = _nested(name, _split(inside), column) if found else pa.type_for_alias(_PRINTED.get(name, name))
     except (ValueError, IndexError, TypeError) as error:

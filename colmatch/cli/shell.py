@@ -1,7 +1,8 @@
 """How the command line ends when something goes wrong.
 
-An error is one line on standard error and exit code 1 (2 when the command line itself is wrong, 130 after Ctrl-C, 141 when the reader of
-a pipe went away); with COLMATCH_TRACEBACK=1 it comes with its traceback.
+An error is one line on standard error and exit code 1 (2 when the command line itself is wrong, 130
+after Ctrl-C, 141 when the reader of a pipe went away); with COLMATCH_TRACEBACK=1 it comes with its
+traceback.
 """
 
 from __future__ import annotations
@@ -59,7 +60,9 @@ def say(text: str) -> None:
 
 
 def _forget_stdout() -> None:
-    """Nobody reads standard output any more: what is still buffered must not raise when Python exits."""
+    """Nobody reads standard output any more: what is still buffered must not raise when Python
+    exits.
+    """
     with open(os.devnull, "wb") as nowhere:
         os.dup2(nowhere.fileno(), sys.stdout.fileno())
 

@@ -26,7 +26,9 @@ class BatchWriter(Protocol):
 
 @contextmanager
 def writing(path: str, schema: pa.Schema, format: str | None = None) -> Iterator[BatchWriter]:
-    """A writer of record batches of ``schema``. The file takes its place when the block ends well, and never does when it raises.
+    """A writer of record batches of ``schema``.
+
+    The file takes its place when the block ends well, and never does when it raises.
 
     Raises
     ------
@@ -37,7 +39,9 @@ def writing(path: str, schema: pa.Schema, format: str | None = None) -> Iterator
     if kind == "csv":
         for field in schema:
             if pa.types.is_nested(field.type):
-                raise ColmatchError(f"column {field.name!r} is {field.type}, which CSV cannot carry: use jsonl, parquet or arrow")
+                raise ColmatchError(
+                    f"column {field.name!r} is {field.type}, which CSV cannot carry: use jsonl, parquet or arrow"
+                )
     with _whole(path) as sink:
         writer = _writer(sink, schema, kind)
         try:

@@ -1,7 +1,8 @@
-"""Binds attributes to one schema of batches: finds their columns, checks the types, and writes the tables that ``kernels.read`` walks.
+"""Binds attributes to one schema of batches: finds their columns, checks the types, and writes the
+tables that ``kernels.read`` walks.
 
-Done once for each schema that arrives, so it may look at every attribute; all that does not depend on the batch's schema is made
-before, in ``Wanted``.
+Done once for each schema that arrives, so it may look at every attribute; all that does not depend
+on the batch's schema is made before, in ``Wanted``.
 """
 
 from __future__ import annotations
@@ -55,7 +56,9 @@ class _Level:
         names = {self.names[i] for i in found}
         if len(names) == 1:
             raise EventError(f"column {shown!r} is {len(found)} times in the batch: rename or drop all but one")
-        raise EventError(f"column {shown!r} could be {' or '.join(map(repr, sorted(names)))}: rename or drop all but one")
+        raise EventError(
+            f"column {shown!r} could be {' or '.join(map(repr, sorted(names)))}: rename or drop all but one"
+        )
 
     def missing(self, name: str) -> EventError:
         shown, owner = ".".join((*self.path, name)), f"column {'.'.join(self.path)!r}" if self.path else "the batch"
@@ -77,12 +80,16 @@ class _Columns:
 
     def __init__(self, schema: pa.Schema, lenient: bool) -> None:
         self.lenient = lenient
-        self.levels: dict[Path, tuple[_Level, pa.Schema | pa.DataType] | None] = {(): (_Level(schema.names, 0, ()), schema)}
+        self.levels: dict[Path, tuple[_Level, pa.Schema | pa.DataType] | None] = {
+            (): (_Level(schema.names, 0, ()), schema)
+        }
         self.structs: list[tuple[int, int]] = [(-1, -1)]
         self.decode: set[int] = set()
 
     def find(self, path: Path) -> tuple[tuple[int, int], pa.DataType] | None:
-        """Struct and number of the child at ``path``, and its type; None where it is NULL in every row."""
+        """Struct and number of the child at ``path``, and its type; None where it is NULL in
+        every row.
+        """
         found = self._level(path[:-1])
         if found is None:
             return None
@@ -95,7 +102,9 @@ class _Columns:
         arrow = _storage(parent.field(child).type)
         if pa.types.is_run_end_encoded(arrow):
             if len(path) > 1:
-                raise EventError(f"column {'.'.join(path)!r} is run-end encoded inside a struct: use pyarrow.compute.run_end_decode")
+                raise EventError(
+                    f"column {'.'.join(path)!r} is run-end encoded inside a struct: use pyarrow.compute.run_end_decode"
+                )
             self.decode.add(child)
             arrow = _storage(arrow.value_type)
         return None if pa.types.is_null(arrow) else ((level.struct, child), arrow)
@@ -137,7 +146,8 @@ def bind(wanted: Wanted, schema: pa.Schema, lenient: bool) -> Binding:
 
     Raises
     ------
-    EventError : a column is not there, its type is not what the schema of the expressions says, or its name is ambiguous
+    EventError : a column is not there, its type is not what the schema of the expressions says, or
+        its name is ambiguous
     """
     return _Binder(wanted, schema, lenient).bind()
 
@@ -146,7 +156,8 @@ class _Binder:
     def __init__(self, wanted: Wanted, schema: pa.Schema, lenient: bool) -> None:
         self.wanted = wanted
         self.columns = _Columns(schema, lenient)
-        self.leaves: dict[tuple[int, ...], int] = {(-1, physical.I8, 0, physical.NOTHING, 1): 0}  # the first for items that read no values
+        # the first for items that read no values
+        self.leaves: dict[tuple[int, ...], int] = {(-1, physical.I8, 0, physical.NOTHING, 1): 0}
         self.items: list[tuple[tuple[int, ...], str]] = []
 
     def bind(self) -> Binding:
@@ -205,7 +216,9 @@ class _Binder:
         place, arrow = found
         name = ".".join(path)
         if not pa.types.is_map(arrow):
-            raise EventError(f"column {name!r} is {arrow}, the schema says a map from {known.key} to {known.type}: cast it")
+            raise EventError(
+                f"column {name!r} is {arrow}, the schema says a map from {known.key} to {known.type}: cast it"
+            )
         key = self._leaf(f"{name} (its keys)", arrow.key_type, known.key)
         value = self._leaf(f"{name} (its values)", arrow.item_type, known.type)
         if key is None or value is None:
@@ -216,7 +229,9 @@ class _Binder:
             self._item(name, select.ENTRIES, attr, end, first=first)
 
     def _leaf(self, name: str, arrow: pa.DataType, wanted: Type) -> int | None:
-        """Number of the leaf that reads values of this Arrow type as ``wanted``; None where all are NULL."""
+        """Number of the leaf that reads values of this Arrow type as ``wanted``; None where all
+        are NULL.
+        """
         arrow = _storage(arrow)
         index, value = -1, arrow
         if pa.types.is_dictionary(arrow):
@@ -239,12 +254,16 @@ class _Binder:
             factor = 10 ** max(wanted.scale - have.scale, 0)
             if have.scale > wanted.scale:
                 digits = f"{have.scale} digits after the point"
-                raise EventError(f"column {name!r} is {arrow} with {digits}, the schema says {wanted}: round and cast it")
+                raise EventError(
+                    f"column {name!r} is {arrow} with {digits}, the schema says {wanted}: round and cast it"
+                )
         elif have.family is Family.TIMESTAMP:
             if (have.zone is None) != (wanted.zone is None):
                 raise EventError(f"column {name!r} is {arrow}, the schema says {wanted}: give both a time zone or none")
             if UNITS[have.unit] > UNITS[wanted.unit]:
-                raise EventError(f"column {name!r} is {arrow}, the schema says {wanted}: cast it, or build with unit {have.unit!r}")
+                raise EventError(
+                    f"column {name!r} is {arrow}, the schema says {wanted}: cast it, or build with unit {have.unit!r}"
+                )
             factor = UNITS[wanted.unit] // UNITS[have.unit]
         elif pa.types.is_date64(value):
             after, factor = physical.DIVIDED, DAY
@@ -302,7 +321,9 @@ _FORMS = {
 
 
 def _form(arrow: pa.DataType) -> tuple[int, int]:
-    """Physical form of a scalar type, and its width: bytes of a fixed-size string, 64-bit words of a decimal."""
+    """Physical form of a scalar type, and its width: bytes of a fixed-size string, 64-bit words
+    of a decimal.
+    """
     form = _FORMS.get(arrow)
     if form is not None:
         return form, 0

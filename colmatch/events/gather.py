@@ -1,6 +1,7 @@
 """Events as the caller has them, cut and gathered into record batches of a useful size.
 
-A batch that is as it should be is handed on untouched: for a single event, selecting 100 columns takes longer than reading them.
+A batch that is as it should be is handed on untouched: for a single event, selecting 100 columns
+takes longer than reading them.
 """
 
 from __future__ import annotations
@@ -18,16 +19,16 @@ SEEN_MOST = 8  # schemas whose columns are known, in this process
 def batches(events: object, rows: int, columns: list[str] | None = None) -> Iterator[pa.RecordBatch]:
     """Events as record batches of ``rows`` rows, the last one of what is left.
 
-    Larger batches are cut without copying; smaller ones that follow each other are gathered. Takes from the source only what the
-    next batch needs. Batches without rows are left out.
+    Larger batches are cut without copying; smaller ones that follow each other are gathered. Takes
+    from the source only what the next batch needs. Batches without rows are left out.
 
     Parameters
     ----------
-    events : anything with ``__arrow_c_stream__`` or ``__arrow_c_array__`` whose rows are structs: a table, data frame, record batch,
-        reader, struct array
+    events : anything with ``__arrow_c_stream__`` or ``__arrow_c_array__`` whose rows are structs: a
+        table, data frame, record batch, reader, struct array
     rows : at least 1
-    columns : those that are needed, by name or else by a name that differs in case alone; all when None. Others are left out where
-        that saves more than it costs
+    columns : those that are needed, by name or else by a name that differs in case alone; all when
+        None. Others are left out where that saves more than it costs
 
     Raises
     ------
@@ -46,7 +47,8 @@ def _source(events: object) -> Iterable[pa.RecordBatch]:
     if isinstance(events, pa.ChunkedArray) and pa.types.is_struct(events.type):
         return map(pa.RecordBatch.from_struct_array, events.iterchunks())  # unlike the stream, takes NULL structs
     with refusing(
-        EventError, f"events are rows of named columns, which cannot be read from this {type(events).__name__}: put it into a table"
+        EventError,
+        f"events are rows of named columns, which cannot be read from this {type(events).__name__}: put it into a table",
     ):
         if hasattr(events, "__arrow_c_stream__"):
             return pa.RecordBatchReader.from_stream(events)  # type: ignore[no-any-return]
@@ -88,7 +90,9 @@ def _joined(pieces: list[pa.RecordBatch], columns: list[str] | None) -> list[pa.
         return pieces
     if columns is not None:
         kept = [_kept(piece.schema, columns) for piece in pieces]
-        pieces = [piece if numbers is None else piece.select(numbers) for piece, numbers in zip(pieces, kept, strict=True)]
+        pieces = [
+            piece if numbers is None else piece.select(numbers) for piece, numbers in zip(pieces, kept, strict=True)
+        ]
     try:
         return [pa.concat_batches(pieces)]
     except pa.ArrowException:  # of different schemas, or of a type that cannot be joined: small batches are only slower
@@ -96,14 +100,18 @@ def _joined(pieces: list[pa.RecordBatch], columns: list[str] | None) -> list[pa.
 
 
 def meant(names: Sequence[str], wanted: Iterable[str]) -> list[str]:
-    """The names that are wanted: as written, or else but for their case. Which of several is meant is for the Reader to say."""
+    """The names that are wanted: as written, or else but for their case.
+
+    Which of several is meant is for the Reader to say.
+    """
     exact = set(wanted) & set(names)
     folded = {name.lower() for name in wanted if name not in exact}
     return [name for name in names if name in exact or name.lower() in folded]
 
 
 def _kept(schema: pa.Schema, columns: list[str]) -> list[int] | None:
-    """Numbers of the columns that may be meant, None when all may, or when some column is not there.
+    """Numbers of the columns that may be meant, None when all may, or when some column is not
+    there.
 
     Which of several is meant is for the Reader to say.
     """
@@ -121,5 +129,6 @@ def _kept(schema: pa.Schema, columns: list[str]) -> list[int] | None:
     return kept
 
 
-# What ``_kept`` found last: it takes longer than a small batch takes to be read. Replaced as a whole, for threads.
+# What ``_kept`` found last: it takes longer than a small batch takes to be read. Replaced as a
+# whole, for threads.
 _seen: tuple[tuple[pa.Schema, list[str], list[int] | None], ...] = ()

@@ -1,4 +1,6 @@
-"""Events in long form: one row for each value that an event has, as columnar and sparse as data comes."""
+"""Events in long form: one row for each value that an event has, as columnar and sparse as data
+comes.
+"""
 
 from __future__ import annotations
 
@@ -19,31 +21,37 @@ PAIRS_MOST = 2**31 - 1  # Arrow's maps have offsets of 32 bits
 
 
 def from_pairs(pairs: Any, column: str = "attrs", rows: int | None = None) -> pa.RecordBatch:
-    """Events from (event, attribute, value) rows: a batch with one map column, for expressions such as ``attrs['a17'] > 3``.
+    """Events from (event, attribute, value) rows: a batch with one map column, for expressions such
+    as ``attrs['a17'] > 3``.
 
-    Nothing is copied where the pairs come in one chunk; several chunks are joined first. Attributes and values keep their types, a
-    dictionary of attributes too: these are read fastest.
+    Nothing is copied where the pairs come in one chunk; several chunks are joined first. Attributes
+    and values keep their types, a dictionary of attributes too: these are read fastest.
 
     Parameters
     ----------
-    pairs : anything with ``__arrow_c_stream__`` or ``__arrow_c_array__``, or a dict of columns; others than these three are ignored:
+    pairs : anything with ``__arrow_c_stream__`` or ``__arrow_c_array__``, or a dict of columns;
+        others than these three are ignored:
 
-        - ``event`` : integers, ascending: row number of the event. Those of one event stand together
-        - ``attribute`` : strings, a dictionary of strings, or integers of up to 64 bits with a sign (32 without): the map's keys
+        - ``event`` : integers, ascending: row number of the event. Those of one event stand
+          together
+        - ``attribute`` : strings, a dictionary of strings, or integers of up to 64 bits with a sign
+          (32 without): the map's keys
         - ``value`` : of any type, the same for all attributes. NULL is NULL
 
         Of pairs with the same event and attribute, the first counts.
-    column : name of the map column
-    rows : number of events, those after the last pair have no entries; None for one more than the last event's number
+    column : name of the map column rows : number of events, those after the last pair have no
+    entries; None for one more than the last event's number
 
     Returns
     -------
-    batch : ``rows`` rows; ``column`` is a map from ``attribute``'s type to ``value``'s. A row without pairs is an empty map, never NULL
+    batch : ``rows`` rows; ``column`` is a map from ``attribute``'s type to ``value``'s. A row
+        without pairs is an empty map, never NULL
 
     Raises
     ------
-    EventError : a column is missing or of another type; events do not ascend, are negative, NULL, or not below ``rows``; an attribute is
-        NULL; more than 2**31 - 1 pairs. Rows of ``pairs`` are counted from 0
+    EventError : a column is missing or of another type; events do not ascend, are negative, NULL,
+        or not below ``rows``; an attribute is NULL; more than 2**31 - 1 pairs. Rows of ``pairs``
+        are counted from 0
 
     Examples
     --------
@@ -76,7 +84,9 @@ def _columns(pairs: Any) -> tuple[pa.Array, pa.Array, pa.Array]:
         )
     table = table_of(pairs, EventError, "pairs")
     if table.num_rows > PAIRS_MOST:
-        raise EventError(f"{table.num_rows:,} pairs are too many for one batch ({PAIRS_MOST:,}): pass them in parts, cut between events")
+        raise EventError(
+            f"{table.num_rows:,} pairs are too many for one batch ({PAIRS_MOST:,}): pass them in parts, cut between events"
+        )
     event, attribute, value = (_piece(table, name) for name in COLUMNS)
     return event, attribute, value
 
@@ -95,12 +105,18 @@ def _events(column: pa.Array) -> NDArray[np.int64]:
     if pa.types.is_null(column.type) and not len(column):
         return np.zeros(0, np.int64)
     if not pa.types.is_integer(column.type):
-        raise EventError(f"column 'event' of the pairs is {column.type}: it should be row numbers, integers that ascend")
+        raise EventError(
+            f"column 'event' of the pairs is {column.type}: it should be row numbers, integers that ascend"
+        )
     if column.null_count:
-        raise EventError(f"pairs, row {_first(pc.is_null(column))}: event is NULL: give each pair the row number of its event")
+        raise EventError(
+            f"pairs, row {_first(pc.is_null(column))}: event is NULL: give each pair the row number of its event"
+        )
     events: NDArray[Any] = column.to_numpy(zero_copy_only=True)
     if column.type == pa.uint64() and len(events) and events.max() > PAIRS_MOST:
-        raise EventError(f"pairs, row {int(events.argmax())}: event {events.max()} is too large: number the events from 0")
+        raise EventError(
+            f"pairs, row {int(events.argmax())}: event {events.max()} is too large: number the events from 0"
+        )
     return events.astype(np.int64, copy=False)
 
 
@@ -128,7 +144,9 @@ def _attributes(column: pa.Array) -> pa.Array:
     value = type.value_type if coded else type
     text = types.is_string(value) or types.is_large_string(value) or types.is_string_view(value)
     if not text and (coded or not types.is_integer(type) or type == pa.uint64()):
-        raise EventError(f"column 'attribute' of the pairs is {type}: cast it to string, to a dictionary of strings, or to int64")
+        raise EventError(
+            f"column 'attribute' of the pairs is {type}: cast it to string, to a dictionary of strings, or to int64"
+        )
     null = pc.is_null(column) if column.null_count else None
     if null is None and coded and column.dictionary.null_count:
         null = column.dictionary.is_null().take(column.indices)

@@ -1,6 +1,8 @@
-"""What a matcher wants of every batch: its attributes by how they are read, its literals and map keys in the form that kernels search.
+"""What a matcher wants of every batch: its attributes by how they are read, its literals and map
+keys in the form that kernels search.
 
-All that does not depend on the schema of a batch; ``colmatch/events/binding.py`` does the rest when one arrives.
+All that does not depend on the schema of a batch; ``colmatch/events/binding.py`` does the rest when
+one arrives.
 """
 
 from __future__ import annotations
@@ -24,7 +26,12 @@ Path = tuple[str, ...]
 
 def words(first: I64, prefix: I64, offset: I64, data: U8, label: I64) -> Words:
     """``Words`` over the last four, which the caller keeps alive."""
-    assert prefix.dtype == offset.dtype == np.int64 and prefix.flags.c_contiguous and offset.flags.c_contiguous and data.flags.c_contiguous
+    assert (
+        prefix.dtype == offset.dtype == np.int64
+        and prefix.flags.c_contiguous
+        and offset.flags.c_contiguous
+        and data.flags.c_contiguous
+    )
     hint = np.zeros(len(first), np.int64)
     counts = np.diff(first)
     sizes = np.zeros(len(counts), np.int64)
@@ -33,12 +40,16 @@ def words(first: I64, prefix: I64, offset: I64, data: U8, label: I64) -> Words:
     if sizes.sum() > HINTS_MOST:
         sizes[large] = 2 ** int(np.log2(max(HINTS_MOST / large.sum(), 1)))
     np.cumsum(sizes, out=hint[1:])
-    place = np.array([prefix.ctypes.data, offset.ctypes.data, data.ctypes.data, label.ctypes.data if len(label) else 0], np.int64)
+    place = np.array(
+        [prefix.ctypes.data, offset.ctypes.data, data.ctypes.data, label.ctypes.data if len(label) else 0], np.int64
+    )
     return Words(frozen(np.array(first, np.int64)), frozen(place), frozen(hint))
 
 
 def prefixes(offset: I64, data: U8) -> I64:
-    """The first 8 bytes of each string (zeros after its end) as numbers that are ordered as the bytes are."""
+    """The first 8 bytes of each string (zeros after its end) as numbers that are ordered as the
+    bytes are.
+    """
     found = np.empty(len(offset) - 1, np.int64)
     for start in range(0, len(found), 1 << 16):
         begin, end = offset[start : start + (1 << 16)], offset[start + 1 : start + 1 + (1 << 16)]
@@ -47,7 +58,9 @@ def prefixes(offset: I64, data: U8) -> I64:
         head = np.zeros(place.shape, np.uint8)
         inside = place < end[:, None]
         head[inside] = data[place[inside]]
-        found[start : start + len(end)] = (head.view(">u8").astype(np.uint64).ravel() ^ np.uint64(1 << 63)).view(np.int64)
+        found[start : start + len(end)] = (head.view(">u8").astype(np.uint64).ravel() ^ np.uint64(1 << 63)).view(
+            np.int64
+        )
     return found
 
 
@@ -73,8 +86,10 @@ class Wanted:
 
     Parameters
     ----------
-    members : attribute of each id; those with a pattern are read from ``Work.pattern_first``, in the order of their ids
-    literals : for the labels of strings; or None to number distinct strings instead, group g for attribute g
+    members : attribute of each id; those with a pattern are read from ``Work.pattern_first``, in
+        the order of their ids
+    literals : for the labels of strings; or None to number distinct strings instead, group g for
+        attribute g
     """
 
     def __init__(self, members: Sequence[Attribute], literals: Literals | None) -> None:
@@ -92,11 +107,17 @@ class Wanted:
                 assert attribute.key is not None
                 known = self.maps.get(attribute.path)
                 if known is None:
-                    key = Type(Family.STRING, name="string") if isinstance(attribute.key, str) else Type(Family.INT, name="int64")
+                    key = (
+                        Type(Family.STRING, name="string")
+                        if isinstance(attribute.key, str)
+                        else Type(Family.INT, name="int64")
+                    )
                     known = self.maps[attribute.path] = MapKeys(attribute.type, key)
                 known.ids.append(id)
                 known.keys.append(attribute.key)
-        self.pattern_runs = [(a, end, first) for a, end, first in MapKeys(_ANY, _ANY, ids=patterns).runs()] if patterns else []
+        self.pattern_runs = (
+            [(a, end, first) for a, end, first in MapKeys(_ANY, _ANY, ids=patterns).runs()] if patterns else []
+        )
         if literals is None:
             literals = Literals(np.zeros(self.total + 1, np.int64), np.zeros(1, np.int64), np.zeros(0, np.uint8))
         # The kernel reads these by address, so they are held here.
@@ -109,7 +130,9 @@ class Wanted:
         return -1 - id if self.distinct else id
 
     def _bind_keys(self) -> None:
-        """Entries of all maps, and the hash tables of their keys, which the kernel reads by address."""
+        """Entries of all maps, and the hash tables of their keys, which the kernel reads by
+        address.
+        """
         first: list[int] = []
         last: list[int] = []
         sets: list[int] = []

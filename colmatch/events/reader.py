@@ -1,8 +1,9 @@
 """Arrow in: record batches to ``kernels.layout.Batch``. The only reader of Arrow buffers.
 
-``Reader.read`` exports a batch through the Arrow C data interface and has kernels walk the exported structs: no Python runs for a column,
-let alone a row. The distinct strings that text patterns are about are read first, with a plan of their own (``patterns.py``). Where
-batches come from is the matter of ``gather.py``.
+``Reader.read`` exports a batch through the Arrow C data interface and has kernels walk the exported
+structs: no Python runs for a column, let alone a row. The distinct strings that text patterns are
+about are read first, with a plan of their own (``patterns.py``). Where batches come from is the
+matter of ``gather.py``.
 """
 
 from __future__ import annotations
@@ -36,7 +37,8 @@ SCHEMAS_KEPT = 8  # plans of a Reader: sources that alternate between more schem
 class Reader:
     """Reads record batches for the attributes of one matcher.
 
-    Owns the memory that batches are read into: what ``read`` returns is valid until the next call. One thread at a time.
+    Owns the memory that batches are read into: what ``read`` returns is valid until the next call.
+    One thread at a time.
 
     Parameters
     ----------
@@ -44,7 +46,8 @@ class Reader:
 
     Attributes
     ----------
-    columns : top-level columns that the attributes need, in the order in which attributes name them first
+    columns : top-level columns that the attributes need, in the order in which attributes name them
+        first
     """
 
     def __init__(self, attributes: Attributes, literals: Literals, lenient: bool = True) -> None:
@@ -59,7 +62,8 @@ class Reader:
         self._address = ctypes.addressof(self._struct)
 
     def read(self, batch: pa.RecordBatch) -> Batch:
-        """The entries of every attribute, in arrays that are read-only views of this Reader's memory: the next call overwrites them.
+        """The entries of every attribute, in arrays that are read-only views of this Reader's
+        memory: the next call overwrites them.
 
         Raises
         ------
@@ -98,7 +102,9 @@ class Reader:
 
 
 class _Patterns:
-    """Reads the distinct strings that text patterns are about, and has the patterns looked for in them."""
+    """Reads the distinct strings that text patterns are about, and has the patterns looked for
+    in them.
+    """
 
     def __init__(self, attributes: Attributes) -> None:
         patterns = patterns_of(attributes)
@@ -113,7 +119,10 @@ class _Patterns:
 
 
 class _ArrowArray(ctypes.Structure):
-    """An exported record batch. ``release`` gives back all that the export holds; nobody else will."""
+    """An exported record batch.
+
+    ``release`` gives back all that the export holds; nobody else will.
+    """
 
     _fields_ = [
         ("counts", ctypes.c_int64 * 5),
@@ -253,7 +262,9 @@ class _Work:
         name = binding.items[int(state[select.WHERE])]
         row = int(state[select.ROW])
         if code == select.OVERFLOW:
-            return EventError(f"column {name!r}, row {row} of the batch: the value is too large for the schema's unit or scale: cast it")
+            return EventError(
+                f"column {name!r}, row {row} of the batch: the value is too large for the schema's unit or scale: cast it"
+            )
         if code == select.NULL_KEY:
             return EventError(f"column {name!r}, row {row} of the batch: a key of the map is NULL: mend the source")
         return EventError(f"column {name!r}, row {row} of the batch: its dictionary has no such value: mend the source")

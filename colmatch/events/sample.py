@@ -1,7 +1,8 @@
 """Events that tell which values are frequent. They are counted whenever an index is built.
 
-The events themselves are kept, not what was counted. Updates bring attributes and literals that nobody had asked for when the
-matcher was built, and counts by the values of that time would say nothing of them.
+The events themselves are kept, not what was counted. Updates bring attributes and literals that
+nobody had asked for when the matcher was built, and counts by the values of that time would say
+nothing of them.
 """
 
 from __future__ import annotations
@@ -32,9 +33,16 @@ _log = logging.getLogger("colmatch")
 
 
 def counted(
-    events: Iterator[pa.RecordBatch], attributes: Attributes, codes: layout.Codes, literals: layout.Literals, lenient: bool = True
+    events: Iterator[pa.RecordBatch],
+    attributes: Attributes,
+    codes: layout.Codes,
+    literals: layout.Literals,
+    lenient: bool = True,
 ) -> Sample:
-    """What the events say about which values are frequent. Codes and literals are frozen; ``lenient`` as for a Reader."""
+    """What the events say about which values are frequent.
+
+    Codes and literals are frozen; ``lenient`` as for a Reader.
+    """
     reader, hints = Reader(attributes, literals, lenient), freeze(hints_of(codes.first, codes.bound))
     hits = np.zeros(len(codes.bound) + len(codes.multi), np.int64)
     for batch in events:
@@ -42,7 +50,9 @@ def counted(
     return Sample(hits)
 
 
-def counted_again(kept: NDArray[np.uint8], attributes: Attributes, codes: layout.Codes, literals: layout.Literals) -> Sample | None:
+def counted_again(
+    kept: NDArray[np.uint8], attributes: Attributes, codes: layout.Codes, literals: layout.Literals
+) -> Sample | None:
     """What kept events say, or None.
 
     An attribute that came later may have a column that does not fit: then they say nothing.
@@ -87,7 +97,10 @@ class Keeping:
             self._every *= 2
 
     def kept(self) -> NDArray[np.uint8]:
-        """The events that were kept, as an Arrow stream. It is a copy: none of the caller's memory is held."""
+        """The events that were kept, as an Arrow stream.
+
+        It is a copy: none of the caller's memory is held.
+        """
         parts = self._parts
         while len(parts) > 1 and sum(part.nbytes for part in parts) > MOST_BYTES:
             parts = parts[::2]

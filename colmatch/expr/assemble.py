@@ -84,5 +84,9 @@ def _multiply(root: All) -> list[tuple[Leaf, ...]]:
 def _postfix(root: All) -> list[int]:
     tokens: list[int] = []
     place = iter(range(root.size))
-    fold(root, lambda leaf: tokens.append(next(place)), lambda node, parts: tokens.append(-2 * len(parts) - (type(node) is Any_)))
+    fold(
+        root,
+        lambda leaf: tokens.append(next(place)),
+        lambda node, parts: tokens.append(-2 * len(parts) - (type(node) is Any_)),
+    )
     return tokens

@@ -1,11 +1,13 @@
 """What an expression says, before it is known which columns there are.
 
-The text parser and the builder make the same tree, so that ``parse(str(expression)) == expression``. A tree of AND, OR, NOT and
-IS TRUE over *predicates*; a predicate is a verb, the subject that it is about and its operands::
+The text parser and the builder make the same tree, so that ``parse(str(expression)) ==
+expression``. A tree of AND, OR, NOT and IS TRUE over *predicates*; a predicate is a verb, the
+subject that it is about and its operands::
 
     age BETWEEN 22 AND 36 AND NOT vip
 
-    And((Predicate(Verb.BETWEEN, Subject(("age",)), (Operand(INT, value=22), Operand(INT, value=36))),
+    And((Predicate(Verb.BETWEEN, Subject(("age",)),
+                   (Operand(INT, value=22), Operand(INT, value=36))),
          Not(Predicate(Verb.BARE, Subject(("vip",)), ()))))
 """
 
@@ -26,7 +28,9 @@ NAN = float("nan")  # the one that trees hold, so that they are equal
 
 
 class Refusal(Exception):
-    """Why an expression cannot be used, and where: an offset into the text, or the predicate and the slot that are to blame."""
+    """Why an expression cannot be used, and where: an offset into the text, or the predicate and
+    the slot that are to blame.
+    """
 
     def __init__(self, message: str, at: int | None = None, predicate: Predicate | None = None, slot: int = -1) -> None:
         super().__init__(message)
@@ -37,7 +41,9 @@ class Refusal(Exception):
 
 
 class Subject(NamedTuple):
-    """What a predicate is about: a column or struct field, an entry of a map, or with ``size`` the number of elements."""
+    """What a predicate is about: a column or struct field, an entry of a map, or with ``size``
+    the number of elements.
+    """
 
     path: tuple[str, ...]
     key: str | int | None = None
@@ -198,11 +204,14 @@ def truth(part: Expr, value: bool | None) -> Expr:
     return Truth(part, value)
 
 
-# Trees -----------------------------------------------------------------------------------------------------------------------------
+# Trees
+# --------------------------------------------------------------------------
 
 
 def walk(expr: Expr, max_depth: int) -> Iterator[tuple[Expr, int]]:
-    """Every node in reading order with the number of its children, parents first. No recursion: a builder can nest without bound.
+    """Every node in reading order with the number of its children, parents first.
+
+    No recursion: a builder can nest without bound.
 
     Raises
     ------
@@ -212,7 +221,9 @@ def walk(expr: Expr, max_depth: int) -> Iterator[tuple[Expr, int]]:
     while stack:
         node, depth = stack.pop()
         if depth > max_depth:
-            raise Refusal(f"the expression nests deeper than {max_depth} levels: flatten it, or raise Options(max_depth=...)")
+            raise Refusal(
+                f"the expression nests deeper than {max_depth} levels: flatten it, or raise Options(max_depth=...)"
+            )
         kind = type(node)
         if kind is And or kind is Or:
             yield node, len(node.parts)  # type: ignore[attr-defined]
@@ -225,7 +236,9 @@ def walk(expr: Expr, max_depth: int) -> Iterator[tuple[Expr, int]]:
 
 
 def rebuild(expr: Expr, change: Callable[[Predicate], Predicate]) -> Expr:
-    """A copy of the tree with every predicate, in reading order, replaced by ``change(predicate)``."""
+    """A copy of the tree with every predicate, in reading order, replaced by
+    ``change(predicate)``.
+    """
     done: list[Expr] = []
     stack: list[tuple[Expr, bool]] = [(expr, False)]
     while stack:
@@ -253,7 +266,8 @@ def rebuild(expr: Expr, change: Callable[[Predicate], Predicate]) -> Expr:
     return done[0]
 
 
-# Spark SQL -------------------------------------------------------------------------------------------------------------------------
+# Spark SQL
+# --------------------------------------------------------------------------
 
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 _WORDS = (
@@ -289,14 +303,24 @@ def _literal(kind: Kind, value: Any) -> str:
     if kind is Kind.BINARY:
         return f"X'{value if isinstance(value, str) else bytes(value).hex().upper()}'"
     if kind in (Kind.DATE, Kind.TIMESTAMP, Kind.TIMESTAMP_NTZ):
-        text = value if isinstance(value, str) else value.isoformat(sep=" ") if isinstance(value, datetime) else value.isoformat()
+        text = (
+            value
+            if isinstance(value, str)
+            else value.isoformat(sep=" ")
+            if isinstance(value, datetime)
+            else value.isoformat()
+        )
         return f"{kind.name} {quote_string(text)}"
     if kind is Kind.DECIMAL:
         text = value if isinstance(value, str) else format(Decimal(value), "f")
         return text if "." in text else text + "BD"
     if kind is Kind.DOUBLE:
         text = value if isinstance(value, str) else repr(value)
-        return text + "D" if text[-1].isdigit() else f"CAST('{'NaN' if text == 'nan' else text.replace('inf', 'Infinity')}' AS DOUBLE)"
+        return (
+            text + "D"
+            if text[-1].isdigit()
+            else f"CAST('{'NaN' if text == 'nan' else text.replace('inf', 'Infinity')}' AS DOUBLE)"
+        )
     return str(value)
 
 

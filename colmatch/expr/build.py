@@ -1,4 +1,6 @@
-"""Conditions written in Python: ``(col("age") > 30) & ~col("vip")`` is the tree that ``"age > 30 AND NOT (vip)"`` is."""
+"""Conditions written in Python: ``(col("age") > 30) & ~col("vip")`` is the tree that ``"age > 30
+AND NOT (vip)"`` is.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,8 @@ def col(*path: str) -> Column:
 
     Parameters
     ----------
-    path : one name, whose dots lead into structs (``col("user.age")``); or several, each taken as it is (``col("user", "age")``)
+    path : one name, whose dots lead into structs (``col("user.age")``); or several, each taken as
+        it is (``col("user", "age")``)
 
     Examples
     --------
@@ -99,7 +102,10 @@ class Column(Expr):
         return self._test(Verb.BETWEEN, low, high)
 
     def isin(self, values: Iterable[Any]) -> Expr:
-        """One of ``values``. None among them makes what is not found Unknown, as in SQL; no values at all: false."""
+        """One of ``values``.
+
+        None among them makes what is not found Unknown, as in SQL; no values at all: false.
+        """
         operands = _members(values)
         return Predicate(Verb.IN, self._subject, operands) if operands else Constant(False)
 
@@ -151,7 +157,9 @@ def _text(value: Any) -> str:
 
 
 def _members(values: Iterable[Any]) -> tuple[Operand | None, ...]:
-    """Operands of a list: a single one where all values are of one kind, as the parser makes of ``(1, 2, 3)``."""
+    """Operands of a list: a single one where all values are of one kind, as the parser makes of
+    ``(1, 2, 3)``.
+    """
     if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
         raise ExpressionError(f"a list of values is needed, not {type(values).__name__}")
     operands = tuple([literal(value) for value in values])

@@ -1,9 +1,11 @@
 """Expressions -> forms and literals: the front end's door, with its caches.
 
-A text whose shape is known costs a dictionary look-up. A text whose shape is new is put together from its *phrases*, the pieces between the
-ANDs and ORs outside parentheses: nothing binds weaker than these two, so a phrase means the same by itself, and ``a1 BETWEEN <int> AND
-<int>`` is parsed once however many texts have it. Of 100,000 texts without two of one shape, the parser sees a few thousand phrases; to
-parse the texts took four times as long. Whatever does not work out so is parsed as a whole, which also finds the place of errors.
+A text whose shape is known costs a dictionary look-up. A text whose shape is new is put together
+from its *phrases*, the pieces between the ANDs and ORs outside parentheses: nothing binds weaker
+than these two, so a phrase means the same by itself, and ``a1 BETWEEN <int> AND <int>`` is parsed
+once however many texts have it. Of 100,000 texts without two of one shape, the parser sees a few
+thousand phrases; to parse the texts took four times as long. Whatever does not work out so is
+parsed as a whole, which also finds the place of errors.
 """
 
 from __future__ import annotations
@@ -24,7 +26,8 @@ if TYPE_CHECKING:
     from colmatch.expr.literals import Reading
 
 
-_JOIN = re.compile(r"(?<!\s)(\s+(?:and|or)\s+)", re.IGNORECASE)  # without the look-behind, a megabyte of spaces takes an hour
+# without the look-behind, a megabyte of spaces takes an hour
+_JOIN = re.compile(r"(?<!\s)(\s+(?:and|or)\s+)", re.IGNORECASE)
 _PIECES = 8  # most pieces of a phrase; with more ANDs in parentheses, the text is parsed as a whole
 
 
@@ -40,7 +43,8 @@ class Compiler:
     Parameters
     ----------
     schema : columns that expressions may use
-    attributes : takes up the attributes that they do use (also those of an expression that is refused later on)
+    attributes : takes up the attributes that they do use (also those of an expression that is
+        refused later on)
     """
 
     def __init__(self, schema: Schema, attributes: Attributes, options: Options) -> None:
@@ -55,10 +59,12 @@ class Compiler:
         self._trees: dict[Any, Form] = {}  # by structure
 
     def form(self, expression: str | Expr) -> tuple[Form, list[Any]]:
-        """The form, the same object for every expression of the same shape, and its literals by slot.
+        """The form, the same object for every expression of the same shape, and its literals by
+        slot.
 
-        A literal is its text (of a negative number in a list: with the sign), bytes for a binary one, or for a built expression the
-        Python value; where the slot's operand is ``many``, a list of them.
+        A literal is its text (of a negative number in a list: with the sign), bytes for a binary
+        one, or for a built expression the Python value; where the slot's operand is ``many``, a
+        list of them.
 
         Raises
         ------
@@ -90,7 +96,9 @@ class Compiler:
         return reading.place(reading.literal_at[slot])
 
     def _assembled(self, text: str, shape: str, literals: list[Any]) -> Form | None:
-        """The form of a new shape from its phrases, None where it has others than phrases that can stand alone."""
+        """The form of a new shape from its phrases, None where it has others than phrases that
+        can stand alone.
+        """
         if "--" in shape or "/*" in shape:
             return None
         tree = self._tree(text, shape, literals)
@@ -130,7 +138,8 @@ class Compiler:
         return conjoin(Or, either)
 
     def _phrase(self, piece: str, slot: int, text: str, raw: list[str], known: list[Any]) -> Phrase | None:
-        """The phrase of this shape, None where it is not a condition by itself; its literals in ``text`` begin with number ``slot``.
+        """The phrase of this shape, None where it is not a condition by itself; its literals in
+        ``text`` begin with number ``slot``.
 
         ``known`` are all literals of ``text``, and ``raw`` is filled with how they are written.
         """
@@ -164,7 +173,10 @@ class Compiler:
                 return operand
             return parser.operand(operand.kind, operand.slot + first, operand.many, operand.negative)
 
-        tree = rebuild(phrase.tree, lambda p: parser.predicate(p.verb, p.subject, tuple([shifted(operand) for operand in p.operands])))
+        tree = rebuild(
+            phrase.tree,
+            lambda p: parser.predicate(p.verb, p.subject, tuple([shifted(operand) for operand in p.operands])),
+        )
         phrase.placed[first] = tree
         return tree
 
@@ -238,7 +250,9 @@ class Compiler:
             slot += 1
             return parser.operand(operand.kind, slot - 1, operand.many)
 
-        return rebuild(tree, lambda p: parser.predicate(p.verb, p.subject, tuple([place(operand) for operand in p.operands])))
+        return rebuild(
+            tree, lambda p: parser.predicate(p.verb, p.subject, tuple([place(operand) for operand in p.operands]))
+        )
 
 
 def _agree(text: str, literals: list[Any], reading: Reading) -> bool:
@@ -248,4 +262,8 @@ def _agree(text: str, literals: list[Any], reading: Reading) -> bool:
 
 def _key(reading: Reading) -> tuple[Any, ...]:
     """What two readings share when they differ in their literals alone."""
-    return (tuple([(token.token_type, token.text) for token in reading.tokens]), tuple(reading.operands), tuple(reading.subjects))
+    return (
+        tuple([(token.token_type, token.text) for token in reading.tokens]),
+        tuple(reading.operands),
+        tuple(reading.subjects),
+    )

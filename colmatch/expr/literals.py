@@ -1,4 +1,6 @@
-"""The literals of a text: numbers with sign and suffix, strings, binary, lists; each becomes a numbered slot."""
+"""The literals of a text: numbers with sign and suffix, strings, binary, lists; each becomes a
+numbered slot.
+"""
 
 from __future__ import annotations
 
@@ -26,12 +28,17 @@ _SUFFIXES = {
 }  # fmt: skip
 NUMBERS = [str(i) for i in range(1024)]
 _NUMBER = re.compile(r"(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")  # the tokenizer takes 1e for one, too
-_DOUBLES = re.compile(r"\s*[+-]?(?:nan|inf|infinity|(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?)d?\s*", re.IGNORECASE | re.ASCII)
+_DOUBLES = re.compile(
+    r"\s*[+-]?(?:nan|inf|infinity|(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?)d?\s*", re.IGNORECASE | re.ASCII
+)
 
 
 @dataclass(slots=True)
 class Reading:
-    """A text whose literals are numbered by slot and whose columns are numbered by subject. ``at`` are offsets into the text."""
+    """A text whose literals are numbered by slot and whose columns are numbered by subject.
+
+    ``at`` are offsets into the text.
+    """
 
     text: str
     tokens: list[Token] = field(default_factory=list)
@@ -41,7 +48,8 @@ class Reading:
     literal_at: list[int] = field(default_factory=list)
     subjects: list[Subject] = field(default_factory=list)
     subject_at: list[int] = field(default_factory=list)
-    start: tuple[str, int] | None = None  # a word that begins something that is not supported, if the parser finds fault
+    # a word that begins something that is not supported, if the parser finds fault
+    start: tuple[str, int] | None = None
     depth: int = 0
 
     def place(self, at: int) -> tuple[int, int]:
@@ -61,17 +69,22 @@ class LiteralReader:
         self.reading = Reading(text)
 
     def string(self, i: int) -> tuple[str, int]:
-        """The string at token i with those that follow it (Spark joins them; a quote written twice is one), and the token after."""
+        """The string at token i with those that follow it (Spark joins them; a quote written
+        twice is one), and the token after.
+        """
         raw, token = self.raw, self.raw[i]
         j = i + 1
         if token.token_type is T.RAW_STRING:
             return token.text, j
         parts: list[str] = []
         first = token.start
-        if self.text[first : first + 1] not in ("'", '"'):  # the tokenizer takes all that follows a command for a string
+        # the tokenizer takes all that follows a command for a string
+        if self.text[first : first + 1] not in ("'", '"'):
             before = raw[max(i - 1, 0)]
             word = self.text[before.start : before.end + 1]
-            raise Refusal(f"{word!r:.40} is not expected here; for a column of that name, write `{word:.40}`", before.start)
+            raise Refusal(
+                f"{word!r:.40} is not expected here; for a column of that name, write `{word:.40}`", before.start
+            )
         try:
             if j >= self.end or raw[j].token_type is not T.STRING:  # as there, for nearly all strings
                 return unescape(self.text[first : token.end + 1]), j
@@ -174,7 +187,10 @@ class LiteralReader:
         raise Refusal("a dot is not expected here", raw[i].start)
 
     def list(self, i: int) -> int:
-        """Behind ``IN (`` and ``array(``: a list of literals of one class is one slot. Returns the token to go on from."""
+        """Behind ``IN (`` and ``array(``: a list of literals of one class is one slot.
+
+        Returns the token to go on from.
+        """
         raw, out = self.raw, self.reading.tokens
         values: list[str] = []
         kinds: set[Kind] = set()
@@ -188,7 +204,12 @@ class LiteralReader:
                 sign = token.token_type is T.DASH
                 if sign:
                     j += 1
-                if j >= self.end or raw[j].token_type is not T.NUMBER or len(raw[j].text) > 38 or not _NUMBER.fullmatch(raw[j].text):
+                if (
+                    j >= self.end
+                    or raw[j].token_type is not T.NUMBER
+                    or len(raw[j].text) > 38
+                    or not _NUMBER.fullmatch(raw[j].text)
+                ):
                     return i
                 value = "-" + raw[j].text if sign else raw[j].text
                 kinds.add(Kind.INT if raw[j].text.isdigit() else Kind.DECIMAL)

@@ -1,9 +1,11 @@
-"""The tree of ``ast.py`` -> a form: attributes resolved, NOT gone, a disjunction of conjunctions or a program.
+"""The tree of ``ast.py`` -> a form: attributes resolved, NOT gone, a disjunction of conjunctions or
+a program.
 
-Each condition can be asked four questions, the *modes*: is it True, is it False, is it not True, is it not False. With NULLs about, the
-third is not the second. A matcher asks the first; NOT turns True into False and not-True into not-False; AND is True when all of its
-parts are, and not True when some part is not True. So every mode of every node is an AND or OR of modes of its parts, down to *leaves*,
-which are two-valued: "the event has a value of ``a`` in this set", "it has none".
+Each condition can be asked four questions, the *modes*: is it True, is it False, is it not True, is
+it not False. With NULLs about, the third is not the second. A matcher asks the first; NOT turns
+True into False and not-True into not-False; AND is True when all of its parts are, and not True
+when some part is not True. So every mode of every node is an AND or OR of modes of its parts, down
+to *leaves*, which are two-valued: "the event has a value of ``a`` in this set", "it has none".
 """
 
 from __future__ import annotations
@@ -23,7 +25,9 @@ TRUE, FALSE, NOT_TRUE, NOT_FALSE = range(4)  # the modes; two that differ in the
 
 
 _POSITIVE = (TRUE, NOT_FALSE)
-REPEATS = 64  # how often a predicate may stand in a form, on average: IS UNKNOWN repeats its part, so nesting it doubles
+# how often a predicate may stand in a form, on average: IS UNKNOWN repeats its part, so nesting it
+# doubles
+REPEATS = 64
 
 PRESENT = (Test(Op.PRESENT),)
 _EMPTY = (Test(Op.EQ, (Operand(Kind.INT, value=0),)),)
@@ -46,8 +50,9 @@ _KINDS = {
 class Normaliser:
     """Trees to forms, over one schema.
 
-    ``attributes`` takes up those that the expressions use. Leaves are made once for each predicate object, so that forms share them:
-    100,000 different forms over 100 columns have a few thousand leaves between them.
+    ``attributes`` takes up those that the expressions use. Leaves are made once for each predicate
+    object, so that forms share them: 100,000 different forms over 100 columns have a few thousand
+    leaves between them.
     """
 
     def __init__(self, schema: Schema, attributes: Attributes, options: Options) -> None:
@@ -98,11 +103,13 @@ class Normaliser:
             if kind is Predicate:
                 found = known.get(id(node))
                 if found is None:
-                    found = known[id(node)] = node, self._predicate(node)  # the node is held so that its id stays its own
+                    # the node is held so that its id stays its own
+                    found = known[id(node)] = node, self._predicate(node)
                 done.append(found[1][mode])
                 size += 1
             elif kind is And or kind is Or:
-                # AND asks all of its parts in modes TRUE and NOT_FALSE, some of them in the other two; OR the other way round.
+                # AND asks all of its parts in modes TRUE and NOT_FALSE, some of them in the other
+                # two; OR the other way round.
                 combine = conjoin if (kind is And) == (mode in _POSITIVE) else disjoin
                 stack.append((combine, len(node.parts)))
                 stack.extend([(part, mode) for part in node.parts])
@@ -120,7 +127,9 @@ class Normaliser:
                 parts.reverse()
                 done.append(node(parts))
             if size > most:
-                raise Refusal("IS NULL or IS UNKNOWN of conditions within conditions, too deep: write the condition without them")
+                raise Refusal(
+                    "IS NULL or IS UNKNOWN of conditions within conditions, too deep: write the condition without them"
+                )
         return done[0]
 
     # Predicates
@@ -144,12 +153,18 @@ class Normaliser:
             attribute = Attribute(column.path, Role.ENTRY, column.type, key)
             return self._scalar(p, self.attributes.intern(attribute), column.type, attribute.name)
         if verb in _LISTS:
-            raise Refusal(f"{CALLS[verb]} needs a list column; {column.name!r} is {column.arrow}: compare it with =, or IN", predicate=p)
+            raise Refusal(
+                f"{CALLS[verb]} needs a list column; {column.name!r} is {column.arrow}: compare it with =, or IN",
+                predicate=p,
+            )
         assert column.type is not None
         return self._scalar(p, self._attribute(column, Role.VALUE, column.type), column.type, column.name)
 
     def _column(self, p: Predicate) -> tuple[Column, str | int | None]:
-        """Column and map key of the subject. As in Spark, ``s['x']`` of a struct is a field and ``m.x`` of a map an entry."""
+        """Column and map key of the subject.
+
+        As in Spark, ``s['x']`` of a struct is a field and ``m.x`` of a map an entry.
+        """
         path, key, _ = p.subject
         try:
             column = self.schema.column(path)
@@ -172,7 +187,9 @@ class Normaliser:
         if key is not None:
             if column.shape is Shape.LIST:
                 example = f"array_contains({name}, ...)"
-                raise Refusal(f"column {name!r} is a list, whose elements have no places here: write {example}", predicate=p)
+                raise Refusal(
+                    f"column {name!r} is a list, whose elements have no places here: write {example}", predicate=p
+                )
             if column.shape is not Shape.MAP:
                 raise Refusal(f"column {name!r} is {column.arrow}: [...] needs a map", predicate=p)
             assert column.key is not None
@@ -180,7 +197,9 @@ class Normaliser:
                 wanted = "a string" if column.key.family is Family.STRING else "a whole number"
                 raise Refusal(f"the keys of {name!r} are {column.key}: write {wanted} in [...]", predicate=p)
             if isinstance(key, int) and not KEY_MIN <= key <= KEY_MAX:
-                raise Refusal(f"the keys of {name!r} are {column.key}: none is as large as the number in [...]", predicate=p)
+                raise Refusal(
+                    f"the keys of {name!r} are {column.key}: none is as large as the number in [...]", predicate=p
+                )
         return column, key
 
     def _above(self, path: tuple[str, ...]) -> Column | None:
@@ -189,7 +208,9 @@ class Normaliser:
             above = self.schema.column(path[:-1])
         except SchemaError:
             return None
-        return above if above.shape is Shape.MAP and above.key is not None and above.key.family is Family.STRING else None
+        return (
+            above if above.shape is Shape.MAP and above.key is not None and above.key.family is Family.STRING else None
+        )
 
     def _attribute(self, column: Column, role: Role, type: Type) -> int:
         return self.attributes.intern(Attribute(column.path, role, type))
@@ -202,7 +223,9 @@ class Normaliser:
                 assert operand is not None
                 what = name if name.startswith("size(") else f"column {name!r}"
                 given = _KINDS[operand.kind]
-                raise Refusal(f"{what} is {type}, the expression compares it with {given}: write {needed}", None, p, operand.slot)
+                raise Refusal(
+                    f"{what} is {type}, the expression compares it with {given}: write {needed}", None, p, operand.slot
+                )
 
     def _scalar(self, p: Predicate, attr: int, type: Type, name: str) -> Modes:
         verb = p.verb
@@ -210,7 +233,9 @@ class Normaliser:
             return _absent(attr)
         if verb is Verb.BARE:
             if type.family is not Family.BOOL:
-                raise Refusal(f"column {name!r} is {type}, not a condition by itself: write {name} = ... or the like", predicate=p)
+                raise Refusal(
+                    f"column {name!r} is {type}, not a condition by itself: write {name} = ... or the like", predicate=p
+                )
             return Leaf(attr, _TRUE), Leaf(attr, _FALSE), Leaf(attr, _TRUE, True), Leaf(attr, _FALSE, True)
         if verb in _LISTS:
             raise Refusal(f"{CALLS[verb]} needs a list column; {name!r} is {type}", predicate=p)
@@ -247,7 +272,8 @@ class Normaliser:
             return _UNKNOWN
         if operand.kind is not Kind.STRING:
             raise Refusal(f"{word} needs a string, not {_KINDS[operand.kind]}", None, p, operand.slot)
-        # A pattern is an attribute of its own later on: where the value is NULL it is absent just as where it does not match.
+        # A pattern is an attribute of its own later on: where the value is NULL it is absent just
+        # as where it does not match.
         some, none = Leaf(attr, (Test(op, (operand,)),)), Leaf(attr, (Test(op, (operand,)),), True)
         return some, conjoin([Leaf(attr, PRESENT), none]), none, disjoin([Leaf(attr, PRESENT, True), some])
 
@@ -274,7 +300,10 @@ class Normaliser:
         return conjoin(true), disjoin(false), disjoin(not_true), conjoin(not_false)
 
     def _holds(self, column: Column, element: int, size: int, test: Test) -> Modes:
-        """Some element is in the set; Unknown where none is but one is NULL. Never ``outside``: that is "some other element"."""
+        """Some element is in the set; Unknown where none is but one is NULL.
+
+        Never ``outside``: that is "some other element".
+        """
         null = self._attribute(column, Role.HAS_NULL, BOOL)
         some, none = Leaf(element, (test,)), Leaf(element, (test,), True)
         false = conjoin([Leaf(size, PRESENT), none, Leaf(null, PRESENT, True)])
@@ -300,7 +329,9 @@ def _truth(node: Truth, mode: int, stack: list[Any]) -> None:
         stack.append((Constant(False), mode))
     else:
         stack.append((conjoin if yes else disjoin, 2))
-        stack.extend([(node.part, NOT_TRUE), (node.part, NOT_FALSE)] if yes else [(node.part, TRUE), (node.part, FALSE)])
+        stack.extend(
+            [(node.part, NOT_TRUE), (node.part, NOT_FALSE)] if yes else [(node.part, TRUE), (node.part, FALSE)]
+        )
 
 
 def _two_valued(node: Expr) -> bool:
@@ -320,4 +351,5 @@ def _set(attr: int, test: Test) -> Modes:
     return Leaf(attr, inside), Leaf(attr, outside), Leaf(attr, inside, True), Leaf(attr, outside, True)
 
 
-# Groups ----------------------------------------------------------------------------------------------------------------------------
+# Groups
+# --------------------------------------------------------------------------

@@ -1,4 +1,6 @@
-"""A text -> the tree of ``ast.py``, through sqlglot's Spark parser and a whitelist of its node types."""
+"""A text -> the tree of ``ast.py``, through sqlglot's Spark parser and a whitelist of its node
+types.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,21 @@ from sqlglot.errors import ErrorLevel, ParseError
 from sqlglot.tokenizer_core import TokenType
 
 from colmatch.errors import ExpressionError
-from colmatch.expr.ast import NAN, And, Constant, Expr, Not, Or, Predicate, Refusal, Subject, Verb, conjoin, rebuild, truth
+from colmatch.expr.ast import (
+    NAN,
+    And,
+    Constant,
+    Expr,
+    Not,
+    Or,
+    Predicate,
+    Refusal,
+    Subject,
+    Verb,
+    conjoin,
+    rebuild,
+    truth,
+)
 from colmatch.expr.literals import ALLOWED, Reading
 from colmatch.expr.stack import room
 from colmatch.expr.tokens import SPARK, read
@@ -34,7 +50,11 @@ FRAMES = 60  # of the stack, for a level: the interpreted sqlglot takes some 20
 
 
 class Parser:
-    """Texts to trees. Equal predicates of all its texts are one object, so that what is made of them can be kept by ``id()``."""
+    """Texts to trees.
+
+    Equal predicates of all its texts are one object, so that what is made of them can be kept by
+    ``id()``.
+    """
 
     def __init__(self, max_depth: int) -> None:
         self.max_depth = max_depth
@@ -54,7 +74,8 @@ class Parser:
         root = self._skeleton(reading)
         try:
             return self._convert(root, reading)
-        except (KeyError, AttributeError, TypeError) as error:  # a node of sqlglot's that lacks what its grammar promises
+        # a node of sqlglot's that lacks what its grammar promises
+        except (KeyError, AttributeError, TypeError) as error:
             raise Refusal(f"this is not a condition; {ALLOWED}", _begin(root, reading)) from error
 
     def operand(self, kind: Kind, slot: int, many: bool = False, negative: bool = False) -> Operand:
@@ -91,7 +112,8 @@ class Parser:
             raise _syntax(error, reading) from None
         except RecursionError:
             raise Refusal("the expression nests too deep for the parser: flatten it") from None
-        except (TypeError, ValueError, AttributeError, LookupError, AssertionError):  # sqlglot's own, on nonsense such as: OR ( (1, 2)
+        # sqlglot's own, on nonsense such as: OR ( (1, 2)
+        except (TypeError, ValueError, AttributeError, LookupError, AssertionError):
             raise Refusal(f"this is not a condition; {ALLOWED}", reading.tokens[0].start) from None
         if len(found) != 1 or found[0] is None:
             raise Refusal(f"this is not a condition; {ALLOWED}", 0)
@@ -137,7 +159,9 @@ class Parser:
                     stack.append((None, None if type(value) is exp.Null else bool(value.args["this"])))
                     stack.append(part)
                 else:
-                    raise Refusal("IS is followed by NULL, TRUE, FALSE, UNKNOWN or DISTINCT FROM", _begin(node, reading))
+                    raise Refusal(
+                        "IS is followed by NULL, TRUE, FALSE, UNKNOWN or DISTINCT FROM", _begin(node, reading)
+                    )
             elif kind is exp.Boolean:
                 done.append(Constant(bool(node.args["this"])))
             elif kind is exp.Null:
@@ -182,7 +206,9 @@ class Parser:
         if kind is exp.In:
             members = args.get("expressions")
             if not members:
-                raise Refusal("IN needs a list of literals in parentheses, as in city IN ('Nice', 'Lyon')", _begin(node, reading))
+                raise Refusal(
+                    "IN needs a list of literals in parentheses, as in city IN ('Nice', 'Lyon')", _begin(node, reading)
+                )
             return self._test(Verb.IN, args["this"], members, reading)
         verb = _PATTERNS.get(kind)
         if verb is not None:
@@ -245,7 +271,9 @@ class Parser:
 
     def _function(self, node: exp.Expr, reading: Reading) -> Expr:
         name = str(node.args["this"]).lower() if type(node) is exp.Anonymous else "arrays_overlap"
-        arguments = list(node.args["expressions"] if type(node) is exp.Anonymous else (node.args["this"], node.args["expression"]))
+        arguments = list(
+            node.args["expressions"] if type(node) is exp.Anonymous else (node.args["this"], node.args["expression"])
+        )
         if name == "arrays_overlap" and len(arguments) == 2:
             if type(_bare(arguments[0])) is exp.Array:
                 arguments.reverse()
@@ -310,8 +338,13 @@ def _syntax(error: ParseError, reading: Reading) -> Refusal:
     what = str(found.get("description", ""))
     if what.startswith("Expecting"):
         return Refusal(f"a {what[10:]!r} is missing after {word!r:.60}", token.end + 1)
-    if what.startswith("Required") or (last and token.token_type not in (TokenType.VAR, TokenType.NUMBER, TokenType.R_PAREN)):
-        return Refusal(f"something is missing after {word!r:.60}" if last else f"something is missing near {word!r:.60}", token.start)
+    if what.startswith("Required") or (
+        last and token.token_type not in (TokenType.VAR, TokenType.NUMBER, TokenType.R_PAREN)
+    ):
+        return Refusal(
+            f"something is missing after {word!r:.60}" if last else f"something is missing near {word!r:.60}",
+            token.start,
+        )
     return Refusal(f"{word!r:.60} is not expected here; {ALLOWED}", token.start)
 
 
@@ -324,7 +357,10 @@ def refused(refusal: Refusal, reading: Reading | None, text: str | None) -> Expr
             at = reading.literal_at[refusal.slot]
         elif predicate is not None:
             wanted = predicate.subject._replace(size=False)
-            at = next((at for at, subject in zip(reading.subject_at, reading.subjects, strict=True) if subject == wanted), None)
+            at = next(
+                (at for at, subject in zip(reading.subject_at, reading.subjects, strict=True) if subject == wanted),
+                None,
+            )
     message = " ".join(refusal.message.splitlines())
     if text is None:
         return ExpressionError(message)
@@ -357,14 +393,18 @@ def bind(tree: Expr, reading: Reading) -> Expr:
             return operand
         literal = reading.literals[operand.slot]
         if operand.many:
-            return Operand(operand.kind, many=True, value=tuple([literal_value(operand.kind, text, False) for text in literal]))
+            return Operand(
+                operand.kind, many=True, value=tuple([literal_value(operand.kind, text, False) for text in literal])
+            )
         return Operand(operand.kind, value=literal_value(operand.kind, literal, operand.negative))
 
     return rebuild(tree, lambda p: Predicate(p.verb, p.subject, tuple([value(operand) for operand in p.operands])))
 
 
 def literal_value(kind: Kind, text: Any, negative: bool) -> Any:
-    """The Python value of a literal's text; the text itself for dates and timestamps that Python cannot hold."""
+    """The Python value of a literal's text; the text itself for dates and timestamps that Python
+    cannot hold.
+    """
     if kind is Kind.INT:
         return -int(text) if negative else int(text)
     if kind is Kind.DECIMAL:

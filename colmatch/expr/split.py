@@ -1,13 +1,16 @@
 """A text -> its shape and its literals, without understanding it: the key of the form cache.
 
-One regular expression finds what is surely a literal; the text with the literals replaced by marks of their class is the *shape*::
+One regular expression finds what is surely a literal; the text with the literals replaced by marks
+of their class is the *shape*::
 
     age BETWEEN 22 AND 36 AND city IN ('Nice', 'Lyon')      ["22", "36", ["Nice", "Lyon"]]
     age BETWEEN <int> AND <int> AND city IN <strings>
 
-It knows nothing of comments, prefixes and map keys beyond what the pattern passes over. That is sound because the first text of each
-shape is read properly (``tokens.py``): where that finds other literals, or finds them elsewhere, the shape is marked as one whose texts
-are always read properly. Texts of one shape differ only inside what this pattern took for literals, so they agree or disagree together.
+It knows nothing of comments, prefixes and map keys beyond what the pattern passes over. That is
+sound because the first text of each shape is read properly (``tokens.py``): where that finds other
+literals, or finds them elsewhere, the shape is marked as one whose texts are always read properly.
+Texts of one shape differ only inside what this pattern took for literals, so they agree or disagree
+together.
 """
 
 from __future__ import annotations
@@ -27,8 +30,9 @@ def _list(item: str) -> str:
     return rf"\s*{item}(?:\s*,\s*{item})*\s*\)"
 
 
-# Begins with a set of characters, which the engine looks for without trying the alternatives at every place. A string that is not closed
-# reaches to the end of the text, or the search for its end would begin again at each of the quotes behind it.
+# Begins with a set of characters, which the engine looks for without trying the alternatives at
+# every place. A string that is not closed reaches to the end of the text, or the search for its end
+# would begin again at each of the quotes behind it.
 _LITERAL = re.compile(
     rf"""(['"0-9(`\[](?:
         (?<=(?<!\w)'){_INSIDE}(?:'(?!')|\\?\Z)
@@ -64,7 +68,8 @@ def _character(escape: re.Match[str]) -> str:
 
 
 def unescape(raw: str) -> str:
-    """The string that a literal, given with its quotes, stands for in Spark 4: backslash escapes, and the quote twice.
+    """The string that a literal, given with its quotes, stands for in Spark 4: backslash escapes,
+    and the quote twice.
 
     Raises
     ------
@@ -112,7 +117,9 @@ def _many(raw: str) -> tuple[str, list[str]]:
 
 
 def split(text: str) -> tuple[str, list[Any]]:
-    """Shape and literals (a list's: a list of str). Only as good as a guess until the shape's first text has been read.
+    """Shape and literals (a list's: a list of str).
+
+    Only as good as a guess until the shape's first text has been read.
 
     Raises
     ------

@@ -1,4 +1,7 @@
-"""Room on Python's stack for what recurses deep. The limit belongs to the whole process, so all who need more share one raise of it."""
+"""Room on Python's stack for what recurses deep.
+
+The limit belongs to the whole process, so all who need more share one raise of it.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,8 @@ _raised = 0  # the limit that they made of it
 def room(frames: int) -> Iterator[None]:
     """``frames`` more than anybody else has, for as long as the block runs.
 
-    The limit only rises while some thread is inside, and the last to leave puts it back, unless somebody else has changed it meanwhile.
+    The limit only rises while some thread is inside, and the last to leave puts it back, unless
+    somebody else has changed it meanwhile.
     """
     global _inside, _before, _raised
     with _lock:

@@ -1,13 +1,15 @@
 """A text -> the tokens of its Boolean skeleton, its subjects and its literals.
 
-sqlglot's Spark tokenizer cuts the text. Here names become numbered *subjects* (``user.age``, ``attrs['k']``), literals with their sign,
-type word and suffix become numbered *slots*, and whatever is outside the language is refused where it stands. What is left for sqlglot's
-parser are operators, parentheses and a few functions::
+sqlglot's Spark tokenizer cuts the text. Here names become numbered *subjects* (``user.age``,
+``attrs['k']``), literals with their sign, type word and suffix become numbered *slots*, and
+whatever is outside the language is refused where it stands. What is left for sqlglot's parser are
+operators, parentheses and a few functions::
 
     user.age >= -5 AND day IN (DATE '2013-01-31')    ->    0 >= 0 AND 1 IN (1)
 
-So the parser can nest only through NOT and parentheses, which are counted here, before it runs: its compiled form overflows the C
-stack rather than raise. Measured: 400 levels need 1 MB of it; threads have 8 MB on Linux, 16 MB on macOS.
+So the parser can nest only through NOT and parentheses, which are counted here, before it runs: its
+compiled form overflows the C stack rather than raise. Measured: 400 levels need 1 MB of it; threads
+have 8 MB on Linux, 16 MB on macOS.
 """
 
 from __future__ import annotations
@@ -85,7 +87,9 @@ def read(text: str, max_depth: int) -> Reading:
 
 
 SPARK = Spark()
-_CLOSED = re.compile(r"""[^'"`/-]+|'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`[^`]*`|--[^\n]*|/\*.*?\*/|/(?!\*)|-""", re.DOTALL)
+_CLOSED = re.compile(
+    r"""[^'"`/-]+|'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`[^`]*`|--[^\n]*|/\*.*?\*/|/(?!\*)|-""", re.DOTALL
+)
 
 
 def _unclosed(text: str) -> tuple[int, str]:
@@ -185,7 +189,9 @@ class _Reader(LiteralReader):
         if i >= self.end:
             return False
         token = self.raw[i]
-        return token.token_type is T.IDENTIFIER or (token.token_type in (T.VAR, T.NUMBER)) or token.text[:1].isidentifier()
+        return (
+            token.token_type is T.IDENTIFIER or (token.token_type in (T.VAR, T.NUMBER)) or token.text[:1].isidentifier()
+        )
 
     def _name(self, i: int) -> int:
         """A subject, or a function's name."""
@@ -239,7 +245,9 @@ class _Reader(LiteralReader):
             elif token.token_type in (T.STRING, T.RAW_STRING) and sign == 1:
                 key, j = self.string(j)
         if key is None or j >= self.end or raw[j].token_type is not T.R_BRACKET:
-            raise Refusal("a literal key is needed in [...], a string or a whole number, as in attrs['colour']", raw[i].start)
+            raise Refusal(
+                "a literal key is needed in [...], a string or a whole number, as in attrs['colour']", raw[i].start
+            )
         return key, j + 1
 
     def _function(self, i: int) -> int:
@@ -308,7 +316,9 @@ class _Reader(LiteralReader):
                 T.FROM: before is T.DISTINCT,
                 T.UNKNOWN: before is T.IS or (before is T.NOT and len(out) > 1 and out[-2].token_type is T.IS),
             }.get(kind, before is T.LIKE or before is T.ILIKE)
-            if inside and not (kind is T.RLIKE and before is T.NOT and not (len(out) > 1 and out[-2].token_type in ENDS)):
+            if inside and not (
+                kind is T.RLIKE and before is T.NOT and not (len(out) > 1 and out[-2].token_type in ENDS)
+            ):
                 if kind is T.UNKNOWN:
                     token.token_type = T.NULL
                 out.append(token)
@@ -321,5 +331,7 @@ class _Reader(LiteralReader):
         if kind is T.SEMICOLON:
             raise Refusal("one expression is needed, not several statements: take the ';' out", token.start)
         if kind in (T.STAR, T.SLASH, T.MOD, T.DPIPE, T.PIPE, T.AMP, T.CARET, T.TILDE, T.DAMP):
-            raise Refusal(f"operator {shown!r} is not supported: compare a column with a literal; {ALLOWED}", token.start)
+            raise Refusal(
+                f"operator {shown!r} is not supported: compare a column with a literal; {ALLOWED}", token.start
+            )
         raise Refusal(f"{shown!r:.40} is not expected here; {ALLOWED}", token.start)

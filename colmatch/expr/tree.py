@@ -1,6 +1,7 @@
 """ANDs and ORs over leaves: flat, without constants, without repeated parts.
 
-All of it walks with a stack of its own: an expression may nest, or go on, for longer than Python recurses.
+All of it walks with a stack of its own: an expression may nest, or go on, for longer than Python
+recurses.
 """
 
 from __future__ import annotations
@@ -41,7 +42,8 @@ def disjoin(parts: list[Node]) -> Node:
 
 
 def _group(kind: type[All], parts: list[Node], decides: bool) -> Node:
-    """AND or OR: flat, without constants and repeated leaves, and with the leaves of one attribute merged where that is one leaf.
+    """AND or OR: flat, without constants and repeated leaves, and with the leaves of one attribute
+    merged where that is one leaf.
 
     ``a = 1 OR a = 2`` is one set; so is "no entry in this set" AND "no entry in that".
     """
@@ -82,7 +84,9 @@ def _group(kind: type[All], parts: list[Node], decides: bool) -> Node:
 
 
 def _flatten(kind: type[All], stack: list[Any]) -> list[Any]:
-    """Parts in order (``stack`` has them backwards), those of nested groups of the same kind among them."""
+    """Parts in order (``stack`` has them backwards), those of nested groups of the same kind
+    among them.
+    """
     flat: list[Any] = []
     while stack:
         part = stack.pop()
@@ -97,7 +101,8 @@ def _distinct(tests: list[Test]) -> tuple[Test, ...]:
     return tuple({id(test): test for test in tests}.values())
 
 
-# Forms -----------------------------------------------------------------------------------------------------------------------------
+# Forms
+# --------------------------------------------------------------------------
 
 
 def fold(root: Any, leaf: Callable[[Leaf], Any], group: Callable[[All, list[Any]], Any]) -> Any:

@@ -21,18 +21,25 @@ class IndexKind:
     ----------
     name : also written into the saved form
     arrays : NamedTuple of numpy arrays: what the kernel reads, what is saved and memory-mapped
-    build : predicates, codes, what a sample of events said, options -> arrays, and the predicates, whose conjunctions it may have reordered
-    scratch : arrays, codes, rows, entries -> working memory of one thread, for batches of up to so many rows and entries
-    match : the kernel: ``match(index, predicates, rows, start, stop, scratch, sink, counters) -> first row not finished``
+    build : predicates, codes, what a sample of events said, options -> arrays, and the predicates,
+        whose conjunctions it may have reordered
+    scratch : arrays, codes, rows, entries -> working memory of one thread, for batches of up to so
+        many rows and entries
+    match : the kernel: ``match(index, predicates, rows, start, stop, scratch, sink, counters) ->
+        first row not finished``
     cost : statistics -> estimated nanoseconds an event, for the plan
     repeats : arrays -> whether the kernel may write a pair more than once
-    insert : arrays, predicates, begin, end -> arrays with the conjunctions ``begin:end`` of the predicates, which come after all that were
-        entered before. What can be written and has room is written, the rest replaced by larger copies, so that many inserts cost what
-        they bring. Predicates may name attributes that are new: the arrays must then be good for events that have these
-    delete : arrays, predicates, conjunctions (int64) -> arrays without them; the predicates still have them
+    insert : arrays, predicates, begin, end -> arrays with the conjunctions ``begin:end`` of the
+        predicates, which come after all that were entered before. What can be written and has room
+        is written, the rest replaced by larger copies, so that many inserts cost what they bring.
+        Predicates may name attributes that are new: the arrays must then be good for events that
+        have these
+    delete : arrays, predicates, conjunctions (int64) -> arrays without them; the predicates still
+        have them
 
-    A kind that has ``insert`` and ``delete`` is built on labels instead of codes (``kernels/layout.py``), while a sample's hits are still
-    by code. Scratch is made anew after each update.
+    A kind that has ``insert`` and ``delete`` is built on labels instead of codes
+    (``kernels/layout.py``), while a sample's hits are still by code. Scratch is made anew after
+    each update.
     """
 
     name: str
@@ -54,7 +61,11 @@ class Built(NamedTuple):
 
 
 def highest_codes(codes: Codes) -> I64:
-    """Highest code, or label, that a value of each attribute can have: a range that goes up to it has no upper end. (A)"""
+    """Highest code, or label, that a value of each attribute can have: a range that goes up to it
+    has no upper end.
+
+    (A)
+    """
     if len(codes.label):
         return np.full(len(codes.multi), LABEL_TOP)
     return np.diff(codes.first) + 1

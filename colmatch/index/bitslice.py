@@ -1,7 +1,9 @@
-"""bitslice: predicates tested for up to 64 rows at once. Ours; ARCHITECTURE.md has the idea and what was measured.
+"""bitslice: predicates tested for up to 64 rows at once.
 
-Postings are ordered by attribute, width class and lowest code, and the conjunctions with them, so that what a batch reads
-together stands together.
+Ours; ARCHITECTURE.md has the idea and what was measured.
+
+Postings are ordered by attribute, width class and lowest code, and the conjunctions with them, so
+that what a batch reads together stands together.
 """
 
 from __future__ import annotations
@@ -24,7 +26,9 @@ AN_ENTRY = 2  # segments of rows for which there is room; those of all rows at o
 MOST_SEGMENTS = 1 << 19  # 14 MB
 
 
-def build(preds: Predicates, codes: Codes, sample: Sample | None, options: Options) -> tuple[bitslice.BitsliceIndex, Predicates]:
+def build(
+    preds: Predicates, codes: Codes, sample: Sample | None, options: Options
+) -> tuple[bitslice.BitsliceIndex, Predicates]:
     attributes, count = len(codes.multi), len(preds.owner)
     top = np.diff(codes.first) + 1
     uses = np.bincount(preds.pred[:, 0] & ATTR_MASK, minlength=attributes)
@@ -103,12 +107,20 @@ def reorder(preds: Predicates, order: I64) -> Predicates:
         tree = tree[np.repeat(tree_first[:-1][order] - new[:-1], size) + np.arange(new[-1])]
         tree_first = new
     return preds._replace(
-        first=first, pred=pred, owner=preds.owner[order], weight=weight, jump_first=jump_first, tree_first=tree_first, tree=tree
+        first=first,
+        pred=pred,
+        owner=preds.owner[order],
+        weight=weight,
+        jump_first=jump_first,
+        tree_first=tree_first,
+        tree=tree,
     )
 
 
 def _ranks(top: I64, uses: I64) -> tuple[I64, np.ndarray, I64]:
-    """Bins of each attribute, its rank, and the number of ranks: all attributes that are used, or those that are used most."""
+    """Bins of each attribute, its rank, and the number of ranks: all attributes that are used,
+    or those that are used most.
+    """
     order = np.argsort(-uses, kind="stable")[: min(np.count_nonzero(uses), tiles.MOST_RANKS - 1)]
     rank = np.full(len(top), tiles.NO_RANK, np.uint32)
     rank[order] = 1 + np.arange(len(order))
@@ -163,7 +175,8 @@ def repeats(index: bitslice.BitsliceIndex) -> bool:
 
 
 def cost(statistics: Statistics) -> float:
-    # Each value that an event has costs something, if there are postings for it: the more likely, the more predicates an attribute has.
+    # Each value that an event has costs something, if there are postings for it: the more likely,
+    # the more predicates an attribute has.
     dense = min(1.0, statistics.predicates / (12.0 * max(statistics.attributes, 1)))
     return 90.0 + 810.0 * dense + 0.009 * statistics.conjunctions
 

@@ -1,31 +1,42 @@
-"""k-index of Whang et al., "Indexing Boolean Expressions", as the documents on BE*-Tree (section II, VII), OpIndex (section 3) and PS-Tree
-(section 2) describe it; ``kernels/kindex/match.py`` has the matching.
+"""k-index of Whang et al., "Indexing Boolean Expressions", as the documents on BE*-Tree (section
+II, VII), OpIndex (section 3) and PS-Tree (section 2) describe it; ``kernels/kindex/match.py`` has
+the matching.
 
-Conjunctions are partitioned by their size K, the number of their positive predicates. Posting lists are keyed by attribute and value and
-sorted by conjunction. K = 0 is matched as K = 1, with a list Z that every event has. The CNF form counts clauses: its K are the clauses
-without a negated predicate, entries say which clause they belong to, and what a conjunction has twice in one list goes to an extra list.
+Conjunctions are partitioned by their size K, the number of their positive predicates. Posting lists
+are keyed by attribute and value and sorted by conjunction. K = 0 is matched as K = 1, with a list Z
+that every event has. The CNF form counts clauses: its K are the clauses without a negated
+predicate, entries say which clause they belong to, and what a conjunction has twice in one list
+goes to an extra list.
 
 Deviations, and why:
 
-- A range is enumerated over the intervals between the distinct boundaries of its attribute, not over values: an event cannot tell
-  more, and the blow-up with cardinality that the documents measured (BE*-Tree, section VII) is gone.
-- Where even that is many entries a predicate, intervals are gathered into the pieces of a tree, each with a list of its own: a range takes
-  the fewest pieces it is made of, and a value has one list for each level. Pieces of a range do not overlap, so it still counts once.
-  ``FLAT`` says when. At 1M ``dense`` subscriptions that is 132 MB instead of 779, for 18 ms an event instead of 14.
-- NOT IN and ``<>`` come as the intervals that are left, of an attribute that must be present. Where it takes fewer entries, they are
-  entered as the source has it: negated ones for the gaps between them, and one of the whole that says that the attribute is present.
-- ``Options(enumerate="raw")`` stores an entry for each value, for the documents' comparison of memory. An event is known by its interval,
-  all of whose values have equal lists: the first is read. The domain is from the lowest boundary to the highest, and what is outside.
-- The K first lists stand in order, the others in a heap, where the documents sort all of them at each step.
-- Conjunctions with an attribute of several values take the CNF form, in which a predicate that two values meet counts once.
+- A range is enumerated over the intervals between the distinct boundaries of its attribute, not
+  over values: an event cannot tell more, and the blow-up with cardinality that the documents
+  measured (BE*-Tree, section VII) is gone.
+- Where even that is many entries a predicate, intervals are gathered into the pieces of a tree,
+  each with a list of its own: a range takes the fewest pieces it is made of, and a value has one
+  list for each level. Pieces of a range do not overlap, so it still counts once. ``FLAT`` says
+  when. At 1M ``dense`` subscriptions that is 132 MB instead of 779, for 18 ms an event instead of
+  14.
+- NOT IN and ``<>`` come as the intervals that are left, of an attribute that must be present. Where
+  it takes fewer entries, they are entered as the source has it: negated ones for the gaps between
+  them, and one of the whole that says that the attribute is present.
+- ``Options(enumerate="raw")`` stores an entry for each value, for the documents' comparison of
+  memory. An event is known by its interval, all of whose values have equal lists: the first is
+  read. The domain is from the lowest boundary to the highest, and what is outside.
+- The K first lists stand in order, the others in a heap, where the documents sort all of them at
+  each step.
+- Conjunctions with an attribute of several values take the CNF form, in which a predicate that two
+  values meet counts once.
 - Other programs than an AND of ORs are found by the clauses that they imply, then evaluated.
 - K of a CNF leaves out clauses that would need a third list of the same key.
-- Counters of clauses count the predicates that are true, where the source sets them to 1: a negated entry can then take back what that
-  of the whole has said, without a clause of its own.
+- Counters of clauses count the predicates that are true, where the source sets them to 1: a negated
+  entry can then take back what that of the whole has said, without a clause of its own.
 - Top-k bounds are not here.
 
-The source is static. New conjunctions go to a tail that is looked at one by one. When it is as large as a share of the others, all are
-built anew. Deleted ones are marked. With raw enumeration the tail stays: the values of later predicates are not known here.
+The source is static. New conjunctions go to a tail that is looked at one by one. When it is as
+large as a share of the others, all are built anew. Deleted ones are marked. With raw enumeration
+the tail stays: the values of later predicates are not known here.
 """
 
 from __future__ import annotations
@@ -77,13 +88,17 @@ def build(preds: Predicates, codes: Codes, sample: Sample | None, options: Optio
 
 
 def _labels(preds: Predicates, live: U8, attributes: int) -> tuple[I64, U32]:
-    """Where the intervals of predicates begin and behind which they end, as ``KIndex.label_first`` and ``label``."""
+    """Where the intervals of predicates begin and behind which they end, as
+    ``KIndex.label_first`` and ``label``.
+    """
     word, low, high = preds.pred[: preds.first[len(live)]].T.astype(np.int64)
     attr = word & ATTR_MASK
     is_live = np.repeat(live != 0, np.diff(preds.first[: len(live) + 1]))
     plain = is_live & (word & FLAG_RUN == 0) & (low <= high)
     runs = is_live & (word & FLAG_RUN != 0)
-    places = np.repeat(low[runs] - np.concatenate([[0], np.cumsum(high[runs] - low[runs])[:-1]]), high[runs] - low[runs])
+    places = np.repeat(
+        low[runs] - np.concatenate([[0], np.cumsum(high[runs] - low[runs])[:-1]]), high[runs] - low[runs]
+    )
     places += np.arange(len(places))
     of = np.concatenate([attr[plain], np.repeat(attr[runs], high[runs] - low[runs])])
     begins = np.concatenate([low[plain], preds.run_lo[places]])
@@ -109,7 +124,8 @@ def _every_value(codes: Codes, top: I64) -> tuple[I64, I64]:
     end = np.cumsum(top)
     inner = np.ones(len(codes.bound), bool)
     inner[codes.first[:-1][top > 1]] = False  # a boundary that has one before it
-    place = np.arange(len(codes.bound)) + np.repeat(np.arange(len(top)), top - 1)  # of the code that ends at each boundary
+    # of the code that ends at each boundary
+    place = np.arange(len(codes.bound)) + np.repeat(np.arange(len(top)), top - 1)
     width[place[inner]] = np.diff(codes.bound.view(np.uint64), prepend=np.uint64(0))[inner]
     values = float(width.astype(np.float64).sum())
     if values > MOST_ENTRIES:
@@ -134,7 +150,9 @@ def _domains(preds: Predicates, top: I64, raw: I64, raw_first: I64, live: U8) ->
         _afford(float(spans.sum()), "raw")
         level_list = np.stack([np.zeros(attributes, np.int64), raw[-1] + np.arange(attributes)], axis=1).ravel()
         lists = int(raw[-1]) + attributes + 1
-        return Domains(top, np.zeros(attributes, np.uint8), 2 * np.arange(attributes + 1), level_list, raw, raw_first, lists)
+        return Domains(
+            top, np.zeros(attributes, np.uint8), 2 * np.arange(attributes + 1), level_list, raw, raw_first, lists
+        )
     tree = spans > FLAT * uses
     bits = int(kindex.FANOUT_BITS)
     attribute, width = [np.arange(attributes)], [top]
@@ -153,14 +171,20 @@ def _domains(preds: Predicates, top: I64, raw: I64, raw_first: I64, live: U8) ->
 
 def _afford(entries: float, enumeration: str) -> None:
     if entries > MOST_ENTRIES:
-        advice = "take enumerate='boundaries', which is the default" if enumeration == "raw" else "take another kind of index"
+        advice = (
+            "take enumerate='boundaries', which is the default"
+            if enumeration == "raw"
+            else "take another kind of index"
+        )
         raise OptionError(
             f"kindex with Options(enumerate={enumeration!r}) would take {entries:,.0f} lists and entries, more than the {MOST_ENTRIES:,} "
             f"that fit: {advice}"
         )
 
 
-def _lists(preds: Predicates, label_first: I64, label: U32, multi: U8, raw: I64, raw_first: I64, live: U8, dead: U64) -> kindex.KIndex:
+def _lists(
+    preds: Predicates, label_first: I64, label: U32, multi: U8, raw: I64, raw_first: I64, live: U8, dead: U64
+) -> kindex.KIndex:
     """The index of the conjunctions that are ``live``, the first ``len(live)`` of ``preds``."""
     preds = _coded(preds, label_first, label)
     top = np.diff(label_first) + 1
@@ -168,8 +192,14 @@ def _lists(preds: Predicates, label_first: I64, label: U32, multi: U8, raw: I64,
     form, size, number_of = np.empty(count, np.uint8), np.empty(count, np.uint32), np.empty(count, np.uint32)
     unsure, clause = np.empty(count, np.uint8), np.empty(len(preds.pred), np.uint16)
     longest = int(np.diff(preds.tree_first).max(initial=0)) + 1
-    starts, stack, counted = np.empty(longest, np.int64), np.empty(longest, np.int64), np.empty(clauses.COUNTED, np.int64)
-    clauses.classify(preds, live, np.full(attributes, -1), starts, stack, counted, form, size, number_of, unsure, clause)
+    starts, stack, counted = (
+        np.empty(longest, np.int64),
+        np.empty(longest, np.int64),
+        np.empty(clauses.COUNTED, np.int64),
+    )
+    clauses.classify(
+        preds, live, np.full(attributes, -1), starts, stack, counted, form, size, number_of, unsure, clause
+    )
 
     rank = form.astype(np.int64) << 32 | size
     order = np.argsort(rank, kind="stable")[np.count_nonzero(form == clauses.GONE) :].astype(np.uint32)
@@ -191,7 +221,10 @@ def _lists(preds: Predicates, label_first: I64, label: U32, multi: U8, raw: I64,
     first = np.concatenate([[0], np.cumsum(at)])
     total = int(first[-1])
     _afford(float(total + planes * lists), "raw" if len(raw) else "boundaries")
-    entry, entry_clause = np.empty(total, np.uint32), np.empty(total - int(first[min(planes * lists, lists)]), np.uint16)
+    entry, entry_clause = (
+        np.empty(total, np.uint32),
+        np.empty(total - int(first[min(planes * lists, lists)]), np.uint16),
+    )
     at[:], last[:] = first[:-1], 0
     kernels.post(preds, order, begin, size, clause, *place, True, last, at, entry, entry_clause)
     segments = kernels.cut_segments(entry, first, parts, False, no_entry, no_entry, no_entry)
@@ -233,10 +266,12 @@ def scratch(index: kindex.KIndex, codes: Codes, rows: int, entries: int) -> kind
 
 
 def insert(index: kindex.KIndex, preds: Predicates, begin: int, end: int) -> kindex.KIndex:
-    """Enter conjunctions ``begin:end`` of ``preds``, which are its last, and return the index with them.
+    """Enter conjunctions ``begin:end`` of ``preds``, which are its last, and return the index with
+    them.
 
-    They join the tail; when it has become too large, everything is built anew. Arrays that cannot be written are copied first: a deleted
-    conjunction's bit is all that is large, an eighth of a byte each.
+    They join the tail; when it has become too large, everything is built anew. Arrays that cannot
+    be written are copied first: a deleted conjunction's bit is all that is large, an eighth of a
+    byte each.
 
     Raises OptionError as ``build`` does.
     """
@@ -264,14 +299,19 @@ def insert(index: kindex.KIndex, preds: Predicates, begin: int, end: int) -> kin
 
 
 def delete(index: kindex.KIndex, preds: Predicates, conjunctions: NDArray[np.int64]) -> kindex.KIndex:
-    """Take out conjunctions, by number in ``preds``: (n) int64. They are marked, and leave the lists when these are built anew."""
+    """Take out conjunctions, by number in ``preds``: (n) int64.
+
+    They are marked, and leave the lists when these are built anew.
+    """
     index = _writable(index)
     bury(np.array(conjunctions, np.int64), index.dead)
     return index
 
 
 def _writable(index: kindex.KIndex) -> kindex.KIndex:
-    return index._replace(tail=_own(index.tail), dead=_own(index.dead), repeats=_own(index.repeats), multi=_own(index.multi))
+    return index._replace(
+        tail=_own(index.tail), dead=_own(index.dead), repeats=_own(index.repeats), multi=_own(index.multi)
+    )
 
 
 def _own(array: Array) -> Array:
@@ -283,7 +323,9 @@ def repeats(index: kindex.KIndex) -> bool:
 
 
 def cost(statistics: Statistics) -> float:
-    """30 ns for each predicate that an event of 30 attributes meets, 40 % of those on its attributes, and what matches cost beyond that."""
+    """30 ns for each predicate that an event of 30 attributes meets, 40 % of those on its
+    attributes, and what matches cost beyond that.
+    """
     share = min(1.0, 30 / max(statistics.attributes, 1))
     return 5e3 + 0.05 * statistics.conjunctions + (0.07 + 12.0 * share) * statistics.predicates
 

@@ -1,28 +1,35 @@
-"""OpIndex: partitions by pivot attribute, lists by operator, counters. Source: "An Efficient Publish/Subscribe Index for E-Commerce
-Databases", sections 4 to 6.1.
+"""OpIndex: partitions by pivot attribute, lists by operator, counters.
+
+Source: "An Efficient Publish/Subscribe Index for E-Commerce Databases", sections 4 to 6.1.
 
 Where this departs from it:
 
-- Section 4.2 rewrites an interval as >= and <=. Here BETWEEN is an operator of its own, sorted by lower operand with the upper one beside.
-  On a million of the workload ``dense`` an event then meets 261,000 entries in 0.8 ms instead of 769,000 in 1.6 ms, with 62 bytes a
-  subscription instead of 78. BETWEEN lists are cut by class of width, as Propagation's are, where one attribute has more than some
-  hundred; else every range that starts below a value would be read. 50,000 narrow ranges on one attribute take 1.4 us an event;
-  uncut they took 19.8.
-- Section 4.3 gives a list as many segments as any other, 32. Here they follow the attributes in the list, 4 to a segment, so that short
-  lists are small and long ones are cut finely; attributes are in the order of a hash, of which the segment is the high bits.
-- Lists are found by a table of attribute and operator with 48 bytes an attribute. Lists, and what is in them, exist only where
-  there are predicates.
-- Counters are one array as long as the largest partition, reset by a stamp when they are first touched. They count up, not down: then the
-  step needs no branch, which halved the time of an event. Slots of a partition are in the order of the predicates on its pivot.
-- A block of rows passes over a partition before the next one. The document matches one event at a time.
-- A negated predicate is an entry that stops its slot's counter; the document says only that other operators are similar. What has no
-  other predicates has no pivot and is verified for each event.
-- Predicates on attributes with several values, which two values may meet, are clauses of section 6.1, whose bitmap counts each once.
+- Section 4.2 rewrites an interval as >= and <=. Here BETWEEN is an operator of its own, sorted by
+  lower operand with the upper one beside. On a million of the workload ``dense`` an event then
+  meets 261,000 entries in 0.8 ms instead of 769,000 in 1.6 ms, with 62 bytes a subscription instead
+  of 78. BETWEEN lists are cut by class of width, as Propagation's are, where one attribute has more
+  than some hundred; else every range that starts below a value would be read. 50,000 narrow ranges
+  on one attribute take 1.4 us an event; uncut they took 19.8.
+- Section 4.3 gives a list as many segments as any other, 32. Here they follow the attributes in the
+  list, 4 to a segment, so that short lists are small and long ones are cut finely; attributes are
+  in the order of a hash, of which the segment is the high bits.
+- Lists are found by a table of attribute and operator with 48 bytes an attribute. Lists, and what
+  is in them, exist only where there are predicates.
+- Counters are one array as long as the largest partition, reset by a stamp when they are first
+  touched. They count up, not down: then the step needs no branch, which halved the time of an
+  event. Slots of a partition are in the order of the predicates on its pivot.
+- A block of rows passes over a partition before the next one. The document matches one event at a
+  time.
+- A negated predicate is an entry that stops its slot's counter; the document says only that other
+  operators are similar. What has no other predicates has no pivot and is verified for each event.
+- Predicates on attributes with several values, which two values may meet, are clauses of section
+  6.1, whose bitmap counts each once.
 - Expressions that are neither conjunctions nor CNF are entered by their best clause and verified.
 - Pivots of a CNF are found once each, so a pair may be found several times; the caller drops it.
 
-Codes are compared, never counted with, so they may be labels, between which inserts bring others. Only the highest one of each attribute
-is taken from ``Codes``, and kept: a range up to there has no upper end.
+Codes are compared, never counted with, so they may be labels, between which inserts bring others.
+Only the highest one of each attribute is taken from ``Codes``, and kept: a range up to there has no
+upper end.
 """
 
 from __future__ import annotations
@@ -40,7 +47,9 @@ from colmatch.kernels.opindex.entries import ENTRY_WORDS, RESULTS, most_entries
 from colmatch.options import Options
 
 
-def build(preds: Predicates, codes: Codes, sample: Sample | None, options: Options) -> tuple[opindex.OpIndex, Predicates]:
+def build(
+    preds: Predicates, codes: Codes, sample: Sample | None, options: Options
+) -> tuple[opindex.OpIndex, Predicates]:
     attributes, count = len(codes.multi), len(preds.owner)
     frequency = _frequency(preds, codes, sample)
     top = highest_codes(codes)
@@ -56,14 +65,37 @@ def build(preds: Predicates, codes: Codes, sample: Sample | None, options: Optio
     place[by_hash] = np.arange(attributes)
     bits = attributes.bit_length()
     u32 = np.uint32
-    key, operand, upper, slot = np.empty(entries, np.uint64), np.empty(entries, u32), np.empty(entries, u32), np.empty(entries, u32)
+    key, operand, upper, slot = (
+        np.empty(entries, np.uint64),
+        np.empty(entries, u32),
+        np.empty(entries, u32),
+        np.empty(entries, u32),
+    )
     conj, needed, checked = np.empty(first[-1], u32), np.empty(first[-1], np.uint16), np.empty(always, u32)
     clause = np.empty(entries, np.uint8)
-    kernels.fill(preds, frequency, top, place, bits, *expanded, first[:-1].copy(), key, operand, upper, slot, clause, conj, needed, checked)
+    kernels.fill(
+        preds,
+        frequency,
+        top,
+        place,
+        bits,
+        *expanded,
+        first[:-1].copy(),
+        key,
+        operand,
+        upper,
+        slot,
+        clause,
+        conj,
+        needed,
+        checked,
+    )
     key, order = _sorted(key, operand, (attributes * opindex.OPERATORS).bit_length() + bits)
 
     number, new_conj, new_needed = np.empty_like(conj), np.empty_like(conj), np.empty_like(needed)
-    kernels.number_slots(key, order, slot, bits, place, first, first[:-1].copy(), conj, needed, number, new_conj, new_needed)
+    kernels.number_slots(
+        key, order, slot, bits, place, first, first[:-1].copy(), conj, needed, number, new_conj, new_needed
+    )
 
     there = np.zeros((attributes, opindex.OPERATORS), u32)
     words = np.array([2, 2, 2, 3] * (opindex.OPERATORS // 4))
@@ -79,18 +111,42 @@ def build(preds: Predicates, codes: Codes, sample: Sample | None, options: Optio
     list_ = np.column_stack([begins[:-1], logs, in_list]).astype(u32)
     segment, segment_room = np.empty((begins[-1], 2), np.uint64), np.zeros(begins[-1], u32)
     run, word = np.empty((run_count, opindex.RUN_WORDS), u32), np.empty(word_count, u32)
-    kernels.cut(key, order, operand, upper, slot, clause, number, bits, by_hash, sizes, lists, list_, segment, segment_room, run, word)
+    kernels.cut(
+        key,
+        order,
+        operand,
+        upper,
+        slot,
+        clause,
+        number,
+        bits,
+        by_hash,
+        sizes,
+        lists,
+        list_,
+        segment,
+        segment_room,
+        run,
+        word,
+    )
     if not options.signatures:
         segment[:, 0] = 2**64 - 1
     repeats = several > 0 or bool((preds.owner[1:] == preds.owner[:-1]).any())
-    state = np.array([list_count, len(segment), run_count, word_count, len(conj), always, repeats, options.signatures, count], np.int64)
+    state = np.array(
+        [list_count, len(segment), run_count, word_count, len(conj), always, repeats, options.signatures, count],
+        np.int64,
+    )
     partition = np.column_stack([first[:-1], slots, slots, np.zeros_like(slots)]).astype(u32)
-    index = opindex.OpIndex(frequency, top, lists, partition, list_, segment, segment_room, run, word, new_conj, new_needed, checked, state)
+    index = opindex.OpIndex(
+        frequency, top, lists, partition, list_, segment, segment_room, run, word, new_conj, new_needed, checked, state
+    )
     return index, preds
 
 
 def _frequency(preds: Predicates, codes: Codes, sample: Sample | None) -> I64:
-    """How often events have an attribute: as the sample does, where that is equal or unknown, as predicates do (section 4.1)."""
+    """How often events have an attribute: as the sample does, where that is equal or unknown, as
+    predicates do (section 4.1).
+    """
     uses: I64 = np.bincount(preds.pred[:, 0] & ATTR_MASK, minlength=len(codes.multi))
     if sample is None:
         return uses
@@ -126,7 +182,9 @@ def _sorted(key: U64, operand: U32, bits: int) -> tuple[U64, U32]:
 
 
 def _expanded(preds: Predicates, conjunctions: I64) -> tuple[U32, U32, I64]:
-    """Room for the entries and pivots of one of these conjunctions at a time, and for what its slots count."""
+    """Room for the entries and pivots of one of these conjunctions at a time, and for what its
+    slots count.
+    """
     room = most_entries(preds, conjunctions)
     return np.empty((room, ENTRY_WORDS), np.uint32), np.empty(room, np.uint32), np.empty(RESULTS, np.int64)
 
@@ -156,16 +214,20 @@ def repeats(index: opindex.OpIndex) -> bool:
 
 
 def cost(statistics: Statistics) -> float:
-    """Looking up every value in every list of every pivot; then counting in the share of partitions that events of 30 values have."""
+    """Looking up every value in every list of every pivot; then counting in the share of
+    partitions that events of 30 values have.
+    """
     share = min(30 / max(statistics.attributes, 1), 1.0)
     return 20_000.0 + max(2.7 * share, 0.01) * statistics.conjunctions
 
 
 def insert(index: opindex.OpIndex, preds: Predicates, begin: int, end: int) -> opindex.OpIndex:
-    """Enter the conjunctions ``begin:end`` (section 4.3, algorithm 1). Returns arrays that can be written: the same ones, if they could.
+    """Enter the conjunctions ``begin:end`` (section 4.3, algorithm 1).
 
-    Attributes that nothing was known of when the index was built count as the rarest. A scratch made before must not be used any more.
-    Raises OptionError when there are too many entries.
+    Returns arrays that can be written: the same ones, if they could.
+
+    Attributes that nothing was known of when the index was built count as the rarest. A scratch
+    made before must not be used any more. Raises OptionError when there are too many entries.
     """
     used = preds.pred[preds.first[begin] : preds.first[end], 0] & ATTR_MASK
     index = _writable(index, int(used.max(initial=0)) + 1)
@@ -177,7 +239,10 @@ def insert(index: opindex.OpIndex, preds: Predicates, begin: int, end: int) -> o
 
 
 def delete(index: opindex.OpIndex, preds: Predicates, conjunctions: I64) -> opindex.OpIndex:
-    """Take conjunctions out; ``preds`` still has them. Returns arrays that can be written: the same ones, if they could."""
+    """Take conjunctions out; ``preds`` still has them.
+
+    Returns arrays that can be written: the same ones, if they could.
+    """
     index = _writable(index, 0)
     conjunctions = np.array(conjunctions, np.int64)
     opindex_update.delete(index, preds, conjunctions, *_expanded(preds, conjunctions))

@@ -29,13 +29,19 @@ def by_speed(kinds: Iterable[IndexKind], statistics: Statistics) -> list[str]:
 
 
 def choose(index: str, statistics: Statistics) -> Plan:
-    """The kind that was asked for, or for ``auto`` the one with the lowest estimated cost. Raises OptionError for an unknown name."""
+    """The kind that was asked for, or for ``auto`` the one with the lowest estimated cost.
+
+    Raises OptionError for an unknown name.
+    """
     if index != "auto":
         plan = Plan(find(index).name, "asked for")
     else:
         costs = _costs(KINDS.values(), statistics)
         best = min(costs, key=costs.__getitem__)
         others = ", ".join(f"{name} {cost / 1e3:.3g} us" for name, cost in costs.items() if name != best)
-        plan = Plan(best, f"lowest estimated time an event, {costs[best] / 1e3:.3g} us" + (f" (others: {others})" if others else ""))
+        plan = Plan(
+            best,
+            f"lowest estimated time an event, {costs[best] / 1e3:.3g} us" + (f" (others: {others})" if others else ""),
+        )
     log.info("index %s: %s", plan.kind, plan.reason)
     return plan

@@ -1,17 +1,23 @@
-"""Propagation: the predicates that an event satisfies are found first, then the conjunctions behind them are checked on a bit vector.
+"""Propagation: the predicates that an event satisfies are found first, then the conjunctions behind
+them are checked on a bit vector.
 
-Source: Fabret et al.'s Propagation, as "PS-Tree-Based Efficient Boolean Expression Matching for High-Dimensional and Dense Workloads"
-describes it (section 2, Related Work). Where that leaves the choice, or this departs from it:
+Source: Fabret et al.'s Propagation, as "PS-Tree-Based Efficient Boolean Expression Matching for
+High-Dimensional and Dense Workloads" describes it (section 2, Related Work). Where that leaves the
+choice, or this departs from it:
 
-- Only the words of the bit vector that an event has set are cleared. That all of it has to be, is what the document holds against it.
-- Not only an equality can be an access predicate: without one, the inequality that is thought to hold least often is. Otherwise a
-  third of the subscriptions of the documents' dense workloads would be checked for every event.
-- Ranges are found by lists of like width, not by one list for each operator: an event looks at few that do not hold.
-- A predicate that is true of absent values too (IS NULL, NOT a <=> 5) has no bit of its own: it is the negation of another. An
-  expression kept as a program is evaluated itself, on the event.
+- Only the words of the bit vector that an event has set are cleared. That all of it has to be, is
+  what the document holds against it.
+- Not only an equality can be an access predicate: without one, the inequality that is thought to
+  hold least often is. Otherwise a third of the subscriptions of the documents' dense workloads
+  would be checked for every event.
+- Ranges are found by lists of like width, not by one list for each operator: an event looks at few
+  that do not hold.
+- A predicate that is true of absent values too (IS NULL, NOT a <=> 5) has no bit of its own: it is
+  the negation of another. An expression kept as a program is evaluated itself, on the event.
 
-CONJUNCTIONS and CANDIDATES count the entries of clusters that are checked, PREDICATES the bits tested (and predicates of programs), NODES
-the bits set and what was looked at to find them: slots of the hash table, entries of the lists.
+CONJUNCTIONS and CANDIDATES count the entries of clusters that are checked, PREDICATES the bits
+tested (and predicates of programs), NODES the bits set and what was looked at to find them: slots
+of the hash table, entries of the lists.
 """
 
 from __future__ import annotations
@@ -33,7 +39,9 @@ FIRST_SLOTS = 1 << 10
 MOST_WORDS = 2**32 - 1
 
 
-def build(preds: Predicates, codes: Codes, sample: Sample | None, options: Options) -> tuple[propagation.PropagationIndex, Predicates]:
+def build(
+    preds: Predicates, codes: Codes, sample: Sample | None, options: Options
+) -> tuple[propagation.PropagationIndex, Predicates]:
     estimates = _estimates(preds, codes, sample)
     key, number = _number(preds, estimates)
     used = len(key)
@@ -101,7 +109,9 @@ def _estimates(preds: Predicates, codes: Codes, sample: Sample | None) -> tuple[
     intervals = np.diff(codes.first) + 1
     code_first = np.concatenate([[0], np.cumsum(intervals)])
     below = np.empty(0, np.int64) if sample is None else np.concatenate([[0], np.cumsum(sample.hits)])
-    present = np.bincount(attr, minlength=attributes) if sample is None else below[code_first[1:]] - below[code_first[:-1]]
+    present = (
+        np.bincount(attr, minlength=attributes) if sample is None else below[code_first[1:]] - below[code_first[:-1]]
+    )
     top = np.ones(attributes)
     kernels.highest_codes(preds, top)
     return present.astype(np.float64), intervals.astype(np.float64), top, code_first, codes.label.copy(), below
@@ -112,9 +122,15 @@ def _slots(used: int) -> int:
 
 
 def _number(preds: Predicates, estimates: tuple[F64, F64, F64, I64, U32, I64]) -> tuple[U32, U32]:
-    """Distinct predicates (D, 3), ordered by attribute, class of width and lowest code, and the place there of each predicate (P)."""
+    """Distinct predicates (D, 3), ordered by attribute, class of width and lowest code, and the
+    place there of each predicate (P).
+    """
     number = np.empty(len(preds.pred), np.uint32)
-    key, slot, used = np.empty((FIRST_SLOTS // 2, 3), np.uint32), np.zeros(FIRST_SLOTS, np.uint32), np.zeros(1, np.int64)
+    key, slot, used = (
+        np.empty((FIRST_SLOTS // 2, 3), np.uint32),
+        np.zeros(FIRST_SLOTS, np.uint32),
+        np.zeros(1, np.int64),
+    )
     conj = 0
     while (conj := kernels.number_predicates(preds, conj, *estimates, key, slot, used, number)) < len(preds.owner):
         size = 4 * len(key)
@@ -149,7 +165,9 @@ def _groups(attr_class: I64, lo: U32, hi: U32, attributes: int) -> tuple[U32, U3
     return group_of, group
 
 
-def scratch(index: propagation.PropagationIndex, codes: Codes, rows: int, entries: int) -> propagation.PropagationScratch:
+def scratch(
+    index: propagation.PropagationIndex, codes: Codes, rows: int, entries: int
+) -> propagation.PropagationScratch:
     words = (len(index.key) + 63) // 64
     return propagation.PropagationScratch(
         np.zeros(words, np.uint64),
@@ -160,12 +178,18 @@ def scratch(index: propagation.PropagationIndex, codes: Codes, rows: int, entrie
     )
 
 
-def insert(arrays: propagation.PropagationIndex, preds: Predicates, begin: int, end: int) -> propagation.PropagationIndex:
-    """Enter the conjunctions ``begin:end`` of ``preds``. They must come after all that were entered before.
+def insert(
+    arrays: propagation.PropagationIndex, preds: Predicates, begin: int, end: int
+) -> propagation.PropagationIndex:
+    """Enter the conjunctions ``begin:end`` of ``preds``.
 
-    What there is room for is written into the arrays themselves. Those that are read-only, or too small, are replaced by copies, larger
-    by half. Working memory is good for as long as ``key`` and ``group_of`` keep their lengths. An interval is put into a sorted list, so
-    its cost grows with the number of intervals of like width on its attribute: a copy of up to that many entries, 12 bytes each.
+    They must come after all that were entered before.
+
+    What there is room for is written into the arrays themselves. Those that are read-only, or too
+    small, are replaced by copies, larger by half. Working memory is good for as long as ``key`` and
+    ``group_of`` keep their lengths. An interval is put into a sorted list, so its cost grows with
+    the number of intervals of like width on its attribute: a copy of up to that many entries, 12
+    bytes each.
     """
     preds = freeze(preds)
     arrays = _with_attributes(_writable(arrays), preds, begin, end)
@@ -179,10 +203,13 @@ def insert(arrays: propagation.PropagationIndex, preds: Predicates, begin: int, 
 
 
 def delete(arrays: propagation.PropagationIndex, preds: Predicates, conjunctions: I64) -> propagation.PropagationIndex:
-    """Take conjunctions out, which ``preds`` must still have, and predicates that no other has. Those that are not there are passed over.
+    """Take conjunctions out, which ``preds`` must still have, and predicates that no other has.
 
-    Written into the arrays themselves, or into copies of those that are read-only. The predicates' intervals in ``run_lo`` and
-    ``run_hi`` must stay where they are as long as the index is changed: another conjunction may have the same predicate.
+    Those that are not there are passed over.
+
+    Written into the arrays themselves, or into copies of those that are read-only. The predicates'
+    intervals in ``run_lo`` and ``run_hi`` must stay where they are as long as the index is changed:
+    another conjunction may have the same predicate.
     """
     arrays = _writable(arrays)
     propagation_update.remove(arrays, freeze(preds), np.ascontiguousarray(conjunctions, np.int64))
@@ -193,8 +220,13 @@ def _writable(arrays: propagation.PropagationIndex) -> propagation.PropagationIn
     return propagation.PropagationIndex(*(array if array.flags.writeable else array.copy() for array in arrays))  # type: ignore[arg-type]
 
 
-def _with_attributes(arrays: propagation.PropagationIndex, preds: Predicates, begin: int, end: int) -> propagation.PropagationIndex:
-    """With room for the attributes of new conjunctions. Of one that no conjunction had, nothing is known: it is thought to be rare."""
+def _with_attributes(
+    arrays: propagation.PropagationIndex, preds: Predicates, begin: int, end: int
+) -> propagation.PropagationIndex:
+    """With room for the attributes of new conjunctions.
+
+    Of one that no conjunction had, nothing is known: it is thought to be rare.
+    """
     word = preds.pred[preds.first[begin] : preds.first[end], 0]
     more = int((word & ATTR_MASK).max(initial=0)) + 1 - len(arrays.group_of)
     if more <= 0:
@@ -208,7 +240,9 @@ def _with_attributes(arrays: propagation.PropagationIndex, preds: Predicates, be
     )  # fmt: skip
 
 
-def _grow(arrays: propagation.PropagationIndex, preds: Predicates, lacking: int, needed: int) -> propagation.PropagationIndex:
+def _grow(
+    arrays: propagation.PropagationIndex, preds: Predicates, lacking: int, needed: int
+) -> propagation.PropagationIndex:
     """With more room for what there was no room for."""
     if lacking == propagation_entries.NEED_BITS:
         size = _larger(len(arrays.key))
@@ -253,9 +287,12 @@ def repeats(index: propagation.PropagationIndex) -> bool:
 
 
 def cost(statistics: Statistics) -> float:
-    # Phase 1 costs what is distinct, of which there is hardly more beyond half a million; phase 2 the candidates. For dense this
-    # was 0.15 ms at 100,000 subscriptions, 0.6 to 0.8 at a million (asv_benchmarks/compare.py).
+    # Phase 1 costs what is distinct, of which there is hardly more beyond half a million; phase 2
+    # the candidates. For dense this was 0.15 ms at 100,000 subscriptions, 0.6 to 0.8 at a million
+    # (asv_benchmarks/compare.py).
     return 1000.0 + 0.2 * min(statistics.predicates, 500_000) + 0.5 * statistics.conjunctions
 
 
-KIND = IndexKind("propagation", propagation.PropagationIndex, build, scratch, propagation.match, cost, repeats, insert, delete)
+KIND = IndexKind(
+    "propagation", propagation.PropagationIndex, build, scratch, propagation.match, cost, repeats, insert, delete
+)

@@ -1,6 +1,9 @@
-"""SCAN: looks at every conjunction. Source: the sequential scan that all source documents compare with.
+"""SCAN: looks at every conjunction.
 
-Deviation: predicates are packed and ordered most selective first, which the documents leave open, so that the yardstick is an honest one.
+Source: the sequential scan that all source documents compare with.
+
+Deviation: predicates are packed and ordered most selective first, which the documents leave open,
+so that the yardstick is an honest one.
 """
 
 from __future__ import annotations
@@ -14,17 +17,25 @@ from colmatch.kernels.scan import match as scan
 from colmatch.options import Options
 
 
-def build(preds: Predicates, codes: Codes, sample: Sample | None, options: Options) -> tuple[scan.ScanIndex, Predicates]:
+def build(
+    preds: Predicates, codes: Codes, sample: Sample | None, options: Options
+) -> tuple[scan.ScanIndex, Predicates]:
     count = len(preds.owner)
     index = scan.ScanIndex(
-        np.empty(count, np.uint32), np.empty(count, np.uint32), np.empty(count, np.uint32), codes.multi, np.array([count], np.int64)
+        np.empty(count, np.uint32),
+        np.empty(count, np.uint32),
+        np.empty(count, np.uint32),
+        codes.multi,
+        np.array([count], np.int64),
     )
     scan.enter(preds, 0, count, index.attr, index.lo, index.hi)
     return index, preds
 
 
 def insert(index: scan.ScanIndex, preds: Predicates, begin: int, end: int) -> scan.ScanIndex:
-    """Append the heads of the conjunctions ``begin:end``, the first of which is the next that the index has not."""
+    """Append the heads of the conjunctions ``begin:end``, the first of which is the next that
+    the index has not.
+    """
     word = preds.pred[preds.first[begin] : preds.first[end], 0]
     index = _writable(index, end, int((word & ATTR_MASK).max(initial=0)) + 1 if len(word) else 0)
     index.multi[word[(word & FLAG_MULTI) != 0] & ATTR_MASK] = 1
@@ -34,19 +45,25 @@ def insert(index: scan.ScanIndex, preds: Predicates, begin: int, end: int) -> sc
 
 
 def delete(index: scan.ScanIndex, preds: Predicates, conjunctions: I64) -> scan.ScanIndex:
-    """Heads cannot be closed up, since a conjunction's number is its place: these become ranges that nothing lies in."""
+    """Heads cannot be closed up, since a conjunction's number is its place: these become ranges
+    that nothing lies in.
+    """
     index = _writable(index, 0, 0)
     index.lo[conjunctions], index.hi[conjunctions] = 1, 0
     return index
 
 
 def _writable(index: scan.ScanIndex, heads: int, attributes: int) -> scan.ScanIndex:
-    """The arrays, copied if they are read-only, with room for at least so many conjunctions and attributes."""
+    """The arrays, copied if they are read-only, with room for at least so many conjunctions and
+    attributes.
+    """
     if not index.heads.flags.writeable:
         index = scan.ScanIndex(*(array.copy() for array in index))  # type: ignore[arg-type]
     if heads > len(index.attr):
         more = heads + heads // 2 + 64 - len(index.attr)
-        index = index._replace(**{name: np.concatenate([getattr(index, name), np.zeros(more, np.uint32)]) for name in ("attr", "lo", "hi")})
+        index = index._replace(
+            **{name: np.concatenate([getattr(index, name), np.zeros(more, np.uint32)]) for name in ("attr", "lo", "hi")}
+        )
     if attributes > len(index.multi):
         index = index._replace(multi=np.append(index.multi, np.zeros(attributes - len(index.multi), np.uint8)))
     return index
@@ -54,7 +71,9 @@ def _writable(index: scan.ScanIndex, heads: int, attributes: int) -> scan.ScanIn
 
 def scratch(index: scan.ScanIndex, codes: Codes, rows: int, entries: int) -> scan.ScanScratch:
     return scan.ScanScratch(
-        np.zeros(max(len(codes.multi), 1), np.uint32), np.empty(scan.HEAD_BLOCK, np.uint32), np.empty(scan.ROW_BLOCK, np.int64)
+        np.zeros(max(len(codes.multi), 1), np.uint32),
+        np.empty(scan.HEAD_BLOCK, np.uint32),
+        np.empty(scan.ROW_BLOCK, np.int64),
     )
 
 

@@ -27,7 +27,9 @@ class Statistics(NamedTuple):
 
     @staticmethod
     def of(subscriptions: int, preds: Predicates, codes: Codes, dead: NDArray[np.int64] | None = None) -> Statistics:
-        """``subscriptions`` : how many there are, with those of the numbers ``dead``, which do not count."""
+        """``subscriptions`` : how many there are, with those of the numbers ``dead``, which do
+        not count.
+        """
         conjunctions, predicates, programs = len(preds.owner), len(preds.pred), int((preds.jump_first >= 0).sum())
         intervals = predicates - int(np.count_nonzero(preds.pred[:, 0] & FLAG_RUN)) + len(preds.run_lo)
         if dead is not None and len(dead):
@@ -39,4 +41,6 @@ class Statistics(NamedTuple):
             predicates, intervals = predicates - lost, intervals - lost  # those of lists of values only as one
             programs -= int((preds.jump_first[without] >= 0).sum()) if len(preds.jump_first) else 0
             subscriptions -= len(dead)
-        return Statistics(subscriptions, conjunctions, predicates, intervals, len(codes.multi), len(codes.bound), programs)
+        return Statistics(
+            subscriptions, conjunctions, predicates, intervals, len(codes.multi), len(codes.bound), programs
+        )

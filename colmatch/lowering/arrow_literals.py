@@ -1,4 +1,7 @@
-"""Literals that come as Arrow arrays -> keys. Python has no date before the year 1 or after 9999, so none is made of these."""
+"""Literals that come as Arrow arrays -> keys.
+
+Python has no date before the year 1 or after 9999, so none is made of these.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +46,9 @@ def _quick(type: Type, values: pa.Array) -> Keys | None:
 
 
 def _moments(values: pa.Array) -> list[tuple[int, dt.tzinfo | None]]:
-    """Dates and timestamps as ``_local`` makes of literals, since Python has none before the year 1 or after 9999."""
+    """Dates and timestamps as ``_local`` makes of literals, since Python has none before the
+    year 1 or after 9999.
+    """
     given = values.type
     if pa.types.is_date32(given):
         nanos, units = 86_400 * 10**9, values.cast(pa.int32())

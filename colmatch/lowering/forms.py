@@ -1,11 +1,14 @@
-"""What the front ends hand to the lowering: expressions whose attributes are resolved and whose structure is normal.
+"""What the front ends hand to the lowering: expressions whose attributes are resolved and whose
+structure is normal.
 
-An expression text is split into its *form*, which is parsed and normalised once however many texts share it, and its *literals*, which
-are carried in columns and turned into keys all at once (``lower.py``). The text::
+An expression text is split into its *form*, which is parsed and normalised once however many texts
+share it, and its *literals*, which are carried in columns and turned into keys all at once
+(``lower.py``). The text::
 
     age BETWEEN 22 AND 36 AND NOT (city = 'Nice')
 
-has the literals ``22``, ``36`` and ``'Nice'`` in slots 0, 1, 2, and its form has one conjunction of two leaves.
+has the literals ``22``, ``36`` and ``'Nice'`` in slots 0, 1, 2, and its form has one conjunction of
+two leaves.
 """
 
 from __future__ import annotations
@@ -56,8 +59,8 @@ class Kind(IntEnum):
 class Operand:
     """One literal, or a list of them: the one in ``slot``, or ``value`` itself.
 
-    Values are the literal's text without quotes, already unescaped, or a Python value of its kind (int, Decimal, float, str, bool,
-    datetime.date, datetime.datetime, bytes).
+    Values are the literal's text without quotes, already unescaped, or a Python value of its kind
+    (int, Decimal, float, str, bool, datetime.date, datetime.datetime, bytes).
     """
 
     kind: Kind
@@ -78,9 +81,11 @@ class Test:
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
-    """True when the event has an entry of ``attr`` in the union of ``tests``; with ``none``, when it has no such entry.
+    """True when the event has an entry of ``attr`` in the union of ``tests``; with ``none``, when
+    it has no such entry.
 
-    More than one test only where no pattern is among them. A pattern test is alone and never ``outside``.
+    More than one test only where no pattern is among them. A pattern test is alone and never
+    ``outside``.
     """
 
     attr: int
@@ -90,7 +95,10 @@ class Leaf:
 
 @dataclass(frozen=True, slots=True)
 class Conjunction:
-    """Indexes of leaves. Without ``jumps``: all must be true. With: a program, see ``kernels.layout.Predicates``."""
+    """Indexes of leaves.
+
+    Without ``jumps``: all must be true. With: a program, see ``kernels.layout.Predicates``.
+    """
 
     leaves: tuple[int, ...]
     jumps: tuple[tuple[int, int], ...] = ()  # one (on_true, on_false) for each of ``leaves``
@@ -99,7 +107,10 @@ class Conjunction:
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """An expression without its literals: true when any conjunction is. None: never true. One without leaves: always true."""
+    """An expression without its literals: true when any conjunction is.
+
+    None: never true. One without leaves: always true.
+    """
 
     leaves: tuple[Leaf, ...]
     conjunctions: tuple[Conjunction, ...]

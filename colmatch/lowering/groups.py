@@ -1,7 +1,8 @@
 """Literals of one conversion side by side: tests -> key intervals.
 
-Tests that need the same conversion (type, operator, kinds of operands) stand in one *group*, however many expressions they come from, and
-their literals are converted in one go. Text patterns are handed on to the group that can answer them.
+Tests that need the same conversion (type, operator, kinds of operands) stand in one *group*,
+however many expressions they come from, and their literals are converted in one go. Text patterns
+are handed on to the group that can answer them.
 """
 
 from __future__ import annotations
@@ -31,7 +32,9 @@ Refuse = Callable[[int, str, int], None]  # leaf, message, slot of the literal
 
 
 class Column:
-    """A long array, collected in pieces: numbers in lists, which are cheap to extend by a few, and arrays."""
+    """A long array, collected in pieces: numbers in lists, which are cheap to extend by a few,
+    and arrays.
+    """
 
     __slots__ = ("pieces", "tail")
 
@@ -72,11 +75,14 @@ class Group:
     outside: bool
     parts: tuple[Column, ...]
     leaf: Column = field(default_factory=Column)
-    origin: list[tuple[int, tuple[int, ...]]] = field(default_factory=list)  # (first test, slots of the operands) of each addition
+    # (first test, slots of the operands) of each addition
+    origin: list[tuple[int, tuple[int, ...]]] = field(default_factory=list)
     tests: int = 0
 
     def add(self, leaf: Any, values: Sequence[Any], slots: tuple[int, ...]) -> None:
-        """``leaf``: ids, one for each test; ``values``: for each operand as many values (of a ``many`` operand: lists)."""
+        """``leaf``: ids, one for each test; ``values``: for each operand as many values (of a
+        ``many`` operand: lists).
+        """
         self.origin.append((self.tests, slots))
         self.tests += len(leaf)
         for column, piece in zip((self.leaf, *self.parts), (leaf, *values), strict=True):
@@ -111,7 +117,9 @@ class Groups:
         self._groups: dict[Any, Group] = {}
 
     def __getitem__(self, key: tuple[Type, Op, tuple[Operand, ...], bool]) -> Group:
-        """The group of a type, operator, operands (their kinds, not their values) and sense (inside or outside)."""
+        """The group of a type, operator, operands (their kinds, not their values) and sense
+        (inside or outside).
+        """
         type, op, operands, outside = key
         short = (type, op, tuple((o.kind, o.many, o.negative) for o in operands), outside)
         found = self._groups.get(short)
@@ -120,10 +128,11 @@ class Groups:
         return found
 
     def intervals(self, leaf_attr: I64, refuse: Refuse) -> tuple[I64, I64, I64, layout.Literals]:
-        """(leaf, lo, hi) of every interval of every test, unordered, and the literals that labels refer to.
+        """(leaf, lo, hi) of every interval of every test, unordered, and the literals that labels
+        refer to.
 
-        ``leaf_attr`` (leaves) is changed where a pattern becomes an attribute of its own. ``refuse`` is told of literals that cannot be
-        read.
+        ``leaf_attr`` (leaves) is changed where a pattern becomes an attribute of its own.
+        ``refuse`` is told of literals that cannot be read.
         """
         for group in [g for g in self._groups.values() if g.op in PATTERNS]:
             self._resolve_patterns(group, leaf_attr, refuse)
@@ -148,7 +157,9 @@ class Groups:
         leaf, lo, hi = (concat(column) for column in zip(*found, strict=True))
         return leaf, lo, hi, literals
 
-    def _group_intervals(self, group: Group, leaves: I64, labels: list[I64] | None, refuse: Refuse) -> tuple[I64, I64, I64]:
+    def _group_intervals(
+        self, group: Group, leaves: I64, labels: list[I64] | None, refuse: Refuse
+    ) -> tuple[I64, I64, I64]:
         """(test, lo, hi) of every interval of a group."""
         each = np.arange(group.tests)
         if group.op is Op.PRESENT:
@@ -195,11 +206,15 @@ class Groups:
     # Text
 
     def _resolve_patterns(self, group: Group, leaf_attr: I64, refuse: Refuse) -> None:
-        """Give each pattern test to the group that can answer it: equality, prefix interval, presence, or a pattern attribute."""
+        """Give each pattern test to the group that can answer it: equality, prefix interval,
+        presence, or a pattern attribute.
+        """
         leaves = group.leaf.array()
         known: dict[tuple[int, Any], tuple[Any, ...] | str] = {}
         texts = group.parts[0].values()
-        for i, (leaf, text) in enumerate(zip(leaves.tolist(), texts.to_pylist() if isinstance(texts, pa.Array) else texts, strict=True)):
+        for i, (leaf, text) in enumerate(
+            zip(leaves.tolist(), texts.to_pylist() if isinstance(texts, pa.Array) else texts, strict=True)
+        ):
             attr = int(leaf_attr[leaf])
             found = known.get((attr, text))
             if found is None:
@@ -266,7 +281,9 @@ class Groups:
 
 
 def _prefix_interval(keys: list[Keys]) -> Intervals:
-    """From a prefix's label to just below the label of the first string after all that begin with it."""
+    """From a prefix's label to just below the label of the first string after all that begin
+    with it.
+    """
     return keys[0][0], keys[1][0] - 1
 
 

@@ -1,20 +1,23 @@
-"""Every type as an order-preserving int64 *key*: literals to keys, and keys back to literals for people.
+"""Every type as an order-preserving int64 *key*: literals to keys, and keys back to literals for
+people.
 
-======================  ==============================================================================================
+======================  ==========================================================================
 family                  key
-======================  ==============================================================================================
+======================  ==========================================================================
 BOOL                    0, 1
 INT, DATE               the value; days since 1970-01-01
 UINT64                  value - 2**63
 FLOAT                   bits of the float64, negative ones flipped; one NaN, above all; one zero
 DECIMAL                 the unscaled integer at the column's scale
 TIMESTAMP               units since 1970-01-01, of UTC when the column has a zone
-STRING, BINARY          label among the attribute's sorted distinct literals (``kernels.layout.Literals``)
-======================  ==============================================================================================
+STRING, BINARY          label among the attribute's sorted distinct literals, see
+                        ``kernels.layout.Literals``
+======================  ==========================================================================
 
-A literal need not be a value that the column can hold: ``age < 5.5`` is meaningful for an integer column, and so is ``age < 10**30``. It
-is therefore converted to the *floor* among the column's keys and a *place*: EXACT, ABOVE (strictly between the floor and the next key,
-or above all keys), BELOW (below all keys). ``intervals`` turns both into key intervals for each operator.
+A literal need not be a value that the column can hold: ``age < 5.5`` is meaningful for an integer
+column, and so is ``age < 10**30``. It is therefore converted to the *floor* among the column's keys
+and a *place*: EXACT, ABOVE (strictly between the floor and the next key, or above all keys), BELOW
+(below all keys). ``intervals`` turns both into key intervals for each operator.
 """
 
 from __future__ import annotations
@@ -59,7 +62,9 @@ _FITS: dict[Family, tuple[frozenset[Kind], str]] = {
 
 
 def misfit(type: Type, kind: Kind) -> str | None:
-    """What a column of this type needs when a literal of this kind cannot be compared with it, None when it can."""
+    """What a column of this type needs when a literal of this kind cannot be compared with it,
+    None when it can.
+    """
     kinds, needed = _FITS[type.family]
     return None if kind in kinds else needed
 
@@ -72,13 +77,15 @@ class LiteralErrors(ValueError):
         self.reasons = reasons
 
 
-def literal_keys(type: Type, kind: Kind, values: Sequence[Any] | NDArray[Any], negative: bool, session: Session) -> Keys:
+def literal_keys(
+    type: Type, kind: Kind, values: Sequence[Any] | NDArray[Any], negative: bool, session: Session
+) -> Keys:
     """Keys of literals of one kind for columns of one type that is not textual.
 
     Parameters
     ----------
-    values : n literals, as their text or as Python values, or a numeric array; a date or timestamp also as nanoseconds since
-        1970 of its zone's clocks, and the zone
+    values : n literals, as their text or as Python values, or a numeric array; a date or timestamp
+        also as nanoseconds since 1970 of its zone's clocks, and the zone
     negative : a minus stood before each of them
     session : where timestamp literals without a zone are read; is told of them
 
@@ -104,9 +111,15 @@ def literal_keys(type: Type, kind: Kind, values: Sequence[Any] | NDArray[Any], n
             whole = _whole(kind, values, negative)
             if whole is not None:
                 return exact(whole)
-            if isinstance(values, np.ndarray) and values.dtype.kind == "f" and np.all(np.abs(values.astype(np.float64)) < 2.0**62):
+            if (
+                isinstance(values, np.ndarray)
+                and values.dtype.kind == "f"
+                and np.all(np.abs(values.astype(np.float64)) < 2.0**62)
+            ):
                 floor = np.floor(-values if negative else values)
-                return floor.astype(np.int64), np.where(floor == (-values if negative else values), EXACT, ABOVE).astype(np.int8)
+                return floor.astype(np.int64), np.where(
+                    floor == (-values if negative else values), EXACT, ABOVE
+                ).astype(np.int8)
         return _each(values, lambda v: _number(v, negative, scale, offset))
     if family is Family.DATE:
         return _each(values, lambda v: (_days(v), EXACT))
@@ -119,7 +132,9 @@ def exact(keys: NDArray[np.int64]) -> Keys:
 
 
 def _each(values: Sequence[Any] | NDArray[Any], convert: Callable[[Any], tuple[int, int]]) -> Keys:
-    """One by one, each distinct value once: for the kinds of literals that need exact arithmetic or a calendar."""
+    """One by one, each distinct value once: for the kinds of literals that need exact arithmetic
+    or a calendar.
+    """
     floor, place = np.empty(len(values), np.int64), np.empty(len(values), np.int8)
     known: dict[Any, tuple[int, int]] = {}
     bad: dict[int, str] = {}
@@ -200,7 +215,8 @@ def _number(value: Any, negative: bool, scale: int, offset: int) -> tuple[int, i
         return KEY_MAX, ABOVE
     if negative:
         number = -number
-    if not number.is_finite() or number.adjusted() > 40:  # far beyond every key; also keeps 1e999999999 from being multiplied out
+    # far beyond every key; also keeps 1e999999999 from being multiplied out
+    if not number.is_finite() or number.adjusted() > 40:
         return (KEY_MAX, ABOVE) if number > 0 else (KEY_MIN, BELOW)
     if number and number.adjusted() < -40:
         return (-offset, ABOVE) if number > 0 else (-1 - offset, ABOVE) if offset == 0 else (KEY_MIN, BELOW)
@@ -303,11 +319,13 @@ def _local(value: Any) -> tuple[int, dt.tzinfo | None]:
 
 
 def intervals(op: Op, keys: Sequence[Keys]) -> Intervals:
-    """Closed key intervals, one for each literal (IN: each of its points): ``lo > hi`` where no key fits.
+    """Closed key intervals, one for each literal (IN: each of its points): ``lo > hi`` where no key
+    fits.
 
     Parameters
     ----------
-    op : EQ LT LE GT GE IN with one (floor, place), BETWEEN with two. A ``floor`` may be changed and returned, as both ends if need be
+    op : EQ LT LE GT GE IN with one (floor, place), BETWEEN with two. A ``floor`` may be changed and
+        returned, as both ends if need be
     """
     floor, place = keys[0]
     if op in (Op.EQ, Op.IN):

@@ -1,7 +1,9 @@
-"""Forms and their literals, or columns of predicates -> the arrays that every index kind is built from.
+"""Forms and their literals, or columns of predicates -> the arrays that every index kind is built
+from.
 
-All subscriptions are lowered together, column by column. A *test* gives key intervals, a *leaf* is the union of its tests' intervals, a
-*predicate* what the leaves of one conjunction say about one attribute.
+All subscriptions are lowered together, column by column. A *test* gives key intervals, a *leaf* is
+the union of its tests' intervals, a *predicate* what the leaves of one conjunction say about one
+attribute.
 """
 
 from __future__ import annotations
@@ -26,7 +28,9 @@ I64 = NDArray[np.int64]
 
 
 class Reject(NamedTuple):
-    """Why a subscription was left out, and which of its literals is to blame (-1: none in particular)."""
+    """Why a subscription was left out, and which of its literals is to blame (-1: none in
+    particular).
+    """
 
     message: str
     slot: int
@@ -62,7 +66,8 @@ class Lowering:
         self.groups = Groups(self.attributes, self.session)
         self._leaves = 0
         self._leaf_attr, self._leaf_none, self._leaf_sub, self._leaf_weight = Column(), Column(), Column(), Column()
-        self._owner, self._size, self._leaf = Column(), Column(), Column()  # of conjunctions: subscription, leaves, their ids
+        # of conjunctions: subscription, leaves, their ids
+        self._owner, self._size, self._leaf = Column(), Column(), Column()
         self._programs: list[tuple[int, Form, int]] = []  # (first conjunction, form, instances)
         self._conjunctions = 0
 
@@ -95,7 +100,10 @@ class Lowering:
         self._leaves += m * n
 
     def leaves(self, attr: I64, none: NDArray[np.uint8], sub: I64, weight: NDArray[np.float64] | None) -> int:
-        """Leaves without a form: returns the id of the first; the others follow. Their tests go to ``groups``."""
+        """Leaves without a form: returns the id of the first; the others follow.
+
+        Their tests go to ``groups``.
+        """
         base = self._leaves
         self._leaf_attr.append(attr)
         self._leaf_none.append(none)
@@ -106,7 +114,9 @@ class Lowering:
         return base
 
     def conjunctions(self, owner: I64, size: I64, leaf: I64) -> None:
-        """Plain conjunctions without a form: subscription and number of leaves of each, and the ids of these leaves."""
+        """Plain conjunctions without a form: subscription and number of leaves of each, and the
+        ids of these leaves.
+        """
         self._owner.append(owner)
         self._size.append(size)
         self._leaf.append(leaf)
@@ -118,13 +128,14 @@ class Lowering:
     def flush(self) -> None:
         """Turn all that was added so far into merged predicates, and let go of the rest.
 
-        What is added afterwards must belong to later subscriptions. What has programs, string literals or patterns must be all in one
-        piece: a literal's label depends on all of them.
+        What is added afterwards must belong to later subscriptions. What has programs, string
+        literals or patterns must be all in one piece: a literal's label depends on all of them.
         """
         self._sub_of_leaf = self._leaf_sub.array()
         leaf_attr = self._leaf_attr.array()
         leaf, lo, hi, self._literals = self.groups.intervals(leaf_attr, self._refuse)
-        # At 50 million predicates each of these arrays takes 400 MB, and memory that was never used before is slow: let go early.
+        # At 50 million predicates each of these arrays takes 400 MB, and memory that was never used
+        # before is slow: let go early.
         del self.groups, self._leaf_sub, self._sub_of_leaf
         run_first, run_lo, run_hi = _runs(self._leaves, leaf, lo, hi)
         del leaf, lo, hi
@@ -143,7 +154,9 @@ class Lowering:
             owner, program = owner[order], program[order]
         if self._leaves and program.any():
             self._columns = [order[program.astype(bool)], jump, tree]
-        leaves = Leaves(leaf_attr, self._leaf_none.array(np.uint8), self._leaf_weight.array(np.float64), run_first, run_lo, run_hi)
+        leaves = Leaves(
+            leaf_attr, self._leaf_none.array(np.uint8), self._leaf_weight.array(np.float64), run_first, run_lo, run_hi
+        )
         self.merged.add(owner, program, start, refs, leaves, self._multi())
         self._start()
 
@@ -158,7 +171,8 @@ class Lowering:
         codes, keep, program, first, pred, weight, code_lo, code_hi, owner = self.merged.code(self._multi())
         repeated = np.zeros(len(owner), np.uint8)
         if np.any(owner[1:] == owner[:-1]):  # a kernel that is not called is not compiled
-            lower_codes.find_repeats(first, pred, code_lo, code_hi, owner, program | (1 - keep), 64, repeated)  # a dropped one repeats none
+            # a dropped one repeats none
+            lower_codes.find_repeats(first, pred, code_lo, code_hi, owner, program | (1 - keep), 64, repeated)
         left = keep > repeated  # neither dropped nor repeated
         if not left.all():
             first, pred, weight = _select(first, left, pred, weight)
@@ -189,7 +203,8 @@ class Lowering:
 def _runs(leaves: int, leaf: I64, lo: I64, hi: I64) -> tuple[I64, I64, I64]:
     """Intervals in any order -> the run of each leaf."""
     run_first, run_lo, run_hi = np.empty(leaves + 1, np.int64), np.empty_like(lo), np.empty_like(hi)
-    if len(leaf) == leaves and np.bincount(leaf, minlength=1).max() < 2 and not np.any(lo > hi):  # one interval each, as usual
+    # one interval each, as usual
+    if len(leaf) == leaves and np.bincount(leaf, minlength=1).max() < 2 and not np.any(lo > hi):
         run_first[:] = np.arange(leaves + 1)
         run_lo[leaf], run_hi[leaf] = lo, hi
         return run_first, run_lo, run_hi
@@ -199,7 +214,9 @@ def _runs(leaves: int, leaf: I64, lo: I64, hi: I64) -> tuple[I64, I64, I64]:
 
 
 def _places(start: I64, order: I64) -> tuple[I64, I64]:
-    """Places of the members of the ranges ``order``, one range after the other, and the new starts."""
+    """Places of the members of the ranges ``order``, one range after the other, and the new
+    starts.
+    """
     size = (start[1:] - start[:-1])[order]
     new = starts(size)
     return np.repeat(start[:-1][order] - new[:-1], size) + np.arange(new[-1]), new

@@ -1,4 +1,6 @@
-"""Merged predicates, collected piece by piece until all boundaries are known and the predicates can be coded."""
+"""Merged predicates, collected piece by piece until all boundaries are known and the predicates
+can be coded.
+"""
 
 from __future__ import annotations
 
@@ -35,12 +37,16 @@ class Ends(NamedTuple):
 
 
 class Merged:
-    """C conjunctions of P predicates with M intervals; the arrays have room for more. See ``lower.merge_conjunctions``."""
+    """C conjunctions of P predicates with M intervals; the arrays have room for more.
+
+    See ``lower.merge_conjunctions``.
+    """
 
     def __init__(self) -> None:
         self.size = (0, 0, 0)
         self.first = np.zeros(1, np.int64)  # (C + 1)
-        self.keep, self.program, self.owner = np.empty(0, np.uint8), np.empty(0, np.uint8), np.empty(0, np.uint32)  # (C)
+        # (C)
+        self.keep, self.program, self.owner = np.empty(0, np.uint8), np.empty(0, np.uint8), np.empty(0, np.uint32)
         self.pred, self.weight = np.empty((0, 3), np.uint32), np.empty(0)  # (P), and no weights or (P)
         self.lo, self.hi = np.empty(0, np.int64), np.empty(0, np.int64)  # (M)
         self.ends = Ends(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.int64))
@@ -50,10 +56,15 @@ class Merged:
         c, p, m = self.size
         self.first = _room(self.first, c + 1, conjunctions)
         self.keep, self.program, self.owner = (_room(x, c, conjunctions) for x in (self.keep, self.program, self.owner))
-        self.pred, self.weight = _room(self.pred, p, predicates), _room(self.weight, p, predicates) if weighted else self.weight
+        self.pred, self.weight = (
+            _room(self.pred, p, predicates),
+            _room(self.weight, p, predicates) if weighted else self.weight,
+        )
         self.lo, self.hi = _room(self.lo, m, intervals), _room(self.hi, m, intervals)
 
-    def add(self, owner: I64, program: NDArray[np.uint8], start: I64, refs: I64, leaves: Leaves, multi: NDArray[np.uint8]) -> None:
+    def add(
+        self, owner: I64, program: NDArray[np.uint8], start: I64, refs: I64, leaves: Leaves, multi: NDArray[np.uint8]
+    ) -> None:
         """Conjunctions ``start`` (C + 1) of leaves ``refs``; owner, program (C)."""
         longest, room = lower.measure(start, refs, leaves.run_first)
         self.reserve(len(owner), len(refs), room, len(leaves.weight) > 0)
@@ -72,9 +83,17 @@ class Merged:
         self.size = (c + more, p + predicates, m + intervals)
 
     def code(self, multi: NDArray[np.uint8]) -> Any:
-        """(codes, keep, program, first, pred, weight, run_lo, run_hi, owner) of all; nothing can be added afterwards."""
+        """(codes, keep, program, first, pred, weight, run_lo, run_hi, owner) of all; nothing can
+        be added afterwards.
+        """
         c, p, m = self.size
-        first, pred, weight, lo, hi = self.first[: c + 1].copy(), self.pred[:p], self.weight[:p], self.lo[:m], self.hi[:m]
+        first, pred, weight, lo, hi = (
+            self.first[: c + 1].copy(),
+            self.pred[:p],
+            self.weight[:p],
+            self.lo[:m],
+            self.hi[:m],
+        )
         keep, program, owner = self.keep[:c], self.program[:c], self.owner[:c].copy()
         codes = _codes(pred, lo, hi, multi, self.ends)
         several = pred[:, 1] > 1
@@ -113,7 +132,9 @@ def _room(array: NDArray[Any], used: int, more: int) -> NDArray[Any]:
 
 
 def _codes(pred: NDArray[np.uint32], lo: I64, hi: I64, multi: NDArray[np.uint8], ends: Ends) -> layout.Codes:
-    """Distinct boundaries: of an attribute with few keys by marking them in a row of bytes, else by sorting them."""
+    """Distinct boundaries: of an attribute with few keys by marking them in a row of bytes, else
+    by sorting them.
+    """
     count, least, most = ends
     span = most.view(np.uint64) - least.view(np.uint64)  # from the least to the most, which int64 may not hold
     marked = (count > 0) & (span < (4 * count).view(np.uint64))

@@ -133,12 +133,16 @@ class Worker:
         self.sink = self.sink._replace(hits=hits)
         pairs = wanted or self.repeats  # what is found twice must be written down to be told
         self.sink.state[:] = 0, pairs, 0
-        # Rows for which the sink may grow, going by the batch before: finding out anew would cost the work of the whole batch.
+        # Rows for which the sink may grow, going by the batch before: finding out anew would cost
+        # the work of the whole batch.
         parts = -(-count * 1.1 * self.pairs_a_row // LARGE_CAPACITY)
-        start, span = 0, -(-count // max(min(int(parts), count), 1))  # alike, since a few rows cost almost as much as many
+        # alike, since a few rows cost almost as much as many
+        start, span = 0, -(-count // max(min(int(parts), count), 1))
         while start < count:
             limit = min(start + span, count)
-            stop = self.index.kind.match(self.index.arrays, self.predicates, events, start, limit, self.scratch, self.sink, self.counters)
+            stop = self.index.kind.match(
+                self.index.arrays, self.predicates, events, start, limit, self.scratch, self.sink, self.counters
+            )
             if stop > start:
                 if pairs:
                     self.pairs_a_row = self.sink.state[sink.FILL] / (stop - start)
@@ -148,7 +152,8 @@ class Worker:
                 continue
             needed = max(int(self.sink.state[sink.NEEDED]), 2 * len(self.sink.sub))
             if limit - start > 1 and needed > LARGE_CAPACITY:
-                span = max((limit - start) * LARGE_CAPACITY // (2 * needed), 1)  # fewer rows at a time, rather than a sink without bounds
+                # fewer rows at a time, rather than a sink without bounds
+                span = max((limit - start) * LARGE_CAPACITY // (2 * needed), 1)
                 needed = LARGE_CAPACITY
             elif limit - start > 1:
                 needed += needed // 4  # the next batch may have a few more
@@ -188,18 +193,24 @@ def _sink(capacity: int, wanted: bool | int) -> layout.Sink:
 
 
 def cores(threads: int) -> int:
-    """Threads to run: as many as asked for, or for 0 one for each core that this process may use."""
+    """Threads to run: as many as asked for, or for 0 one for each core that this process may
+    use.
+    """
     if threads:
         return threads
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def in_order(batches: Iterator[pa.RecordBatch], threads: int, task: Callable[[pa.RecordBatch, int], Iterator[Result]]) -> Iterator[Result]:
-    """What ``task(batch, number of its first row)`` gives for each batch, in the order of the batches.
+def in_order(
+    batches: Iterator[pa.RecordBatch], threads: int, task: Callable[[pa.RecordBatch, int], Iterator[Result]]
+) -> Iterator[Result]:
+    """What ``task(batch, number of its first row)`` gives for each batch, in the order of the
+    batches.
 
-    Kernels let go of the interpreter's lock, so threads run at once. Not more than one batch a thread is held back, waiting for its turn. A
-    task is called in one thread and must share no working memory with another. The threads run compiled kernels only: a task that comes
-    to one that is not is given up, and done again in the caller's thread.
+    Kernels let go of the interpreter's lock, so threads run at once. Not more than one batch a
+    thread is held back, waiting for its turn. A task is called in one thread and must share no
+    working memory with another. The threads run compiled kernels only: a task that comes to one
+    that is not is given up, and done again in the caller's thread.
     """
     first = next(batches, None)
     if first is None:

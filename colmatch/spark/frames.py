@@ -1,19 +1,26 @@
-"""A matcher over a Spark DataFrame, batch or streaming, classic or Connect: DataFrame in, DataFrame out.
+"""A matcher over a Spark DataFrame, batch or streaming, classic or Connect: DataFrame in, DataFrame
+out.
 
-``match`` selects the columns that the expressions use, checks their names and types, sees to it that the workers can read the index, and
-hands the rest to ``mapInArrow``; ``spark_worker`` is what then runs. Everything that can be wrong is found here, before a job starts.
+``match`` selects the columns that the expressions use, checks their names and types, sees to it
+that the workers can read the index, and hands the rest to ``mapInArrow``; ``spark_worker`` is what
+then runs. Everything that can be wrong is found here, before a job starts.
 
 The index travels as a file:
 
-- a classic session with a local master reads it where it is. It is linked (not copied) into a folder of this process first where the file
-  system allows, so that a query keeps its version when the index is replaced under it, up to eight times;
-- any other session has it sent to its workers once, as an artifact whose name carries the content hash, since Spark refuses a name twice;
-- with ``shared=True`` the workers open the path that was given: right for an index on a file system that all of them mount.
+- a classic session with a local master reads it where it is. It is linked (not copied) into a
+  folder of this process first where the file system allows, so that a query keeps its version when
+  the index is replaced under it, up to eight times;
+- any other session has it sent to its workers once, as an artifact whose name carries the content
+  hash, since Spark refuses a name twice;
+- with ``shared=True`` the workers open the path that was given: right for an index on a file system
+  that all of them mount.
 
-Kernels are compiled once for each machine and kept on disk (``kernels/_jit.py``). ``match`` runs one row of NULLs through the matcher, so
-workers on this machine find them compiled. The first workers on another machine compile them into the user's cache folder there, which
-takes seconds; to spare them that, call ``colmatch.kernels._jit.copy_cache(folder)`` for a folder that they see, and set
-``spark.executorEnv.COLMATCH_CACHE_DIR`` to it. Where nothing can be read or written, each worker compiles for itself.
+Kernels are compiled once for each machine and kept on disk (``kernels/_jit.py``). ``match`` runs
+one row of NULLs through the matcher, so workers on this machine find them compiled. The first
+workers on another machine compile them into the user's cache folder there, which takes seconds; to
+spare them that, call ``colmatch.kernels._jit.copy_cache(folder)`` for a folder that they see, and
+set ``spark.executorEnv.COLMATCH_CACHE_DIR`` to it. Where nothing can be read or written, each
+worker compiles for itself.
 """
 
 from __future__ import annotations
@@ -54,8 +61,10 @@ from colmatch.store.saved import file_name
 JAVA_LEAST = 17
 VERSIONS_KEPT = 8  # of one index, in this process: a link holds the disk space of what it names
 
-_sent: weakref.WeakKeyDictionary[SparkSession, set[str]] = weakref.WeakKeyDictionary()  # names of the artifacts that a session has
-_saves: weakref.WeakKeyDictionary[Matcher, tuple[int, Path, str]] = weakref.WeakKeyDictionary()  # version of the matcher, file, its hash
+# names of the artifacts that a session has
+_sent: weakref.WeakKeyDictionary[SparkSession, set[str]] = weakref.WeakKeyDictionary()
+# version of the matcher, file, its hash
+_saves: weakref.WeakKeyDictionary[Matcher, tuple[int, Path, str]] = weakref.WeakKeyDictionary()
 _links: dict[Path, list[Path]] = {}  # path that was given -> links to its versions, the newest last
 
 
@@ -70,13 +79,16 @@ def match(
 
     Parameters
     ----------
-    df : events; may be streaming. Columns that neither the expressions nor ``keep`` name are dropped before they reach Python
-    matcher : path of a saved matcher, or a matcher, which is saved once to a temporary file that lives as long as this process
+    df : events; may be streaming. Columns that neither the expressions nor ``keep`` name are
+        dropped before they reach Python
+    matcher : path of a saved matcher, or a matcher, which is saved once to a temporary file that
+        lives as long as this process
     keep : columns of ``df`` that go into the result, as many times as their row matches
-    mode : ``"pairs"`` gives a row for each match, with the column ``subscription``; ``"list"`` a row for each event, with the column
-        ``subscriptions``, an array that is empty where nothing matches
-    shared : True when workers can open the given path, False to have the file sent to them, None to send it
-        unless ``df`` belongs to a classic session with a local master
+    mode : ``"pairs"`` gives a row for each match, with the column ``subscription``; ``"list"`` a
+        row for each event, with the column ``subscriptions``, an array that is empty where nothing
+        matches
+    shared : True when workers can open the given path, False to have the file sent to them, None to
+        send it unless ``df`` belongs to a classic session with a local master
 
     Returns
     -------
@@ -84,9 +96,10 @@ def match(
 
     Raises
     ------
-    EventError : a column that the expressions or ``keep`` name is missing, or has a type that the matcher was not built for
-    OptionError : ``keep``, ``mode`` or ``shared`` cannot be used; or timestamp literals without a zone were read in another zone than that
-        of the session, ``spark.sql.session.timeZone``
+    EventError : a column that the expressions or ``keep`` name is missing, or has a type that the
+        matcher was not built for
+    OptionError : ``keep``, ``mode`` or ``shared`` cannot be used; or timestamp literals without a
+        zone were read in another zone than that of the session, ``spark.sql.session.timeZone``
     StoreError, OSError : the path does not hold a matcher
 
     colmatch must be installed on the workers.
@@ -94,7 +107,9 @@ def match(
     if mode not in ("pairs", "list"):
         raise OptionError(f"mode={mode!r}: 'pairs' or 'list' is needed")
     if isinstance(matcher, Matcher) and shared:
-        raise OptionError("shared=True needs a path that the workers see: call matcher.save(path) there and pass the path")
+        raise OptionError(
+            "shared=True needs a path that the workers see: call matcher.save(path) there and pass the path"
+        )
     result = "subscription" if mode == "pairs" else "subscriptions"
     kept = [keep] if isinstance(keep, str) else list(keep) if isinstance(keep, Iterable) else [keep]
     if not all(isinstance(name, str) for name in kept):
@@ -104,7 +119,9 @@ def match(
     columns = _Columns(df)
     for name in kept:
         if columns.folded(name) == result:
-            raise OptionError(f"keep has {name!r}, which is the name of the result: rename the column, df.withColumnRenamed({name!r}, …)")
+            raise OptionError(
+                f"keep has {name!r}, which is the name of the result: rename the column, df.withColumnRenamed({name!r}, …)"
+            )
     for name, times in Counter(map(columns.folded, kept)).items():
         if times > 1:
             raise OptionError(f"keep has {name!r} {times} times")
@@ -131,7 +148,11 @@ def match(
             sent.append(found)
         used.append((sent.index(found), name))
     # Under names of our own, since mapInArrow does not quote a name with a dot in it.
-    events = df.select(*[columns.column(name).alias(f"c{i}") for i, name in enumerate(sent)]) if sent else df.selectExpr("true AS c0")
+    events = (
+        df.select(*[columns.column(name).alias(f"c{i}") for i, name in enumerate(sent)])
+        if sent
+        else df.selectExpr("true AS c0")
+    )
     _check_types(events, used, opened)
 
     id = LongType() if pa.types.is_integer(opened.ids.type) else StringType()
@@ -145,7 +166,9 @@ def match(
 
 
 class _Columns:
-    """The names of a DataFrame's columns, looked up as Spark does: in any case, unless ``spark.sql.caseSensitive``."""
+    """The names of a DataFrame's columns, looked up as Spark does: in any case, unless
+    ``spark.sql.caseSensitive``.
+    """
 
     def __init__(self, df: DataFrame) -> None:
         self.df = df
@@ -166,8 +189,12 @@ class _Columns:
         if len(found) == 1:
             return found[0]
         if found:
-            raise EventError(f"the DataFrame has {len(found)} columns called {name!r}, which {wanted_by} names: rename all but one")
-        raise EventError(f"the DataFrame has no column {name!r}, which {wanted_by} names: {near(name, self.df.columns, 'it')}")
+            raise EventError(
+                f"the DataFrame has {len(found)} columns called {name!r}, which {wanted_by} names: rename all but one"
+            )
+        raise EventError(
+            f"the DataFrame has no column {name!r}, which {wanted_by} names: {near(name, self.df.columns, 'it')}"
+        )
 
     def column(self, name: str) -> Column:
         # Quoted, because a dot in a name would be read as a struct's field.
@@ -175,8 +202,14 @@ class _Columns:
 
 
 def _check_zone(df: DataFrame, matcher: Matcher) -> None:
-    """Expressions mean what they mean in this session, if it has the zone in which their literals were read or none was."""
-    read, session, literal = matcher.options.timezone, df.sparkSession.conf.get("spark.sql.session.timeZone") or "", matcher.local_literal
+    """Expressions mean what they mean in this session, if it has the zone in which their
+    literals were read or none was.
+    """
+    read, session, literal = (
+        matcher.options.timezone,
+        df.sparkSession.conf.get("spark.sql.session.timeZone") or "",
+        matcher.local_literal,
+    )
     if literal is not None and not same_zone(read, session):
         raise OptionError(
             f"timestamp literals, {literal!r} for one, were read in the zone {read!r}, and the zone of this session is {session!r}: "
@@ -186,12 +219,18 @@ def _check_zone(df: DataFrame, matcher: Matcher) -> None:
 
 
 def _check_types(events: DataFrame, used: list[tuple[int, str]], matcher: Matcher) -> None:
-    """Raise here what a worker would raise on its first batch: ask the matcher, with a row of NULLs of the types that Spark will send."""
+    """Raise here what a worker would raise on its first batch: ask the matcher, with a row of
+    NULLs of the types that Spark will send.
+    """
     for i, name in used:
         if " collate " in (type := events.schema.fields[i].dataType.simpleString()):
-            raise EventError(f"column {name!r} is {type}, expressions compare strings by bytes: cast it to STRING COLLATE UTF8_BINARY")
+            raise EventError(
+                f"column {name!r} is {type}, expressions compare strings by bytes: cast it to STRING COLLATE UTF8_BINARY"
+            )
     try:
-        types = to_arrow_schema(events.schema, timezone=events.sparkSession.conf.get("spark.sql.session.timeZone")).types
+        types = to_arrow_schema(
+            events.schema, timezone=events.sparkSession.conf.get("spark.sql.session.timeZone")
+        ).types
     except PySparkException as error:
         raise EventError(f"Spark cannot hand over these columns as Arrow: {error}") from error
     nulls = pa.record_batch([pa.nulls(1, type) for type in types], names=events.columns)
@@ -203,7 +242,11 @@ def _reach(df: DataFrame, given: Path, file: Path, hash: str, shared: bool | Non
     if shared:
         return Index(hash, str(given), str(given), artifact=False)
     spark = df.sparkSession
-    if shared is None and isinstance(df, ClassicDataFrame) and (spark.conf.get("spark.master") or "").startswith("local"):
+    if (
+        shared is None
+        and isinstance(df, ClassicDataFrame)
+        and (spark.conf.get("spark.master") or "").startswith("local")
+    ):
         return Index(hash, str(given), str(file), artifact=False)
     name = f"colmatch-{hash}"
     names = _sent.setdefault(spark, set())
@@ -228,9 +271,11 @@ def _saved(matcher: Matcher) -> tuple[Path, str]:
 
 
 def _pinned(path: Path) -> tuple[Path, str]:
-    """A hard link to the index under its content hash, which keeps this version when the index is replaced, and that hash.
+    """A hard link to the index under its content hash, which keeps this version when the index is
+    replaced, and that hash.
 
-    It is the path itself on another file system than the temporary folder, or where links are not allowed.
+    It is the path itself on another file system than the temporary folder, or where links are not
+    allowed.
     """
     new = _folder() / f"link-{os.urandom(8).hex()}"
     try:
@@ -265,7 +310,8 @@ def _folder() -> Path:
 
 
 def local_session(cores: int | str = "*", **config: str | int | bool) -> SparkSession:
-    """A classic session on this machine that is ready for ``match``: Java is there, and workers run this Python.
+    """A classic session on this machine that is ready for ``match``: Java is there, and workers run
+    this Python.
 
     Parameters
     ----------
@@ -277,7 +323,8 @@ def local_session(cores: int | str = "*", **config: str | int | bool) -> SparkSe
     DependencyError : Java is absent or too old
     """
     check_java()
-    # Workers take the first python3 on the PATH otherwise, which is seldom the one that has colmatch.
+    # Workers take the first python3 on the PATH otherwise, which is seldom the one that has
+    # colmatch.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.master(f"local[{cores}]")
     for name, value in config.items():
@@ -286,11 +333,14 @@ def local_session(cores: int | str = "*", **config: str | int | bool) -> SparkSe
 
 
 def check_java() -> None:
-    """Check that the Java that Spark would start is there and new enough. Only sessions that start Spark on this machine need it.
+    """Check that the Java that Spark would start is there and new enough.
+
+    Only sessions that start Spark on this machine need it.
 
     Raises
     ------
-    DependencyError : it is not, saying what to install; PySpark itself says no more than JAVA_GATEWAY_EXITED
+    DependencyError : it is not, saying what to install; PySpark itself says no more than
+        JAVA_GATEWAY_EXITED
     """
     home = os.environ.get("JAVA_HOME")
     java = os.path.join(home, "bin", "java") if home else "java"

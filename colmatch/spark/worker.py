@@ -1,10 +1,12 @@
 """What runs in Spark's Python workers: one task over the record batches of a partition.
 
-A task is pickled as a reference to this module with a few names in it, never with an index: Spark would send an index with every
-task, and each worker would hold a copy of its own. The index comes as a file that is memory-mapped, so that all workers of a machine share
-its pages: a million subscriptions, a file of 92 MB, took 52 MB of a worker's own, most of which numba takes without any.
+A task is pickled as a reference to this module with a few names in it, never with an index: Spark
+would send an index with every task, and each worker would hold a copy of its own. The index comes
+as a file that is memory-mapped, so that all workers of a machine share its pages: a million
+subscriptions, a file of 92 MB, took 52 MB of a worker's own, most of which numba takes without any.
 
-Nothing here starts threads: Spark runs a worker for each core already (and sets OMP_NUM_THREADS for libraries that look at it).
+Nothing here starts threads: Spark runs a worker for each core already (and sets OMP_NUM_THREADS for
+libraries that look at it).
 """
 
 from __future__ import annotations
@@ -25,13 +27,15 @@ from colmatch.events.reader import batches as gathered
 from colmatch.matcher import Matcher
 from colmatch.store.file import content_hash
 
-# Of one batch that goes back to Spark. An event may match every subscription, and each of its pairs repeats the kept columns.
+# Of one batch that goes back to Spark. An event may match every subscription, and each of its pairs
+# repeats the kept columns.
 PAIRS_MOST = 1 << 16
 BYTES_MOST = 64 << 20
 
 MATCHERS_MOST = 4
 
-# Content hash -> (what the caller called the index, the matcher); the least recently used first. A worker process outlives its tasks.
+# Content hash -> (what the caller called the index, the matcher); the least recently used first. A
+# worker process outlives its tasks.
 _opened: OrderedDict[str, tuple[str, Matcher]] = OrderedDict()
 
 
@@ -42,9 +46,11 @@ class Index:
     Attributes
     ----------
     hash : content hash, which names one version of the index
-    origin : what the caller calls the index; a new version of it replaces the old one in a worker's cache
+    origin : what the caller calls the index; a new version of it replaces the old one in a worker's
+        cache
     path : the file
-    artifact : whether ``path`` is the name of an artifact that was sent to the workers rather than a path that they see
+    artifact : whether ``path`` is the name of an artifact that was sent to the workers rather than
+        a path that they see
     """
 
     hash: str
@@ -61,8 +67,10 @@ class Task:
     ----------
     index : where the index is
     kept : number of leading columns of the partition that go into the result
-    used : columns of the partition that the expressions use: position, and name in the matcher's schema
-    lists : whether the result has one row for each event, with a list of ids, rather than one for each pair
+    used : columns of the partition that the expressions use: position, and name in the matcher's
+        schema
+    lists : whether the result has one row for each event, with a list of ids, rather than one for
+        each pair
     names : column names of the result
     """
 
@@ -86,7 +94,8 @@ class Task:
                 yield pa.RecordBatch.from_arrays(columns, names=list(self.names))
 
     def _pair_rows(self, matcher: Matcher, events: pa.RecordBatch, kept: list[pa.Array]) -> Iterator[list[pa.Array]]:
-        # Bounded by bytes too: a pair repeats what its event carries. The mean is near enough, since a take of 64 MiB may well be of 200.
+        # Bounded by bytes too: a pair repeats what its event carries. The mean is near enough,
+        # since a take of 64 MiB may well be of 200.
         width = sum(column.nbytes for column in kept) // len(events)
         most = max(1, min(PAIRS_MOST, BYTES_MOST // max(width, 1)))
         for pairs in matcher.match_batches(events):
@@ -107,13 +116,18 @@ class Task:
                 part = chunk.slice(start, stop - start)
                 ids = part.flatten()
                 offsets = np.concatenate([[0], ends[start:stop] - before]).astype(np.int32)
-                yield [*(column.slice(row, len(part)) for column in kept), pa.ListArray.from_arrays(pa.array(offsets), _plain(ids))]
+                yield [
+                    *(column.slice(row, len(part)) for column in kept),
+                    pa.ListArray.from_arrays(pa.array(offsets), _plain(ids)),
+                ]
                 row += len(part)
                 start = stop
 
 
 def _plain(ids: pa.Array) -> pa.Array:
-    """The ids as the one type of each kind that Spark takes back: it refuses dictionaries, views and unsigned integers."""
+    """The ids as the one type of each kind that Spark takes back: it refuses dictionaries, views
+    and unsigned integers.
+    """
     return ids.cast(pa.int64() if pa.types.is_integer(ids.type) else pa.string())
 
 

@@ -2,13 +2,17 @@
 
 ::
 
-    64 bytes   "colmatch", format version, checksum and length of the header, length of the file, checksum of these 64 bytes
-    header     JSON {"header": …, "arrays": [{"name", "dtype", "shape", "crc32"}, …]}, filled with spaces to a multiple of 64 bytes
-    arrays     in that order, C order, little-endian, each filled with zeros to a multiple of 64 bytes
+    64 bytes   "colmatch", format version, checksum and length of the header, length of the
+               file, checksum of these 64 bytes
+    header     JSON {"header": …, "arrays": [{"name", "dtype", "shape", "crc32"}, …]}, filled
+               with spaces to a multiple of 64 bytes
+    arrays     in that order, C order, little-endian, each filled with zeros to a multiple of
+               64 bytes
 
-Every byte is under a checksum, the filling included, and no place or length is written down twice: an array begins where the one before
-it ends. CRC-32 finds every change of up to four neighbouring bytes, and zlib's runs at 4.2 GB/s here, SHA-256 at 1.8: 200 MB are checked in
-50 ms. It guards against damage, not against malice.
+Every byte is under a checksum, the filling included, and no place or length is written down twice:
+an array begins where the one before it ends. CRC-32 finds every change of up to four neighbouring
+bytes, and zlib's runs at 4.2 GB/s here, SHA-256 at 1.8: 200 MB are checked in 50 ms. It guards
+against damage, not against malice.
 """
 
 from __future__ import annotations
@@ -38,15 +42,18 @@ Path = str | os.PathLike[str]
 
 _MAGIC = b"colmatch"
 _LINE = 64
-_PREFIX = struct.Struct("<8sIIQQ28x")  # magic, version, checksum of the header, length of the header, length of the file
+# magic, version, checksum of the header, length of the header, length of the file
+_PREFIX = struct.Struct("<8sIIQQ28x")
 _CHECKSUM = struct.Struct("<I")
 _DTYPES = frozenset(["|b1", "|i1", "|u1", "<i2", "<u2", "<i4", "<u4", "<i8", "<u8", "<f4", "<f8"])
 _AGAIN = "copy it again, or build and save it again"
 
 
 def write(path: Path, header: Mapping[str, Any], arrays: Mapping[str, Array]) -> None:
-    """Write the file at once: readers see the old one or the new one, and one that is mapped stays as it was. What is replaced keeps
-    its permissions and, as far as this process may, its owner and group.
+    """Write the file at once: readers see the old one or the new one, and one that is mapped stays
+    as it was.
+
+    What is replaced keeps its permissions and, as far as this process may, its owner and group.
 
     Parameters
     ----------
@@ -56,7 +63,8 @@ def write(path: Path, header: Mapping[str, Any], arrays: Mapping[str, Array]) ->
     Raises
     ------
     StoreError : an array of another type, or ``path`` is a folder, a pipe or a device
-    OSError : as from ``open``. Whatever is raised, ``path`` is as it was and nothing is left beside it.
+    OSError : as from ``open``. Whatever is raised, ``path`` is as it was and nothing is left beside
+        it.
     """
     with replacing(path) as file:
         for part in _parts(header, arrays):
@@ -68,7 +76,8 @@ def read(path: Path, mmap: bool = True, verify: bool = True) -> tuple[dict[str, 
 
     Parameters
     ----------
-    mmap : map the file, so that processes share its pages and only those that are used are read; otherwise read it all
+    mmap : map the file, so that processes share its pages and only those that are used are read;
+        otherwise read it all
     verify : check the arrays' checksums, which reads all of the file; the header is checked anyway
 
     Raises
@@ -83,7 +92,9 @@ def read(path: Path, mmap: bool = True, verify: bool = True) -> tuple[dict[str, 
 
 
 def content_hash(path: Path) -> str:
-    """32 hexadecimal digits that tell one content from another. Reads and checks the header alone, where the arrays' checksums are.
+    """32 hexadecimal digits that tell one content from another.
+
+    Reads and checks the header alone, where the arrays' checksums are.
 
     Raises
     ------
@@ -136,7 +147,9 @@ def _plain(name: str, array: Array) -> Array:
     plain = np.asarray(array, order="C")
     plain = plain.astype(plain.dtype.newbyteorder("<"), copy=False)
     if plain.dtype.str not in _DTYPES:
-        raise StoreError(f"array {name!r} is of type {array.dtype}, which cannot be saved: only Booleans and numbers can")
+        raise StoreError(
+            f"array {name!r} is of type {array.dtype}, which cannot be saved: only Booleans and numbers can"
+        )
     return plain
 
 
@@ -157,7 +170,9 @@ def _open(path: Path) -> IO[bytes]:
     if stat.S_ISDIR(mode):
         raise StoreError(f"{os.fspath(path)} is a folder, not a saved matcher: give the name of a file")
     if not stat.S_ISREG(mode):
-        raise StoreError(f"{os.fspath(path)} is not a regular file: a saved matcher cannot be read from a pipe or a device")
+        raise StoreError(
+            f"{os.fspath(path)} is not a regular file: a saved matcher cannot be read from a pipe or a device"
+        )
     return open(path, "rb")
 
 

@@ -1,9 +1,10 @@
 """Files that appear whole: written under another name beside their place, then put there at once.
 
-A process that is killed leaves its temporary file. The next one that writes into the folder removes it if no living process
-owns it, for which the owner holds a lock (``flock``) that the system lets go of when the process ends, however it ends. A lock
-need not be seen from another machine that has the same folder mounted, so the name says which machine it is of; those of others,
-and all where there are no locks, are removed when they have not changed for a day.
+A process that is killed leaves its temporary file. The next one that writes into the folder removes
+it if no living process owns it, for which the owner holds a lock (``flock``) that the system lets
+go of when the process ends, however it ends. A lock need not be seen from another machine that has
+the same folder mounted, so the name says which machine it is of; those of others, and all where
+there are no locks, are removed when they have not changed for a day.
 """
 
 from __future__ import annotations
@@ -34,9 +35,11 @@ _ACL = "system.posix_acl_access"
 
 @contextmanager
 def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
-    """A new file to write, which is put in the place of ``path`` at the end and is gone after an error.
+    """A new file to write, which is put in the place of ``path`` at the end and is gone after an
+    error.
 
-    What it replaces keeps its permissions and, as far as this process may, its owner and group. Links are followed.
+    What it replaces keeps its permissions and, as far as this process may, its owner and group.
+    Links are followed.
 
     Raises
     ------
@@ -94,7 +97,8 @@ def _clear(path: str, ours: bool) -> None:
         if not stat.S_ISREG(status.st_mode):
             return
         locked = _lock(handle)
-        # With the lock in hand: its owner, if it has not got round to locking it, sees that it is gone and begins anew.
+        # With the lock in hand: its owner, if it has not got round to locking it, sees that it is
+        # gone and begins anew.
         if locked is not False and ((ours and locked) or _is_old(status)):
             os.unlink(path)
     finally:
@@ -143,7 +147,9 @@ def _replaced(path: str) -> os.stat_result | None:
 
 
 def _begin(folder: str, name: str, mode: int) -> tuple[str, int]:
-    """A temporary file of this process, locked where there are locks: its name and a handle to write it."""
+    """A temporary file of this process, locked where there are locks: its name and a handle to
+    write it.
+    """
     if len(os.fsencode(name)) > 200:  # of the 255 bytes that a name may have
         name = hashlib.sha256(os.fsencode(name)).hexdigest()
     while True:
@@ -184,7 +190,10 @@ def _make_like(file: int, path: str, before: os.stat_result) -> None:
 
 
 def _acl(path: str) -> bytes | None:
-    """The access list of a file, where there is one. The permissions of its group are then the most that anybody in it has."""
+    """The access list of a file, where there is one.
+
+    The permissions of its group are then the most that anybody in it has.
+    """
     if sys.platform != "linux":
         return None
     try:

@@ -24,8 +24,17 @@ _SHARED: dict[str, type] = {"predicates": layout.Predicates, "codes": layout.Cod
 
 
 def _encode(parts: Parts) -> tuple[dict[str, Any], dict[str, np.ndarray[Any, Any]]]:
-    groups = {"predicates": parts.predicates, "codes": parts.codes, "literals": parts.literals, "index": parts.index.arrays}
-    arrays = {f"{group}.{name}": array for group, named in groups.items() for name, array in zip(named._fields, named, strict=True)}
+    groups = {
+        "predicates": parts.predicates,
+        "codes": parts.codes,
+        "literals": parts.literals,
+        "index": parts.index.arrays,
+    }
+    arrays = {
+        f"{group}.{name}": array
+        for group, named in groups.items()
+        for name, array in zip(named._fields, named, strict=True)
+    }
     if pa.types.is_int64(parts.ids.type):
         arrays["ids"] = parts.ids.to_numpy()
     else:
@@ -50,7 +59,13 @@ def _encode(parts: Parts) -> tuple[dict[str, Any], dict[str, np.ndarray[Any, Any
 
 def _attribute(a: Attribute) -> list[Any]:
     t = a.type
-    return [list(a.path), int(a.role), [int(t.family), t.scale, t.unit, t.zone, t.name], a.key, list(a.pattern) if a.pattern else None]
+    return [
+        list(a.path),
+        int(a.role),
+        [int(t.family), t.scale, t.unit, t.zone, t.name],
+        a.key,
+        list(a.pattern) if a.pattern else None,
+    ]
 
 
 def _decode(header: dict[str, Any], arrays: dict[str, np.ndarray[Any, Any]]) -> Parts:
@@ -61,7 +76,13 @@ def _decode(header: dict[str, Any], arrays: dict[str, np.ndarray[Any, Any]]) -> 
             for group, named in {**_SHARED, "index": kind.arrays}.items()
         }
         attributes = [
-            Attribute(tuple(path), Role(role), Type(Family(family), scale, unit, zone, name), key, tuple(pattern) if pattern else None)
+            Attribute(
+                tuple(path),
+                Role(role),
+                Type(Family(family), scale, unit, zone, name),
+                key,
+                tuple(pattern) if pattern else None,
+            )
             for path, role, (family, scale, unit, zone, name), key, pattern in header["attributes"]
         ]
         schema = Schema(pa.ipc.read_schema(pa.py_buffer(base64.b64decode(header["schema"]))))
@@ -69,7 +90,10 @@ def _decode(header: dict[str, Any], arrays: dict[str, np.ndarray[Any, Any]]) -> 
             schema,
             Options(**header["options"]),
             _ids(arrays),
-            [Rejected(id, tuple(position) if position else None, message) for id, position, message in header["rejected"]],
+            [
+                Rejected(id, tuple(position) if position else None, message)
+                for id, position, message in header["rejected"]
+            ],
             Plan(kind.name, header["reason"]),
             Attributes(attributes),
             groups["predicates"],

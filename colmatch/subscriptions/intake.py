@@ -42,11 +42,13 @@ class Read(NamedTuple):
 
 
 class Source:
-    """Where subscriptions of one schema are read, again and again: attributes keep their ids, and texts of a known form are read quickly.
+    """Where subscriptions of one schema are read, again and again: attributes keep their ids, and
+    texts of a known form are read quickly.
 
     Parameters
     ----------
-    attributes : those that have ids already; others are added to it, also those of subscriptions that are rejected
+    attributes : those that have ids already; others are added to it, also those of subscriptions
+        that are rejected
     """
 
     def __init__(self, schema: Schema, options: Options, attributes: Attributes) -> None:
@@ -72,7 +74,9 @@ def read(subscriptions: Any, schema: Schema, options: Options, errors: Errors) -
 
 
 def read_more(subscriptions: Any, source: Source, errors: Errors) -> Read:
-    """Anything that ``Matcher.build`` takes, with the attributes and forms that a source knows already."""
+    """Anything that ``Matcher.build`` takes, with the attributes and forms that a source knows
+    already.
+    """
     attributes = source.attributes
     lowering = Lowering(attributes, Session(source.options.timezone))
     if isinstance(subscriptions, PredicateTable):
@@ -90,8 +94,13 @@ def read_more(subscriptions: Any, source: Source, errors: Errors) -> Read:
     return _finish(lowering, attributes, ids, (compiler, expressions), failed, errors)
 
 
-def _forms(compiler: Compiler, expressions: list[Any], failed: dict[int, ExpressionError], stop: bool) -> Iterable[tuple[Any, ...]]:
-    """Forms, and for each its subscriptions and their literals. Errors are entered in ``failed``; the first is the last with ``stop``."""
+def _forms(
+    compiler: Compiler, expressions: list[Any], failed: dict[int, ExpressionError], stop: bool
+) -> Iterable[tuple[Any, ...]]:
+    """Forms, and for each its subscriptions and their literals.
+
+    Errors are entered in ``failed``; the first is the last with ``stop``.
+    """
     forms: dict[int, tuple[Any, list[int], list[Any]]] = {}
     for sub, expression in enumerate(expressions):
         try:
@@ -111,7 +120,9 @@ def _forms(compiler: Compiler, expressions: list[Any], failed: dict[int, Express
 
 @contextmanager
 def _no_garbage_collection() -> Iterator[None]:
-    """A million small tuples that all stay are looked through again and again: a quarter of the time of a build from texts."""
+    """A million small tuples that all stay are looked through again and again: a quarter of the
+    time of a build from texts.
+    """
     was = gc.isenabled()
     gc.disable()
     try:
@@ -122,10 +133,18 @@ def _no_garbage_collection() -> Iterator[None]:
 
 
 def _finish(
-    lowering: Lowering, attributes: Attributes, ids: pa.Array, texts: Any, failed: dict[int, ExpressionError], errors: Errors
+    lowering: Lowering,
+    attributes: Attributes,
+    ids: pa.Array,
+    texts: Any,
+    failed: dict[int, ExpressionError],
+    errors: Errors,
 ) -> Read:
     lowered = lowering.finish()
-    bad = {sub: (error.message, None if error.line is None else (error.line, error.column or 1)) for sub, error in failed.items()}
+    bad = {
+        sub: (error.message, None if error.line is None else (error.line, error.column or 1))
+        for sub, error in failed.items()
+    }
     for sub, reject in lowered.rejected.items():
         place = texts[0].place(texts[1][sub], reject.slot) if texts is not None and reject.slot >= 0 else None
         bad[sub] = (reject.message, place)
@@ -171,10 +190,13 @@ def _iterate(pairs: Iterable[Any]) -> Iterator[Any]:
 
 def _ids(values: list[Any]) -> pa.Array:
     kinds = {
-        str if isinstance(v, str) else int if isinstance(v, (int, np.integer)) and not isinstance(v, bool) else type(v) for v in values
+        str if isinstance(v, str) else int if isinstance(v, (int, np.integer)) and not isinstance(v, bool) else type(v)
+        for v in values
     }
     if kinds - {int, str}:
-        i, odd = next((i, v) for i, v in enumerate(values) if not isinstance(v, (str, int, np.integer)) or isinstance(v, bool))
+        i, odd = next(
+            (i, v) for i, v in enumerate(values) if not isinstance(v, (str, int, np.integer)) or isinstance(v, bool)
+        )
         raise SubscriptionError(f"the id of subscription number {i} is {odd!r:.80}: ids are int64 or strings")
     if len(kinds) == 2:
         raise SubscriptionError("some ids are numbers and some are strings: use one type for all")

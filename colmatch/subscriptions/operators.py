@@ -72,7 +72,8 @@ def operand_kind(type: pa.DataType) -> Kind | None:
     return next((kind for test, kind in _KINDS if test(type)), None)
 
 
-# Looked for from each "[" on, and each search ends at the next quote: without more than two things that blanks could belong to.
+# Looked for from each "[" on, and each search ends at the next quote: without more than two things
+# that blanks could belong to.
 _ENTRY = re.compile(r"""\[\s*(?:'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)"|(-?\d{1,19}))\s*\]\Z""", re.DOTALL | re.ASCII)
 _SIZE = re.compile(r"(?:size|cardinality)\s*\(", re.IGNORECASE)
 
@@ -88,7 +89,9 @@ def _resolve(schema: Schema, name: str) -> tuple[Column, Role, str | int | None]
         if sized:
             column = _path(schema, bare[sized.end() : -1].strip())
             if column.shape not in (Shape.LIST, Shape.MAP):
-                raise SchemaError(f"size({column.name}): column {column.name!r} is {column.arrow}, a list or a map is needed") from None
+                raise SchemaError(
+                    f"size({column.name}): column {column.name!r} is {column.arrow}, a list or a map is needed"
+                ) from None
             return column, Role.SIZE, None
         if entry:
             column = _path(schema, bare[: entry.start()].strip())
@@ -99,7 +102,9 @@ def _resolve(schema: Schema, name: str) -> tuple[Column, Role, str | int | None]
                 raise SchemaError(f"{name}: the keys of column {column.name!r} are {column.key}") from None
             key = int(entry[3]) if text is None else re.sub(r"\\(.)", r"\1", text, flags=re.DOTALL)
             if isinstance(key, int) and not KEY_MIN <= key <= KEY_MAX:
-                raise SchemaError(f"{name}: the keys of column {column.name!r} are {column.key}, none is as large") from None
+                raise SchemaError(
+                    f"{name}: the keys of column {column.name!r} are {column.key}, none is as large"
+                ) from None
             return column, Role.ENTRY, key
         if "." not in name:
             raise error
@@ -115,7 +120,9 @@ def _path(schema: Schema, name: str) -> Column:
 
 
 class Target(NamedTuple):
-    """What a pair of attribute and operator stands for: one test on ``attribute``, and ``extras`` that must hold besides it."""
+    """What a pair of attribute and operator stands for: one test on ``attribute``, and
+    ``extras`` that must hold besides it.
+    """
 
     attribute: Attribute
     op: Op
@@ -144,7 +151,9 @@ def target(schema: Schema, name: str, operator: Operator, kind: Kind | None) -> 
         attribute = Attribute(path, role, column.type, key)
     elif operator.on_list:
         if shape is not Shape.LIST or column.type is None:
-            raise ExpressionError(f"column {column.name!r} is {column.arrow}, array_contains and arrays_overlap need a list")
+            raise ExpressionError(
+                f"column {column.name!r} is {column.arrow}, array_contains and arrays_overlap need a list"
+            )
         attribute = Attribute(path, Role.ELEMENT, column.type)
     elif shape is not Shape.SCALAR or column.type is None:
         hint = "use array_contains or arrays_overlap" if shape is Shape.LIST else "no predicate can use it"
@@ -159,7 +168,9 @@ def target(schema: Schema, name: str, operator: Operator, kind: Kind | None) -> 
         raise ExpressionError(f"the operands of {op.name.lower()} on {name!r} have a type that cannot be compared")
     needed = misfit(attribute.type, kind)
     if needed:
-        raise ExpressionError(f"attribute {name!r} is {attribute.type}, the operands are {kind.name.lower()}: give {needed}")
+        raise ExpressionError(
+            f"attribute {name!r} is {attribute.type}, the operands are {kind.name.lower()}: give {needed}"
+        )
     if operator.on_list and operator.negated:
         return Target(attribute, op, False, True, ((size, False), (Attribute(path, Role.HAS_NULL, BOOL), True)))
     if op in PATTERNS or op is Op.IN:

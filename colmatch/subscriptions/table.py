@@ -1,4 +1,6 @@
-"""The columnar way in: subscriptions as tables with one row for each predicate, no text to parse."""
+"""The columnar way in: subscriptions as tables with one row for each predicate, no text to
+parse.
+"""
 
 from __future__ import annotations
 
@@ -26,29 +28,35 @@ class PredicateTable:
 
     Parameters
     ----------
-    tables : one or more Arrow tables, record batches or readers (anything with the Arrow C stream or array protocol), one for each type
-        of operands, with the columns
+    tables : one or more Arrow tables, record batches or readers (anything with the Arrow C stream
+        or array protocol), one for each type of operands, with the columns
 
-        =============  ===================================  ===========================================================
-        id             int64 or string                      subscription; rows of one need not stand together
-        attribute      string or dictionary of string       ``age``, ``user.age``, ``attrs['k']``, ``size(tags)``
-        op             string or dictionary of string       see below
-        operands       list of any one type                 NULL or empty for ``is null``, two for ``between``
-        conjunction    int32, optional                      rows of one id and number are ANDed, different numbers ORed
-        weight         double, optional                     weight of the predicate
-        =============  ===================================  ===========================================================
+        ===========  ==============  ==================================================
+        id           int64 / string  subscription; its rows need not stand together
+        attribute    string          ``age``, ``user.age``, ``attrs['k']``, ``size(tags)``
+        op           string          see below
+        operands     list of a type  NULL or empty for ``is null``, two for ``between``
+        conjunction  int32           optional: rows of one id and number are ANDed, rows
+                                     of one id and different numbers ORed
+        weight       double          optional: weight of the predicate
+        ===========  ==============  ==================================================
 
-        ``op`` is one of ``= <> != < <= > >= between in like ilike rlike startswith endswith contains array_contains arrays_overlap``, each
-        of them (signs too) also with ``not`` before it, ``is null`` and ``is not null``; case and blanks do not matter.
+        Strings may also come as dictionaries of strings.
+
+        ``op`` is one of ``= <> != < <= > >= between in like ilike rlike startswith endswith
+        contains array_contains arrays_overlap``, each of them (signs too) also with ``not`` before
+        it, ``is null`` and ``is not null``; case and blanks do not matter.
 
     Raises
     ------
-    SubscriptionError : a column is missing, there twice, malformed or of a wrong type, or an id, attribute or operator is NULL
+    SubscriptionError : a column is missing, there twice, malformed or of a wrong type, or an id,
+        attribute or operator is NULL
 
     Examples
     --------
     >>> import pyarrow as pa
-    >>> rows = pa.table({"id": [1, 1, 2], "attribute": ["age", "city", "age"], "op": [">=", "=", "<"], "operands": [[18], [3], [18]]})
+    >>> rows = pa.table({"id": [1, 1, 2], "attribute": ["age", "city", "age"], "op": [">=", "=",
+    "<"], "operands": [[18], [3], [18]]})
     >>> PredicateTable(rows)
     PredicateTable(3 predicates)
     """
@@ -94,19 +102,26 @@ def _convert(name: str, column: pa.Array, where: str) -> pa.Array:
     if name in ("attribute", "op"):
         value = given.value_type if types.is_dictionary(given) else given
         if types.is_string(value) or types.is_large_string(value):
-            return (column if types.is_dictionary(given) else column.dictionary_encode()).cast(pa.dictionary(pa.int32(), pa.string()))
+            return (column if types.is_dictionary(given) else column.dictionary_encode()).cast(
+                pa.dictionary(pa.int32(), pa.string())
+            )
         raise SubscriptionError(f"{where}: column {name!r} is {given}, a string or a dictionary of strings is needed")
     if name == "operands":
-        if types.is_null(given) or (is_list(given) and is_nested(given.value_type)):  # nothing can be compared with these
+        # nothing can be compared with these
+        if types.is_null(given) or (is_list(given) and is_nested(given.value_type)):
             return pa.nulls(len(column), pa.large_list(pa.null()))
         if not types.is_large_list(given):
             raise SubscriptionError(f"{where}: column 'operands' is {given}, a list is needed")
         return column
     whole = types.is_integer(given) if name == "conjunction" else types.is_floating(given) or types.is_integer(given)
     if not whole and not types.is_null(given):
-        raise SubscriptionError(f"{where}: column {name!r} is {given}, {'int32' if name == 'conjunction' else 'double'} is needed")
+        raise SubscriptionError(
+            f"{where}: column {name!r} is {given}, {'int32' if name == 'conjunction' else 'double'} is needed"
+        )
     try:
-        return pc.fill_null(column.cast(pa.int32()) if name == "conjunction" else column.cast(pa.float64(), safe=False), 0)
+        return pc.fill_null(
+            column.cast(pa.int32()) if name == "conjunction" else column.cast(pa.float64(), safe=False), 0
+        )
     except pa.ArrowInvalid as error:
         raise SubscriptionError(f"{where}: a number in column {name!r} does not fit int32: {sentence(error)}") from None
 
@@ -129,22 +144,32 @@ def ids_array(column: pa.Array, where: str) -> pa.Array:
 _OPERANDS = {Op.BETWEEN: (2, 2, "two"), Op.IN: (0, 2**62, "a list of"), Op.PRESENT: (0, 0, "no")}
 
 
-PIECE = 1 << 17  # predicates lowered at a time, so that what they need on the way stays small and in the processor's cache
+# predicates lowered at a time, so that what they need on the way stays small and in the processor's
+# cache
+PIECE = 1 << 17
 
 
 def add_table(table: PredicateTable, schema: Schema, attributes: Attributes, lowering: Lowering) -> pa.Array:
-    """Give all predicates to the lowering. Returns the ids of the subscriptions, in order of first appearance.
+    """Give all predicates to the lowering.
+
+    Returns the ids of the subscriptions, in order of first appearance.
 
     Rows that cannot be used are entered in ``lowering.rejected``.
     """
     weighted = any("weight" in t.column_names for t in table.tables)
     first = table.tables[0]
-    if len(table.tables) == 1 and first.num_rows and operand_kind(first["operands"].type.value_type) not in (Kind.STRING, Kind.BINARY):
+    if (
+        len(table.tables) == 1
+        and first.num_rows
+        and operand_kind(first["operands"].type.value_type) not in (Kind.STRING, Kind.BINARY)
+    ):
         ids = first["id"].chunk(0)
         values = ids.to_numpy(zero_copy_only=False)
         if pa.types.is_int64(ids.type) and not np.any(values[1:] < values[:-1]):
             return _add_in_pieces(_Part(first, schema, attributes, weighted), values, lowering)
-    ids = pa.chunked_array([t["id"].combine_chunks() if t["id"].num_chunks != 1 else t["id"].chunk(0) for t in table.tables])
+    ids = pa.chunked_array(
+        [t["id"].combine_chunks() if t["id"].num_chunks != 1 else t["id"].chunk(0) for t in table.tables]
+    )
     encoded = ids.combine_chunks().dictionary_encode()
     subs = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
     pairs: list[I64] = []
@@ -161,12 +186,16 @@ def add_table(table: PredicateTable, schema: Schema, attributes: Attributes, low
 
 
 def _add_in_pieces(part: _Part, ids: I64, lowering: Lowering) -> pa.Array:
-    """Rows of one subscription stand together, and no literal depends on others: whole subscriptions at a time."""
+    """Rows of one subscription stand together, and no literal depends on others: whole
+    subscriptions at a time.
+    """
     new = np.empty(len(ids), bool)
     new[0] = True
     np.not_equal(ids[1:], ids[:-1], out=new[1:])
     subs = int(np.count_nonzero(new))
-    lowering.merged.reserve(len(ids) if part.number is not None else subs, len(ids), part.most_intervals + 2 * PIECE, part.weighted)
+    lowering.merged.reserve(
+        len(ids) if part.number is not None else subs, len(ids), part.most_intervals + 2 * PIECE, part.weighted
+    )
     start, sub = 0, -1
     while start < len(ids):
         stop = int(np.searchsorted(ids, ids[min(start + PIECE, len(ids)) - 1], side="right"))
@@ -191,7 +220,10 @@ class _Part:
     """One table, and what each of its pairs of attribute and operator, a *combo*, stands for."""
 
     def __init__(self, part: pa.Table, schema: Schema, attributes: Attributes, weighted: bool) -> None:
-        chunk = {name: (part[name].chunk(0) if part[name].num_chunks else pa.array([], part[name].type)) for name in part.column_names}
+        chunk = {
+            name: (part[name].chunk(0) if part[name].num_chunks else pa.array([], part[name].type))
+            for name in part.column_names
+        }
         names, ops = chunk["attribute"].dictionary.to_pylist(), chunk["op"].dictionary.to_pylist()
         self.kind = operand_kind(chunk["operands"].type.value_type)
         self.attribute, self.op = chunk["attribute"].indices.to_numpy(), chunk["op"].indices.to_numpy()
@@ -235,7 +267,10 @@ class _Part:
             self.extra_attr[k, c], self.extra_none[k, c] = attributes.intern(attribute), none
 
     def add(self, start: int, stop: int, sub: I64, lowering: Lowering) -> tuple[int, I64]:
-        """Leaves and tests of some rows. Returns the first leaf, and of each leaf its subscription << 32 | conjunction."""
+        """Leaves and tests of some rows.
+
+        Returns the first leaf, and of each leaf its subscription << 32 | conjunction.
+        """
         rows, combo = stop - start, self._combo(start, stop)
         weight = None
         if self.weighted:
@@ -297,7 +332,9 @@ def _add_group(lowering: Lowering, key: Any, kind: Kind | None, rows: I64, some:
         null = np.concatenate([[0], np.cumsum(values.is_null().to_numpy(zero_copy_only=False))])
         wrong = null[offset[rows] + size[rows]] > null[offset[rows]]
         for row in rows[wrong].tolist():
-            lowering.rejected.setdefault(int(sub[row]), Reject(f"an operand is NULL (row {start + row} of the predicate table)", -1))
+            lowering.rejected.setdefault(
+                int(sub[row]), Reject(f"an operand is NULL (row {start + row} of the predicate table)", -1)
+            )
         rows = rows[~wrong]
     if op is Op.IN:  # one test for each point: those of one leaf are united anyway
         begin = np.concatenate([[0], np.cumsum(size[rows])])

@@ -1,11 +1,16 @@
-r"""What a string must have for a text pattern to be true of it: literals that an index finds, and what is left to check.
+r"""What a string must have for a text pattern to be true of it: literals that an index finds, and
+what is left to check.
 
-Most patterns are decided by their literal; the rest of a LIKE pattern is a program for ``kernels/text/like.py``::
+Most patterns are decided by their literal; the rest of a LIKE pattern is a program for
+``kernels/text/like.py``::
 
-    'Nice'  all of it     'Ni%'  at the start     '%ce'  at the end     '%ic%'  anywhere     'N_ce%air%'  'air' anywhere, then N_ce, air
+    'Nice'       all of it            'Ni%'   at the start
+    '%ce'        at the end           '%ic%'  anywhere
+    'N_ce%air%'  'air' anywhere, then N_ce, air
 
-Of several literals the index is given the one that most patterns do without, as long as it has three bytes: in a list of addresses that all
-have 'https://www.' in them, that is the longest literal and filters nothing.
+Of several literals the index is given the one that most patterns do without, as long as it has
+three bytes: in a list of addresses that all have 'https://www.' in them, that is the longest
+literal and filters nothing.
 """
 
 from __future__ import annotations
@@ -33,8 +38,8 @@ class Place(IntEnum):
 class Filter(NamedTuple):
     """A pattern that is true only where one of ``literals`` is in its place.
 
-    ``also`` must be somewhere as well, where it is not empty. ``pieces`` are those of the whole pattern, with ``ANY_CHARACTER`` for ``_``,
-    when that is not all it says.
+    ``also`` must be somewhere as well, where it is not empty. ``pieces`` are those of the whole
+    pattern, with ``ANY_CHARACTER`` for ``_``, when that is not all it says.
     """
 
     place: Place
@@ -90,7 +95,9 @@ def _choices(op: str, operand: str) -> Choice:
 
 
 def _pieces(pattern: str) -> tuple[bool, bool, list[bytes]]:
-    """Whether a LIKE pattern begins and ends with ``%``, and what stands between, some of it empty."""
+    """Whether a LIKE pattern begins and ends with ``%``, and what stands between, some of it
+    empty.
+    """
     one = bytes([ANY_CHARACTER])
     if "\\" not in pattern:
         text = pattern.encode().replace(b"_", one)

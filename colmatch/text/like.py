@@ -1,8 +1,12 @@
-r"""Text patterns (LIKE, ILIKE, RLIKE, endswith, contains) over arrays of distinct strings, by Arrow's compute functions.
+r"""Text patterns (LIKE, ILIKE, RLIKE, endswith, contains) over arrays of distinct strings, by
+Arrow's compute functions.
 
-A LIKE pattern is taken apart first, since most are a literal with ``%`` before or after it, which needs no regular expression::
+A LIKE pattern is taken apart first, since most are a literal with ``%`` before or after it, which
+needs no regular expression::
 
-    'Nice'  equal      'Ni%'  starts with      '%ce'  ends with      '%ic%'  contains      'N_c%e'  (?s)\AN.c.*e\z
+    'Nice'   equal               'Ni%'   starts with
+    '%ce'    ends with           '%ic%'  contains
+    'N_c%e'  (?s)\AN.c.*e\z
 """
 
 from __future__ import annotations
@@ -15,11 +19,15 @@ import pyarrow.compute as pc
 Truth = Callable[[pa.Array], pa.Array]  # strings without NULL -> booleans
 
 ANY, ONE = object(), object()
-COUNTED_MOST = 1 << 16  # characters of a regular expression with {n,m}: RE2 writes them out before it finds that they are too many
+# characters of a regular expression with {n,m}: RE2 writes them out before it finds that they are
+# too many
+COUNTED_MOST = 1 << 16
 
 
 def check_pattern(op: str, operand: str) -> str | None:
-    """What is wrong with the operand of ``like``, ``ilike``, ``rlike``, ``endswith`` or ``contains``; None when nothing is."""
+    """What is wrong with the operand of ``like``, ``ilike``, ``rlike``, ``endswith`` or
+    ``contains``; None when nothing is.
+    """
     if op == "rlike" and len(operand) > COUNTED_MOST and "{" in operand:
         return f"with {{...}} in it, a pattern has at most {COUNTED_MOST:,} characters, not {len(operand):,}"
     try:
@@ -66,7 +74,8 @@ def _like(pattern: str) -> Truth:
         if tail:
             return lambda values: pc.starts_with(values, pattern=text)
         return lambda values: pc.equal(values, pa.scalar(text.encode(), pa.large_binary()).cast(values.type))
-    # RE2 searches for one match of a short expression faster than it follows a leading or trailing ".*".
+    # RE2 searches for one match of a short expression faster than it follows a leading or trailing
+    # ".*".
     body = "".join(".*" if part is ANY else "." if part is ONE else _quoted(str(part)) for part in inner)
     regex = "(?s)" + ("" if head else r"\A") + body + ("" if tail else r"\z")
     return lambda values: pc.match_substring_regex(values, pattern=regex)
@@ -82,7 +91,9 @@ def like_parts(pattern: str) -> list[object]:
             if escaped is None:
                 raise ValueError(r"the pattern ends with the escape character \: write \\ for the character itself")
             if escaped not in "%_\\":
-                raise ValueError(rf"the escape character \ stands before {escaped!r}, not %, _ or \: write \\ for the character itself")
+                raise ValueError(
+                    rf"the escape character \ stands before {escaped!r}, not %, _ or \: write \\ for the character itself"
+                )
             parts.append(escaped)
         elif character == "%":
             if not parts or parts[-1] is not ANY:

@@ -1,4 +1,6 @@
-"""Many text patterns as the arrays of ``kernels.find``, and the strings and pairs that go through it."""
+"""Many text patterns as the arrays of ``kernels.find``, and the strings and pairs that go
+through it.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,11 @@ Tuple = TypeVar("Tuple", bound=tuple[NDArray[Any], ...])
 
 
 class Texts(NamedTuple):
-    """Strings ``begin:end`` of those with bytes ``data[offset[v]:offset[v + 1]]``; read-only arrays. Results call them ``v + shift``."""
+    """Strings ``begin:end`` of those with bytes ``data[offset[v]:offset[v + 1]]``; read-only
+    arrays.
+
+    Results call them ``v + shift``.
+    """
 
     offset: I64
     data: U8
@@ -31,7 +37,10 @@ class Texts(NamedTuple):
 
 
 class Pairs:
-    """Pairs of strings and patterns, added one after the other. Its memory is used again after ``clear``; one thread at a time."""
+    """Pairs of strings and patterns, added one after the other.
+
+    Its memory is used again after ``clear``; one thread at a time.
+    """
 
     def __init__(self) -> None:
         state = np.zeros(2, np.int64)
@@ -68,7 +77,9 @@ class Pairs:
 
 
 class LiteralIndex:
-    """Finds the strings that patterns are true of. Read-only once it is built: any number of threads.
+    """Finds the strings that patterns are true of.
+
+    Read-only once it is built: any number of threads.
 
     Parameters
     ----------
@@ -111,7 +122,9 @@ class LiteralIndex:
         return _nbytes(self._filters) + _nbytes(self._programs)
 
     def find(self, texts: Texts, pairs: Pairs, most: int | None = None) -> int:
-        """Add the pairs that are true, each once, until there are ``most`` or more. Returns the first string not looked at.
+        """Add the pairs that are true, each once, until there are ``most`` or more.
+
+        Returns the first string not looked at.
 
         With filters of several literals a pair may be there more than once.
         """
@@ -175,7 +188,10 @@ def _posted(entries: Iterable[tuple[bytes, int]], texts: Sequence[bytes]) -> fin
 def _programs(filters: Sequence[Filter], numbers: Sequence[int], characters: bool) -> like.Programs:
     first = np.zeros(len(filters) + 1, np.int64)
     np.cumsum([len(filter.pieces) for filter in filters], out=first[1:])
-    modes = [filter.open_start * like.OPEN_START | filter.open_end * like.OPEN_END | characters * like.CHARACTERS for filter in filters]
+    modes = [
+        filter.open_start * like.OPEN_START | filter.open_end * like.OPEN_END | characters * like.CHARACTERS
+        for filter in filters
+    ]
     piece, text = _flat([piece for filter in filters for piece in filter.pieces])
     return freeze(like.Programs(np.array(numbers, np.int32), first, np.array(modes, np.uint8), piece, text))
 

@@ -1,18 +1,23 @@
-"""All text patterns over one attribute, as an index over them: which are true of which of a batch's distinct strings.
+"""All text patterns over one attribute, as an index over them: which are true of which of a batch's
+distinct strings.
 
-The lists of OpIndex's operator extension (OpIndex document, section 6.2), each with an index of its own. But there is not one for each
-pivot attribute: truth is found once for a distinct string, whatever subscriptions ask for it and whatever kind of index they are in.
+The lists of OpIndex's operator extension (OpIndex document, section 6.2), each with an index of its
+own. But there is not one for each pivot attribute: truth is found once for a distinct string,
+whatever subscriptions ask for it and whatever kind of index they are in.
 
-- ``contains``, ``endswith`` and LIKE: one ``LiteralIndex``, with a trie for suffixes and an automaton for the rest;
+- ``contains``, ``endswith`` and LIKE: one ``LiteralIndex``, with a trie for suffixes and an
+  automaton for the rest;
 - ILIKE: another one, over the strings in lower case;
 - RLIKE: ``RegexIndex``.
 
-Prefix patterns are not here: they are intervals of labels (``colmatch/text/reduce.py``), which one binary search finds for all of them.
+Prefix patterns are not here: they are intervals of labels (``colmatch/text/reduce.py``), which one
+binary search finds for all of them.
 
-Kernels find the literals, not ``ahocorasick_rs``. For 10,000 literals over 10,000 strings of 20 to 100 bytes, in turns on a busy machine,
-the kernels took 24 ms when none was there and ``ahocorasick_rs`` 47; 33 and 170 for 250,000 pairs, 19 and 270 for 560,000, since each
-match is a Python object there, repeated ones too. The kernels write arrays, let other threads go on, know suffixes and LIKE, and are no
-dependency.
+Kernels find the literals, not ``ahocorasick_rs``. For 10,000 literals over 10,000 strings of 20 to
+100 bytes, in turns on a busy machine, the kernels took 24 ms when none was there and
+``ahocorasick_rs`` 47; 33 and 170 for 250,000 pairs, 19 and 270 for 560,000, since each match is a
+Python object there, repeated ones too. The kernels write arrays, let other threads go on, know
+suffixes and LIKE, and are no dependency.
 """
 
 from __future__ import annotations
@@ -59,7 +64,8 @@ class PatternIndex:
         self._regex = RegexIndex([operand for _, operand in regex], regex_numbers, characters, name)
 
     def matches(self, strings: pa.Array) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """Numbers of strings and of patterns that are true of them, each pair once, in no order that is promised.
+        """Numbers of strings and of patterns that are true of them, each pair once, in no order
+        that is promised.
 
         ``strings`` are of any string or binary type, without NULL.
         """
@@ -81,7 +87,9 @@ class PatternIndex:
 
 
 def _texts(strings: pa.Array, shift: int = 0) -> Texts:
-    """The bytes of large strings, put together anew: only ``colmatch/events/reader.py`` reads Arrow's buffers, which may begin anywhere."""
+    """The bytes of large strings, put together anew: only ``colmatch/events/reader.py`` reads
+    Arrow's buffers, which may begin anywhere.
+    """
     offset = np.zeros(len(strings) + 1, np.int64)
     np.cumsum(pc.binary_length(strings).to_numpy(), out=offset[1:])
     one = pa.LargeListArray.from_arrays(pa.array([0, len(strings)], pa.int64()), strings.cast(pa.large_binary()))

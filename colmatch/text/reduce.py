@@ -1,4 +1,6 @@
-"""Text patterns, reduced to what needs least work: an equality, a prefix, a suffix, a substring, or a real pattern."""
+"""Text patterns, reduced to what needs least work: an equality, a prefix, a suffix, a substring,
+or a real pattern.
+"""
 
 from __future__ import annotations
 
@@ -61,5 +63,7 @@ def _like(text: str) -> Pattern:
 
 
 def successor(prefix: bytes) -> bytes:
-    """The first string, in the order of bytes, after all that begin with ``prefix``: UTF-8 never has only 0xFF bytes."""
+    """The first string, in the order of bytes, after all that begin with ``prefix``: UTF-8 never
+    has only 0xFF bytes.
+    """
     return prefix[:-1] + bytes([prefix[-1] + 1])

@@ -1,8 +1,9 @@
 """Many regular expressions over the strings of a batch.
 
-Those with a literal that must be there are run on the strings that have it, which is found for all of them at once. Of the rest, many are
-run together where google-re2 is installed (``pip install "colmatch[regex]"``), else each is run on every string. It is RE2 that says what
-matches in any case.
+Those with a literal that must be there are run on the strings that have it, which is found for all
+of them at once. Of the rest, many are run together where google-re2 is installed (``pip install
+"colmatch[regex]"``), else each is run on every string. It is RE2 that says what matches in any
+case.
 """
 
 from __future__ import annotations
@@ -58,10 +59,15 @@ class RegexIndex:
             return
         if available():
             rest = [regexes[i] for i in self._rest]
-            self._sets = [RegexSet(rest[start : start + SIZE], characters, _places) for start in range(0, len(rest), SIZE)]
+            self._sets = [
+                RegexSet(rest[start : start + SIZE], characters, _places) for start in range(0, len(rest), SIZE)
+            ]
         else:
             what = f"{len(self._rest):,} regular expressions over {name!r} have no literal that must be in a string"
-            _log.warning('%s, so each is run on every string: pip install "colmatch[regex]" (google-re2) runs them together', what)
+            _log.warning(
+                '%s, so each is run on every string: pip install "colmatch[regex]" (google-re2) runs them together',
+                what,
+            )
 
     def __bool__(self) -> bool:
         return bool(self._regexes)
@@ -74,7 +80,13 @@ class RegexIndex:
             data = texts.data[texts.offset[texts.begin] : texts.offset[texts.end]].copy()
             data[(data >= ord("A")) & (data <= ord("Z"))] |= 0x20
             offset = texts.offset[texts.begin : texts.end + 1] - texts.offset[texts.begin]
-            self._find(self._folded, Texts(frozen(offset), frozen(data), 0, len(strings), texts.begin + texts.shift), texts, strings, pairs)
+            self._find(
+                self._folded,
+                Texts(frozen(offset), frozen(data), 0, len(strings), texts.begin + texts.shift),
+                texts,
+                strings,
+                pairs,
+            )
         first = texts.begin + texts.shift
         if self._sets:
             rest, raw = np.array(self._rest), strings.cast(pa.large_binary()).to_pylist()
@@ -93,13 +105,16 @@ class RegexIndex:
             candidates.clear()
             begin = index.find(searched._replace(begin=begin), candidates, PIECE)
             value, pattern = candidates.arrays()
-            pair = np.unique(pattern.astype(np.int64) << 32 | (value - first))  # by pattern, and once where several literals are there
+            # by pattern, and once where several literals are there
+            pair = np.unique(pattern.astype(np.int64) << 32 | (value - first))
             value, pattern = pair & 0xFFFFFFFF, pair >> 32
             ends = np.flatnonzero(np.diff(pattern, append=-1)) + 1
             gathered = strings.take(pa.array(value))
             truths, start = [], 0
             for end in ends.tolist():
-                truths.append(pc.match_substring_regex(gathered.slice(start, end - start), pattern=self._regexes[pattern[start]]))
+                truths.append(
+                    pc.match_substring_regex(gathered.slice(start, end - start), pattern=self._regexes[pattern[start]])
+                )
                 start = end
             if truths:
                 true = np.flatnonzero(pa.concat_arrays(truths).to_numpy(zero_copy_only=False))

@@ -1,9 +1,11 @@
-r"""Literals that a string must have for a regular expression to match anywhere in it, read from the expression's text.
+r"""Literals that a string must have for a regular expression to match anywhere in it, read from the
+expression's text.
 
-For example ``err(or)?: [0-9]+ (disk|memory) full`` needs ``: ``, one of ``disk`` and ``memory``, and `` full``, which filters best. The
-reader knows RE2's syntax (RE2's documentation, "Syntax") as far as it must to be sure, and gives up on what it does not know. What it
-says is necessary, never sufficient. After a leading ``(?i)`` it says so in ASCII lower case, without K and S: to RE2, the Kelvin sign is
-a K as well, and the long s an S.
+For example ``err(or)?: [0-9]+ (disk|memory) full`` needs ``: ``, one of ``disk`` and ``memory``,
+and `` full``, which filters best. The reader knows RE2's syntax (RE2's documentation, "Syntax") as
+far as it must to be sure, and gives up on what it does not know. What it says is necessary, never
+sufficient. After a leading ``(?i)`` it says so in ASCII lower case, without K and S: to RE2, the
+Kelvin sign is a K as well, and the long s an S.
 """
 
 from __future__ import annotations

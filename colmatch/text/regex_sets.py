@@ -1,11 +1,14 @@
-"""Many regular expressions run together, by ``RE2::Set`` of google-re2, where that is faster than one by one.
+"""Many regular expressions run together, by ``RE2::Set`` of google-re2, where that is faster than
+one by one.
 
-Other libraries that run many at once mean other things by ``$``, ``\\b`` or ``\\d`` than Arrow's RE2: Hyperscan, Vectorscan, Rust's regex.
+Other libraries that run many at once mean other things by ``$``, ``\\b`` or ``\\d`` than Arrow's
+RE2: Hyperscan, Vectorscan, Rust's regex.
 
-A set makes its states as it meets strings. With 256 expressions to a set, a pair of an expression and a string took 0.003 to 0.12 us once
-it had, where Arrow takes 0.08 to 0.25; sets of thousands meet new states with nearly every string. For some expressions, such as
-``[ab]c\\w+[de]$``, any set does, and takes 4 us a pair. So each set has to show on the first strings that it is faster, else its
-expressions go one by one for good.
+A set makes its states as it meets strings. With 256 expressions to a set, a pair of an expression
+and a string took 0.003 to 0.12 us once it had, where Arrow takes 0.08 to 0.25; sets of thousands
+meet new states with nearly every string. For some expressions, such as ``[ab]c\\w+[de]$``, any set
+does, and takes 4 us a pair. So each set has to show on the first strings that it is faster, else
+its expressions go one by one for good.
 """
 
 from __future__ import annotations
@@ -99,12 +102,20 @@ class RegexSet:
 
     def _faster(self, strings: pa.Array, raw: Sequence[bytes]) -> bool:
         sample = self._regexes[:SAMPLE]
-        apart = _seconds(lambda: [self._one_by_one(strings, regex) for regex in sample]) / len(sample) / len(strings) * len(self._regexes)
+        apart = (
+            _seconds(lambda: [self._one_by_one(strings, regex) for regex in sample])
+            / len(sample)
+            / len(strings)
+            * len(self._regexes)
+        )
         warm = TRIAL * 3 // 4
         for start in range(0, warm, 32):
             if _seconds(partial(self._together, strings.slice(start, 32), raw[start : start + 32])) > 32 * 16 * apart:
                 return False
-        return _seconds(lambda: self._together(strings.slice(warm, TRIAL - warm), raw[warm:TRIAL])) / (TRIAL - warm) < apart
+        return (
+            _seconds(lambda: self._together(strings.slice(warm, TRIAL - warm), raw[warm:TRIAL])) / (TRIAL - warm)
+            < apart
+        )
 
 
 def _seconds(action: Callable[[], Any]) -> float:

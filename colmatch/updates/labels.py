@@ -1,6 +1,8 @@
-"""Codes and literals with room between them: made so at build, and grown by what new subscriptions bring.
+"""Codes and literals with room between them: made so at build, and grown by what new subscriptions
+bring.
 
-The arrays of a matcher that takes updates may be longer than what is in them: ``Codes`` and ``Literals`` here are read-only views.
+The arrays of a matcher that takes updates may be longer than what is in them: ``Codes`` and
+``Literals`` here are read-only views.
 """
 
 from __future__ import annotations
@@ -44,16 +46,23 @@ def spaced(predicates: Predicates, codes: Codes, literals: Literals) -> tuple[Pr
 
 
 def relabelled(predicates: Predicates, codes: Codes, label: NDArray[np.uint32] | None = None) -> Predicates:
-    """Predicates with dense codes -> with labels, those of the codes or ``label`` (B). Arrays that can be written are."""
+    """Predicates with dense codes -> with labels, those of the codes or ``label`` (B).
+
+    Arrays that can be written are.
+    """
     own = _writable(predicates)
-    growth.label_predicates(own.pred, own.run_lo, own.run_hi, contiguous(codes.first), codes.label if label is None else contiguous(label))
+    growth.label_predicates(
+        own.pred, own.run_lo, own.run_hi, contiguous(codes.first), codes.label if label is None else contiguous(label)
+    )
     return own
 
 
 def grown(codes: Codes, literals: Literals, new_codes: Codes, new_literals: Literals) -> Grown:
-    """Codes and literals with those of new subscriptions, which are dense and have the same attributes, or more.
+    """Codes and literals with those of new subscriptions, which are dense and have the same
+    attributes, or more.
 
-    The memory of ``codes.bound`` and ``codes.label`` is used again if it can be written, so what is handed in is not to be used any more.
+    The memory of ``codes.bound`` and ``codes.label`` is used again if it can be written, so what is
+    handed in is not to be used any more.
 
     Raises
     ------
@@ -68,14 +77,18 @@ def grown(codes: Codes, literals: Literals, new_codes: Codes, new_literals: Lite
     if both.number:
         first, left = known.first.copy(), len(known.bound) + both.number
         bound, labels = _room(known.bound, both.number), _room(known.label, both.number)
-        growth.enter_boundaries(first, new.first, new.bound, contiguous(label), both.place, both.number, len(known.bound), bound, labels)
+        growth.enter_boundaries(
+            first, new.first, new.bound, contiguous(label), both.place, both.number, len(known.bound), bound, labels
+        )
         known = Codes(first, bound[:left], known.multi, labels[:left])
     return Grown(freeze(known), both.literals, label, recoded)
 
 
-def regrown(predicates: Predicates, codes: Codes, literals: Literals, new_codes: Codes, new_literals: Literals) -> tuple[Predicates, Grown]:
-    """Joins new boundaries and literals as ``grown`` does, where there was no room: all labels are spaced anew, those of
-    ``predicates`` too.
+def regrown(
+    predicates: Predicates, codes: Codes, literals: Literals, new_codes: Codes, new_literals: Literals
+) -> tuple[Predicates, Grown]:
+    """Joins new boundaries and literals as ``grown`` does, where there was no room: all labels are
+    spaced anew, those of ``predicates`` too.
     """
     both = _united(codes, literals, new_codes, new_literals)
     known, new, old = both.known, both.new, len(both.known.bound)
@@ -92,7 +105,12 @@ def regrown(predicates: Predicates, codes: Codes, literals: Literals, new_codes:
     label[old + found] = label[both.place[found]]
     own_predicates = _writable(predicates)
     growth.relabel_predicates(
-        own_predicates.pred, own_predicates.run_lo, own_predicates.run_hi, known.first, known.label, contiguous(label[:old])
+        own_predicates.pred,
+        own_predicates.run_lo,
+        own_predicates.run_hi,
+        known.first,
+        known.label,
+        contiguous(label[:old]),
     )
     return freeze(own_predicates), Grown(all_codes, both.literals, label[old:].copy(), True)
 
@@ -120,7 +138,9 @@ def _united(codes: Codes, literals: Literals, new_codes: Codes, new_literals: Li
         new = freeze(new._replace(bound=bound))
         if moved is not None and moved.which.any():
             bound = known.bound.copy()
-            growth_text.move_boundaries(known.first, bound, moved.first, moved.label, moved.moved, literals.label, moved.which)
+            growth_text.move_boundaries(
+                known.first, bound, moved.first, moved.label, moved.moved, literals.label, moved.which
+            )
             known = freeze(known._replace(bound=bound))
     place = np.empty(len(new.bound), np.int64)
     number = growth.find_boundaries(known.first, known.bound, new.first, new.bound, place)
@@ -128,7 +148,9 @@ def _united(codes: Codes, literals: Literals, new_codes: Codes, new_literals: Li
 
 
 class _Moved(NamedTuple):
-    """What has become of the literals before: (L) labels, and their new places; (A) attributes whose labels were spaced anew."""
+    """What has become of the literals before: (L) labels, and their new places; (A) attributes
+    whose labels were spaced anew.
+    """
 
     first: Any
     label: Any
@@ -137,10 +159,14 @@ class _Moved(NamedTuple):
 
 
 def _merged(literals: Literals, new: Literals) -> tuple[Literals, Any, _Moved | None]:
-    """Literals with the new ones, the label of each new one, and if they are not the same as before, how they moved."""
+    """Literals with the new ones, the label of each new one, and if they are not the same as
+    before, how they moved.
+    """
     count, attributes = len(new.offset) - 1, len(new.first) - 1
     place, known = np.empty(count, np.int64), np.empty(count, np.uint8)
-    number = growth_text.find_literals(literals.first, literals.offset, literals.data, new.first, new.offset, new.data, place, known)
+    number = growth_text.find_literals(
+        literals.first, literals.offset, literals.data, new.first, new.offset, new.data, place, known
+    )
     if not number:
         return literals, contiguous(literals.label[place]), None
     label, crowded = np.empty(count, np.int64), np.empty(attributes, np.uint8)
@@ -154,11 +180,17 @@ def _merged(literals: Literals, new: Literals) -> tuple[Literals, Any, _Moved | 
         np.empty(total + number, np.int64),
     )
     moved, new_moved = np.empty(total, np.int64), np.empty(count, np.int64)
-    growth_text.merge_literals(*literals, *new[:3], contiguous(label), contiguous(place), contiguous(known), *out, moved, new_moved)
+    growth_text.merge_literals(
+        *literals, *new[:3], contiguous(label), contiguous(place), contiguous(known), *out, moved, new_moved
+    )
     if crowded.any():
         growth_text.space_literals(contiguous(out.first), contiguous(crowded), out.label)
     again = crowded & (np.diff(literals.first) > 0)  # not those that had no literals
-    return freeze(out), contiguous(out.label[new_moved]), _Moved(literals.first, literals.label, contiguous(moved), contiguous(again))
+    return (
+        freeze(out),
+        contiguous(out.label[new_moved]),
+        _Moved(literals.first, literals.label, contiguous(moved), contiguous(again)),
+    )
 
 
 def _spaced_labels(codes: Codes) -> NDArray[np.uint32]:
@@ -175,14 +207,23 @@ def _extended(first: layout.I64, size: int) -> layout.I64:
 def _writable(predicates: Predicates) -> Predicates:
     """With arrays of its own of what ``growth`` rewrites."""
     own = {name: getattr(predicates, name) for name in ("pred", "run_lo", "run_hi")}
-    return predicates._replace(**{name: array if array.flags.writeable else array.copy() for name, array in own.items()})
+    return predicates._replace(
+        **{name: array if array.flags.writeable else array.copy() for name, array in own.items()}
+    )
 
 
 def _room(array: NDArray[Any], more: int) -> NDArray[Any]:
-    """An array that begins with the same and has room for more: the memory behind the view, if it was made here and is large enough."""
+    """An array that begins with the same and has room for more: the memory behind the view, if
+    it was made here and is large enough.
+    """
     base = array.base
     needed = len(array) + more
-    ours = isinstance(base, np.ndarray) and base.flags.writeable and base.dtype == array.dtype and base.ctypes.data == array.ctypes.data
+    ours = (
+        isinstance(base, np.ndarray)
+        and base.flags.writeable
+        and base.dtype == array.dtype
+        and base.ctypes.data == array.ctypes.data
+    )
     if base is not None and ours and len(base) >= needed:
         return base
     larger = np.empty(needed + needed // 2 + 64, array.dtype)

@@ -1,10 +1,13 @@
-"""Subscriptions in and out of a matcher that is in use: all of an update or nothing, seen by every batch that begins after it.
+"""Subscriptions in and out of a matcher that is in use: all of an update or nothing, seen by every
+batch that begins after it.
 
-What comes is lowered by itself, as for a build, and then joined: its literals and boundaries are put among the known ones, its predicates
-get their labels and are appended, and the kind of index enters its conjunctions. What goes leaves a gap in the numbers of subscriptions and
-is taken out of the index. Three things need all to be built anew: no room for a label (``kernels/labels/boundaries.py``), more gaps than
-subscriptions, and four times as many subscriptions as the index was built of, since an index estimates what is frequent when it is
-built, and goes by that until it is built again.
+What comes is lowered by itself, as for a build, and then joined: its literals and boundaries are
+put among the known ones, its predicates get their labels and are appended, and the kind of index
+enters its conjunctions. What goes leaves a gap in the numbers of subscriptions and is taken out of
+the index. Three things need all to be built anew: no room for a label
+(``kernels/labels/boundaries.py``), more gaps than subscriptions, and four times as many
+subscriptions as the index was built of, since an index estimates what is frequent when it is built,
+and goes by that until it is built again.
 """
 
 from __future__ import annotations
@@ -102,7 +105,9 @@ class Live:
             old = [number for id in ids if (number := self._numbers().get(id)) is not None]
             if old and not replace:
                 known = next(id for id in ids if id in self._numbers())
-                raise SubscriptionError(f"subscription {known!r:.80} is there already: nothing was inserted; replace() exchanges it")
+                raise SubscriptionError(
+                    f"subscription {known!r:.80} is there already: nothing was inserted; replace() exchanges it"
+                )
             if ids:
                 self._change(old, ids, new)
                 self.local_literal = self.local_literal or new.local_literal
@@ -115,7 +120,11 @@ class Live:
             old: dict[int, None] = {}
             for id in _listed(ids):
                 plain = int(id) if isinstance(id, np.integer) else id
-                number = self._numbers().get(plain) if isinstance(plain, (int, str)) and not isinstance(plain, bool) else None
+                number = (
+                    self._numbers().get(plain)
+                    if isinstance(plain, (int, str)) and not isinstance(plain, bool)
+                    else None
+                )
                 if number is None:
                     raise SubscriptionError(f"there is no subscription {plain!r:.80}: nothing was deleted")
                 old[number] = None
@@ -171,8 +180,11 @@ class Live:
         return self._number
 
     def _conjunctions_of(self, subscriptions: list[int]) -> NDArray[np.int64]:
-        """Conjunctions of some subscriptions. They are found in an order by subscription: that of the conjunctions themselves, in most
-        kinds, or one that is made on the first call; what was inserted since comes after it and is in order.
+        """Conjunctions of some subscriptions.
+
+        They are found in an order by subscription: that of the conjunctions themselves, in most
+        kinds, or one that is made on the first call; what was inserted since comes after it and is
+        in order.
         """
         owner = self.now.predicates.owner
         if self._ordered is None:
@@ -191,7 +203,8 @@ class Live:
         with self.gate.update():
             before = self.now
             kind = before.index.kind
-            # Arrays that some batch is to see longer are handed over read-only: the kind then changes a copy.
+            # Arrays that some batch is to see longer are handed over read-only: the kind then
+            # changes a copy.
             arrays = before.index.arrays if before.pins else self._arrays
             self._arrays = before.index.arrays
             reading, predicates, all_ids = before.reading, before.predicates, before.ids
@@ -230,7 +243,8 @@ class Live:
     def _joined(self, new: Read, ids: list[Any], anew: bool) -> tuple[Reading, Predicates, pa.Array, bool]:
         """Join new subscriptions to what is there.
 
-        Returns what events are read with, the predicates, the ids, and whether there was room for labels.
+        Returns what events are read with, the predicates, the ids, and whether there was room for
+        labels.
 
         anew : all is to be built anew, and so labels are spaced anew too
         """
@@ -253,7 +267,10 @@ class Live:
             if room:
                 before.reading = reading  # the codes that it had may have been written over
         if self._predicates is None or self._ids is None or not room:
-            self._predicates, self._ids = GrowingPredicates(predicates), GrowingIds(before.ids if len(before.ids) else new.ids.slice(0, 0))
+            self._predicates, self._ids = (
+                GrowingPredicates(predicates),
+                GrowingIds(before.ids if len(before.ids) else new.ids.slice(0, 0)),
+            )
         self._predicates.cut(before.predicates)
         self._ids.cut(len(before.ids))
         self._predicates.append(growth.relabelled(lowered.predicates, codes, grown.label), len(before.ids))
@@ -295,7 +312,9 @@ def _places(owner: NDArray[np.uint32], wanted: NDArray[np.uint32]) -> NDArray[np
 
 
 def _of_attributes(attributes: int, codes: Codes, literals: Literals) -> tuple[Codes, Literals]:
-    """The codes and literals of the first attributes; what comes after them was for expressions that were refused."""
+    """The codes and literals of the first attributes; what comes after them was for expressions
+    that were refused.
+    """
     if attributes == len(codes.multi):
         return codes, literals
     first, literal_first = codes.first[: attributes + 1], literals.first[: attributes + 1]

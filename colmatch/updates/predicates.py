@@ -1,4 +1,6 @@
-"""Arrays that grow at their end: memory with room, views of what is in it, and the arrays of a matcher held so."""
+"""Arrays that grow at their end: memory with room, views of what is in it, and the arrays of a
+matcher held so.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,10 @@ MOST_BYTES = 2**31 - 1  # of all string ids: what one Arrow array of strings can
 
 
 class Growing:
-    """An array that can be appended to. Views stay as they are; what is appended goes behind them, or elsewhere."""
+    """An array that can be appended to.
+
+    Views stay as they are; what is appended goes behind them, or elsewhere.
+    """
 
     __slots__ = ("_memory", "size")
 
@@ -57,7 +62,10 @@ class GrowingPredicates:
             column.size = len(array)
 
     def append(self, more: Predicates, subscriptions: int) -> None:
-        """``more`` : subscriptions count from 0, and there are so many before. Its ``pred`` is rewritten."""
+        """``more`` : subscriptions count from 0, and there are so many before.
+
+        Its ``pred`` is rewritten.
+        """
         old, count = self.view(), len(more.owner)
         pred = more.pred
         several = (pred[:, 0] & np.uint32(FLAG_RUN)) != 0
@@ -85,7 +93,9 @@ class GrowingPredicates:
             self._columns[Predicates._fields.index(name)].append(array)
 
     def _fill(self, name: str, values: NDArray[Any]) -> None:
-        """What a column has for all that is there, where it has nothing because there was no need."""
+        """What a column has for all that is there, where it has nothing because there was no
+        need.
+        """
         column = self._columns[Predicates._fields.index(name)]
         if not column.size:
             column.append(values)
@@ -112,7 +122,9 @@ def selected(preds: Predicates, conjunctions: NDArray[np.int64]) -> Predicates:
         jump_first, jump, tree_first, tree = jump_first[:0], jump[:0], tree_first[:0], tree[:0]
     weight = preds.weight[members] if len(preds.weight) else preds.weight
     owner = preds.owner[conjunctions]
-    return Predicates(first, pred, preds.run_lo[run], preds.run_hi[run], owner, weight, jump_first, jump, tree_first, tree)
+    return Predicates(
+        first, pred, preds.run_lo[run], preds.run_hi[run], owner, weight, jump_first, jump, tree_first, tree
+    )
 
 
 def gathered(start: NDArray[np.int64], size: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -1,8 +1,10 @@
 """What a batch is matched with, and how batches and updates take turns.
 
-An update makes a new *version*. Versions share memory: what comes to a matcher is appended behind what the older ones see. Only the arrays
-of the index change in place, so an update waits for the batches that kernels are at work on, and these for it. A batch whose results are
-handed out in several parts lets updates pass in between; it *pins* its version, and an update leaves the arrays of a pinned version alone.
+An update makes a new *version*. Versions share memory: what comes to a matcher is appended behind
+what the older ones see. Only the arrays of the index change in place, so an update waits for the
+batches that kernels are at work on, and these for it. A batch whose results are handed out in
+several parts lets updates pass in between; it *pins* its version, and an update leaves the arrays
+of a pinned version alone.
 """
 
 from __future__ import annotations
@@ -24,7 +26,9 @@ from colmatch.schema import Attributes
 
 
 class Reading:
-    """What is needed to read events and to code them. The same object as long as nothing of it has changed, and so are its parts.
+    """What is needed to read events and to code them.
+
+    The same object as long as nothing of it has changed, and so are its parts.
 
     The arrays of codes and literals are frozen.
     """
@@ -69,7 +73,10 @@ class Version:
 
 
 class Gate:
-    """Lets many batches in at a time, or one update. An update that waits goes before batches that come after it."""
+    """Lets many batches in at a time, or one update.
+
+    An update that waits goes before batches that come after it.
+    """
 
     def __init__(self) -> None:
         self._changed = threading.Condition(threading.Lock())

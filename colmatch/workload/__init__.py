@@ -1,13 +1,14 @@
-"""Synthetic subscriptions and events, in the manner of BEGen: what the source documents measure with.
+"""Synthetic subscriptions and events, in the manner of BEGen: what the source documents measure
+with.
 
 >>> from colmatch.workload import named
 >>> workload = named("dense", subscriptions=2)
 >>> workload.texts()["expression"].to_pylist()  # doctest: +SKIP
 ['a16 BETWEEN 2 AND 60 AND a43 = 71 AND a93 BETWEEN 5 AND 94', ...]
 
-Read ``parameters`` first, then ``streams``, ``shapes``, ``subscriptions`` and ``events``, and ``draw``
-for how numbers are drawn; ``flights`` has real events. Names are imported when first used, since the
-subscriptions of a workload bring numba and its flights do not.
+Read ``parameters`` first, then ``streams``, ``shapes``, ``subscriptions`` and ``events``, and
+``draw`` for how numbers are drawn; ``flights`` has real events. Names are imported when first used,
+since the subscriptions of a workload bring numba and its flights do not.
 """
 
 from __future__ import annotations

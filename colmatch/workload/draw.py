@@ -1,4 +1,6 @@
-"""What a workload is drawn with: sizes, sets of different attributes, values. numpy alone; the caller's generator is all that is random."""
+"""What a workload is drawn with: sizes, sets of different attributes, values. numpy alone; the
+caller's generator is all that is random.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,9 @@ F64 = NDArray[np.float64]
 
 
 def zipf(size: int, exponent: float) -> F64:
-    """Probabilities of the ranks 1 to ``size``: C / rank**exponent, as document 003 has it in section 7.1. 0 makes all alike."""
+    """Probabilities of the ranks 1 to ``size``: C / rank**exponent, as document 003 has it in
+    section 7.1. 0 makes all alike.
+    """
     weight = np.arange(1, size + 1, dtype=np.float64) ** -exponent
     return np.asarray(weight / weight.sum(), np.float64)
 
@@ -20,7 +24,8 @@ def zipf(size: int, exponent: float) -> F64:
 def ranks(rng: np.random.Generator, count: int, size: int, exponent: float) -> I64:
     """``count`` ranks from 0 to ``size - 1``, distributed as 1 / (rank + 1)**exponent.
 
-    The distribution is a continuous one, cut to whole numbers: a table of probabilities would not fit where ``size`` is 250M.
+    The distribution is a continuous one, cut to whole numbers: a table of probabilities would not
+    fit where ``size`` is 250M.
     """
     if exponent == 0:
         return rng.integers(0, size, count)
@@ -33,14 +38,21 @@ def ranks(rng: np.random.Generator, count: int, size: int, exponent: float) -> I
 
 
 def sizes(rng: np.random.Generator, count: int, low: int, high: int, mean: float | None) -> NDArray[np.int32]:
-    """``count`` sizes from ``low`` to ``high``: all alike, or with P(k) proportional to r**k where ``r`` gives the mean."""
+    """``count`` sizes from ``low`` to ``high``: all alike, or with P(k) proportional to r**k
+    where ``r`` gives the mean.
+    """
     if mean is None:
         return rng.integers(low, high + 1, count, dtype=np.int32)
-    return (low + np.searchsorted(_truncated_geometric(low, high, mean), rng.random(count), side="right")).astype(np.int32)
+    return (low + np.searchsorted(_truncated_geometric(low, high, mean), rng.random(count), side="right")).astype(
+        np.int32
+    )
 
 
 def _truncated_geometric(low: int, high: int, mean: float) -> F64:
-    """Cumulative probabilities, without the last. The mean grows with the slope, so bisection finds it."""
+    """Cumulative probabilities, without the last.
+
+    The mean grows with the slope, so bisection finds it.
+    """
     k = np.arange(high - low + 1, dtype=np.float64)
     below, above = -50.0, 50.0
     for _ in range(100):
@@ -59,13 +71,19 @@ def starts(size: NDArray[Any]) -> I64:
 
 
 def ranges(first: I64, size: NDArray[Any]) -> I64:
-    """The numbers ``first[i]``, ``first[i] + 1`` … of each row, ``size[i]`` of them, one row after the other."""
+    """The numbers ``first[i]``, ``first[i] + 1`` … of each row, ``size[i]`` of them, one row
+    after the other.
+    """
     begin = starts(size)
     return np.arange(begin[-1]) + np.repeat(first - begin[:-1], size)
 
 
 def subsets(rng: np.random.Generator, size: NDArray[np.int32], among: NDArray[np.int32]) -> NDArray[np.int32]:
-    """For each row ``size[i]`` different numbers below ``among[i]``, ascending, all sets equally likely. Rows one after the other."""
+    """For each row ``size[i]`` different numbers below ``among[i]``, ascending, all sets equally
+    likely.
+
+    Rows one after the other.
+    """
     order, chosen, active = _prepare(size)
     pool = among[order]
     for i, rows in enumerate(active):
@@ -78,7 +96,9 @@ def subsets(rng: np.random.Generator, size: NDArray[np.int32], among: NDArray[np
 
 
 def weighted_subsets(rng: np.random.Generator, size: NDArray[np.int32], probability: F64) -> NDArray[np.int32]:
-    """As ``subsets`` below ``len(probability)``, drawn one after the other, each by the probabilities of those that are left."""
+    """As ``subsets`` below ``len(probability)``, drawn one after the other, each by the
+    probabilities of those that are left.
+    """
     order, chosen, active = _prepare(size)
     end = np.cumsum(probability)
     begin = end - probability
@@ -98,7 +118,9 @@ def weighted_subsets(rng: np.random.Generator, size: NDArray[np.int32], probabil
 
 
 def _prepare(size: NDArray[np.int32]) -> tuple[I64, NDArray[np.int32], list[int]]:
-    """Rows by size, largest first, so that those that draw once more are the first ones; room for them; how many draw each time."""
+    """Rows by size, largest first, so that those that draw once more are the first ones; room
+    for them; how many draw each time.
+    """
     order = np.argsort(-size, kind="stable")
     most = int(size.max(initial=0))
     rows_of = np.bincount(size, minlength=most + 1)

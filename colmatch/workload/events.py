@@ -1,4 +1,6 @@
-"""Events of a workload: drawn in chunks that depend on the seed and their number only, then laid out as Arrow."""
+"""Events of a workload: drawn in chunks that depend on the seed and their number only, then laid
+out as Arrow.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,8 @@ class Pairs(NamedTuple):
 def centres(workload: Parameters) -> I64:
     """The middles of the clusters of each attribute: (attributes, clusters)."""
     rng = np.random.default_rng(np.random.SeedSequence((workload.seed, CENTRES)))
-    inside = min(workload.cluster_size, (workload.cardinality - 1) // 2)  # no cluster is cut off by an end of the domain
+    # no cluster is cut off by an end of the domain
+    inside = min(workload.cluster_size, (workload.cardinality - 1) // 2)
     return rng.integers(inside, workload.cardinality - inside, (workload.attributes, workload.clusters))
 
 
@@ -58,8 +61,8 @@ def values(rng: np.random.Generator, attribute: NDArray[np.int32], workload: Par
 def chunks(workload: Parameters, start: int, stop: int) -> Iterator[Pairs]:
     """The events from number ``start`` up to ``stop``. No two of the whole stream are alike.
 
-    Almost all workloads have so many possible events that this comes by itself. Where not, what came before must be known, so that
-    the stream is drawn from its beginning.
+    Almost all workloads have so many possible events that this comes by itself. Where not, what
+    came before must be known, so that the stream is drawn from its beginning.
     """
     sure = _bits(workload) >= _SURE
     seen = np.empty(0, np.uint64)
@@ -100,8 +103,13 @@ def _draw(rng: np.random.Generator, count: int, workload: Parameters) -> Pairs:
     return Pairs(starts(size), attribute, values(rng, attribute, workload))
 
 
-def _draw_unseen(rng: np.random.Generator, workload: Parameters, seen: NDArray[np.uint64]) -> tuple[Pairs, NDArray[np.uint64]]:
-    """A chunk of events whose signatures are not among ``seen``, and ``seen`` with theirs. It is short when no more were found."""
+def _draw_unseen(
+    rng: np.random.Generator, workload: Parameters, seen: NDArray[np.uint64]
+) -> tuple[Pairs, NDArray[np.uint64]]:
+    """A chunk of events whose signatures are not among ``seen``, and ``seen`` with theirs.
+
+    It is short when no more were found.
+    """
     parts: list[Pairs] = []
     have = 0
     for _ in range(32):
@@ -117,11 +125,16 @@ def _draw_unseen(rng: np.random.Generator, workload: Parameters, seen: NDArray[n
         if have == EVENT_CHUNK:
             break
     first = starts(np.concatenate([part.first for part in parts]))
-    return Pairs(first, np.concatenate([part.attribute for part in parts]), np.concatenate([part.value for part in parts])), seen
+    return Pairs(
+        first, np.concatenate([part.attribute for part in parts]), np.concatenate([part.value for part in parts])
+    ), seen
 
 
 def _signatures(pairs: Pairs) -> NDArray[np.uint64]:
-    """A number for each event; alike events have the same. The last steps of splitmix64, summed over the pairs."""
+    """A number for each event; alike events have the same.
+
+    The last steps of splitmix64, summed over the pairs.
+    """
     x = pairs.value.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15) + pairs.attribute.astype(np.uint64) + np.uint64(1)
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
@@ -138,7 +151,9 @@ def key_names(workload: Parameters) -> pa.Array:
 def written_names(workload: Parameters) -> pa.Array:
     """Attributes as expressions write them: ``a17`` or ``attrs['a17']``."""
     names = key_names(workload)
-    return pa.array([f"attrs['{name}']" for name in names.to_pylist()], pa.string()) if workload.layout == "map" else names
+    return (
+        pa.array([f"attrs['{name}']" for name in names.to_pylist()], pa.string()) if workload.layout == "map" else names
+    )
 
 
 @lru_cache(maxsize=KEPT)
@@ -146,7 +161,9 @@ def planted_events(workload: Parameters) -> Pairs:
     """The events that subscriptions are planted around."""
     parts = list(chunks(workload, 0, workload.around))
     first = starts(np.concatenate([np.diff(part.first) for part in parts]))
-    return Pairs(first, np.concatenate([part.attribute for part in parts]), np.concatenate([part.value for part in parts]))
+    return Pairs(
+        first, np.concatenate([part.attribute for part in parts]), np.concatenate([part.value for part in parts])
+    )
 
 
 def schema(workload: Parameters) -> pa.Schema:

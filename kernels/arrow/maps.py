@@ -1,10 +1,12 @@
-"""Entries of map columns: their keys among those that some attribute knows, by hashing; then by attribute, by counting.
+"""Entries of map columns: their keys among those that some attribute knows, by hashing; then by
+attribute, by counting.
 
-An *entry* is a number that one known key of one map has in the whole plan; entries ascend with the attributes of their map. They are
-handled by blocks of 64, so that a small batch costs next to nothing for the thousands of keys it does not have.
+An *entry* is a number that one known key of one map has in the whole plan; entries ascend with the
+attributes of their map. They are handled by blocks of 64, so that a small batch costs next to
+nothing for the thousands of keys it does not have.
 
-``array`` is the address of the map's ``ArrowArray``; ``base``, ``mask`` and ``state`` are as in ``select``. The keys of a batch are a
-stream, those of its rows one after the other.
+``array`` is the address of the map's ``ArrowArray``; ``base``, ``mask`` and ``state`` are as in
+``select``. The keys of a batch are a stream, those of its rows one after the other.
 """
 
 from typing import NamedTuple
@@ -58,11 +60,14 @@ ENTRY_MASK = 2**32 - 1
 
 
 class Keys(NamedTuple):
-    """Known keys of M maps, K entries in all, in hash tables. An integer is taken for a string of 8 bytes whose prefix it is.
+    """Known keys of M maps, K entries in all, in hash tables.
 
-    A slot of a table is two words: the prefix of the key (``load_prefix``), or the hash of one of more than 8 bytes; its length << 32 | its
-    entry, -1 where the slot is free. So all but long keys are compared without leaving the slot's cache line: with binary search, reading
-    an entry took 50 to 120 ns among 30,000 keys.
+    An integer is taken for a string of 8 bytes whose prefix it is.
+
+    A slot of a table is two words: the prefix of the key (``load_prefix``), or the hash of one of
+    more than 8 bytes; its length << 32 | its entry, -1 where the slot is free. So all but long keys
+    are compared without leaving the slot's cache line: with binary search, reading an entry took 50
+    to 120 ns among 30,000 keys.
     """
 
     first: I64  # (M + 1) map -> its slots, a power of two of them
@@ -143,16 +148,19 @@ def find_keys(leaf, array, slot, n, out, slots, mask, offsets, bytes):
 
 @device
 def label_keys(item, leaf, state, mask, array, base, rows, slot, known, label, key_first, key_place):
-    """Entries of all keys of a map column, in ``label``; -1 where a key is not known, -2 where it is NULL.
+    """Entries of all keys of a map column, in ``label``; -1 where a key is not known, -2 where it
+    is NULL.
 
-    A dictionary that has not more values than the batch has keys is looked up as a whole, once; ``known`` then holds what came of it.
+    A dictionary that has not more values than the batch has keys is looked up as a whole, once;
+    ``known`` then holds what came of it.
     """
     bits = buffer(array, 0)
     offsets = buffer(array, 1)
     pairs = child(array, 0)
     keys = child(pairs, 0)
     shift = load_i64(pairs, OFFSET) + load_i64(keys, OFFSET)
-    most = load_i32(offsets, base + rows) - load_i32(offsets, base) if rows > 0 else 0  # the same, or more where a map is NULL
+    # the same, or more where a map is NULL
+    most = load_i32(offsets, base + rows) - load_i32(offsets, base) if rows > 0 else 0
     if most > len(label) or most > len(slot):
         state[CODE] = FULL_OUT if most > len(label) else FULL_STREAM
         state[NEEDED] = most
@@ -189,7 +197,9 @@ def label_keys(item, leaf, state, mask, array, base, rows, slot, known, label, k
     low = key_first[m]
     out = known if whole else label
     count = length if whole else n
-    find_keys(leaf, words, slot, count, out, key_place[0] + 16 * low, key_first[m + 1] - low - 1, key_place[1], key_place[2])
+    find_keys(
+        leaf, words, slot, count, out, key_place[0] + 16 * low, key_first[m + 1] - low - 1, key_place[1], key_place[2]
+    )
     if whole:
         for j in range(n):
             label[j] = known[label[j] - start]
@@ -197,7 +207,10 @@ def label_keys(item, leaf, state, mask, array, base, rows, slot, known, label, k
 
 @device
 def gather_entries(item, leaf, state, mask, array, base, rows, row, label, slot, tally, touched):
-    """Of the entries of a map column whose keys ``label_keys`` knew: rows, entries (in ``label``), slots of their values. Returns how many.
+    """Of the entries of a map column whose keys ``label_keys`` knew: rows, entries (in ``label``),
+    slots of their values.
+
+    Returns how many.
 
     Counts them by entry. Of equal keys in a row, the first counts, also where its value is NULL.
     """
@@ -249,7 +262,9 @@ def gather_entries(item, leaf, state, mask, array, base, rows, row, label, slot,
 
 @device
 def place_entries(item, state, kept, row, label, value, tally, touched, entry_first, entry_row, entry_key):
-    """Rows and values of gathered entries, by entry: ranges of entry_row and entry_key from ENTRIES_READ on, which is moved."""
+    """Rows and values of gathered entries, by entry: ranges of entry_row and entry_key from
+    ENTRIES_READ on, which is moved.
+    """
     start = state[ENTRIES_READ]
     if start + kept > len(entry_row):
         state[CODE] = FULL_ENTRIES
@@ -282,7 +297,11 @@ def place_entries(item, state, kept, row, label, value, tally, touched, entry_fi
 
 @device
 def copy_entries(item, state, pos, col, first, from_row, from_key, row, key):
-    """Rows and keys of a run of attributes from their ranges of entries, or of patterns, whose key is 1. Returns how many."""
+    """Rows and keys of a run of attributes from their ranges of entries, or of patterns, whose key
+    is 1.
+
+    Returns how many.
+    """
     low = item[FIRST]
     start = first[low]
     count = item[END] - item[ATTR]

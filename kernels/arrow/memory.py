@@ -1,10 +1,12 @@
 """Raw memory: values at an address, for kernels that read buffers which nobody has made arrays of.
 
-Compiled loads are put in where they are called, with no function around them: each ``device`` costs a twentieth of a second to compile,
-however little it does, and again for each constant that it is called with.
+Compiled loads are put in where they are called, with no function around them: each ``device`` costs
+a twentieth of a second to compile, however little it does, and again for each constant that it is
+called with.
 
-``load_i32(address, index)`` is the int32 at ``address + 4 * index``, of any alignment, as an int64: kernels do their arithmetic in one
-type. A 64-bit unsigned value arrives as the int64 of the same bits, a float32 as the bits of the equal float64.
+``load_i32(address, index)`` is the int32 at ``address + 4 * index``, of any alignment, as an int64:
+kernels do their arithmetic in one type. A 64-bit unsigned value arrives as the int64 of the same
+bits, a float32 as the bits of the equal float64.
 
 Nothing checks an address. When the JIT is off, ctypes reads the same memory.
 """
@@ -98,7 +100,9 @@ if config.DISABLE_JIT:
         return int(struct.unpack("<q", struct.pack("<d", float(value)))[0])
 
     def load_prefix(address: Any, length: Any) -> Any:
-        """The first 8 of ``length`` bytes, zeros after the last, as a number that is ordered as the bytes are."""
+        """The first 8 of ``length`` bytes, zeros after the last, as a number that is ordered as
+        the bytes are.
+        """
         head = ctypes.string_at(int(address), min(int(length), 8)) if length else b""
         return int.from_bytes(head.ljust(8, b"\0"), "big") + KEY_MIN
 
@@ -119,7 +123,9 @@ else:
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             address, index = arguments
             word = address.type
-            byte = builder.load(_pointer(context, builder, address, builder.ashr(index, word(3)), types.uint8, 1), align=1)
+            byte = builder.load(
+                _pointer(context, builder, address, builder.ashr(index, word(3)), types.uint8, 1), align=1
+            )
             return builder.and_(builder.lshr(builder.zext(byte, word), builder.and_(index, word(7))), word(1))
 
         return types.int64(types.int64, types.int64), generate
@@ -155,9 +161,11 @@ else:
 
     @device
     def load_prefix(address: Any, length: Any) -> Any:
-        """The first 8 of ``length`` bytes, zeros after the last, as a number that is ordered as the bytes are.
+        """The first 8 of ``length`` bytes, zeros after the last, as a number that is ordered as the
+        bytes are.
 
-        Never reads past ``length``: the buffer may end there. Overlapping loads instead of a loop over 1 to 7 bytes.
+        Never reads past ``length``: the buffer may end there. Overlapping loads instead of a loop
+        over 1 to 7 bytes.
         """
         if length >= 8:
             word = _reverse(load_i64(address, 0))
@@ -168,12 +176,18 @@ else:
         elif length > 0:
             half = length >> 1
             last = length - 1
-            word = load_u8(address, 0) << 56 | load_u8(address, half) << 56 - 8 * half | load_u8(address, last) << 56 - 8 * last
+            word = (
+                load_u8(address, 0) << 56
+                | load_u8(address, half) << 56 - 8 * half
+                | load_u8(address, last) << 56 - 8 * last
+            )
         else:
             word = 0
         return word ^ KEY_MIN
 
 
 def load_path(word: int) -> Any:
-    """A load through a pointer: of the int64 number ``index`` behind the address that is in word ``word`` of the struct at an address."""
+    """A load through a pointer: of the int64 number ``index`` behind the address that is in word
+    ``word`` of the struct at an address.
+    """
     return _path_twin(word) if config.DISABLE_JIT else _compiled_path(word)

@@ -1,20 +1,26 @@
-"""Arrow record batches to the entries of attributes, through the structs of Arrow's C data interface.
+"""Arrow record batches to the entries of attributes, through the structs of Arrow's C data
+interface.
 
-Three kernels, one after the other on one exported ``ArrowArray``, so that who has no maps or no strings waits for neither to be compiled.
-All walk ``Columns.item``: *items*, maps first, then in the order of attributes.
+Three kernels, one after the other on one exported ``ArrowArray``, so that who has no maps or no
+strings waits for neither to be compiled. All walk ``Columns.item``: *items*, maps first, then in
+the order of attributes.
 
-1. ``read_maps``, where there are maps: an item gathers the entries of a map whose key some attribute knows. So thousands of attributes of
-   one map cost nothing where the event has no such entry.
-2. ``read``: an item selects the rows that have a value and the slots of their values, then turns the values into keys. Each run of
-   attributes of a map takes its own from what was gathered. All is written once and in place, but that for a string the key is its slot.
+1. ``read_maps``, where there are maps: an item gathers the entries of a map whose key some
+   attribute knows. So thousands of attributes of one map cost nothing where the event has no such
+   entry.
+2. ``read``: an item selects the rows that have a value and the slots of their values, then turns
+   the values into keys. Each run of attributes of a map takes its own from what was gathered. All
+   is written once and in place, but that for a string the key is its slot.
 3. ``read_texts``, where there are strings: labels in the place of slots.
 
-Nothing here is known about Arrow types or names: ``colmatch/events/binding.py`` makes the plan, once for each schema of batches.
+Nothing here is known about Arrow types or names: ``colmatch/events/binding.py`` makes the plan,
+once for each schema of batches.
 
-A kernel takes what it uses out of its tuples once, at the top, and has one way out. Device functions get the arrays that they use. Each
-tuple that is handed on or left, and each slice, costs a count of references for every array in it: atomic, and a hundred lines to
-compile. With all of the working memory in their arguments, compiling took 58 s; with all in one kernel of many slices and ways out 12 s, of
-which ``read`` now takes a third, and either of the others a quarter.
+A kernel takes what it uses out of its tuples once, at the top, and has one way out. Device
+functions get the arrays that they use. Each tuple that is handed on or left, and each slice, costs
+a count of references for every array in it: atomic, and a hundred lines to compile. With all of the
+working memory in their arguments, compiling took 58 s; with all in one kernel of many slices and
+ways out 12 s, of which ``read`` now takes a third, and either of the others a quarter.
 """
 
 from typing import NamedTuple
@@ -53,18 +59,39 @@ from colmatch.kernels.arrow.select import (
     select_elements,
     select_rows,
 )
-from colmatch.kernels.arrow.structs import AFTER, DICTIONARY, F64, FORM, I32, I64, INDEX, LENGTH, NOTHING, OFFSET, TEXTS, buffer, child
+from colmatch.kernels.arrow.structs import (
+    AFTER,
+    DICTIONARY,
+    F64,
+    FORM,
+    I32,
+    I64,
+    INDEX,
+    LENGTH,
+    NOTHING,
+    OFFSET,
+    TEXTS,
+    buffer,
+    child,
+)
 from colmatch.kernels.arrow.values import dense_number_keys, number_keys, text_keys
 from colmatch.kernels.arrow.words import Distinct, Words
 
 
 class Plan(NamedTuple):
-    """What to take from batches of one schema. Struct 0 is the batch itself; parents come before children."""
+    """What to take from batches of one schema.
+
+    Struct 0 is the batch itself; parents come before children.
+    """
 
     struct: layout.I64  # (S, 2) parent struct, number of the child there
     leaf: layout.I64  # (F, 5) see ``arrow``
-    item: layout.I64  # (I, 12) maps, then ascending by attribute. FIRST, LAST: a map's entries; FIRST: of a run, entry or pattern
-    entry_set: layout.I64  # (K) entry -> set of its values, as ``item[SET]``: set of literals, or -1 - group of distinct strings
+    # (I, 12) maps, then ascending by attribute. FIRST, LAST: a map's entries; FIRST: of a run,
+    # entry or pattern
+    item: layout.I64
+    # (K) entry -> set of its values, as ``item[SET]``: set of literals, or -1 - group of distinct
+    # strings
+    entry_set: layout.I64
     literals: Words
     keys: Keys
 
@@ -98,7 +125,9 @@ class MapWork(NamedTuple):
     """What ``read_maps`` needs besides."""
 
     known: layout.I64  # (stream capacity) entries of a dictionary's values
-    tally: layout.I32  # (2 K) entry -> 1 + row that last had it; how many have a value, then where the next goes. 0 where not ``touched``
+    # (2 K) entry -> 1 + row that last had it; how many have a value, then where the next goes. 0
+    # where not ``touched``
+    tally: layout.I32
     touched: layout.U8  # (K / BLOCK) block of entries -> whether ``tally`` has others. Begins as zeros
 
 
@@ -112,7 +141,10 @@ class TextWork(NamedTuple):
 
 @kernel
 def read_maps(plan, keys, work, maps, array, rows):
-    """Gather the entries of map columns, for ``read`` to put in their places. ``work.state`` says what came of it, as there."""
+    """Gather the entries of map columns, for ``read`` to put in their places.
+
+    ``work.state`` says what came of it, as there.
+    """
     state = work.state
     struct = work.struct
     items = plan.item
@@ -163,7 +195,10 @@ def read_maps(plan, keys, work, maps, array, rows):
 
 @kernel
 def read(plan, work, array, rows):
-    """Read the batch exported at address ``array``. ``work.state[CODE]`` is OK, or what is wrong, or what must be made larger."""
+    """Read the batch exported at address ``array``.
+
+    ``work.state[CODE]`` is OK, or what is wrong, or what must be made larger.
+    """
     state = work.state
     struct = work.struct
     items = plan.item
@@ -216,7 +251,9 @@ def read(plan, work, array, rows):
                 state[NEEDED] = rows
                 break
             # Whether the numbers, side by side, are worth a loop that vectorises.
-            dense = mask == 0 and leaf[INDEX] < 0 and leaf[AFTER] == NOTHING and (form == I64 or form == F64 or form == I32)
+            dense = (
+                mask == 0 and leaf[INDEX] < 0 and leaf[AFTER] == NOTHING and (form == I64 or form == F64 or form == I32)
+            )
             dense = dense and buffer(here, 0) == 0
             n = select_rows(mask, here, base, rows, row, slot, dense)
         else:
@@ -253,7 +290,10 @@ def read(plan, work, array, rows):
 
 @kernel
 def read_texts(plan, literals, entry_set, work, texts):
-    """Put the labels of strings, or their numbers, in the place of the slots that ``read`` wrote. ``work.state`` is as there."""
+    """Put the labels of strings, or their numbers, in the place of the slots that ``read`` wrote.
+
+    ``work.state`` is as there.
+    """
     state = work.state
     struct = work.struct
     items = plan.item
@@ -296,7 +336,8 @@ def read_texts(plan, literals, entry_set, work, texts):
             if n == 0:
                 continue
             store = -1
-            # Looking up all values of the dictionary once must not cost more than those of the batch.
+            # Looking up all values of the dictionary once must not cost more than those of the
+            # batch.
             if leaf[INDEX] >= 0 and load_i64(here, LENGTH) <= n:
                 store = load_i64(here, OFFSET)
                 for k in range(load_i64(here, LENGTH)):

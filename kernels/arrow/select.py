@@ -1,10 +1,14 @@
-"""Rows and slots: which rows of a column have a value, and where the values are. Structs, lists and dictionaries.
+"""Rows and slots: which rows of a column have a value, and where the values are.
 
-Of the arguments that all of these share: ``array`` is the address of an ``ArrowArray``, ``base`` the slot of the batch's first row in it;
-``mask`` is the address of the first row's byte among those that say where the parents are there, or 0 where they are in every row. ``row``
-and ``key`` are what is left of them from the place at hand on.
+Structs, lists and dictionaries.
 
-What is not as it should be is written into ``state`` and ends the function. A function for that would be compiled again for each code.
+Of the arguments that all of these share: ``array`` is the address of an ``ArrowArray``, ``base``
+the slot of the batch's first row in it; ``mask`` is the address of the first row's byte among those
+that say where the parents are there, or 0 where they are in every row. ``row`` and ``key`` are what
+is left of them from the place at hand on.
+
+What is not as it should be is written into ``state`` and ends the function. A function for that
+would be compiled again for each code.
 """
 
 import numpy as np
@@ -41,7 +45,9 @@ ALL = np.uint64(2**64 - 1)
 
 @device
 def place_structs(plan, struct, state, valid, array, rows):
-    """Address and first slot of every struct, and where it is NULL, parents included: see ``read.Work.struct``."""
+    """Address and first slot of every struct, and where it is NULL, parents included: see
+    ``read.Work.struct``.
+    """
     struct[0] = array
     struct[1] = load_i64(array, OFFSET)
     struct[2] = 0
@@ -63,7 +69,9 @@ def place_structs(plan, struct, state, valid, array, rows):
 
 @device
 def there(mask, bits, base, r):
-    """Whether row ``r`` of a column has a value: its parents (mask 0: all do) and its own bitmap (0: none, all do)."""
+    """Whether row ``r`` of a column has a value: its parents (mask 0: all do) and its own bitmap
+    (0: none, all do).
+    """
     if mask != 0 and load_u8(mask, r) == 0:
         return False
     return bits == 0 or bit(bits, base + r) != 0
@@ -71,7 +79,10 @@ def there(mask, bits, base, r):
 
 @device
 def select_rows(mask, array, base, rows, row, slot, dense):
-    """Rows of a column that have a value, and their slots. Returns how many. ``dense``: all have one and nobody wants the slots."""
+    """Rows of a column that have a value, and their slots.
+
+    Returns how many. ``dense``: all have one and nobody wants the slots.
+    """
     bits = buffer(array, 0)
     n = 0
     if mask != 0:
@@ -87,7 +98,8 @@ def select_rows(mask, array, base, rows, row, slot, dense):
             for r in range(rows):
                 slot[r] = base + r
         return rows
-    # Bit by bit to the first whole byte, then by words: 2.7 ns an entry where a third of the rows have a value, 5.4 all bit by bit.
+    # Bit by bit to the first whole byte, then by words: 2.7 ns an entry where a third of the rows
+    # have a value, 5.4 all bit by bit.
     words = -base & 7
     if words > rows:
         words = rows
@@ -119,7 +131,9 @@ def select_rows(mask, array, base, rows, row, slot, dense):
 
 @device
 def select_elements(item, leaf, state, mask, array, base, rows, row, key, slot):
-    """Rows of a list column, with their keys where these are sizes or NULL elements, else with the slots of its elements.
+    """Rows of a list column, with their keys where these are sizes or NULL elements, else with the
+    slots of its elements.
+
     Returns how many.
     """
     kind = item[KIND]
@@ -173,7 +187,11 @@ def select_elements(item, leaf, state, mask, array, base, rows, row, key, slot):
 
 @device
 def decode(leaf, state, array, n, row, slot):
-    """Slots in a dictionary instead of those of its indexes, without the NULL ones among its values. Returns how many are left."""
+    """Slots in a dictionary instead of those of its indexes, without the NULL ones among its
+    values.
+
+    Returns how many are left.
+    """
     dictionary = load_i64(array, DICTIONARY)
     indexes = buffer(array, 1)
     length = load_i64(dictionary, LENGTH)

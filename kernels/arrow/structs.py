@@ -1,10 +1,21 @@
 """Struct ``ArrowArray`` of the Arrow C data interface: where its parts are in memory.
 
-An array is the address of its struct. A *slot* is a physical position in its buffers, all offsets included.
+An array is the address of its struct. A *slot* is a physical position in its buffers, all offsets
+included.
 """
 
 from colmatch.kernels._jit import device
-from colmatch.kernels.arrow.memory import load_bit, load_i8, load_i16, load_i32, load_i64, load_path, load_u8, load_u16, load_u32
+from colmatch.kernels.arrow.memory import (
+    load_bit,
+    load_i8,
+    load_i16,
+    load_i32,
+    load_i64,
+    load_path,
+    load_u8,
+    load_u16,
+    load_u32,
+)
 
 # Words of the struct.
 LENGTH, OFFSET, BUFFERS, CHILDREN, DICTIONARY = 0, 2, 5, 6, 7
@@ -46,7 +57,9 @@ def integer(form, data, slot):
 
 @device
 def value_slot(leaf, array, slot):
-    """Slot of the value itself: the dictionary's where there is one. -1 where it is NULL, -2 where the dictionary has no such value."""
+    """Slot of the value itself: the dictionary's where there is one. -1 where it is NULL, -2
+    where the dictionary has no such value.
+    """
     if leaf[FORM] == NULLS:
         return -1
     bits = buffer(array, 0)

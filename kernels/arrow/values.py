@@ -63,7 +63,9 @@ def half_bits(half):
 
 @device
 def dense_number_keys(leaf, array, base, n, out):
-    """Keys of ``n`` numbers side by side from slot ``base``, of a leaf of one of these three forms that leaves them as they are."""
+    """Keys of ``n`` numbers side by side from slot ``base``, of a leaf of one of these three
+    forms that leaves them as they are.
+    """
     data = buffer(array, 1)
     form = leaf[FORM]
     if form == I64:
@@ -79,7 +81,9 @@ def dense_number_keys(leaf, array, base, n, out):
 
 @device
 def number_keys(leaf, array, slot, n, out):
-    """Keys of the numbers in ``n`` slots, none of them NULL: -1, or the first of them that does not fit into a key."""
+    """Keys of the numbers in ``n`` slots, none of them NULL: -1, or the first of them that does
+    not fit into a key.
+    """
     data = buffer(array, 1)
     form = leaf[FORM]
     after = leaf[AFTER]
@@ -146,11 +150,13 @@ def text_at(leaf, array, ends, data, slot):
 def text_keys(
     leaf, array, n, key, known, base, group, literal_first, place, hint_first, hints, table, ends, bytes, ranges, total, state
 ):  # fmt: skip
-    """Labels of the strings in ``n`` slots, which are in ``key``, among the literals of set ``group``; they take the places of the slots.
+    """Labels of the strings in ``n`` slots, which are in ``key``, among the literals of set
+    ``group``; they take the places of the slots.
 
-    Where ``group`` is negative, instead their numbers among the distinct strings of group -1 - ``group``; what these need more room for is
-    written into ``state``. Where ``base`` is not negative, ``known`` has a place for each value of ``array``, a dictionary that starts at
-    slot ``base``, and each is looked up once.
+    Where ``group`` is negative, instead their numbers among the distinct strings of group -1 -
+    ``group``; what these need more room for is written into ``state``. Where ``base`` is not
+    negative, ``known`` has a place for each value of ``array``, a dictionary that starts at slot
+    ``base``, and each is looked up once.
     """
     begin = -1
     own = group

@@ -1,9 +1,10 @@
 """Byte strings among sorted literals, and distinct byte strings.
 
-A string is its address, its length and its *prefix*: the first 8 bytes as a number with the order of the bytes (``load_prefix``), which
-decides nearly all comparisons without touching the rest.
+A string is its address, its length and its *prefix*: the first 8 bytes as a number with the order
+of the bytes (``load_prefix``), which decides nearly all comparisons without touching the rest.
 
-Literals are read by address. As arrays they were counted atomically, in and out of every call: a look-up took 40 ns, now 10.
+Literals are read by address. As arrays they were counted atomically, in and out of every call: a
+look-up took 40 ns, now 10.
 """
 
 from typing import NamedTuple
@@ -18,23 +19,32 @@ class Words(NamedTuple):
     """S sets of L sorted distinct byte strings in all."""
 
     first: I64  # (S + 1) set -> its strings
-    place: I64  # (4) addresses of: their prefixes, int64 (L); their ends, int64 (L + 1) string -> its bytes; the bytes; labels or 0
+    # (4) addresses of: their prefixes, int64 (L); their ends, int64 (L + 1) string -> its bytes;
+    # the bytes; labels or 0
+    place: I64
     hint: I64  # (S + 1) set -> its part of the hints: nothing, or a power of two
 
 
 class Distinct(NamedTuple):
-    """Distinct byte strings, V in all, of several groups one after the other. Owned by one thread."""
+    """Distinct byte strings, V in all, of several groups one after the other.
+
+    Owned by one thread.
+    """
 
     table: I32  # (power of two) open addressing: number of a string of the present group, or -1
     offset: I64  # (capacity + 1) string -> its bytes
     data: U8  # (capacity)
     range: I64  # (G, 2) group -> first string, one past the last
-    total: I64  # (4) V; strings or bytes that there must be room for when there is not; size of ``table`` in use - 1; address of ``data``
+    # (4) V; strings or bytes that there must be room for when there is not; size of ``table`` in
+    # use - 1; address of ``data``
+    total: I64
 
 
 @device
 def compare(prefix, address, length, r, heads, offsets, data):
-    """Below 0, 0 or above 0, as the string is less than, equal to or greater than string ``r`` of those at three addresses."""
+    """Below 0, 0 or above 0, as the string is less than, equal to or greater than string ``r``
+    of those at three addresses.
+    """
     other = load_i64(heads, r)
     if prefix != other:
         return -1 if prefix < other else 1
@@ -52,13 +62,17 @@ def compare_tails(a, a_length, b, b_length):
         if x != y:
             return -1 if x < y else 1
         at += 8
-    # What one has beyond the other can only be zeros in the last word, or whole words: the shorter is less.
+    # What one has beyond the other can only be zeros in the last word, or whole words: the shorter
+    # is less.
     return a_length - b_length
 
 
 @device
 def hash_text(prefix, address, length):
-    """Hash of a string, whose low bits depend on all of its bytes. Nothing is read of one of 8 bytes or fewer."""
+    """Hash of a string, whose low bits depend on all of its bytes.
+
+    Nothing is read of one of 8 bytes or fewer.
+    """
     h = mix(prefix, length)
     at = 8
     while at < length:
@@ -84,17 +98,21 @@ def same_long(a, b, length):
 
 @device
 def hint_place(prefix, address, length, size):
-    """Where among ``size`` hints (a power of two) a string has its own: by both its ends and its length."""
+    """Where among ``size`` hints (a power of two) a string has its own: by both its ends and its
+    length.
+    """
     last = load_i64(address + length - 8, 0) if length > 8 else 0
     return mix(prefix, mix(last, length)) & (size - 1)
 
 
 @device
 def label(prefix, address, length, low, high, heads, offsets, data, hint):
-    """2r + 1 where the string is number ``low + r`` of a set ``low:high``, 2r where it lies between ``low + r - 1`` and ``low + r``.
+    """2r + 1 where the string is number ``low + r`` of a set ``low:high``, 2r where it lies between
+    ``low + r - 1`` and ``low + r``.
 
-    ``hint`` is an r to try first, or -1. For a string that was looked up before, that is two comparisons instead of a search; it need not
-    be right, so hints outlive batches and nothing keeps copies of strings.
+    ``hint`` is an r to try first, or -1. For a string that was looked up before, that is two
+    comparisons instead of a search; it need not be right, so hints outlive batches and nothing
+    keeps copies of strings.
     """
     if hint >= 0:
         r = low + hint
@@ -137,7 +155,9 @@ def label(prefix, address, length, low, high, heads, offsets, data, hint):
 
 @device
 def relabel(key, n, low, labels):
-    """``label``'s numbers -> keys with gaps, as ``layout.Literals`` says; ``labels`` is the address of those of all literals."""
+    """``label``'s numbers -> keys with gaps, as ``layout.Literals`` says; ``labels`` is the
+    address of those of all literals.
+    """
     for j in range(n):
         r = low + (key[j] >> 1)
         if key[j] & 1:
@@ -148,7 +168,10 @@ def relabel(key, n, low, labels):
 
 @device
 def start_group(table, room, total, most):
-    """Begin a group of at most ``most`` distinct strings. False when there is no room: ``total`` then says how much is needed."""
+    """Begin a group of at most ``most`` distinct strings.
+
+    False when there is no room: ``total`` then says how much is needed.
+    """
     if total[0] + most >= room:
         total[1] = total[0] + most + 1
         return False
@@ -163,7 +186,9 @@ def start_group(table, room, total, most):
 
 @device
 def number(prefix, address, length, begin, table, offset, data, total):
-    """Number of the string within its group, which began at string ``begin``; -1 when there is no room for its bytes."""
+    """Number of the string within its group, which began at string ``begin``; -1 when there is
+    no room for its bytes.
+    """
     mask = total[2]
     base = total[3]
     h = hash_text(prefix, address, length) & mask

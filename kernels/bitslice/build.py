@@ -7,18 +7,22 @@ from colmatch.kernels.bitslice.tiles import ALWAYS, LAST, MORE, NEVER, NO_RANK, 
 from colmatch.kernels.bitslice.visit import PROGRAM, VERIFY
 from colmatch.kernels.layout import ATTR_MASK, FLAG_MULTI, FLAG_NONE, FLAG_RUN, REJECT
 
-MOST_INTERVALS = 16  # of an access predicate, each a posting; one with more is posted from its lowest to its highest code
+# of an access predicate, each a posting; one with more is posted from its lowest to its highest
+# code
+MOST_INTERVALS = 16
 LONE_CLASS = 256  # an attribute with fewer postings has one group of ranges
 CLASSES = 18  # equal, and widths up to 4^1, 4^2, ... 4^17
 
 
 @kernel
 def choose_access(preds, code_first, uses, below, access, postings):
-    """The access predicate of each conjunction (-1: none) and the number of its postings: the one that least events are thought to meet.
+    """The access predicate of each conjunction (-1: none) and the number of its postings: the one
+    that least events are thought to meet.
 
-    code_first (A + 1) int64; access (C) int64, postings (C) int64 are written. Where a sample of events was seen, below (codes + 1)
-    int64 says how many of its values have a code before each one; else (0): a share of the attribute's codes, times ``uses`` (A) int64,
-    how often the attribute is used, which stands for how often events have it.
+    code_first (A + 1) int64; access (C) int64, postings (C) int64 are written. Where a sample of
+    events was seen, below (codes + 1) int64 says how many of its values have a code before each
+    one; else (0): a share of the attribute's codes, times ``uses`` (A) int64, how often the
+    attribute is used, which stands for how often events have it.
     """
     programs = len(preds.jump_first) > 0
     for c in range(len(access)):
@@ -37,10 +41,14 @@ def choose_access(preds, code_first, uses, below, access, postings):
                     size = high - low
                     if size > MOST_INTERVALS:
                         size = np.int64(1)
-                        share = _share(code_first, uses, below, a, np.int64(preds.run_lo[low]), np.int64(preds.run_hi[high - 1]))
+                        share = _share(
+                            code_first, uses, below, a, np.int64(preds.run_lo[low]), np.int64(preds.run_hi[high - 1])
+                        )
                     else:
                         for j in range(low, high):
-                            share += _share(code_first, uses, below, a, np.int64(preds.run_lo[j]), np.int64(preds.run_hi[j]))
+                            share += _share(
+                                code_first, uses, below, a, np.int64(preds.run_lo[j]), np.int64(preds.run_hi[j])
+                            )
                 else:
                     share = _share(code_first, uses, below, a, low, high)
                 if share < least:
@@ -70,7 +78,11 @@ def _share(code_first, uses, below, a, low, high):
 
 @kernel
 def write_postings(preds, access, attributes, key, hi, conj):
-    """Postings in the order of conjunctions: key = attribute * 2^32 + lowest code, highest code, conjunction. Returns how many."""
+    """Postings in the order of conjunctions: key = attribute * 2^32 + lowest code, highest code,
+    conjunction.
+
+    Returns how many.
+    """
     n = 0
     for c in range(len(access)):
         p = access[c]
@@ -101,7 +113,9 @@ def write_postings(preds, access, attributes, key, hi, conj):
 
 @kernel
 def classify(key, hi, in_column):
-    """Key -> (attribute, class of width, lowest code), so that sorting it makes groups. in_column (A + 1): postings of each attribute."""
+    """Key -> (attribute, class of width, lowest code), so that sorting it makes groups.
+    in_column (A + 1): postings of each attribute.
+    """
     for i in range(len(key)):
         a = key[i] >> 32
         low = key[i] & 0xFFFFFFFF
@@ -117,7 +131,8 @@ def classify(key, hi, in_column):
 
 @kernel
 def count_ends(preds, access, code_first, ends):
-    """How often a predicate begins or has just ended at each code, access predicates left out: ends (codes) int64 are added to.
+    """How often a predicate begins or has just ended at each code, access predicates left out: ends
+    (codes) int64 are added to.
 
     code_first (A + 1): place of an attribute's codes in ``ends``, that of code 1 first.
     """
@@ -149,9 +164,10 @@ def _add_ends(ends, base, top, low, high):
 def cut_bins(code_first, ends, bins, bin_of, starts):
     """Cut each attribute's codes into bins that as many predicates begin or end in.
 
-    bins (A) int64 wanted, at most as many as codes, 0 for none; bin_of (codes) uint8: bin of each code, from 1; starts (codes) uint8: 1
-    where a bin begins. Whatever values events have, only the predicates that
-    begin or end within the value's bin are undecided, and these are a like share everywhere.
+    bins (A) int64 wanted, at most as many as codes, 0 for none; bin_of (codes) uint8: bin of each
+    code, from 1; starts (codes) uint8: 1 where a bin begins. Whatever values events have, only the
+    predicates that begin or end within the value's bin are undecided, and these are a like share
+    everywhere.
     """
     for a in range(len(bins)):
         begin, end = code_first[a], code_first[a + 1]
@@ -194,7 +210,9 @@ def _bounds(word, low, high, code_first, bin_of, starts, rank):
 
 @kernel
 def most_entries(preds, conj):
-    """How many entries of ``rest`` the postings can need: one for each interval of their predicates, and entry 0."""
+    """How many entries of ``rest`` the postings can need: one for each interval of their
+    predicates, and entry 0.
+    """
     n = 1
     for i in range(len(conj)):
         c = np.int64(conj[i])
@@ -209,7 +227,8 @@ def most_entries(preds, conj):
 def write_masks(preds, access, conj, code_first, bin_of, starts, rank, head, rest, rest_op):
     """Rank and bounds of every posting's predicates. Returns the number of entries of ``rest``.
 
-    conj (P) : conjunctions on entry; on return subscriptions, or conjunctions where VERIFY or PROGRAM stands, with these flags
+    conj (P) : conjunctions on entry; on return subscriptions, or conjunctions where VERIFY or
+    PROGRAM stands, with these flags
     """
     programs = len(preds.jump_first) > 0
     n = 1
@@ -257,7 +276,9 @@ def write_masks(preds, access, conj, code_first, bin_of, starts, rank, head, res
             begin = n
             all_exact = True
             for j in range(low, high):
-                at, bounds, exact = _bounds(word, np.int64(preds.run_lo[j]), np.int64(preds.run_hi[j]), code_first, bin_of, starts, rank)
+                at, bounds, exact = _bounds(
+                    word, np.int64(preds.run_lo[j]), np.int64(preds.run_hi[j]), code_first, bin_of, starts, rank
+                )
                 all_exact = all_exact and exact
                 n = _entry(rest, rest_op, n, at, bounds, MORE)
             op = OUTSIDE if word & FLAG_NONE else 0

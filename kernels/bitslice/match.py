@@ -1,12 +1,17 @@
-"""bitslice: work shared between the events of a batch, 64 at a time. Our own; no source document has it.
+"""bitslice: work shared between the events of a batch, 64 at a time.
 
-Every conjunction is posted under its *access predicate*, one interval of one attribute, and postings of an attribute are ordered by where
-the interval begins. Where a batch has many rows with that attribute, these rows are sorted by code: the access predicate is then a range of
-positions, rows outside it are never touched, and the other predicates are tested for up to 64 positions at once (``tiles.py``).
-Where it has few, the rows are taken one by one, and each row's code picks the postings that it may meet.
+Our own; no source document has it.
 
-Masks are supersets where a predicate's end lies within a bin. A posting whose masks are exact is a match as soon as a bit is left; what
-others leave is verified against the predicates themselves, row by row, after the masks.
+Every conjunction is posted under its *access predicate*, one interval of one attribute, and
+postings of an attribute are ordered by where the interval begins. Where a batch has many rows with
+that attribute, these rows are sorted by code: the access predicate is then a range of positions,
+rows outside it are never touched, and the other predicates are tested for up to 64 positions at
+once (``tiles.py``). Where it has few, the rows are taken one by one, and each row's code picks the
+postings that it may meet.
+
+Masks are supersets where a predicate's end lies within a bin. A posting whose masks are exact is a
+match as soon as a bit is left; what others leave is verified against the predicates themselves, row
+by row, after the masks.
 """
 
 from typing import NamedTuple
@@ -27,12 +32,17 @@ SEGMENTS = 4096  # of a tile, which has no more rows, at most
 
 
 class BitsliceIndex(NamedTuple):
-    """P postings in G groups. A group has one attribute, and widths of the access interval that are alike."""
+    """P postings in G groups.
+
+    A group has one attribute, and widths of the access interval that are alike.
+    """
 
     attr_group: I64  # (A + 2) attribute -> its groups; A stands for "always": postings without an access predicate
     reach: U32  # (G) the widest interval of the group, highest minus lowest code
     group_first: I64  # (G + 1) group -> its postings
-    lowest: I64  # (G) lowest lo of the group; this and what follows are hints (``hints.py``) where among the group's lo a code stands
+    # (G) lowest lo of the group; this and what follows are hints (``hints.py``) where among the
+    # group's lo a code stands
+    lowest: I64
     highest: I64  # (G)
     cell_first: I64  # (G + 1)
     cell_shift: I64  # (G)
@@ -40,7 +50,9 @@ class BitsliceIndex(NamedTuple):
     lo: U32  # (P) access interval, as codes; ascending within a group
     hi: U32  # (P)
     who: U32  # (P) subscription, or where VERIFY or PROGRAM stands conjunction; and flags
-    head: U16  # (8 * P) rank and bounds of three predicates (see ``tiles.py``); and the first of ``rest``, low and high half
+    # (8 * P) rank and bounds of three predicates (see ``tiles.py``); and the first of ``rest``, low
+    # and high half
+    head: U16
     rest: U16  # (2 * R) rank and bounds of the other predicates. Entry 0 belongs to postings that have none
     rest_op: U8  # (R)
     ranks: I64  # (1) ranks, the one for no attribute counted
@@ -72,7 +84,9 @@ class BitsliceScratch(NamedTuple):
     active: U32  # (most postings of an attribute)
     active_from: U32  # (the same)
     active_to: U32  # (the same)
-    segment: U32  # (S, 3) postings to visit, begin and end; position of the first row, or code that they must reach up to
+    # (S, 3) postings to visit, begin and end; position of the first row, or code that they must
+    # reach up to
+    segment: U32
     bits: U64  # (SEGMENTS) their rows
     found: U32  # (S, 4) segments of rows before they are ordered: row, and the same
     segment_first: I64  # (N + 1) row -> its segments
@@ -87,9 +101,12 @@ class BitsliceScratch(NamedTuple):
 
 @device
 def choose_columns(attr_group, group_first, reach, top, column, ranks, pairs, by_column):
-    """Mark the columns whose rows are worth sorting. Returns whether one is left that has rows and postings and is not marked.
+    """Mark the columns whose rows are worth sorting.
 
-    Estimates in nanoseconds: a tile of the column against a look-up and a look at some postings for each row.
+    Returns whether one is left that has rows and postings and is not marked.
+
+    Estimates in nanoseconds: a tile of the column against a look-up and a look at some postings for
+    each row.
     """
     left = False
     for a in range(len(column) - 1):
@@ -105,7 +122,9 @@ def choose_columns(attr_group, group_first, reach, top, column, ranks, pairs, by
             share = min(1.0, (reach[g] + 1.0) / top[a])
             row_cost += n * (30.0 + 2.0 * share * postings)
             if reach[g] == 0:
-                sorted_cost += 4.0 * min(postings, n * postings / top[a]) * (1.0 + n / (top[a] * WORD)) + 20.0 * min(n, top[a])
+                sorted_cost += 4.0 * min(postings, n * postings / top[a]) * (1.0 + n / (top[a] * WORD)) + 20.0 * min(
+                    n, top[a]
+                )
             else:
                 sorted_cost += postings * (4.0 + 5.0 * (1.0 + 0.6 * share * n / WORD))
         if sorted_cost < row_cost or a == len(column) - 2:
@@ -117,10 +136,26 @@ def choose_columns(attr_group, group_first, reach, top, column, ranks, pairs, by
 
 @kernel
 def match(index, preds, rows, start, stop, scratch, sink, counters):
-    """Match rows ``start:stop``, all of them or none. Returns ``stop``, or ``start`` when the sink is too small."""
-    group_first, reach, attr_group, lo, hi, head = index.group_first, index.reach, index.attr_group, index.lo, index.hi, index.head
+    """Match rows ``start:stop``, all of them or none.
+
+    Returns ``stop``, or ``start`` when the sink is too small.
+    """
+    group_first, reach, attr_group, lo, hi, head = (
+        index.group_first,
+        index.reach,
+        index.attr_group,
+        index.lo,
+        index.hi,
+        index.head,
+    )
     rest, rest_op, who, multi, ranks = index.rest, index.rest_op, index.who, index.multi, index.ranks[0]
-    lowest, highest, cell_first, cell_shift, below = index.lowest, index.highest, index.cell_first, index.cell_shift, index.below
+    lowest, highest, cell_first, cell_shift, below = (
+        index.lowest,
+        index.highest,
+        index.cell_first,
+        index.cell_shift,
+        index.below,
+    )
     row_first, row_attr, row_code = rows.first, rows.attr, rows.code
     first, pred, run_lo, run_hi, owner = preds.first, preds.pred, preds.run_lo, preds.run_hi, preds.owner
     jump_first, jump = preds.jump_first, preds.jump
@@ -128,9 +163,26 @@ def match(index, preds, rows, start, stop, scratch, sink, counters):
     slot, slot_first = scratch.slot, scratch.slot_first
     active, active_from, active_to = scratch.active, scratch.active_from, scratch.active_to
     found, segment_first = scratch.found, scratch.segment_first
-    column, col_row, col_code, by_column, code_place = scratch.column, scratch.row, scratch.code, scratch.sorted, scratch.code_place
-    segment, bits, candidate_row, candidate_conj = scratch.segment, scratch.bits, scratch.candidate_row, scratch.candidate_conj
-    sink_row, sink_sub, hits, wanted, fill = sink.row, sink.sub, sink.hits, sink.state[WANTED] != 0, np.uint64(sink.state[FILL])
+    column, col_row, col_code, by_column, code_place = (
+        scratch.column,
+        scratch.row,
+        scratch.code,
+        scratch.sorted,
+        scratch.code_place,
+    )
+    segment, bits, candidate_row, candidate_conj = (
+        scratch.segment,
+        scratch.bits,
+        scratch.candidate_row,
+        scratch.candidate_conj,
+    )
+    sink_row, sink_sub, hits, wanted, fill = (
+        sink.row,
+        sink.sub,
+        sink.hits,
+        sink.state[WANTED] != 0,
+        np.uint64(sink.state[FILL]),
+    )
     before = np.int64(fill)
     attributes = len(multi)
     count = stop - start
@@ -144,7 +196,8 @@ def match(index, preds, rows, start, stop, scratch, sink, counters):
     last_segment = np.uint64(0)
     most = np.uint64(BUFFER)
 
-    # Columns whose rows are sorted, the column of all rows, and all rows again, one by one, for what the columns not sorted bring.
+    # Columns whose rows are sorted, the column of all rows, and all rows again, one by one, for
+    # what the columns not sorted bring.
     for a in range(attributes + 2):
         by_row = a > attributes
         if not by_rows if by_row else not by_column[a]:
@@ -152,13 +205,16 @@ def match(index, preds, rows, start, stop, scratch, sink, counters):
         begin, end = column[min(a, attributes)], column[min(a, attributes) + 1]
         tabled = False
         if a < attributes:
-            sort_column(col_row, col_code, begin, end, index.top[a], scratch.spare_row, scratch.spare_code, scratch.histogram)
+            sort_column(
+                col_row, col_code, begin, end, index.top[a], scratch.spare_row, scratch.spare_code, scratch.histogram
+            )
             tabled = index.top[a] <= 8 * (end - begin)
             if tabled:
                 place_codes(col_code, begin, end, index.top[a], code_place)
         size = 1 if by_row else scratch.stride[0]
         stride = np.uint64(size)
-        next_a, next_e = np.int64(0), np.int64(0)  # if by_row: where to go on, when there was no room for the segments of all rows
+        # if by_row: where to go on, when there was no room for the segments of all rows
+        next_a, next_e = np.int64(0), np.int64(0)
         at = begin
         while at < end:
             tile_end = min(at + size, end)
@@ -177,7 +233,18 @@ def match(index, preds, rows, start, stop, scratch, sink, counters):
                     i, i_end = group_first[g], group_first[g + 1]
                     if reach[g] == 0:
                         found_here = segments_of_column(
-                            lo, i, lowest[g], highest[g], cell_first[g], cell_shift[g], below, col_code, at, tile_end, segment, bits
+                            lo,
+                            i,
+                            lowest[g],
+                            highest[g],
+                            cell_first[g],
+                            cell_shift[g],
+                            below,
+                            col_code,
+                            at,
+                            tile_end,
+                            segment,
+                            bits,
                         )
                         segments = np.uint64(found_here)
                     else:
@@ -194,11 +261,15 @@ def match(index, preds, rows, start, stop, scratch, sink, counters):
             while s < segments or k < actives:
                 n = np.uint64(0)
                 if by_row:
-                    s, n, looked = visit_row(head, hi, tile, segment, s, segments, last_segment, most, survivor, place, mask, n)
+                    s, n, looked = visit_row(
+                        head, hi, tile, segment, s, segments, last_segment, most, survivor, place, mask, n
+                    )
                 else:
                     s, n, looked = visit(head, tile, stride, segment, bits, s, segments, most, survivor, place, mask, n)
                 visits += looked
-                k, n, looked = visit_active(head, tile, stride, active, active_from, active_to, k, actives, most, survivor, place, mask, n)
+                k, n, looked = visit_active(
+                    head, tile, stride, active, active_from, active_to, k, actives, most, survivor, place, mask, n
+                )
                 visits += looked
                 n = refine(head, rest, rest_op, who, tile, stride, survivor, place, mask, n)
                 fill, noted = put(

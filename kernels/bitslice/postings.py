@@ -1,4 +1,7 @@
-"""bitslice: which postings some rows meet. Those of ranges become active, those of equal codes and of single rows are segments."""
+"""bitslice: which postings some rows meet.
+
+Those of ranges become active, those of equal codes and of single rows are segments.
+"""
 
 import numpy as np
 
@@ -10,9 +13,11 @@ from colmatch.kernels.search import first_at_least, first_at_least_from
 
 @device
 def admit(lo, hi, i, end, code, begin, stop, place, tabled, active, active_from, active_to, count):
-    """Range postings ``i:end`` whose interval some of the sorted rows ``begin:stop`` lie in become active: positions count from ``begin``.
+    """Range postings ``i:end`` whose interval some of the sorted rows ``begin:stop`` lie in become
+    active: positions count from ``begin``.
 
-    place : see ``place_codes``, if ``tabled``; else positions are searched for in ``code``. Returns the number of active ones.
+    place : see ``place_codes``, if ``tabled``; else positions are searched for in ``code``. Returns
+    the number of active ones.
     """
     for k in range(i, end):
         if tabled:
@@ -29,9 +34,11 @@ def admit(lo, hi, i, end, code, begin, stop, place, tabled, active, active_from,
 
 @device
 def segments_of_column(lo, i, lowest, highest, cell_first, shift, below, code, begin, stop, segment, bits):
-    """Postings of equal codes, their group from ``i`` on, that meet the sorted rows ``begin:stop``: ranges of postings with up to 64 rows
-    that have their code, as the first one's position, counted from ``begin``, and a mask. Returns the number of segments, at most one for
-    each row.
+    """Postings of equal codes, their group from ``i`` on, that meet the sorted rows ``begin:stop``:
+    ranges of postings with up to 64 rows that have their code, as the first one's position, counted
+    from ``begin``, and a mask.
+
+    Returns the number of segments, at most one for each row.
 
     lowest to below : hints of the postings' group
     """
@@ -56,9 +63,12 @@ def segments_of_column(lo, i, lowest, highest, cell_first, shift, below, code, b
 @device
 def segments_of_rows(attr_group, group_first, reach, lo, lowest, highest, cell_first, shift, below, by_column, column, row, code,
                      a, e, found):  # fmt: skip
-    """Postings that rows may meet by columns that are not sorted, from entry ``e`` of attribute ``a`` on: found (S, 4) row, range of
-    postings, code that they must reach up to, 0 if they all do. Returns the attribute and entry for which there is no room, or how many
-    attributes there are and 0, and the number of segments.
+    """Postings that rows may meet by columns that are not sorted, from entry ``e`` of attribute
+    ``a`` on: found (S, 4) row, range of postings, code that they must reach up to, 0 if they all
+    do.
+
+    Returns the attribute and entry for which there is no room, or how many attributes there are and
+    0, and the number of segments.
 
     Column by column, because what a column needs of the index stands together.
     """

@@ -1,16 +1,21 @@
-"""Tiles: some rows of a batch as one byte for each attribute and row, against which predicates are tested for many rows at once.
+"""Tiles: some rows of a batch as one byte for each attribute and row, against which predicates are
+tested for many rows at once.
 
-The codes of an attribute are cut into up to 254 *bins*, numbered from 1; the byte is the number of the value's bin, 0 where the row has
-none. The bytes of one attribute stand side by side, so ``within`` tells for 64 rows from one place on whose value lies in a range of
-bins. With as many bins as codes that is the truth of a predicate; with fewer it is a superset of it, where an end of the range lies
-within a bin.
+The codes of an attribute are cut into up to 254 *bins*, numbered from 1; the byte is the number of
+the value's bin, 0 where the row has none. The bytes of one attribute stand side by side, so
+``within`` tells for 64 rows from one place on whose value lies in a range of bins. With as many
+bins as codes that is the truth of a predicate; with fewer it is a superset of it, where an end of
+the range lies within a bin.
 
-Three rows, their values in the bins 3, 1 and 2 of one attribute and 7, none, 7 of another, stride 64::
+Three rows, their values in the bins 3, 1 and 2 of one attribute and 7, none, 7 of another, stride
+64::
 
-    tile   * * * 0 ...  | 3 1 2 0 ... | 7 0 7 0 ...         bins 2 to 3 of the first: within(tile, 64, 2 | 1 << 8) = 0b101
+    tile   * * * 0 ...  | 3 1 2 0 ... | 7 0 7 0 ...
 
-Rank 0 is no attribute. Its bytes are anything up to 254, the entries that no predicate asks for go there, and so the bounds ``ALWAYS`` hold
-for them and ``NEVER`` do not.
+    bins 2 to 3 of the first: within(tile, 64, 2 | 1 << 8) = 0b101
+
+Rank 0 is no attribute. Its bytes are anything up to 254, the entries that no predicate asks for go
+there, and so the bounds ``ALWAYS`` hold for them and ``NEVER`` do not.
 """
 
 import numpy as np
@@ -39,10 +44,12 @@ AHEAD = 8  # rows whose slots are on their way from memory
 
 @device
 def bin_entries(first, attr, code, start, stop, rank, bin_first, bin_of, slot, slot_first):
-    """What each entry of rows ``start:stop`` sets in a tile: slot = rank * 256 + bin. slot_first (rows + 1): row -> its slots.
+    """What each entry of rows ``start:stop`` sets in a tile: slot = rank * 256 + bin. slot_first
+    (rows + 1): row -> its slots.
 
-    A row's slots are a multiple of eight, some of which set nothing: loops over those of one row and of the next then end alike, which
-    the processor foretells. bin_first (A + 1), bin_of: attribute -> the bin of each of its codes, or nothing where they are the same.
+    A row's slots are a multiple of eight, some of which set nothing: loops over those of one row
+    and of the next then end alike, which the processor foretells. bin_first (A + 1), bin_of:
+    attribute -> the bin of each of its codes, or nothing where they are the same.
     """
     n = np.uint64(0)
     for r in range(start, stop):
@@ -77,7 +84,9 @@ def fill_tile(tile, stride, slot_first, slot, order, begin, end):
 
 @device
 def sets_few(ranks, pairs, rows):
-    """Whether it is cheaper to clear what rows of so many pairs each have set, one by one, than the bytes of all attributes."""
+    """Whether it is cheaper to clear what rows of so many pairs each have set, one by one, than
+    the bytes of all attributes.
+    """
     return 16 * pairs * rows < ranks * (32 + rows)
 
 

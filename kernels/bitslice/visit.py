@@ -22,8 +22,11 @@ CONJ_MASK = (1 << 30) - 1
 
 @device
 def visit(head, tile, stride, segment, bits, s, segments, most, survivor, place, mask, n):
-    """Postings of the segments ``s:segments`` with rows left after three predicates -> survivor, place, mask, from n on. Ends when n is
-    ``most``, and may leave a part of a segment. Returns the next s and n, and how many postings were looked at.
+    """Postings of the segments ``s:segments`` with rows left after three predicates -> survivor,
+    place, mask, from n on.
+
+    Ends when n is ``most``, and may leave a part of a segment. Returns the next s and n, and how
+    many postings were looked at.
     """
     looked = np.uint64(0)
     while s < segments and n < most:
@@ -58,8 +61,10 @@ def visit(head, tile, stride, segment, bits, s, segments, most, survivor, place,
 
 @device
 def visit_active(head, tile, stride, active, active_from, active_to, k, count, most, survivor, place, mask, n):
-    """Active postings from ``k`` on with rows left, as ``visit`` has them. The access predicate of one holds from one position of the
-    tile to another. Ends after all ``count``, or when n is ``most``. Returns the next k and n, and how many words were looked at.
+    """Active postings from ``k`` on with rows left, as ``visit`` has them.
+
+    The access predicate of one holds from one position of the tile to another. Ends after all
+    ``count``, or when n is ``most``. Returns the next k and n, and how many words were looked at.
     """
     words = np.uint64(0)
     while k < count and n < most:
@@ -67,7 +72,11 @@ def visit_active(head, tile, stride, active, active_from, active_to, k, count, m
         high = np.uint64(active_to[k])
         j = i << np.uint64(3)
         first, second, third = head[j] * stride, head[j + np.uint64(2)] * stride, head[j + np.uint64(4)] * stride
-        first_bounds, second_bounds, third_bounds = head[j + np.uint64(1)], head[j + np.uint64(3)], head[j + np.uint64(5)]
+        first_bounds, second_bounds, third_bounds = (
+            head[j + np.uint64(1)],
+            head[j + np.uint64(3)],
+            head[j + np.uint64(5)],
+        )
         for at in range(np.uint64(active_from[k]), high, np.uint64(WORD)):
             left = within(tile, first + at, first_bounds) & within(tile, second + at, second_bounds)
             left &= within(tile, third + at, third_bounds)
@@ -89,15 +98,17 @@ def lies_within(tile, at, bounds):
 
 @device
 def visit_row(head, hi, tile, segment, s, segments, last, most, survivor, place, mask, n):
-    """Postings for a tile of one row, as ``visit`` has them: those whose access interval reaches up to the segment's code, unless
-    that is 0.
+    """Postings for a tile of one row, as ``visit`` has them: those whose access interval reaches up
+    to the segment's code, unless that is 0.
 
     last : the last segment of all rows, up to which postings are asked for ahead
     """
     looked = np.uint64(0)
     while s < segments and n < most:
         soon = min(s + np.uint64(SEGMENTS_AHEAD), last)
-        for i in range(np.uint64(segment[soon, 0]), np.uint64(min(segment[soon, 0] + STRETCH, segment[soon, 1])), np.uint64(4)):
+        for i in range(
+            np.uint64(segment[soon, 0]), np.uint64(min(segment[soon, 0] + STRETCH, segment[soon, 1])), np.uint64(4)
+        ):
             ask_for(head, i << np.uint64(3))
         begin, end, code = np.uint64(segment[s, 0]), np.uint64(segment[s, 1]), segment[s, 2]
         stop = min(end, begin + most)
@@ -162,7 +173,8 @@ def rest_of(head, i):
 
 @device
 def run_program(head, rest, rest_op, tile, stride, at, jump, at_jump, i, left, target):
-    """Rows of ``left`` that a program may accept: each predicate hands its rows on, those where it holds and those where it does not.
+    """Rows of ``left`` that a program may accept: each predicate hands its rows on, those where it
+    holds and those where it does not.
 
     Jumps lead forward only, so one pass does it. target (longest program) is zero between calls.
     """
@@ -201,10 +213,13 @@ def run_program(head, rest, rest_op, tile, stride, at, jump, at_jump, i, left, t
 @device
 def put(owner, jump_first, jump, who, head, rest, rest_op, tile, stride, order, base, start, survivor, place, mask, n, target,
         sink_row, sink_sub, hits, wanted, fill, candidate_row, candidate_conj, noted):  # fmt: skip
-    """Write the rows that are left as matches, or as candidates where masks do not decide. Returns how many there are now of both.
+    """Write the rows that are left as matches, or as candidates where masks do not decide.
 
-    order[base + position] is a row. Matches are counted on when the sink is full, so that the caller learns how large it must be. Those of
-    each row are counted here only if they are not written.
+    Returns how many there are now of both.
+
+    order[base + position] is a row. Matches are counted on when the sink is full, so that the
+    caller learns how large it must be. Those of each row are counted here only if they are not
+    written.
     """
     room = np.uint64(len(sink_sub) if wanted else 0)
     first_row = np.uint32(start)
@@ -226,7 +241,8 @@ def put(owner, jump_first, jump, who, head, rest, rest_op, tile, stride, order, 
                 left = without_lowest(left)
         else:
             if fill + np.uint64(64) <= room:
-                # Four at once, however many there are: where a loop over few bits ends cannot be foretold.
+                # Four at once, however many there are: where a loop over few bits ends cannot be
+                # foretold.
                 end = fill + popcount(left)
                 while left != 0:
                     for k in range(np.uint64(4)):
@@ -251,7 +267,9 @@ def put(owner, jump_first, jump, who, head, rest, rest_op, tile, stride, order, 
 def verify(first, pred, run_lo, run_hi, owner, jump_first, jump, row_first, row_attr, row_code, multi, start, count,
            candidate_row, candidate_conj, noted, place, ordered, table, sink_row, sink_sub, hits, wanted, fill,
            counters):  # fmt: skip
-    """Candidates -> matches: ordered by row, so that a row is spread into the table once. Returns the number of matches so far.
+    """Candidates -> matches: ordered by row, so that a row is spread into the table once.
+
+    Returns the number of matches so far.
 
     What they need from memory is asked for some candidates ahead.
     """
@@ -294,7 +312,17 @@ def verify(first, pred, run_lo, run_hi, owner, jump_first, jump, row_first, row_
         c = np.int64(ordered[k])
         if len(jump_first) > 0 and jump_first[c] >= 0:
             holds, taken = program_accepts(
-                pred, run_lo, run_hi, jump, jump_first[c], first[c], row_attr, row_code, row_first[row], row_first[row + 1], table
+                pred,
+                run_lo,
+                run_hi,
+                jump,
+                jump_first[c],
+                first[c],
+                row_attr,
+                row_code,
+                row_first[row],
+                row_first[row + 1],
+                table,
             )
             steps += taken
         else:
@@ -306,7 +334,9 @@ def verify(first, pred, run_lo, run_hi, owner, jump_first, jump, row_first, row_
                     v = table[word]
                     holds = pred[p, 1] <= v and v <= pred[p, 2]
                 else:
-                    holds = flagged_holds(pred, run_lo, run_hi, p, row_attr, row_code, row_first[row], row_first[row + 1], table)
+                    holds = flagged_holds(
+                        pred, run_lo, run_hi, p, row_attr, row_code, row_first[row], row_first[row + 1], table
+                    )
                 p += 1
             steps += p - first[c]
         if holds:

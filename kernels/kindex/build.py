@@ -1,4 +1,6 @@
-"""k-index is built in counting passes: how many entries each list will have, then the entries, then where sizes begin in each list."""
+"""k-index is built in counting passes: how many entries each list will have, then the entries,
+then where sizes begin in each list.
+"""
 
 import numpy as np
 
@@ -10,8 +12,10 @@ from colmatch.kernels.search import first_at_least
 
 @device
 def aligned(low, high, last):
-    """Cut ``low..high``, of places 0 to ``last``, into whole pieces of the next level and what is left and right of them: returns the last
-    place on the left and the first on the right. The last piece may be short.
+    """Cut ``low..high``, of places 0 to ``last``, into whole pieces of the next level and what is
+    left and right of them: returns the last place on the left and the first on the right.
+
+    The last piece may be short.
     """
     mask = (np.int64(1) << FANOUT_BITS) - 1
     left = min(high, ((low + mask) & ~mask) - 1)
@@ -23,7 +27,9 @@ def aligned(low, high, last):
 
 @device
 def lists_of_interval(low, high, top, tree, raw, first):
-    """Count the lists that the places ``low..high`` of an attribute take, of its places 0 to ``top - 1``; first : of them in ``raw``."""
+    """Count the lists that the places ``low..high`` of an attribute take, of its places 0 to
+    ``top - 1``; first : of them in ``raw``.
+    """
     if low > high:
         return np.int64(0)
     if low == 0 and high == top - 1:
@@ -52,7 +58,9 @@ def intervals_of(pred, p):
 
 @device
 def interval_of(pred, run_lo, run_hi, p, r, end, by_gaps, top):
-    """Places of interval ``r`` of predicate ``p``; ``by_gaps``, those of the gap behind it, or behind the last all from the first on."""
+    """Places of interval ``r`` of predicate ``p``; ``by_gaps``, those of the gap behind it, or
+    behind the last all from the first on.
+    """
     low, high = np.int64(pred[p, 1]), np.int64(pred[p, 2])
     if by_gaps:
         if r + 1 < end:
@@ -66,7 +74,9 @@ def interval_of(pred, run_lo, run_hi, p, r, end, by_gaps, top):
 
 @device
 def lists_of_predicate(pred, run_lo, run_hi, p, by_gaps, top, tree, raw, first):
-    """Count the lists that a predicate's intervals take, or ``by_gaps`` one interval from its lowest to its highest value and the gaps."""
+    """Count the lists that a predicate's intervals take, or ``by_gaps`` one interval from its
+    lowest to its highest value and the gaps.
+    """
     count = np.int64(0)
     begin, end = intervals_of(pred, p)
     for r in range(begin, end):
@@ -77,8 +87,9 @@ def lists_of_predicate(pred, run_lo, run_hi, p, by_gaps, top, tree, raw, first):
 
 @device
 def takes_gaps(pred, run_lo, run_hi, p, top, tree, raw, first):
-    """Whether a predicate takes fewer lists by its gaps, as NOT IN does. Where an attribute has several values one that lies in a gap says
-    nothing of the others.
+    """Whether a predicate takes fewer lists by its gaps, as NOT IN does.
+
+    Where an attribute has several values one that lies in a gap says nothing of the others.
     """
     if pred[p, 0] & (FLAG_RUN | FLAG_NONE | FLAG_MULTI) != FLAG_RUN:
         return False
@@ -88,8 +99,11 @@ def takes_gaps(pred, run_lo, run_hi, p, top, tree, raw, first):
 
 @kernel
 def measure(preds, live, top, raw, raw_first, spans, uses, whole):
-    """Add to spans (A) float64 the entries that the predicates on each attribute take if every value has its own list, to uses (A) int64
-    their intervals; set whole (A) bool where one of these is of all values. A float, because 2**64 values may be many times in it.
+    """Add to spans (A) float64 the entries that the predicates on each attribute take if every
+    value has its own list, to uses (A) int64 their intervals; set whole (A) bool where one of these
+    is of all values.
+
+    A float, because 2**64 values may be many times in it.
     """
     pred, run_lo, run_hi = preds.pred, preds.run_lo, preds.run_hi
     for c in range(len(live)):
@@ -109,13 +123,30 @@ def measure(preds, live, top, raw, raw_first, spans, uses, whole):
 
 @kernel
 def post(
-    preds, order, begin, size, clause, top, tree, level_first, level_list, raw, raw_first, lists, filling, last, at, entry, entry_clause
+    preds,
+    order,
+    begin,
+    size,
+    clause,
+    top,
+    tree,
+    level_first,
+    level_list,
+    raw,
+    raw_first,
+    lists,
+    filling,
+    last,
+    at,
+    entry,
+    entry_clause,
 ):
     """Enter every conjunction into its lists.
 
-    begin : first number of a conjunction with clauses. lists : in one plane. last (lists) uint32 : scratch, 0 on entry. filling : False to
-    count, at (planes * lists) int64 becomes the number of entries of each list; True to write entry (E) uint32 and entry_clause (those of
-    conjunctions with clauses) uint16: ``at`` has the first place of each list and becomes the end
+    begin : first number of a conjunction with clauses. lists : in one plane. last (lists) uint32 :
+    scratch, 0 on entry. filling : False to count, at (planes * lists) int64 becomes the number of
+    entries of each list; True to write entry (E) uint32 and entry_clause (those of conjunctions
+    with clauses) uint16: ``at`` has the first place of each list and becomes the end
     """
     base = len(entry) - len(entry_clause)
     pred, run_lo, run_hi = preds.pred, preds.run_lo, preds.run_hi
@@ -140,7 +171,9 @@ def post(
             place = raw_first[a] if len(raw) > 0 else np.int64(0)
             by_gaps = takes_gaps(pred, run_lo, run_hi, p, top[a], tree[a], raw, place)
             run, run_end = intervals_of(pred, p)
-            for r in range(run, run_end):  # gaps first, since a list that one of them shares must have what rejects before the other
+            # gaps first, since a list that one of them shares must have what rejects before the
+            # other
+            for r in range(run, run_end):
                 negated = r + 1 < run_end if by_gaps else word & FLAG_NONE != 0
                 value = 2 * number + (0 if negated else 1)
                 low, high = interval_of(pred, run_lo, run_hi, p, r, run_end, by_gaps, top[a])
@@ -188,8 +221,9 @@ def post(
 def cut_segments(entry, first, part_first, filling, list_first, segment_part, segment_first):
     """Cut each list where a part ends. Returns the number of segments.
 
-    first (lists + 1) int64 : list -> entries. part_first (parts + 1) int64 : part -> numbers. filling : False to count only; True to write
-    list_first (lists + 1), segment_part (S), segment_first (S + 1), all uint32
+    first (lists + 1) int64 : list -> entries. part_first (parts + 1) int64 : part -> numbers.
+    filling : False to count only; True to write list_first (lists + 1), segment_part (S),
+    segment_first (S + 1), all uint32
     """
     count = 0
     for k in range(len(first) - 1):
@@ -230,7 +264,9 @@ def cut_segments(entry, first, part_first, filling, list_first, segment_part, se
 
 @kernel
 def to_codes(pred, run_lo, run_hi, first, label):
-    """Labels of predicates (``layout.Predicates``) -> dense codes, in place. first (A + 1), label (B): of the boundaries."""
+    """Labels of predicates (``layout.Predicates``) -> dense codes, in place. first (A + 1),
+    label (B): of the boundaries.
+    """
     for p in range(len(pred)):
         word = pred[p, 0]
         a = np.int64(word & np.uint32(ATTR_MASK))

@@ -1,8 +1,10 @@
-"""What k-index must know of each conjunction before it is posted: its size K, and where it takes clauses, which predicates are in which.
+"""What k-index must know of each conjunction before it is posted: its size K, and where it takes
+clauses, which predicates are in which.
 
-A plain conjunction needs no clauses unless two of its predicates could be met in the same list, or one of them in two lists: then each is a
-clause of its own. A program is an AND of clauses as far as its tree is one. Deeper down, an OR is the OR of a necessary condition of each
-part, and of an AND the part with the fewest predicates is kept; such a conjunction is *unsure*.
+A plain conjunction needs no clauses unless two of its predicates could be met in the same list, or
+one of them in two lists: then each is a clause of its own. A program is an AND of clauses as far as
+its tree is one. Deeper down, an OR is the OR of a necessary condition of each part, and of an AND
+the part with the fewest predicates is kept; such a conjunction is *unsure*.
 """
 
 import numpy as np
@@ -18,9 +20,11 @@ MOST_CLAUSES = 4096
 
 @device
 def cut_program(tree, begin, end, first, clause, starts, stack):
-    """Number the clauses of the program whose tree is ``tree[begin:end]``: clause of its predicates, from ``first``, is written.
+    """Number the clauses of the program whose tree is ``tree[begin:end]``: clause of its
+    predicates, from ``first``, is written.
 
-    starts, stack : at least as long as the tree. Returns the number of clauses, and whether they are all there is to it.
+    starts, stack : at least as long as the tree. Returns the number of clauses, and whether they
+    are all there is to it.
     """
     depth = np.int64(0)
     for t in range(begin, end):
@@ -71,9 +75,11 @@ def hull_of(preds, p):
 
 @device
 def negatives(preds, clause, p, end):
-    """The clause whose predicates begin at ``p``: where they end, and how many of the posted ones are negated, on attributes with one value
-    and with several. Entries of the latter do not tell one predicate that several values meet from several predicates, so lists can tell
-    whether the clause is true only if there is one.
+    """The clause whose predicates begin at ``p``: where they end, and how many of the posted ones
+    are negated, on attributes with one value and with several.
+
+    Entries of the latter do not tell one predicate that several values meet from several
+    predicates, so lists can tell whether the clause is true only if there is one.
     """
     j = clause[p]
     none, several = 0, 0
@@ -89,10 +95,12 @@ def negatives(preds, clause, p, end):
 
 @device
 def count_size(preds, clause, begin, end, counted):
-    """K of a conjunction with clauses, and whether lists can tell of each of them: so many lists have it when it is true.
+    """K of a conjunction with clauses, and whether lists can tell of each of them: so many lists
+    have it when it is true.
 
-    A positive clause counts where no two predicates that are counted could be met by the same value as one of its own: such a value has two
-    lists with the conjunction, for one plane takes the second and later entries.
+    A positive clause counts where no two predicates that are counted could be met by the same value
+    as one of its own: such a value has two lists with the conjunction, for one plane takes the
+    second and later entries.
     """
     size, sure, known = 0, True, 0
     p = begin
@@ -128,11 +136,11 @@ def count_size(preds, clause, begin, end, counted):
 
 @kernel
 def classify(preds, live, last, starts, stack, counted, form, size, clauses, unsure, clause):
-    """Write the form (C) uint8 of each conjunction, its size and number of clauses (C) uint32, whether it is unsure (C) uint8, and the
-    clause of each predicate (P) uint16.
+    """Write the form (C) uint8 of each conjunction, its size and number of clauses (C) uint32,
+    whether it is unsure (C) uint8, and the clause of each predicate (P) uint16.
 
-    live (C) uint8 : 0 where a conjunction is left out. last (A) int64 : scratch, -1 on entry. starts, stack (longest tree) int64, counted
-    (COUNTED) int64 : scratch
+    live (C) uint8 : 0 where a conjunction is left out. last (A) int64 : scratch, -1 on entry.
+    starts, stack (longest tree) int64, counted (COUNTED) int64 : scratch
     """
     programs = len(preds.jump_first) > 0
     for c in range(len(live)):
@@ -145,7 +153,9 @@ def classify(preds, live, last, starts, stack, counted, form, size, clauses, uns
             continue
         if programs and preds.jump_first[c] >= 0:
             form[c] = CLAUSES
-            count, exact = cut_program(preds.tree, preds.tree_first[c], preds.tree_first[c + 1], begin, clause, starts, stack)
+            count, exact = cut_program(
+                preds.tree, preds.tree_first[c], preds.tree_first[c + 1], begin, clause, starts, stack
+            )
         else:
             form[c] = PLAIN
             some = 0
@@ -170,7 +180,9 @@ def classify(preds, live, last, starts, stack, counted, form, size, clauses, uns
 
 @kernel
 def write_starts(preds, order, begin, clause, clause_first, clause_true):
-    """clause_true (clauses) int32 of the numbers from ``begin``, as ``kindex.KIndex`` has it, is written."""
+    """clause_true (clauses) int32 of the numbers from ``begin``, as ``kindex.KIndex`` has it, is
+    written.
+    """
     for number in range(begin, len(order)):
         c = order[number]
         at, at_end = clause_first[number - begin], clause_first[number - begin + 1]

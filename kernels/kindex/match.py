@@ -1,31 +1,39 @@
 """k-index: posting lists of conjunctions, read side by side and skipped through.
 
-An entry says that a predicate of a conjunction holds, or for a negated one that it fails, where the event has a value in some piece of the
-attribute's domain. ``a NOT IN (1, 2)``, which needs a value, has a positive entry in the list that all values of ``a`` have, and a negated
-one for 1 and for 2. A conjunction's negated entries come before its others, and reject it.
+An entry says that a predicate of a conjunction holds, or for a negated one that it fails, where the
+event has a value in some piece of the attribute's domain. ``a NOT IN (1, 2)``, which needs a value,
+has a positive entry in the list that all values of ``a`` have, and a negated one for 1 and for 2. A
+conjunction's negated entries come before its others, and reject it.
 
-Conjunctions are *numbered* by size, so the entries of one size, a *segment*, are neighbours in each list. For one size K the event's
-segments are kept in the order of their current entries. A conjunction of K predicates needs K of them: what the first K - 1 lists have
-before the K-th list's conjunction cannot match, and is skipped by galloping.
+Conjunctions are *numbered* by size, so the entries of one size, a *segment*, are neighbours in each
+list. For one size K the event's segments are kept in the order of their current entries. A
+conjunction of K predicates needs K of them: what the first K - 1 lists have before the K-th list's
+conjunction cannot match, and is skipped by galloping.
 
-A value has a list for each level of its attribute's tree, but it meets one predicate of a conjunction, or two where a conjunction has
-clauses. So lists are counted by value: a size that the event's values cannot reach is passed over, however many lists they have.
+A value has a list for each level of its attribute's tree, but it meets one predicate of a
+conjunction, or two where a conjunction has clauses. So lists are counted by value: a size that the
+event's values cannot reach is passed over, however many lists they have.
 
-Example, K = 2: the event's lists are ``age=3: 4 9 70``, ``city=NYC: 8 70`` and ``km=5: 60 61``, so they stand at 4, 8, 60. The second is
-at 8, to which the first skips: 8, 9, 60. Again: 9, 60, 70. Then 60, 70, 70, and at last 70, 70: a match.
+Example, K = 2: the event's lists are ``age=3: 4 9 70``, ``city=NYC: 8 70`` and ``km=5: 60 61``, so
+they stand at 4, 8, 60. The second is at 8, to which the first skips: 8, 9, 60. Again: 9, 60, 70.
+Then 60, 70, 70, and at last 70, 70: a match.
 
-The K first lists stand sorted in ``front``, the others in a heap: a list that has moved is either still among the first or changes
-places with the heap's top, which costs the logarithm of the number of lists where the documents sort them all again.
+The K first lists stand sorted in ``front``, the others in a heap: a list that has moved is either
+still among the first or changes places with the heap's top, which costs the logarithm of the number
+of lists where the documents sort them all again.
 
-Counters: NODES are entries read, those of the search for a place included. CONJUNCTIONS are those at which K lists met, and the tail;
-CANDIDATES and PREDICATES are about what lists could not decide.
+Counters: NODES are entries read, those of the search for a place included. CONJUNCTIONS are those
+at which K lists met, and the tail; CANDIDATES and PREDICATES are about what lists could not decide.
 
-What the time goes to (``dense``, 1M conjunctions of 5 predicates, 30 of 100 attributes present, 614,000 entries read an event): 18 ms an
-event, ten times SCAN, 30 ns an entry, half of them in the heap. Lists are as dense there as what skipping could skip: on seven named
-workloads at 20,000, reading on instead of galloping reads from 0.6 % fewer to 1.1 % more entries. What keeps the work small on sparse ones
-is sizes, and that only the event's lists are looked at: 0.05 ms on ``opindex``, 0.36 on ``pstree-sparse``, where SCAN takes 1.4 and 1.5.
-Tried, on ``dense`` at 100,000: a heap of two children each, 2.0 ms against 1.75; pieces of 2 and 8 instead of 4, 2.3 and 2.2 against 2.0;
-a list's next entry looked at before ``advance`` is called, and asking for lists and entries ahead, no gain.
+What the time goes to (``dense``, 1M conjunctions of 5 predicates, 30 of 100 attributes present,
+614,000 entries read an event): 18 ms an event, ten times SCAN, 30 ns an entry, half of them in the
+heap. Lists are as dense there as what skipping could skip: on seven named workloads at 20,000,
+reading on instead of galloping reads from 0.6 % fewer to 1.1 % more entries. What keeps the work
+small on sparse ones is sizes, and that only the event's lists are looked at: 0.05 ms on
+``opindex``, 0.36 on ``pstree-sparse``, where SCAN takes 1.4 and 1.5. Tried, on ``dense`` at
+100,000: a heap of two children each, 2.0 ms against 1.75; pieces of 2 and 8 instead of 4, 2.3 and
+2.2 against 2.0; a list's next entry looked at before ``advance`` is called, and asking for lists
+and entries ahead, no gain.
 """
 
 from typing import NamedTuple
@@ -50,14 +58,19 @@ FREE = 2**30  # a counter that never becomes 0
 
 
 class KIndex(NamedTuple):
-    """Numbers stand for conjunctions: first those without clauses by size K, then those with clauses by K; a *part* are those of one K.
+    """Numbers stand for conjunctions: first those without clauses by size K, then those with
+    clauses by K; a *part* are those of one K.
+
     The segments of a list ascend by part.
 
-    Lists exist up to three times (``planes``): for conjunctions without clauses, for those with, and for the second and later entries that
-    one of these has for the same piece. The last list of a plane is Z: all numbers of K = 0.
+    Lists exist up to three times (``planes``): for conjunctions without clauses, for those with,
+    and for the second and later entries that one of these has for the same piece. The last list of
+    a plane is Z: all numbers of K = 0.
     """
 
-    level_first: I64  # (A + 1) attribute -> its levels, the elementary intervals first; the last of several is one list, of all values
+    # (A + 1) attribute -> its levels, the elementary intervals first; the last of several is one
+    # list, of all values
+    level_first: I64
     level_list: I64  # (levels) first list of the level
     label_first: I64  # (A + 1) attribute -> its boundaries
     label: U32  # their labels when lists were made, or (0) if events have codes
@@ -68,11 +81,15 @@ class KIndex(NamedTuple):
     segment_part: U32  # (segments)
     segment_first: U32  # (segments + 1) segment -> entries
     entry: U32  # (entries) 2 * number + 1, or 2 * number for a negated predicate
-    clause: U16  # (entries of conjunctions with clauses, which are the last) clause of each, maybe with ONCE; NO_CLAUSE in Z
+    # (entries of conjunctions with clauses, which are the last) clause of each, maybe with ONCE;
+    # NO_CLAUSE in Z
+    clause: U16
     part_size: U32  # (parts) K
     with_clauses: I64  # (2) first part, first number of conjunctions with clauses
     clause_first: I64  # (numbers with clauses + 1) -> clause_true
-    clause_true: I32  # (clauses) 2 for each negated predicate, 1 for that of the entries with ONCE; FREE: true as far as lists can tell
+    # (clauses) 2 for each negated predicate, 1 for that of the entries with ONCE; FREE: true as far
+    # as lists can tell
+    clause_true: I32
     unsure: U8  # (numbers with clauses) 1 where the lists give a necessary condition only
     order: U32  # (numbers) number -> conjunction
     tail: I64  # (2) conjunctions that are in no list and looked at one by one
@@ -92,13 +109,18 @@ class KIndexScratch(NamedTuple):
     end: U64  # (lists of an event)
     heap: U64  # (lists of an event) current entry and number of the list
     front: U64  # (largest K + 1)
-    counter: I32  # (most clauses of a conjunction) as ``clause_true``, of the predicates that are true; 0: the clause is false
+    # (most clauses of a conjunction) as ``clause_true``, of the predicates that are true; 0: the
+    # clause is false
+    counter: I32
     waiting: U32  # (unsure conjunctions)
 
 
 @device
 def sift(heap, size, hole, key):
-    """Put ``key`` where the heap has a hole, or below. Each place has four below it, the least of which is found without a branch."""
+    """Put ``key`` where the heap has a hole, or below.
+
+    Each place has four below it, the least of which is found without a branch.
+    """
     one, three = np.uint64(1), np.uint64(3)
     below = (hole << np.uint64(2)) + one
     while below + three < size:
@@ -125,7 +147,8 @@ def sift(heap, size, hole, key):
 
 @device
 def advance(entry, at, end, i, target, skipping):
-    """Move list ``i`` on to its first entry from ``target``, and return its key and how many entries were read.
+    """Move list ``i`` on to its first entry from ``target``, and return its key and how many
+    entries were read.
 
     Steps double until one goes too far, then halve.
     """
@@ -181,7 +204,9 @@ def note_clauses(entry, clause, base, place, stop, number, counter):
 
 @device
 def lowest_list(raw, raw_first, label_first, label, a, code):
-    """Number of the code's list on the lowest level; if values have their own, that of the first."""
+    """Number of the code's list on the lowest level; if values have their own, that of the
+    first.
+    """
     x = np.int64(code) - 1
     if label_first[a] == label_first[a + 1]:
         x = np.int64(0)  # without boundaries there is one code; events may have labels all the same
@@ -192,7 +217,11 @@ def lowest_list(raw, raw_first, label_first, label, a, code):
 
 @device
 def lists_of(row_attr, row_code, begin, stop, index, seen, low, next, whose):
-    """Find the event's lists that are not empty, as ranges of segments, and the value that has each. Returns how many."""
+    """Find the event's lists that are not empty, as ranges of segments, and the value that has
+    each.
+
+    Returns how many.
+    """
     level_first, level_list, raw, raw_first = index.level_first, index.level_list, index.raw, index.raw_first
     list_first, multi, label_first, label = index.list_first, index.multi, index.label_first, index.label
     planes, lists = index.planes[0], index.planes[1]
@@ -244,8 +273,9 @@ def lists_of(row_attr, row_code, begin, stop, index, seen, low, next, whose):
 def segments_of(part, most, lists, index, low, next, whose, at, end):
     """Open the event's segments of a part.
 
-    most : predicates of a conjunction of the part that one value can meet. Returns how many segments, how many predicates the event's
-    values can meet at most, the part that is next or -1, and how many lists have more.
+    most : predicates of a conjunction of the part that one value can meet. Returns how many
+    segments, how many predicates the event's values can meet at most, the part that is next or -1,
+    and how many lists have more.
     """
     segment_part, segment_first, entry = index.segment_part, index.segment_first, index.entry
     count, reach, following, kept = np.uint64(0), np.uint64(0), np.int64(-1), 0
@@ -272,7 +302,10 @@ def segments_of(part, most, lists, index, low, next, whose, at, end):
 
 @kernel
 def match(index, preds, rows, start, stop, scratch, sink, counters):
-    """Match rows ``start:stop``. Returns the first row not finished: ``stop``, unless the sink became full."""
+    """Match rows ``start:stop``.
+
+    Returns the first row not finished: ``stop``, unless the sink became full.
+    """
     entry, clause, order, dead, unsure = index.entry, index.clause, index.order, index.dead, index.unsure
     clause_first, clause_true, part_size = index.clause_first, index.clause_true, index.part_size
     first_part, first_number = index.with_clauses[0], np.uint64(index.with_clauses[1])
@@ -298,7 +331,9 @@ def match(index, preds, rows, start, stop, scratch, sink, counters):
         while part >= 0 and not full:
             need = max(np.uint64(part_size[part]), one)
             clauses = part >= first_part
-            size, reach, following, lists = segments_of(part, 2 if clauses else 1, lists, index, low, next, whose, at, end)
+            size, reach, following, lists = segments_of(
+                part, 2 if clauses else 1, lists, index, low, next, whose, at, end
+            )
             part = following
             if reach < need:
                 continue

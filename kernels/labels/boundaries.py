@@ -1,12 +1,15 @@
 """Codes with gaps: labels of boundaries, at build and when boundaries are inserted between others.
 
-Two invariants make room where it is needed. Labels of neighbouring boundaries are at least 1 apart, and at most as far as their keys; so
-neighbouring keys have neighbouring labels, small domains of integers can never run out of labels, and a range of one label is an equality.
-Only between keys that are further apart than their labels can the labels be used up. Then all are spaced anew.
+Two invariants make room where it is needed. Labels of neighbouring boundaries are at least 1 apart,
+and at most as far as their keys; so neighbouring keys have neighbouring labels, small domains of
+integers can never run out of labels, and a range of one label is an equality. Only between keys
+that are further apart than their labels can the labels be used up. Then all are spaced anew.
 
-An inserted boundary is placed as its key lies between its neighbours', but leaves at least the square root of the gap on either side: to
-halve gaps, as for keys about which nothing is known, would let numbers that ascend within one use it up in as many steps as it has bits.
-For their sake, too, wide gaps get more labels when all are spaced: what ascends towards some far end, as times do, has its room there.
+An inserted boundary is placed as its key lies between its neighbours', but leaves at least the
+square root of the gap on either side: to halve gaps, as for keys about which nothing is known,
+would let numbers that ascend within one use it up in as many steps as it has bits. For their sake,
+too, wide gaps get more labels when all are spaced: what ascends towards some far end, as times do,
+has its room there.
 """
 
 import numpy as np
@@ -28,7 +31,9 @@ def _within(low, high, most):
 
 @device
 def _space(bound, begin, end, label):
-    """Labels of boundaries ``begin:end`` without any others: half of the labels are for all gaps alike, half by the distance of keys."""
+    """Labels of boundaries ``begin:end`` without any others: half of the labels are for all gaps
+    alike, half by the distance of keys.
+    """
     gap = SPAN // 2 // (end - begin + 1)
     at = np.int64(LOWEST)
     for b in range(begin, end):
@@ -40,14 +45,18 @@ def _space(bound, begin, end, label):
 
 @kernel
 def space_codes(first, bound, label):
-    """Write the labels of all boundaries anew. first (A + 1), bound (B) as in ``layout.Codes``; label (B) uint32."""
+    """Write the labels of all boundaries anew. first (A + 1), bound (B) as in ``layout.Codes``;
+    label (B) uint32.
+    """
     for a in range(len(first) - 1):
         _space(bound, first[a], first[a + 1], label)
 
 
 @kernel
 def label_predicates(pred, run_lo, run_hi, first, label):
-    """Dense codes of predicates (``layout.Predicates``) -> labels, in place. first (A + 1), label (B): of the boundaries."""
+    """Dense codes of predicates (``layout.Predicates``) -> labels, in place. first (A + 1),
+    label (B): of the boundaries.
+    """
     for p in range(len(pred)):
         word = pred[p, 0]
         a = np.int64(word & np.uint32(ATTR_MASK))
@@ -74,7 +83,9 @@ def _highest(label, begin, end, code):
 
 @kernel
 def relabel_predicates(pred, run_lo, run_hi, first, label, new):
-    """Replace the labels of predicates by other labels of the boundaries that they have: label, new (B)."""
+    """Replace the labels of predicates by other labels of the boundaries that they have: label,
+    new (B).
+    """
     for p in range(len(pred)):
         word = pred[p, 0]
         a = np.int64(word & np.uint32(ATTR_MASK))
@@ -98,7 +109,9 @@ def _moved(label, new, begin, end, value):
 
 @kernel
 def find_boundaries(first, bound, new_first, new_bound, place):
-    """Where boundaries belong among the known ones: place (N), the first that is not below. Returns how many are not known.
+    """Where boundaries belong among the known ones: place (N), the first that is not below.
+
+    Returns how many are not known.
 
     first, new_first (A + 1), bound, new_bound (N) as in ``layout.Codes``.
     """
@@ -114,7 +127,9 @@ def find_boundaries(first, bound, new_first, new_bound, place):
 
 @kernel
 def label_boundaries(first, bound, label, new_first, new_bound, place, new_label):
-    """Labels of boundaries, known ones and new ones, whose places ``find_boundaries`` has written. False when there is no room for some.
+    """Labels of boundaries, known ones and new ones, whose places ``find_boundaries`` has written.
+
+    False when there is no room for some.
 
     new_label (N) uint32 is written.
     """
@@ -139,7 +154,9 @@ def label_boundaries(first, bound, label, new_first, new_bound, place, new_label
             elif p == end:
                 room = _above(bound[p - 1], np.int64(label[p - 1]), gap, new_bound, j, stop, new_label)
             else:
-                room = _between(bound[p - 1], np.int64(label[p - 1]), bound[p], np.int64(label[p]), new_bound, j, stop, new_label)
+                room = _between(
+                    bound[p - 1], np.int64(label[p - 1]), bound[p], np.int64(label[p]), new_bound, j, stop, new_label
+                )
             if not room:
                 return False
             j = stop
@@ -177,7 +194,9 @@ def _between(key, at, key_above, at_above, new_bound, j, stop, new_label):
         return False
     for k in range(j, stop):
         room, left = at_above - at, stop - k
-        step = place_between(room, left, np.float64(distance(key, new_bound[k])), np.float64(distance(new_bound[k], key_above)))
+        step = place_between(
+            room, left, np.float64(distance(key, new_bound[k])), np.float64(distance(new_bound[k], key_above))
+        )
         # No further from either neighbour than the keys are.
         step = max(step, room - _within(new_bound[k], key_above, room - 1))
         at += min(step, _within(key, new_bound[k], room - left))
@@ -188,7 +207,9 @@ def _between(key, at, key_above, at_above, new_bound, j, stop, new_label):
 
 @device
 def place_between(room, left, below, above):
-    """How far into a gap of ``room`` the first of ``left`` new ones goes, at distances from its neighbours that are known to scale."""
+    """How far into a gap of ``room`` the first of ``left`` new ones goes, at distances from its
+    neighbours that are known to scale.
+    """
     least = max(min(np.int64(np.sqrt(np.float64(room))), room // (left + 1)), 1)
     wanted = np.int64(room * (below / (below + above)))
     return min(max(wanted, least), room - left * least)
@@ -196,9 +217,11 @@ def place_between(room, left, below, above):
 
 @kernel
 def enter_boundaries(first, new_first, new_bound, new_label, place, number, known, bound, label):
-    """Put the new ones of N boundaries among the ``known`` ones, in place: bound and label have room for as many more as are new.
+    """Put the new ones of N boundaries among the ``known`` ones, in place: bound and label have
+    room for as many more as are new.
 
-    first (A + 1) is rewritten, place (N) as ``find_boundaries`` wrote it, ``number`` what it returned.
+    first (A + 1) is rewritten, place (N) as ``find_boundaries`` wrote it, ``number`` what it
+    returned.
     """
     out = known + number
     j = len(new_bound) - 1

@@ -1,7 +1,9 @@
-"""String literals with gaps between their labels, which are keys: literals are inserted between others, and no key of a boundary changes.
+"""String literals with gaps between their labels, which are keys: literals are inserted between
+others, and no key of a boundary changes.
 
-A label is at least 2 from the next, since the key between two literals is the label of the lower one and one. Where two labels are too
-near for what is to go between them, the attribute's labels are spaced anew, and with them the keys of its boundaries; codes stay.
+A label is at least 2 from the next, since the key between two literals is the label of the lower
+one and one. Where two labels are too near for what is to go between them, the attribute's labels
+are spaced anew, and with them the keys of its boundaries; codes stay.
 """
 
 import numpy as np
@@ -18,7 +20,9 @@ HEAD = 6  # bytes that say how far a string is from its neighbours: as many as a
 
 @kernel
 def space_literals(first, which, label):
-    """Write the labels of the attributes ``which`` (A) uint8 anew. first (A + 1) as in ``layout.Literals``; label (L) int64."""
+    """Write the labels of the attributes ``which`` (A) uint8 anew. first (A + 1) as in
+    ``layout.Literals``; label (L) int64.
+    """
     for a in range(len(first) - 1):
         if which[a]:
             gap = min(GAP, LOWEST // (first[a + 1] - first[a] + 1))
@@ -28,7 +32,8 @@ def space_literals(first, which, label):
 
 @kernel
 def key_boundaries(first, bound, literal_first, label):
-    """Keys of boundaries by numbers of literals (``layout.Literals`` without labels) -> by their labels, in place.
+    """Keys of boundaries by numbers of literals (``layout.Literals`` without labels) -> by their
+    labels, in place.
 
     first (A + 1), bound (B), literal_first (A + 1), label (L). No boundary is at the key 0.
     """
@@ -43,7 +48,9 @@ def key_boundaries(first, bound, literal_first, label):
 
 @device
 def _compare(a, i, i_end, b, j, j_end):
-    """Below 0, 0 or above 0, as the bytes ``i:i_end`` of a are less than, equal to or greater than ``j:j_end`` of b."""
+    """Below 0, 0 or above 0, as the bytes ``i:i_end`` of a are less than, equal to or greater
+    than ``j:j_end`` of b.
+    """
     while i < i_end and j < j_end:
         if a[i] != b[j]:
             return -1 if a[i] < b[j] else 1
@@ -54,7 +61,8 @@ def _compare(a, i, i_end, b, j, j_end):
 
 @kernel
 def find_literals(first, offset, data, new_first, new_offset, new_data, place, known):
-    """Where literals belong among the known ones: place (N), the first that is not below; known (N) uint8, whether that is it.
+    """Where literals belong among the known ones: place (N), the first that is not below; known (N)
+    uint8, whether that is it.
 
     Returns how many are not known.
     """
@@ -100,7 +108,8 @@ def _common(a, i, i_end, b, j, j_end):
 def label_literals(first, offset, data, label, new_first, new_offset, new_data, place, known, new_label, crowded):
     """Labels of literals, whose places ``find_literals`` has written: new_label (N).
 
-    crowded (A) uint8 : set where there was no room; the labels of these attributes are to be spaced anew
+    crowded (A) uint8 : set where there was no room; the labels of these attributes are to be spaced
+    anew
     """
     for a in range(len(first) - 1):
         begin, end = first[a], first[a + 1]
@@ -152,7 +161,10 @@ def merge_literals(
     first, offset, data, label, new_first, new_offset, new_data, new_label, place, known,
     out_first, out_offset, out_data, out_label, moved, new_moved,
 ):  # fmt: skip
-    """Known and new literals together. All ``out_`` are written; moved (L), new_moved (N): where each has come to stand."""
+    """Known and new literals together.
+
+    All ``out_`` are written; moved (L), new_moved (N): where each has come to stand.
+    """
     out = 0
     end = 0
     out_first[0] = 0
@@ -189,7 +201,8 @@ def merge_literals(
 def move_boundaries(first, bound, literal_first, label, moved, new_label, which):
     """Keys of boundaries of the attributes ``which`` (A) -> those by new labels, in place.
 
-    literal_first (A + 1), label (L), moved (L) : of the literals before; new_label : of all literals, spaced anew
+    literal_first (A + 1), label (L), moved (L) : of the literals before; new_label : of all
+    literals, spaced anew
     """
     for a in range(len(first) - 1):
         if not which[a]:

@@ -1,4 +1,7 @@
-"""Predicates with key intervals -> boundaries, and predicates with codes, in order. Runs once, after ``lower.merge_conjunctions``."""
+"""Predicates with key intervals -> boundaries, and predicates with codes, in order.
+
+Runs once, after ``lower.merge_conjunctions``.
+"""
 
 import numpy as np
 
@@ -10,10 +13,12 @@ from colmatch.kernels.search import first_at_least
 
 @kernel
 def count_boundaries(pred, lo, hi, number, least, most):
-    """Boundaries of each attribute: where an interval begins, and where it has just ended. ``gather_boundaries`` collects them then.
+    """Boundaries of each attribute: where an interval begins, and where it has just ended.
 
-    pred (P, 3), lo, hi : as ``merge_conjunctions`` wrote them. number, least, most (A) : how many, added to; keys between which they lie,
-    widened
+    ``gather_boundaries`` collects them then.
+
+    pred (P, 3), lo, hi : as ``merge_conjunctions`` wrote them. number, least, most (A) : how many,
+    added to; keys between which they lie, widened
     """
     m = np.int64(0)
     for p in range(len(pred)):
@@ -32,10 +37,12 @@ def count_boundaries(pred, lo, hi, number, least, most):
 
 @kernel
 def gather_boundaries(pred, lo, hi, least, mark_first, mark, place, bound):
-    """Collect the boundaries of predicates by attribute: where an interval begins, and where it has just ended.
+    """Collect the boundaries of predicates by attribute: where an interval begins, and where it has
+    just ended.
 
-    pred (P, 3), lo, hi : as ``merge_conjunctions`` wrote them. mark_first (A) : where an attribute's part of ``mark`` begins, whose k-th
-    place is set when ``least[a] + k`` is a boundary; or -1, and the boundaries are written to ``bound`` from ``place[a]`` on, unsorted.
+    pred (P, 3), lo, hi : as ``merge_conjunctions`` wrote them. mark_first (A) : where an
+    attribute's part of ``mark`` begins, whose k-th place is set when ``least[a] + k`` is a
+    boundary; or -1, and the boundaries are written to ``bound`` from ``place[a]`` on, unsorted.
     """
     m = np.int64(0)
     for p in range(len(pred)):
@@ -60,7 +67,9 @@ def gather_boundaries(pred, lo, hi, least, mark_first, mark, place, bound):
 
 @kernel
 def close_gaps(first, least, mark_first, mark, bound, out_first):
-    """Boundaries of each attribute, marked or sorted -> distinct ones in ``bound``, without gaps. Returns how many are left.
+    """Boundaries of each attribute, marked or sorted -> distinct ones in ``bound``, without gaps.
+
+    Returns how many are left.
 
     first (A + 1) : an attribute's places in ``bound``, as many as it has marks, or boundaries.
     """
@@ -82,7 +91,8 @@ def close_gaps(first, least, mark_first, mark, bound, out_first):
 
 @device
 def _number(bound, begin, least, cells, shift, below, key):
-    """How many boundaries of an attribute are at or below ``key``, which is one of them; see ``hints.hinted_code``.
+    """How many boundaries of an attribute are at or below ``key``, which is one of them; see
+    ``hints.hinted_code``.
 
     All but ``bound`` and the two keys are unsigned.
     """
@@ -94,11 +104,15 @@ def _number(bound, begin, least, cells, shift, below, key):
 
 
 @kernel
-def code_predicates(first, weight, lo, hi, program, code_first, bound, hints, pred, run_lo, run_hi, share, moved, moved_weight):
-    """Predicates as ``merge_conjunctions`` wrote them -> with codes, and those of a plain conjunction by selectivity, least share first.
+def code_predicates(
+    first, weight, lo, hi, program, code_first, bound, hints, pred, run_lo, run_hi, share, moved, moved_weight
+):
+    """Predicates as ``merge_conjunctions`` wrote them -> with codes, and those of a plain
+    conjunction by selectivity, least share first.
 
-    program (C); ``pred`` (P, 3), ``run_lo``, ``run_hi`` (R) are written, and ``weight`` is reordered; share, moved_weight (longest
-    conjunction) float64 and moved (longest, 3) uint32 are scratch. Returns R.
+    program (C); ``pred`` (P, 3), ``run_lo``, ``run_hi`` (R) are written, and ``weight`` is
+    reordered; share, moved_weight (longest conjunction) float64 and moved (longest, 3) uint32 are
+    scratch. Returns R.
     """
     r = 0
     m = np.uint64(0)
@@ -147,7 +161,10 @@ def code_predicates(first, weight, lo, hi, program, code_first, bound, hints, pr
 
 @device
 def _order(pred, weight, start, size, share, moved, moved_weight):
-    """Stable sort by share. Conjunctions are short: to count who stands before takes half the time of a sort with branches."""
+    """Stable sort by share.
+
+    Conjunctions are short: to count who stands before takes half the time of a sort with branches.
+    """
     weighted = len(weight) > 0
     for i in range(size):
         p = start + np.uint64(i)
@@ -171,7 +188,9 @@ def _order(pred, weight, start, size, share, moved, moved_weight):
 
 @kernel
 def find_repeats(first, pred, run_lo, run_hi, owner, program, most, repeated):
-    """Mark plain conjunctions that say the same as an earlier one of their subscription, among its first ``most``. repeated (C) uint8."""
+    """Mark plain conjunctions that say the same as an earlier one of their subscription, among
+    its first ``most``. repeated (C) uint8.
+    """
     start = 0
     for c in range(len(owner)):
         repeated[c] = 0

@@ -1,6 +1,9 @@
-"""Key intervals of leaves -> predicates with key intervals, merged. Runs once, when subscriptions are built; ``lower_codes`` goes on.
+"""Key intervals of leaves -> predicates with key intervals, merged.
 
-A *run* is a list of closed key intervals ``lo, hi`` that ascend and neither overlap nor touch; ``first`` gives each owner its run.
+Runs once, when subscriptions are built; ``lower_codes`` goes on.
+
+A *run* is a list of closed key intervals ``lo, hi`` that ascend and neither overlap nor touch;
+``first`` gives each owner its run.
 """
 
 import numpy as np
@@ -11,10 +14,11 @@ from colmatch.kernels.layout import FLAG_MULTI, FLAG_NONE, FLAG_RUN, KEY_MAX, KE
 
 @kernel
 def merge_runs(first, lo, hi, outside, out_first, out_lo, out_hi):
-    """Intervals that ascend by ``lo`` but may overlap, touch or be empty (lo > hi) -> runs, complemented where ``outside``.
+    """Intervals that ascend by ``lo`` but may overlap, touch or be empty (lo > hi) -> runs,
+    complemented where ``outside``.
 
-    first (n + 1), lo, hi (m), outside (n) uint8; out_first (n + 1), out_lo, out_hi (m + n). With outside (0) none is complemented, and what
-    is written may be what is read.
+    first (n + 1), lo, hi (m), outside (n) uint8; out_first (n + 1), out_lo, out_hi (m + n). With
+    outside (0) none is complemented, and what is written may be what is read.
     """
     out = 0
     end = first[0]
@@ -40,7 +44,9 @@ def merge_runs(first, lo, hi, outside, out_first, out_lo, out_hi):
 
 @kernel
 def group_intervals(owner, lo, hi, first, out_lo, out_hi):
-    """Intervals in any order -> by owner, ascending by ``lo`` within one. first (n + 1) is written; all others are (m)."""
+    """Intervals in any order -> by owner, ascending by ``lo`` within one. first (n + 1) is
+    written; all others are (m).
+    """
     for o in range(len(first)):
         first[o] = 0
     for i in range(len(owner)):
@@ -81,7 +87,10 @@ def _sort_intervals(lo, hi, first, end):
 
 @device
 def _complement(lo, hi, begin, end):
-    """Turn the run ``begin:end`` into its complement in place; needs one more place behind it. Returns its length."""
+    """Turn the run ``begin:end`` into its complement in place; needs one more place behind it.
+
+    Returns its length.
+    """
     out = begin
     start = KEY_MIN
     open_end = True
@@ -104,7 +113,10 @@ def _complement(lo, hi, begin, end):
 
 @device
 def _intersect(lo, hi, a, a_end, b, b_end, out):
-    """Write the intersection of the runs ``a:a_end`` and ``b:b_end`` from place ``out`` on. Returns its end: at most as long as both."""
+    """Write the intersection of the runs ``a:a_end`` and ``b:b_end`` from place ``out`` on.
+
+    Returns its end: at most as long as both.
+    """
     while a < a_end and b < b_end:
         low = max(lo[a], lo[b])
         high = min(hi[a], hi[b])
@@ -121,7 +133,9 @@ def _intersect(lo, hi, a, a_end, b, b_end, out):
 
 @device
 def _sort_by_attr(leaf, attr, first, end):
-    """Shell sort of ``leaf[first:end]`` by attribute: conjunctions are short, and a huge one is still no quadratic trap."""
+    """Shell sort of ``leaf[first:end]`` by attribute: conjunctions are short, and a huge one is
+    still no quadratic trap.
+    """
     gap = 1
     while gap < (end - first) // 3:
         gap = 3 * gap + 1
@@ -138,7 +152,9 @@ def _sort_by_attr(leaf, attr, first, end):
 
 @kernel
 def measure(first, leaf, run_first):
-    """Intervals and complements of conjunctions at most: first (C + 1), leaf (P), run_first (L + 1) -> the longest one's, those of all."""
+    """Intervals and complements of conjunctions at most: first (C + 1), leaf (P), run_first (L +
+    1) -> the longest one's, those of all.
+    """
     longest = 0
     total = 0
     for c in range(len(first) - 1):
@@ -154,19 +170,24 @@ def merge_conjunctions(
     first, leaf, program, leaf_attr, leaf_none, leaf_weight, run_first, run_lo, run_hi, multi, spare_lo, spare_hi,
     keep, out_first, pred, out_weight, out_lo, out_hi,
 ):  # fmt: skip
-    """Leaves of conjunctions -> predicates: one for each attribute of a plain conjunction; contradictions and tautologies removed.
+    """Leaves of conjunctions -> predicates: one for each attribute of a plain conjunction;
+    contradictions and tautologies removed.
 
-    What a leaf allows a single-valued attribute is a set of keys and whether it may be absent, so that an AND is the intersection of both.
+    What a leaf allows a single-valued attribute is a set of keys and whether it may be absent, so
+    that an AND is the intersection of both.
 
     Parameters
     ----------
-    first (C + 1), leaf (P) int64 : conjunction -> leaf ids; reordered in place. program (C) uint8 : leave its leaves as they are
-    leaf_attr (L) int64, leaf_none (L) uint8, leaf_weight (L) float64 or (0), run_first (L + 1), run_lo, run_hi : the leaves
+    first (C + 1), leaf (P) int64 : conjunction -> leaf ids; reordered in place. program (C) uint8 :
+        leave its leaves as they are
+    leaf_attr (L) int64, leaf_none (L) uint8, leaf_weight (L) float64 or (0), run_first (L + 1),
+        run_lo, run_hi : the leaves
     multi (A) uint8 : attributes with several entries, whose predicates cannot be merged
     spare_lo, spare_hi (3 * longest) : room for three runs of the longest conjunction
-    keep (C) uint8, out_first (C + 1), pred (P, 3) uint32, out_weight (P), out_lo, out_hi : written; keep = 0 for a conjunction that can
-        never be true, which then has no predicates. A predicate is its attribute with flags, and how many intervals it has; these
-        stand in out_lo, out_hi one after the other
+    keep (C) uint8, out_first (C + 1), pred (P, 3) uint32, out_weight (P), out_lo, out_hi : written;
+        keep = 0 for a conjunction that can never be true, which then has no predicates. A predicate
+        is its attribute with flags, and how many intervals it has; these stand in out_lo, out_hi
+        one after the other
 
     Returns
     -------
@@ -274,7 +295,10 @@ def merge_conjunctions(
 
 @kernel
 def reorder(first, pred, weight, order, out_first, out_pred, out_weight):
-    """Predicates by conjunction -> the same in the order ``order`` (C) of conjunctions. All ``out_`` are written."""
+    """Predicates by conjunction -> the same in the order ``order`` (C) of conjunctions.
+
+    All ``out_`` are written.
+    """
     n = 0
     out_first[0] = 0
     for i in range(len(order)):

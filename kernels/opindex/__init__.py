@@ -1,1 +1,4 @@
-"""OpIndex. ``arrays`` says how it lies in memory, ``match`` reads it, ``build`` and ``update`` make it."""
+"""OpIndex.
+
+``arrays`` says how it lies in memory, ``match`` reads it, ``build`` and ``update`` make it.
+"""

@@ -1,9 +1,23 @@
-"""Conjunctions -> OpIndex, all at once: entries are counted, written, sorted by digits, and cut into runs, segments and lists."""
+"""Conjunctions -> OpIndex, all at once: entries are counted, written, sorted by digits, and cut
+into runs, segments and lists.
+"""
 
 import numpy as np
 
 from colmatch.kernels._jit import device, kernel
-from colmatch.kernels.opindex.entries import ATTR, ENTRIES, LOWER, NEEDED, NUMBER, OP, PIVOTS, UPPER, expand, slot_word, stands_in
+from colmatch.kernels.opindex.entries import (
+    ATTR,
+    ENTRIES,
+    LOWER,
+    NEEDED,
+    NUMBER,
+    OP,
+    PIVOTS,
+    UPPER,
+    expand,
+    slot_word,
+    stands_in,
+)
 from colmatch.kernels.opindex.match import (
     ALL_WIDTHS,
     BETWEEN,
@@ -29,14 +43,37 @@ DIGIT = 11  # bits that are sorted by at a time
 
 @kernel
 def count(preds, frequency, top, entry, pivot, result, slots):
-    """Add to slots (A) int64 the slots of each partition. Returns entries, conjunctions that are always verified, and those with several
-    pivots.
+    """Add to slots (A) int64 the slots of each partition.
+
+    Returns entries, conjunctions that are always verified, and those with several pivots.
     """
-    pred, run_lo, run_hi, first, tree_first, tree = preds.pred, preds.run_lo, preds.run_hi, preds.first, preds.tree_first, preds.tree
+    pred, run_lo, run_hi, first, tree_first, tree = (
+        preds.pred,
+        preds.run_lo,
+        preds.run_hi,
+        preds.first,
+        preds.tree_first,
+        preds.tree,
+    )
     total, always, several = 0, 0, 0
     for c in range(len(first) - 1):
         begin, end = (tree_first[c], tree_first[c + 1]) if len(tree_first) > 0 else (0, 0)
-        expand(pred, run_lo, run_hi, first[c], first[c + 1], frequency, top, len(top), tree, begin, end, entry, pivot, result)
+        expand(
+            pred,
+            run_lo,
+            run_hi,
+            first[c],
+            first[c + 1],
+            frequency,
+            top,
+            len(top),
+            tree,
+            begin,
+            end,
+            entry,
+            pivot,
+            result,
+        )
         always += result[PIVOTS] == 0
         several += result[PIVOTS] > 1
         for k in range(result[PIVOTS]):
@@ -47,19 +84,59 @@ def count(preds, frequency, top, entry, pivot, result, slots):
 
 
 @kernel
-def fill(preds, frequency, top, place, bits, entry, pivot, result, next, key, operand, upper, slot, clause, conj, needed, always):
+def fill(
+    preds,
+    frequency,
+    top,
+    place,
+    bits,
+    entry,
+    pivot,
+    result,
+    next,
+    key,
+    operand,
+    upper,
+    slot,
+    clause,
+    conj,
+    needed,
+    always,
+):
     """Write all entries in the order of conjunctions, and the slots.
 
-    place (A) int64 : rank of each attribute by hash. bits : of such a rank
-    next (A) int64 : first slot of each partition, on return that behind its last one
-    key (E) uint64 : pivot, operator, rank of the attribute. operand, upper, slot (E) uint32, clause (E) uint8, conj, needed (P),
+    place (A) int64 : rank of each attribute by hash. bits : of such a rank next (A) int64 : first
+    slot of each partition, on return that behind its last one key (E) uint64 : pivot, operator,
+    rank of the attribute. operand, upper, slot (E) uint32, clause (E) uint8, conj, needed (P),
     always : written
     """
-    pred, run_lo, run_hi, first, tree_first, tree = preds.pred, preds.run_lo, preds.run_hi, preds.first, preds.tree_first, preds.tree
+    pred, run_lo, run_hi, first, tree_first, tree = (
+        preds.pred,
+        preds.run_lo,
+        preds.run_hi,
+        preds.first,
+        preds.tree_first,
+        preds.tree,
+    )
     n, some = np.uint64(0), 0
     for c in range(len(first) - 1):
         begin, end = (tree_first[c], tree_first[c + 1]) if len(tree_first) > 0 else (0, 0)
-        expand(pred, run_lo, run_hi, first[c], first[c + 1], frequency, top, len(top), tree, begin, end, entry, pivot, result)
+        expand(
+            pred,
+            run_lo,
+            run_hi,
+            first[c],
+            first[c + 1],
+            frequency,
+            top,
+            len(top),
+            tree,
+            begin,
+            end,
+            entry,
+            pivot,
+            result,
+        )
         if result[PIVOTS] == 0:
             always[some] = c
             some += 1
@@ -82,8 +159,11 @@ def fill(preds, frequency, top, place, bits, entry, pivot, result, next, key, op
 
 @kernel
 def sort(key, order, spare_key, spare_order, bits, begins):
-    """Sort keys by their lowest ``bits`` bits, what is equal stays in order; order (E) uint32 goes with them. Spare arrays of the same
-    sizes are used up; begins (1 << DIGIT) int64: scratch. Returns whether the sorted arrays are the spare ones.
+    """Sort keys by their lowest ``bits`` bits, what is equal stays in order; order (E) uint32 goes
+    with them.
+
+    Spare arrays of the same sizes are used up; begins (1 << DIGIT) int64: scratch. Returns whether
+    the sorted arrays are the spare ones.
     """
     size = np.uint64(len(key))
     digits = np.uint64((1 << DIGIT) - 1)
@@ -112,10 +192,12 @@ def sort(key, order, spare_key, spare_order, bits, begins):
 
 @kernel
 def number_slots(key, order, slot, bits, place, first, next, conj, needed, number, new_conj, new_needed):
-    """Slots of each partition in the order of the entries on its pivot: a good part of all counting then goes through them in order.
+    """Slots of each partition in the order of the entries on its pivot: a good part of all counting
+    then goes through them in order.
 
-    first (A + 1) int64 : slots of each partition. next (A) int64 : their beginnings. number (P) uint32 : new number within the
-    partition. new_conj, new_needed : conj and needed by it. All but ``first`` are written
+    first (A + 1) int64 : slots of each partition. next (A) int64 : their beginnings. number (P)
+    uint32 : new number within the partition. new_conj, new_needed : conj and needed by it. All but
+    ``first`` are written
     """
     number[:] = NOT_YET
     for i in range(len(key)):
@@ -174,8 +256,29 @@ def count_runs(key, order, operand, upper, bits, attributes, shapes, sizes):
 
 
 @kernel
-def cut(key, order, operand, upper, slot, clause, number_of, bits, attr_of, sizes, lists, list_, segment, segment_room, run, word):
-    """Runs, segments and words of the sorted entries. list_ (L, 3) is there; lists (A, OPERATORS) too. All others are written."""
+def cut(
+    key,
+    order,
+    operand,
+    upper,
+    slot,
+    clause,
+    number_of,
+    bits,
+    attr_of,
+    sizes,
+    lists,
+    list_,
+    segment,
+    segment_room,
+    run,
+    word,
+):
+    """Runs, segments and words of the sorted entries. list_ (L, 3) is there; lists (A, OPERATORS)
+    too.
+
+    All others are written.
+    """
     size = len(key)
     i, r, w = 0, 0, 0
     s = np.int64(-1)

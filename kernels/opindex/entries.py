@@ -18,13 +18,16 @@ from colmatch.kernels.opindex.match import (
     VERIFY,
 )
 
-OP, ATTR, LOWER, UPPER, NUMBER, ENTRY_WORDS = range(6)  # columns of ``entry``; for AT_MOST the operand, which is the upper one, is LOWER
+# columns of ``entry``; for AT_MOST the operand, which is the upper one, is LOWER
+OP, ATTR, LOWER, UPPER, NUMBER, ENTRY_WORDS = range(6)
 ENTRIES, PIVOTS, NEEDED, RESULTS = range(4)  # places of ``result``
 
 
 @kernel
 def most_entries(preds, conjunctions):
-    """An upper bound of the entries of any of the conjunctions (any number of them, int64), and of its predicates."""
+    """An upper bound of the entries of any of the conjunctions (any number of them, int64), and
+    of its predicates.
+    """
     most = np.int64(1)
     for c in conjunctions:
         size = np.int64(0)
@@ -38,7 +41,10 @@ def most_entries(preds, conjunctions):
 
 @device
 def write(pred, run_lo, run_hi, top, known, p, mode, number, entry, n):
-    """The entries of predicate ``p``, one for each of its intervals. Returns how many entries there are now."""
+    """The entries of predicate ``p``, one for each of its intervals.
+
+    Returns how many entries there are now.
+    """
     word = np.int64(pred[p, 0])
     a = word & ATTR_MASK
     begin, end = np.int64(pred[p, 1]), np.int64(pred[p, 2])
@@ -68,7 +74,9 @@ def write(pred, run_lo, run_hi, top, known, p, mode, number, entry, n):
 
 @device
 def subtree(tree, at):
-    """The first token of the subtree whose last one is ``at``: a bound on the tokens still wanted goes down to 0."""
+    """The first token of the subtree whose last one is ``at``: a bound on the tokens still
+    wanted goes down to 0.
+    """
     wanted = np.int64(1)
     while wanted > 0:
         token = np.int64(tree[at])
@@ -81,8 +89,8 @@ def subtree(tree, at):
 
 @device
 def clause_of(pred, tree, begin, at, first):
-    """Leaves and fault of the clause whose tokens are ``begin:at + 1``: 0, a leaf or an OR of leaves that want an entry; 1, a leaf that
-    wants none; 2, anything else.
+    """Leaves and fault of the clause whose tokens are ``begin:at + 1``: 0, a leaf or an OR of
+    leaves that want an entry; 1, a leaf that wants none; 2, anything else.
     """
     token = np.int64(tree[at])
     if token >= 0:
@@ -100,14 +108,17 @@ def clause_of(pred, tree, begin, at, first):
 def expand(pred, run_lo, run_hi, first, last, frequency, top, known, tree, tree_first, tree_last, entry, pivot, result):
     """What stands for the conjunction of the predicates ``first:last`` in an index.
 
-    tree_first, tree_last : tokens of its program, none for a plain conjunction
-    top (A) int64 : highest code of each of the first ``known`` attributes: a range up to it, or to CODE_MAX, has no upper end
-    entry (most entries, ENTRY_WORDS) uint32, pivot (most entries) uint32, result (RESULTS) int64 : written. No pivots: always verified
+    tree_first, tree_last : tokens of its program, none for a plain conjunction top (A) int64 :
+    highest code of each of the first ``known`` attributes: a range up to it, or to CODE_MAX, has no
+    upper end entry (most entries, ENTRY_WORDS) uint32, pivot (most entries) uint32, result
+    (RESULTS) int64 : written. No pivots: always verified
 
-    Plain, with single-valued attributes: every predicate is counted (section 4). With several-valued ones, which two elements may meet:
-    every predicate is a clause of its own. A program that is an AND of leaves and of ORs of leaves: its clauses (section 6.1). Any
-    other, or with too many clauses: only the clause with the pivots is entered, and what it finds is verified. The pivots are the
-    attributes of the clause with the fewest predicates, among these the rarest.
+    Plain, with single-valued attributes: every predicate is counted (section 4). With
+    several-valued ones, which two elements may meet: every predicate is a clause of its own. A
+    program that is an AND of leaves and of ORs of leaves: its clauses (section 6.1). Any other, or
+    with too many clauses: only the clause with the pivots is entered, and what it finds is
+    verified. The pivots are the attributes of the clause with the fewest predicates, among these
+    the rarest.
     """
     result[ENTRIES], result[PIVOTS], result[NEEDED] = 0, 0, 0
     n = 0
@@ -120,7 +131,11 @@ def expand(pred, run_lo, run_hi, first, last, frequency, top, known, tree, tree_
             if word & FLAG_NONE:
                 continue
             a = word & ATTR_MASK
-            if best < 0 or frequency[a] < rarest or (frequency[a] == rarest and a < np.int64(pred[best, 0]) & ATTR_MASK):
+            if (
+                best < 0
+                or frequency[a] < rarest
+                or (frequency[a] == rarest and a < np.int64(pred[best, 0]) & ATTR_MASK)
+            ):
                 best, rarest = p, frequency[a]
             wanted += 1
             several |= word & FLAG_MULTI
@@ -185,7 +200,18 @@ def expand(pred, run_lo, run_hi, first, last, frequency, top, known, tree, tree_
         start = subtree(tree, at)
         leaves, fault = clause_of(pred, tree, start, at, first)
         for i in range(start, start + leaves):
-            n = write(pred, run_lo, run_hi, top, known, first + np.int64(tree[i]), NEVER if fault == 1 else CLAUSE, number, entry, n)
+            n = write(
+                pred,
+                run_lo,
+                run_hi,
+                top,
+                known,
+                first + np.int64(tree[i]),
+                NEVER if fault == 1 else CLAUSE,
+                number,
+                entry,
+                n,
+            )
         number += fault == 0
         at = start - 1 if simple else begin - 1
     result[ENTRIES] = n
@@ -193,7 +219,9 @@ def expand(pred, run_lo, run_hi, first, last, frequency, top, known, tree, tree_
 
 @device
 def stands_in(entry, j, pivot, needed):
-    """Whether an entry stands in the partition of a pivot: where matches are verified, each pivot has the predicates on itself."""
+    """Whether an entry stands in the partition of a pivot: where matches are verified, each
+    pivot has the predicates on itself.
+    """
     return not needed & VERIFY or entry[j, ATTR] == pivot
 
 

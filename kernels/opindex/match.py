@@ -1,13 +1,16 @@
-"""OpIndex: subscriptions by pivot attribute, their predicates by operator, and a counter for each subscription.
+"""OpIndex: subscriptions by pivot attribute, their predicates by operator, and a counter for each
+subscription.
 
-A *partition* holds the conjunctions of one pivot attribute, which a matching event must have. Each has a *slot* there: a counter of the
-predicates that are still to be met. For each operator a partition has a *list* of predicates, in order of attribute and operand. Those of
-one attribute are a *run*; runs are cut into *segments* by a hash of the attribute, each with a signature of 64 bits that tells what cannot
-be in it. A value of an event is looked up in each list of each partition of the event, and every predicate that it meets is counted
-in its slot.
+A *partition* holds the conjunctions of one pivot attribute, which a matching event must have. Each
+has a *slot* there: a counter of the predicates that are still to be met. For each operator a
+partition has a *list* of predicates, in order of attribute and operand. Those of one attribute are
+a *run*; runs are cut into *segments* by a hash of the attribute, each with a signature of 64 bits
+that tells what cannot be in it. A value of an event is looked up in each list of each partition of
+the event, and every predicate that it meets is counted in its slot.
 
-Ranges with two ends are read before it is known which of them a value meets. More than ``UNDIVIDED`` of them on one attribute are cut
-into a run for each class of width, in which few are read that do not hold (``kernels/widths.py``).
+Ranges with two ends are read before it is known which of them a value meets. More than
+``UNDIVIDED`` of them on one attribute are cut into a run for each class of width, in which few are
+read that do not hold (``kernels/widths.py``).
 
 Example: ``a = 1 AND b <= 5`` and ``a >= 3 AND b = 2`` with the pivot a::
 
@@ -16,15 +19,19 @@ Example: ``a = 1 AND b <= 5`` and ``a >= 3 AND b = 2`` with the pivot a::
       <=           run b: (5, slot 0)
       >=           run a: (3, slot 1)
 
-Operators are pairs of a *shape* and a *mode*. What must not be met comes first and stops a slot from ever reaching 0; then what counts;
-then what is one of the alternatives of a clause, where a bitmap for each slot remembers the clauses that have been counted.
+Operators are pairs of a *shape* and a *mode*. What must not be met comes first and stops a slot
+from ever reaching 0; then what counts; then what is one of the alternatives of a clause, where a
+bitmap for each slot remembers the clauses that have been counted.
 
-A block of rows passes over a partition before the next one, so that its lists come from memory once and its counters stay in the cache.
+A block of rows passes over a partition before the next one, so that its lists come from memory once
+and its counters stay in the cache.
 
-What the time goes to (1M conjunctions of 5 predicates, 100 attributes, 30 present): 0.8 ms an event, of which 0.14 to find runs, 0.2 to
-gather the slots of 261,000 entries that are met, the rest to count them. With a branch on whether a counter is fresh it was 1.5 ms.
-At 100,000, where a run by class of width has few entries, classes of powers of two took 170 us instead of 135, since each is searched.
-Tried and lost: asking for the lists of the next pivots ahead, no gain beyond the noise on 20,000 attributes.
+What the time goes to (1M conjunctions of 5 predicates, 100 attributes, 30 present): 0.8 ms an
+event, of which 0.14 to find runs, 0.2 to gather the slots of 261,000 entries that are met, the rest
+to count them. With a branch on whether a counter is fresh it was 1.5 ms. At 100,000, where a run by
+class of width has few entries, classes of powers of two took 170 us instead of 135, since each is
+searched. Tried and lost: asking for the lists of the next pivots ahead, no gain beyond the noise on
+20,000 attributes.
 """
 
 from typing import NamedTuple
@@ -62,7 +69,10 @@ CHUNK = 2048  # entries whose slots are gathered before they are counted
 
 
 class OpIndex(NamedTuple):
-    """A attributes, L lists, S segments, R runs, W words, P slots. Arrays may have room behind what ``state`` says is used."""
+    """A attributes, L lists, S segments, R runs, W words, P slots.
+
+    Arrays may have room behind what ``state`` says is used.
+    """
 
     frequency: I64  # (A) how often events are thought to have an attribute: the pivot is the rarest
     top: I64  # (A) highest code of an attribute when the index was built
@@ -73,11 +83,15 @@ class OpIndex(NamedTuple):
     segment_room: U32  # (S)
     run: U32  # (R, 5) hash of the attribute, first word, entries, room, class of width.
     # A segment's runs ascend by hash and class
-    word: U32  # (W) a run's operands, ascending, as much room for slots, and where the shape is BETWEEN, for upper operands
+    # (W) a run's operands, ascending, as much room for slots, and where the shape is BETWEEN, for
+    # upper operands
+    word: U32
     conj: U32  # (P) slot -> conjunction, or if it is free 1 + the next free one of its partition
     needed: U16  # (P) slot -> what is to be counted, and VERIFY
     always: U32  # conjunctions that are verified for each event
-    state: I64  # (STATES) how much of each is used; may a pair be found twice; are there signatures; conjunctions when it was built
+    # (STATES) how much of each is used; may a pair be found twice; are there signatures;
+    # conjunctions when it was built
+    state: I64
 
 
 class OpIndexScratch(NamedTuple):
@@ -143,9 +157,19 @@ def below(word, begin, size, value):
 
 @device
 def group_rows(rows, start, stop, lists, scratch):
-    """Chain the rows ``start:stop`` by attribute and prepare their entries. Returns the number of attributes in ``found``."""
+    """Chain the rows ``start:stop`` by attribute and prepare their entries.
+
+    Returns the number of attributes in ``found``.
+    """
     first, attr, code = rows.first, rows.attr, rows.code
-    head, chain, row_of, key, bit, found = scratch.head, scratch.chain, scratch.row, scratch.key, scratch.bit, scratch.found
+    head, chain, row_of, key, bit, found = (
+        scratch.head,
+        scratch.chain,
+        scratch.row,
+        scratch.key,
+        scratch.bit,
+        scratch.found,
+    )
     base = first[start]
     n = 0
     for row in range(start, stop):
@@ -170,16 +194,33 @@ def group_rows(rows, start, stop, lists, scratch):
 
 @kernel
 def match(index, preds, rows, start, stop, scratch, sink, counters):
-    """Match rows ``start:stop``. Returns the first row not finished: ``stop``, unless the sink became full.
+    """Match rows ``start:stop``.
 
-    Counters: CONJUNCTIONS, slots of the partitions of an event's pivots, which Lemma 1 of the document calls candidates, and conjunctions
-    that are always verified; CANDIDATES, slots that were counted; PREDICATES, entries that were read, and predicates evaluated to
-    verify; NODES, segments searched. An entry that is read is met, unless it is a range with two ends.
+    Returns the first row not finished: ``stop``, unless the sink became full.
+
+    Counters: CONJUNCTIONS, slots of the partitions of an event's pivots, which Lemma 1 of the
+    document calls candidates, and conjunctions that are always verified; CANDIDATES, slots that
+    were counted; PREDICATES, entries that were read, and predicates evaluated to verify; NODES,
+    segments searched. An entry that is read is met, unless it is a range with two ends.
     """
-    lists, partition, list_, segment, run, word = index.lists, index.partition, index.list, index.segment, index.run, index.word
+    lists, partition, list_, segment, run, word = (
+        index.lists,
+        index.partition,
+        index.list,
+        index.segment,
+        index.run,
+        index.word,
+    )
     conj, needed, always, always_size = index.conj, index.needed, index.always, index.state[ALWAYS]
     row_first, row_attr, row_code = rows.first, rows.attr, rows.code
-    head, chain, row_of, key, bit, found = scratch.head, scratch.chain, scratch.row, scratch.key, scratch.bit, scratch.found
+    head, chain, row_of, key, bit, found = (
+        scratch.head,
+        scratch.chain,
+        scratch.row,
+        scratch.key,
+        scratch.bit,
+        scratch.found,
+    )
     counter, mask, done, buffer, stamp = scratch.counter, scratch.mask, scratch.done, scratch.buffer, scratch.stamp
     table, multi = scratch.table, scratch.multi
     pred, run_lo, run_hi, first, owner = preds.pred, preds.run_lo, preds.run_hi, preds.first, preds.owner
@@ -235,11 +276,17 @@ def match(index, preds, rows, start, stop, scratch, sink, counters):
                             high = low + (segment[s, 1] >> half)
                             low = find_run(run, low, high, hash)
                             while low < high and run[low, HASH] == hash:
-                                begin, size, room = np.uint64(run[low, WORD]), np.uint64(run[low, SIZE]), np.uint64(run[low, ROOM])
+                                begin, size, room = (
+                                    np.uint64(run[low, WORD]),
+                                    np.uint64(run[low, SIZE]),
+                                    np.uint64(run[low, ROOM]),
+                                )
                                 value = key[e] & low_half
                                 k, k_end = np.uint64(0), size
                                 if shape == BETWEEN:
-                                    reach = (one << (one + one) * np.uint64(run[low, WIDTH] & np.uint32(ALL_WIDTHS - 1))) - one
+                                    reach = (
+                                        one << (one + one) * np.uint64(run[low, WIDTH] & np.uint32(ALL_WIDTHS - 1))
+                                    ) - one
                                     k = below(word, begin, size, value - min(value, reach))
                                 elif shape <= AT_MOST:
                                     k = below(word, begin, size, value)
@@ -270,7 +317,8 @@ def match(index, preds, rows, start, stop, scratch, sink, counters):
                                                 touched += one
                                             counter[slot] |= STOPPED
                                     elif op < CLAUSE:
-                                        # Without a branch: whether a counter is fresh cannot be foretold.
+                                        # Without a branch: whether a counter is fresh cannot be
+                                        # foretold.
                                         for i in range(n):
                                             slot = np.uint64(buffer[i])
                                             before = np.uint64(counter[slot])
@@ -278,7 +326,9 @@ def match(index, preds, rows, start, stop, scratch, sink, counters):
                                             counter[slot] = now
                                             touched += np.uint64(before < fresh_from)
                                             done[finished] = slot
-                                            finished += np.uint64(now == fresh_from + np.uint64(needed[slot_first + slot]))
+                                            finished += np.uint64(
+                                                now == fresh_from + np.uint64(needed[slot_first + slot])
+                                            )
                                     else:
                                         for i in range(n):
                                             slot = np.uint64(buffer[i]) >> np.uint64(CLAUSE_BITS)
@@ -291,7 +341,9 @@ def match(index, preds, rows, start, stop, scratch, sink, counters):
                                             if not mask[slot] & clause:
                                                 mask[slot] |= clause
                                                 before += one
-                                                if before == fresh_from + np.uint64(needed[slot_first + slot] & MOST_NEEDED):
+                                                if before == fresh_from + np.uint64(
+                                                    needed[slot_first + slot] & MOST_NEEDED
+                                                ):
                                                     done[finished] = slot
                                                     finished += one
                                             counter[slot] = before
@@ -320,7 +372,18 @@ def match(index, preds, rows, start, stop, scratch, sink, counters):
                             spread(row_first, row_attr, row_code, row, multi, table)
                             entered = True
                         true, steps = conjunction_holds(
-                            pred, run_lo, run_hi, first, jump_first, jump, c, row_attr, row_code, row_first[row], row_first[row + 1], table
+                            pred,
+                            run_lo,
+                            run_hi,
+                            first,
+                            jump_first,
+                            jump,
+                            c,
+                            row_attr,
+                            row_code,
+                            row_first[row],
+                            row_first[row + 1],
+                            table,
                         )
                         counters[PREDICATES] += steps
                     if true and not emit(sink, row, np.int64(owner[c]), counters):

@@ -1,4 +1,6 @@
-"""Runs of an OpIndex, changed: entries come and go, and many ranges are divided by class of width."""
+"""Runs of an OpIndex, changed: entries come and go, and many ranges are divided by class of
+width.
+"""
 
 import numpy as np
 
@@ -56,7 +58,9 @@ def find_class(run, begin, end, hash, width):
 
 @device
 def is_divided(segment, run, s, hash):
-    """Whether the ranges of an attribute are cut by class of width, or must be before one more comes."""
+    """Whether the ranges of an attribute are cut by class of width, or must be before one more
+    comes.
+    """
     begin, end = runs_of(segment, s)
     r, there = find_class(run, begin, end, hash, ALL_WIDTHS)
     return (r > begin and run[r - 1, HASH] == hash) or (there and run[r, SIZE] >= UNDIVIDED)

@@ -1,15 +1,28 @@
 """Single conjunctions into an OpIndex and out of it again, on the arrays that are matched.
 
-Slots of a partition, runs of a segment and entries of a run each have room behind them. What has none left moves to the end of its array
-with half as much room again. When an array has no end left, everything is copied to larger arrays, each part with some room (``copy``);
-since that takes as many inserts as there are subscriptions, up to a constant, an insert costs a constant share of it.
+Slots of a partition, runs of a segment and entries of a run each have room behind them. What has
+none left moves to the end of its array with half as much room again. When an array has no end left,
+everything is copied to larger arrays, each part with some room (``copy``); since that takes as many
+inserts as there are subscriptions, up to a constant, an insert costs a constant share of it.
 """
 
 import numpy as np
 
 from colmatch.kernels._jit import device, kernel
 from colmatch.kernels.opindex.build import RUNS_A_SEGMENT
-from colmatch.kernels.opindex.entries import ATTR, ENTRIES, LOWER, NEEDED, NUMBER, OP, PIVOTS, UPPER, expand, slot_word, stands_in
+from colmatch.kernels.opindex.entries import (
+    ATTR,
+    ENTRIES,
+    LOWER,
+    NEEDED,
+    NUMBER,
+    OP,
+    PIVOTS,
+    UPPER,
+    expand,
+    slot_word,
+    stands_in,
+)
 from colmatch.kernels.opindex.match import (
     ALL_WIDTHS,
     ALWAYS,
@@ -42,11 +55,21 @@ NEXT, AT_PIVOT, AT_ENTRY, SLOT, WANTED, PROGRESS = range(6)  # places of ``progr
 
 @kernel
 def insert(index, preds, end, progress, entry, pivot, result):
-    """Enter conjunctions up to ``end``. Returns whether all are entered: if not, an array is too small, by progress[WANTED] at least.
+    """Enter conjunctions up to ``end``.
 
-    progress (PROGRESS) int64 : the next conjunction, pivot and entry, the slot or -1; another call goes on from there
+    Returns whether all are entered: if not, an array is too small, by progress[WANTED] at least.
+
+    progress (PROGRESS) int64 : the next conjunction, pivot and entry, the slot or -1; another call
+    goes on from there
     """
-    pred, run_lo, run_hi, first, tree_first, tree = preds.pred, preds.run_lo, preds.run_hi, preds.first, preds.tree_first, preds.tree
+    pred, run_lo, run_hi, first, tree_first, tree = (
+        preds.pred,
+        preds.run_lo,
+        preds.run_hi,
+        preds.first,
+        preds.tree_first,
+        preds.tree,
+    )
     owner = preds.owner
     state, always, partition, conj, needed = index.state, index.always, index.partition, index.conj, index.needed
     frequency, top = index.frequency, index.top
@@ -54,14 +77,20 @@ def insert(index, preds, end, progress, entry, pivot, result):
         c = progress[NEXT]
         begin, stop = (tree_first[c], tree_first[c + 1]) if len(tree_first) > 0 else (0, 0)
         known = len(top) if c < state[BUILT] else 0
-        expand(pred, run_lo, run_hi, first[c], first[c + 1], frequency, top, known, tree, begin, stop, entry, pivot, result)
+        expand(
+            pred, run_lo, run_hi, first[c], first[c + 1], frequency, top, known, tree, begin, stop, entry, pivot, result
+        )
         if result[PIVOTS] == 0:
             if state[ALWAYS] == len(always):
                 progress[WANTED] = 1
                 return False
             always[state[ALWAYS]] = c
             state[ALWAYS] += 1
-        if result[PIVOTS] > 1 or (c > 0 and owner[c - 1] == owner[c]) or (c + 1 < len(owner) and owner[c + 1] == owner[c]):
+        if (
+            result[PIVOTS] > 1
+            or (c > 0 and owner[c - 1] == owner[c])
+            or (c + 1 < len(owner) and owner[c + 1] == owner[c])
+        ):
             state[REPEATS] = 1
         while progress[AT_PIVOT] < result[PIVOTS]:
             a = np.int64(pivot[progress[AT_PIVOT]])
@@ -82,7 +111,13 @@ def insert(index, preds, end, progress, entry, pivot, result):
                     op = np.int64(entry[j, OP])
                     mark = slot_word(op, progress[SLOT], np.int64(entry[j, NUMBER]))
                     progress[WANTED] = put(
-                        index, a, op, np.int64(entry[j, ATTR]), np.int64(entry[j, LOWER]), np.int64(entry[j, UPPER]), mark
+                        index,
+                        a,
+                        op,
+                        np.int64(entry[j, ATTR]),
+                        np.int64(entry[j, LOWER]),
+                        np.int64(entry[j, UPPER]),
+                        mark,
                     )
                     if progress[WANTED] > 0:
                         return False
@@ -96,7 +131,10 @@ def insert(index, preds, end, progress, entry, pivot, result):
 
 @device
 def take_slot(partition, conj, needed, state, a):
-    """See that a partition's first free slot is there. Returns 0, or how many slots the arrays lack."""
+    """See that a partition's first free slot is there.
+
+    Returns 0, or how many slots the arrays lack.
+    """
     if partition[a, 3] > 0:
         return 0
     size = np.int64(partition[a, 1])
@@ -119,7 +157,11 @@ def take_slot(partition, conj, needed, state, a):
 
 @device
 def put(index, pivot, op, attr, lower, upper, mark):
-    """Enter one predicate. Returns 0, or how much an array lacks; what has been prepared by then is found so by the next call."""
+    """Enter one predicate.
+
+    Returns 0, or how much an array lacks; what has been prepared by then is found so by the next
+    call.
+    """
     lists, list_, segment, state = index.lists, index.list, index.segment, index.state
     hash = hash_of(attr)
     if lists[pivot, op] == NONE:
@@ -157,7 +199,10 @@ def segment_of(list_, number, hash):
 
 @device
 def halve_segments(list_, segment, segment_room, run, word, state, number, op):
-    """Twice as many segments for a list: each is cut by the next bit of the hash. Runs stay where they are."""
+    """Twice as many segments for a list: each is cut by the next bit of the hash.
+
+    Runs stay where they are.
+    """
     log = np.int64(list_[number, 1])
     old, to = np.int64(list_[number, 0]), state[SEGMENTS]
     for i in range(np.int64(1) << log):
@@ -184,14 +229,23 @@ def halve_segments(list_, segment, segment_room, run, word, state, number, op):
 @kernel
 def delete(index, preds, conjunctions, entry, pivot, result):
     """Take conjunctions out. Signatures keep their bits until their list is copied or cut."""
-    pred, run_lo, run_hi, first, tree_first, tree = preds.pred, preds.run_lo, preds.run_hi, preds.first, preds.tree_first, preds.tree
+    pred, run_lo, run_hi, first, tree_first, tree = (
+        preds.pred,
+        preds.run_lo,
+        preds.run_hi,
+        preds.first,
+        preds.tree_first,
+        preds.tree,
+    )
     state, always, partition, conj, needed = index.state, index.always, index.partition, index.conj, index.needed
     frequency, top = index.frequency, index.top
     for i in range(len(conjunctions)):
         c = conjunctions[i]
         begin, stop = (tree_first[c], tree_first[c + 1]) if len(tree_first) > 0 else (0, 0)
         known = len(top) if c < state[BUILT] else 0
-        expand(pred, run_lo, run_hi, first[c], first[c + 1], frequency, top, known, tree, begin, stop, entry, pivot, result)
+        expand(
+            pred, run_lo, run_hi, first[c], first[c + 1], frequency, top, known, tree, begin, stop, entry, pivot, result
+        )
         if result[PIVOTS] == 0:
             k = 0
             while k < state[ALWAYS] and always[k] != c:
@@ -212,7 +266,9 @@ def delete(index, preds, conjunctions, entry, pivot, result):
                     s = segment_of(index.list, np.int64(index.lists[a, op]), hash)
                     found = take_out(index, s, hash, ALL_WIDTHS, op, lower, slots, c)
                     if found < 0 and op & 3 == BETWEEN:
-                        found = take_out(index, s, hash, class_of(lower, np.int64(entry[j, UPPER])), op, lower, slots, c)
+                        found = take_out(
+                            index, s, hash, class_of(lower, np.int64(entry[j, UPPER])), op, lower, slots, c
+                        )
                     slot = max(slot, found)
             if slot >= 0:
                 conj[slots + slot] = partition[a, 3]
@@ -223,7 +279,14 @@ def delete(index, preds, conjunctions, entry, pivot, result):
 @kernel
 def measure(index, sizes):
     """What ``copy`` needs: sizes (STATES) int64, at the places of ``state``, is written."""
-    state, list_, segment, run, lists, partition = index.state, index.list, index.segment, index.run, index.lists, index.partition
+    state, list_, segment, run, lists, partition = (
+        index.state,
+        index.list,
+        index.segment,
+        index.run,
+        index.lists,
+        index.partition,
+    )
     for i in range(len(sizes)):
         sizes[i] = state[i]
     sizes[SEGMENTS], sizes[RUNS], sizes[WORDS], sizes[SLOTS] = 0, 0, 0, 0
@@ -250,8 +313,10 @@ def _with_room(size):
 
 @kernel
 def copy(index, fresh):
-    """Everything into larger arrays: those of ``fresh`` as long as ``measure`` says at least, and ``lists`` and all that is as long as the
-    attributes the same already. Runs that have become empty are left out.
+    """Everything into larger arrays: those of ``fresh`` as long as ``measure`` says at least, and
+    ``lists`` and all that is as long as the attributes the same already.
+
+    Runs that have become empty are left out.
     """
     list_, segment, run, word = index.list, index.segment, index.run, index.word
     partition, conj, needed, lists = index.partition, index.conj, index.needed, index.lists

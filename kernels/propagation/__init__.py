@@ -1,1 +1,4 @@
-"""Propagation. ``arrays`` says how it lies in memory, ``match`` reads it, ``build`` and ``slabs`` make it."""
+"""Propagation.
+
+``arrays`` says how it lies in memory, ``match`` reads it, ``build`` and ``slabs`` make it.
+"""

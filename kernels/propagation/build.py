@@ -6,7 +6,15 @@ from colmatch.kernels._jit import kernel
 from colmatch.kernels.bits import ask_for
 from colmatch.kernels.layout import ATTR_MASK, CODE_MAX, FLAG_NONE, FLAG_RUN
 from colmatch.kernels.propagation.match import CAPACITY, COLUMNS, GONE, HEADER, NEGATED, NEXT, PROGRAM, SIZE
-from colmatch.kernels.propagation.predicates import MANY, WHAT, choose_access, choose_program_access, expected, find, home
+from colmatch.kernels.propagation.predicates import (
+    MANY,
+    WHAT,
+    choose_access,
+    choose_program_access,
+    expected,
+    find,
+    home,
+)
 from colmatch.kernels.widths import width_class
 
 AHEAD = 16  # conjunctions whose predicates are on their way from memory
@@ -27,10 +35,12 @@ def highest_codes(preds, top):
 
 @kernel
 def number_predicates(preds, start, present, codes, top, code_first, label, below, key, slot, used, number):
-    """Enter the predicates of conjunctions ``start`` onwards into ``key`` and the hash table ``slot``, and note their bits.
+    """Enter the predicates of conjunctions ``start`` onwards into ``key`` and the hash table
+    ``slot``, and note their bits.
 
-    used (1) int64 : distinct predicates so far. number (P) uint32 : predicate -> bit, written; NO_BIT for those of a program but its access
-    predicate. Returns the first conjunction for which there was no room: the caller makes more and calls again.
+    used (1) int64 : distinct predicates so far. number (P) uint32 : predicate -> bit, written;
+    NO_BIT for those of a program but its access predicate. Returns the first conjunction for which
+    there was no room: the caller makes more and calls again.
     """
     pred, run_lo, run_hi, first, jump_first = preds.pred, preds.run_lo, preds.run_hi, preds.first, preds.jump_first
     programs = len(jump_first) > 0
@@ -43,7 +53,9 @@ def number_predicates(preds, start, present, codes, top, code_first, label, belo
             asked = min(c + AHEAD, len(preds.owner))
             for p in range(begin, first[asked]):
                 word = np.int64(pred[p, 0]) & WHAT
-                ask_for(slot, np.uint64(home(run_lo, run_hi, word, np.int64(pred[p, 1]), np.int64(pred[p, 2])) & last_slot))
+                ask_for(
+                    slot, np.uint64(home(run_lo, run_hi, word, np.int64(pred[p, 1]), np.int64(pred[p, 2])) & last_slot)
+                )
             for p in range(begin, first[asked]):
                 word = np.int64(pred[p, 0]) & WHAT
                 b = slot[home(run_lo, run_hi, word, np.int64(pred[p, 1]), np.int64(pred[p, 2])) & last_slot]
@@ -52,7 +64,9 @@ def number_predicates(preds, start, present, codes, top, code_first, label, belo
             used[0] = n
             return c
         program = programs and jump_first[c] >= 0
-        only = choose_program_access(preds, c, present, codes, top, code_first, label, below) if program else np.int64(-1)
+        only = (
+            choose_program_access(preds, c, present, codes, top, code_first, label, below) if program else np.int64(-1)
+        )
         for p in range(begin, end):
             if program and p != only:
                 number[p] = NO_BIT
@@ -72,13 +86,17 @@ def number_predicates(preds, start, present, codes, top, code_first, label, belo
 
 @kernel
 def fill_slots(preds, key, old, slot):
-    """The hash table of the predicates that are in another one, or in a list of bits + 1. slot is written; it must be zero."""
+    """The hash table of the predicates that are in another one, or in a list of bits + 1. slot
+    is written; it must be zero.
+    """
     last_slot = len(slot) - 1
     for i in range(len(old)):
         if old[i] == 0:
             continue
         b = np.int64(old[i]) - 1
-        place = home(preds.run_lo, preds.run_hi, np.int64(key[b, 0]), np.int64(key[b, 1]), np.int64(key[b, 2])) & last_slot
+        place = (
+            home(preds.run_lo, preds.run_hi, np.int64(key[b, 0]), np.int64(key[b, 1]), np.int64(key[b, 2])) & last_slot
+        )
         while slot[place] != 0:
             place = (place + 1) & last_slot
         slot[place] = b + 1
@@ -86,7 +104,11 @@ def fill_slots(preds, key, old, slot):
 
 @kernel
 def classify(key, order):
-    """Attribute, class of width and lowest code of each predicate as one number: order (D) int64 is written. Nobody has 2^25 attributes."""
+    """Attribute, class of width and lowest code of each predicate as one number: order (D) int64 is
+    written.
+
+    Nobody has 2^25 attributes.
+    """
     for b in range(len(order)):
         word = np.int64(key[b, 0])
         low = np.int64(key[b, 1])
@@ -98,7 +120,9 @@ def classify(key, order):
 
 @kernel
 def renumber(number, key, rank, out_key):
-    """Other bits for the same predicates: rank (D) bit -> its new one. number is rewritten, out_key (D, 3) written."""
+    """Other bits for the same predicates: rank (D) bit -> its new one. number is rewritten,
+    out_key (D, 3) written.
+    """
     for p in range(len(number)):
         if number[p] != NO_BIT:
             number[p] = rank[number[p]]
@@ -110,7 +134,9 @@ def renumber(number, key, rank, out_key):
 
 @kernel
 def describe(preds, key, present, codes, top, code_first, label, below, truth):
-    """How often each predicate is thought to hold, and how many intervals are entries of groups: truth (D) is written."""
+    """How often each predicate is thought to hold, and how many intervals are entries of groups:
+    truth (D) is written.
+    """
     entries = np.int64(0)
     for b in range(len(truth)):
         word, low, high = np.int64(key[b, 0]), np.int64(key[b, 1]), np.int64(key[b, 2])
@@ -124,7 +150,9 @@ def describe(preds, key, present, codes, top, code_first, label, below, truth):
 
 @kernel
 def list_entries(preds, key, used, attr_class, lo, hi, bit):
-    """The intervals that are found by groups: attr_class (E) int64 = attribute * 64 + class, lo, hi, bit are written."""
+    """The intervals that are found by groups: attr_class (E) int64 = attribute * 64 + class, lo,
+    hi, bit are written.
+    """
     n = 0
     for b in range(used):
         word, low, high = np.int64(key[b, 0]), np.int64(key[b, 1]), np.int64(key[b, 2])
@@ -142,8 +170,8 @@ def list_entries(preds, key, used, attr_class, lo, hi, bit):
 
 @kernel
 def choose(preds, number, truth, access, uses):
-    """What each conjunction stands under: access (C) int64 = 2^32 * (bit of its access predicate + 1, or 0) + number of its remaining
-    predicates, or PROGRAM. uses (D) is added to.
+    """What each conjunction stands under: access (C) int64 = 2^32 * (bit of its access predicate +
+    1, or 0) + number of its remaining predicates, or PROGRAM. uses (D) is added to.
     """
     first, pred, jump_first = preds.first, preds.pred, preds.jump_first
     programs = len(jump_first) > 0
@@ -171,9 +199,11 @@ def choose(preds, number, truth, access, uses):
 
 @kernel
 def fill_pool(preds, number, access, order, pool, slab, bits):
-    """Slabs without spare room, those of one access predicate one behind the other. pool, slab (D), bits are written; they must be zero.
+    """Slabs without spare room, those of one access predicate one behind the other. pool, slab (D),
+    bits are written; they must be zero.
 
-    order : conjunctions by ``access``, ascending where that is the same. Returns the first slab of those without access predicate, or 0.
+    order : conjunctions by ``access``, ascending where that is the same. Returns the first slab of
+    those without access predicate, or 0.
     """
     first, pred = preds.first, preds.pred
     last_order = len(order) - 1

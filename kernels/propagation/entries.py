@@ -1,10 +1,23 @@
-"""Propagation, changed: predicates that come and go, in the hash table and in the groups of ranges."""
+"""Propagation, changed: predicates that come and go, in the hash table and in the groups of
+ranges.
+"""
 
 import numpy as np
 
 from colmatch.kernels._jit import device, kernel
 from colmatch.kernels.layout import FLAG_RUN
-from colmatch.kernels.propagation.match import CLASS, ENTRIES, FREE, GROUP_NEXT, GROUPS, LENGTH, REACH, ROOM, SLOTS, START
+from colmatch.kernels.propagation.match import (
+    CLASS,
+    ENTRIES,
+    FREE,
+    GROUP_NEXT,
+    GROUPS,
+    LENGTH,
+    REACH,
+    ROOM,
+    SLOTS,
+    START,
+)
 from colmatch.kernels.propagation.predicates import find, home
 from colmatch.kernels.search import first_at_least
 from colmatch.kernels.widths import width_class
@@ -30,7 +43,9 @@ def find_group(index, a, size):
 
 @device
 def add_entry(index, a, low, high, b, progress):
-    """Enter an interval of predicate ``b``. Returns what there is no room for: then nothing has changed, and progress says how much is
+    """Enter an interval of predicate ``b``.
+
+    Returns what there is no room for: then nothing has changed, and progress says how much is
     needed.
     """
     group, state = index.group, index.state
@@ -123,7 +138,9 @@ def release(index, run_lo, run_hi, b):
     place = (hole + 1) & last_slot
     while slot[place] != 0:
         other = np.int64(slot[place]) - 1
-        wanted = home(run_lo, run_hi, np.int64(key[other, 0]), np.int64(key[other, 1]), np.int64(key[other, 2])) & last_slot
+        wanted = (
+            home(run_lo, run_hi, np.int64(key[other, 0]), np.int64(key[other, 1]), np.int64(key[other, 2])) & last_slot
+        )
         if (place - wanted) & last_slot >= (place - hole) & last_slot:
             slot[hole] = slot[place]
             hole = place
@@ -136,7 +153,9 @@ def release(index, run_lo, run_hi, b):
 
 @kernel
 def move_entries(index, entry_lo, entry_hi, entry_bit):
-    """All groups, one behind the other, into new arrays: these are written, ``start`` of the groups and the state rewritten."""
+    """All groups, one behind the other, into new arrays: these are written, ``start`` of the
+    groups and the state rewritten.
+    """
     at = np.int64(0)
     for g in range(index.state[GROUPS]):
         start = np.int64(index.group[g, START])

@@ -1,16 +1,21 @@
-"""Propagation: first the predicates that hold are found, each once however many conjunctions have it; then conjunctions are checked.
+"""Propagation: first the predicates that hold are found, each once however many conjunctions have
+it; then conjunctions are checked.
 
-Each distinct predicate has a *bit*. Phase 1 sets the bits of those that an event satisfies: an equality is found by its value in a hash
-table; ranges stand in *groups* of like width ordered by lowest code, so that those which can contain a code are neighbours. A negated
-predicate shares the bit of what it negates and is true where that is not set.
+Each distinct predicate has a *bit*. Phase 1 sets the bits of those that an event satisfies: an
+equality is found by its value in a hash table; ranges stand in *groups* of like width ordered by
+lowest code, so that those which can contain a code are neighbours. A negated predicate shares the
+bit of what it negates and is true where that is not set.
 
-Phase 2 goes over the bits that are both set and some conjunction's *access predicate*. The conjunctions of one access predicate stand in
-*slabs*, one for each number of predicates that remain::
+Phase 2 goes over the bits that are both set and some conjunction's *access predicate*. The
+conjunctions of one access predicate stand in *slabs*, one for each number of predicates that
+remain::
 
-    pool   next | columns | capacity | size | gone | conjunctions ... | first remaining predicate of each ... | second ... | ...
+    pool   next | columns | capacity | size | gone | conjunctions ... |
+           first remaining predicate of each ... | second ... | ...
 
-with room for ``capacity`` conjunctions in each column. One column is tested after the other, for those that are left, until none is. The
-slabs of one predicate are a list; so are those of conjunctions without access predicate, which are always checked.
+with room for ``capacity`` conjunctions in each column. One column is tested after the other, for
+those that are left, until none is. The slabs of one predicate are a list; so are those of
+conjunctions without access predicate, which are always checked.
 
 Afterwards the words that were set are cleared, and no others: the event has noted them.
 """
@@ -28,7 +33,8 @@ from colmatch.kernels.search import first_at_least
 from colmatch.kernels.sink import FILL, emit, roll_back
 
 # A slab of ``pool``
-NEXT, COLUMNS, CAPACITY, SIZE, GONE = range(5)  # GONE: conjunctions that were deleted, whose places are not yet used again
+# GONE: conjunctions that were deleted, whose places are not yet used again
+NEXT, COLUMNS, CAPACITY, SIZE, GONE = range(5)
 HEADER = 5
 PROGRAM = 2**32 - 1  # COLUMNS: the conjunctions are programs, evaluated themselves
 DELETED = 2**31  # in the word of a conjunction
@@ -48,16 +54,25 @@ BLOCK = 1024  # conjunctions of a slab that are looked at together
 
 
 class PropagationIndex(NamedTuple):
-    """D predicates, H slots, A attributes, G groups of E entries. Arrays may be longer than what is used of them: see ``state``."""
+    """D predicates, H slots, A attributes, G groups of E entries.
 
-    key: U32  # (D, 3) bit -> predicate, without FLAG_MULTI and FLAG_NONE; a free one has the next free one + 1 in its second word
-    slot: U32  # (H) hash table of the predicates: bit + 1, or 0. H is a power of two, at least twice as many as are used
+    Arrays may be longer than what is used of them: see ``state``.
+    """
+
+    # (D, 3) bit -> predicate, without FLAG_MULTI and FLAG_NONE; a free one has the next free one +
+    # 1 in its second word
+    key: U32
+    # (H) hash table of the predicates: bit + 1, or 0. H is a power of two, at least twice as many
+    # as are used
+    slot: U32
     uses: U32  # (D) how often conjunctions have it
     truth: F64  # (D) how many events are thought to satisfy it, in some unit
     slab: U32  # (D) first slab in the pool, 0 if it is no access predicate
     access: U64  # (words of D) bits of those that have a slab
     group_of: U32  # (A) attribute -> its first group + 1, or 0
-    group: U32  # (G, 6) next group of the attribute + 1; class of width; first entry, number of entries, room for them; reach
+    # (G, 6) next group of the attribute + 1; class of width; first entry, number of entries, room
+    # for them; reach
+    group: U32
     entry_lo: U32  # (E) lowest code of an interval, ascending within a group
     entry_hi: U32  # (E) highest code
     entry_bit: U32  # (E) its predicate
@@ -69,7 +84,8 @@ class PropagationIndex(NamedTuple):
     label: U32  # (boundaries then) their labels, or (0) if predicates have codes
     multi: U8  # (A) attribute may have several entries in a row
     state: I64  # (10) bits, first free bit + 1, groups, entries, words of the pool; of these, words in no slab; slots;
-    # first slab of what is always checked, or 0; 1 when there are programs; 1 when a subscription may have several conjunctions
+    # first slab of what is always checked, or 0; 1 when there are programs; 1 when a subscription
+    # may have several conjunctions
 
 
 class PropagationScratch(NamedTuple):
@@ -82,7 +98,10 @@ class PropagationScratch(NamedTuple):
 
 @device
 def set_word(bits, touched, words, at, mask):
-    """Set bits of one word, and note the word when it had none. Returns the number of words noted."""
+    """Set bits of one word, and note the word when it had none.
+
+    Returns the number of words noted.
+    """
     old = bits[at]
     touched[words] = at
     bits[at] = old | mask
@@ -91,8 +110,9 @@ def set_word(bits, touched, words, at, mask):
 
 @device
 def set_bits(attr, code, begin, end, key, slot, group_of, group, entry_lo, entry_hi, entry_bit, bits, touched):
-    """Phase 1: set the bits of what the entries ``begin:end`` of a row satisfy. Returns how many words they are in, and how many
-    slots and entries were looked at.
+    """Phase 1: set the bits of what the entries ``begin:end`` of a row satisfy.
+
+    Returns how many words they are in, and how many slots and entries were looked at.
     """
     words = np.uint64(0)
     visited = 0
@@ -146,8 +166,10 @@ def clear_bits(bits, touched, words):
 
 @device
 def remaining_hold(pool, begin, capacity, columns, i, end, bits, survivor):
-    """Which of the conjunctions ``i:end`` of a slab have all remaining predicates: survivor is written. Returns how many, and the bits
-    tested. begin: the slab's conjunctions.
+    """Which of the conjunctions ``i:end`` of a slab have all remaining predicates: survivor is
+    written.
+
+    Returns how many, and the bits tested. begin: the slab's conjunctions.
     """
     one, low = np.uint64(1), np.uint64(63)
     column = begin + capacity
@@ -173,8 +195,30 @@ def remaining_hold(pool, begin, capacity, columns, i, end, bits, survivor):
 
 
 @device
-def check_slabs(preds, attr, code, begin, end, table, pool, slab, access, always, bits, touched, words, hit, survivor, row, sink, counters):
-    """Phase 2: the conjunctions whose access predicate holds, and those without. False when the sink is full."""
+def check_slabs(
+    preds,
+    attr,
+    code,
+    begin,
+    end,
+    table,
+    pool,
+    slab,
+    access,
+    always,
+    bits,
+    touched,
+    words,
+    hit,
+    survivor,
+    row,
+    sink,
+    counters,
+):
+    """Phase 2: the conjunctions whose access predicate holds, and those without.
+
+    False when the sink is full.
+    """
     pred, run_lo, run_hi, first, owner = preds.pred, preds.run_lo, preds.run_hi, preds.first, preds.owner
     jump_first, jump = preds.jump_first, preds.jump
     checked, tested, steps = np.uint64(0), np.uint64(0), 0
@@ -230,7 +274,9 @@ def check_slabs(preds, attr, code, begin, end, table, pool, slab, access, always
                 if c >= DELETED:
                     continue
                 if columns == np.uint64(PROGRAM):
-                    holds, taken = program_accepts(pred, run_lo, run_hi, jump, jump_first[c], first[c], attr, code, begin, end, table)
+                    holds, taken = program_accepts(
+                        pred, run_lo, run_hi, jump, jump_first[c], first[c], attr, code, begin, end, table
+                    )
                     steps += taken
                     if not holds:
                         continue
@@ -246,10 +292,19 @@ def check_slabs(preds, attr, code, begin, end, table, pool, slab, access, always
 
 @kernel
 def match(index, preds, rows, start, stop, scratch, sink, counters):
-    """Match rows ``start:stop``. Returns the first row not finished: ``stop``, unless the sink became full."""
+    """Match rows ``start:stop``.
+
+    Returns the first row not finished: ``stop``, unless the sink became full.
+    """
     first, attr, code = rows.first, rows.attr, rows.code
     key, slot, slab, access, pool = index.key, index.slot, index.slab, index.access, index.pool
-    group_of, group, entry_lo, entry_hi, entry_bit = index.group_of, index.group, index.entry_lo, index.entry_hi, index.entry_bit
+    group_of, group, entry_lo, entry_hi, entry_bit = (
+        index.group_of,
+        index.group,
+        index.entry_lo,
+        index.entry_hi,
+        index.entry_bit,
+    )
     bits, touched, hit, survivor, table = scratch.bits, scratch.touched, scratch.hit, scratch.survivor, scratch.table
     programs = index.state[PROGRAMS] != 0
     always = index.state[ALWAYS]
@@ -258,9 +313,28 @@ def match(index, preds, rows, start, stop, scratch, sink, counters):
         begin, end = first[row], first[row + 1]
         if programs:
             spread(first, attr, code, row, index.multi, table)
-        words, visited = set_bits(attr, code, begin, end, key, slot, group_of, group, entry_lo, entry_hi, entry_bit, bits, touched)
+        words, visited = set_bits(
+            attr, code, begin, end, key, slot, group_of, group, entry_lo, entry_hi, entry_bit, bits, touched
+        )
         fits = check_slabs(
-            preds, attr, code, begin, end, table, pool, slab, access, always, bits, touched, words, hit, survivor, row, sink, counters
+            preds,
+            attr,
+            code,
+            begin,
+            end,
+            table,
+            pool,
+            slab,
+            access,
+            always,
+            bits,
+            touched,
+            words,
+            hit,
+            survivor,
+            row,
+            sink,
+            counters,
         )
         counters[NODES] += visited + np.int64(clear_bits(bits, touched, words))
         if programs:

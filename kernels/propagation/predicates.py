@@ -1,4 +1,6 @@
-"""Propagation: which bit a predicate has, how often it is thought to hold, and which one is a conjunction's access predicate."""
+"""Propagation: which bit a predicate has, how often it is thought to hold, and which one is a
+conjunction's access predicate.
+"""
 
 import numpy as np
 
@@ -20,7 +22,9 @@ def plain_home(word, low, high):
 
 @device
 def home(run_lo, run_hi, word, low, high):
-    """Hash of a predicate: of what its intervals are, not of where they stand. word: attribute, and FLAG_RUN."""
+    """Hash of a predicate: of what its intervals are, not of where they stand. word: attribute,
+    and FLAG_RUN.
+    """
     if word & FLAG_RUN:
         h = word
         for j in range(low, high):
@@ -31,7 +35,9 @@ def home(run_lo, run_hi, word, low, high):
 
 @device
 def find(key, slot, run_lo, run_hi, word, low, high):
-    """Bit of a predicate, or -1, and its slot, or the free one where it belongs. word: without FLAG_MULTI and FLAG_NONE."""
+    """Bit of a predicate, or -1, and its slot, or the free one where it belongs. word: without
+    FLAG_MULTI and FLAG_NONE.
+    """
     last_slot = len(slot) - 1
     place = home(run_lo, run_hi, word, low, high) & last_slot
     while slot[place] != 0:
@@ -62,10 +68,11 @@ def _code_of(label, begin, end, value):
 def expected(run_lo, run_hi, word, low, high, present, codes, top, code_first, label, below):
     """How many events are thought to satisfy a predicate.
 
-    With a sample, below (codes + 1) says how many of its values come before each code of all attributes, and code_first (A + 1) where those
-    of an attribute begin. Where predicates have labels instead of codes, label (B) are those of the boundaries when the index was built;
-    else (0). Without a sample, an equality is thought to hold for one in as many of the events that have the attribute as
-    there are elementary intervals, a range for its share of the codes.
+    With a sample, below (codes + 1) says how many of its values come before each code of all
+    attributes, and code_first (A + 1) where those of an attribute begin. Where predicates have
+    labels instead of codes, label (B) are those of the boundaries when the index was built; else
+    (0). Without a sample, an equality is thought to hold for one in as many of the events that have
+    the attribute as there are elementary intervals, a range for its share of the codes.
     """
     a = word & ATTR_MASK
     most = top[a]
@@ -97,7 +104,9 @@ def expected(run_lo, run_hi, word, low, high, present, codes, top, code_first, l
 
 @device
 def choose_program_access(preds, c, present, codes, top, code_first, label, below):
-    """Which predicate a program cannot be true without, or -1: of those that it begins with and that reject, the best."""
+    """Which predicate a program cannot be true without, or -1: of those that it begins with and
+    that reject, the best.
+    """
     best = -1
     least, best_equal = np.inf, False
     begin = preds.first[c]
@@ -109,7 +118,9 @@ def choose_program_access(preds, c, present, codes, top, code_first, label, belo
         if not word & FLAG_NONE:
             low, high = np.int64(preds.pred[p, 1]), np.int64(preds.pred[p, 2])
             equal = not word & FLAG_RUN and low == high
-            share = expected(preds.run_lo, preds.run_hi, word & WHAT, low, high, present, codes, top, code_first, label, below)
+            share = expected(
+                preds.run_lo, preds.run_hi, word & WHAT, low, high, present, codes, top, code_first, label, below
+            )
             if (equal and not best_equal) or (equal == best_equal and share < least):
                 best, least, best_equal = p, share, equal
         if preds.jump[at, 0] != p - begin + 1:
@@ -119,8 +130,9 @@ def choose_program_access(preds, c, present, codes, top, code_first, label, belo
 
 @device
 def choose_access(pred, number, truth, begin, end, base):
-    """Of the predicates ``begin:end`` of a conjunction, the equality that is thought to hold least often, or else the best of the
-    others that are not negated, or -1. number: predicate - ``base`` -> bit
+    """Of the predicates ``begin:end`` of a conjunction, the equality that is thought to hold least
+    often, or else the best of the others that are not negated, or -1. number: predicate - ``base``
+    -> bit
     """
     best = -1
     least, best_equal = np.inf, False

@@ -76,8 +76,8 @@ def find_slab(pool, at, columns):
 
 @device
 def relink(index, bit, before, to):
-    """The list of an access predicate, or of what is always checked (-1), goes on with slab ``to`` behind slab ``before``; with 0 there,
-    it begins so.
+    """The list of an access predicate, or of what is always checked (-1), goes on with slab ``to``
+    behind slab ``before``; with 0 there, it begins so.
     """
     if before != 0:
         index.pool[before + NEXT] = to
@@ -94,7 +94,10 @@ def relink(index, bit, before, to):
 
 @device
 def add_conjunction(index, preds, c, bit, columns, ids, progress):
-    """Enter a conjunction under its access predicate. Returns what there is no room for, as ``add_entry``."""
+    """Enter a conjunction under its access predicate.
+
+    Returns what there is no room for, as ``add_entry``.
+    """
     pool, state = index.pool, index.state
     head = np.int64(index.slab[bit]) if bit >= 0 else state[ALWAYS]
     at, before = find_slab(pool, head, columns)
@@ -147,8 +150,10 @@ def add_conjunction(index, preds, c, bit, columns, ids, progress):
 
 @kernel
 def enter(index, preds, end, below, ids, progress):
-    """Enter conjunctions from ``progress[CONJ]`` up to ``end``. Returns what there is no room for: the caller makes more and calls again
-    with the same ``progress`` and ``ids``; NOTHING when all is done.
+    """Enter conjunctions from ``progress[CONJ]`` up to ``end``.
+
+    Returns what there is no room for: the caller makes more and calls again with the same
+    ``progress`` and ``ids``; NOTHING when all is done.
 
     ids : as long as the longest conjunction; below : see ``expected``, (0) here
     """
@@ -159,7 +164,9 @@ def enter(index, preds, end, below, ids, progress):
         c = progress[CONJ]
         begin, stop = preds.first[c], preds.first[c + 1]
         program = len(preds.jump_first) > 0 and preds.jump_first[c] >= 0
-        only = choose_program_access(preds, c, present, codes, top, code_first, label, below) if program else np.int64(-1)
+        only = (
+            choose_program_access(preds, c, present, codes, top, code_first, label, below) if program else np.int64(-1)
+        )
         while begin + progress[PREDICATE] < stop:
             p = begin + progress[PREDICATE]
             if program and p != only:
@@ -188,7 +195,9 @@ def enter(index, preds, end, below, ids, progress):
                 key[b, 0], key[b, 1], key[b, 2] = word, low, high
                 index.uses[b] = 1
                 index.slab[b] = 0
-                index.truth[b] = expected(run_lo, run_hi, word, low, high, present, codes, top, code_first, label, below)
+                index.truth[b] = expected(
+                    run_lo, run_hi, word, low, high, present, codes, top, code_first, label, below
+                )
                 slot[place] = b + 1
                 state[SLOTS] += 1
                 progress[BIT] = b
@@ -228,7 +237,10 @@ def enter(index, preds, end, below, ids, progress):
 
 @device
 def mark_deleted(index, bit, columns, c):
-    """Delete a conjunction from the slab of so many columns of an access predicate, or -1. False when it is not there."""
+    """Delete a conjunction from the slab of so many columns of an access predicate, or -1.
+
+    False when it is not there.
+    """
     pool, state = index.pool, index.state
     at, before = find_slab(pool, np.int64(index.slab[bit]) if bit >= 0 else state[ALWAYS], columns)
     if at == 0:
@@ -256,7 +268,10 @@ def mark_deleted(index, bit, columns, c):
 
 @kernel
 def remove(index, preds, conjunctions):
-    """Delete conjunctions, which ``preds`` still has. Returns how many there were; those that are not there are passed over."""
+    """Delete conjunctions, which ``preds`` still has.
+
+    Returns how many there were; those that are not there are passed over.
+    """
     pred, run_lo, run_hi = preds.pred, preds.run_lo, preds.run_hi
     removed = 0
     for i in range(len(conjunctions)):
@@ -271,7 +286,9 @@ def remove(index, preds, conjunctions):
             if p < end:
                 word = np.int64(pred[p, 0])
                 if not word & FLAG_NONE:
-                    bit, _ = find(index.key, index.slot, run_lo, run_hi, word & WHAT, np.int64(pred[p, 1]), np.int64(pred[p, 2]))
+                    bit, _ = find(
+                        index.key, index.slot, run_lo, run_hi, word & WHAT, np.int64(pred[p, 1]), np.int64(pred[p, 2])
+                    )
             if p == end or bit >= 0:
                 columns = np.int64(PROGRAM) if program else end - begin - (1 if bit >= 0 else 0)
                 there = mark_deleted(index, bit, columns, c)
@@ -290,7 +307,9 @@ def remove(index, preds, conjunctions):
 
 @kernel
 def move_slabs(index, pool):
-    """All slabs, one behind the other, into a new pool, which is written; their lists and the state are rewritten."""
+    """All slabs, one behind the other, into a new pool, which is written; their lists and the
+    state are rewritten.
+    """
     state = index.state
     end = np.int64(1)
     for bit in range(-1, state[BITS]):

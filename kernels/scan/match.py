@@ -1,12 +1,16 @@
-"""SCAN: every conjunction is looked at for every event; the yardstick of the source documents, and the last resort.
+"""SCAN: every conjunction is looked at for every event; the yardstick of the source documents, and
+the last resort.
 
-Most conjunctions fail at their first, most selective predicate. Those *heads* are packed in arrays of their own, and a block of them is
-tested without a branch into a list of survivors; only these are verified. A block of heads stays in the cache while a block of rows
-passes over it, so memory is read once for a block of rows and not once for each event.
+Most conjunctions fail at their first, most selective predicate. Those *heads* are packed in arrays
+of their own, and a block of them is tested without a branch into a list of survivors; only these
+are verified. A block of heads stays in the cache while a block of rows passes over it, so memory is
+read once for a block of rows and not once for each event.
 
-What the time goes to (1M conjunctions of 5 predicates, 100 attributes, 30 present, 1.2 % survive): 0.84 ms an event for the heads, at
-one a cycle or so, 0.25 ms for 12,000 survivors. Tried and lost: blocks of 32 rows (2.5 times the memory traffic of verification), heads
-tested in the body of ``match`` itself (too many arrays for the registers), and a function for each predicate, see ``predicates.py``.
+What the time goes to (1M conjunctions of 5 predicates, 100 attributes, 30 present, 1.2 % survive):
+0.84 ms an event for the heads, at one a cycle or so, 0.25 ms for 12,000 survivors. Tried and lost:
+blocks of 32 rows (2.5 times the memory traffic of verification), heads tested in the body of
+``match`` itself (too many arrays for the registers), and a function for each predicate, see
+``predicates.py``.
 """
 
 from typing import NamedTuple
@@ -23,7 +27,8 @@ HEAD_BLOCK = 4096
 
 
 class ScanIndex(NamedTuple):
-    """The first predicate of each conjunction, as a range of the event table (``kernels/predicates.py``); there may be room for more.
+    """The first predicate of each conjunction, as a range of the event table
+    (``kernels/predicates.py``); there may be room for more.
 
     One that was deleted has a range that nothing lies in.
     """
@@ -74,7 +79,10 @@ def surviving_heads(attr, lo, hi, begin, end, table, survivor):
 
 @kernel
 def match(index, preds, rows, start, stop, scratch, sink, counters):
-    """Match rows ``start:stop``. Returns the first row not finished: ``stop``, unless the sink became full."""
+    """Match rows ``start:stop``.
+
+    Returns the first row not finished: ``stop``, unless the sink became full.
+    """
     heads = np.uint64(index.heads[0])
     head_attr, head_lo, head_hi, multi = index.attr, index.lo, index.hi, index.multi
     first, pred, run_lo, run_hi, owner = preds.first, preds.pred, preds.run_lo, preds.run_hi, preds.owner
@@ -106,7 +114,17 @@ def match(index, preds, rows, start, stop, scratch, sink, counters):
                         continue
                     if programs and jump_first[c] >= 0:
                         holds, taken = program_accepts(
-                            pred, run_lo, run_hi, jump, jump_first[c], first[c], row_attr, row_code, entries, entries_end, table
+                            pred,
+                            run_lo,
+                            run_hi,
+                            jump,
+                            jump_first[c],
+                            first[c],
+                            row_attr,
+                            row_code,
+                            entries,
+                            entries_end,
+                            table,
                         )
                         steps += taken
                     else:
@@ -118,7 +136,9 @@ def match(index, preds, rows, start, stop, scratch, sink, counters):
                                 v = table[word]
                                 holds = pred[p, 1] <= v and v <= pred[p, 2]
                             else:
-                                holds = flagged_holds(pred, run_lo, run_hi, p, row_attr, row_code, entries, entries_end, table)
+                                holds = flagged_holds(
+                                    pred, run_lo, run_hi, p, row_attr, row_code, entries, entries_end, table
+                                )
                             p += 1
                         steps += p - first[c]
                     if holds:

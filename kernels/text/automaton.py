@@ -1,8 +1,10 @@
-"""Many literals as one structure: a trie, and the Aho-Corasick automaton over it, which finds all that occur in a string in one pass.
+"""Many literals as one structure: a trie, and the Aho-Corasick automaton over it, which finds all
+that occur in a string in one pass.
 
-Nodes are numbered by depth and, within one, in the order of their texts. So the children of a node stand together, in the order of their
-last bytes, and need no pointers: 9 bytes a node for the trie, 8 more for the automaton. The next state of most nodes is searched among
-their few children; those near the root, where nearly all bytes of a text are read, have a row of a table (``dense``).
+Nodes are numbered by depth and, within one, in the order of their texts. So the children of a node
+stand together, in the order of their last bytes, and need no pointers: 9 bytes a node for the trie,
+8 more for the automaton. The next state of most nodes is searched among their few children; those
+near the root, where nearly all bytes of a text are read, have a row of a table (``dense``).
 """
 
 from typing import NamedTuple
@@ -30,7 +32,9 @@ class Links(NamedTuple):
 
 @kernel
 def share(offset, data, shared):
-    """How many bytes each of L sorted literals has in common with the one before: ``shared``, int32. offset int64 (L + 1), data uint8."""
+    """How many bytes each of L sorted literals has in common with the one before: ``shared``,
+    int32. offset int64 (L + 1), data uint8.
+    """
     for i in range(len(shared)):
         n = 0
         if i:
@@ -103,7 +107,9 @@ def step(state, wanted, child, byte, fail, kind, dense, classes, rows):
 
 @kernel
 def fill_links(trie, classes, links):
-    """Failure links, and rows of the first nodes. A node's link has a smaller number than the node: one pass in the order of numbers.
+    """Failure links, and rows of the first nodes.
+
+    A node's link has a smaller number than the node: one pass in the order of numbers.
 
     ``links.kind`` is read, the rest written.
     """

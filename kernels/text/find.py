@@ -1,10 +1,12 @@
 """Which literals of many text patterns are in strings.
 
-Every pattern has a literal without which it cannot be true: at the start of the string, at its end, anywhere or as all of it. Three walks
-find those that are there: down a trie from the string's start, down another from its end, and through an automaton. For most patterns
-that decides; the others are candidates, for ``kernels/text/like.py`` or for a regular expression.
+Every pattern has a literal without which it cannot be true: at the start of the string, at its end,
+anywhere or as all of it. Three walks find those that are there: down a trie from the string's
+start, down another from its end, and through an automaton. For most patterns that decides; the
+others are candidates, for ``kernels/text/like.py`` or for a regular expression.
 
-The step of the automaton is written out: as a function with six arrays it counted references, 30 ns a byte instead of 5.
+The step of the automaton is written out: as a function with six arrays it counted references, 30 ns
+a byte instead of 5.
 """
 
 from typing import NamedTuple
@@ -48,9 +50,11 @@ class Found(NamedTuple):
 
 @kernel
 def find(offset, data, begin, end, shift, filters, found):
-    """Pairs for the strings ``begin:end`` (offset int64, data uint8), until there is no room: the first string that is not done.
+    """Pairs for the strings ``begin:end`` (offset int64, data uint8), until there is no room: the
+    first string that is not done.
 
-    Room for as many pairs as there are entries in all ``Posted`` is needed for each string. ``shift`` is added to the numbers of strings.
+    Room for as many pairs as there are entries in all ``Posted`` is needed for each string.
+    ``shift`` is added to the numbers of strings.
     """
     h_child, h_byte, h_literal = filters.heads.child, filters.heads.byte, filters.heads.literal
     t_child, t_byte, t_literal = filters.tails.child, filters.tails.byte, filters.tails.literal

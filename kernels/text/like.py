@@ -1,10 +1,12 @@
 """LIKE on candidates: pairs of a string and a pattern whose literal is in it.
 
-The *program* of a pattern is the pieces between its ``%``, in which ``_`` is byte 0xFF, which no UTF-8 has. Each piece is found where it is
-first, from where the one before ended. That is right since a piece has a fixed number of characters.
+The *program* of a pattern is the pieces between its ``%``, in which ``_`` is byte 0xFF, which no
+UTF-8 has. Each piece is found where it is first, from where the one before ended. That is right
+since a piece has a fixed number of characters.
 
-In strings that are not UTF-8, ``%`` between two pieces and ``_`` never stand for a byte that is part of no character, as RE2 has it. So no
-match goes over such a byte, and the search begins anew behind it.
+In strings that are not UTF-8, ``%`` between two pieces and ``_`` never stand for a byte that is
+part of no character, as RE2 has it. So no match goes over such a byte, and the search begins anew
+behind it.
 """
 
 from typing import NamedTuple
@@ -23,14 +25,19 @@ class Programs(NamedTuple):
 
     number: I32  # (P) what a pattern is called in the results
     first: I64  # (P + 1) pattern -> its pieces; none when its literal decides
-    mode: U8  # (P) OPEN_START: a % before the first piece; OPEN_END: one after the last; CHARACTERS: _ is one of UTF-8, else a byte
+    # (P) OPEN_START: a % before the first piece; OPEN_END: one after the last; CHARACTERS: _ is one
+    # of UTF-8, else a byte
+    mode: U8
     piece: I64  # (pieces + 1) piece -> its bytes, at least one
     text: U8
 
 
 @device
 def width(data, at, end):
-    """Bytes of the character there; 0 where there is none. What RE2's ``.`` takes for one: overlong forms and surrogates too."""
+    """Bytes of the character there; 0 where there is none.
+
+    What RE2's ``.`` takes for one: overlong forms and surrogates too.
+    """
     c = data[at]
     if c < 0x80:
         return np.uint64(1)
@@ -49,7 +56,8 @@ def width(data, at, end):
 
 @kernel
 def verify(offset, data, shift, programs, begin, end, value, pattern):
-    """Keep the true ones of pairs ``begin:end`` and put the patterns' numbers for them: the end of what is kept.
+    """Keep the true ones of pairs ``begin:end`` and put the patterns' numbers for them: the end of
+    what is kept.
 
     Parameters
     ----------

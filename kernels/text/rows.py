@@ -9,7 +9,8 @@ def by_value(value, pattern, value_first, value_pattern):
 
     Parameters
     ----------
-    value_first : (V + 2) int64 zeros; then string -> its range in ``value_pattern``, the last one unused
+    value_first : (V + 2) int64 zeros; then string -> its range in ``value_pattern``, the last one
+        unused
     value_pattern : int32, written
     """
     for i in range(len(value)):
@@ -28,7 +29,8 @@ def expand(base, row, value, value_first, value_pattern, first, out_row):
 
     Parameters
     ----------
-    base : (N, 3) int64 for each attribute under patterns: its range in ``row`` and ``value``, number of its first distinct string
+    base : (N, 3) int64 for each attribute under patterns: its range in ``row`` and ``value``,
+        number of its first distinct string
     row (int32), value (int64) : entries; the number of the string among those of the attribute
     value_first : (V + 2) int64 distinct string -> its range in ``value_pattern``
     value_pattern : int32 patterns that are true of the string

@@ -58,7 +58,9 @@ def test_little_is_kept() -> None:
 
 
 def test_a_result_outlives_the_next() -> None:
-    matcher = cm.Matcher.build({i: f"a >= {i % 10}" for i in range(1000)}, {"a": "int64"}, options=cm.Options(threads=1))
+    matcher = cm.Matcher.build(
+        {i: f"a >= {i % 10}" for i in range(1000)}, {"a": "int64"}, options=cm.Options(threads=1)
+    )
     results, copies = [], []
     for shift in range(3 * KEPT):
         events = pa.table({"a": (np.arange(100) + shift) % 12})

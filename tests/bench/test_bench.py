@@ -1,4 +1,6 @@
-"""``colmatch bench``, and the rivals that the benchmarks hold colmatch against: all find what it finds."""
+"""``colmatch bench``, and the rivals that the benchmarks hold colmatch against: all find what it
+finds.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +47,12 @@ TABLES = ["prototype", "numpy", "pyarrow", "duckdb-access", "duckdb-counting", "
 TEXTS = ["pyarrow", "duckdb-queries", "roofline"]
 ABLE = [
     *((rival, name) for name in COLUMNS for rival in ("prototype", "numpy", "pyarrow")),
-    *((rival, name) for name in NAMES if name != "ads" for rival in ("duckdb-access", "duckdb-counting", "polars-access")),
+    *(
+        (rival, name)
+        for name in NAMES
+        if name != "ads"
+        for rival in ("duckdb-access", "duckdb-counting", "polars-access")
+    ),
     *((rival, name) for name in ("uniform", "operators") for rival in TABLES),
     *((rival, "bestar") for rival in ("numpy", "pyarrow")),
     *(("roofline", name) for name in NAMES),
@@ -93,7 +100,8 @@ def test_every_rival_is_tested_on_something(benchmarks: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("rival", "name"), [("prototype", "querylog"), ("prototype", "bestar"), ("numpy", "ads"), ("duckdb-access", "texts")]
+    ("rival", "name"),
+    [("prototype", "querylog"), ("prototype", "bestar"), ("numpy", "ads"), ("duckdb-access", "texts")],
 )
 def test_what_a_rival_cannot_do_it_says(benchmarks: Any, rival: str, name: str) -> None:
     with pytest.raises((NotImplementedError, ImportError)):
@@ -109,7 +117,9 @@ def test_the_prototype_grows_its_results_and_spans_blocks(benchmarks: Any) -> No
     find = prototype.matcher(prototype.build(first, attr, lo, hi, 3, 4), 3, 4)
     for events in (few, np.tile(few, (90, 1)), few, few[:65], few[:0]):  # nothing of the last run is left
         row, sub = find(events)
-        truth = np.stack([np.isin(events[:, 1], (1, 2)), (events[:, 0] == 3) & (events[:, 2] == 0), events[:, 2] >= 0], axis=1)
+        truth = np.stack(
+            [np.isin(events[:, 1], (1, 2)), (events[:, 0] == 3) & (events[:, 2] == 0), events[:, 2] >= 0], axis=1
+        )
         assert sorted(zip(row.tolist(), sub.tolist())) == list(zip(*(part.tolist() for part in truth.nonzero())))
 
 
@@ -156,7 +166,9 @@ def test_bench_prints_a_line_for_each_kind_size_and_batch(files: tuple[str, str]
     result = run("bench", *files, "--batch", "1,50,100", "--sizes", "40,120", "--repeat", 2)
     head, *lines = cells(result.stdout)
     assert head[:3] == ["index", "subscriptions", "batch"]
-    assert [line[:3] for line in lines] == [[kind, n, b] for n in ("40", "120") for b in ("1", "50", "100") for kind in cm.kinds()]
+    assert [line[:3] for line in lines] == [
+        [kind, n, b] for n in ("40", "120") for b in ("1", "50", "100") for kind in cm.kinds()
+    ]
     workload = named("dense", subscriptions=120)
     hits = cm.Matcher.build(workload.predicate_table(), workload.schema()).count(workload.events(100))
     for line in lines[-3 * len(cm.kinds()) :]:
@@ -170,7 +182,9 @@ def test_bench_prints_a_line_for_each_kind_size_and_batch(files: tuple[str, str]
 def test_bench_reads_texts_and_csv(tmp_path: Path) -> None:
     subs = subscriptions(tmp_path / "s.csv", SUBS)
     events = write(tmp_path / "e.csv", EVENTS.drop_columns(["tags"]))
-    result = run("bench", subs, events, "--index", "auto", "--schema", "age:int64, city:string", "--option", "batch_rows=16")
+    result = run(
+        "bench", subs, events, "--index", "auto", "--schema", "age:int64, city:string", "--option", "batch_rows=16"
+    )
     assert [line[0] for line in cells(result.stdout)[1:]] == [
         f"auto ({cm.Matcher.build(SUBS, {'age': 'int64', 'city': 'string'}).kind})"
     ] * 2
@@ -226,14 +240,20 @@ def test_bench_says_what_is_wrong(files: tuple[str, str], arguments: list[str], 
 def test_bench_needs_events_subscriptions_and_files(files: tuple[str, str], tmp_path: Path) -> None:
     subs, events = files
     workload = named("dense", subscriptions=5)
-    assert "there are no events" in fails("bench", subs, write(tmp_path / "none.parquet", workload.schema().empty_table()))
-    assert "there are no subscriptions" in fails("bench", write(tmp_path / "no.parquet", workload.predicates(0, 0)), events)
+    assert "there are no events" in fails(
+        "bench", subs, write(tmp_path / "none.parquet", workload.schema().empty_table())
+    )
+    assert "there are no subscriptions" in fails(
+        "bench", write(tmp_path / "no.parquet", workload.predicates(0, 0)), events
+    )
     assert "nothing.parquet" in fails("bench", tmp_path / "nothing.parquet", events)
     assert "no column 'id'" in fails("bench", events, events)
 
 
 def test_a_prefix_of_a_predicate_table_has_whole_subscriptions() -> None:
-    rows = pa.table({"id": [5, 5, 3, 4], "attribute": ["a", "b", "a", "a"], "op": ["="] * 4, "operands": [[1], [2], [3], [4]]})
+    rows = pa.table(
+        {"id": [5, 5, 3, 4], "attribute": ["a", "b", "a", "a"], "op": ["="] * 4, "operands": [[1], [2], [3], [4]]}
+    )
     more = pa.table({"id": [3, 5], "attribute": ["s", "s"], "op": ["="] * 2, "operands": [["x"], ["y"]]})
     first = prefix(cm.PredicateTable(rows, more), 2)
     assert [part["id"].to_pylist() for part in first.tables] == [[5, 5, 3], [3, 5]]
@@ -252,7 +272,17 @@ def test_sizes_and_durations() -> None:
         "0.1 ns",
     ]
     line = Line("k", 10, 1, 0.1, 92.04, 1e-5, 12345.6, 0.2)
-    assert cells("\n".join(table([line])))[1] == ["k", "10", "1", "100 ms", "92.0", "10 us", "100,000", "12,346", "200 ms"]
+    assert cells("\n".join(table([line])))[1] == [
+        "k",
+        "10",
+        "1",
+        "100 ms",
+        "92.0",
+        "10 us",
+        "100,000",
+        "12,346",
+        "200 ms",
+    ]
 
 
 def test_kinds_that_disagree_are_found(files: tuple[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -271,6 +301,13 @@ def test_kinds_that_disagree_are_found(files: tuple[str, str], monkeypatch: pyte
     with pytest.raises(ColmatchError, match="do not agree"):
         list(
             bench.bench(
-                cm.PredicateTable(subs), events.schema, events, names=names, batches=[100], sizes=[120], repeat=1, options=cm.Options()
+                cm.PredicateTable(subs),
+                events.schema,
+                events,
+                names=names,
+                batches=[100],
+                sizes=[120],
+                repeat=1,
+                options=cm.Options(),
             )
         )

@@ -32,12 +32,17 @@ def test_flights_are_those_of_2013(table: pa.Table) -> None:
     assert table["dep_time"].null_count == table["dep_delay"].null_count == 8_255
     assert table["arr_delay"].null_count == 9_430
     assert table["tailnum"].null_count == 2_512
-    assert sum(table[name].null_count for name in ("carrier", "origin", "dest", "flight", "distance", "time_hour", "hour")) == 0
+    assert (
+        sum(table[name].null_count for name in ("carrier", "origin", "dest", "flight", "distance", "time_hour", "hour"))
+        == 0
+    )
     assert table.slice(0, 1).select(["carrier", "flight", "tailnum", "dep_delay", "arr_delay"]).to_pylist() == [
         {"carrier": "UA", "flight": 1545, "tailnum": "N14228", "dep_delay": 2.0, "arr_delay": 11.0}
     ]
     # The scheduled hour, in New York, is that of the instant.
-    assert pc.all(pc.equal(pc.hour(pc.cast(table["time_hour"], pa.timestamp("us", "America/New_York"))), table["hour"])).as_py()
+    assert pc.all(
+        pc.equal(pc.hour(pc.cast(table["time_hour"], pa.timestamp("us", "America/New_York"))), table["hour"])
+    ).as_py()
 
 
 def test_flights_do_not_import_pandas() -> None:
@@ -63,7 +68,9 @@ def test_alerts_follow_their_seed(table: pa.Table) -> None:
     assert not any("{" in text or "None" in text for _, text in made)
 
 
-def test_every_shape_is_understood_and_fires_as_the_naive_filter_says(table: pa.Table, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_shape_is_understood_and_fires_as_the_naive_filter_says(
+    table: pa.Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
     some = table.take(list(range(0, table.num_rows, 61)))
     numbered = some.append_column("event", pa.array(range(some.num_rows)))
     subs = []
@@ -72,7 +79,9 @@ def test_every_shape_is_understood_and_fires_as_the_naive_filter_says(table: pa.
         subs += [text for _, text in flights.alerts(12, 1, some)]
     matcher = cm.Matcher.build(enumerate(subs), some.schema)
     got = [(row["event"], row["subscription"]) for row in matcher.match(some).to_pylist()]
-    expected = sorted((event, id) for id, text in enumerate(subs) for event in numbered.filter(demo.naive(text))["event"].to_pylist())
+    expected = sorted(
+        (event, id) for id, text in enumerate(subs) for event in numbered.filter(demo.naive(text))["event"].to_pylist()
+    )
     assert sorted(got) == expected
     assert len({id for _, id in got}) > len(subs) // 3
 
@@ -87,7 +96,14 @@ def test_run(capsys: pytest.CaptureFixture[str]) -> None:
     assert 0 < figures.fired <= 1_000
     assert figures.busiest[0][1] == max(firings for _, firings in figures.busiest)
     assert "matches" in figures.explained
-    for said in ("2,000 of 336,776", f"{figures.firings:,} firings", "never did", "million evaluations/s", "the same", "why alert"):
+    for said in (
+        "2,000 of 336,776",
+        f"{figures.firings:,} firings",
+        "never did",
+        "million evaluations/s",
+        "the same",
+        "why alert",
+    ):
         assert said in shown
     assert max(len(line) for line in shown.splitlines()) < 160
 
@@ -108,7 +124,9 @@ def test_run_notices_a_difference(monkeypatch: pytest.MonkeyPatch) -> None:
         demo.run(0)
 
 
-@pytest.mark.skipif(os.environ.get("NUMBA_DISABLE_JIT") == "1", reason="all the flights are too many for kernels that are not compiled")
+@pytest.mark.skipif(
+    os.environ.get("NUMBA_DISABLE_JIT") == "1", reason="all the flights are too many for kernels that are not compiled"
+)
 def test_the_example(capsys: pytest.CaptureFixture[str]) -> None:
     runpy.run_path(str(Path(__file__).parents[2] / "examples" / "flight_alerts.py"), run_name="__main__")
     shown = capsys.readouterr().out

@@ -41,7 +41,17 @@ def test_build_reads_every_format(tmp_path: Path, events: Path, extension: str) 
 
 
 def test_build_from_standard_input(tmp_path: Path, events: Path) -> None:
-    run("build", "-", "--format", "csv", "--schema", SCHEMA, "-o", tmp_path / "i", input='id,expression\n1,"age >= 18"\n')
+    run(
+        "build",
+        "-",
+        "--format",
+        "csv",
+        "--schema",
+        SCHEMA,
+        "-o",
+        tmp_path / "i",
+        input='id,expression\n1,"age >= 18"\n',
+    )
     run("match", tmp_path / "i", events, "-o", tmp_path / "out.arrow")
     assert pairs(tmp_path / "out.arrow") == [(1, 1), (3, 1)]
 
@@ -67,7 +77,9 @@ def test_build_from_predicate_tables(tmp_path: Path, events: Path, extension: st
     run("build", a, b, "--like", events, "-o", tmp_path / "i")
     run("match", tmp_path / "i", events, "-o", tmp_path / "out.parquet")
     assert pairs(tmp_path / "out.parquet") == [(0, 4), (1, 1), (1, 4), (3, 1)]
-    assert "build them apart" in fails("build", a, subscriptions(tmp_path / "s.csv"), "--like", events, "-o", tmp_path / "j")
+    assert "build them apart" in fails(
+        "build", a, subscriptions(tmp_path / "s.csv"), "--like", events, "-o", tmp_path / "j"
+    )
 
 
 def test_ids_are_text_when_asked(tmp_path: Path, events: Path) -> None:
@@ -86,10 +98,23 @@ def test_schema_from_a_file(tmp_path: Path, name: str) -> None:
 
 def test_options_reach_the_matcher(tmp_path: Path) -> None:
     subs = subscriptions(tmp_path / "s.csv")
-    run("build", subs, "--schema", SCHEMA, "--option", "batch_rows=16", "--option", "timezone=Europe/Paris", "-o", tmp_path / "i")
+    run(
+        "build",
+        subs,
+        "--schema",
+        SCHEMA,
+        "--option",
+        "batch_rows=16",
+        "--option",
+        "timezone=Europe/Paris",
+        "-o",
+        tmp_path / "i",
+    )
     assert cm.Matcher.open(tmp_path / "i").options == cm.Options(batch_rows=16, timezone="Europe/Paris")
     assert "from 1 to" in fails("build", subs, "--schema", SCHEMA, "--option", "batch_rows=0", "-o", tmp_path / "i")
-    assert "a name out of batch_rows" in fails("build", subs, "--schema", SCHEMA, "--option", "rows=1", "-o", tmp_path / "i", code=2)
+    assert "a name out of batch_rows" in fails(
+        "build", subs, "--schema", SCHEMA, "--option", "rows=1", "-o", tmp_path / "i", code=2
+    )
 
 
 BAD = {1: "age >= 18", 2: "age >= 'x'", 3: "citi = 'Nice'", 4: "age >=\n AND"}
@@ -120,7 +145,16 @@ def test_bad_expressions_are_collected(tmp_path: Path) -> None:
     assert [row["id"] for row in bad] == [2, 3, 4]
     assert bad[1]["line"] == 1
     assert bad[1]["column"] == 1
-    run("build", subscriptions(tmp_path / "s.csv"), "--schema", SCHEMA, "--rejected", tmp_path / "none.parquet", "-o", tmp_path / "i")
+    run(
+        "build",
+        subscriptions(tmp_path / "s.csv"),
+        "--schema",
+        SCHEMA,
+        "--rejected",
+        tmp_path / "none.parquet",
+        "-o",
+        tmp_path / "i",
+    )
     assert pq.read_table(tmp_path / "none.parquet").num_rows == 0
 
 
@@ -129,7 +163,10 @@ def test_bad_expressions_are_collected(tmp_path: Path) -> None:
     [
         (["build", "s.csv", "-o", "i"], "one of --schema and --like"),
         (["build", "s.csv", "-o", "i", "--schema", "a:int64", "--like", "e.csv"], "one of --schema and --like"),
-        (["build", "s.csv", "-o", "i", "--schema", "a:int64", "--errors", "raise", "--rejected", "r.csv"], "--errors collect"),
+        (
+            ["build", "s.csv", "-o", "i", "--schema", "a:int64", "--errors", "raise", "--rejected", "r.csv"],
+            "--errors collect",
+        ),
         (["build", "-o", "i", "--schema", "a:int64"], "Missing argument"),
         (["build", "s.csv", "--schema", "a:int64"], "Missing option"),
         (["build", "s.csv", "-o", "i", "--schema", "a:int64", "--format", "excel"], "'excel' is not one of"),
@@ -173,7 +210,9 @@ def test_match_in_and_out(tmp_path: Path, index: Path, extension: str) -> None:
 
 
 def test_match_prints_csv(index: Path, events: Path) -> None:
-    assert run("match", index, events).stdout == '"event","subscription"\n' + "".join(f"{event},{id}\n" for event, id in PAIRS)
+    assert run("match", index, events).stdout == '"event","subscription"\n' + "".join(
+        f"{event},{id}\n" for event, id in PAIRS
+    )
 
 
 def test_count_lists_and_keep(tmp_path: Path, index: Path, events: Path) -> None:
@@ -194,7 +233,9 @@ def test_count_lists_and_keep(tmp_path: Path, index: Path, events: Path) -> None
 
 
 def test_events_are_numbered_through_many_batches(tmp_path: Path) -> None:
-    run("build", subscriptions(tmp_path / "s.csv"), "--schema", SCHEMA, "--option", "batch_rows=3", "-o", tmp_path / "i")
+    run(
+        "build", subscriptions(tmp_path / "s.csv"), "--schema", SCHEMA, "--option", "batch_rows=3", "-o", tmp_path / "i"
+    )
     table = pa.concat_tables([EVENTS] * 10)
     with writing(str(tmp_path / "e.arrows"), table.schema) as writer:
         for batch in table.to_batches(max_chunksize=7):
@@ -213,7 +254,9 @@ def test_no_events_and_no_subscriptions(tmp_path: Path, index: Path) -> None:
     assert run("match", index, empty, "--lists").stdout == ""
     (tmp_path / "e.csv").write_text("age,city\n")
     assert run("match", index, tmp_path / "e.csv", "--count").stdout == '"event","matches"\n'
-    none = write(tmp_path / "s.parquet", pa.table({"id": pa.array([], pa.int64()), "expression": pa.array([], pa.string())}))
+    none = write(
+        tmp_path / "s.parquet", pa.table({"id": pa.array([], pa.int64()), "expression": pa.array([], pa.string())})
+    )
     run("build", none, "--schema", SCHEMA, "-o", tmp_path / "i")
     full = write(tmp_path / "full.parquet", EVENTS)
     assert run("match", tmp_path / "i", full).stdout == '"event","subscription"\n'
@@ -257,7 +300,13 @@ def test_errors_of_match(tmp_path: Path, index: Path, events: Path) -> None:
     assert "CSV cannot carry" in fails("match", index, events, "--keep", "tags")
     assert "say which of" in fails("match", index, "-", input=b"")
     assert "e.csv" in fails("match", index, tmp_path / "e.csv")
-    assert sorted(os.listdir(tmp_path)) == ["events.parquet", "i.colmatch", "subs.csv", "taken.parquet", "wrong.parquet"]
+    assert sorted(os.listdir(tmp_path)) == [
+        "events.parquet",
+        "i.colmatch",
+        "subs.csv",
+        "taken.parquet",
+        "wrong.parquet",
+    ]
 
 
 @pytest.mark.parametrize("damage", ["truncated", "foreign", "flipped", "empty", "folder"])
@@ -272,7 +321,12 @@ def test_a_damaged_index(tmp_path: Path, index: Path, events: Path, damage: str)
         broken.mkdir()
     else:
         broken.write_bytes(
-            {"truncated": data[: len(data) // 2], "foreign": b"id,expression\n" * 100, "flipped": bytes(flipped), "empty": b""}[damage]
+            {
+                "truncated": data[: len(data) // 2],
+                "foreign": b"id,expression\n" * 100,
+                "flipped": bytes(flipped),
+                "empty": b"",
+            }[damage]
         )
     for args in (["match", broken, events], ["stats", broken], ["explain", broken, events, "--id", "1"]):
         assert "broken" in fails(*args)

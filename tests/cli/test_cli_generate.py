@@ -1,4 +1,6 @@
-"""``colmatch generate``: the files that it writes, what the other commands make of them, and its errors."""
+"""``colmatch generate``: the files that it writes, what the other commands make of them, and its
+errors.
+"""
 
 from __future__ import annotations
 
@@ -14,11 +16,25 @@ from colmatch.workload import NAMES, Workload, named
 
 
 @pytest.mark.parametrize(
-    ("name", "subs", "events"), [("dense", "parquet", "parquet"), ("opindex", "jsonl", "arrow"), ("dense", "csv", "csv")]
+    ("name", "subs", "events"),
+    [("dense", "parquet", "parquet"), ("opindex", "jsonl", "arrow"), ("dense", "csv", "csv")],
 )
 def test_generate_build_match(tmp_path: Path, name: str, subs: str, events: str) -> None:
     s, e = tmp_path / f"s.{subs}", tmp_path / f"e.{events}"
-    changed = ["--subscriptions", 200, "--planted", 0.5, "--around", 10, "--seed", 7, "--attributes", 40, "--event-size", 40]
+    changed = [
+        "--subscriptions",
+        200,
+        "--planted",
+        0.5,
+        "--around",
+        10,
+        "--seed",
+        7,
+        "--attributes",
+        40,
+        "--event-size",
+        40,
+    ]
     result = run("generate", name, *changed, "--rows", 20, "--subs", s, "--events", e)
     assert "200 subscriptions, saved as" in result.stderr and "20 events, saved as" in result.stderr
     run("build", s, "--like", e, "-o", tmp_path / "i")
@@ -30,9 +46,8 @@ def test_generate_build_match(tmp_path: Path, name: str, subs: str, events: str)
 
 
 def test_generate_into_a_folder_with_every_option(tmp_path: Path) -> None:
-    options = (
-        "--subscriptions 50 --attributes 9 --cardinality 7 --subscription-size 2,3 --subscription-mean 2.2 --event-size 4 --equality 0.1"
-    )
+    options = "--subscriptions 50 --attributes 9 --cardinality 7 --subscription-size 2,3 --subscription-mean 2.2"
+    options += " --event-size 4 --equality 0.1"
     options += " --attribute-zipf 1 --value-zipf 0.5 --clusters 2 --cluster-size 3 --width 0,0.5 --list-size 1,2 --planted 0.2 --around 5"
     options += " --layout map --seed 3 --weights --format arrow --rows 12"
     run("generate", "dense", *options.split(), "--operators", "not in:1,<=:0.5", "-o", tmp_path / "new" / "folder")
@@ -79,7 +94,9 @@ def test_errors_of_generate(tmp_path: Path) -> None:
     assert "Workload(equality=2.0)" in fails("generate", "dense", "--equality", 2, "--subs", out)
     assert "-o DIR, or --subs and --events" in fails("generate", "dense", code=2)
     assert "same file" in fails("generate", "dense", "--subs", out, "--events", out, code=2)
-    assert "two whole numbers are needed, as in 3,7" in fails("generate", "dense", "--event-size", "1,2,3", "--subs", out, code=2)
+    assert "two whole numbers are needed, as in 3,7" in fails(
+        "generate", "dense", "--event-size", "1,2,3", "--subs", out, code=2
+    )
     assert "two numbers are needed" in fails("generate", "dense", "--width", "x", "--subs", out, code=2)
     assert "'<' should be OPERATOR:SHARE" in fails("generate", "dense", "--operators", "in:1,<", "--subs", out, code=2)
     assert "names no format" in fails("generate", "dense", "--subs", tmp_path / "s.txt", "--events", out)

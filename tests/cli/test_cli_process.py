@@ -84,7 +84,9 @@ def test_control_c(tmp_path: Path) -> None:
         process.stdin.write(b"1,Nice\n" * 100_000)
         process.stdin.flush()
         time.sleep(0.05)
-    for _ in range(3):  # as people do: one that comes while Arrow changes its own handlers can get lost, seen once on a busy machine
+    # as people do: one that comes while Arrow changes its own handlers can get lost, seen once on a
+    # busy machine
+    for _ in range(3):
         process.send_signal(signal.SIGINT)
         with suppress(subprocess.TimeoutExpired):
             process.wait(20)  # standard input is still open
@@ -95,7 +97,10 @@ def test_control_c(tmp_path: Path) -> None:
     assert not list(tmp_path.glob("*out.csv*"))
 
 
-@pytest.mark.skipif(os.name != "posix" or os.environ.get("NUMBA_DISABLE_JIT") == "1", reason="signals of POSIX, while kernels are compiled")
+@pytest.mark.skipif(
+    os.name != "posix" or os.environ.get("NUMBA_DISABLE_JIT") == "1",
+    reason="signals of POSIX, while kernels are compiled",
+)
 @pytest.mark.parametrize("command", ["build", "match"])
 def test_control_c_while_kernels_are_compiled(tmp_path: Path, command: str) -> None:
     """It ends at once: no kernel is compiled after the one under way, in whatever thread."""

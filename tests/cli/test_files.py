@@ -41,7 +41,9 @@ NESTED = pa.table(
     {
         "tags": pa.array([["a", None, 'q"'], None, []], pa.list_(pa.string())),
         "deep": pa.array([[[1], [], None], None, [[2, 3]]], pa.list_(pa.list_(pa.int64()))),
-        "who": pa.array([{"x": 1, "y": "é"}, None, {"x": None, "y": None}], pa.struct([("x", pa.int8()), ("y", pa.string())])),
+        "who": pa.array(
+            [{"x": 1, "y": "é"}, None, {"x": None, "y": None}], pa.struct([("x", pa.int8()), ("y", pa.string())])
+        ),
     }
 )
 MAPS = pa.table({"attrs": pa.array([[("a", 1), ("b", None)], None, []], pa.map_(pa.string(), pa.int64()))})
@@ -93,11 +95,18 @@ def test_there_and_back(tmp_path: Path, name: str, table: pa.Table, rows: tuple[
 
 def test_json_lines_are_json(tmp_path: Path) -> None:
     odd = pa.table(
-        {'a "name"': ["\x00\x1f\u2028\\", 'x"'], "f": [float("nan"), float("-inf")], "m": pa.array([[("k", 1)], None], MAPS["attrs"].type)}
+        {
+            'a "name"': ["\x00\x1f\u2028\\", 'x"'],
+            "f": [float("nan"), float("-inf")],
+            "m": pa.array([[("k", 1)], None], MAPS["attrs"].type),
+        }
     )
     path = write(tmp_path / "t.jsonl", odd)
     lines = [json.loads(line) for line in Path(path).read_text().split("\n")[:-1]]
-    assert lines == [{'a "name"': "\x00\x1f\u2028\\", "f": None, "m": {"k": 1}}, {'a "name"': 'x"', "f": None, "m": None}]
+    assert lines == [
+        {'a "name"': "\x00\x1f\u2028\\", "f": None, "m": {"k": 1}},
+        {'a "name"': 'x"', "f": None, "m": None},
+    ]
 
 
 @pytest.mark.parametrize("name", ["t.parquet", "t.arrow", "t.arrows", "t.csv", "t.jsonl"])
@@ -123,7 +132,12 @@ def test_null_and_the_empty_string_of_csv(tmp_path: Path) -> None:
     path.write_text('\ufeffa,b\n,1\n"",NA\nNA,\n"two\nlines",3\n')
     schema = pa.schema({"a": pa.string(), "b": pa.int64()})
     got = read(str(path), schema=schema, nulls=["", "NA"])
-    assert got.to_pylist() == [{"a": None, "b": 1}, {"a": "", "b": None}, {"a": None, "b": None}, {"a": "two\nlines", "b": 3}]
+    assert got.to_pylist() == [
+        {"a": None, "b": 1},
+        {"a": "", "b": None},
+        {"a": None, "b": None},
+        {"a": "two\nlines", "b": 3},
+    ]
     with pytest.raises(ColmatchError, match=r"t\.csv: .*int64.*'NA'"):
         read(str(path), schema=schema)
 
@@ -247,7 +261,9 @@ def test_read_table_infers_from_all_rows(tmp_path: Path) -> None:
 def test_rebatch(sizes: list[int]) -> None:
     given = [pa.record_batch({"i": pa.array([size] * size, pa.int64())}) for size in sizes]
     got = list(rebatch(given, 4))
-    assert [n for batch in got for n in batch["i"].to_pylist()] == [n for batch in given for n in batch["i"].to_pylist()]
+    assert [n for batch in got for n in batch["i"].to_pylist()] == [
+        n for batch in given for n in batch["i"].to_pylist()
+    ]
     assert all(batch.num_rows == 4 for batch in got[:-1])
     assert all(0 < batch.num_rows <= 4 for batch in got)
 

@@ -25,13 +25,17 @@ def test_scalars(data: st.DataObject) -> None:
     words = data.draw(some_words) if type.textual else []
     batch = pa.record_batch({"x": data.draw(arrays(arrow, size)), "y": data.draw(arrays(arrow, size))})
     start = data.draw(st.integers(0, size))
-    check(batch.slice(start, data.draw(st.integers(0, size))), [value("y", type), value("x", type)], [words, words[::2]])
+    check(
+        batch.slice(start, data.draw(st.integers(0, size))), [value("y", type), value("x", type)], [words, words[::2]]
+    )
 
 
 @few
 @given(st.data())
 def test_lists(data: st.DataObject) -> None:
-    arrow = data.draw(st.sampled_from([pa.int32(), pa.string(), pa.string_view(), pa.float64(), pa.bool_(), pa.binary(3)]))
+    arrow = data.draw(
+        st.sampled_from([pa.int32(), pa.string(), pa.string_view(), pa.float64(), pa.bool_(), pa.binary(3)])
+    )
     type = value_type(arrow)
     assert type is not None
     lengths = data.draw(st.lists(st.none() | st.integers(0, 4), max_size=20))
@@ -50,7 +54,9 @@ def test_lists(data: st.DataObject) -> None:
         mask = pa.array([n is None for n in lengths], pa.bool_())
         if "view" in kind:
             maker = pa.LargeListViewArray if kind.startswith("large") else pa.ListViewArray
-            column = maker.from_arrays(pa.array(offsets[:-1], size), pa.array(np.diff(offsets), size), elements, mask=mask)
+            column = maker.from_arrays(
+                pa.array(offsets[:-1], size), pa.array(np.diff(offsets), size), elements, mask=mask
+            )
         else:
             maker = pa.LargeListArray if kind.startswith("large") else pa.ListArray
             column = maker.from_arrays(pa.array(offsets, size), elements, mask=mask)
@@ -72,7 +78,9 @@ MAP_KEYS = ["", "a", "b", "colour", "colour of the door", "é"]
 @given(st.data())
 def test_maps(data: st.DataObject) -> None:
     numbers = data.draw(st.booleans())
-    known: list[Any] = data.draw(st.lists(st.integers(-5, 20) if numbers else st.sampled_from(MAP_KEYS), unique=True, max_size=20))
+    known: list[Any] = data.draw(
+        st.lists(st.integers(-5, 20) if numbers else st.sampled_from(MAP_KEYS), unique=True, max_size=20)
+    )
     arrow = data.draw(st.sampled_from([pa.int64(), pa.string(), pa.float32(), pa.date64()]))
     type = value_type(arrow)
     assert type is not None
@@ -80,7 +88,9 @@ def test_maps(data: st.DataObject) -> None:
     total = sum(lengths)
     some_keys = st.integers(-7, 22) if numbers else st.sampled_from([*MAP_KEYS, "z", "colour of the"])
     keys = data.draw(st.lists(some_keys, min_size=total, max_size=total))
-    key_type = data.draw(st.sampled_from([pa.int8(), pa.int64()] if numbers else [pa.string(), pa.large_string(), pa.string_view()]))
+    key_type = data.draw(
+        st.sampled_from([pa.int8(), pa.int64()] if numbers else [pa.string(), pa.large_string(), pa.string_view()])
+    )
     key_array = pa.array(keys, key_type)
     if data.draw(st.booleans()) and key_type != pa.string_view():
         key_array = key_array.dictionary_encode()
@@ -96,8 +106,12 @@ def test_maps(data: st.DataObject) -> None:
 
 
 def test_equal_keys_of_a_map() -> None:
-    """The first entry with a key counts, also when its value is NULL; in another row, the key is new."""
-    column = pa.array([[("a", None), ("a", 1)], [("a", 2), ("a", 3)], None, [("b", 4)]], pa.map_(pa.string(), pa.int64()))
+    """The first entry with a key counts, also when its value is NULL; in another row, the key is
+    new.
+    """
+    column = pa.array(
+        [[("a", None), ("a", 1)], [("a", 2), ("a", 3)], None, [("b", 4)]], pa.map_(pa.string(), pa.int64())
+    )
     reader = check(pa.record_batch({"m": column}), [Attribute(("m",), Role.ENTRY, INT, k) for k in ("b", "a")])
     assert entries(reader.read(pa.record_batch({"m": column}))) == [[(3, 4)], [(1, 2)]]
 
@@ -106,7 +120,9 @@ def test_thousands_of_map_keys() -> None:
     rng = np.random.default_rng(7)
     keys = [f"attribute-{i}" for i in range(3000)]
     rows = [[(keys[k] if k < 3000 else f"other-{k}", int(k)) for k in rng.integers(0, 4000, 5)] for _ in range(40)]
-    batch = pa.record_batch({"m": pa.array(rows, pa.map_(pa.string(), pa.int64())), "n": pa.array(rows, pa.map_(pa.string(), pa.int64()))})
+    batch = pa.record_batch(
+        {"m": pa.array(rows, pa.map_(pa.string(), pa.int64())), "n": pa.array(rows, pa.map_(pa.string(), pa.int64()))}
+    )
     attributes = [Attribute((rng.choice(["m", "n"]),), Role.ENTRY, INT, k) for k in rng.permutation(keys).tolist()]
     check(batch, attributes)
 
@@ -119,14 +135,28 @@ def test_structs(data: st.DataObject) -> None:
 
     def nest(fields: dict[str, pa.Array]) -> pa.Array:
         mask = data.draw(st.none() | st.lists(st.booleans(), min_size=size, max_size=size))
-        return pa.StructArray.from_arrays(list(fields.values()), list(fields), mask=None if mask is None else pa.array(mask))
+        return pa.StructArray.from_arrays(
+            list(fields.values()), list(fields), mask=None if mask is None else pa.array(mask)
+        )
 
-    tags = data.draw(st.lists(st.none() | st.lists(st.none() | st.integers(-9, 9), max_size=3), min_size=size, max_size=size))
+    tags = data.draw(
+        st.lists(st.none() | st.lists(st.none() | st.integers(-9, 9), max_size=3), min_size=size, max_size=size)
+    )
     pairs = data.draw(
-        st.lists(st.none() | st.lists(st.tuples(st.sampled_from("ab"), st.none() | texts), max_size=3), min_size=size, max_size=size)
+        st.lists(
+            st.none() | st.lists(st.tuples(st.sampled_from("ab"), st.none() | texts), max_size=3),
+            min_size=size,
+            max_size=size,
+        )
     )
     inner = nest({"age": data.draw(arrays(pa.int16(), size)), "tags": pa.array(tags, pa.list_(pa.int64()))})
-    outer = nest({"in": inner, "name": data.draw(arrays(pa.string(), size)), "m": pa.array(pairs, pa.map_(pa.string(), pa.string()))})
+    outer = nest(
+        {
+            "in": inner,
+            "name": data.draw(arrays(pa.string(), size)),
+            "m": pa.array(pairs, pa.map_(pa.string(), pa.string())),
+        }
+    )
     words = data.draw(some_words)
     attributes = {
         value("u", INT, "in", "age"): [],
@@ -153,7 +183,11 @@ def test_labels(words: list[bytes], data: st.DataObject) -> None:
 
 def test_labels_with_long_common_prefixes() -> None:
     words = sorted(f"https://example.com/shop/{i}/item".encode() for i in range(300))
-    values = [w.decode() + tail for w in words[::7] for tail in ("", "s", "\0")] + ["https://example.com/", "https://f", ""]
+    values = [w.decode() + tail for w in words[::7] for tail in ("", "s", "\0")] + [
+        "https://example.com/",
+        "https://f",
+        "",
+    ]
     check(pa.record_batch({"x": values * 2}), [value("x", STRING)], [words])
 
 
@@ -177,12 +211,19 @@ def test_floats() -> None:
 
 def test_scales_and_units() -> None:
     cents = Type(Family.DECIMAL, scale=2, name="decimal128(12, 2)")
-    check(pa.record_batch({"x": pa.array([Decimal("1.5"), None, Decimal("-7.0")], pa.decimal128(9, 1))}), [value("x", cents)])
+    check(
+        pa.record_batch({"x": pa.array([Decimal("1.5"), None, Decimal("-7.0")], pa.decimal128(9, 1))}),
+        [value("x", cents)],
+    )
     for unit, per in (("s", 1), ("ms", 10**3), ("us", 10**6)):
         stamps = pa.array([0, None, -1, 1_700_000_000 * per], pa.timestamp(unit, "UTC"))
-        reader = Reader(Attributes([value("x", Type(Family.TIMESTAMP, unit="us", zone="Europe/Paris"))]), literals([[]]))
+        reader = Reader(
+            Attributes([value("x", Type(Family.TIMESTAMP, unit="us", zone="Europe/Paris"))]), literals([[]])
+        )
         factor = 10**6 // per
-        assert entries(reader.read(pa.record_batch({"x": stamps}))) == [[(0, 0), (2, -factor), (3, 1_700_000_000 * 10**6)]]
+        assert entries(reader.read(pa.record_batch({"x": stamps}))) == [
+            [(0, 0), (2, -factor), (3, 1_700_000_000 * 10**6)]
+        ]
     millis = pa.array([-1, 0, 86_399_999, 86_400_000], pa.int64()).view(pa.date64())
     reader = Reader(Attributes([value("x", Type(Family.DATE))]), literals([[]]))
     assert reader.read(pa.record_batch({"x": millis})).key.tolist() == [-1, 0, 0, 1]

@@ -30,7 +30,9 @@ def test_values_that_do_not_fit() -> None:
     batch = pa.record_batch({"when": pa.array([0, None, 2**62], pa.timestamp("s"))})
     with pytest.raises(EventError, match=r"column 'when', row 2 of the batch: .* too large"):
         Reader(Attributes([micros]), literals([[]])).read(batch)
-    hidden = pa.Array.from_buffers(pa.timestamp("s"), 2, [pa.py_buffer(b"\1"), pa.py_buffer(struct.pack("<qq", 5, 2**62))])
+    hidden = pa.Array.from_buffers(
+        pa.timestamp("s"), 2, [pa.py_buffer(b"\1"), pa.py_buffer(struct.pack("<qq", 5, 2**62))]
+    )
     reader = Reader(Attributes([micros]), literals([[]]))
     assert entries(reader.read(pa.record_batch({"when": hidden}))) == [[(0, 5_000_000)]]
 
@@ -43,7 +45,9 @@ def test_dictionary_index_out_of_range() -> None:
 
 
 def test_garbage_under_nulls_is_not_read() -> None:
-    views = pa.Array.from_buffers(pa.string_view(), 2, [pa.py_buffer(b"\2"), pa.py_buffer(b"\x7f" * 16 + struct.pack("<i12s", 2, b"ok"))])
+    views = pa.Array.from_buffers(
+        pa.string_view(), 2, [pa.py_buffer(b"\2"), pa.py_buffer(b"\x7f" * 16 + struct.pack("<i12s", 2, b"ok"))]
+    )
     indexes = pa.Array.from_buffers(pa.int32(), 2, [pa.py_buffer(b"\2"), pa.py_buffer(struct.pack("<ii", 10**9, 0))])
     coded = pa.DictionaryArray.from_arrays(indexes, pa.array(["ok"]), safe=False)
     reader = Reader(Attributes([value("v", STRING), value("d", STRING)]), literals([[b"ok"], [b"ok"]]))
@@ -62,7 +66,9 @@ def test_missing_null_and_empty() -> None:
         Attribute(("l",), Role.HAS_NULL, INT),
         value("x"),
     ]
-    batch = pa.record_batch({"none": pa.nulls(3), "x": [1, 2, None], "l": pa.array([[None], [], None], pa.list_(pa.null()))})
+    batch = pa.record_batch(
+        {"none": pa.nulls(3), "x": [1, 2, None], "l": pa.array([[None], [], None], pa.list_(pa.null()))}
+    )
     reader = check(batch, attributes)
     assert entries(reader.read(batch.slice(0, 0))) == [[]] * 9
     assert entries(reader.read(batch.select([]))) == [[]] * 9
@@ -81,7 +87,10 @@ def test_names() -> None:
     twice = pa.RecordBatch.from_arrays([pa.array([1]), pa.array([2])], names=["Age", "Age"])
     with pytest.raises(EventError, match="'Age' is 2 times in the batch"):
         reader.read(twice)
-    assert entries(reader.read(pa.RecordBatch.from_arrays([pa.array([1]), pa.array([2])], names=["y", "y"]))) == [[], []]
+    assert entries(reader.read(pa.RecordBatch.from_arrays([pa.array([1]), pa.array([2])], names=["y", "y"]))) == [
+        [],
+        [],
+    ]
 
 
 @pytest.mark.parametrize(
@@ -98,12 +107,36 @@ def test_names() -> None:
         (value("age", INT, "x"), pa.array([1]), r"'age' is int64, the schema says a struct"),
         (Attribute(("age",), Role.SIZE, INT), pa.array([1]), r"'age' is int64, the schema says a list"),
         (Attribute(("age",), Role.ELEMENT, INT), pa.array([["a"]]), r"'age\[\]' is string, the schema says int64"),
-        (Attribute(("age",), Role.ENTRY, INT, "k"), pa.array([1]), r"'age' is int64, the schema says a map from string to int64"),
-        (Attribute(("age",), Role.ENTRY, INT, 1), pa.array([[("k", 1)]], pa.map_(pa.string(), pa.int64())), r"\(its keys\)' is string"),
-        (value("age", Type(Family.DECIMAL, scale=1, name="decimal128(9, 1)")), pa.array([Decimal("1.25")]), r"2 digits after the point"),
-        (value("age", Type(Family.DECIMAL, scale=1, name="d")), pa.array([Decimal("1.2")], pa.decimal128(19, 1)), r"decimal128\(19, 1\)"),
-        (value("age", Type(Family.TIMESTAMP, unit="ms")), pa.array([1], pa.timestamp("us")), r"cast it, or build with unit 'us'"),
-        (value("age", Type(Family.TIMESTAMP, unit="us")), pa.array([1], pa.timestamp("us", "UTC")), r"give both a time zone or none"),
+        (
+            Attribute(("age",), Role.ENTRY, INT, "k"),
+            pa.array([1]),
+            r"'age' is int64, the schema says a map from string to int64",
+        ),
+        (
+            Attribute(("age",), Role.ENTRY, INT, 1),
+            pa.array([[("k", 1)]], pa.map_(pa.string(), pa.int64())),
+            r"\(its keys\)' is string",
+        ),
+        (
+            value("age", Type(Family.DECIMAL, scale=1, name="decimal128(9, 1)")),
+            pa.array([Decimal("1.25")]),
+            r"2 digits after the point",
+        ),
+        (
+            value("age", Type(Family.DECIMAL, scale=1, name="d")),
+            pa.array([Decimal("1.2")], pa.decimal128(19, 1)),
+            r"decimal128\(19, 1\)",
+        ),
+        (
+            value("age", Type(Family.TIMESTAMP, unit="ms")),
+            pa.array([1], pa.timestamp("us")),
+            r"cast it, or build with unit 'us'",
+        ),
+        (
+            value("age", Type(Family.TIMESTAMP, unit="us")),
+            pa.array([1], pa.timestamp("us", "UTC")),
+            r"give both a time zone or none",
+        ),
         (value("age"), pa.array([1], pa.duration("s")), r"'age' is duration\[s\]"),
     ],
 )
@@ -134,7 +167,9 @@ def test_results_own_their_memory() -> None:
 
 @pytest.mark.skipif(config.DISABLE_JIT, reason="nothing is compiled")
 def test_one_signature_each() -> None:
-    batch = pa.record_batch({"x": ["a"], "n": pa.array([1], pa.int8()), "m": pa.array([[("k", 1.5)]], pa.map_(pa.string(), pa.float64()))})
+    batch = pa.record_batch(
+        {"x": ["a"], "n": pa.array([1], pa.int8()), "m": pa.array([[("k", 1.5)]], pa.map_(pa.string(), pa.float64()))}
+    )
     pattern = Attribute(("x",), Role.VALUE, STRING, None, ("like", "a%"))
     attributes = [value("n"), value("x", STRING), pattern, Attribute(("m",), Role.ENTRY, FLOAT, "k")]
     assert len(entries(Reader(Attributes(attributes), literals([[], [b"a"], [], []])).read(batch))) == 4
@@ -153,7 +188,9 @@ def test_one_signature_each() -> None:
     assert {device.py_func.__name__: len(device.signatures) for device in devices if len(device.signatures) > 1} == {}
 
 
-@pytest.mark.parametrize("column", [pa.array([7]), pa.array(["7"]), pa.array([[("7", 7)]], pa.map_(pa.string(), pa.int64()))])
+@pytest.mark.parametrize(
+    "column", [pa.array([7]), pa.array(["7"]), pa.array([[("7", 7)]], pa.map_(pa.string(), pa.int64()))]
+)
 def test_kernels_that_are_not_needed_are_not_run(column: pa.Array, monkeypatch: pytest.MonkeyPatch) -> None:
     """Or everybody would wait for them to be compiled."""
     ran = []
@@ -164,13 +201,19 @@ def test_kernels_that_are_not_needed_are_not_run(column: pa.Array, monkeypatch: 
 
     for name in ("read_maps", "read", "read_texts"):
         watch(name)
-    role, type = (Role.ENTRY, INT) if pa.types.is_map(column.type) else (Role.VALUE, STRING if pa.types.is_string(column.type) else INT)
+    role, type = (
+        (Role.ENTRY, INT)
+        if pa.types.is_map(column.type)
+        else (Role.VALUE, STRING if pa.types.is_string(column.type) else INT)
+    )
     attributes = [Attribute(("x",), role, type, "7" if role is Role.ENTRY else None), value("n"), value("s", STRING)]
     reader = Reader(Attributes(attributes), literals([[b"7"] if type is STRING else [], [], []]))
     for _ in range(2):
         ran.clear()
         reader.read(pa.record_batch({"x": column, "unread": ["a"]}))
-    assert ran == (["read_maps", "read"] if role is Role.ENTRY else ["read", "read_texts"] if type is STRING else ["read"])
+    assert ran == (
+        ["read_maps", "read"] if role is Role.ENTRY else ["read", "read_texts"] if type is STRING else ["read"]
+    )
 
 
 @pytest.mark.parametrize("fits", [True, False])
@@ -227,11 +270,26 @@ def test_loads() -> None:
     out = np.zeros(6, np.int64)
     loads(data.ctypes.data, out)
     small, long = struct.unpack_from("<h", raw, 1)[0], struct.unpack_from("<I", raw, 1)[0]
-    assert out.tolist() == [-1, 255, small, long, struct.unpack_from("<q", raw)[0], struct.unpack("<q", struct.pack("<d", -1.5))[0]]
+    assert out.tolist() == [
+        -1,
+        255,
+        small,
+        long,
+        struct.unpack_from("<q", raw)[0],
+        struct.unpack("<q", struct.pack("<d", -1.5))[0],
+    ]
     prefix = np.zeros(12, np.int64)
     heads(data.ctypes.data, prefix)
     assert prefix.tolist() == [int.from_bytes(raw[: min(n, 8)].ljust(8, b"\0"), "big") - 2**63 for n in range(12)]
-    strings = [b"12345678", b"12345678\0", b"12345678\0\0", b"12345678a", b"12345678abcdefgh", b"12345678abcdefghi", b"12345678abcdefgi"]
+    strings = [
+        b"12345678",
+        b"12345678\0",
+        b"12345678\0\0",
+        b"12345678a",
+        b"12345678abcdefgh",
+        b"12345678abcdefghi",
+        b"12345678abcdefgi",
+    ]
     for x in strings:
         for y in strings:
             a, b = np.frombuffer(x, np.uint8), np.frombuffer(y, np.uint8)

@@ -18,7 +18,9 @@ from colmatch.schema import INT, Attribute, Attributes, Family, Role, Type
 @given(st.data())
 def test_bitmaps_by_words(data: st.DataObject) -> None:
     """Whole words of NULLs and of values among others, from any bit on."""
-    runs = data.draw(st.lists(st.tuples(st.integers(1, 200), st.sampled_from([0.0, 0.02, 0.5, 0.98, 1.0])), min_size=1, max_size=4))
+    runs = data.draw(
+        st.lists(st.tuples(st.integers(1, 200), st.sampled_from([0.0, 0.02, 0.5, 0.98, 1.0])), min_size=1, max_size=4)
+    )
     rng = np.random.default_rng(data.draw(st.integers(0, 99)))
     there = np.concatenate([rng.random(n) < share for n, share in runs])
     numbers = rng.integers(-9, 9, len(there))
@@ -47,7 +49,9 @@ KEYS = {
 @pytest.mark.parametrize("count", [1, 63, 64, 65, 400])
 @pytest.mark.parametrize("kind", KEYS)
 def test_keys_by_hash(kind: str, count: int) -> None:
-    """Two maps whose entries end at, before and after a block; batches that touch all blocks, one, and others again."""
+    """Two maps whose entries end at, before and after a block; batches that touch all blocks,
+    one, and others again.
+    """
     rng = np.random.default_rng(count)
     keys = [KEYS[kind](i) for i in range(2 * count)]
     attributes = [Attribute((rng.choice(["m", "n"]),), Role.ENTRY, INT, keys[i]) for i in rng.permutation(count)]
@@ -57,7 +61,9 @@ def test_keys_by_hash(kind: str, count: int) -> None:
     for rows, most in ((50, 2 * count), (1, 2 * count), (0, 1), (3, count), (50, 2 * count), (4, 1)):
         columns = {}
         for name in "mn":
-            numbers = [[(keys[k], None if k % 5 == 1 else int(k)) for k in rng.integers(0, most, 4)] for _ in range(rows)]
+            numbers = [
+                [(keys[k], None if k % 5 == 1 else int(k)) for k in rng.integers(0, most, 4)] for _ in range(rows)
+            ]
             columns[name] = pa.array(numbers, type)
         for dictionary in (False, True):
             if dictionary:
@@ -68,11 +74,17 @@ def test_keys_by_hash(kind: str, count: int) -> None:
 
 
 def test_strings_of_many_keys() -> None:
-    """Each known key has its own set of literals; blocks that a batch does not touch are passed over."""
+    """Each known key has its own set of literals; blocks that a batch does not touch are passed
+    over.
+    """
     keys = [f"k{i}" for i in range(300)]
     words = [[f"v{i % 7}".encode(), b"w"] if i % 3 else [] for i in range(300)]
     attributes = [Attribute(("m",), Role.ENTRY, STRING, key) for key in keys]
-    rows = [[("k299", "v5"), ("k7", "v0"), ("k7", "w")], [("k130", "w"), ("k299", None)], [("k299", "v6"), ("k301", "v6")]]
+    rows = [
+        [("k299", "v5"), ("k7", "v0"), ("k7", "w")],
+        [("k130", "w"), ("k299", None)],
+        [("k299", "v6"), ("k301", "v6")],
+    ]
     check(pa.record_batch({"m": pa.array(rows, pa.map_(pa.string(), pa.string()))}), attributes, words)
 
 
@@ -89,7 +101,9 @@ def test_a_large_dictionary_of_keys_for_few_entries() -> None:
 
 
 def test_keys_of_equal_hash() -> None:
-    """A hash decides nothing: the last bytes of this key were chosen to give that of a known one."""
+    """A hash decides nothing: the last bytes of this key were chosen to give that of a known
+    one.
+    """
     every = 2**64 - 1
 
     def mix(a: int, b: int) -> int:
@@ -97,7 +111,10 @@ def test_keys_of_equal_hash() -> None:
         return word ^ word >> 32
 
     def words(text: bytes) -> list[int]:
-        return [int.from_bytes(text[:8], "big") ^ 2**63, *(int.from_bytes(text[i : i + 8], "little") for i in range(8, len(text), 8))]
+        return [
+            int.from_bytes(text[:8], "big") ^ 2**63,
+            *(int.from_bytes(text[i : i + 8], "little") for i in range(8, len(text), 8)),
+        ]
 
     known, other = words(b"a key of 24 bytes, known"), words(b"a key of another 24 byte")
     start = mix(known[0], 24)
@@ -105,7 +122,9 @@ def test_keys_of_equal_hash() -> None:
     last = known[2] ^ mix(known[1], start) ^ mix(other[1], start)
     assert mix(known[2], mix(known[1], start)) == mix(last, mix(other[1], start))
     data = b"a key of another" + last.to_bytes(8, "little") + b"a key of 24 bytes, known"
-    keys = pa.Array.from_buffers(pa.string(), 2, [None, pa.py_buffer(np.array([0, 24, 48], np.int32)), pa.py_buffer(data)])
+    keys = pa.Array.from_buffers(
+        pa.string(), 2, [None, pa.py_buffer(np.array([0, 24, 48], np.int32)), pa.py_buffer(data)]
+    )
     column = pa.MapArray.from_arrays(pa.array([0, 1, 2], pa.int32()), keys, pa.array([1, 2]))
     reader = Reader(Attributes([Attribute(("m",), Role.ENTRY, INT, "a key of 24 bytes, known")]), literals([[]]))
     assert entries(reader.read(pa.record_batch({"m": column}))) == [[(1, 2)]]
@@ -114,7 +133,9 @@ def test_keys_of_equal_hash() -> None:
 @pytest.mark.parametrize("many", [False, True])
 def test_keys_that_are_null(many: bool) -> None:
     reader = Reader(Attributes([Attribute(("m",), Role.ENTRY, INT, "a")]), literals([[]]))
-    keys = pa.DictionaryArray.from_arrays(pa.array([0, 0, 1], pa.int8()), pa.array(["a", None] + ["b"] * (20 if many else 0)))
+    keys = pa.DictionaryArray.from_arrays(
+        pa.array([0, 0, 1], pa.int8()), pa.array(["a", None] + ["b"] * (20 if many else 0))
+    )
     column = pa.MapArray.from_arrays(pa.array([0, 2, 3], pa.int32()), keys, pa.array([1, 2, 3]))
     with pytest.raises(EventError, match=r"column 'm', row 1 of the batch: a key of the map is NULL"):
         reader.read(pa.record_batch({"m": column}))

@@ -42,10 +42,15 @@ def test_columns_of_a_source() -> None:
     table = pa.table({"x": [1], "y": [2], "Z": [3], **{f"other{i}": [i] for i in range(4)}})
     wanted = ["z", "x"]
     assert [b.schema.names for b in batches(table, 5, wanted)] == [["x", "Z"]]
-    assert [b.schema.names for b in batches(table.select([0, 1, 2]), 5, wanted)] == [["x", "y", "Z"]]  # leaving out one is no gain
-    assert [b.schema.names for b in batches(pa.concat_tables([table, table]).select([0, 1, 2]), 5, wanted)] == [["x", "Z"]]  # copied ones
+    # leaving out one is no gain
+    assert [b.schema.names for b in batches(table.select([0, 1, 2]), 5, wanted)] == [["x", "y", "Z"]]
+    # copied ones
+    assert [b.schema.names for b in batches(pa.concat_tables([table, table]).select([0, 1, 2]), 5, wanted)] == [
+        ["x", "Z"]
+    ]
     assert [b.schema.names for b in batches(table, 5, ["y", "x"])] == [["x", "y"]]
-    assert [b.num_columns for b in batches(table, 5, ["y", "x", "missing"])] == [7]  # an error can then say what was meant
+    # an error can then say what was meant
+    assert [b.num_columns for b in batches(table, 5, ["y", "x", "missing"])] == [7]
     assert [b.num_rows for b in batches(table, 5, [])] == [1]
 
 
@@ -60,7 +65,11 @@ def test_sources_of_one_schema_after_another() -> None:
     other = {f"other{i}": pa.array([0]) for i in range(9)}
     reader = Reader(Attributes([value("x"), value("y")]), literals([[], []]))
     for _ in range(2):
-        for names, expected in ((["x", "y"], [[(0, 5)], [(0, 6)]]), (["y", "x"], [[(0, 6)], [(0, 5)]]), (["x", "z"], [[(0, 5)], []])):
+        for names, expected in (
+            (["x", "y"], [[(0, 5)], [(0, 6)]]),
+            (["y", "x"], [[(0, 6)], [(0, 5)]]),
+            (["x", "z"], [[(0, 5)], []]),
+        ):
             for before, after in (({}, {}), ({}, other), (other, {})):
                 table = pa.table({**before, **dict(zip(names, [[5], [6]], strict=True)), **after})
                 for events in (table, table.to_batches()[0]):
@@ -103,7 +112,13 @@ def test_protocols() -> None:
     table = pa.table({"x": [1, 2], "y": ["a", "b"]})
     rows = table.to_struct_array()
     nulls = pa.array([{"x": 1}, None, {"x": 3}])
-    for events in (table, table.to_batches()[0], Offers("stream", table), Offers("array", table.to_batches()[0]), table.to_reader()):
+    for events in (
+        table,
+        table.to_batches()[0],
+        Offers("stream", table),
+        Offers("array", table.to_batches()[0]),
+        table.to_reader(),
+    ):
         assert pa.Table.from_batches(batches(events, 10)).equals(table)
     for events in (rows, rows.chunk(0), Offers("stream", rows), Offers("array", rows.chunk(0))):
         assert pa.Table.from_batches(batches(events, 10)).to_pylist() == table.to_pylist()
@@ -137,7 +152,9 @@ def test_other_libraries() -> None:
     assert entries(reader.read(batch)) == expected
     (batch,) = batches(frame.to_struct("rows"), 10)
     assert entries(reader.read(batch)) == expected
-    relation = duckdb.sql("SELECT * FROM (VALUES (1, 'a', 'x', [1, 2]), (NULL, 'b', 'y', NULL), (3, NULL, 'x', [])) AS v(n, s, c, t)")
+    relation = duckdb.sql(
+        "SELECT * FROM (VALUES (1, 'a', 'x', [1, 2]), (NULL, 'b', 'y', NULL), (3, NULL, 'x', [])) AS v(n, s, c, t)"
+    )
     (batch,) = batches(relation, 10)
     assert entries(reader.read(batch)) == expected
     pandas = pd.DataFrame({"n": pd.array([1, None, 3], "Int64"), "s": columns["s"], "c": pd.Categorical(columns["c"])})
@@ -146,7 +163,9 @@ def test_other_libraries() -> None:
 
 
 def test_batches_feed_the_reader() -> None:
-    table = pa.table({"x": pa.chunked_array([range(i, i + 7) for i in range(0, 70, 7)]), "s": pa.array([str(i) for i in range(70)])})
+    table = pa.table(
+        {"x": pa.chunked_array([range(i, i + 7) for i in range(0, 70, 7)]), "s": pa.array([str(i) for i in range(70)])}
+    )
     reader = Reader(Attributes([value("x"), value("s", STRING)]), literals([[], [b"5"]]))
     seen = [k for batch in batches(table, 16, reader.columns) for _, k in entries(reader.read(batch))[0]]
     assert seen == list(range(70))

@@ -1,4 +1,6 @@
-"""Events that lack a column which expressions use: an error that names it, or NULL in every row where that was asked for."""
+"""Events that lack a column which expressions use: an error that names it, or NULL in every row
+where that was asked for.
+"""
 
 from __future__ import annotations
 
@@ -16,10 +18,23 @@ import colmatch as cm
 from colmatch.cli.json_lines import Keys
 
 SCHEMA = pa.schema(
-    {"price": pa.float64(), "dest": pa.string(), "user": pa.struct({"age": pa.int64(), "name": pa.string()}), "tags": pa.list_(pa.string())}
+    {
+        "price": pa.float64(),
+        "dest": pa.string(),
+        "user": pa.struct({"age": pa.int64(), "name": pa.string()}),
+        "tags": pa.list_(pa.string()),
+    }
 )
-RULES = {1: "price < 100", 2: "dest IS NULL", 3: "user.age > 17", 4: "array_contains(tags, 'x')", 5: "dest RLIKE '^L.*S$'"}
-EVENTS = pa.table({"price": [50.0], "dest": ["LIS"], "user": [{"age": 40, "name": "a"}], "tags": [["x"]]}, schema=SCHEMA)
+RULES = {
+    1: "price < 100",
+    2: "dest IS NULL",
+    3: "user.age > 17",
+    4: "array_contains(tags, 'x')",
+    5: "dest RLIKE '^L.*S$'",
+}
+EVENTS = pa.table(
+    {"price": [50.0], "dest": ["LIS"], "user": [{"age": 40, "name": "a"}], "tags": [["x"]]}, schema=SCHEMA
+)
 LENIENT = cm.Options(missing_columns="null")
 
 
@@ -32,7 +47,13 @@ def without(*path: str) -> pa.Table:
 @pytest.mark.parametrize("path", [("price",), ("dest",), ("user",), ("tags",), ("user", "age")], ids=".".join)
 def test_a_column_that_is_not_there_is_an_error(path: tuple[str, ...]) -> None:
     matcher = cm.Matcher.build(RULES, SCHEMA)
-    for call in (matcher.match, matcher.count, matcher.match_lists, lambda events: list(matcher.match_batches(events)), matcher.counters):
+    for call in (
+        matcher.match,
+        matcher.count,
+        matcher.match_lists,
+        lambda events: list(matcher.match_batches(events)),
+        matcher.counters,
+    ):
         with pytest.raises(cm.EventError, match=f"the events have no .* '{'.'.join(path)}', which the expressions use"):
             call(without(*path))
 
@@ -41,7 +62,9 @@ def test_the_error_names_what_was_meant() -> None:
     matcher = cm.Matcher.build(RULES, SCHEMA)
     with pytest.raises(cm.EventError, match="no column 'price', .* did you mean 'pricee'\\?"):
         matcher.match(EVENTS.rename_columns(["pricee", "dest", "user", "tags"]))
-    with pytest.raises(cm.EventError, match="no column 'price', .* the batch has 'x'; Options\\(missing_columns='null'\\)"):
+    with pytest.raises(
+        cm.EventError, match="no column 'price', .* the batch has 'x'; Options\\(missing_columns='null'\\)"
+    ):
         matcher.match(pa.table({"x": [1]}))
 
 
@@ -120,7 +143,9 @@ def written(path: Path, rows: list[dict[str, Any]]) -> Path:
         path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     elif path.suffix == ".csv":
         names = list(rows[0])
-        path.write_text("\n".join([",".join(names), *(",".join(str(row[name]) for name in names) for row in rows)]) + "\n")
+        path.write_text(
+            "\n".join([",".join(names), *(",".join(str(row[name]) for name in names) for row in rows)]) + "\n"
+        )
     else:
         import pyarrow.parquet as pq
 
@@ -143,7 +168,9 @@ def test_a_misspelt_column_of_a_file(tmp_path: Path, index: Path, extension: str
 
 
 def test_a_key_that_some_lines_have_is_there(tmp_path: Path, index: Path) -> None:
-    """Also when its only values are NULL, when it comes late, or when it is written with escapes."""
+    """Also when its only values are NULL, when it comes late, or when it is written with
+    escapes.
+    """
     rows: list[dict[str, Any]] = [{"dest": "LIS"}] * 20_000 + [{"price": None}]
     assert run("match", index, written(tmp_path / "e.jsonl", rows)).stdout == '"event","subscription"\n20000,2\n'
     (tmp_path / "f.jsonl").write_text('{"\\u0070rice": 1, "dest" : "LIS"}\n')
@@ -177,10 +204,14 @@ def test_a_field_that_no_line_has(tmp_path: Path) -> None:
 
 
 def test_a_column_of_maps_that_no_line_has(tmp_path: Path) -> None:
-    cm.Matcher.build({1: "m['k'] = 1 OR price > 3"}, {"m": pa.map_(pa.string(), pa.int64()), "price": "double"}).save(tmp_path / "i")
+    cm.Matcher.build({1: "m['k'] = 1 OR price > 3"}, {"m": pa.map_(pa.string(), pa.int64()), "price": "double"}).save(
+        tmp_path / "i"
+    )
     events = written(tmp_path / "e.jsonl", [{"m": None, "price": None}, {"m": {"k": 1}}])
     assert run("match", tmp_path / "i", events).stdout.endswith("1,1\n")
-    assert "no line has 'm'" in fails("match", tmp_path / "i", written(tmp_path / "e.jsonl", [{"n": {"k": 1}, "price": 4.0}]))
+    assert "no line has 'm'" in fails(
+        "match", tmp_path / "i", written(tmp_path / "e.jsonl", [{"n": {"k": 1}, "price": 4.0}])
+    )
 
 
 @pytest.mark.parametrize("extension", ["csv", "parquet"])

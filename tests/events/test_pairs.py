@@ -1,4 +1,6 @@
-"""Events in long form become a map column, without copies, and what cannot is refused with its place."""
+"""Events in long form become a map column, without copies, and what cannot is refused with its
+place.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,9 @@ KEYS = [
 @few
 @given(st.data())
 def test_from_pairs(data: st.DataObject) -> None:
-    """Any types, chunks and slices against rows put together one by one; and the reader takes what comes out."""
+    """Any types, chunks and slices against rows put together one by one; and the reader takes
+    what comes out.
+    """
     event = sorted(data.draw(st.lists(st.integers(0, 12), max_size=40)))
     numbers = data.draw(st.booleans())
     some = st.integers(-3, 90) if numbers else st.sampled_from(["", "a", "a longer name", "a longer game", "é"])
@@ -45,9 +49,14 @@ def test_from_pairs(data: st.DataObject) -> None:
     events = data.draw(st.sampled_from([pa.int64(), pa.uint64(), pa.int8()]))
     cut = data.draw(st.integers(0, len(event)))
     columns = [pa.array(event, events), pa.array(attribute, type), pa.array(value, pa.int64())]
-    pieces = [pa.RecordBatch.from_arrays(columns, names=["event", "attribute", "value"]).slice(*where) for where in ((0, cut), (cut,))]
+    pieces = [
+        pa.RecordBatch.from_arrays(columns, names=["event", "attribute", "value"]).slice(*where)
+        for where in ((0, cut), (cut,))
+    ]
     batch = from_pairs(pa.Table.from_batches(pieces), "m", rows)
-    expected: list[dict[str, Any]] = [{"m": []} for _ in range(rows if rows is not None else event[-1] + 1 if event else 0)]
+    expected: list[dict[str, Any]] = [
+        {"m": []} for _ in range(rows if rows is not None else event[-1] + 1 if event else 0)
+    ]
     for e, a, v in zip(event, attribute, value):
         expected[e]["m"].append((a, v))
     assert batch.to_pylist() == expected
@@ -100,10 +109,18 @@ def test_no_pairs() -> None:
         (table([0, None], ["a"] * 2, [1] * 2), None, r"pairs, row 1: event is NULL"),
         (table([0.0], ["a"], [1]), None, r"column 'event' of the pairs is double"),
         (table([2**40], ["a"], [1]), None, r"1,099,511,627,777 events are too many"),
-        (table(pa.array([0, 2**63], pa.uint64()), ["a"] * 2, [1] * 2), None, r"pairs, row 1: event 9223372036854775808 is too large"),
+        (
+            table(pa.array([0, 2**63], pa.uint64()), ["a"] * 2, [1] * 2),
+            None,
+            r"pairs, row 1: event 9223372036854775808 is too large",
+        ),
         (table([0, 0], ["a", None], [1] * 2), None, r"pairs, row 1: attribute is NULL"),
         (table([0, 0], pa.array(["a", None]).dictionary_encode(), [1] * 2), None, r"pairs, row 1: attribute is NULL"),
-        (table([0] * 3, pa.DictionaryArray.from_arrays([1, 1, 0], [None, "a"]), [1] * 3), None, r"pairs, row 2: attribute is NULL"),
+        (
+            table([0] * 3, pa.DictionaryArray.from_arrays([1, 1, 0], [None, "a"]), [1] * 3),
+            None,
+            r"pairs, row 2: attribute is NULL",
+        ),
         (table([0], [1.5], [1]), None, r"column 'attribute' of the pairs is double"),
         (table([0], pa.array([1], pa.uint64()), [1]), None, r"column 'attribute' of the pairs is uint64"),
         (table([0], pa.array([1]).dictionary_encode(), [1]), None, r"column 'attribute' of the pairs is dictionary"),

@@ -29,7 +29,10 @@ a, b, s, t = col("a"), col("b"), col("s"), col("t")
 @pytest.mark.parametrize(
     ("built", "text"),
     [
-        (col("age").between(22, 36) & col("city").isin(["NYC"]) & ~col("vip"), "age BETWEEN 22 AND 36 AND city IN ('NYC') AND NOT vip"),
+        (
+            col("age").between(22, 36) & col("city").isin(["NYC"]) & ~col("vip"),
+            "age BETWEEN 22 AND 36 AND city IN ('NYC') AND NOT vip",
+        ),
         ((a == 1) | b & (a != 2), "a = 1 OR b AND a <> 2"),
         (((a < 1) | (a <= 1)) & (a > 1) & (a >= 1), "(a < 1 OR a <= 1) AND a > 1 AND a >= 1"),
         (1 < a, "a > 1"),  # noqa: SIM300
@@ -42,7 +45,10 @@ a, b, s, t = col("a"), col("b"), col("s"), col("t")
         (a.isin([]), "FALSE"),
         (~a.isin(range(3)), "a NOT IN (0, 1, 2)"),
         (s.like(r"50\%") | s.ilike("x") | s.rlike(r"\d"), r"s LIKE '50\\%' OR s ILIKE 'x' OR s RLIKE '\\d'"),
-        (s.startswith("'") & s.endswith("b") & s.contains("c"), r"startswith(s, '\'') AND endswith(s, 'b') AND contains(s, 'c')"),
+        (
+            s.startswith("'") & s.endswith("b") & s.contains("c"),
+            r"startswith(s, '\'') AND endswith(s, 'b') AND contains(s, 'c')",
+        ),
         (t.array_contains("x") & t.contains_all("x", "y"), "array_contains(t, 'x') AND contains_all(t, 'x', 'y')"),
         (t.arrays_overlap(["x", "y"]) & (t.size() == 0), "arrays_overlap(t, array('x', 'y')) AND size(t) = 0"),
         (b.is_true() & b.is_false() & b.is_unknown(), "b IS TRUE AND b IS FALSE AND b IS UNKNOWN"),
@@ -131,7 +137,8 @@ def test_column_shows_itself() -> None:
     assert str(col("vip")) == "vip"
 
 
-# Forms -------------------------------------------------------------------------------------------------------------------------------
+# Forms
+# --------------------------------------------------------------------------
 
 SCHEMA = Schema({"a": "int64", "b": "bool", "s": "string", "t": pa.list_(pa.string())})
 
@@ -158,7 +165,15 @@ def test_structures_are_not_mixed_up() -> None:
     assert len({id(c.form(e)[0]) for e in pairs}) == len(pairs)
     forms = [
         c.form(e)[0]
-        for e in ((x & y) | z, x & (y | z), ~(x & y) | z, ~((x & y) | z), (x & y).is_true() | z, (x & y).is_false() | z, x | y | z)
+        for e in (
+            (x & y) | z,
+            x & (y | z),
+            ~(x & y) | z,
+            ~((x & y) | z),
+            (x & y).is_true() | z,
+            (x & y).is_false() | z,
+            x | y | z,
+        )
     ]
     assert len({id(form) for form in forms}) == len(forms)
 

@@ -1,5 +1,7 @@
-"""Malformed calls, each of which once ended in an exception of Arrow's, NumPy's, sqlglot's or Python's. More are drawn by chance in
-``test_fuzz_calls.py``.
+"""Malformed calls, each of which once ended in an exception of Arrow's, NumPy's, sqlglot's or
+Python's.
+
+More are drawn by chance in ``test_fuzz_calls.py``.
 """
 
 from __future__ import annotations
@@ -21,7 +23,9 @@ SCHEMA = {
     "a": "int64", "s": "string", "day": "date32", "local": pa.timestamp("us"), "utc": pa.timestamp("us", "UTC"),
     "seconds": pa.timestamp("s"), "coded": pa.dictionary(pa.int32(), pa.string()), "m": pa.map_(pa.string(), pa.int64()),
 }  # fmt: skip
-NOT_TEXT = pa.Array.from_buffers(pa.string(), 1, [None, pa.array([0, 2], pa.int32()).buffers()[1], pa.py_buffer(b"\xff\xc0")])
+NOT_TEXT = pa.Array.from_buffers(
+    pa.string(), 1, [None, pa.array([0, 2], pa.int32()).buffers()[1], pa.py_buffer(b"\xff\xc0")]
+)
 NO_PAIRS: dict[str, list[Any]] = {"event": [], "attribute": [], "value": []}
 NULL_WORD = pa.DictionaryArray.from_arrays(pa.array([1, 0], pa.int32()), pa.array(["a", None]))
 RUNS = pa.RunEndEncodedArray.from_arrays(pa.array([1], pa.int32()), pa.array(["a"]).dictionary_encode())
@@ -159,7 +163,9 @@ def test_texts_in_every_layout(name: str, make: Callable[[list[str]], pa.Array])
 
 
 def test_expressions_in_runs() -> None:
-    texts = pa.RunEndEncodedArray.from_arrays(pa.array([2, 3], pa.int32()), pa.array(["a = 1", "a = 2"]).dictionary_encode())
+    texts = pa.RunEndEncodedArray.from_arrays(
+        pa.array([2, 3], pa.int32()), pa.array(["a = 1", "a = 2"]).dictionary_encode()
+    )
     found = build(pa.table({"id": [1, 2, 3], "expression": texts}))
     assert found.match_lists(pa.table({"a": [1, 2]})).to_pylist() == [[1, 2], [3]]
 
@@ -170,7 +176,11 @@ def test_events_in_runs_of_a_dictionary() -> None:
 
 
 def test_pairs_in_runs() -> None:
-    pairs = {"event": pa.RunEndEncodedArray.from_arrays(pa.array([1], pa.int32()), pa.array([0])), "attribute": RUNS, "value": [3]}
+    pairs = {
+        "event": pa.RunEndEncodedArray.from_arrays(pa.array([1], pa.int32()), pa.array([0])),
+        "attribute": RUNS,
+        "value": [3],
+    }
     assert cm.from_pairs(pairs).to_pylist() == [{"attrs": [("a", 3)]}]
 
 
@@ -179,14 +189,18 @@ FAR = [-(2**63), -(2**62), 0, 2**62, 2**63 - 1]  # microseconds; Python has 9999
 
 @pytest.mark.parametrize("op", ["<", "="])
 @pytest.mark.parametrize(
-    ("column", "given"), [("local", pa.timestamp("us")), ("utc", pa.timestamp("us", "UTC")), ("local", pa.timestamp("s"))]
+    ("column", "given"),
+    [("local", pa.timestamp("us")), ("utc", pa.timestamp("us", "UTC")), ("local", pa.timestamp("s"))],
 )
 def test_timestamps_beyond_pythons(column: str, given: pa.DataType, op: str) -> None:
     operands = pa.ListArray.from_arrays(range(len(FAR) + 1), pa.array(FAR).view(given))
     found = tabled(id=list(range(len(FAR))), attribute=[column] * len(FAR), op=[op] * len(FAR), operands=operands)
     events = pa.table({column: pa.array(FAR[1:4]).view(SCHEMA[column])})
     unit = 10**6 if given == pa.timestamp("s") else 1
-    expected = [[i for i, far in enumerate(FAR) if (event == far * unit if op == "=" else event < far * unit)] for event in FAR[1:4]]
+    expected = [
+        [i for i, far in enumerate(FAR) if (event == far * unit if op == "=" else event < far * unit)]
+        for event in FAR[1:4]
+    ]
     assert [sorted(ids) for ids in found.match_lists(events).to_pylist()] == expected
 
 

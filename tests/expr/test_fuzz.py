@@ -1,4 +1,6 @@
-"""Any text is either an expression or an ``ExpressionError`` that says where: nothing else is raised, nothing crashes, nothing hangs."""
+"""Any text is either an expression or an ``ExpressionError`` that says where: nothing else is
+raised, nothing crashes, nothing hangs.
+"""
 
 from __future__ import annotations
 
@@ -129,7 +131,25 @@ def test_valid_expressions_with_faults(seed: int) -> None:
         build(text)
 
 
-REPEATED = ["(", ")", "[", "NOT ", "- ", "-", "!", "(((", "'", "`", "/*", "i8 = 1 AND (", "i8 IN (", "CASE WHEN ", "\0", "size(", "x"]
+REPEATED = [
+    "(",
+    ")",
+    "[",
+    "NOT ",
+    "- ",
+    "-",
+    "!",
+    "(((",
+    "'",
+    "`",
+    "/*",
+    "i8 = 1 AND (",
+    "i8 IN (",
+    "CASE WHEN ",
+    "\0",
+    "size(",
+    "x",
+]
 
 
 @pytest.mark.parametrize("text", REPEATED)
@@ -137,7 +157,8 @@ def test_a_hundred_thousand_times(text: str) -> None:
     assert build(text * 100_000) is None
 
 
-# What a search that begins again behind each quote, or two stretches of blanks side by side, would take hours for.
+# What a search that begins again behind each quote, or two stretches of blanks side by side, would
+# take hours for.
 SEARCHES = {
     "quotes escaped in double quotes": "s IN (" + '"it\\\'s", ' * 100_000 + "'a')",
     "no quote closes": "'\\'" * 100_000,
@@ -167,7 +188,11 @@ def test_a_hundred_thousand_strings_with_escapes() -> None:
 def test_deep_nesting() -> None:
     assert build("(" * 150 + "i8 = 1" + ")" * 150) is not None
     assert build("NOT " * 150 + "i8 = 1") is not None
-    for text in ("(" * 100_000 + "i8 = 1" + ")" * 100_000, "NOT " * 100_000 + "i8 = 1", "NOT (" * 100_000 + "i8 = 1" + ")" * 100_000):
+    for text in (
+        "(" * 100_000 + "i8 = 1" + ")" * 100_000,
+        "NOT " * 100_000 + "i8 = 1",
+        "NOT (" * 100_000 + "i8 = 1" + ")" * 100_000,
+    ):
         assert build(text) is None
     e = cm.col("i8") == 1
     for _ in range(100_000):
@@ -178,7 +203,9 @@ def test_deep_nesting() -> None:
 
 def test_long_expressions() -> None:
     """A megabyte is not too much, whatever joins it."""
-    event = pa.table({"i64": pa.array([7], pa.int64()), "i32": pa.array([1], pa.int32()), "s": pa.array([None], pa.string())})
+    event = pa.table(
+        {"i64": pa.array([7], pa.int64()), "i32": pa.array([1], pa.int32()), "s": pa.array([None], pa.string())}
+    )
     for text, truth in (
         (" AND ".join(f"i64 <> {i}" for i in range(100, 70_000)), True),
         (" OR ".join(f"i64 = {i}" for i in range(5000)), True),
@@ -206,13 +233,70 @@ def test_errors_are_collected_among_thousands() -> None:
 
 # A literal of the wrong type is an error at build, never a silent cast.
 WRONG_TYPES = [
-    *("i8 = 'a'", "i8 = '5'", "i8 = TRUE", "i8 = DATE '2013-01-31'", "i8 = X'1F'", "f64 = '1.5'", "dec = '1.5'", "dec = TRUE"),
-    *("s = 5", "s = 1.5", "s = TRUE", "s < X'1F'", "s = DATE '2013-01-31'", "s IN ('a', 5)", "flag = 1", "flag = 'true'", "flag > 0.5"),
-    *("day = 5", "day = 'today'", "day = TIMESTAMP '2013-01-31 00:00:00'", "utc = 5", "utc = 'noon'", "bin = 'a'", "bin = 5"),
-    *("i8 LIKE 'a'", "bin LIKE 'a'", "startswith(i8, 'a')", "i8 RLIKE 'a'", "s LIKE 5", "contains(s, 5)", "array_contains(tags, 5)"),
-    *("array_contains(nums, 'a')", "arrays_overlap(tags, array(1))", "contains_all(nums, 'a')", "size(tags) = 'a'", "tags = 'a'"),
-    *("attrs['colour'] = 'red'", "words['colour'] = 5", "user.age = 'x'", "user = 5", "i8", "s AND flag", "NOT s", "attrs = 1"),
-    *("i8 IS TRUE", "array_contains(i8, 1)", "array_contains(attrs, 1)", "size(i8) = 1", "i8 BETWEEN 1 AND 'a'", "i8 IN (1, 'a')"),
+    *(
+        "i8 = 'a'",
+        "i8 = '5'",
+        "i8 = TRUE",
+        "i8 = DATE '2013-01-31'",
+        "i8 = X'1F'",
+        "f64 = '1.5'",
+        "dec = '1.5'",
+        "dec = TRUE",
+    ),
+    *(
+        "s = 5",
+        "s = 1.5",
+        "s = TRUE",
+        "s < X'1F'",
+        "s = DATE '2013-01-31'",
+        "s IN ('a', 5)",
+        "flag = 1",
+        "flag = 'true'",
+        "flag > 0.5",
+    ),
+    *(
+        "day = 5",
+        "day = 'today'",
+        "day = TIMESTAMP '2013-01-31 00:00:00'",
+        "utc = 5",
+        "utc = 'noon'",
+        "bin = 'a'",
+        "bin = 5",
+    ),
+    *(
+        "i8 LIKE 'a'",
+        "bin LIKE 'a'",
+        "startswith(i8, 'a')",
+        "i8 RLIKE 'a'",
+        "s LIKE 5",
+        "contains(s, 5)",
+        "array_contains(tags, 5)",
+    ),
+    *(
+        "array_contains(nums, 'a')",
+        "arrays_overlap(tags, array(1))",
+        "contains_all(nums, 'a')",
+        "size(tags) = 'a'",
+        "tags = 'a'",
+    ),
+    *(
+        "attrs['colour'] = 'red'",
+        "words['colour'] = 5",
+        "user.age = 'x'",
+        "user = 5",
+        "i8",
+        "s AND flag",
+        "NOT s",
+        "attrs = 1",
+    ),
+    *(
+        "i8 IS TRUE",
+        "array_contains(i8, 1)",
+        "array_contains(attrs, 1)",
+        "size(i8) = 1",
+        "i8 BETWEEN 1 AND 'a'",
+        "i8 IN (1, 'a')",
+    ),
     *("s <=> 5", "s <=> TRUE", "f64 IN ('a', 'b')"),
 ]
 

@@ -1,4 +1,7 @@
-"""Whatever is passed to the public API, only colmatch's own errors come out. The Arrow data and odd arguments are drawn in ``odd.py``."""
+"""Whatever is passed to the public API, only colmatch's own errors come out.
+
+The Arrow data and odd arguments are drawn in ``odd.py``.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,8 @@ from colmatch.cli.schema_text import parse_schema
 from colmatch.workload import named
 
 THOROUGH = os.environ.get("COLMATCH_HYPOTHESIS") == "thorough"
-calls = settings(max_examples=4000 if THOROUGH else min(40, settings.default.max_examples))  # eight tests: 32,000 in all
+# eight tests: 32,000 in all
+calls = settings(max_examples=4000 if THOROUGH else min(40, settings.default.max_examples))
 SEEDS = st.integers(0, 2**63)
 ATTRIBUTES = [
     *NAMES,
@@ -87,7 +91,9 @@ def predicate_table(rng: Random) -> Any:
 
 def events(rng: Random) -> Any:
     rows = rng.choice([0, 1, 1, 3])
-    columns = {field.name: pa.nulls(rows, field.type) for field in SCHEMA if rng.random() < 0.6} or {"a": pa.nulls(rows, pa.int64())}
+    columns = {field.name: pa.nulls(rows, field.type) for field in SCHEMA if rng.random() < 0.6} or {
+        "a": pa.nulls(rows, pa.int64())
+    }
     for name in list(columns):
         if rng.random() < 0.3:
             columns[name] = array(rng, rows)
@@ -96,7 +102,17 @@ def events(rng: Random) -> Any:
 
 def _texts(rng: Random) -> Any:
     if rng.random() < 0.5:
-        return rng.choice(["a = 1", "s LIKE '%x%'", "attrs['k'] > 1", "size(tags) = 1", "s RLIKE 'x+'", "day > DATE '2013-01-31'", "flag"])
+        return rng.choice(
+            [
+                "a = 1",
+                "s LIKE '%x%'",
+                "attrs['k'] > 1",
+                "size(tags) = 1",
+                "s RLIKE 'x+'",
+                "day > DATE '2013-01-31'",
+                "flag",
+            ]
+        )
     return " ".join(rng.choice(WORDS) for _ in range(rng.randrange(8))).replace("\ud800", "")
 
 
@@ -141,7 +157,9 @@ def test_tables_of_expressions(seed: int) -> None:
     ids = array(rng, rows, rng.choice([pa.int64(), pa.string()])) if rng.random() < 0.5 else pa.array(range(rows))
     columns = {
         "id": ids,
-        "expression": array(rng, rows, pa.string()) if rng.random() < 0.3 else pa.array([_texts(rng) for _ in range(rows)]),
+        "expression": array(rng, rows, pa.string())
+        if rng.random() < 0.3
+        else pa.array([_texts(rng) for _ in range(rows)]),
     }
     matcher = call(cm.Matcher.build, table(rng, columns), SCHEMA, index="scan", errors=rng.choice(["raise", "collect"]))
     if matcher is not None:
@@ -189,7 +207,11 @@ def test_explanations(matchers: list[cm.Matcher], seed: int) -> None:
         event = {field.name: odd(rng) for field in SCHEMA if rng.random() < 0.2}
     else:
         event = events(rng) if way == 1 else odd(rng)
-    id = odd(rng) if rng.random() < 0.2 else rng.choice([1, 2, 3, 4, 5] if matcher is matchers[0] else ["1", "2", "3", "4", "5"])
+    id = (
+        odd(rng)
+        if rng.random() < 0.2
+        else rng.choice([1, 2, 3, 4, 5] if matcher is matchers[0] else ["1", "2", "3", "4", "5"])
+    )
     found = call(matcher.explain, event, id)
     if found is not None:
         assert str(found)
@@ -223,7 +245,9 @@ def test_arguments(matchers: list[cm.Matcher], seed: int) -> None:
     what = rng.randrange(8)
     if what < 3:
         arguments: dict[str, Any] = {"subscriptions": {1: "a = 1"}, "schema": SCHEMA, "index": "scan"}
-        for name in rng.sample(["subscriptions", "schema", "index", "options", "errors", "sample"], rng.choice([1, 1, 2])):
+        for name in rng.sample(
+            ["subscriptions", "schema", "index", "options", "errors", "sample"], rng.choice([1, 1, 2])
+        ):
             arguments[name] = odd(rng)
         call(cm.Matcher.build, **arguments)
     elif what == 3:
@@ -290,7 +314,19 @@ def test_arguments(matchers: list[cm.Matcher], seed: int) -> None:
         call(parse_schema, text)
 
 
-METHODS = ["__eq__", "__lt__", "eq_null_safe", "isin", "like", "ilike", "rlike", "startswith", "endswith", "contains", "array_contains"]
+METHODS = [
+    "__eq__",
+    "__lt__",
+    "eq_null_safe",
+    "isin",
+    "like",
+    "ilike",
+    "rlike",
+    "startswith",
+    "endswith",
+    "contains",
+    "array_contains",
+]
 METHODS += ["arrays_overlap", "contains_all", "__getitem__", "__and__", "__or__", "__rand__", "__ror__", "between"]
 
 
@@ -298,7 +334,11 @@ METHODS += ["arrays_overlap", "contains_all", "__getitem__", "__and__", "__or__"
 @given(SEEDS)
 def test_built_expressions(seed: int) -> None:
     rng = Random(seed)
-    column = call(cm.col, *([odd(rng)] if rng.random() < 0.2 else [rng.choice(ATTRIBUTES)]), *([odd(rng)] if rng.random() < 0.1 else []))
+    column = call(
+        cm.col,
+        *([odd(rng)] if rng.random() < 0.2 else [rng.choice(ATTRIBUTES)]),
+        *([odd(rng)] if rng.random() < 0.1 else []),
+    )
     if column is None:
         return
     name = rng.choice(METHODS)

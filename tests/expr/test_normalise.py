@@ -40,7 +40,8 @@ def compiler(**options: Any) -> Compiler:
     return Compiler(SCHEMA, Attributes(), Options(**options))
 
 
-# What a form means -------------------------------------------------------------------------------------------------------------------
+# What a form means
+# --------------------------------------------------------------------------
 
 
 def entries(attribute: Any, event: dict[str, Any]) -> list[Any]:
@@ -87,7 +88,9 @@ def holds(leaf: Leaf, attributes: Attributes, event: dict[str, Any], literals: l
         assert not leaf.tests[0].outside
     if attributes[leaf.attr].multi:
         assert not any(t.outside for t in leaf.tests), "some element outside the set is not what NOT means"
-    return any(inside(t, x, literals) for x in entries(attributes[leaf.attr], event) for t in leaf.tests) is not leaf.none
+    return (
+        any(inside(t, x, literals) for x in entries(attributes[leaf.attr], event) for t in leaf.tests) is not leaf.none
+    )
 
 
 def matches(form: Form, attributes: Attributes, event: dict[str, Any], literals: list[Any]) -> bool:
@@ -126,7 +129,11 @@ def test_form_means_what_the_tree_means(tree: Expr, events: list[dict[str, Any]]
         form, literals = c.form(expression)
         assert form.slots == len(literals)
         for event in events:
-            assert matches(form, attributes, event, literals) is (meaning(tree, event) is True), (str(tree), event, form)
+            assert matches(form, attributes, event, literals) is (meaning(tree, event) is True), (
+                str(tree),
+                event,
+                form,
+            )
 
 
 @pytest.mark.parametrize("budget", [1, 2, 8, 64])
@@ -143,12 +150,17 @@ def test_larger_trees_mean_what_they_say(budget: int) -> None:
         several += len(form.conjunctions) > 1
         for _ in range(20):
             event = random_event(rng)
-            assert matches(form, attributes, event, literals) is (meaning(tree, event) is True), (str(tree), event, form)
+            assert matches(form, attributes, event, literals) is (meaning(tree, event) is True), (
+                str(tree),
+                event,
+                form,
+            )
     assert several > 100
     assert programs > 10
 
 
-# Shape of forms ----------------------------------------------------------------------------------------------------------------------
+# Shape of forms
+# --------------------------------------------------------------------------
 
 
 def test_equalities_of_one_attribute_become_one_leaf() -> None:
@@ -224,7 +236,8 @@ def test_builder_nesting_without_bound_is_refused() -> None:
         compiler().form(e)
 
 
-# Attributes --------------------------------------------------------------------------------------------------------------------------
+# Attributes
+# --------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,14 @@ from colmatch.options import Options
 
 
 def p(verb: Verb, name: str, *operands: Any) -> Predicate:
-    kinds = {int: Kind.INT, Decimal: Kind.DECIMAL, float: Kind.DOUBLE, str: Kind.STRING, bool: Kind.BOOL, bytes: Kind.BINARY}
+    kinds = {
+        int: Kind.INT,
+        Decimal: Kind.DECIMAL,
+        float: Kind.DOUBLE,
+        str: Kind.STRING,
+        bool: Kind.BOOL,
+        bytes: Kind.BINARY,
+    }
 
     def operand(x: Any) -> Operand | None:
         if isinstance(x, list):
@@ -88,7 +95,10 @@ A, B = p(Verb.EQ, "a", 1), p(Verb.BARE, "b")
         ("`a.b c``d`.`select` = 1", Predicate(Verb.EQ, Subject(("a.b c`d", "select")), (Operand(Kind.INT, value=1),))),
         ("date = DATE '2013-01-31'", p(Verb.EQ, "date", Operand(Kind.DATE, value=date(2013, 1, 31)))),
         ("a.order = 1 AND end = 1", And((p(Verb.EQ, "a.order", 1), p(Verb.EQ, "end", 1)))),
-        ("ts < TIMESTAMP'2013-01-31 10:00:00'", p(Verb.LT, "ts", Operand(Kind.TIMESTAMP, value=datetime(2013, 1, 31, 10)))),
+        (
+            "ts < TIMESTAMP'2013-01-31 10:00:00'",
+            p(Verb.LT, "ts", Operand(Kind.TIMESTAMP, value=datetime(2013, 1, 31, 10))),
+        ),
         ("ts < TIMESTAMP_LTZ '2013'", p(Verb.LT, "ts", Operand(Kind.TIMESTAMP, value="2013"))),
         ("ts < timestamp_ntz '2013'", p(Verb.LT, "ts", Operand(Kind.TIMESTAMP_NTZ, value="2013"))),
         ("f = -CAST('NaN' AS DOUBLE)", None),
@@ -185,7 +195,8 @@ def test_refused(text: str, message: str, place: tuple[int, int]) -> None:
     assert compiled.value.id is None
 
 
-# Literals ----------------------------------------------------------------------------------------------------------------------------
+# Literals
+# --------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -207,12 +218,17 @@ def test_unescape(raw: str, text: str) -> None:
 
 
 def test_literals_are_found_by_slot() -> None:
-    _, literals = compiler().form("a1 BETWEEN 1 AND -2 AND s IN ('x', 'it''s') AND n > 1.50 AND x = X'00FF' AND a2 IN (1, -3) AND f = 1e3")
+    _, literals = compiler().form(
+        "a1 BETWEEN 1 AND -2 AND s IN ('x', 'it''s') AND n > 1.50 AND x = X'00FF' AND a2 IN (1, -3) AND f = 1e3"
+    )
     assert literals == ["1", "2", ["x", "it's"], "1.50", b"\x00\xff", ["1", "-3"], "1e3"]
 
 
 def test_split_finds_lists_with_escapes() -> None:
-    assert split(r"s IN ('x', 'it''s', '\'', '') AND a1 = 5") == ("s IN \x01S AND a1 = \x01i", [["x", "it's", "'", ""], "5"])
+    assert split(r"s IN ('x', 'it''s', '\'', '') AND a1 = 5") == (
+        "s IN \x01S AND a1 = \x01i",
+        [["x", "it's", "'", ""], "5"],
+    )
 
 
 def test_place_of_a_literal() -> None:
@@ -221,7 +237,8 @@ def test_place_of_a_literal() -> None:
     assert c.place("d = '2013'\n  AND d IN ('x', 'y') AND d < '2014'", 0) == (1, 5)
 
 
-# Size --------------------------------------------------------------------------------------------------------------------------------
+# Size
+# --------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -296,7 +313,9 @@ def test_not_an_expression() -> None:
 
 
 def test_two_threads_parse_deep_texts_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The recursion limit is the process's: who leaves first takes no room from the other, and the last puts the limit back."""
+    """The recursion limit is the process's: who leaves first takes no room from the other, and
+    the last puts the limit back.
+    """
     before = sys.getrecursionlimit()
     texts = {"first": "(" * 100 + "a = 1" + ")" * 100, "second": "(" * 200 + "a = 1" + ")" * 200}
     inside, leave = {name: threading.Event() for name in texts}, {name: threading.Event() for name in texts}

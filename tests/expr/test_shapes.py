@@ -59,7 +59,9 @@ def test_another_shape_another_form(one: str, other: str) -> None:
 
 
 def test_what_looks_alike_is_read_properly() -> None:
-    """The literal of the first text stands where the second one has a comment: one shape to ``split``, two forms."""
+    """The literal of the first text stands where the second one has a comment: one shape to
+    ``split``, two forms.
+    """
     c = compiler()
     for text, literals in [
         ("/* 5 */ a1 = 5Y", ["5"]),
@@ -114,7 +116,28 @@ WORDS = st.sampled_from(
             "ESCAPE",
             "DATE",
         ],
-        *["X'1F'", "r'\\'", "--", "\n", "/*", "*/", ";", "[", "]", ".", "'", '"', "`", "\\", "CAST", "AS", "DOUBLE", "CASE", "SELECT", "é"],
+        *[
+            "X'1F'",
+            "r'\\'",
+            "--",
+            "\n",
+            "/*",
+            "*/",
+            ";",
+            "[",
+            "]",
+            ".",
+            "'",
+            '"',
+            "`",
+            "\\",
+            "CAST",
+            "AS",
+            "DOUBLE",
+            "CASE",
+            "SELECT",
+            "é",
+        ],
         *["\0", "\x01i"],
     ]
 )
@@ -123,7 +146,9 @@ WORDS = st.sampled_from(
 @given(st.lists(WORDS, max_size=14), st.sampled_from(["", " "]))
 @settings(max_examples=400)
 def test_split_agrees_with_the_reader_or_is_not_used(words: list[str], gap: str) -> None:
-    """Two texts that ``split`` takes for one shape, with other literals: the reader agrees with it on both, or on neither."""
+    """Two texts that ``split`` takes for one shape, with other literals: the reader agrees with
+    it on both, or on neither.
+    """
     text = gap.join(words)
     other = re.sub("17", "171", re.sub("x'", "y'", text)).replace("5", "6").replace("it''s", "''").replace("'q'", "'r'")
     try:
@@ -176,7 +201,9 @@ PHRASES = [
 ]
 
 
-@given(st.lists(st.tuples(st.sampled_from(PHRASES), st.sampled_from([" AND ", " OR ", "\n and  ", "\tOr "])), min_size=1))
+@given(
+    st.lists(st.tuples(st.sampled_from(PHRASES), st.sampled_from([" AND ", " OR ", "\n and  ", "\tOr "])), min_size=1)
+)
 @settings(max_examples=200)
 def test_phrases_mean_what_the_whole_does(pairs: list[tuple[str, str]]) -> None:
     text = "".join(phrase + join for phrase, join in pairs) + "v"

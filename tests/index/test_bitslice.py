@@ -1,4 +1,6 @@
-"""What bitslice is about, seen in its counters: masks decide, rows share work, and where they cannot the row-wise path finds the same."""
+"""What bitslice is about, seen in its counters: masks decide, rows share work, and where they
+cannot the row-wise path finds the same.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,9 @@ from colmatch.workload import named
 SIZE, ROWS = (300, 150) if NO_JIT else (20_000, 1500)
 
 
-def built(kind: str = "bitslice", name: str = "dense", subscriptions: int = SIZE, **options: Any) -> tuple[cm.Matcher, pa.Table]:
+def built(
+    kind: str = "bitslice", name: str = "dense", subscriptions: int = SIZE, **options: Any
+) -> tuple[cm.Matcher, pa.Table]:
     workload = named(name, subscriptions=subscriptions)
     matcher = cm.Matcher.build(workload.predicate_table(), workload.schema(), index=kind, options=cm.Options(**options))
     return matcher, workload.events(ROWS)
@@ -34,7 +38,9 @@ def fresh(matcher: cm.Matcher) -> cm.Matcher:
 
 
 def test_rows_share_the_look_at_a_subscription() -> None:
-    matcher = cm.Matcher.build({i: f"a = {i % 7} AND b > {i % 50}" for i in range(500)}, {"a": "int64", "b": "int64"}, index="bitslice")
+    matcher = cm.Matcher.build(
+        {i: f"a = {i % 7} AND b > {i % 50}" for i in range(500)}, {"a": "int64", "b": "int64"}, index="bitslice"
+    )
     events = pa.table({"a": np.arange(300) % 7, "b": np.arange(300) % 60})
     together = matcher.counters(events)["conjunctions"]
     one_by_one = sum(matcher.counters(events.slice(i, 1))["conjunctions"] for i in range(70)) * 300 / 70
@@ -74,7 +80,8 @@ def test_columns_longer_than_a_tile() -> None:
     wanted, tiles_made = pairs(whole.match(events)), whole.counters(events)["nodes"]
     with patch.object(colmatch.index.bitslice, "TILE", 1):
         assert pairs(fresh(whole).match(events)) == wanted
-        assert NO_JIT or whole.counters(events)["nodes"] > 3 * tiles_made  # columns have 45 rows without the JIT, 450 with it
+        # columns have 45 rows without the JIT, 450 with it
+        assert NO_JIT or whole.counters(events)["nodes"] > 3 * tiles_made
 
 
 def test_more_segments_than_there_is_room_for() -> None:
@@ -103,10 +110,15 @@ def test_ranges_over_several_tiles_and_more_of_them_than_are_kept_at_once(tile: 
 def test_no_value_of_one_column_is_left_for_the_next() -> None:
     """Columns a and b have other rows, of which only a's have c."""
     texts = {i: f"{'ab'[i % 2]} = {i % 5}" + " AND c >= 0" * (i < 90) for i in range(200)}
-    events = pa.table({"a": [*range(5)] * 20 + [None] * 100, "b": [None] * 100 + [*range(5)] * 20, "c": [1] * 100 + [None] * 100})
+    events = pa.table(
+        {"a": [*range(5)] * 20 + [None] * 100, "b": [None] * 100 + [*range(5)] * 20, "c": [1] * 100 + [None] * 100}
+    )
     matcher = cm.Matcher.build(texts, dict.fromkeys("abc", "int64"), index="bitslice")
     assert pairs(matcher.match(events)) == [
-        (row, i) for row in range(200) for i in range(200) if i % 5 == row % 5 and i % 2 == row // 100 and (row < 100 or i >= 90)
+        (row, i)
+        for row in range(200)
+        for i in range(200)
+        if i % 5 == row % 5 and i % 2 == row // 100 and (row < 100 or i >= 90)
     ]
 
 
@@ -127,7 +139,9 @@ def test_attributes_without_slots() -> None:
 
 def test_a_nested_expression_is_evaluated_on_masks() -> None:
     """2^12 conjunctions if it were multiplied out."""
-    clauses = [f"(a{i} BETWEEN {i} AND {i + 3} OR NOT b{i} = 1 OR c IN ({i}, {i + 20}) OR b{i} IS NULL)" for i in range(12)]
+    clauses = [
+        f"(a{i} BETWEEN {i} AND {i + 3} OR NOT b{i} = 1 OR c IN ({i}, {i + 20}) OR b{i} IS NULL)" for i in range(12)
+    ]
     schema = {**{f"{x}{i}": "int64" for x, i in product("ab", range(12))}, "c": "int64"}
     matcher = cm.Matcher.build({1: "c >= 0 AND " + " AND ".join(clauses)}, schema, index="bitslice")
     assert len(matcher._predicates.owner) == 1
@@ -146,8 +160,14 @@ def test_a_nested_expression_is_evaluated_on_masks() -> None:
 
 
 def test_a_subscription_of_several_conjunctions_is_found_once() -> None:
-    texts = {1: "a = 1 OR b = 1 OR c > 0", 2: "array_contains(t, 1) OR array_contains(t, 2)", 3: "a IN (1, 2) OR a BETWEEN 2 AND 9"}
-    matcher = cm.Matcher.build(texts, {"a": "int64", "b": "int64", "c": "int64", "t": pa.list_(pa.int64())}, index="bitslice")
+    texts = {
+        1: "a = 1 OR b = 1 OR c > 0",
+        2: "array_contains(t, 1) OR array_contains(t, 2)",
+        3: "a IN (1, 2) OR a BETWEEN 2 AND 9",
+    }
+    matcher = cm.Matcher.build(
+        texts, {"a": "int64", "b": "int64", "c": "int64", "t": pa.list_(pa.int64())}, index="bitslice"
+    )
     events = pa.table({"a": [1, 2] * 100, "b": [1, 0] * 100, "c": [1, 0] * 100, "t": [[1, 2, 1], [3]] * 100})
     assert pairs(matcher.match(events)) == [(i, id) for i in range(200) for id in ([3] if i % 2 else [1, 2, 3])]
     assert matcher.count(events).tolist() == [3, 1] * 100
@@ -155,7 +175,9 @@ def test_a_subscription_of_several_conjunctions_is_found_once() -> None:
 
 
 def test_long_lists_of_values() -> None:
-    """Up to some length an IN is posted once for each value, beyond it from its lowest to its highest."""
+    """Up to some length an IN is posted once for each value, beyond it from its lowest to its
+    highest.
+    """
     values = {1: range(0, 20, 2), 2: range(0, 200, 2)}
     texts = {id: f"a IN ({', '.join(map(str, some))}) AND b = 1" for id, some in values.items()}
     values[3] = range(1, 200, 2)
@@ -168,7 +190,9 @@ def test_long_lists_of_values() -> None:
 
 @pytest.mark.parametrize("batch_rows", [1, 70])
 def test_ranges_of_all_widths_for_rows_that_are_not_sorted(batch_rows: int) -> None:
-    """So many ranges, and so few rows, that looking at some for each row is cheaper than admitting all of them."""
+    """So many ranges, and so few rows, that looking at some for each row is cheaper than
+    admitting all of them.
+    """
     rng = np.random.default_rng(3)
     low, width = rng.integers(0, 1000, 600), rng.integers(0, 500, 600) // rng.integers(1, 100, 600)
     texts = {i: f"a BETWEEN {low[i]} AND {low[i] + width[i]}" for i in range(600)}
@@ -200,7 +224,9 @@ def test_a_sample_of_events_finds_better_access_predicates() -> None:
                 "id": np.repeat(np.arange(SIZE), 2),
                 "attribute": ["a", "b"] * SIZE,
                 "op": ["=", "between"] * SIZE,
-                "operands": [x for i in range(SIZE) for x in ([int(rng.integers(1, 3))], [int(low[i]), int(low[i]) + 700])],
+                "operands": [
+                    x for i in range(SIZE) for x in ([int(rng.integers(1, 3))], [int(low[i]), int(low[i]) + 700])
+                ],
             }
         )
     )

@@ -1,4 +1,6 @@
-"""What k-index is about, seen in its counters: sizes passed over, lists skipped through, entries that reject, clauses that count once."""
+"""What k-index is about, seen in its counters: sizes passed over, lists skipped through, entries
+that reject, clauses that count once.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,9 @@ MODULE = colmatch.index.kindex
 SIZE, ROWS = (300, 40) if NO_JIT else (20_000, 300)
 
 
-def built(kind: str = "kindex", name: str = "dense", subscriptions: int = SIZE, **options: Any) -> tuple[cm.Matcher, pa.Table]:
+def built(
+    kind: str = "kindex", name: str = "dense", subscriptions: int = SIZE, **options: Any
+) -> tuple[cm.Matcher, pa.Table]:
     workload = named(name, subscriptions=subscriptions)
     matcher = cm.Matcher.build(workload.predicate_table(), workload.schema(), index=kind, options=cm.Options(**options))
     return matcher, workload.events(ROWS)
@@ -55,7 +59,9 @@ def sizes(matcher: cm.Matcher) -> list[int]:
     return found
 
 
-@pytest.mark.parametrize("name", ["dense", "dense-planted", "dense-equal", "bestar", "pstree-sparse", "ads", "querylog"])
+@pytest.mark.parametrize(
+    "name", ["dense", "dense-planted", "dense-equal", "bestar", "pstree-sparse", "ads", "querylog"]
+)
 def test_workloads_find_what_scan_finds(name: str) -> None:
     matcher, events = built(name=name, subscriptions=SIZE // 4)
     scan, _ = built("scan", name, SIZE // 4)
@@ -91,7 +97,9 @@ def few_pairs(names: str, pairs_each: int) -> pa.Table:
 
 @pytest.mark.parametrize("clauses", [False, True])
 def test_ranges_on_more_attributes_than_the_event_has_are_not_looked_at(clauses: bool) -> None:
-    """A value has a list for each level of a tree, but it meets one predicate of a conjunction, and two where clauses are counted."""
+    """A value has a list for each level of a tree, but it meets one predicate of a conjunction,
+    and two where clauses are counted.
+    """
     rng, names = Random(7), "abcdefgh"
     texts = {}
     for i in range(300):
@@ -111,10 +119,27 @@ def test_ranges_on_more_attributes_than_the_event_has_are_not_looked_at(clauses:
 
 
 def test_a_negated_predicate_is_an_entry_that_rejects() -> None:
-    texts = {1: "a = 1 AND (b IN (2, 3, 7)) IS NOT TRUE", 2: "a = 1", 3: "(b = 2) IS NOT TRUE", 4: "a = 1 AND b IS NULL AND c IS NULL"}
+    texts = {
+        1: "a = 1 AND (b IN (2, 3, 7)) IS NOT TRUE",
+        2: "a = 1",
+        3: "(b = 2) IS NOT TRUE",
+        4: "a = 1 AND b IS NULL AND c IS NULL",
+    }
     matcher = of(texts)
     events = pa.table({"a": [1, 1, 1, 1, 0], "b": [2, 4, None, 7, None], "c": [None, 1, None, 1, 1]})
-    assert pairs(matcher.match(events)) == [(0, 2), (1, 1), (1, 2), (1, 3), (2, 1), (2, 2), (2, 3), (2, 4), (3, 2), (3, 3), (4, 3)]
+    assert pairs(matcher.match(events)) == [
+        (0, 2),
+        (1, 1),
+        (1, 2),
+        (1, 3),
+        (2, 1),
+        (2, 2),
+        (2, 3),
+        (2, 4),
+        (3, 2),
+        (3, 3),
+        (4, 3),
+    ]
     assert (arrays(matcher).entry % 2 == 0).any()
     assert max(sizes(matcher)) == 1  # of positive predicates
     counted = matcher.counters(events)
@@ -144,7 +169,9 @@ CLAUSES = [
 
 def every_event(least: int = 0, most: int = 3) -> pa.Table:
     values = [None, *range(least, most + 1)]
-    return pa.table(dict(zip("abcd", (pa.array(column, pa.int64()) for column in zip(*product(values, repeat=4))), strict=True)))
+    return pa.table(
+        dict(zip("abcd", (pa.array(column, pa.int64()) for column in zip(*product(values, repeat=4))), strict=True))
+    )
 
 
 def test_an_and_of_ors_is_decided_by_counters() -> None:
@@ -214,9 +241,12 @@ def test_a_range_is_cut_into_pieces_of_which_a_value_meets_one(top: int) -> None
         flat = of(texts)
     values = np.arange(-1, top + 1)
     events = pa.table({"a": values})
-    wanted = [(row, i) for row, x in enumerate(values.tolist()) for i, (low, high) in enumerate(ranges) if low <= x <= high]
+    wanted = [
+        (row, i) for row, x in enumerate(values.tolist()) for i, (low, high) in enumerate(ranges) if low <= x <= high
+    ]
     assert pairs(matcher.match(events)) == pairs(flat.match(events)) == wanted
-    assert matcher.counters(events)["nodes"] == flat.counters(events)["nodes"] == len(wanted)  # K = 1: every entry is read once
+    # K = 1: every entry is read once
+    assert matcher.counters(events)["nodes"] == flat.counters(events)["nodes"] == len(wanted)
     assert len(arrays(flat).entry) == len(wanted)
     if top > 30:
         assert len(arrays(matcher).entry) < 0.5 * len(arrays(flat).entry)
@@ -246,7 +276,9 @@ def test_raw_enumeration_of_several_attributes_and_open_ends() -> None:
     assert pairs(of(texts, enumerate="raw").match(events)) == pairs(of(texts, "scan").match(events)) != []
 
 
-@pytest.mark.parametrize("texts", [{1: "x BETWEEN 1.5 AND 1.75"}, {1: "a BETWEEN 0 AND 9000000000000000000 AND a <> -5"}])
+@pytest.mark.parametrize(
+    "texts", [{1: "x BETWEEN 1.5 AND 1.75"}, {1: "a BETWEEN 0 AND 9000000000000000000 AND a <> -5"}]
+)
 def test_raw_enumeration_of_large_domains_is_refused(texts: dict[int, str]) -> None:
     with pytest.raises(cm.OptionError, match=r"enumerate='raw'.* values, .*discrete.*enumerate='boundaries'"):
         cm.Matcher.build(texts, {"x": "float64", "a": "int64"}, index="kindex", options=cm.Options(enumerate="raw"))
@@ -257,7 +289,9 @@ def test_what_does_not_fit_is_refused() -> None:
     with patch.object(MODULE, "MOST_ENTRIES", 700):
         with pytest.raises(cm.OptionError, match=r"raw.* would take 5,100 lists and entries, more than the 700"):
             of(texts, enumerate="raw")
-        with pytest.raises(cm.OptionError, match=r"boundaries.* would take [1-9],?\d\d\d lists and entries, more than the 700"):
+        with pytest.raises(
+            cm.OptionError, match=r"boundaries.* would take [1-9],?\d\d\d lists and entries, more than the 700"
+        ):
             of(texts)
 
 
@@ -267,7 +301,9 @@ def test_more_clauses_than_are_posted() -> None:
     with patch.object(kindex_clauses, "MOST_CLAUSES", 4), patch.object(kindex_clauses, "COUNTED", 3):
         if NO_JIT:  # compiled kernels have the constants in them
             assert pairs(of(texts, dnf_budget=1).match(events)) == pairs(of(texts, "scan").match(events))
-    many = " AND ".join(f"(a = {i % 7} OR b = {i} OR c <> {i})" for i in range(0 if NO_JIT else kindex_clauses.MOST_CLAUSES + 9))
+    many = " AND ".join(
+        f"(a = {i % 7} OR b = {i} OR c <> {i})" for i in range(0 if NO_JIT else kindex_clauses.MOST_CLAUSES + 9)
+    )
     if many:
         matcher = of({1: many}, dnf_budget=1)
         few = pa.table({"a": [1, 1, None], "b": [1, 2, 3], "c": [5000, 6, 1]})
@@ -280,7 +316,8 @@ def test_auto_does_not_take_it() -> None:
             assert built("auto", name, size)[0].kind != "kindex"
 
 
-# Updates ---------------------------------------------------------------------------------------------------------------------------
+# Updates
+# --------------------------------------------------------------------------
 
 
 def some_texts(rng: Random, count: int) -> dict[int, str]:
@@ -292,7 +329,9 @@ def some_texts(rng: Random, count: int) -> dict[int, str]:
         lambda: f"b NOT IN ({rng.randrange(5)}, {rng.randrange(5, 9)}) AND b < {rng.randrange(9, 20)}",
         lambda: f"array_contains(t, {rng.randrange(4)})",
         lambda: f"(a = {rng.randrange(6)} OR (b = {rng.randrange(9)} AND c < 4))",
-        lambda: f"(a <> {rng.randrange(6)} OR d <> {rng.randrange(4)} OR NOT arrays_overlap(t, array({rng.randrange(4)}, 1)))",
+        lambda: (
+            f"(a <> {rng.randrange(6)} OR d <> {rng.randrange(4)} OR NOT arrays_overlap(t, array({rng.randrange(4)}, 1)))"
+        ),
     ]
     return {i: " AND ".join(leaf() for leaf in rng.sample(leaves, rng.choice([1, 2, 3]))) for i in range(count)}
 
@@ -301,20 +340,27 @@ def prefix(preds: layout.Predicates, count: int) -> layout.Predicates:
     """The first ``count`` conjunctions."""
     first = preds.first[: count + 1]
     cut = preds._replace(first=first, pred=preds.pred[: first[-1]], owner=preds.owner[:count])
-    return cut._replace(jump_first=cut.jump_first[:count], tree_first=cut.tree_first[: count + 1]) if len(cut.jump_first) else cut
+    return (
+        cut._replace(jump_first=cut.jump_first[:count], tree_first=cut.tree_first[: count + 1])
+        if len(cut.jump_first)
+        else cut
+    )
 
 
 @pytest.mark.parametrize("least", [0, 20, 10**6])
 @pytest.mark.parametrize("budget", [1, 64])
 def test_inserted_and_deleted(least: int, budget: int) -> None:
-    """Some conjunctions are built, the others come one by one and in bulk, some of both go; ``least`` decides how often all is rebuilt."""
+    """Some conjunctions are built, the others come one by one and in bulk, some of both go;
+    ``least`` decides how often all is rebuilt.
+    """
     rng = Random(least + budget)
     size = 60 if NO_JIT else 300
     texts = some_texts(rng, size)
     everything = of(texts, "scan", dnf_budget=budget)
     preds, codes = everything._predicates, everything._codes
     events = pa.table(
-        {name: [rng.choice([None, *range(10)]) for _ in range(50)] for name in "abcd"} | {"t": [[1, 2], [3], [], None, [1, 1]] * 10}
+        {name: [rng.choice([None, *range(10)]) for _ in range(50)] for name in "abcd"}
+        | {"t": [[1, 2], [3], [], None, [1, 1]] * 10}
     )
     wanted = pairs(everything.match(events))
     count = len(preds.owner)
@@ -336,7 +382,9 @@ def test_inserted_and_deleted(least: int, budget: int) -> None:
                 break
             step = min(rng.choice([1, 1, 2, 30]), count - entered)
             lists = len(index.order)
-            index = MODULE.insert(matcher._index.arrays if rng.random() < 0.3 else index, preds, entered, entered + step)
+            index = MODULE.insert(
+                matcher._index.arrays if rng.random() < 0.3 else index, preds, entered, entered + step
+            )
             rebuilds += len(index.order) != lists
             entered += step
             out = rng.sample(sorted(whole), min(len(whole), rng.choice([0, 1, 3])))

@@ -1,4 +1,6 @@
-"""NOT IN in k-index: an entry of all values, and one for each value or range that is left out, instead of entries for all others."""
+"""NOT IN in k-index: an entry of all values, and one for each value or range that is left out,
+instead of entries for all others.
+"""
 
 from __future__ import annotations
 
@@ -40,11 +42,15 @@ NEGATED = [
 @pytest.mark.parametrize("enumerate", ["boundaries", "raw"])
 @pytest.mark.parametrize("flat", [0, 10**9])
 @pytest.mark.parametrize(("text", "positive", "negated"), NEGATED)
-def test_not_in_has_an_entry_for_presence_and_negated_ones(text: str, positive: int, negated: int, flat: int, enumerate: str) -> None:
+def test_not_in_has_an_entry_for_presence_and_negated_ones(
+    text: str, positive: int, negated: int, flat: int, enumerate: str
+) -> None:
     """Not one for each value that is not in the list, of an attribute with a hundred."""
     values = [None, 0, 105, 305, 905, 906]
     rows = product(values, values, [None, 1, 2])
-    events = pa.table({name: pa.array(column, pa.int64()) for name, column in zip("abc", zip(*rows, strict=True), strict=True)})
+    events = pa.table(
+        {name: pa.array(column, pa.int64()) for name, column in zip("abc", zip(*rows, strict=True), strict=True)}
+    )
     with patch.object(MODULE, "FLAT", flat):
         matcher = of(OTHERS | {1000: text}, enumerate=enumerate, dnf_budget=1)
     assert entries_of_last(matcher) == (positive, negated)
@@ -56,11 +62,20 @@ def test_not_in_has_an_entry_for_presence_and_negated_ones(text: str, positive: 
 @pytest.mark.parametrize("enumerate", ["boundaries", "raw"])
 @pytest.mark.parametrize("flat", [0, 10**9])
 def test_ranges_with_gaps_of_every_width(flat: int, enumerate: str) -> None:
-    """A gap may take a piece that the range around it takes, too: what rejects must come first in its list."""
+    """A gap may take a piece that the range around it takes, too: what rejects must come first
+    in its list.
+    """
     rng, texts = Random(flat), {}
     for i in range(200 if NO_JIT else 1000):
-        gaps = [(low, low + rng.choice([0, 0, 1, 3, 7, 15])) for low in (rng.randrange(64) for _ in range(rng.randrange(1, 6)))]
-        parts = [f"NOT a BETWEEN {low} AND {high}" for low, high in gaps] + ["a BETWEEN 0 AND 63"] * (i % 2) + ["b = 1"] * (i % 3 == 0)
+        gaps = [
+            (low, low + rng.choice([0, 0, 1, 3, 7, 15]))
+            for low in (rng.randrange(64) for _ in range(rng.randrange(1, 6)))
+        ]
+        parts = (
+            [f"NOT a BETWEEN {low} AND {high}" for low, high in gaps]
+            + ["a BETWEEN 0 AND 63"] * (i % 2)
+            + ["b = 1"] * (i % 3 == 0)
+        )
         texts[i] = " AND ".join(parts)
     with patch.object(MODULE, "FLAT", flat):
         matcher = of(texts, enumerate=enumerate)

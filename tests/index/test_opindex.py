@@ -1,4 +1,6 @@
-"""What OpIndex is about, seen in its counters: pivots, signatures, clauses; and inserts and deletes on its own arrays."""
+"""What OpIndex is about, seen in its counters: pivots, signatures, clauses; and inserts and
+deletes on its own arrays.
+"""
 
 from __future__ import annotations
 
@@ -54,11 +56,14 @@ def with_arrays(matcher: cm.Matcher, arrays: opindex.OpIndex) -> cm.Matcher:
 
 
 def test_pivots_leave_the_candidates_of_lemma_1() -> None:
-    """One of ``attributes / event_size`` conjunctions; without pivots, all conjunctions have counters that may be touched."""
+    """One of ``attributes / event_size`` conjunctions; without pivots, all conjunctions have
+    counters that may be touched.
+    """
     matcher, events = built(LEMMAS), LEMMAS.events(ROWS)
     counters = matcher.counters(events)
     assert counters["conjunctions"] == pytest.approx(SIZE * ROWS * 20 / ATTRIBUTES, rel=0.2)
-    # Lemma 7: in the partition of one of m attributes, all pivot predicates and (m - 1) / d of the others can be met, kappa of them are.
+    # Lemma 7: in the partition of one of m attributes, all pivot predicates and (m - 1) / d of the
+    # others can be met, kappa of them are.
     kappa = (1 + 2 / 50) / 3
     met = SIZE * 20 / ATTRIBUTES * kappa * (1 + 19 * (4.5 - 1) / ATTRIBUTES)
     assert counters["predicates"] == pytest.approx(met * ROWS, rel=0.2)
@@ -74,18 +79,27 @@ def test_pivots_leave_the_candidates_of_lemma_1() -> None:
     plain = pa.table([rows[0], rows[1].cast(pa.string()), rows[2].cast(pa.string()), rows[3]], rows.schema.names)
     table = pa.concat_tables([plain, pa.table(z)]).sort_by("id")
     schema = LEMMAS.schema().append(pa.field("z", pa.int64()))
-    with patch.object(kind, "_frequency", lambda preds, codes, sample: -np.bincount(preds.pred[:, 0] & ATTR_MASK).astype(np.int64)):
+    with patch.object(
+        kind, "_frequency", lambda preds, codes, sample: -np.bincount(preds.pred[:, 0] & ATTR_MASK).astype(np.int64)
+    ):
         one = cm.Matcher.build(cm.PredicateTable(table), schema, index="opindex")
     with_z = events.append_column("z", pa.array(np.ones(ROWS, np.int64)))
     assert pairs(one.match(with_z)) == pairs(matcher.match(events))
     off = one.counters(with_z)
     assert counters["conjunctions"] / off["conjunctions"] == pytest.approx(20 / ATTRIBUTES, rel=0.2)
-    assert counters["predicates"] / (off["predicates"] - SIZE * ROWS) == pytest.approx((1 + 19 * 3.5 / ATTRIBUTES) / 4.5, rel=0.2)
+    assert counters["predicates"] / (off["predicates"] - SIZE * ROWS) == pytest.approx(
+        (1 + 19 * 3.5 / ATTRIBUTES) / 4.5, rel=0.2
+    )
 
 
 def test_the_rarest_attribute_is_the_pivot() -> None:
     workload = Workload(
-        subscriptions=SIZE, attributes=ATTRIBUTES, subscription_size=(3, 7), event_size=(15, 15), attribute_zipf=1.0, layout="columns"
+        subscriptions=SIZE,
+        attributes=ATTRIBUTES,
+        subscription_size=(3, 7),
+        event_size=(15, 15),
+        attribute_zipf=1.0,
+        layout="columns",
     )
     rare, events = built(workload), workload.events(ROWS)
     with patch.object(kind, "_frequency", lambda *of, real=kind._frequency: -real(*of)):
@@ -102,7 +116,9 @@ def test_a_sample_of_events_finds_better_pivots() -> None:
     texts = {i: f"often = {i % 5} AND seldom{i % 3} = {i % 7}" for i in range(200)}
     texts |= {1000 + i: f"seldom{i % 3} = 1" for i in range(600)}
     schema = dict.fromkeys(["often", "seldom0", "seldom1", "seldom2"], "int64")
-    values = {name: pa.array([i % 7 if i % 30 == j else None for i in range(120)]) for j, name in enumerate(list(schema)[1:])}
+    values = {
+        name: pa.array([i % 7 if i % 30 == j else None for i in range(120)]) for j, name in enumerate(list(schema)[1:])
+    }
     events = pa.table({"often": [i % 5 for i in range(120)], **values})
     blind = cm.Matcher.build(texts, schema, index="opindex")
     seeing = cm.Matcher.build(texts, schema, index="opindex", sample=events)
@@ -160,7 +176,9 @@ def test_counters_start_again_when_the_stamp_is_used_up() -> None:
 
 
 def test_what_an_event_counted_is_nothing_to_the_next() -> None:
-    """Each event meets a part of what a subscription needs, or what it must not meet, in one of the modes of counting."""
+    """Each event meets a part of what a subscription needs, or what it must not meet, in one of
+    the modes of counting.
+    """
     texts = {
         1: "p = 1 AND a = 1 AND b = 1", 2: "p = 1 AND a >= 1 AND NOT c = 1",
         3: "array_contains(t, 1) AND array_contains(t, 2)", 4: "array_contains(t, 1) AND NOT array_contains(t, 3)",
@@ -248,7 +266,10 @@ def test_clauses_are_counted_and_nothing_is_verified() -> None:
 
 def test_more_clauses_than_a_bitmap_has_bits_are_verified() -> None:
     rng = Random(6)
-    texts = {i: " AND ".join(f"(a{j % 10} >= {rng.randrange(-60, 3)} OR b{j % 7} = {j})" for j in range(70 + i)) for i in range(4)}
+    texts = {
+        i: " AND ".join(f"(a{j % 10} >= {rng.randrange(-60, 3)} OR b{j % 7} = {j})" for j in range(70 + i))
+        for i in range(4)
+    }
     texts |= {
         9: "(a1 = 1 OR a2 = 2) AND (a3 = 3 OR (a4 = 1 AND (a5 = 2 OR a6 = 1)))",
         10: "(a1 IS NULL OR a2 = 2) AND (a3 = 3 OR (b1 = 1) IS NOT TRUE)",
@@ -283,9 +304,13 @@ def test_what_must_not_be_met_and_what_is_met_twice() -> None:
 
 
 def start_with(matcher: cm.Matcher, options: cm.Options, start: int) -> opindex.OpIndex:
-    """An index of the conjunctions below ``start``, whose predicates are in front of those of all others."""
+    """An index of the conjunctions below ``start``, whose predicates are in front of those of
+    all others.
+    """
     preds = matcher._predicates
-    few = preds._replace(first=preds.first[: start + 1], pred=preds.pred[: preds.first[start]], owner=preds.owner[:start])
+    few = preds._replace(
+        first=preds.first[: start + 1], pred=preds.pred[: preds.first[start]], owner=preds.owner[:start]
+    )
     if len(preds.jump_first):
         few = few._replace(jump_first=preds.jump_first[:start], tree_first=preds.tree_first[: start + 1])
     return freeze(kind.build(freeze(few), matcher._codes, None, options)[0])
@@ -377,7 +402,9 @@ def test_an_insert_does_not_copy_the_index() -> None:
         copies += arrays.word is not before.word
         before = arrays
     assert 1 <= copies <= (40 if NO_JIT else 12)
-    assert sum(array.nbytes for array in arrays) < 3 * sum(array.nbytes for array in kind.build(preds, scan._codes, None, cm.Options())[0])
+    assert sum(array.nbytes for array in arrays) < 3 * sum(
+        array.nbytes for array in kind.build(preds, scan._codes, None, cm.Options())[0]
+    )
 
 
 def test_attributes_that_come_later() -> None:
@@ -396,5 +423,9 @@ def test_attributes_that_come_later() -> None:
 
 def test_one_signature_each() -> None:
     """Whatever the tests above have handed to the kernels."""
-    several = {k.py_func.__name__: k.signatures for k in kernels() if "opindex" in k.py_func.__module__ and len(k.signatures) > 1}
+    several = {
+        k.py_func.__name__: k.signatures
+        for k in kernels()
+        if "opindex" in k.py_func.__module__ and len(k.signatures) > 1
+    }
     assert not several

@@ -23,8 +23,15 @@ def ranges(count: int, seed: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]
 
 
 def check_runs(index: opindex.OpIndex) -> None:
-    """What must hold of ranges whatever was done: they ascend, and none is wider than its run says."""
-    lists = {int(index.lists[a, op]) for a in range(len(index.lists)) for op in (3, 7, 11) if index.lists[a, op] != opindex.NONE}
+    """What must hold of ranges whatever was done: they ascend, and none is wider than its run
+    says.
+    """
+    lists = {
+        int(index.lists[a, op])
+        for a in range(len(index.lists))
+        for op in (3, 7, 11)
+        if index.lists[a, op] != opindex.NONE
+    }
     for number in lists:
         first, log = index.list[number, :2].tolist()
         for s in range(first, first + (1 << log)):
@@ -33,7 +40,10 @@ def check_runs(index: opindex.OpIndex) -> None:
             order = [(hash, width) for hash, width in runs[:, [opindex.HASH, opindex.WIDTH]].tolist()]
             assert order == sorted(set(order))
             for _, start, entries, room, width in runs.tolist():
-                low, high = index.word[start : start + entries].astype(np.int64), index.word[start + 2 * room :][:entries].astype(np.int64)
+                low, high = (
+                    index.word[start : start + entries].astype(np.int64),
+                    index.word[start + 2 * room :][:entries].astype(np.int64),
+                )
                 classes = [(one.bit_length() + 1) >> 1 for one in (high - low).tolist()]
                 assert (np.diff(low) >= 0).all()
                 if width < opindex.ALL_WIDTHS:
@@ -100,7 +110,9 @@ def test_prefixes_are_narrow_ranges() -> None:
     count = 300 if NO_JIT else 3000
     rng = Random(10)
     words = {"".join(rng.choice("abcdefgh") for _ in range(rng.randrange(4, 8))) for _ in range(count)}
-    matcher = cm.Matcher.build({i: f"s LIKE '{word}%'" for i, word in enumerate(sorted(words))}, {"s": "string"}, index="opindex")
+    matcher = cm.Matcher.build(
+        {i: f"s LIKE '{word}%'" for i, word in enumerate(sorted(words))}, {"s": "string"}, index="opindex"
+    )
     values = ["".join(rng.choice("abcdefgh") for _ in range(9)) for _ in range(50)]
     counters = matcher.counters(pa.table({"s": values}))
     assert counters["matches"] == sum(value.startswith(word) for value in values for word in words)

@@ -1,4 +1,6 @@
-"""What propagation is about, seen in its counters and its arrays; and its arrays after inserts and deletes."""
+"""What propagation is about, seen in its counters and its arrays; and its arrays after inserts
+and deletes.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,10 @@ NUMBERS = dict.fromkeys("abcd", "int64")
 
 
 def built(texts: Any, schema: Any = NUMBERS, sample: Any = None, **options: Any) -> cm.Matcher:
-    given, lenient = texts if isinstance(texts, dict) else dict(enumerate(texts)), cm.Options(missing_columns="null", **options)
+    given, lenient = (
+        texts if isinstance(texts, dict) else dict(enumerate(texts)),
+        cm.Options(missing_columns="null", **options),
+    )
     return cm.Matcher.build(given, schema, index="propagation", options=lenient, sample=sample)
 
 
@@ -60,7 +65,8 @@ def test_equal_predicates_have_one_bit() -> None:
 
 def test_each_is_set_once_for_an_event_however_many_have_it() -> None:
     texts = [f"a > 0 AND b = {i}" for i in range(300)]
-    # Two are set, and two looked at to find them, or a few more where slots of the hash table follow each other.
+    # Two are set, and two looked at to find them, or a few more where slots of the hash table
+    # follow each other.
     assert 4 <= one_event(built(texts), a=1, b=7)["nodes"] < 10
     assert one_event(built(texts[:1]), a=1, b=0)["nodes"] == 4
 
@@ -77,7 +83,9 @@ def test_few_ranges_are_looked_at_that_do_not_hold() -> None:
 
 
 def test_a_set_bit_costs_its_word_and_no_other_is_cleared() -> None:
-    """What an event has not set keeps what is there: here, the mark of somebody else, where no conjunction looks."""
+    """What an event has not set keeps what is there: here, the mark of somebody else, where no
+    conjunction looks.
+    """
     matcher = built({i: f"a BETWEEN {i} AND {i + 5} AND b = 1" for i in range(4000)})
     worker = matcher._worker()
     (batch,) = pa.table({"a": [7, 8], "b": [2, None]}).to_batches()
@@ -93,7 +101,9 @@ def test_a_set_bit_costs_its_word_and_no_other_is_cleared() -> None:
 
 
 def test_the_rarest_equality_is_the_access_predicate() -> None:
-    """a has 100 values and b has 2, so a = 7 is thought to hold less often; the range is left alone, narrow as it is."""
+    """a has 100 values and b has 2, so a = 7 is thought to hold less often; the range is left
+    alone, narrow as it is.
+    """
     texts = [f"a = {i % 100} AND b = {i % 2} AND c BETWEEN 50 AND 51" for i in range(1000)]
     texts += [f"c BETWEEN {i} AND {i + 1} AND d = 1" for i in range(100)]
     matcher = built(texts)
@@ -113,7 +123,14 @@ def test_a_sample_says_what_is_rare() -> None:
 
 
 def test_the_best_inequality_stands_in_and_only_negations_are_always_checked() -> None:
-    matcher = built(["a > 90 AND b > 10", *(f"b > {i} AND NOT a <=> 1" for i in range(100)), "NOT a <=> 3 AND b IS NULL", "NOT c <=> 1"])
+    matcher = built(
+        [
+            "a > 90 AND b > 10",
+            *(f"b > {i} AND NOT a <=> 1" for i in range(100)),
+            "NOT a <=> 3 AND b IS NULL",
+            "NOT c <=> 1",
+        ]
+    )
     assert one_event(matcher, b=0)["candidates"] == 2
     assert one_event(matcher, b=50)["candidates"] == 2 + 50  # not b > 10 AND a > 90: that is under a > 90
     assert one_event(matcher, a=95)["candidates"] == 3
@@ -130,7 +147,9 @@ def test_columns_are_checked_until_nobody_is_left() -> None:
 
 
 def test_clusters_are_by_remaining_count() -> None:
-    texts = [" AND ".join(["a = 1", *(f"{name} BETWEEN {i} AND {99 + i}" for name in "bcd"[: i % 4])]) for i in range(40)]
+    texts = [
+        " AND ".join(["a = 1", *(f"{name} BETWEEN {i} AND {99 + i}" for name in "bcd"[: i % 4])]) for i in range(40)
+    ]
     index = index_of(built(texts))
     bit = next(b for b in range(int(index.state[BITS])) if index.slab[b])
     assert np.count_nonzero(index.slab) == 1
@@ -144,9 +163,13 @@ def test_clusters_are_by_remaining_count() -> None:
 
 def test_slabs_of_more_conjunctions_than_a_block() -> None:
     size = 2 * propagation.BLOCK + 100
-    matcher = built([f"a = 1 AND b > {i % 10} AND c <> {i % 3}" for i in range(size)] + [f"c <> {i % 3}" for i in range(size)])
+    matcher = built(
+        [f"a = 1 AND b > {i % 10} AND c <> {i % 3}" for i in range(size)] + [f"c <> {i % 3}" for i in range(size)]
+    )
     found = pairs(matcher.match(pa.table({"a": [1], "b": [4], "c": [2]})))
-    assert [id for _, id in found] == [i for i in range(2 * size) if (i % size if i >= size else i) % 3 != 2 and (i >= size or i % 10 < 4)]
+    assert [id for _, id in found] == [
+        i for i in range(2 * size) if (i % size if i >= size else i) % 3 != 2 and (i >= size or i % 10 < 4)
+    ]
 
 
 def test_a_program_stands_under_what_it_begins_with() -> None:
@@ -175,7 +198,11 @@ def test_named_workloads_as_scan(name: str) -> None:
 
 
 def first_part(p: layout.Predicates, conjunctions: int) -> layout.Predicates:
-    cut = {"first": p.first[: conjunctions + 1], "owner": p.owner[:conjunctions], "jump_first": p.jump_first[:conjunctions]}
+    cut = {
+        "first": p.first[: conjunctions + 1],
+        "owner": p.owner[:conjunctions],
+        "jump_first": p.jump_first[:conjunctions],
+    }
     return freeze(p._replace(pred=p.pred[: p.first[conjunctions]], **cut))
 
 
@@ -190,7 +217,9 @@ def random_matcher(seed: int, size: int, rows: int) -> tuple[cm.Matcher, pa.Tabl
 
 
 def check_arrays(index: propagation.PropagationIndex, preds: layout.Predicates) -> None:
-    """What must hold whatever was done: lists are sorted, uses are counted, slots lead to their predicates."""
+    """What must hold whatever was done: lists are sorted, uses are counted, slots lead to their
+    predicates.
+    """
     for group in index.group[: index.state[GROUPS]].astype(np.int64):
         part = slice(group[propagation.START], group[propagation.START] + group[LENGTH])
         low, high = index.entry_lo[part].astype(np.int64), index.entry_hi[part].astype(np.int64)
@@ -218,7 +247,10 @@ def test_inserts_and_deletes_in_any_order(seed: int) -> None:
             alive |= set(range(entered, min(entered + size, count)))
             entered = min(entered + size, count)
         else:
-            some = rng.sample(sorted(alive), rng.randint(0, len(alive) // 2)) + [c for c in range(entered) if c not in alive][:2]
+            some = (
+                rng.sample(sorted(alive), rng.randint(0, len(alive) // 2))
+                + [c for c in range(entered) if c not in alive][:2]
+            )
             arrays = delete(arrays, preds, np.array(some, np.int64))
             alive -= set(some)
         check_arrays(arrays, preds)
@@ -229,7 +261,12 @@ def test_inserts_and_deletes_in_any_order(seed: int) -> None:
         assert found == truth
     delete(arrays, preds, np.arange(count))
     state = arrays.state
-    assert state[SLOTS] == 0 and state[ALWAYS] == 0 and not arrays.access.any() and not arrays.group[: state[GROUPS], LENGTH].any()
+    assert (
+        state[SLOTS] == 0
+        and state[ALWAYS] == 0
+        and not arrays.access.any()
+        and not arrays.group[: state[GROUPS], LENGTH].any()
+    )
     assert state[WASTE] == state[POOL] - 1
     again = insert(arrays, preds, 0, count)
     assert pairs(with_index(scan, again).match(events)) == truth
@@ -242,7 +279,12 @@ def in_alive(scan: cm.Matcher, alive: set[int], events: pa.Table) -> list[tuple[
     size = np.diff(p.first)[keep]
     first = np.concatenate([[0], np.cumsum(size)])
     pred = p.pred[np.repeat(p.first[keep] - first[:-1], size) + np.arange(first[-1])]
-    cut = p._replace(first=first, pred=pred, owner=p.owner[keep], jump_first=p.jump_first[keep] if len(p.jump_first) else p.jump_first)
+    cut = p._replace(
+        first=first,
+        pred=pred,
+        owner=p.owner[keep],
+        jump_first=p.jump_first[keep] if len(p.jump_first) else p.jump_first,
+    )
     arrays, cut = find("scan").build(freeze(cut), scan._codes, None, cm.Options())
     return pairs(cm.Matcher(replace(scan._parts(), predicates=cut, index=Built(find("scan"), arrays))).match(events))
 
@@ -268,7 +310,8 @@ def test_bulk_and_one_by_one_find_the_same_and_grow_seldom() -> None:
     for some in (arrays, together, whole):
         assert pairs(with_index(scan, some).match(events)) == wanted
     counters = [with_index(scan, some).counters(events) for some in (arrays, whole)]
-    # Half of the subscriptions foretell the truth of the others' predicates, if they are not just some hundred.
+    # Half of the subscriptions foretell the truth of the others' predicates, if they are not just
+    # some hundred.
     assert NO_JIT or counters[0]["candidates"] < 1.1 * counters[1]["candidates"]
 
 
@@ -297,15 +340,21 @@ def test_attributes_that_are_new() -> None:
 
 
 def test_a_cluster_loses_some_and_is_put_together_when_half_is_gone() -> None:
-    scan = cm.Matcher.build({i: f"a = 1 AND b BETWEEN {i // 2} AND {99 + i // 2}" for i in range(20)}, NUMBERS, index="scan")
+    scan = cm.Matcher.build(
+        {i: f"a = 1 AND b BETWEEN {i // 2} AND {99 + i // 2}" for i in range(20)}, NUMBERS, index="scan"
+    )
     preds, events = scan._predicates, pa.table({"a": [1, 1], "b": [50, 5]})
     arrays, _ = find("propagation").build(preds, scan._codes, None, cm.Options())
     arrays = delete(arrays, preds, np.array([3, 5]))
     (at,) = arrays.slab[arrays.slab > 0].tolist()
     assert arrays.pool[at + propagation.SIZE] == 20 and arrays.pool[at + propagation.GONE] == 2
     left = [i for i in range(20) if i not in (3, 5)]
-    assert pairs(with_index(scan, arrays).match(events)) == [(0, i) for i in left] + [(1, i) for i in left if i // 2 <= 5]
+    assert pairs(with_index(scan, arrays).match(events)) == [(0, i) for i in left] + [
+        (1, i) for i in left if i // 2 <= 5
+    ]
     arrays = delete(arrays, preds, np.arange(8, 17))
     assert arrays.pool[at + propagation.SIZE] == 9 and arrays.pool[at + propagation.GONE] == 0
     left = [i for i in left if not 8 <= i < 17]
-    assert pairs(with_index(scan, arrays).match(events)) == [(0, i) for i in left] + [(1, i) for i in left if i // 2 <= 5]
+    assert pairs(with_index(scan, arrays).match(events)) == [(0, i) for i in left] + [
+        (1, i) for i in left if i // 2 <= 5
+    ]

@@ -42,7 +42,9 @@ def expected(values: NDArray[np.uint8], at: int, bounds: int, size: int) -> int:
 def test_within_is_a_comparison_of_each_byte() -> None:
     rng = np.random.default_rng(0)
     values = rng.integers(0, 256, 64 + 19, np.uint8)
-    bounds = np.concatenate([rng.integers(0, 1 << 16, 12, np.uint16), np.array([0, 255, 255 << 8, 3 | 250 << 8], np.uint16)])
+    bounds = np.concatenate(
+        [rng.integers(0, 1 << 16, 12, np.uint16), np.array([0, 255, 255 << 8, 3 | 250 << 8], np.uint16)]
+    )
     single, half = np.empty((20, 16), np.uint64), np.empty((20, 16), np.uint64)
     each_within(values, bounds, single, half)
     for at in range(20):

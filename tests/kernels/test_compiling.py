@@ -1,4 +1,6 @@
-"""Where kernels are compiled: where Ctrl-C cannot tear numba apart, and not where a pool's caller could not stop it."""
+"""Where kernels are compiled: where Ctrl-C cannot tear numba apart, and not where a pool's
+caller could not stop it.
+"""
 
 import os
 import subprocess
@@ -168,7 +170,9 @@ def at_a_terminal(copy, *what, **settings):
     """Lines that are to be seen on standard error."""
     pty = pytest.importorskip("pty")
     ours, theirs = pty.openpty()
-    environment = plain_environment(PYTHONPATH=str(copy.sources.parent.parent), COLMATCH_CACHE_DIR=str(copy.cache)) | settings
+    environment = (
+        plain_environment(PYTHONPATH=str(copy.sources.parent.parent), COLMATCH_CACHE_DIR=str(copy.cache)) | settings
+    )
     command = [sys.executable, "-c", textwrap.dedent(SLOW), *what]
     process = subprocess.Popen(command, env=environment, cwd=copy.cache.parent, stderr=theirs)
     os.close(theirs)

@@ -1,4 +1,5 @@
-"""The compile policy: one signature a kernel, and a cache on disk that is never stale, never in the way and never needed.
+"""The compile policy: one signature a kernel, and a cache on disk that is never stale, never in the
+way and never needed.
 
 Most tests run a small kernel in processes of their own (``kernel_copy.py``).
 """
@@ -70,7 +71,9 @@ def test_an_edit_in_a_sub_folder_is_noticed(copy):
 
 
 def test_modules_of_one_name_in_two_folders(copy):
-    """Their kernels have the same names and signatures, and neither gets the other's machine code."""
+    """Their kernels have the same names and signatures, and neither gets the other's machine
+    code.
+    """
     one = """
         from colmatch.kernels._jit import kernel
 
@@ -91,13 +94,18 @@ def test_modules_of_one_name_in_two_folders(copy):
         print(json.dumps([first.match(7), second.match(7), sum(sum(k.stats.cache_hits.values()) for k in _jit.kernels())]))
     """
     assert copy.run(program=program) == [8, 70, 0]
-    assert [Path(name).name.rpartition("-")[0] for name in copy.files()] == ["folder_kindex.match.match", "folder_opindex.match.match"]
+    assert [Path(name).name.rpartition("-")[0] for name in copy.files()] == [
+        "folder_kindex.match.match",
+        "folder_opindex.match.match",
+    ]
     assert copy.run(program=program) == [8, 70, 2]
 
 
 def test_sources_edited_after_their_import_keep_nothing(copy):
     """What is in memory is not what the folder would be named by, so neither reads nor writes."""
-    edit = "p = _jit.Path(probe.__file__).with_name('probe_step.py'); p.write_text(p.read_text().replace('+ 1', '+ 22'))"
+    edit = (
+        "p = _jit.Path(probe.__file__).with_name('probe_step.py'); p.write_text(p.read_text().replace('+ 1', '+ 22'))"
+    )
     before, values, after = textwrap.dedent(MAIN).partition("values = np.arange(5)")
     assert copy.run(program=f"{before}{edit}\n{values}{after}")["total"] == 15
     assert not copy.cache.exists()
@@ -118,7 +126,9 @@ def test_settings_of_numba_are_in_the_name(setting, monkeypatch):
 
 
 def test_several_signatures_are_kept_apart(copy):
-    """The policy is one signature a kernel, but should there be two, neither gets the other's code."""
+    """The policy is one signature a kernel, but should there be two, neither gets the other's
+    code.
+    """
     assert copy.run("float")["float"] == 4.5
     said = copy.run("float")
     assert (said["total"], said["float"], said["compiled"], said["loaded"]) == (15, 4.5, 0, 2)
@@ -207,10 +217,15 @@ WHOLE = """
 
 
 def test_each_kernel_has_one_signature_and_is_kept(tmp_path):
-    """However the arrays came about (built, pickled, mapped, sliced), or every caller would wait for compilations of their own."""
+    """However the arrays came about (built, pickled, mapped, sliced), or every caller would wait
+    for compilations of their own.
+    """
     command = [sys.executable, "-c", textwrap.dedent(WHOLE), str(tmp_path / "index")]
     environment = plain_environment(COLMATCH_CACHE_DIR=str(tmp_path / "cache"))
-    cold, warm = (json.loads(subprocess.run(command, env=environment, check=True, stdout=subprocess.PIPE).stdout) for _ in range(2))
+    cold, warm = (
+        json.loads(subprocess.run(command, env=environment, check=True, stdout=subprocess.PIPE).stdout)
+        for _ in range(2)
+    )
     assert cold["several"] == {}
     assert cold["used"] > 3
     assert warm["compiled"] == []

@@ -1,4 +1,6 @@
-"""The folder of compiled kernels: where it is, what is done when it cannot be used, and what of it is kept."""
+"""The folder of compiled kernels: where it is, what is done when it cannot be used, and what of
+it is kept.
+"""
 
 import os
 import sys
@@ -18,7 +20,8 @@ def copy(tmp_path):
 
 def test_read_only_folder_is_read_in_silence(copy):
     copy.run("get")
-    # Root may write everywhere, so the calls that write are made to fail. A warm run makes none of them.
+    # Root may write everywhere, so the calls that write are made to fail. A warm run makes none of
+    # them.
     guard = """
         import os
         def refuse(*_, **__):
@@ -51,7 +54,11 @@ def test_where_the_folder_is(monkeypatch, tmp_path):
     name = _jit.cache_dir().name
     monkeypatch.delenv("COLMATCH_CACHE_DIR", raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))
-    for xdg, base in (("", ".cache/colmatch"), ("relative", ".cache/colmatch"), (str(tmp_path / "xdg"), "xdg/colmatch")):
+    for xdg, base in (
+        ("", ".cache/colmatch"),
+        ("relative", ".cache/colmatch"),
+        (str(tmp_path / "xdg"), "xdg/colmatch"),
+    ):
         monkeypatch.setenv("XDG_CACHE_HOME", xdg)
         assert _jit.cache_dir() == tmp_path / base / name
     monkeypatch.setenv("COLMATCH_CACHE_DIR", str(tmp_path / "own"))
@@ -98,7 +105,9 @@ def chain(folder, mode, owner=None):
 
 
 @POSIX
-@pytest.mark.parametrize(("mode", "why"), [(0o755, None), (0o700, None), (0o1777, None), (0o777, "everybody"), (0o757, "everybody")])
+@pytest.mark.parametrize(
+    ("mode", "why"), [(0o755, None), (0o700, None), (0o1777, None), (0o777, "everybody"), (0o757, "everybody")]
+)
 def test_folders_that_others_may_write(tmp_path, mode, why):
     """Above the folder a sticky one will do, since nobody can exchange in it what another owns."""
     base = chain(tmp_path, mode)
@@ -138,8 +147,15 @@ def test_a_group_with_nobody_else_in_it(tmp_path, monkeypatch):
     base = chain(tmp_path, 0o775)
     user, status = os.geteuid(), base.stat()
     monkeypatch.setattr(pwd, "getpwuid", lambda _: pwd.struct_passwd(("ann", "x", user, status.st_gid, "", "", "")))
-    for name, members, good in (("ann", [], True), ("ann", ["ann"], True), ("ann", ["bob"], False), ("staff", [], False)):
-        monkeypatch.setattr(grp, "getgrgid", lambda gid, name=name, members=members: grp.struct_group((name, "x", gid, members)))
+    for name, members, good in (
+        ("ann", [], True),
+        ("ann", ["ann"], True),
+        ("ann", ["bob"], False),
+        ("staff", [], False),
+    ):
+        monkeypatch.setattr(
+            grp, "getgrgid", lambda gid, name=name, members=members: grp.struct_group((name, "x", gid, members))
+        )
         assert (_folders.distrust(base) is None) == good
 
 

@@ -1,4 +1,6 @@
-"""Literals to keys: exactness, order, and the intervals of operators, against exact arithmetic in Python."""
+"""Literals to keys: exactness, order, and the intervals of operators, against exact arithmetic
+in Python.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from colmatch.lowering.forms import Kind, Op
-from colmatch.lowering.keys import KEY_MAX, KEY_MIN, LiteralErrors, float_keys, intervals, key_float, literal_keys, literal_text
+from colmatch.lowering.keys import (
+    KEY_MAX,
+    KEY_MIN,
+    LiteralErrors,
+    float_keys,
+    intervals,
+    key_float,
+    literal_keys,
+    literal_text,
+)
 from colmatch.schema import Family, Type
 from colmatch.session import Session
 
@@ -28,7 +39,19 @@ OPS = {
 
 numbers = st.one_of(
     st.integers(-5, 5).map(str),
-    st.sampled_from([str(KEY_MAX), str(KEY_MIN), str(KEY_MAX + 1), str(KEY_MIN - 1), "1e40", "-1e40", "1e-60", "-1e-60", "1e999999999"]),
+    st.sampled_from(
+        [
+            str(KEY_MAX),
+            str(KEY_MIN),
+            str(KEY_MAX + 1),
+            str(KEY_MIN - 1),
+            "1e40",
+            "-1e40",
+            "1e-60",
+            "-1e-60",
+            "1e999999999",
+        ]
+    ),
     st.decimals(-5, 5, places=3).map(str),
 )
 edges = st.one_of(st.integers(-6, 6), st.sampled_from([KEY_MIN, KEY_MIN + 1, KEY_MAX - 1, KEY_MAX, 2**53 + 1]))
@@ -60,7 +83,9 @@ def test_decimals_compare_exactly(op: Op, text: str, unscaled: int, scale: int) 
     assert holds(op, Type(Family.DECIMAL, scale=scale), Kind.DECIMAL, text, unscaled) == OPS[op](value, exact(text))
 
 
-floats = st.floats(allow_nan=True, width=64) | st.sampled_from([0.0, -0.0, math.inf, -math.inf, math.nan, 5e-324, -5e-324])
+floats = st.floats(allow_nan=True, width=64) | st.sampled_from(
+    [0.0, -0.0, math.inf, -math.inf, math.nan, 5e-324, -5e-324]
+)
 
 
 @given(floats, floats)
@@ -99,7 +124,9 @@ def test_bad_literals_are_named_by_position() -> None:
     ],
 )
 def test_timestamps_and_zones(text: str, zone: str | None, session: str, expected: str) -> None:
-    floor, place = literal_keys(Type(Family.TIMESTAMP, unit="us", zone=zone), Kind.TIMESTAMP, [text], False, Session(session))
+    floor, place = literal_keys(
+        Type(Family.TIMESTAMP, unit="us", zone=zone), Kind.TIMESTAMP, [text], False, Session(session)
+    )
     assert floor[0] == int(np.datetime64(expected, "us").astype(np.int64))
     assert place[0] == 0
 

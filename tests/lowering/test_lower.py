@@ -1,4 +1,6 @@
-"""Lowering against a plain model: boundaries are the distinct ends of intervals, codes count them, the narrowest predicate is first."""
+"""Lowering against a plain model: boundaries are the distinct ends of intervals, codes count
+them, the narrowest predicate is first.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,9 @@ ENDS = {  # of attributes: values close to each other are marked in bytes, other
 
 def lowered(rows: list[tuple[int, str, str, list[int]]]) -> Read:
     id, attribute, op, operands = zip(*rows, strict=True)
-    rows_of = pa.table({"id": id, "attribute": attribute, "op": op, "operands": pa.array(operands, pa.list_(pa.int64()))})
+    rows_of = pa.table(
+        {"id": id, "attribute": attribute, "op": op, "operands": pa.array(operands, pa.list_(pa.int64()))}
+    )
     return read(cm.PredicateTable(rows_of), Schema(dict.fromkeys(ENDS, pa.int64())), Options(), "raise")
 
 
@@ -50,7 +54,9 @@ def test_ranges(seed: int) -> None:
     bounds: dict[str, list[int]] = {}
     for a, of in enumerate(names):
         ends = [c[a] for c in wanted if a in c]
-        bounds[of] = sorted({low for low, _ in ends if low != KEY_MIN} | {high + 1 for _, high in ends if high != KEY_MAX})
+        bounds[of] = sorted(
+            {low for low, _ in ends if low != KEY_MIN} | {high + 1 for _, high in ends if high != KEY_MAX}
+        )
     for number, of in enumerate(name):
         assert codes.bound[codes.first[number] : codes.first[number + 1]].tolist() == bounds[of]
     for sub, intervals_of in enumerate(wanted):
@@ -60,7 +66,8 @@ def test_ranges(seed: int) -> None:
             number = name.index(names[a])
             expected.append(((last - first + 1) / (len(bounds[names[a]]) + 1), number, first, last))
         found = p.pred[p.first[sub] : p.first[sub + 1]].tolist()
-        assert found == [list(row[1:]) for row in sorted(expected, key=lambda row: row[:2])]  # of equal shares: by attribute
+        # of equal shares: by attribute
+        assert found == [list(row[1:]) for row in sorted(expected, key=lambda row: row[:2])]
 
 
 def test_a_predicate_of_several_intervals() -> None:
@@ -96,7 +103,9 @@ PLACED = [(key, place) for key in KEYS for place in (BELOW, EXACT, ABOVE)]
 
 
 def least(key: int, place: int, strict: bool) -> int:
-    """The least key that is at or above, or strictly above, a literal; beyond all keys when there is none."""
+    """The least key that is at or above, or strictly above, a literal; beyond all keys when
+    there is none.
+    """
     return key + (place == ABOVE or (strict and place == EXACT))
 
 
@@ -123,7 +132,9 @@ def test_intervals(op: Op) -> None:
 
 def test_intervals_between() -> None:
     pairs = [(a, b) for a in PLACED for b in PLACED]
-    parts = [(np.array([pair[k][0] for pair in pairs]), np.array([pair[k][1] for pair in pairs], np.int8)) for k in range(2)]
+    parts = [
+        (np.array([pair[k][0] for pair in pairs]), np.array([pair[k][1] for pair in pairs], np.int8)) for k in range(2)
+    ]
     lo, hi = intervals(Op.BETWEEN, parts)
     for (a, b), low, high in zip(pairs, lo.tolist(), hi.tolist(), strict=True):
         bottom, top = least(*a, False), most(*b, False)
@@ -143,13 +154,21 @@ def test_pieces_are_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     for piece in (1 << 17, 7, 1):
         monkeypatch.setattr(table, "PIECE", piece)
         got = lowered(rows)
-        arrays.append([(x.dtype, x.tolist()) for part in got.lowered[:3] for x in part] + [got.ids.to_pylist(), list(got.attributes)])
+        arrays.append(
+            [(x.dtype, x.tolist()) for part in got.lowered[:3] for x in part]
+            + [got.ids.to_pylist(), list(got.attributes)]
+        )
     assert arrays[0] == arrays[1] == arrays[2]
 
 
 def test_a_row_of_a_later_piece_is_named_by_its_number(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(table, "PIECE", 2)
-    part = {"id": [1, 2, 3, 4, 5], "attribute": ["one"] * 5, "op": ["=", "=", "=", "nope", "between"], "operands": [[1]] * 5}
+    part = {
+        "id": [1, 2, 3, 4, 5],
+        "attribute": ["one"] * 5,
+        "op": ["=", "=", "=", "nope", "between"],
+        "operands": [[1]] * 5,
+    }
     got = read(cm.PredicateTable(pa.table(part)), Schema(dict.fromkeys(ENDS, pa.int64())), Options(), "collect")
     assert got.ids.to_pylist() == [1, 2, 3]
     assert got.lowered.predicates.owner.tolist() == [0, 1, 2]

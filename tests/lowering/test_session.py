@@ -36,7 +36,21 @@ def test_zones_by_name(name: str, hours: float) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["Mars/Olympus", "", "+19", "+01:60", "UTC+", "..", "/etc/passwd", "Europe", "\0", "localtime", "posixrules", "+18:30"]
+    "name",
+    [
+        "Mars/Olympus",
+        "",
+        "+19",
+        "+01:60",
+        "UTC+",
+        "..",
+        "/etc/passwd",
+        "Europe",
+        "\0",
+        "localtime",
+        "posixrules",
+        "+18:30",
+    ],
 )
 def test_names_of_no_zone(name: str) -> None:
     with pytest.raises(ValueError, match="zone|offset"):
@@ -46,7 +60,12 @@ def test_names_of_no_zone(name: str) -> None:
 
 
 def test_zones_that_are_the_same() -> None:
-    assert same_zone("UTC", "Etc/UTC") and same_zone("GMT", "Z") and same_zone("+01:00", "Etc/GMT-1") and same_zone("no zone", "no zone")
+    assert (
+        same_zone("UTC", "Etc/UTC")
+        and same_zone("GMT", "Z")
+        and same_zone("+01:00", "Etc/GMT-1")
+        and same_zone("no zone", "no zone")
+    )
     for one, other in [
         ("UTC", "Europe/London"),
         ("Europe/Berlin", "Europe/Vienna"),
@@ -86,7 +105,12 @@ def test_which_expressions_depend_on_the_zone(tmp_path: Path) -> None:
 
 
 def test_predicate_tables_depend_on_the_zone_like_texts() -> None:
-    for zone, column, local in [(None, "seen", True), ("UTC", "seen", False), (None, "local", False), ("Europe/Paris", "local", True)]:
+    for zone, column, local in [
+        (None, "seen", True),
+        ("UTC", "seen", False),
+        (None, "local", False),
+        ("Europe/Paris", "local", True),
+    ]:
         operands = pa.array([[dt.datetime(2024, 1, 1)]], pa.list_(pa.timestamp("us", zone)))
         table = pa.table({"id": [1], "attribute": [column], "op": [">="], "operands": operands})
         assert (cm.Matcher.build(cm.PredicateTable(table), SCHEMA).local_literal is not None) is local

@@ -25,7 +25,9 @@ def test_threads_find_the_same_in_order(kind: str, threads: int, batch_rows: int
     many = cm.Matcher.build(TEXTS, SCHEMA, index=kind, options=cm.Options(threads=threads, batch_rows=batch_rows))
     assert pairs(many.match(EVENTS)) == pairs(one.match(EVENTS))
     assert many.count(EVENTS).tolist() == one.count(EVENTS).tolist()
-    assert [sorted(some) for some in many.match_lists(EVENTS).to_pylist()] == [sorted(some) for some in one.match_lists(EVENTS).to_pylist()]
+    assert [sorted(some) for some in many.match_lists(EVENTS).to_pylist()] == [
+        sorted(some) for some in one.match_lists(EVENTS).to_pylist()
+    ]
 
 
 def test_batches_are_matched_in_threads() -> None:

@@ -1,4 +1,6 @@
-"""Spark: the same matches as without it, and everything that can be wrong said before a job runs."""
+"""Spark: the same matches as without it, and everything that can be wrong said before a job
+runs.
+"""
 
 import json
 import os
@@ -89,7 +91,8 @@ def found(result):
     return sorted((row.id, row.subscription) for row in result.collect())
 
 
-# ---------------------------------------------------------------------------------------------------------------- results
+# --------------------------------------------------------------------------
+# results
 
 
 def test_pairs(matcher, events):
@@ -132,7 +135,10 @@ def test_nothing_kept(spark, events):
     matcher = Matcher.build({1: "age < 10", 2: "vip"}, SCHEMA)
     result = match(events, matcher)
     assert result.columns == ["subscription"]
-    assert {row.subscription: row["count"] for row in result.groupBy("subscription").count().collect()} == {1: 54, 2: 100}
+    assert {row.subscription: row["count"] for row in result.groupBy("subscription").count().collect()} == {
+        1: 54,
+        2: 100,
+    }
 
 
 def test_expressions_without_columns(spark):
@@ -202,7 +208,8 @@ def test_literals_of_another_session_zone_are_refused(spark, conf, text):
     assert matcher.local_literal is not None
     conf("spark.sql.session.timeZone", "Europe/Berlin")
     with pytest.raises(
-        OptionError, match="literals, '2024-01-01.*' for one, .* 'UTC', .* 'Europe/Berlin': build .*timezone='Europe/Berlin'"
+        OptionError,
+        match="literals, '2024-01-01.*' for one, .* 'UTC', .* 'Europe/Berlin': build .*timezone='Europe/Berlin'",
     ):
         match(hours(spark), matcher)
     conf("spark.sql.session.timeZone", "Etc/UTC")
@@ -219,12 +226,17 @@ def test_literals_of_this_session_zone_are_those_of_spark(spark, conf, text, zon
     assert found(match(events, Matcher.build({1: text}, SCHEMA, options=Options(timezone=zone)), keep="id")) == wanted
 
 
-# -------------------------------------------------------------------------------------------------------------- streaming
+# --------------------------------------------------------------------------
+# streaming
 
 
 def test_stream(spark, events, matcher, tmp_path):
     events.drop("unused").write.parquet(str(tmp_path / "in"))
-    source = spark.readStream.schema(events.drop("unused").schema).option("maxFilesPerTrigger", 1).parquet(str(tmp_path / "in"))
+    source = (
+        spark.readStream.schema(events.drop("unused").schema)
+        .option("maxFilesPerTrigger", 1)
+        .parquet(str(tmp_path / "in"))
+    )
     got = []
     query = (
         match(source, matcher, keep=["id"])
@@ -238,17 +250,26 @@ def test_stream(spark, events, matcher, tmp_path):
 
 
 def test_stream_keeps_its_watermark(spark, tmp_path):
-    table = spark.sql("SELECT id, TIMESTAMP '2026-01-01 00:00:00' + make_interval(0, 0, 0, 0, id) AS seen FROM range(48)")
+    table = spark.sql(
+        "SELECT id, TIMESTAMP '2026-01-01 00:00:00' + make_interval(0, 0, 0, 0, id) AS seen FROM range(48)"
+    )
     table.repartition(3).write.parquet(str(tmp_path / "in"))
     source = spark.readStream.schema(table.schema).parquet(str(tmp_path / "in")).withWatermark("seen", "1 hour")
     matcher = Matcher.build({1: "id < 40"}, {"id": "int64"})
     counts = match(source, matcher, keep=["seen"]).groupBy(F.window("seen", "12 hours"), "subscription").count()
-    query = counts.writeStream.format("memory").queryName("watermarked").outputMode("append").trigger(availableNow=True).start()
+    query = (
+        counts.writeStream.format("memory")
+        .queryName("watermarked")
+        .outputMode("append")
+        .trigger(availableNow=True)
+        .start()
+    )
     assert query.awaitTermination(120)
     assert spark.table("watermarked").agg(F.sum("count")).first()[0] >= 24
 
 
-# ----------------------------------------------------------------------------------------------------------------- errors
+# --------------------------------------------------------------------------
+# errors
 
 WRONG = {
     "missing": (lambda df: df.drop("age"), {}, EventError, "no column 'age', which an expression names"),
@@ -256,8 +277,18 @@ WRONG = {
     "scalar type": (lambda df: df.withColumn("age", F.col("city")), {}, EventError, "age"),
     "list type": (lambda df: df.withColumn("tags", F.lit(1)), {}, EventError, "tags"),
     "twice": (lambda df: df.selectExpr("*", "1 AS Age"), {}, EventError, "2 columns called 'age'"),
-    "collation": (lambda df: df.withColumn("city", F.expr("city COLLATE UTF8_LCASE")), {}, EventError, "COLLATE UTF8_BINARY"),
-    "keep result": (lambda df: df.withColumn("subscription", F.lit(1)), {"keep": ["subscription"]}, OptionError, "name of the result"),
+    "collation": (
+        lambda df: df.withColumn("city", F.expr("city COLLATE UTF8_LCASE")),
+        {},
+        EventError,
+        "COLLATE UTF8_BINARY",
+    ),
+    "keep result": (
+        lambda df: df.withColumn("subscription", F.lit(1)),
+        {"keep": ["subscription"]},
+        OptionError,
+        "name of the result",
+    ),
     "keep results": (
         lambda df: df.withColumn("subscriptions", F.lit(1)),
         {"keep": ["Subscriptions"], "mode": "list"},
@@ -267,7 +298,12 @@ WRONG = {
     "keep of numbers": (lambda df: df, {"keep": [3]}, OptionError, "keep=\\[3\\]: names of columns"),
     "keep of nothing": (lambda df: df, {"keep": None}, OptionError, "keep=None: names of columns"),
     "no DataFrame": (lambda df: [1], {}, EventError, "a Spark DataFrame here, not list"),
-    "keep missing": (lambda df: df, {"keep": ["idd"]}, EventError, "no column 'idd', which keep names: did you mean 'id'"),
+    "keep missing": (
+        lambda df: df,
+        {"keep": ["idd"]},
+        EventError,
+        "no column 'idd', which keep names: did you mean 'id'",
+    ),
     "keep twice": (lambda df: df, {"keep": ["id", "ID"]}, OptionError, "keep has 'id' 2 times"),
     "mode": (lambda df: df, {"mode": "lists"}, OptionError, "'pairs' or 'list'"),
     "shared": (lambda df: df, {"shared": True}, OptionError, "matcher.save"),
@@ -292,7 +328,9 @@ def test_a_path_without_a_matcher(events, tmp_path):
 
 
 def python(code, **environment):
-    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300, env={**os.environ, **environment})
+    return subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=300, env={**os.environ, **environment}
+    )
 
 
 def test_without_pyspark():
@@ -314,7 +352,8 @@ def test_java(monkeypatch, tmp_path):
             colmatch_spark.check_java()
 
 
-# ---------------------------------------------------------------------------------------------------------------- Connect
+# --------------------------------------------------------------------------
+# Connect
 
 CONNECT = """
 import json, sys, time
@@ -347,8 +386,14 @@ def test_connect(events, tmp_path):
         capture_output=True,
         text=True,
         timeout=300,
-        # The workers of a Connect session run in a folder of their own, where a colmatch that is not installed is not found.
-        env={**environment, "PYSPARK_PYTHON": sys.executable, "TZ": "UTC", "PYTHONPATH": str(Path(colmatch_spark.__file__).parents[2])},
+        # The workers of a Connect session run in a folder of their own, where a colmatch that is
+        # not installed is not found.
+        env={
+            **environment,
+            "PYSPARK_PYTHON": sys.executable,
+            "TZ": "UTC",
+            "PYTHONPATH": str(Path(colmatch_spark.__file__).parents[2]),
+        },
     )
     assert ran.returncode == 0, ran.stderr[-3000:]
     want = [list(pair) for pair in expected(matcher, events)]

@@ -42,7 +42,8 @@ def saved_index(matcher, path):
     return Index(content_hash(path), str(path), str(path), artifact=False)
 
 
-# ------------------------------------------------------------------------------------------------- how the index gets there
+# --------------------------------------------------------------------------
+# how the index gets there
 
 
 @pytest.mark.parametrize("shared", [None, True, False])
@@ -59,7 +60,9 @@ def test_the_index_is_sent_once_and_only_where_it_must_be(spark, events, tmp_pat
     sent = []
     send = spark.addArtifact
     monkeypatch.setattr(type(spark), "addArtifact", lambda self, path, file: (sent.append(path), send(path, file=file)))
-    assert found(match(events, tmp_path / "alerts", keep="id")) == found(match(events, matcher, keep="id")) == [(1, 101)]
+    assert (
+        found(match(events, tmp_path / "alerts", keep="id")) == found(match(events, matcher, keep="id")) == [(1, 101)]
+    )
     assert sent == []
     for index in (tmp_path / "alerts", matcher, tmp_path / "alerts"):  # the same content
         assert found(match(events, index, keep="id", shared=False)) == [(1, 101)]
@@ -119,7 +122,10 @@ def test_the_task_is_small(tmp_path):
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
 def test_workers_share_the_mapped_file(spark, tmp_path):
     rng = np.random.default_rng(5)
-    texts = {i: f"age BETWEEN {a} AND {a + 9} AND city = 'c{i}'" for i, a in enumerate(rng.integers(0, 1000, 20_000).tolist())}
+    texts = {
+        i: f"age BETWEEN {a} AND {a + 9} AND city = 'c{i}'"
+        for i, a in enumerate(rng.integers(0, 1000, 20_000).tolist())
+    }
     path = tmp_path / "alerts"
     index = saved_index(Matcher.build(texts, {"age": "int64", "city": "string"}), path)
     name = str(path)
@@ -147,7 +153,9 @@ def test_workers_share_the_mapped_file(spark, tmp_path):
                         inode = words[4] if mine else inode
                     elif mine and words[0][:-1] in sums:
                         sums[words[0][:-1]] += int(words[1])
-            yield pa.record_batch({"pid": [os.getpid()], "inode": [inode], **{key: [value] for key, value in sums.items()}})
+            yield pa.record_batch(
+                {"pid": [os.getpid()], "inode": [inode], **{key: [value] for key, value in sums.items()}}
+            )
 
     spark.range(2).repartition(2).count()
     result = "pid long, inode string, Rss long, Shared_Clean long, Private_Dirty long"
@@ -159,7 +167,8 @@ def test_workers_share_the_mapped_file(spark, tmp_path):
         assert worker.Shared_Clean > worker.Rss // 2
 
 
-# ---------------------------------------------------------------------------------------------------------- a task by itself
+# --------------------------------------------------------------------------
+# a task by itself
 
 
 def small_task(tmp_path, texts, names=("id", "subscription"), lists=False, **options):
@@ -190,10 +199,14 @@ def test_output_batches_are_bounded(tmp_path, cache, monkeypatch, lists):
         assert all(len(batch.column(1).flatten()) <= 100 or len(batch) == 1 for batch in batches)
         assert table["id"].to_pylist() == [f"x{i}" for i in range(2000)]
         assert table["subscriptions"].type == pa.list_(pa.int64())
-        assert all(subs == list(range(min(150, i // 10 + 1))) for i, subs in enumerate(table["subscriptions"].to_pylist()))
+        assert all(
+            subs == list(range(min(150, i // 10 + 1))) for i, subs in enumerate(table["subscriptions"].to_pylist())
+        )
     else:
         assert max(map(len, batches)) <= 100
-        assert table.to_pylist() == [{"id": f"x{i}", "subscription": s} for i in range(2000) for s in range(min(150, i // 10 + 1))]
+        assert table.to_pylist() == [
+            {"id": f"x{i}", "subscription": s} for i in range(2000) for s in range(min(150, i // 10 + 1))
+        ]
 
 
 def test_output_batches_are_bounded_in_bytes(tmp_path, cache, monkeypatch):

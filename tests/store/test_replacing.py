@@ -1,4 +1,6 @@
-"""Files that are replaced: what they keep, what cannot be replaced, and what processes that were killed leave behind."""
+"""Files that are replaced: what they keep, what cannot be replaced, and what processes that were
+killed leave behind.
+"""
 
 import os
 import signal
@@ -225,7 +227,11 @@ def left_by(folder, machine, days=0.0):
 
 def test_files_of_another_machine_are_left_for_a_day(tmp_path):
     """Its locks need not be seen here."""
-    young, old, own = left_by(tmp_path, "ab" * 4, 0.9), left_by(tmp_path, "cd" * 4, 1.1), left_by(tmp_path, replacing._machine())
+    young, old, own = (
+        left_by(tmp_path, "ab" * 4, 0.9),
+        left_by(tmp_path, "cd" * 4, 1.1),
+        left_by(tmp_path, replacing._machine()),
+    )
     write(tmp_path / "x")
     assert (young.exists(), old.exists(), own.exists()) == (True, False, False)
 

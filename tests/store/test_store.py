@@ -1,4 +1,6 @@
-"""The container file: what goes in comes out, and no damage goes unnoticed or says less than which file and what to do."""
+"""The container file: what goes in comes out, and no damage goes unnoticed or says less than
+which file and what to do.
+"""
 
 import json
 import os
@@ -63,9 +65,17 @@ def test_arrays_are_views_of_one_mapping_at_lines_of_64_bytes(saved):
         arrays["first"][0] = 1
 
 
-DTYPES = st.sampled_from([np.dtype(code) for code in ("?", "i1", "u1", "<i2", ">i4", "<u4", "<i8", ">u8", "<f4", ">f8")])
+DTYPES = st.sampled_from(
+    [np.dtype(code) for code in ("?", "i1", "u1", "<i2", ">i4", "<u4", "<i8", ">u8", "<f4", ">f8")]
+)
 LAYOUTS = st.sampled_from(
-    [lambda a: a, np.transpose, np.asfortranarray, lambda a: a[::2] if a.ndim else a, lambda a: a[..., ::-1] if a.ndim else a]
+    [
+        lambda a: a,
+        np.transpose,
+        np.asfortranarray,
+        lambda a: a[::2] if a.ndim else a,
+        lambda a: a[..., ::-1] if a.ndim else a,
+    ]
 )
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**63), 2**64) | st.floats(allow_nan=False) | st.text(),
@@ -76,7 +86,9 @@ JSON = st.recursive(
 
 @given(
     header=st.dictionaries(st.text(), JSON, max_size=4),
-    arrays=st.dictionaries(st.text(), hnp.arrays(DTYPES, hnp.array_shapes(min_dims=0, min_side=0, max_side=5)), max_size=4),
+    arrays=st.dictionaries(
+        st.text(), hnp.arrays(DTYPES, hnp.array_shapes(min_dims=0, min_side=0, max_side=5)), max_size=4
+    ),
     layout=LAYOUTS,
 )
 def test_any_header_and_arrays_survive(header, arrays, layout):
@@ -118,7 +130,11 @@ def test_every_length_is_found(saved):
         with pytest.raises(StoreError):
             store.loads(data[:length])
         saved.write_bytes(data[:length])
-        for call in (lambda: store.read(saved), lambda: store.read(saved, mmap=False, verify=False), lambda: store.content_hash(saved)):
+        for call in (
+            lambda: store.read(saved),
+            lambda: store.read(saved, mmap=False, verify=False),
+            lambda: store.content_hash(saved),
+        ):
             with pytest.raises(StoreError, match=r"index\.colmatch (is|has) .*: "):
                 call()
     with pytest.raises(StoreError, match="should have"):
@@ -232,7 +248,9 @@ def test_content_hash_follows_the_content(saved, tmp_path):
     assert store.content_hash(other) != store.content_hash(saved)
 
 
-@pytest.mark.parametrize("array", [np.array([object()]), np.array(["a"]), np.array([1j]), np.zeros(2, [("a", "i4")]), np.zeros(1, "M8[s]")])
+@pytest.mark.parametrize(
+    "array", [np.array([object()]), np.array(["a"]), np.array([1j]), np.zeros(2, [("a", "i4")]), np.zeros(1, "M8[s]")]
+)
 def test_other_types_are_refused_and_the_old_file_stays(saved, array):
     before = saved.read_bytes()
     with pytest.raises(StoreError, match="array 'odd' is of type .* cannot be saved"):
@@ -328,10 +346,14 @@ def test_killed_while_writing(saved):
 
 @pytest.mark.parametrize(("version", "said"), [(None, "colmatch before 0.2 wrote"), ("7.0", "colmatch 7.0 wrote")])
 def test_the_version_that_wrote_a_file_is_named(tmp_path, version, said):
-    """Arrays of another version may mean something else, so that nothing is guessed about what is not there."""
+    """Arrays of another version may mean something else, so that nothing is guessed about what
+    is not there.
+    """
     Matcher.build({1: "a = 1"}, {"a": "int64"}).save(tmp_path / "i")
     header, arrays = store.read(tmp_path / "i", False, True)
-    header = {name: value for name, value in header.items() if name not in ("version", "stock")} | ({"version": version} if version else {})
+    header = {name: value for name, value in header.items() if name not in ("version", "stock")} | (
+        {"version": version} if version else {}
+    )
     store.write(tmp_path / "i", header, arrays)
     with pytest.raises(StoreError, match=f"cannot read this matcher, which {said} .*: build it again"):
         Matcher.open(tmp_path / "i")

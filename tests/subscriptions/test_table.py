@@ -1,4 +1,6 @@
-"""Predicate tables: what they accept, what they refuse, and that they mean what the same text means."""
+"""Predicate tables: what they accept, what they refuse, and that they mean what the same text
+means.
+"""
 
 from __future__ import annotations
 
@@ -104,7 +106,15 @@ def test_conjunctions_of_one_id_in_any_row_order() -> None:
             "conjunction": pa.array([7, 0, 7, None, -1], pa.int32()),
         }
     )
-    texts = pa.table({"id": ["a"], "attribute": ["city"], "op": ["="], "operands": [["Paris"]], "conjunction": pa.array([0], pa.int32())})
+    texts = pa.table(
+        {
+            "id": ["a"],
+            "attribute": ["city"],
+            "op": ["="],
+            "operands": [["Paris"]],
+            "conjunction": pa.array([0], pa.int32()),
+        }
+    )
     rows = rows.filter(pa.array([True, True, True, False, True]))
     matcher = cm.Matcher.build(cm.PredicateTable(rows, texts), SCHEMA)
     assert matcher.match_lists(EVENTS).to_pylist() == [["b"], ["a"], ["b"], ["b"]]
@@ -178,7 +188,9 @@ def test_ways_to_write_an_entry(attribute: str) -> None:
 
 def test_a_bad_literal_among_good_ones_is_collected() -> None:
     days = ["2013-01-01", "2013-02-30", "soon", "2013-06-01"]
-    table = pa.table({"id": [1, 2, 3, 4], "attribute": ["day"] * 4, "op": [">="] * 4, "operands": [[day] for day in days]})
+    table = pa.table(
+        {"id": [1, 2, 3, 4], "attribute": ["day"] * 4, "op": [">="] * 4, "operands": [[day] for day in days]}
+    )
     with pytest.raises(cm.ExpressionError, match="calendar"):
         cm.Matcher.build(cm.PredicateTable(table), SCHEMA)
     matcher = cm.Matcher.build(cm.PredicateTable(table), SCHEMA, errors="collect")
@@ -193,7 +205,10 @@ def test_a_bad_literal_among_good_ones_is_collected() -> None:
         ({"id": [1], "attribute": ["age"], "op": ["="], "operands": [[1]], "extra": [1]}, "'extra' that means nothing"),
         ({"id": [None], "attribute": ["age"], "op": ["="], "operands": [[1]]}, "'id' is NULL in row 0"),
         ({"id": [1.5], "attribute": ["age"], "op": ["="], "operands": [[1]]}, "int64 or string is needed"),
-        ({"id": [1], "attribute": [3], "op": ["="], "operands": [[1]]}, "a string or a dictionary of strings is needed"),
+        (
+            {"id": [1], "attribute": [3], "op": ["="], "operands": [[1]]},
+            "a string or a dictionary of strings is needed",
+        ),
         ({"id": [1], "attribute": ["age"], "op": ["="], "operands": [1]}, "a list is needed"),
     ],
 )
@@ -206,7 +221,9 @@ def test_lists_that_are_null_over_operands_of_another_layout() -> None:
     """A list that is NULL stays one when its values are made plain."""
     values, nulls = pa.array(["x", "hidden", "y"]).dictionary_encode(), pa.array([False, True, False])
     operands = pa.ListArray.from_arrays(pa.array([0, 1, 2, 3], pa.int32()), values, mask=nulls)
-    table = pa.table({"id": [1, 2, 3], "attribute": ["s", "s", "s"], "op": ["=", "is not null", "="], "operands": operands})
+    table = pa.table(
+        {"id": [1, 2, 3], "attribute": ["s", "s", "s"], "op": ["=", "is not null", "="], "operands": operands}
+    )
     for part, wanted in ((table, [[1, 2], [2, 3], [2]]), (table.slice(1), [[2], [2, 3], [2]])):
         matcher = cm.Matcher.build(cm.PredicateTable(part), {"s": "string"})
         assert [sorted(some) for some in matcher.match_lists(pa.table({"s": ["x", "y", "z"]})).to_pylist()] == wanted

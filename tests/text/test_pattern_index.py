@@ -29,9 +29,20 @@ LETTERS = "abAé\0%_€"
 operands = st.text(LETTERS, max_size=6) | st.text("ab%", max_size=8) | st.text("aé_%", max_size=5)
 patterns = st.tuples(st.sampled_from(["contains", "endswith", "like", "ilike"]), operands)
 texts = st.text("abAÉé\0€😀", max_size=12)
-# Lead and trail bytes without each other, overlong forms, a surrogate, what UTF-8 never has, and whole characters.
+# Lead and trail bytes without each other, overlong forms, a surrogate, what UTF-8 never has, and
+# whole characters.
 whole = ["a", "b", "A", "\0", "é", "€", "😀"]
-broken = [b"\x80", b"\xc3", b"\xe2\x82", b"\xff", b"\xc0\x80", b"\xed\xa0\x80", b"\xf4\x90\x80\x80", b"\xf5", b"\xe0\x80\x80"]
+broken = [
+    b"\x80",
+    b"\xc3",
+    b"\xe2\x82",
+    b"\xff",
+    b"\xc0\x80",
+    b"\xed\xa0\x80",
+    b"\xf4\x90\x80\x80",
+    b"\xf5",
+    b"\xe0\x80\x80",
+]
 odd = st.lists(st.sampled_from([*map(str.encode, whole), *broken]), max_size=8).map(b"".join)
 
 
@@ -63,10 +74,19 @@ def legal(chosen: Sequence[Pattern]) -> list[Pattern]:
 @few
 @given(st.lists(texts, max_size=12), st.lists(patterns, max_size=12))
 @example(
-    ["", "a", "\0"], [("contains", ""), ("endswith", ""), ("like", ""), ("like", "%"), ("ilike", "%%"), ("like", "_"), ("like", "%_%")]
+    ["", "a", "\0"],
+    [("contains", ""), ("endswith", ""), ("like", ""), ("like", "%"), ("ilike", "%%"), ("like", "_"), ("like", "%_%")],
 )
 @example(
-    ["aaaa", "aa"], [("contains", "a"), ("contains", "aa"), ("contains", "aaa"), ("contains", "aa"), ("endswith", "aa"), ("endswith", "a")]
+    ["aaaa", "aa"],
+    [
+        ("contains", "a"),
+        ("contains", "aa"),
+        ("contains", "aaa"),
+        ("contains", "aa"),
+        ("endswith", "aa"),
+        ("endswith", "a"),
+    ],
 )
 @example(
     ["ab", "aXb", "ba", "abab"],
@@ -100,7 +120,10 @@ def test_as_one_by_one(values: list[str], chosen: list[Pattern]) -> None:
     ],
     [("like", "a_b"), ("like", "a%_%b"), ("like", "a%b%b"), ("like", "%a__b")],
 )
-@example([b"a\xc3b", b"a\xed\xa0\x80b", b"a\xc0\x80b", b"\x80"], [("like", "a_b"), ("like", "a%_%b"), ("like", "%_%"), ("contains", "b")])
+@example(
+    [b"a\xc3b", b"a\xed\xa0\x80b", b"a\xc0\x80b", b"\x80"],
+    [("like", "a_b"), ("like", "a%_%b"), ("like", "%_%"), ("contains", "b")],
+)
 def test_what_is_not_utf8(values: list[bytes], chosen: list[Pattern]) -> None:
     """Strings that no one has checked, and binary ones, where ``_`` is a byte."""
     chosen = legal(chosen)
@@ -111,7 +134,9 @@ def test_what_is_not_utf8(values: list[bytes], chosen: list[Pattern]) -> None:
 
 @pytest.mark.parametrize("cells", [1, 200])
 def test_many(monkeypatch: pytest.MonkeyPatch, cells: int) -> None:
-    """Literals over three letters, each part of many others; states with and without a row; more candidates than there is room for."""
+    """Literals over three letters, each part of many others; states with and without a row; more
+    candidates than there is room for.
+    """
     monkeypatch.setattr(literal_index, "DENSE_CELLS", cells)
     monkeypatch.setattr(literal_index, "CANDIDATES", 10)
     rng = np.random.default_rng(1)
@@ -148,7 +173,10 @@ def test_filters() -> None:
     assert look("_%_") == (Place.HEAD, b"", b"", 2)
     assert look("%") == (Place.HEAD, b"", b"", 0)
     assert look("") == (Place.WHOLE, b"", b"", 0)
-    assert [f.literals for f in filters_of([("like", f"%https://www.%{name}%") for name in ("nice", "lyon")])] == [(b"nice",), (b"lyon",)]
+    assert [f.literals for f in filters_of([("like", f"%https://www.%{name}%") for name in ("nice", "lyon")])] == [
+        (b"nice",),
+        (b"lyon",),
+    ]
 
 
 def test_as_any_string_type() -> None:
@@ -163,7 +191,10 @@ def test_as_any_string_type() -> None:
 
 
 def test_made_once_for_all_readers_of_a_matcher(tmp_path: Path) -> None:
-    texts = {i: f"s LIKE '%{a}%{b}%' OR t RLIKE '{b}+{a}c' OR contains(s, '{a}{b}')" for i, (a, b) in enumerate(["ab", "bc", "ca"])}
+    texts = {
+        i: f"s LIKE '%{a}%{b}%' OR t RLIKE '{b}+{a}c' OR contains(s, '{a}{b}')"
+        for i, (a, b) in enumerate(["ab", "bc", "ca"])
+    }
     matcher = cm.Matcher.build(texts, schema={"s": "string", "t": "string"})
     batch = pa.record_batch({"s": ["a-b", "cc", None, "ca"], "t": [None, "bbac", "", "cb"]})
     wanted = matcher.match(batch).to_pylist()
@@ -179,7 +210,9 @@ def test_made_once_for_all_readers_of_a_matcher(tmp_path: Path) -> None:
 
 
 def test_candidates_have_both_literals() -> None:
-    """The second literal of a LIKE pattern costs a look at a stamp, and spares most of the verifying."""
+    """The second literal of a LIKE pattern costs a look at a stamp, and spares most of the
+    verifying.
+    """
     array = pa.array(["ab--cde", "cde--ab", "ab", "cde", "--"], pa.large_string())
     index = literal_index.LiteralIndex(filters_of([("like", "%ab%cde%")]), [0])
     pairs = literal_index.Pairs()
@@ -194,20 +227,44 @@ def test_candidates_have_both_literals() -> None:
 @pytest.mark.skipif(os.environ.get("NUMBA_DISABLE_JIT") == "1", reason="nothing is compiled")
 def test_one_signature_each() -> None:
     schema = {"s": "string", "x": "binary"}
-    texts = {"a": "s LIKE '%a%b%' AND s ILIKE '%A_' AND s RLIKE '(?i)a.' AND s RLIKE 'a.'", "b": "endswith(s, 'b') OR s RLIKE '[ab]'"}
+    texts = {
+        "a": "s LIKE '%a%b%' AND s ILIKE '%A_' AND s RLIKE '(?i)a.' AND s RLIKE 'a.'",
+        "b": "endswith(s, 'b') OR s RLIKE '[ab]'",
+    }
     matcher = cm.Matcher.build(texts, schema)
     for one in (matcher, pickle.loads(pickle.dumps(matcher))):
         for values in (["ab", "cab"], ["x"] * 10, [None], [], ["", "ab" * 50]):
             one.match(pa.record_batch({"s": pa.array(values, pa.string())}))
     PatternIndex([], [], STRING).matches(pa.array(["a"]))
-    for kernel in (automaton.share, automaton.fill_trie, automaton.fill_links, find.find, like.verify, expand.by_value, expand.expand):
+    for kernel in (
+        automaton.share,
+        automaton.fill_trie,
+        automaton.fill_links,
+        find.find,
+        like.verify,
+        expand.by_value,
+        expand.expand,
+    ):
         assert len(kernel.signatures) == 1, kernel
 
 
 def test_several_attributes() -> None:
-    """Strings of one follow those of another in the same arrays; regular expressions with and without a literal, in any case, many."""
-    operators = [("contains", "b"), ("ilike", "%B_"), ("rlike", "bc|ca"), ("rlike", "(?i)AB"), ("rlike", "^[ab]$"), ("like", "a%c")]
-    columns = {"s": ["abc", "B", None, "abc", "ca"], "t": ["b", "BCA", "aab", "", "c"], "u": ["ABC", "AbB", "abb", "abc", "a"]}
+    """Strings of one follow those of another in the same arrays; regular expressions with and
+    without a literal, in any case, many.
+    """
+    operators = [
+        ("contains", "b"),
+        ("ilike", "%B_"),
+        ("rlike", "bc|ca"),
+        ("rlike", "(?i)AB"),
+        ("rlike", "^[ab]$"),
+        ("like", "a%c"),
+    ]
+    columns = {
+        "s": ["abc", "B", None, "abc", "ca"],
+        "t": ["b", "BCA", "aab", "", "c"],
+        "u": ["ABC", "AbB", "abb", "abc", "a"],
+    }
     attributes = [Attribute((name,), Role.VALUE, STRING, None, pattern) for name in columns for pattern in operators]
     found = entries(Reader(Attributes(attributes), literals([[]] * len(attributes))).read(pa.record_batch(columns)))
     for attribute, rows in zip(attributes, found):

@@ -1,4 +1,6 @@
-"""What text patterns look at, in numbers: results alone would not show that an automaton, a trie or a filter is not used."""
+"""What text patterns look at, in numbers: results alone would not show that an automaton, a trie
+or a filter is not used.
+"""
 
 from __future__ import annotations
 
@@ -49,14 +51,18 @@ class Work:
         monkeypatch.setattr(like, "width", python(like.width))
         monkeypatch.setattr(find, "find", python(find.find))
 
-        def counted(offset: Any, data: Any, shift: int, programs: Any, begin: int, end: int, value: Any, pattern: Any) -> Any:
+        def counted(
+            offset: Any, data: Any, shift: int, programs: Any, begin: int, end: int, value: Any, pattern: Any
+        ) -> Any:
             self.verified += end - begin
             return verify(offset, data, shift, programs, begin, end, value, pattern)
 
         monkeypatch.setattr(like, "verify", counted)
 
     def run(self, values: list[str], patterns: list[Pattern]) -> tuple[int, Filters]:
-        """Look for patterns, but not ILIKE and RLIKE: how often a byte of the strings was read, and the arrays of the index, counted."""
+        """Look for patterns, but not ILIKE and RLIKE: how often a byte of the strings was read,
+        and the arrays of the index, counted.
+        """
         index = literal_index.LiteralIndex(filters_of(patterns), range(len(patterns)))
         filters = index._filters
         index._filters = filters._replace(
@@ -85,7 +91,11 @@ WORDS = [f"{a}{b}{i:03d}" for i in range(50) for a in ("", "a", "aa", "aaab") fo
 
 def test_a_byte_is_read_once_however_many_substrings(work: Work) -> None:
     few: list[Pattern] = [("contains", "aab")]
-    many: list[Pattern] = [*few, *(("contains", word) for word in WORDS), *(("contains", "a" * n + "b") for n in range(1, 30))]
+    many: list[Pattern] = [
+        *few,
+        *(("contains", word) for word in WORDS),
+        *(("contains", "a" * n + "b") for n in range(1, 30)),
+    ]
     for patterns in (few, many):
         reads, filters = work.run(VALUES, patterns)
         assert reads == SIZE
@@ -93,15 +103,20 @@ def test_a_byte_is_read_once_however_many_substrings(work: Work) -> None:
         assert filters.links.dense.reads == SIZE
 
 
-def test_without_rows_a_state_falls_back_no_further_than_it_has_come(work: Work, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Literals that nearly occur everywhere: beginning anew at each byte would read twenty times as many."""
+def test_without_rows_a_state_falls_back_no_further_than_it_has_come(
+    work: Work, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Literals that nearly occur everywhere: beginning anew at each byte would read twenty times
+    as many.
+    """
     monkeypatch.setattr(literal_index, "DENSE_CELLS", 1)
     values = ["a" * 200 + "c", "a" * 100]
     size = sum(map(len, values))
     reads, filters = work.run(values, [("contains", "a" * n + "b") for n in range(20)])
     assert reads == size
     assert filters.links.fail.reads <= 2 * size
-    assert filters.inside.byte.reads <= 2 * 4 * size  # at most one child is compared, twice, for each step forward or back
+    # at most one child is compared, twice, for each step forward or back
+    assert filters.inside.byte.reads <= 2 * 4 * size
 
 
 @pytest.mark.parametrize("op", ["endswith", "like"])
@@ -116,7 +131,9 @@ def test_ends_are_looked_at_as_far_as_a_literal_goes(work: Work, op: str) -> Non
 
 
 def test_patterns_that_a_literal_decides_are_not_verified(work: Work) -> None:
-    patterns = [(op, f"{word}") for op in ("contains", "endswith") for word in WORDS[::5]] + [("like", f"%{word}") for word in WORDS[1::5]]
+    patterns = [(op, f"{word}") for op in ("contains", "endswith") for word in WORDS[::5]] + [
+        ("like", f"%{word}") for word in WORDS[1::5]
+    ]
     values = [*VALUES, *WORDS[:60]]
     _, filters = work.run(values, patterns)
     index = literal_index.LiteralIndex(filters_of(patterns), range(len(patterns)))
@@ -129,7 +146,9 @@ def test_patterns_that_a_literal_decides_are_not_verified(work: Work) -> None:
 
 
 def test_candidates_of_like_have_its_rarest_literal(work: Work) -> None:
-    """Of 4,000 pairs of a string and a pattern, twenty are verified: those where the word stands that no other pattern has."""
+    """Of 4,000 pairs of a string and a pattern, twenty are verified: those where the word stands
+    that no other pattern has.
+    """
     values = [f"https://www.example.org/{i:03d}/page" for i in range(20)]
     _, filters = work.run(values, [("like", f"%https://www.%/{i:03d}/_age%") for i in range(200)])
     assert work.verified == 20
@@ -164,7 +183,9 @@ def test_regular_expressions_are_run_where_their_literal_is(run_by_re2: list[int
 
 
 def test_regular_expressions_without_a_literal_are_run_on_all(run_by_re2: list[int]) -> None:
-    PatternIndex([("rlike", "[ab]c?"), ("rlike", "x")], [0, 1], STRING).matches(pa.array(["a", "b", "c"], pa.large_string()))
+    PatternIndex([("rlike", "[ab]c?"), ("rlike", "x")], [0, 1], STRING).matches(
+        pa.array(["a", "b", "c"], pa.large_string())
+    )
     assert run_by_re2 == [3, 3]
 
 
@@ -177,7 +198,12 @@ def test_prefixes_are_intervals(text: str) -> None:
     assert (len(attributes), patterns_of(attributes).total) == (1, 0)
     assert len(matcher._predicates.owner) == len(words)
     values = ["abc", "jjccd", "jjc", "", "zz", "b", "bb"]
-    true = {(v, w) for v, value in enumerate(values) for w, word in enumerate(words) if value.startswith(word) != text.startswith("NOT")}
+    true = {
+        (v, w)
+        for v, value in enumerate(values)
+        for w, word in enumerate(words)
+        if value.startswith(word) != text.startswith("NOT")
+    }
     found = matcher.match(pa.table({"s": values})).to_pylist()
     assert {(pair["event"], pair["subscription"]) for pair in found} == true
 

@@ -36,16 +36,29 @@ def legal(pattern: str) -> bool:
 @few
 @given(
     pattern_values,
-    st.lists(st.tuples(st.sampled_from(["like", "ilike", "endswith", "contains"]), st.text("aAb%_.\n\\é", max_size=5)), max_size=6),
+    st.lists(
+        st.tuples(st.sampled_from(["like", "ilike", "endswith", "contains"]), st.text("aAb%_.\n\\é", max_size=5)),
+        max_size=6,
+    ),
 )
 def test_patterns(values: list[str | None], patterns: list[tuple[str, str]]) -> None:
-    chosen = sorted({(op, p) for op, p in patterns if op not in ("like", "ilike") or legal(p)} | {("rlike", "^a|bb"), ("rlike", "é.")})
+    chosen = sorted(
+        {(op, p) for op, p in patterns if op not in ("like", "ilike") or legal(p)}
+        | {("rlike", "^a|bb"), ("rlike", "é.")}
+    )
     attributes = [value("x", STRING), *(Attribute(("x",), Role.VALUE, STRING, None, pattern) for pattern in chosen)]
     reader = Reader(Attributes(attributes), literals([[b"a"], *([[]] * len(chosen))]))
-    for column in (pa.array(values, pa.string()), pa.array(values, pa.string()).dictionary_encode(), pa.array(values, pa.large_string())):
+    for column in (
+        pa.array(values, pa.string()),
+        pa.array(values, pa.string()).dictionary_encode(),
+        pa.array(values, pa.large_string()),
+    ):
         found = entries(reader.read(pa.record_batch({"x": column})))
         for (op, operand), rows in zip(chosen, found[1:]):
-            assert rows == [(i, 1) for i, v in enumerate(values) if v is not None and NAIVE[op](v, operand)], (op, operand)
+            assert rows == [(i, 1) for i, v in enumerate(values) if v is not None and NAIVE[op](v, operand)], (
+                op,
+                operand,
+            )
         assert found[0] == [(i, label(v.encode(), [b"a"])) for i, v in enumerate(values) if v is not None]
 
 
@@ -61,8 +74,13 @@ def test_patterns_in_nested_columns() -> None:
     ]
     batch = pa.record_batch(
         {
-            "m": pa.array([[("k", "abc"), ("j", "b")], [("k", "x")], None, [("j", "b"), ("k", "b")]], pa.map_(pa.string(), pa.string())),
-            "u": pa.StructArray.from_arrays([pa.array(["b", "b", "c", "b"])], ["n"], mask=pa.array([True, False, False, False])),
+            "m": pa.array(
+                [[("k", "abc"), ("j", "b")], [("k", "x")], None, [("j", "b"), ("k", "b")]],
+                pa.map_(pa.string(), pa.string()),
+            ),
+            "u": pa.StructArray.from_arrays(
+                [pa.array(["b", "b", "c", "b"])], ["n"], mask=pa.array([True, False, False, False])
+            ),
             "t": [["b", "cb"], [], None, ["bc", "b"]],
             "y": [b"b", None, b"\xffb", b"c"],
         }
@@ -70,7 +88,14 @@ def test_patterns_in_nested_columns() -> None:
     reader = Reader(Attributes(attributes), literals([[], [b"b"], [], [], [], []]))
     for _ in range(2):
         found = entries(reader.read(batch))
-        assert found == [[(0, 1), (3, 1)], [(0, 1), (3, 1)], [(1, 1), (3, 1)], [(0, 1), (0, 1), (3, 1)], [], [(0, 1), (2, 1)]]
+        assert found == [
+            [(0, 1), (3, 1)],
+            [(0, 1), (3, 1)],
+            [(1, 1), (3, 1)],
+            [(0, 1), (0, 1), (3, 1)],
+            [],
+            [(0, 1), (2, 1)],
+        ]
 
 
 def test_many_distinct_strings() -> None:

@@ -51,7 +51,8 @@ def test_literals(regex: str, literals: list[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("regex", "literal"), [("(?i)Nice x", b"nice x"), ("(?i)kiosk-aBc", b"-abc"), ("(?i)été-x", b"-x"), ("(?si)K+", None)]
+    ("regex", "literal"),
+    [("(?i)Nice x", b"nice x"), ("(?i)kiosk-aBc", b"-abc"), ("(?i)été-x", b"-x"), ("(?si)K+", None)],
 )
 def test_literals_in_any_case(regex: str, literal: bytes | None) -> None:
     assert required(regex) == (((literal,), True) if literal else ((), False))
@@ -72,7 +73,9 @@ def joined(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
 characters = ["a", "b", "ab", "ks", "é", "A", "-", "{", "}", "]"]
 classes = [".", "[ab]", "[^a]", "[b]", "[]a]", r"\.", r"\w", r"\b", r"\pL", r"\x61", r"\n", "^", "$"]
 atoms = st.sampled_from([*characters, *classes, "a+", "b*", "c?"])
-regexes = st.tuples(st.sampled_from(["", "", "(?i)", "(?s)", "(?mi)", "(?U)"]), st.recursive(atoms, joined, max_leaves=6)).map("".join)
+regexes = st.tuples(
+    st.sampled_from(["", "", "(?i)", "(?s)", "(?mi)", "(?U)"]), st.recursive(atoms, joined, max_leaves=6)
+).map("".join)
 subjects = st.text("abcksKSA\u212a\u017fé.{}]-\n", max_size=8)
 
 
@@ -100,11 +103,16 @@ SOME = ["".join(text) for text in zip("abcabcbacba" * 40, "aabbccab" * 55, "abcd
 def test_pieces_of_candidates(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(regex_index, "PIECE", 50)
     array = pa.array(SOME, pa.large_string())
-    known = [("rlike", f"{a}b.*{b}") for a in "abc" for b in "abc"] + [("rlike", "(?i)B.?(AB|CA)"), ("rlike", "ab|ba|ca")]
+    known = [("rlike", f"{a}b.*{b}") for a in "abc" for b in "abc"] + [
+        ("rlike", "(?i)B.?(AB|CA)"),
+        ("rlike", "ab|ba|ca"),
+    ]
     assert together(array, known) == alone(array, known)
 
 
-def test_many_without_a_literal_are_warned_of(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+def test_many_without_a_literal_are_warned_of(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     monkeypatch.setattr(regex_index, "available", lambda: False)
     array = pa.array(SOME[:40], pa.large_string())
     with caplog.at_level(logging.WARNING, "colmatch"):
@@ -141,6 +149,8 @@ def test_a_set_that_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     sets.faster = True
     array = pa.array(SOME, pa.large_string())
     match = sets._set.Match
-    monkeypatch.setattr(sets, "_set", type("Set", (), {"Match": lambda self, text: None if text[:1] == b"a" else match(text)})())
+    monkeypatch.setattr(
+        sets, "_set", type("Set", (), {"Match": lambda self, text: None if text[:1] == b"a" else match(text)})()
+    )
     value, regex = sets.matches(array, [text.encode() for text in SOME])
     assert set(zip(value.tolist(), regex.tolist())) == alone(array, MANY)

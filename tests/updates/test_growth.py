@@ -29,7 +29,9 @@ def literals_of(words: list[list[bytes]], labels: list[list[int]] | None = None)
     flat = [word for some in words for word in some]
     label = np.array([x for some in labels or [] for x in some], np.int64)
     offset = np.cumsum([0, *map(len, flat)])
-    return freeze(Literals(np.cumsum([0, *map(len, words)]), offset, np.frombuffer(b"".join(flat), np.uint8).copy(), label))
+    return freeze(
+        Literals(np.cumsum([0, *map(len, words)]), offset, np.frombuffer(b"".join(flat), np.uint8).copy(), label)
+    )
 
 
 def predicates_of(preds: list[tuple[int, int, int]], runs: list[tuple[int, int]] = []) -> Predicates:  # noqa: B006
@@ -91,13 +93,17 @@ def spelled(codes: Codes) -> list[tuple[int, int, int]]:
 
 
 def test_without_room_predicates_get_other_labels() -> None:
-    """Of 10 and 1000, whose labels are next to each other; of the predicates, one ends at each of them, and one has two intervals."""
+    """Of 10 and 1000, whose labels are next to each other; of the predicates, one ends at each
+    of them, and one has two intervals.
+    """
     codes = codes_of([[], [10, 1000]], [[], [500, 501]])
     none = literals_of([[], []])
     new = codes_of([[], [10, 11, 500]])
     with pytest.raises(growth.Exhausted):
         growth.grown(codes, none, new, none)
-    preds = predicates_of([(1, 500, 500), (1, 1, 499), (1, 501, LABEL_TOP), (1 | FLAG_RUN, 0, 2), (1, 1, 0)], [(1, 499), (501, LABEL_TOP)])
+    preds = predicates_of(
+        [(1, 500, 500), (1, 1, 499), (1, 501, LABEL_TOP), (1 | FLAG_RUN, 0, 2), (1, 1, 0)], [(1, 499), (501, LABEL_TOP)]
+    )
     moved, grown = growth.regrown(freeze(preds), codes, none, new, none)
     assert grown.codes.bound.tolist() == [10, 11, 500, 1000]
     a, b, c, d = grown.codes.label.tolist()
@@ -147,12 +153,16 @@ def test_literals_come_between_others(seed: int, crowd: bool) -> None:
             _, grown = growth.regrown(predicates_of([]), codes, literals, both_sides(new), literals_of(new))
         codes, literals = grown.codes, grown.literals
         words = [sorted({*some, *others}) for some, others in zip(words, new)]
-        assert [literals.data[i:j].tobytes() for i, j in zip(literals.offset, literals.offset[1:])] == [w for some in words for w in some]
+        assert [literals.data[i:j].tobytes() for i, j in zip(literals.offset, literals.offset[1:])] == [
+            w for some in words for w in some
+        ]
         assert literals.first.tolist() == np.cumsum([0, *map(len, words)]).tolist()
         for a in range(len(words)):
             label = literals.label[literals.first[a] : literals.first[a + 1]].tolist()
             assert all(x >= 1 for x in label) and all(y - x >= 2 for x, y in pairwise(label))
-            assert codes.bound[codes.first[a] : codes.first[a + 1]].tolist() == [key for x in label for key in (x, x + 1)]
+            assert codes.bound[codes.first[a] : codes.first[a + 1]].tolist() == [
+                key for x in label for key in (x, x + 1)
+            ]
         check_codes(codes)
         of = {(a, key): x for a, key, x in spelled(codes)}
         mine = iter(grown.label.tolist())

@@ -1,4 +1,6 @@
-"""Updates and batches at the same time; updates that fail; what they cost; what an index estimates."""
+"""Updates and batches at the same time; updates that fail; what they cost; what an index
+estimates.
+"""
 
 from __future__ import annotations
 
@@ -28,9 +30,13 @@ SCHEMA = {"a": "int64", "s": "string"}
 
 @updatable
 def test_a_batch_sees_all_of_an_update_or_nothing(kind: str) -> None:
-    """Each update moves ten subscriptions from one state to another; every row of every batch must find ten of one state."""
+    """Each update moves ten subscriptions from one state to another; every row of every batch
+    must find ten of one state.
+    """
     rounds, size = (5, 20) if NO_JIT else (60, 400)
-    matcher = cm.Matcher.build(dict.fromkeys(range(10), "a >= 0"), SCHEMA, index=kind, options=cm.Options(batch_rows=50, threads=2))
+    matcher = cm.Matcher.build(
+        dict.fromkeys(range(10), "a >= 0"), SCHEMA, index=kind, options=cm.Options(batch_rows=50, threads=2)
+    )
     events = pa.table({"a": [i % 7 for i in range(size)], "s": ["x"] * size})
     seen: list[set[int]] = []
     stop = threading.Event()
@@ -52,7 +58,8 @@ def test_a_batch_sees_all_of_an_update_or_nothing(kind: str) -> None:
     for i in range(1, rounds):
         # As one step: the old ones turn false, new ones come.
         matcher.replace(
-            dict.fromkeys(range(10 * i - 10, 10 * i), "a < 0") | dict.fromkeys(range(10 * i, 10 * i + 10), f"a >= 0 AND s <> 'r{i}'")
+            dict.fromkeys(range(10 * i - 10, 10 * i), "a < 0")
+            | dict.fromkeys(range(10 * i, 10 * i + 10), f"a >= 0 AND s <> 'r{i}'")
         )
     stop.set()
     for thread in threads:
@@ -65,7 +72,10 @@ def test_a_batch_sees_all_of_an_update_or_nothing(kind: str) -> None:
 @updatable
 @pytest.mark.parametrize("change", ["insert", "delete", "replace", "rebuild"])
 def test_a_batch_in_parts_is_not_disturbed(kind: str, change: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its results are taken one row at a time, with updates in between: it goes on as it began. Others see the updates."""
+    """Its results are taken one row at a time, with updates in between: it goes on as it began.
+
+    Others see the updates.
+    """
     monkeypatch.setattr(running, "FIRST_CAPACITY", 1)
     monkeypatch.setattr(running, "LARGE_CAPACITY", 1)
     monkeypatch.setattr(updates, "GAPS_LEAST", 1 if change == "rebuild" else 1000)
@@ -121,7 +131,8 @@ def test_updates_while_events_are_read(kind: str) -> None:
                 matcher.insert({2: "s = 'x'", 3: "s IS NULL"})
             yield pa.RecordBatch.from_pylist([{"a": i % 2, "s": "x"}], schema)
 
-    # The first two batches may have been taken from the source before the first of them was matched.
+    # The first two batches may have been taken from the source before the first of them was
+    # matched.
     found = matcher.match_lists(pa.RecordBatchReader.from_batches(schema, batches())).to_pylist()
     assert found[3:] == [[1, 2]] and all(3 not in row for row in found)
 
@@ -140,7 +151,10 @@ def test_an_update_that_fails_in_the_index_changes_nothing(kind: str, step: str)
         raise MemoryError
 
     broken = index.IndexKind(**{name: getattr(real, name) for name in real.__slots__} | {step: failing})  # type: ignore[arg-type]
-    with patch.object(matcher._live.now, "index", matcher._live.now.index._replace(kind=broken)), pytest.raises(MemoryError):
+    with (
+        patch.object(matcher._live.now, "index", matcher._live.now.index._replace(kind=broken)),
+        pytest.raises(MemoryError),
+    ):
         matcher.replace({3: "a > 3 AND s = 'new'", 77: "a = 5"})
     matcher._live.now.index = matcher._live.now.index._replace(kind=real)
     assert pairs(matcher.match(events)) == before
@@ -170,7 +184,9 @@ def test_gaps_are_closed_when_they_are_the_greater_part(kind: str, monkeypatch: 
 
 @updatable
 def test_nothing_is_read_anew_where_nothing_is_new(kind: str) -> None:
-    """An update that brings no boundary leaves the hints as they are, one without literals and attributes the reader of events."""
+    """An update that brings no boundary leaves the hints as they are, one without literals and
+    attributes the reader of events.
+    """
     matcher = cm.Matcher.build({1: "a = 1 AND s = 'x'", 2: "a = 2"}, SCHEMA, index=kind)
     events = pa.table({"a": [1], "s": ["x"]})
     matcher.match(events)
@@ -193,7 +209,11 @@ def test_times_that_ascend_below_a_far_end_seldom_rebuild(kind: str) -> None:
     for i in range(count, 2 * count):
         matcher.insert({i: f"x <= {1.7e9 + i / 8!r}"})
     assert matcher.stats()["rebuilds"] <= 1
-    assert matcher.count(pa.table({"x": [1.7e9 + count / 8, 1.7e9 + (2 * count - 1) / 8, 3e9]})).tolist() == [count + 1, 2, 1]
+    assert matcher.count(pa.table({"x": [1.7e9 + count / 8, 1.7e9 + (2 * count - 1) / 8, 3e9]})).tolist() == [
+        count + 1,
+        2,
+        1,
+    ]
 
 
 @updatable
@@ -206,7 +226,11 @@ def test_what_spark_was_sent_is_saved_again_after_an_update(kind: str) -> None:
     assert _saved(matcher) == (first, hash)
     matcher.insert({2: "a = 2"})
     second, other = _saved(matcher)
-    assert hash != other and cm.Matcher.open(first).ids.to_pylist() == [1] and cm.Matcher.open(second).ids.to_pylist() == [1, 2]
+    assert (
+        hash != other
+        and cm.Matcher.open(first).ids.to_pylist() == [1]
+        and cm.Matcher.open(second).ids.to_pylist() == [1, 2]
+    )
 
 
 @pytest.mark.parametrize("n", [2] if NO_JIT else [2, 20_000])
@@ -216,7 +240,9 @@ def test_where_auto_takes_no_updates_the_error_says_what_to_build(n: int) -> Non
     matcher = cm.Matcher.build(texts, schema, index="auto" if n > 2 else "bitslice")
     assert matcher.kind == "bitslice"
     for update, argument in ((matcher.insert, {-1: "a = 1"}), (matcher.replace, {0: "a = 1"}), (matcher.delete, [0])):
-        with pytest.raises(cm.OptionError, match="'bitslice' takes no updates: build with index='.*', the fastest") as refused:
+        with pytest.raises(
+            cm.OptionError, match="'bitslice' takes no updates: build with index='.*', the fastest"
+        ) as refused:
             update(argument)
     named = str(refused.value).partition("index='")[2].partition("'")[0]
     assert (named == "scan") is (n == 2)
@@ -250,7 +276,10 @@ def looked_at(matcher: cm.Matcher, events: pa.Table) -> int:
 
 @updatable
 def test_grown_from_empty_is_as_good_as_built_at_once(kind: str, early: None) -> None:
-    """Frequencies are estimated anew as the set grows. Those of nothing made opindex look at twenty times as many slots."""
+    """Frequencies are estimated anew as the set grows.
+
+    Those of nothing made opindex look at twenty times as many slots.
+    """
     step, events = ZIPF.subscriptions // 40, ZIPF.events(100)
     grown = cm.Matcher.build({}, ZIPF.schema(), index=kind)
     for start in range(0, ZIPF.subscriptions, step):
@@ -299,8 +328,10 @@ def test_many_at_once_are_built_and_not_entered_one_by_one(kind: str) -> None:
 @pytest.mark.parametrize("kind", ["opindex", "propagation"])
 @pytest.mark.parametrize("way", ["grow", "open", "pickle", "relabel"])
 def test_a_rebuild_remembers_what_the_sample_told(kind: str, way: str, early: None, tmp_path: Path) -> None:
-    """``often`` is rare among the subscriptions, though every event has it, and 7 is what most have. Half of the attributes and
-    literals come after the matcher was built.
+    """``often`` is rare among the subscriptions, though every event has it, and 7 is what most
+    have.
+
+    Half of the attributes and literals come after the matcher was built.
     """
     texts = {i: f"often = {7 + i % 2} AND seldom{i % 4} = {i % 2} AND s = '{'xyz'[i % 3]}'" for i in range(300)}
     texts |= {1000 + i: f"seldom{i % 4} = {i % 2}" for i in range(2000)}
@@ -328,7 +359,9 @@ def test_a_rebuild_remembers_what_the_sample_told(kind: str, way: str, early: No
     assert looked_at(matcher, events) <= 1.3 * looked_at(once, events)
 
 
-def test_a_large_sample_is_kept_in_part_and_a_strange_one_is_left_out(early: None, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_large_sample_is_kept_in_part_and_a_strange_one_is_left_out(
+    early: None, caplog: pytest.LogCaptureFixture
+) -> None:
     batch = pa.record_batch({"A": np.arange(100_000), "s": np.arange(100_000), "other": ["x" * 100] * 100_000})
     matcher = cm.Matcher.build({1: "a = 1"}, SCHEMA, index="propagation", sample=batch)
     kept = pa.ipc.open_stream(pa.py_buffer(matcher._live.sample)).read_all()
@@ -341,7 +374,11 @@ def test_a_large_sample_is_kept_in_part_and_a_strange_one_is_left_out(early: Non
     assert "sample" in caplog.text and matcher.stats()["rebuilds"] == 1
     assert matcher.match_lists(pa.table({"a": [5, 1], "s": ["x", None]})).to_pylist() == [[5], [1]]
     wide = pa.table({"a": [1] * 128, "s": ["x" * (sample.MOST_BYTES // 100)] * 128})
-    assert 0 < len(cm.Matcher.build({1: "a = 1"}, SCHEMA, index="propagation", sample=wide)._live.sample) < 1.1 * sample.MOST_BYTES
+    assert (
+        0
+        < len(cm.Matcher.build({1: "a = 1"}, SCHEMA, index="propagation", sample=wide)._live.sample)
+        < 1.1 * sample.MOST_BYTES
+    )
     lenient = cm.Options(missing_columns="null")
     other = cm.Matcher.build({1: "a = 1"}, SCHEMA, index="propagation", options=lenient, sample=pa.table({"b": [1]}))
     assert len(other._live.sample) == 0

@@ -1,4 +1,6 @@
-"""Generated workloads: the same bytes from the same seed, however they are cut; what was asked for; texts and predicates alike."""
+"""Generated workloads: the same bytes from the same seed, however they are cut; what was asked
+for; texts and predicates alike.
+"""
 
 from __future__ import annotations
 
@@ -63,7 +65,8 @@ def test_same_seed_same_bytes(workload: Workload) -> None:
 
 
 @pytest.mark.parametrize("layout", ["columns", "map"])
-@pytest.mark.parametrize("event_size", [(6, 12), (2, 3)])  # the second has few events, which are told apart by looking back
+# the second has few events, which are told apart by looking back
+@pytest.mark.parametrize("event_size", [(6, 12), (2, 3)])
 def test_events_do_not_depend_on_how_they_are_cut(layout: str, event_size: tuple[int, int]) -> None:
     workload = replace(MIXED, layout=layout, event_size=event_size)
     whole = workload.events(EVENTS_CHUNK + 100)
@@ -96,7 +99,9 @@ def test_pairs_are_the_events(workload: Workload) -> None:
     rows = workload.events(40, 10).to_pylist()
     if workload.layout == "map":
         rows = [dict(row["attrs"]) for row in rows]
-    assert by_pair == {(10 + i, name): value for i, row in enumerate(rows) for name, value in row.items() if value is not None}
+    assert by_pair == {
+        (10 + i, name): value for i, row in enumerate(rows) for name, value in row.items() if value is not None
+    }
 
 
 @pytest.mark.parametrize("event_size", [(6, 12), (4, 4), (1, 4)])
@@ -110,14 +115,18 @@ def test_too_few_different_events() -> None:
     assert len({tuple(row.items()) for row in workload.events(15).to_pylist()}) == 15  # 3 + 3 + 3 * 3
     assert workload.events(5, 10).equals(workload.events(15).slice(10))
     for rows in (16, EVENTS_CHUNK + 1):
-        with pytest.raises(cm.OptionError, match=f"found only 15 different events, and {rows:,} are wanted: give more attributes"):
+        with pytest.raises(
+            cm.OptionError, match=f"found only 15 different events, and {rows:,} are wanted: give more attributes"
+        ):
             workload.events(rows)
 
 
 # Two forms, one meaning
 
 
-@pytest.mark.parametrize("workload", [MIXED, replace(MIXED, layout="map", planted=0.5, around=30)], ids=["columns", "map"])
+@pytest.mark.parametrize(
+    "workload", [MIXED, replace(MIXED, layout="map", planted=0.5, around=30)], ids=["columns", "map"]
+)
 def test_texts_and_predicates_mean_the_same(workload: Workload) -> None:
     by_text, by_predicate = matches(workload, workload.texts(), 60), matches(workload, workload.predicate_table(), 60)
     assert by_text == by_predicate
@@ -205,7 +214,8 @@ def test_extreme_skew_still_gives_different_attributes() -> None:
     for row in np.split(drawn, np.cumsum(size)[:-1]):
         assert (np.diff(row) > 0).all()
         assert row.min() >= 0 and row.max() < 90
-    lost = weighted_subsets(np.random.default_rng(1), np.full(5, 3, np.int32), np.array([1.0, 1e-20, 1e-20]))  # too small for a float's sum
+    # too small for a float's sum
+    lost = weighted_subsets(np.random.default_rng(1), np.full(5, 3, np.int32), np.array([1.0, 1e-20, 1e-20]))
     assert lost.tolist() == [0, 1, 2] * 5
 
 
@@ -281,7 +291,10 @@ def test_a_domain_of_one_value() -> None:
         ({"cardinality": 2**53 + 1}, "from 1 to 9007199254740992 is needed"),
         ({"subscriptions": -1}, "subscriptions=-1"),
         ({"subscriptions": True}, "subscriptions=True"),
-        ({"subscription_size": (3, 101)}, r"subscription_size=\(3, 101\).*from 1 to 100.*no more than there are attributes"),
+        (
+            {"subscription_size": (3, 101)},
+            r"subscription_size=\(3, 101\).*from 1 to 100.*no more than there are attributes",
+        ),
         ({"event_size": (5, 4)}, "event_size.*the smaller one first"),
         ({"event_size": 5}, "event_size=5.*two whole numbers"),
         ({"list_size": (0, 4)}, "list_size.*from 1"),
