@@ -340,6 +340,14 @@ def test_readme_has_exactly_two_commands_and_ci_runs_them():
     assert "readme 1" in ci and "readme 2" in ci
 
 
+@pytest.mark.parametrize("name", ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "BENCHMARKS.md"])
+def test_files_that_documents_name_are_there(name):
+    text = (ROOT / name).read_text()
+    paths = {path for path in re.findall(r"`([\w/.]+)`", text) if path.endswith(("/", ".py")) and "/" in path}
+    homes = (ROOT, ROOT / "colmatch", ROOT / "kernels")
+    assert not {path for path in paths if not any((home / path).exists() for home in homes)}
+
+
 def test_packages_of_pyproject_are_all_there_are():
     import tomllib
 

@@ -1,0 +1,79 @@
+"""The README's snippets, run in order in one namespace, as a reader would paste them."""
+
+import contextlib
+import io
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+import pytest
+
+README = (Path(__file__).parent.parent / "README.md").read_text()
+BLOCKS = re.findall(r"^```(\w*)\n(.*?)^```\n", README, re.MULTILINE | re.DOTALL)
+
+
+def needs_spark(code):
+    return "colmatch.spark" in code
+
+
+def test_python_prints_what_stands_behind_it():
+    names, checked = {}, 0
+    for (language, code), (answers, expected) in zip(BLOCKS, [*BLOCKS[1:], ("", "")], strict=True):
+        if language != "python" or needs_spark(code):
+            continue
+        printed = io.StringIO()
+        with contextlib.redirect_stdout(printed):
+            exec(compile(code, "README.md", "exec"), names)
+        if printed.getvalue():
+            assert answers == "" and printed.getvalue() == expected
+            checked += 1
+    assert checked >= 5
+
+
+@pytest.fixture
+def shop(tmp_path, monkeypatch):
+    """A folder with the files that the snippets of the command line name."""
+    monkeypatch.chdir(tmp_path)
+    flights = pa.table({"origin": ["JFK", "LGA"] * 20, "delay": [None, 31.5] * 20})
+    alerts = pa.table({"id": [4711, 4712], "expression": ["delay > 30", "origin = 'JFK'"]})
+    pyarrow.parquet.write_table(flights, "flights.parquet")
+    pyarrow.parquet.write_table(alerts, "alerts.parquet")
+    pyarrow.csv.write_csv(alerts, "alerts.csv")
+
+
+def command(line):
+    """What a line of the README prints."""
+    program, *words = shlex.split(line)
+    assert program == "colmatch"
+    run = subprocess.run([sys.executable, "-m", "colmatch.cli", *words], capture_output=True, text=True)
+    assert not run.returncode, (line, run.stderr)
+    return run.stdout
+
+
+def section(title):
+    (text,) = re.findall(rf"^## {title}\n(.*?)(?=^## )", README, re.MULTILINE | re.DOTALL)
+    return [
+        line
+        for _, code in re.findall(r"^```(bash)\n(.*?)^```\n", text, re.MULTILINE | re.DOTALL)
+        for line in code.splitlines()
+    ]
+
+
+def test_commands_of_the_command_line(shop):
+    printed = [command(line) for line in section("On the command line")]
+    assert pyarrow.parquet.read_table("fired.parquet").num_rows == 40
+    assert "delay > 30" in printed[-1]
+
+
+def test_commands_that_measure(shop):
+    pytest.importorskip("matplotlib")
+    bench, generate = section("Measure your own")
+    command(generate.replace("100000", "100").replace("4096", "64"))
+    assert pyarrow.parquet.read_table("subs.parquet").num_rows
+    assert "bitslice" in command(bench.replace("1000,10000,100000", "1,2"))
+    assert Path("bench.svg").exists()
