@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 import pytest
-from contract import every_kind, pairs
+from contract import NO_JIT, every_kind, pairs
 
 import colmatch as cm
 from colmatch.matching import worker as running
@@ -23,10 +23,11 @@ EVENTS = pa.table({"age": [i % 200 for i in range(5000)]})
 def test_threads_find_the_same_in_order(kind: str, threads: int, batch_rows: int) -> None:
     one = cm.Matcher.build(TEXTS, SCHEMA, index=kind, options=cm.Options(threads=1))
     many = cm.Matcher.build(TEXTS, SCHEMA, index=kind, options=cm.Options(threads=threads, batch_rows=batch_rows))
-    assert pairs(many.match(EVENTS)) == pairs(one.match(EVENTS))
-    assert many.count(EVENTS).tolist() == one.count(EVENTS).tolist()
-    assert [sorted(some) for some in many.match_lists(EVENTS).to_pylist()] == [
-        sorted(some) for some in one.match_lists(EVENTS).to_pylist()
+    events = EVENTS.slice(0, 250 if NO_JIT else 5000)
+    assert pairs(many.match(events)) == pairs(one.match(events))
+    assert many.count(events).tolist() == one.count(events).tolist()
+    assert [sorted(some) for some in many.match_lists(events).to_pylist()] == [
+        sorted(some) for some in one.match_lists(events).to_pylist()
     ]
 
 
