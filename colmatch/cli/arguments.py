@@ -1,27 +1,30 @@
-"""What the arguments of ``colmatch build`` name: options, a schema, subscriptions.
+"""What the arguments of a command name: options, a schema, subscriptions, an index, events.
 
-Imported when that command runs.
+Commands import this module when they run, since it imports everything heavy.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
-from dataclasses import fields
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import fields, replace
 from typing import Any
 
 import click
 import pyarrow as pa
 
-from colmatch.cli.files import naming, read_table, reading
+from colmatch.cli.files import Input, naming, read_table, reading
 from colmatch.cli.schema_text import parse_schema
+from colmatch.cli.shell import say
 from colmatch.errors import ColmatchError
+from colmatch.matcher import Matcher
 from colmatch.options import Options
 from colmatch.subscriptions.table import PredicateTable
 
 
 def read_options(pairs: Sequence[str]) -> Options:
-    """The options that ``NAME=VALUE`` pairs name."""
+    """Returns the options that ``NAME=VALUE`` pairs name."""
     known = {field.name: field for field in fields(Options)}
     values: dict[str, Any] = {}
     for pair in pairs:
@@ -40,13 +43,13 @@ def read_options(pairs: Sequence[str]) -> Options:
 
 
 def schema_of(path: str) -> pa.Schema:
-    """The columns of a file of rows."""
+    """Returns the columns of a file of rows."""
     with reading(path) as rows:
         return rows.schema
 
 
 def schema_from(text: str) -> pa.Schema:
-    """The schema in a file, or the text itself."""
+    """Reads a schema from a file, or from the text itself."""
     if not os.path.exists(text):
         if ":" in text:
             return parse_schema(text)
@@ -58,7 +61,7 @@ def schema_from(text: str) -> pa.Schema:
 
 
 def read_subscriptions(paths: Sequence[str], format: str | None, ids: str | None) -> pa.Table | PredicateTable:
-    """Files of expressions, or of predicates, as ``Matcher.build`` takes them."""
+    """Reads files of expressions, or of predicates, as ``Matcher.build`` takes them."""
     types = {"expression": pa.string()}
     if ids:
         types["id"] = pa.type_for_alias(ids)
@@ -78,3 +81,38 @@ def read_subscriptions(paths: Sequence[str], format: str | None, ids: str | None
                     f"{path}: there is no column {name!r} ({needed}) among {', '.join(table.column_names)}"
                 )
     return tables[0] if len(tables) == 1 else pa.concat_tables(tables, promote_options="default")
+
+
+def open_index(path: str, missing_columns: str | None = None) -> Matcher:
+    """Opens a saved matcher.
+
+    ``missing_columns`` : overrides the option of that name, None to leave it
+    """
+    if not os.path.exists(path):
+        raise FileNotFoundError(2, "no such index", path)
+    matcher = Matcher.open(path)
+    if missing_columns is not None:
+        matcher.options = replace(matcher.options, missing_columns=missing_columns)
+    return matcher
+
+
+@contextmanager
+def reading_events(
+    matcher: Matcher, path: str, format: str | None, kept: Sequence[str], nulls: Sequence[str], whole: bool = True
+) -> Iterator[Input]:
+    """Opens the needed columns of a file of events, in the types that the matcher was built with.
+
+    ``whole`` : all columns that the expressions use must be there
+    """
+    used, types, strict = matcher.columns, matcher.schema.arrow, whole and matcher.options.missing_columns == "error"
+    wanted = [*used, *kept]
+    with reading(
+        path, format, schema=types, columns=wanted, required=matcher.paths, strict=strict, nulls=["", *nulls]
+    ) as rows:
+        folded = {name.lower() for name in rows.schema.names}
+        absent = [name for name in used if name.lower() not in folded]
+        if absent and whole:
+            say(
+                f"note: {path} has no column {', '.join(map(repr, absent))}, which the expressions use: NULL throughout"
+            )
+        yield rows

@@ -52,7 +52,7 @@ _EXTENSIONS = {
 ROWS = 8192  # rows of a batch, where the reader can be told
 
 
-class Rows(NamedTuple):
+class Input(NamedTuple):
     """An open input: valid until its ``with`` block ends, and read once."""
 
     schema: pa.Schema
@@ -97,7 +97,7 @@ def reading(
     required: Sequence[tuple[str, ...]] = (),
     strict: bool = True,
     nulls: Sequence[str] = ("",),
-) -> Iterator[Rows]:
+) -> Iterator[Input]:
     """Opens a file of rows.
 
     Parameters
@@ -110,7 +110,7 @@ def reading(
         all. A name also stands for the only one that differs in case alone, but in jsonl
     required : columns, and in jsonl fields of structs, without which the file cannot be used. Of
         jsonl it is only known behind the last line that no line has one
-    strict : raise when something that is required is not there; else only ``Rows.unseen`` tells
+    strict : raise when something that is required is not there; else only ``Input.unseen`` tells
     nulls : csv only, the texts that mean NULL where not quoted
 
     Raises
@@ -166,7 +166,7 @@ def _guarded(batches: Iterable[pa.RecordBatch], shown: str) -> Iterator[pa.Recor
 def _open(
     path: str, kind: str, stack: ExitStack, schema: pa.Schema | None, columns: Sequence[str] | None, required: Sequence[tuple[str, ...]],
     strict: bool, nulls: Sequence[str],
-) -> Rows:  # fmt: skip
+) -> Input:  # fmt: skip
     source = stack.enter_context(_input(path))
     if kind == "parquet":
         import pyarrow.parquet as pq
@@ -174,7 +174,7 @@ def _open(
         file = stack.enter_context(pq.ParquetFile(source))
         names = file.schema_arrow.names if columns is None else meant(file.schema_arrow.names, columns)
         narrowed = pa.schema([file.schema_arrow.field(name) for name in names])
-        return Rows(
+        return Input(
             narrowed, file.iter_batches(batch_size=ROWS, columns=names), file.metadata.num_rows, file.schema_arrow.names
         )
     if kind == "arrow":
@@ -183,7 +183,7 @@ def _open(
         if start == b"ARROW1":
             mapped = stack.enter_context(pa.memory_map(path))
             opened = pa.ipc.open_file(mapped)
-            return Rows(
+            return Input(
                 opened.schema,
                 (opened.get_batch(i) for i in range(opened.num_record_batches)),
                 None,
@@ -192,7 +192,7 @@ def _open(
         kind = "arrows"
     if kind == "arrows":
         stream = stack.enter_context(pa.ipc.open_stream(source))
-        return Rows(stream.schema, iter(stream), None, stream.schema.names)
+        return Input(stream.schema, iter(stream), None, stream.schema.names)
     if kind == "jsonl":
         from colmatch.cli.json_lines import Keys, read_batches
 
@@ -203,14 +203,14 @@ def _open(
             only = False
         first = source.readline()
         if not first:  # pyarrow refuses a file without any line
-            return Rows(schema or pa.schema([]), iter(()), None, [])
+            return Input(schema or pa.schema([]), iter(()), None, [])
         keys = Keys(cast(BinaryIO, _Prefixed(first, source)), required)
         full, batches = read_batches(cast(BinaryIO, keys), schema, only)
-        return Rows(full, keys.check(batches) if strict else batches, None, full.names, keys.unseen)
+        return Input(full, keys.check(batches) if strict else batches, None, full.names, keys.unseen)
     return _open_csv(source, schema, columns, nulls)
 
 
-def _open_csv(source: BinaryIO, schema: pa.Schema | None, columns: Sequence[str] | None, nulls: Sequence[str]) -> Rows:
+def _open_csv(source: BinaryIO, schema: pa.Schema | None, columns: Sequence[str] | None, nulls: Sequence[str]) -> Input:
     import pyarrow.csv as pa_csv
 
     header = next(csv.reader([source.readline().decode("utf-8-sig")]), [])
@@ -226,7 +226,7 @@ def _open_csv(source: BinaryIO, schema: pa.Schema | None, columns: Sequence[str]
             raise ColmatchError(f"column {name!r} is {type}, which CSV cannot carry: use jsonl, parquet or arrow")
     first = source.readline()
     if not first:  # pyarrow refuses a header without rows
-        return Rows(pa.schema([(name, types.get(name, pa.null())) for name in wanted]), iter(()), None, header)
+        return Input(pa.schema([(name, types.get(name, pa.null())) for name in wanted]), iter(()), None, header)
     convert = pa_csv.ConvertOptions(
         column_types=types,
         include_columns=wanted,
@@ -242,8 +242,8 @@ def _open_csv(source: BinaryIO, schema: pa.Schema | None, columns: Sequence[str]
         convert_options=convert,
     )
     if not wanted:  # to pyarrow, no column means all of them
-        return Rows(pa.schema([]), (batch.select([]) for batch in reader), None, header)
-    return Rows(reader.schema, iter(reader), None, header)
+        return Input(pa.schema([]), (batch.select([]) for batch in reader), None, header)
+    return Input(reader.schema, iter(reader), None, header)
 
 
 class _Prefixed:

@@ -1,6 +1,4 @@
-"""``colmatch generate``: the subscriptions and events of a workload, as files that the other
-commands read.
-"""
+"""``colmatch generate``: subscriptions and events of a workload, as files."""
 
 from __future__ import annotations
 
@@ -16,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     import pyarrow as pa
+
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 
@@ -125,9 +124,10 @@ def generate(
     ads, querylog. Options change what it says; colmatch/workload/parameters.py tells more of them.
     The same options give the same files.
 
-    \b colmatch generate dense --subscriptions 1000 --rows 100 --subs subs.parquet --events
-    events.parquet colmatch build subs.parquet --like events.parquet -o x.colmatch colmatch match
-    x.colmatch events.parquet
+    \b
+    colmatch generate dense --subscriptions 1000 --rows 100 -o .
+    colmatch build subs.parquet --like events.parquet -o x.colmatch
+    colmatch match x.colmatch events.parquet
     """
     from colmatch.cli.files import format_of
     from colmatch.workload import named

@@ -12,6 +12,8 @@ import pytest
 from shell import EVENTS, PAIRS, SCHEMA, SUBS, an_index, fails, pairs, run, subscriptions, write
 
 import colmatch as cm
+from colmatch.cli import options
+from colmatch.cli.commands import cli
 from colmatch.cli.files import FORMATS, read_table
 from colmatch.cli.writing import writing
 
@@ -365,6 +367,13 @@ def test_kinds_version_help() -> None:
     for command in ("build", "match", "explain", "stats", "kinds", "demo"):
         assert command in run("--help").stdout
         assert f"colmatch {command}" in run(command, "--help").stdout
-    from colmatch.cli import commands as module
 
-    assert tuple(module._FORMATS) == FORMATS
+
+def test_formats_are_listed_without_importing_arrow() -> None:
+    assert tuple(options.FORMATS) == FORMATS
+
+
+def test_examples_in_help_stand_on_lines_of_their_own() -> None:
+    for name, command in cli.commands.items():
+        shown = command.help or ""
+        assert "\b\n" in shown and shown.count("\b") == shown.count("\b\n"), name

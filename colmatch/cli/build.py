@@ -1,0 +1,110 @@
+"""``colmatch build``: an index of the expressions in a file, saved."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import click
+
+from colmatch.cli.options import format_option, index_option
+from colmatch.cli.shell import say
+
+
+@click.command()
+@click.argument("subs", nargs=-1, required=True)
+@click.option("-o", "--output", "index_path", required=True, metavar="INDEX", help="Where to save the index.")
+@click.option(
+    "--schema",
+    "schema_text",
+    metavar="SCHEMA",
+    help='Columns of the events: "age:int64, city:string", or a file that says so.',
+)
+@click.option("--like", metavar="EVENTS", help="Take the columns of the events from this file.")
+@index_option
+@click.option(
+    "--errors", type=click.Choice(["raise", "collect"]), help="Stop at a bad expression, or leave it out and go on."
+)
+@click.option(
+    "--rejected", "rejected_path", metavar="FILE", help="Write bad expressions here; implies --errors collect."
+)
+@click.option(
+    "--option",
+    "options",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="A tunable, as in --option batch_rows=4096. Repeatable.",
+)
+@click.option(
+    "--ids", type=click.Choice(["int64", "string"]), help="CSV: type of the ids; by default what they look like."
+)
+@format_option("--format", "SUBS")
+def build(
+    subs: tuple[str, ...],
+    index_path: str,
+    schema_text: str | None,
+    like: str | None,
+    kind: str,
+    errors: str | None,
+    rejected_path: str | None,
+    options: tuple[str, ...],
+    ids: str | None,
+    format: str | None,
+) -> None:
+    """Build an index of the expressions in SUBS and save it.
+
+    SUBS has the columns id and expression; or, one row a predicate, the columns id, attribute, op
+    and operands (several such files may be given, one for each type of operands).
+
+    \b
+    colmatch build alerts.csv --schema "dest:string, dep_delay:double" -o alerts.colmatch
+    """
+    from colmatch import Matcher
+    from colmatch.cli.arguments import read_options, read_subscriptions, schema_from, schema_of
+
+    if (schema_text is None) == (like is None):
+        raise click.UsageError("say what columns the events have: one of --schema and --like")
+    if rejected_path and errors == "raise":
+        raise click.UsageError("--rejected needs --errors collect")
+    chosen = read_options(options)
+    schema = schema_of(like) if like is not None else schema_from(schema_text or "")
+    if rejected_path:
+        from colmatch.cli.files import format_of
+
+        format_of(rejected_path)  # an unknown extension is better said before the work than after it
+    matcher = Matcher.build(
+        read_subscriptions(subs, format, ids),
+        schema,
+        index=kind,
+        options=chosen,
+        errors="collect" if rejected_path or errors == "collect" else "raise",
+    )
+    matcher.save(index_path)
+    bad = list(matcher.rejected)
+    if rejected_path:
+        _write_rejected(rejected_path, bad)
+    else:
+        for one in bad[:10]:
+            place = f" (line {one.position[0]}, column {one.position[1]})" if one.position else ""
+            say(f"rejected {one.id!r}: {' '.join(one.message.split())}{place}")
+        if len(bad) > 10:
+            say(f"and {len(bad) - 10:,} more; --rejected FILE keeps them all")
+    left_out = f", {len(bad):,} rejected" if bad else ""
+    say(f"{len(matcher):,} subscriptions{left_out}, index {matcher.kind}, saved as {index_path}")
+
+
+def _write_rejected(path: str, bad: Sequence[Any]) -> None:
+    import pyarrow as pa
+
+    from colmatch.cli.writing import writing
+
+    batch = pa.record_batch(
+        {
+            "id": pa.array([one.id for one in bad]) if bad else pa.array([], pa.int64()),
+            "line": pa.array([one.position[0] if one.position else None for one in bad], pa.int64()),
+            "column": pa.array([one.position[1] if one.position else None for one in bad], pa.int64()),
+            "message": pa.array([one.message for one in bad], pa.string()),
+        }
+    )
+    with writing(path, batch.schema) as writer:
+        writer.write_batch(batch)

@@ -1,0 +1,132 @@
+"""``colmatch match``: which subscriptions are true for each row of a file."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import click
+
+from colmatch.cli.options import format_option, missing_option, null_option
+from colmatch.errors import ColmatchError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from colmatch import Matcher
+    from colmatch.cli.files import Input
+
+
+@click.command()
+@click.argument("index_path", metavar="INDEX")
+@click.argument("events")
+@click.option("-o", "--output", default="-", show_default=True, metavar="OUT", help="Where to write the matches.")
+@click.option("--count", "shape", flag_value="count", help="One row an event: how many subscriptions match it.")
+@click.option(
+    "--lists", "shape", flag_value="lists", help="One row an event: the list of its subscriptions (not as CSV)."
+)
+@click.option("--keep", multiple=True, metavar="COLUMN", help="Write this column of the events as well. Repeatable.")
+@missing_option
+@format_option("--format", "EVENTS")
+@format_option("--out-format", "OUT (standard output: csv, or jsonl with --lists)")
+@null_option
+def match(
+    index_path: str,
+    events: str,
+    output: str,
+    shape: str | None,
+    keep: tuple[str, ...],
+    missing_columns: str | None,
+    format: str | None,
+    out_format: str | None,
+    nulls: tuple[str, ...],
+) -> None:
+    """Write which subscriptions of INDEX are true for each row of EVENTS.
+
+    One row a match: the number of the event (its row, from 0) and the id of the subscription.
+
+    \b
+    colmatch match alerts.colmatch flights.parquet -o fired.parquet
+    cat flights.csv | colmatch match alerts.colmatch - --format csv --keep carrier,flight | head
+    """
+    from colmatch.cli.arguments import open_index, reading_events
+    from colmatch.cli.files import format_of, rebatch
+    from colmatch.cli.writing import writing
+
+    matcher = open_index(index_path, missing_columns)
+    shape = shape or "pairs"
+    if output == "-" and out_format is None:
+        out_format = "jsonl" if shape == "lists" else "csv"
+    if format_of(output, out_format) == "csv" and shape == "lists":
+        raise click.UsageError("CSV cannot carry lists: write jsonl, parquet or arrow, or leave --lists out")
+    if output == "-" and out_format == "arrows" and sys.stdout.isatty():
+        raise click.UsageError("Arrow is not for a terminal: pipe it, or write it to a file with -o")
+    kept = list(dict.fromkeys(name.strip() for names in keep for name in names.split(",") if name.strip()))
+    with reading_events(matcher, events, format, kept, nulls) as rows:
+        schema = _result_schema(matcher, rows, shape, kept, events)
+        with writing(output, schema, out_format) as writer, _bar(rows.total) as advance:
+            start = 0
+            for batch in rebatch(rows.batches, matcher.options.batch_rows):
+                for result in _results(matcher, batch, start, schema, shape, kept):
+                    writer.write_batch(result)
+                start += batch.num_rows
+                advance(batch.num_rows)
+
+
+def _result_schema(matcher: Matcher, rows: Input, shape: str, kept: Sequence[str], path: str) -> pa.Schema:
+    import pyarrow as pa
+
+    id_type = matcher.ids.type
+    last = {
+        "pairs": ("subscription", id_type),
+        "count": ("matches", pa.int64()),
+        "lists": ("subscriptions", pa.list_(id_type)),
+    }[shape]
+    fields = [pa.field("event", pa.int64())]
+    for name in kept:
+        if name not in rows.schema.names:
+            raise ColmatchError(f"{path} has no column {name!r} to keep")
+        if name in ("event", last[0]):
+            raise ColmatchError(f"column {name!r} cannot be kept: the result has a column of that name")
+        fields.append(rows.schema.field(name))
+    return pa.schema([*fields, pa.field(*last)])
+
+
+def _results(
+    matcher: Matcher, batch: pa.RecordBatch, start: int, schema: pa.Schema, shape: str, kept: Sequence[str]
+) -> Iterator[pa.RecordBatch]:
+    """Yields what is to be written about the events of ``batch``, which count from ``start``."""
+    import numpy as np
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    from colmatch.events.gather import meant
+
+    used = batch.select(meant(batch.schema.names, matcher.columns))
+    columns = batch.select(kept)
+    if shape == "pairs":
+        for pairs in matcher.match_batches(used):
+            event = pairs["event"]
+            rows = [column.take(event) for column in columns.columns]
+            yield pa.RecordBatch.from_arrays([pc.add(event, start), *rows, pairs["subscription"]], schema=schema)
+        return
+    numbers = pa.array(np.arange(start, start + batch.num_rows))
+    if shape == "count":
+        last = pa.array(matcher.count(used), pa.int64())
+    else:
+        last = matcher.match_lists(used).combine_chunks()
+    yield pa.RecordBatch.from_arrays([numbers, *columns.columns, last], schema=schema)
+
+
+@contextmanager
+def _bar(total: int | None) -> Iterator[Callable[[int], object]]:
+    """Shows a progress bar where standard error is a terminal."""
+    if not sys.stderr.isatty():
+        yield lambda rows: None
+        return
+    from tqdm import tqdm
+
+    with tqdm(total=total, unit=" events", unit_scale=True, leave=False, file=sys.stderr) as bar:
+        yield bar.update

@@ -1,0 +1,32 @@
+"""Options that several commands share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+FORMATS = ["parquet", "arrow", "arrows", "csv", "jsonl"]  # colmatch.cli.files.FORMATS, without importing pyarrow
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+
+def format_option(name: str, whose: str) -> Callable[[_F], _F]:
+    """Makes an option that names the format of a file."""
+    return click.option(
+        name, type=click.Choice(FORMATS), help=f"Format of {whose}; by default what its extension says."
+    )
+
+
+index_option = click.option(
+    "--index", "kind", default="auto", show_default=True, metavar="KIND", help="Kind of index, see `colmatch kinds`."
+)
+missing_option = click.option(
+    "--missing-columns",
+    type=click.Choice(["error", "null"]),
+    help="What it means that EVENTS lacks a column that expressions use; by default what INDEX was built with. "
+    "Of JSON lines it is known behind the last line.",
+)
+null_option = click.option(
+    "--null", "nulls", multiple=True, metavar="TEXT", help="CSV: a text that means NULL, as an empty field does."
+)

@@ -1,0 +1,93 @@
+"""``colmatch explain``, ``stats`` and ``kinds``: what an index holds, and why a row matched."""
+
+from __future__ import annotations
+
+import click
+
+from colmatch.cli.options import format_option, missing_option, null_option
+from colmatch.cli.shell import plain, print_figures
+from colmatch.errors import ColmatchError
+
+
+@click.command()
+@click.argument("index_path", metavar="INDEX")
+@click.argument("events")
+@click.option("--row", default=0, show_default=True, type=click.IntRange(min=0), help="Number of the event, from 0.")
+@click.option("--id", "id_text", required=True, help="Id of the subscription.")
+@missing_option
+@format_option("--format", "EVENTS")
+@null_option
+def explain(
+    index_path: str,
+    events: str,
+    row: int,
+    id_text: str,
+    missing_columns: str | None,
+    format: str | None,
+    nulls: tuple[str, ...],
+) -> None:
+    """Show why a subscription of INDEX is true, or is not, for one row of EVENTS.
+
+    \b
+    colmatch explain alerts.colmatch flights.parquet --row 17 --id 4
+    echo '{"dep_delay": 50}' | colmatch explain alerts.colmatch - --format jsonl --id 4
+    """
+    import pyarrow as pa
+
+    from colmatch.cli.arguments import open_index, reading_events
+
+    matcher = open_index(index_path, missing_columns)
+    id: int | str = id_text
+    if pa.types.is_integer(matcher.ids.type):
+        try:
+            id = int(id_text)
+        except ValueError:
+            raise click.BadParameter(
+                f"{id_text!r}: the ids of this index are whole numbers", param_hint="'--id'"
+            ) from None
+    with reading_events(matcher, events, format, [], nulls, whole=False) as rows:
+        seen = 0
+        for batch in rows.batches:
+            if row < seen + batch.num_rows:
+                event = pa.Table.from_batches([batch.slice(row - seen, 1)])
+                event = event.drop_columns(
+                    [path[0] for path in rows.unseen if len(path) == 1 and path[0] in event.column_names]
+                )
+                break
+            seen += batch.num_rows
+        else:
+            raise ColmatchError(f"{events} has {seen:,} rows, so there is no row {row} (they count from 0)")
+    click.echo(str(matcher.explain(event, id)))
+
+
+@click.command()
+@click.argument("index_path", metavar="INDEX")
+@click.option("--json", "as_json", is_flag=True, help="As one JSON object.")
+def stats(index_path: str, as_json: bool) -> None:
+    """Show what INDEX holds: sizes, the kind of index and why it was chosen.
+
+    \b
+    colmatch stats alerts.colmatch
+    """
+    import json
+
+    from colmatch.cli.arguments import open_index
+
+    figures = open_index(index_path).stats()
+    if as_json:
+        click.echo(json.dumps(figures, indent=2, default=plain, ensure_ascii=False))
+    else:
+        print_figures(figures)
+
+
+@click.command()
+def kinds() -> None:
+    """List the kinds of index that --index takes.
+
+    \b
+    colmatch kinds
+    """
+    from colmatch import kinds as known
+
+    for name in known():
+        click.echo(name)
