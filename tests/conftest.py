@@ -1,11 +1,11 @@
-"""Profiles of hypothesis, and the one Spark session of a test run."""
+"""Profiles of hypothesis, and the one Spark session of a test run with its settings."""
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -51,3 +51,17 @@ def spark() -> Iterator[SparkSession]:
     session.sparkContext.setLogLevel("OFF")
     yield session
     session.stop()
+
+
+@pytest.fixture
+def conf(spark: SparkSession) -> Iterator[Callable[[str, str], None]]:
+    """Sets session settings and puts them back."""
+    before: dict[str, Any] = {}
+
+    def set(name: str, value: str) -> None:
+        before.setdefault(name, spark.conf.get(name))
+        spark.conf.set(name, value)
+
+    yield set
+    for name, value in before.items():
+        spark.conf.set(name, value)

@@ -7,7 +7,7 @@ import re
 import sys
 import time
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -16,7 +16,12 @@ import pyarrow.compute as pc
 from colmatch.errors import ColmatchError
 from colmatch.workload.flights import FLIGHTS, SEED, SHAPES, alerts, flights
 
+if TYPE_CHECKING:
+    from colmatch import Matcher
+
 __all__ = ["Figures", "alerts", "flights", "naive", "run"]
+
+_I64 = np.ndarray[Any, np.dtype[np.int64]]
 
 
 class Figures(NamedTuple):
@@ -76,25 +81,10 @@ def run(
     matcher.count(table.slice(0, 1))
     clock.line("kernels", "compiled, or loaded from the cache")
 
-    chosen = np.zeros(n_alerts, bool)
-    chosen[np.linspace(0, n_alerts - 1, min(naive_alerts, n_alerts)).astype(np.int64)] = True
-    hits = np.zeros(n, np.int64)
-    fired = np.zeros(n_alerts, np.int64)
-    found: list[np.ndarray[Any, np.dtype[np.int64]]] = []
-    interesting: tuple[int, int] | None = None
+    tally = _Tally(n, texts, naive_alerts)
     for pairs in matcher.match_batches(_watched(table.select(matcher.columns))):
-        event, alert = pairs["event"].to_numpy(), pairs["subscription"].to_numpy()
-        if not len(event):
-            continue
-        first = event[0]
-        hits[first : event[-1] + 1] += np.bincount(event - first)
-        fired += np.bincount(alert, minlength=n_alerts)
-        mine = chosen[alert]
-        found.append(event[mine] * n_alerts + alert[mine])
-        if interesting is None:
-            # not too long, though
-            telling = max(range(min(len(alert), 1000)), key=lambda i: len(texts[alert[i]]) % 120)
-            interesting = int(event[telling]), int(alert[telling])
+        tally.add(pairs["event"].to_numpy(), pairs["subscription"].to_numpy())
+    hits, fired = tally.hits, tally.fired
     match_seconds = clock.line("match", f"{hits.sum():,} firings, {hits.mean():.1f} a flight, {hits.max():,} at most")
     clock.more(f"{n / match_seconds:,.0f} flights/s, {n * n_alerts / match_seconds / 1e6:,.0f} million evaluations/s")
     n_fired = int(np.count_nonzero(fired))
@@ -104,30 +94,8 @@ def run(
     print("\nthe busiest alerts")
     for i, firings in busiest:
         print(f"  {firings:>9,}  {texts[i]}")
-    explained = ""
-    if interesting is not None:
-        row, i = interesting
-        explained = str(matcher.explain(table.slice(row, 1), i))
-        print(f"\nwhy alert {i} fired for {_flight_name(table, row)}\n  {texts[i]}")
-        print("\n".join("  " + line for line in explained.splitlines()))
-
-    print(f"\na plain loop for comparison: one pyarrow filter for each of {np.count_nonzero(chosen)} alerts")
-    filters = [(i, naive(texts[i])) for i in np.flatnonzero(chosen).tolist()]
-    clock.restart()
-    expected = _loop(table, filters, n_alerts)
-    naive_seconds = clock.line("match", f"{len(expected):,} firings")
-    scaled = naive_seconds * n_alerts / len(filters)
-    clock.more(
-        f"{n * len(filters) / naive_seconds / 1e6:,.0f} million evaluations/s; {scaled:,.0f} s for all alerts, if scaled"
-    )
-    got = np.sort(np.concatenate([np.zeros(0, np.int64), *found]))
-    if not np.array_equal(got, expected):
-        odd = np.setxor1d(got, expected)
-        flight, alert = divmod(int(odd[0]), n_alerts)
-        raise ColmatchError(
-            f"the plain loop and the matcher disagree {len(odd):,} times, first on {_flight_name(table, flight)} and {texts[alert]!r}"
-        )
-    clock.more(f"{scaled / match_seconds:.1f} times as long as the matcher, which found the same for these alerts")
+    explained = "" if tally.telling is None else _explained(matcher, table, texts, *tally.telling)
+    naive_seconds, naive_firings = _compared(table, texts, tally, match_seconds, clock)
     return Figures(
         flights=n,
         alerts=n_alerts,
@@ -138,10 +106,87 @@ def run(
         fired=n_fired,
         busiest=busiest,
         explained=explained,
-        naive_alerts=len(filters),
+        naive_alerts=int(np.count_nonzero(tally.chosen)),
         naive_seconds=naive_seconds,
-        naive_firings=len(expected),
+        naive_firings=naive_firings,
     )
+
+
+class _Tally:
+    """Counts firings as they come.
+
+    Attributes
+    ----------
+    hits : firings of each flight
+    fired : firings of each alert
+    chosen : whether the plain loop tries an alert
+    telling : flight and alert of a firing that is worth an explanation, None as long as none fired
+    """
+
+    def __init__(self, n_flights: int, texts: list[str], naive_alerts: int) -> None:
+        self._texts = texts
+        self.hits = np.zeros(n_flights, np.int64)
+        self.fired = np.zeros(len(texts), np.int64)
+        self.chosen = np.zeros(len(texts), bool)
+        self.chosen[np.linspace(0, len(texts) - 1, min(naive_alerts, len(texts))).astype(np.int64)] = True
+        self.telling: tuple[int, int] | None = None
+        self._found: list[_I64] = []
+
+    def add(self, event: _I64, alert: _I64) -> None:
+        """Counts the firings of some flights, ordered by flight."""
+        if not len(event):
+            return
+        first = event[0]
+        self.hits[first : event[-1] + 1] += np.bincount(event - first)
+        self.fired += np.bincount(alert, minlength=len(self._texts))
+        mine = self.chosen[alert]
+        self._found.append(event[mine] * len(self._texts) + alert[mine])
+        if self.telling is None:
+            # not too long, though
+            which = max(range(min(len(alert), 1000)), key=lambda i: len(self._texts[alert[i]]) % 120)
+            self.telling = int(event[which]), int(alert[which])
+
+    def found(self) -> _I64:
+        """Returns the firings of the chosen alerts as event * n_alerts + alert, ascending."""
+        return np.sort(np.concatenate([np.zeros(0, np.int64), *self._found]))
+
+
+def _explained(matcher: Matcher, table: pa.Table, texts: list[str], row: int, alert: int) -> str:
+    """Prints why an alert fired, and returns the explanation."""
+    explained = str(matcher.explain(table.slice(row, 1), alert))
+    print(f"\nwhy alert {alert} fired for {_flight_name(table, row)}\n  {texts[alert]}")
+    print("\n".join("  " + line for line in explained.splitlines()))
+    return explained
+
+
+def _compared(
+    table: pa.Table, texts: list[str], tally: _Tally, match_seconds: float, clock: _Clock
+) -> tuple[float, int]:
+    """Runs the plain loop for the chosen alerts, and returns its seconds and firings.
+
+    Raises
+    ------
+    ColmatchError : it finds other firings than the matcher
+    """
+    n, n_alerts = table.num_rows, len(texts)
+    print(f"\na plain loop for comparison: one pyarrow filter for each of {np.count_nonzero(tally.chosen)} alerts")
+    filters = [(i, naive(texts[i])) for i in np.flatnonzero(tally.chosen).tolist()]
+    clock.restart()
+    expected = _loop(table, filters, n_alerts)
+    seconds = clock.line("match", f"{len(expected):,} firings")
+    scaled = seconds * n_alerts / len(filters)
+    clock.more(
+        f"{n * len(filters) / seconds / 1e6:,.0f} million evaluations/s; {scaled:,.0f} s for all alerts, if scaled"
+    )
+    got = tally.found()
+    if not np.array_equal(got, expected):
+        odd = np.setxor1d(got, expected)
+        flight, alert = divmod(int(odd[0]), n_alerts)
+        raise ColmatchError(
+            f"the plain loop and the matcher disagree {len(odd):,} times, first on {_flight_name(table, flight)} and {texts[alert]!r}"
+        )
+    clock.more(f"{scaled / match_seconds:.1f} times as long as the matcher, which found the same for these alerts")
+    return seconds, len(expected)
 
 
 _LITERAL = r"(?:TIMESTAMP )?'[^']*'|-?\d+"
@@ -160,8 +205,7 @@ _COMPARE = {
 
 
 def naive(text: str) -> pc.Expression:
-    """An alert as the filter that one would write without colmatch, for the loop that the demo
-    compares with.
+    """Makes the filter that one would write for an alert without colmatch.
 
     It understands the shapes of ``SHAPES`` only, and shares nothing with colmatch's own parser, so
     that the two can disagree.
@@ -193,8 +237,8 @@ def naive(text: str) -> pc.Expression:
     return eval(rest, {"__builtins__": {}}, {"p": predicates})
 
 
-def _busiest(fired: np.ndarray[Any, np.dtype[np.int64]], texts: list[str], most: int = 5) -> list[tuple[int, int]]:
-    """The alerts that fired most, with how often; one for those of the same text."""
+def _busiest(fired: _I64, texts: list[str], most: int = 5) -> list[tuple[int, int]]:
+    """Returns the alerts that fired most, with how often; one for those of the same text."""
     busiest: dict[str, tuple[int, int]] = {}
     for i in np.argsort(-fired, kind="stable").tolist():
         if len(busiest) == most or not fired[i]:
@@ -203,10 +247,11 @@ def _busiest(fired: np.ndarray[Any, np.dtype[np.int64]], texts: list[str], most:
     return list(busiest.values())
 
 
-def _loop(
-    table: pa.Table, filters: list[tuple[int, pc.Expression]], n_alerts: int
-) -> np.ndarray[Any, np.dtype[np.int64]]:
-    """What one would write without colmatch. The pairs as event * n_alerts + alert, ascending."""
+def _loop(table: pa.Table, filters: list[tuple[int, pc.Expression]], n_alerts: int) -> _I64:
+    """Runs what one would write without colmatch.
+
+    Returns the pairs as event * n_alerts + alert, ascending.
+    """
     numbered = table.append_column("event", pa.array(np.arange(table.num_rows)))
     pairs = [numbered.filter(condition)["event"].to_numpy() * n_alerts + i for i, condition in filters]
     return np.sort(np.concatenate(pairs))
@@ -218,7 +263,7 @@ def _flight_name(table: pa.Table, row: int) -> str:
 
 
 def _watched(table: pa.Table) -> pa.RecordBatchReader:
-    """The table as a stream, with a progress bar on a terminal."""
+    """Makes a stream of a table, with a progress bar on a terminal."""
     from tqdm import tqdm
 
     def batches() -> Iterator[pa.RecordBatch]:

@@ -1,8 +1,7 @@
-"""A matcher over a Spark DataFrame, batch or streaming, classic or Connect: DataFrame in, DataFrame
-out.
+"""A matcher over a Spark DataFrame, batch or streaming, classic or Connect.
 
 ``match`` selects the columns that the expressions use, checks their names and types, sees to it
-that the workers can read the index, and hands the rest to ``mapInArrow``; ``spark_worker`` is what
+that the workers can read the index, and hands the rest to ``mapInArrow``; ``worker.py`` is what
 then runs. Everything that can be wrong is found here, before a job starts.
 
 The index travels as a file:
@@ -37,7 +36,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import pyarrow as pa
 
@@ -75,7 +74,7 @@ def match(
     mode: Literal["pairs", "list"] = "pairs",
     shared: bool | None = None,
 ) -> DataFrame:
-    """Match each row of ``df`` against all subscriptions.
+    """Matches each row of ``df`` against all subscriptions.
 
     Parameters
     ----------
@@ -104,37 +103,13 @@ def match(
 
     colmatch must be installed on the workers.
     """
-    if mode not in ("pairs", "list"):
-        raise OptionError(f"mode={mode!r}: 'pairs' or 'list' is needed")
-    if isinstance(matcher, Matcher) and shared:
-        raise OptionError(
-            "shared=True needs a path that the workers see: call matcher.save(path) there and pass the path"
-        )
-    result = "subscription" if mode == "pairs" else "subscriptions"
-    kept = [keep] if isinstance(keep, str) else list(keep) if isinstance(keep, Iterable) else [keep]
-    if not all(isinstance(name, str) for name in kept):
-        raise OptionError(f"keep={keep!r:.80}: names of columns are needed")
+    result = _check_arguments(matcher, mode, shared)
+    kept = _names(keep)
     if not isinstance(df, DataFrame):
         raise EventError(f"events are a Spark DataFrame here, not {type(df).__name__}: Matcher.match takes others")
     columns = _Columns(df)
-    for name in kept:
-        if columns.folded(name) == result:
-            raise OptionError(
-                f"keep has {name!r}, which is the name of the result: rename the column, df.withColumnRenamed({name!r}, …)"
-            )
-    for name, times in Counter(map(columns.folded, kept)).items():
-        if times > 1:
-            raise OptionError(f"keep has {name!r} {times} times")
-
-    if isinstance(matcher, Matcher):
-        opened, (file, hash) = matcher, _saved(matcher)
-        given = file
-    else:
-        given = Path(os.path.abspath(file_name(matcher)))
-        file, hash = _pinned(given)
-        opened = Matcher.open(file, mmap=True)
-        if content_hash(file) != hash:
-            raise StoreError(f"{given} was replaced while it was read: call match again")
+    _check_kept(kept, columns, result)
+    given, file, hash, opened = _opened(matcher)
     _check_zone(df, opened)
     # What is kept comes first, so the worker needs only its number; what is used may be among it.
     sent = [columns.find(name, "keep") for name in kept]
@@ -165,9 +140,54 @@ def match(
     return events.mapInArrow(task, schema)
 
 
+def _check_arguments(matcher: object, mode: str, shared: bool | None) -> str:
+    """Checks what can be checked without the DataFrame, and returns the name of the result."""
+    if mode not in ("pairs", "list"):
+        raise OptionError(f"mode={mode!r}: 'pairs' or 'list' is needed")
+    if isinstance(matcher, Matcher) and shared:
+        raise OptionError(
+            "shared=True needs a path that the workers see: call matcher.save(path) there and pass the path"
+        )
+    return "subscription" if mode == "pairs" else "subscriptions"
+
+
+def _names(keep: object) -> list[str]:
+    """Returns the columns that ``keep`` names."""
+    kept: list[Any] = [keep] if isinstance(keep, str) or not isinstance(keep, Iterable) else list(keep)
+    if not all(isinstance(name, str) for name in kept):
+        raise OptionError(f"keep={keep!r:.80}: names of columns are needed")
+    return kept
+
+
+def _check_kept(kept: list[str], columns: _Columns, result: str) -> None:
+    """Checks that no column is kept twice, nor one that is called as the result."""
+    for name in kept:
+        if columns.folded(name) == result:
+            raise OptionError(
+                f"keep has {name!r}, which is the name of the result: rename the column, df.withColumnRenamed({name!r}, …)"
+            )
+    for name, times in Counter(map(columns.folded, kept)).items():
+        if times > 1:
+            raise OptionError(f"keep has {name!r} {times} times")
+
+
+def _opened(matcher: Matcher | str | os.PathLike[str]) -> tuple[Path, Path, str, Matcher]:
+    """Returns the path that was given, a file of the same matcher, its hash, and the matcher."""
+    if isinstance(matcher, Matcher):
+        file, hash = _saved(matcher)
+        return file, file, hash, matcher
+    given = Path(os.path.abspath(file_name(matcher)))
+    file, hash = _pinned(given)
+    opened = Matcher.open(file, mmap=True)
+    if content_hash(file) != hash:
+        raise StoreError(f"{given} was replaced while it was read: call match again")
+    return given, file, hash, opened
+
+
 class _Columns:
-    """The names of a DataFrame's columns, looked up as Spark does: in any case, unless
-    ``spark.sql.caseSensitive``.
+    """The names of a DataFrame's columns, looked up as Spark does.
+
+    Case does not matter, unless ``spark.sql.caseSensitive`` says so.
     """
 
     def __init__(self, df: DataFrame) -> None:
@@ -184,7 +204,7 @@ class _Columns:
         return name if self.sensitive else name.lower()
 
     def find(self, name: str, wanted_by: str) -> str:
-        """The name as the DataFrame has it."""
+        """Returns the name as the DataFrame has it."""
         found = self.names.get(self.folded(name), [])
         if len(found) == 1:
             return found[0]
@@ -202,9 +222,7 @@ class _Columns:
 
 
 def _check_zone(df: DataFrame, matcher: Matcher) -> None:
-    """Expressions mean what they mean in this session, if it has the zone in which their
-    literals were read or none was.
-    """
+    """Checks that the session has the zone in which literals were read, if any was."""
     read, session, literal = (
         matcher.options.timezone,
         df.sparkSession.conf.get("spark.sql.session.timeZone") or "",
@@ -219,8 +237,9 @@ def _check_zone(df: DataFrame, matcher: Matcher) -> None:
 
 
 def _check_types(events: DataFrame, used: list[tuple[int, str]], matcher: Matcher) -> None:
-    """Raise here what a worker would raise on its first batch: ask the matcher, with a row of
-    NULLs of the types that Spark will send.
+    """Raises what a worker would raise on its first batch.
+
+    The matcher gets a row of NULLs of the types that Spark will send.
     """
     for i, name in used:
         if " collate " in (type := events.schema.fields[i].dataType.simpleString()):
@@ -238,7 +257,7 @@ def _check_types(events: DataFrame, used: list[tuple[int, str]], matcher: Matche
 
 
 def _reach(df: DataFrame, given: Path, file: Path, hash: str, shared: bool | None) -> Index:
-    """See to it that workers can read the index: ``file``, which the caller calls ``given``."""
+    """Makes an index readable for workers: ``file``, which the caller calls ``given``."""
     if shared:
         return Index(hash, str(given), str(given), artifact=False)
     spark = df.sparkSession
@@ -259,7 +278,7 @@ def _reach(df: DataFrame, given: Path, file: Path, hash: str, shared: bool | Non
 
 
 def _saved(matcher: Matcher) -> tuple[Path, str]:
-    """The matcher as a file, written once for each of its versions, and its content hash."""
+    """Saves a matcher, once for each of its versions; returns the file and its content hash."""
     saved = _saves.get(matcher)
     version = matcher.version  # before it is saved: an update in between makes this save look old, not new
     if saved is None or saved[0] != version:
@@ -271,11 +290,10 @@ def _saved(matcher: Matcher) -> tuple[Path, str]:
 
 
 def _pinned(path: Path) -> tuple[Path, str]:
-    """A hard link to the index under its content hash, which keeps this version when the index is
-    replaced, and that hash.
+    """Links an index under its content hash; returns the link and that hash.
 
-    It is the path itself on another file system than the temporary folder, or where links are not
-    allowed.
+    The link keeps this version when the index is replaced. It is the path itself on another file
+    system than the temporary folder, or where links are not allowed.
     """
     new = _folder() / f"link-{os.urandom(8).hex()}"
     try:
@@ -297,7 +315,7 @@ def _pinned(path: Path) -> tuple[Path, str]:
 
 @cache
 def _folder() -> Path:
-    """For files that must live as long as this process: Spark reads them when its jobs run."""
+    """Makes a folder for files that live as long as this process, since jobs read them."""
     folder = Path(tempfile.mkdtemp(prefix="colmatch-"))
     owner = os.getpid()
 
@@ -310,8 +328,9 @@ def _folder() -> Path:
 
 
 def local_session(cores: int | str = "*", **config: str | int | bool) -> SparkSession:
-    """A classic session on this machine that is ready for ``match``: Java is there, and workers run
-    this Python.
+    """Makes a classic session on this machine that is ready for ``match``.
+
+    Java is there, and workers run this Python.
 
     Parameters
     ----------
@@ -333,7 +352,7 @@ def local_session(cores: int | str = "*", **config: str | int | bool) -> SparkSe
 
 
 def check_java() -> None:
-    """Check that the Java that Spark would start is there and new enough.
+    """Checks that the Java that Spark would start is there and new enough.
 
     Only sessions that start Spark on this machine need it.
 
