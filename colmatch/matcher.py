@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -13,22 +12,20 @@ from numpy.typing import NDArray
 
 from colmatch.arrays.frozen import freeze
 from colmatch.errors import OptionError
-from colmatch.events.reader import batches
 from colmatch.events.sample import NOTHING, Keeping, counted
 from colmatch.explain import Explanation, explain
 from colmatch.index import KINDS, Built, find, plan
 from colmatch.index.statistics import Statistics
-from colmatch.kernels import layout
-from colmatch.matching import worker as running
-from colmatch.matching.worker import Piece, Result, Worker
+from colmatch.matching.workers import Workers
 from colmatch.options import Options, checked
 from colmatch.parts import Parts
-from colmatch.schema import Schema
+from colmatch.schema import Attributes, Schema
 from colmatch.store import saved
-from colmatch.subscriptions.intake import Errors, Rejected, read
-from colmatch.updates.labels import spaced
-from colmatch.updates.live import Live
-from colmatch.updates.versions import Reading, Version
+from colmatch.subscriptions.intake import Errors, Source
+from colmatch.subscriptions.rejected import Rejected
+from colmatch.updates.labels import with_labels
+from colmatch.updates.live import LiveSet
+from colmatch.updates.versions import Coding, Version
 
 __all__ = ["Matcher", "Rejected", "kinds"]
 
@@ -55,12 +52,17 @@ class Matcher:
         self.schema = parts.schema
         self.rejected = parts.rejected
         self.plan = parts.plan
-        reading = Reading(parts.attributes, freeze(parts.codes), freeze(parts.literals))
-        version = Version(reading, parts.predicates, parts.index, parts.ids)
-        self._live = Live(
-            parts.schema, parts.options, version, parts.dead, parts.local_literal, parts.stock, parts.sample
+        coding = Coding(parts.attributes, freeze(parts.codes), freeze(parts.literals))
+        self._live = LiveSet(
+            parts.schema,
+            parts.options,
+            Version(coding, parts.predicates, parts.index, parts.ids),
+            dead=parts.dead,
+            local_literal=parts.local_literal,
+            stock=parts.stock,
+            sample=parts.sample,
         )
-        self._idle: list[Worker] = []
+        self._workers = Workers(self._live)
 
     # Making
 
@@ -100,41 +102,36 @@ class Matcher:
             find(index)
         options = Options() if options is None else checked(options)
         columns = schema if isinstance(schema, Schema) else Schema(schema)
-        lowered, attributes, ids, rejected, local_literal = read(subscriptions, columns, options, errors)
-        predicates, codes = freeze(lowered.predicates), freeze(lowered.codes)
-        chosen = plan.choose(index, Statistics.of(len(ids), predicates, codes))
+        intake = Source(columns, options, Attributes()).take_in(subscriptions, errors)
+        lowered, attributes, count = intake.lowered, intake.attributes, len(intake.ids)
+        predicates, codes, literals = freeze(lowered.predicates), freeze(lowered.codes), lowered.literals
+        chosen = plan.choose(index, Statistics.of(count, predicates, codes))
         kind = find(chosen.kind)
         seen, kept = None, NOTHING
         if sample is not None:
-            keeping, lenient = (
-                Keeping(sample, options.batch_rows, columns.arrow.names),
-                options.missing_columns == "null",
-            )
-            seen, kept = counted(iter(keeping), attributes, codes, freeze(lowered.literals), lenient), keeping.kept()
-        literals = lowered.literals
+            keeping = Keeping(sample, options.batch_rows, columns.arrow.names)
+            lenient = options.missing_columns == "null"
+            seen, kept = counted(iter(keeping), attributes, codes, freeze(literals), lenient), keeping.kept()
         if kind.insert is not None:
-            predicates, codes, literals = spaced(lowered.predicates, codes, literals)
+            predicates, codes, literals = with_labels(lowered.predicates, codes, literals)
         arrays, predicates = kind.build(predicates, codes, seen, options)
-        built = Built(kind, arrays)
-        dead = np.empty(0, np.uint32)
-        return cls(
-            Parts(
-                columns,
-                options,
-                ids,
-                rejected,
-                chosen,
-                attributes,
-                predicates,
-                codes,
-                literals,
-                built,
-                dead,
-                local_literal,
-                len(ids),
-                kept,
-            )
+        parts = Parts(
+            schema=columns,
+            options=options,
+            ids=intake.ids,
+            rejected=intake.rejected,
+            plan=chosen,
+            attributes=attributes,
+            predicates=predicates,
+            codes=codes,
+            literals=literals,
+            index=Built(kind, arrays),
+            dead=np.empty(0, np.uint32),
+            local_literal=intake.local_literal,
+            stock=count,
+            sample=kept,
         )
+        return cls(parts)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the matcher to one file, atomically: readers of an older file under that name
@@ -161,12 +158,23 @@ class Matcher:
         return cls(saved.read(path, mmap, verify))
 
     def _parts(self) -> Parts:
-        now = self._live.now
-        reading, dead = now.reading, np.array(sorted(self._live.dead), np.uint32)
+        live, now = self._live, self._live.now
         return Parts(
-            self.schema, self.options, now.ids, list(self.rejected), self.plan, reading.attributes, now.predicates, reading.codes,
-            reading.literals, now.index, dead, self._live.local_literal, self._live.stock, self._live.sample,
-        )  # fmt: skip
+            schema=self.schema,
+            options=live.options,
+            ids=now.ids,
+            rejected=list(self.rejected),
+            plan=self.plan,
+            attributes=now.coding.attributes,
+            predicates=now.predicates,
+            codes=now.coding.codes,
+            literals=now.coding.literals,
+            index=now.index,
+            dead=np.array(sorted(live.dead), np.uint32),
+            local_literal=live.local_literal,
+            stock=live.stock,
+            sample=live.sample,
+        )
 
     def __reduce__(self) -> tuple[Any, ...]:
         with self._live.gate.batch():
@@ -202,8 +210,8 @@ class Matcher:
 
     def _insert(self, subscriptions: Any, errors: Errors, replace: bool) -> None:
         _check_errors(errors)
-        with self._idle_let_go():
-            self.rejected.extend(self._live.insert(subscriptions, errors, replace))
+        self.rejected.extend(self._live.insert(subscriptions, errors, replace))
+        self._workers.let_go()
 
     def delete(self, ids: Any) -> None:
         """Remove subscriptions. Either all are removed, or with an error none.
@@ -217,18 +225,8 @@ class Matcher:
         SubscriptionError : there is no subscription of some id; OptionError : the kind of index
             takes no updates
         """
-        with self._idle_let_go():
-            self._live.delete(ids)
-
-    @contextmanager
-    def _idle_let_go(self) -> Iterator[None]:
-        """Idle workers would hold an index that a rebuild has replaced until they have work
-        again.
-        """
-        before = self._live.rebuilds
-        yield
-        if self._live.rebuilds != before:
-            self._idle.clear()
+        self._live.delete(ids)
+        self._workers.let_go()
 
     # Asking
 
@@ -236,7 +234,7 @@ class Matcher:
         return len(self._live)
 
     def __repr__(self) -> str:
-        return f"Matcher({len(self):,} subscriptions, {len(self._live.now.reading.attributes)} attributes, index={self.kind!r})"
+        return f"Matcher({len(self):,} subscriptions, {len(self._live.now.coding.attributes)} attributes, index={self.kind!r})"
 
     @property
     def options(self) -> Options:
@@ -265,7 +263,7 @@ class Matcher:
         """What the expressions use: columns, and fields of structs below them, ``("user",
         "age")``.
         """
-        return list(dict.fromkeys(attribute.path for attribute in self._live.now.reading.attributes))
+        return list(dict.fromkeys(attribute.path for attribute in self._live.now.coding.attributes))
 
     @property
     def kind(self) -> str:
@@ -275,7 +273,7 @@ class Matcher:
     @property
     def columns(self) -> list[str]:
         """Top-level columns that the expressions use; all others may be left out of the events."""
-        return list(self._live.now.reading.columns)
+        return list(self._live.now.coding.columns)
 
     def match(self, events: Any) -> pa.Table:
         """Which subscriptions are true for which events.
@@ -298,30 +296,23 @@ class Matcher:
         return pa.Table.from_batches(self.match_batches(events), self._live.now.results)
 
     def match_batches(self, events: Any) -> Iterator[pa.RecordBatch]:
-        """``match``, piece by piece as results come; memory does not follow the size of the
-        input.
+        """Yields what ``match`` returns, piece by piece as results come.
+
+        Memory does not follow the size of the input.
         """
-
-        schema = self._live.now.results
-
-        def batch(piece: Piece) -> pa.RecordBatch:
-            return pa.RecordBatch.from_arrays([pa.array(piece.events()), piece.ids()], schema=schema)
-
-        return self._run(events, True, batch)
+        return self._workers.pairs(events)
 
     def match_lists(self, events: Any) -> pa.ChunkedArray:
-        """The ids that match each event: list<id> array, one list a row, in row order.
+        """Returns the ids that match each event: list<id> array, one list a row, in row order.
 
         Ids within a list are in no particular order.
         """
-        lists = self._run(
-            events, True, lambda piece: pa.ListArray.from_arrays(pa.array(piece.place, pa.int32()), piece.ids())
-        )
+        lists = self._workers.lists(events)
         return pa.chunked_array(list(lists), pa.list_(self._live.now.ids.type))
 
     def count(self, events: Any) -> NDArray[np.int64]:
-        """Number of subscriptions that match each event: (rows) int64."""
-        counts = list(self._run(events, False, lambda piece: np.diff(piece.place)))
+        """Returns the number of subscriptions that match each event: (rows) int64."""
+        counts = list(self._workers.counts(events))
         return np.concatenate(counts) if counts else np.empty(0, np.int64)
 
     def explain(self, event: Any, id: int | str) -> Explanation:
@@ -342,31 +333,19 @@ class Matcher:
 
     def stats(self) -> dict[str, Any]:
         """Sizes, bytes of each array, the plan and its reason."""
-        with self._live.gate.batch():
-            now, dead = self._live.now, np.array(sorted(self._live.dead), np.int64)
-            reading, index = now.reading, now.index
-            parts = {
-                "predicates": now.predicates,
-                "codes": reading.codes,
-                "literals": reading.literals,
-                "index": index.arrays,
-            }
-            shared = {id(array.base if array.base is not None else array) for array in reading.codes}
-            sizes = {}
-            for part, arrays in parts.items():
-                for name, array in zip(arrays._fields, arrays, strict=True):
-                    again = part == "index" and id(array.base if array.base is not None else array) in shared
-                    sizes[f"{part}.{name}"] = 0 if again else int(array.nbytes)
-            sizes |= {"ids": now.ids.nbytes, "sample": self._live.sample.nbytes}
-            statistics = Statistics.of(len(now.ids), now.predicates, reading.codes, dead)
-            changes = {"updates": self._live.updates, "rebuilds": self._live.rebuilds, "gaps": len(dead)}
+        live = self._live
+        with live.gate.batch():
+            parts = self._parts()
+            sizes = parts.sizes()
+            statistics = Statistics.of(len(parts.ids), parts.predicates, parts.codes, parts.dead)
+            changes = {"updates": live.updates, "rebuilds": live.rebuilds, "gaps": len(parts.dead)}
         total = sum(sizes.values())
         return {
             **statistics._asdict(),
             "rejected": len(self.rejected),
             "index": self.kind,
             "reason": self.plan.reason,
-            **(changes if index.kind.insert is not None else {}),
+            **(changes if parts.index.kind.insert is not None else {}),
             "bytes": total,
             "bytes_per_subscription": total / max(statistics.subscriptions, 1),
             "arrays": sizes,
@@ -384,62 +363,12 @@ class Matcher:
         """How many updates have been made."""
         return self._live.updates
 
-    # For tests, which look at what a kernel gets.
-
-    @property
-    def _predicates(self) -> layout.Predicates:
-        return self._live.now.predicates
-
-    @property
-    def _codes(self) -> layout.Codes:
-        return self._live.now.reading.codes
-
-    @property
-    def _literals(self) -> layout.Literals:
-        return self._live.now.reading.literals
-
-    @property
-    def _index(self) -> Built:
-        return self._live.now.index
-
-    # Running
-
-    def _needed(self) -> list[str]:
-        """Columns of events that are to be kept: with updates, what comes in while they are read
-        may need any.
-        """
-        now = self._live.now
-        return now.reading.columns if now.index.kind.insert is None else self.schema.arrow.names
-
-    def _run(self, events: Any, wanted: bool, finish: Callable[[Piece], Result]) -> Iterator[Result]:
-        def task(batch: pa.RecordBatch, offset: int) -> Iterator[Result]:
-            try:
-                worker = self._idle.pop()
-            except IndexError:  # asking first would not do: another thread may be quicker
-                worker = self._worker()
-            for piece in worker.run(batch, wanted, offset):
-                yield finish(piece)
-            # not after an error, nor when the caller stops early: what it holds may be half done
-            self._idle.append(worker)
-
-        return running.in_order(
-            batches(events, self.options.batch_rows, self._needed()), running.cores(self.options.threads), task
-        )
-
-    def _worker(self) -> Worker:
-        return Worker(self._live)
-
     def counters(self, events: Any) -> dict[str, int]:
-        """The matching cost of the source documents: what the kernels looked at for these
-        events, the same on every machine.
+        """Counts what the kernels look at for these events: the matching cost of the literature.
+
+        It is the same on every machine.
         """
-        worker = self._worker()
-        for batch in batches(events, self.options.batch_rows, self._needed()):
-            for _ in worker.run(batch, False, 0):
-                pass
-        names = {"conjunctions": layout.CONJUNCTIONS, "candidates": layout.CANDIDATES, "predicates": layout.PREDICATES,
-                 "nodes": layout.NODES, "matches": layout.MATCHES}  # fmt: skip
-        return {name: int(worker.counters[place]) for name, place in names.items()}
+        return self._workers.counters(events)
 
 
 def _check_errors(errors: str) -> None:

@@ -13,11 +13,13 @@ from colmatch.index.plan import Plan
 from colmatch.kernels import layout
 from colmatch.options import Options
 from colmatch.schema import Attributes, Schema
-from colmatch.subscriptions.intake import Rejected
+from colmatch.subscriptions.rejected import Rejected
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Parts:
+    """All that a matcher is made of."""
+
     schema: Schema
     options: Options
     ids: pa.Array
@@ -34,3 +36,27 @@ class Parts:
     local_literal: str | None
     stock: int  # subscriptions when the index was built
     sample: np.ndarray[Any, Any]  # uint8, the events of ``colmatch/events/sample.py``
+
+    @property
+    def arrays(self) -> dict[str, Any]:
+        """The NamedTuples of arrays, by the name of the part."""
+        return {
+            "predicates": self.predicates,
+            "codes": self.codes,
+            "literals": self.literals,
+            "index": self.index.arrays,
+        }
+
+    def sizes(self) -> dict[str, int]:
+        """Returns the bytes of each array; those that the index shares with codes count once."""
+        shared = {id(_owner(array)) for array in self.codes}
+        sizes = {
+            f"{part}.{name}": 0 if part == "index" and id(_owner(array)) in shared else int(array.nbytes)
+            for part, arrays in self.arrays.items()
+            for name, array in zip(arrays._fields, arrays, strict=True)
+        }
+        return sizes | {"ids": self.ids.nbytes, "sample": self.sample.nbytes}
+
+
+def _owner(array: np.ndarray[Any, Any]) -> Any:
+    return array if array.base is None else array.base

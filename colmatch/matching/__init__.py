@@ -1,5 +1,6 @@
 """A batch through the kernels: working memory, threads, and results in order.
 
-In comes a record batch and a version of the matcher; out come the pairs of event and subscription.
-Read ``worker`` first.
+In come batches of events; out come the pairs of event and subscription. Read ``workers`` first: it
+cuts events to batches and gives each to a ``worker``, in ``threads``. ``pieces`` are what comes
+back.
 """

@@ -1,62 +1,32 @@
-"""Batches of events through the kernels: working memory, threads, and results in order."""
+"""One batch of events through the kernels, with the working memory of one thread."""
 
 from __future__ import annotations
 
-import os
-from collections import deque
-from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
-from itertools import chain
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from colmatch.arrays.recycled import Recycled
 from colmatch.events.reader import Reader
 from colmatch.kernels import layout, sink
 from colmatch.kernels import transpose as rows
-from colmatch.kernels._compiling import NotCompiledError, compiled_only
-from colmatch.updates.versions import Reading, Version
-
-if TYPE_CHECKING:
-    from colmatch.updates.live import Live
+from colmatch.matching.pieces import Piece
+from colmatch.updates.live import LiveSet
+from colmatch.updates.versions import Coding, Version
 
 FIRST_CAPACITY = 1 << 16  # pairs that a sink holds at first
 LARGE_CAPACITY = 1 << 25  # pairs beyond which it grows for a single row only
-SHARE_ROWS = 1024  # a single batch is shared out among threads in parts of at least so many rows
-
-Result = TypeVar("Result")
-
-
-class Piece(NamedTuple):
-    """Matches of some consecutive rows of a batch, ordered by row."""
-
-    first: int  # number of the first row within the whole input
-    place: NDArray[np.int64]  # (rows + 1) row -> its pairs
-    id: NDArray[Any]  # (pairs) int64 ids, or uint32 numbers of subscriptions where ids are strings
-    names: pa.Array | None  # the ids by number, where they are strings
-    memory: Recycled
-
-    def ids(self) -> pa.Array:
-        """Id of each pair."""
-        return pa.array(self.id) if self.names is None else self.names.take(pa.array(self.id))
-
-    def events(self) -> NDArray[np.int64]:
-        """Number of the event of each pair."""
-        event = self.memory.array(len(self.id), np.int64)
-        sink.number_events(self.place, self.first, event)
-        return event
 
 
 class Worker:
     """Working memory for one thread: reads batches, runs the kernel, drains its sink."""
 
-    def __init__(self, live: Live) -> None:
+    def __init__(self, live: LiveSet) -> None:
         self.live = live
         self.version: Version | None = None
-        self.reading: Reading | None = None
+        self.coding: Coding | None = None
         self.lenient: bool | None = None  # what the reader was made with
         self.scratch: Any = None
         self.capacity = (0, 0)  # rows and entries that the scratch is for
@@ -74,14 +44,14 @@ class Worker:
         lenient = self.live.options.missing_columns == "null"
         if version is self.version and lenient is self.lenient:
             return
-        reading, index = version.reading, version.index
-        before = self.reading if lenient is self.lenient else None
-        if before is None or reading.attributes is not before.attributes or reading.literals is not before.literals:
-            self.reader, self.lenient = Reader(reading.attributes, reading.literals, lenient), lenient
-        if reading is not before:
-            self.reading = reading
-            self.codes, self.hints = reading.codes, reading.hints
-            self.next = np.empty(len(reading.codes.multi), np.int64)
+        coding, index = version.coding, version.index
+        before = self.coding if lenient is self.lenient else None
+        if before is None or coding.attributes is not before.attributes or coding.literals is not before.literals:
+            self.reader, self.lenient = Reader(coding.attributes, coding.literals, lenient), lenient
+        if coding is not before:
+            self.coding = coding
+            self.codes, self.hints = coding.codes, coding.hints
+            self.next = np.empty(len(coding.codes.multi), np.int64)
         self.version, self.index, self.predicates, self.ids = version, index, version.predicates, version.numbers
         self.names = version.ids if version.numbers is None else None
         self.scratch = None
@@ -190,66 +160,3 @@ class Worker:
 def _sink(capacity: int, wanted: bool | int) -> layout.Sink:
     state = np.array([0, wanted, 0], np.int64)
     return layout.Sink(np.empty(capacity, np.uint32), np.empty(capacity, np.uint32), np.empty(0, np.int64), state)
-
-
-def cores(threads: int) -> int:
-    """Threads to run: as many as asked for, or for 0 one for each core that this process may
-    use.
-    """
-    if threads:
-        return threads
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-def in_order(
-    batches: Iterator[pa.RecordBatch], threads: int, task: Callable[[pa.RecordBatch, int], Iterator[Result]]
-) -> Iterator[Result]:
-    """What ``task(batch, number of its first row)`` gives for each batch, in the order of the
-    batches.
-
-    Kernels let go of the interpreter's lock, so threads run at once. Not more than one batch a
-    thread is held back, waiting for its turn. A task is called in one thread and must share no
-    working memory with another. The threads run compiled kernels only: a task that comes to one
-    that is not is given up, and done again in the caller's thread.
-    """
-    first = next(batches, None)
-    if first is None:
-        return
-    second = next(batches, None) if threads > 1 else None
-    if second is None and (threads == 1 or first.num_rows < 2 * SHARE_ROWS):
-        offset = 0
-        for batch in chain((first,), batches):
-            yield from task(batch, offset)
-            offset += batch.num_rows
-        return
-    if second is None:
-        size = max(-(-first.num_rows // threads), SHARE_ROWS)
-        batches = (first.slice(start, size) for start in range(0, first.num_rows, size))
-    else:
-        batches = chain((first, second), batches)
-    pending: deque[tuple[pa.RecordBatch, int, Future[list[Result]]]] = deque()
-
-    def there(batch: pa.RecordBatch, offset: int) -> list[Result]:
-        with compiled_only():
-            return list(task(batch, offset))
-
-    def oldest() -> list[Result]:
-        batch, offset, future = pending.popleft()
-        try:
-            return future.result()
-        except NotCompiledError:
-            return list(task(batch, offset))
-
-    with ThreadPoolExecutor(threads, "colmatch") as pool:
-        try:
-            offset = 0
-            for batch in batches:
-                pending.append((batch, offset, pool.submit(there, batch, offset)))
-                offset += batch.num_rows
-                if len(pending) > threads:
-                    yield from oldest()
-            while pending:
-                yield from oldest()
-        finally:
-            for _, _, future in pending:
-                future.cancel()

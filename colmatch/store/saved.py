@@ -17,31 +17,20 @@ from colmatch.options import Options
 from colmatch.parts import Parts
 from colmatch.schema import Attribute, Attributes, Family, Role, Schema, Type
 from colmatch.store import file as store
-from colmatch.subscriptions.intake import Rejected
+from colmatch.subscriptions.ids import ids_of_arrays, ids_to_arrays
+from colmatch.subscriptions.rejected import Rejected
 from colmatch.version import __version__
 
 _SHARED: dict[str, type] = {"predicates": layout.Predicates, "codes": layout.Codes, "literals": layout.Literals}
 
 
 def _encode(parts: Parts) -> tuple[dict[str, Any], dict[str, np.ndarray[Any, Any]]]:
-    groups = {
-        "predicates": parts.predicates,
-        "codes": parts.codes,
-        "literals": parts.literals,
-        "index": parts.index.arrays,
-    }
     arrays = {
         f"{group}.{name}": array
-        for group, named in groups.items()
+        for group, named in parts.arrays.items()
         for name, array in zip(named._fields, named, strict=True)
     }
-    if pa.types.is_int64(parts.ids.type):
-        arrays["ids"] = parts.ids.to_numpy()
-    else:
-        texts = [text.encode() for text in parts.ids.to_pylist()]
-        offset = np.concatenate([[0], np.cumsum([len(text) for text in texts])])
-        arrays["ids.offset"] = offset.astype(np.int32 if offset[-1] < 2**31 else np.int64)
-        arrays["ids"] = np.frombuffer(b"".join(texts), np.uint8)
+    arrays |= ids_to_arrays(parts.ids)
     arrays |= {"dead": parts.dead, "sample": parts.sample}
     header = {
         "version": __version__,
@@ -87,38 +76,29 @@ def _decode(header: dict[str, Any], arrays: dict[str, np.ndarray[Any, Any]]) -> 
         ]
         schema = Schema(pa.ipc.read_schema(pa.py_buffer(base64.b64decode(header["schema"]))))
         return Parts(
-            schema,
-            Options(**header["options"]),
-            _ids(arrays),
-            [
+            schema=schema,
+            options=Options(**header["options"]),
+            ids=ids_of_arrays(arrays),
+            rejected=[
                 Rejected(id, tuple(position) if position else None, message)
                 for id, position, message in header["rejected"]
             ],
-            Plan(kind.name, header["reason"]),
-            Attributes(attributes),
-            groups["predicates"],
-            groups["codes"],
-            groups["literals"],
-            Built(kind, groups["index"]),
-            arrays["dead"],
-            header["local_literal"],
-            header["stock"],
-            arrays["sample"],
+            plan=Plan(kind.name, header["reason"]),
+            attributes=Attributes(attributes),
+            predicates=groups["predicates"],
+            codes=groups["codes"],
+            literals=groups["literals"],
+            index=Built(kind, groups["index"]),
+            dead=arrays["dead"],
+            local_literal=header["local_literal"],
+            stock=header["stock"],
+            sample=arrays["sample"],
         )
     except (KeyError, ValueError, TypeError, ColmatchError, pa.ArrowInvalid) as error:
         wrote = header.get("version", "before 0.2")
         raise StoreError(
             f"colmatch {__version__} cannot read this matcher, which colmatch {wrote} wrote ({error}): build it again"
         ) from error
-
-
-def _ids(arrays: dict[str, np.ndarray[Any, Any]]) -> pa.Array:
-    if "ids.offset" not in arrays:
-        return pa.array(arrays["ids"], pa.int64())
-    offset, data = arrays["ids.offset"], pa.py_buffer(arrays["ids"])
-    if offset.dtype == np.int32:  # mapped, like all else
-        return pa.StringArray.from_buffers(len(offset) - 1, pa.py_buffer(offset), data)
-    return pa.LargeStringArray.from_buffers(len(offset) - 1, pa.py_buffer(offset), data).cast(pa.string())
 
 
 def write(path: str | os.PathLike[str], parts: Parts) -> None:

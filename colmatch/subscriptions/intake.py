@@ -1,4 +1,4 @@
-"""Subscriptions as the caller has them -> lowered predicates, ids, and what was rejected."""
+"""Subscriptions as the caller has them to lowered predicates, ids and what was rejected."""
 
 from __future__ import annotations
 
@@ -11,12 +11,15 @@ import numpy as np
 import pyarrow as pa
 
 from colmatch.errors import ExpressionError, SubscriptionError
-from colmatch.incoming import column_of, sentence, table_of
+from colmatch.incoming import column_of, table_of
 from colmatch.lowering.lower import Lowered, Lowering
 from colmatch.options import Options
 from colmatch.schema import Attributes, Schema
 from colmatch.session import Session
-from colmatch.subscriptions.table import PredicateTable, add_table, ids_array
+from colmatch.subscriptions.ids import checked_unique, ids_of_column, ids_of_values
+from colmatch.subscriptions.rejected import Rejected
+from colmatch.subscriptions.rows import add_table
+from colmatch.subscriptions.table import PredicateTable
 
 if TYPE_CHECKING:
     from colmatch.expr.compile import Compiler
@@ -25,15 +28,9 @@ Errors = Literal["raise", "collect"]
 FORMS_KEPT = 100_000  # expressions after which a Source forgets their forms, since each of them may have been another
 
 
-class Rejected(NamedTuple):
-    """A subscription that was left out, with ``errors="collect"``."""
+class Intake(NamedTuple):
+    """Subscriptions that were taken in, lowered."""
 
-    id: int | str
-    position: tuple[int, int] | None  # line and column in its text, from 1
-    message: str
-
-
-class Read(NamedTuple):
     lowered: Lowered
     attributes: Attributes
     ids: pa.Array  # int64 or string: id of each subscription that is left
@@ -42,8 +39,9 @@ class Read(NamedTuple):
 
 
 class Source:
-    """Where subscriptions of one schema are read, again and again: attributes keep their ids, and
-    texts of a known form are read quickly.
+    """Takes in subscriptions of one schema, again and again.
+
+    Attributes keep their ids, and texts of a known form are read quickly.
 
     Parameters
     ----------
@@ -58,8 +56,32 @@ class Source:
         self._compiler: Compiler | None = None
         self._compiled = 0
 
-    def compiler(self, expressions: int) -> Compiler:
-        """For so many more expressions."""
+    def take_in(self, subscriptions: Any, errors: Errors) -> Intake:
+        """Lowers subscriptions: anything that ``Matcher.build`` takes.
+
+        Raises
+        ------
+        ExpressionError : an expression cannot be understood, with ``errors="raise"``
+        SubscriptionError : the subscriptions cannot be read
+        """
+        attributes = self.attributes
+        lowering = Lowering(attributes, Session(self.options.timezone))
+        if isinstance(subscriptions, PredicateTable):
+            ids = add_table(subscriptions, self.schema, attributes, lowering)
+            return _finish(lowering, attributes, ids, None, {}, errors)
+        ids, expressions = _pairs(subscriptions)
+        compiler = self._compiler_for(len(expressions))
+        failed: dict[int, ExpressionError] = {}
+        with _no_garbage_collection():
+            for form, subs, literals in _forms(compiler, expressions, failed, stop=errors == "raise"):
+                lowering.add(form, subs, literals)
+        if errors == "raise" and failed:
+            ((sub, first),) = failed.items()
+            raise first.at(ids[sub].as_py())
+        return _finish(lowering, attributes, ids, (compiler, expressions), failed, errors)
+
+    def _compiler_for(self, expressions: int) -> Compiler:
+        """Returns the compiler, for so many more expressions."""
         from colmatch.expr.compile import Compiler
 
         if self._compiler is None or self._compiled > FORMS_KEPT:
@@ -68,36 +90,10 @@ class Source:
         return self._compiler
 
 
-def read(subscriptions: Any, schema: Schema, options: Options, errors: Errors) -> Read:
-    """Anything that ``Matcher.build`` takes."""
-    return read_more(subscriptions, Source(schema, options, Attributes()), errors)
-
-
-def read_more(subscriptions: Any, source: Source, errors: Errors) -> Read:
-    """Anything that ``Matcher.build`` takes, with the attributes and forms that a source knows
-    already.
-    """
-    attributes = source.attributes
-    lowering = Lowering(attributes, Session(source.options.timezone))
-    if isinstance(subscriptions, PredicateTable):
-        ids = add_table(subscriptions, source.schema, attributes, lowering)
-        return _finish(lowering, attributes, ids, None, {}, errors)
-    ids, expressions = _pairs(subscriptions)
-    compiler = source.compiler(len(expressions))
-    failed: dict[int, ExpressionError] = {}
-    with _no_garbage_collection():
-        for form, subs, literals in _forms(compiler, expressions, failed, stop=errors == "raise"):
-            lowering.add(form, subs, literals)
-    if errors == "raise" and failed:
-        ((sub, first),) = failed.items()
-        raise first.at(ids[sub].as_py())
-    return _finish(lowering, attributes, ids, (compiler, expressions), failed, errors)
-
-
 def _forms(
     compiler: Compiler, expressions: list[Any], failed: dict[int, ExpressionError], stop: bool
 ) -> Iterable[tuple[Any, ...]]:
-    """Forms, and for each its subscriptions and their literals.
+    """Returns forms, and for each its subscriptions and their literals.
 
     Errors are entered in ``failed``; the first is the last with ``stop``.
     """
@@ -120,8 +116,10 @@ def _forms(
 
 @contextmanager
 def _no_garbage_collection() -> Iterator[None]:
-    """A million small tuples that all stay are looked through again and again: a quarter of the
-    time of a build from texts.
+    """Stops garbage collection for a while.
+
+    A million small tuples that all stay are looked through again and again otherwise: a quarter of
+    the time of a build from texts.
     """
     was = gc.isenabled()
     gc.disable()
@@ -139,7 +137,7 @@ def _finish(
     texts: Any,
     failed: dict[int, ExpressionError],
     errors: Errors,
-) -> Read:
+) -> Intake:
     lowered = lowering.finish()
     bad = {
         sub: (error.message, None if error.line is None else (error.line, error.column or 1))
@@ -160,11 +158,11 @@ def _finish(
         ids = ids.filter(pa.array(left))
         owner = (np.cumsum(left) - 1)[lowered.predicates.owner].astype(np.uint32)
         lowered = lowered._replace(predicates=lowered.predicates._replace(owner=owner))
-    return Read(lowered, attributes, ids, rejected, lowering.session.literal)
+    return Intake(lowered, attributes, ids, rejected, lowering.session.literal)
 
 
 def _pairs(subscriptions: Any) -> tuple[pa.Array, list[Any]]:
-    """Ids, and as many texts or builder expressions."""
+    """Returns ids, and as many texts or builder expressions."""
     if isinstance(subscriptions, Mapping):
         ids, expressions = list(subscriptions), list(subscriptions.values())
     elif hasattr(subscriptions, "__arrow_c_stream__") or hasattr(subscriptions, "__arrow_c_array__"):
@@ -181,39 +179,11 @@ def _pairs(subscriptions: Any) -> tuple[pa.Array, list[Any]]:
             f"subscriptions are a {type(subscriptions).__name__}: a dict {{id: text}}, pairs (id, text), an Arrow table with the columns "
             "id and expression, or a PredicateTable is needed"
         )
-    return _ids(ids), expressions
+    return ids_of_values(ids), expressions
 
 
 def _iterate(pairs: Iterable[Any]) -> Iterator[Any]:
     yield from pairs
-
-
-def _ids(values: list[Any]) -> pa.Array:
-    kinds = {
-        str if isinstance(v, str) else int if isinstance(v, (int, np.integer)) and not isinstance(v, bool) else type(v)
-        for v in values
-    }
-    if kinds - {int, str}:
-        i, odd = next(
-            (i, v) for i, v in enumerate(values) if not isinstance(v, (str, int, np.integer)) or isinstance(v, bool)
-        )
-        raise SubscriptionError(f"the id of subscription number {i} is {odd!r:.80}: ids are int64 or strings")
-    if len(kinds) == 2:
-        raise SubscriptionError("some ids are numbers and some are strings: use one type for all")
-    try:
-        return _unique(pa.array(values, pa.string() if kinds == {str} else pa.int64()))
-    except (pa.ArrowInvalid, OverflowError) as error:
-        raise SubscriptionError(f"an id does not fit int64: {sentence(error)}") from None
-    except UnicodeEncodeError:
-        raise SubscriptionError("an id is not valid Unicode") from None
-
-
-def _unique(ids: pa.Array) -> pa.Array:
-    counts = ids.value_counts()
-    if len(counts) < len(ids):
-        twice = next(pair["values"].as_py() for pair in counts if pair["counts"].as_py() > 1)
-        raise SubscriptionError(f"id {twice!r:.80} is given more than once: ids must be unique")
-    return ids
 
 
 def _arrow_pairs(source: Any) -> tuple[pa.Array, list[Any]]:
@@ -229,4 +199,4 @@ def _arrow_pairs(source: Any) -> tuple[pa.Array, list[Any]]:
     given = texts.type.value_type if pa.types.is_dictionary(texts.type) else texts.type
     if not (pa.types.is_string(given) or pa.types.is_large_string(given)):
         raise SubscriptionError(f"{where}: column 'expression' is {texts.type}, a string is needed")
-    return _unique(ids_array(ids, where)), texts.to_pylist()
+    return checked_unique(ids_of_column(ids, where)), texts.to_pylist()

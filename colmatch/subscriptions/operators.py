@@ -35,12 +35,14 @@ _NEGATED = {"<>": "=", "!=": "=", "is null": "is not null"}
 
 
 class Operator(NamedTuple):
+    """What an operator of a table stands for: a test, maybe negated, maybe on lists."""
+
     op: Op
     negated: bool
     on_list: bool
 
     @staticmethod
-    def read(text: str) -> Operator | None:
+    def parse(text: str) -> Operator | None:
         words = " ".join(text.lower().split())
         negated = words.startswith("not ")
         if negated:
@@ -69,6 +71,7 @@ _KINDS: list[tuple[Any, Kind]] = [
 
 
 def operand_kind(type: pa.DataType) -> Kind | None:
+    """Returns how literals of a type are written, None where no column compares with them."""
     return next((kind for test, kind in _KINDS if test(type)), None)
 
 
@@ -79,7 +82,12 @@ _SIZE = re.compile(r"(?:size|cardinality)\s*\(", re.IGNORECASE)
 
 
 def _resolve(schema: Schema, name: str) -> tuple[Column, Role, str | int | None]:
-    """Column, role and map key of an attribute as a table names it. Raises SchemaError."""
+    """Finds the column, role and map key of an attribute as a table names it.
+
+    Raises
+    ------
+    SchemaError : there is none
+    """
     try:
         column = schema.column((name,))
     except SchemaError as error:
@@ -120,9 +128,7 @@ def _path(schema: Schema, name: str) -> Column:
 
 
 class Target(NamedTuple):
-    """What a pair of attribute and operator stands for: one test on ``attribute``, and
-    ``extras`` that must hold besides it.
-    """
+    """What a pair of attribute and operator stands for: a test, and what must hold besides it."""
 
     attribute: Attribute
     op: Op
@@ -132,7 +138,12 @@ class Target(NamedTuple):
 
 
 def target(schema: Schema, name: str, operator: Operator, kind: Kind | None) -> Target:
-    """Raises ExpressionError without a place."""
+    """Finds what an attribute and an operator stand for, with operands of a kind.
+
+    Raises
+    ------
+    ExpressionError : without a place
+    """
     try:
         column, role, key = _resolve(schema, name)
     except SchemaError as error:

@@ -1,24 +1,15 @@
-"""The columnar way in: subscriptions as tables with one row for each predicate, no text to
-parse.
-"""
+"""The columnar way in: subscriptions as tables with a row for each predicate, no text to parse."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
-from colmatch.errors import ExpressionError, SubscriptionError
+from colmatch.errors import SubscriptionError
 from colmatch.incoming import column_of, is_list, is_nested, sentence, table_of
-from colmatch.lowering.forms import Kind, Op, Operand
-from colmatch.lowering.lower import Lowering, Reject
-from colmatch.schema import BOOL, Attributes, Schema
-from colmatch.subscriptions.operators import OPERATORS, Operator, operand_kind, target
-
-I64 = NDArray[np.int64]
+from colmatch.subscriptions.ids import ids_of_column
 
 _COLUMNS = ("id", "attribute", "op", "operands", "conjunction", "weight")
 
@@ -55,8 +46,9 @@ class PredicateTable:
     Examples
     --------
     >>> import pyarrow as pa
-    >>> rows = pa.table({"id": [1, 1, 2], "attribute": ["age", "city", "age"], "op": [">=", "=",
-    "<"], "operands": [[18], [3], [18]]})
+    >>> ids, attributes, operators = [1, 1, 2], ["age", "city", "age"], [">=", "=", "<"]
+    >>> operands = [[18], [3], [18]]
+    >>> rows = pa.table({"id": ids, "attribute": attributes, "op": operators, "operands": operands})
     >>> PredicateTable(rows)
     PredicateTable(3 predicates)
     """
@@ -98,7 +90,7 @@ def _check(source: Any, where: str) -> pa.Table:
 def _convert(name: str, column: pa.Array, where: str) -> pa.Array:
     types, given = pa.types, column.type
     if name == "id":
-        return ids_array(column, where)
+        return ids_of_column(column, where)
     if name in ("attribute", "op"):
         value = given.value_type if types.is_dictionary(given) else given
         if types.is_string(value) or types.is_large_string(value):
@@ -124,233 +116,3 @@ def _convert(name: str, column: pa.Array, where: str) -> pa.Array:
         )
     except pa.ArrowInvalid as error:
         raise SubscriptionError(f"{where}: a number in column {name!r} does not fit int32: {sentence(error)}") from None
-
-
-def ids_array(column: pa.Array, where: str) -> pa.Array:
-    """Subscription ids as int64 or string."""
-    types, given = pa.types, column.type
-    if types.is_dictionary(given):
-        column, given = column.dictionary_decode(), given.value_type
-    try:
-        if types.is_integer(given):
-            return column.cast(pa.int64())
-    except pa.ArrowInvalid as error:
-        raise SubscriptionError(f"{where}: an id does not fit int64: {sentence(error)}") from None
-    if types.is_string(given) or types.is_large_string(given):
-        return column.cast(pa.string())
-    raise SubscriptionError(f"{where}: column 'id' is {given}, int64 or string is needed")
-
-
-_OPERANDS = {Op.BETWEEN: (2, 2, "two"), Op.IN: (0, 2**62, "a list of"), Op.PRESENT: (0, 0, "no")}
-
-
-# predicates lowered at a time, so that what they need on the way stays small and in the processor's
-# cache
-PIECE = 1 << 17
-
-
-def add_table(table: PredicateTable, schema: Schema, attributes: Attributes, lowering: Lowering) -> pa.Array:
-    """Give all predicates to the lowering.
-
-    Returns the ids of the subscriptions, in order of first appearance.
-
-    Rows that cannot be used are entered in ``lowering.rejected``.
-    """
-    weighted = any("weight" in t.column_names for t in table.tables)
-    first = table.tables[0]
-    if (
-        len(table.tables) == 1
-        and first.num_rows
-        and operand_kind(first["operands"].type.value_type) not in (Kind.STRING, Kind.BINARY)
-    ):
-        ids = first["id"].chunk(0)
-        values = ids.to_numpy(zero_copy_only=False)
-        if pa.types.is_int64(ids.type) and not np.any(values[1:] < values[:-1]):
-            return _add_in_pieces(_Part(first, schema, attributes, weighted), values, lowering)
-    ids = pa.chunked_array(
-        [t["id"].combine_chunks() if t["id"].num_chunks != 1 else t["id"].chunk(0) for t in table.tables]
-    )
-    encoded = ids.combine_chunks().dictionary_encode()
-    subs = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
-    pairs: list[I64] = []
-    first_leaf = -1
-    at = 0
-    for each in table.tables:
-        part = _Part(each, schema, attributes, weighted)
-        base, some = part.add(0, each.num_rows, subs[at : at + each.num_rows], lowering)
-        at += each.num_rows
-        first_leaf = base if first_leaf < 0 else first_leaf
-        pairs.append(some)
-    _add_conjunctions(first_leaf, np.concatenate(pairs), lowering)
-    return encoded.dictionary
-
-
-def _add_in_pieces(part: _Part, ids: I64, lowering: Lowering) -> pa.Array:
-    """Rows of one subscription stand together, and no literal depends on others: whole
-    subscriptions at a time.
-    """
-    new = np.empty(len(ids), bool)
-    new[0] = True
-    np.not_equal(ids[1:], ids[:-1], out=new[1:])
-    subs = int(np.count_nonzero(new))
-    lowering.merged.reserve(
-        len(ids) if part.number is not None else subs, len(ids), part.most_intervals + 2 * PIECE, part.weighted
-    )
-    start, sub = 0, -1
-    while start < len(ids):
-        stop = int(np.searchsorted(ids, ids[min(start + PIECE, len(ids)) - 1], side="right"))
-        which = np.cumsum(new[start:stop]) + sub
-        _add_conjunctions(*part.add(start, stop, which, lowering), lowering)
-        lowering.flush()
-        start, sub = stop, int(which[-1])
-    return pa.array(ids[new])
-
-
-def _add_conjunctions(first_leaf: int, conj: I64, lowering: Lowering) -> None:
-    """``conj``: of each leaf from ``first_leaf`` on its subscription << 32 | conjunction."""
-    leaves = np.arange(first_leaf, first_leaf + len(conj))
-    if np.any(conj[1:] < conj[:-1]):
-        order = np.argsort(conj, kind="stable")
-        conj, leaves = conj[order], leaves[order]
-    start = np.flatnonzero(np.concatenate([[True], conj[1:] != conj[:-1]])) if len(conj) else np.empty(0, np.int64)
-    lowering.conjunctions(conj[start] >> 32, np.diff(np.append(start, len(conj))), leaves)
-
-
-class _Part:
-    """One table, and what each of its pairs of attribute and operator, a *combo*, stands for."""
-
-    def __init__(self, part: pa.Table, schema: Schema, attributes: Attributes, weighted: bool) -> None:
-        chunk = {
-            name: (part[name].chunk(0) if part[name].num_chunks else pa.array([], part[name].type))
-            for name in part.column_names
-        }
-        names, ops = chunk["attribute"].dictionary.to_pylist(), chunk["op"].dictionary.to_pylist()
-        self.kind = operand_kind(chunk["operands"].type.value_type)
-        self.attribute, self.op = chunk["attribute"].indices.to_numpy(), chunk["op"].indices.to_numpy()
-        self.ops = max(len(ops), 1)
-        self.operands, self.values = chunk["operands"], chunk["operands"].values
-        self.offset = self.operands.offsets.to_numpy()
-        self.most_intervals = part.num_rows + int(self.offset[-1] - self.offset[0]) if part.num_rows else 0
-        self.number = chunk["conjunction"].to_numpy(zero_copy_only=False) if "conjunction" in chunk else None
-        self.weighted = weighted
-        self.weight = chunk["weight"].to_numpy(zero_copy_only=False) if "weight" in chunk else None
-
-        combos = len(names) * len(ops) + 1
-        self.attr_of, self.none_of = np.zeros(combos, np.int64), np.zeros(combos, np.uint8)
-        self.group_of = np.zeros(combos, np.uint16)
-        self.groups: dict[Any, int] = {}
-        self.bad: dict[int, str] = {}
-        self.extra_attr, self.extra_none = np.full((2, combos), -1, np.int64), np.zeros((2, combos), np.uint8)
-        used = np.zeros(combos, bool)
-        for start in range(0, part.num_rows, PIECE):
-            used[self._combo(start, start + PIECE)] = True
-        for c in np.flatnonzero(used).tolist():
-            self._read(c, names[c // len(ops)], ops[c % len(ops)], schema, attributes)
-
-    def _combo(self, start: int, stop: int) -> I64:
-        combo: I64 = self.attribute[start:stop].astype(np.int64) * self.ops + self.op[start:stop]
-        return combo
-
-    def _read(self, c: int, name: str, op: str, schema: Schema, attributes: Attributes) -> None:
-        operator = Operator.read(op)
-        try:
-            if operator is None:
-                raise ExpressionError(f"unknown operator {op!r}: use {', '.join(OPERATORS)} or their negations")
-            found = target(schema, name, operator, self.kind)
-        except ExpressionError as error:
-            self.bad[c] = error.message
-            self.group_of[c] = self.groups.setdefault(None, len(self.groups))
-            return  # the attribute does not matter: conjunctions of rejected subscriptions are dropped unread
-        self.attr_of[c], self.none_of[c] = attributes.intern(found.attribute), found.none
-        self.group_of[c] = self.groups.setdefault((found.attribute.type, found.op, found.outside), len(self.groups))
-        for k, (attribute, none) in enumerate(found.extras):
-            self.extra_attr[k, c], self.extra_none[k, c] = attributes.intern(attribute), none
-
-    def add(self, start: int, stop: int, sub: I64, lowering: Lowering) -> tuple[int, I64]:
-        """Leaves and tests of some rows.
-
-        Returns the first leaf, and of each leaf its subscription << 32 | conjunction.
-        """
-        rows, combo = stop - start, self._combo(start, stop)
-        weight = None
-        if self.weighted:
-            weight = np.zeros(rows) if self.weight is None else self.weight[start:stop]
-        base = lowering.leaves(self.attr_of[combo], self.none_of[combo], sub, weight)
-        pairs = (sub << 32) | (2**31 if self.number is None else self.number[start:stop].astype(np.int64) + 2**31)
-        if self.bad:
-            where = np.flatnonzero(np.isin(combo, list(self.bad)))
-            for row in where.tolist():
-                lowering.rejected.setdefault(
-                    int(sub[row]), Reject(f"{self.bad[int(combo[row])]} (row {start + row} of the predicate table)", -1)
-                )
-        offset = self.offset[start : stop + 1]
-        size = np.where(self.operands[start:stop].is_valid().to_numpy(zero_copy_only=False), np.diff(offset), 0)
-        group = self.group_of[combo]
-        order = np.argsort(group, kind="stable")
-        bounds = np.searchsorted(group[order], np.arange(len(self.groups) + 1))
-        values = self.values[int(offset[0]) : int(offset[-1])]
-        some = _Rows(start, base, offset - offset[0], size, values, sub)
-        for key, g in self.groups.items():
-            if key is not None:
-                _add_group(lowering, key, self.kind, order[bounds[g] : bounds[g + 1]], some)
-        pieces = [pairs]
-        for k in range(len(self.extra_attr)):
-            where = np.flatnonzero(self.extra_attr[k][combo] >= 0)
-            zeros = np.zeros(len(where)) if self.weighted else None
-            new = lowering.leaves(self.extra_attr[k][combo[where]], self.extra_none[k][combo[where]], sub[where], zeros)
-            lowering.groups[BOOL, Op.PRESENT, (), False].add(np.arange(new, new + len(where)), [], ())
-            pieces.append(pairs[where])
-        return base, np.concatenate(pieces)
-
-
-class _Rows(NamedTuple):
-    """Some rows of a table."""
-
-    start: int  # the number of the first
-    base: int  # its leaf
-    offset: I64  # (rows + 1) into ``values``
-    size: I64  # (rows) operands
-    values: pa.Array
-    sub: I64  # (rows)
-
-
-def _add_group(lowering: Lowering, key: Any, kind: Kind | None, rows: I64, some: _Rows) -> None:
-    """Tests of the rows that share type, operator and sense."""
-    type, op, outside = key
-    start, base, offset, size, values, sub = some
-    low, high, words = _OPERANDS.get(op, (1, 1, "one"))
-    wrong = (size[rows] < low) | (size[rows] > high)
-    for row in rows[wrong].tolist():
-        said = f"{op.name.lower()} takes {words} operand{'s' if words != 'one' else ''}, not {size[row]}"
-        lowering.rejected.setdefault(int(sub[row]), Reject(f"{said} (row {start + row} of the predicate table)", -1))
-    rows = rows[~wrong]
-    if op is Op.PRESENT:
-        lowering.groups[type, op, (), outside].add(base + rows, [], ())
-        return
-    assert kind is not None
-    if values.null_count:
-        null = np.concatenate([[0], np.cumsum(values.is_null().to_numpy(zero_copy_only=False))])
-        wrong = null[offset[rows] + size[rows]] > null[offset[rows]]
-        for row in rows[wrong].tolist():
-            lowering.rejected.setdefault(
-                int(sub[row]), Reject(f"an operand is NULL (row {start + row} of the predicate table)", -1)
-            )
-        rows = rows[~wrong]
-    if op is Op.IN:  # one test for each point: those of one leaf are united anyway
-        begin = np.concatenate([[0], np.cumsum(size[rows])])
-        places = np.repeat(offset[rows] - begin[:-1], size[rows]) + np.arange(begin[-1])
-        lowering.groups[type, Op.EQ, (Operand(kind),), False].add(
-            np.repeat(base + rows, size[rows]), [_gather(values, places, kind)], (-1,)
-        )
-        return
-    count = 2 if op is Op.BETWEEN else 1
-    parts = [_gather(values, offset[rows] + i, kind) for i in range(count)]
-    lowering.groups[type, op, (Operand(kind),) * count, outside].add(base + rows, parts, (-1,) * count)
-
-
-def _gather(values: pa.Array, places: I64, kind: Kind) -> Any:
-    """Operands as an array where the conversion takes arrays, else as Python values."""
-    if kind in (Kind.INT, Kind.DOUBLE) and not values.null_count:
-        return values.to_numpy()[places]
-    taken = values.take(pa.array(places))
-    return taken.to_numpy(zero_copy_only=False) if kind in (Kind.INT, Kind.DOUBLE, Kind.BOOL) else taken

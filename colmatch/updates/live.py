@@ -13,7 +13,6 @@ and goes by that until it is built again.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable
 from contextlib import suppress
 from typing import Any
 
@@ -25,25 +24,27 @@ from numpy.typing import NDArray
 from colmatch.arrays.frozen import freeze
 from colmatch.errors import OptionError, SubscriptionError
 from colmatch.events.sample import counted_again
-from colmatch.incoming import values_of
 from colmatch.index import KINDS, Built
 from colmatch.index.plan import by_speed
 from colmatch.index.statistics import Statistics
 from colmatch.kernels.layout import Codes, Literals, Predicates
 from colmatch.options import Options
 from colmatch.schema import Attributes, Schema
-from colmatch.subscriptions.intake import Errors, Read, Rejected, Source, read_more
-from colmatch.updates import labels as growth
+from colmatch.subscriptions.ids import listed_ids
+from colmatch.subscriptions.intake import Errors, Intake, Source
+from colmatch.subscriptions.rejected import Rejected
+from colmatch.updates import labels
+from colmatch.updates.gate import Gate
 from colmatch.updates.predicates import GrowingIds, GrowingPredicates, attributes_of, gathered, selected
-from colmatch.updates.versions import Gate, Reading, Version
+from colmatch.updates.versions import Coding, Version
 
 GAPS_LEAST = 256  # gaps that are left alone however few the subscriptions
 GROWN = 4  # an index of so many times the subscriptions that it was built of is built anew
 GROWN_LEAST = 1000  # subscriptions below which what an index estimates does not matter
 
 
-class Live:
-    """The present version of a matcher, and what changes it.
+class LiveSet:
+    """The subscriptions of a matcher in use: its present version, and what changes it.
 
     Attributes
     ----------
@@ -99,8 +100,8 @@ class Live:
         self._check_kind()
         with self._turn:
             if self._source is None:
-                self._source = Source(self.schema, self.options, Attributes(list(self.now.reading.attributes)))
-            new = read_more(subscriptions, self._source, errors)
+                self._source = Source(self.schema, self.options, Attributes(list(self.now.coding.attributes)))
+            new = self._source.take_in(subscriptions, errors)
             ids = self._checked(new.ids)
             old = [number for id in ids if (number := self._numbers().get(id)) is not None]
             if old and not replace:
@@ -118,7 +119,7 @@ class Live:
         self._check_kind()
         with self._turn:
             old: dict[int, None] = {}
-            for id in _listed(ids):
+            for id in listed_ids(ids):
                 plain = int(id) if isinstance(id, np.integer) else id
                 number = (
                     self._numbers().get(plain)
@@ -158,7 +159,7 @@ class Live:
         kind = self.now.index.kind
         if kind.insert is None or kind.delete is None:
             now = self.now
-            statistics = Statistics.of(len(now.ids), now.predicates, now.reading.codes)
+            statistics = Statistics.of(len(now.ids), now.predicates, now.coding.codes)
             best, *others = by_speed([kind for kind in KINDS.values() if kind.insert is not None], statistics)
             raise OptionError(
                 f"index {kind.name!r} takes no updates: build with index={best!r}, the fastest by estimate of those that do "
@@ -196,7 +197,7 @@ class Live:
         base = len(self._ordered)
         return np.concatenate([self._order[_places(self._ordered, wanted)], base + _places(owner[base:], wanted)])
 
-    def _change(self, old: list[int], ids: list[Any], new: Read | None) -> None:
+    def _change(self, old: list[int], ids: list[Any], new: Intake | None) -> None:
         """Take out the subscriptions ``old`` and enter ``ids``, in one step as batches see it."""
         numbers = self._numbers()
         gone = [] if not old else self.now.ids.take(pa.array(old, pa.int64())).to_pylist()
@@ -207,7 +208,7 @@ class Live:
             # changes a copy.
             arrays = before.index.arrays if before.pins else self._arrays
             self._arrays = before.index.arrays
-            reading, predicates, all_ids = before.reading, before.predicates, before.ids
+            coding, predicates, all_ids = before.coding, before.predicates, before.ids
             anew = self._is_due(len(old), len(ids))
             assert kind.insert is not None and kind.delete is not None
             try:
@@ -215,11 +216,11 @@ class Live:
                     arrays = kind.delete(arrays, predicates, self._conjunctions_of(old))
                 if new is not None:
                     begin = len(predicates.owner)
-                    reading, predicates, all_ids, room = self._joined(new, ids, anew)
+                    coding, predicates, all_ids, room = self._join(new, ids, anew)
                     anew = anew or not room
                     if not anew:
                         arrays = kind.insert(arrays, predicates, begin, len(predicates.owner))
-                after, rebuilt = Version(reading, predicates, Built(kind, arrays), all_ids), None
+                after, rebuilt = Version(coding, predicates, Built(kind, arrays), all_ids), None
                 if anew:
                     rebuilt = self._rebuilt(after, self.dead.union(old))
             except BaseException:  # what has changed by now cannot be told, but the predicates are as they were
@@ -240,7 +241,7 @@ class Live:
         gaps, total = len(self.dead) + old, len(self.now.ids) + new
         return gaps > max(GAPS_LEAST, total // 2) or (new > 0 and total - gaps >= max(GROWN_LEAST, GROWN * self.stock))
 
-    def _joined(self, new: Read, ids: list[Any], anew: bool) -> tuple[Reading, Predicates, pa.Array, bool]:
+    def _join(self, new: Intake, ids: list[Any], anew: bool) -> tuple[Coding, Predicates, pa.Array, bool]:
         """Join new subscriptions to what is there.
 
         Returns what events are read with, the predicates, the ids, and whether there was room for
@@ -248,24 +249,24 @@ class Live:
 
         anew : all is to be built anew, and so labels are spaced anew too
         """
-        before, reading = self.now, self.now.reading
+        before, coding = self.now, self.now.coding
         lowered = new.lowered
-        attributes = max(len(reading.codes.multi), attributes_of(lowered.predicates))
+        attributes = max(len(coding.codes.multi), attributes_of(lowered.predicates))
         codes, literals = _of_attributes(attributes, lowered.codes, lowered.literals)
-        predicates, grown = before.predicates, None
+        predicates, join = before.predicates, None
         if not anew:
-            with suppress(growth.Exhausted):
-                grown = growth.grown(reading.codes, reading.literals, codes, literals)
-        room = grown is not None
-        if grown is None:
-            predicates, grown = growth.regrown(predicates, reading.codes, reading.literals, codes, literals)
-        if grown.recoded:
-            members = reading.attributes
+            with suppress(labels.NoRoomError):
+                join = labels.join(coding.codes, coding.literals, codes, literals)
+        room = join is not None
+        if join is None:
+            predicates, join = labels.join_respaced(predicates, coding.codes, coding.literals, codes, literals)
+        if join.recoded:
+            members = coding.attributes
             if attributes > len(members):
                 members = Attributes(new.attributes.members[:attributes])
-            reading = Reading(members, grown.codes, grown.literals)
+            coding = Coding(members, join.codes, join.literals)
             if room:
-                before.reading = reading  # the codes that it had may have been written over
+                before.coding = coding  # the codes that it had may have been written over
         if self._predicates is None or self._ids is None or not room:
             self._predicates, self._ids = (
                 GrowingPredicates(predicates),
@@ -273,9 +274,9 @@ class Live:
             )
         self._predicates.cut(before.predicates)
         self._ids.cut(len(before.ids))
-        self._predicates.append(growth.relabelled(lowered.predicates, codes, grown.label), len(before.ids))
+        self._predicates.append(labels.relabelled(lowered.predicates, codes, join.label), len(before.ids))
         self._ids.append(ids)
-        return reading, self._predicates.view(), self._ids.view(), room
+        return coding, self._predicates.view(), self._ids.view(), room
 
     def _rebuilt(self, version: Version, dead: set[int]) -> Version:
         """All of a version built anew, without gaps."""
@@ -286,23 +287,15 @@ class Live:
             predicates = selected(predicates, np.flatnonzero(left[predicates.owner]))
             predicates = predicates._replace(owner=(np.cumsum(left) - 1)[predicates.owner].astype(np.uint32))
             ids = ids.filter(pa.array(left))
-        reading = version.reading
-        seen = counted_again(self.sample, reading.attributes, reading.codes, reading.literals)
-        arrays, predicates = kind.build(freeze(predicates), reading.codes, seen, self.options)
-        return Version(reading, predicates, Built(kind, arrays), ids)
+        coding = version.coding
+        seen = counted_again(self.sample, coding.attributes, coding.codes, coding.literals)
+        arrays, predicates = kind.build(freeze(predicates), coding.codes, seen, self.options)
+        return Version(coding, predicates, Built(kind, arrays), ids)
 
     def _start_again(self, rebuilt: Version) -> None:
         self.now, self.dead, self.stock = rebuilt, set(), len(rebuilt.ids)
         self.rebuilds += 1
         self._begin()
-
-
-def _listed(ids: Any) -> Iterable[Any]:
-    if hasattr(ids, "__arrow_c_stream__") or hasattr(ids, "__arrow_c_array__"):
-        return values_of(ids, SubscriptionError, "the list of ids")
-    if isinstance(ids, (str, bytes)) or not isinstance(ids, Iterable):
-        raise SubscriptionError(f"{ids!r:.80} is not a list of ids: put a single one into a list")
-    return ids
 
 
 def _places(owner: NDArray[np.uint32], wanted: NDArray[np.uint32]) -> NDArray[np.int64]:

@@ -8,6 +8,7 @@ from itertools import product
 from typing import Any
 from unittest.mock import patch
 
+import inside
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -34,7 +35,7 @@ def built(
 
 def fresh(matcher: cm.Matcher) -> cm.Matcher:
     """A copy of the matcher, without the working memory that is kept for the next call."""
-    return cm.Matcher(matcher._parts())
+    return cm.Matcher(inside.parts(matcher))
 
 
 def test_rows_share_the_look_at_a_subscription() -> None:
@@ -144,7 +145,7 @@ def test_a_nested_expression_is_evaluated_on_masks() -> None:
     ]
     schema = {**{f"{x}{i}": "int64" for x, i in product("ab", range(12))}, "c": "int64"}
     matcher = cm.Matcher.build({1: "c >= 0 AND " + " AND ".join(clauses)}, schema, index="bitslice")
-    assert len(matcher._predicates.owner) == 1
+    assert len(inside.predicates(matcher).owner) == 1
     rng = np.random.default_rng(0)
     columns: dict[str, NDArray[np.int64]] = {name: rng.integers(0, 12, 400) for name in schema}
     columns |= {f"b{i}": rng.integers(0, 3, 400) for i in range(12)}
@@ -241,7 +242,7 @@ def test_a_sample_of_events_finds_better_access_predicates() -> None:
 def test_a_full_sink_says_what_it_needs() -> None:
     matcher, events = built(batch_rows=4096)
     with patch.object(colmatch.matching.worker, "FIRST_CAPACITY", 1):
-        worker = matcher._worker()
+        worker = inside.new_worker(matcher)
         calls = 0
         match = worker.index.kind.match
 

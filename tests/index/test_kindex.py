@@ -4,12 +4,12 @@ that reject, clauses that count once.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import combinations, product
 from random import Random
 from typing import Any
 from unittest.mock import patch
 
+import inside
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -43,7 +43,7 @@ SCHEMA = {**dict.fromkeys("abcd", "int64"), "t": pa.list_(pa.int64())}
 
 
 def arrays(matcher: cm.Matcher) -> kindex.KIndex:
-    index: kindex.KIndex = matcher._index.arrays
+    index: kindex.KIndex = inside.arrays(matcher)
     return index
 
 
@@ -207,7 +207,7 @@ def test_other_programs_are_found_by_what_they_imply() -> None:
     events = every_event()
     assert pairs(matcher.match(events)) == pairs(of(texts, "scan").match(events))
     counted = matcher.counters(events)
-    assert 0 < counted["candidates"] < 0.3 * events.num_rows * len(matcher._predicates.owner)
+    assert 0 < counted["candidates"] < 0.3 * events.num_rows * len(inside.predicates(matcher).owner)
 
 
 def test_two_values_that_meet_one_predicate_count_once() -> None:
@@ -357,7 +357,7 @@ def test_inserted_and_deleted(least: int, budget: int) -> None:
     size = 60 if NO_JIT else 300
     texts = some_texts(rng, size)
     everything = of(texts, "scan", dnf_budget=budget)
-    preds, codes = everything._predicates, everything._codes
+    preds, codes = inside.predicates(everything), inside.codes(everything)
     events = pa.table(
         {name: [rng.choice([None, *range(10)]) for _ in range(50)] for name in "abcd"}
         | {"t": [[1, 2], [3], [], None, [1, 1]] * 10}
@@ -370,9 +370,7 @@ def test_inserted_and_deleted(least: int, budget: int) -> None:
     with patch.object(MODULE, "TAIL_LEAST", least), patch.object(MODULE, "TAIL_SHARE", 10):
         index, _ = MODULE.build(prefix(preds, entered), codes, None, cm.Options())
         while True:
-            parts = everything._parts()
-            built_in = parts.index._replace(kind=MODULE.KIND, arrays=index)
-            matcher = cm.Matcher(replace(parts, predicates=prefix(preds, entered), index=built_in))
+            matcher = inside.with_arrays(everything, "kindex", index, predicates=prefix(preds, entered))
             alive = {int(preds.owner[c]) for c in range(entered)}
             whole = {sub for sub in alive if all(c < entered for c in np.flatnonzero(preds.owner == sub))} - gone
             found = pairs(matcher.match(events))
@@ -383,7 +381,7 @@ def test_inserted_and_deleted(least: int, budget: int) -> None:
             step = min(rng.choice([1, 1, 2, 30]), count - entered)
             lists = len(index.order)
             index = MODULE.insert(
-                matcher._index.arrays if rng.random() < 0.3 else index, preds, entered, entered + step
+                inside.arrays(matcher) if rng.random() < 0.3 else index, preds, entered, entered + step
             )
             rebuilds += len(index.order) != lists
             entered += step
@@ -401,8 +399,8 @@ def test_inserted_and_deleted(least: int, budget: int) -> None:
 def test_inserts_do_not_build_anew_each_time() -> None:
     texts = {i: f"a = {i % 9} AND b = {i % 11}" for i in range(3000)}
     everything = of(texts, "scan")
-    preds = everything._predicates
-    index, _ = MODULE.build(prefix(preds, 100), everything._codes, None, cm.Options())
+    preds = inside.predicates(everything)
+    index, _ = MODULE.build(prefix(preds, 100), inside.codes(everything), None, cm.Options())
     with patch.object(MODULE, "_lists", side_effect=MODULE._lists) as builds:
         for c in range(100, 3000):
             index = MODULE.insert(index, preds, c, c + 1)

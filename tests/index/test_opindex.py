@@ -4,11 +4,11 @@ deletes on its own arrays.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from random import Random
 from typing import Any
 from unittest.mock import patch
 
+import inside
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -20,7 +20,6 @@ from ways_in import condition, to_builder
 
 import colmatch as cm
 from colmatch.arrays.frozen import freeze
-from colmatch.index import KINDS, Built
 from colmatch.index import opindex as kind
 from colmatch.kernels._jit import kernels
 from colmatch.kernels.layout import ATTR_MASK
@@ -49,7 +48,7 @@ def built(workload: Workload, index: str = "opindex", sample: Any = None, **opti
 
 def with_arrays(matcher: cm.Matcher, arrays: opindex.OpIndex) -> cm.Matcher:
     """The subscriptions of a matcher with another index."""
-    return cm.Matcher(replace(matcher._parts(), index=Built(KINDS["opindex"], arrays)))
+    return inside.with_arrays(matcher, "opindex", arrays)
 
 
 # Pivots
@@ -145,8 +144,8 @@ def test_signatures_keep_segments_from_being_searched(equality: float) -> None:
     assert less["nodes"] < (0.2 if equality == 1 else 0.4) * more["nodes"]
     assert {**less, "nodes": 0} == {**more, "nodes": 0}
     assert pairs(signed.match(events)) == pairs(plain.match(events))
-    lists = len(plain._index.arrays.list)
-    assert len(plain._index.arrays.segment) == lists < len(signed._index.arrays.segment)
+    lists = len(inside.arrays(plain).list)
+    assert len(inside.arrays(plain).segment) == lists < len(inside.arrays(signed).segment)
 
 
 def test_every_predicate_is_in_a_signature_that_admits_it() -> None:
@@ -168,11 +167,11 @@ def test_counters_start_again_when_the_stamp_is_used_up() -> None:
     events = pa.table({"a": [0, 1, 2] * 20, "b": [2, 9, 0] * 20, "a0": [1, None] * 30, "a1": [None, 1] * 30})
     wanted = pairs(matcher.match(events))
     assert wanted
-    worker = matcher._idle[-1]
+    worker = inside.idle(matcher)[-1]
     worker.scratch.stamp[0] = opindex.NO_STAMP - 1 - 2 * len(events) // 3
     before = int(worker.scratch.stamp[0])
     assert pairs(matcher.match(events)) == wanted
-    assert worker is matcher._idle[-1] and 0 < worker.scratch.stamp[0] < before
+    assert worker is inside.idle(matcher)[-1] and 0 < worker.scratch.stamp[0] < before
 
 
 def test_what_an_event_counted_is_nothing_to_the_next() -> None:
@@ -198,7 +197,7 @@ def test_what_an_event_counted_is_nothing_to_the_next() -> None:
 def test_counters_are_stamped_and_not_cleared() -> None:
     """What an event does not meet keeps the stamp of an earlier one, with what that counted."""
     matcher = cm.Matcher.build({i: f"a = {i}" for i in range(100)}, {"a": "int64"}, index="opindex")
-    worker = matcher._worker()
+    worker = inside.new_worker(matcher)
     (batch,) = pa.table({"a": [7, 8, 7, 500, 9]}).to_batches()  # a block's rows are counted from the last to the first
     assert [piece.id.tolist() for piece in worker.run(batch, True, 0)] == [[7, 8, 7, 9]]
     there = worker.scratch.counter[worker.scratch.counter > 0].astype(np.int64)
@@ -208,7 +207,7 @@ def test_counters_are_stamped_and_not_cleared() -> None:
 def test_no_more_room_is_needed_than_the_largest_partition_has_slots() -> None:
     matcher = built(LEMMAS)
     matcher.match(LEMMAS.events(5))
-    assert len(matcher._idle[-1].scratch.counter) == matcher._index.arrays.partition[:, 1].max() < SIZE / 10
+    assert len(inside.idle(matcher)[-1].scratch.counter) == inside.arrays(matcher).partition[:, 1].max() < SIZE / 10
 
 
 def test_many_values_of_one_attribute_and_long_runs() -> None:
@@ -247,18 +246,20 @@ def test_clauses_are_counted_and_nothing_is_verified() -> None:
     events = some_values(150, 1, 0.7)
     options = cm.Options(dnf_budget=1)
     matcher = cm.Matcher.build(texts, SCHEMA, index="opindex", options=options)
-    arrays = matcher._index.arrays
-    assert (matcher._predicates.jump_first >= 0).all()
+    arrays = inside.arrays(matcher)
+    assert (inside.predicates(matcher).jump_first >= 0).all()
     assert arrays.state[opindex.ALWAYS] == 0 and not (arrays.needed & opindex.VERIFY).any()
     assert len(arrays.conj) > 60  # several pivots
     wanted = pairs(cm.Matcher.build(texts, SCHEMA, index="scan", options=options).match(events))
     assert wanted and pairs(matcher.match(events)) == wanted
     # Off: nothing is known of the programs' clauses, and they are verified for each event.
-    preds = matcher._predicates
+    preds = inside.predicates(matcher)
     tree = preds.tree.copy()
     tree[preds.tree_first[1:] - 1] -= 1  # an OR
-    opaque = with_arrays(matcher, kind.build(freeze(preds._replace(tree=tree)), matcher._codes, None, options)[0])
-    assert opaque._index.arrays.state[opindex.ALWAYS] == 60
+    opaque = with_arrays(
+        matcher, kind.build(freeze(preds._replace(tree=tree)), inside.codes(matcher), None, options)[0]
+    )
+    assert inside.arrays(opaque).state[opindex.ALWAYS] == 60
     assert pairs(opaque.match(events)) == wanted
     less, more = matcher.counters(events), opaque.counters(events)
     assert less["predicates"] < 0.7 * more["predicates"]
@@ -276,7 +277,7 @@ def test_more_clauses_than_a_bitmap_has_bits_are_verified() -> None:
     }
     events = some_values(300, 2)
     matcher = cm.Matcher.build(texts, SCHEMA, index="opindex", options=cm.Options(dnf_budget=1))
-    arrays = matcher._index.arrays
+    arrays = inside.arrays(matcher)
     assert (arrays.needed & opindex.VERIFY).all() and set(arrays.conj.tolist()) == {0, 1, 2, 3, 4}
     assert arrays.always.tolist() == [5]
     wanted = pairs(cm.Matcher.build(texts, SCHEMA, index="scan", options=cm.Options(dnf_budget=1)).match(events))
@@ -307,17 +308,17 @@ def start_with(matcher: cm.Matcher, options: cm.Options, start: int) -> opindex.
     """An index of the conjunctions below ``start``, whose predicates are in front of those of
     all others.
     """
-    preds = matcher._predicates
+    preds = inside.predicates(matcher)
     few = preds._replace(
         first=preds.first[: start + 1], pred=preds.pred[: preds.first[start]], owner=preds.owner[:start]
     )
     if len(preds.jump_first):
         few = few._replace(jump_first=preds.jump_first[:start], tree_first=preds.tree_first[: start + 1])
-    return freeze(kind.build(freeze(few), matcher._codes, None, options)[0])
+    return freeze(kind.build(freeze(few), inside.codes(matcher), None, options)[0])
 
 
 def conjunctions_of(matcher: cm.Matcher, subscriptions: list[int]) -> NDArray[np.int64]:
-    return np.flatnonzero(np.isin(matcher._predicates.owner, subscriptions))
+    return np.flatnonzero(np.isin(inside.predicates(matcher).owner, subscriptions))
 
 
 @pytest.mark.parametrize("seed", range(3 if NO_JIT else 12))
@@ -333,17 +334,17 @@ def test_inserts_and_deletes_in_random_order(seed: int) -> None:
     scan = cm.Matcher.build(some, schema, index="scan", options=options)
     events = plain_table(schema, some_rows(rng, schema, 20))
     wanted = pairs(scan.match(events))
-    preds = scan._predicates
+    preds = inside.predicates(scan)
     total = len(preds.owner)
     arrays = start_with(scan, options, rng.choice([0, total // 2, total]))
     there = set(range(int(arrays.state[opindex.BUILT])))
     for step in range(count):
         i = rng.randrange(count)
         conjunctions = conjunctions_of(scan, [i])
-        inside = [c for c in conjunctions.tolist() if c in there]
-        if inside:
-            arrays = kind.delete(arrays, preds, np.array(inside))
-            there -= set(inside)
+        entered = [c for c in conjunctions.tolist() if c in there]
+        if entered:
+            arrays = kind.delete(arrays, preds, np.array(entered))
+            there -= set(entered)
         else:
             for c in conjunctions.tolist():
                 arrays = kind.insert(arrays, preds, c, c + 1)
@@ -362,7 +363,7 @@ def test_what_is_inserted_is_found_and_what_is_deleted_is_not(name: str) -> None
     workload = named(name, subscriptions=SIZE // 4)
     scan, events, options = built(workload, "scan"), workload.events(ROWS // 2), cm.Options()
     wanted = pairs(scan.match(events))
-    preds, count = scan._predicates, len(scan._predicates.owner)
+    preds, count = inside.predicates(scan), len(inside.predicates(scan).owner)
     arrays = start_with(scan, options, 0)
     arrays = kind.insert(arrays, preds, 0, count // 2)
     half = kind.insert(arrays, preds, count // 2, count // 2)
@@ -394,7 +395,7 @@ def test_an_insert_does_not_copy_the_index() -> None:
     """What moves for one insert after the other: each array is made anew a few times only."""
     workload = named("dense", subscriptions=SIZE // 2)
     scan = built(workload, "scan")
-    preds, count = scan._predicates, len(scan._predicates.owner)
+    preds, count = inside.predicates(scan), len(inside.predicates(scan).owner)
     arrays = start_with(scan, cm.Options(), count // 2)
     copies, before = 0, arrays
     for c in range(count // 2, count):
@@ -403,16 +404,18 @@ def test_an_insert_does_not_copy_the_index() -> None:
         before = arrays
     assert 1 <= copies <= (40 if NO_JIT else 12)
     assert sum(array.nbytes for array in arrays) < 3 * sum(
-        array.nbytes for array in kind.build(preds, scan._codes, None, cm.Options())[0]
+        array.nbytes for array in kind.build(preds, inside.codes(scan), None, cm.Options())[0]
     )
 
 
 def test_attributes_that_come_later() -> None:
     texts = {1: "b = 1", 2: "a = 1 AND d >= 2", 3: "c < 5 AND a = 2"}
     scan = cm.Matcher.build(texts, dict.fromkeys("abcd", "int64"), index="scan")
-    preds = scan._predicates
+    preds = inside.predicates(scan)
     attribute = int(preds.pred[0, 0])
-    codes = scan._codes._replace(first=scan._codes.first[: attribute + 2], multi=scan._codes.multi[: attribute + 1])
+    codes = inside.codes(scan)._replace(
+        first=inside.codes(scan).first[: attribute + 2], multi=inside.codes(scan).multi[: attribute + 1]
+    )
     few = preds._replace(first=preds.first[:2], pred=preds.pred[:1], owner=preds.owner[:1])
     arrays, _ = kind.build(freeze(few), freeze(codes), None, cm.Options())
     assert len(arrays.lists) == 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from random import Random
 
+import inside
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -56,8 +57,8 @@ def test_few_ranges_are_read_that_do_not_hold() -> None:
     count = 400 if NO_JIT else 4000
     low, width = ranges(count, 5)
     matcher = built_of_ranges(low, width)
-    assert len(matcher._index.arrays.run) > 5
-    check_runs(matcher._index.arrays)
+    assert len(inside.arrays(matcher).run) > 5
+    check_runs(inside.arrays(matcher))
     values = np.random.default_rng(6).integers(0, 10_000, 50)
     hold = int(((low <= values[:, None]) & (values[:, None] <= low + width)).sum())
     counters = matcher.counters(pa.table({"a": values}))
@@ -69,7 +70,7 @@ def test_few_narrow_ranges_are_not_all_read() -> None:
     """Too few to be divided: the run knows how wide its widest is."""
     count = opindex.UNDIVIDED
     matcher = built_of_ranges(np.arange(count) * 100, np.full(count, 3))
-    assert len(matcher._index.arrays.run) == 1
+    assert len(inside.arrays(matcher).run) == 1
     assert matcher.counters(pa.table({"a": [100 * count - 50, 100 * count - 98]}))["predicates"] == 1
 
 
@@ -83,7 +84,7 @@ def test_ranges_that_come_and_go_are_divided_by_width(start: int) -> None:
     count = 450 if NO_JIT else 3000
     low, width = ranges(count, 7)
     scan = built_of_ranges(low, width, "scan")
-    preds, events = scan._predicates, pa.table({"a": np.random.default_rng(8).integers(0, 10_000, 30)})
+    preds, events = inside.predicates(scan), pa.table({"a": np.random.default_rng(8).integers(0, 10_000, 30)})
     arrays, rng = start_with(scan, cm.Options(), start), Random(9)
     there = set(range(start))
     for c in range(start, count):

@@ -4,10 +4,10 @@ and deletes.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from random import Random
 from typing import Any
 
+import inside
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -18,7 +18,7 @@ from strategies import COLUMNS, an_expression, some_rows, terms
 
 import colmatch as cm
 from colmatch.arrays.frozen import freeze
-from colmatch.index import Built, find
+from colmatch.index import find
 from colmatch.index.propagation import delete, insert
 from colmatch.kernels import layout
 from colmatch.kernels.propagation import match as propagation
@@ -42,7 +42,7 @@ def one_event(matcher: cm.Matcher, **values: int) -> dict[str, int]:
 
 
 def index_of(matcher: cm.Matcher) -> propagation.PropagationIndex:
-    return matcher._index.arrays
+    return inside.arrays(matcher)
 
 
 def bits_of(matcher: cm.Matcher) -> int:
@@ -50,7 +50,7 @@ def bits_of(matcher: cm.Matcher) -> int:
 
 
 def with_index(matcher: cm.Matcher, arrays: propagation.PropagationIndex) -> cm.Matcher:
-    return cm.Matcher(replace(matcher._parts(), index=Built(find("propagation"), arrays)))
+    return inside.with_arrays(matcher, "propagation", arrays)
 
 
 # Predicates
@@ -87,7 +87,7 @@ def test_a_set_bit_costs_its_word_and_no_other_is_cleared() -> None:
     conjunction looks.
     """
     matcher = built({i: f"a BETWEEN {i} AND {i + 5} AND b = 1" for i in range(4000)})
-    worker = matcher._worker()
+    worker = inside.new_worker(matcher)
     (batch,) = pa.table({"a": [7, 8], "b": [2, None]}).to_batches()
     list(worker.run(batch, True, 0))
     bits = worker.scratch.bits
@@ -176,7 +176,7 @@ def test_a_program_stands_under_what_it_begins_with() -> None:
     clauses = " AND ".join(f"(a = {i} OR b > {i} OR c < {i})" for i in range(5))
     texts = [f"d = {i % 20} AND {clauses}" for i in range(100)] + [clauses]
     matcher = built(texts, dnf_budget=1)
-    assert len(matcher._predicates.owner) == 101 and (matcher._predicates.jump_first >= 0).all()
+    assert len(inside.predicates(matcher).owner) == 101 and (inside.predicates(matcher).jump_first >= 0).all()
     assert one_event(matcher, a=1, b=9, d=3)["candidates"] == 5 + 1
     assert one_event(matcher, a=1, b=9, d=3)["matches"] == 5 + 1
     assert one_event(matcher, a=1, b=9)["matches"] == 1
@@ -235,7 +235,7 @@ def check_arrays(index: propagation.PropagationIndex, preds: layout.Predicates) 
 def test_inserts_and_deletes_in_any_order(seed: int) -> None:
     rng = Random(seed)
     scan, events, truth = random_matcher(seed, 12 if NO_JIT else 120, 15)
-    preds, codes = scan._predicates, scan._codes
+    preds, codes = inside.predicates(scan), inside.codes(scan)
     count = len(preds.owner)
     half = rng.choice([0, 1, count // 2])
     arrays, _ = find("propagation").build(first_part(preds, half), codes, None, cm.Options())
@@ -274,7 +274,7 @@ def test_inserts_and_deletes_in_any_order(seed: int) -> None:
 
 def in_alive(scan: cm.Matcher, alive: set[int], events: pa.Table) -> list[tuple[int, Any]]:
     """What scan finds with only these conjunctions."""
-    p = scan._predicates
+    p = inside.predicates(scan)
     keep = np.array(sorted(alive), np.int64)
     size = np.diff(p.first)[keep]
     first = np.concatenate([[0], np.cumsum(size)])
@@ -285,23 +285,23 @@ def in_alive(scan: cm.Matcher, alive: set[int], events: pa.Table) -> list[tuple[
         owner=p.owner[keep],
         jump_first=p.jump_first[keep] if len(p.jump_first) else p.jump_first,
     )
-    arrays, cut = find("scan").build(freeze(cut), scan._codes, None, cm.Options())
-    return pairs(cm.Matcher(replace(scan._parts(), predicates=cut, index=Built(find("scan"), arrays))).match(events))
+    arrays, cut = find("scan").build(freeze(cut), inside.codes(scan), None, cm.Options())
+    return pairs(inside.with_arrays(scan, "scan", arrays, predicates=cut).match(events))
 
 
 def test_bulk_and_one_by_one_find_the_same_and_grow_seldom() -> None:
     workload = named("dense", subscriptions=SIZE)
     scan = cm.Matcher.build(workload.predicate_table(), workload.schema(), index="scan")
     events = workload.events(ROWS // 10)
-    preds = scan._predicates
-    arrays, _ = find("propagation").build(first_part(preds, SIZE // 2), scan._codes, None, cm.Options())
+    preds = inside.predicates(scan)
+    arrays, _ = find("propagation").build(first_part(preds, SIZE // 2), inside.codes(scan), None, cm.Options())
     together = insert(propagation.PropagationIndex(*(array.copy() for array in arrays)), preds, SIZE // 2, SIZE)
     grown = 0
     for c in range(SIZE // 2, SIZE):
         before = arrays
         arrays = insert(arrays, preds, c, c + 1)
         grown += sum(len(a) != len(b) for a, b in zip(arrays, before))
-    whole, _ = find("propagation").build(preds, scan._codes, None, cm.Options())
+    whole, _ = find("propagation").build(preds, inside.codes(scan), None, cm.Options())
     assert grown < 40
     assert arrays.state[SLOTS] == whole.state[SLOTS] == together.state[SLOTS]
     assert arrays.state[POOL] - arrays.state[WASTE] < 1.5 * whole.state[POOL]
@@ -317,8 +317,8 @@ def test_bulk_and_one_by_one_find_the_same_and_grow_seldom() -> None:
 
 def test_a_deleted_predicate_leaves_its_bit_to_the_next() -> None:
     scan = cm.Matcher.build({i: f"a = {i} AND b BETWEEN {i} AND {i + 9}" for i in range(100)}, NUMBERS, index="scan")
-    preds = scan._predicates
-    arrays, _ = find("propagation").build(first_part(preds, 50), scan._codes, None, cm.Options())
+    preds = inside.predicates(scan)
+    arrays, _ = find("propagation").build(first_part(preds, 50), inside.codes(scan), None, cm.Options())
     assert arrays.state[BITS] == 100
     arrays = delete(arrays, preds, np.arange(20))
     assert arrays.state[SLOTS] == 60
@@ -331,7 +331,7 @@ def test_a_deleted_predicate_leaves_its_bit_to_the_next() -> None:
 
 def test_attributes_that_are_new() -> None:
     scan = cm.Matcher.build({0: "a = 1", 1: "b = 1 AND a > 0"}, NUMBERS, index="scan")
-    p, codes = scan._predicates, scan._codes
+    p, codes = inside.predicates(scan), inside.codes(scan)
     assert codes.first[-1] and len(codes.multi) == 2
     fewer = freeze(codes._replace(first=codes.first[:2], multi=codes.multi[:1]))
     arrays, _ = find("propagation").build(first_part(p, 1), fewer, None, cm.Options())
@@ -343,8 +343,8 @@ def test_a_cluster_loses_some_and_is_put_together_when_half_is_gone() -> None:
     scan = cm.Matcher.build(
         {i: f"a = 1 AND b BETWEEN {i // 2} AND {99 + i // 2}" for i in range(20)}, NUMBERS, index="scan"
     )
-    preds, events = scan._predicates, pa.table({"a": [1, 1], "b": [50, 5]})
-    arrays, _ = find("propagation").build(preds, scan._codes, None, cm.Options())
+    preds, events = inside.predicates(scan), pa.table({"a": [1, 1], "b": [50, 5]})
+    arrays, _ = find("propagation").build(preds, inside.codes(scan), None, cm.Options())
     arrays = delete(arrays, preds, np.array([3, 5]))
     (at,) = arrays.slab[arrays.slab > 0].tolist()
     assert arrays.pool[at + propagation.SIZE] == 20 and arrays.pool[at + propagation.GONE] == 2

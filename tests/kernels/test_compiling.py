@@ -15,7 +15,7 @@ from kernel_copy import Copy, plain_environment
 
 from colmatch.kernels._compiling import NotCompiledError, compiled_only
 from colmatch.kernels._jit import kernel
-from colmatch.matching import worker as running
+from colmatch.matching.threads import in_order
 
 pytestmark = pytest.mark.skipif(os.environ.get("NUMBA_DISABLE_JIT") == "1", reason="nothing is compiled")
 
@@ -92,7 +92,7 @@ def test_threads_of_a_pool_leave_compiling_to_their_caller():
         yield found
 
     batches = (pa.record_batch({"a": [i]}) for i in range(40))
-    assert list(running.in_order(batches, 3, task)) == [2 * i for i in range(40)]
+    assert list(in_order(batches, 3, task)) == [2 * i for i in range(40)]
     assert [thread.name for thread in threads] == ["colmatch-compile"]
     caller = threading.current_thread().name
     assert ended[0] == caller and began[0] != caller

@@ -13,9 +13,9 @@ from colmatch.kernels.layout import ATTR_MASK
 from colmatch.lowering.forms import Op
 from colmatch.lowering.keys import ABOVE, BELOW, EXACT, KEY_MAX, KEY_MIN, intervals
 from colmatch.options import Options
-from colmatch.schema import Schema
-from colmatch.subscriptions import table
-from colmatch.subscriptions.intake import Read, read
+from colmatch.schema import Attributes, Schema
+from colmatch.subscriptions import rows as table_rows
+from colmatch.subscriptions.intake import Errors, Intake, Source
 
 ENDS = {  # of attributes: values close to each other are marked in bytes, others are sorted
     "near": range(-3, 4),
@@ -27,12 +27,17 @@ ENDS = {  # of attributes: values close to each other are marked in bytes, other
 }
 
 
-def lowered(rows: list[tuple[int, str, str, list[int]]]) -> Read:
+def lowered(rows: list[tuple[int, str, str, list[int]]]) -> Intake:
     id, attribute, op, operands = zip(*rows, strict=True)
     rows_of = pa.table(
         {"id": id, "attribute": attribute, "op": op, "operands": pa.array(operands, pa.list_(pa.int64()))}
     )
-    return read(cm.PredicateTable(rows_of), Schema(dict.fromkeys(ENDS, pa.int64())), Options(), "raise")
+    return taken_in(rows_of)
+
+
+def taken_in(rows: pa.Table, errors: Errors = "raise") -> Intake:
+    schema = Schema(dict.fromkeys(ENDS, pa.int64()))
+    return Source(schema, Options(), Attributes()).take_in(cm.PredicateTable(rows), errors)
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -90,7 +95,7 @@ def test_weights_go_with_their_predicates() -> None:
             "weight": [1.0, 2.0, 4.0],
         }
     )
-    got = read(cm.PredicateTable(weighted), Schema(dict.fromkeys(ENDS, pa.int64())), Options(), "raise")
+    got = taken_in(weighted)
     p = got.lowered.predicates
     name = [attribute.path[0] for attribute in got.attributes]
     of = {name[int(word) & ATTR_MASK]: weight for word, weight in zip(p.pred[:, 0], p.weight.tolist(), strict=True)}
@@ -152,7 +157,7 @@ def test_pieces_are_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:
             rows.append((sub, name, op, [int(x) for x in rng.choice(np.array(ENDS[name]), count)]))
     arrays = []
     for piece in (1 << 17, 7, 1):
-        monkeypatch.setattr(table, "PIECE", piece)
+        monkeypatch.setattr(table_rows, "PIECE", piece)
         got = lowered(rows)
         arrays.append(
             [(x.dtype, x.tolist()) for part in got.lowered[:3] for x in part]
@@ -162,14 +167,14 @@ def test_pieces_are_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_row_of_a_later_piece_is_named_by_its_number(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(table, "PIECE", 2)
+    monkeypatch.setattr(table_rows, "PIECE", 2)
     part = {
         "id": [1, 2, 3, 4, 5],
         "attribute": ["one"] * 5,
         "op": ["=", "=", "=", "nope", "between"],
         "operands": [[1]] * 5,
     }
-    got = read(cm.PredicateTable(pa.table(part)), Schema(dict.fromkeys(ENDS, pa.int64())), Options(), "collect")
+    got = taken_in(pa.table(part), "collect")
     assert got.ids.to_pylist() == [1, 2, 3]
     assert got.lowered.predicates.owner.tolist() == [0, 1, 2]
     assert [(x.id, x.message.partition("(")[2]) for x in got.rejected] == [

@@ -5,13 +5,14 @@ from __future__ import annotations
 import threading
 from typing import Any
 
+import inside
 import numpy as np
 import pyarrow as pa
 import pytest
 from contract import NO_JIT
 
 import colmatch as cm
-from colmatch.matching import worker as running
+from colmatch.matching import worker
 
 SCHEMA = {"age": "int64", "city": "string"}
 EVENTS = pa.table({"age": [36, 7, None], "city": ["Nice", None, "Nancy"]})
@@ -80,7 +81,7 @@ def test_results_are_typed_even_when_empty() -> None:
 
 
 def test_event_numbers_run_on_over_batches_and_drains(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(running, "FIRST_CAPACITY", 1)
+    monkeypatch.setattr(worker, "FIRST_CAPACITY", 1)
     events = pa.table({"age": range(1000)})
     matcher = cm.Matcher.build({i: f"age >= {i * 10}" for i in range(100)}, SCHEMA, options=cm.Options(batch_rows=7))
     found = matcher.match(events)
@@ -90,12 +91,12 @@ def test_event_numbers_run_on_over_batches_and_drains(monkeypatch: pytest.Monkey
 
 @pytest.mark.parametrize("large", [1, 64, 1000])
 def test_a_sink_grows_no_further_than_a_row_needs(monkeypatch: pytest.MonkeyPatch, large: int) -> None:
-    monkeypatch.setattr(running, "FIRST_CAPACITY", 1)
-    monkeypatch.setattr(running, "LARGE_CAPACITY", large)
+    monkeypatch.setattr(worker, "FIRST_CAPACITY", 1)
+    monkeypatch.setattr(worker, "LARGE_CAPACITY", large)
     matcher = cm.Matcher.build(dict.fromkeys(range(50), "age >= 0"), SCHEMA)
     assert matcher.match(pa.table({"age": range(300)})).num_rows == 15_000
-    (worker,) = matcher._idle
-    assert len(worker.sink.sub) <= max(64, 2 * large)
+    (idle,) = inside.idle(matcher)
+    assert len(idle.sink.sub) <= max(64, 2 * large)
 
 
 def test_a_batch_of_too_many_matches_is_cut_into_parts_alike(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -103,16 +104,16 @@ def test_a_batch_of_too_many_matches_is_cut_into_parts_alike(monkeypatch: pytest
     matcher = cm.Matcher.build(dict.fromkeys(range(50), "age >= 0"), SCHEMA)
     events = pa.table({"age": range(300)})
     matcher.match(events)
-    monkeypatch.setattr(running, "LARGE_CAPACITY", 4096)
+    monkeypatch.setattr(worker, "LARGE_CAPACITY", 4096)
     assert [batch.num_rows for batch in matcher.match_batches(events)] == [3000] * 5
 
 
 def test_a_generator_left_early_does_not_disturb_the_next() -> None:
     matcher = cm.Matcher.build({i: f"age >= {i}" for i in range(50)}, SCHEMA, options=cm.Options(batch_rows=1))
-    running = matcher.match_batches(EVENTS)
-    next(running)
+    results = matcher.match_batches(EVENTS)
+    next(results)
     inner = matcher.match(EVENTS)
-    running.close()
+    results.close()
     assert matcher.match(EVENTS).equals(inner)
 
 

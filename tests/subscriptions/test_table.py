@@ -8,6 +8,7 @@ import datetime as dt
 from decimal import Decimal
 from typing import Any
 
+import inside
 import pyarrow as pa
 import pytest
 
@@ -132,7 +133,7 @@ def test_weights_of_merged_predicates_add_up() -> None:
         }
     )
     matcher = cm.Matcher.build(cm.PredicateTable(rows), SCHEMA)
-    assert sorted(matcher._predicates.weight.tolist()) == [2.5, 4.0]
+    assert sorted(inside.predicates(matcher).weight.tolist()) == [2.5, 4.0]
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ import pickle
 from collections.abc import Sequence
 from pathlib import Path
 
+import inside
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -199,7 +200,7 @@ def test_made_once_for_all_readers_of_a_matcher(tmp_path: Path) -> None:
     batch = pa.record_batch({"s": ["a-b", "cc", None, "ca"], "t": [None, "bbac", "", "cb"]})
     wanted = matcher.match(batch).to_pylist()
     assert sorted((pair["event"], pair["subscription"]) for pair in wanted) == [(0, 0), (1, 0), (3, 2)]
-    attributes = matcher._live.now.reading.attributes
+    attributes = inside.attributes(matcher)
     made = patterns_of(attributes)
     matcher.explain({"s": "a", "t": "b"}, 0)
     matcher.count(batch)

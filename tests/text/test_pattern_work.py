@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import inside
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -194,9 +195,9 @@ def test_prefixes_are_intervals(text: str) -> None:
     """No pattern is looked for, however many there are: all are predicates on the string itself."""
     words = [f"{a}{b}{'c' * n}" for a in "abcdefghij" for b in "abcdefghij" for n in range(3)]
     matcher = cm.Matcher.build({i: text.format(word) for i, word in enumerate(words)}, {"s": "string"}, index="scan")
-    attributes = matcher._live.now.reading.attributes
+    attributes = inside.attributes(matcher)
     assert (len(attributes), patterns_of(attributes).total) == (1, 0)
-    assert len(matcher._predicates.owner) == len(words)
+    assert len(inside.predicates(matcher).owner) == len(words)
     values = ["abc", "jjccd", "jjc", "", "zz", "b", "bb"]
     true = {
         (v, w)

@@ -10,18 +10,17 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
+import inside
 import numpy as np
 import pyarrow as pa
 import pytest
 from contract import NO_JIT, pairs
 
 import colmatch as cm
-from colmatch import index
 from colmatch.events import sample
 from colmatch.index import KINDS
-from colmatch.matching import worker as running
-from colmatch.updates import labels as growth
-from colmatch.updates import live as updates
+from colmatch.matching import worker
+from colmatch.updates import labels, live
 from colmatch.workload import Workload
 
 updatable = pytest.mark.parametrize("kind", [name for name, kind in KINDS.items() if kind.insert is not None])
@@ -76,9 +75,9 @@ def test_a_batch_in_parts_is_not_disturbed(kind: str, change: str, monkeypatch: 
 
     Others see the updates.
     """
-    monkeypatch.setattr(running, "FIRST_CAPACITY", 1)
-    monkeypatch.setattr(running, "LARGE_CAPACITY", 1)
-    monkeypatch.setattr(updates, "GAPS_LEAST", 1 if change == "rebuild" else 1000)
+    monkeypatch.setattr(worker, "FIRST_CAPACITY", 1)
+    monkeypatch.setattr(worker, "LARGE_CAPACITY", 1)
+    monkeypatch.setattr(live, "GAPS_LEAST", 1 if change == "rebuild" else 1000)
     texts = {f"id {i}": f"a >= {i % 3} AND s = 'x'" for i in range(40)}
     matcher = cm.Matcher.build(texts, SCHEMA, index=kind, options=cm.Options(threads=1))
     events = pa.table({"a": [0, 1, 2, 3, 4, 5, 6], "s": ["x"] * 7})
@@ -104,17 +103,17 @@ def test_a_batch_in_parts_is_not_disturbed(kind: str, change: str, monkeypatch: 
 
 @updatable
 def test_results_left_unread_do_not_hold_up_updates(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(running, "FIRST_CAPACITY", 1)
-    monkeypatch.setattr(running, "LARGE_CAPACITY", 1)
+    monkeypatch.setattr(worker, "FIRST_CAPACITY", 1)
+    monkeypatch.setattr(worker, "LARGE_CAPACITY", 1)
     matcher = cm.Matcher.build(dict.fromkeys(range(5), "a >= 0"), SCHEMA, index=kind, options=cm.Options(threads=1))
     events = pa.table({"a": [1, 2, 3]})
     results = matcher.match_batches(events)
     next(results)
-    version = matcher._live.now
+    version = inside.version(matcher)
     assert version.pins == 1
     matcher.delete([0])
     results.close()  # type: ignore[attr-defined]
-    assert version.pins == 0 and matcher._live.now.pins == 0
+    assert version.pins == 0 and inside.version(matcher).pins == 0
     matcher.insert({9: "a = 1"})
     assert sorted(matcher.match_lists(events)[0].as_py()) == [1, 2, 3, 4, 9]
 
@@ -144,19 +143,14 @@ def test_an_update_that_fails_in_the_index_changes_nothing(kind: str, step: str)
     matcher.insert({19: "a > 19 AND s = 'x1'"})  # from now on, the index has arrays that can be written
     events = pa.table({"a": [5, 30], "s": ["x1", "x2"]})
     before = pairs(matcher.match(events))
-    real = matcher._live.now.index.kind
+    real = inside.version(matcher).index.kind
 
     def failing(*arguments: Any) -> Any:
         getattr(real, step)(*arguments)  # it has done its work by then
         raise MemoryError
 
-    broken = index.IndexKind(**{name: getattr(real, name) for name in real.__slots__} | {step: failing})  # type: ignore[arg-type]
-    with (
-        patch.object(matcher._live.now, "index", matcher._live.now.index._replace(kind=broken)),
-        pytest.raises(MemoryError),
-    ):
+    with inside.with_step(matcher, step, failing), pytest.raises(MemoryError):
         matcher.replace({3: "a > 3 AND s = 'new'", 77: "a = 5"})
-    matcher._live.now.index = matcher._live.now.index._replace(kind=real)
     assert pairs(matcher.match(events)) == before
     assert sorted(matcher.ids.to_pylist()) == list(range(20))
     matcher.replace({3: "a > 3 AND s = 'x1'", 77: "a = 5"})
@@ -166,15 +160,15 @@ def test_an_update_that_fails_in_the_index_changes_nothing(kind: str, step: str)
 
 @updatable
 def test_gaps_are_closed_when_they_are_the_greater_part(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(updates, "GAPS_LEAST", 10)
+    monkeypatch.setattr(live, "GAPS_LEAST", 10)
     matcher = cm.Matcher.build({i: f"a > {i} AND a NOT IN ({i + 2}, {i + 9})" for i in range(100)}, SCHEMA, index=kind)
     size = matcher.stats()["arrays"]["predicates.run_lo"]
-    assert size and matcher.count(pa.table({"a": [50]}))[0] and matcher._idle
+    assert size and matcher.count(pa.table({"a": [50]}))[0] and inside.idle(matcher)
     for i in range(100, 1000):
         matcher.insert({i: f"a > {i % 100} AND a NOT IN ({i % 100 + 2}, {i % 100 + 9})"})
         matcher.delete([i - 100])
     stats = matcher.stats()
-    assert not matcher._idle  # nobody holds what was replaced
+    assert not inside.idle(matcher)  # nobody holds what was replaced
     assert 3 < stats["rebuilds"] < 30 and stats["gaps"] <= stats["subscriptions"] == 100 == len(matcher)
     assert stats["arrays"]["predicates.run_lo"] <= 2.2 * size
     assert stats["conjunctions"] == 100 and stats["predicates"] == 100
@@ -190,14 +184,14 @@ def test_nothing_is_read_anew_where_nothing_is_new(kind: str) -> None:
     matcher = cm.Matcher.build({1: "a = 1 AND s = 'x'", 2: "a = 2"}, SCHEMA, index=kind)
     events = pa.table({"a": [1], "s": ["x"]})
     matcher.match(events)
-    (worker,) = matcher._idle
-    reader, hints = worker.reader, worker.hints
+    (idle,) = inside.idle(matcher)
+    reader, hints = idle.reader, idle.hints
     matcher.insert({3: "s = 'x' AND a = 2"})
-    assert matcher.match_lists(events).to_pylist() == [[1]] and worker.reader is reader and worker.hints is hints
+    assert matcher.match_lists(events).to_pylist() == [[1]] and idle.reader is reader and idle.hints is hints
     matcher.insert({5: "a = 7"})
-    assert matcher.match_lists(events).to_pylist() == [[1]] and worker.reader is reader and worker.hints is not hints
+    assert matcher.match_lists(events).to_pylist() == [[1]] and idle.reader is reader and idle.hints is not hints
     matcher.insert({4: "a = 1 AND s < 'y'"})
-    assert matcher.match_lists(events).to_pylist() == [[1, 4]] and worker.reader is not reader
+    assert matcher.match_lists(events).to_pylist() == [[1, 4]] and idle.reader is not reader
 
 
 @updatable
@@ -266,7 +260,7 @@ ZIPF = Workload(  # values and attributes of which few are frequent
 @pytest.fixture
 def early(monkeypatch: pytest.MonkeyPatch) -> None:
     """Few subscriptions are many here."""
-    monkeypatch.setattr(updates, "GROWN_LEAST", 50)
+    monkeypatch.setattr(live, "GROWN_LEAST", 50)
 
 
 def looked_at(matcher: cm.Matcher, events: pa.Table) -> int:
@@ -318,10 +312,8 @@ def test_few_are_not_built_anew_however_much_they_grow(kind: str) -> None:
 @updatable
 def test_many_at_once_are_built_and_not_entered_one_by_one(kind: str) -> None:
     matcher = cm.Matcher.build({}, SCHEMA, index=kind)
-    real = matcher._live.now.index.kind
-    broken = index.IndexKind(**{name: getattr(real, name) for name in real.__slots__} | {"insert": None.__init__})  # type: ignore[arg-type]
-    with patch.object(matcher._live.now, "index", matcher._live.now.index._replace(kind=broken)):
-        matcher.insert({i: f"a = {i}" for i in range(updates.GROWN_LEAST)})
+    with inside.with_step(matcher, "insert", None.__init__):
+        matcher.insert({i: f"a = {i}" for i in range(live.GROWN_LEAST)})
     assert matcher.match_lists(pa.table({"a": [7]})).to_pylist() == [[7]]
 
 
@@ -349,7 +341,7 @@ def test_a_rebuild_remembers_what_the_sample_told(kind: str, way: str, early: No
     elif way == "pickle":
         matcher = pickle.loads(pickle.dumps(matcher))
     elif way == "relabel":
-        with patch.object(growth, "grown", side_effect=growth.Exhausted):
+        with patch.object(labels, "join", side_effect=labels.NoRoomError):
             matcher.insert({5000: "often > 3"})
         assert matcher.stats()["rebuilds"] == 1
         matcher.delete([5000])
@@ -364,7 +356,7 @@ def test_a_large_sample_is_kept_in_part_and_a_strange_one_is_left_out(
 ) -> None:
     batch = pa.record_batch({"A": np.arange(100_000), "s": np.arange(100_000), "other": ["x" * 100] * 100_000})
     matcher = cm.Matcher.build({1: "a = 1"}, SCHEMA, index="propagation", sample=batch)
-    kept = pa.ipc.open_stream(pa.py_buffer(matcher._live.sample)).read_all()
+    kept = pa.ipc.open_stream(pa.py_buffer(inside.sample(matcher))).read_all()
     assert kept.column_names == ["A", "s"] and sample.MOST_EVENTS // 2 < len(kept) <= sample.MOST_EVENTS
     a = kept["A"].to_numpy()
     assert a.min() == 0 and a.max() > 90_000 and matcher.stats()["arrays"]["sample"] < 20 * len(kept)
@@ -376,9 +368,9 @@ def test_a_large_sample_is_kept_in_part_and_a_strange_one_is_left_out(
     wide = pa.table({"a": [1] * 128, "s": ["x" * (sample.MOST_BYTES // 100)] * 128})
     assert (
         0
-        < len(cm.Matcher.build({1: "a = 1"}, SCHEMA, index="propagation", sample=wide)._live.sample)
+        < len(inside.sample(cm.Matcher.build({1: "a = 1"}, SCHEMA, index="propagation", sample=wide)))
         < 1.1 * sample.MOST_BYTES
     )
     lenient = cm.Options(missing_columns="null")
     other = cm.Matcher.build({1: "a = 1"}, SCHEMA, index="propagation", options=lenient, sample=pa.table({"b": [1]}))
-    assert len(other._live.sample) == 0
+    assert len(inside.sample(other)) == 0

@@ -12,7 +12,7 @@ from contract import NO_JIT
 
 from colmatch.arrays.frozen import freeze
 from colmatch.kernels.layout import FLAG_RUN, LABEL_TOP, Codes, Literals, Predicates
-from colmatch.updates import labels as growth
+from colmatch.updates import labels
 
 SEEDS = range(60 if NO_JIT else 200)
 KEYS = [-(2**63), -(2**63) + 1, -(2**40), -5, 0, 1, 2, 3, 10**6, 2**40, 2**62, 2**63 - 2, 2**63 - 1]
@@ -65,7 +65,7 @@ def test_boundaries_come_between_others(seed: int) -> None:
     attributes = rng.choice([1, 3])
     known = [some_keys(rng) for _ in range(attributes)]
     none = literals_of([[] for _ in known])
-    preds, codes, literals = growth.spaced(predicates_of([]), codes_of(known), none)
+    preds, codes, literals = labels.with_labels(predicates_of([]), codes_of(known), none)
     check_codes(codes)
     for _ in range(rng.choice([1, 5, 30])):
         attributes += rng.choice([0, 0, 1])
@@ -73,9 +73,9 @@ def test_boundaries_come_between_others(seed: int) -> None:
         new = [some_keys(rng) if rng.random() < 0.7 else [] for _ in known]
         before = {(a, key): x for a, key, x in spelled(codes)}
         try:
-            grown = growth.grown(codes, literals, codes_of(new), literals_of([[] for _ in new]))
-        except growth.Exhausted:
-            preds, grown = growth.regrown(preds, codes, literals, codes_of(new), literals_of([[] for _ in new]))
+            grown = labels.join(codes, literals, codes_of(new), literals_of([[] for _ in new]))
+        except labels.NoRoomError:
+            preds, grown = labels.join_respaced(preds, codes, literals, codes_of(new), literals_of([[] for _ in new]))
             before = {}
         known = [sorted({*some, *others}) for some, others in zip(known, new)]
         codes, literals = grown.codes, grown.literals
@@ -99,12 +99,12 @@ def test_without_room_predicates_get_other_labels() -> None:
     codes = codes_of([[], [10, 1000]], [[], [500, 501]])
     none = literals_of([[], []])
     new = codes_of([[], [10, 11, 500]])
-    with pytest.raises(growth.Exhausted):
-        growth.grown(codes, none, new, none)
+    with pytest.raises(labels.NoRoomError):
+        labels.join(codes, none, new, none)
     preds = predicates_of(
         [(1, 500, 500), (1, 1, 499), (1, 501, LABEL_TOP), (1 | FLAG_RUN, 0, 2), (1, 1, 0)], [(1, 499), (501, LABEL_TOP)]
     )
-    moved, grown = growth.regrown(freeze(preds), codes, none, new, none)
+    moved, grown = labels.join_respaced(freeze(preds), codes, none, new, none)
     assert grown.codes.bound.tolist() == [10, 11, 500, 1000]
     a, b, c, d = grown.codes.label.tolist()
     check_codes(grown.codes)
@@ -136,21 +136,21 @@ def test_literals_come_between_others(seed: int, crowd: bool) -> None:
     rng = Random(seed)
     words = [sorted(rng.sample(WORDS, rng.choice([0, 1, 4]))) for _ in range(2)]
     literals = literals_of(words)
-    _, codes, literals = growth.spaced(predicates_of([]), both_sides(words), literals)
+    _, codes, literals = labels.with_labels(predicates_of([]), both_sides(words), literals)
     if crowd:  # what could be there after many inserts
-        labels = [[5 + 2 * i for i in range(len(some))] for some in words]
-        bounds = [[key for x in some for key in (x, x + 1)] for some in labels]
+        spaced = [[5 + 2 * i for i in range(len(some))] for some in words]
+        bounds = [[key for x in some for key in (x, x + 1)] for some in spaced]
         codes = codes_of(bounds, [[100 + i for i in range(len(some))] for some in bounds])
-        literals = literals_of(words, labels)
+        literals = literals_of(words, spaced)
     for _ in range(rng.choice([1, 6])):
         words += [[]] * rng.choice([0, 0, 1])
         new = [sorted(rng.sample(WORDS, rng.choice([0, 1, 3, 6]))) for _ in words]
         old_labels = codes.label.tolist()
         try:
-            grown = growth.grown(codes, literals, both_sides(new), literals_of(new))
+            grown = labels.join(codes, literals, both_sides(new), literals_of(new))
             assert set(old_labels) <= set(grown.codes.label.tolist())
-        except growth.Exhausted:
-            _, grown = growth.regrown(predicates_of([]), codes, literals, both_sides(new), literals_of(new))
+        except labels.NoRoomError:
+            _, grown = labels.join_respaced(predicates_of([]), codes, literals, both_sides(new), literals_of(new))
         codes, literals = grown.codes, grown.literals
         words = [sorted({*some, *others}) for some, others in zip(words, new)]
         assert [literals.data[i:j].tobytes() for i, j in zip(literals.offset, literals.offset[1:])] == [

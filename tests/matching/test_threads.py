@@ -10,7 +10,7 @@ import pytest
 from contract import NO_JIT, every_kind, pairs
 
 import colmatch as cm
-from colmatch.matching import worker as running
+from colmatch.matching import threads
 
 SCHEMA = {"age": "int64"}
 TEXTS = {i: f"age >= {i * 10}" for i in range(20)}
@@ -42,7 +42,7 @@ def test_batches_are_matched_in_threads() -> None:
         yield offset
 
     batches = iter(pa.table({"age": range(6)}).to_batches(max_chunksize=1))
-    assert list(running.in_order(batches, 2, task)) == [0, 1, 2, 3, 4, 5]
+    assert list(threads.in_order(batches, 2, task)) == [0, 1, 2, 3, 4, 5]
     assert len(names) == 2 and all(name.startswith("colmatch") for name in names)
 
 
@@ -53,8 +53,8 @@ def test_a_single_large_batch_is_shared_out(monkeypatch: pytest.MonkeyPatch) -> 
         sizes.append(batch.num_rows)
         yield offset
 
-    assert list(running.in_order(iter(EVENTS.to_batches()), 2, task)) == [0, 2500]
-    assert list(running.in_order(iter(EVENTS.slice(0, 2000).to_batches()), 2, task)) == [0]
+    assert list(threads.in_order(iter(EVENTS.to_batches()), 2, task)) == [0, 2500]
+    assert list(threads.in_order(iter(EVENTS.slice(0, 2000).to_batches()), 2, task)) == [0]
     assert sorted(sizes) == [2000, 2500, 2500]
 
 
@@ -79,4 +79,4 @@ def test_results_may_be_left_half_read() -> None:
 def test_threads_are_checked() -> None:
     with pytest.raises(cm.OptionError, match=r"Options\(threads=-1\): a whole number from 0 to 1024"):
         cm.Options(threads=-1)
-    assert running.cores(3) == 3 and running.cores(0) >= 1
+    assert threads.cores(3) == 3 and threads.cores(0) >= 1

@@ -1,0 +1,39 @@
+"""Matches of some rows of a batch, and the forms in which callers get them."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from colmatch.arrays.recycled import Recycled
+from colmatch.kernels import sink
+
+
+class Piece(NamedTuple):
+    """Matches of some consecutive rows of a batch, ordered by row."""
+
+    first: int  # number of the first row within the whole input
+    place: NDArray[np.int64]  # (rows + 1) row -> its pairs
+    id: NDArray[Any]  # (pairs) int64 ids, or uint32 numbers of subscriptions where ids are strings
+    names: pa.Array | None  # the ids by number, where they are strings
+    memory: Recycled
+
+    def pairs(self, schema: pa.Schema) -> pa.RecordBatch:
+        """Returns the event number and the id of each pair, as ``schema`` calls them."""
+        event = self.memory.array(len(self.id), np.int64)
+        sink.number_events(self.place, self.first, event)
+        return pa.RecordBatch.from_arrays([pa.array(event), self._ids()], schema=schema)
+
+    def lists(self) -> pa.ListArray:
+        """Returns the ids that match each row, one list a row."""
+        return pa.ListArray.from_arrays(pa.array(self.place, pa.int32()), self._ids())
+
+    def counts(self) -> NDArray[np.int64]:
+        """Returns how many subscriptions match each row: (rows)."""
+        return np.diff(self.place)
+
+    def _ids(self) -> pa.Array:
+        return pa.array(self.id) if self.names is None else self.names.take(pa.array(self.id))

@@ -1,0 +1,81 @@
+"""Threads for batches: each batch is a task, and results come in the order of the batches."""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import chain
+from typing import TypeVar
+
+import pyarrow as pa
+
+from colmatch.kernels._compiling import NotCompiledError, compiled_only
+
+SHARE_ROWS = 1024  # a single batch is shared out among threads in parts of at least so many rows
+
+Result = TypeVar("Result")
+
+
+def cores(threads: int) -> int:
+    """Returns how many threads to run.
+
+    ``threads`` : as many as asked for, or 0 for one on each core that this process may use
+    """
+    if threads:
+        return threads
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def in_order(
+    batches: Iterator[pa.RecordBatch], threads: int, task: Callable[[pa.RecordBatch, int], Iterator[Result]]
+) -> Iterator[Result]:
+    """Yields what ``task(batch, number of its first row)`` gives, in the order of the batches.
+
+    Kernels let go of the interpreter's lock, so threads run at once. Not more than one batch a
+    thread is held back, waiting for its turn. A task is called in one thread and must share no
+    working memory with another. The threads run compiled kernels only: a task that comes to one
+    that is not is given up, and done again in the caller's thread.
+    """
+    first = next(batches, None)
+    if first is None:
+        return
+    second = next(batches, None) if threads > 1 else None
+    if second is None and (threads == 1 or first.num_rows < 2 * SHARE_ROWS):
+        offset = 0
+        for batch in chain((first,), batches):
+            yield from task(batch, offset)
+            offset += batch.num_rows
+        return
+    if second is None:
+        size = max(-(-first.num_rows // threads), SHARE_ROWS)
+        batches = (first.slice(start, size) for start in range(0, first.num_rows, size))
+    else:
+        batches = chain((first, second), batches)
+    pending: deque[tuple[pa.RecordBatch, int, Future[list[Result]]]] = deque()
+
+    def there(batch: pa.RecordBatch, offset: int) -> list[Result]:
+        with compiled_only():
+            return list(task(batch, offset))
+
+    def oldest() -> list[Result]:
+        batch, offset, future = pending.popleft()
+        try:
+            return future.result()
+        except NotCompiledError:
+            return list(task(batch, offset))
+
+    with ThreadPoolExecutor(threads, "colmatch") as pool:
+        try:
+            offset = 0
+            for batch in batches:
+                pending.append((batch, offset, pool.submit(there, batch, offset)))
+                offset += batch.num_rows
+                if len(pending) > threads:
+                    yield from oldest()
+            while pending:
+                yield from oldest()
+        finally:
+            for _, _, future in pending:
+                future.cancel()

@@ -1,0 +1,87 @@
+"""The workers of a matcher: batches of events in, results in order out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from colmatch.events.reader import batches
+from colmatch.kernels import layout
+from colmatch.matching.pieces import Piece
+from colmatch.matching.threads import Result, cores, in_order
+from colmatch.matching.worker import Worker
+from colmatch.updates.live import LiveSet
+
+
+class Workers:
+    """A pool of workers: each batch goes to an idle one, or to a new one where none is idle."""
+
+    def __init__(self, live: LiveSet) -> None:
+        self._live = live
+        self._idle: list[Worker] = []
+        self._rebuilds = live.rebuilds
+
+    def pairs(self, events: Any) -> Iterator[pa.RecordBatch]:
+        """Yields the pairs of event and subscription, as ``Matcher.match_batches`` does."""
+        schema = self._live.now.results
+        return self._results(events, True, lambda piece: piece.pairs(schema))
+
+    def lists(self, events: Any) -> Iterator[pa.ListArray]:
+        """Yields the ids that match each event, one list a row."""
+        return self._results(events, True, Piece.lists)
+
+    def counts(self, events: Any) -> Iterator[NDArray[np.int64]]:
+        """Yields how many subscriptions match each event: (rows)."""
+        return self._results(events, False, Piece.counts)
+
+    def counters(self, events: Any) -> dict[str, int]:
+        """Returns what the kernels looked at for these events, as ``Matcher.counters`` does."""
+        worker = Worker(self._live)
+        for batch in self._batches(events):
+            for _ in worker.run(batch, False, 0):
+                pass
+        places = {
+            "conjunctions": layout.CONJUNCTIONS,
+            "candidates": layout.CANDIDATES,
+            "predicates": layout.PREDICATES,
+            "nodes": layout.NODES,
+            "matches": layout.MATCHES,
+        }
+        return {name: int(worker.counters[place]) for name, place in places.items()}
+
+    def let_go(self) -> None:
+        """Drops idle workers when all has been built anew: they would hold the old index."""
+        if self._rebuilds != self._live.rebuilds:
+            self._rebuilds = self._live.rebuilds
+            self._idle.clear()
+
+    def _results(self, events: Any, pairs: bool, form: Callable[[Piece], Result]) -> Iterator[Result]:
+        """Yields each piece in a form, in the order of the events.
+
+        pairs : whether the form needs pairs, or counts alone
+        """
+
+        def task(batch: pa.RecordBatch, offset: int) -> Iterator[Result]:
+            try:
+                worker = self._idle.pop()
+            except IndexError:  # asking first would not do: another thread may be quicker
+                worker = Worker(self._live)
+            for piece in worker.run(batch, pairs, offset):
+                yield form(piece)
+            # not after an error, nor when the caller stops early: what it holds may be half done
+            self._idle.append(worker)
+
+        return in_order(self._batches(events), cores(self._live.options.threads), task)
+
+    def _batches(self, events: Any) -> Iterator[pa.RecordBatch]:
+        """Cuts events to batches, with the columns that may be needed.
+
+        With updates, what comes in while events are read may need any column.
+        """
+        live, now = self._live, self._live.now
+        needed = now.coding.columns if now.index.kind.insert is None else live.schema.arrow.names
+        return batches(events, live.options.batch_rows, needed)

@@ -1,0 +1,112 @@
+"""Ids of subscriptions: int64 or strings, unique, in one Arrow array."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from colmatch.errors import SubscriptionError
+from colmatch.incoming import sentence, values_of
+
+
+def ids_of_values(values: list[Any]) -> pa.Array:
+    """Makes ids of Python values.
+
+    Raises
+    ------
+    SubscriptionError : one is neither a number that fits int64 nor a string, or is there twice; or
+        there are both numbers and strings
+    """
+    kinds = {
+        str if isinstance(v, str) else int if isinstance(v, (int, np.integer)) and not isinstance(v, bool) else type(v)
+        for v in values
+    }
+    if kinds - {int, str}:
+        i, odd = next(
+            (i, v) for i, v in enumerate(values) if not isinstance(v, (str, int, np.integer)) or isinstance(v, bool)
+        )
+        raise SubscriptionError(f"the id of subscription number {i} is {odd!r:.80}: ids are int64 or strings")
+    if len(kinds) == 2:
+        raise SubscriptionError("some ids are numbers and some are strings: use one type for all")
+    try:
+        return checked_unique(pa.array(values, pa.string() if kinds == {str} else pa.int64()))
+    except (pa.ArrowInvalid, OverflowError) as error:
+        raise SubscriptionError(f"an id does not fit int64: {sentence(error)}") from None
+    except UnicodeEncodeError:
+        raise SubscriptionError("an id is not valid Unicode") from None
+
+
+def ids_of_column(column: pa.Array, where: str) -> pa.Array:
+    """Makes ids of a column, which may have one several times.
+
+    Raises
+    ------
+    SubscriptionError : it is of another type; says ``where``
+    """
+    types, given = pa.types, column.type
+    if types.is_dictionary(given):
+        column, given = column.dictionary_decode(), given.value_type
+    try:
+        if types.is_integer(given):
+            return column.cast(pa.int64())
+    except pa.ArrowInvalid as error:
+        raise SubscriptionError(f"{where}: an id does not fit int64: {sentence(error)}") from None
+    if types.is_string(given) or types.is_large_string(given):
+        return column.cast(pa.string())
+    raise SubscriptionError(f"{where}: column 'id' is {given}, int64 or string is needed")
+
+
+def checked_unique(ids: pa.Array) -> pa.Array:
+    """Returns the ids if none is there twice.
+
+    Raises
+    ------
+    SubscriptionError : one is; says which
+    """
+    counts = ids.value_counts()
+    if len(counts) < len(ids):
+        twice = next(pair["values"].as_py() for pair in counts if pair["counts"].as_py() > 1)
+        raise SubscriptionError(f"id {twice!r:.80} is given more than once: ids must be unique")
+    return ids
+
+
+def listed_ids(ids: Any) -> Iterable[Any]:
+    """Returns the ids that a caller lists, whatever their types.
+
+    ids : any iterable but a text, or an Arrow array
+
+    Raises
+    ------
+    SubscriptionError : it is not a list of ids
+    """
+    if hasattr(ids, "__arrow_c_stream__") or hasattr(ids, "__arrow_c_array__"):
+        return values_of(ids, SubscriptionError, "the list of ids")
+    if isinstance(ids, (str, bytes)) or not isinstance(ids, Iterable):
+        raise SubscriptionError(f"{ids!r:.80} is not a list of ids: put a single one into a list")
+    return ids
+
+
+def ids_to_arrays(ids: pa.Array) -> dict[str, NDArray[Any]]:
+    """Returns the arrays that a saved matcher has for ids, by name."""
+    if pa.types.is_int64(ids.type):
+        return {"ids": ids.to_numpy()}
+    texts = [text.encode() for text in ids.to_pylist()]
+    offset = np.concatenate([[0], np.cumsum([len(text) for text in texts])])
+    return {
+        "ids.offset": offset.astype(np.int32 if offset[-1] < 2**31 else np.int64),
+        "ids": np.frombuffer(b"".join(texts), np.uint8),
+    }
+
+
+def ids_of_arrays(arrays: dict[str, NDArray[Any]]) -> pa.Array:
+    """Makes ids of what ``ids_to_arrays`` returned, without a copy where that is possible."""
+    if "ids.offset" not in arrays:
+        return pa.array(arrays["ids"], pa.int64())
+    offset, data = arrays["ids.offset"], pa.py_buffer(arrays["ids"])
+    if offset.dtype == np.int32:  # mapped, like all else
+        return pa.StringArray.from_buffers(len(offset) - 1, pa.py_buffer(offset), data)
+    return pa.LargeStringArray.from_buffers(len(offset) - 1, pa.py_buffer(offset), data).cast(pa.string())
