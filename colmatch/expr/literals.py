@@ -14,6 +14,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 from colmatch.expr.ast import Refusal, Subject
 from colmatch.expr.split import unescape
 from colmatch.lowering.forms import Kind
+from colmatch.text.like import with_backslash
 
 T = TokenType
 
@@ -131,8 +132,12 @@ class LiteralReader:
             value = value.strip().rstrip("dD")
         elif j + 1 < self.end and self.raw[j].text.upper() == "ESCAPE" and self.raw[j + 1].token_type is T.STRING:
             escape, after = self.string(j + 1)
-            value = _with_backslash(value, escape, at, self.raw[j + 1].start)
-            j = after
+            if len(escape) != 1:
+                raise Refusal("ESCAPE needs one character", self.raw[j + 1].start)
+            try:
+                value, j = with_backslash(value, escape), after
+            except ValueError as error:
+                raise Refusal(str(error), at) from None
         self.slot(token, value, at, Kind.STRING if typed is None else typed, negative=negative)
         return j
 
@@ -226,25 +231,3 @@ class LiteralReader:
                 return i
             j += 1
         return i
-
-
-def _with_backslash(pattern: str, escape: str, at: int, escape_at: int) -> str:
-    """A LIKE pattern with another escape character, written with the usual one."""
-    if len(escape) != 1:
-        raise Refusal("ESCAPE needs one character", escape_at)
-    if escape == "\\":
-        return pattern
-    pieces: list[str] = []
-    i = 0
-    while i < len(pattern):
-        char = pattern[i]
-        if char == escape:
-            i += 1
-            char = pattern[i : i + 1]
-            if char not in ("%", "_", escape):
-                raise Refusal(f"in this LIKE pattern, {escape!r} stands before '%', '_' or itself", at)
-            pieces.append("\\" + char if char in "%_\\" else char)
-        else:
-            pieces.append("\\\\" if char == "\\" else char)
-        i += 1
-    return "".join(pieces)

@@ -25,7 +25,7 @@ from colmatch.lowering.forms import PATTERNS, Kind, Op, Operand
 from colmatch.lowering.keys import EXACT, KEY_MAX, KEY_MIN, Intervals, Keys, LiteralErrors, intervals, literal_keys
 from colmatch.schema import BOOL, Attribute, Attributes, Type
 from colmatch.session import Session
-from colmatch.text.reduce import Pattern, successor
+from colmatch.text.reduce import reduce_pattern, successor
 
 I64 = NDArray[np.int64]
 Refuse = Callable[[int, str, int], None]  # leaf, message, slot of the literal
@@ -228,7 +228,7 @@ class Groups:
 
     def _pattern(self, attr: int, op: Op, text: str) -> tuple[Group, tuple[Any, ...], int] | str:
         attribute = self.attributes[attr]
-        pattern = Pattern.read(op.name.lower(), text)
+        pattern = reduce_pattern(op.name.lower(), text)
         if pattern.error:
             return pattern.error
         literal = Operand(Kind.STRING)

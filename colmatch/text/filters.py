@@ -17,22 +17,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from enum import IntEnum
 from typing import NamedTuple
 
-from colmatch.kernels.text.like import ONE as ANY_CHARACTER
-from colmatch.text.like import ANY, ONE, like_parts
+from colmatch.text.like import ANY_CHARACTER, Place, read_like
 
 LONG = 3  # bytes of a literal that few strings have by chance
-
-
-class Place(IntEnum):
-    """Where the literal stands in the string."""
-
-    WHOLE = 0
-    HEAD = 1
-    TAIL = 2
-    INSIDE = 3
 
 
 class Filter(NamedTuple):
@@ -75,38 +64,15 @@ def _choices(op: str, operand: str) -> Choice:
     if op == "endswith":
         return Filter(Place.TAIL, (operand.encode(),)), ()
     assert op == "like", op
-    head, tail, pieces = _pieces(operand)
-    pieces = [piece for piece in pieces if piece]
-    if not pieces:
-        return Filter(Place.HEAD if head else Place.WHOLE, (b"",)), ()
-    one = bytes([ANY_CHARACTER])
-    if len(pieces) == 1 and one not in pieces[0]:
-        place = (Place.INSIDE if head else Place.HEAD) if tail else Place.TAIL if head else Place.WHOLE
-        return Filter(place, (pieces[0],)), ()
+    pattern = read_like(operand)
+    if pattern.literal is not None:
+        return Filter(pattern.place, (pattern.literal,)), ()
     found = []
-    for i, piece in enumerate(pieces):
-        runs = piece.split(one)
+    for i, piece in enumerate(pattern.pieces):
+        runs = piece.split(ANY_CHARACTER)
         for j, run in enumerate(runs):
             if run:
-                starts = i == j == 0 and not head
-                ends = not tail and i == len(pieces) - 1 and j == len(runs) - 1
+                starts = i == j == 0 and not pattern.open_start
+                ends = i == len(pattern.pieces) - 1 and j == len(runs) - 1 and not pattern.open_end
                 found.append((run, Place.HEAD if starts else Place.TAIL if ends else Place.INSIDE))
-    return Filter(Place.HEAD, (b"",), b"", tuple(pieces), head, tail), tuple(found)
-
-
-def _pieces(pattern: str) -> tuple[bool, bool, list[bytes]]:
-    """Whether a LIKE pattern begins and ends with ``%``, and what stands between, some of it
-    empty.
-    """
-    one = bytes([ANY_CHARACTER])
-    if "\\" not in pattern:
-        text = pattern.encode().replace(b"_", one)
-        return text.startswith(b"%"), text.endswith(b"%"), text.split(b"%")
-    parts = like_parts(pattern)
-    pieces = [b""]
-    for part in parts:
-        if part is ANY:
-            pieces.append(b"")
-        else:
-            pieces[-1] += one if part is ONE else str(part).encode()
-    return parts[:1] == [ANY], parts[-1:] == [ANY], pieces
+    return Filter(Place.HEAD, (b"",), b"", *pattern), tuple(found)

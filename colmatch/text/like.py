@@ -1,109 +1,121 @@
-r"""Text patterns (LIKE, ILIKE, RLIKE, endswith, contains) over arrays of distinct strings, by
-Arrow's compute functions.
+r"""LIKE patterns are read and written here, and nowhere else.
 
-A LIKE pattern is taken apart first, since most are a literal with ``%`` before or after it, which
-needs no regular expression::
+A backslash takes away the meaning of ``%``, ``_`` and itself; before anything else it is an error::
 
-    'Nice'   equal               'Ni%'   starts with
-    '%ce'    ends with           '%ic%'  contains
-    'N_c%e'  (?s)\AN.c.*e\z
+    'Nice'       WHOLE, Nice          'Ni%'   HEAD, Ni
+    '%ce'        TAIL, ce             '%ic%'  INSIDE, ic
+    'N_ce%air%'  the pieces N_ce, air
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from enum import IntEnum
+from typing import NamedTuple
 
-import pyarrow as pa
-import pyarrow.compute as pc
+from colmatch.kernels.text.like import ONE
 
-Truth = Callable[[pa.Array], pa.Array]  # strings without NULL -> booleans
+ANY_CHARACTER = bytes([ONE])  # what stands for ``_`` in a piece: a byte that UTF-8 never has
 
-ANY, ONE = object(), object()
-# characters of a regular expression with {n,m}: RE2 writes them out before it finds that they are
-# too many
-COUNTED_MOST = 1 << 16
-
-
-def check_pattern(op: str, operand: str) -> str | None:
-    """What is wrong with the operand of ``like``, ``ilike``, ``rlike``, ``endswith`` or
-    ``contains``; None when nothing is.
-    """
-    if op == "rlike" and len(operand) > COUNTED_MOST and "{" in operand:
-        return f"with {{...}} in it, a pattern has at most {COUNTED_MOST:,} characters, not {len(operand):,}"
-    try:
-        pattern_truth(op, operand)(pa.array([""], pa.large_string()))
-    except (ValueError, pa.ArrowException) as error:
-        return str(error)
-    return None
+_ESCAPE = re.compile(r"\\(.?)", re.DOTALL)
+# While a text is cut at its ``%``, bytes that UTF-8 never has stand for what was escaped.
+_STAND_INS = ((rb"\\", b"\xfc"), (rb"\%", b"\xfd"), (rb"\_", b"\xfe"))
+_MEANT = bytes.maketrans(b"\xfc\xfd\xfe_", rb"\%_" + ANY_CHARACTER)
 
 
-def pattern_truth(op: str, operand: str) -> Truth:
-    """The function that says which strings match.
+class Place(IntEnum):
+    """Where a literal stands in the string."""
+
+    WHOLE = 0
+    HEAD = 1
+    TAIL = 2
+    INSIDE = 3
+
+
+class Like(NamedTuple):
+    """A LIKE pattern, taken apart at its ``%``."""
+
+    pieces: tuple[bytes, ...]  # UTF-8 between the %, none empty, with ANY_CHARACTER for _
+    open_start: bool  # a % before the first piece
+    open_end: bool  # a % behind the last piece
+
+    @property
+    def place(self) -> Place:
+        """Where the literal stands that the pattern is, when it has one piece or none."""
+        if not self.pieces:
+            return Place.HEAD if self.open_start else Place.WHOLE
+        if self.open_start:
+            return Place.INSIDE if self.open_end else Place.TAIL
+        return Place.HEAD if self.open_end else Place.WHOLE
+
+    @property
+    def literal(self) -> bytes | None:
+        """The literal that decides the pattern by its place; None when the pattern says more."""
+        if len(self.pieces) > 1:
+            return None
+        literal = b"".join(self.pieces)
+        return None if ANY_CHARACTER in literal else literal
+
+
+def read_like(pattern: str) -> Like:
+    r"""Takes a LIKE pattern apart.
 
     Raises
     ------
-    ValueError : the pattern is not one, or there is no such ``op``
+    ValueError : a backslash stands at the end, or before another character than % _ and \
+
+    Examples
+    --------
+    >>> read_like(r"%50\% of_").pieces
+    (b'50% of\xff',)
     """
-    if op == "endswith":
-        return lambda values: pc.ends_with(values, pattern=operand)
-    if op == "contains":
-        return lambda values: pc.match_substring(values, pattern=operand)
-    if op == "rlike":
-        return lambda values: pc.match_substring_regex(values, pattern=operand)
-    if op == "like":
-        return _like(operand)
-    if op == "ilike":
-        truth = _like(pc.utf8_lower(pa.scalar(operand)).as_py())
-        return lambda values: truth(pc.utf8_lower(values))
-    raise ValueError(f"no pattern operator is called {op!r}")
-
-
-def _like(pattern: str) -> Truth:
-    parts = like_parts(pattern)
-    head = bool(parts) and parts[0] is ANY
-    tail = len(parts) > 1 and parts[-1] is ANY
-    inner = parts[1 if head else 0 : len(parts) - 1 if tail else len(parts)]
-    if not inner and head:
-        return lambda values: pc.match_substring(values, pattern="")
-    if all(isinstance(part, str) for part in inner):
-        text = "".join(map(str, inner))
-        if head and tail:
-            return lambda values: pc.match_substring(values, pattern=text)
-        if head:
-            return lambda values: pc.ends_with(values, pattern=text)
-        if tail:
-            return lambda values: pc.starts_with(values, pattern=text)
-        return lambda values: pc.equal(values, pa.scalar(text.encode(), pa.large_binary()).cast(values.type))
-    # RE2 searches for one match of a short expression faster than it follows a leading or trailing
-    # ".*".
-    body = "".join(".*" if part is ANY else "." if part is ONE else _quoted(str(part)) for part in inner)
-    regex = "(?s)" + ("" if head else r"\A") + body + ("" if tail else r"\z")
-    return lambda values: pc.match_substring_regex(values, pattern=regex)
-
-
-def like_parts(pattern: str) -> list[object]:
-    """A LIKE pattern as characters, ANY and ONE; runs of ``%`` as one ANY. Raises ValueError."""
-    parts: list[object] = []
-    characters = iter(pattern)
-    for character in characters:
-        if character == "\\":
-            escaped = next(characters, None)
-            if escaped is None:
+    text = pattern.encode()
+    if "\\" in pattern:
+        for escaped in _ESCAPE.findall(pattern):
+            if not escaped:
                 raise ValueError(r"the pattern ends with the escape character \: write \\ for the character itself")
             if escaped not in "%_\\":
                 raise ValueError(
                     rf"the escape character \ stands before {escaped!r}, not %, _ or \: write \\ for the character itself"
                 )
-            parts.append(escaped)
-        elif character == "%":
-            if not parts or parts[-1] is not ANY:
-                parts.append(ANY)
+        for written, stand_in in _STAND_INS:
+            text = text.replace(written, stand_in)
+    pieces = tuple([piece.translate(_MEANT) for piece in text.split(b"%") if piece])
+    return Like(pieces, text.startswith(b"%"), text.endswith(b"%"))
+
+
+def write_like(literal: str) -> str:
+    r"""Writes the LIKE pattern that only ``literal`` itself matches.
+
+    Examples
+    --------
+    >>> print(write_like("50%"))
+    50\%
+    """
+    return literal.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+
+
+def with_backslash(pattern: str, escape: str) -> str:
+    """Writes a LIKE pattern with another escape character by means of the backslash.
+
+    Parameters
+    ----------
+    escape : one character
+
+    Raises
+    ------
+    ValueError : ``escape`` stands before another character than % _ and itself
+    """
+    if escape == "\\":
+        return pattern
+    pieces: list[str] = []
+    characters = iter(pattern)
+    for character in characters:
+        if character == escape:
+            escaped = next(characters, "")
+            if escaped not in ("%", "_", escape):
+                raise ValueError(f"in this LIKE pattern, {escape!r} stands before '%', '_' or itself")
+            pieces.append(write_like(escaped))
         else:
-            parts.append(ONE if character == "_" else character)
-    return parts
-
-
-def _quoted(character: str) -> str:
-    if character == "\0":
-        return r"\x00"
-    return "\\" + character if character.isascii() and not character.isalnum() and character != "_" else character
+            pieces.append("\\\\" if character == "\\" else character)
+    return "".join(pieces)

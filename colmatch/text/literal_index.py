@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from colmatch.arrays.frozen import freeze, frozen
 from colmatch.kernels.layout import I64, U8
 from colmatch.kernels.text import automaton, find, like
-from colmatch.text.filters import Filter, Place
+from colmatch.text.filters import Filter
+from colmatch.text.like import Place
 
 DENSE_CELLS = 1 << 20  # of the table of states near the root (4 bytes each): what a processor's second cache holds
 CANDIDATES = 1 << 16  # pairs there is room for, at least, before they are verified

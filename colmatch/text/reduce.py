@@ -1,16 +1,24 @@
-"""Text patterns, reduced to what needs least work: an equality, a prefix, a suffix, a substring,
-or a real pattern.
+"""A text pattern is reduced to what needs the least work.
+
+That is an equality, a prefix, a suffix, a substring, or a real pattern.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from colmatch.text.like import ANY, ONE, check_pattern, like_parts
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from colmatch.text.like import Place, read_like
+
+# characters of a regular expression with {n,m}: RE2 writes them out before it finds that they are
+# too many
+COUNTED_MOST = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
-class Pattern:
+class Reduction:
     """Exactly one of ``exact``, ``prefix``, ``op`` and ``error`` is set.
 
     ``op`` and ``operand`` are those of a pattern attribute: like, ilike, rlike, endswith, contains.
@@ -22,48 +30,62 @@ class Pattern:
     operand: str = ""
     error: str = ""
 
-    @staticmethod
-    def read(op: str, text: str) -> Pattern:
-        """
-        Examples
-        --------
-        >>> Pattern.read("like", "N%").prefix
-        'N'
-        >>> Pattern.read("like", r"100\\%").exact
-        '100%'
-        """
-        try:
-            text.encode()
-        except UnicodeEncodeError:
-            return Pattern(error="the pattern is not valid Unicode")
-        if op == "startswith":
-            return Pattern(prefix=text)
-        if op in ("endswith", "contains"):
-            return Pattern(op=op, operand=text) if text else Pattern(prefix="")
-        wrong = check_pattern(op, text)
-        if wrong:
-            kind = "a regular expression that RE2 can run in linear time" if op == "rlike" else "a LIKE pattern"
-            return Pattern(error=f"not {kind}: {wrong.splitlines()[0]}")
-        return _like(text) if op == "like" else Pattern(op=op, operand=text)
+
+def reduce_pattern(op: str, text: str) -> Reduction:
+    """Reduces a pattern, or says what is wrong with it.
+
+    Parameters
+    ----------
+    op : startswith, endswith, contains, like, ilike or rlike
+
+    Examples
+    --------
+    >>> reduce_pattern("like", "N%").prefix
+    'N'
+    >>> reduce_pattern("like", r"100\\%").exact
+    '100%'
+    """
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return Reduction(error="the pattern is not valid Unicode")
+    if op == "startswith":
+        return Reduction(prefix=text)
+    if op in ("endswith", "contains"):
+        return Reduction(op=op, operand=text) if text else Reduction(prefix="")
+    if op == "rlike":
+        wrong = _fault(text)
+        if wrong is not None:
+            return Reduction(error=f"not a regular expression that RE2 can run in linear time: {wrong}")
+        return Reduction(op=op, operand=text)
+    try:
+        like = read_like(text)
+    except ValueError as error:
+        return Reduction(error=f"not a LIKE pattern: {error}")
+    if op == "ilike" or like.literal is None:
+        return Reduction(op=op, operand=text)
+    literal = like.literal.decode()
+    if like.place is Place.WHOLE:
+        return Reduction(exact=literal)
+    if like.place is Place.HEAD:
+        return Reduction(prefix=literal)
+    return Reduction(op="endswith" if like.place is Place.TAIL else "contains", operand=literal)
 
 
-def _like(text: str) -> Pattern:
-    parts = like_parts(text)
-    if ONE in parts or parts.count(ANY) > 2 or ANY in parts[1:-1]:
-        return Pattern(op="like", operand=text)
-    literal = "".join(str(part) for part in parts if part is not ANY)
-    head, tail = parts[:1] == [ANY], parts[-1:] == [ANY]
-    if not literal and head:
-        return Pattern(prefix="")
-    if head and tail:
-        return Pattern(op="contains", operand=literal)
-    if head:
-        return Pattern(op="endswith", operand=literal)
-    return Pattern(prefix=literal) if tail else Pattern(exact=literal)
+def _fault(regex: str) -> str | None:
+    """What is wrong with a regular expression, in one line; None when nothing is."""
+    if len(regex) > COUNTED_MOST and "{" in regex:
+        return f"with {{...}} in it, a pattern has at most {COUNTED_MOST:,} characters, not {len(regex):,}"
+    try:
+        pc.match_substring_regex(pa.array([""], pa.large_string()), pattern=regex)
+    except (ValueError, pa.ArrowException) as error:
+        return str(error).splitlines()[0]
+    return None
 
 
 def successor(prefix: bytes) -> bytes:
-    """The first string, in the order of bytes, after all that begin with ``prefix``: UTF-8 never
-    has only 0xFF bytes.
+    """The first string, in the order of bytes, behind all that begin with ``prefix``.
+
+    UTF-8 never has the byte 0xFF, so the last byte can always be one more.
     """
     return prefix[:-1] + bytes([prefix[-1] + 1])

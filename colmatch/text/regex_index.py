@@ -17,7 +17,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from colmatch.arrays.frozen import frozen
-from colmatch.text.filters import Filter, Place
+from colmatch.text.filters import Filter
+from colmatch.text.like import Place
 from colmatch.text.literal_index import LiteralIndex, Pairs, Texts
 from colmatch.text.regex_literals import required
 from colmatch.text.regex_sets import SIZE, RegexSet, available

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from one_by_one import pattern_truth
 from reading import BINARY, STRING, entries, few, literals
 
 import colmatch as cm
@@ -22,9 +23,10 @@ from colmatch.kernels.text import automaton, find, like
 from colmatch.kernels.text import rows as expand
 from colmatch.schema import Attribute, Attributes, Role, Type
 from colmatch.text import literal_index
-from colmatch.text.filters import Place, filters_of
-from colmatch.text.like import check_pattern, pattern_truth
+from colmatch.text.filters import filters_of
+from colmatch.text.like import Place
 from colmatch.text.pattern_index import Pattern, PatternIndex, _texts
+from colmatch.text.reduce import reduce_pattern
 
 LETTERS = "abAé\0%_€"
 operands = st.text(LETTERS, max_size=6) | st.text("ab%", max_size=8) | st.text("aé_%", max_size=5)
@@ -69,7 +71,7 @@ def together(values: pa.Array, chosen: Sequence[Pattern], type: Type = STRING) -
 
 
 def legal(chosen: Sequence[Pattern]) -> list[Pattern]:
-    return [pattern for pattern in chosen if check_pattern(*pattern) is None]
+    return [pattern for pattern in chosen if not reduce_pattern(*pattern).error]
 
 
 @few

@@ -11,7 +11,8 @@ from reading import BINARY, STRING, entries, few, label, literals, value
 
 from colmatch.events.reader import Reader
 from colmatch.schema import Attribute, Attributes, Role
-from colmatch.text.like import check_pattern
+from colmatch.text.like import Place, read_like, with_backslash, write_like
+from colmatch.text.reduce import COUNTED_MOST, reduce_pattern
 
 
 def like(value: str, pattern: str) -> bool:
@@ -107,12 +108,38 @@ def test_many_distinct_strings() -> None:
     assert found == [[(i, 1) for i, v in enumerate(values) if f" 00{n:03d} " in v] for n in range(20)]
 
 
-def test_check_pattern() -> None:
-    assert check_pattern("rlike", "a(b|c)") is None
-    assert "missing )" in (check_pattern("rlike", "a(") or "")
-    assert check_pattern("like", r"50\% \_ \\ %") is None
-    assert "escape" in (check_pattern("like", r"a\b") or "")
-    assert "escape" in (check_pattern("ilike", "a\\") or "")
-    assert check_pattern("contains", "(") is None
-    assert check_pattern("rlike", "(?s)é{2}") is None
-    assert "similar" in (check_pattern("similar", "x") or "")
+def test_a_pattern_that_is_none_is_named() -> None:
+    def error(op: str, text: str) -> str:
+        return reduce_pattern(op, text).error
+
+    assert not error("rlike", "a(b|c)")
+    assert "missing )" in error("rlike", "a(")
+    assert not error("like", r"50\% \_ \\ %")
+    assert "escape" in error("like", r"a\b")
+    assert "escape" in error("ilike", "a\\")
+    assert not error("contains", "(")
+    assert not error("rlike", "(?s)é{2}")
+    assert "at most" in error("rlike", "a{2}" * (COUNTED_MOST // 4 + 1))
+
+
+tokens = st.lists(st.tuples(st.sampled_from("ab%_\\!"), st.booleans()), max_size=8)  # character, whether it is meant
+
+
+def written(pattern: list[tuple[str, bool]], escape: str) -> str:
+    return "".join(escape + c if (meant and c in "%_") or c == escape else c for c, meant in pattern)
+
+
+@few
+@given(tokens, st.text("ab%_\\!", max_size=8))
+def test_like_is_read_in_one_place(chosen: list[tuple[str, bool]], text: str) -> None:
+    """What a reading says, against Python's regular expressions; with another escape character
+    it says no less; and a literal is written so that it is read again.
+    """
+    pattern = written(chosen, "\\")
+    found = read_like(pattern)
+    pieces = [b"".join(b"." if byte == 0xFF else re.escape(bytes([byte])) for byte in p) for p in found.pieces]
+    regex = b".*" * found.open_start + b".*".join(pieces) + b".*" * found.open_end
+    assert (re.fullmatch(regex, text.encode(), re.S) is not None) == like(text, pattern)
+    assert read_like(with_backslash(written(chosen, "!"), "!")) == found
+    assert (again := read_like(write_like(text))).literal == text.encode()
+    assert again.place is Place.WHOLE

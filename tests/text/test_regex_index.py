@@ -12,8 +12,8 @@ from reading import BINARY, STRING, few
 from test_pattern_index import alone, odd, strings, together
 
 from colmatch.text import regex_index, regex_sets
-from colmatch.text.like import check_pattern
 from colmatch.text.pattern_index import PatternIndex
+from colmatch.text.reduce import reduce_pattern
 from colmatch.text.regex_literals import required
 
 
@@ -46,7 +46,7 @@ from colmatch.text.regex_literals import required
     ],
 )
 def test_literals(regex: str, literals: list[str]) -> None:
-    assert check_pattern("rlike", regex) is None
+    assert not reduce_pattern("rlike", regex).error
     assert required(regex) == (tuple(literal.encode() for literal in literals), False)
 
 
@@ -82,7 +82,7 @@ subjects = st.text("abcksKSA\u212a\u017fé.{}]-\n", max_size=8)
 @few
 @given(st.lists(regexes, min_size=1, max_size=8), st.lists(subjects, min_size=1, max_size=8))
 def test_as_one_by_one(chosen: list[str], values: list[str]) -> None:
-    known = [("rlike", regex) for regex in chosen if check_pattern("rlike", regex) is None]
+    known = [("rlike", regex) for regex in chosen if not reduce_pattern("rlike", regex).error]
     array = pa.array(values, pa.large_string())
     assert together(array, known) == alone(array, known)
 
@@ -90,7 +90,7 @@ def test_as_one_by_one(chosen: list[str], values: list[str]) -> None:
 @few
 @given(st.lists(regexes, min_size=1, max_size=8), st.lists(odd, min_size=1, max_size=8))
 def test_what_is_not_utf8(chosen: list[str], values: list[bytes]) -> None:
-    known = [("rlike", regex) for regex in chosen if check_pattern("rlike", regex) is None]
+    known = [("rlike", regex) for regex in chosen if not reduce_pattern("rlike", regex).error]
     for arrow, type in ((pa.large_string(), STRING), (pa.large_binary(), BINARY)):
         array = strings(values, arrow)
         assert together(array, known, type) == alone(array, known)
