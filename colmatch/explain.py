@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,12 +13,13 @@ import pyarrow as pa
 
 from colmatch.errors import EventError, SubscriptionError
 from colmatch.events.binding import require
-from colmatch.events.reader import Reader, batches
+from colmatch.events.gather import batches
+from colmatch.events.reader import Reader
 from colmatch.incoming import is_text, refusing
 from colmatch.kernels import layout
-from colmatch.lowering.keys import KEY_MAX, KEY_MIN, key_float, literal_text
-from colmatch.schema import Attribute, Family, Role
-from colmatch.text.reduce import successor
+from colmatch.kernels.layout import KEY_MAX, KEY_MIN
+from colmatch.lowering.written import LiteralTexts, key_runs, predicate_text
+from colmatch.schema import Attribute, Role
 
 if TYPE_CHECKING:
     from colmatch.parts import Parts
@@ -200,42 +200,15 @@ def _conjunction(parts: Parts, c: int, keys: list[list[int]], values: dict[str, 
 
 
 def _predicate(parts: Parts, p: int, keys: list[list[int]], values: dict[str, Any]) -> Node:
-    word, low, high = (int(x) for x in parts.predicates.pred[p])
-    attr = word & layout.ATTR_MASK
+    word = int(parts.predicates.pred[p, 0])
+    attr, none = word & layout.ATTR_MASK, bool(word & layout.FLAG_NONE)
     attribute = parts.attributes[attr]
-    if word & layout.FLAG_RUN:
-        codes = list(
-            zip(parts.predicates.run_lo[low:high].tolist(), parts.predicates.run_hi[low:high].tolist(), strict=True)
-        )
-    else:
-        codes = [(low, high)] if low <= high else []
-    begin, end = int(parts.codes.first[attr]), int(parts.codes.first[attr + 1])
-    bounds = parts.codes.bound[begin:end]
-    if len(parts.codes.label):
-        label = parts.codes.label[begin:end]
-        codes = [
-            (int(np.searchsorted(label, lo)) + 1 + (lo > 1), int(np.searchsorted(label, hi + 1)) + 1)
-            for lo, hi in codes
-        ]
-    run = [
-        (KEY_MIN if lo == 1 else int(bounds[lo - 2]), KEY_MAX if hi > end - begin else int(bounds[hi - 1]) - 1)
-        for lo, hi in codes
-    ]
-    none = bool(word & layout.FLAG_NONE)
-    found = any(lo <= key <= hi for key in keys[attr] for lo, hi in run)
+    runs = key_runs(parts.predicates, parts.codes, p)
+    found = any(lo <= key <= hi for key in keys[attr] for lo, hi in runs)
     truth: Truth = not found if none else found if keys[attr] or _two_valued(attribute) else None
-    if len(parts.literals.label) and attribute.type.textual:
-        run = [(_number(parts, attr, lo), hi if hi == KEY_MAX else _number(parts, attr, hi + 1) - 1) for lo, hi in run]
-    return Node(_text(parts, attr, run, none), truth, _value(attribute, values))
-
-
-def _number(parts: Parts, attr: int, key: int) -> int:
-    """The key where a literal or the space behind one begins, as it would be without labels."""
-    if key == KEY_MIN:
-        return key
-    label = parts.literals.label[parts.literals.first[attr] : parts.literals.first[attr + 1]]
-    r = int(np.searchsorted(label, key, "right")) - 1
-    return 2 * r + 1 + (int(label[r]) != key)
+    return Node(
+        predicate_text(attribute, LiteralTexts(parts.literals, attr), runs, none), truth, _value(attribute, values)
+    )
 
 
 def _two_valued(attribute: Attribute) -> bool:
@@ -255,112 +228,3 @@ def _value(attribute: Attribute, values: dict[str, Any]) -> Any:
     if isinstance(value, list) and attribute.role is Role.ENTRY:
         return next((v for k, v in value if k == attribute.key), None)
     return value
-
-
-def _text(parts: Parts, attr: int, run: list[tuple[int, int]], none: bool) -> str:
-    """A predicate as the expression language writes it."""
-    attribute = parts.attributes[attr]
-    name = attribute.name
-    if attribute.pattern:
-        op, operand = attribute.pattern
-        shown = f"{op}({name}, {operand!r})" if op in ("endswith", "contains") else f"{name} {op.upper()} {operand!r}"
-        return f"({shown}) IS NOT TRUE" if none else shown
-    if attribute.role is Role.HAS_NULL:
-        return f"{name} has {'no' if none else 'a'} NULL element"
-    if run == [(KEY_MIN, KEY_MAX)]:
-        return f"{_owner(attribute)} IS {'' if none else 'NOT '}NULL"
-    if not run:
-        return "TRUE" if none else "FALSE"
-    literal = _literals(parts, attr)
-    if attribute.multi:
-        points = [literal(lo) for lo, hi in run if lo == hi]
-        text = (
-            f"array_contains({name}, {points[0]})"
-            if len(points) == 1
-            else f"arrays_overlap({name}, array({_listed(points)}))"
-        )
-        return f"NOT {text}" if none else text
-    gaps = [(a[1] + 1, b[0] - 1) for a, b in pairwise(run)]
-    if run[0][0] == KEY_MIN and run[-1][1] == KEY_MAX and all(lo == hi for lo, hi in gaps):
-        points = [literal(lo) for lo, _ in gaps]
-        text = f"{name} <> {points[0]}" if len(points) == 1 else f"{name} NOT IN ({_listed(points)})"
-    elif (
-        run[0][0] == KEY_MIN and run[-1][1] == KEY_MAX and len(gaps) == 1 and (prefix := _prefix(parts, attr, *gaps[0]))
-    ):
-        text = f"{name} NOT LIKE {prefix}"
-    elif len(run) == 1 and (prefix := _prefix(parts, attr, *run[0])):
-        text = f"{name} LIKE {prefix}"
-    elif all(lo == hi for lo, hi in run):
-        points = [literal(lo) for lo, _ in run]
-        text = f"{name} = {points[0]}" if len(points) == 1 else f"{name} IN ({_listed(points)})"
-    else:
-        text = " OR ".join(_range(attribute, name, lo, hi, literal) for lo, hi in run)
-    return f"({text}) IS NOT TRUE" if none else text
-
-
-def _owner(attribute: Attribute) -> str:
-    return ".".join(attribute.path) if attribute.role is Role.SIZE else attribute.name
-
-
-def _listed(points: list[str], most: int = 12) -> str:
-    return ", ".join(points[:most]) + (f", … {len(points) - most} more" if len(points) > most else "")
-
-
-def _literals(parts: Parts, attr: int) -> Any:
-    type = parts.attributes[attr].type
-    if not type.textual:
-        return lambda key: literal_text(type, key)
-    literals = parts.literals
-
-    def text(key: int) -> str:
-        number = int(literals.first[attr]) + key // 2
-        data = literals.data[literals.offset[number] : literals.offset[number + 1]].tobytes()
-        if type.family is Family.BINARY:
-            return f"X'{data.hex().upper()}'"
-        return "'" + data.decode(errors="backslashreplace").replace("\\", "\\\\").replace("'", "\\'") + "'"
-
-    return text
-
-
-def _prefix(parts: Parts, attr: int, lo: int, hi: int) -> str:
-    """The LIKE pattern of the interval that a prefix was lowered to, empty when it is not such
-    an interval.
-    """
-    if parts.attributes[attr].type.family is not Family.STRING or lo < 0 or lo % 2 == 0 or hi % 2 == 1 or hi >= KEY_MAX:
-        return ""
-    literals, base = parts.literals, int(parts.literals.first[attr])
-    start, after = (
-        literals.data[literals.offset[base + key // 2] : literals.offset[base + key // 2 + 1]].tobytes()
-        for key in (lo, hi)
-    )
-    if start == b"" or successor(start) != after:
-        return ""
-    text = (
-        start.decode(errors="backslashreplace")
-        .replace("\\", "\\\\")
-        .replace("%", "\\%")
-        .replace("_", "\\_")
-        .replace("'", "\\'")
-    )
-    return f"'{text}%'"
-
-
-def _range(attribute: Attribute, name: str, lo: int, hi: int, literal: Any) -> str:
-    if lo == hi:
-        return f"{name} = {literal(lo)}"
-    type = attribute.type
-    at_least, at_most = ">=", "<="
-    if type.textual:
-        # Odd labels are literals, even ones the space before the literal half as large.
-        lo, at_least = (lo, ">=") if lo % 2 else (lo - 1, ">")
-        hi, at_most = (hi, "<=") if hi % 2 else (hi + 1, "<")
-    elif type.family is Family.FLOAT:
-        if lo != KEY_MIN and len(repr(key_float(lo - 1))) < len(repr(key_float(lo))):
-            lo, at_least = lo - 1, ">"
-        if hi != KEY_MAX and len(repr(key_float(hi + 1))) < len(repr(key_float(hi))):
-            hi, at_most = hi + 1, "<"
-    low = "" if lo == KEY_MIN or (type.textual and lo < 0) else f"{name} {at_least} {literal(lo)}"
-    high = "" if hi >= KEY_MAX else f"{name} {at_most} {literal(hi)}"
-    if low and high and (at_least, at_most) == (">=", "<="):
-        return f"{name} BETWEEN {literal(lo)} AND {literal(hi)}"
-    return " AND ".join(text for text in (low, high) if text)

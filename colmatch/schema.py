@@ -20,6 +20,7 @@ import pyarrow as pa
 from colmatch.errors import SchemaError, near
 from colmatch.incoming import refusing
 
+UNITS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}  # of timestamps, in a second
 NESTED_MOST = 50  # types within each other: Arrow's files take 64
 
 

@@ -19,9 +19,8 @@ from colmatch.events.needs import MapKeys, Path, Wanted
 from colmatch.kernels.arrow import read, select
 from colmatch.kernels.arrow import structs as physical
 from colmatch.kernels.layout import I64
-from colmatch.schema import Attribute, Family, Role, Type, value_type
+from colmatch.schema import UNITS, Attribute, Family, Role, Type, value_type
 
-UNITS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 DAY = 86_400_000  # milliseconds
 
 

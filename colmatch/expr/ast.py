@@ -22,7 +22,7 @@ from enum import IntEnum
 from typing import Any, NamedTuple, NoReturn
 
 from colmatch.errors import ExpressionError
-from colmatch.lowering.forms import Kind, Operand
+from colmatch.lowering.forms import Kind, Operand, quoted
 
 NAN = float("nan")  # the one that trees hold, so that they are equal
 
@@ -284,20 +284,16 @@ def quote_name(part: str) -> str:
     return "`" + part.replace("`", "``") + "`"
 
 
-def quote_string(text: str) -> str:
-    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
-
-
 def subject_sql(subject: Subject) -> str:
     name = ".".join(map(quote_name, subject.path))
     if subject.key is not None:
-        name += f"[{quote_string(subject.key) if isinstance(subject.key, str) else subject.key}]"
+        name += f"[{quoted(subject.key) if isinstance(subject.key, str) else subject.key}]"
     return f"size({name})" if subject.size else name
 
 
 def _literal(kind: Kind, value: Any) -> str:
     if kind is Kind.STRING:
-        return quote_string(value)
+        return quoted(value)
     if kind is Kind.BOOL:
         return "TRUE" if value else "FALSE"
     if kind is Kind.BINARY:
@@ -310,7 +306,7 @@ def _literal(kind: Kind, value: Any) -> str:
             if isinstance(value, datetime)
             else value.isoformat()
         )
-        return f"{kind.name} {quote_string(text)}"
+        return f"{kind.name} {quoted(text)}"
     if kind is Kind.DECIMAL:
         text = value if isinstance(value, str) else format(Decimal(value), "f")
         return text if "." in text else text + "BD"

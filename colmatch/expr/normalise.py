@@ -16,8 +16,9 @@ from colmatch.errors import SchemaError
 from colmatch.expr.assemble import Assembly
 from colmatch.expr.ast import CALLS, WORDS, And, Constant, Expr, Not, Or, Predicate, Refusal, Truth, Verb, walk
 from colmatch.expr.tree import MANY, All, Modes, Node, conjoin, disjoin
+from colmatch.kernels.layout import KEY_MAX, KEY_MIN
+from colmatch.lowering.floors import misfit
 from colmatch.lowering.forms import PATTERNS, Conjunction, Form, Kind, Leaf, Op, Operand, Test
-from colmatch.lowering.keys import KEY_MAX, KEY_MIN, misfit
 from colmatch.options import Options
 from colmatch.schema import BOOL, INT, Attribute, Attributes, Column, Family, Role, Schema, Shape, Type
 

@@ -1,4 +1,4 @@
-"""Literals that come as Arrow arrays -> keys.
+"""Literals that come as Arrow arrays -> their floors.
 
 Python has no date before the year 1 or after 9999, so none is made of these.
 """
@@ -10,23 +10,25 @@ import datetime as dt
 import numpy as np
 import pyarrow as pa
 
+from colmatch.kernels.layout import KEY_MAX, KEY_MIN
+from colmatch.lowering.floors import ABOVE, BELOW, EXACT, Floors, exact, literal_floors
 from colmatch.lowering.forms import Kind
-from colmatch.lowering.keys import ABOVE, BELOW, EXACT, KEY_MAX, KEY_MIN, UNITS, Keys, exact, literal_keys
-from colmatch.schema import Family, Type
+from colmatch.lowering.times import DAY, SECOND
+from colmatch.schema import UNITS, Family, Type
 from colmatch.session import Session
 
 
-def arrow_keys(type: Type, kind: Kind, values: pa.Array, session: Session) -> Keys:
-    """Keys of literals of one kind, without NULL, as ``literal_keys`` makes them."""
+def arrow_floors(type: Type, kind: Kind, values: pa.Array, session: Session) -> Floors:
+    """Finds the floors of literals of one kind, none of them NULL, as ``literal_floors`` does."""
     quick = _quick(type, values)
     if quick is not None:
         return quick
     moments = pa.types.is_date(values.type) or pa.types.is_timestamp(values.type)
-    return literal_keys(type, kind, _moments(values) if moments else values.to_pylist(), False, session)
+    return literal_floors(type, kind, _moments(values) if moments else values.to_pylist(), False, session)
 
 
-def _quick(type: Type, values: pa.Array) -> Keys | None:
-    """Keys of dates and timestamps whose meaning needs no session zone; None for all else."""
+def _quick(type: Type, values: pa.Array) -> Floors | None:
+    """The floors of dates and timestamps that need no session zone; None for all else."""
     given = values.type
     if type.family is Family.DATE and pa.types.is_date32(given):
         return exact(values.cast(pa.int32()).to_numpy().astype(np.int64))
@@ -46,13 +48,11 @@ def _quick(type: Type, values: pa.Array) -> Keys | None:
 
 
 def _moments(values: pa.Array) -> list[tuple[int, dt.tzinfo | None]]:
-    """Dates and timestamps as ``_local`` makes of literals, since Python has none before the
-    year 1 or after 9999.
-    """
+    """Each date or timestamp as nanoseconds since 1970 of its zone's clocks, and the zone."""
     given = values.type
     if pa.types.is_date32(given):
-        nanos, units = 86_400 * 10**9, values.cast(pa.int32())
+        nanos, units = DAY, values.cast(pa.int32())
     else:
-        nanos, units = 10**9 // UNITS["ms" if pa.types.is_date64(given) else given.unit], values.cast(pa.int64())
+        nanos, units = SECOND // UNITS["ms" if pa.types.is_date64(given) else given.unit], values.cast(pa.int64())
     zone = dt.UTC if pa.types.is_timestamp(given) and given.tz is not None else None
     return [(unit * nanos, zone) for unit in units.to_pylist()]

@@ -55,6 +55,11 @@ class Kind(IntEnum):
     BINARY = 8  # X'1F'
 
 
+def quoted(text: str) -> str:
+    """Writes a string literal as Spark SQL reads it, in single quotes."""
+    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
+
+
 @dataclass(frozen=True, slots=True)
 class Operand:
     """One literal, or a list of them: the one in ``slot``, or ``value`` itself.

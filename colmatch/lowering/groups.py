@@ -19,10 +19,11 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from colmatch.kernels import layout
+from colmatch.kernels.layout import KEY_MAX, KEY_MIN
 from colmatch.kernels.lowering import conjunctions as lower
-from colmatch.lowering.arrow_literals import arrow_keys
+from colmatch.lowering.arrow_literals import arrow_floors
+from colmatch.lowering.floors import EXACT, Floors, Intervals, LiteralErrors, intervals, literal_floors
 from colmatch.lowering.forms import PATTERNS, Kind, Op, Operand
-from colmatch.lowering.keys import EXACT, KEY_MAX, KEY_MIN, Intervals, Keys, LiteralErrors, intervals, literal_keys
 from colmatch.schema import BOOL, Attribute, Attributes, Type
 from colmatch.session import Session
 from colmatch.text.reduce import reduce_pattern, successor
@@ -164,32 +165,34 @@ class Groups:
         each = np.arange(group.tests)
         if group.op is Op.PRESENT:
             return each, np.full(group.tests, KEY_MIN), np.full(group.tests, KEY_MAX)
-        tests, keys = [], []
+        tests, floors = [], []
         for k, operand in enumerate(group.operands):
             values = group.parts[k].values()
             test = each
             if operand.many:
                 test = np.repeat(each, np.fromiter(map(len, values), np.int64, len(values)))
             if labels is not None:
-                keys.append((labels[k], np.full(len(labels[k]), EXACT, np.int8)))
+                floors.append((labels[k], np.full(len(labels[k]), EXACT, np.int8)))
             else:
                 values = list(chain.from_iterable(values)) if operand.many else values
-                keys.append(self._keys(group, k, operand, values, leaves[test], test, refuse))
+                floors.append(self._floors(group, k, operand, values, leaves[test], test, refuse))
             tests.append(test)
         if group.op is Op.IN:
-            points = [intervals(Op.IN, [pair]) for pair in keys]
+            points = [intervals(Op.IN, [pair]) for pair in floors]
             return concat(tests), concat([p[0] for p in points]), concat([p[1] for p in points])
-        lo, hi = _prefix_interval(keys) if group.op is Op.PREFIX else intervals(group.op, keys)
+        lo, hi = _prefix_interval(floors) if group.op is Op.PREFIX else intervals(group.op, floors)
         return each, lo, hi
 
-    def _keys(self, group: Group, k: int, operand: Operand, values: Any, leaf: I64, test: I64, refuse: Refuse) -> Keys:
-        def keys(some: Any) -> Keys:
+    def _floors(
+        self, group: Group, k: int, operand: Operand, values: Any, leaf: I64, test: I64, refuse: Refuse
+    ) -> Floors:
+        def found(some: Any) -> Floors:
             if isinstance(some, pa.Array):
-                return arrow_keys(group.type, operand.kind, some, self.session)
-            return literal_keys(group.type, operand.kind, some, operand.negative, self.session)
+                return arrow_floors(group.type, operand.kind, some, self.session)
+            return literal_floors(group.type, operand.kind, some, operand.negative, self.session)
 
         try:
-            return keys(values)
+            return found(values)
         except LiteralErrors as errors:
             floor, place = np.zeros(len(values), np.int64), np.zeros(len(values), np.int8)
             good = np.ones(len(values), bool)
@@ -200,7 +203,7 @@ class Groups:
                 left: Any = values.filter(pa.array(good))
             else:
                 left = [value for value, fine in zip(values, good.tolist(), strict=True) if fine]
-            floor[good], place[good] = keys(left)
+            floor[good], place[good] = found(left)
             return floor, place
 
     # Text
@@ -280,11 +283,9 @@ class Groups:
         return found, literals
 
 
-def _prefix_interval(keys: list[Keys]) -> Intervals:
-    """From a prefix's label to just below the label of the first string after all that begin
-    with it.
-    """
-    return keys[0][0], keys[1][0] - 1
+def _prefix_interval(floors: list[Floors]) -> Intervals:
+    """From a prefix's label to just before that of its successor."""
+    return floors[0][0], floors[1][0] - 1
 
 
 def _binary(values: Any) -> pa.Array:

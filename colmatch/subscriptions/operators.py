@@ -8,8 +8,9 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from colmatch.errors import ExpressionError, SchemaError
+from colmatch.kernels.layout import KEY_MAX, KEY_MIN
+from colmatch.lowering.floors import misfit
 from colmatch.lowering.forms import PATTERNS, Kind, Op
-from colmatch.lowering.keys import KEY_MAX, KEY_MIN, misfit
 from colmatch.schema import BOOL, INT, Attribute, Column, Family, Role, Schema, Shape
 
 OPERATORS: dict[str, Op] = {

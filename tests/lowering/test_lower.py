@@ -9,9 +9,9 @@ import pyarrow as pa
 import pytest
 
 import colmatch as cm
-from colmatch.kernels.layout import ATTR_MASK
+from colmatch.kernels.layout import ATTR_MASK, KEY_MAX, KEY_MIN
+from colmatch.lowering.floors import ABOVE, BELOW, EXACT, intervals
 from colmatch.lowering.forms import Op
-from colmatch.lowering.keys import ABOVE, BELOW, EXACT, KEY_MAX, KEY_MIN, intervals
 from colmatch.options import Options
 from colmatch.schema import Attributes, Schema
 from colmatch.subscriptions import rows as table_rows

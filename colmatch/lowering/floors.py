@@ -1,0 +1,264 @@
+"""Literals of one kind -> their floors among the keys of a column, and intervals of keys.
+
+A literal need not be a value that the column can hold: ``age < 5.5`` is meaningful for an integer
+column, and so is ``age < 10**30``. It is therefore converted to the *floor* among the column's keys
+and a *place*: EXACT, ABOVE (strictly between the floor and the next key, or above all keys), BELOW
+(below all keys). ``intervals`` turns both into key intervals for each operator.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from decimal import ROUND_FLOOR, InvalidOperation
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from colmatch.kernels.layout import KEY_MAX, KEY_MIN
+from colmatch.lowering.forms import Kind, Op
+from colmatch.lowering.keys import NEVER_ROUNDS, UINT64_OFFSET, float_keys
+from colmatch.lowering.times import SECOND, days, instant
+from colmatch.schema import UNITS, Family, Type
+from colmatch.session import Session
+
+BELOW, EXACT, ABOVE = -1, 0, 1
+
+Floors = tuple[NDArray[np.int64], NDArray[np.int8]]  # floor (n), place (n)
+Intervals = tuple[NDArray[np.int64], NDArray[np.int64]]  # lo (n), hi (n)
+
+_NUMBERS = frozenset({Kind.INT, Kind.DECIMAL, Kind.DOUBLE})
+_FITS: dict[Family, tuple[frozenset[Kind], str]] = {
+    Family.BOOL: (frozenset({Kind.BOOL}), "TRUE or FALSE"),
+    Family.INT: (_NUMBERS, "a number"),
+    Family.UINT64: (_NUMBERS, "a number"),
+    Family.FLOAT: (_NUMBERS, "a number"),
+    Family.DECIMAL: (_NUMBERS, "a number"),
+    Family.STRING: (frozenset({Kind.STRING}), "a string"),
+    Family.BINARY: (frozenset({Kind.BINARY}), "a binary literal such as X'1F'"),
+    Family.DATE: (frozenset({Kind.DATE, Kind.STRING}), "a date such as DATE '2013-01-31'"),
+    Family.TIMESTAMP: (
+        frozenset({Kind.TIMESTAMP, Kind.TIMESTAMP_NTZ, Kind.DATE, Kind.STRING}),
+        "a timestamp such as TIMESTAMP '2013-01-31 10:00:00'",
+    ),
+}
+
+
+def misfit(type: Type, kind: Kind) -> str | None:
+    """What a column of this type needs instead of a literal of this kind; None if it fits."""
+    kinds, needed = _FITS[type.family]
+    return None if kind in kinds else needed
+
+
+class LiteralErrors(ValueError):
+    """Some literals of one conversion cannot be read.
+
+    ``reasons`` says why, by position.
+    """
+
+    def __init__(self, reasons: dict[int, str]) -> None:
+        super().__init__(reasons)
+        self.reasons = reasons
+
+
+def literal_floors(
+    type: Type, kind: Kind, values: Sequence[Any] | NDArray[Any], negative: bool, session: Session
+) -> Floors:
+    """Finds the floors of literals of one kind, for columns of one type that is not textual.
+
+    Parameters
+    ----------
+    values : n literals, as their text or as Python values, or a numeric array; a date or timestamp
+        also as nanoseconds since 1970 of its zone's clocks, and the zone
+    negative : a minus stood before each of them
+    session : where timestamp literals without a zone are read; is told of them
+
+    Returns
+    -------
+    floor (n) int64, place (n) int8
+
+    Raises
+    ------
+    LiteralErrors : with the reason for each literal that is not a value of ``kind``
+    """
+    family = type.family
+    if family is Family.BOOL:
+        if isinstance(values, np.ndarray):
+            return exact(values.astype(np.int64))
+        return exact(np.fromiter((_bool(v) for v in values), np.int64, len(values)))
+    if family is Family.FLOAT:
+        return exact(float_keys(_floats(values, negative)))
+    if family in (Family.INT, Family.UINT64, Family.DECIMAL):
+        scale = type.scale if family is Family.DECIMAL else 0
+        offset = UINT64_OFFSET if family is Family.UINT64 else 0
+        if scale == 0 and offset == 0:
+            whole = _whole(kind, values, negative)
+            if whole is not None:
+                return exact(whole)
+            if (
+                isinstance(values, np.ndarray)
+                and values.dtype.kind == "f"
+                and np.all(np.abs(values.astype(np.float64)) < 2.0**62)
+            ):
+                floor = np.floor(-values if negative else values)
+                return floor.astype(np.int64), np.where(
+                    floor == (-values if negative else values), EXACT, ABOVE
+                ).astype(np.int8)
+        return _each(values, lambda v: _number(v, negative, scale, offset))
+    if family is Family.DATE:
+        return _each(values, lambda v: (days(v), EXACT))
+    assert family is Family.TIMESTAMP
+    return _each(values, lambda v: _in_units(instant(v, type, session), type.unit))
+
+
+def exact(keys: NDArray[np.int64]) -> Floors:
+    """The floors of literals that are keys themselves."""
+    return keys, np.zeros(len(keys), np.int8)
+
+
+def _each(values: Sequence[Any] | NDArray[Any], convert: Callable[[Any], tuple[int, int]]) -> Floors:
+    """Converts literals one by one, each distinct value once.
+
+    For the kinds that need exact arithmetic or a calendar.
+    """
+    floor, place = np.empty(len(values), np.int64), np.empty(len(values), np.int8)
+    known: dict[Any, tuple[int, int]] = {}
+    bad: dict[int, str] = {}
+    for i, value in enumerate(values):
+        pair = known.get(value)
+        if pair is None:
+            try:
+                pair = known[value] = convert(value)
+            except (ValueError, ArithmeticError) as error:
+                bad[i] = str(error) or f"{value!r:.60} cannot be read"
+                continue
+        floor[i], place[i] = pair
+    if bad:
+        raise LiteralErrors(bad)
+    return floor, place
+
+
+def _bool(value: Any) -> int:
+    return value.lower() == "true" if isinstance(value, str) else bool(value)
+
+
+def _whole(kind: Kind, values: Sequence[Any] | NDArray[Any], negative: bool) -> NDArray[np.int64] | None:
+    """The keys of whole numbers; None when some number is not whole or does not fit int64."""
+    if isinstance(values, np.ndarray):
+        if values.dtype.kind not in "iu" or (values.dtype == np.uint64 and values.size and values.max() > KEY_MAX):
+            return None
+        numbers = values.astype(np.int64)
+    elif kind is not Kind.INT:
+        return None
+    else:
+        try:
+            numbers = np.fromiter(map(int, values), np.int64, len(values))
+        except OverflowError:
+            return None
+    if negative:
+        if numbers.size and numbers.min() == KEY_MIN:
+            return None
+        numbers = -numbers
+    return numbers
+
+
+def _floats(values: Sequence[Any] | NDArray[Any], negative: bool) -> NDArray[np.float64]:
+    if isinstance(values, np.ndarray):
+        numbers = values.astype(np.float64)
+    else:
+        numbers = np.fromiter(map(_float, values), np.float64, len(values))
+    return -numbers if negative else numbers
+
+
+def _float(value: Any) -> float:
+    try:
+        return float(value)
+    except OverflowError:
+        return float("inf") if value > 0 else float("-inf")
+
+
+def _number(value: Any, negative: bool, scale: int, offset: int) -> tuple[int, int]:
+    try:
+        number = NEVER_ROUNDS.create_decimal(float.__repr__(value) if isinstance(value, float) else str(value))
+    except InvalidOperation:
+        raise ValueError(f"{value!r:.60} is not a number") from None
+    if number.is_nan():
+        return KEY_MAX, ABOVE
+    if negative:
+        number = -number
+    # far beyond every key; also keeps 1e999999999 from being multiplied out
+    if not number.is_finite() or number.adjusted() > 40:
+        return (KEY_MAX, ABOVE) if number > 0 else (KEY_MIN, BELOW)
+    if number and number.adjusted() < -40:
+        return (-offset, ABOVE) if number > 0 else (-1 - offset, ABOVE) if offset == 0 else (KEY_MIN, BELOW)
+    scaled = NEVER_ROUNDS.scaleb(number, scale)
+    floor = int(scaled.to_integral_value(ROUND_FLOOR, NEVER_ROUNDS))
+    exact = scaled == floor
+    return _clipped(floor - offset, exact)
+
+
+def _in_units(nanos: int, unit: str) -> tuple[int, int]:
+    floor, rest = divmod(nanos, SECOND // UNITS[unit])
+    return _clipped(floor, not rest)
+
+
+def _clipped(floor: int, exact: bool) -> tuple[int, int]:
+    """Floor and place of a literal that may lie beyond all keys."""
+    if floor < KEY_MIN:
+        return KEY_MIN, BELOW
+    if floor > KEY_MAX:
+        return KEY_MAX, ABOVE
+    return floor, EXACT if exact else ABOVE
+
+
+def intervals(op: Op, floors: Sequence[Floors]) -> Intervals:
+    """The closed key interval of each literal, for IN of each of its points.
+
+    Parameters
+    ----------
+    op : EQ LT LE GT GE IN with floors of one operand, BETWEEN with those of two. A ``floor`` may be
+        changed and returned, as both ends if need be
+
+    Returns
+    -------
+    lo, hi (n) int64; ``lo > hi`` where no key fits
+    """
+    floor, place = floors[0]
+    if op in (Op.EQ, Op.IN):
+        lo = hi = floor
+        none = place != EXACT
+        if none.any():
+            hi = floor.copy()
+    elif op in (Op.LT, Op.LE):
+        hi, none = _highest(op, floor, place)
+        lo = np.full(len(floor), KEY_MIN)
+    elif op in (Op.GT, Op.GE):
+        lo, none = _lowest(op, floor, place)
+        hi = np.full(len(floor), KEY_MAX)
+    else:
+        assert op is Op.BETWEEN
+        lo, no_lowest = _lowest(Op.GE, floor, place)
+        hi, no_highest = _highest(Op.LE, *floors[1])
+        none = no_lowest | no_highest | (lo > hi)
+    if none.any():
+        lo[none], hi[none] = KEY_MAX, KEY_MIN
+    return lo, hi
+
+
+def _lowest(op: Op, floor: NDArray[np.int64], place: NDArray[np.int8]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """The lowest keys that GT or GE allows, and where there are none."""
+    up = (place != BELOW) if op is Op.GT else (place == ABOVE)
+    if not up.any():
+        return floor, up
+    none = up & (floor == KEY_MAX)
+    return floor + (up & ~none), none
+
+
+def _highest(op: Op, floor: NDArray[np.int64], place: NDArray[np.int8]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """The highest keys that LT or LE allows, and where there are none."""
+    none = place == BELOW
+    if op is Op.LE:
+        return floor, none
+    down = place == EXACT
+    none |= down & (floor == KEY_MIN)
+    return floor - (down & ~none), none

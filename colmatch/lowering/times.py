@@ -1,0 +1,99 @@
+"""Dates, timestamps and time zones: days and nanoseconds since 1970 of literals."""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from typing import Any
+
+from colmatch.schema import Type
+from colmatch.session import Session, time_zone
+
+_DATE = re.compile(r"\s*(\d{4})-(\d{1,2})-(\d{1,2})\s*", re.ASCII)
+_TIME = re.compile(
+    r"\s*(\d{4})-(\d{1,2})-(\d{1,2})(?:[ T](\d{1,2}):(\d{1,2})(?::(\d{1,2})(?:\.(\d{1,9}))?)?)?"
+    r"(?:\s*(Z|UTC|GMT|[+-]\d{1,2}(?::?\d{2})?|[A-Za-z]+(?:/[A-Za-z0-9_+-]+)+))?\s*",
+    re.ASCII,
+)
+EPOCH = dt.date(1970, 1, 1).toordinal()
+SECOND, DAY = 10**9, 86_400 * 10**9  # nanoseconds
+
+
+def days(value: Any) -> int:
+    """Days since 1970 of a date: its text or a ``datetime.date``.
+
+    Raises
+    ------
+    ValueError : the value is no date
+    """
+    if isinstance(value, str):
+        found = _DATE.fullmatch(value)
+        if not found:
+            raise ValueError(f"{value!r:.60} is not a date: write it as '2013-01-31'")
+        value = _calendar(value, found)
+    elif isinstance(value, dt.datetime) or not isinstance(value, dt.date):
+        raise ValueError(f"{value!r:.60} is not a date")
+    return int(value.toordinal()) - EPOCH
+
+
+def _calendar(text: str, found: re.Match[str]) -> dt.date:
+    try:
+        return dt.date(int(found[1]), int(found[2]), int(found[3]))
+    except ValueError:
+        raise ValueError(f"{text!r:.60} is not a day of the calendar") from None
+
+
+def instant(value: Any, type: Type, session: Session) -> int:
+    """Nanoseconds since 1970 of a timestamp or date, as a column of ``type`` counts them.
+
+    Raises
+    ------
+    ValueError : the value is no timestamp, or lies where no time zone is known
+    """
+    try:
+        nanos, zone = _local(value)
+        if type.unit != "ns":
+            nanos -= nanos % 1000  # Spark's timestamps have microseconds: further digits of a literal are cut off
+        if type.zone is not None:
+            nanos -= _offset(nanos, zone or session.zone_for(value))  # local time to UTC
+        elif zone is not None:  # an instant against a column without zone: what the session's clocks showed
+            nanos -= _offset(nanos, zone)
+            utc = dt.datetime(1970, 1, 1, tzinfo=dt.UTC) + dt.timedelta(seconds=nanos // SECOND)
+            shown = utc.astimezone(session.zone_for(value)).utcoffset()
+            assert shown is not None
+            nanos += _nanos(shown)
+    except OverflowError:
+        raise ValueError("a timestamp outside the years 1 to 9999, of which no time zone is known") from None
+    return nanos
+
+
+def _nanos(delta: dt.timedelta) -> int:
+    return (delta.days * 86_400 + delta.seconds) * SECOND + delta.microseconds * 1000
+
+
+def _offset(nanos: int, zone: dt.tzinfo) -> int:
+    """Nanoseconds that local clocks of ``zone`` are ahead of UTC at a local time."""
+    moment = dt.datetime(1970, 1, 1) + dt.timedelta(seconds=nanos // SECOND)
+    ahead = moment.replace(tzinfo=zone).utcoffset()
+    assert ahead is not None
+    return _nanos(ahead)
+
+
+def _local(value: Any) -> tuple[int, dt.tzinfo | None]:
+    """Nanoseconds since 1970 as the clock of the literal's own zone showed them, and that zone."""
+    if isinstance(value, tuple):
+        return value
+    if isinstance(value, dt.datetime):
+        bare = value.replace(tzinfo=None) - dt.datetime(1970, 1, 1)
+        return _nanos(bare), value.tzinfo
+    if isinstance(value, dt.date):
+        return (value.toordinal() - EPOCH) * DAY, None
+    found = _TIME.fullmatch(value) if isinstance(value, str) else None
+    if not found:
+        raise ValueError(f"{value!r:.60} is not a timestamp: write it as '2013-01-31 10:00:00'")
+    day = _calendar(value, found).toordinal() - EPOCH
+    hour, minute, second = (int(found[i] or 0) for i in (4, 5, 6))
+    if hour > 23 or minute > 59 or second > 59:
+        raise ValueError(f"{value!r:.60} is not a time of day")
+    nanos = day * DAY + (hour * 3600 + minute * 60 + second) * SECOND + int((found[7] or "").ljust(9, "0"))
+    return nanos, None if found[8] is None else time_zone(found[8])

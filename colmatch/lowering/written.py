@@ -1,0 +1,203 @@
+"""Predicates back to text: codes -> keys -> literals, as the expression language writes them.
+
+The inverse of what the other modules of this folder do, for people who ask why a subscription
+matched.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from decimal import Decimal
+from itertools import pairwise
+
+import numpy as np
+import pyarrow as pa
+
+from colmatch.kernels import layout
+from colmatch.kernels.layout import KEY_MAX, KEY_MIN
+from colmatch.lowering.forms import quoted
+from colmatch.lowering.keys import NEVER_ROUNDS, UINT64_OFFSET, key_float
+from colmatch.lowering.times import EPOCH
+from colmatch.schema import Attribute, Family, Role, Type
+from colmatch.text.like import write_like
+from colmatch.text.reduce import successor
+
+Runs = list[tuple[int, int]]  # closed intervals of keys, ascending, none touching the next
+LISTED = 12  # literals of a list that are shown
+
+
+def key_runs(predicates: layout.Predicates, codes: layout.Codes, p: int) -> Runs:
+    """The intervals of keys that predicate ``p`` looks for."""
+    word, low, high = (int(x) for x in predicates.pred[p])
+    if word & layout.FLAG_RUN:
+        runs = list(zip(predicates.run_lo[low:high].tolist(), predicates.run_hi[low:high].tolist(), strict=True))
+    else:
+        runs = [(low, high)] if low <= high else []
+    attr = word & layout.ATTR_MASK
+    begin, end = int(codes.first[attr]), int(codes.first[attr + 1])
+    bounds = codes.bound[begin:end]
+    if len(codes.label):
+        label = codes.label[begin:end]
+        runs = [
+            (int(np.searchsorted(label, lo)) + 1 + (lo > 1), int(np.searchsorted(label, hi + 1)) + 1) for lo, hi in runs
+        ]
+    return [
+        (KEY_MIN if lo == 1 else int(bounds[lo - 2]), KEY_MAX if hi > end - begin else int(bounds[hi - 1]) - 1)
+        for lo, hi in runs
+    ]
+
+
+class LiteralTexts:
+    """The strings that the keys of one textual attribute stand for.
+
+    Parameters
+    ----------
+    literals : of all attributes
+    attr : id of the attribute
+    """
+
+    def __init__(self, literals: layout.Literals, attr: int) -> None:
+        self._literals = literals
+        self._first, self._end = int(literals.first[attr]), int(literals.first[attr + 1])
+
+    def __getitem__(self, key: int) -> bytes:
+        """The literal with this key."""
+        number = self._first + key // 2
+        return self._literals.data[self._literals.offset[number] : self._literals.offset[number + 1]].tobytes()
+
+    def dense(self, runs: Runs) -> Runs:
+        """Intervals of labels with gaps as intervals of labels without: odd ones are literals, even
+        ones the space before the literal half as large.
+        """
+        if not len(self._literals.label):
+            return runs
+        label = self._literals.label[self._first : self._end]
+
+        def number(key: int) -> int:
+            """Where a literal, or the space behind one, begins."""
+            if key == KEY_MIN:
+                return key
+            r = int(np.searchsorted(label, key, "right")) - 1
+            return 2 * r + 1 + (int(label[r]) != key)
+
+        return [(number(lo), hi if hi == KEY_MAX else number(hi + 1) - 1) for lo, hi in runs]
+
+
+def predicate_text(attribute: Attribute, texts: LiteralTexts, runs: Runs, none: bool) -> str:
+    """Writes a predicate as an expression would.
+
+    Parameters
+    ----------
+    texts : literals of the attribute; not used where it is not textual
+    runs : intervals of keys that the predicate looks for
+    none : the predicate is true where no key is in them
+    """
+    if attribute.pattern:
+        op, operand = attribute.pattern
+        name = attribute.name
+        text = f"{op}({name}, {operand!r})" if op in ("endswith", "contains") else f"{name} {op.upper()} {operand!r}"
+        return f"({text}) IS NOT TRUE" if none else text
+    if attribute.role is Role.HAS_NULL:
+        return f"{attribute.name} has {'no' if none else 'a'} NULL element"
+    if runs == [(KEY_MIN, KEY_MAX)]:
+        owner = ".".join(attribute.path) if attribute.role is Role.SIZE else attribute.name
+        return f"{owner} IS {'' if none else 'NOT '}NULL"
+    if not runs:
+        return "TRUE" if none else "FALSE"
+    text = _Condition(attribute, texts).write(texts.dense(runs) if attribute.type.textual else runs)
+    if attribute.multi:
+        return f"NOT {text}" if none else text
+    return f"({text}) IS NOT TRUE" if none else text
+
+
+class _Condition:
+    """Writes "some value of this attribute is in these intervals"."""
+
+    def __init__(self, attribute: Attribute, texts: LiteralTexts) -> None:
+        self._name = attribute.name
+        self._type = attribute.type
+        self._multi = attribute.multi
+        self._texts = texts
+
+    def write(self, runs: Runs) -> str:
+        name = self._name
+        points = [lo for lo, hi in runs if lo == hi]
+        if self._multi:
+            if len(points) == 1:
+                return f"array_contains({name}, {self._literal(points[0])})"
+            return f"arrays_overlap({name}, array({self._list(points)}))"
+        if len(points) == len(runs):
+            return f"{name} = {self._literal(points[0])}" if len(points) == 1 else f"{name} IN ({self._list(points)})"
+        if runs[0][0] == KEY_MIN and runs[-1][1] == KEY_MAX:
+            gaps = [(a[1] + 1, b[0] - 1) for a, b in pairwise(runs)]
+            missing = [lo for lo, hi in gaps if lo == hi]
+            if len(missing) == len(gaps):
+                if len(missing) == 1:
+                    return f"{name} <> {self._literal(missing[0])}"
+                return f"{name} NOT IN ({self._list(missing)})"
+            if len(gaps) == 1 and (prefix := self._prefix(*gaps[0])):
+                return f"{name} NOT LIKE {prefix}"
+        elif len(runs) == 1 and (prefix := self._prefix(*runs[0])):
+            return f"{name} LIKE {prefix}"
+        return " OR ".join([self._range(lo, hi) for lo, hi in runs])
+
+    def _literal(self, key: int) -> str:
+        if not self._type.textual:
+            return literal_text(self._type, key)
+        data = self._texts[key]
+        if self._type.family is Family.BINARY:
+            return f"X'{data.hex().upper()}'"
+        return quoted(data.decode(errors="backslashreplace"))
+
+    def _list(self, keys: list[int]) -> str:
+        shown = ", ".join([self._literal(key) for key in keys[:LISTED]])
+        return shown + (f", … {len(keys) - LISTED} more" if len(keys) > LISTED else "")
+
+    def _prefix(self, lo: int, hi: int) -> str:
+        """The LIKE pattern that was lowered to this interval; empty when none was."""
+        if self._type.family is not Family.STRING or lo < 0 or lo % 2 == 0 or hi % 2 == 1 or hi >= KEY_MAX:
+            return ""
+        start, after = self._texts[lo], self._texts[hi]
+        if start == b"" or successor(start) != after:
+            return ""
+        text = write_like(start.decode(errors="backslashreplace")).replace("'", "\\'")
+        return f"'{text}%'"
+
+    def _range(self, lo: int, hi: int) -> str:
+        name, textual = self._name, self._type.textual
+        if lo == hi:
+            return f"{name} = {self._literal(lo)}"
+        at_least, at_most = ">=", "<="
+        if textual:
+            lo, at_least = (lo, ">=") if lo % 2 else (lo - 1, ">")
+            hi, at_most = (hi, "<=") if hi % 2 else (hi + 1, "<")
+        elif self._type.family is Family.FLOAT:
+            if lo != KEY_MIN and len(repr(key_float(lo - 1))) < len(repr(key_float(lo))):
+                lo, at_least = lo - 1, ">"
+            if hi != KEY_MAX and len(repr(key_float(hi + 1))) < len(repr(key_float(hi))):
+                hi, at_most = hi + 1, "<"
+        low = "" if lo == KEY_MIN or (textual and lo < 0) else f"{name} {at_least} {self._literal(lo)}"
+        high = "" if hi >= KEY_MAX else f"{name} {at_most} {self._literal(hi)}"
+        if low and high and (at_least, at_most) == (">=", "<="):
+            return f"{name} BETWEEN {self._literal(lo)} AND {self._literal(hi)}"
+        return " AND ".join([text for text in (low, high) if text])
+
+
+def literal_text(type: Type, key: int) -> str:
+    """Writes the literal of a key, for types that are not textual."""
+    family = type.family
+    if family is Family.BOOL:
+        return "TRUE" if key else "FALSE"
+    if family is Family.UINT64:
+        return str(key + UINT64_OFFSET)
+    if family is Family.FLOAT:
+        value = key_float(key)
+        return f"CAST('{value}' AS DOUBLE)" if value != value or value in (float("inf"), float("-inf")) else repr(value)
+    if family is Family.DECIMAL:
+        return str(Decimal(key).scaleb(-type.scale, NEVER_ROUNDS))
+    if family is Family.DATE:
+        ordinal = key + EPOCH
+        return f"DATE '{dt.date.fromordinal(ordinal)}'" if 1 <= ordinal <= dt.date.max.toordinal() else f"day {key}"
+    if family is Family.TIMESTAMP:
+        return f"TIMESTAMP '{pa.scalar(key, pa.timestamp(type.unit, 'UTC' if type.zone else None)).cast(pa.string())}'"
+    return str(key)

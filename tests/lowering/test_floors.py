@@ -1,0 +1,116 @@
+"""Floors of literals and the intervals of operators, against exact arithmetic in Python."""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from colmatch.kernels.layout import KEY_MAX, KEY_MIN
+from colmatch.lowering.floors import LiteralErrors, intervals, literal_floors
+from colmatch.lowering.forms import Kind, Op
+from colmatch.schema import Family, Type
+from colmatch.session import Session
+
+INT = Type(Family.INT)
+OPS = {
+    Op.EQ: lambda value, literal: value == literal,
+    Op.LT: lambda value, literal: value < literal,
+    Op.LE: lambda value, literal: value <= literal,
+    Op.GT: lambda value, literal: value > literal,
+    Op.GE: lambda value, literal: value >= literal,
+}
+
+numbers = st.one_of(
+    st.integers(-5, 5).map(str),
+    st.sampled_from(
+        [
+            str(KEY_MAX),
+            str(KEY_MIN),
+            str(KEY_MAX + 1),
+            str(KEY_MIN - 1),
+            "1e40",
+            "-1e40",
+            "1e-60",
+            "-1e-60",
+            "1e999999999",
+        ]
+    ),
+    st.decimals(-5, 5, places=3).map(str),
+)
+edges = st.one_of(st.integers(-6, 6), st.sampled_from([KEY_MIN, KEY_MIN + 1, KEY_MAX - 1, KEY_MAX, 2**53 + 1]))
+
+
+def holds(op: Op, type: Type, kind: Kind, text: str, key: int, zone: str = "UTC") -> bool:
+    lo, hi = intervals(op, [literal_floors(type, kind, [text], False, Session(zone))])
+    return bool(lo[0] <= key <= hi[0])
+
+
+def exact(text: str) -> Fraction | float:
+    number = Decimal(text)
+    return math.inf if number.adjusted() > 100 else Fraction(number)
+
+
+@given(st.sampled_from(sorted(OPS)), numbers, edges)
+def test_whole_numbers_compare_exactly(op: Op, text: str, value: int) -> None:
+    assert holds(op, INT, Kind.DECIMAL, text, value) == OPS[op](value, exact(text))
+
+
+@given(st.sampled_from(sorted(OPS)), numbers, st.integers(0, 2**64 - 1) | st.integers(0, 6))
+def test_uint64_compares_exactly(op: Op, text: str, value: int) -> None:
+    assert holds(op, Type(Family.UINT64), Kind.DECIMAL, text, value - 2**63) == OPS[op](value, exact(text))
+
+
+@given(st.sampled_from(sorted(OPS)), numbers, st.integers(-6000, 6000), st.integers(0, 3))
+def test_decimals_compare_exactly(op: Op, text: str, unscaled: int, scale: int) -> None:
+    value = Fraction(unscaled, 10**scale)
+    assert holds(op, Type(Family.DECIMAL, scale=scale), Kind.DECIMAL, text, unscaled) == OPS[op](value, exact(text))
+
+
+def test_literals_of_one_conversion_keep_their_places() -> None:
+    floor, _ = literal_floors(INT, Kind.INT, ["3", str(2**63), "-1"], False, Session("UTC"))
+    assert floor.tolist() == [3, KEY_MAX, -1]
+    assert literal_floors(INT, Kind.INT, ["9223372036854775808"], True, Session("UTC"))[0].tolist() == [KEY_MIN]
+
+
+def test_bad_literals_are_named_by_position() -> None:
+    with pytest.raises(LiteralErrors) as caught:
+        literal_floors(Type(Family.DATE), Kind.STRING, ["2013-01-31", "2013-02-30", "soon"], False, Session("UTC"))
+    assert set(caught.value.reasons) == {1, 2}
+    assert "calendar" in caught.value.reasons[1]
+
+
+@pytest.mark.parametrize(
+    ("text", "zone", "session", "expected"),
+    [
+        ("2013-07-01 10:00:00", "UTC", "UTC", "2013-07-01T10:00:00"),
+        ("2013-07-01 10:00:00", "UTC", "America/New_York", "2013-07-01T14:00:00"),
+        ("2013-07-01 10:00:00+02:00", "UTC", "America/New_York", "2013-07-01T08:00:00"),
+        ("2013-07-01T10:00:00Z", "Europe/Paris", "America/New_York", "2013-07-01T10:00:00"),
+        ("2013-07-01 10:00:00 Europe/Paris", "UTC", "UTC", "2013-07-01T08:00:00"),
+        ("2013-07-01", "UTC", "UTC", "2013-07-01T00:00:00"),
+        ("2013-07-01 10:00:00", None, "America/New_York", "2013-07-01T10:00:00"),
+        ("2013-07-01 10:00:00Z", None, "America/New_York", "2013-07-01T06:00:00"),
+    ],
+)
+def test_timestamps_and_zones(text: str, zone: str | None, session: str, expected: str) -> None:
+    floor, place = literal_floors(
+        Type(Family.TIMESTAMP, unit="us", zone=zone), Kind.TIMESTAMP, [text], False, Session(session)
+    )
+    assert floor[0] == int(np.datetime64(expected, "us").astype(np.int64))
+    assert place[0] == 0
+
+
+@given(st.datetimes(dt.datetime(1700, 1, 1), dt.datetime(2200, 1, 1)), st.sampled_from(["s", "ms", "us", "ns"]))
+def test_timestamps_finer_than_the_column_lie_between_its_keys(moment: dt.datetime, unit: str) -> None:
+    type = Type(Family.TIMESTAMP, unit=unit)
+    floor, place = literal_floors(type, Kind.TIMESTAMP, [moment], False, Session("UTC"))
+    there = np.datetime64(moment, "us").astype(f"datetime64[{unit}]")
+    assert floor[0] == there.astype(np.int64)
+    assert (place[0] == 0) == (there.astype("datetime64[us]") == np.datetime64(moment, "us"))
