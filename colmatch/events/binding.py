@@ -2,20 +2,21 @@
 tables that ``kernels.read`` walks.
 
 Done once for each schema that arrives, so it may look at every attribute; all that does not depend
-on the batch's schema is made before, in ``Wanted``.
+on the batch's schema is made before, in ``Needs``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
 
 from colmatch.arrays.frozen import frozen
 from colmatch.errors import EventError, near
-from colmatch.events.needs import MapKeys, Path, Wanted
+from colmatch.events.needs import MapKeys, Needs, Path
 from colmatch.kernels.arrow import read, select
 from colmatch.kernels.arrow import structs as physical
 from colmatch.kernels.layout import I64
@@ -24,13 +25,26 @@ from colmatch.schema import UNITS, Attribute, Family, Role, Type, value_type
 DAY = 86_400_000  # milliseconds
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Binding:
-    """A plan for batches of one schema."""
+    """How batches of one schema are read: the plan of the kernels, and which of them are to run."""
 
     plan: read.Plan
+    columns: read.Columns  # of the plan
     items: tuple[str, ...]  # what errors call the column of each
     decode: tuple[int, ...]  # columns that are to be decoded first, for no kernel reads their layout
+
+    @cached_property
+    def maps(self) -> bool:
+        """Whether some item reads a map."""
+        return bool((self.plan.item[:, select.KIND] == select.MAP).any())
+
+    @cached_property
+    def texts(self) -> bool:
+        """Whether some item reads strings."""
+        item = self.plan.item
+        valued = np.isin(item[:, select.KIND], (select.VALUE, select.ELEMENT, select.MAP))
+        return bool((self.plan.leaf[item[valued, select.LEAF], physical.FORM] >= physical.TEXTS).any())
 
 
 class _Level:
@@ -136,7 +150,7 @@ def require(schema: pa.Schema, paths: Iterable[Path]) -> None:
         columns.find(path)
 
 
-def bind(wanted: Wanted, schema: pa.Schema, lenient: bool) -> Binding:
+def bind(needs: Needs, schema: pa.Schema, lenient: bool) -> Binding:
     """The plan for batches of one schema. A column of type ``null`` is NULL in every row.
 
     Parameters
@@ -148,35 +162,36 @@ def bind(wanted: Wanted, schema: pa.Schema, lenient: bool) -> Binding:
     EventError : a column is not there, its type is not what the schema of the expressions says, or
         its name is ambiguous
     """
-    return _Binder(wanted, schema, lenient).bind()
+    return _Binder(needs, schema, lenient).bind()
 
 
 class _Binder:
-    def __init__(self, wanted: Wanted, schema: pa.Schema, lenient: bool) -> None:
-        self.wanted = wanted
+    def __init__(self, needs: Needs, schema: pa.Schema, lenient: bool) -> None:
+        self.needs = needs
         self.columns = _Columns(schema, lenient)
         # the first for items that read no values
         self.leaves: dict[tuple[int, ...], int] = {(-1, physical.I8, 0, physical.NOTHING, 1): 0}
         self.items: list[tuple[tuple[int, ...], str]] = []
 
     def bind(self) -> Binding:
-        wanted = self.wanted
-        for id, attribute in wanted.plain:
+        needs = self.needs
+        for id, attribute in needs.plain:
             self._plain(id, attribute)
-        for m, (path, known) in enumerate(wanted.maps.items()):
+        for m, (path, known) in enumerate(needs.maps.items()):
             self._map(m, path, known)
-        for attr, end, first in wanted.pattern_runs:
+        for attr, end, first in needs.pattern_runs:
             self._item("", select.PATTERNS, attr, end, first=first)
         self.items.sort(key=lambda item: item[0][select.ATTR])
         plan = read.Plan(
             struct=_table(self.columns.structs, 2),
             leaf=_table(list(self.leaves), 5),
             item=_table([item for item, _ in self.items], 12),
-            entry_set=wanted.entry_set,
-            literals=wanted.literals,
-            keys=wanted.keys,
+            entry_set=needs.entry_set,
+            literals=needs.literals,
+            keys=needs.keys,
         )
-        return Binding(plan, tuple(name for _, name in self.items), tuple(sorted(self.columns.decode)))
+        columns = read.Columns(plan.struct, plan.leaf, plan.item)
+        return Binding(plan, columns, tuple(name for _, name in self.items), tuple(sorted(self.columns.decode)))
 
     def _item(
         self, name: str, kind: int, attr: int, end: int, place: tuple[int, int] = (0, 0), layout: tuple[int, int] = (0, 0), leaf: int = 0,
@@ -193,7 +208,7 @@ class _Binder:
         if attribute.role is Role.VALUE:
             leaf = self._leaf(name, arrow, attribute.type)
             if leaf is not None:
-                self._item(name, select.VALUE, id, id + 1, place, leaf=leaf, set=self.wanted.set(id))
+                self._item(name, select.VALUE, id, id + 1, place, leaf=leaf, set=self.needs.literal_set(id))
             return
         layout = _layout(arrow)
         if layout is None or (attribute.role is not Role.SIZE and pa.types.is_map(arrow)):
@@ -206,7 +221,7 @@ class _Binder:
         else:
             leaf = self._leaf(f"{name}[]", arrow.value_type, attribute.type)
             if leaf is not None:
-                self._item(name, select.ELEMENT, id, id + 1, place, layout, leaf, self.wanted.set(id))
+                self._item(name, select.ELEMENT, id, id + 1, place, layout, leaf, self.needs.literal_set(id))
 
     def _map(self, m: int, path: Path, known: MapKeys) -> None:
         found = self.columns.find(path)

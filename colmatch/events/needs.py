@@ -1,4 +1,4 @@
-"""What a matcher wants of every batch: its attributes by how they are read, its literals and map
+"""What a matcher needs of every batch: its attributes by how they are read, its literals and map
 keys in the form that kernels search.
 
 All that does not depend on the schema of a batch; ``colmatch/events/binding.py`` does the rest when
@@ -81,7 +81,7 @@ class MapKeys:
             yield self.ids[start], self.ids[stop - 1] + 1, self.first + start
 
 
-class Wanted:
+class Needs:
     """Attributes by id, as far as they can be prepared before a batch is seen.
 
     Parameters
@@ -126,7 +126,8 @@ class Wanted:
         self.literals = words(np.asarray(literals.first), *self._literals)
         self._bind_keys()
 
-    def set(self, id: int) -> int:
+    def literal_set(self, id: int) -> int:
+        """The set of literals that strings of an attribute are looked up in; -1 - id: numbered."""
         return -1 - id if self.distinct else id
 
     def _bind_keys(self) -> None:
@@ -145,7 +146,7 @@ class Wanted:
             textual = known.key.textual
             pieces += [str(key).encode() if textual else b"" for key in known.keys] + [b""] * spare
             numbers += [0 if textual else int(key) for key in known.keys] + [0] * spare
-            sets += [self.set(id) for id in known.ids] + [0] * spare
+            sets += [self.literal_set(id) for id in known.ids] + [0] * spare
             first.append(known.first)
             last.append(known.first + len(known.ids))
             sizes.append(2 ** (2 * len(known.ids) - 1).bit_length())  # at most half full

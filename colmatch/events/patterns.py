@@ -7,12 +7,12 @@ from threading import Lock
 from weakref import WeakKeyDictionary
 
 import numpy as np
-from numpy.typing import NDArray
 
 from colmatch.arrays.frozen import frozen
-from colmatch.events.needs import Wanted
-from colmatch.kernels.arrow.read import Work
-from colmatch.kernels.arrow.words import Distinct
+from colmatch.events.binding import Binding
+from colmatch.events.needs import Needs
+from colmatch.events.work import WorkingMemory
+from colmatch.kernels.layout import I32, I64
 from colmatch.kernels.text.rows import by_value, expand
 from colmatch.schema import Attribute, Attributes
 from colmatch.text.literal_index import Pairs, Texts
@@ -25,7 +25,7 @@ class Patterns:
     Attributes
     ----------
     total : of patterns; they are numbered in the order of the attributes
-    wanted : the bases, group g of distinct strings being those of base g
+    needs : the bases, group g of distinct strings being those of base g
     indexes : of each base
     """
 
@@ -38,7 +38,7 @@ class Patterns:
                 patterns.append(attribute.pattern)
                 numbers.append(self.total)
                 self.total += 1
-        self.wanted = Wanted(list(bases), None)
+        self.needs = Needs(list(bases), None)
         self.indexes = [PatternIndex(*members, base.type, base.name) for base, members in bases.items()]
 
 
@@ -60,19 +60,27 @@ def patterns_of(attributes: Attributes) -> Patterns:
 
 
 class PatternRows:
-    """Working memory of one thread."""
+    """Finds the rows of a batch where each text pattern of a matcher is true.
 
-    def __init__(self, patterns: Patterns) -> None:
-        self._patterns = patterns
+    It reads the distinct strings that the patterns are about, and has the patterns looked for in
+    them. One thread at a time.
+    """
+
+    def __init__(self, attributes: Attributes) -> None:
+        self._patterns = patterns_of(attributes)
+        self.needs = self._patterns.needs
+        self._memory = WorkingMemory(self.needs, len(self._patterns.indexes))
         self._pairs = Pairs()
-        self._first = np.zeros(patterns.total + 1, np.int64)
+        self._first = np.zeros(self._patterns.total + 1, np.int64)
         self._row = np.zeros(64, np.int32)
 
-    def rows(self, work: Work, distinct: Distinct) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    def read(self, binding: Binding, address: int, rows: int) -> tuple[I64, I32]:
         """Rows where each pattern is true, as ranges: first, row. Overwritten by the next call.
 
-        ``work`` and ``distinct`` are what was read for ``Patterns.wanted``.
+        ``binding`` is one of ``needs``; the batch stands at ``address``.
         """
+        self._memory.read(binding, address, rows)
+        work, distinct = self._memory.results
         pairs, groups = self._pairs, distinct.range
         pairs.clear()
         offset, data = frozen(distinct.offset.view()), frozen(distinct.data.view())

@@ -23,7 +23,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from colmatch.errors import StoreError
-from colmatch.events.reader import batches as gathered
+from colmatch.events.gather import batches as gathered
 from colmatch.matcher import Matcher
 from colmatch.store.file import content_hash
 

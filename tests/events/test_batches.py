@@ -11,7 +11,8 @@ import pytest
 from reading import STRING, entries, literals, value
 
 from colmatch.errors import EventError
-from colmatch.events.reader import Reader, batches
+from colmatch.events.gather import batches
+from colmatch.events.reader import Reader
 from colmatch.schema import INT, Attribute, Attributes, Role
 
 

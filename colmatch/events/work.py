@@ -1,0 +1,151 @@
+"""Working memory of one thread that reads batches, and what becomes of it when it is full."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from colmatch.arrays.frozen import frozen
+from colmatch.errors import EventError
+from colmatch.events.binding import Binding
+from colmatch.events.needs import Needs
+from colmatch.kernels.arrow import read, select
+from colmatch.kernels.arrow.maps import BLOCK
+from colmatch.kernels.arrow.words import Distinct
+from colmatch.kernels.layout import I32, I64, Batch
+
+
+class WorkingMemory:
+    """The arrays that the kernels of ``kernels/arrow/read.py`` write, made larger when need be.
+
+    One thread at a time.
+
+    Parameters
+    ----------
+    groups : of distinct strings that are numbered; 0 where strings are looked up among literals
+    """
+
+    def __init__(self, needs: Needs, groups: int) -> None:
+        entries = len(needs.entry_set)
+        patterns = sum(end - attr for attr, end, _ in needs.pattern_runs)
+        self._width = len(needs.plain)
+        self._rows = np.zeros(1, np.int64)
+        self._frozen_rows = frozen(self._rows)
+        self._work = read.Work(
+            state=np.zeros(8, np.int64),
+            struct=np.zeros(3, np.int64),
+            valid=np.zeros(0, np.uint8),
+            col=np.zeros(needs.total + 1, np.int64),
+            row=np.zeros(0, np.int32),
+            key=np.zeros(0, np.int64),
+            slot=np.zeros(0, np.int64),
+            entry_first=np.zeros(entries + 1, np.int64),
+            entry_row=np.zeros(0, np.int32),
+            entry_key=np.zeros(0, np.int64),
+            pattern_first=np.zeros(patterns + 1, np.int64),
+            pattern_row=np.zeros(0, np.int32),
+        )
+        known = np.zeros(0, np.int64)
+        self._maps = read.MapWork(known, np.zeros(2 * entries, np.int32), np.zeros(entries // BLOCK, np.uint8))
+        distinct = Distinct(
+            table=np.zeros(16, np.int32),
+            offset=np.zeros(1, np.int64),
+            data=np.zeros(0, np.uint8),
+            range=np.zeros((groups, 2), np.int64),
+            total=np.zeros(4, np.int64),
+        )
+        self._texts = read.TextWork(known, np.zeros(int(needs.literals.hint[-1]), np.int32), distinct)
+        self._col = frozen(self._work.col)
+
+    @property
+    def results(self) -> tuple[read.Work, Distinct]:
+        """What was read, and the distinct strings."""
+        return self._work, self._texts.distinct
+
+    def read(self, binding: Binding, address: int, rows: int) -> None:
+        """Run the kernels on an exported batch until everything has room.
+
+        Raises
+        ------
+        EventError : the batch has a value that its column should not have
+        """
+        structs = len(binding.columns.struct)
+        work = self._work
+        if len(work.struct) < 3 * structs or len(work.valid) < structs * rows:
+            valid = np.empty(structs * rows, np.uint8)
+            work.state[select.VALID] = valid.ctypes.data
+            self._work = work._replace(struct=np.zeros(3 * structs, np.int64), valid=valid)
+        if len(work.slot) < rows:
+            self._grow(select.FULL_STREAM, rows)
+            self._grow(select.FULL_OUT, rows * self._width)
+        while True:
+            code = self._run(binding, address, rows)
+            if code == select.OK:
+                return
+            if code in (select.OVERFLOW, select.BAD_INDEX, select.NULL_KEY):
+                raise self._error(binding, code)
+            self._grow(code, int(self._work.state[select.NEEDED]))
+
+    def _run(self, binding: Binding, address: int, rows: int) -> int:
+        work, texts = self._work, self._texts
+        code = select.OK
+        if binding.maps:
+            read.read_maps(binding.columns, binding.plan.keys, work, self._maps, address, rows)
+            code = int(work.state[select.CODE])
+        if code == select.OK:
+            read.read(binding.columns, work, address, rows)
+            code = int(work.state[select.CODE])
+        if binding.texts and code == select.OK:
+            distinct = texts.distinct
+            distinct.range[:] = 0
+            distinct.total[0] = distinct.offset[0] = 0
+            read.read_texts(binding.columns, binding.plan.literals, binding.plan.entry_set, work, texts)
+            code = int(work.state[select.CODE])
+        return code
+
+    def batch(self, rows: int) -> Batch:
+        """The entries that were read, as read-only views."""
+        work = self._work
+        self._rows[0] = rows
+        entries = work.col[-1]
+        return Batch(self._frozen_rows, self._col, frozen(work.row[:entries]), frozen(work.key[:entries]))
+
+    def take_patterns(self, first: I64, row: I32) -> None:
+        """Take the rows where each pattern is true, as ranges, for the next ``read``."""
+        self._work = self._work._replace(pattern_first=first, pattern_row=row)
+
+    def _grow(self, code: int, needed: int) -> None:
+        work, distinct = self._work, self._texts.distinct
+        n = max(needed, 64)
+        if code == select.FULL_OUT:
+            n = max(n, len(work.row) * 3 // 2)
+            self._work = work._replace(row=np.empty(n, np.int32), key=np.empty(n, np.int64))
+        elif code == select.FULL_ENTRIES:
+            n = max(n, len(work.entry_row) * 3 // 2)
+            self._work = work._replace(entry_row=np.empty(n, np.int32), entry_key=np.empty(n, np.int64))
+        elif code == select.FULL_STREAM:
+            n = max(n, len(work.slot) * 3 // 2)
+            if len(distinct.range):  # at most half full, and a power of two
+                distinct = distinct._replace(table=np.empty(4 * 2 ** (n - 1).bit_length(), np.int32))
+            known = np.empty(n, np.int64)
+            self._work = work._replace(slot=np.empty(n, np.int64))
+            self._maps = self._maps._replace(known=known)
+            self._texts = self._texts._replace(known=known, distinct=distinct)
+        elif code == select.FULL_STRINGS:
+            n = max(n, len(distinct.offset) * 3 // 2)
+            self._texts = self._texts._replace(distinct=distinct._replace(offset=np.empty(n, np.int64)))
+        else:
+            data = np.empty(max(n, len(distinct.data) * 3 // 2), np.uint8)
+            distinct.total[3] = data.ctypes.data
+            self._texts = self._texts._replace(distinct=distinct._replace(data=data))
+
+    def _error(self, binding: Binding, code: int) -> EventError:
+        state = self._work.state
+        name = binding.items[int(state[select.WHERE])]
+        row = int(state[select.ROW])
+        if code == select.OVERFLOW:
+            return EventError(
+                f"column {name!r}, row {row} of the batch: the value is too large for the schema's unit or scale: cast it"
+            )
+        if code == select.NULL_KEY:
+            return EventError(f"column {name!r}, row {row} of the batch: a key of the map is NULL: mend the source")
+        return EventError(f"column {name!r}, row {row} of the batch: its dictionary has no such value: mend the source")
