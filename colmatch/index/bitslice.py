@@ -14,21 +14,32 @@ from colmatch.arrays.hints import hints_of
 from colmatch.index.base import IndexKind
 from colmatch.index.statistics import Sample, Statistics
 from colmatch.kernels.bitslice import build as kernels
-from colmatch.kernels.bitslice import match as bitslice
-from colmatch.kernels.bitslice import tiles
+from colmatch.kernels.bitslice.arrays import (
+    BUFFER,
+    CANDIDATES_KEPT,
+    LAST,
+    MOST_BINS,
+    MOST_RANKS,
+    NO_RANK,
+    SEGMENTS,
+    Active,
+    BitsliceIndex,
+    BitsliceScratch,
+    Candidates,
+    Survivors,
+)
+from colmatch.kernels.bitslice.match import match
 from colmatch.kernels.layout import ATTR_MASK, I64, U8, Codes, Predicates
 from colmatch.kernels.lowering import conjunctions as lower
 from colmatch.options import Options
 
 TILE = 1 << 18  # bytes of a tile, if attributes are not too many: it stays in the second-level cache
-MOST_ROWS = bitslice.SEGMENTS - 64  # of a tile
+MOST_ROWS = SEGMENTS - 64  # of a tile
 AN_ENTRY = 2  # segments of rows for which there is room; those of all rows at once are cheapest
 MOST_SEGMENTS = 1 << 19  # 14 MB
 
 
-def build(
-    preds: Predicates, codes: Codes, sample: Sample | None, options: Options
-) -> tuple[bitslice.BitsliceIndex, Predicates]:
+def build(preds: Predicates, codes: Codes, sample: Sample | None, options: Options) -> tuple[BitsliceIndex, Predicates]:
     attributes, count = len(codes.multi), len(preds.owner)
     top = np.diff(codes.first) + 1
     uses = np.bincount(preds.pred[:, 0] & ATTR_MASK, minlength=attributes)
@@ -70,7 +81,7 @@ def build(
     coarse = (bins > 0) & (bins < top)
     bin_first, bin_of = np.concatenate([[0], np.cumsum(np.where(coarse, top, 0))]), bin_of[np.repeat(coarse, top)]
     near = hints_of(group_first, lo.astype(np.int64))
-    index = bitslice.BitsliceIndex(
+    index = BitsliceIndex(
         attr_group, reach, group_first, near.lowest, near.highest, near.first, near.shift, near.below, lo, hi, conj, head, rest, rest_op,
         ranks, rank, bin_first, bin_of, codes.multi, np.append(top, 1), np.array([several.any()], np.uint8),
     )  # fmt: skip
@@ -121,24 +132,25 @@ def _ranks(top: I64, uses: I64) -> tuple[I64, np.ndarray, I64]:
     """Bins of each attribute, its rank, and the number of ranks: all attributes that are used,
     or those that are used most.
     """
-    order = np.argsort(-uses, kind="stable")[: min(np.count_nonzero(uses), tiles.MOST_RANKS - 1)]
-    rank = np.full(len(top), tiles.NO_RANK, np.uint32)
+    order = np.argsort(-uses, kind="stable")[: min(np.count_nonzero(uses), MOST_RANKS - 1)]
+    rank = np.full(len(top), NO_RANK, np.uint32)
     rank[order] = 1 + np.arange(len(order))
-    bins = np.where(rank == tiles.NO_RANK, 0, np.minimum(top, tiles.MOST_BINS))
+    bins = np.where(rank == NO_RANK, 0, np.minimum(top, MOST_BINS))
     return bins, rank, np.array([1 + len(order)])
 
 
-def scratch(index: bitslice.BitsliceIndex, codes: Codes, rows: int, entries: int) -> bitslice.BitsliceScratch:
+def scratch(index: BitsliceIndex, codes: Codes, rows: int, entries: int) -> BitsliceScratch:
     attributes = len(codes.multi)
     longest = int((index.group_first[index.attr_group[1:]] - index.group_first[index.attr_group[:-1]]).max(initial=0))
-    ends = np.flatnonzero(index.rest_op & tiles.LAST)
+    ends = np.flatnonzero(index.rest_op & LAST)
     ranks = int(index.ranks[0])
     lines = min(TILE // ranks, MOST_ROWS, rows + 63) // 64
     stride = 64 * (lines | 1)  # an odd number of cache lines: attributes do not compete for the same places
     target = int(np.diff(ends).max(initial=0)) + 1  # entries of a posting: no fewer than predicates of a program
-    segments = max(bitslice.SEGMENTS, min(AN_ENTRY * entries, MOST_SEGMENTS))
+    segments = max(SEGMENTS, min(AN_ENTRY * entries, MOST_SEGMENTS))
     u32, i64 = np.uint32, np.int64
-    return bitslice.BitsliceScratch(
+    return BitsliceScratch(
+        progress=np.empty(4, i64),
         slot=np.empty(entries + 7 * rows, u32),
         slot_first=np.empty(rows + 1, np.uint64),
         column=np.empty(attributes + 2, i64),
@@ -150,27 +162,22 @@ def scratch(index: bitslice.BitsliceIndex, codes: Codes, rows: int, entries: int
         sorted=np.empty(attributes + 1, np.uint8),
         stride=np.array([stride]),
         tile=np.zeros(ranks * stride + 64, np.uint8),
-        survivor=np.empty(2 * bitslice.BUFFER, u32),
-        place=np.empty(2 * bitslice.BUFFER, u32),
-        mask=np.empty(2 * bitslice.BUFFER, np.uint64),
-        active=np.empty(longest, u32),
-        active_from=np.empty(longest, u32),
-        active_to=np.empty(longest, u32),
+        survivors=Survivors(np.empty(2 * BUFFER, u32), np.empty(2 * BUFFER, u32), np.empty(2 * BUFFER, np.uint64)),
+        active=Active(np.empty(longest, u32), np.empty(longest, u32), np.empty(longest, u32)),
         segment=np.empty((segments, 3), u32),
-        bits=np.empty(bitslice.SEGMENTS, np.uint64),
+        bits=np.empty(SEGMENTS, np.uint64),
         found=np.empty((segments, 4), u32),
         segment_first=np.empty(rows + 1, i64),
         code_place=np.empty(int(index.top.max()) + 2, i64),
         target=np.zeros(target, np.uint64),
-        candidate_row=np.empty(bitslice.CANDIDATES_KEPT, u32),
-        candidate_conj=np.empty(bitslice.CANDIDATES_KEPT, u32),
-        ordered=np.empty(bitslice.CANDIDATES_KEPT, u32),
+        candidates=Candidates(np.empty(CANDIDATES_KEPT, u32), np.empty(CANDIDATES_KEPT, u32)),
+        ordered=np.empty(CANDIDATES_KEPT, u32),
         order=np.empty(rows + 1, i64),
         values=np.zeros(max(attributes, 1), u32),
     )
 
 
-def repeats(index: bitslice.BitsliceIndex) -> bool:
+def repeats(index: BitsliceIndex) -> bool:
     return bool(index.repeats[0])
 
 
@@ -181,4 +188,4 @@ def cost(statistics: Statistics) -> float:
     return 90.0 + 810.0 * dense + 0.009 * statistics.conjunctions
 
 
-KIND = IndexKind("bitslice", bitslice.BitsliceIndex, build, scratch, bitslice.match, cost, repeats)
+KIND = IndexKind("bitslice", BitsliceIndex, build, scratch, match, cost, repeats)

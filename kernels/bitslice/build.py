@@ -3,8 +3,19 @@
 import numpy as np
 
 from colmatch.kernels._jit import device, kernel
-from colmatch.kernels.bitslice.tiles import ALWAYS, LAST, MORE, NEVER, NO_RANK, OUTSIDE, PRESENT, STEP, VAGUE
-from colmatch.kernels.bitslice.visit import PROGRAM, VERIFY
+from colmatch.kernels.bitslice.arrays import (
+    ALWAYS,
+    LAST,
+    MORE,
+    NEVER,
+    NO_RANK,
+    OUTSIDE,
+    PRESENT,
+    PROGRAM,
+    STEP,
+    VAGUE,
+    VERIFY,
+)
 from colmatch.kernels.layout import ATTR_MASK, FLAG_MULTI, FLAG_NONE, FLAG_RUN, REJECT
 
 # of an access predicate, each a posting; one with more is posted from its lowest to its highest

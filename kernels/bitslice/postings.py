@@ -6,28 +6,29 @@ Those of ranges become active, those of equal codes and of single rows are segme
 import numpy as np
 
 from colmatch.kernels._jit import device
-from colmatch.kernels.bitslice.tiles import ALL, WORD
+from colmatch.kernels.bitslice.arrays import ALL, WORD
 from colmatch.kernels.hints import hinted_code
 from colmatch.kernels.search import first_at_least, first_at_least_from
 
 
 @device
-def admit(lo, hi, i, end, code, begin, stop, place, tabled, active, active_from, active_to, count):
+def admit(lo, hi, i, end, code, begin, stop, place, tabled, active, count):
     """Range postings ``i:end`` whose interval some of the sorted rows ``begin:stop`` lie in become
     active: positions count from ``begin``.
 
     place : see ``place_codes``, if ``tabled``; else positions are searched for in ``code``. Returns
     the number of active ones.
     """
+    posting, active_begin, active_end = active.posting, active.begin, active.end
     for k in range(i, end):
         if tabled:
             low, high = max(place[np.int64(lo[k])], begin), min(place[np.int64(hi[k]) + 1], stop)
         else:
             low = first_at_least(code, begin, stop, np.int64(lo[k]))
             high = first_at_least_from(code, low, stop, np.int64(hi[k]) + 1)
-        active[count] = k
-        active_from[count] = low - begin
-        active_to[count] = high - begin
+        posting[count] = k
+        active_begin[count] = low - begin
+        active_end[count] = high - begin
         count += np.uint64(high > low)
     return count
 
@@ -61,8 +62,7 @@ def segments_of_column(lo, i, lowest, highest, cell_first, shift, below, code, b
 
 
 @device
-def segments_of_rows(attr_group, group_first, reach, lo, lowest, highest, cell_first, shift, below, by_column, column, row, code,
-                     a, e, found):  # fmt: skip
+def segments_of_rows(index, by_column, column, row, code, a, e, found):
     """Postings that rows may meet by columns that are not sorted, from entry ``e`` of attribute
     ``a`` on: found (S, 4) row, range of postings, code that they must reach up to, 0 if they all
     do.
@@ -72,6 +72,9 @@ def segments_of_rows(attr_group, group_first, reach, lo, lowest, highest, cell_f
 
     Column by column, because what a column needs of the index stands together.
     """
+    attr_group, group_first, reach, lo = index.attr_group, index.group_first, index.reach, index.lo
+    lowest, highest, cell_first, cell_shift = index.lowest, index.highest, index.cell_first, index.cell_shift
+    below = index.below
     n = 0
     attributes = len(by_column) - 1
     while a < attributes:
@@ -84,9 +87,9 @@ def segments_of_rows(attr_group, group_first, reach, lo, lowest, highest, cell_f
                 return a, e, n
             value = np.int64(code[e])
             for g in range(first_group, last_group):
-                i, low, high, cells, width = group_first[g], lowest[g], highest[g], cell_first[g], shift[g]
-                i_end = i + hinted_code(lo, i, low, high, cells, width, below, value) - 1
-                i += hinted_code(lo, i, low, high, cells, width, below, value - np.int64(reach[g]) - 1) - 1
+                i, low, high, cells, shift = group_first[g], lowest[g], highest[g], cell_first[g], cell_shift[g]
+                i_end = i + hinted_code(lo, i, low, high, cells, shift, below, value) - 1
+                i += hinted_code(lo, i, low, high, cells, shift, below, value - np.int64(reach[g]) - 1) - 1
                 found[n, 0], found[n, 1], found[n, 2], found[n, 3] = row[e], i, i_end, value if reach[g] else 0
                 n += i_end > i
             e += 1

@@ -22,23 +22,8 @@ import numpy as np
 
 from colmatch.kernels._jit import device
 from colmatch.kernels.bits import ask_for
+from colmatch.kernels.bitslice.arrays import NO_RANK
 
-MOST_BINS = 254
-MOST_RANKS = 1 << 16  # they are numbered by uint16
-NO_RANK = 0
-ALWAYS = 255 << 8
-NEVER = 255
-PRESENT = 1 | (MOST_BINS - 1) << 8
-
-# rest_op
-MORE = 1  # another interval of the same predicate follows
-OUTSIDE = 2  # the predicate is true where none of its intervals holds
-VAGUE = 4  # in a program: the mask is a superset of the truth
-LAST = 8  # the last entry of its posting
-STEP = 16  # of a program
-
-ALL = np.uint64(2**64 - 1)
-WORD = 64
 AHEAD = 8  # rows whose slots are on their way from memory
 
 

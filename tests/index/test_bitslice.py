@@ -17,9 +17,7 @@ from numpy.typing import NDArray
 
 import colmatch as cm
 import colmatch.index.bitslice
-from colmatch.kernels.bitslice import build as bitslice_build
-from colmatch.kernels.bitslice import match as bitslice
-from colmatch.kernels.bitslice import tiles
+from colmatch.kernels.bitslice.build import cut_bins
 from colmatch.workload import named
 
 SIZE, ROWS = (300, 150) if NO_JIT else (20_000, 1500)
@@ -69,7 +67,7 @@ def test_masks_decide_where_bins_are_codes() -> None:
 @pytest.mark.parametrize("bins", [3, 20])
 def test_fewer_bins_than_codes_leave_candidates_that_are_verified(bins: int) -> None:
     exact, events = built()
-    with patch.object(tiles, "MOST_BINS", bins):
+    with patch.object(colmatch.index.bitslice, "MOST_BINS", bins):
         vague, _ = built()
     assert vague.counters(events)["candidates"] > exact.counters(events)["candidates"] == 0
     assert pairs(vague.match(events)) == pairs(exact.match(events))
@@ -90,7 +88,7 @@ def test_more_segments_than_there_is_room_for() -> None:
     whole, events = built(batch_rows=60)
     wanted = pairs(whole.match(events))
     module = colmatch.index.bitslice
-    with patch.object(module, "TILE", 1), patch.object(module, "AN_ENTRY", 0), patch.object(bitslice, "SEGMENTS", 70):
+    with patch.object(module, "TILE", 1), patch.object(module, "AN_ENTRY", 0), patch.object(module, "SEGMENTS", 70):
         assert pairs(fresh(whole).match(events)) == wanted
 
 
@@ -125,7 +123,7 @@ def test_no_value_of_one_column_is_left_for_the_next() -> None:
 
 def test_codes_of_an_attribute_without_a_rank_may_be_large() -> None:
     texts = {i: f"a = {i % 4} AND c = 1" + f" AND b <> {i}" * (i > 99) for i in range(600)}
-    with patch.object(tiles, "MOST_RANKS", 3):
+    with patch.object(colmatch.index.bitslice, "MOST_RANKS", 3):
         matcher = cm.Matcher.build(texts, dict.fromkeys("abc", "int64"), index="bitslice")
     wanted = [(row, i) for row in range(100) for i in range(600) if row % 4 == i % 4 and row + 400 != i]
     assert pairs(matcher.match(pa.table({"a": np.arange(100) % 4, "b": np.arange(400, 500), "c": [1] * 100}))) == wanted
@@ -133,7 +131,7 @@ def test_codes_of_an_attribute_without_a_rank_may_be_large() -> None:
 
 def test_attributes_without_slots() -> None:
     exact, events = built()
-    with patch.object(tiles, "MOST_RANKS", 20):
+    with patch.object(colmatch.index.bitslice, "MOST_RANKS", 20):
         vague, _ = built()
     assert pairs(vague.match(events)) == pairs(exact.match(events))
 
@@ -208,7 +206,7 @@ def test_bins_have_as_many_ends() -> None:
     ends = rng.integers(0, 20, 5000)
     ends[2000] = 5000  # a literal that many use gets its bin's beginning
     bin_of, starts = np.empty(5000, np.uint8), np.empty(5000, np.uint8)
-    bitslice_build.cut_bins(np.array([0, 5000]), ends, np.array([40]), bin_of, starts)
+    cut_bins(np.array([0, 5000]), ends, np.array([40]), bin_of, starts)
     assert starts.sum() == 40 and starts[0] == 1 and starts[2000] == 1
     assert np.array_equal(np.cumsum(starts), bin_of)
     inside = np.bincount(bin_of, np.where(starts, 0, ends))  # of predicates that are undecided for a value in the bin

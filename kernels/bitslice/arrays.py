@@ -1,0 +1,129 @@
+"""bitslice: how the index lies in memory, and the scratch of a match.
+
+A group has one attribute, and widths of the access interval that are alike. ``tiles.py`` says what
+ranks, bins and bounds are.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from colmatch.kernels.layout import I64, U8, U16, U32, U64
+
+WORD = 64
+ALL = np.uint64(2**64 - 1)
+
+BUFFER = 1024  # postings visited between two rounds of refinement
+CANDIDATES_KEPT = 1 << 18  # verified at once; room for 64 rows of every survivor of a round
+SEGMENTS = 4096  # of a tile, which has no more rows, at most
+
+MOST_BINS = 254
+MOST_RANKS = 1 << 16  # they are numbered by uint16
+NO_RANK = 0
+
+# Bounds of a predicate: the lowest bin, and above it in the high byte how many more there are.
+ALWAYS = 255 << 8
+NEVER = 255
+PRESENT = 1 | (MOST_BINS - 1) << 8
+
+# The high bits of ``BitsliceIndex.who``.
+VERIFY = 1 << 31  # masks are a superset: verify
+PROGRAM = 1 << 30
+CONJ_MASK = (1 << 30) - 1
+
+# ``BitsliceIndex.rest_op``.
+MORE = 1  # another interval of the same predicate follows
+OUTSIDE = 2  # the predicate is true where none of its intervals holds
+VAGUE = 4  # in a program: the mask is a superset of the truth
+LAST = 8  # the last entry of its posting
+STEP = 16  # of a program
+
+# Places of ``BitsliceScratch.progress``.
+FOUND = 0  # matches written, or counted on when the sink is full
+NOTED = 1  # candidates that wait for verification
+LOOKED = 2  # postings looked at, each once for 64 rows
+TILES = 3  # tiles filled
+
+
+class BitsliceIndex(NamedTuple):
+    """P postings in G groups."""
+
+    attr_group: I64  # (A + 2) attribute -> its groups; A stands for "always": postings without an access predicate
+    reach: U32  # (G) the widest interval of the group, highest minus lowest code
+    group_first: I64  # (G + 1) group -> its postings
+    # (G) lowest lo of the group; this and what follows are hints (``hints.py``) where among the
+    # group's lo a code stands
+    lowest: I64
+    highest: I64  # (G)
+    cell_first: I64  # (G + 1)
+    cell_shift: I64  # (G)
+    below: U32  # (H)
+    lo: U32  # (P) access interval, as codes; ascending within a group
+    hi: U32  # (P)
+    who: U32  # (P) subscription, or where VERIFY or PROGRAM stands conjunction; and flags
+    # (8 * P) rank and bounds of three predicates (see ``tiles.py``); and the first of ``rest``, low
+    # and high half
+    head: U16
+    rest: U16  # (2 * R) rank and bounds of the other predicates. Entry 0 belongs to postings that have none
+    rest_op: U8  # (R)
+    ranks: I64  # (1) ranks, the one for no attribute counted
+    rank: U32  # (A) attribute -> its place in a tile, or NO_RANK
+    bin_first: I64  # (A + 1) attribute -> its part of ``bin_of``, empty where bins are codes
+    bin_of: U8  # code - 1 -> bin
+    multi: U8  # (A)
+    top: I64  # (A + 1) number of codes
+    repeats: U8  # (1) whether a subscription may be found twice for a row
+
+
+class Survivors(NamedTuple):
+    """Postings that hold for some rows of a tile, as far as they have been tested."""
+
+    posting: U32  # (2 * BUFFER)
+    place: U32  # (2 * BUFFER) position in the tile of the first of up to 64 rows
+    mask: U64  # (2 * BUFFER) rows that are left
+
+
+class Active(NamedTuple):
+    """Postings of ranges that some sorted rows meet."""
+
+    posting: U32  # (most postings of an attribute)
+    begin: U32  # (the same) position in the tile of the first row in the range
+    end: U32  # (the same) one past the last
+
+
+class Candidates(NamedTuple):
+    """Pairs that masks do not decide."""
+
+    row: U32  # (CANDIDATES_KEPT) counted from the first row of the call
+    conj: U32  # (CANDIDATES_KEPT)
+
+
+class BitsliceScratch(NamedTuple):
+    """Working memory for a block of up to N rows with E entries."""
+
+    progress: I64  # (4) what a call has done so far: FOUND, NOTED, LOOKED, TILES
+    slot: U32  # (E + 7 * N)
+    slot_first: U64  # (N + 1)
+    column: I64  # (A + 2) attribute -> its rows; A has every row
+    row: U32  # (E + N)
+    code: U32  # (E + N)
+    spare_row: U32  # (E)
+    spare_code: U32  # (E)
+    histogram: I64  # (256)
+    sorted: U8  # (A + 1) columns to be sorted
+    stride: I64  # (1) rows of a tile
+    tile: U8  # (ranks * stride + 64) zero between calls
+    survivors: Survivors
+    active: Active
+    # (S, 3) postings to visit, begin and end; position of the first row, or code that they must
+    # reach up to
+    segment: U32
+    bits: U64  # (SEGMENTS) their rows
+    found: U32  # (S, 4) segments of rows before they are ordered: row, and the same
+    segment_first: I64  # (N + 1) row -> its segments
+    code_place: I64  # (most codes + 2)
+    target: U64  # (longest program + 1) zero between calls
+    candidates: Candidates
+    ordered: U32  # (CANDIDATES_KEPT) conjunctions of candidates by row
+    order: I64  # (N + 1) row -> its candidates
+    values: U32  # (A) table of one row for verification, zero between calls
