@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from colmatch.events.reader import batches
+from colmatch.events.gather import batches
 from colmatch.kernels import layout
 from colmatch.matching.pieces import Piece
 from colmatch.matching.threads import Result, cores, in_order
