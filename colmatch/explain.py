@@ -1,5 +1,6 @@
-"""Why a subscription is true, or not, for an event: the normalised expression as a tree, with
-values and truth.
+"""An explanation says why a subscription is true for an event, or is not.
+
+It is the normalised expression as a tree, with values and truth.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from colmatch.schema import Attribute, Role
 if TYPE_CHECKING:
     from colmatch.parts import Parts
 
-Truth = bool | None  # None: Unknown
+TruthValue = bool | None  # None: Unknown
 _WORDS = {True: "True", False: "False", None: "Unknown"}
 
 
@@ -33,7 +34,7 @@ class Node:
     """A predicate with the event's value, or an AND / OR of nodes."""
 
     text: str
-    truth: Truth
+    truth: TruthValue
     value: Any = None
     children: tuple[Node, ...] = ()
 
@@ -96,8 +97,9 @@ def explain(parts: Parts, event: Any, id: int | str, find: Callable[[int | str],
 
 
 def _shown_value(column: pa.Array) -> Any:
-    """The only value of a column, as Arrow writes it where Python has none such: a date after
-    the year 9999, say.
+    """The only value of a column.
+
+    It is Arrow's text where Python has no such value: a date after the year 9999, say.
     """
     try:
         return column.to_pylist()[0]
@@ -127,8 +129,9 @@ def _row(parts: Parts, event: Any) -> pa.RecordBatch:
 
 
 def _decoded(type: pa.DataType) -> pa.DataType:
-    """The type without dictionaries and runs: Arrow makes no such array of any Python value, and
-    crashes on some.
+    """The type without dictionaries and runs.
+
+    Arrow makes no such array of any Python value, and crashes on some.
     """
     types = pa.types
     if types.is_dictionary(type) or types.is_run_end_encoded(type):
@@ -143,8 +146,9 @@ def _decoded(type: pa.DataType) -> pa.DataType:
 
 
 def _checked(value: Any, type: pa.DataType) -> Any:
-    """A value for a column of that type, whose maps have pairs for entries: Arrow crashes on
-    others.
+    """A value for a column of that type, whose maps have pairs for entries.
+
+    Arrow crashes on others.
     """
     if hasattr(value, "as_py"):
         value = value.as_py()
@@ -167,11 +171,11 @@ def _empty_row() -> pa.RecordBatch:
     return pa.RecordBatch.from_struct_array(pa.array([{}], pa.struct([])))
 
 
-def _any(truths: list[Truth]) -> Truth:
+def _any(truths: list[TruthValue]) -> TruthValue:
     return True if True in truths else None if None in truths else False
 
 
-def _all(truths: list[Truth]) -> Truth:
+def _all(truths: list[TruthValue]) -> TruthValue:
     return False if False in truths else None if None in truths else True
 
 
@@ -205,7 +209,7 @@ def _predicate(parts: Parts, p: int, keys: list[list[int]], values: dict[str, An
     attribute = parts.attributes[attr]
     runs = key_runs(parts.predicates, parts.codes, p)
     found = any(lo <= key <= hi for key in keys[attr] for lo, hi in runs)
-    truth: Truth = not found if none else found if keys[attr] or _two_valued(attribute) else None
+    truth: TruthValue = not found if none else found if keys[attr] or _two_valued(attribute) else None
     return Node(
         predicate_text(attribute, LiteralTexts(parts.literals, attr), runs, none), truth, _value(attribute, values)
     )

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from colmatch.arrays.frozen import freeze
 from colmatch.errors import OptionError
-from colmatch.events.sample import NOTHING, Keeping, counted
+from colmatch.events.sample import NOTHING, SampleKeeper, counted
 from colmatch.explain import Explanation, explain
 from colmatch.index import KINDS, Built, find, plan
 from colmatch.index.statistics import Statistics
@@ -109,7 +109,7 @@ class Matcher:
         kind = find(chosen.kind)
         seen, kept = None, NOTHING
         if sample is not None:
-            keeping = Keeping(sample, options.batch_rows, columns.arrow.names)
+            keeping = SampleKeeper(sample, options.batch_rows, columns.arrow.names)
             lenient = options.missing_columns == "null"
             seen, kept = counted(iter(keeping), attributes, codes, freeze(literals), lenient), keeping.kept()
         if kind.insert is not None:

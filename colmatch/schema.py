@@ -210,8 +210,9 @@ class Schema:
         return folded
 
     def column(self, path: tuple[str, ...]) -> Column:
-        """The column at ``path``: as written, else the only one that differs in case alone, as in
-        Spark.
+        """The column at ``path``: as written, else the only one that differs in case alone.
+
+        Spark finds columns by the same rule.
 
         Raises
         ------

@@ -1,5 +1,7 @@
-"""Short cuts to a place among sorted numbers: from keys to codes, made where they are needed and
-never saved; from codes to postings.
+"""Hints are short cuts to a place among sorted numbers.
+
+They lead from keys to codes, and from codes to postings; they are made where they are needed and
+never saved.
 """
 
 from __future__ import annotations
@@ -11,8 +13,9 @@ from colmatch.kernels import hints, layout
 
 
 def hints_of(bound_first: layout.I64, bound: layout.I64) -> hints.Hints:
-    """Hints for finding keys among the boundaries of each attribute, or codes among the lowest
-    codes of each group of postings.
+    """Makes the hints for finding numbers among those of each attribute or group.
+
+    These are keys among boundaries, or codes among the lowest codes of postings.
 
     bound_first (A + 1), bound (B) ascending within each of the A.
     """

@@ -1,5 +1,6 @@
-"""Memory for results that is used again when nobody holds the result any more: fresh pages cost
-a fault each, 2 us in a virtual machine.
+"""Memory for results is used again when nobody holds the result any more.
+
+Fresh pages cost a fault each, 2 us in a virtual machine.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Events as a caller has them, to entries of attributes.
 
 In comes anything with the Arrow C stream or array protocol; out comes ``kernels.layout.Batch``.
-Read ``gather`` (batches are cut and gathered), ``binding`` (attributes meet the columns of a
-schema) and ``reader`` (kernels read the buffers) in this order.
+Read ``gather`` (batches are cut and gathered), ``needs`` and ``binding`` (attributes meet the
+columns of a schema), ``reader`` and ``work`` (kernels read the buffers) and ``patterns`` (text
+patterns of the distinct strings) in this order.
 """

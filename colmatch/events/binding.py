@@ -1,5 +1,7 @@
-"""Binds attributes to one schema of batches: finds their columns, checks the types, and writes the
-tables that ``kernels.read`` walks.
+"""A binding says how the attributes of a matcher are read from batches of one schema.
+
+It finds their columns, checks the types, and writes the tables that the kernels of
+``kernels/arrow/read.py`` walk.
 
 Done once for each schema that arrives, so it may look at every attribute; all that does not depend
 on the batch's schema is made before, in ``Needs``.
@@ -100,8 +102,9 @@ class _Columns:
         self.decode: set[int] = set()
 
     def find(self, path: Path) -> tuple[tuple[int, int], pa.DataType] | None:
-        """Struct and number of the child at ``path``, and its type; None where it is NULL in
-        every row.
+        """Struct and number of the child at ``path``, and its type.
+
+        None where it is NULL in every row.
         """
         found = self._level(path[:-1])
         if found is None:
@@ -243,9 +246,7 @@ class _Binder:
             self._item(name, select.ENTRIES, attr, end, first=first)
 
     def _leaf(self, name: str, arrow: pa.DataType, wanted: Type) -> int | None:
-        """Number of the leaf that reads values of this Arrow type as ``wanted``; None where all
-        are NULL.
-        """
+        """The number of the leaf that reads this type as ``wanted``; None where all are NULL."""
         arrow = _storage(arrow)
         index, value = -1, arrow
         if pa.types.is_dictionary(arrow):
@@ -335,8 +336,9 @@ _FORMS = {
 
 
 def _form(arrow: pa.DataType) -> tuple[int, int]:
-    """Physical form of a scalar type, and its width: bytes of a fixed-size string, 64-bit words
-    of a decimal.
+    """The physical form of a scalar type, and its width.
+
+    That is bytes of a fixed-size string, 64-bit words of a decimal.
     """
     form = _FORMS.get(arrow)
     if form is not None:

@@ -110,8 +110,9 @@ def meant(names: Sequence[str], wanted: Iterable[str]) -> list[str]:
 
 
 def _kept(schema: pa.Schema, columns: list[str]) -> list[int] | None:
-    """Numbers of the columns that may be meant, None when all may, or when some column is not
-    there.
+    """The numbers of the columns that may be meant.
+
+    None when all may be, or when some column is not there.
 
     Which of several is meant is for the Reader to say.
     """

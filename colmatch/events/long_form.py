@@ -1,6 +1,4 @@
-"""Events in long form: one row for each value that an event has, as columnar and sparse as data
-comes.
-"""
+"""Events in long form have one row for each value: as columnar and sparse as data comes."""
 
 from __future__ import annotations
 
@@ -21,8 +19,9 @@ PAIRS_MOST = 2**31 - 1  # Arrow's maps have offsets of 32 bits
 
 
 def from_pairs(pairs: Any, column: str = "attrs", rows: int | None = None) -> pa.RecordBatch:
-    """Events from (event, attribute, value) rows: a batch with one map column, for expressions such
-    as ``attrs['a17'] > 3``.
+    """Makes events of (event, attribute, value) rows: a batch with one map column.
+
+    Expressions name its entries, as in ``attrs['a17'] > 3``.
 
     Nothing is copied where the pairs come in one chunk; several chunks are joined first. Attributes
     and values keep their types, a dictionary of attributes too: these are read fastest.
@@ -39,8 +38,9 @@ def from_pairs(pairs: Any, column: str = "attrs", rows: int | None = None) -> pa
         - ``value`` : of any type, the same for all attributes. NULL is NULL
 
         Of pairs with the same event and attribute, the first counts.
-    column : name of the map column rows : number of events, those after the last pair have no
-    entries; None for one more than the last event's number
+    column : name of the map column
+    rows : number of events, those after the last pair have no entries; None for one more than the
+        last event's number
 
     Returns
     -------

@@ -1,5 +1,7 @@
-"""What a matcher needs of every batch: its attributes by how they are read, its literals and map
-keys in the form that kernels search.
+"""What a matcher needs of every batch, whatever its schema is.
+
+These are the attributes by how they are read, and literals and map keys in the form that kernels
+search.
 
 All that does not depend on the schema of a batch; ``colmatch/events/binding.py`` does the rest when
 one arrives.
@@ -47,8 +49,9 @@ def words(first: I64, prefix: I64, offset: I64, data: U8, label: I64) -> Words:
 
 
 def prefixes(offset: I64, data: U8) -> I64:
-    """The first 8 bytes of each string (zeros after its end) as numbers that are ordered as the
-    bytes are.
+    """The first 8 bytes of each string as a number, zeros after its end.
+
+    The numbers are ordered as the bytes are.
     """
     found = np.empty(len(offset) - 1, np.int64)
     for start in range(0, len(found), 1 << 16):
@@ -131,8 +134,9 @@ class Needs:
         return -1 - id if self.distinct else id
 
     def _bind_keys(self) -> None:
-        """Entries of all maps, and the hash tables of their keys, which the kernel reads by
-        address.
+        """Numbers the entries of all maps, and fills the hash tables of their keys.
+
+        The kernel reads these by address.
         """
         first: list[int] = []
         last: list[int] = []

@@ -47,8 +47,9 @@ _built: WeakKeyDictionary[Attributes, tuple[int, Patterns]] = WeakKeyDictionary(
 
 
 def patterns_of(attributes: Attributes) -> Patterns:
-    """Those of a matcher's attributes, made once for all that read its events: each thread, each
-    ``explain``.
+    """The patterns of a matcher's attributes, made once for all that read its events.
+
+    These are each thread and each ``explain``.
 
     Nothing of them is saved: 10,000 patterns take a fifth of a second.
     """

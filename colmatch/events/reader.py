@@ -52,8 +52,9 @@ class Reader:
         self._address = ctypes.addressof(self._struct)
 
     def read(self, batch: pa.RecordBatch) -> Batch:
-        """The entries of every attribute, in arrays that are read-only views of this Reader's
-        memory: the next call overwrites them.
+        """Reads the entries of every attribute.
+
+        They stand in read-only views of this Reader's memory: the next call overwrites them.
 
         Raises
         ------

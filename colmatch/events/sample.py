@@ -66,7 +66,7 @@ def counted_again(
         return None
 
 
-class Keeping:
+class SampleKeeper:
     """Hands on a sample's events as record batches, and keeps some of them, evenly spread.
 
     ``columns`` are those that expressions may use; no others are kept.

@@ -1,4 +1,4 @@
-"""What an expression says, before it is known which columns there are.
+"""The tree says what an expression says, before it is known which columns there are.
 
 The text parser and the builder make the same tree, so that ``parse(str(expression)) ==
 expression``. A tree of AND, OR, NOT and IS TRUE over *predicates*; a predicate is a verb, the
@@ -28,8 +28,9 @@ NAN = float("nan")  # the one that trees hold, so that they are equal
 
 
 class Refusal(Exception):
-    """Why an expression cannot be used, and where: an offset into the text, or the predicate and
-    the slot that are to blame.
+    """An expression cannot be used.
+
+    It says why, and where: an offset into the text, or the predicate and slot that are to blame.
     """
 
     def __init__(self, message: str, at: int | None = None, predicate: Predicate | None = None, slot: int = -1) -> None:
@@ -41,8 +42,9 @@ class Refusal(Exception):
 
 
 class Subject(NamedTuple):
-    """What a predicate is about: a column or struct field, an entry of a map, or with ``size``
-    the number of elements.
+    """What a predicate is about.
+
+    It is a column or struct field, an entry of a map, or with ``size`` the number of elements.
     """
 
     path: tuple[str, ...]
@@ -236,9 +238,7 @@ def walk(expr: Expr, max_depth: int) -> Iterator[tuple[Expr, int]]:
 
 
 def rebuild(expr: Expr, change: Callable[[Predicate], Predicate]) -> Expr:
-    """A copy of the tree with every predicate, in reading order, replaced by
-    ``change(predicate)``.
-    """
+    """Copies the tree; each predicate, in reading order, becomes ``change(predicate)``."""
     done: list[Expr] = []
     stack: list[tuple[Expr, bool]] = [(expr, False)]
     while stack:

@@ -1,5 +1,6 @@
-"""Conditions written in Python: ``(col("age") > 30) & ~col("vip")`` is the tree that ``"age > 30
-AND NOT (vip)"`` is.
+"""Conditions written in Python.
+
+``(col("age") > 30) & ~col("vip")`` is the tree that ``"age > 30 AND NOT (vip)"`` is.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from colmatch.expr.ast import NAN, Constant, Expr, Not, Predicate, Subject, Verb
 from colmatch.lowering.forms import Kind, Operand
 
 
-def col(*path: str) -> Column:
+def col(*path: str) -> ColumnHandle:
     """A column, struct field or map of the events, to be compared with values.
 
     Parameters
@@ -31,10 +32,10 @@ def col(*path: str) -> Column:
     """
     if not path or not all(isinstance(part, str) for part in path):
         raise ExpressionError("col needs the name of a column, or the names that lead to a struct's field")
-    return Column(Subject(tuple(map(str, path[0].split(".") if len(path) == 1 else path))))
+    return ColumnHandle(Subject(tuple(map(str, path[0].split(".") if len(path) == 1 else path))))
 
 
-class Column(Expr):
+class ColumnHandle(Expr):
     """What ``col`` returns. Its comparisons are conditions; a Boolean column is one by itself."""
 
     __slots__ = ("_subject",)
@@ -53,24 +54,24 @@ class Column(Expr):
     def __repr__(self) -> str:
         return f"<column {self}>"
 
-    def __getitem__(self, key: str | int) -> Column:
+    def __getitem__(self, key: str | int) -> ColumnHandle:
         try:
             plain: Any = str(key) if isinstance(key, str) else index(key)
         except TypeError:
             plain = None
         if plain is None or self._subject.key is not None or isinstance(key, bool):
             raise ExpressionError("[...] takes the key of a map's entry, a string or a whole number, once")
-        return Column(self._subject._replace(key=plain))
+        return ColumnHandle(self._subject._replace(key=plain))
 
     __iter__ = None  # else ``x in col("a")`` would ask for col("a")[0], col("a")[1] … for ever
     __contains__ = None
     __hash__ = None  # type: ignore[assignment]
 
-    def size(self) -> Column:
+    def size(self) -> ColumnHandle:
         """Number of elements of a list, or of entries of a map."""
         if self._subject.size:
             raise ExpressionError("size() of a size: call it once, on a list or map column")
-        return Column(self._subject._replace(size=True))
+        return ColumnHandle(self._subject._replace(size=True))
 
     def _test(self, verb: Verb, *values: Any) -> Expr:
         return Predicate(verb, self._subject, tuple([literal(value) for value in values]))
@@ -157,8 +158,9 @@ def _text(value: Any) -> str:
 
 
 def _members(values: Iterable[Any]) -> tuple[Operand | None, ...]:
-    """Operands of a list: a single one where all values are of one kind, as the parser makes of
-    ``(1, 2, 3)``.
+    """The operands of a list.
+
+    Where all values are of one kind it is a single one, as the parser makes of ``(1, 2, 3)``.
     """
     if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
         raise ExpressionError(f"a list of values is needed, not {type(values).__name__}")
@@ -211,7 +213,7 @@ def literal(value: Any) -> Operand | None:
     if isinstance(value, (bytes, bytearray, memoryview)):
         return Operand(Kind.BINARY, value=bytes(value))
     raise ExpressionError(
-        f"{value!r:.60} ({kind.__name__}) cannot be compared with: use int, float, Decimal, str, bool, None, date, datetime or bytes"
+        f"no column can be compared with {value!r:.60} ({kind.__name__}): use int, float, Decimal, str, bool, None, date, datetime or bytes"
     )
 
 
@@ -229,7 +231,7 @@ def _numpy(value: Any) -> Operand | None:
         return literal(value.item())
     text = str(value)
     if text == "NaT":
-        raise ExpressionError("NaT cannot be compared with: use is_null()")
+        raise ExpressionError("no column can be compared with NaT: use is_null()")
     unit = str(value.dtype)
     if unit in ("datetime64[D]", "datetime64[M]", "datetime64[Y]", "datetime64[W]"):
         return literal(value.astype("datetime64[D]").item())

@@ -59,8 +59,9 @@ class Compiler:
         self._trees: dict[Any, Form] = {}  # by structure
 
     def form(self, expression: str | Expr) -> tuple[Form, list[Any]]:
-        """The form, the same object for every expression of the same shape, and its literals by
-        slot.
+        """Makes the form of an expression, and its literals by slot.
+
+        Every expression of the same shape has the same object for its form.
 
         A literal is its text (of a negative number in a list: with the sign), bytes for a binary
         one, or for a built expression the Python value; where the slot's operand is ``many``, a
@@ -96,8 +97,9 @@ class Compiler:
         return reading.place(reading.literal_at[slot])
 
     def _assembled(self, text: str, shape: str, literals: list[Any]) -> Form | None:
-        """The form of a new shape from its phrases, None where it has others than phrases that
-        can stand alone.
+        """The form of a new shape, put together from its phrases.
+
+        None where it has other parts than phrases that can stand alone.
         """
         if "--" in shape or "/*" in shape:
             return None
@@ -138,8 +140,9 @@ class Compiler:
         return conjoin(Or, either)
 
     def _phrase(self, piece: str, slot: int, text: str, raw: list[str], known: list[Any]) -> Phrase | None:
-        """The phrase of this shape, None where it is not a condition by itself; its literals in
-        ``text`` begin with number ``slot``.
+        """The phrase of this shape, None where it is not a condition by itself.
+
+        Its literals in ``text`` begin with number ``slot``.
 
         ``known`` are all literals of ``text``, and ``raw`` is filled with how they are written.
         """

@@ -1,5 +1,6 @@
-"""The literals of a text: numbers with sign and suffix, strings, binary, lists; each becomes a
-numbered slot.
+"""The literals of a text become numbered slots.
+
+These are numbers with sign and suffix, strings, binary, lists.
 """
 
 from __future__ import annotations
@@ -70,8 +71,9 @@ class LiteralReader:
         self.reading = Reading(text)
 
     def string(self, i: int) -> tuple[str, int]:
-        """The string at token i with those that follow it (Spark joins them; a quote written
-        twice is one), and the token after.
+        """The string at token i with those that follow it, and the token after.
+
+        Spark joins them; a quote written twice is one.
         """
         raw, token = self.raw, self.raw[i]
         j = i + 1

@@ -1,5 +1,7 @@
-"""The tree of ``ast.py`` -> a form: attributes resolved, NOT gone, a disjunction of conjunctions or
-a program.
+"""The tree of ``ast.py`` -> a form.
+
+Attributes are resolved, NOT is gone, and what is left is a disjunction of conjunctions or a
+program.
 
 Each condition can be asked four questions, the *modes*: is it True, is it False, is it not True, is
 it not False. With NULLs about, the third is not the second. A matcher asks the first; NOT turns
@@ -15,7 +17,7 @@ from typing import Any
 from colmatch.errors import SchemaError
 from colmatch.expr.assemble import Assembly
 from colmatch.expr.ast import CALLS, WORDS, And, Constant, Expr, Not, Or, Predicate, Refusal, Truth, Verb, walk
-from colmatch.expr.tree import MANY, All, Modes, Node, conjoin, disjoin
+from colmatch.expr.tree import MANY, All, Formula, Modes, conjoin, disjoin
 from colmatch.kernels.layout import KEY_MAX, KEY_MIN
 from colmatch.lowering.floors import misfit
 from colmatch.lowering.forms import PATTERNS, Conjunction, Form, Kind, Leaf, Op, Operand, Test
@@ -64,7 +66,8 @@ class Normaliser:
         self._plain: list[Conjunction] = []
 
     def form(self, tree: Expr, slots: int) -> Form:
-        """
+        """Makes a tree a form.
+
         Raises
         ------
         Refusal : an attribute is unknown or of the wrong type, with the predicate that is to blame
@@ -92,9 +95,9 @@ class Normaliser:
 
     # Modes
 
-    def _modal(self, tree: Expr) -> Node:
+    def _modal(self, tree: Expr) -> Formula:
         """Mode TRUE of the tree, as leaves and groups."""
-        done: list[Node] = []
+        done: list[Formula] = []
         stack: list[Any] = [(tree, TRUE)]
         known = self._modes
         size, most = 0, MANY
@@ -316,8 +319,8 @@ class Normaliser:
         if not values and not null:
             return False, Leaf(size, PRESENT), True, Leaf(size, PRESENT, True)
         # With a NULL among the literals, only an empty list surely shares nothing.
-        some: Node = Leaf(element, (Test(Op.IN, values),)) if values else False
-        none: Node = Leaf(element, (Test(Op.IN, values),), True) if values else True
+        some: Formula = Leaf(element, (Test(Op.IN, values),)) if values else False
+        none: Formula = Leaf(element, (Test(Op.IN, values),), True) if values else True
         return some, Leaf(size, _EMPTY), none, disjoin([some, Leaf(size, _EMPTY, True)])
 
 

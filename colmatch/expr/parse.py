@@ -1,11 +1,10 @@
-"""A text -> the tree of ``ast.py``, through sqlglot's Spark parser and a whitelist of its node
-types.
+"""A text -> the tree of ``ast.py``.
+
+sqlglot's Spark parser parses it, and what its tree may have is a whitelist of node types.
 """
 
 from __future__ import annotations
 
-from datetime import date, datetime
-from decimal import Decimal
 from typing import Any
 
 from sqlglot import exp
@@ -13,26 +12,11 @@ from sqlglot.errors import ErrorLevel, ParseError
 from sqlglot.tokenizer_core import TokenType
 
 from colmatch.errors import ExpressionError
-from colmatch.expr.ast import (
-    NAN,
-    And,
-    Constant,
-    Expr,
-    Not,
-    Or,
-    Predicate,
-    Refusal,
-    Subject,
-    Verb,
-    conjoin,
-    rebuild,
-    truth,
-)
+from colmatch.expr.ast import And, Constant, Expr, Not, Or, Predicate, Refusal, Subject, Verb, conjoin, truth
 from colmatch.expr.literals import ALLOWED, Reading
 from colmatch.expr.stack import room
-from colmatch.expr.tokens import SPARK, read
+from colmatch.expr.tokens import SPARK, read_text
 from colmatch.lowering.forms import Kind, Operand
-from colmatch.options import Options
 
 _COMPARISONS = {
     exp.EQ: Verb.EQ, exp.NEQ: Verb.NE, exp.LT: Verb.LT, exp.LTE: Verb.LE, exp.GT: Verb.GT, exp.GTE: Verb.GE,
@@ -63,10 +47,12 @@ class Parser:
         self._predicates: dict[Any, Predicate] = {}
 
     def read(self, text: str) -> Reading:
-        return read(text, self.max_depth)
+        """See ``tokens.read_text``."""
+        return read_text(text, self.max_depth)
 
     def parse(self, reading: Reading) -> Expr:
-        """
+        """Makes the tree of a text that has been read; its operands are slots.
+
         Raises
         ------
         Refusal : not a sentence of the language
@@ -366,58 +352,3 @@ def refused(refusal: Refusal, reading: Reading | None, text: str | None) -> Expr
         return ExpressionError(message)
     line, column = Reading(text).place(at or 0)
     return ExpressionError(message, line=line, column=column)
-
-
-def parse(text: str, options: Options | None = None) -> Expr:
-    """The tree of a text, with the literals' values in it.
-
-    Raises
-    ------
-    ExpressionError : with line and column
-    """
-    parser = Parser((options or Options()).max_depth)
-    reading: Reading | None = None
-    try:
-        reading = parser.read(text)
-        tree = parser.parse(reading)
-        return bind(tree, reading)
-    except Refusal as refusal:
-        raise refused(refusal, reading, text) from None
-
-
-def bind(tree: Expr, reading: Reading) -> Expr:
-    """``tree`` with values for slots."""
-
-    def value(operand: Operand | None) -> Operand | None:
-        if operand is None or operand.slot < 0:
-            return operand
-        literal = reading.literals[operand.slot]
-        if operand.many:
-            return Operand(
-                operand.kind, many=True, value=tuple([literal_value(operand.kind, text, False) for text in literal])
-            )
-        return Operand(operand.kind, value=literal_value(operand.kind, literal, operand.negative))
-
-    return rebuild(tree, lambda p: Predicate(p.verb, p.subject, tuple([value(operand) for operand in p.operands])))
-
-
-def literal_value(kind: Kind, text: Any, negative: bool) -> Any:
-    """The Python value of a literal's text; the text itself for dates and timestamps that Python
-    cannot hold.
-    """
-    if kind is Kind.INT:
-        return -int(text) if negative else int(text)
-    if kind is Kind.DECIMAL:
-        return -Decimal(text) if negative else Decimal(text)
-    if kind is Kind.DOUBLE:
-        number = -float(text) if negative else float(text)
-        return NAN if number != number else number
-    try:
-        if kind is Kind.DATE and len(text) == 10:
-            return date.fromisoformat(text)
-        if kind in (Kind.TIMESTAMP, Kind.TIMESTAMP_NTZ) and len(text) in (19, 25, 26, 32) and text[10] == " ":
-            found = datetime.fromisoformat(text)
-            return found if str(found) == text else text
-    except ValueError:
-        pass
-    return text

@@ -68,8 +68,9 @@ def _character(escape: re.Match[str]) -> str:
 
 
 def unescape(raw: str) -> str:
-    """The string that a literal, given with its quotes, stands for in Spark 4: backslash escapes,
-    and the quote twice.
+    """The string that a literal with its quotes stands for in Spark 4.
+
+    That is with backslash escapes, and the quote written twice.
 
     Raises
     ------

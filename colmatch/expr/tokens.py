@@ -65,8 +65,9 @@ _LITERAL_ROLES = (NUMBER, STRING)
 _DEEPER = (OPEN, NOT)
 
 
-def read(text: str, max_depth: int) -> Reading:
-    """
+def read_text(text: str, max_depth: int) -> Reading:
+    """Reads a text as far as its tokens go.
+
     Raises
     ------
     Refusal : the text is not in the language, as far as its tokens tell

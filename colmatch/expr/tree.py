@@ -29,21 +29,22 @@ class Any_(All):
     __slots__ = ()
 
 
-Node = Leaf | All | bool
-Modes = tuple[Node, Node, Node, Node]
+Formula = Leaf | All | bool
+Modes = tuple[Formula, Formula, Formula, Formula]
 
 
-def conjoin(parts: list[Node]) -> Node:
+def conjoin(parts: list[Formula]) -> Formula:
     return _group(All, parts, False)
 
 
-def disjoin(parts: list[Node]) -> Node:
+def disjoin(parts: list[Formula]) -> Formula:
     return _group(Any_, parts, True)
 
 
-def _group(kind: type[All], parts: list[Node], decides: bool) -> Node:
-    """AND or OR: flat, without constants and repeated leaves, and with the leaves of one attribute
-    merged where that is one leaf.
+def _group(kind: type[All], parts: list[Formula], decides: bool) -> Formula:
+    """Makes an AND or OR: flat, without constants and repeated leaves.
+
+    The leaves of one attribute are merged where that is one leaf.
 
     ``a = 1 OR a = 2`` is one set; so is "no entry in this set" AND "no entry in that".
     """
@@ -72,7 +73,7 @@ def _group(kind: type[All], parts: list[Node], decides: bool) -> Node:
     if not flat:
         return not decides
     if len(flat) == 1:
-        node: Node = flat[0]
+        node: Formula = flat[0]
         return node
     conjunctions, size = (1 if kind is All else 0), 0
     for part in flat:
@@ -84,8 +85,9 @@ def _group(kind: type[All], parts: list[Node], decides: bool) -> Node:
 
 
 def _flatten(kind: type[All], stack: list[Any]) -> list[Any]:
-    """Parts in order (``stack`` has them backwards), those of nested groups of the same kind
-    among them.
+    """Parts in order, those of nested groups of the same kind among them.
+
+    ``stack`` has them backwards.
     """
     flat: list[Any] = []
     while stack:

@@ -1,5 +1,6 @@
-"""What the front ends hand to the lowering: expressions whose attributes are resolved and whose
-structure is normal.
+"""Forms are what the front ends hand to the lowering.
+
+They are expressions whose attributes are resolved and whose structure is normal.
 
 An expression text is split into its *form*, which is parsed and normalised once however many texts
 share it, and its *literals*, which are carried in columns and turned into keys all at once
@@ -86,8 +87,9 @@ class Test:
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
-    """True when the event has an entry of ``attr`` in the union of ``tests``; with ``none``, when
-    it has no such entry.
+    """True when the event has an entry of ``attr`` in the union of ``tests``.
+
+    With ``none``, it is true when the event has no such entry.
 
     More than one test only where no pattern is among them. A pattern test is alone and never
     ``outside``.

@@ -1,4 +1,4 @@
-"""Literals of one conversion side by side: tests -> key intervals.
+"""Tests of expressions -> key intervals, for all literals of one conversion at once.
 
 Tests that need the same conversion (type, operator, kinds of operands) stand in one *group*,
 however many expressions they come from, and their literals are converted in one go. Text patterns
@@ -8,7 +8,7 @@ are handed on to the group that can answer them.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from colmatch.arrays.pieces import Pieces, concat
 from colmatch.kernels import layout
 from colmatch.kernels.layout import KEY_MAX, KEY_MIN
 from colmatch.kernels.lowering import conjunctions as lower
@@ -32,40 +33,6 @@ I64 = NDArray[np.int64]
 Refuse = Callable[[int, str, int], None]  # leaf, message, slot of the literal
 
 
-class Column:
-    """A long array, collected in pieces: numbers in lists, which are cheap to extend by a few,
-    and arrays.
-    """
-
-    __slots__ = ("pieces", "tail")
-
-    def __init__(self) -> None:
-        self.pieces: list[Any] = []
-        self.tail: list[Any] | None = None  # the last piece, when it is a list of ours
-
-    def extend(self, values: Iterable[Any]) -> None:
-        if self.tail is None:
-            self.tail = []
-            self.pieces.append(self.tail)
-        self.tail.extend(values)
-
-    def append(self, piece: Any) -> None:
-        """``piece`` : an array, which is not copied."""
-        self.pieces.append(piece)
-        self.tail = None
-
-    def array(self, dtype: Any = np.int64) -> NDArray[Any]:
-        return concat([np.asarray(piece, dtype) for piece in self.pieces], dtype)
-
-    def values(self) -> Any:
-        """All as one list, or as one array."""
-        if len(self.pieces) == 1:
-            return self.pieces[0]
-        if all(isinstance(piece, np.ndarray) for piece in self.pieces):
-            return concat(self.pieces)
-        return list(chain.from_iterable(piece if isinstance(piece, list) else piece.tolist() for piece in self.pieces))
-
-
 @dataclass(slots=True)
 class Group:
     """Tests whose operands are converted alike. ``parts[k]`` holds the values of operand k."""
@@ -74,15 +41,20 @@ class Group:
     op: Op
     operands: tuple[Operand, ...]  # kind, many and negative of each; not their values
     outside: bool
-    parts: tuple[Column, ...]
-    leaf: Column = field(default_factory=Column)
+    parts: tuple[Pieces, ...]
+    leaf: Pieces = field(default_factory=Pieces)
     # (first test, slots of the operands) of each addition
     origin: list[tuple[int, tuple[int, ...]]] = field(default_factory=list)
     tests: int = 0
 
     def add(self, leaf: Any, values: Sequence[Any], slots: tuple[int, ...]) -> None:
-        """``leaf``: ids, one for each test; ``values``: for each operand as many values (of a
-        ``many`` operand: lists).
+        """Add tests.
+
+        Parameters
+        ----------
+        leaf : ids, one for each test
+        values : for each operand as many values; of a ``many`` operand, lists
+        slots : of the operands, for errors
         """
         self.origin.append((self.tests, slots))
         self.tests += len(leaf)
@@ -95,12 +67,6 @@ class Group:
     def slot(self, test: int, operand: int) -> int:
         slots = self.origin[bisect_right(self.origin, test, key=lambda piece: piece[0]) - 1][1]
         return slots[operand] if operand < len(slots) else -1
-
-
-def concat(pieces: Sequence[NDArray[Any]], dtype: Any = np.int64) -> NDArray[Any]:
-    if len(pieces) == 1:
-        return pieces[0]
-    return np.concatenate(pieces) if pieces else np.empty(0, dtype)
 
 
 class Groups:
@@ -118,19 +84,24 @@ class Groups:
         self._groups: dict[Any, Group] = {}
 
     def __getitem__(self, key: tuple[Type, Op, tuple[Operand, ...], bool]) -> Group:
-        """The group of a type, operator, operands (their kinds, not their values) and sense
-        (inside or outside).
+        """The group of a type, operator, operands and sense (inside or outside).
+
+        Of the operands their kinds count, not their values.
         """
         type, op, operands, outside = key
         short = (type, op, tuple((o.kind, o.many, o.negative) for o in operands), outside)
         found = self._groups.get(short)
         if found is None:
-            found = self._groups[short] = Group(type, op, operands, outside, tuple(Column() for _ in operands))
+            found = self._groups[short] = Group(type, op, operands, outside, tuple(Pieces() for _ in operands))
         return found
 
     def intervals(self, leaf_attr: I64, refuse: Refuse) -> tuple[I64, I64, I64, layout.Literals]:
-        """(leaf, lo, hi) of every interval of every test, unordered, and the literals that labels
-        refer to.
+        """Makes intervals of all tests.
+
+        Returns
+        -------
+        leaf, lo, hi : of every interval, unordered
+        literals : those that labels refer to
 
         ``leaf_attr`` (leaves) is changed where a pattern becomes an attribute of its own.
         ``refuse`` is told of literals that cannot be read.
@@ -209,8 +180,9 @@ class Groups:
     # Text
 
     def _resolve_patterns(self, group: Group, leaf_attr: I64, refuse: Refuse) -> None:
-        """Give each pattern test to the group that can answer it: equality, prefix interval,
-        presence, or a pattern attribute.
+        """Gives each pattern test to the group that can answer it.
+
+        That is equality, prefix interval, presence, or a pattern attribute.
         """
         leaves = group.leaf.array()
         known: dict[tuple[int, Any], tuple[Any, ...] | str] = {}

@@ -1,5 +1,4 @@
-"""Forms and their literals, or columns of predicates -> the arrays that every index kind is built
-from.
+"""Forms and literals, or columns of predicates -> the arrays that every index is built from.
 
 All subscriptions are lowered together, column by column. A *test* gives key intervals, a *leaf* is
 the union of its tests' intervals, a *predicate* what the leaves of one conjunction say about one
@@ -15,28 +14,41 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from colmatch.arrays.pieces import Pieces
 from colmatch.kernels import layout
 from colmatch.kernels.lowering import codes as lower_codes
 from colmatch.kernels.lowering import conjunctions as lower
+from colmatch.lowering.conjunctions import Conjunctions, Leaves, starts
 from colmatch.lowering.forms import Form
-from colmatch.lowering.groups import Column, Groups
-from colmatch.lowering.merged import Leaves, Merged, starts
+from colmatch.lowering.groups import Groups
 from colmatch.schema import Attributes
 from colmatch.session import Session
 
+I32 = NDArray[np.int32]
 I64 = NDArray[np.int64]
 
 
 class Reject(NamedTuple):
-    """Why a subscription was left out, and which of its literals is to blame (-1: none in
-    particular).
+    """A subscription was left out.
+
+    ``message`` says why, ``slot`` which of its literals is to blame (-1: none in particular).
     """
 
     message: str
     slot: int
 
 
-class Lowered(NamedTuple):
+class Programs(NamedTuple):
+    """The conjunctions that are programs."""
+
+    conjunction: I64  # ascending
+    jump: dict[int, I32]  # by conjunction: (leaves, 2)
+    tree: dict[int, I32]
+
+
+class LoweredExpressions(NamedTuple):
+    """What indexes are built from."""
+
     predicates: layout.Predicates
     codes: layout.Codes
     literals: layout.Literals
@@ -56,20 +68,24 @@ class Lowering:
         self.attributes = attributes
         self.session = session
         self.rejected: dict[int, Reject] = {}
-        self.merged = Merged()
+        self._merged = Conjunctions()
         self._literals: layout.Literals | None = None
         self._told = 0  # of ``rejected``
-        self._columns: Any = None  # of programs
+        self._kept: Programs | None = None
         self._start()
 
     def _start(self) -> None:
         self.groups = Groups(self.attributes, self.session)
         self._leaves = 0
-        self._leaf_attr, self._leaf_none, self._leaf_sub, self._leaf_weight = Column(), Column(), Column(), Column()
+        self._leaf_attr, self._leaf_none, self._leaf_sub, self._leaf_weight = Pieces(), Pieces(), Pieces(), Pieces()
         # of conjunctions: subscription, leaves, their ids
-        self._owner, self._size, self._leaf = Column(), Column(), Column()
+        self._owner, self._size, self._leaf = Pieces(), Pieces(), Pieces()
         self._programs: list[tuple[int, Form, int]] = []  # (first conjunction, form, instances)
         self._conjunctions = 0
+
+    def reserve(self, conjunctions: int, predicates: int, intervals: int, weighted: bool) -> None:
+        """Make room for so many more, where it is known beforehand how many will come."""
+        self._merged.reserve(conjunctions, predicates, intervals, weighted)
 
     def add(self, form: Form, subs: Sequence[int], literals: Sequence[Sequence[Any]]) -> None:
         """Expressions of one form: subscription ids (dense) and, for each, its literals by slot."""
@@ -114,8 +130,12 @@ class Lowering:
         return base
 
     def conjunctions(self, owner: I64, size: I64, leaf: I64) -> None:
-        """Plain conjunctions without a form: subscription and number of leaves of each, and the
-        ids of these leaves.
+        """Add plain conjunctions without a form.
+
+        Parameters
+        ----------
+        owner, size : subscription and number of leaves of each
+        leaf : ids of these leaves
         """
         self._owner.append(owner)
         self._size.append(size)
@@ -153,22 +173,22 @@ class Lowering:
             refs, start = _take(start, refs, order)
             owner, program = owner[order], program[order]
         if self._leaves and program.any():
-            self._columns = [order[program.astype(bool)], jump, tree]
+            self._kept = Programs(order[program.astype(bool)], jump, tree)
         leaves = Leaves(
             leaf_attr, self._leaf_none.array(np.uint8), self._leaf_weight.array(np.float64), run_first, run_lo, run_hi
         )
-        self.merged.add(owner, program, start, refs, leaves, self._multi())
+        self._merged.add(owner, program, start, refs, leaves, self._multi())
         self._start()
 
     def _multi(self) -> NDArray[np.uint8]:
         return np.frombuffer(bytes(self.attributes.multi), np.uint8).copy()
 
-    def finish(self) -> Lowered:
+    def finish(self) -> LoweredExpressions:
         """Lower all that was added."""
         if self._conjunctions or self._literals is None:
             self.flush()
         assert self._literals is not None
-        codes, keep, program, first, pred, weight, code_lo, code_hi, owner = self.merged.code(self._multi())
+        codes, keep, program, first, pred, weight, code_lo, code_hi, owner = self._merged.code(self._multi())
         repeated = np.zeros(len(owner), np.uint8)
         if np.any(owner[1:] == owner[:-1]):  # a kernel that is not called is not compiled
             # a dropped one repeats none
@@ -177,17 +197,17 @@ class Lowering:
         if not left.all():
             first, pred, weight = _select(first, left, pred, weight)
             owner, program = owner[left], program[left]
-        jump_first, jump, tree_first, tree = _programs(self._columns, program)
+        jump_first, jump, tree_first, tree = _programs(self._kept, program)
         predicates = layout.Predicates(first, pred, code_lo, code_hi, owner, weight, jump_first, jump, tree_first, tree)
-        return Lowered(predicates, codes, self._literals, self.rejected)
+        return LoweredExpressions(predicates, codes, self._literals, self.rejected)
 
     # Programs
 
-    def _program_columns(self) -> tuple[NDArray[np.uint8], dict[int, Any], dict[int, Any]]:
+    def _program_columns(self) -> tuple[NDArray[np.uint8], dict[int, I32], dict[int, I32]]:
         """Which conjunctions are programs, and the jumps and trees of those, by conjunction."""
         program = np.zeros(self._conjunctions, np.uint8)
-        jump: dict[int, Any] = {}
-        tree: dict[int, Any] = {}
+        jump: dict[int, I32] = {}
+        tree: dict[int, I32] = {}
         for first, form, instances in self._programs:
             each = len(form.conjunctions)
             for i, conjunction in enumerate(form.conjunctions):
@@ -214,8 +234,9 @@ def _runs(leaves: int, leaf: I64, lo: I64, hi: I64) -> tuple[I64, I64, I64]:
 
 
 def _places(start: I64, order: I64) -> tuple[I64, I64]:
-    """Places of the members of the ranges ``order``, one range after the other, and the new
-    starts.
+    """The places of the members of the ranges ``order``, and the new starts.
+
+    One range stands after the other.
     """
     size = (start[1:] - start[:-1])[order]
     new = starts(size)
@@ -233,13 +254,13 @@ def _select(start: I64, left: NDArray[np.bool_], pred: NDArray[np.uint32], weigh
     return starts(size[left]), pred[members], weight[members] if len(weight) else weight
 
 
-def _programs(columns: Any, program: NDArray[np.uint8]) -> tuple[I64, NDArray[np.int32], I64, NDArray[np.int32]]:
+def _programs(kept: Programs | None, program: NDArray[np.uint8]) -> tuple[I64, I32, I64, I32]:
     """Jumps and trees of the conjunctions that are left, as layout.Predicates has them."""
     none, no_jumps, no_tree = np.empty(0, np.int64), np.empty((0, 2), np.int32), np.empty(0, np.int32)
-    if columns is None or not program.any():
+    if kept is None or not program.any():
         return none, no_jumps, none, no_tree
-    which, jump, tree = columns
-    jumps, trees = [jump[c] for c in which.tolist()], [tree[c] for c in which.tolist()]
+    which = kept.conjunction.tolist()
+    jumps, trees = [kept.jump[c] for c in which], [kept.tree[c] for c in which]
     places = np.flatnonzero(program)
     jump_first, size = np.full(len(program), -1), np.zeros(len(program), np.int64)
     jump_first[places] = starts(np.array([len(j) for j in jumps]))[:-1]

@@ -66,8 +66,9 @@ class LiteralTexts:
         return self._literals.data[self._literals.offset[number] : self._literals.offset[number + 1]].tobytes()
 
     def dense(self, runs: Runs) -> Runs:
-        """Intervals of labels with gaps as intervals of labels without: odd ones are literals, even
-        ones the space before the literal half as large.
+        """Intervals of labels without gaps, of intervals of labels with gaps.
+
+        Odd ones are literals, even ones the space before the literal half as large.
         """
         if not len(self._literals.label):
             return runs

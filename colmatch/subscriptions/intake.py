@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from colmatch.errors import ExpressionError, SubscriptionError
 from colmatch.incoming import column_of, table_of
-from colmatch.lowering.lower import Lowered, Lowering
+from colmatch.lowering.lower import LoweredExpressions, Lowering
 from colmatch.options import Options
 from colmatch.schema import Attributes, Schema
 from colmatch.session import Session
@@ -31,7 +31,7 @@ FORMS_KEPT = 100_000  # expressions after which a Source forgets their forms, si
 class Intake(NamedTuple):
     """Subscriptions that were taken in, lowered."""
 
-    lowered: Lowered
+    lowered: LoweredExpressions
     attributes: Attributes
     ids: pa.Array  # int64 or string: id of each subscription that is left
     rejected: list[Rejected]

@@ -68,7 +68,7 @@ def _add_in_pieces(part: _Part, ids: I64, lowering: Lowering) -> pa.Array:
     new[0] = True
     np.not_equal(ids[1:], ids[:-1], out=new[1:])
     subs = int(np.count_nonzero(new))
-    lowering.merged.reserve(
+    lowering.reserve(
         len(ids) if part.number is not None else subs, len(ids), part.most_intervals + 2 * PIECE, part.weighted
     )
     start, sub = 0, -1

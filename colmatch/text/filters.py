@@ -1,5 +1,6 @@
-r"""What a string must have for a text pattern to be true of it: literals that an index finds, and
-what is left to check.
+r"""A filter says what a string must have for a text pattern to be true of it.
+
+These are literals that an index finds, and what is left to check.
 
 Most patterns are decided by their literal; the rest of a LIKE pattern is a program for
 ``kernels/text/like.py``::

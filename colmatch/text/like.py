@@ -114,7 +114,7 @@ def with_backslash(pattern: str, escape: str) -> str:
         if character == escape:
             escaped = next(characters, "")
             if escaped not in ("%", "_", escape):
-                raise ValueError(f"in this LIKE pattern, {escape!r} stands before '%', '_' or itself")
+                raise ValueError(f"in this LIKE pattern, {escape!r} may stand only before '%', '_' and itself")
             pieces.append(write_like(escaped))
         else:
             pieces.append("\\\\" if character == "\\" else character)

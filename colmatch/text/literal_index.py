@@ -1,6 +1,4 @@
-"""Many text patterns as the arrays of ``kernels.find``, and the strings and pairs that go
-through it.
-"""
+"""Many text patterns as the arrays of ``kernels/text/find.py``, and what goes through it."""
 
 from __future__ import annotations
 
@@ -24,8 +22,9 @@ Tuple = TypeVar("Tuple", bound=tuple[NDArray[Any], ...])
 
 
 class Texts(NamedTuple):
-    """Strings ``begin:end`` of those with bytes ``data[offset[v]:offset[v + 1]]``; read-only
-    arrays.
+    """Strings ``begin:end`` of those with bytes ``data[offset[v]:offset[v + 1]]``.
+
+    The arrays are read-only.
 
     Results call them ``v + shift``.
     """

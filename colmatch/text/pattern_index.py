@@ -1,5 +1,6 @@
-"""All text patterns over one attribute, as an index over them: which are true of which of a batch's
-distinct strings.
+"""An index over all text patterns of one attribute.
+
+It says which of them are true of which of a batch's distinct strings.
 
 The lists of OpIndex's operator extension (OpIndex document, section 6.2), each with an index of its
 own. But there is not one for each pivot attribute: truth is found once for a distinct string,
@@ -64,8 +65,9 @@ class PatternIndex:
         self._regex = RegexIndex([operand for _, operand in regex], regex_numbers, characters, name)
 
     def matches(self, strings: pa.Array) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """Numbers of strings and of patterns that are true of them, each pair once, in no order
-        that is promised.
+        """The numbers of strings and of patterns that are true of them, each pair once.
+
+        No order is promised.
 
         ``strings`` are of any string or binary type, without NULL.
         """
@@ -87,8 +89,9 @@ class PatternIndex:
 
 
 def _texts(strings: pa.Array, shift: int = 0) -> Texts:
-    """The bytes of large strings, put together anew: only ``colmatch/events/reader.py`` reads
-    Arrow's buffers, which may begin anywhere.
+    """The bytes of large strings, put together anew.
+
+    Only ``colmatch/events/reader.py`` reads Arrow's buffers, which may begin anywhere.
     """
     offset = np.zeros(len(strings) + 1, np.int64)
     np.cumsum(pc.binary_length(strings).to_numpy(), out=offset[1:])

@@ -20,7 +20,7 @@ from colmatch.arrays.frozen import frozen
 from colmatch.text.filters import Filter
 from colmatch.text.like import Place
 from colmatch.text.literal_index import LiteralIndex, Pairs, Texts
-from colmatch.text.regex_literals import required
+from colmatch.text.regex_literals import requirement
 from colmatch.text.regex_sets import SIZE, RegexSet, available
 
 PIECE = 1 << 20  # candidates whose strings are gathered at a time
@@ -47,7 +47,7 @@ class RegexIndex:
         exact, folded = ([], []), ([], [])  # type: tuple[list[Filter], list[int]], tuple[list[Filter], list[int]]
         self._rest: list[int] = []
         for i, regex in enumerate(regexes):
-            found = required(regex)
+            found = requirement(regex)
             if found.literals and min(map(len, found.literals)) >= LEAST:
                 filters, places = folded if found.folded else exact
                 filters.append(Filter(Place.INSIDE, found.literals))

@@ -1,11 +1,10 @@
-r"""Literals that a string must have for a regular expression to match anywhere in it, read from the
-expression's text.
+r"""Literals that a string must have for a regular expression to match anywhere in it.
 
-For example ``err(or)?: [0-9]+ (disk|memory) full`` needs ``: ``, one of ``disk`` and ``memory``,
-and `` full``, which filters best. The reader knows RE2's syntax (RE2's documentation, "Syntax") as
-far as it must to be sure, and gives up on what it does not know. What it says is necessary, never
-sufficient. After a leading ``(?i)`` it says so in ASCII lower case, without K and S: to RE2, the
-Kelvin sign is a K as well, and the long s an S.
+They are read from the expression's text. For example ``err(or)?: [0-9]+ (disk|memory) full`` needs
+``: ``, one of ``disk`` and ``memory``, and `` full``, which filters best. The reader knows RE2's
+syntax (RE2's documentation, "Syntax") as far as it must to be sure, and gives up on what it does
+not know. What it says is necessary, never sufficient. After a leading ``(?i)`` it says so in ASCII
+lower case, without K and S: to RE2, the Kelvin sign is a K as well, and the long s an S.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ _CONTROL = {"a": "\a", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
 Needed = tuple[bytes, ...]  # one of these
 
 
-class Literals(NamedTuple):
+class Requirement(NamedTuple):
     """One of ``literals`` is in every string that matches; none when nothing is known.
 
     ``folded``: it is in the string after A to Z have been made a to z.
@@ -43,14 +42,15 @@ class _UnknownError(Exception):
     """What the reader is not sure of."""
 
 
-def required(regex: str) -> Literals:
-    """
+def requirement(regex: str) -> Requirement:
+    """Reads which literals a regular expression needs.
+
     Examples
     --------
-    >>> required("a[0-9]+bcd|xyz+")
-    Literals(literals=(b'bcd', b'xyz'), folded=False)
-    >>> required("[ab]+")
-    Literals(literals=(), folded=False)
+    >>> requirement("a[0-9]+bcd|xyz+")
+    Requirement(literals=(b'bcd', b'xyz'), folded=False)
+    >>> requirement("[ab]+")
+    Requirement(literals=(), folded=False)
     """
     flags = _FLAGS.match(regex)
     folded = flags is not None and "i" in flags[1]
@@ -58,10 +58,10 @@ def required(regex: str) -> Literals:
     try:
         found = reader.alternatives(0)
     except (_UnknownError, IndexError):  # IndexError: the text ends where something must follow
-        return Literals((), False)
+        return Requirement((), False)
     if reader.at < len(regex):
-        return Literals((), False)
-    return Literals(found or (), folded and bool(found))
+        return Requirement((), False)
+    return Requirement(found or (), folded and bool(found))
 
 
 def _rank(needed: Needed) -> tuple[int, int, int]:

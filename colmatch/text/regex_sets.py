@@ -1,5 +1,6 @@
-"""Many regular expressions run together, by ``RE2::Set`` of google-re2, where that is faster than
-one by one.
+"""Many regular expressions are run together, where that is faster than one by one.
+
+``RE2::Set`` of google-re2 runs them.
 
 Other libraries that run many at once mean other things by ``$``, ``\\b`` or ``\\d`` than Arrow's
 RE2: Hyperscan, Vectorscan, Rust's regex.
@@ -32,7 +33,7 @@ STATE_BYTES = 16 << 20  # of one set
 TRIAL = 256  # strings that a set is judged by: three quarters to make states, the rest for time
 SAMPLE = 8  # expressions that it is compared with
 
-Found = tuple[NDArray[np.int64], NDArray[np.int64]]
+Matches = tuple[NDArray[np.int64], NDArray[np.int64]]
 OneByOne = Callable[[pa.Array, str], NDArray[np.int64]]  # numbers of the strings that an expression matches in
 
 
@@ -69,13 +70,13 @@ class RegexSet:
         except re2.error:  # too large together
             self.faster = False
 
-    def matches(self, strings: pa.Array, raw: Sequence[bytes]) -> Found:
+    def matches(self, strings: pa.Array, raw: Sequence[bytes]) -> Matches:
         """Numbers of strings and expressions. ``raw`` are the strings' bytes."""
         if self.faster is None and len(raw) >= TRIAL:
             self.faster = self._faster(strings, raw)
         return self._together(strings, raw) if self.faster else self._apart(strings)
 
-    def _together(self, strings: pa.Array, raw: Sequence[bytes]) -> Found:
+    def _together(self, strings: pa.Array, raw: Sequence[bytes]) -> Matches:
         match, always = self._set.Match, len(self._regexes)
         values: list[int] = []
         regexes: list[int] = []
@@ -96,7 +97,7 @@ class RegexSet:
             value, regex = np.concatenate([value, again[some]]), np.concatenate([regex, which])
         return value, regex
 
-    def _apart(self, strings: pa.Array) -> Found:
+    def _apart(self, strings: pa.Array) -> Matches:
         values = [self._one_by_one(strings, regex) for regex in self._regexes]
         return np.concatenate(values), np.repeat(np.arange(len(values)), list(map(len, values)))
 

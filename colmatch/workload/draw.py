@@ -1,5 +1,6 @@
-"""What a workload is drawn with: sizes, sets of different attributes, values. numpy alone; the
-caller's generator is all that is random.
+"""What a workload is drawn with: sizes, sets of different attributes, values.
+
+numpy alone; the caller's generator is all that is random.
 """
 
 from __future__ import annotations
@@ -14,8 +15,9 @@ F64 = NDArray[np.float64]
 
 
 def zipf(size: int, exponent: float) -> F64:
-    """Probabilities of the ranks 1 to ``size``: C / rank**exponent, as document 003 has it in
-    section 7.1. 0 makes all alike.
+    """The probabilities of the ranks 1 to ``size``: C / rank**exponent.
+
+    See document 003, section 7.1. An exponent of 0 makes all alike.
     """
     weight = np.arange(1, size + 1, dtype=np.float64) ** -exponent
     return np.asarray(weight / weight.sum(), np.float64)
@@ -38,8 +40,9 @@ def ranks(rng: np.random.Generator, count: int, size: int, exponent: float) -> I
 
 
 def sizes(rng: np.random.Generator, count: int, low: int, high: int, mean: float | None) -> NDArray[np.int32]:
-    """``count`` sizes from ``low`` to ``high``: all alike, or with P(k) proportional to r**k
-    where ``r`` gives the mean.
+    """Draws ``count`` sizes from ``low`` to ``high``.
+
+    All are alike, or P(k) is proportional to r**k where ``r`` gives the mean.
     """
     if mean is None:
         return rng.integers(low, high + 1, count, dtype=np.int32)
@@ -54,12 +57,12 @@ def _truncated_geometric(low: int, high: int, mean: float) -> F64:
     The mean grows with the slope, so bisection finds it.
     """
     k = np.arange(high - low + 1, dtype=np.float64)
-    below, above = -50.0, 50.0
+    least, most = -50.0, 50.0
     for _ in range(100):
-        slope = (below + above) / 2
+        slope = (least + most) / 2
         p = np.exp(slope * k - max(slope * k[-1], 0))
         p /= p.sum()
-        below, above = (slope, above) if p @ k < mean - low else (below, slope)
+        least, most = (slope, most) if p @ k < mean - low else (least, slope)
     return np.asarray(np.cumsum(p)[:-1], np.float64)
 
 
@@ -71,16 +74,18 @@ def starts(size: NDArray[Any]) -> I64:
 
 
 def ranges(first: I64, size: NDArray[Any]) -> I64:
-    """The numbers ``first[i]``, ``first[i] + 1`` … of each row, ``size[i]`` of them, one row
-    after the other.
+    """The numbers ``first[i]``, ``first[i] + 1`` … of each row, ``size[i]`` of them.
+
+    One row stands after the other.
     """
     begin = starts(size)
     return np.arange(begin[-1]) + np.repeat(first - begin[:-1], size)
 
 
 def subsets(rng: np.random.Generator, size: NDArray[np.int32], among: NDArray[np.int32]) -> NDArray[np.int32]:
-    """For each row ``size[i]`` different numbers below ``among[i]``, ascending, all sets equally
-    likely.
+    """Draws for each row ``size[i]`` different numbers less than ``among[i]``, ascending.
+
+    All sets are equally likely.
 
     Rows one after the other.
     """
@@ -96,8 +101,9 @@ def subsets(rng: np.random.Generator, size: NDArray[np.int32], among: NDArray[np
 
 
 def weighted_subsets(rng: np.random.Generator, size: NDArray[np.int32], probability: F64) -> NDArray[np.int32]:
-    """As ``subsets`` below ``len(probability)``, drawn one after the other, each by the
-    probabilities of those that are left.
+    """Draws for each row ``size[i]`` different numbers less than ``len(probability)``, ascending.
+
+    They are drawn one after the other, each by the probabilities of those that are left.
     """
     order, chosen, active = _prepare(size)
     end = np.cumsum(probability)
@@ -118,8 +124,9 @@ def weighted_subsets(rng: np.random.Generator, size: NDArray[np.int32], probabil
 
 
 def _prepare(size: NDArray[np.int32]) -> tuple[I64, NDArray[np.int32], list[int]]:
-    """Rows by size, largest first, so that those that draw once more are the first ones; room
-    for them; how many draw each time.
+    """Rows by size, room for their numbers, and how many rows draw each time.
+
+    The largest come first, so that the rows that draw once more are always the first ones.
     """
     order = np.argsort(-size, kind="stable")
     most = int(size.max(initial=0))

@@ -1,5 +1,6 @@
-"""Events of a workload: drawn in chunks that depend on the seed and their number only, then laid
-out as Arrow.
+"""Events of a workload: drawn in chunks, then laid out as Arrow.
+
+A chunk depends on the seed and its number only.
 """
 
 from __future__ import annotations
@@ -22,16 +23,16 @@ KEPT = 4  # workloads of which what all chunks share is kept
 _SURE = 72  # bits: events that differ by chance alone, a million of them but for one time in 2**32
 
 
-class Pairs(NamedTuple):
+class Events(NamedTuple):
     """Events as attribute-value pairs."""
 
     first: I64  # (events + 1,): the pairs of event e are first[e]:first[e + 1]
     attribute: NDArray[np.int32]  # (pairs,), ascending within an event
     value: I64  # (pairs,)
 
-    def slice(self, start: int, stop: int) -> Pairs:
+    def slice(self, start: int, stop: int) -> Events:
         low, high = self.first[start], self.first[stop]
-        return Pairs(self.first[start : stop + 1] - low, self.attribute[low:high], self.value[low:high])
+        return Events(self.first[start : stop + 1] - low, self.attribute[low:high], self.value[low:high])
 
 
 @lru_cache(maxsize=KEPT)
@@ -58,7 +59,7 @@ def values(rng: np.random.Generator, attribute: NDArray[np.int32], workload: Par
     return np.asarray(np.clip(drawn, 0, workload.cardinality - 1), np.int64)
 
 
-def chunks(workload: Parameters, start: int, stop: int) -> Iterator[Pairs]:
+def chunks(workload: Parameters, start: int, stop: int) -> Iterator[Events]:
     """The events from number ``start`` up to ``stop``. No two of the whole stream are alike.
 
     Almost all workloads have so many possible events that this comes by itself. Where not, what
@@ -97,20 +98,20 @@ def _bits(workload: Parameters) -> float:
     return low * value + sets
 
 
-def _draw(rng: np.random.Generator, count: int, workload: Parameters) -> Pairs:
+def _draw(rng: np.random.Generator, count: int, workload: Parameters) -> Events:
     size = sizes(rng, count, *workload.event_size, None)
     attribute = attributes(rng, size, workload)
-    return Pairs(starts(size), attribute, values(rng, attribute, workload))
+    return Events(starts(size), attribute, values(rng, attribute, workload))
 
 
 def _draw_unseen(
     rng: np.random.Generator, workload: Parameters, seen: NDArray[np.uint64]
-) -> tuple[Pairs, NDArray[np.uint64]]:
+) -> tuple[Events, NDArray[np.uint64]]:
     """A chunk of events whose signatures are not among ``seen``, and ``seen`` with theirs.
 
     It is short when no more were found.
     """
-    parts: list[Pairs] = []
+    parts: list[Events] = []
     have = 0
     for _ in range(32):
         drawn = _draw(rng, EVENT_CHUNK, workload)
@@ -120,17 +121,17 @@ def _draw_unseen(
         seen = np.concatenate([seen, signature[fresh]])
         size = np.diff(drawn.first)[fresh]
         pairs = ranges(drawn.first[fresh], size)
-        parts.append(Pairs(size, drawn.attribute[pairs], drawn.value[pairs]))
+        parts.append(Events(size, drawn.attribute[pairs], drawn.value[pairs]))
         have += len(fresh)
         if have == EVENT_CHUNK:
             break
     first = starts(np.concatenate([part.first for part in parts]))
-    return Pairs(
+    return Events(
         first, np.concatenate([part.attribute for part in parts]), np.concatenate([part.value for part in parts])
     ), seen
 
 
-def _signatures(pairs: Pairs) -> NDArray[np.uint64]:
+def _signatures(pairs: Events) -> NDArray[np.uint64]:
     """A number for each event; alike events have the same.
 
     The last steps of splitmix64, summed over the pairs.
@@ -157,11 +158,11 @@ def written_names(workload: Parameters) -> pa.Array:
 
 
 @lru_cache(maxsize=KEPT)
-def planted_events(workload: Parameters) -> Pairs:
+def planted_events(workload: Parameters) -> Events:
     """The events that subscriptions are planted around."""
     parts = list(chunks(workload, 0, workload.around))
     first = starts(np.concatenate([np.diff(part.first) for part in parts]))
-    return Pairs(
+    return Events(
         first, np.concatenate([part.attribute for part in parts]), np.concatenate([part.value for part in parts])
     )
 
@@ -172,7 +173,7 @@ def schema(workload: Parameters) -> pa.Schema:
     return pa.schema([("attrs", pa.map_(pa.dictionary(pa.int32(), pa.string()), pa.int64()))])
 
 
-def table(pairs: Pairs, workload: Parameters) -> pa.RecordBatch:
+def table(pairs: Events, workload: Parameters) -> pa.RecordBatch:
     """Events in the layout of the workload."""
     rows = len(pairs.first) - 1
     if workload.layout == "map":
@@ -189,7 +190,7 @@ def table(pairs: Pairs, workload: Parameters) -> pa.RecordBatch:
     )
 
 
-def long_form(pairs: Pairs, start: int, workload: Parameters) -> pa.RecordBatch:
+def long_form(pairs: Events, start: int, workload: Parameters) -> pa.RecordBatch:
     """One row a pair, of events that are numbered from ``start``."""
     event = np.repeat(np.arange(start, start + len(pairs.first) - 1), np.diff(pairs.first))
     attribute = pa.DictionaryArray.from_arrays(pa.array(pairs.attribute), key_names(workload))

@@ -1,5 +1,6 @@
-"""Parameters of the named workloads: what the source documents say, and what was chosen where
-they are silent.
+"""The parameters of the named workloads.
+
+They are what the source documents say, and what was chosen where they are silent.
 """
 
 from __future__ import annotations

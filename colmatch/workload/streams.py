@@ -35,8 +35,9 @@ class Workload(Parameters):
     # Subscriptions
 
     def predicate_batches(self, start: int = 0, count: int | None = None) -> Iterator[pa.RecordBatch]:
-        """Subscriptions ``start`` to ``start + count``, all that follow if None, piece by piece:
-        what ``PredicateTable`` takes.
+        """Draws subscriptions ``start`` to ``start + count`` as ``PredicateTable`` takes them.
+
+        They come piece by piece; all that follow if ``count`` is None.
 
         Columns id int64, attribute and op dictionaries of strings, operands large list of int64,
         and weight double where there are weights.
@@ -91,8 +92,9 @@ class Workload(Parameters):
         return pa.Table.from_batches(self.event_batches(rows, start), self.schema()).combine_chunks()
 
     def pairs(self, rows: int, start: int = 0) -> pa.Table:
-        """Those events in long form, a row for each pair: event int64 (its number in the
-        stream), attribute (``a17``), value int64.
+        """Those events in long form, a row for each pair.
+
+        Columns event int64 (its number in the stream), attribute (``a17``), value int64.
         """
         numbers, batches = _rows(rows, start)[0], []
         for pairs in draws_of_events.chunks(self, *_rows(rows, start)):
@@ -102,8 +104,9 @@ class Workload(Parameters):
 
 
 def named(name: str, subscriptions: int | None = None, seed: int = 0, **changed: Any) -> Workload:
-    """A workload of ``NAMES``; ``colmatch/workload/shapes.py`` has their parameters, where they
-    come from, and what was chosen.
+    """Makes a workload of ``NAMES``.
+
+    ``colmatch/workload/shapes.py`` has their parameters, where they come from, and what was chosen.
 
     Parameters
     ----------

@@ -1,5 +1,6 @@
-"""Subscriptions of a workload: drawn in chunks that depend on the seed and their number only,
-then as predicates or as texts.
+"""Subscriptions of a workload: drawn in chunks, then made predicates or texts.
+
+A chunk depends on the seed and its number only.
 """
 
 from __future__ import annotations
@@ -23,9 +24,10 @@ _BETWEEN_THEM = ("", " AND ", "", "", "", "", "", ", ", ", ")
 _RIGHT = ("", "", "", "", "", "", "", ")", ")")
 
 
-class Conjunctions(NamedTuple):
-    """Subscriptions ``number``, ``number + 1`` …, each a conjunction of predicates on different
-    attributes.
+class Subscriptions(NamedTuple):
+    """Subscriptions ``number``, ``number + 1`` …, each a conjunction.
+
+    The predicates of one are on different attributes.
     """
 
     number: int
@@ -36,10 +38,10 @@ class Conjunctions(NamedTuple):
     operand: I64  # (predicates + 1,): the operands of predicate p are operands[operand[p]:operand[p + 1]]
     operands: I64
 
-    def slice(self, start: int, stop: int) -> Conjunctions:
+    def slice(self, start: int, stop: int) -> Subscriptions:
         low, high = int(self.first[start]), int(self.first[stop])
         a, b = self.operand[low], self.operand[high]
-        return Conjunctions(
+        return Subscriptions(
             self.number + start,
             self.first[start : stop + 1] - low,
             self.attribute[low:high],
@@ -50,13 +52,13 @@ class Conjunctions(NamedTuple):
         )
 
 
-def chunks(workload: Parameters, start: int, stop: int) -> Iterator[Conjunctions]:
+def chunks(workload: Parameters, start: int, stop: int) -> Iterator[Subscriptions]:
     for number in range(start // CHUNK, -(-stop // CHUNK)):
         base = number * CHUNK
         yield _draw(workload, number).slice(max(start - base, 0), min(stop - base, CHUNK))
 
 
-def _draw(workload: Parameters, number: int) -> Conjunctions:
+def _draw(workload: Parameters, number: int) -> Subscriptions:
     rng = np.random.default_rng(np.random.SeedSequence((workload.seed, SUBSCRIPTIONS, number)))
     planted = rng.random(CHUNK) < workload.planted
     size = sizes(rng, CHUNK, *workload.subscription_size, workload.subscription_mean)
@@ -81,7 +83,7 @@ def _draw(workload: Parameters, number: int) -> Conjunctions:
     op = _operators(rng, len(free), workload)
     operand, operands = _operands(rng, op, attribute, drawn, near, ~free, workload)
     weight = _weights(rng, attribute, workload) if workload.weights else None
-    return Conjunctions(number * CHUNK, first, attribute, op, weight, operand, operands)
+    return Subscriptions(number * CHUNK, first, attribute, op, weight, operand, operands)
 
 
 def _operators(rng: np.random.Generator, count: int, workload: Parameters) -> NDArray[np.int8]:
@@ -160,7 +162,7 @@ def schema(workload: Parameters) -> pa.Schema:
 TEXTS = pa.schema([("id", pa.int64()), ("expression", pa.string())])
 
 
-def rows(part: Conjunctions, workload: Parameters) -> pa.RecordBatch:
+def rows(part: Subscriptions, workload: Parameters) -> pa.RecordBatch:
     """A row a predicate, as ``PredicateTable`` takes it."""
     id = np.repeat(np.arange(part.number, part.number + len(part.first) - 1), np.diff(part.first))
     columns = [
@@ -174,7 +176,7 @@ def rows(part: Conjunctions, workload: Parameters) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(columns, schema=schema(workload))
 
 
-def texts(part: Conjunctions, workload: Parameters) -> pa.RecordBatch:
+def texts(part: Subscriptions, workload: Parameters) -> pa.RecordBatch:
     """A row a subscription, as SQL text."""
     numbers = pa.array(part.operands).cast(pa.string())
     op = pa.array(part.op)

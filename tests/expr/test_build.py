@@ -19,7 +19,7 @@ from colmatch.errors import ExpressionError
 from colmatch.expr.ast import Expr, Predicate, Verb
 from colmatch.expr.build import col
 from colmatch.expr.compile import Compiler
-from colmatch.expr.parse import parse
+from colmatch.expr.values import parse
 from colmatch.options import Options
 from colmatch.schema import Attributes, Schema
 

@@ -15,9 +15,10 @@ from compiling import compiler
 
 from colmatch.errors import ExpressionError
 from colmatch.expr.ast import And, Constant, Expr, Not, Or, Predicate, Subject, Truth, Verb
-from colmatch.expr.parse import FRAMES, Parser, parse
+from colmatch.expr.parse import FRAMES, Parser
 from colmatch.expr.split import split, unescape
 from colmatch.expr.stack import room
+from colmatch.expr.values import parse
 from colmatch.lowering.forms import Kind, Operand
 from colmatch.options import Options
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from colmatch.errors import ExpressionError
 from colmatch.expr.split import fill, raw_literals, split
-from colmatch.expr.tokens import read
+from colmatch.expr.tokens import read_text
 
 
 @pytest.mark.parametrize(
@@ -153,7 +153,7 @@ def test_split_agrees_with_the_reader_or_is_not_used(words: list[str], gap: str)
     other = re.sub("17", "171", re.sub("x'", "y'", text)).replace("5", "6").replace("it''s", "''").replace("'q'", "'r'")
     try:
         shapes = [split(t) for t in (text, other)]
-        readings = [read(t, 50) for t in (text, other)]
+        readings = [read_text(t, 50) for t in (text, other)]
     except (ValueError, Exception) as error:
         if type(error).__name__ not in ("Refusal", "ValueError"):
             raise
@@ -222,8 +222,8 @@ def test_phrases_mean_what_the_whole_does(pairs: list[tuple[str, str]]) -> None:
 def test_a_phrase_is_parsed_once() -> None:
     c = compiler()
     seen: list[str] = []
-    read = c._parser.read
-    c._parser.read = lambda text: seen.append(text) or read(text)  # type: ignore[func-returns-value,method-assign]
+    original = c._parser.read
+    c._parser.read = lambda text: seen.append(text) or original(text)  # type: ignore[func-returns-value,method-assign]
     for i in range(20):
         for j in range(20):
             c.form(f"a{i} = 5 AND (a{j} < 7 OR v) AND a{i} BETWEEN 1 AND {j}")

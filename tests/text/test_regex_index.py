@@ -14,7 +14,7 @@ from test_pattern_index import alone, odd, strings, together
 from colmatch.text import regex_index, regex_sets
 from colmatch.text.pattern_index import PatternIndex
 from colmatch.text.reduce import reduce_pattern
-from colmatch.text.regex_literals import required
+from colmatch.text.regex_literals import requirement
 
 
 @pytest.mark.parametrize(
@@ -47,7 +47,7 @@ from colmatch.text.regex_literals import required
 )
 def test_literals(regex: str, literals: list[str]) -> None:
     assert not reduce_pattern("rlike", regex).error
-    assert required(regex) == (tuple(literal.encode() for literal in literals), False)
+    assert requirement(regex) == (tuple(literal.encode() for literal in literals), False)
 
 
 @pytest.mark.parametrize(
@@ -55,11 +55,11 @@ def test_literals(regex: str, literals: list[str]) -> None:
     [("(?i)Nice x", b"nice x"), ("(?i)kiosk-aBc", b"-abc"), ("(?i)été-x", b"-x"), ("(?si)K+", None)],
 )
 def test_literals_in_any_case(regex: str, literal: bytes | None) -> None:
-    assert required(regex) == (((literal,), True) if literal else ((), False))
+    assert requirement(regex) == (((literal,), True) if literal else ((), False))
 
 
 def test_deep_groups_are_given_up() -> None:
-    assert required("(" * 900 + "abc" + ")" * 900).literals == ()
+    assert requirement("(" * 900 + "abc" + ")" * 900).literals == ()
 
 
 def joined(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:

@@ -1,5 +1,6 @@
-"""Merged predicates, collected piece by piece until all boundaries are known and the predicates
-can be coded.
+"""Conjunctions, whose predicates get their codes when all boundaries are known.
+
+They come piece by piece, and the leaves that one has on an attribute are merged at once.
 """
 
 from __future__ import annotations
@@ -36,10 +37,24 @@ class Ends(NamedTuple):
     most: I64  # (A) none is above
 
 
-class Merged:
+class CodedConjunctions(NamedTuple):
+    """Conjunctions whose predicates have codes, see ``layout.Predicates``."""
+
+    codes: layout.Codes
+    keep: NDArray[np.uint8]  # (C) 0 where it can never be true
+    program: NDArray[np.uint8]  # (C)
+    first: I64  # (C + 1)
+    pred: NDArray[np.uint32]  # (P, 3)
+    weight: NDArray[np.float64]  # (P), or (0)
+    run_lo: NDArray[np.uint32]
+    run_hi: NDArray[np.uint32]
+    owner: NDArray[np.uint32]  # (C)
+
+
+class Conjunctions:
     """C conjunctions of P predicates with M intervals; the arrays have room for more.
 
-    See ``lower.merge_conjunctions``.
+    See ``merge_conjunctions`` of ``kernels/lowering/conjunctions.py``.
     """
 
     def __init__(self) -> None:
@@ -82,20 +97,14 @@ class Merged:
         first += p
         self.size = (c + more, p + predicates, m + intervals)
 
-    def code(self, multi: NDArray[np.uint8]) -> Any:
-        """(codes, keep, program, first, pred, weight, run_lo, run_hi, owner) of all; nothing can
-        be added afterwards.
-        """
+    def code(self, multi: NDArray[np.uint8]) -> CodedConjunctions:
+        """Give all predicates their codes; nothing can be added afterwards."""
         c, p, m = self.size
-        first, pred, weight, lo, hi = (
-            self.first[: c + 1].copy(),
-            self.pred[:p],
-            self.weight[:p],
-            self.lo[:m],
-            self.hi[:m],
-        )
+        first, pred, weight = self.first[: c + 1].copy(), self.pred[:p], self.weight[:p]
+        lo, hi = self.lo[:m], self.hi[:m]
         keep, program, owner = self.keep[:c], self.program[:c], self.owner[:c].copy()
         codes = _codes(pred, lo, hi, multi, self.ends)
+        hints = hints_of(codes.first, codes.bound)
         several = pred[:, 1] > 1
         many = int(pred[several, 1].sum(dtype=np.int64))
         del several
@@ -103,23 +112,10 @@ class Merged:
         longest = int((first[1:] - first[:-1]).max(initial=0))
         share, moved, moved_weight = np.empty(longest), np.empty((longest, 3), np.uint32), np.empty(longest)
         lower_codes.code_predicates(
-            first,
-            weight,
-            lo,
-            hi,
-            program,
-            codes.first,
-            codes.bound,
-            hints_of(codes.first, codes.bound),
-            pred,
-            code_lo,
-            code_hi,
-            share,
-            moved,
-            moved_weight,
-        )
+            first, weight, lo, hi, program, codes.first, codes.bound, hints, pred, code_lo, code_hi, share, moved, moved_weight
+        )  # fmt: skip
         self.lo = self.hi = np.empty(0, np.int64)
-        return codes, keep, program, first, pred, weight, code_lo, code_hi, owner
+        return CodedConjunctions(codes, keep, program, first, pred, weight, code_lo, code_hi, owner)
 
 
 def _room(array: NDArray[Any], used: int, more: int) -> NDArray[Any]:
@@ -132,8 +128,9 @@ def _room(array: NDArray[Any], used: int, more: int) -> NDArray[Any]:
 
 
 def _codes(pred: NDArray[np.uint32], lo: I64, hi: I64, multi: NDArray[np.uint8], ends: Ends) -> layout.Codes:
-    """Distinct boundaries: of an attribute with few keys by marking them in a row of bytes, else
-    by sorting them.
+    """Finds the distinct boundaries of each attribute.
+
+    They are marked in a row of bytes where an attribute has few keys, else sorted.
     """
     count, least, most = ends
     span = most.view(np.uint64) - least.view(np.uint64)  # from the least to the most, which int64 may not hold

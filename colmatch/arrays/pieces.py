@@ -1,0 +1,51 @@
+"""Long arrays, collected in pieces."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import chain
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+class Pieces:
+    """Collects a long array: numbers in lists, which are cheap to extend by a few, and arrays."""
+
+    __slots__ = ("pieces", "tail")
+
+    def __init__(self) -> None:
+        self.pieces: list[Any] = []
+        self.tail: list[Any] | None = None  # the last piece, when it is a list of ours
+
+    def extend(self, values: Iterable[Any]) -> None:
+        """Add some numbers."""
+        if self.tail is None:
+            self.tail = []
+            self.pieces.append(self.tail)
+        self.tail.extend(values)
+
+    def append(self, piece: Any) -> None:
+        """Add an array, which is not copied."""
+        self.pieces.append(piece)
+        self.tail = None
+
+    def array(self, dtype: Any = np.int64) -> NDArray[Any]:
+        """All as one array."""
+        return concat([np.asarray(piece, dtype) for piece in self.pieces], dtype)
+
+    def values(self) -> Any:
+        """All as one list, or as one array."""
+        if len(self.pieces) == 1:
+            return self.pieces[0]
+        if all(isinstance(piece, np.ndarray) for piece in self.pieces):
+            return concat(self.pieces)
+        return list(chain.from_iterable(piece if isinstance(piece, list) else piece.tolist() for piece in self.pieces))
+
+
+def concat(pieces: Sequence[NDArray[Any]], dtype: Any = np.int64) -> NDArray[Any]:
+    """One array of all pieces; a single piece is not copied."""
+    if len(pieces) == 1:
+        return pieces[0]
+    return np.concatenate(pieces) if pieces else np.empty(0, dtype)
