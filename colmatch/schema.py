@@ -61,6 +61,8 @@ class Type:
 
 
 class Shape(IntEnum):
+    """How a column is built; expressions cannot use what is UNUSABLE."""
+
     SCALAR = 0
     LIST = 1
     MAP = 2
@@ -112,6 +114,7 @@ class Attribute:
 
     @property
     def multi(self) -> bool:
+        """Whether an event may have several entries of it."""
         return self.role is Role.ELEMENT
 
     @property

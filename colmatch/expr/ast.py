@@ -53,6 +53,8 @@ class Subject(NamedTuple):
 
 
 class Verb(IntEnum):
+    """What a predicate says of its subject."""
+
     EQ = 0
     NE = 1
     LT = 2
@@ -118,12 +120,15 @@ class Expr:
         )
 
     def is_true(self) -> Expr:
+        """True where the condition is, else false."""
         return truth(self.node(), True)
 
     def is_false(self) -> Expr:
+        """True where the condition is false, else false."""
         return truth(self.node(), False)
 
     def is_unknown(self) -> Expr:
+        """True where the condition is neither true nor false, else false."""
         return truth(self.node(), None)
 
     def __str__(self) -> str:
@@ -279,12 +284,14 @@ _KEYWORDS = frozenset(_WORDS.split())
 
 
 def quote_name(part: str) -> str:
+    """Writes a name as Spark SQL reads it, in backquotes where it must have them."""
     if _PLAIN.match(part) and part.upper() not in _KEYWORDS:
         return part
     return "`" + part.replace("`", "``") + "`"
 
 
 def subject_sql(subject: Subject) -> str:
+    """Writes a subject as Spark SQL."""
     name = ".".join(map(quote_name, subject.path))
     if subject.key is not None:
         name += f"[{quoted(subject.key) if isinstance(subject.key, str) else subject.key}]"

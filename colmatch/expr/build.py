@@ -111,9 +111,11 @@ class ColumnHandle(Expr):
         return Predicate(Verb.IN, self._subject, operands) if operands else Constant(False)
 
     def is_null(self) -> Expr:
+        """The value is NULL."""
         return Predicate(Verb.NULL, self._subject)
 
     def is_not_null(self) -> Expr:
+        """The value is not NULL."""
         return Not(self.is_null())
 
     def like(self, pattern: str) -> Expr:
@@ -121,6 +123,7 @@ class ColumnHandle(Expr):
         return self._test(Verb.LIKE, _text(pattern))
 
     def ilike(self, pattern: str) -> Expr:
+        """A LIKE in which upper and lower case are alike."""
         return self._test(Verb.ILIKE, _text(pattern))
 
     def rlike(self, pattern: str) -> Expr:
@@ -128,12 +131,15 @@ class ColumnHandle(Expr):
         return self._test(Verb.RLIKE, _text(pattern))
 
     def startswith(self, prefix: str) -> Expr:
+        """The text begins with ``prefix``."""
         return self._test(Verb.STARTSWITH, _text(prefix))
 
     def endswith(self, suffix: str) -> Expr:
+        """The text ends with ``suffix``."""
         return self._test(Verb.ENDSWITH, _text(suffix))
 
     def contains(self, part: str) -> Expr:
+        """The text has ``part`` somewhere."""
         return self._test(Verb.CONTAINS, _text(part))
 
     def array_contains(self, value: Any) -> Expr:

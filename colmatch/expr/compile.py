@@ -32,6 +32,8 @@ _PIECES = 8  # most pieces of a phrase; with more ANDs in parentheses, the text 
 
 
 class Phrase(NamedTuple):
+    """A condition that stands between the ANDs and ORs of a text."""
+
     tree: Expr  # with slots from 0
     slots: int
     placed: dict[int, Expr]  # the tree with slots from another number

@@ -102,6 +102,7 @@ class LiteralReader:
         return "".join(parts), j
 
     def slot(self, token: Token, value: Any, at: int, kind: Kind, many: bool = False, negative: bool = False) -> None:
+        """Gives a literal the next slot; its number becomes the text of the token."""
         reading = self.reading
         n = len(reading.literals)
         reading.literals.append(value)
@@ -144,6 +145,7 @@ class LiteralReader:
         return j
 
     def number(self, i: int, negative: bool, text: str, at: int, typed: Kind | None = None) -> int:
+        """The number at token i with its suffix; ``text`` is how it is written, point included."""
         token = self.raw[i]
         if not _NUMBER.fullmatch(text):
             raise Refusal(f"{text!r:.40} is not a number", at)

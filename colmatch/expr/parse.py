@@ -65,6 +65,7 @@ class Parser:
             raise Refusal(f"this is not a condition; {ALLOWED}", _begin(root, reading)) from error
 
     def operand(self, kind: Kind, slot: int, many: bool = False, negative: bool = False) -> Operand:
+        """The operand of a slot, one object for equal ones."""
         key = (kind, slot, many, negative)
         found = self._operands.get(key)
         if found is None:
@@ -72,6 +73,7 @@ class Parser:
         return found
 
     def boolean(self, value: bool) -> Operand:
+        """The operand TRUE or FALSE, one object for equal ones."""
         found = self._operands.get(value)
         if found is None:
             found = self._operands[value] = Operand(Kind.BOOL, value=value)

@@ -34,10 +34,12 @@ Modes = tuple[Formula, Formula, Formula, Formula]
 
 
 def conjoin(parts: list[Formula]) -> Formula:
+    """Makes the AND of some parts."""
     return _group(All, parts, False)
 
 
 def disjoin(parts: list[Formula]) -> Formula:
+    """Makes the OR of some parts."""
     return _group(Any_, parts, True)
 
 

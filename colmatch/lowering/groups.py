@@ -65,6 +65,7 @@ class Group:
                 column.append(piece)
 
     def slot(self, test: int, operand: int) -> int:
+        """The slot that an operand of a test came from, -1 when from none."""
         slots = self.origin[bisect_right(self.origin, test, key=lambda piece: piece[0]) - 1][1]
         return slots[operand] if operand < len(slots) else -1
 
@@ -267,6 +268,7 @@ def _binary(values: Any) -> pa.Array:
 
 
 def runs(first: I64, lo: I64, hi: I64, outside: NDArray[np.uint8]) -> tuple[I64, I64, I64]:
+    """Merges the intervals of each test, and turns those outside in: first, lo, hi."""
     out_first = np.empty(len(first), np.int64)
     out_lo, out_hi = np.empty(len(lo) + len(outside), np.int64), np.empty(len(lo) + len(outside), np.int64)
     lower.merge_runs(first, lo, hi, outside, out_first, out_lo, out_hi)

@@ -54,9 +54,11 @@ class Pairs:
         return self._found.value[: len(self)], self._found.pattern[: len(self)]
 
     def clear(self) -> None:
+        """Forget all pairs, and keep the memory."""
         self._found.state[find.FILL] = 0
 
     def extend(self, values: NDArray[np.int32], patterns: NDArray[np.int32]) -> None:
+        """Add pairs: n numbers of strings, n of patterns."""
         found, fill = self.room(len(values), 0), len(self)
         found.value[fill : fill + len(values)] = values
         found.pattern[fill : fill + len(values)] = patterns

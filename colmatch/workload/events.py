@@ -31,6 +31,7 @@ class Events(NamedTuple):
     value: I64  # (pairs,)
 
     def slice(self, start: int, stop: int) -> Events:
+        """Events ``start:stop`` of these."""
         low, high = self.first[start], self.first[stop]
         return Events(self.first[start : stop + 1] - low, self.attribute[low:high], self.value[low:high])
 
@@ -45,6 +46,7 @@ def centres(workload: Parameters) -> I64:
 
 
 def attributes(rng: np.random.Generator, size: NDArray[np.int32], workload: Parameters) -> NDArray[np.int32]:
+    """Draws ``size[i]`` different attributes for each row, ascending."""
     if workload.attribute_zipf == 0:
         return subsets(rng, size, np.full(len(size), workload.attributes, np.int32))
     return weighted_subsets(rng, size, zipf(workload.attributes, workload.attribute_zipf))
@@ -168,6 +170,7 @@ def planted_events(workload: Parameters) -> Events:
 
 
 def schema(workload: Parameters) -> pa.Schema:
+    """The columns of the events."""
     if workload.layout == "columns":
         return pa.schema([(f"a{i}", pa.int64()) for i in range(workload.attributes)])
     return pa.schema([("attrs", pa.map_(pa.dictionary(pa.int32(), pa.string()), pa.int64()))])

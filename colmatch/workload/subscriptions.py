@@ -39,6 +39,7 @@ class Subscriptions(NamedTuple):
     operands: I64
 
     def slice(self, start: int, stop: int) -> Subscriptions:
+        """Subscriptions ``start:stop`` of these."""
         low, high = int(self.first[start]), int(self.first[stop])
         a, b = self.operand[low], self.operand[high]
         return Subscriptions(
@@ -53,6 +54,7 @@ class Subscriptions(NamedTuple):
 
 
 def chunks(workload: Parameters, start: int, stop: int) -> Iterator[Subscriptions]:
+    """Draws subscriptions ``start`` to ``stop``, piece by piece."""
     for number in range(start // CHUNK, -(-stop // CHUNK)):
         base = number * CHUNK
         yield _draw(workload, number).slice(max(start - base, 0), min(stop - base, CHUNK))
@@ -153,6 +155,7 @@ def _weights(rng: np.random.Generator, attribute: NDArray[np.int32], workload: P
 
 
 def schema(workload: Parameters) -> pa.Schema:
+    """The columns of ``rows``."""
     text = pa.dictionary(pa.int32(), pa.string())
     fields = [("id", pa.int64()), ("attribute", text), ("op", pa.dictionary(pa.int8(), pa.string()))]
     fields += [("operands", pa.large_list(pa.int64()))]
