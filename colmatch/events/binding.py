@@ -85,7 +85,7 @@ class _Level:
         )
 
 
-class _Columns:
+class _SchemaColumns:
     """The columns of one schema, by path.
 
     Parameters
@@ -148,7 +148,7 @@ def require(schema: pa.Schema, paths: Iterable[Path]) -> None:
     ------
     EventError : one is not there
     """
-    columns = _Columns(schema, lenient=False)
+    columns = _SchemaColumns(schema, lenient=False)
     for path in paths:
         columns.find(path)
 
@@ -171,7 +171,7 @@ def bind(needs: Needs, schema: pa.Schema, lenient: bool) -> Binding:
 class _Binder:
     def __init__(self, needs: Needs, schema: pa.Schema, lenient: bool) -> None:
         self.needs = needs
-        self.columns = _Columns(schema, lenient)
+        self.columns = _SchemaColumns(schema, lenient)
         # the first for items that read no values
         self.leaves: dict[tuple[int, ...], int] = {(-1, physical.I8, 0, physical.NOTHING, 1): 0}
         self.items: list[tuple[tuple[int, ...], str]] = []

@@ -18,7 +18,7 @@ class Assembly:
         self._numbers: dict[int, int] = {}
 
     def form(self, root: All, slots: int) -> Form:
-        """Makes the form of a tree; it is used once."""
+        """Makes the form of a tree; an assembly makes one."""
         conjunctions: dict[Any, Conjunction] = {}
         parts = root.parts if isinstance(root, Any_) and root.conjunctions > self.budget else [root]
         left = 16 * self.budget  # so that many parts do not each take the whole budget

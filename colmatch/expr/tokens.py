@@ -84,7 +84,7 @@ def read_text(text: str, max_depth: int) -> Reading:
         raise Refusal(what, at) from None
     if not tokens:
         raise Refusal("the expression is empty: write a condition, or TRUE", 0)
-    return _Reader(text, tokens, max_depth).run()
+    return _TokenReader(text, tokens, max_depth).run()
 
 
 SPARK = Spark()
@@ -104,7 +104,7 @@ def _unclosed(text: str) -> tuple[int, str]:
     return (odd.start(), f"{odd[0]:.40} is not hexadecimal") if odd else (0, "the text cannot be cut into words")
 
 
-class _Reader(LiteralReader):
+class _TokenReader(LiteralReader):
     def run(self) -> Reading:
         reading, raw, end = self.reading, self.raw, self.end
         out, subjects = reading.tokens, reading.subjects

@@ -38,7 +38,7 @@ class Reject(NamedTuple):
     slot: int
 
 
-class Programs(NamedTuple):
+class JumpPrograms(NamedTuple):
     """The conjunctions that are programs."""
 
     conjunction: I64  # ascending
@@ -71,7 +71,7 @@ class Lowering:
         self._merged = Conjunctions()
         self._literals: layout.Literals | None = None
         self._told = 0  # of ``rejected``
-        self._kept: Programs | None = None
+        self._kept: JumpPrograms | None = None
         self._start()
 
     def _start(self) -> None:
@@ -173,7 +173,7 @@ class Lowering:
             refs, start = _take(start, refs, order)
             owner, program = owner[order], program[order]
         if self._leaves and program.any():
-            self._kept = Programs(order[program.astype(bool)], jump, tree)
+            self._kept = JumpPrograms(order[program.astype(bool)], jump, tree)
         leaves = Leaves(
             leaf_attr, self._leaf_none.array(np.uint8), self._leaf_weight.array(np.float64), run_first, run_lo, run_hi
         )
@@ -254,7 +254,7 @@ def _select(start: I64, left: NDArray[np.bool_], pred: NDArray[np.uint32], weigh
     return starts(size[left]), pred[members], weight[members] if len(weight) else weight
 
 
-def _programs(kept: Programs | None, program: NDArray[np.uint8]) -> tuple[I64, I32, I64, I32]:
+def _programs(kept: JumpPrograms | None, program: NDArray[np.uint8]) -> tuple[I64, I32, I64, I32]:
     """Jumps and trees of the conjunctions that are left, as layout.Predicates has them."""
     none, no_jumps, no_tree = np.empty(0, np.int64), np.empty((0, 2), np.int32), np.empty(0, np.int32)
     if kept is None or not program.any():

@@ -54,7 +54,7 @@ def requirement(regex: str) -> Requirement:
     """
     flags = _FLAGS.match(regex)
     folded = flags is not None and "i" in flags[1]
-    reader = _Reader(regex, flags.end() if flags else 0, folded)
+    reader = _RegexReader(regex, flags.end() if flags else 0, folded)
     try:
         found = reader.alternatives(0)
     except (_UnknownError, IndexError):  # IndexError: the text ends where something must follow
@@ -69,7 +69,7 @@ def _rank(needed: Needed) -> tuple[int, int, int]:
     return min(shortest, LONG), -len(needed), shortest
 
 
-class _Reader:
+class _RegexReader:
     def __init__(self, text: str, at: int, folded: bool) -> None:
         self.text = text
         self.at = at
