@@ -15,6 +15,7 @@ from colmatch.kernels.layout import I64, KEY_MAX, U32
 from colmatch.kernels.search import first_at_least
 
 SIGN = np.uint64(1 << 63)
+CROWD = 8  # boundaries of a cell beyond which they are not looked at one after the other
 
 
 class Hints(NamedTuple):
@@ -67,9 +68,6 @@ def fill_cells(code_first, bound, first, shift, below):
             ):
                 b += 1
             below[first[a] + cell] = b - code_first[a]
-
-
-CROWD = 8  # boundaries of a cell beyond which they are not looked at one after the other
 
 
 @device

@@ -21,6 +21,28 @@ boundaries above, a value below 22 has 1, one of 22 to 30 has 100, and the predi
 and [200, 299]; a range without an upper end goes up to ``LABEL_TOP``. Neighbouring keys have
 neighbouring labels (``labels/boundaries.py``), so a range of one label is one of one key, or the
 interval between two boundaries with no room left.
+
+Single letters stand for the same in all kernels, as numbers of these things; where there are two,
+the folder says which::
+
+    a  attribute                        n  how many so far, and where the next goes
+    b  boundary; bit; block             p  predicate; text pattern
+    c  conjunction                      q  a second p, or a second place
+    d  digit; depth; a second c         r  row; run of slots; literal within its attribute
+    e  entry of an event, or of a list  s  segment; slot; struct of Arrow; survivor
+    f  leaf of a form                   t  token; node of a trie
+    g  group                            v  value in the table of an event; distinct string
+    h  place by a hash                  w  word of 64 bits, or the first place in one
+    m  map; bounds so far               x  list within its attribute
+
+    i, j, k  places in what a loop goes over, in this order from the outside: postings, intervals
+             and what they lead to
+
+``a`` and ``b`` are also two strings or words that are compared. Shapes are written with capitals: A
+attributes, B boundaries, C conjunctions, D bytes of text, E entries, F leaves of a schema, G
+groups, H cells of hints, J jumps of programs, K known keys, L literals, M maps, N rows, P
+predicates (postings in an index, patterns of text), R intervals, S structs, segments or sets of
+strings, T tokens of trees, V distinct strings.
 """
 
 from typing import NamedTuple

@@ -74,7 +74,7 @@ def matcher(index: Index, attributes: int, cardinality: int) -> Any:
     found = [np.empty(1 << 16, np.int64), np.empty(1 << 16, np.int64)]
 
     def match(events: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        while (n := int(match_all(*index, events, np.uint64(cardinality), made, table, *found))) > len(found[0]):
+        while (n := int(match_all(index, events, np.uint64(cardinality), made, table, *found))) > len(found[0]):
             found[:] = np.empty(n, np.int64), np.empty(n, np.int64)
         return found[0][:n], found[1][:n]
 
@@ -82,8 +82,10 @@ def matcher(index: Index, attributes: int, cardinality: int) -> Any:
 
 
 @njit(nogil=True)
-def match_all(group, run, lo, above, first, code, sub, events, cardinality, made, table, out_row, out_sub):  # type: ignore[no-untyped-def]
+def match_all(index, events, cardinality, made, table, out_row, out_sub):  # type: ignore[no-untyped-def]
     """Number of matches, of which as many are written as there is room for."""
+    group, run, lo, above = index.group, index.run, index.lo, index.above
+    first, code, sub = index.first, index.code, index.sub
     one, sixty_four, every = np.uint64(1), np.uint64(64), ~np.uint64(0)
     rows, attributes = np.uint64(events.shape[0]), np.uint64(events.shape[1])
     size, room, n = np.uint64(len(made)), np.uint64(len(out_row)), np.uint64(0)

@@ -13,7 +13,6 @@ import numpy as np
 from colmatch.arrays.hints import hints_of
 from colmatch.index.base import IndexKind
 from colmatch.index.statistics import Sample, Statistics
-from colmatch.kernels.bitslice import build as kernels
 from colmatch.kernels.bitslice.arrays import (
     BUFFER,
     CANDIDATES_KEPT,
@@ -28,9 +27,19 @@ from colmatch.kernels.bitslice.arrays import (
     Candidates,
     Survivors,
 )
+from colmatch.kernels.bitslice.build import (
+    CLASSES,
+    choose_access,
+    classify,
+    count_ends,
+    cut_bins,
+    most_entries,
+    write_masks,
+    write_postings,
+)
 from colmatch.kernels.bitslice.match import match
 from colmatch.kernels.layout import ATTR_MASK, I64, U8, Codes, Predicates
-from colmatch.kernels.lowering import conjunctions as lower
+from colmatch.kernels.lowering.conjunctions import reorder as reorder_predicates
 from colmatch.options import Options
 
 TILE = 1 << 18  # bytes of a tile, if attributes are not too many: it stays in the second-level cache
@@ -46,11 +55,11 @@ def build(preds: Predicates, codes: Codes, sample: Sample | None, options: Optio
     access, postings = np.empty(count, np.int64), np.empty(count, np.int64)
     code_first = np.concatenate([[0], np.cumsum(top)])
     below = np.empty(0, np.int64) if sample is None else np.concatenate([[0], np.cumsum(sample.hits)])
-    kernels.choose_access(preds, code_first, uses, below, access, postings)
+    choose_access(preds, code_first, uses, below, access, postings)
     total = int(postings.sum())
     key, hi, conj = np.empty(total, np.int64), np.empty(total, np.uint32), np.empty(total, np.uint32)
-    kernels.write_postings(preds, access, attributes, key, hi, conj)
-    kernels.classify(key, hi, np.bincount(key >> 32, minlength=attributes + 1))
+    write_postings(preds, access, attributes, key, hi, conj)
+    classify(key, hi, np.bincount(key >> 32, minlength=attributes + 1))
     order = np.argsort(key)
     key, hi, conj = key[order], hi[order], conj[order]
     del order
@@ -60,13 +69,13 @@ def build(preds: Predicates, codes: Codes, sample: Sample | None, options: Optio
     lo = (key & 0xFFFFFFFF).astype(np.uint32)
     del key
     reach = np.maximum.reduceat(hi - lo, begins) if total else np.empty(0, np.uint32)
-    attr_group = np.searchsorted(group // kernels.CLASSES, np.arange(attributes + 2))
+    attr_group = np.searchsorted(group // CLASSES, np.arange(attributes + 2))
 
     ends = np.zeros(code_first[-1], np.int64)
-    kernels.count_ends(preds, access, code_first, ends)
+    count_ends(preds, access, code_first, ends)
     bins, rank, ranks = _ranks(top, uses)
     bin_of, starts = np.empty(len(ends), np.uint8), np.empty(len(ends), np.uint8)
-    kernels.cut_bins(code_first, ends, bins, bin_of, starts)
+    cut_bins(code_first, ends, bins, bin_of, starts)
     del ends
 
     owner = preds.owner
@@ -74,9 +83,9 @@ def build(preds: Predicates, codes: Codes, sample: Sample | None, options: Optio
     several: U8 = (own[owner] > 1).astype(np.uint8)
     there = access >= 0
     several[there] |= codes.multi[preds.pred[access[there], 0] & ATTR_MASK]
-    size = kernels.most_entries(preds, conj)
+    size = most_entries(preds, conj)
     head, rest, rest_op = np.empty(8 * total, np.uint16), np.empty(2 * size, np.uint16), np.empty(size, np.uint8)
-    size = kernels.write_masks(preds, access, conj, code_first, bin_of, starts, rank, head, rest, rest_op)
+    size = write_masks(preds, access, conj, code_first, bin_of, starts, rank, head, rest, rest_op)
     rest, rest_op = rest[: 2 * size].copy(), rest_op[:size].copy()
     coarse = (bins > 0) & (bins < top)
     bin_first, bin_of = np.concatenate([[0], np.cumsum(np.where(coarse, top, 0))]), bin_of[np.repeat(coarse, top)]
@@ -109,7 +118,7 @@ def _arrange(preds: Predicates, access: I64, conj: np.ndarray) -> tuple[Predicat
 
 def reorder(preds: Predicates, order: I64) -> Predicates:
     first, pred, weight = np.empty_like(preds.first), np.empty_like(preds.pred), np.empty_like(preds.weight)
-    lower.reorder(preds.first, preds.pred, preds.weight, order, first, pred, weight)
+    reorder_predicates(preds.first, preds.pred, preds.weight, order, first, pred, weight)
     jump_first, tree_first, tree = preds.jump_first, preds.tree_first, preds.tree
     if len(jump_first):
         jump_first = jump_first[order]

@@ -13,38 +13,37 @@ import numpy as np
 from colmatch.index.base import IndexKind
 from colmatch.index.statistics import Sample, Statistics
 from colmatch.kernels.layout import ATTR_MASK, FLAG_MULTI, I64, Codes, Predicates
-from colmatch.kernels.scan import match as scan
+from colmatch.kernels.scan.arrays import HEAD_BLOCK, ROW_BLOCK, ScanIndex, ScanScratch
+from colmatch.kernels.scan.match import enter, match
 from colmatch.options import Options
 
 
-def build(
-    preds: Predicates, codes: Codes, sample: Sample | None, options: Options
-) -> tuple[scan.ScanIndex, Predicates]:
+def build(preds: Predicates, codes: Codes, sample: Sample | None, options: Options) -> tuple[ScanIndex, Predicates]:
     count = len(preds.owner)
-    index = scan.ScanIndex(
+    index = ScanIndex(
         np.empty(count, np.uint32),
         np.empty(count, np.uint32),
         np.empty(count, np.uint32),
         codes.multi,
         np.array([count], np.int64),
     )
-    scan.enter(preds, 0, count, index.attr, index.lo, index.hi)
+    enter(preds, 0, count, index.attr, index.lo, index.hi)
     return index, preds
 
 
-def insert(index: scan.ScanIndex, preds: Predicates, begin: int, end: int) -> scan.ScanIndex:
+def insert(index: ScanIndex, preds: Predicates, begin: int, end: int) -> ScanIndex:
     """Append the heads of the conjunctions ``begin:end``, the first of which is the next that
     the index has not.
     """
     word = preds.pred[preds.first[begin] : preds.first[end], 0]
     index = _writable(index, end, int((word & ATTR_MASK).max(initial=0)) + 1 if len(word) else 0)
     index.multi[word[(word & FLAG_MULTI) != 0] & ATTR_MASK] = 1
-    scan.enter(preds, begin, end, index.attr, index.lo, index.hi)
+    enter(preds, begin, end, index.attr, index.lo, index.hi)
     index.heads[0] = end
     return index
 
 
-def delete(index: scan.ScanIndex, preds: Predicates, conjunctions: I64) -> scan.ScanIndex:
+def delete(index: ScanIndex, preds: Predicates, conjunctions: I64) -> ScanIndex:
     """Heads cannot be closed up, since a conjunction's number is its place: these become ranges
     that nothing lies in.
     """
@@ -53,12 +52,12 @@ def delete(index: scan.ScanIndex, preds: Predicates, conjunctions: I64) -> scan.
     return index
 
 
-def _writable(index: scan.ScanIndex, heads: int, attributes: int) -> scan.ScanIndex:
+def _writable(index: ScanIndex, heads: int, attributes: int) -> ScanIndex:
     """The arrays, copied if they are read-only, with room for at least so many conjunctions and
     attributes.
     """
     if not index.heads.flags.writeable:
-        index = scan.ScanIndex(*(array.copy() for array in index))  # type: ignore[arg-type]
+        index = ScanIndex(*(array.copy() for array in index))  # type: ignore[arg-type]
     if heads > len(index.attr):
         more = heads + heads // 2 + 64 - len(index.attr)
         index = index._replace(
@@ -69,11 +68,11 @@ def _writable(index: scan.ScanIndex, heads: int, attributes: int) -> scan.ScanIn
     return index
 
 
-def scratch(index: scan.ScanIndex, codes: Codes, rows: int, entries: int) -> scan.ScanScratch:
-    return scan.ScanScratch(
+def scratch(index: ScanIndex, codes: Codes, rows: int, entries: int) -> ScanScratch:
+    return ScanScratch(
         np.zeros(max(len(codes.multi), 1), np.uint32),
-        np.empty(scan.HEAD_BLOCK, np.uint32),
-        np.empty(scan.ROW_BLOCK, np.int64),
+        np.empty(HEAD_BLOCK, np.uint32),
+        np.empty(ROW_BLOCK, np.int64),
     )
 
 
@@ -81,4 +80,4 @@ def cost(statistics: Statistics) -> float:
     return 0.6 * statistics.conjunctions + 0.22 * statistics.intervals
 
 
-KIND = IndexKind("scan", scan.ScanIndex, build, scratch, scan.match, cost, insert=insert, delete=delete)
+KIND = IndexKind("scan", ScanIndex, build, scratch, match, cost, insert=insert, delete=delete)

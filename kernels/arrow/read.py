@@ -39,7 +39,6 @@ from colmatch.kernels.arrow.select import (
     ENTRIES_READ,
     FIRST,
     FULL_OUT,
-    FULL_STREAM,
     KEYS,
     KIND,
     LAST,
@@ -47,9 +46,7 @@ from colmatch.kernels.arrow.select import (
     MAP,
     NEEDED,
     OK,
-    OVERFLOW,
     PATTERNS,
-    ROW,
     SET,
     STRUCT,
     VALUE,
@@ -60,21 +57,15 @@ from colmatch.kernels.arrow.select import (
     select_rows,
 )
 from colmatch.kernels.arrow.structs import (
-    AFTER,
     DICTIONARY,
-    F64,
     FORM,
-    I32,
-    I64,
     INDEX,
     LENGTH,
-    NOTHING,
     OFFSET,
     TEXTS,
-    buffer,
     child,
 )
-from colmatch.kernels.arrow.values import dense_number_keys, number_keys, text_keys
+from colmatch.kernels.arrow.values import dense_number_keys, is_dense, number_keys, text_keys
 from colmatch.kernels.arrow.words import Distinct, Words
 
 
@@ -183,10 +174,8 @@ def read_maps(plan, keys, work, maps, array, rows):
         if leaf[INDEX] >= 0:
             here = load_i64(here, DICTIONARY)
         if leaf[FORM] < TEXTS:
-            bad = number_keys(leaf, here, slot, n, slot)
-            if bad >= 0:
-                state[CODE] = OVERFLOW
-                state[ROW] = row[bad]
+            number_keys(leaf, state, here, slot, n, row, slot)
+            if state[CODE] != OK:
                 break
         place_entries(item, state, n, row, key, slot, tally, touched, entry_first, entry_row, entry_key)
         if state[CODE] != OK:
@@ -237,30 +226,20 @@ def read(plan, work, array, rows):
                 break
             pos += n
             continue
-
         s = 3 * item[STRUCT]
         mask = struct[s + 2]
         here = child(struct[s], item[CHILD])
         base = struct[s + 1] + load_i64(here, OFFSET)
         leaf = leaves[item[LEAF]]
-        form = leaf[FORM]
         dense = False
         if kind == VALUE:
-            if rows > len(row) or rows > len(slot):
-                state[CODE] = FULL_OUT if rows <= len(slot) else FULL_STREAM
-                state[NEEDED] = rows
-                break
-            # Whether the numbers, side by side, are worth a loop that vectorises.
-            dense = (
-                mask == 0 and leaf[INDEX] < 0 and leaf[AFTER] == NOTHING and (form == I64 or form == F64 or form == I32)
-            )
-            dense = dense and buffer(here, 0) == 0
-            n = select_rows(mask, here, base, rows, row, slot, dense)
+            dense = is_dense(leaf, here, mask)
+            n = select_rows(state, mask, here, base, rows, row, slot, dense)
         else:
             n = select_elements(item, leaf, state, mask, here, base, rows, row, key, slot)
             here = child(here, 0)
-            if state[CODE] != OK:
-                break
+        if state[CODE] != OK:
+            break
 
         if kind == VALUE or kind == ELEMENT:
             if leaf[INDEX] >= 0:
@@ -270,11 +249,9 @@ def read(plan, work, array, rows):
                 here = load_i64(here, DICTIONARY)
             if dense:
                 dense_number_keys(leaf, here, base, n, key)
-            elif form < TEXTS:
-                bad = number_keys(leaf, here, slot, n, key)
-                if bad >= 0:
-                    state[CODE] = OVERFLOW
-                    state[ROW] = row[bad]
+            elif leaf[FORM] < TEXTS:
+                number_keys(leaf, state, here, slot, n, row, key)
+                if state[CODE] != OK:
                     break
             else:
                 for j in range(n):
@@ -298,19 +275,11 @@ def read_texts(plan, literals, entry_set, work, texts):
     struct = work.struct
     items = plan.item
     leaves = plan.leaf
-    literal_first = literals.first
-    literal_place = literals.place
-    hint_first = literals.hint
     col = work.col
     all_key = work.key
     known = texts.known
     hints = texts.hints
     distinct = texts.distinct
-    table = distinct.table
-    offset = distinct.offset
-    data = distinct.data
-    ranges = distinct.range
-    total = distinct.total
     for i in range(len(items)):
         item = items[i]
         kind = item[KIND]
@@ -344,10 +313,7 @@ def read_texts(plan, literals, entry_set, work, texts):
                     known[k] = -1
             key = all_key[col[a] :]
             group = entry_set[item[FIRST] + a - item[ATTR]] if kind == ENTRIES else item[SET]
-            text_keys(
-                leaf, here, n, key, known, store, group, literal_first, literal_place, hint_first, hints,
-                table, offset, data, ranges, total, state,
-            )  # fmt: skip
+            text_keys(leaf, here, n, key, known, store, group, literals, hints, distinct, state)
             if state[CODE] != OK:
                 break
         if state[CODE] != OK:

@@ -78,11 +78,15 @@ def there(mask, bits, base, r):
 
 
 @device
-def select_rows(mask, array, base, rows, row, slot, dense):
+def select_rows(state, mask, array, base, rows, row, slot, dense):
     """Rows of a column that have a value, and their slots.
 
     Returns how many. ``dense``: all have one and nobody wants the slots.
     """
+    if rows > len(row) or rows > len(slot):
+        state[CODE] = FULL_OUT if rows <= len(slot) else FULL_STREAM
+        state[NEEDED] = rows
+        return 0
     bits = buffer(array, 0)
     n = 0
     if mask != 0:

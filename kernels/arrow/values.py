@@ -5,7 +5,7 @@ Keys are those of ``colmatch/lowering/keys.py``, which does the same for literal
 
 from colmatch.kernels._jit import device
 from colmatch.kernels.arrow.memory import KEY_MIN, float_bits, load_f32, load_i32, load_i64, load_prefix, load_u16
-from colmatch.kernels.arrow.select import CODE, FULL_BYTES, FULL_STRINGS, NEEDED
+from colmatch.kernels.arrow.select import CODE, FULL_BYTES, FULL_STRINGS, NEEDED, OVERFLOW, ROW
 from colmatch.kernels.arrow.structs import (
     AFTER,
     BITS,
@@ -18,7 +18,9 @@ from colmatch.kernels.arrow.structs import (
     FLIPPED,
     FLOATED,
     FORM,
+    I32,
     I64,
+    INDEX,
     NOTHING,
     U64,
     UTF32,
@@ -62,10 +64,19 @@ def half_bits(half):
 
 
 @device
-def dense_number_keys(leaf, array, base, n, out):
-    """Keys of ``n`` numbers side by side from slot ``base``, of a leaf of one of these three
-    forms that leaves them as they are.
+def is_dense(leaf, array, mask):
+    """Whether numbers stand side by side, none of them NULL, so that a loop that vectorises is
+    worth it; of a leaf of the three forms that are common.
     """
+    if mask != 0 or leaf[INDEX] >= 0 or leaf[AFTER] != NOTHING or buffer(array, 0) != 0:
+        return False
+    form = leaf[FORM]
+    return form == I64 or form == F64 or form == I32
+
+
+@device
+def dense_number_keys(leaf, array, base, n, out):
+    """Keys of ``n`` numbers side by side from slot ``base``, see ``is_dense``."""
     data = buffer(array, 1)
     form = leaf[FORM]
     if form == I64:
@@ -80,9 +91,9 @@ def dense_number_keys(leaf, array, base, n, out):
 
 
 @device
-def number_keys(leaf, array, slot, n, out):
-    """Keys of the numbers in ``n`` slots, none of them NULL: -1, or the first of them that does
-    not fit into a key.
+def number_keys(leaf, state, array, slot, n, row, out):
+    """Keys of the numbers in ``n`` slots, none of them NULL; row : theirs, of which ``state`` gets
+    that of the first one that does not fit into a key.
     """
     data = buffer(array, 1)
     form = leaf[FORM]
@@ -122,10 +133,11 @@ def number_keys(leaf, array, slot, n, out):
             elif after == FLIPPED:
                 out[j] = value ^ KEY_MIN
             elif value > limit or value < -limit:
-                return j
+                state[CODE] = OVERFLOW
+                state[ROW] = row[j]
+                return
             else:
                 out[j] = value * factor
-    return -1
 
 
 @device
@@ -147,9 +159,7 @@ def text_at(leaf, array, ends, data, slot):
 
 
 @device
-def text_keys(
-    leaf, array, n, key, known, base, group, literal_first, place, hint_first, hints, table, ends, bytes, ranges, total, state
-):  # fmt: skip
+def text_keys(leaf, array, n, key, known, base, group, literals, hints, distinct, state):
     """Labels of the strings in ``n`` slots, which are in ``key``, among the literals of set
     ``group``; they take the places of the slots.
 
@@ -158,6 +168,14 @@ def text_keys(
     negative, ``known`` has a place for each value of ``array``, a dictionary that starts at slot
     ``base``, and each is looked up once.
     """
+    literal_first = literals.first
+    place = literals.place
+    hint_first = literals.hint
+    table = distinct.table
+    ends = distinct.offset
+    bytes = distinct.data
+    ranges = distinct.range
+    total = distinct.total
     begin = -1
     own = group
     if group < 0:
@@ -181,7 +199,7 @@ def text_keys(
     remember = base >= 0
     heads = place[0]
     offsets = place[1]
-    literals = place[2]
+    data = place[2]
     for j in range(n):
         i = key[j]
         if remember and known[i - base] >= 0:
@@ -195,7 +213,7 @@ def text_keys(
             if size > 0:
                 h += hint_place(prefix, address, length, size)
                 hint = hints[h]
-            found = label(prefix, address, length, low, high, heads, offsets, literals, hint)
+            found = label(prefix, address, length, low, high, heads, offsets, data, hint)
             if size > 0:
                 hints[h] = found >> 1
         else:

@@ -75,6 +75,21 @@ class BitsliceIndex(NamedTuple):
     repeats: U8  # (1) whether a subscription may be found twice for a row
 
 
+class GroupHints(NamedTuple):
+    """Where among a group's lowest codes a code stands: these parts of the index, apart.
+
+    With the whole index handed on instead, the kernel took 17 % longer for one event of
+    ``pstree-sparse`` at 100,000 subscriptions.
+    """
+
+    lo: U32
+    lowest: I64
+    highest: I64
+    cell_first: I64
+    cell_shift: I64
+    below: U32
+
+
 class Survivors(NamedTuple):
     """Postings that hold for some rows of a tile, as far as they have been tested."""
 

@@ -183,25 +183,25 @@ def cut_bins(code_first, ends, bins, bin_of, starts):
     for a in range(len(bins)):
         begin, end = code_first[a], code_first[a + 1]
         left = 0
-        for c in range(begin, end):
-            left += ends[c]
+        for code in range(begin, end):
+            left += ends[code]
         cuts = bins[a] - 1
         bin = 1
         inside = 0
-        for c in range(begin, end):
-            starts[c] = 0
-            if c == begin:
-                starts[c] = 1
+        for code in range(begin, end):
+            starts[code] = 0
+            if code == begin:
+                starts[code] = 1
             elif cuts > 0:
-                inside += ends[c]
+                inside += ends[code]
                 # Cut here when the bin would be full, or when every code left must begin one.
-                if inside * (cuts + 1) >= left or end - c <= cuts:
+                if inside * (cuts + 1) >= left or end - code <= cuts:
                     left -= inside
                     inside = 0
                     cuts -= 1
                     bin += 1
-                    starts[c] = 1
-            bin_of[c] = bin
+                    starts[code] = 1
+            bin_of[code] = bin
 
 
 @device

@@ -52,14 +52,14 @@ def sort_column(row, code, begin, end, top, spare_row, spare_code, histogram):
     n = end - begin
     if n < 32:
         for i in range(begin + 1, end):
-            r, c = row[i], code[i]
+            r, value = row[i], code[i]
             j = i
-            while j > begin and code[j - 1] > c:
+            while j > begin and code[j - 1] > value:
                 row[j] = row[j - 1]
                 code[j] = code[j - 1]
                 j -= 1
             row[j] = r
-            code[j] = c
+            code[j] = value
         return
     shift = 0
     while (top >> shift) > 0:
@@ -90,28 +90,28 @@ def place_codes(code, begin, end, top, place):
     that is not below it.
     """
     at = np.int64(begin)
-    c = 0
+    value = 0
     while at < end:
-        value = np.int64(code[at])
-        while c <= value:
-            place[c] = at
-            c += 1
+        next = np.int64(code[at])
+        while value <= next:
+            place[value] = at
+            value += 1
         at += 1
-    while c <= top + 1:
-        place[c] = end
-        c += 1
+    while value <= top + 1:
+        place[value] = end
+        value += 1
 
 
 @device
 def choose_columns(attr_group, group_first, reach, top, column, ranks, pairs, by_column):
     """Mark the columns whose rows are worth sorting.
 
-    Returns whether one is left that has rows and postings and is not marked.
+    Returns whether any is marked, and whether one is left that has rows and postings and is not.
 
     Estimates in nanoseconds: a tile of the column against a look-up and a look at some postings for
     each row.
     """
-    left = False
+    chosen, left = False, False
     for a in range(len(column) - 1):
         by_column[a] = 0
         n = column[a + 1] - column[a]
@@ -132,6 +132,7 @@ def choose_columns(attr_group, group_first, reach, top, column, ranks, pairs, by
                 sorted_cost += postings * (4.0 + 5.0 * (1.0 + 0.6 * share * n / WORD))
         if sorted_cost < row_cost or a == len(column) - 2:
             by_column[a] = 1
+            chosen = True
         else:
             left = True
-    return left
+    return chosen, left

@@ -25,7 +25,7 @@ def visit(head, tile, stride, segment, bits, s, segments, most, survivors, n):
         begin, end = np.uint64(segment[s, 0]), np.uint64(segment[s, 1])
         at, rows = np.uint64(segment[s, 2]), bits[s]
         stop = min(end, begin + most)
-        if rows >> np.uint64(32) == 0:
+        if rows >> np.uint64(32) == 0:  # up to 32 rows: half of the bytes are read
             for i in range(begin, stop):
                 j = i << np.uint64(3)
                 left = rows & half_within_kth(tile, head[j] * stride + at, head, j + np.uint64(1))
@@ -133,32 +133,32 @@ def refine(head, rest, rest_op, who, jump_first, jump, target, tile, stride, sur
     """
     posting, place, mask = survivors.posting, survivors.place, survivors.mask
     for s in range(n):
-        r = rest_of(head, posting[s])
-        ask_for(rest, r + r)
-        ask_for(rest_op, r)
+        e = rest_of(head, posting[s])
+        ask_for(rest, e + e)
+        ask_for(rest_op, e)
         ask_for(who, np.uint64(posting[s]))
     kept = np.uint64(0)
     for s in range(n):
         i = posting[s]
         left = mask[s]
         at = np.uint64(place[s])
-        r = rest_of(head, i)
-        if r > 0 and rest_op[r] & STEP:
+        e = rest_of(head, i)
+        if e > 0 and rest_op[e] & STEP:
             at_jump = jump_first[np.int64(who[i]) & CONJ_MASK]
-            left = run_program(rest, rest_op, r, tile, stride, at, jump, at_jump, left, target)
-        elif r > 0:
+            left = run_program(rest, rest_op, e, tile, stride, at, jump, at_jump, left, target)
+        elif e > 0:
             more = True
             while more and left != 0:
-                op = rest_op[r]
-                holds = within_kth(tile, rest[r + r] * stride + at, rest, r + r + np.uint64(1))
+                op = rest_op[e]
+                holds = within_kth(tile, rest[e + e] * stride + at, rest, e + e + np.uint64(1))
                 while op & MORE:
-                    r += np.uint64(1)
-                    op = rest_op[r]
-                    holds |= within_kth(tile, rest[r + r] * stride + at, rest, r + r + np.uint64(1))
+                    e += np.uint64(1)
+                    op = rest_op[e]
+                    holds |= within_kth(tile, rest[e + e] * stride + at, rest, e + e + np.uint64(1))
                 if op & OUTSIDE:
                     holds = ~holds
                 left &= holds
-                r += np.uint64(1)
+                e += np.uint64(1)
                 more = not op & LAST
         posting[kept] = i
         place[kept] = at
@@ -175,11 +175,11 @@ def rest_of(head, i):
 
 
 @device
-def run_program(rest, rest_op, r, tile, stride, at, jump, at_jump, left, target):
+def run_program(rest, rest_op, e, tile, stride, at, jump, at_jump, left, target):
     """Rows of ``left`` that a program may accept: each predicate hands its rows on, those where it
     holds and those where it does not.
 
-    r : first of its entries in ``rest``; at_jump : first of its rows in ``jump``; target (longest
+    e : first of its entries in ``rest``; at_jump : first of its rows in ``jump``; target (longest
     program) : zero between calls. Jumps lead forward only, so one pass does it.
     """
     accepted = np.uint64(0)
@@ -189,13 +189,13 @@ def run_program(rest, rest_op, r, tile, stride, at, jump, at_jump, left, target)
     while more:
         rows = target[p]
         target[p] = np.uint64(0)
-        op = rest_op[r]
-        holds = within_kth(tile, rest[r + r] * stride + at, rest, r + r + np.uint64(1))
+        op = rest_op[e]
+        holds = within_kth(tile, rest[e + e] * stride + at, rest, e + e + np.uint64(1))
         while op & MORE:
-            r += np.uint64(1)
-            op = rest_op[r]
-            holds |= within_kth(tile, rest[r + r] * stride + at, rest, r + r + np.uint64(1))
-        r += np.uint64(1)
+            e += np.uint64(1)
+            op = rest_op[e]
+            holds |= within_kth(tile, rest[e + e] * stride + at, rest, e + e + np.uint64(1))
+        e += np.uint64(1)
         fails = ~holds
         if op & VAGUE:
             fails = ALL

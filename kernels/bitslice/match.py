@@ -17,7 +17,7 @@ by row, after the masks.
 import numpy as np
 
 from colmatch.kernels._jit import device, kernel
-from colmatch.kernels.bitslice.arrays import BUFFER, FOUND, LOOKED, NOTED, TILES, WORD
+from colmatch.kernels.bitslice.arrays import BUFFER, FOUND, LOOKED, NOTED, TILES, WORD, GroupHints
 from colmatch.kernels.bitslice.columns import choose_columns, place_codes, place_columns, sort_column
 from colmatch.kernels.bitslice.masks import refine, visit, visit_active, visit_row
 from colmatch.kernels.bitslice.postings import admit, order_segments, segments_of_column, segments_of_rows
@@ -110,10 +110,14 @@ def sweep_rows(index, preds, rows, start, stop, pairs, scratch, sink, counters):
     attributes, ranks, count, most = len(index.multi), index.ranks[0], stop - start, np.uint64(BUFFER)
     stride, few = np.uint64(1), sets_few(ranks, pairs, 1)
     noted_most = len(candidates.row) - WORD * len(survivors.mask)
+    attr_group, group_first, reach = index.attr_group, index.group_first, index.reach
+    hints = GroupHints(index.lo, index.lowest, index.highest, index.cell_first, index.cell_shift, index.below)
     all_rows = column[attributes]
     a, e = np.int64(0), np.int64(0)
     while a < attributes:
-        a, e, segments = segments_of_rows(index, by_column, column, row, code, a, e, found)
+        a, e, segments = segments_of_rows(
+            attr_group, group_first, reach, hints, by_column, column, row, code, a, e, found
+        )
         order_segments(found, segments, count, segment_first, segment)
         last = np.uint64(max(segments - 1, 0))
         for r in range(count):
@@ -146,11 +150,12 @@ def match(index, preds, rows, start, stop, scratch, sink, counters):
     progress[FOUND], progress[NOTED], progress[LOOKED], progress[TILES] = before, 0, 0, 0
     bin_entries(row_first, row_attr, row_code, start, stop, index.rank, index.bin_first, index.bin_of, slot, slot_first)
     place_columns(row_first, row_attr, row_code, start, stop, column, scratch.row, scratch.code)
-    rows_left = choose_columns(
+    chosen, left = choose_columns(
         index.attr_group, index.group_first, index.reach, index.top, column, index.ranks[0], pairs, scratch.sorted
     )
-    sweep_columns(index, preds, rows, start, stop, pairs, scratch, sink, counters)
-    if rows_left:
+    if chosen:
+        sweep_columns(index, preds, rows, start, stop, pairs, scratch, sink, counters)
+    if left:
         sweep_rows(index, preds, rows, start, stop, pairs, scratch, sink, counters)
     if progress[NOTED] > 0:
         verify(preds, rows, index.multi, start, stop - start, scratch, sink, progress, counters)

@@ -62,7 +62,7 @@ def segments_of_column(lo, i, lowest, highest, cell_first, shift, below, code, b
 
 
 @device
-def segments_of_rows(index, by_column, column, row, code, a, e, found):
+def segments_of_rows(attr_group, group_first, reach, hints, by_column, column, row, code, a, e, found):
     """Postings that rows may meet by columns that are not sorted, from entry ``e`` of attribute
     ``a`` on: found (S, 4) row, range of postings, code that they must reach up to, 0 if they all
     do.
@@ -72,9 +72,8 @@ def segments_of_rows(index, by_column, column, row, code, a, e, found):
 
     Column by column, because what a column needs of the index stands together.
     """
-    attr_group, group_first, reach, lo = index.attr_group, index.group_first, index.reach, index.lo
-    lowest, highest, cell_first, cell_shift = index.lowest, index.highest, index.cell_first, index.cell_shift
-    below = index.below
+    lo, lowest, highest = hints.lo, hints.lowest, hints.highest
+    cell_first, cell_shift, below = hints.cell_first, hints.cell_shift, hints.below
     n = 0
     attributes = len(by_column) - 1
     while a < attributes:

@@ -130,7 +130,7 @@ def verify(preds, rows, multi, start, count, scratch, sink, progress, counters):
             )
             steps += taken
         else:
-            holds = True
+            holds = True  # this loop stands in SCAN as well: ``predicates.py`` says why
             p = first[c]
             while holds and p < first[c + 1]:
                 word = pred[p, 0]

@@ -13,37 +13,13 @@ blocks of 32 rows (2.5 times the memory traffic of verification), heads tested i
 ``predicates.py``.
 """
 
-from typing import NamedTuple
-
 import numpy as np
 
 from colmatch.kernels._jit import device, kernel
-from colmatch.kernels.layout import ATTR_MASK, CANDIDATES, CODE_MAX, CONJUNCTIONS, I64, PREDICATES, U8, U32
+from colmatch.kernels.layout import ATTR_MASK, CANDIDATES, CODE_MAX, CONJUNCTIONS, PREDICATES, REJECT
 from colmatch.kernels.predicates import clear, flagged_holds, hull, program_accepts, spread
+from colmatch.kernels.scan.arrays import HEAD_BLOCK, ROW_BLOCK
 from colmatch.kernels.sink import FILL, emit, roll_back
-
-ROW_BLOCK = 256
-HEAD_BLOCK = 4096
-
-
-class ScanIndex(NamedTuple):
-    """The first predicate of each conjunction, as a range of the event table
-    (``kernels/predicates.py``); there may be room for more.
-
-    One that was deleted has a range that nothing lies in.
-    """
-
-    attr: U32  # (C)
-    lo: U32  # (C)
-    hi: U32  # (C)
-    multi: U8  # (A) attribute may have several entries in a row
-    heads: I64  # (1) conjunctions
-
-
-class ScanScratch(NamedTuple):
-    table: U32  # (A) zero between calls
-    survivor: U32  # (HEAD_BLOCK)
-    last: I64  # (ROW_BLOCK) last subscription emitted for each row of the block
 
 
 @kernel
@@ -56,7 +32,7 @@ def enter(preds, begin, end, attr, lo, hi):
         low, high = hull(preds, preds.first[c])
         if len(preds.jump_first) > 0 and preds.jump_first[c] >= 0:
             jump = preds.jump_first[c]
-            if preds.jump[jump, 1] != -2:  # the first predicate may fail and the program still accept
+            if preds.jump[jump, 1] != REJECT:  # the first predicate may fail and the program still accept
                 low, high = 0, CODE_MAX
         attr[c] = preds.pred[preds.first[c], 0] & ATTR_MASK
         lo[c] = low
@@ -104,7 +80,7 @@ def match(index, preds, rows, start, stop, scratch, sink, counters):
                 left = surviving_heads(head_attr, head_lo, head_hi, begin, end, table, survivor)
                 counters[CONJUNCTIONS] += end - begin
                 counters[CANDIDATES] += left
-                entries, entries_end = row_first[row], row_first[row + 1]
+                e, e_end = row_first[row], row_first[row + 1]
                 steps = 0
                 full = False
                 for i in range(left):
@@ -113,22 +89,13 @@ def match(index, preds, rows, start, stop, scratch, sink, counters):
                     if sub == last[row - block]:
                         continue
                     if programs and jump_first[c] >= 0:
+                        at_jump = jump_first[c]
                         holds, taken = program_accepts(
-                            pred,
-                            run_lo,
-                            run_hi,
-                            jump,
-                            jump_first[c],
-                            first[c],
-                            row_attr,
-                            row_code,
-                            entries,
-                            entries_end,
-                            table,
+                            pred, run_lo, run_hi, jump, at_jump, first[c], row_attr, row_code, e, e_end, table
                         )
                         steps += taken
                     else:
-                        holds = True
+                        holds = True  # this loop stands in bitslice as well: ``predicates.py`` says why
                         p = first[c]
                         while holds and p < first[c + 1]:
                             word = pred[p, 0]
@@ -136,9 +103,7 @@ def match(index, preds, rows, start, stop, scratch, sink, counters):
                                 v = table[word]
                                 holds = pred[p, 1] <= v and v <= pred[p, 2]
                             else:
-                                holds = flagged_holds(
-                                    pred, run_lo, run_hi, p, row_attr, row_code, entries, entries_end, table
-                                )
+                                holds = flagged_holds(pred, run_lo, run_hi, p, row_attr, row_code, e, e_end, table)
                             p += 1
                         steps += p - first[c]
                     if holds:

@@ -120,8 +120,8 @@ def fill_links(trie, classes, links):
     hit[0] = 0 if literal[0] >= 0 else -1
     for n in range(len(byte)):
         if n < rows:
-            for c in range(classes):
-                dense[n * classes + c] = dense[fail[n] * classes + c] if n else 0
+            for k in range(classes):
+                dense[n * classes + k] = dense[fail[n] * classes + k] if n else 0
         for m in range(child[n], child[n + 1]):
             found = 0
             if n:

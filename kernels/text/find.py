@@ -6,7 +6,9 @@ start, down another from its end, and through an automaton. For most patterns th
 others are candidates, for ``kernels/text/like.py`` or for a regular expression.
 
 The step of the automaton is written out: as a function with six arrays it counted references, 30 ns
-a byte instead of 5.
+a byte instead of 5. So are the walks down the tries. As functions that took tuples, and called
+another for each literal found, they needed 410 ns a string instead of 255 with 9,000 literals at
+the start, and 30 % more for strings of 6 to 12 bytes with literals of all sorts.
 """
 
 from typing import NamedTuple
@@ -126,7 +128,7 @@ def find(offset, data, begin, end, shift, filters, found):
                     t = hit[fail[t]]
                 if at == stop:
                     break
-                c = data[at]
+                letter = data[at]
                 at += 1
                 while node >= rows:
                     low = child[node]
@@ -134,15 +136,15 @@ def find(offset, data, begin, end, shift, filters, found):
                     high = end_child
                     while low < high:
                         middle = (low + high) >> 1
-                        if byte[middle] < c:
+                        if byte[middle] < letter:
                             low = middle + 1
                         else:
                             high = middle
-                    if low < end_child and byte[low] == c:
+                    if low < end_child and byte[low] == letter:
                         break
                     node = fail[node]
                 if node < rows:
-                    node = dense[node * classes + kind[c]]
+                    node = dense[node * classes + kind[letter]]
                 else:
                     node = low
         kept = top

@@ -38,12 +38,12 @@ def width(data, at, end):
 
     What RE2's ``.`` takes for one: overlong forms and surrogates too.
     """
-    c = data[at]
-    if c < 0x80:
+    letter = data[at]
+    if letter < 0x80:
         return np.uint64(1)
-    if c < 0xC2 or c > 0xF4:
+    if letter < 0xC2 or letter > 0xF4:
         return np.uint64(0)
-    n = np.uint64(2) if c < 0xE0 else np.uint64(3) if c < 0xF0 else np.uint64(4)
+    n = np.uint64(2) if letter < 0xE0 else np.uint64(3) if letter < 0xF0 else np.uint64(4)
     if at + n > end:
         return np.uint64(0)
     i = at + np.uint64(1)
@@ -80,16 +80,16 @@ def verify(offset, data, shift, programs, begin, end, value, pattern):
             while True:
                 # One turn: piece k at this place, or the next place.
                 i = np.uint64(piece[k])
-                c = text[i]
-                if moves and c != ONE:
-                    while at < stop and data[at] != c and data[at] < 0x80:
+                letter = text[i]
+                if moves and letter != ONE:
+                    while at < stop and data[at] != letter and data[at] < 0x80:
                         at += np.uint64(1)
                 i_end = np.uint64(piece[k + np.uint64(1)])
                 q = at
                 while i < i_end and q < stop:
-                    c = text[i]
-                    if c != ONE:
-                        if data[q] != c:
+                    letter = text[i]
+                    if letter != ONE:
+                        if data[q] != letter:
                             break
                         q += np.uint64(1)
                     elif data[q] < 0x80 or mode & CHARACTERS == 0:

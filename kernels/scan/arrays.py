@@ -1,0 +1,30 @@
+"""SCAN: how the index lies in memory, and the scratch of a match."""
+
+from typing import NamedTuple
+
+from colmatch.kernels.layout import I64, U8, U32
+
+ROW_BLOCK = 256
+HEAD_BLOCK = 4096
+
+
+class ScanIndex(NamedTuple):
+    """The first predicate of each conjunction, as a range of the event table
+    (``kernels/predicates.py``); there may be room for more.
+
+    One that was deleted has a range that nothing lies in.
+    """
+
+    attr: U32  # (C)
+    lo: U32  # (C)
+    hi: U32  # (C)
+    multi: U8  # (A) attribute may have several entries in a row
+    heads: I64  # (1) conjunctions
+
+
+class ScanScratch(NamedTuple):
+    """Working memory of one thread."""
+
+    table: U32  # (A) zero between calls
+    survivor: U32  # (HEAD_BLOCK)
+    last: I64  # (ROW_BLOCK) last subscription emitted for each row of the block
