@@ -283,52 +283,6 @@ def test_every_docstring_stands_alone():
     assert not leaning
 
 
-def test_no_file_is_longer_than_400_lines():
-    long = {
-        str(module.path): n
-        for module in everywhere()
-        if (n := len((ROOT / module.path).read_text().splitlines())) > 400
-    }
-    assert not long
-
-
-MOST_LINES, MOST_ARGUMENTS = 80, 12
-
-# Functions that may be longer or take more, and what shortening them would cost.
-LONG = {
-    "kernels/text/find.py:find": "walks down the tries as functions: 410 ns a string instead of 255",
-}
-
-
-@cache
-def long_functions():
-    """Path and name -> lines, docstring included, and arguments, of those that have too many."""
-    sizes = {
-        f"{module.path.as_posix()}:{node.name}": (node.end_lineno - node.lineno + 1, arguments(node.args))
-        for folder in ("colmatch", "kernels", "asv_benchmarks")
-        for module in modules(folder).values()
-        for node in ast.walk(module.tree)
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-        and (node.end_lineno - node.lineno >= MOST_LINES or arguments(node.args) > MOST_ARGUMENTS)
-    }
-    print(f"{len(sizes)} functions are long")
-    return sizes
-
-
-def arguments(node):
-    return sum(map(len, (node.posonlyargs, node.args, node.kwonlyargs))) + bool(node.vararg) + bool(node.kwarg)
-
-
-def test_functions_are_short_and_take_little():
-    """At most 80 lines and 12 arguments, but those in ``LONG``."""
-    long = {name: size for name, size in long_functions().items() if name not in LONG}
-    assert not long, f"lines and arguments: {long}"
-
-
-def test_what_may_be_long_still_is():
-    assert not LONG.keys() - long_functions().keys()
-
-
 def test_the_link_for_type_checkers():
     link = ROOT / "colmatch" / "kernels"
     assert link.is_symlink()
