@@ -1,5 +1,4 @@
-"""colmatch: which of millions of stored Boolean expressions are true for each row of an Arrow
-record batch.
+"""colmatch tells which of millions of stored Boolean expressions are true for each row of a batch.
 
 >>> import colmatch as cm
 >>> import pyarrow as pa

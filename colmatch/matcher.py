@@ -31,12 +31,12 @@ __all__ = ["Matcher", "Rejected", "kinds"]
 
 
 def kinds() -> list[str]:
-    """Names of the index kinds."""
+    """Returns the names of the index kinds."""
     return list(KINDS)
 
 
 class Matcher:
-    """A set of subscriptions, indexed. Made by ``Matcher.build`` or ``Matcher.open``.
+    """A set of subscriptions, indexed: made by ``Matcher.build`` or ``Matcher.open``.
 
     A matcher may be used by several threads at once; each gets working memory of its own.
     ``insert``, ``delete`` and ``replace`` change it: a batch of events sees all of such an update
@@ -76,7 +76,7 @@ class Matcher:
         errors: Errors = "raise",
         sample: Any = None,
     ) -> Matcher:
-        """Index subscriptions for events of a schema.
+        """Indexes subscriptions for events of a schema.
 
         Parameters
         ----------
@@ -134,15 +134,21 @@ class Matcher:
         return cls(parts)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the matcher to one file, atomically: readers of an older file under that name
-        are not disturbed.
+        """Writes the matcher to one file, atomically.
+
+        Readers of an older file under that name are not disturbed.
+
+        Raises
+        ------
+        StoreError : ``path`` cannot be the name of a file, or is a folder, a pipe or a device
+        OSError : as from the built-in ``open``. Whatever is raised, ``path`` is as it was
         """
         with self._live.gate.batch():
-            saved.write(path, self._parts())
+            saved.save(path, self._parts())
 
     @classmethod
     def open(cls, path: str | os.PathLike[str], mmap: bool = True, verify: bool = True) -> Matcher:
-        """A matcher from a file.
+        """Opens a saved matcher.
 
         Parameters
         ----------
@@ -155,7 +161,7 @@ class Matcher:
             ``path`` cannot be the name of a file
         OSError : as from the built-in ``open``
         """
-        return cls(saved.read(path, mmap, verify))
+        return cls(saved.load(path, mmap, verify))
 
     def _parts(self) -> Parts:
         live, now = self._live, self._live.now
@@ -178,12 +184,12 @@ class Matcher:
 
     def __reduce__(self) -> tuple[Any, ...]:
         with self._live.gate.batch():
-            return _unpickle, (saved.dumps(self._parts()),)
+            return _unpickle, (saved.to_bytes(self._parts()),)
 
     # Changing
 
     def insert(self, subscriptions: Any, errors: Errors = "raise") -> None:
-        """Add subscriptions. Either all are added, or with an error none.
+        """Adds subscriptions: either all, or with an error none.
 
         Parameters
         ----------
@@ -200,11 +206,10 @@ class Matcher:
         self._insert(subscriptions, errors, replace=False)
 
     def replace(self, subscriptions: Any, errors: Errors = "raise") -> None:
-        """Add subscriptions in the place of those that have the same ids, if there are any, in one
-        step.
+        """Adds subscriptions in the place of those that have the same ids, in one step.
 
-        Arguments and errors as ``insert``. What is left out as bad leaves what it would have
-        replaced.
+        Arguments and errors are those of ``insert``, but an id may be there already or not. What is
+        left out as bad leaves what it would have replaced.
         """
         self._insert(subscriptions, errors, replace=True)
 
@@ -214,7 +219,7 @@ class Matcher:
         self._workers.let_go()
 
     def delete(self, ids: Any) -> None:
-        """Remove subscriptions. Either all are removed, or with an error none.
+        """Removes subscriptions: either all, or with an error none.
 
         Parameters
         ----------
@@ -222,8 +227,8 @@ class Matcher:
 
         Raises
         ------
-        SubscriptionError : there is no subscription of some id; OptionError : the kind of index
-            takes no updates
+        SubscriptionError : there is no subscription of some id
+        OptionError : the kind of index takes no updates
         """
         self._live.delete(ids)
         self._workers.let_go()
@@ -255,19 +260,17 @@ class Matcher:
 
     @property
     def ids(self) -> pa.Array:
-        """int64 or string array, the id of each subscription."""
+        """The id of each subscription, as an int64 or string array."""
         return self._live.live_ids()
 
     @property
     def paths(self) -> list[tuple[str, ...]]:
-        """What the expressions use: columns, and fields of structs below them, ``("user",
-        "age")``.
-        """
+        """Columns that the expressions use, and fields of structs, such as ``("user", "age")``."""
         return list(dict.fromkeys(attribute.path for attribute in self._live.now.coding.attributes))
 
     @property
     def kind(self) -> str:
-        """Name of the index kind."""
+        """The name of the index kind."""
         return self._live.now.index.kind.name
 
     @property
@@ -276,7 +279,7 @@ class Matcher:
         return list(self._live.now.coding.columns)
 
     def match(self, events: Any) -> pa.Table:
-        """Which subscriptions are true for which events.
+        """Finds which subscriptions are true for which events.
 
         Parameters
         ----------
@@ -286,14 +289,14 @@ class Matcher:
         Returns
         -------
         table (event: int64 number of the row, subscription: type of the ids), ordered by event. The
-        subscriptions of one event are in no
-        particular order, but for the same matcher and events in the same
+        subscriptions of one event are in no particular order, but for the same matcher and events
+        in the same
 
         Raises
         ------
         EventError : a column is not there, or does not fit the schema
         """
-        return pa.Table.from_batches(self.match_batches(events), self._live.now.results)
+        return pa.Table.from_batches(self.match_batches(events), self._live.now.result_schema)
 
     def match_batches(self, events: Any) -> Iterator[pa.RecordBatch]:
         """Yields what ``match`` returns, piece by piece as results come.
@@ -316,7 +319,7 @@ class Matcher:
         return np.concatenate(counts) if counts else np.empty(0, np.int64)
 
     def explain(self, event: Any, id: int | str) -> Explanation:
-        """Why a subscription is true, or not, for one event.
+        """Explains why a subscription is true, or not, for one event.
 
         Parameters
         ----------
@@ -325,14 +328,15 @@ class Matcher:
 
         Raises
         ------
-        SubscriptionError : there is no such subscription; EventError : not one row, or it does not
-            fit the schema, or lacks a column that this subscription uses
+        SubscriptionError : there is no such subscription
+        EventError : not one row, or it does not fit the schema, or lacks a column that this
+            subscription uses
         """
         with self._live.gate.batch():
             return explain(self._parts(), event, id, self._live.number)
 
     def stats(self) -> dict[str, Any]:
-        """Sizes, bytes of each array, the plan and its reason."""
+        """Returns sizes, the bytes of each array, the plan and its reason."""
         live = self._live
         with live.gate.batch():
             parts = self._parts()
@@ -353,14 +357,12 @@ class Matcher:
 
     @property
     def local_literal(self) -> str | None:
-        """A timestamp literal that was read in ``Options.timezone``, None where no expression
-        depends on that zone.
-        """
+        """A timestamp literal that was read in ``Options.timezone``, None where there is none."""
         return self._live.local_literal
 
     @property
     def version(self) -> int:
-        """How many updates have been made."""
+        """The number of updates that have been made."""
         return self._live.updates
 
     def counters(self, events: Any) -> dict[str, int]:
@@ -377,4 +379,4 @@ def _check_errors(errors: str) -> None:
 
 
 def _unpickle(data: bytes) -> Matcher:
-    return Matcher(saved.loads(data))
+    return Matcher(saved.from_bytes(data))

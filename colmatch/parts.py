@@ -49,14 +49,14 @@ class Parts:
 
     def sizes(self) -> dict[str, int]:
         """Returns the bytes of each array; those that the index shares with codes count once."""
-        shared = {id(_owner(array)) for array in self.codes}
+        shared = {id(_memory(array)) for array in self.codes}
         sizes = {
-            f"{part}.{name}": 0 if part == "index" and id(_owner(array)) in shared else int(array.nbytes)
+            f"{part}.{name}": 0 if part == "index" and id(_memory(array)) in shared else int(array.nbytes)
             for part, arrays in self.arrays.items()
             for name, array in zip(arrays._fields, arrays, strict=True)
         }
         return sizes | {"ids": self.ids.nbytes, "sample": self.sample.nbytes}
 
 
-def _owner(array: np.ndarray[Any, Any]) -> Any:
+def _memory(array: np.ndarray[Any, Any]) -> Any:
     return array if array.base is None else array.base

@@ -276,7 +276,7 @@ def _watched(table: pa.Table) -> pa.RecordBatchReader:
 
 
 class _Clock:
-    """Prints aligned lines, each with the time since the one before."""
+    """Aligned lines, printed each with the time since the one before."""
 
     def __init__(self) -> None:
         self.restart()

@@ -1,5 +1,4 @@
-"""Figures of the index kinds on somebody's own subscriptions and events: what ``colmatch bench``
-prints.
+"""Figures of the index kinds on a user's own data, which ``colmatch bench`` prints.
 
 The matchers of one size are all built first and then measured in turns, so that whatever else the
 machine does hits all alike.
@@ -23,7 +22,7 @@ from colmatch.matcher import Matcher, kinds
 from colmatch.options import Options
 from colmatch.subscriptions.table import PredicateTable
 
-__all__ = ["Line", "bench", "chosen", "count", "default_sizes", "prefix", "table"]
+__all__ = ["Line", "chosen", "count", "default_sizes", "measure", "prefix", "table"]
 
 SMALLEST = 64  # events that are measured, at least: a batch of one alone says little
 LONG = 20.0  # seconds after which no new round of measurements begins
@@ -45,9 +44,11 @@ class Line(NamedTuple):
 
 
 def chosen(names: Sequence[str]) -> list[str]:
-    """The kinds that ``--index`` names, of which ``all`` are all.
+    """Returns the kinds that ``--index`` names, of which ``all`` are all.
 
-    Raises OptionError for an unknown one.
+    Raises
+    ------
+    OptionError : there is no such kind
     """
     if "all" in names:
         return kinds()
@@ -55,12 +56,12 @@ def chosen(names: Sequence[str]) -> list[str]:
 
 
 def count(subscriptions: pa.Table | PredicateTable) -> int:
-    """How many subscriptions there are."""
+    """Counts the subscriptions."""
     return subscriptions.num_rows if isinstance(subscriptions, pa.Table) else len(_ids(subscriptions))
 
 
 def prefix(subscriptions: pa.Table | PredicateTable, n: int) -> pa.Table | PredicateTable:
-    """The first ``n`` subscriptions; of a predicate table the rows of the ids that come first."""
+    """Returns the first ``n`` subscriptions; of a predicate table, all their rows."""
     if isinstance(subscriptions, pa.Table):
         return subscriptions.slice(0, n)
     wanted = _ids(subscriptions).slice(0, n)
@@ -73,12 +74,12 @@ def _ids(subscriptions: PredicateTable) -> pa.Array:
 
 
 def default_sizes(n: int) -> list[int]:
-    """1,000, 10,000, … below ``n``, and ``n``; for a few subscriptions halves of it."""
+    """Returns 1,000, 10,000, … below ``n``, and ``n``; for a few subscriptions halves of it."""
     powers = [10**power for power in range(3, 12) if 10**power < n]
     return [*(powers or sorted({max(n // 4, 1), max(n // 2, 1)} - {n})), n]
 
 
-def bench(
+def measure(
     subscriptions: pa.Table | PredicateTable,
     schema: pa.Schema,
     events: pa.Table,
@@ -89,7 +90,7 @@ def bench(
     repeat: int,
     options: Options,
 ) -> Iterator[Line]:
-    """Builds and measures, size by size.
+    """Builds matchers and measures them, size by size.
 
     Parameters
     ----------
@@ -148,8 +149,9 @@ def _run(matcher: Matcher, pieces: Sequence[pa.Table]) -> Callable[[], None]:
 
 
 def _medians(actions: Mapping[str, Callable[[], None]], repeat: int) -> dict[str, float]:
-    """Median seconds of each, measured in turns: ``repeat`` rounds, but none begins after
-    ``LONG`` seconds.
+    """Measures actions in turns and returns the median seconds of each.
+
+    There are ``repeat`` rounds, but none begins after ``LONG`` seconds.
     """
     taken: dict[str, list[float]] = {name: [] for name in actions}
     start = time.perf_counter()
@@ -168,7 +170,7 @@ HEAD = ("index", "subscriptions", "batch", "build", "bytes/sub", "an event", "ev
 
 
 def table(lines: Iterable[Line]) -> Iterator[str]:
-    """Lines of text, each as soon as its figures are there."""
+    """Yields lines of text, each as soon as its figures are there."""
     width = [18, 14, 8, 10, 10, 10, 12, 14, 12]
 
     def row(cells: Sequence[str]) -> str:
@@ -193,7 +195,7 @@ def table(lines: Iterable[Line]) -> Iterator[str]:
 
 
 def duration(seconds: float) -> str:
-    """Three digits and a unit: ``13.6 us``."""
+    """Writes seconds with three digits and a unit: ``13.6 us``."""
     for unit, factor in (("s", 1.0), ("ms", 1e3), ("us", 1e6)):
         if seconds * factor >= 0.9995:
             return f"{float(np.format_float_positional(seconds * factor, 3, fractional=False)):g} {unit}"

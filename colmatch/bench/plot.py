@@ -1,4 +1,4 @@
-"""Matching time against the number of subscriptions, drawn. The only importer of matplotlib."""
+"""Draws matching time against the number of subscriptions; nothing else imports matplotlib."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ FORMATS = ("png", "svg")
 
 
 def check(path: str) -> None:
-    """Raises, before anything is measured, what ``draw`` would raise.
+    """Checks, before anything is measured, that ``draw`` can write a file.
 
     Raises
     ------
@@ -35,9 +35,7 @@ def check(path: str) -> None:
 
 
 def draw(lines: Sequence[Line], path: str) -> None:
-    """Both axes logarithmic, a curve for each kind and size of batch; written as the extension
-    of ``path`` says.
-    """
+    """Draws a curve for each kind and size of batch into a file; both axes are logarithmic."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(8, 5), layout="constrained")

@@ -83,7 +83,7 @@ def read_subscriptions(paths: Sequence[str], format: str | None, ids: str | None
     return tables[0] if len(tables) == 1 else pa.concat_tables(tables, promote_options="default")
 
 
-def open_index(path: str, missing_columns: str | None = None) -> Matcher:
+def open_matcher(path: str, missing_columns: str | None = None) -> Matcher:
     """Opens a saved matcher.
 
     ``missing_columns`` : overrides the option of that name, None to leave it

@@ -95,8 +95,7 @@ def bench(
     """
     from dataclasses import fields
 
-    from colmatch.bench.figures import bench as measured
-    from colmatch.bench.figures import chosen, count, default_sizes, table
+    from colmatch.bench.figures import chosen, count, default_sizes, measure, table
     from colmatch.bench.plot import check, draw
     from colmatch.cli.arguments import read_options, read_subscriptions, schema_from
     from colmatch.options import Options
@@ -114,7 +113,7 @@ def bench(
     lines: list[Line] = []
 
     def kept() -> Any:
-        for line in measured(
+        for line in measure(
             given, schema, found, names=kinds, batches=batches, sizes=sizes, repeat=repeat, options=tuned
         ):
             lines.append(line)
@@ -130,7 +129,7 @@ def bench(
 
 
 def _first_rows(path: str, schema: pa.Schema | None, rows: int) -> pa.Table:
-    """The first rows of a file, as one chunk: the batches of a measurement are cut from it.
+    """Reads the first rows of a file as one chunk, of which batches are cut.
 
     Types that nothing says are inferred.
     """

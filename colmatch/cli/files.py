@@ -63,7 +63,7 @@ class Input(NamedTuple):
 
 
 def format_of(path: str, format: str | None = None) -> str:
-    """Name of the format: ``format`` itself when given, else what the extension says.
+    """Returns the name of a format: ``format`` when given, else what the extension says.
 
     Raises
     ------
@@ -194,7 +194,7 @@ def _open(
         stream = stack.enter_context(pa.ipc.open_stream(source))
         return Input(stream.schema, iter(stream), None, stream.schema.names)
     if kind == "jsonl":
-        from colmatch.cli.json_lines import Keys, read_batches
+        from colmatch.cli.json_lines import PathWatch, read_batches
 
         if schema is not None and columns is not None:
             only = all(name in schema.names for name in columns)
@@ -204,7 +204,7 @@ def _open(
         first = source.readline()
         if not first:  # pyarrow refuses a file without any line
             return Input(schema or pa.schema([]), iter(()), None, [])
-        keys = Keys(cast(BinaryIO, _Prefixed(first, source)), required)
+        keys = PathWatch(cast(BinaryIO, _Prefixed(first, source)), required)
         full, batches = read_batches(cast(BinaryIO, keys), schema, only)
         return Input(full, keys.check(batches) if strict else batches, None, full.names, keys.unseen)
     return _open_csv(source, schema, columns, nulls)
@@ -247,7 +247,7 @@ def _open_csv(source: BinaryIO, schema: pa.Schema | None, columns: Sequence[str]
 
 
 class _Prefixed:
-    """A file whose first line was read already, and comes first again."""
+    """A file whose first line was read before, and is given again."""
 
     closed = False
 
@@ -287,7 +287,7 @@ def _input(path: str) -> Iterator[Any]:
 
 
 def read_table(path: str, format: str | None = None, *, types: dict[str, pa.DataType] | None = None) -> pa.Table:
-    """The whole file.
+    """Reads a whole file of rows.
 
     Types that neither it nor ``types`` gives are inferred from all rows; ``reading`` infers from
     the first.
@@ -317,9 +317,7 @@ def read_table(path: str, format: str | None = None, *, types: dict[str, pa.Data
 
 
 def rebatch(batches: Iterable[pa.RecordBatch], rows: int = ROWS) -> Iterator[pa.RecordBatch]:
-    """Cuts larger batches and gathers smaller ones, to batches of ``rows`` rows; the last one is
-    smaller.
-    """
+    """Cuts and gathers batches, to batches of ``rows`` rows; the last one may be smaller."""
     held: list[pa.RecordBatch] = []
     n = 0
     for batch in batches:

@@ -85,7 +85,7 @@ _FIELDS: list[tuple[str, Any, str]] = [
 
 
 def _fields(command: _F) -> _F:
-    """An option for each field of a workload; what is not given is as the named workload has it."""
+    """Adds an option for each field of a workload; the named workload says what is not given."""
     command = click.option("--weights/--no-weights", default=None, help="With --predicates: a weight for each.")(
         command
     )

@@ -24,8 +24,9 @@ _ESCAPED = r'["\\\x00-\x1f]'
 
 
 def carrier(type: pa.DataType) -> pa.DataType | None:
-    """Type that pyarrow's JSON reader can make of a value that shall become ``type``; None for a
-    map, which it cannot read.
+    """Returns the type that pyarrow's JSON reader can make of a value that becomes ``type``.
+
+    It is None for a map, which that reader cannot read.
     """
     types = pa.types
     if types.is_dictionary(type) or types.is_run_end_encoded(type):
@@ -44,7 +45,7 @@ def carrier(type: pa.DataType) -> pa.DataType | None:
     return type
 
 
-class Keys:
+class PathWatch:
     """A source of JSON lines that notes which columns and fields no line has had yet.
 
     pyarrow says nothing of a column that no line has: it is NULL, like one that some lines have
@@ -76,8 +77,11 @@ class Keys:
             yield line
 
     def check(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """The batches that are made of the source, and behind the last one an error if something
-        is unseen.
+        """Yields the batches that are made of the source.
+
+        Raises
+        ------
+        ColmatchError : behind the last batch, if something is unseen
         """
         yield from batches
         self._look([self._tail])
@@ -103,8 +107,9 @@ class Keys:
 
 
 def _names(paths: Iterable[tuple[str, ...]]) -> list[bytes]:
-    """What a line must have in it to have one of the paths: the first name of it, or an escape
-    that may hide that.
+    """Returns texts, one of which a line must have to have one of the paths.
+
+    It is the first name of the path, or an escape that may hide that.
     """
     return [b"\\", *{json.dumps(path[0], ensure_ascii=False).encode() for path in paths}]
 
@@ -120,7 +125,7 @@ def _has(value: Any, path: tuple[str, ...]) -> bool:
 
 
 def read_batches(source: BinaryIO, schema: pa.Schema | None, only: bool) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
-    """Schema and batches of JSON lines.
+    """Reads JSON lines: their schema and their batches.
 
     Parameters
     ----------
@@ -150,8 +155,9 @@ def _cast(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
 def _with_maps(
     source: BinaryIO, schema: pa.Schema, options: pa_json.ParseOptions
 ) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
-    """Columns that pyarrow cannot read come through Python's json, line by line; the others as
-    always, block by block.
+    """Reads columns that pyarrow cannot read through Python's json, line by line.
+
+    The others come as always, block by block.
     """
     slow = [field for field in schema if carrier(field.type) is None]
     nested = [field.name for field in slow if not pa.types.is_map(field.type)]
@@ -263,7 +269,7 @@ def _one_list(values: pa.Array) -> pa.Array:
 
 
 def _objects(names: list[str], columns: list[pa.Array], rows: int) -> pa.Array:
-    """One JSON object a row, as large_string."""
+    """Returns one JSON object a row, as large_string."""
     if not columns:
         return pa.repeat(pa.scalar("{}", pa.large_string()), rows)
     parts: list[Any] = []
@@ -277,7 +283,7 @@ def _large(part: Any) -> Any:
 
 
 def _text(values: pa.Array) -> pa.Array:
-    """JSON text of each value, as large_string without NULLs."""
+    """Returns the JSON text of each value, as large_string without NULLs."""
     types, kind = pa.types, values.type
     if types.is_dictionary(kind) or types.is_run_end_encoded(kind):
         return _text(values.cast(kind.value_type))

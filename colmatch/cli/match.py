@@ -51,11 +51,11 @@ def match(
     colmatch match alerts.colmatch flights.parquet -o fired.parquet
     cat flights.csv | colmatch match alerts.colmatch - --format csv --keep carrier,flight | head
     """
-    from colmatch.cli.arguments import open_index, reading_events
+    from colmatch.cli.arguments import open_matcher, reading_events
     from colmatch.cli.files import format_of, rebatch
     from colmatch.cli.writing import writing
 
-    matcher = open_index(index_path, missing_columns)
+    matcher = open_matcher(index_path, missing_columns)
     shape = shape or "pairs"
     if output == "-" and out_format is None:
         out_format = "jsonl" if shape == "lists" else "csv"

@@ -30,7 +30,7 @@ _PRINTED = {
 
 
 def parse_schema(text: str) -> pa.Schema:
-    """The schema that ``text`` describes.
+    """Reads the schema that ``text`` describes.
 
     Raises
     ------
@@ -71,7 +71,7 @@ def _field(part: str) -> pa.Field:
 
 
 def _split(text: str) -> list[str]:
-    """Parts between the commas that are inside no brackets."""
+    """Returns the parts between the commas that are inside no brackets."""
     parts, depth, start = [], 0, 0
     for i, character in enumerate(text):
         if character in "<([":
@@ -85,7 +85,7 @@ def _split(text: str) -> list[str]:
 
 
 def parse_type(text: str, column: str) -> pa.DataType:
-    """The type called ``text``; ``column`` is named in errors."""
+    """Returns the type called ``text``; errors name ``column``."""
     text = text.strip().removesuffix("not null").strip()
     found = re.fullmatch(r"(\w+)\s*(?:<(.*)>|\((.*)\)|\[(.*)\])", text, re.DOTALL)
     name, inside = (

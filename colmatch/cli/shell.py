@@ -55,24 +55,26 @@ def _is_arrow(error: Exception) -> bool:
 
 
 def say(text: str) -> None:
-    """A line for people, beside the results."""
+    """Prints a line for people, beside the results."""
     click.echo(f"colmatch: {text}", err=True)
 
 
 def _forget_stdout() -> None:
-    """Nobody reads standard output any more: what is still buffered must not raise when Python
-    exits.
+    """Drops what is still buffered for standard output, which nobody reads any more.
+
+    It must not raise when Python exits.
     """
     with open(os.devnull, "wb") as nowhere:
         os.dup2(nowhere.fileno(), sys.stdout.fileno())
 
 
 def plain(value: Any) -> Any:
-    """A value that JSON does not know, as one that it knows."""
+    """Turns a value that JSON does not know into one that it knows."""
     return value.item() if hasattr(value, "item") else str(value)
 
 
 def print_figures(figures: dict[str, Any], indent: int = 0) -> None:
+    """Prints names and figures in columns, those within others indented."""
     width = max((len(str(name)) for name in figures), default=0)
     for name, value in figures.items():
         if isinstance(value, dict):

@@ -34,9 +34,9 @@ def explain(
     """
     import pyarrow as pa
 
-    from colmatch.cli.arguments import open_index, reading_events
+    from colmatch.cli.arguments import open_matcher, reading_events
 
-    matcher = open_index(index_path, missing_columns)
+    matcher = open_matcher(index_path, missing_columns)
     id: int | str = id_text
     if pa.types.is_integer(matcher.ids.type):
         try:
@@ -71,9 +71,9 @@ def stats(index_path: str, as_json: bool) -> None:
     """
     import json
 
-    from colmatch.cli.arguments import open_index
+    from colmatch.cli.arguments import open_matcher
 
-    figures = open_index(index_path).stats()
+    figures = open_matcher(index_path).stats()
     if as_json:
         click.echo(json.dumps(figures, indent=2, default=plain, ensure_ascii=False))
     else:

@@ -20,13 +20,15 @@ _GROUP_BYTES = 2**27
 
 
 class BatchWriter(Protocol):
+    """What takes record batches until it is closed."""
+
     def write_batch(self, batch: pa.RecordBatch) -> object: ...
     def close(self) -> object: ...
 
 
 @contextmanager
 def writing(path: str, schema: pa.Schema, format: str | None = None) -> Iterator[BatchWriter]:
-    """A writer of record batches of ``schema``.
+    """Opens a file for record batches of ``schema``.
 
     The file takes its place when the block ends well, and never does when it raises.
 
@@ -99,7 +101,7 @@ class _ParquetWriter:
 
 @contextmanager
 def _whole(path: str) -> Iterator[Any]:
-    """A file open for bytes that gets its name only when the block ends well."""
+    """Opens a file for bytes that gets its name only when the block ends well."""
     if path == "-":
         yield sys.stdout.buffer
         return

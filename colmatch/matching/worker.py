@@ -11,7 +11,7 @@ import pyarrow as pa
 from colmatch.arrays.recycled import Recycled
 from colmatch.events.reader import Reader
 from colmatch.kernels import layout, sink
-from colmatch.kernels import transpose as rows
+from colmatch.kernels.transpose import to_labels, transpose
 from colmatch.matching.pieces import Piece
 from colmatch.updates.live import LiveSet
 from colmatch.updates.versions import Coding, Version
@@ -21,7 +21,7 @@ LARGE_CAPACITY = 1 << 25  # pairs beyond which it grows for a single row only
 
 
 class Worker:
-    """Working memory for one thread: reads batches, runs the kernel, drains its sink."""
+    """Working memory of one thread, in which batches are read and matched."""
 
     def __init__(self, live: LiveSet) -> None:
         self.live = live
@@ -60,7 +60,10 @@ class Worker:
             self.stamp = np.zeros(len(version.ids) * 5 // 4 if len(self.stamp) else len(version.ids), np.int64)
 
     def run(self, batch: pa.RecordBatch, wanted: bool, offset: int) -> Iterator[Piece]:
-        """Matches of one batch, in pieces that the sink can hold."""
+        """Yields the matches of one batch, in pieces that the sink can hold.
+
+        wanted : whether pairs are wanted, or counts alone
+        """
         gate = self.live.gate
         pinned: Version | None = None
         inside = True
@@ -87,7 +90,7 @@ class Worker:
                 gate.unpin(pinned)
 
     def _pieces(self, batch: pa.RecordBatch, wanted: bool, offset: int) -> Iterator[tuple[Piece, bool]]:
-        """The pieces, and whether it is the last one."""
+        """Yields the pieces, and whether it is the last one."""
         count = batch.num_rows
         entries = self.reader.read(batch)
         size = int(entries.col[-1])
@@ -96,9 +99,9 @@ class Worker:
         if self.scratch is None:
             self.scratch = self.index.kind.scratch(self.index.arrays, self.codes, *self.capacity)
         events = self.rows._replace(first=self.rows.first[: count + 1])
-        rows.transpose(entries, self.codes, self.hints, self.next, *events)
+        transpose(entries, self.codes, self.hints, self.next, *events)
         if len(self.codes.label):
-            rows.to_labels(self.codes, *events)
+            to_labels(self.codes, *events)
         hits = np.zeros(count, np.int64)
         self.sink = self.sink._replace(hits=hits)
         pairs = wanted or self.repeats  # what is found twice must be written down to be told

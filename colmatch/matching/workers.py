@@ -27,7 +27,7 @@ class Workers:
 
     def pairs(self, events: Any) -> Iterator[pa.RecordBatch]:
         """Yields the pairs of event and subscription, as ``Matcher.match_batches`` does."""
-        schema = self._live.now.results
+        schema = self._live.now.result_schema
         return self._results(events, True, lambda piece: piece.pairs(schema))
 
     def lists(self, events: Any) -> Iterator[pa.ListArray]:

@@ -1,5 +1,4 @@
-"""A matcher over a Spark DataFrame: ``match``, and ``local_session`` and ``check_java`` for local
-use.
+"""A matcher over a Spark DataFrame: ``match``, ``local_session`` and ``check_java``.
 
 ``frames`` is what runs in the session and ``worker`` what runs in Spark's Python workers. Names are
 imported when first used: workers import this package and must not need the session's classes.

@@ -49,11 +49,11 @@ try:
     from pyspark.sql.pandas.types import to_arrow_schema
     from pyspark.sql.types import ArrayType, DataType, LongType, StringType, StructField, StructType
 except ImportError as error:
-    raise DependencyError(f'colmatch.spark.frames needs PySpark 4: pip install "colmatch[spark]" ({error})') from error
+    raise DependencyError(f'colmatch.spark needs PySpark 4: pip install "colmatch[spark]" ({error})') from error
 
 from colmatch.matcher import Matcher
 from colmatch.session import same_zone
-from colmatch.spark.worker import Index, Task
+from colmatch.spark.worker import IndexFile, Task
 from colmatch.store.file import content_hash
 from colmatch.store.saved import file_name
 
@@ -107,7 +107,7 @@ def match(
     kept = _names(keep)
     if not isinstance(df, DataFrame):
         raise EventError(f"events are a Spark DataFrame here, not {type(df).__name__}: Matcher.match takes others")
-    columns = _Columns(df)
+    columns = _ColumnNames(df)
     _check_kept(kept, columns, result)
     given, file, hash, opened = _opened(matcher)
     _check_zone(df, opened)
@@ -159,7 +159,7 @@ def _names(keep: object) -> list[str]:
     return kept
 
 
-def _check_kept(kept: list[str], columns: _Columns, result: str) -> None:
+def _check_kept(kept: list[str], columns: _ColumnNames, result: str) -> None:
     """Checks that no column is kept twice, nor one that is called as the result."""
     for name in kept:
         if columns.folded(name) == result:
@@ -184,7 +184,7 @@ def _opened(matcher: Matcher | str | os.PathLike[str]) -> tuple[Path, Path, str,
     return given, file, hash, opened
 
 
-class _Columns:
+class _ColumnNames:
     """The names of a DataFrame's columns, looked up as Spark does.
 
     Case does not matter, unless ``spark.sql.caseSensitive`` says so.
@@ -201,6 +201,7 @@ class _Columns:
         return self.folded(name) in self.names
 
     def folded(self, name: str) -> str:
+        """Returns the name as it is compared with others."""
         return name if self.sensitive else name.lower()
 
     def find(self, name: str, wanted_by: str) -> str:
@@ -217,7 +218,7 @@ class _Columns:
         )
 
     def column(self, name: str) -> Column:
-        # Quoted, because a dot in a name would be read as a struct's field.
+        """Returns a column, quoted: a dot in a name would be read as a struct's field."""
         return self.df["`" + name.replace("`", "``") + "`"]
 
 
@@ -256,17 +257,17 @@ def _check_types(events: DataFrame, used: list[tuple[int, str]], matcher: Matche
     matcher.match(nulls.select([i for i, _ in used]).rename_columns([name for _, name in used]))
 
 
-def _reach(df: DataFrame, given: Path, file: Path, hash: str, shared: bool | None) -> Index:
+def _reach(df: DataFrame, given: Path, file: Path, hash: str, shared: bool | None) -> IndexFile:
     """Makes an index readable for workers: ``file``, which the caller calls ``given``."""
     if shared:
-        return Index(hash, str(given), str(given), artifact=False)
+        return IndexFile(hash, str(given), str(given), artifact=False)
     spark = df.sparkSession
     if (
         shared is None
         and isinstance(df, ClassicDataFrame)
         and (spark.conf.get("spark.master") or "").startswith("local")
     ):
-        return Index(hash, str(given), str(file), artifact=False)
+        return IndexFile(hash, str(given), str(file), artifact=False)
     name = f"colmatch-{hash}"
     names = _sent.setdefault(spark, set())
     if name not in names:
@@ -274,7 +275,7 @@ def _reach(df: DataFrame, given: Path, file: Path, hash: str, shared: bool | Non
             file = Path(shutil.copyfile(file, _folder() / name))
         spark.addArtifact(str(file), file=True)
         names.add(name)
-    return Index(hash, str(given), name, artifact=True)
+    return IndexFile(hash, str(given), name, artifact=True)
 
 
 def _saved(matcher: Matcher) -> tuple[Path, str]:

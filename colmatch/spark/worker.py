@@ -40,7 +40,7 @@ _opened: OrderedDict[str, tuple[str, Matcher]] = OrderedDict()
 
 
 @dataclass(frozen=True)
-class Index:
+class IndexFile:
     """Where a worker finds the index.
 
     Attributes
@@ -61,7 +61,7 @@ class Index:
 
 @dataclass(frozen=True)
 class Task:
-    """Matches a partition; what ``mapInArrow`` calls.
+    """A partition to match: what ``mapInArrow`` calls.
 
     Attributes
     ----------
@@ -74,7 +74,7 @@ class Task:
     names : column names of the result
     """
 
-    index: Index
+    index: IndexFile
     kept: int
     used: tuple[tuple[int, str], ...]
     lists: bool
@@ -102,7 +102,7 @@ class Task:
             for start in range(0, len(pairs), most):
                 part = pairs.slice(start, most)
                 rows = part.column("event")
-                yield [*(column.take(rows) for column in kept), _plain(part.column("subscription"))]
+                yield [*(column.take(rows) for column in kept), _spark_ids(part.column("subscription"))]
 
     def _list_rows(self, matcher: Matcher, events: pa.RecordBatch, kept: list[pa.Array]) -> Iterator[list[pa.Array]]:
         lists = matcher.match_lists(events)
@@ -118,21 +118,19 @@ class Task:
                 offsets = np.concatenate([[0], ends[start:stop] - before]).astype(np.int32)
                 yield [
                     *(column.slice(row, len(part)) for column in kept),
-                    pa.ListArray.from_arrays(pa.array(offsets), _plain(ids)),
+                    pa.ListArray.from_arrays(pa.array(offsets), _spark_ids(ids)),
                 ]
                 row += len(part)
                 start = stop
 
 
-def _plain(ids: pa.Array) -> pa.Array:
-    """The ids as the one type of each kind that Spark takes back: it refuses dictionaries, views
-    and unsigned integers.
-    """
+def _spark_ids(ids: pa.Array) -> pa.Array:
+    """Returns ids as int64 or string: Spark refuses dictionaries, views and unsigned integers."""
     return ids.cast(pa.int64() if pa.types.is_integer(ids.type) else pa.string())
 
 
-def open_index(index: Index) -> Matcher:
-    """The matcher, from this process's cache or memory-mapped.
+def open_index(index: IndexFile) -> Matcher:
+    """Returns the matcher, from this process's cache or memory-mapped.
 
     Raises
     ------
@@ -154,7 +152,7 @@ def open_index(index: Index) -> Matcher:
     found = content_hash(path)
     if found != index.hash:
         raise StoreError(
-            f"the index {path} was replaced (version {found}, planned with {index.hash}): call colmatch.spark.frames.match again, and "
+            f"the index {path} was replaced (version {found}, planned with {index.hash}): call colmatch.spark.match again, and "
             "give versions names of their own while queries run"
         )
     matcher = Matcher.open(path, mmap=True)

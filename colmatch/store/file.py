@@ -49,11 +49,11 @@ _DTYPES = frozenset(["|b1", "|i1", "|u1", "<i2", "<u2", "<i4", "<u4", "<i8", "<u
 _AGAIN = "copy it again, or build and save it again"
 
 
-def write(path: Path, header: Mapping[str, Any], arrays: Mapping[str, Array]) -> None:
-    """Write the file at once: readers see the old one or the new one, and one that is mapped stays
-    as it was.
+def write_arrays(path: Path, header: Mapping[str, Any], arrays: Mapping[str, Array]) -> None:
+    """Writes a header and arrays to a file, at once.
 
-    What is replaced keeps its permissions and, as far as this process may, its owner and group.
+    Readers see the old file or the new one, and one that is mapped stays as it was. What is
+    replaced keeps its permissions and, as far as this process may, its owner and group.
 
     Parameters
     ----------
@@ -71,8 +71,8 @@ def write(path: Path, header: Mapping[str, Any], arrays: Mapping[str, Array]) ->
             file.write(part)
 
 
-def read(path: Path, mmap: bool = True, verify: bool = True) -> tuple[dict[str, Any], dict[str, Array]]:
-    """The header and the arrays, read-only.
+def read_arrays(path: Path, mmap: bool = True, verify: bool = True) -> tuple[dict[str, Any], dict[str, Array]]:
+    """Reads the header and the arrays, read-only.
 
     Parameters
     ----------
@@ -92,13 +92,13 @@ def read(path: Path, mmap: bool = True, verify: bool = True) -> tuple[dict[str, 
 
 
 def content_hash(path: Path) -> str:
-    """32 hexadecimal digits that tell one content from another.
+    """Returns 32 hexadecimal digits that tell one content from another.
 
-    Reads and checks the header alone, where the arrays' checksums are.
+    It reads and checks the header alone, where the arrays' checksums are.
 
     Raises
     ------
-    StoreError, OSError : as ``read``
+    StoreError, OSError : as ``read_arrays``
     """
     with _open(path) as file:
         prefix = file.read(_LINE)
@@ -108,24 +108,24 @@ def content_hash(path: Path) -> str:
     return hashlib.sha256(prefix + header).hexdigest()[:32]
 
 
-def dumps(header: Mapping[str, Any], arrays: Mapping[str, Array]) -> bytes:
-    """What ``write`` writes, for pickling."""
+def pack(header: Mapping[str, Any], arrays: Mapping[str, Array]) -> bytes:
+    """Returns what ``write_arrays`` writes, for pickling."""
     return b"".join(_parts(header, arrays))
 
 
-def loads(data: bytes) -> tuple[dict[str, Any], dict[str, Array]]:
-    """What ``dumps`` was given. The arrays are views of ``data``.
+def unpack(data: bytes) -> tuple[dict[str, Any], dict[str, Array]]:
+    """Returns what ``pack`` was given; the arrays are views of ``data``.
 
     Raises
     ------
-    StoreError : as ``read``
+    StoreError : as ``read_arrays``
     """
     return _parse("the pickled matcher", data, True)
 
 
 def _parts(header: Mapping[str, Any], arrays: Mapping[str, Array]) -> Iterator[bytes | memoryview]:
-    """The file in pieces, arrays without copying them where they are as the file has them."""
-    plain = {name: _plain(name, array) for name, array in arrays.items()}
+    """Yields the file in pieces; arrays are not copied where they are as the file has them."""
+    plain = {name: _little_endian(name, array) for name, array in arrays.items()}
     entries = []
     total = _LINE
     for name, array in plain.items():
@@ -142,8 +142,8 @@ def _parts(header: Mapping[str, Any], arrays: Mapping[str, Array]) -> Iterator[b
         yield _filling(array.nbytes)
 
 
-def _plain(name: str, array: Array) -> Array:
-    """In C order and little-endian."""
+def _little_endian(name: str, array: Array) -> Array:
+    """Returns an array in C order and little-endian."""
     plain = np.asarray(array, order="C")
     plain = plain.astype(plain.dtype.newbyteorder("<"), copy=False)
     if plain.dtype.str not in _DTYPES:
@@ -177,7 +177,7 @@ def _open(path: Path) -> IO[bytes]:
 
 
 def _check_prefix(where: str, prefix: bytes, size: int) -> tuple[int, int]:
-    """Length of the header and checksum of it, from the first 64 bytes of ``size``."""
+    """Returns length and checksum of the header, from the first 64 bytes of ``size``."""
     if size == 0:
         raise StoreError(f"{where} is empty: {_AGAIN}")
     if prefix[: len(_MAGIC)] != _MAGIC[: len(prefix)]:

@@ -35,11 +35,10 @@ _ACL = "system.posix_acl_access"
 
 @contextmanager
 def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
-    """A new file to write, which is put in the place of ``path`` at the end and is gone after an
-    error.
+    """Opens a new file to write, which takes the place of ``path`` at the end.
 
-    What it replaces keeps its permissions and, as far as this process may, its owner and group.
-    Links are followed.
+    It is gone after an error. What it replaces keeps its permissions and, as far as this process
+    may, its owner and group. Links are followed.
 
     Raises
     ------
@@ -77,7 +76,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
 
 
 def clear(folder: str) -> None:
-    """Remove the temporary files in a folder that no living process owns."""
+    """Removes the temporary files in a folder that no living process owns."""
     with suppress(OSError), os.scandir(folder) as entries:
         for entry in entries:
             left = _LEFT.fullmatch(entry.name)
@@ -110,7 +109,7 @@ def _is_old(status: os.stat_result) -> bool:
 
 
 def _lock(handle: int) -> bool | None:
-    """Whether this process has the lock now; None where there are no locks."""
+    """Locks a file, and says whether this process has the lock; None where there are no locks."""
     assert fcntl is not None
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -123,7 +122,7 @@ def _lock(handle: int) -> bool | None:
 
 @cache
 def _machine() -> str:
-    """Eight hexadecimal digits for what sees the same locks: this machine since it was started."""
+    """Returns eight hexadecimal digits for what sees these locks: this machine since its start."""
     try:
         with open("/proc/sys/kernel/random/boot_id") as file:
             name = file.read()
@@ -147,8 +146,9 @@ def _replaced(path: str) -> os.stat_result | None:
 
 
 def _begin(folder: str, name: str, mode: int) -> tuple[str, int]:
-    """A temporary file of this process, locked where there are locks: its name and a handle to
-    write it.
+    """Makes a temporary file of this process, locked where there are locks.
+
+    Returns its name and a handle to write it.
     """
     if len(os.fsencode(name)) > 200:  # of the 255 bytes that a name may have
         name = hashlib.sha256(os.fsencode(name)).hexdigest()
@@ -171,7 +171,7 @@ def _is_there(path: str, handle: int) -> bool:
 
 
 def _make_like(file: int, path: str, before: os.stat_result) -> None:
-    """Give a file the owner, group and permissions of the one that it replaces."""
+    """Gives a file the owner, group and permissions of the one that it replaces."""
     now = os.fstat(file)
     mode = before.st_mode & 0o777
     if now.st_uid != before.st_uid:
@@ -190,7 +190,7 @@ def _make_like(file: int, path: str, before: os.stat_result) -> None:
 
 
 def _acl(path: str) -> bytes | None:
-    """The access list of a file, where there is one.
+    """Returns the access list of a file, None where there is none.
 
     The permissions of its group are then the most that anybody in it has.
     """

@@ -1,4 +1,4 @@
-"""How the parts of a matcher are written down. The container itself is in ``file.py``."""
+"""How the parts of a matcher are written down; the container itself is in ``file.py``."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from colmatch.kernels import layout
 from colmatch.options import Options
 from colmatch.parts import Parts
 from colmatch.schema import Attribute, Attributes, Family, Role, Schema, Type
-from colmatch.store import file as store
+from colmatch.store.file import pack, read_arrays, unpack, write_arrays
 from colmatch.subscriptions.ids import ids_of_arrays, ids_to_arrays
 from colmatch.subscriptions.rejected import Rejected
 from colmatch.version import __version__
@@ -101,16 +101,18 @@ def _decode(header: dict[str, Any], arrays: dict[str, np.ndarray[Any, Any]]) -> 
         ) from error
 
 
-def write(path: str | os.PathLike[str], parts: Parts) -> None:
-    store.write(file_name(path), *_encode(parts))
+def save(path: str | os.PathLike[str], parts: Parts) -> None:
+    """Writes the parts of a matcher to a file, as ``Matcher.save`` does."""
+    write_arrays(file_name(path), *_encode(parts))
 
 
-def read(path: str | os.PathLike[str], mmap: bool, verify: bool) -> Parts:
-    return _decode(*store.read(file_name(path), mmap, verify))
+def load(path: str | os.PathLike[str], mmap: bool, verify: bool) -> Parts:
+    """Reads the parts of a matcher from a file, as ``Matcher.open`` does."""
+    return _decode(*read_arrays(file_name(path), mmap, verify))
 
 
 def file_name(path: Any) -> str:
-    """The path as a string that the system can be asked for.
+    """Returns the path as a string that the system can be asked for.
 
     Raises
     ------
@@ -128,9 +130,16 @@ def file_name(path: Any) -> str:
     return name
 
 
-def dumps(parts: Parts) -> bytes:
-    return store.dumps(*_encode(parts))
+def to_bytes(parts: Parts) -> bytes:
+    """Returns what ``save`` writes."""
+    return pack(*_encode(parts))
 
 
-def loads(data: bytes) -> Parts:
-    return _decode(*store.loads(data))
+def from_bytes(data: bytes) -> Parts:
+    """Returns the parts that ``to_bytes`` was given.
+
+    Raises
+    ------
+    StoreError : the bytes are damaged, or of another version
+    """
+    return _decode(*unpack(data))

@@ -44,6 +44,7 @@ class Operator(NamedTuple):
 
     @staticmethod
     def parse(text: str) -> Operator | None:
+        """Returns what a text says, None where it is no operator."""
         words = " ".join(text.lower().split())
         negated = words.startswith("not ")
         if negated:

@@ -40,7 +40,7 @@ def add_table(table: PredicateTable, schema: Schema, attributes: Attributes, low
         ids = first["id"].chunk(0)
         values = ids.to_numpy(zero_copy_only=False)
         if pa.types.is_int64(ids.type) and not np.any(values[1:] < values[:-1]):
-            return _add_in_pieces(_Part(first, schema, attributes, weighted), values, lowering)
+            return _add_in_pieces(_TypedTable(first, schema, attributes, weighted), values, lowering)
     ids = pa.chunked_array(
         [t["id"].combine_chunks() if t["id"].num_chunks != 1 else t["id"].chunk(0) for t in table.tables]
     )
@@ -50,7 +50,7 @@ def add_table(table: PredicateTable, schema: Schema, attributes: Attributes, low
     first_leaf = -1
     at = 0
     for each in table.tables:
-        part = _Part(each, schema, attributes, weighted)
+        part = _TypedTable(each, schema, attributes, weighted)
         base, some = part.add(0, each.num_rows, subs[at : at + each.num_rows], lowering)
         at += each.num_rows
         first_leaf = base if first_leaf < 0 else first_leaf
@@ -59,7 +59,7 @@ def add_table(table: PredicateTable, schema: Schema, attributes: Attributes, low
     return encoded.dictionary
 
 
-def _add_in_pieces(part: _Part, ids: I64, lowering: Lowering) -> pa.Array:
+def _add_in_pieces(part: _TypedTable, ids: I64, lowering: Lowering) -> pa.Array:
     """Adds whole subscriptions at a time, each of whose rows stand together.
 
     No literal depends on others. Returns their ids.
@@ -94,8 +94,8 @@ def _add_conjunctions(first_leaf: int, conj: I64, lowering: Lowering) -> None:
     lowering.conjunctions(conj[start] >> 32, np.diff(np.append(start, len(conj))), leaves)
 
 
-class _Part:
-    """One table, and what each of its pairs of attribute and operator, a *combo*, stands for."""
+class _TypedTable:
+    """One table, and what each *combo*, a pair of attribute and operator in it, stands for."""
 
     def __init__(self, part: pa.Table, schema: Schema, attributes: Attributes, weighted: bool) -> None:
         chunk = {

@@ -1,5 +1,6 @@
-"""Subscriptions in and out of a matcher that is in use: all of an update or nothing, seen by every
-batch that begins after it.
+"""Updates of a matcher that is in use.
+
+Every batch that begins after an update sees all of it, and every other batch nothing of it.
 
 What comes is lowered by itself, as for a build, and then joined: its literals and boundaries are
 put among the known ones, its predicates get their labels and are appended, and the kind of index
@@ -82,7 +83,7 @@ class LiveSet:
         self._begin()
 
     def _begin(self) -> None:
-        """Nothing is known yet of what only updates need."""
+        """Forgets what only updates need, to be made anew when it is needed."""
         self._arrays: Any = self.now.index.arrays
         self._number: dict[int | str, int] | None = None
         self._predicates: GrowingPredicates | None = None
@@ -96,7 +97,7 @@ class LiveSet:
     # What callers ask for
 
     def insert(self, subscriptions: Any, errors: Errors, replace: bool) -> list[Rejected]:
-        """See ``Matcher.insert`` and ``Matcher.replace``. Returns what was rejected."""
+        """Inserts as ``Matcher.insert`` and ``replace`` do, and returns what was rejected."""
         self._check_kind()
         with self._turn:
             if self._source is None:
@@ -115,7 +116,7 @@ class LiveSet:
             return new.rejected
 
     def delete(self, ids: Any) -> None:
-        """See ``Matcher.delete``."""
+        """Deletes as ``Matcher.delete`` does."""
         self._check_kind()
         with self._turn:
             old: dict[int, None] = {}
@@ -133,7 +134,10 @@ class LiveSet:
                 self._change(list(old), [], None)
 
     def number(self, id: int | str) -> int | None:
-        """Number of a subscription. The caller holds the gate."""
+        """Returns the number of a subscription, None where there is none.
+
+        The caller holds the gate.
+        """
         if self._number is not None:
             return self._number.get(id)
         start, ids = 0, self.now.ids
@@ -144,7 +148,7 @@ class LiveSet:
         return None
 
     def live_ids(self) -> pa.Array:
-        """Ids of the subscriptions that are there."""
+        """Returns the ids of the subscriptions that are there."""
         with self.gate.batch():
             ids = self.now.ids
             if not self.dead:
@@ -167,7 +171,7 @@ class LiveSet:
             )
 
     def _checked(self, ids: pa.Array) -> list[Any]:
-        """As a list, if they are of the matcher's type."""
+        """Returns the ids as a list, if they are of the matcher's type."""
         type = self.now.ids.type
         if len(ids) and len(self.now.ids) and ids.type != type:
             raise SubscriptionError(f"the ids of this matcher are {type}, those given are {ids.type}")
@@ -181,7 +185,7 @@ class LiveSet:
         return self._number
 
     def _conjunctions_of(self, subscriptions: list[int]) -> NDArray[np.int64]:
-        """Conjunctions of some subscriptions.
+        """Finds the conjunctions of some subscriptions.
 
         They are found in an order by subscription: that of the conjunctions themselves, in most
         kinds, or one that is made on the first call; what was inserted since comes after it and is
@@ -198,7 +202,7 @@ class LiveSet:
         return np.concatenate([self._order[_places(self._ordered, wanted)], base + _places(owner[base:], wanted)])
 
     def _change(self, old: list[int], ids: list[Any], new: Intake | None) -> None:
-        """Take out the subscriptions ``old`` and enter ``ids``, in one step as batches see it."""
+        """Takes out the subscriptions ``old`` and enters ``ids``, in one step as batches see it."""
         numbers = self._numbers()
         gone = [] if not old else self.now.ids.take(pa.array(old, pa.int64())).to_pylist()
         with self.gate.update():
@@ -237,12 +241,12 @@ class LiveSet:
             self.updates += 1
 
     def _is_due(self, old: int, new: int) -> bool:
-        """Whether an update that takes out and brings so many subscriptions builds all anew."""
+        """Says whether an update of so many subscriptions builds all anew."""
         gaps, total = len(self.dead) + old, len(self.now.ids) + new
         return gaps > max(GAPS_LEAST, total // 2) or (new > 0 and total - gaps >= max(GROWN_LEAST, GROWN * self.stock))
 
     def _join(self, new: Intake, ids: list[Any], anew: bool) -> tuple[Coding, Predicates, pa.Array, bool]:
-        """Join new subscriptions to what is there.
+        """Joins new subscriptions to what is there.
 
         Returns what events are read with, the predicates, the ids, and whether there was room for
         labels.
@@ -279,7 +283,7 @@ class LiveSet:
         return coding, self._predicates.view(), self._ids.view(), room
 
     def _rebuilt(self, version: Version, dead: set[int]) -> Version:
-        """All of a version built anew, without gaps."""
+        """Builds all of a version anew, without gaps."""
         kind, predicates, ids = version.index.kind, version.predicates, version.ids
         if dead:
             left = np.ones(len(ids), bool)
@@ -299,14 +303,15 @@ class LiveSet:
 
 
 def _places(owner: NDArray[np.uint32], wanted: NDArray[np.uint32]) -> NDArray[np.int64]:
-    """Places of the wanted among ascending owners."""
+    """Finds the places of the wanted among ascending owners."""
     start = np.searchsorted(owner, wanted)
     return gathered(start, np.searchsorted(owner, wanted, "right") - start)[1]
 
 
 def _of_attributes(attributes: int, codes: Codes, literals: Literals) -> tuple[Codes, Literals]:
-    """The codes and literals of the first attributes; what comes after them was for expressions
-    that were refused.
+    """Returns the codes and literals of the first attributes.
+
+    What comes after them was for expressions that were refused.
     """
     if attributes == len(codes.multi):
         return codes, literals

@@ -56,7 +56,7 @@ class GrowingPredicates:
         return Predicates(*(column.view() for column in self._columns))
 
     def cut(self, like: Predicates) -> None:
-        """Forget what was appended behind what ``like``, an earlier view, has."""
+        """Forgets what was appended behind what ``like``, an earlier view, has."""
         arrays: Sequence[Any] = like
         for column, array in zip(self._columns, arrays, strict=True):
             column.size = len(array)
@@ -93,16 +93,14 @@ class GrowingPredicates:
             self._columns[Predicates._fields.index(name)].append(array)
 
     def _fill(self, name: str, values: NDArray[Any]) -> None:
-        """What a column has for all that is there, where it has nothing because there was no
-        need.
-        """
+        """Fills a column for all that is there, where it has nothing because there was no need."""
         column = self._columns[Predicates._fields.index(name)]
         if not column.size:
             column.append(values)
 
 
 def selected(preds: Predicates, conjunctions: NDArray[np.int64]) -> Predicates:
-    """These conjunctions alone, in this order, and nothing that belongs to others."""
+    """Selects conjunctions, in this order, and nothing that belongs to others."""
     first, members = gathered(preds.first[:-1][conjunctions], np.diff(preds.first)[conjunctions])
     pred = preds.pred[members]
     several = np.flatnonzero(pred[:, 0] & np.uint32(FLAG_RUN))
@@ -135,7 +133,7 @@ def gathered(start: NDArray[np.int64], size: NDArray[Any]) -> tuple[NDArray[np.i
 
 
 def attributes_of(preds: Predicates) -> int:
-    """One more than the highest attribute that is used."""
+    """Returns one more than the highest attribute that is used."""
     return int((preds.pred[:, 0] & np.uint32(ATTR_MASK)).max(initial=0)) + 1 if len(preds.pred) else 0
 
 

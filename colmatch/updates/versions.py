@@ -33,6 +33,7 @@ class Coding:
 
     @cached_property
     def hints(self) -> hints.Hints:
+        """What narrows the search for the code of a value."""
         return freeze(hints_of(self.codes.first, self.codes.bound))
 
     @cached_property
@@ -60,6 +61,6 @@ class Version:
         self.pins = 0
 
     @cached_property
-    def results(self) -> pa.Schema:
-        """Schema of matches."""
+    def result_schema(self) -> pa.Schema:
+        """The schema of matches."""
         return pa.schema([("event", pa.int64()), ("subscription", self.ids.type)])

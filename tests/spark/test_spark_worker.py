@@ -14,7 +14,7 @@ from colmatch.options import Options
 from colmatch.spark import frames as colmatch_spark
 from colmatch.spark import worker as spark_worker
 from colmatch.spark.frames import match
-from colmatch.spark.worker import Index, Task, open_index
+from colmatch.spark.worker import IndexFile, Task, open_index
 from colmatch.store.file import content_hash
 
 AGE = {"age": "int64"}
@@ -39,7 +39,7 @@ def found(result):
 
 def saved_index(matcher, path):
     matcher.save(path)
-    return Index(content_hash(path), str(path), str(path), artifact=False)
+    return IndexFile(content_hash(path), str(path), str(path), artifact=False)
 
 
 # --------------------------------------------------------------------------

@@ -22,7 +22,7 @@ ROOT = pytest.mark.skipif(os.name != "posix" or os.geteuid() != 0, reason="only 
 
 
 def write(path, header=None):
-    store.write(path, header or {}, {})
+    store.write_arrays(path, header or {}, {})
 
 
 @pytest.fixture
@@ -52,7 +52,7 @@ def end(process):
 def test_the_mode_is_kept(saved, kept):
     saved.chmod(kept)
     write(saved, {"n": 1})
-    assert (mode(saved), store.read(saved)[0]) == (kept, {"n": 1})
+    assert (mode(saved), store.read_arrays(saved)[0]) == (kept, {"n": 1})
 
 
 def test_a_new_file_follows_the_umask(tmp_path):
@@ -142,7 +142,7 @@ WRITER = """
 
     print("ready", flush=True)
     while True:
-        store.write(sys.argv[1], {"n": 1}, {"a": np.arange(200_000)})
+        store.write_arrays(sys.argv[1], {"n": 1}, {"a": np.arange(200_000)})
 """
 
 
@@ -158,7 +158,7 @@ def test_what_killed_processes_leave_is_cleared(saved):
         assert process.returncode == -signal.SIGKILL  # until then it was at work
         left += len(os.listdir(saved.parent)) > 1
         assert len(os.listdir(saved.parent)) <= 2  # the one after clears what the one before has left
-        assert store.read(saved)[0] in ({}, {"n": 1})
+        assert store.read_arrays(saved)[0] in ({}, {"n": 1})
     if not left:  # as good as never
         pytest.skip("none was killed while it wrote")
     write(saved.with_name("another"))
@@ -214,7 +214,7 @@ def test_a_file_that_is_cleared_before_it_is_locked(saved, monkeypatch):
     monkeypatch.setattr(replacing, "_lock", late)
     write(saved, {"n": 1})
     assert len(turns) == 2
-    assert store.read(saved)[0] == {"n": 1} and os.listdir(saved.parent) == [saved.name]
+    assert store.read_arrays(saved)[0] == {"n": 1} and os.listdir(saved.parent) == [saved.name]
 
 
 def left_by(folder, machine, days=0.0):

@@ -45,19 +45,19 @@ def assert_same(found, header, arrays):
 @pytest.fixture
 def saved(tmp_path):
     path = tmp_path / "index.colmatch"
-    store.write(path, HEADER, ARRAYS)
+    store.write_arrays(path, HEADER, ARRAYS)
     return path
 
 
 @pytest.mark.parametrize("mmap", [True, False])
 @pytest.mark.parametrize("verify", [True, False])
 def test_reads_what_was_written(saved, mmap, verify):
-    assert_same(store.read(saved, mmap=mmap, verify=verify), HEADER, ARRAYS)
+    assert_same(store.read_arrays(saved, mmap=mmap, verify=verify), HEADER, ARRAYS)
     assert os.listdir(saved.parent) == [saved.name]
 
 
 def test_arrays_are_views_of_one_mapping_at_lines_of_64_bytes(saved):
-    _, arrays = store.read(saved)
+    _, arrays = store.read_arrays(saved)
     address = {name: array.ctypes.data for name, array in arrays.items()}
     assert all(place % 64 == 0 for place in address.values())
     assert address["pred"] - address["first"] == 128
@@ -93,23 +93,23 @@ JSON = st.recursive(
 )
 def test_any_header_and_arrays_survive(header, arrays, layout):
     arrays = {name: layout(array) for name, array in arrays.items()}
-    data = store.dumps(header, arrays)
-    assert_same(store.loads(data), header, arrays)
-    assert data == store.dumps(header, arrays)
+    data = store.pack(header, arrays)
+    assert_same(store.unpack(data), header, arrays)
+    assert data == store.pack(header, arrays)
 
 
 def test_pickled_form_is_the_file(saved):
-    assert store.dumps(HEADER, ARRAYS) == saved.read_bytes()
-    assert_same(store.loads(saved.read_bytes()), HEADER, ARRAYS)
+    assert store.pack(HEADER, ARRAYS) == saved.read_bytes()
+    assert_same(store.unpack(saved.read_bytes()), HEADER, ARRAYS)
     shifted = b"x" + saved.read_bytes()
-    assert_same(store.loads(memoryview(shifted)[1:]), HEADER, ARRAYS)
+    assert_same(store.unpack(memoryview(shifted)[1:]), HEADER, ARRAYS)
 
 
 def test_thousands_of_attributes(tmp_path):
     header = {"attributes": [{"path": [f"attrs.{i}"], "type": "int64"} for i in range(30_000)]}
     arrays = {f"a{i}": np.full(i % 7, i) for i in range(2_000)}
-    store.write(tmp_path / "wide", header, arrays)
-    assert_same(store.read(tmp_path / "wide"), header, arrays)
+    store.write_arrays(tmp_path / "wide", header, arrays)
+    assert_same(store.read_arrays(tmp_path / "wide"), header, arrays)
 
 
 def test_every_flipped_byte_is_found(saved):
@@ -120,7 +120,7 @@ def test_every_flipped_byte_is_found(saved):
             damaged = bytearray(data)
             damaged[at] ^= mask
             with pytest.raises(StoreError, match=r"pickled matcher (is|has) "):
-                store.loads(bytes(damaged))
+                store.unpack(bytes(damaged))
     assert store.content_hash(saved) == hash
 
 
@@ -128,23 +128,23 @@ def test_every_length_is_found(saved):
     data = saved.read_bytes()
     for length in range(len(data)):
         with pytest.raises(StoreError):
-            store.loads(data[:length])
+            store.unpack(data[:length])
         saved.write_bytes(data[:length])
         for call in (
-            lambda: store.read(saved),
-            lambda: store.read(saved, mmap=False, verify=False),
+            lambda: store.read_arrays(saved),
+            lambda: store.read_arrays(saved, mmap=False, verify=False),
             lambda: store.content_hash(saved),
         ):
             with pytest.raises(StoreError, match=r"index\.colmatch (is|has) .*: "):
                 call()
     with pytest.raises(StoreError, match="should have"):
-        store.loads(data + b"\0")
+        store.unpack(data + b"\0")
 
 
 @given(st.binary(max_size=300), st.booleans())
 def test_any_bytes_give_a_store_error(data, magic):
     with pytest.raises(StoreError):
-        store.loads((b"colmatch" if magic else b"") + data)
+        store.unpack((b"colmatch" if magic else b"") + data)
 
 
 def forged(header, version=store.VERSION, total=None, length=None, tail=b""):
@@ -195,10 +195,10 @@ NONSENSE = {
 
 @pytest.mark.parametrize("case", NONSENSE)
 def test_nonsense_under_a_good_checksum(case, tmp_path):
-    assert store.loads(forged({"header": {}, "arrays": [entry()]}, tail=bytes(64)))[1]["a"].tolist() == [0] * 8
+    assert store.unpack(forged({"header": {}, "arrays": [entry()]}, tail=bytes(64)))[1]["a"].tolist() == [0] * 8
     data = forged(NONSENSE[case], tail=bytes(64))
     (tmp_path / "x").write_bytes(data)
-    for call in (lambda: store.loads(data), lambda: store.read(tmp_path / "x")):
+    for call in (lambda: store.unpack(data), lambda: store.read_arrays(tmp_path / "x")):
         with pytest.raises(StoreError, match="is damaged .*: copy it again"):
             call()
 
@@ -218,14 +218,14 @@ def test_nonsense_under_a_good_checksum(case, tmp_path):
 def test_says_what_is_wrong_and_what_to_do(tmp_path, data, message):
     path = tmp_path / "x"
     path.write_bytes(data)
-    for call in (store.read, store.content_hash):
+    for call in (store.read_arrays, store.content_hash):
         with pytest.raises(StoreError, match=message) as caught:
             call(path)
         assert str(path) in str(caught.value)
 
 
 def test_what_is_no_file(tmp_path):
-    for call in (store.read, store.content_hash):
+    for call in (store.read_arrays, store.content_hash):
         with pytest.raises(FileNotFoundError):
             call(tmp_path / "none")
         with pytest.raises(StoreError, match="is a folder"):
@@ -233,18 +233,18 @@ def test_what_is_no_file(tmp_path):
         with pytest.raises(StoreError, match="not a regular file"):
             call(os.devnull)
     with pytest.raises(StoreError, match="is a folder"):
-        store.write(tmp_path, {}, {})
+        store.write_arrays(tmp_path, {}, {})
     with pytest.raises(FileNotFoundError):
-        store.write(tmp_path / "none" / "x", {}, {})
+        store.write_arrays(tmp_path / "none" / "x", {}, {})
 
 
 def test_content_hash_follows_the_content(saved, tmp_path):
     other = tmp_path / "other"
-    store.write(other, HEADER, ARRAYS)
+    store.write_arrays(other, HEADER, ARRAYS)
     assert store.content_hash(other) == store.content_hash(saved)
-    store.write(other, HEADER | {"kind": "betree"}, ARRAYS)
+    store.write_arrays(other, HEADER | {"kind": "betree"}, ARRAYS)
     assert store.content_hash(other) != store.content_hash(saved)
-    store.write(other, HEADER, ARRAYS | {"weight": np.array(0.25)})
+    store.write_arrays(other, HEADER, ARRAYS | {"weight": np.array(0.25)})
     assert store.content_hash(other) != store.content_hash(saved)
 
 
@@ -254,7 +254,7 @@ def test_content_hash_follows_the_content(saved, tmp_path):
 def test_other_types_are_refused_and_the_old_file_stays(saved, array):
     before = saved.read_bytes()
     with pytest.raises(StoreError, match="array 'odd' is of type .* cannot be saved"):
-        store.write(saved, {}, ARRAYS | {"odd": array})
+        store.write_arrays(saved, {}, ARRAYS | {"odd": array})
     assert saved.read_bytes() == before
     assert os.listdir(saved.parent) == [saved.name]
 
@@ -268,41 +268,41 @@ def test_nothing_is_left_when_writing_fails(saved, monkeypatch):
     for name in ("fsync", "replace"):
         with monkeypatch.context() as patch, pytest.raises(OSError, match="No space"):
             patch.setattr(os, name, fail)
-            store.write(saved, {}, {})
+            store.write_arrays(saved, {}, {})
         assert saved.read_bytes() == before
         assert os.listdir(saved.parent) == [saved.name]
     with pytest.raises(TypeError):
-        store.write(saved, {"a": object()}, ARRAYS)
+        store.write_arrays(saved, {"a": object()}, ARRAYS)
     assert os.listdir(saved.parent) == [saved.name]
 
 
 def test_writes_through_a_link(saved, tmp_path):
     link = tmp_path / "current"
     link.symlink_to(saved)
-    store.write(link, {"new": 1}, {})
+    store.write_arrays(link, {"new": 1}, {})
     assert link.is_symlink()
-    assert store.read(saved) == ({"new": 1}, {})
+    assert store.read_arrays(saved) == ({"new": 1}, {})
 
 
 def test_a_mapped_file_may_be_replaced(tmp_path):
     path = tmp_path / "x"
-    store.write(path, {"n": 0}, {"a": np.zeros(100_000)})
-    _, old = store.read(path)
+    store.write_arrays(path, {"n": 0}, {"a": np.zeros(100_000)})
+    _, old = store.read_arrays(path)
     for n in range(1, 4):
-        store.write(path, {"n": n}, {"a": np.full(10 * n, float(n))})
+        store.write_arrays(path, {"n": n}, {"a": np.full(10 * n, float(n))})
     assert not old["a"].any()
-    assert store.read(path)[1]["a"].tolist() == [3.0] * 30
+    assert store.read_arrays(path)[1]["a"].tolist() == [3.0] * 30
 
 
 def test_readers_see_whole_files_while_it_is_replaced(tmp_path):
     path = tmp_path / "x"
-    store.write(path, {"n": 0}, {"a": np.zeros(1_000)})
+    store.write_arrays(path, {"n": 0}, {"a": np.zeros(1_000)})
     stop = threading.Event()
 
     def replace(seed):
         n = seed
         while not stop.is_set():
-            store.write(path, {"n": n}, {"a": np.full(1_000 + n % 7, float(n))})
+            store.write_arrays(path, {"n": n}, {"a": np.full(1_000 + n % 7, float(n))})
             n += 2
 
     writers = [threading.Thread(target=replace, args=(seed,)) for seed in (1, 2)]
@@ -312,7 +312,7 @@ def test_readers_see_whole_files_while_it_is_replaced(tmp_path):
         seen = set()
         until = time.monotonic() + 20
         while len(seen) < 20 and time.monotonic() < until:
-            header, arrays = store.read(path, mmap=len(seen) % 2 == 0)
+            header, arrays = store.read_arrays(path, mmap=len(seen) % 2 == 0)
             assert set(arrays["a"].tolist()) == {float(header["n"])}
             seen.add(header["n"])
     finally:
@@ -330,7 +330,7 @@ def test_killed_while_writing(saved):
         from colmatch.store import file as store
         print("ready", flush=True)
         while True:
-            store.write(sys.argv[1], {"n": 1}, {"a": np.arange(200_000)})
+            store.write_arrays(sys.argv[1], {"n": 1}, {"a": np.arange(200_000)})
     """
     for pause in (0.001, 0.004, 0.01):
         process = subprocess.Popen([sys.executable, "-c", textwrap.dedent(program), str(saved)], stdout=subprocess.PIPE)
@@ -339,7 +339,7 @@ def test_killed_while_writing(saved):
         process.send_signal(signal.SIGKILL)
         assert process.wait() == -signal.SIGKILL  # until then it was at work
         process.stdout.close()
-        header, arrays = store.read(saved)
+        header, arrays = store.read_arrays(saved)
         assert header in (HEADER, {"n": 1})
         assert "first" in arrays or arrays["a"].size == 200_000
 
@@ -350,10 +350,10 @@ def test_the_version_that_wrote_a_file_is_named(tmp_path, version, said):
     is not there.
     """
     Matcher.build({1: "a = 1"}, {"a": "int64"}).save(tmp_path / "i")
-    header, arrays = store.read(tmp_path / "i", False, True)
+    header, arrays = store.read_arrays(tmp_path / "i", False, True)
     header = {name: value for name, value in header.items() if name not in ("version", "stock")} | (
         {"version": version} if version else {}
     )
-    store.write(tmp_path / "i", header, arrays)
+    store.write_arrays(tmp_path / "i", header, arrays)
     with pytest.raises(StoreError, match=f"cannot read this matcher, which {said} .*: build it again"):
         Matcher.open(tmp_path / "i")
