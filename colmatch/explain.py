@@ -16,9 +16,8 @@ from colmatch.errors import EventError, SubscriptionError
 from colmatch.events.binding import require
 from colmatch.events.gather import batches
 from colmatch.events.reader import Reader
-from colmatch.incoming import is_text, refusing
+from colmatch.incoming import refusing
 from colmatch.kernels import layout
-from colmatch.kernels.layout import KEY_MAX, KEY_MIN
 from colmatch.lowering.written import LiteralTexts, key_runs, predicate_text
 from colmatch.schema import Attribute, Role
 
@@ -73,8 +72,11 @@ def _shown(value: Any) -> str:
 
 
 def explain(parts: Parts, event: Any, id: int | str, find: Callable[[int | str], int | None]) -> Explanation:
-    """See ``Matcher.explain``. ``find`` says which number a subscription has."""
-    number = find(id) if _fits(parts.ids.type, id) else None
+    """Explains as ``Matcher.explain`` does.
+
+    ``find`` : id -> number of the subscription, None where there is none
+    """
+    number = find(id)
     if number is None:
         raise SubscriptionError(f"there is no subscription {id!r:.80}")
     row = _row(parts, event)
@@ -105,12 +107,6 @@ def _shown_value(column: pa.Array) -> Any:
         return column.to_pylist()[0]
     except (ValueError, OverflowError, LookupError):  # beyond the year 9999, or a zone that is unknown
         return " ".join(column.to_string(skip_new_lines=True).removeprefix("[").removesuffix("]").split())
-
-
-def _fits(type: pa.DataType, id: Any) -> bool:
-    if pa.types.is_string(type):
-        return isinstance(id, str) and is_text(id)
-    return isinstance(id, (int, np.integer)) and not isinstance(id, bool) and bool(KEY_MIN <= id <= KEY_MAX)
 
 
 def _row(parts: Parts, event: Any) -> pa.RecordBatch:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from colmatch.errors import SubscriptionError
-from colmatch.incoming import sentence, values_of
+from colmatch.incoming import is_text, sentence, values_of
+from colmatch.kernels.layout import KEY_MAX, KEY_MIN
 
 
 def ids_of_values(values: list[Any]) -> pa.Array:
@@ -88,6 +89,18 @@ def listed_ids(ids: Any) -> Iterable[Any]:
     if isinstance(ids, (str, bytes)) or not isinstance(ids, Iterable):
         raise SubscriptionError(f"{ids!r:.80} is not a list of ids: put a single one into a list")
     return ids
+
+
+def plain_id(id: Any) -> Any:
+    """Returns an id as Python's own integer where it is one of numpy's."""
+    return int(id) if isinstance(id, np.integer) else id
+
+
+def can_be_id(id: object, type: pa.DataType) -> TypeGuard[int | str]:
+    """Says whether a Python value can be among ids of a type."""
+    if pa.types.is_string(type):
+        return isinstance(id, str) and is_text(id)
+    return isinstance(id, int) and not isinstance(id, bool) and KEY_MIN <= id <= KEY_MAX
 
 
 def ids_to_arrays(ids: pa.Array) -> dict[str, NDArray[Any]]:

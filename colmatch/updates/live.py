@@ -31,7 +31,7 @@ from colmatch.index.statistics import Statistics
 from colmatch.kernels.layout import Codes, Literals, Predicates
 from colmatch.options import Options
 from colmatch.schema import Attributes, Schema
-from colmatch.subscriptions.ids import listed_ids
+from colmatch.subscriptions.ids import can_be_id, listed_ids, plain_id
 from colmatch.subscriptions.intake import Errors, Intake, Source
 from colmatch.subscriptions.rejected import Rejected
 from colmatch.updates import labels
@@ -120,27 +120,26 @@ class LiveSet:
         self._check_kind()
         with self._turn:
             old: dict[int, None] = {}
-            for id in listed_ids(ids):
-                plain = int(id) if isinstance(id, np.integer) else id
-                number = (
-                    self._numbers().get(plain)
-                    if isinstance(plain, (int, str)) and not isinstance(plain, bool)
-                    else None
-                )
+            numbers, type = self._numbers(), self.now.ids.type
+            for id in map(plain_id, listed_ids(ids)):
+                number = numbers.get(id) if can_be_id(id, type) else None
                 if number is None:
-                    raise SubscriptionError(f"there is no subscription {plain!r:.80}: nothing was deleted")
+                    raise SubscriptionError(f"there is no subscription {id!r:.80}: nothing was deleted")
                 old[number] = None
             if old:
                 self._change(list(old), [], None)
 
-    def number(self, id: int | str) -> int | None:
+    def number(self, id: object) -> int | None:
         """Returns the number of a subscription, None where there is none.
 
         The caller holds the gate.
         """
+        id, ids = plain_id(id), self.now.ids
+        if not can_be_id(id, ids.type):
+            return None
         if self._number is not None:
             return self._number.get(id)
-        start, ids = 0, self.now.ids
+        start = 0
         while (at := pc.index(ids.slice(start), pa.scalar(id, ids.type)).as_py()) >= 0:
             if start + at not in self.dead:
                 return int(start + at)

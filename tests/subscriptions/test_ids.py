@@ -1,0 +1,101 @@
+"""Ids: what can be one, what is refused, and their arrays in a saved matcher."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from colmatch.errors import SubscriptionError
+from colmatch.subscriptions.ids import (
+    can_be_id,
+    checked_unique,
+    ids_of_arrays,
+    ids_of_column,
+    ids_of_values,
+    ids_to_arrays,
+    listed_ids,
+    plain_id,
+)
+
+INT64 = st.integers(-(2**63), 2**63 - 1)
+
+
+@given(st.one_of(st.lists(INT64, unique=True), st.lists(st.text(), unique=True)))
+def test_ids_come_back_from_their_arrays(values: list[Any]) -> None:
+    ids = ids_of_values(values)
+    assert ids.to_pylist() == values
+    again = ids_of_arrays(ids_to_arrays(ids))
+    assert again.equals(ids) and again.type == (
+        pa.string() if any(isinstance(value, str) for value in values) else pa.int64()
+    )
+
+
+def test_offsets_of_more_than_two_gigabytes_are_read() -> None:
+    arrays = ids_to_arrays(pa.array(["a", "", "bc"]))
+    arrays["ids.offset"] = arrays["ids.offset"].astype(np.int64)
+    assert ids_of_arrays(arrays).equals(pa.array(["a", "", "bc"]))
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ([1, "x"], "some ids are numbers and some are strings"),
+        ([1, True], "subscription number 1 is True: ids are int64 or strings"),
+        (["a", None], "subscription number 1 is None"),
+        ([2**63], "does not fit int64"),
+        (["\ud800"], "not valid Unicode"),
+        ([3, 4, 3], "id 3 is given more than once"),
+    ],
+)
+def test_values_that_are_no_ids(values: list[Any], said: str) -> None:
+    with pytest.raises(SubscriptionError, match=said):
+        ids_of_values(values)
+
+
+def test_columns_of_every_type_of_ids() -> None:
+    for column in (pa.array([3, 3], pa.uint8()), pa.array([3, 3], pa.int32()).dictionary_encode()):
+        assert ids_of_column(column, "here").equals(pa.array([3, 3], pa.int64()))
+    for column in (pa.array(["b"], pa.large_string()), pa.array(["b"]).dictionary_encode()):
+        assert ids_of_column(column, "here").equals(pa.array(["b"]))
+    for odd, said in (
+        (pa.array([1.5]), "here: column 'id' is double"),
+        (pa.array([2**63], pa.uint64()), "here: an id"),
+    ):
+        with pytest.raises(SubscriptionError, match=said):
+            ids_of_column(odd, "here")
+
+
+def test_unique_ids_are_given_back() -> None:
+    ids = pa.array(["b", "a"])
+    assert checked_unique(ids) is ids
+
+
+def test_lists_of_ids() -> None:
+    assert list(listed_ids(pa.array([1, 2]))) == [1, 2] == list(listed_ids([1, 2]))
+    for odd in ("ab", b"ab", 3, None):
+        with pytest.raises(SubscriptionError, match="is not a list of ids"):
+            listed_ids(odd)
+
+
+@pytest.mark.parametrize(
+    ("id", "number", "text"),
+    [
+        (np.uint8(3), True, False),
+        (-(2**63), True, False),
+        (2**63, False, False),
+        (True, False, False),
+        (1.0, False, False),
+        ("x", False, True),
+        ("\ud800", False, False),
+        (None, False, False),
+        ([], False, False),
+    ],
+)
+def test_what_can_be_an_id(id: object, number: bool, text: bool) -> None:
+    assert can_be_id(plain_id(id), pa.int64()) is number
+    assert can_be_id(plain_id(id), pa.string()) is text
