@@ -33,12 +33,18 @@ def ids_of_values(values: list[Any]) -> pa.Array:
         raise SubscriptionError(f"the id of subscription number {i} is {odd!r:.80}: ids are int64 or strings")
     if len(kinds) == 2:
         raise SubscriptionError("some ids are numbers and some are strings: use one type for all")
+    wanted = pa.string() if kinds == {str} else pa.int64()
     try:
-        return checked_unique(pa.array(values, pa.string() if kinds == {str} else pa.int64()))
-    except (pa.ArrowInvalid, OverflowError) as error:
-        raise SubscriptionError(f"an id does not fit int64: {sentence(error)}") from None
-    except UnicodeEncodeError:
-        raise SubscriptionError("an id is not valid Unicode") from None
+        ids = pa.array(values, wanted)
+    except (pa.ArrowInvalid, OverflowError, UnicodeEncodeError) as error:
+        place = next((i for i, v in enumerate(values) if not can_be_id(plain_id(v), wanted)), None)
+        if place is None:
+            raise SubscriptionError(f"the ids cannot be read: {sentence(error)}") from None
+        wrong = "is not valid Unicode" if kinds == {str} else "does not fit int64"
+        raise SubscriptionError(
+            f"the id of subscription number {place} is {values[place]!r:.80}, which {wrong}"
+        ) from None
+    return checked_unique(ids)
 
 
 def ids_of_column(column: pa.Array, where: str) -> pa.Array:

@@ -47,8 +47,8 @@ def test_offsets_of_more_than_two_gigabytes_are_read() -> None:
         ([1, "x"], "some ids are numbers and some are strings"),
         ([1, True], "subscription number 1 is True: ids are int64 or strings"),
         (["a", None], "subscription number 1 is None"),
-        ([2**63], "does not fit int64"),
-        (["\ud800"], "not valid Unicode"),
+        ([1, 2**63], "number 1 is 9223372036854775808, which does not fit int64"),
+        (["a", "\ud800"], r"number 1 is .*, which is not valid Unicode"),
         ([3, 4, 3], "id 3 is given more than once"),
     ],
 )
