@@ -199,8 +199,9 @@ def point(of: Sweep, value: Any, given: argparse.Namespace) -> Measured:
 
 
 def measure(made: Made, kinds: list[str], given: argparse.Namespace, pairs: dict[str, int]) -> Measured:
-    """Figures of kinds that are measured in turns, without those that say that they would take
-    too much; ``pairs`` is added to.
+    """Measures kinds in turns, without those that say that they would take too much.
+
+    ``pairs`` is added to.
     """
     matchers, seconds, read = {}, {}, {}
     for kind in kinds:

@@ -63,8 +63,9 @@ def time_zone(name: str) -> dt.tzinfo:
 
 
 def same_zone(one: str, other: str) -> bool:
-    """Whether clocks show the same in two zones: they have one name, or are at one offset from
-    UTC all the time.
+    """Whether clocks show the same in two zones.
+
+    They do when these have one name, or are at one offset from UTC all the time.
     """
     if one == other:
         return True

@@ -92,8 +92,9 @@ def _own_group(user: int, group: int) -> bool:
 
 
 def make(folder: Path) -> None:
-    """Make a folder and those above it, for nobody else to write whatever the umask, and drop
-    the oldest of those beside it.
+    """Makes a folder that nobody else can write, and those above it, whatever the umask.
+
+    The oldest folders beside it are dropped.
     """
     if folder.is_dir():
         return

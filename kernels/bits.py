@@ -1,5 +1,6 @@
-"""Bits of 64-bit words, and comparisons of many bytes at once that make them: vector instructions
-when compiled, numpy and Python's integers otherwise.
+"""Bits of 64-bit words, and comparisons of many bytes at once that make them.
+
+They are vector instructions when compiled, numpy and Python's integers otherwise.
 """
 
 from typing import Any
@@ -35,8 +36,9 @@ def popcount(word: np.uint64) -> np.uint64:
 
 
 def within(values: Any, at: Any, bounds: Any) -> np.uint64:
-    """Bit i of the result: whether byte ``values[at + i]`` is at least ``bounds & 255`` by no more
-    than ``bounds >> 8``, for i up to 63.
+    """Tests 64 bytes from ``values[at]`` on against a range.
+
+    Bit i tells whether byte i is at least ``bounds & 255`` by no more than ``bounds >> 8``.
 
     values uint8, all 64 bytes of which must be there to be read; bounds uint16. Ten instructions
     with AVX2, and two of these in an AND share some.

@@ -147,8 +147,10 @@ class Rows(NamedTuple):
 
 
 class Literals(NamedTuple):
-    """The sorted distinct string literals of each attribute (L in all): literal number r within its
-    attribute has the key 2r + 1, a value between literals r - 1 and r the key 2r.
+    """The sorted distinct string literals of each attribute (L in all).
+
+    Literal number r within its attribute has the key 2r + 1, a value between literals r - 1 and r
+    the key 2r.
 
     With labels, literal r has its label for a key, a value between literals r - 1 and r the label
     of r - 1 and one, and a value before the first 0.

@@ -59,8 +59,9 @@ def order_by_row(sink, start, place, sub):
 
 @kernel
 def order_ids(sink, start, place, ids, id):
-    """Order the pairs by row as ``order_by_row`` does, and write the id of each, id (pairs)
-    int64, out of ids (subscriptions) int64.
+    """Orders the pairs by row as ``order_by_row`` does, and writes the id of each.
+
+    id (pairs) int64 is written, out of ids (subscriptions) int64.
     """
     sink_row, sink_sub = sink.row, sink.sub
     count = np.uint64(sink.state[FILL])
@@ -75,8 +76,10 @@ def order_ids(sink, start, place, ids, id):
 
 @kernel
 def number_events(place, first, event):
-    """The event of each pair: place (rows + 1) row -> its pairs, ``first`` the number of the
-    first row; event (pairs) int64 is written.
+    """Writes the event of each pair.
+
+    place (rows + 1): row -> its pairs; ``first``: number of the first row; event (pairs) int64 is
+    written.
     """
     for row in range(len(place) - 1):
         for i in range(np.uint64(place[row]), np.uint64(place[row + 1])):

@@ -62,8 +62,9 @@ class ImportedBy:
 
 
 class ImportAndMatch:
-    """Import, build of 1,000 texts of 20 shapes, first match, in a process of its own whose
-    kernels an earlier one has compiled.
+    """Import, build of 1,000 texts of 20 shapes, and first match.
+
+    Each runs in a process of its own, whose kernels an earlier one has compiled.
     """
 
     number = 1

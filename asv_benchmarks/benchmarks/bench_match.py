@@ -86,8 +86,9 @@ class _Timed:
 
 
 class _Counted:
-    """Build and size, and what the kernels do for one event on average: the same on every
-    machine, and nothing to do with time.
+    """Build, size, and what the kernels do for one event on average.
+
+    Counters are the same on every machine.
     """
 
     params = (WORKLOADS, KINDS)

@@ -1,5 +1,6 @@
-"""Text patterns: 10,000 of one operator on 10,000 distinct strings of 20 to 100 bytes, beside
-each pattern alone with Arrow's functions.
+"""10,000 text patterns of one operator on 10,000 distinct strings of 20 to 100 bytes.
+
+Beside it, each pattern alone with Arrow's functions.
 """
 
 from __future__ import annotations
@@ -103,8 +104,9 @@ class Patterns:
         return taken[patterns]["seconds"]
 
     def track_ratio_to_one_by_one(self, taken: dict[str, dict[str, float]], patterns: str) -> float:
-        """Time of the index as a part of that of Arrow's functions, one pattern after the other:
-        100 were run, the rest is reckoned.
+        """Time of the index as a part of that of Arrow's functions.
+
+        These run one pattern after the other: 100 are run, and the rest is reckoned.
         """
         return round(taken[patterns]["ratio"], 6)
 

@@ -1,5 +1,6 @@
-"""Updates: subscriptions in and out of a matcher, one at a time and in bulk, parsing included, and
-what matching costs afterwards.
+"""Updates: subscriptions in and out of a matcher, one at a time and in bulk.
+
+Parsing is included, and what matching costs afterwards is measured too.
 
 A million subscriptions only with the environment variable COLMATCH_BENCHMARKS=full.
 """
@@ -24,8 +25,9 @@ Taken = dict[tuple[int, str], dict[str, float]]  # size, kind, name of a figure
 
 
 def figures(n: int, kind: str, one_by_one: int = ONE_BY_ONE, in_bulk: int = IN_BULK) -> dict[str, float]:
-    """Microseconds of an update, of each of its subscriptions when there are many, and of
-    matching an event before and after all.
+    """Microseconds of an update and of matching an event before and after all updates.
+
+    For an update of many subscriptions, the figure is that of each.
     """
     texts = workloads.shaped_texts(n + one_by_one + in_bulk)
     matcher = cm.Matcher.build(texts[:n], workloads.SHOP, index=kind, options=cm.Options(threads=1))

@@ -17,8 +17,10 @@ BOUNDS = {"=": (0, 0), "between": (0, 0), "<=": (None, 0), "<": (None, -1), ">="
 
 
 class Conjunctions(NamedTuple):
-    """Subscription ``s`` is true where ``lo[p] <= value of attr[p] <= hi[p]`` for each ``p`` of
-    ``first[s]:first[s + 1]``, rarest first.
+    """Subscription ``s`` is true where ``lo[p] <= value of attr[p] <= hi[p]`` for each ``p`` of its
+    range.
+
+    Its range is ``first[s]:first[s + 1]``, the rarest predicate first.
 
     The rarest is the narrowest. Each subscription has at least one. Intervals lie within the
     domain, 0 to ``top``, or are empty.

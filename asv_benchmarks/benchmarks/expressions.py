@@ -54,8 +54,9 @@ def _form(rng: Rng, most: int, form: str, attributes: int) -> tuple[str, int]:
 
 
 def prefixes(count: int, share: float, length: int, rows: int, attributes: int = 100) -> Made:
-    """``count`` conjunctions of 1 to 3 predicates on words, a share of them prefixes of so many
-    letters, the others equalities.
+    """``count`` conjunctions of 1 to 3 predicates on words.
+
+    A share of these are prefixes of so many letters, the others equalities.
     """
     rng = np.random.default_rng((count, int(1000 * share), length))
     weight = 1 / np.arange(2, len(LETTERS) + 2)

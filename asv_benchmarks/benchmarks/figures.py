@@ -1,5 +1,6 @@
-"""Every index kind beside every rival on one workload: time an event by size of batch, time to
-build, size, and what kernels count.
+"""Every index kind beside every rival on one workload.
+
+Figures are time an event by size of batch, time to build, size, and what kernels count.
 """
 
 from __future__ import annotations
@@ -92,8 +93,10 @@ def nanoseconds(
 def figures(
     workload: Workload, subscriptions: int, names: Iterable[str], batches: Sequence[int] = BATCHES
 ) -> dict[str, dict[Any, float]]:
-    """By system: nanoseconds an event under each size of batch, and under their names build,
-    bytes and the counters of an event.
+    """Figures by system.
+
+    They are nanoseconds an event under each size of batch, and under their names build, bytes and
+    the counters of an event.
     """
     made = systems(workload, names, subscriptions)
     events = workload.events

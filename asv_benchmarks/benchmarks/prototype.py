@@ -1,5 +1,6 @@
-"""The idea of a batch matcher with bit masks in its simplest form: what an engine that elaborates
-on it must beat.
+"""The idea of a batch matcher with bit masks in its simplest form.
+
+An engine that elaborates on it must beat it.
 
 Conjunctions of intervals on integer attributes with the domain 0 to ``cardinality - 1``; no other
 operators, types or programs, no codes, no plan, no updates. The most selective predicate of a
@@ -136,8 +137,9 @@ def match_all(index, events, cardinality, made, table, out_row, out_sub):  # typ
 
 @njit(nogil=True)
 def entries(events):  # type: ignore[no-untyped-def]
-    """Row -> ``(value + 1) * attributes + attribute`` of what it has, so that a row that is
-    visited often is read once.
+    """Row -> ``(value + 1) * attributes + attribute`` of what it has.
+
+    So a row that is visited often is read once.
     """
     rows, attributes = events.shape
     start, entry = np.zeros(rows + 1, np.uint64), np.empty(rows * attributes, np.uint32)

@@ -83,8 +83,9 @@ def prototype(workload: Workload) -> Callable[[Events], Match]:
 
 
 def roofline(workload: Workload) -> Callable[[Events], Match]:
-    """No matcher is faster: to write as many pairs as there are, 16 bytes each, and to read the
-    index once.
+    """What no matcher can beat.
+
+    It writes as many pairs as there are, 16 bytes each, and reads the index once.
     """
     made = matcher(workload)
     index = np.ones(int(made.stats()["bytes"]) // 8, np.uint64)
@@ -174,8 +175,9 @@ def numpy_rules(workload: Workload) -> Callable[[Events], Match]:
 
 
 def duckdb_queries(workload: Workload) -> Callable[[Events], Match]:
-    """Texts as they are, each the WHERE of a query; a hundred queries at a time by UNION ALL,
-    which is a little faster than singly.
+    """Texts as they are, each the WHERE of a query.
+
+    A hundred queries run at a time by UNION ALL, which is a little faster than singly.
     """
     if isinstance(workload.subscriptions, pa.Table):
         raise NotImplementedError("there are no texts")

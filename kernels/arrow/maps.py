@@ -148,8 +148,9 @@ def find_keys(leaf, array, slot, n, out, slots, mask, offsets, bytes):
 
 @device
 def label_keys(item, leaf, state, mask, array, base, rows, slot, known, label, key_first, key_place):
-    """Entries of all keys of a map column, in ``label``; -1 where a key is not known, -2 where it
-    is NULL.
+    """Writes the entries of all keys of a map column into ``label``.
+
+    It is -1 where a key is not known, -2 where it is NULL.
 
     A dictionary that has not more values than the batch has keys is looked up as a whole, once;
     ``known`` then holds what came of it.

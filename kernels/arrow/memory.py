@@ -187,7 +187,9 @@ else:
 
 
 def load_path(word: int) -> Any:
-    """A load through a pointer: of the int64 number ``index`` behind the address that is in word
-    ``word`` of the struct at an address.
+    """Loads an int64 through a pointer in a struct.
+
+    The pointer is word ``word`` of the struct at an address, and number ``index`` behind it is
+    loaded.
     """
     return _path_twin(word) if config.DISABLE_JIT else _compiled_path(word)

@@ -69,8 +69,9 @@ def place_structs(plan, struct, state, valid, array, rows):
 
 @device
 def there(mask, bits, base, r):
-    """Whether row ``r`` of a column has a value: its parents (mask 0: all do) and its own bitmap
-    (0: none, all do).
+    """Whether row ``r`` of a column has a value.
+
+    Its parents tell (mask 0: all do), and its own bitmap (0: none, all do).
     """
     if mask != 0 and load_u8(mask, r) == 0:
         return False
@@ -135,8 +136,10 @@ def select_rows(state, mask, array, base, rows, row, slot, dense):
 
 @device
 def select_elements(item, leaf, state, mask, array, base, rows, row, key, slot):
-    """Rows of a list column, with their keys where these are sizes or NULL elements, else with the
-    slots of its elements.
+    """Selects the rows of a list column.
+
+    They come with their keys where these are sizes or NULL elements, else with the slots of the
+    elements.
 
     Returns how many.
     """

@@ -65,8 +65,9 @@ def half_bits(half):
 
 @device
 def is_dense(leaf, array, mask):
-    """Whether numbers stand side by side, none of them NULL, so that a loop that vectorises is
-    worth it; of a leaf of the three forms that are common.
+    """Whether numbers stand side by side, none of them NULL.
+
+    Then a loop that vectorises is worth it; the leaf has one of the three common forms.
     """
     if mask != 0 or leaf[INDEX] >= 0 or leaf[AFTER] != NOTHING or buffer(array, 0) != 0:
         return False
@@ -92,8 +93,9 @@ def dense_number_keys(leaf, array, base, n, out):
 
 @device
 def number_keys(leaf, state, array, slot, n, row, out):
-    """Keys of the numbers in ``n`` slots, none of them NULL; row : theirs, of which ``state`` gets
-    that of the first one that does not fit into a key.
+    """Writes the keys of the numbers in ``n`` slots, none of them NULL.
+
+    row : their rows, of which ``state`` gets that of the first number that does not fit into a key.
     """
     data = buffer(array, 1)
     form = leaf[FORM]
@@ -160,8 +162,9 @@ def text_at(leaf, array, ends, data, slot):
 
 @device
 def text_keys(leaf, array, n, key, known, base, group, literals, hints, distinct, state):
-    """Labels of the strings in ``n`` slots, which are in ``key``, among the literals of set
-    ``group``; they take the places of the slots.
+    """Writes the labels of the strings in ``n`` slots among the literals of set ``group``.
+
+    The slots are in ``key``, and labels take their places.
 
     Where ``group`` is negative, instead their numbers among the distinct strings of group -1 -
     ``group``; what these need more room for is written into ``state``. Where ``base`` is not

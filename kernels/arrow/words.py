@@ -42,8 +42,9 @@ class Distinct(NamedTuple):
 
 @device
 def compare(prefix, address, length, r, heads, offsets, data):
-    """Below 0, 0 or above 0, as the string is less than, equal to or greater than string ``r``
-    of those at three addresses.
+    """Compares the string with string ``r`` of those at three addresses.
+
+    The result is below 0, 0 or above 0, as it is less, equal or greater.
     """
     other = load_i64(heads, r)
     if prefix != other:
@@ -107,8 +108,10 @@ def hint_place(prefix, address, length, size):
 
 @device
 def label(prefix, address, length, low, high, heads, offsets, data, hint):
-    """2r + 1 where the string is number ``low + r`` of a set ``low:high``, 2r where it lies between
-    ``low + r - 1`` and ``low + r``.
+    """The label of the string in a set ``low:high``.
+
+    It is 2r + 1 where the string is number ``low + r``, 2r where it lies between ``low + r - 1``
+    and ``low + r``.
 
     ``hint`` is an r to try first, or -1. For a string that was looked up before, that is two
     comparisons instead of a search; it need not be right, so hints outlive batches and nothing
@@ -186,8 +189,9 @@ def start_group(table, room, total, most):
 
 @device
 def number(prefix, address, length, begin, table, offset, data, total):
-    """Number of the string within its group, which began at string ``begin``; -1 when there is
-    no room for its bytes.
+    """Number of the string within its group, which begins at string ``begin``.
+
+    It is -1 when there is no room for its bytes.
     """
     mask = total[2]
     base = total[3]

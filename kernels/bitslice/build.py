@@ -27,8 +27,9 @@ CLASSES = 18  # equal, and widths up to 4^1, 4^2, ... 4^17
 
 @kernel
 def choose_access(preds, code_first, uses, below, access, postings):
-    """The access predicate of each conjunction (-1: none) and the number of its postings: the one
-    that least events are thought to meet.
+    """The access predicate of each conjunction (-1: none) and the number of its postings.
+
+    It is the predicate that the fewest events are expected to satisfy.
 
     code_first (A + 1) int64; access (C) int64, postings (C) int64 are written. Where a sample of
     events was seen, below (codes + 1) int64 says how many of its values have a code before each
@@ -142,8 +143,9 @@ def classify(key, hi, in_column):
 
 @kernel
 def count_ends(preds, access, code_first, ends):
-    """How often a predicate begins or has just ended at each code, access predicates left out: ends
-    (codes) int64 are added to.
+    """Counts how often a predicate begins or has just ended at each code.
+
+    Access predicates are left out; ends (codes) int64 are added to.
 
     code_first (A + 1): place of an attribute's codes in ``ends``, that of code 1 first.
     """

@@ -86,8 +86,9 @@ def sort_column(row, code, begin, end, top, spare_row, spare_code, histogram):
 
 @device
 def place_codes(code, begin, end, top, place):
-    """place (top + 2): for each code 0 to top + 1 the place of the first of the sorted codes
-    that is not below it.
+    """Writes for each code the place of the first of the sorted codes that is not below it.
+
+    place (top + 2), for codes 0 to top + 1.
     """
     at = np.int64(begin)
     value = 0

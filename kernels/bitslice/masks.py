@@ -92,8 +92,9 @@ def lies_within(tile, at, bounds):
 
 @device
 def visit_row(head, hi, tile, segment, s, segments, last, most, survivors, n):
-    """Postings for a tile of one row, as ``visit`` has them: those whose access interval reaches up
-    to the segment's code, unless that is 0.
+    """Visits postings for a tile of one row, as ``visit`` does for many.
+
+    Visited are those whose access interval reaches up to the segment's code, unless that is 0.
 
     last : the last segment of all rows, up to which postings are asked for ahead
     """
@@ -176,8 +177,9 @@ def rest_of(head, i):
 
 @device
 def run_program(rest, rest_op, e, tile, stride, at, jump, at_jump, left, target):
-    """Rows of ``left`` that a program may accept: each predicate hands its rows on, those where it
-    holds and those where it does not.
+    """Rows of ``left`` that a program may accept.
+
+    Each predicate hands its rows on, those where it holds and those where it does not.
 
     e : first of its entries in ``rest``; at_jump : first of its rows in ``jump``; target (longest
     program) : zero between calls. Jumps lead forward only, so one pass does it.

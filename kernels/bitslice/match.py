@@ -30,8 +30,9 @@ from colmatch.kernels.sink import FILL, NEEDED, WANTED
 
 @device
 def sweep_columns(index, preds, rows, start, stop, pairs, scratch, sink, counters):
-    """Match the columns that are worth sorting, and the column of all rows: tile after tile of
-    their rows against the postings that these meet.
+    """Matches the columns that are worth sorting, and the column of all rows.
+
+    Tile after tile of their rows is tested against the postings that these rows may meet.
 
     pairs : attributes and values of a row, on average
     """

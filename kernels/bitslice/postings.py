@@ -35,9 +35,11 @@ def admit(lo, hi, i, end, code, begin, stop, place, tabled, active, count):
 
 @device
 def segments_of_column(lo, i, lowest, highest, cell_first, shift, below, code, begin, stop, segment, bits):
-    """Postings of equal codes, their group from ``i`` on, that meet the sorted rows ``begin:stop``:
-    ranges of postings with up to 64 rows that have their code, as the first one's position, counted
-    from ``begin``, and a mask.
+    """Finds the postings of equal codes, their group from ``i`` on, that meet the sorted rows
+    ``begin:stop``.
+
+    A segment is a range of postings with up to 64 rows that have their code: the position of the
+    first row, counted from ``begin``, and a mask.
 
     Returns the number of segments, at most one for each row.
 
@@ -63,9 +65,10 @@ def segments_of_column(lo, i, lowest, highest, cell_first, shift, below, code, b
 
 @device
 def segments_of_rows(attr_group, group_first, reach, hints, by_column, column, row, code, a, e, found):
-    """Postings that rows may meet by columns that are not sorted, from entry ``e`` of attribute
-    ``a`` on: found (S, 4) row, range of postings, code that they must reach up to, 0 if they all
-    do.
+    """Finds postings that rows may meet by columns that are not sorted.
+
+    It begins with entry ``e`` of attribute ``a``; found (S, 4): row, range of postings, code that
+    they must reach up to, 0 if they all do.
 
     Returns the attribute and entry for which there is no room, or how many attributes there are and
     0, and the number of segments.

@@ -1,5 +1,6 @@
-"""Tiles: some rows of a batch as one byte for each attribute and row, against which predicates are
-tested for many rows at once.
+"""Tiles: some rows of a batch as one byte for each attribute and row.
+
+Predicates are tested against them for many rows at once.
 
 The codes of an attribute are cut into up to 254 *bins*, numbered from 1; the byte is the number of
 the value's bin, 0 where the row has none. The bytes of one attribute stand side by side, so
@@ -69,8 +70,9 @@ def fill_tile(tile, stride, slot_first, slot, order, begin, end):
 
 @device
 def sets_few(ranks, pairs, rows):
-    """Whether it is cheaper to clear what rows of so many pairs each have set, one by one, than
-    the bytes of all attributes.
+    """Whether rows with so few pairs are cheaper to clear one by one.
+
+    The alternative is to clear the bytes of all attributes.
     """
     return 16 * pairs * rows < ranks * (32 + rows)
 

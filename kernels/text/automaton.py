@@ -1,5 +1,6 @@
-"""Many literals as one structure: a trie, and the Aho-Corasick automaton over it, which finds all
-that occur in a string in one pass.
+"""Many literals as a trie, and the Aho-Corasick automaton over it.
+
+The automaton finds all that occur in a string in one pass.
 
 Nodes are numbered by depth and, within one, in the order of their texts. So the children of a node
 stand together, in the order of their last bytes, and need no pointers: 9 bytes a node for the trie,

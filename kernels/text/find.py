@@ -52,8 +52,10 @@ class Found(NamedTuple):
 
 @kernel
 def find(offset, data, begin, end, shift, filters, found):
-    """Pairs for the strings ``begin:end`` (offset int64, data uint8), until there is no room: the
-    first string that is not done.
+    """Writes pairs for the strings ``begin:end`` (offset int64, data uint8), until there is no
+    room.
+
+    Returns the first string that is not done.
 
     Room for as many pairs as there are entries in all ``Posted`` is needed for each string.
     ``shift`` is added to the numbers of strings.
