@@ -271,18 +271,6 @@ def test_every_module_says_what_it_is_for():
         assert ast.get_docstring(module.tree), f"{module.path} has no docstring"
 
 
-def test_every_docstring_stands_alone():
-    """None begins by what another one says: whoever looks a name up sees only its own."""
-    kinds = (ast.Module, ast.ClassDef, ast.FunctionDef)
-    leaning = [
-        f"{module.path}:{getattr(node, 'lineno', 1)}"
-        for module in everywhere()
-        for node in ast.walk(module.tree)
-        if isinstance(node, kinds) and (ast.get_docstring(node) or "").startswith("The same")
-    ]
-    assert not leaning
-
-
 def test_the_link_for_type_checkers():
     link = ROOT / "colmatch" / "kernels"
     assert link.is_symlink()
@@ -337,14 +325,6 @@ def test_readme_has_exactly_two_commands_and_ci_runs_them():
     assert "grep -E '^python3 -m venv ' README.md" in ci
     assert "colmatch demo" in commands[0] and "pytest" in commands[1]
     assert "readme 1" in ci and "readme 2" in ci
-
-
-@pytest.mark.parametrize("name", ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "BENCHMARKS.md"])
-def test_files_that_documents_name_are_there(name):
-    text = (ROOT / name).read_text()
-    paths = {path for path in re.findall(r"`([\w/.]+)`", text) if path.endswith(("/", ".py")) and "/" in path}
-    homes = (ROOT, ROOT / "colmatch", ROOT / "kernels")
-    assert not {path for path in paths if not any((home / path).exists() for home in homes)}
 
 
 def test_packages_of_pyproject_are_all_there_are():
