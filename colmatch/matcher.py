@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from colmatch.arrays.frozen import freeze
 from colmatch.errors import OptionError
-from colmatch.events.sample import NOTHING, SampleKeeper, counted
+from colmatch.events.sample import NOTHING, SampleKeeper, count_values
 from colmatch.explain import Explanation, explain
 from colmatch.index import KINDS, Built, find, plan
 from colmatch.index.statistics import Statistics
@@ -111,7 +111,7 @@ class Matcher:
         if sample is not None:
             keeping = SampleKeeper(sample, options.batch_rows, columns.arrow.names)
             lenient = options.missing_columns == "null"
-            seen, kept = counted(iter(keeping), attributes, codes, freeze(literals), lenient), keeping.kept()
+            seen, kept = count_values(iter(keeping), attributes, codes, freeze(literals), lenient), keeping.kept()
         if kind.insert is not None:
             predicates, codes, literals = with_labels(lowered.predicates, codes, literals)
         arrays, predicates = kind.build(predicates, codes, seen, options)

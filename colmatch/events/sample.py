@@ -32,7 +32,7 @@ NOTHING: NDArray[np.uint8] = contiguous(np.empty(0, np.uint8))
 _log = logging.getLogger("colmatch")
 
 
-def counted(
+def count_values(
     events: Iterator[pa.RecordBatch],
     attributes: Attributes,
     codes: layout.Codes,
@@ -50,7 +50,7 @@ def counted(
     return Sample(hits)
 
 
-def counted_again(
+def recount_values(
     kept: NDArray[np.uint8], attributes: Attributes, codes: layout.Codes, literals: layout.Literals
 ) -> Sample | None:
     """What kept events say, or None.
@@ -60,7 +60,7 @@ def counted_again(
     if not len(kept):
         return None
     try:
-        return counted(pa.ipc.open_stream(pa.py_buffer(kept)), attributes, codes, literals)
+        return count_values(pa.ipc.open_stream(pa.py_buffer(kept)), attributes, codes, literals)
     except (EventError, pa.ArrowException) as error:
         _log.warning("the sample of events that the matcher was built with is left out of account: %s", error)
         return None

@@ -10,12 +10,11 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from itertools import chain
+from itertools import chain, islice
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from colmatch.arrays.pieces import Pieces, concat
@@ -23,8 +22,9 @@ from colmatch.kernels import layout
 from colmatch.kernels.layout import KEY_MAX, KEY_MIN
 from colmatch.kernels.lowering import conjunctions as lower
 from colmatch.lowering.arrow_literals import arrow_floors
-from colmatch.lowering.floors import EXACT, Floors, Intervals, LiteralErrors, intervals, literal_floors
+from colmatch.lowering.floors import Floors, Intervals, LiteralErrors, exact, intervals, literal_floors
 from colmatch.lowering.forms import PATTERNS, Kind, Op, Operand
+from colmatch.lowering.labels import string_labels
 from colmatch.schema import BOOL, Attribute, Attributes, Type
 from colmatch.session import Session
 from colmatch.text.reduce import reduce_pattern, successor
@@ -63,6 +63,14 @@ class Group:
                 column.extend(piece)
             else:
                 column.append(piece)
+
+    def values(self, k: int) -> tuple[I64, Any]:
+        """The test of each value of operand ``k``, and the values, those of lists one by one."""
+        test, values = np.arange(self.tests), self.parts[k].values()
+        if self.operands[k].many:
+            test = np.repeat(test, np.fromiter(map(len, values), np.int64, len(values)))
+            values = list(chain.from_iterable(values))
+        return test, values
 
     def slot(self, test: int, operand: int) -> int:
         """The slot that an operand of a test came from, -1 when from none."""
@@ -131,23 +139,20 @@ class Groups:
         return leaf, lo, hi, literals
 
     def _group_intervals(
-        self, group: Group, leaves: I64, labels: list[I64] | None, refuse: Refuse
+        self, group: Group, leaves: I64, labels: list[tuple[I64, I64]] | None, refuse: Refuse
     ) -> tuple[I64, I64, I64]:
         """(test, lo, hi) of every interval of a group."""
         each = np.arange(group.tests)
         if group.op is Op.PRESENT:
             return each, np.full(group.tests, KEY_MIN), np.full(group.tests, KEY_MAX)
         tests, floors = [], []
-        for k, operand in enumerate(group.operands):
-            values = group.parts[k].values()
-            test = each
-            if operand.many:
-                test = np.repeat(each, np.fromiter(map(len, values), np.int64, len(values)))
+        for k in range(len(group.operands)):
             if labels is not None:
-                floors.append((labels[k], np.full(len(labels[k]), EXACT, np.int8)))
+                test, label = labels[k]
+                floors.append(exact(label))
             else:
-                values = list(chain.from_iterable(values)) if operand.many else values
-                floors.append(self._floors(group, k, operand, values, leaves[test], test, refuse))
+                test, values = group.values(k)
+                floors.append(self._floors(group, k, values, leaves[test], test, refuse))
             tests.append(test)
         if group.op is Op.IN:
             points = [intervals(Op.IN, [pair]) for pair in floors]
@@ -155,9 +160,9 @@ class Groups:
         lo, hi = _prefix_interval(floors) if group.op is Op.PREFIX else intervals(group.op, floors)
         return each, lo, hi
 
-    def _floors(
-        self, group: Group, k: int, operand: Operand, values: Any, leaf: I64, test: I64, refuse: Refuse
-    ) -> Floors:
+    def _floors(self, group: Group, k: int, values: Any, leaf: I64, test: I64, refuse: Refuse) -> Floors:
+        operand = group.operands[k]
+
         def found(some: Any) -> Floors:
             if isinstance(some, pa.Array):
                 return arrow_floors(group.type, operand.kind, some, self.session)
@@ -218,41 +223,23 @@ class Groups:
         own = Attribute(attribute.path, attribute.role, attribute.type, attribute.key, (pattern.op, pattern.operand))
         return self[BOOL, Op.PRESENT, (), False], (), self.attributes.intern(own)
 
-    def _label(self, groups: list[Group], leaf_attr: I64) -> tuple[dict[int, list[I64]], layout.Literals]:
-        """Sort the literals of each attribute, and label those of every operand of every group."""
+    def _label(self, groups: list[Group], leaf_attr: I64) -> tuple[dict[int, list[tuple[I64, I64]]], layout.Literals]:
+        """Labels all literals: tests and labels of each operand, by ``id()`` of the group."""
+        tests: list[I64] = []
         attrs: list[I64] = []
         texts: list[pa.Array] = []
         for group in groups:
-            leaves = group.leaf.array()
-            for k, operand in enumerate(group.operands):
-                values = group.parts[k].values()
-                attr = leaf_attr[leaves]
-                if operand.many:
-                    attr = np.repeat(attr, np.fromiter(map(len, values), np.int64, len(values)))
-                    values = list(chain.from_iterable(values))
-                attrs.append(attr)
+            group_attr = leaf_attr[group.leaf.array()]
+            for k in range(len(group.operands)):
+                test, values = group.values(k)
+                tests.append(test)
+                attrs.append(group_attr[test])
                 texts.append(_binary(values))
-        count = len(self.attributes)
-        if not texts:
-            return {}, layout.Literals(np.zeros(count + 1, np.int64), np.zeros(1, np.int64), np.empty(0, np.uint8))
-        encoded = pa.chunked_array(texts).combine_chunks().dictionary_encode()
-        ascending = pc.array_sort_indices(encoded.dictionary).to_numpy()
-        rank = np.empty(len(ascending), np.int64)
-        rank[ascending] = np.arange(len(ascending))
-        pairs = (concat(attrs) << 32) | rank[encoded.indices.to_numpy()]
-        distinct, place = np.unique(pairs, return_inverse=True)
-        first = np.searchsorted(distinct >> 32, np.arange(count + 1))
-        data = encoded.dictionary.take(pa.array(ascending[distinct & 0xFFFFFFFF])).to_pylist()
-        offset = np.zeros(len(data) + 1, np.int64)
-        np.cumsum(np.fromiter(map(len, data), np.int64, len(data)), out=offset[1:])
-        literals = layout.Literals(first.astype(np.int64), offset, np.frombuffer(b"".join(data), np.uint8))
-        labels = 2 * (place - first[distinct[place] >> 32]) + 1
-        found: dict[int, list[I64]] = {}
-        at = 0
+        labels, literals = string_labels(attrs, texts, len(self.attributes))
+        found: dict[int, list[tuple[I64, I64]]] = {}
+        each = zip(tests, labels, strict=True)
         for group in groups:
-            for _ in group.operands:
-                found.setdefault(id(group), []).append(labels[at : at + len(attrs[0])])
-                at += len(attrs.pop(0))
+            found[id(group)] = list(islice(each, len(group.operands)))
         return found, literals
 
 

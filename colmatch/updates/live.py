@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from colmatch.arrays.frozen import freeze
 from colmatch.errors import OptionError, SubscriptionError
-from colmatch.events.sample import counted_again
+from colmatch.events.sample import recount_values
 from colmatch.index import KINDS, Built
 from colmatch.index.plan import by_speed
 from colmatch.index.statistics import Statistics
@@ -291,7 +291,7 @@ class LiveSet:
             predicates = predicates._replace(owner=(np.cumsum(left) - 1)[predicates.owner].astype(np.uint32))
             ids = ids.filter(pa.array(left))
         coding = version.coding
-        seen = counted_again(self.sample, coding.attributes, coding.codes, coding.literals)
+        seen = recount_values(self.sample, coding.attributes, coding.codes, coding.literals)
         arrays, predicates = kind.build(freeze(predicates), coding.codes, seen, self.options)
         return Version(coding, predicates, Built(kind, arrays), ids)
 
