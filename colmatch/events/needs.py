@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from colmatch.arrays.frozen import frozen
+from colmatch.arrays.ranges import ranges_of
 from colmatch.kernels.arrow.maps import BLOCK, Keys, fill_tables
 from colmatch.kernels.arrow.words import Words
 from colmatch.kernels.layout import I64, U8, Literals
@@ -154,8 +155,7 @@ class Needs:
             first.append(known.first)
             last.append(known.first + len(known.ids))
             sizes.append(2 ** (2 * len(known.ids) - 1).bit_length())  # at most half full
-        offset = np.zeros(len(pieces) + 1, np.int64)
-        np.cumsum(list(map(len, pieces)), out=offset[1:])
+        offset = ranges_of(list(map(len, pieces)))
         data = np.frombuffer(b"".join(pieces), np.uint8)
         table = np.full(2 * sum(sizes), -1, np.int64)
         self._keys = (table, offset, data)

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from colmatch.arrays.ranges import ranges_of
 from colmatch.errors import SubscriptionError
 from colmatch.incoming import is_text, sentence, values_of
 from colmatch.kernels.layout import KEY_MAX, KEY_MIN
@@ -114,7 +115,7 @@ def ids_to_arrays(ids: pa.Array) -> dict[str, NDArray[Any]]:
     if pa.types.is_int64(ids.type):
         return {"ids": ids.to_numpy()}
     texts = [text.encode() for text in ids.to_pylist()]
-    offset = np.concatenate([[0], np.cumsum([len(text) for text in texts])])
+    offset = ranges_of([len(text) for text in texts])
     return {
         "ids.offset": offset.astype(np.int32 if offset[-1] < 2**31 else np.int64),
         "ids": np.frombuffer(b"".join(texts), np.uint8),

@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from colmatch.arrays.ranges import members, ranges_of
 from colmatch.errors import ExpressionError
 from colmatch.lowering.forms import Kind, Op, Operand
 from colmatch.lowering.lower import Lowering, Reject
@@ -205,14 +206,13 @@ def _add_group(lowering: Lowering, key: Any, kind: Kind | None, rows: I64, some:
         return
     assert kind is not None
     if values.null_count:
-        null = np.concatenate([[0], np.cumsum(values.is_null().to_numpy(zero_copy_only=False))])
+        null = ranges_of(values.is_null().to_numpy(zero_copy_only=False))
         wrong = null[offset[rows] + size[rows]] > null[offset[rows]]
         for row in rows[wrong].tolist():
             _reject(lowering, int(sub[row]), "an operand is NULL", start + row)
         rows = rows[~wrong]
     if op is Op.IN:  # one test for each point: those of one leaf are united anyway
-        begin = np.concatenate([[0], np.cumsum(size[rows])])
-        places = np.repeat(offset[rows] - begin[:-1], size[rows]) + np.arange(begin[-1])
+        places = members(offset[rows], ranges_of(size[rows]))
         lowering.groups[type, Op.EQ, (Operand(kind),), False].add(
             np.repeat(base + rows, size[rows]), [_gather(values, places, kind)], (-1,)
         )

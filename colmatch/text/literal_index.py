@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from colmatch.arrays.frozen import freeze, frozen
+from colmatch.arrays.ranges import ranges_of
 from colmatch.kernels.layout import I64, U8
 from colmatch.kernels.text import automaton, find, like
 from colmatch.text.filters import Filter
@@ -141,8 +142,7 @@ class LiteralIndex:
 
 
 def _flat(texts: Sequence[bytes]) -> tuple[I64, U8]:
-    offset = np.zeros(len(texts) + 1, np.int64)
-    np.cumsum(list(map(len, texts)), out=offset[1:])
+    offset = ranges_of(list(map(len, texts)))
     data = np.frombuffer(b"".join(texts), np.uint8)
     return frozen(offset), data
 
@@ -156,8 +156,7 @@ def _trie(texts: Sequence[bytes]) -> automaton.Trie:
     depths = int(length.max(initial=0))
     nodes = np.cumsum(np.bincount(shared + 1, minlength=depths + 2) - np.bincount(length + 1, minlength=depths + 2))
     nodes[0] = 1
-    next = np.zeros(depths + 2, np.int64)
-    np.cumsum(nodes[: depths + 1], out=next[1:])
+    next = ranges_of(nodes[: depths + 1])
     size = int(next[-1])
     if size >= 2**31:
         raise OverflowError(f"the text patterns of one attribute have {size:,} different prefixes, more than 2**31")
@@ -182,14 +181,12 @@ def _links(trie: automaton.Trie) -> automaton.Links:
 def _posted(entries: Iterable[tuple[bytes, int]], texts: Sequence[bytes]) -> find.Posted:
     place = {text: i for i, text in enumerate(texts)}
     pairs = np.array([(place[text], p) for text, p in entries], np.int64).reshape(-1, 2)
-    first = np.zeros(len(texts) + 1, np.int64)
-    np.cumsum(np.bincount(pairs[:, 0], minlength=len(texts)), out=first[1:])
+    first = ranges_of(np.bincount(pairs[:, 0], minlength=len(texts)))
     return freeze(find.Posted(first, pairs[np.argsort(pairs[:, 0], kind="stable"), 1].astype(np.int32)))
 
 
 def _programs(filters: Sequence[Filter], numbers: Sequence[int], characters: bool) -> like.Programs:
-    first = np.zeros(len(filters) + 1, np.int64)
-    np.cumsum([len(filter.pieces) for filter in filters], out=first[1:])
+    first = ranges_of([len(filter.pieces) for filter in filters])
     modes = [
         filter.open_start * like.OPEN_START | filter.open_end * like.OPEN_END | characters * like.CHARACTERS
         for filter in filters

@@ -23,6 +23,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from colmatch.arrays.frozen import freeze
+from colmatch.arrays.ranges import members, ranges_of
 from colmatch.errors import OptionError, SubscriptionError
 from colmatch.events.sample import recount_values
 from colmatch.index import KINDS, Built
@@ -36,7 +37,7 @@ from colmatch.subscriptions.intake import Errors, Intake, Source
 from colmatch.subscriptions.rejected import Rejected
 from colmatch.updates import labels
 from colmatch.updates.gate import Gate
-from colmatch.updates.predicates import GrowingIds, GrowingPredicates, attributes_of, gathered, selected
+from colmatch.updates.predicates import GrowingIds, GrowingPredicates, attributes_of, selected
 from colmatch.updates.versions import Coding, Version
 
 GAPS_LEAST = 256  # gaps that are left alone however few the subscriptions
@@ -304,7 +305,7 @@ class LiveSet:
 def _places(owner: NDArray[np.uint32], wanted: NDArray[np.uint32]) -> NDArray[np.int64]:
     """Finds the places of the wanted among ascending owners."""
     start = np.searchsorted(owner, wanted)
-    return gathered(start, np.searchsorted(owner, wanted, "right") - start)[1]
+    return members(start, ranges_of(np.searchsorted(owner, wanted, "right") - start))
 
 
 def _of_attributes(attributes: int, codes: Codes, literals: Literals) -> tuple[Codes, Literals]:

@@ -1,6 +1,4 @@
-"""Arrays that grow at their end: memory with room, views of what is in it, and the arrays of a
-matcher held so.
-"""
+"""The arrays of a matcher that grow at their end: predicates and ids."""
 
 from __future__ import annotations
 
@@ -11,39 +9,12 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from colmatch.arrays.frozen import frozen
+from colmatch.arrays.growing import Growing
+from colmatch.arrays.ranges import members, ranges_of
 from colmatch.errors import SubscriptionError
 from colmatch.kernels.layout import ATTR_MASK, FLAG_RUN, Predicates
 
 MOST_BYTES = 2**31 - 1  # of all string ids: what one Arrow array of strings can hold
-
-
-class Growing:
-    """An array that can be appended to.
-
-    Views stay as they are; what is appended goes behind them, or elsewhere.
-    """
-
-    __slots__ = ("_memory", "size")
-
-    def __init__(self, array: NDArray[Any]) -> None:
-        self._memory = array
-        self.size = len(array)
-
-    def append(self, more: NDArray[Any]) -> None:
-        if not len(more):
-            return
-        size = self.size + len(more)
-        if size > len(self._memory) or not self._memory.flags.writeable:
-            larger = np.empty((size + size // 2 + 64, *self._memory.shape[1:]), self._memory.dtype)
-            larger[: self.size] = self._memory[: self.size]
-            self._memory = larger
-        self._memory[self.size : size] = more
-        self.size = size
-
-    def view(self) -> NDArray[Any]:
-        """Read-only."""
-        return frozen(self._memory[: self.size])
 
 
 class GrowingPredicates:
@@ -101,35 +72,30 @@ class GrowingPredicates:
 
 def selected(preds: Predicates, conjunctions: NDArray[np.int64]) -> Predicates:
     """Selects conjunctions, in this order, and nothing that belongs to others."""
-    first, members = gathered(preds.first[:-1][conjunctions], np.diff(preds.first)[conjunctions])
-    pred = preds.pred[members]
+    first = ranges_of(np.diff(preds.first)[conjunctions])
+    place = members(preds.first[:-1][conjunctions], first)
+    pred = preds.pred[place]
     several = np.flatnonzero(pred[:, 0] & np.uint32(FLAG_RUN))
     begin = pred[several, 1].astype(np.int64)
-    runs, run = gathered(begin, pred[several, 2] - begin)
+    runs = ranges_of(pred[several, 2] - begin)
+    run = members(begin, runs)
     pred[several, 1], pred[several, 2] = runs[:-1], runs[1:]
     jump_first, jump, tree_first, tree = preds.jump_first, preds.jump, preds.tree_first, preds.tree
     start = jump_first[conjunctions] if len(jump_first) else np.empty(0, np.int64)
     program = start >= 0
     if program.any():
-        jumps, place = gathered(start[program], np.diff(first)[program])
-        jump_first, jump = np.full(len(conjunctions), -1), jump[place]
+        jumps = ranges_of(np.diff(first)[program])
+        jump_first, jump = np.full(len(conjunctions), -1), jump[members(start[program], jumps)]
         jump_first[program] = jumps[:-1]
-        tree_first, place = gathered(tree_first[:-1][conjunctions], np.diff(tree_first)[conjunctions])
-        tree = tree[place]
+        tree_start, tree_first = tree_first[:-1][conjunctions], ranges_of(np.diff(tree_first)[conjunctions])
+        tree = tree[members(tree_start, tree_first)]
     else:
         jump_first, jump, tree_first, tree = jump_first[:0], jump[:0], tree_first[:0], tree[:0]
-    weight = preds.weight[members] if len(preds.weight) else preds.weight
+    weight = preds.weight[place] if len(preds.weight) else preds.weight
     owner = preds.owner[conjunctions]
     return Predicates(
         first, pred, preds.run_lo[run], preds.run_hi[run], owner, weight, jump_first, jump, tree_first, tree
     )
-
-
-def gathered(start: NDArray[np.int64], size: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Ranges one after the other: where each begins then, and the places of all members."""
-    first = np.zeros(len(start) + 1, np.int64)
-    np.cumsum(size, out=first[1:])
-    return first, np.repeat(start - first[:-1], size) + np.arange(first[-1])
 
 
 def attributes_of(preds: Predicates) -> int:

@@ -5,8 +5,6 @@ numpy alone; the caller's generator is all that is random.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -64,22 +62,6 @@ def _truncated_geometric(low: int, high: int, mean: float) -> F64:
         p /= p.sum()
         least, most = (slope, most) if p @ k < mean - low else (least, slope)
     return np.asarray(np.cumsum(p)[:-1], np.float64)
-
-
-def starts(size: NDArray[Any]) -> I64:
-    """Where the things of each row begin, when row ``i`` has ``size[i]`` of them: (n + 1,)."""
-    first = np.zeros(len(size) + 1, np.int64)
-    np.cumsum(size, out=first[1:])
-    return first
-
-
-def ranges(first: I64, size: NDArray[Any]) -> I64:
-    """The numbers ``first[i]``, ``first[i] + 1`` … of each row, ``size[i]`` of them.
-
-    One row stands after the other.
-    """
-    begin = starts(size)
-    return np.arange(begin[-1]) + np.repeat(first - begin[:-1], size)
 
 
 def subsets(rng: np.random.Generator, size: NDArray[np.int32], among: NDArray[np.int32]) -> NDArray[np.int32]:

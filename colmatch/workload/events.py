@@ -14,8 +14,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from colmatch.arrays.ranges import members, ranges_of
 from colmatch.errors import OptionError
-from colmatch.workload.draw import I64, ranges, ranks, sizes, starts, subsets, weighted_subsets, zipf
+from colmatch.workload.draw import I64, ranks, sizes, subsets, weighted_subsets, zipf
 from colmatch.workload.parameters import EVENT_CHUNK, Parameters
 
 EVENTS, SUBSCRIPTIONS, CENTRES = 0, 1, 2  # second word of a seed: what is drawn
@@ -103,7 +104,7 @@ def _bits(workload: Parameters) -> float:
 def _draw(rng: np.random.Generator, count: int, workload: Parameters) -> Events:
     size = sizes(rng, count, *workload.event_size, None)
     attribute = attributes(rng, size, workload)
-    return Events(starts(size), attribute, values(rng, attribute, workload))
+    return Events(ranges_of(size), attribute, values(rng, attribute, workload))
 
 
 def _draw_unseen(
@@ -122,12 +123,12 @@ def _draw_unseen(
         fresh = np.sort(where[~np.isin(signature[where], seen)])[: EVENT_CHUNK - have]
         seen = np.concatenate([seen, signature[fresh]])
         size = np.diff(drawn.first)[fresh]
-        pairs = ranges(drawn.first[fresh], size)
+        pairs = members(drawn.first[fresh], ranges_of(size))
         parts.append(Events(size, drawn.attribute[pairs], drawn.value[pairs]))
         have += len(fresh)
         if have == EVENT_CHUNK:
             break
-    first = starts(np.concatenate([part.first for part in parts]))
+    first = ranges_of(np.concatenate([part.first for part in parts]))
     return Events(
         first, np.concatenate([part.attribute for part in parts]), np.concatenate([part.value for part in parts])
     ), seen
@@ -163,7 +164,7 @@ def written_names(workload: Parameters) -> pa.Array:
 def planted_events(workload: Parameters) -> Events:
     """The events that subscriptions are planted around."""
     parts = list(chunks(workload, 0, workload.around))
-    first = starts(np.concatenate([np.diff(part.first) for part in parts]))
+    first = ranges_of(np.concatenate([np.diff(part.first) for part in parts]))
     return Events(
         first, np.concatenate([part.attribute for part in parts]), np.concatenate([part.value for part in parts])
     )

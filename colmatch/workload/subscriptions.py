@@ -13,7 +13,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from colmatch.workload.draw import F64, I64, ranges, sizes, starts, subsets, zipf
+from colmatch.arrays.ranges import members, ranges_of
+from colmatch.workload.draw import F64, I64, sizes, subsets, zipf
 from colmatch.workload.events import SUBSCRIPTIONS, attributes, planted_events, values, written_names
 from colmatch.workload.parameters import OPERATORS, Parameters
 
@@ -69,7 +70,7 @@ def _draw(workload: Parameters, number: int) -> Subscriptions:
         events = planted_events(workload)
         pairs = np.diff(events.first)[around].astype(np.int32)
         size[planted] = np.minimum(size[planted], pairs)
-    first = starts(size)
+    first = ranges_of(size)
     free = ~np.repeat(planted, size)  # of each predicate
     attribute = np.empty(len(free), np.int32)
     attribute[free] = attributes(rng, size[~planted], workload)
@@ -113,7 +114,7 @@ def _operands(
     count[op == _BETWEEN] = 2
     lists = np.flatnonzero(op >= _IN)
     count[lists] = rng.integers(workload.list_size[0], workload.list_size[1] + 1, len(lists))
-    operand = starts(count)
+    operand = ranges_of(count)
     operands = np.empty(operand[-1], np.int64)
 
     one = np.where(op == _EQ, near, drawn)
@@ -134,7 +135,7 @@ def _operands(
     operands[operand[rows]] = begin
     operands[operand[rows] + 1] = begin + width - 1
 
-    entries = ranges(operand[lists], count[lists])
+    entries = members(operand[lists], ranges_of(count[lists]))
     of = np.repeat(lists, count[lists])
     listed = values(rng, attribute[of], workload)
     operands[entries] = np.where(planted[of] & (op[of] == _NOT_IN), _other(listed, near[of]), listed)

@@ -1,0 +1,25 @@
+"""Ranges that stand one behind the other: ``first[i]:first[i + 1]`` is the i-th of them."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+
+def ranges_of(sizes: ArrayLike) -> NDArray[np.int64]:
+    """Where ranges of these sizes begin, and where the last one ends: (n) integers -> (n + 1)."""
+    sizes = np.asarray(sizes)
+    first = np.zeros(len(sizes) + 1, np.int64)
+    np.cumsum(sizes, out=first[1:])
+    return first
+
+
+def members(start: NDArray[np.int64], first: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Places of the members of n ranges, which lie anywhere, one range after the other.
+
+    start (n) : where they begin. first (n + 1) : where they begin when they stand behind each
+    other, as ``ranges_of`` their sizes says
+    """
+    place: NDArray[np.int64] = np.repeat(start - first[:-1], np.diff(first))
+    place += np.arange(first[-1])
+    return place
