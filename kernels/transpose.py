@@ -5,6 +5,7 @@ import numpy as np
 from colmatch.kernels._jit import kernel
 from colmatch.kernels.bits import ask_for
 from colmatch.kernels.hints import distance, hinted_code
+from colmatch.kernels.ranges import begin_ranges, rewind_ranges
 
 ROW_BLOCK = 256
 AHEAD = 8  # columns, of each of which so many hints are on their way from memory
@@ -27,8 +28,7 @@ def transpose(batch, codes, hints, next, first, attr, code):
     attributes = len(col) - 1
     for e in range(col[attributes]):
         first[entry_row[e] + 1] += 1
-    for r in range(rows):
-        first[r + 1] += first[r]
+    begin_ranges(first, rows)
     for a in range(attributes):
         next[a] = col[a]
     # Few entries a column and block would cost more than they save.
@@ -51,9 +51,7 @@ def transpose(batch, codes, hints, next, first, attr, code):
                 code[place] = hinted_code(bound, begin, low, high, cells, shift, below, entry_key[e])
                 e += 1
             next[a] = e
-    for r in range(rows, 0, -1):
-        first[r] = first[r - 1]
-    first[0] = 0
+    rewind_ranges(first, rows)
 
 
 @kernel

@@ -36,10 +36,10 @@ FLOORS = (
 )
 KERNEL_FLOORS = (
     ("scan", "kindex", "opindex", "propagation", "bitslice", "arrow", "text", "lowering", "labels"),
-    ("predicates", "sink", "transpose", "widths"),
+    ("predicates", "room", "sink", "transpose", "widths"),
     ("hints",),
     ("search",),
-    ("bits", "layout"),
+    ("bits", "layout", "ranges"),
     ("_jit",),
     ("_compiling", "_folders"),
 )

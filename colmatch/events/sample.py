@@ -21,7 +21,7 @@ from colmatch.events.gather import batches
 from colmatch.events.reader import Reader
 from colmatch.index.statistics import Sample
 from colmatch.kernels import layout
-from colmatch.kernels import transpose as rows
+from colmatch.kernels.transpose import count_codes
 from colmatch.schema import Attributes
 
 PART = 64  # events that are kept or left out together
@@ -46,7 +46,7 @@ def count_values(
     reader, hints = Reader(attributes, literals, lenient), freeze(hints_of(codes.first, codes.bound))
     hits = np.zeros(len(codes.bound) + len(codes.multi), np.int64)
     for batch in events:
-        rows.count_codes(reader.read(batch), codes, hints, hits)
+        count_codes(reader.read(batch), codes, hints, hits)
     return Sample(hits)
 
 

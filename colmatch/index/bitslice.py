@@ -11,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from colmatch.arrays.hints import hints_of
+from colmatch.arrays.ranges import members, ranges_of
 from colmatch.index.base import IndexKind
 from colmatch.index.statistics import Sample, Statistics
 from colmatch.kernels.bitslice.arrays import (
@@ -39,7 +40,7 @@ from colmatch.kernels.bitslice.build import (
 )
 from colmatch.kernels.bitslice.match import match
 from colmatch.kernels.layout import ATTR_MASK, I64, U8, Codes, Predicates
-from colmatch.kernels.lowering.conjunctions import reorder as reorder_predicates
+from colmatch.kernels.lowering.conjunctions import reorder_predicates
 from colmatch.options import Options
 
 TILE = 1 << 18  # bytes of a tile, if attributes are not too many: it stays in the second-level cache
@@ -53,8 +54,8 @@ def build(preds: Predicates, codes: Codes, sample: Sample | None, options: Optio
     top = np.diff(codes.first) + 1
     uses = np.bincount(preds.pred[:, 0] & ATTR_MASK, minlength=attributes)
     access, postings = np.empty(count, np.int64), np.empty(count, np.int64)
-    code_first = np.concatenate([[0], np.cumsum(top)])
-    below = np.empty(0, np.int64) if sample is None else np.concatenate([[0], np.cumsum(sample.hits)])
+    code_first = ranges_of(top)
+    below = np.empty(0, np.int64) if sample is None else ranges_of(sample.hits)
     choose_access(preds, code_first, uses, below, access, postings)
     total = int(postings.sum())
     key, hi, conj = np.empty(total, np.int64), np.empty(total, np.uint32), np.empty(total, np.uint32)
@@ -88,7 +89,7 @@ def build(preds: Predicates, codes: Codes, sample: Sample | None, options: Optio
     size = write_masks(preds, access, conj, code_first, bin_of, starts, rank, head, rest, rest_op)
     rest, rest_op = rest[: 2 * size].copy(), rest_op[:size].copy()
     coarse = (bins > 0) & (bins < top)
-    bin_first, bin_of = np.concatenate([[0], np.cumsum(np.where(coarse, top, 0))]), bin_of[np.repeat(coarse, top)]
+    bin_first, bin_of = ranges_of(np.where(coarse, top, 0)), bin_of[np.repeat(coarse, top)]
     near = hints_of(group_first, lo.astype(np.int64))
     index = BitsliceIndex(
         attr_group, reach, group_first, near.lowest, near.highest, near.first, near.shift, near.below, lo, hi, conj, head, rest, rest_op,
@@ -122,10 +123,8 @@ def reorder(preds: Predicates, order: I64) -> Predicates:
     jump_first, tree_first, tree = preds.jump_first, preds.tree_first, preds.tree
     if len(jump_first):
         jump_first = jump_first[order]
-        size = np.diff(tree_first)[order]
-        new = np.concatenate([[0], np.cumsum(size)])
-        tree = tree[np.repeat(tree_first[:-1][order] - new[:-1], size) + np.arange(new[-1])]
-        tree_first = new
+        start, tree_first = tree_first[:-1][order], ranges_of(np.diff(tree_first)[order])
+        tree = tree[members(start, tree_first)]
     return preds._replace(
         first=first,
         pred=pred,

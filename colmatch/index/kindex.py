@@ -41,19 +41,23 @@ the tail stays: the values of later predicates are not known here.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from colmatch.arrays.frozen import freeze, frozen
+from colmatch.arrays.growing import extended
+from colmatch.arrays.ranges import members, ranges_of
 from colmatch.errors import OptionError
 from colmatch.index.base import IndexKind
 from colmatch.index.statistics import Sample, Statistics
-from colmatch.kernels.kindex import build as kernels
-from colmatch.kernels.kindex import clauses
-from colmatch.kernels.kindex import match as kindex
+from colmatch.kernels.kindex.arrays import FANOUT_BITS, Domains, KIndex, KIndexScratch, Numbering
+from colmatch.kernels.kindex.build import cut_segments, measure, post
+from colmatch.kernels.kindex.clauses import CLAUSES, COUNTED, GONE, classify, write_starts
+from colmatch.kernels.kindex.match import match
 from colmatch.kernels.kindex.update import bury
+from colmatch.kernels.labels.boundaries import unlabel_predicates
 from colmatch.kernels.layout import ATTR_MASK, FLAG_MULTI, FLAG_RUN, I64, LABEL_TOP, U8, U32, U64, Codes, Predicates
 from colmatch.options import Options
 
@@ -65,19 +69,7 @@ MOST_ENTRIES = 2**30  # and lists: 4 GB
 TAIL_LEAST, TAIL_SHARE = 1024, 8  # conjunctions that the tail may have: so many, or one for so many in lists
 
 
-class Domains(NamedTuple):
-    """How the values of each attribute are cut into lists."""
-
-    top: I64  # (A) highest code
-    tree: U8  # (A) 1 where intervals are gathered into pieces
-    level_first: I64
-    level_list: I64
-    raw: I64
-    raw_first: I64
-    lists: int  # in one plane, with Z
-
-
-def build(preds: Predicates, codes: Codes, sample: Sample | None, options: Options) -> tuple[kindex.KIndex, Predicates]:
+def build(preds: Predicates, codes: Codes, sample: Sample | None, options: Options) -> tuple[KIndex, Predicates]:
     """Raises OptionError when lists and entries would be more than ``MOST_ENTRIES``."""
     count = len(preds.owner)
     live, none = np.ones(count, np.uint8), np.empty(0, np.int64)
@@ -96,10 +88,7 @@ def _labels(preds: Predicates, live: U8, attributes: int) -> tuple[I64, U32]:
     is_live = np.repeat(live != 0, np.diff(preds.first[: len(live) + 1]))
     plain = is_live & (word & FLAG_RUN == 0) & (low <= high)
     runs = is_live & (word & FLAG_RUN != 0)
-    places = np.repeat(
-        low[runs] - np.concatenate([[0], np.cumsum(high[runs] - low[runs])[:-1]]), high[runs] - low[runs]
-    )
-    places += np.arange(len(places))
+    places = members(low[runs], ranges_of(high[runs] - low[runs]))
     of = np.concatenate([attr[plain], np.repeat(attr[runs], high[runs] - low[runs])])
     begins = np.concatenate([low[plain], preds.run_lo[places]])
     ends = np.concatenate([high[plain], preds.run_hi[places]]) + 1
@@ -114,7 +103,7 @@ def _coded(preds: Predicates, label_first: I64, label: U32) -> Predicates:
     if not len(label):
         return preds
     coded = freeze(preds)._replace(pred=preds.pred.copy(), run_lo=preds.run_lo.copy(), run_hi=preds.run_hi.copy())
-    kernels.to_codes(coded.pred, coded.run_lo, coded.run_hi, frozen(label_first), frozen(label))
+    unlabel_predicates(coded.pred, coded.run_lo, coded.run_hi, frozen(label_first), frozen(label))
     return freeze(coded)
 
 
@@ -145,7 +134,7 @@ def _every_value(codes: Codes, top: I64) -> tuple[I64, I64]:
 def _domains(preds: Predicates, top: I64, raw: I64, raw_first: I64, live: U8) -> Domains:
     attributes = len(top)
     spans, uses, whole = np.zeros(attributes), np.zeros(attributes, np.int64), np.zeros(attributes, np.bool_)
-    kernels.measure(preds, live, top, raw, raw_first, spans, uses, whole)
+    measure(preds, live, top, raw, raw_first, spans, uses, whole)
     if len(raw):
         _afford(float(spans.sum()), "raw")
         level_list = np.stack([np.zeros(attributes, np.int64), raw[-1] + np.arange(attributes)], axis=1).ravel()
@@ -154,7 +143,7 @@ def _domains(preds: Predicates, top: I64, raw: I64, raw_first: I64, live: U8) ->
             top, np.zeros(attributes, np.uint8), 2 * np.arange(attributes + 1), level_list, raw, raw_first, lists
         )
     tree = spans > FLAT * uses
-    bits = int(kindex.FANOUT_BITS)
+    bits = int(FANOUT_BITS)
     attribute, width = [np.arange(attributes)], [top]
     while len(attribute[-1]):
         more = tree[attribute[-1]] & (width[-1] > 1)
@@ -164,7 +153,7 @@ def _domains(preds: Predicates, top: I64, raw: I64, raw_first: I64, live: U8) ->
     width.append(np.ones(len(attribute[-1]), np.int64))
     whose = np.concatenate(attribute)
     order = np.argsort(whose, kind="stable")
-    level_list = np.concatenate([[0], np.cumsum(np.concatenate(width)[order])])
+    level_list = ranges_of(np.concatenate(width)[order])
     level_first = np.searchsorted(whose[order], np.arange(attributes + 1))
     return Domains(top, tree.astype(np.uint8), level_first, level_list, raw, raw_first, int(level_list[-1]) + 1)
 
@@ -184,7 +173,7 @@ def _afford(entries: float, enumeration: str) -> None:
 
 def _lists(
     preds: Predicates, label_first: I64, label: U32, multi: U8, raw: I64, raw_first: I64, live: U8, dead: U64
-) -> kindex.KIndex:
+) -> KIndex:
     """The index of the conjunctions that are ``live``, the first ``len(live)`` of ``preds``."""
     preds = _coded(preds, label_first, label)
     top = np.diff(label_first) + 1
@@ -195,30 +184,28 @@ def _lists(
     starts, stack, counted = (
         np.empty(longest, np.int64),
         np.empty(longest, np.int64),
-        np.empty(clauses.COUNTED, np.int64),
+        np.empty(COUNTED, np.int64),
     )
-    clauses.classify(
-        preds, live, np.full(attributes, -1), starts, stack, counted, form, size, number_of, unsure, clause
-    )
+    classify(preds, live, np.full(attributes, -1), starts, stack, counted, form, size, number_of, unsure, clause)
 
     rank = form.astype(np.int64) << 32 | size
-    order = np.argsort(rank, kind="stable")[np.count_nonzero(form == clauses.GONE) :].astype(np.uint32)
-    with_clauses = clauses.CLAUSES << 32
+    order = np.argsort(rank, kind="stable")[np.count_nonzero(form == GONE) :].astype(np.uint32)
+    with_clauses = CLAUSES << 32
     ranks, part_first = np.unique(rank[order], return_index=True)
     parts = np.append(part_first, len(order))
     begin = int(np.searchsorted(rank[order], with_clauses))
     first_part = int(np.searchsorted(ranks, with_clauses))
-    clause_first = np.concatenate([[0], np.cumsum(number_of[order[begin:]], dtype=np.int64)])
+    clause_first = ranges_of(number_of[order[begin:]])
     clause_true = np.empty(int(clause_first[-1]), np.int32)
-    clauses.write_starts(preds, order, begin, clause, clause_first, clause_true)
+    write_starts(preds, order, begin, clause, clause_first, clause_true)
 
     domains = _domains(preds, top, raw, raw_first, live)
     lists, planes = domains.lists, 3 if begin < len(order) else 1
     at, last = np.zeros(planes * lists, np.int64), np.zeros(lists if planes > 1 else 1, np.uint32)
-    place = domains.top, domains.tree, domains.level_first, domains.level_list, domains.raw, domains.raw_first, lists
+    numbering = Numbering(order, begin, size, clause)
     no_entry, no_clause = np.empty(0, np.uint32), np.empty(0, np.uint16)
-    kernels.post(preds, order, begin, size, clause, *place, False, last, at, no_entry, no_clause)
-    first = np.concatenate([[0], np.cumsum(at)])
+    post(preds, numbering, domains, False, last, at, no_entry, no_clause)
+    first = ranges_of(at)
     total = int(first[-1])
     _afford(float(total + planes * lists), "raw" if len(raw) else "boundaries")
     entry, entry_clause = (
@@ -226,14 +213,14 @@ def _lists(
         np.empty(total - int(first[min(planes * lists, lists)]), np.uint16),
     )
     at[:], last[:] = first[:-1], 0
-    kernels.post(preds, order, begin, size, clause, *place, True, last, at, entry, entry_clause)
-    segments = kernels.cut_segments(entry, first, parts, False, no_entry, no_entry, no_entry)
+    post(preds, numbering, domains, True, last, at, entry, entry_clause)
+    segments = cut_segments(entry, first, parts, False, no_entry, no_entry, no_entry)
     list_first, segment_part = np.empty(planes * lists + 1, np.uint32), np.empty(segments, np.uint32)
     segment_first = np.empty(segments + 1, np.uint32)
-    kernels.cut_segments(entry, first, parts, True, list_first, segment_part, segment_first)
+    cut_segments(entry, first, parts, True, list_first, segment_part, segment_first)
 
     own = np.bincount(preds.owner[:count], minlength=1)
-    return kindex.KIndex(
+    return KIndex(
         level_first=domains.level_first, level_list=domains.level_list, label_first=label_first, label=label,
         raw=raw, raw_first=raw_first, planes=np.array([planes, lists]),
         list_first=list_first, segment_part=segment_part, segment_first=segment_first, entry=entry, clause=entry_clause,
@@ -243,14 +230,14 @@ def _lists(
     )  # fmt: skip
 
 
-def scratch(index: kindex.KIndex, codes: Codes, rows: int, entries: int) -> kindex.KIndexScratch:
+def scratch(index: KIndex, codes: Codes, rows: int, entries: int) -> KIndexScratch:
     planes, lists = (int(x) for x in index.planes)
     levels = np.diff(index.level_first)
     several = index.multi[: len(levels)] != 0
     # Values of one row: no more than one for each attribute without several, and no list twice.
     most = int(levels[~several].sum()) + (lists if several.any() else 0)
     most = planes * (min(most, entries * int(levels.max(initial=0))) + 1)
-    return kindex.KIndexScratch(
+    return KIndexScratch(
         table=np.zeros(max(len(codes.multi), 1), np.uint32),
         seen=np.zeros(lists if several.any() else 0, np.uint8),
         low=np.empty(most, np.int64),
@@ -265,7 +252,7 @@ def scratch(index: kindex.KIndex, codes: Codes, rows: int, entries: int) -> kind
     )
 
 
-def insert(index: kindex.KIndex, preds: Predicates, begin: int, end: int) -> kindex.KIndex:
+def insert(index: KIndex, preds: Predicates, begin: int, end: int) -> KIndex:
     """Enter conjunctions ``begin:end`` of ``preds``, which are its last, and return the index with
     them.
 
@@ -276,10 +263,7 @@ def insert(index: kindex.KIndex, preds: Predicates, begin: int, end: int) -> kin
     Raises OptionError as ``build`` does.
     """
     index = _writable(index)
-    if end > 64 * len(index.dead):
-        more = np.zeros(max((end + 63) // 64, len(index.dead) * 3 // 2 + 1), np.uint64)
-        more[: len(index.dead)] = index.dead
-        index = index._replace(dead=more)
+    index = index._replace(dead=extended(index.dead, len(index.dead), (end + 63) // 64))
     index.tail[1] = end
     word = preds.pred[preds.first[begin] : preds.first[end], 0]
     attributes = max(len(index.multi), int((word & ATTR_MASK).max(initial=0)) + 1)
@@ -298,7 +282,7 @@ def insert(index: kindex.KIndex, preds: Predicates, begin: int, end: int) -> kin
     return _lists(preds, label_first, label, index.multi, none, none, live, index.dead)
 
 
-def delete(index: kindex.KIndex, preds: Predicates, conjunctions: NDArray[np.int64]) -> kindex.KIndex:
+def delete(index: KIndex, preds: Predicates, conjunctions: NDArray[np.int64]) -> KIndex:
     """Take out conjunctions, by number in ``preds``: (n) int64.
 
     They are marked, and leave the lists when these are built anew.
@@ -308,7 +292,7 @@ def delete(index: kindex.KIndex, preds: Predicates, conjunctions: NDArray[np.int
     return index
 
 
-def _writable(index: kindex.KIndex) -> kindex.KIndex:
+def _writable(index: KIndex) -> KIndex:
     return index._replace(
         tail=_own(index.tail), dead=_own(index.dead), repeats=_own(index.repeats), multi=_own(index.multi)
     )
@@ -318,7 +302,7 @@ def _own(array: Array) -> Array:
     return array if array.flags.writeable else array.copy()
 
 
-def repeats(index: kindex.KIndex) -> bool:
+def repeats(index: KIndex) -> bool:
     return bool(index.repeats[0])
 
 
@@ -330,4 +314,4 @@ def cost(statistics: Statistics) -> float:
     return 5e3 + 0.05 * statistics.conjunctions + (0.07 + 12.0 * share) * statistics.predicates
 
 
-KIND = IndexKind("kindex", kindex.KIndex, build, scratch, kindex.match, cost, repeats, insert, delete)
+KIND = IndexKind("kindex", KIndex, build, scratch, match, cost, repeats, insert, delete)

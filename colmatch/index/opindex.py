@@ -36,111 +36,112 @@ from __future__ import annotations
 
 import numpy as np
 
+from colmatch.arrays.growing import with_room
+from colmatch.arrays.ranges import ranges_of
 from colmatch.errors import OptionError
 from colmatch.index.base import IndexKind, highest_codes
 from colmatch.index.statistics import Sample, Statistics
 from colmatch.kernels.layout import ATTR_MASK, CODE_MAX, I64, LABEL_TOP, U32, U64, Codes, Predicates
-from colmatch.kernels.opindex import build as kernels
-from colmatch.kernels.opindex import match as opindex
-from colmatch.kernels.opindex import update as opindex_update
-from colmatch.kernels.opindex.entries import ENTRY_WORDS, RESULTS, most_entries
+from colmatch.kernels.opindex import update
+from colmatch.kernels.opindex.arrays import (
+    ALL_WIDTHS,
+    CHUNK,
+    CLAUSE_BITS,
+    NONE,
+    OPERATORS,
+    REPEATS,
+    RUN_WORDS,
+    RUNS_A_SEGMENT,
+    STATES,
+    OpIndex,
+    OpIndexScratch,
+)
+from colmatch.kernels.opindex.build import (
+    DIGIT,
+    Entries,
+    count_entries,
+    count_runs,
+    cut_runs,
+    number_slots,
+    sort_entries,
+    write_entries,
+)
+from colmatch.kernels.opindex.entries import ENTRY_WORDS, RESULTS, Expansion, most_entries
+from colmatch.kernels.opindex.match import match
 from colmatch.options import Options
 
 
-def build(
-    preds: Predicates, codes: Codes, sample: Sample | None, options: Options
-) -> tuple[opindex.OpIndex, Predicates]:
+def build(preds: Predicates, codes: Codes, sample: Sample | None, options: Options) -> tuple[OpIndex, Predicates]:
+    """Raises OptionError when there are too many entries."""
     attributes, count = len(codes.multi), len(preds.owner)
-    frequency = _frequency(preds, codes, sample)
-    top = highest_codes(codes)
-    expanded = _expanded(preds, np.arange(count))
-    slots = np.zeros(attributes, np.int64)
-    entries, always, several = kernels.count(preds, frequency, top, *expanded, slots)
-    first = np.concatenate([[0], np.cumsum(slots)])
-    if 3 * entries > CODE_MAX or slots.max(initial=0) >> (32 - opindex.CLAUSE_BITS):
-        raise OptionError(f"index='opindex': {entries:,} entries are too many for it")
+    frequency, top = _frequency(preds, codes, sample), highest_codes(codes)
+    expansion, slots = _expansion(preds, np.arange(count)), np.zeros(attributes, np.int64)
+    size, always, several = count_entries(preds, frequency, top, expansion, slots)
+    first = ranges_of(slots)
+    if 3 * size > CODE_MAX or slots.max(initial=0) >> (32 - CLAUSE_BITS):
+        raise OptionError(f"index='opindex': {size:,} entries are too many for it")
 
     by_hash = np.argsort(np.arange(attributes) * 0x9E3779B1 & 0xFFFFFFFF).astype(np.int64)
     place = np.empty(attributes, np.int64)
     place[by_hash] = np.arange(attributes)
     bits = attributes.bit_length()
-    u32 = np.uint32
-    key, operand, upper, slot = (
-        np.empty(entries, np.uint64),
-        np.empty(entries, u32),
-        np.empty(entries, u32),
-        np.empty(entries, u32),
-    )
-    conj, needed, checked = np.empty(first[-1], u32), np.empty(first[-1], np.uint16), np.empty(always, u32)
-    clause = np.empty(entries, np.uint8)
-    kernels.fill(
-        preds,
-        frequency,
-        top,
-        place,
-        bits,
-        *expanded,
-        first[:-1].copy(),
-        key,
-        operand,
-        upper,
-        slot,
-        clause,
-        conj,
-        needed,
-        checked,
-    )
-    key, order = _sorted(key, operand, (attributes * opindex.OPERATORS).bit_length() + bits)
+    key, entries = np.empty(size, np.uint64), _no_entries(size)
+    conj, needed, checked = np.empty(first[-1], np.uint32), np.empty(first[-1], np.uint16), np.empty(always, np.uint32)
+    write_entries(preds, frequency, top, place, bits, expansion, first[:-1].copy(), key, entries, conj, needed, checked)
+    key, order = _sorted(key, entries.operand, (attributes * OPERATORS).bit_length() + bits)
 
     number, new_conj, new_needed = np.empty_like(conj), np.empty_like(conj), np.empty_like(needed)
-    kernels.number_slots(
-        key, order, slot, bits, place, first, first[:-1].copy(), conj, needed, number, new_conj, new_needed
+    number_slots(
+        key, order, entries.slot, bits, place, first, first[:-1].copy(), conj, needed, number, new_conj, new_needed
     )
 
-    there = np.zeros((attributes, opindex.OPERATORS), u32)
-    words = np.array([2, 2, 2, 3] * (opindex.OPERATORS // 4))
-    sizes = np.empty(opindex.ALL_WIDTHS + 1, np.int64)
-    run_count, list_count, word_count = kernels.count_runs(key, order, operand, upper, bits, there, words, sizes)
-    lists = np.full(there.shape, opindex.NONE, u32)
-    lists[there > 0] = np.arange(list_count)
-    in_list = there[there > 0].astype(np.int64)
-    logs = np.zeros(list_count, np.int64)
-    if options.signatures:
-        logs = np.ceil(np.log2(np.maximum(in_list / kernels.RUNS_A_SEGMENT, 1))).astype(np.int64)
-    begins = np.concatenate([[0], np.cumsum(1 << logs)])
-    list_ = np.column_stack([begins[:-1], logs, in_list]).astype(u32)
-    segment, segment_room = np.empty((begins[-1], 2), np.uint64), np.zeros(begins[-1], u32)
-    run, word = np.empty((run_count, opindex.RUN_WORDS), u32), np.empty(word_count, u32)
-    kernels.cut(
-        key,
-        order,
-        operand,
-        upper,
-        slot,
-        clause,
-        number,
-        bits,
-        by_hash,
-        sizes,
-        lists,
-        list_,
-        segment,
-        segment_room,
-        run,
-        word,
-    )
-    if not options.signatures:
-        segment[:, 0] = 2**64 - 1
+    lists, list_, segments, runs, words = _lists(key, order, entries, bits, attributes, options.signatures)
     repeats = several > 0 or bool((preds.owner[1:] == preds.owner[:-1]).any())
-    state = np.array(
-        [list_count, len(segment), run_count, word_count, len(conj), always, repeats, options.signatures, count],
-        np.int64,
+    used = [len(list_), segments, runs, words, len(conj), always, repeats, options.signatures, count]
+    index = OpIndex(
+        frequency=frequency,
+        top=top,
+        lists=lists,
+        partition=np.column_stack([first[:-1], slots, slots, np.zeros_like(slots)]).astype(np.uint32),
+        list=list_,
+        segment=np.empty((segments, 2), np.uint64),
+        segment_room=np.zeros(segments, np.uint32),
+        run=np.empty((runs, RUN_WORDS), np.uint32),
+        word=np.empty(words, np.uint32),
+        conj=new_conj,
+        needed=new_needed,
+        always=checked,
+        state=np.array(used, np.int64),
     )
-    partition = np.column_stack([first[:-1], slots, slots, np.zeros_like(slots)]).astype(u32)
-    index = opindex.OpIndex(
-        frequency, top, lists, partition, list_, segment, segment_room, run, word, new_conj, new_needed, checked, state
-    )
+    cut_runs(key, order, entries, number, bits, by_hash, np.empty(ALL_WIDTHS + 1, np.int64), index)
+    if not options.signatures:
+        index.segment[:, 0] = 2**64 - 1
     return index, preds
+
+
+def _no_entries(size: int) -> Entries:
+    """Room for so many."""
+    operand, upper, slot = (np.empty(size, np.uint32) for _ in range(3))
+    return Entries(operand, upper, slot, np.empty(size, np.uint8))
+
+
+def _lists(
+    key: U64, order: U32, entries: Entries, bits: int, attributes: int, signatures: bool
+) -> tuple[U32, U32, int, int, int]:
+    """``OpIndex.lists`` and ``list`` of the sorted entries, and how many segments, runs and words
+    they take.
+    """
+    there = np.zeros((attributes, OPERATORS), np.uint32)
+    shapes, sizes = np.array([2, 2, 2, 3] * (OPERATORS // 4)), np.empty(ALL_WIDTHS + 1, np.int64)
+    runs, count, words = count_runs(key, order, entries.operand, entries.upper, bits, there, shapes, sizes)
+    lists = np.full(there.shape, NONE, np.uint32)
+    lists[there > 0] = np.arange(count)
+    in_list = there[there > 0].astype(np.int64)
+    logs = np.zeros(count, np.int64)
+    if signatures:
+        logs = np.ceil(np.log2(np.maximum(in_list / RUNS_A_SEGMENT, 1))).astype(np.int64)
+    begins = ranges_of(1 << logs)
+    return lists, np.column_stack([begins[:-1], logs, in_list]).astype(np.uint32), int(begins[-1]), runs, words
 
 
 def _frequency(preds: Predicates, codes: Codes, sample: Sample | None) -> I64:
@@ -151,7 +152,7 @@ def _frequency(preds: Predicates, codes: Codes, sample: Sample | None) -> I64:
     if sample is None:
         return uses
     first = codes.first + np.arange(len(codes.first))
-    hits = np.diff(np.concatenate([[0], np.cumsum(sample.hits)])[first])
+    hits = np.diff(ranges_of(sample.hits)[first])
     frequency: I64 = hits * (uses.max(initial=0) + 1) + uses
     return frequency
 
@@ -164,7 +165,7 @@ def _sorted(key: U64, operand: U32, bits: int) -> tuple[U64, U32]:
     limit = int(operand.max(where=ends, initial=0)) + 1  # what has no upper end needs no more bits than what has
     low = np.minimum(operand, limit)
     low_bits = limit.bit_length()
-    begins = np.empty(1 << kernels.DIGIT, np.int64)
+    begins = np.empty(1 << DIGIT, np.int64)
     if bits + low_bits <= 64:
         key = key << np.uint64(low_bits)
         key |= low
@@ -174,25 +175,23 @@ def _sorted(key: U64, operand: U32, bits: int) -> tuple[U64, U32]:
     for i, (part, width) in enumerate(parts):
         part = part[order] if i else part
         spare, spare_order = np.empty_like(part), np.empty_like(order)
-        swapped = kernels.sort(part, order, spare, spare_order, width, begins)
+        swapped = sort_entries(part, order, spare, spare_order, width, begins)
         key, order = (spare, spare_order) if swapped else (part, order)
     if len(parts) == 1:
         key >>= np.uint64(low_bits)
     return key, order
 
 
-def _expanded(preds: Predicates, conjunctions: I64) -> tuple[U32, U32, I64]:
-    """Room for the entries and pivots of one of these conjunctions at a time, and for what its
-    slots count.
-    """
+def _expansion(preds: Predicates, conjunctions: I64) -> Expansion:
+    """Room for any one of these conjunctions."""
     room = most_entries(preds, conjunctions)
-    return np.empty((room, ENTRY_WORDS), np.uint32), np.empty(room, np.uint32), np.empty(RESULTS, np.int64)
+    return Expansion(np.empty((room, ENTRY_WORDS), np.uint32), np.empty(room, np.uint32), np.empty(RESULTS, np.int64))
 
 
-def scratch(index: opindex.OpIndex, codes: Codes, rows: int, entries: int) -> opindex.OpIndexScratch:
+def scratch(index: OpIndex, codes: Codes, rows: int, entries: int) -> OpIndexScratch:
     attributes, largest = len(codes.multi), int(index.partition[:, 2].max(initial=0))
     u32 = np.uint32
-    return opindex.OpIndexScratch(
+    return OpIndexScratch(
         head=np.zeros(attributes, u32),
         chain=np.empty(entries, u32),
         row=np.empty(entries, u32),
@@ -202,15 +201,15 @@ def scratch(index: opindex.OpIndex, codes: Codes, rows: int, entries: int) -> op
         counter=np.zeros(largest, u32),
         mask=np.empty(largest, np.uint64),
         done=np.empty(largest + 1, u32),
-        buffer=np.empty(opindex.CHUNK, u32),
+        buffer=np.empty(CHUNK, u32),
         stamp=np.zeros(1, np.int64),
         table=np.zeros(max(attributes, 1), u32),
         multi=codes.multi,
     )
 
 
-def repeats(index: opindex.OpIndex) -> bool:
-    return bool(index.state[opindex.REPEATS])
+def repeats(index: OpIndex) -> bool:
+    return bool(index.state[REPEATS])
 
 
 def cost(statistics: Statistics) -> float:
@@ -221,7 +220,7 @@ def cost(statistics: Statistics) -> float:
     return 20_000.0 + max(2.7 * share, 0.01) * statistics.conjunctions
 
 
-def insert(index: opindex.OpIndex, preds: Predicates, begin: int, end: int) -> opindex.OpIndex:
+def insert(index: OpIndex, preds: Predicates, begin: int, end: int) -> OpIndex:
     """Enter the conjunctions ``begin:end`` (section 4.3, algorithm 1).
 
     Returns arrays that can be written: the same ones, if they could.
@@ -231,45 +230,45 @@ def insert(index: opindex.OpIndex, preds: Predicates, begin: int, end: int) -> o
     """
     used = preds.pred[preds.first[begin] : preds.first[end], 0] & ATTR_MASK
     index = _writable(index, int(used.max(initial=0)) + 1)
-    expanded = _expanded(preds, np.arange(begin, end))
+    expansion = _expansion(preds, np.arange(begin, end))
     progress = np.array([begin, 0, 0, -1, 0], np.int64)
-    while not opindex_update.insert(index, preds, end, progress, *expanded):
-        index = _grown(index, int(progress[opindex_update.WANTED]))
+    while not update.insert(index, preds, end, progress, expansion):
+        index = _grown(index, int(progress[update.WANTED]))
     return index
 
 
-def delete(index: opindex.OpIndex, preds: Predicates, conjunctions: I64) -> opindex.OpIndex:
+def delete(index: OpIndex, preds: Predicates, conjunctions: I64) -> OpIndex:
     """Take conjunctions out; ``preds`` still has them.
 
     Returns arrays that can be written: the same ones, if they could.
     """
     index = _writable(index, 0)
     conjunctions = np.array(conjunctions, np.int64)
-    opindex_update.delete(index, preds, conjunctions, *_expanded(preds, conjunctions))
+    update.delete(index, preds, conjunctions, _expansion(preds, conjunctions))
     return index
 
 
-def _writable(index: opindex.OpIndex, attributes: int) -> opindex.OpIndex:
+def _writable(index: OpIndex, attributes: int) -> OpIndex:
     """The arrays, copied if they are read-only, with room for at least so many attributes."""
     if not index.state.flags.writeable:
-        index = opindex.OpIndex(*(array.copy() for array in index))  # type: ignore[arg-type]
+        index = OpIndex(*(array.copy() for array in index))  # type: ignore[arg-type]
     have = len(index.lists)
     if attributes <= have:
         return index
-    new = max(attributes, have + have // 2) - have
+    new = with_room(attributes) - have
     return index._replace(
         frequency=np.append(index.frequency, np.full(new, -1)),
         top=np.append(index.top, np.full(new, LABEL_TOP)),
-        lists=np.concatenate([index.lists, np.full((new, opindex.OPERATORS), opindex.NONE, np.uint32)]),
+        lists=np.concatenate([index.lists, np.full((new, OPERATORS), NONE, np.uint32)]),
         partition=np.concatenate([index.partition, np.zeros((new, 4), np.uint32)]),
     )
 
 
-def _grown(index: opindex.OpIndex, wanted: int) -> opindex.OpIndex:
-    """Everything in arrays with room for a quarter more, and for ``wanted``."""
-    sizes = np.empty(opindex.STATES, np.int64)
-    opindex_update.measure(index, sizes)
-    lists, segments, runs, words, slots, always = (sizes[: opindex.REPEATS] * 5 // 4 + 64 + wanted).tolist()
+def _grown(index: OpIndex, wanted: int) -> OpIndex:
+    """Everything in arrays with room for more, and for ``wanted`` at least."""
+    sizes = np.empty(STATES, np.int64)
+    update.measure(index, sizes)
+    lists, segments, runs, words, slots, always = (with_room(size + wanted) for size in sizes[:REPEATS].tolist())
     if words > CODE_MAX:
         raise OptionError(f"index='opindex': {words:,} words of entries are too many for it")
     u32 = np.uint32
@@ -277,7 +276,7 @@ def _grown(index: opindex.OpIndex, wanted: int) -> opindex.OpIndex:
         list=np.concatenate([index.list, np.empty((max(lists - len(index.list), 0), 3), u32)]),
         segment=np.empty((segments, 2), np.uint64),
         segment_room=np.empty(segments, u32),
-        run=np.empty((runs, opindex.RUN_WORDS), u32),
+        run=np.empty((runs, RUN_WORDS), u32),
         word=np.empty(words, u32),
         conj=np.empty(slots, u32),
         needed=np.empty(slots, np.uint16),
@@ -285,8 +284,8 @@ def _grown(index: opindex.OpIndex, wanted: int) -> opindex.OpIndex:
         partition=index.partition.copy(),
         state=index.state.copy(),
     )
-    opindex_update.copy(index, fresh)
+    update.copy(index, fresh)
     return fresh
 
 
-KIND = IndexKind("opindex", opindex.OpIndex, build, scratch, opindex.match, cost, repeats, insert, delete)
+KIND = IndexKind("opindex", OpIndex, build, scratch, match, cost, repeats, insert, delete)

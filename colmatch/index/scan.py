@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from colmatch.arrays.growing import extended
 from colmatch.index.base import IndexKind
 from colmatch.index.statistics import Sample, Statistics
 from colmatch.kernels.layout import ATTR_MASK, FLAG_MULTI, I64, Codes, Predicates
@@ -58,11 +59,8 @@ def _writable(index: ScanIndex, heads: int, attributes: int) -> ScanIndex:
     """
     if not index.heads.flags.writeable:
         index = ScanIndex(*(array.copy() for array in index))  # type: ignore[arg-type]
-    if heads > len(index.attr):
-        more = heads + heads // 2 + 64 - len(index.attr)
-        index = index._replace(
-            **{name: np.concatenate([getattr(index, name), np.zeros(more, np.uint32)]) for name in ("attr", "lo", "hi")}
-        )
+    used = len(index.attr)
+    index = index._replace(**{name: extended(getattr(index, name), used, heads) for name in ("attr", "lo", "hi")})
     if attributes > len(index.multi):
         index = index._replace(multi=np.append(index.multi, np.zeros(attributes - len(index.multi), np.uint8)))
     return index

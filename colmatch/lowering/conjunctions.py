@@ -5,28 +5,19 @@ They come piece by piece, and the leaves that one has on an attribute are merged
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from colmatch.arrays.growing import extended
 from colmatch.arrays.hints import hints_of
+from colmatch.arrays.ranges import ranges_of
 from colmatch.kernels import layout
-from colmatch.kernels.lowering import codes as lower_codes
-from colmatch.kernels.lowering import conjunctions as lower
+from colmatch.kernels.lowering.codes import Spare, close_gaps, code_predicates, count_boundaries, gather_boundaries
+from colmatch.kernels.lowering.conjunctions import Leaves, measure, merge_conjunctions
 
 I64 = NDArray[np.int64]
-
-
-class Leaves(NamedTuple):
-    """L of them, and the runs of keys that each looks for."""
-
-    attr: I64  # (L)
-    none: NDArray[np.uint8]  # (L)
-    weight: NDArray[np.float64]  # (L), or (0)
-    run_first: I64  # (L + 1)
-    run_lo: I64
-    run_hi: I64
 
 
 class Ends(NamedTuple):
@@ -69,19 +60,20 @@ class Conjunctions:
     def reserve(self, conjunctions: int, predicates: int, intervals: int, weighted: bool) -> None:
         """Make room for that many more. What is then not used costs no memory, only addresses."""
         c, p, m = self.size
-        self.first = _room(self.first, c + 1, conjunctions)
-        self.keep, self.program, self.owner = (_room(x, c, conjunctions) for x in (self.keep, self.program, self.owner))
+        self.first = extended(self.first, c + 1, c + 1 + conjunctions)
+        self.keep, self.program = (extended(x, c, c + conjunctions) for x in (self.keep, self.program))
+        self.owner = extended(self.owner, c, c + conjunctions)
         self.pred, self.weight = (
-            _room(self.pred, p, predicates),
-            _room(self.weight, p, predicates) if weighted else self.weight,
+            extended(self.pred, p, p + predicates),
+            extended(self.weight, p, p + predicates) if weighted else self.weight,
         )
-        self.lo, self.hi = _room(self.lo, m, intervals), _room(self.hi, m, intervals)
+        self.lo, self.hi = extended(self.lo, m, m + intervals), extended(self.hi, m, m + intervals)
 
     def add(
         self, owner: I64, program: NDArray[np.uint8], start: I64, refs: I64, leaves: Leaves, multi: NDArray[np.uint8]
     ) -> None:
         """Conjunctions ``start`` (C + 1) of leaves ``refs``; owner, program (C)."""
-        longest, room = lower.measure(start, refs, leaves.run_first)
+        longest, room = measure(start, refs, leaves.run_first)
         self.reserve(len(owner), len(refs), room, len(leaves.weight) > 0)
         (c, p, m), more = self.size, len(owner)
         self.owner[c : c + more], self.program[c : c + more] = owner, program
@@ -89,11 +81,11 @@ class Conjunctions:
         for new, known in zip(self.ends, old, strict=True):
             new[: len(known)] = known
         spare, first = np.empty((2, 3 * (longest + 2)), np.int64), self.first[c : c + more + 1]
-        predicates, intervals = lower.merge_conjunctions(
-            start, refs, program, leaves.attr, leaves.none, leaves.weight, leaves.run_first, leaves.run_lo, leaves.run_hi, multi,
-            spare[0], spare[1], self.keep[c : c + more], first, self.pred[p:], self.weight[p:], self.lo[m:], self.hi[m:],
+        predicates, intervals = merge_conjunctions(
+            start, refs, program, leaves, multi, spare,
+            self.keep[c : c + more], first, self.pred[p:], self.weight[p:], self.lo[m:], self.hi[m:],
         )  # fmt: skip
-        lower_codes.count_boundaries(self.pred[p : p + predicates], self.lo[m:], self.hi[m:], *self.ends)
+        count_boundaries(self.pred[p : p + predicates], self.lo[m:], self.hi[m:], *self.ends)
         first += p
         self.size = (c + more, p + predicates, m + intervals)
 
@@ -110,21 +102,10 @@ class Conjunctions:
         del several
         code_lo, code_hi = np.empty(many, np.uint32), np.empty(many, np.uint32)
         longest = int((first[1:] - first[:-1]).max(initial=0))
-        share, moved, moved_weight = np.empty(longest), np.empty((longest, 3), np.uint32), np.empty(longest)
-        lower_codes.code_predicates(
-            first, weight, lo, hi, program, codes.first, codes.bound, hints, pred, code_lo, code_hi, share, moved, moved_weight
-        )  # fmt: skip
+        spare = Spare(np.empty(longest), np.empty((longest, 3), np.uint32), np.empty(longest))
+        code_predicates(first, weight, lo, hi, program, codes, hints, pred, code_lo, code_hi, spare)
         self.lo = self.hi = np.empty(0, np.int64)
         return CodedConjunctions(codes, keep, program, first, pred, weight, code_lo, code_hi, owner)
-
-
-def _room(array: NDArray[Any], used: int, more: int) -> NDArray[Any]:
-    """The array, or a longer one that begins with the same ``used`` rows."""
-    if used + more <= len(array):
-        return array
-    longer = np.empty((max(used + more, used + used // 2), *array.shape[1:]), array.dtype)
-    longer[:used] = array[:used]
-    return longer
 
 
 def _codes(pred: NDArray[np.uint32], lo: I64, hi: I64, multi: NDArray[np.uint8], ends: Ends) -> layout.Codes:
@@ -136,17 +117,11 @@ def _codes(pred: NDArray[np.uint32], lo: I64, hi: I64, multi: NDArray[np.uint8],
     span = most.view(np.uint64) - least.view(np.uint64)  # from the least to the most, which int64 may not hold
     marked = (count > 0) & (span < (4 * count).view(np.uint64))
     marks = np.where(marked, span.view(np.int64) + 1, 0)
-    first, mark_first = starts(np.where(marked, marks, count)), np.where(marked, starts(marks)[:-1], -1)
+    first, mark_first = ranges_of(np.where(marked, marks, count)), np.where(marked, ranges_of(marks)[:-1], -1)
     mark, bound = np.zeros(marks.sum(), np.uint8), np.empty(first[-1], np.int64)
-    lower_codes.gather_boundaries(pred, lo, hi, least, mark_first, mark, first[:-1].copy(), bound)
+    gather_boundaries(pred, lo, hi, least, mark_first, mark, first[:-1].copy(), bound)
     for a in np.flatnonzero(~marked & (count > 1)).tolist():
         bound[first[a] : first[a + 1]].sort()
     distinct = np.empty(len(first), np.int64)
-    left = lower_codes.close_gaps(first, least, mark_first, mark, bound, distinct)
+    left = close_gaps(first, least, mark_first, mark, bound, distinct)
     return layout.Codes(distinct, bound[:left].copy(), multi)
-
-
-def starts(size: I64) -> I64:
-    start = np.zeros(len(size) + 1, np.int64)
-    np.cumsum(size, out=start[1:])
-    return start

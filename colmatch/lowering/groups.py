@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from colmatch.arrays.pieces import Pieces, concat
 from colmatch.kernels import layout
 from colmatch.kernels.layout import KEY_MAX, KEY_MIN
-from colmatch.kernels.lowering import conjunctions as lower
+from colmatch.kernels.lowering.runs import group_intervals, merge_runs
 from colmatch.lowering.arrow_literals import arrow_floors
 from colmatch.lowering.floors import Floors, Intervals, LiteralErrors, exact, intervals, literal_floors
 from colmatch.lowering.forms import PATTERNS, Kind, Op, Operand
@@ -128,7 +128,7 @@ class Groups:
             if group.outside:
                 first = np.empty(group.tests + 1, np.int64)
                 by_lo, by_hi = np.empty_like(lo), np.empty_like(hi)
-                lower.group_intervals(test, lo, hi, first, by_lo, by_hi)
+                group_intervals(test, lo, hi, first, by_lo, by_hi)
                 run_first, lo, hi = runs(first, by_lo, by_hi, np.ones(group.tests, np.uint8))
                 test = np.repeat(np.arange(group.tests), np.diff(run_first))
             found.append((leaves[test], lo, hi))
@@ -258,5 +258,5 @@ def runs(first: I64, lo: I64, hi: I64, outside: NDArray[np.uint8]) -> tuple[I64,
     """Merges the intervals of each test, and turns those outside in: first, lo, hi."""
     out_first = np.empty(len(first), np.int64)
     out_lo, out_hi = np.empty(len(lo) + len(outside), np.int64), np.empty(len(lo) + len(outside), np.int64)
-    lower.merge_runs(first, lo, hi, outside, out_first, out_lo, out_hi)
+    merge_runs(first, lo, hi, outside, out_first, out_lo, out_hi)
     return out_first, out_lo[: out_first[-1]], out_hi[: out_first[-1]]

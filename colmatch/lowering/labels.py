@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from colmatch.arrays.pieces import concat
+from colmatch.arrays.ranges import ranges_of
 from colmatch.kernels import layout
 
 I64 = NDArray[np.int64]
@@ -41,8 +42,7 @@ def string_labels(
     distinct, place = np.unique(pairs, return_inverse=True)
     first = np.searchsorted(distinct >> 32, np.arange(attributes + 1))
     data = encoded.dictionary.take(pa.array(ascending[distinct & 0xFFFFFFFF])).to_pylist()
-    offset = np.zeros(len(data) + 1, np.int64)
-    np.cumsum(np.fromiter(map(len, data), np.int64, len(data)), out=offset[1:])
+    offset = ranges_of(np.fromiter(map(len, data), np.int64, len(data)))
     literals = layout.Literals(first.astype(np.int64), offset, np.frombuffer(b"".join(data), np.uint8))
     labels = 2 * (place - first[distinct[place] >> 32]) + 1
     return np.split(labels, np.cumsum([len(attr) for attr in attrs[:-1]])), literals

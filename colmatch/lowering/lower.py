@@ -15,10 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from colmatch.arrays.pieces import Pieces
+from colmatch.arrays.ranges import members, ranges_of
 from colmatch.kernels import layout
-from colmatch.kernels.lowering import codes as lower_codes
-from colmatch.kernels.lowering import conjunctions as lower
-from colmatch.lowering.conjunctions import Conjunctions, Leaves, starts
+from colmatch.kernels.lowering.codes import find_repeats
+from colmatch.kernels.lowering.conjunctions import Leaves
+from colmatch.kernels.lowering.runs import group_intervals, merge_runs
+from colmatch.lowering.conjunctions import Conjunctions
 from colmatch.lowering.forms import Form
 from colmatch.lowering.groups import Groups
 from colmatch.schema import Attributes
@@ -168,7 +170,7 @@ class Lowering:
         order = np.flatnonzero(~np.isin(owner, new)) if new else np.arange(len(owner))
         if np.any(owner[1:] < owner[:-1]):
             order = order[np.argsort(owner[order], kind="stable")]
-        start = starts(size)
+        start = ranges_of(size)
         if len(order) < len(owner) or np.any(order[1:] < order[:-1]):
             refs, start = _take(start, refs, order)
             owner, program = owner[order], program[order]
@@ -192,7 +194,7 @@ class Lowering:
         repeated = np.zeros(len(owner), np.uint8)
         if np.any(owner[1:] == owner[:-1]):  # a kernel that is not called is not compiled
             # a dropped one repeats none
-            lower_codes.find_repeats(first, pred, code_lo, code_hi, owner, program | (1 - keep), 64, repeated)
+            find_repeats(first, pred, code_lo, code_hi, owner, program | (1 - keep), 64, repeated)
         left = keep > repeated  # neither dropped nor repeated
         if not left.all():
             first, pred, weight = _select(first, left, pred, weight)
@@ -228,30 +230,20 @@ def _runs(leaves: int, leaf: I64, lo: I64, hi: I64) -> tuple[I64, I64, I64]:
         run_first[:] = np.arange(leaves + 1)
         run_lo[leaf], run_hi[leaf] = lo, hi
         return run_first, run_lo, run_hi
-    lower.group_intervals(leaf, lo, hi, run_first, run_lo, run_hi)
-    lower.merge_runs(run_first, run_lo, run_hi, np.empty(0, np.uint8), run_first, run_lo, run_hi)
+    group_intervals(leaf, lo, hi, run_first, run_lo, run_hi)
+    merge_runs(run_first, run_lo, run_hi, np.empty(0, np.uint8), run_first, run_lo, run_hi)
     return run_first, run_lo, run_hi
 
 
-def _places(start: I64, order: I64) -> tuple[I64, I64]:
-    """The places of the members of the ranges ``order``, and the new starts.
-
-    One range stands after the other.
-    """
-    size = (start[1:] - start[:-1])[order]
-    new = starts(size)
-    return np.repeat(start[:-1][order] - new[:-1], size) + np.arange(new[-1]), new
-
-
 def _take(start: I64, values: I64, order: I64) -> tuple[I64, I64]:
-    places, new = _places(start, order)
-    return values[places], new
+    new = ranges_of(np.diff(start)[order])
+    return values[members(start[:-1][order], new)], new
 
 
 def _select(start: I64, left: NDArray[np.bool_], pred: NDArray[np.uint32], weight: NDArray[np.float64]) -> Any:
     size = start[1:] - start[:-1]
-    members = np.repeat(left, size)
-    return starts(size[left]), pred[members], weight[members] if len(weight) else weight
+    kept = np.repeat(left, size)
+    return ranges_of(size[left]), pred[kept], weight[kept] if len(weight) else weight
 
 
 def _programs(kept: JumpPrograms | None, program: NDArray[np.uint8]) -> tuple[I64, I32, I64, I32]:
@@ -263,6 +255,6 @@ def _programs(kept: JumpPrograms | None, program: NDArray[np.uint8]) -> tuple[I6
     jumps, trees = [kept.jump[c] for c in which], [kept.tree[c] for c in which]
     places = np.flatnonzero(program)
     jump_first, size = np.full(len(program), -1), np.zeros(len(program), np.int64)
-    jump_first[places] = starts(np.array([len(j) for j in jumps]))[:-1]
+    jump_first[places] = ranges_of(np.array([len(j) for j in jumps]))[:-1]
     size[places] = [len(t) for t in trees]
-    return jump_first, np.concatenate(jumps), starts(size), np.concatenate(trees)
+    return jump_first, np.concatenate(jumps), ranges_of(size), np.concatenate(trees)

@@ -12,9 +12,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from colmatch.arrays.frozen import contiguous, freeze
+from colmatch.arrays.growing import with_room
 from colmatch.kernels import layout
-from colmatch.kernels.labels import boundaries as boundary_labels
-from colmatch.kernels.labels import literals as literal_labels
+from colmatch.kernels.labels.boundaries import (
+    enter_boundaries,
+    find_boundaries,
+    label_boundaries,
+    label_predicates,
+    space_codes,
+    unlabel_predicates,
+)
+from colmatch.kernels.labels.literals import (
+    find_literals,
+    key_boundaries,
+    label_literals,
+    merge_literals,
+    move_boundaries,
+    space_literals,
+)
 from colmatch.kernels.layout import Codes, Literals, Predicates
 
 
@@ -37,10 +52,10 @@ def with_labels(predicates: Predicates, codes: Codes, literals: Literals) -> tup
     bound = codes.bound
     if len(literals.offset) > 1:
         label = np.empty(len(literals.offset) - 1, np.int64)
-        literal_labels.space_literals(labelled.first, contiguous(np.ones(len(literals.first) - 1, np.uint8)), label)
+        space_literals(labelled.first, contiguous(np.ones(len(literals.first) - 1, np.uint8)), label)
         labelled = freeze(literals._replace(label=label))
         bound = bound.copy()
-        literal_labels.key_boundaries(contiguous(codes.first), bound, labelled.first, labelled.label)
+        key_boundaries(contiguous(codes.first), bound, labelled.first, labelled.label)
     codes = freeze(codes._replace(bound=bound))
     codes = freeze(codes._replace(label=_spaced_labels(codes)))
     return freeze(relabelled(predicates, codes)), codes, labelled
@@ -52,7 +67,7 @@ def relabelled(predicates: Predicates, codes: Codes, label: NDArray[np.uint32] |
     Arrays that can be written are.
     """
     own = _writable(predicates)
-    boundary_labels.label_predicates(
+    label_predicates(
         own.pred, own.run_lo, own.run_hi, contiguous(codes.first), codes.label if label is None else contiguous(label)
     )
     return own
@@ -73,15 +88,13 @@ def join(codes: Codes, literals: Literals, new_codes: Codes, new_literals: Liter
     both = _overlap(codes, literals, new_codes, new_literals)
     known, new = both.known, both.new
     label = np.empty(len(new.bound), np.uint32)
-    if not boundary_labels.label_boundaries(
-        known.first, known.bound, known.label, new.first, new.bound, both.place, label
-    ):
+    if not label_boundaries(known.first, known.bound, known.label, new.first, new.bound, both.place, label):
         raise NoRoomError
     recoded = both.number > 0 or both.literals is not literals or len(known.multi) > len(codes.multi)
     if both.number:
         first, left = known.first.copy(), len(known.bound) + both.number
         bound, labels = _room(known.bound, both.number), _room(known.label, both.number)
-        boundary_labels.enter_boundaries(
+        enter_boundaries(
             first, new.first, new.bound, contiguous(label), both.place, both.number, len(known.bound), bound, labels
         )
         known = Codes(first, bound[:left], known.multi, labels[:left])
@@ -101,7 +114,7 @@ def join_respaced(
     bound, origin = np.empty(left, np.int64), np.empty(left, np.uint32)
     bound[:old], origin[:old] = known.bound, np.arange(old)
     own = contiguous(np.arange(old, old + len(new.bound), dtype=np.uint32))
-    boundary_labels.enter_boundaries(first, new.first, new.bound, own, both.place, both.number, old, bound, origin)
+    enter_boundaries(first, new.first, new.bound, own, both.place, both.number, old, bound, origin)
     all_codes = freeze(Codes(first, bound, known.multi))
     all_codes = freeze(all_codes._replace(label=_spaced_labels(all_codes)))
     label = np.empty(old + len(new.bound), np.uint32)
@@ -109,14 +122,9 @@ def join_respaced(
     found = np.setdiff1d(np.arange(len(new.bound)), origin[origin >= old].astype(np.int64) - old)
     label[old + found] = label[both.place[found]]
     own_predicates = _writable(predicates)
-    boundary_labels.relabel_predicates(
-        own_predicates.pred,
-        own_predicates.run_lo,
-        own_predicates.run_hi,
-        known.first,
-        known.label,
-        contiguous(label[:old]),
-    )
+    own_arrays = own_predicates.pred, own_predicates.run_lo, own_predicates.run_hi
+    unlabel_predicates(*own_arrays, known.first, known.label)
+    label_predicates(*own_arrays, known.first, contiguous(label[:old]))
     return freeze(own_predicates), Join(all_codes, both.literals, label[old:].copy(), True)
 
 
@@ -139,16 +147,14 @@ def _overlap(codes: Codes, literals: Literals, new_codes: Codes, new_literals: L
     if len(new_literals.offset) > 1:
         literals, label, move = _merge(literals, freeze(new_literals))
         bound = new.bound.copy()
-        literal_labels.key_boundaries(new.first, bound, contiguous(new_literals.first), label)
+        key_boundaries(new.first, bound, contiguous(new_literals.first), label)
         new = freeze(new._replace(bound=bound))
         if move is not None and move.which.any():
             bound = known.bound.copy()
-            literal_labels.move_boundaries(
-                known.first, bound, move.first, move.label, move.place, literals.label, move.which
-            )
+            move_boundaries(known.first, bound, move.first, move.label, move.place, literals.label, move.which)
             known = freeze(known._replace(bound=bound))
     place = np.empty(len(new.bound), np.int64)
-    number = boundary_labels.find_boundaries(known.first, known.bound, new.first, new.bound, place)
+    number = find_boundaries(known.first, known.bound, new.first, new.bound, place)
     return _Overlap(known, literals, new, place, number)
 
 
@@ -169,13 +175,11 @@ def _merge(literals: Literals, new: Literals) -> tuple[Literals, Any, _Move | No
     """
     count, attributes = len(new.offset) - 1, len(new.first) - 1
     place, known = np.empty(count, np.int64), np.empty(count, np.uint8)
-    number = literal_labels.find_literals(
-        literals.first, literals.offset, literals.data, new.first, new.offset, new.data, place, known
-    )
+    number = find_literals(literals, new, place, known)
     if not number:
         return literals, contiguous(literals.label[place]), None
     label, crowded = np.empty(count, np.int64), np.empty(attributes, np.uint8)
-    literal_labels.label_literals(*literals, *new[:3], contiguous(place), contiguous(known), label, crowded)
+    label_literals(literals, new, contiguous(place), contiguous(known), label, crowded)
     total = len(literals.offset) - 1
     added = int(np.diff(new.offset)[known == 0].sum())
     out = Literals(
@@ -185,11 +189,9 @@ def _merge(literals: Literals, new: Literals) -> tuple[Literals, Any, _Move | No
         np.empty(total + number, np.int64),
     )
     moved, new_moved = np.empty(total, np.int64), np.empty(count, np.int64)
-    literal_labels.merge_literals(
-        *literals, *new[:3], contiguous(label), contiguous(place), contiguous(known), *out, moved, new_moved
-    )
+    merge_literals(literals, new, contiguous(label), contiguous(place), contiguous(known), out, moved, new_moved)
     if crowded.any():
-        literal_labels.space_literals(contiguous(out.first), contiguous(crowded), out.label)
+        space_literals(contiguous(out.first), contiguous(crowded), out.label)
     again = crowded & (np.diff(literals.first) > 0)  # not those that had no literals
     return (
         freeze(out),
@@ -200,7 +202,7 @@ def _merge(literals: Literals, new: Literals) -> tuple[Literals, Any, _Move | No
 
 def _spaced_labels(codes: Codes) -> NDArray[np.uint32]:
     label = np.empty(len(codes.bound), np.uint32)
-    boundary_labels.space_codes(codes.first, codes.bound, label)
+    space_codes(codes.first, codes.bound, label)
     return label
 
 
@@ -232,6 +234,6 @@ def _room(array: NDArray[Any], more: int) -> NDArray[Any]:
     )
     if base is not None and ours and len(base) >= needed:
         return base
-    larger = np.empty(needed + needed // 2 + 64, array.dtype)
+    larger = np.empty(with_room(needed), array.dtype)
     larger[: len(array)] = array
     return larger

@@ -7,6 +7,7 @@ import numpy as np
 from colmatch.kernels._jit import device
 from colmatch.kernels.bitslice.arrays import WORD
 from colmatch.kernels.bitslice.tiles import sets_few
+from colmatch.kernels.ranges import rewind_ranges
 
 DIGIT = 256
 
@@ -35,9 +36,7 @@ def place_columns(row_first, row_attr, row_code, start, stop, column, row, code)
             column[a] = place + 1
             row[place] = r - start
             code[place] = row_code[e]
-    for a in range(attributes, 0, -1):
-        column[a] = column[a - 1]
-    column[0] = 0
+    rewind_ranges(column, attributes)
     for r in range(stop - start):
         row[column[attributes] + r] = r
         code[column[attributes] + r] = 0

@@ -8,6 +8,7 @@ import numpy as np
 from colmatch.kernels._jit import device
 from colmatch.kernels.bitslice.arrays import ALL, WORD
 from colmatch.kernels.hints import hinted_code
+from colmatch.kernels.ranges import begin_ranges, rewind_ranges
 from colmatch.kernels.search import first_at_least, first_at_least_from
 
 
@@ -106,13 +107,10 @@ def order_segments(found, n, rows, first, segment):
         first[r] = 0
     for s in range(n):
         first[np.int64(found[s, 0]) + 1] += 1
-    for r in range(rows):
-        first[r + 1] += first[r]
+    begin_ranges(first, rows)
     for s in range(n):
         row = np.int64(found[s, 0])
         place = first[row]
         first[row] = place + 1
         segment[place, 0], segment[place, 1], segment[place, 2] = found[s, 1], found[s, 2], found[s, 3]
-    for r in range(rows, 0, -1):
-        first[r] = first[r - 1]
-    first[0] = 0
+    rewind_ranges(first, rows)

@@ -9,6 +9,7 @@ from colmatch.kernels.bits import ask_for, ctz, popcount, without_lowest
 from colmatch.kernels.bitslice.arrays import CONJ_MASK, FOUND, NOTED, PROGRAM, VERIFY
 from colmatch.kernels.layout import ATTR_MASK, CANDIDATES, FLAG_RUN, PREDICATES
 from colmatch.kernels.predicates import clear, flagged_holds, program_accepts, spread
+from colmatch.kernels.ranges import begin_ranges
 from colmatch.kernels.sink import WANTED
 
 AHEAD = 32  # candidates whose predicates are on their way from memory
@@ -74,8 +75,7 @@ def order_candidates(candidates, noted, count, first, ordered):
         first[r] = 0
     for k in range(noted):
         first[np.int64(row[k]) + 1] += 1
-    for r in range(count):
-        first[r + 1] += first[r]
+    begin_ranges(first, count)
     for k in range(noted):
         at_row = np.int64(row[k])
         ordered[first[at_row]] = conj[k]

@@ -5,9 +5,8 @@ then where sizes begin in each list.
 import numpy as np
 
 from colmatch.kernels._jit import device, kernel
-from colmatch.kernels.kindex.match import FANOUT_BITS, NO_CLAUSE, ONCE
+from colmatch.kernels.kindex.arrays import FANOUT_BITS, NO_CLAUSE, ONCE
 from colmatch.kernels.layout import ATTR_MASK, FLAG_MULTI, FLAG_NONE, FLAG_RUN
-from colmatch.kernels.search import first_at_least
 
 
 @device
@@ -121,38 +120,70 @@ def measure(preds, live, top, raw, raw_first, spans, uses, whole):
                 whole[a] = whole[a] or (low == 0 and high == top[a] - 1)
 
 
+@device
+def post_interval(domains, a, low, high, plane, value, j, filling, last, at, entry, entry_clause):
+    """Enter a predicate into the lists that the places ``low`` to ``high`` of attribute ``a`` take.
+
+    plane : first list of the plane. value : what ``KIndex.entry`` says of the predicate. j : its
+    clause. All others are as ``post`` has them
+    """
+    tree, level_list, raw, lists = domains.tree[a] != 0, domains.level_list, domains.raw, domains.lists
+    base = len(entry) - len(entry_clause)
+    mark = (value >> 1) + 1
+    end, level = domains.top[a] - 1, domains.level_first[a]
+    whole = low == 0 and high == end
+    if whole:
+        level = domains.level_first[a + 1] - 1
+        high = low
+    elif len(raw) > 0:
+        place = domains.raw_first[a]
+        low, high = raw[place + low], raw[place + high + 1] - 1
+    while low <= high:
+        if whole or not tree:
+            left, right = high, high + 1
+        else:
+            left, right = aligned(low, high, end)
+        x = low
+        while x <= high:
+            if x == left + 1:
+                x = max(x, right)
+                if x > high:
+                    break
+            k = plane + level_list[level] + x
+            if plane:
+                if last[k - plane] == mark:
+                    k += lists
+                else:
+                    last[k - plane] = mark
+            if filling:
+                entry[at[k]] = value
+                if plane:
+                    entry_clause[at[k] - base] = j
+            at[k] += 1
+            x += 1
+        low, high = (left + 1) >> FANOUT_BITS, (right - 1) >> FANOUT_BITS
+        if left + 1 >= right:
+            break
+        end >>= FANOUT_BITS
+        level += 1
+
+
 @kernel
-def post(
-    preds,
-    order,
-    begin,
-    size,
-    clause,
-    top,
-    tree,
-    level_first,
-    level_list,
-    raw,
-    raw_first,
-    lists,
-    filling,
-    last,
-    at,
-    entry,
-    entry_clause,
-):
+def post(preds, numbering, domains, filling, last, at, entry, entry_clause):
     """Enter every conjunction into its lists.
 
-    begin : first number of a conjunction with clauses. lists : in one plane. last (lists) uint32 :
-    scratch, 0 on entry. filling : False to count, at (planes * lists) int64 becomes the number of
-    entries of each list; True to write entry (E) uint32 and entry_clause (those of conjunctions
-    with clauses) uint16: ``at`` has the first place of each list and becomes the end
+    last (lists of a plane) uint32 : scratch, 0 on entry. filling : False to count, at (planes *
+    lists) int64 becomes the number of entries of each list; True to write entry (E) uint32 and
+    entry_clause (those of conjunctions with clauses) uint16: ``at`` has the first place of each
+    list and becomes the end
     """
+    order, size, clause = numbering.order, numbering.size, numbering.clause
+    top, tree, raw, raw_first, lists = domains.top, domains.tree, domains.raw, domains.raw_first, domains.lists
     base = len(entry) - len(entry_clause)
     pred, run_lo, run_hi = preds.pred, preds.run_lo, preds.run_hi
     for number in range(len(order)):
         c = np.int64(order[number])
-        plane = lists if number >= begin else 0
+        plane = lists if number >= numbering.begin else 0
         if size[c] == 0:
             z = plane + lists - 1
             if filling:
@@ -177,44 +208,8 @@ def post(
                 negated = r + 1 < run_end if by_gaps else word & FLAG_NONE != 0
                 value = 2 * number + (0 if negated else 1)
                 low, high = interval_of(pred, run_lo, run_hi, p, r, run_end, by_gaps, top[a])
-                if low > high:
-                    continue
-                end = top[a] - 1
-                level = level_first[a]
-                whole = low == 0 and high == end
-                if whole:
-                    level = level_first[a + 1] - 1
-                    high = low
-                elif len(raw) > 0:
-                    low, high = raw[place + low], raw[place + high + 1] - 1
-                while low <= high:
-                    if whole or not tree[a]:
-                        left, right = high, high + 1
-                    else:
-                        left, right = aligned(low, high, end)
-                    x = low
-                    while x <= high:
-                        if x == left + 1:
-                            x = max(x, right)
-                            if x > high:
-                                break
-                        k = plane + level_list[level] + x
-                        if plane:
-                            if last[k - plane] == number + 1:
-                                k += lists
-                            else:
-                                last[k - plane] = number + 1
-                        if filling:
-                            entry[at[k]] = value
-                            if plane:
-                                entry_clause[at[k] - base] = j
-                        at[k] += 1
-                        x += 1
-                    low, high = (left + 1) >> FANOUT_BITS, (right - 1) >> FANOUT_BITS
-                    if left + 1 >= right:
-                        break
-                    end >>= FANOUT_BITS
-                    level += 1
+                if low <= high:
+                    post_interval(domains, a, low, high, plane, value, j, filling, last, at, entry, entry_clause)
 
 
 @kernel
@@ -260,24 +255,3 @@ def cut_segments(entry, first, part_first, filling, list_first, segment_part, se
         list_first[len(first) - 1] = count
         segment_first[count] = len(entry)
     return count
-
-
-@kernel
-def to_codes(pred, run_lo, run_hi, first, label):
-    """Labels of predicates (``layout.Predicates``) -> dense codes, in place. first (A + 1),
-    label (B): of the boundaries.
-    """
-    for p in range(len(pred)):
-        word = pred[p, 0]
-        a = np.int64(word & np.uint32(ATTR_MASK))
-        if a + 1 >= len(first):
-            continue
-        begin, end = first[a], first[a + 1]
-        low, high = np.int64(pred[p, 1]), np.int64(pred[p, 2])
-        if word & np.uint32(FLAG_RUN):
-            for j in range(low, high):
-                run_lo[j] = first_at_least(label, begin, end, np.int64(run_lo[j]) + 1) - begin + 1
-                run_hi[j] = first_at_least(label, begin, end, np.int64(run_hi[j]) + 1) - begin + 1
-        elif low <= high:
-            pred[p, 1] = first_at_least(label, begin, end, low + 1) - begin + 1
-            pred[p, 2] = first_at_least(label, begin, end, high + 1) - begin + 1

@@ -10,7 +10,7 @@ the part with the fewest predicates is kept; such a conjunction is *unsure*.
 import numpy as np
 
 from colmatch.kernels._jit import device, kernel
-from colmatch.kernels.kindex.match import FREE, NO_CLAUSE
+from colmatch.kernels.kindex.arrays import FREE, NO_CLAUSE
 from colmatch.kernels.layout import ATTR_MASK, FLAG_MULTI, FLAG_NONE, FLAG_RUN
 
 GONE, PLAIN, CLAUSES = 0, 1, 2
@@ -180,7 +180,7 @@ def classify(preds, live, last, starts, stack, counted, form, size, clauses, uns
 
 @kernel
 def write_starts(preds, order, begin, clause, clause_first, clause_true):
-    """clause_true (clauses) int32 of the numbers from ``begin``, as ``kindex.KIndex`` has it, is
+    """clause_true (clauses) int32 of the numbers from ``begin``, as ``KIndex`` has it, is
     written.
     """
     for number in range(begin, len(order)):

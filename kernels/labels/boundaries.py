@@ -82,29 +82,32 @@ def _highest(label, begin, end, code):
 
 
 @kernel
-def relabel_predicates(pred, run_lo, run_hi, first, label, new):
-    """Replace the labels of predicates by other labels of the boundaries that they have: label,
-    new (B).
+def unlabel_predicates(pred, run_lo, run_hi, first, label):
+    """Labels of predicates (``layout.Predicates``) -> dense codes, in place.
+
+    This is what undoes ``label_predicates``; a kernel cannot be handed what to do with each code.
+
+    first (A + 1), label (B) : of the boundaries; predicates on other attributes stay
     """
     for p in range(len(pred)):
         word = pred[p, 0]
         a = np.int64(word & np.uint32(ATTR_MASK))
+        if a + 1 >= len(first):
+            continue
         begin, end = first[a], first[a + 1]
         low, high = np.int64(pred[p, 1]), np.int64(pred[p, 2])
         if word & np.uint32(FLAG_RUN):
             for j in range(low, high):
-                run_lo[j] = _moved(label, new, begin, end, np.int64(run_lo[j]))
-                run_hi[j] = _moved(label, new, begin, end, np.int64(run_hi[j]) + 1) - 1
+                run_lo[j] = _code(label, begin, end, np.int64(run_lo[j]))
+                run_hi[j] = _code(label, begin, end, np.int64(run_hi[j]))
         elif low <= high:
-            pred[p, 1] = _moved(label, new, begin, end, low)
-            pred[p, 2] = _moved(label, new, begin, end, high + 1) - 1
+            pred[p, 1] = _code(label, begin, end, low)
+            pred[p, 2] = _code(label, begin, end, high)
 
 
 @device
-def _moved(label, new, begin, end, value):
-    if value == 1 or value > LABEL_TOP:
-        return value
-    return np.int64(new[first_at_least(label, begin, end, value)])
+def _code(label, begin, end, value):
+    return first_at_least(label, begin, end, value + 1) - begin + 1
 
 
 @kernel

@@ -60,12 +60,16 @@ def _compare(a, i, i_end, b, j, j_end):
 
 
 @kernel
-def find_literals(first, offset, data, new_first, new_offset, new_data, place, known):
+def find_literals(literals, new, place, known):
     """Where literals belong among the known ones: place (N), the first that is not below; known (N)
     uint8, whether that is it.
 
     Returns how many are not known.
+
+    literals, new : ``layout.Literals``
     """
+    first, offset, data = literals.first, literals.offset, literals.data
+    new_first, new_offset, new_data = new.first, new.offset, new.data
     number = 0
     for a in range(len(first) - 1):
         low = first[a]
@@ -105,12 +109,14 @@ def _common(a, i, i_end, b, j, j_end):
 
 
 @kernel
-def label_literals(first, offset, data, label, new_first, new_offset, new_data, place, known, new_label, crowded):
+def label_literals(literals, new, place, known, new_label, crowded):
     """Labels of literals, whose places ``find_literals`` has written: new_label (N).
 
     crowded (A) uint8 : set where there was no room; the labels of these attributes are to be spaced
     anew
     """
+    first, offset, data, label = literals.first, literals.offset, literals.data, literals.label
+    new_first, new_offset, new_data = new.first, new.offset, new.data
     for a in range(len(first) - 1):
         begin, end = first[a], first[a + 1]
         j, last = new_first[a], new_first[a + 1]
@@ -157,14 +163,15 @@ def label_literals(first, offset, data, label, new_first, new_offset, new_data, 
 
 
 @kernel
-def merge_literals(
-    first, offset, data, label, new_first, new_offset, new_data, new_label, place, known,
-    out_first, out_offset, out_data, out_label, moved, new_moved,
-):  # fmt: skip
+def merge_literals(literals, new, new_label, place, known, merged, moved, new_moved):
     """Known and new literals together.
 
-    All ``out_`` are written; moved (L), new_moved (N): where each has come to stand.
+    merged (``layout.Literals``) is written, and where each has come to stand: moved (L), new_moved
+    (N)
     """
+    first, offset, data, label = literals.first, literals.offset, literals.data, literals.label
+    new_first, new_offset, new_data = new.first, new.offset, new.data
+    out_first, out_offset, out_data, out_label = merged.first, merged.offset, merged.data, merged.label
     out = 0
     end = 0
     out_first[0] = 0

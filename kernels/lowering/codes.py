@@ -1,14 +1,24 @@
 """Predicates with key intervals -> boundaries, and predicates with codes, in order.
 
-Runs once, after ``lower.merge_conjunctions``.
+It runs once, after ``conjunctions``.
 """
+
+from typing import NamedTuple
 
 import numpy as np
 
 from colmatch.kernels._jit import device, kernel
 from colmatch.kernels.hints import distance
-from colmatch.kernels.layout import ATTR_MASK, FLAG_MULTI, FLAG_NONE, FLAG_RUN, KEY_MAX, KEY_MIN
+from colmatch.kernels.layout import ATTR_MASK, F64, FLAG_MULTI, FLAG_NONE, FLAG_RUN, KEY_MAX, KEY_MIN, U32
 from colmatch.kernels.search import first_at_least
+
+
+class Spare(NamedTuple):
+    """Room to put the predicates of the longest conjunction in order."""
+
+    share: F64  # (longest) of the codes that a predicate has
+    moved: U32  # (longest, 3)
+    moved_weight: F64  # (longest)
 
 
 @kernel
@@ -104,16 +114,15 @@ def _number(bound, begin, least, cells, shift, below, key):
 
 
 @kernel
-def code_predicates(
-    first, weight, lo, hi, program, code_first, bound, hints, pred, run_lo, run_hi, share, moved, moved_weight
-):
+def code_predicates(first, weight, lo, hi, program, codes, hints, pred, run_lo, run_hi, spare):
     """Predicates as ``merge_conjunctions`` wrote them -> with codes, and those of a plain
     conjunction by selectivity, least share first.
 
-    program (C); ``pred`` (P, 3), ``run_lo``, ``run_hi`` (R) are written, and ``weight`` is
-    reordered; share, moved_weight (longest conjunction) float64 and moved (longest, 3) uint32 are
-    scratch. Returns R.
+    program (C), codes (``layout.Codes``), hints of these; ``pred`` (P, 3), ``run_lo``, ``run_hi``
+    (R) are written, and ``weight`` is reordered; spare (``Spare``). Returns R.
     """
+    code_first, bound = codes.first, codes.bound
+    share, moved, moved_weight = spare.share, spare.moved, spare.moved_weight
     r = 0
     m = np.uint64(0)
     one = np.uint64(1)
@@ -125,15 +134,15 @@ def code_predicates(
             p = start + np.uint64(i)
             word, intervals = pred[p, 0], np.uint64(pred[p, 1])
             a = np.uint64(word & np.uint32(ATTR_MASK))
-            begin, codes = code_first[a], code_first[a + one] - code_first[a] + 1
+            begin, most = code_first[a], code_first[a + one] - code_first[a] + 1
             cells, shift = np.uint64(cell_first[a]), np.uint64(cell_shift[a])
-            least = bound[np.uint64(begin)] if codes > 1 else KEY_MIN
+            least = bound[np.uint64(begin)] if most > 1 else KEY_MIN
             total = 0
             low, high = 1, 0
             first_run = r
             for j in range(m, m + intervals):
                 # Every end of an interval is a boundary, or the end of all keys.
-                low, high = 1, codes
+                low, high = 1, most
                 if lo[j] != KEY_MIN:
                     low += _number(bound, begin, least, cells, shift, below, lo[j])
                 if hi[j] != KEY_MAX:
@@ -146,7 +155,7 @@ def code_predicates(
             m += intervals
             if intervals > one:
                 low, high = first_run, r
-            part = total / codes
+            part = total / most
             if word & np.uint32(FLAG_NONE):
                 part = 2.0 - part  # also true of rows without the attribute: behind all others
             elif word & np.uint32(FLAG_MULTI):

@@ -2,23 +2,13 @@
 into runs, segments and lists.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from colmatch.kernels._jit import device, kernel
-from colmatch.kernels.opindex.entries import (
-    ATTR,
-    ENTRIES,
-    LOWER,
-    NEEDED,
-    NUMBER,
-    OP,
-    PIVOTS,
-    UPPER,
-    expand,
-    slot_word,
-    stands_in,
-)
-from colmatch.kernels.opindex.match import (
+from colmatch.kernels.layout import U8, U32
+from colmatch.kernels.opindex.arrays import (
     ALL_WIDTHS,
     BETWEEN,
     EQUAL,
@@ -33,47 +23,43 @@ from colmatch.kernels.opindex.match import (
     hash_of,
     signature_bit,
 )
+from colmatch.kernels.opindex.entries import (
+    ATTR,
+    ENTRIES,
+    LOWER,
+    NEEDED,
+    NUMBER,
+    OP,
+    PIVOTS,
+    UPPER,
+    expand,
+    slot_word,
+    stands_in,
+)
 
-# On average at most, those of an attribute as one; twice as many after inserts, before a list gets
-# more segments.
-RUNS_A_SEGMENT = 4
 NOT_YET = 2**32 - 1
 DIGIT = 11  # bits that are sorted by at a time
 
 
+class Entries(NamedTuple):
+    """E entries, in the order of conjunctions."""
+
+    operand: U32  # (E)
+    upper: U32  # (E)
+    slot: U32  # (E)
+    clause: U8  # (E)
+
+
 @kernel
-def count(preds, frequency, top, entry, pivot, result, slots):
+def count_entries(preds, frequency, top, expansion, slots):
     """Add to slots (A) int64 the slots of each partition.
 
     Returns entries, conjunctions that are always verified, and those with several pivots.
     """
-    pred, run_lo, run_hi, first, tree_first, tree = (
-        preds.pred,
-        preds.run_lo,
-        preds.run_hi,
-        preds.first,
-        preds.tree_first,
-        preds.tree,
-    )
+    entry, pivot, result = expansion.entry, expansion.pivot, expansion.result
     total, always, several = 0, 0, 0
-    for c in range(len(first) - 1):
-        begin, end = (tree_first[c], tree_first[c + 1]) if len(tree_first) > 0 else (0, 0)
-        expand(
-            pred,
-            run_lo,
-            run_hi,
-            first[c],
-            first[c + 1],
-            frequency,
-            top,
-            len(top),
-            tree,
-            begin,
-            end,
-            entry,
-            pivot,
-            result,
-        )
+    for c in range(len(preds.first) - 1):
+        expand(preds, c, frequency, top, len(top), expansion)
         always += result[PIVOTS] == 0
         several += result[PIVOTS] > 1
         for k in range(result[PIVOTS]):
@@ -84,59 +70,18 @@ def count(preds, frequency, top, entry, pivot, result, slots):
 
 
 @kernel
-def fill(
-    preds,
-    frequency,
-    top,
-    place,
-    bits,
-    entry,
-    pivot,
-    result,
-    next,
-    key,
-    operand,
-    upper,
-    slot,
-    clause,
-    conj,
-    needed,
-    always,
-):
+def write_entries(preds, frequency, top, place, bits, expansion, next, key, entries, conj, needed, always):
     """Write all entries in the order of conjunctions, and the slots.
 
-    place (A) int64 : rank of each attribute by hash. bits : of such a rank next (A) int64 : first
-    slot of each partition, on return that behind its last one key (E) uint64 : pivot, operator,
-    rank of the attribute. operand, upper, slot (E) uint32, clause (E) uint8, conj, needed (P),
-    always : written
+    place (A) int64 : rank of each attribute by hash. bits : of such a rank. next (A) int64 : first
+    slot of each partition, on return that behind its last one. key (E) uint64 : pivot, operator,
+    rank of the attribute. entries (``Entries``), conj, needed (P), always : written
     """
-    pred, run_lo, run_hi, first, tree_first, tree = (
-        preds.pred,
-        preds.run_lo,
-        preds.run_hi,
-        preds.first,
-        preds.tree_first,
-        preds.tree,
-    )
+    entry, pivot, result = expansion.entry, expansion.pivot, expansion.result
+    operand, upper, slot, clause = entries.operand, entries.upper, entries.slot, entries.clause
     n, some = np.uint64(0), 0
-    for c in range(len(first) - 1):
-        begin, end = (tree_first[c], tree_first[c + 1]) if len(tree_first) > 0 else (0, 0)
-        expand(
-            pred,
-            run_lo,
-            run_hi,
-            first[c],
-            first[c + 1],
-            frequency,
-            top,
-            len(top),
-            tree,
-            begin,
-            end,
-            entry,
-            pivot,
-            result,
-        )
+    for c in range(len(preds.first) - 1):
+        expand(preds, c, frequency, top, len(top), expansion)
         if result[PIVOTS] == 0:
             always[some] = c
             some += 1
@@ -158,7 +103,7 @@ def fill(
 
 
 @kernel
-def sort(key, order, spare_key, spare_order, bits, begins):
+def sort_entries(key, order, spare_key, spare_order, bits, begins):
     """Sort keys by their lowest ``bits`` bits, what is equal stays in order; order (E) uint32 goes
     with them.
 
@@ -256,29 +201,16 @@ def count_runs(key, order, operand, upper, bits, attributes, shapes, sizes):
 
 
 @kernel
-def cut(
-    key,
-    order,
-    operand,
-    upper,
-    slot,
-    clause,
-    number_of,
-    bits,
-    attr_of,
-    sizes,
-    lists,
-    list_,
-    segment,
-    segment_room,
-    run,
-    word,
-):
-    """Runs, segments and words of the sorted entries. list_ (L, 3) is there; lists (A, OPERATORS)
-    too.
+def cut_runs(key, order, entries, number_of, bits, attr_of, sizes, index):
+    """Write runs, segments and words of the sorted entries into the arrays of an ``OpIndex``, whose
+    lists are there.
 
-    All others are written.
+    number_of : new number of each slot within its partition. attr_of (A) : attribute of each rank
+    by hash. sizes (ALL_WIDTHS + 1) int64 : scratch
     """
+    operand, upper, slot, clause = entries.operand, entries.upper, entries.slot, entries.clause
+    lists, list_, segment, segment_room = index.lists, index.list, index.segment, index.segment_room
+    run, word = index.run, index.word
     size = len(key)
     i, r, w = 0, 0, 0
     s = np.int64(-1)

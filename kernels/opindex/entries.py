@@ -1,10 +1,12 @@
 """A conjunction -> its entries in the lists of an OpIndex, its pivots, and what its slots count."""
 
+from typing import NamedTuple
+
 import numpy as np
 
 from colmatch.kernels._jit import device, kernel
-from colmatch.kernels.layout import ATTR_MASK, CODE_MAX, FLAG_MULTI, FLAG_NONE, FLAG_RUN
-from colmatch.kernels.opindex.match import (
+from colmatch.kernels.layout import ATTR_MASK, CODE_MAX, FLAG_MULTI, FLAG_NONE, FLAG_RUN, I64, U32
+from colmatch.kernels.opindex.arrays import (
     AT_LEAST,
     AT_MOST,
     BETWEEN,
@@ -21,6 +23,14 @@ from colmatch.kernels.opindex.match import (
 # columns of ``entry``; for AT_MOST the operand, which is the upper one, is LOWER
 OP, ATTR, LOWER, UPPER, NUMBER, ENTRY_WORDS = range(6)
 ENTRIES, PIVOTS, NEEDED, RESULTS = range(4)  # places of ``result``
+
+
+class Expansion(NamedTuple):
+    """What stands for one conjunction in an index."""
+
+    entry: U32  # (most entries, ENTRY_WORDS)
+    pivot: U32  # (most entries) attributes; none: it is always verified
+    result: I64  # (RESULTS) entries, pivots, what its slots count
 
 
 @kernel
@@ -40,11 +50,12 @@ def most_entries(preds, conjunctions):
 
 
 @device
-def write(pred, run_lo, run_hi, top, known, p, mode, number, entry, n):
-    """The entries of predicate ``p``, one for each of its intervals.
+def write(preds, top, known, p, mode, number, entry, n):
+    """Write the entries of predicate ``p``, one for each of its intervals, from the n-th on.
 
-    Returns how many entries there are now.
+    Returns how many entries there are then.
     """
+    pred, run_lo, run_hi = preds.pred, preds.run_lo, preds.run_hi
     word = np.int64(pred[p, 0])
     a = word & ATTR_MASK
     begin, end = np.int64(pred[p, 1]), np.int64(pred[p, 2])
@@ -105,68 +116,60 @@ def clause_of(pred, tree, begin, at, first):
 
 
 @device
-def expand(pred, run_lo, run_hi, first, last, frequency, top, known, tree, tree_first, tree_last, entry, pivot, result):
-    """What stands for the conjunction of the predicates ``first:last`` in an index.
+def expand_plain(preds, c, frequency, top, known, expansion):
+    """Expand a conjunction without a program.
 
-    tree_first, tree_last : tokens of its program, none for a plain conjunction top (A) int64 :
-    highest code of each of the first ``known`` attributes: a range up to it, or to CODE_MAX, has no
-    upper end entry (most entries, ENTRY_WORDS) uint32, pivot (most entries) uint32, result
-    (RESULTS) int64 : written. No pivots: always verified
-
-    Plain, with single-valued attributes: every predicate is counted (section 4). With
-    several-valued ones, which two elements may meet: every predicate is a clause of its own. A
-    program that is an AND of leaves and of ORs of leaves: its clauses (section 6.1). Any other, or
-    with too many clauses: only the clause with the pivots is entered, and what it finds is
-    verified. The pivots are the attributes of the clause with the fewest predicates, among these
-    the rarest.
+    With single-valued attributes every predicate is counted (section 4). With several-valued ones,
+    which two elements may meet, every predicate is a clause of its own. The pivot is the rarest
+    attribute.
     """
-    result[ENTRIES], result[PIVOTS], result[NEEDED] = 0, 0, 0
-    n = 0
-    best = -1
-    rarest = 0
-    if tree_first == tree_last:
-        wanted, several = 0, np.int64(0)
-        for p in range(first, last):
-            word = np.int64(pred[p, 0])
-            if word & FLAG_NONE:
-                continue
-            a = word & ATTR_MASK
-            if (
-                best < 0
-                or frequency[a] < rarest
-                or (frequency[a] == rarest and a < np.int64(pred[best, 0]) & ATTR_MASK)
-            ):
-                best, rarest = p, frequency[a]
-            wanted += 1
-            several |= word & FLAG_MULTI
-        if best < 0:
-            return
-        pivot[0] = pred[best, 0] & ATTR_MASK
-        result[PIVOTS] = 1
-        result[NEEDED] = wanted
-        mode, clause = COUNT, 0
-        if several:
-            mode = CLAUSE
-        if wanted > (MOST_CLAUSES if several else MOST_NEEDED):
-            mode = CLAUSE
-            result[NEEDED] = 1 | VERIFY
-            first, last = best, best + 1
-        for p in range(first, last):
-            if pred[p, 0] & FLAG_NONE:
-                n = write(pred, run_lo, run_hi, top, known, p, NEVER, 0, entry, n)
-            else:
-                n = write(pred, run_lo, run_hi, top, known, p, mode, clause, entry, n)
-                clause += mode == CLAUSE
-        result[ENTRIES] = n
+    pred, entry, result = preds.pred, expansion.entry, expansion.result
+    first, last = preds.first[c], preds.first[c + 1]
+    best, rarest = -1, 0
+    wanted, several = 0, np.int64(0)
+    for p in range(first, last):
+        word = np.int64(pred[p, 0])
+        if word & FLAG_NONE:
+            continue
+        a = word & ATTR_MASK
+        if best < 0 or frequency[a] < rarest or (frequency[a] == rarest and a < np.int64(pred[best, 0]) & ATTR_MASK):
+            best, rarest = p, frequency[a]
+        wanted += 1
+        several |= word & FLAG_MULTI
+    if best < 0:
         return
-    root = tree_last - 1
-    begin = tree_first
-    both = tree[root] < 0 and not -tree[root] & 1
-    end = root - 1 if both else root  # the last token of the last clause
-    # From the last clause to the first; what is in ``best`` is the last token of a clause.
-    fewest, wanted, simple = 0, 0, True
+    expansion.pivot[0] = pred[best, 0] & ATTR_MASK
+    result[PIVOTS] = 1
+    result[NEEDED] = wanted
+    mode, clause = COUNT, 0
+    if several:
+        mode = CLAUSE
+    if wanted > (MOST_CLAUSES if several else MOST_NEEDED):
+        mode = CLAUSE
+        result[NEEDED] = 1 | VERIFY
+        first, last = best, best + 1
+    n = 0
+    for p in range(first, last):
+        if pred[p, 0] & FLAG_NONE:
+            n = write(preds, top, known, p, NEVER, 0, entry, n)
+        else:
+            n = write(preds, top, known, p, mode, clause, entry, n)
+            clause += mode == CLAUSE
+    result[ENTRIES] = n
+
+
+@device
+def choose_clause(pred, tree, begin, end, first, frequency):
+    """Choose the clause that has the pivots: the rarest of those with the fewest leaves.
+
+    Returns its last token or -1, how many clauses want an entry, and whether the program is an AND
+    of leaves and of ORs of leaves.
+
+    begin, end : the first token, and the last one of the last clause. first : predicate of leaf 0
+    """
+    best, fewest, rarest, wanted, simple = -1, 0, 0, 0, True
     at = end
-    while at >= begin:
+    while at >= begin:  # from the last clause to the first
         start = subtree(tree, at)
         leaves, fault = clause_of(pred, tree, start, at, first)
         if fault == 2:
@@ -179,6 +182,22 @@ def expand(pred, run_lo, run_hi, first, last, frequency, top, known, tree, tree_
             if best < 0 or leaves < fewest or (leaves == fewest and total < rarest):
                 best, fewest, rarest = at, leaves, total
         at = start - 1
+    return best, wanted, simple
+
+
+@device
+def expand_program(preds, c, frequency, top, known, expansion):
+    """Expand a conjunction with a program.
+
+    Of one that is an AND of leaves and of ORs of leaves, the clauses are entered (section 6.1). Of
+    any other, or with too many clauses, only the clause with the pivots is, and what it finds is
+    verified.
+    """
+    pred, tree, first = preds.pred, preds.tree, preds.first[c]
+    entry, pivot, result = expansion.entry, expansion.pivot, expansion.result
+    begin, root = preds.tree_first[c], preds.tree_first[c + 1] - 1
+    end = root - 1 if tree[root] < 0 and not -tree[root] & 1 else root  # the last token of the last clause
+    best, wanted, simple = choose_clause(pred, tree, begin, end, first, frequency)
     if best < 0:
         return
     simple = simple and wanted <= MOST_CLAUSES
@@ -194,27 +213,32 @@ def expand(pred, run_lo, run_hi, first, last, frequency, top, known, tree, tree_
                 pivots += 1
     result[PIVOTS] = pivots
     result[NEEDED] = wanted if simple else 1 | VERIFY
-    number = 0
+    n, number = 0, 0
     at = end if simple else best
     while at >= begin:
         start = subtree(tree, at)
         leaves, fault = clause_of(pred, tree, start, at, first)
+        mode = NEVER if fault == 1 else CLAUSE
         for i in range(start, start + leaves):
-            n = write(
-                pred,
-                run_lo,
-                run_hi,
-                top,
-                known,
-                first + np.int64(tree[i]),
-                NEVER if fault == 1 else CLAUSE,
-                number,
-                entry,
-                n,
-            )
+            n = write(preds, top, known, first + np.int64(tree[i]), mode, number, entry, n)
         number += fault == 0
         at = start - 1 if simple else begin - 1
     result[ENTRIES] = n
+
+
+@device
+def expand(preds, c, frequency, top, known, expansion):
+    """Write what stands for conjunction ``c`` in an index into ``expansion``.
+
+    top (A) int64 : highest code of each of the first ``known`` attributes: a range up to it, or to
+    CODE_MAX, has no upper end
+    """
+    result = expansion.result
+    result[ENTRIES], result[PIVOTS], result[NEEDED] = 0, 0, 0
+    if len(preds.tree_first) > 0 and preds.tree_first[c] < preds.tree_first[c + 1]:
+        expand_program(preds, c, frequency, top, known, expansion)
+    else:
+        expand_plain(preds, c, frequency, top, known, expansion)
 
 
 @device

@@ -5,7 +5,7 @@ width.
 import numpy as np
 
 from colmatch.kernels._jit import device
-from colmatch.kernels.opindex.match import (
+from colmatch.kernels.opindex.arrays import (
     ALL_WIDTHS,
     BETWEEN,
     CLAUSE,
@@ -24,6 +24,7 @@ from colmatch.kernels.opindex.match import (
     find_run,
     signature_bit,
 )
+from colmatch.kernels.room import with_room
 
 LOW = 2**32 - 1
 ONE_RUN = 1 << 32
@@ -101,7 +102,7 @@ def enter(index, number, s, hash, width, op, lower, upper, mark):
         n = end - begin
         known = (r > begin and run[r - 1, HASH] == hash) or (r < end and run[r, HASH] == hash)
         if n == segment_room[s]:
-            room = n + (n >> 1) + 2
+            room = with_room(n)
             start = state[RUNS]
             if start + room > len(run):
                 return room
@@ -122,7 +123,7 @@ def enter(index, number, s, hash, width, op, lower, upper, mark):
             index.list[number, 2] += 1
     start, size, room = np.int64(run[r, WORD]), np.int64(run[r, SIZE]), np.int64(run[r, ROOM])
     if size == room:
-        more = size + (size >> 1) + 1
+        more = with_room(size)
         to = state[WORDS]
         if to + columns(op) * more > len(word):
             return columns(op) * more

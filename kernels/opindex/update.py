@@ -9,7 +9,32 @@ inserts as there are subscriptions, up to a constant, an insert costs a constant
 import numpy as np
 
 from colmatch.kernels._jit import device, kernel
-from colmatch.kernels.opindex.build import RUNS_A_SEGMENT
+from colmatch.kernels.opindex.arrays import (
+    ALL_WIDTHS,
+    ALWAYS,
+    BETWEEN,
+    BUILT,
+    EQUAL,
+    HASH,
+    LISTS,
+    NONE,
+    OPERATORS,
+    REPEATS,
+    ROOM,
+    RUNS,
+    RUNS_A_SEGMENT,
+    SEGMENTS,
+    SIGNED,
+    SIZE,
+    SLOTS,
+    WIDTH,
+    WORD,
+    WORDS,
+    class_of,
+    find_run,
+    hash_of,
+    signature_bit,
+)
 from colmatch.kernels.opindex.entries import (
     ATTR,
     ENTRIES,
@@ -23,38 +48,14 @@ from colmatch.kernels.opindex.entries import (
     slot_word,
     stands_in,
 )
-from colmatch.kernels.opindex.match import (
-    ALL_WIDTHS,
-    ALWAYS,
-    BETWEEN,
-    BUILT,
-    EQUAL,
-    HASH,
-    LISTS,
-    NONE,
-    OPERATORS,
-    REPEATS,
-    ROOM,
-    RUNS,
-    SEGMENTS,
-    SIGNED,
-    SIZE,
-    SLOTS,
-    WIDTH,
-    WORD,
-    WORDS,
-    class_of,
-    find_run,
-    hash_of,
-    signature_bit,
-)
 from colmatch.kernels.opindex.runs import ONE_RUN, columns, divide, enter, is_divided, runs_of, take_out
+from colmatch.kernels.room import with_room
 
 NEXT, AT_PIVOT, AT_ENTRY, SLOT, WANTED, PROGRESS = range(6)  # places of ``progress``
 
 
 @kernel
-def insert(index, preds, end, progress, entry, pivot, result):
+def insert(index, preds, end, progress, expansion):
     """Enter conjunctions up to ``end``.
 
     Returns whether all are entered: if not, an array is too small, by progress[WANTED] at least.
@@ -62,24 +63,12 @@ def insert(index, preds, end, progress, entry, pivot, result):
     progress (PROGRESS) int64 : the next conjunction, pivot and entry, the slot or -1; another call
     goes on from there
     """
-    pred, run_lo, run_hi, first, tree_first, tree = (
-        preds.pred,
-        preds.run_lo,
-        preds.run_hi,
-        preds.first,
-        preds.tree_first,
-        preds.tree,
-    )
+    entry, pivot, result = expansion.entry, expansion.pivot, expansion.result
     owner = preds.owner
     state, always, partition, conj, needed = index.state, index.always, index.partition, index.conj, index.needed
-    frequency, top = index.frequency, index.top
     while progress[NEXT] < end:
         c = progress[NEXT]
-        begin, stop = (tree_first[c], tree_first[c + 1]) if len(tree_first) > 0 else (0, 0)
-        known = len(top) if c < state[BUILT] else 0
-        expand(
-            pred, run_lo, run_hi, first[c], first[c + 1], frequency, top, known, tree, begin, stop, entry, pivot, result
-        )
+        expand(preds, c, index.frequency, index.top, len(index.top) if c < state[BUILT] else 0, expansion)
         if result[PIVOTS] == 0:
             if state[ALWAYS] == len(always):
                 progress[WANTED] = 1
@@ -139,7 +128,7 @@ def take_slot(partition, conj, needed, state, a):
         return 0
     size = np.int64(partition[a, 1])
     if size == partition[a, 2]:
-        room = size + (size >> 1) + 2
+        room = with_room(size)
         start, old = state[SLOTS], np.int64(partition[a, 0])
         if start + room > len(conj):
             return room
@@ -227,25 +216,13 @@ def halve_segments(list_, segment, segment_room, run, word, state, number, op):
 
 
 @kernel
-def delete(index, preds, conjunctions, entry, pivot, result):
+def delete(index, preds, conjunctions, expansion):
     """Take conjunctions out. Signatures keep their bits until their list is copied or cut."""
-    pred, run_lo, run_hi, first, tree_first, tree = (
-        preds.pred,
-        preds.run_lo,
-        preds.run_hi,
-        preds.first,
-        preds.tree_first,
-        preds.tree,
-    )
+    entry, pivot, result = expansion.entry, expansion.pivot, expansion.result
     state, always, partition, conj, needed = index.state, index.always, index.partition, index.conj, index.needed
-    frequency, top = index.frequency, index.top
     for i in range(len(conjunctions)):
         c = conjunctions[i]
-        begin, stop = (tree_first[c], tree_first[c + 1]) if len(tree_first) > 0 else (0, 0)
-        known = len(top) if c < state[BUILT] else 0
-        expand(
-            pred, run_lo, run_hi, first[c], first[c + 1], frequency, top, known, tree, begin, stop, entry, pivot, result
-        )
+        expand(preds, c, index.frequency, index.top, len(index.top) if c < state[BUILT] else 0, expansion)
         if result[PIVOTS] == 0:
             k = 0
             while k < state[ALWAYS] and always[k] != c:
@@ -291,7 +268,7 @@ def measure(index, sizes):
         sizes[i] = state[i]
     sizes[SEGMENTS], sizes[RUNS], sizes[WORDS], sizes[SLOTS] = 0, 0, 0, 0
     for a in range(len(lists)):
-        sizes[SLOTS] += _with_room(np.int64(partition[a, 1]))
+        sizes[SLOTS] += _packed(np.int64(partition[a, 1]))
         for op in range(OPERATORS):
             if lists[a, op] == NONE:
                 continue
@@ -303,11 +280,12 @@ def measure(index, sizes):
                 low, high = runs_of(segment, s)
                 sizes[RUNS] += high - low + ((high - low) >> 2)
                 for r in range(low, high):
-                    sizes[WORDS] += columns(op) * _with_room(np.int64(run[r, SIZE]))
+                    sizes[WORDS] += columns(op) * _packed(np.int64(run[r, SIZE]))
 
 
 @device
-def _with_room(size):
+def _packed(size):
+    """Room of a list that is copied with all others: an eighth more, for most get nothing soon."""
     return size + (size >> 3)
 
 
@@ -327,8 +305,8 @@ def copy(index, fresh):
         for i in range(size):
             fresh.conj[slots + i] = conj[old + i]
             fresh.needed[slots + i] = needed[old + i]
-        fresh.partition[a, 0], fresh.partition[a, 2] = slots, _with_room(size)
-        slots += _with_room(size)
+        fresh.partition[a, 0], fresh.partition[a, 2] = slots, _packed(size)
+        slots += _packed(size)
         for op in range(OPERATORS):
             if lists[a, op] == NONE:
                 continue
@@ -343,7 +321,7 @@ def copy(index, fresh):
                     start, entries, room = np.int64(run[r, WORD]), np.int64(run[r, SIZE]), np.int64(run[r, ROOM])
                     if entries == 0:
                         continue
-                    more = _with_room(entries)
+                    more = _packed(entries)
                     for j in range(columns(op)):
                         for i in range(entries):
                             new_word[words + j * more + i] = word[start + j * room + i]

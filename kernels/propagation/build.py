@@ -5,7 +5,7 @@ import numpy as np
 from colmatch.kernels._jit import kernel
 from colmatch.kernels.bits import ask_for
 from colmatch.kernels.layout import ATTR_MASK, CODE_MAX, FLAG_NONE, FLAG_RUN
-from colmatch.kernels.propagation.match import CAPACITY, COLUMNS, GONE, HEADER, NEGATED, NEXT, PROGRAM, SIZE
+from colmatch.kernels.propagation.arrays import CAPACITY, COLUMNS, GONE, HEADER, NEGATED, NEXT, PROGRAM, SIZE
 from colmatch.kernels.propagation.predicates import (
     MANY,
     WHAT,
@@ -34,7 +34,7 @@ def highest_codes(preds, top):
 
 
 @kernel
-def number_predicates(preds, start, present, codes, top, code_first, label, below, key, slot, used, number):
+def number_predicates(preds, start, estimates, key, slot, used, number):
     """Enter the predicates of conjunctions ``start`` onwards into ``key`` and the hash table
     ``slot``, and note their bits.
 
@@ -64,9 +64,7 @@ def number_predicates(preds, start, present, codes, top, code_first, label, belo
             used[0] = n
             return c
         program = programs and jump_first[c] >= 0
-        only = (
-            choose_program_access(preds, c, present, codes, top, code_first, label, below) if program else np.int64(-1)
-        )
+        only = choose_program_access(preds, c, estimates) if program else np.int64(-1)
         for p in range(begin, end):
             if program and p != only:
                 number[p] = NO_BIT
@@ -133,14 +131,14 @@ def renumber(number, key, rank, out_key):
 
 
 @kernel
-def describe(preds, key, present, codes, top, code_first, label, below, truth):
+def describe(preds, key, estimates, truth):
     """How often each predicate is thought to hold, and how many intervals are entries of groups:
     truth (D) is written.
     """
     entries = np.int64(0)
     for b in range(len(truth)):
         word, low, high = np.int64(key[b, 0]), np.int64(key[b, 1]), np.int64(key[b, 2])
-        truth[b] = expected(preds.run_lo, preds.run_hi, word, low, high, present, codes, top, code_first, label, below)
+        truth[b] = expected(preds.run_lo, preds.run_hi, word, low, high, estimates)
         if word & FLAG_RUN:
             entries += high - low
         elif low < high:

@@ -6,7 +6,7 @@ import numpy as np
 
 from colmatch.kernels._jit import device, kernel
 from colmatch.kernels.layout import FLAG_RUN
-from colmatch.kernels.propagation.match import (
+from colmatch.kernels.propagation.arrays import (
     CLASS,
     ENTRIES,
     FREE,
@@ -19,6 +19,7 @@ from colmatch.kernels.propagation.match import (
     START,
 )
 from colmatch.kernels.propagation.predicates import find, home
+from colmatch.kernels.room import with_room
 from colmatch.kernels.search import first_at_least
 from colmatch.kernels.widths import width_class
 
@@ -70,7 +71,7 @@ def add_entry(index, a, low, high, b, progress):
         state[ENTRIES] += FIRST_ROOM
     start, length, room = np.int64(group[g, START]), np.int64(group[g, LENGTH]), np.int64(group[g, ROOM])
     if length == room:
-        more = (room >> 1) + FIRST_ROOM
+        more = with_room(room) - room
         last = start + room == state[ENTRIES]  # grows where it stands
         wanted = more if last else room + more
         if state[ENTRIES] + wanted > len(entry_lo):

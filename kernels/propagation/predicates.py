@@ -65,17 +65,16 @@ def _code_of(label, begin, end, value):
 
 
 @device
-def expected(run_lo, run_hi, word, low, high, present, codes, top, code_first, label, below):
+def expected(run_lo, run_hi, word, low, high, estimates):
     """How many events are thought to satisfy a predicate.
 
-    With a sample, below (codes + 1) says how many of its values come before each code of all
-    attributes, and code_first (A + 1) where those of an attribute begin. Where predicates have
-    labels instead of codes, label (B) are those of the boundaries when the index was built; else
-    (0). Without a sample, an equality is thought to hold for one in as many of the events that have
-    the attribute as there are elementary intervals, a range for its share of the codes.
+    Without a sample, an equality is thought to hold for one in as many of the events that have the
+    attribute as there are elementary intervals, a range for its share of the codes.
     """
+    present, codes, code_first = estimates.present, estimates.codes, estimates.code_first
+    label, below = estimates.label, estimates.below
     a = word & ATTR_MASK
-    most = top[a]
+    most = estimates.top[a]
     labelled = len(label) > 0 and a + 1 < len(code_first)
     if labelled:
         most = codes[a]
@@ -103,7 +102,7 @@ def expected(run_lo, run_hi, word, low, high, present, codes, top, code_first, l
 
 
 @device
-def choose_program_access(preds, c, present, codes, top, code_first, label, below):
+def choose_program_access(preds, c, estimates):
     """Which predicate a program cannot be true without, or -1: of those that it begins with and
     that reject, the best.
     """
@@ -118,9 +117,7 @@ def choose_program_access(preds, c, present, codes, top, code_first, label, belo
         if not word & FLAG_NONE:
             low, high = np.int64(preds.pred[p, 1]), np.int64(preds.pred[p, 2])
             equal = not word & FLAG_RUN and low == high
-            share = expected(
-                preds.run_lo, preds.run_hi, word & WHAT, low, high, present, codes, top, code_first, label, below
-            )
+            share = expected(preds.run_lo, preds.run_hi, word & WHAT, low, high, estimates)
             if (equal and not best_equal) or (equal == best_equal and share < least):
                 best, least, best_equal = p, share, equal
         if preds.jump[at, 0] != p - begin + 1:

@@ -4,20 +4,7 @@ import numpy as np
 
 from colmatch.kernels._jit import device, kernel
 from colmatch.kernels.layout import FLAG_NONE, FLAG_RUN
-from colmatch.kernels.propagation.entries import (
-    BIT,
-    CONJ,
-    INTERVAL,
-    NEED_BITS,
-    NEED_POOL,
-    NEED_SLOTS,
-    NEEDED,
-    NOTHING,
-    PREDICATE,
-    add_entry,
-    release,
-)
-from colmatch.kernels.propagation.match import (
+from colmatch.kernels.propagation.arrays import (
     ALWAYS,
     BITS,
     CAPACITY,
@@ -36,7 +23,21 @@ from colmatch.kernels.propagation.match import (
     SLOTS,
     WASTE,
 )
+from colmatch.kernels.propagation.entries import (
+    BIT,
+    CONJ,
+    INTERVAL,
+    NEED_BITS,
+    NEED_POOL,
+    NEED_SLOTS,
+    NEEDED,
+    NOTHING,
+    PREDICATE,
+    add_entry,
+    release,
+)
 from colmatch.kernels.propagation.predicates import WHAT, choose_access, choose_program_access, expected, find
+from colmatch.kernels.room import with_room
 
 SQUEEZED = 8  # conjunctions from which on a slab half of which is gone is put together
 
@@ -110,7 +111,7 @@ def add_conjunction(index, preds, c, bit, columns, ids, progress):
             copy_slab(pool, at, pool, at, room)
             room = np.int64(0)
         else:
-            room += (room >> 1) + 1
+            room = with_room(room)
     if room > 0:
         words = slab_words(columns, room)
         if state[POOL] + words > len(pool):
@@ -148,79 +149,83 @@ def add_conjunction(index, preds, c, bit, columns, ids, progress):
     return NOTHING
 
 
+@device
+def use_predicate(index, preds, p, estimates, progress):
+    """Use predicate ``p`` once more; a new one gets a bit, and its intervals stand in groups.
+
+    Returns what there is no room for, as ``add_entry``, and the predicate's bit.
+    """
+    key, slot, state = index.key, index.slot, index.state
+    run_lo, run_hi = preds.run_lo, preds.run_hi
+    word = np.int64(preds.pred[p, 0]) & WHAT
+    low, high = np.int64(preds.pred[p, 1]), np.int64(preds.pred[p, 2])
+    b = progress[BIT]
+    if b < 0:
+        b, place = find(key, slot, run_lo, run_hi, word, low, high)
+        if b >= 0:
+            index.uses[b] = np.int64(index.uses[b]) + 1
+            return NOTHING, b
+        if state[FREE] == 0 and state[BITS] == len(key):
+            return NEED_BITS, b
+        if 2 * (state[SLOTS] + 1) > len(slot):
+            return NEED_SLOTS, b
+        if state[FREE] != 0:
+            b = state[FREE] - 1
+            state[FREE] = np.int64(key[b, 1])
+        else:
+            b = state[BITS]
+            state[BITS] += 1
+        key[b, 0], key[b, 1], key[b, 2] = word, low, high
+        index.uses[b] = 1
+        index.slab[b] = 0
+        index.truth[b] = expected(run_lo, run_hi, word, low, high, estimates)
+        slot[place] = b + 1
+        state[SLOTS] += 1
+        progress[BIT] = b
+        progress[INTERVAL] = 0
+    run = word & FLAG_RUN != 0
+    intervals = high - low if run else (np.int64(1) if low < high else np.int64(0))
+    from_run = low
+    while progress[INTERVAL] < intervals:
+        if run:
+            low = np.int64(run_lo[from_run + progress[INTERVAL]])
+            high = np.int64(run_hi[from_run + progress[INTERVAL]])
+        lacking = add_entry(index, word & ~FLAG_RUN, low, high, b, progress)
+        if lacking != NOTHING:
+            return lacking, b
+        progress[INTERVAL] += 1
+    progress[BIT] = -1
+    return NOTHING, b
+
+
 @kernel
-def enter(index, preds, end, below, ids, progress):
+def enter(index, preds, end, estimates, ids, progress):
     """Enter conjunctions from ``progress[CONJ]`` up to ``end``.
 
     Returns what there is no room for: the caller makes more and calls again with the same
     ``progress`` and ``ids``; NOTHING when all is done.
 
-    ids : as long as the longest conjunction; below : see ``expected``, (0) here
+    estimates : without a sample. ids : as long as the longest conjunction
     """
-    key, slot, state = index.key, index.slot, index.state
-    pred, run_lo, run_hi = preds.pred, preds.run_lo, preds.run_hi
-    present, codes, top, code_first, label = index.present, index.codes, index.top, index.code_first, index.label
+    state = index.state
     while progress[CONJ] < end:
         c = progress[CONJ]
         begin, stop = preds.first[c], preds.first[c + 1]
         program = len(preds.jump_first) > 0 and preds.jump_first[c] >= 0
-        only = (
-            choose_program_access(preds, c, present, codes, top, code_first, label, below) if program else np.int64(-1)
-        )
+        only = choose_program_access(preds, c, estimates) if program else np.int64(-1)
         while begin + progress[PREDICATE] < stop:
             p = begin + progress[PREDICATE]
-            if program and p != only:
-                progress[PREDICATE] += 1
-                continue
-            word = np.int64(pred[p, 0]) & WHAT
-            low, high = np.int64(pred[p, 1]), np.int64(pred[p, 2])
-            b = progress[BIT]
-            if b < 0:
-                b, place = find(key, slot, run_lo, run_hi, word, low, high)
-                if b >= 0:
-                    index.uses[b] = np.int64(index.uses[b]) + 1
-                    ids[p - begin] = b
-                    progress[PREDICATE] += 1
-                    continue
-                if state[FREE] == 0 and state[BITS] == len(key):
-                    return NEED_BITS
-                if 2 * (state[SLOTS] + 1) > len(slot):
-                    return NEED_SLOTS
-                if state[FREE] != 0:
-                    b = state[FREE] - 1
-                    state[FREE] = np.int64(key[b, 1])
-                else:
-                    b = state[BITS]
-                    state[BITS] += 1
-                key[b, 0], key[b, 1], key[b, 2] = word, low, high
-                index.uses[b] = 1
-                index.slab[b] = 0
-                index.truth[b] = expected(
-                    run_lo, run_hi, word, low, high, present, codes, top, code_first, label, below
-                )
-                slot[place] = b + 1
-                state[SLOTS] += 1
-                progress[BIT] = b
-                progress[INTERVAL] = 0
-            run = word & FLAG_RUN != 0
-            intervals = high - low if run else (np.int64(1) if low < high else np.int64(0))
-            from_run = low
-            while progress[INTERVAL] < intervals:
-                if run:
-                    low = np.int64(run_lo[from_run + progress[INTERVAL]])
-                    high = np.int64(run_hi[from_run + progress[INTERVAL]])
-                lacking = add_entry(index, word & ~FLAG_RUN, low, high, b, progress)
+            if not program or p == only:
+                lacking, b = use_predicate(index, preds, p, estimates, progress)
                 if lacking != NOTHING:
                     return lacking
-                progress[INTERVAL] += 1
-            ids[p - begin] = b
-            progress[BIT] = -1
+                ids[p - begin] = b
             progress[PREDICATE] += 1
         if program:
             access = only
             columns = np.int64(PROGRAM)
         else:
-            access = choose_access(pred, ids, index.truth, begin, stop, begin)
+            access = choose_access(preds.pred, ids, index.truth, begin, stop, begin)
             columns = stop - begin - (1 if access >= 0 else 0)
         bit = np.int64(ids[access - begin]) if access >= 0 else np.int64(-1)
         lacking = add_conjunction(index, preds, c, bit, columns, ids, progress)

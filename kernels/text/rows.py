@@ -1,6 +1,7 @@
 """From the distinct strings that a text pattern is true of, to the rows where it is."""
 
 from colmatch.kernels._jit import kernel
+from colmatch.kernels.ranges import begin_ranges, rewind_ranges
 
 
 @kernel
@@ -44,8 +45,7 @@ def expand(base, row, value, value_first, value_pattern, first, out_row):
             v = base[n, 2] + value[j]
             for k in range(value_first[v], value_first[v + 1]):
                 first[value_pattern[k] + 1] += 1
-    for p in range(1, len(first)):
-        first[p] += first[p - 1]
+    begin_ranges(first, len(first) - 1)
     if first[len(first) - 1] > len(out_row):
         return
     for n in range(len(base)):
@@ -55,6 +55,4 @@ def expand(base, row, value, value_first, value_pattern, first, out_row):
                 p = value_pattern[k]
                 out_row[first[p]] = row[j]
                 first[p] += 1
-    for p in range(len(first) - 1, 0, -1):
-        first[p] = first[p - 1]
-    first[0] = 0
+    rewind_ranges(first, len(first) - 1)

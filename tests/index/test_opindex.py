@@ -1,6 +1,4 @@
-"""What OpIndex is about, seen in its counters: pivots, signatures, clauses; and inserts and
-deletes on its own arrays.
-"""
+"""What OpIndex is about, seen in its counters: pivots, signatures, clauses."""
 
 from __future__ import annotations
 
@@ -13,19 +11,15 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from contract import NO_JIT, pairs
-from layouts import plain_table
-from numpy.typing import NDArray
-from strategies import a_schema, an_expression, some_rows, terms
-from ways_in import condition, to_builder
 
 import colmatch as cm
+import colmatch.index.opindex
 from colmatch.arrays.frozen import freeze
-from colmatch.index import opindex as kind
-from colmatch.kernels._jit import kernels
 from colmatch.kernels.layout import ATTR_MASK
-from colmatch.kernels.opindex import build as opindex_build
-from colmatch.kernels.opindex import match as opindex
+from colmatch.kernels.opindex.arrays import ALWAYS, CHUNK, NO_STAMP, STAMP_BITS, VERIFY, OpIndex
 from colmatch.workload import Workload, named
+
+MODULE = colmatch.index.opindex
 
 SIZE, ROWS = (300, 60) if NO_JIT else (20_000, 600)
 ATTRIBUTES = 100 if NO_JIT else 400
@@ -46,7 +40,7 @@ def built(workload: Workload, index: str = "opindex", sample: Any = None, **opti
     return cm.Matcher.build(table, workload.schema(), index=index, options=cm.Options(**options), sample=sample)
 
 
-def with_arrays(matcher: cm.Matcher, arrays: opindex.OpIndex) -> cm.Matcher:
+def with_arrays(matcher: cm.Matcher, arrays: OpIndex) -> cm.Matcher:
     """The subscriptions of a matcher with another index."""
     return inside.with_arrays(matcher, "opindex", arrays)
 
@@ -79,7 +73,7 @@ def test_pivots_leave_the_candidates_of_lemma_1() -> None:
     table = pa.concat_tables([plain, pa.table(z)]).sort_by("id")
     schema = LEMMAS.schema().append(pa.field("z", pa.int64()))
     with patch.object(
-        kind, "_frequency", lambda preds, codes, sample: -np.bincount(preds.pred[:, 0] & ATTR_MASK).astype(np.int64)
+        MODULE, "_frequency", lambda preds, codes, sample: -np.bincount(preds.pred[:, 0] & ATTR_MASK).astype(np.int64)
     ):
         one = cm.Matcher.build(cm.PredicateTable(table), schema, index="opindex")
     with_z = events.append_column("z", pa.array(np.ones(ROWS, np.int64)))
@@ -101,7 +95,7 @@ def test_the_rarest_attribute_is_the_pivot() -> None:
         layout="columns",
     )
     rare, events = built(workload), workload.events(ROWS)
-    with patch.object(kind, "_frequency", lambda *of, real=kind._frequency: -real(*of)):
+    with patch.object(MODULE, "_frequency", lambda *of, real=MODULE._frequency: -real(*of)):
         frequent = built(workload)
     any_one = ROWS * SIZE * 15 / ATTRIBUTES  # of a random attribute, if all were alike
     looked, worst = rare.counters(events), frequent.counters(events)
@@ -154,7 +148,7 @@ def test_every_predicate_is_in_a_signature_that_admits_it() -> None:
     events = workload.events(ROWS)
     wanted = pairs(built(workload, "scan").match(events))
     for runs in (1, 2, 1000):
-        with patch.object(opindex_build, "RUNS_A_SEGMENT", runs):
+        with patch.object(MODULE, "RUNS_A_SEGMENT", runs):
             assert pairs(built(workload).match(events)) == wanted
 
 
@@ -168,7 +162,7 @@ def test_counters_start_again_when_the_stamp_is_used_up() -> None:
     wanted = pairs(matcher.match(events))
     assert wanted
     worker = inside.idle(matcher)[-1]
-    worker.scratch.stamp[0] = opindex.NO_STAMP - 1 - 2 * len(events) // 3
+    worker.scratch.stamp[0] = NO_STAMP - 1 - 2 * len(events) // 3
     before = int(worker.scratch.stamp[0])
     assert pairs(matcher.match(events)) == wanted
     assert worker is inside.idle(matcher)[-1] and 0 < worker.scratch.stamp[0] < before
@@ -201,7 +195,7 @@ def test_counters_are_stamped_and_not_cleared() -> None:
     (batch,) = pa.table({"a": [7, 8, 7, 500, 9]}).to_batches()  # a block's rows are counted from the last to the first
     assert [piece.id.tolist() for piece in worker.run(batch, True, 0)] == [[7, 8, 7, 9]]
     there = worker.scratch.counter[worker.scratch.counter > 0].astype(np.int64)
-    assert sorted((there >> opindex.STAMP_BITS).tolist()) == [1, 4, 5] and (there % opindex.NO_STAMP == 1).all()
+    assert sorted((there >> STAMP_BITS).tolist()) == [1, 4, 5] and (there % NO_STAMP == 1).all()
 
 
 def test_no_more_room_is_needed_than_the_largest_partition_has_slots() -> None:
@@ -212,7 +206,7 @@ def test_no_more_room_is_needed_than_the_largest_partition_has_slots() -> None:
 
 def test_many_values_of_one_attribute_and_long_runs() -> None:
     """A run longer than what is gathered at a time."""
-    count = 200 if NO_JIT else 3 * opindex.CHUNK
+    count = 200 if NO_JIT else 3 * CHUNK
     low = np.arange(count) % 90
     texts = {i: f"a BETWEEN {low[i]} AND {low[i] + 30}" for i in range(count)}
     matcher = cm.Matcher.build(texts, {"a": "int64"}, index="opindex")
@@ -248,7 +242,7 @@ def test_clauses_are_counted_and_nothing_is_verified() -> None:
     matcher = cm.Matcher.build(texts, SCHEMA, index="opindex", options=options)
     arrays = inside.arrays(matcher)
     assert (inside.predicates(matcher).jump_first >= 0).all()
-    assert arrays.state[opindex.ALWAYS] == 0 and not (arrays.needed & opindex.VERIFY).any()
+    assert arrays.state[ALWAYS] == 0 and not (arrays.needed & VERIFY).any()
     assert len(arrays.conj) > 60  # several pivots
     wanted = pairs(cm.Matcher.build(texts, SCHEMA, index="scan", options=options).match(events))
     assert wanted and pairs(matcher.match(events)) == wanted
@@ -257,9 +251,9 @@ def test_clauses_are_counted_and_nothing_is_verified() -> None:
     tree = preds.tree.copy()
     tree[preds.tree_first[1:] - 1] -= 1  # an OR
     opaque = with_arrays(
-        matcher, kind.build(freeze(preds._replace(tree=tree)), inside.codes(matcher), None, options)[0]
+        matcher, MODULE.build(freeze(preds._replace(tree=tree)), inside.codes(matcher), None, options)[0]
     )
-    assert inside.arrays(opaque).state[opindex.ALWAYS] == 60
+    assert inside.arrays(opaque).state[ALWAYS] == 60
     assert pairs(opaque.match(events)) == wanted
     less, more = matcher.counters(events), opaque.counters(events)
     assert less["predicates"] < 0.7 * more["predicates"]
@@ -278,7 +272,7 @@ def test_more_clauses_than_a_bitmap_has_bits_are_verified() -> None:
     events = some_values(300, 2)
     matcher = cm.Matcher.build(texts, SCHEMA, index="opindex", options=cm.Options(dnf_budget=1))
     arrays = inside.arrays(matcher)
-    assert (arrays.needed & opindex.VERIFY).all() and set(arrays.conj.tolist()) == {0, 1, 2, 3, 4}
+    assert (arrays.needed & VERIFY).all() and set(arrays.conj.tolist()) == {0, 1, 2, 3, 4}
     assert arrays.always.tolist() == [5]
     wanted = pairs(cm.Matcher.build(texts, SCHEMA, index="scan", options=cm.Options(dnf_budget=1)).match(events))
     assert {id for _, id in wanted} >= {9, 10} and pairs(matcher.match(events)) == wanted
@@ -299,136 +293,3 @@ def test_what_must_not_be_met_and_what_is_met_twice() -> None:
     })  # fmt: skip
     matcher = cm.Matcher.build(texts, schema, index="opindex")
     assert pairs(matcher.match(events)) == pairs(cm.Matcher.build(texts, schema, index="scan").match(events))
-
-
-# Updates
-
-
-def start_with(matcher: cm.Matcher, options: cm.Options, start: int) -> opindex.OpIndex:
-    """An index of the conjunctions below ``start``, whose predicates are in front of those of
-    all others.
-    """
-    preds = inside.predicates(matcher)
-    few = preds._replace(
-        first=preds.first[: start + 1], pred=preds.pred[: preds.first[start]], owner=preds.owner[:start]
-    )
-    if len(preds.jump_first):
-        few = few._replace(jump_first=preds.jump_first[:start], tree_first=preds.tree_first[: start + 1])
-    return freeze(kind.build(freeze(few), inside.codes(matcher), None, options)[0])
-
-
-def conjunctions_of(matcher: cm.Matcher, subscriptions: list[int]) -> NDArray[np.int64]:
-    return np.flatnonzero(np.isin(inside.predicates(matcher).owner, subscriptions))
-
-
-@pytest.mark.parametrize("seed", range(3 if NO_JIT else 12))
-def test_inserts_and_deletes_in_random_order(seed: int) -> None:
-    rng = Random(seed)
-    schema = a_schema(rng)
-    leaves = terms(schema)
-    two_valued = to_builder(("is null", leaves[0][0]), None)
-    count = 12 if NO_JIT else 60
-    expressions = [an_expression(rng, leaves, depth=rng.choice([0, 1, 2])) for _ in range(count)]
-    options = cm.Options(dnf_budget=rng.choice([1, 3, 64]), signatures=seed % 3 > 0)
-    some = [(i, condition(e, two_valued)) for i, e in enumerate(expressions)]
-    scan = cm.Matcher.build(some, schema, index="scan", options=options)
-    events = plain_table(schema, some_rows(rng, schema, 20))
-    wanted = pairs(scan.match(events))
-    preds = inside.predicates(scan)
-    total = len(preds.owner)
-    arrays = start_with(scan, options, rng.choice([0, total // 2, total]))
-    there = set(range(int(arrays.state[opindex.BUILT])))
-    for step in range(count):
-        i = rng.randrange(count)
-        conjunctions = conjunctions_of(scan, [i])
-        entered = [c for c in conjunctions.tolist() if c in there]
-        if entered:
-            arrays = kind.delete(arrays, preds, np.array(entered))
-            there -= set(entered)
-        else:
-            for c in conjunctions.tolist():
-                arrays = kind.insert(arrays, preds, c, c + 1)
-            there |= set(conjunctions.tolist())
-        if step % 10 == 9:
-            whole = {j for j in range(count) if there >= set(conjunctions_of(scan, [j]).tolist())}
-            none = {j for j in range(count) if not there & set(conjunctions_of(scan, [j]).tolist())}
-            found = pairs(with_arrays(scan, arrays).match(events))
-            assert [pair for pair in found if pair[1] in whole] == [pair for pair in wanted if pair[1] in whole]
-            assert not [pair for pair in found if pair[1] in none]
-
-
-@pytest.mark.parametrize("name", ["opindex", "dense", "querylog"])
-def test_what_is_inserted_is_found_and_what_is_deleted_is_not(name: str) -> None:
-    """From nothing at all: lists, segments, runs and entries are all made by inserts."""
-    workload = named(name, subscriptions=SIZE // 4)
-    scan, events, options = built(workload, "scan"), workload.events(ROWS // 2), cm.Options()
-    wanted = pairs(scan.match(events))
-    preds, count = inside.predicates(scan), len(inside.predicates(scan).owner)
-    arrays = start_with(scan, options, 0)
-    arrays = kind.insert(arrays, preds, 0, count // 2)
-    half = kind.insert(arrays, preds, count // 2, count // 2)
-    assert all(one is other for one, other in zip(arrays, half))  # nothing is copied without need
-    assert pairs(with_arrays(scan, arrays).match(events)) == [pair for pair in wanted if pair[1] < count // 2]
-    for c in range(count // 2, count):
-        arrays = kind.insert(arrays, preds, c, c + 1)
-    inserted = with_arrays(scan, arrays)
-    assert pairs(inserted.match(events)) == wanted
-    signed, plain = inserted.counters(events)["nodes"], with_arrays(scan, unsigned(arrays)).counters(events)["nodes"]
-    assert signed < 0.8 * plain
-    gone = np.arange(0, count, 3)
-    arrays = kind.delete(arrays, preds, gone)
-    left = [pair for pair in wanted if pair[1] % 3]
-    assert pairs(with_arrays(scan, arrays).match(events)) == left
-    arrays = kind.delete(arrays, preds, gone)  # they are not there
-    for c in gone.tolist():
-        arrays = kind.insert(arrays, preds, c, c + 1)
-    assert pairs(with_arrays(scan, arrays).match(events)) == wanted
-
-
-def unsigned(arrays: opindex.OpIndex) -> opindex.OpIndex:
-    segment = arrays.segment.copy()
-    segment[:, 0] = 2**64 - 1
-    return freeze(arrays._replace(segment=segment))
-
-
-def test_an_insert_does_not_copy_the_index() -> None:
-    """What moves for one insert after the other: each array is made anew a few times only."""
-    workload = named("dense", subscriptions=SIZE // 2)
-    scan = built(workload, "scan")
-    preds, count = inside.predicates(scan), len(inside.predicates(scan).owner)
-    arrays = start_with(scan, cm.Options(), count // 2)
-    copies, before = 0, arrays
-    for c in range(count // 2, count):
-        arrays = kind.insert(arrays, preds, c, c + 1)
-        copies += arrays.word is not before.word
-        before = arrays
-    assert 1 <= copies <= (40 if NO_JIT else 12)
-    assert sum(array.nbytes for array in arrays) < 3 * sum(
-        array.nbytes for array in kind.build(preds, inside.codes(scan), None, cm.Options())[0]
-    )
-
-
-def test_attributes_that_come_later() -> None:
-    texts = {1: "b = 1", 2: "a = 1 AND d >= 2", 3: "c < 5 AND a = 2"}
-    scan = cm.Matcher.build(texts, dict.fromkeys("abcd", "int64"), index="scan")
-    preds = inside.predicates(scan)
-    attribute = int(preds.pred[0, 0])
-    codes = inside.codes(scan)._replace(
-        first=inside.codes(scan).first[: attribute + 2], multi=inside.codes(scan).multi[: attribute + 1]
-    )
-    few = preds._replace(first=preds.first[:2], pred=preds.pred[:1], owner=preds.owner[:1])
-    arrays, _ = kind.build(freeze(few), freeze(codes), None, cm.Options())
-    assert len(arrays.lists) == 1
-    matcher = with_arrays(scan, kind.insert(arrays, preds, 1, 3))
-    events = pa.table({"a": [1, 2, 1], "b": [1, 0, 1], "c": [4, 4, 4], "d": [3, 3, 1]})
-    assert pairs(matcher.match(events)) == pairs(scan.match(events)) == [(0, 1), (0, 2), (1, 3), (2, 1)]
-
-
-def test_one_signature_each() -> None:
-    """Whatever the tests above have handed to the kernels."""
-    several = {
-        k.py_func.__name__: k.signatures
-        for k in kernels()
-        if "opindex" in k.py_func.__module__ and len(k.signatures) > 1
-    }
-    assert not several

@@ -10,11 +10,14 @@ import pyarrow as pa
 import pytest
 from contract import NO_JIT, pairs
 from numpy.typing import NDArray
-from test_opindex import start_with, with_arrays
+from test_opindex import with_arrays
+from test_opindex_updates import start_with
 
 import colmatch as cm
-from colmatch.index import opindex as kind
-from colmatch.kernels.opindex import match as opindex
+import colmatch.index.opindex
+from colmatch.kernels.opindex.arrays import ALL_WIDTHS, HASH, NONE, UNDIVIDED, WIDTH, OpIndex
+
+MODULE = colmatch.index.opindex
 
 
 def ranges(count: int, seed: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -23,22 +26,19 @@ def ranges(count: int, seed: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]
     return rng.integers(0, 10_000, count), 2 ** rng.integers(0, 13, count)
 
 
-def check_runs(index: opindex.OpIndex) -> None:
+def check_runs(index: OpIndex) -> None:
     """What must hold of ranges whatever was done: they ascend, and none is wider than its run
     says.
     """
     lists = {
-        int(index.lists[a, op])
-        for a in range(len(index.lists))
-        for op in (3, 7, 11)
-        if index.lists[a, op] != opindex.NONE
+        int(index.lists[a, op]) for a in range(len(index.lists)) for op in (3, 7, 11) if index.lists[a, op] != NONE
     }
     for number in lists:
         first, log = index.list[number, :2].tolist()
         for s in range(first, first + (1 << log)):
             begin, size = int(index.segment[s, 1]) & 0xFFFFFFFF, int(index.segment[s, 1]) >> 32
             runs = index.run[begin : begin + size].astype(np.int64)
-            order = [(hash, width) for hash, width in runs[:, [opindex.HASH, opindex.WIDTH]].tolist()]
+            order = [(hash, width) for hash, width in runs[:, [HASH, WIDTH]].tolist()]
             assert order == sorted(set(order))
             for _, start, entries, room, width in runs.tolist():
                 low, high = (
@@ -47,10 +47,10 @@ def check_runs(index: opindex.OpIndex) -> None:
                 )
                 classes = [(one.bit_length() + 1) >> 1 for one in (high - low).tolist()]
                 assert (np.diff(low) >= 0).all()
-                if width < opindex.ALL_WIDTHS:
+                if width < ALL_WIDTHS:
                     assert set(classes) <= {width}
                 else:
-                    assert entries <= opindex.UNDIVIDED and max(classes, default=0) <= width - opindex.ALL_WIDTHS
+                    assert entries <= UNDIVIDED and max(classes, default=0) <= width - ALL_WIDTHS
 
 
 def test_few_ranges_are_read_that_do_not_hold() -> None:
@@ -68,7 +68,7 @@ def test_few_ranges_are_read_that_do_not_hold() -> None:
 
 def test_few_narrow_ranges_are_not_all_read() -> None:
     """Too few to be divided: the run knows how wide its widest is."""
-    count = opindex.UNDIVIDED
+    count = UNDIVIDED
     matcher = built_of_ranges(np.arange(count) * 100, np.full(count, 3))
     assert len(inside.arrays(matcher).run) == 1
     assert matcher.counters(pa.table({"a": [100 * count - 50, 100 * count - 98]}))["predicates"] == 1
@@ -88,11 +88,11 @@ def test_ranges_that_come_and_go_are_divided_by_width(start: int) -> None:
     arrays, rng = start_with(scan, cm.Options(), start), Random(9)
     there = set(range(start))
     for c in range(start, count):
-        arrays = kind.insert(arrays, preds, c, c + 1)
+        arrays = MODULE.insert(arrays, preds, c, c + 1)
         there.add(c)
         if rng.random() < 0.2:
             gone = rng.choice(sorted(there))
-            arrays = kind.delete(arrays, preds, np.array([gone]))
+            arrays = MODULE.delete(arrays, preds, np.array([gone]))
             there.remove(gone)
         if c % 100 == 99:
             check_runs(arrays)
@@ -102,7 +102,7 @@ def test_ranges_that_come_and_go_are_divided_by_width(start: int) -> None:
     assert wanted and pairs(found.match(events)) == wanted
     assert found.counters(events)["predicates"] < 2.5 * len(wanted)
     for c in sorted(there):
-        arrays = kind.delete(arrays, preds, np.array([c]))
+        arrays = MODULE.delete(arrays, preds, np.array([c]))
     assert with_arrays(scan, arrays).counters(events)["predicates"] == 0
 
 

@@ -11,21 +11,38 @@ import inside
 import numpy as np
 import pyarrow as pa
 import pytest
+import strategies
 from contract import NO_JIT, expected_pairs, pairs
 from layouts import plain_table
 from oracle import to_sql
-from strategies import COLUMNS, an_expression, some_rows, terms
+from strategies import an_expression, some_rows, terms
 
 import colmatch as cm
 from colmatch.arrays.frozen import freeze
 from colmatch.index import find
 from colmatch.index.propagation import delete, insert
 from colmatch.kernels import layout
-from colmatch.kernels.propagation import match as propagation
-from colmatch.kernels.propagation.match import ALWAYS, BITS, ENTRIES, GROUPS, LENGTH, POOL, SLOTS, WASTE
+from colmatch.kernels.propagation.arrays import (
+    ALWAYS,
+    BITS,
+    BLOCK,
+    COLUMNS,
+    ENTRIES,
+    GONE,
+    GROUPS,
+    LENGTH,
+    NEXT,
+    POOL,
+    REACH,
+    SIZE,
+    SLOTS,
+    START,
+    WASTE,
+    PropagationIndex,
+)
 from colmatch.workload import named
 
-SIZE, ROWS = (300, 100) if NO_JIT else (20_000, 1000)
+SUBSCRIPTIONS, ROWS = (300, 100) if NO_JIT else (20_000, 1000)
 NUMBERS = dict.fromkeys("abcd", "int64")
 
 
@@ -41,7 +58,7 @@ def one_event(matcher: cm.Matcher, **values: int) -> dict[str, int]:
     return matcher.counters(pa.table({name: [value] for name, value in values.items()}))
 
 
-def index_of(matcher: cm.Matcher) -> propagation.PropagationIndex:
+def index_of(matcher: cm.Matcher) -> PropagationIndex:
     return inside.arrays(matcher)
 
 
@@ -49,7 +66,7 @@ def bits_of(matcher: cm.Matcher) -> int:
     return int(index_of(matcher).state[BITS])
 
 
-def with_index(matcher: cm.Matcher, arrays: propagation.PropagationIndex) -> cm.Matcher:
+def with_index(matcher: cm.Matcher, arrays: PropagationIndex) -> cm.Matcher:
     return inside.with_arrays(matcher, "propagation", arrays)
 
 
@@ -155,14 +172,14 @@ def test_clusters_are_by_remaining_count() -> None:
     assert np.count_nonzero(index.slab) == 1
     at, columns = int(index.slab[bit]), []
     while at:
-        columns.append(int(index.pool[at + propagation.COLUMNS]))
-        assert index.pool[at + propagation.SIZE] == 10
-        at = int(index.pool[at + propagation.NEXT])
+        columns.append(int(index.pool[at + COLUMNS]))
+        assert index.pool[at + SIZE] == 10
+        at = int(index.pool[at + NEXT])
     assert columns == [0, 1, 2, 3]
 
 
 def test_slabs_of_more_conjunctions_than_a_block() -> None:
-    size = 2 * propagation.BLOCK + 100
+    size = 2 * BLOCK + 100
     matcher = built(
         [f"a = 1 AND b > {i % 10} AND c <> {i % 3}" for i in range(size)] + [f"c <> {i % 3}" for i in range(size)]
     )
@@ -184,7 +201,7 @@ def test_a_program_stands_under_what_it_begins_with() -> None:
 
 @pytest.mark.parametrize("name", ["dense", "dense-planted", "pstree-sparse", "ads", "querylog"])
 def test_named_workloads_as_scan(name: str) -> None:
-    workload = named(name, subscriptions=SIZE // 4)
+    workload = named(name, subscriptions=SUBSCRIPTIONS // 4)
     events = workload.events(ROWS // 4)
     found, scan = (
         cm.Matcher.build(workload.predicate_table(), workload.schema(), index=kind, options=cm.Options(batch_rows=60))
@@ -208,7 +225,7 @@ def first_part(p: layout.Predicates, conjunctions: int) -> layout.Predicates:
 
 def random_matcher(seed: int, size: int, rows: int) -> tuple[cm.Matcher, pa.Table, list[tuple[int, Any]]]:
     rng = Random(seed)
-    schema = pa.schema(rng.sample(list(COLUMNS.items()), 8))
+    schema = pa.schema(rng.sample(list(strategies.COLUMNS.items()), 8))
     expressions = [an_expression(rng, terms(schema), depth=rng.choice([0, 1, 2])) for _ in range(size)]
     some = some_rows(rng, schema, rows)
     texts = {i: to_sql(e) for i, e in enumerate(expressions)}
@@ -216,14 +233,14 @@ def random_matcher(seed: int, size: int, rows: int) -> tuple[cm.Matcher, pa.Tabl
     return matcher, plain_table(schema, some), expected_pairs(expressions, list(range(size)), some)
 
 
-def check_arrays(index: propagation.PropagationIndex, preds: layout.Predicates) -> None:
+def check_arrays(index: PropagationIndex, preds: layout.Predicates) -> None:
     """What must hold whatever was done: lists are sorted, uses are counted, slots lead to their
     predicates.
     """
     for group in index.group[: index.state[GROUPS]].astype(np.int64):
-        part = slice(group[propagation.START], group[propagation.START] + group[LENGTH])
+        part = slice(group[START], group[START] + group[LENGTH])
         low, high = index.entry_lo[part].astype(np.int64), index.entry_hi[part].astype(np.int64)
-        assert (np.diff(low) >= 0).all() and (high - low <= group[propagation.REACH]).all()
+        assert (np.diff(low) >= 0).all() and (high - low <= group[REACH]).all()
         assert (index.uses[index.entry_bit[part]] > 0).all()
     bits = np.sort(index.slot[index.slot > 0].astype(np.int64)) - 1
     assert len(bits) == index.state[SLOTS] and (np.diff(bits) > 0).all() and (index.uses[bits] > 0).all()
@@ -290,14 +307,14 @@ def in_alive(scan: cm.Matcher, alive: set[int], events: pa.Table) -> list[tuple[
 
 
 def test_bulk_and_one_by_one_find_the_same_and_grow_seldom() -> None:
-    workload = named("dense", subscriptions=SIZE)
+    workload = named("dense", subscriptions=SUBSCRIPTIONS)
     scan = cm.Matcher.build(workload.predicate_table(), workload.schema(), index="scan")
     events = workload.events(ROWS // 10)
     preds = inside.predicates(scan)
-    arrays, _ = find("propagation").build(first_part(preds, SIZE // 2), inside.codes(scan), None, cm.Options())
-    together = insert(propagation.PropagationIndex(*(array.copy() for array in arrays)), preds, SIZE // 2, SIZE)
+    arrays, _ = find("propagation").build(first_part(preds, SUBSCRIPTIONS // 2), inside.codes(scan), None, cm.Options())
+    together = insert(PropagationIndex(*(array.copy() for array in arrays)), preds, SUBSCRIPTIONS // 2, SUBSCRIPTIONS)
     grown = 0
-    for c in range(SIZE // 2, SIZE):
+    for c in range(SUBSCRIPTIONS // 2, SUBSCRIPTIONS):
         before = arrays
         arrays = insert(arrays, preds, c, c + 1)
         grown += sum(len(a) != len(b) for a, b in zip(arrays, before))
@@ -347,13 +364,13 @@ def test_a_cluster_loses_some_and_is_put_together_when_half_is_gone() -> None:
     arrays, _ = find("propagation").build(preds, inside.codes(scan), None, cm.Options())
     arrays = delete(arrays, preds, np.array([3, 5]))
     (at,) = arrays.slab[arrays.slab > 0].tolist()
-    assert arrays.pool[at + propagation.SIZE] == 20 and arrays.pool[at + propagation.GONE] == 2
+    assert arrays.pool[at + SIZE] == 20 and arrays.pool[at + GONE] == 2
     left = [i for i in range(20) if i not in (3, 5)]
     assert pairs(with_index(scan, arrays).match(events)) == [(0, i) for i in left] + [
         (1, i) for i in left if i // 2 <= 5
     ]
     arrays = delete(arrays, preds, np.arange(8, 17))
-    assert arrays.pool[at + propagation.SIZE] == 9 and arrays.pool[at + propagation.GONE] == 0
+    assert arrays.pool[at + SIZE] == 9 and arrays.pool[at + GONE] == 0
     left = [i for i in left if not 8 <= i < 17]
     assert pairs(with_index(scan, arrays).match(events)) == [(0, i) for i in left] + [
         (1, i) for i in left if i // 2 <= 5

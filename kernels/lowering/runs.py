@@ -1,0 +1,125 @@
+"""Key intervals -> runs.
+
+A *run* is a list of closed key intervals ``lo, hi`` that ascend and neither overlap nor touch;
+``first`` gives each owner its run.
+"""
+
+from colmatch.kernels._jit import device, kernel
+from colmatch.kernels.layout import KEY_MAX, KEY_MIN
+from colmatch.kernels.ranges import begin_ranges, rewind_ranges
+
+
+@kernel
+def merge_runs(first, lo, hi, outside, out_first, out_lo, out_hi):
+    """Intervals that ascend by ``lo`` but may overlap, touch or be empty (lo > hi) -> runs,
+    complemented where ``outside``.
+
+    first (n + 1), lo, hi (m), outside (n) uint8; out_first (n + 1), out_lo, out_hi (m + n). With
+    outside (0) none is complemented, and what is written may be what is read.
+    """
+    out = 0
+    end = first[0]
+    out_first[0] = 0
+    for i in range(len(first) - 1):
+        begin = out
+        j, end = end, first[i + 1]
+        while j < end:
+            low, high = lo[j], hi[j]
+            j += 1
+            if low > high:
+                continue
+            if out > begin and (low <= out_hi[out - 1] or low == out_hi[out - 1] + 1):
+                out_hi[out - 1] = max(out_hi[out - 1], high)
+            else:
+                out_lo[out] = low
+                out_hi[out] = high
+                out += 1
+        if len(outside) > 0 and outside[i]:
+            out = begin + complement(out_lo, out_hi, begin, out)
+        out_first[i + 1] = out
+
+
+@kernel
+def group_intervals(owner, lo, hi, first, out_lo, out_hi):
+    """Intervals in any order -> by owner, ascending by ``lo`` within one. first (n + 1) is
+    written; all others are (m).
+    """
+    for o in range(len(first)):
+        first[o] = 0
+    for i in range(len(owner)):
+        first[owner[i] + 1] += 1
+    begin_ranges(first, len(first) - 1)
+    for i in range(len(owner)):  # first[o] runs ahead to the place of the next one, and so ends at the start of o + 1
+        place = first[owner[i]]
+        out_lo[place] = lo[i]
+        out_hi[place] = hi[i]
+        first[owner[i]] = place + 1
+    rewind_ranges(first, len(first) - 1)
+    for o in range(len(first) - 1):
+        if first[o + 1] - first[o] > 1:
+            _sort_intervals(out_lo, out_hi, first[o], first[o + 1])
+
+
+@device
+def _sort_intervals(lo, hi, first, end):
+    """Shell sort: almost always two or three intervals, and a long IN list is no quadratic trap."""
+    gap = 1
+    while gap < (end - first) // 3:
+        gap = 3 * gap + 1
+    while gap > 0:
+        for i in range(first + gap, end):
+            low, high = lo[i], hi[i]
+            j = i
+            while j >= first + gap and lo[j - gap] > low:
+                lo[j] = lo[j - gap]
+                hi[j] = hi[j - gap]
+                j -= gap
+            lo[j] = low
+            hi[j] = high
+        gap //= 3
+
+
+@device
+def complement(lo, hi, begin, end):
+    """Turn the run ``begin:end`` into its complement in place; needs one more place behind it.
+
+    Returns its length.
+    """
+    out = begin
+    start = KEY_MIN
+    open_end = True
+    for j in range(begin, end):
+        low, high = lo[j], hi[j]
+        if low > start:
+            lo[out] = start
+            hi[out] = low - 1
+            out += 1
+        if high == KEY_MAX:
+            open_end = False
+            break
+        start = high + 1
+    if open_end:
+        lo[out] = start
+        hi[out] = KEY_MAX
+        out += 1
+    return out - begin
+
+
+@device
+def intersect(lo, hi, a, a_end, b, b_end, out):
+    """Write the intersection of the runs ``a:a_end`` and ``b:b_end`` from place ``out`` on.
+
+    Returns its end: at most as long as both.
+    """
+    while a < a_end and b < b_end:
+        low = max(lo[a], lo[b])
+        high = min(hi[a], hi[b])
+        if low <= high:
+            lo[out] = low
+            hi[out] = high
+            out += 1
+        if hi[a] < hi[b]:
+            a += 1
+        else:
+            b += 1
+    return out

@@ -1,0 +1,94 @@
+"""The arrays of Propagation: distinct predicates, and the conjunctions behind them.
+
+Each distinct predicate has a *bit*. An equality is found by its value in a hash table; ranges stand
+in *groups* of like width ordered by lowest code, so that those which can contain a code are
+neighbours. A negated predicate shares the bit of what it negates and is true where that is not set.
+
+A conjunction stands under its *access predicate*. The conjunctions of one access predicate stand in
+*slabs*, one for each number of predicates that remain::
+
+    pool   next | columns | capacity | size | gone | conjunctions ... |
+           first remaining predicate of each ... | second ... | ...
+
+with room for ``capacity`` conjunctions in each column. The slabs of one predicate are a list; so
+are those of conjunctions without access predicate, which are always checked.
+"""
+
+from typing import NamedTuple
+
+from colmatch.kernels.layout import F64, I64, U8, U32, U64
+
+# A slab of ``pool``
+# GONE: conjunctions that were deleted, whose places are not yet used again
+NEXT, COLUMNS, CAPACITY, SIZE, GONE = range(5)
+HEADER = 5
+PROGRAM = 2**32 - 1  # COLUMNS: the conjunctions are programs, evaluated themselves
+DELETED = 2**31  # in the word of a conjunction
+NEGATED = 2**31  # in the word of a remaining predicate
+
+# A row of ``group``
+GROUP_NEXT, CLASS, START, LENGTH, ROOM, REACH = range(6)  # REACH: the widest interval is so much higher than low
+GROUP_WORDS = 6
+
+# ``state``
+BITS, FREE, GROUPS, ENTRIES, POOL, WASTE, SLOTS, ALWAYS, PROGRAMS, SEVERAL = range(10)
+STATE_WORDS = 10
+
+HITS = 256  # slabs that are on their way from memory together
+BLOCK = 1024  # conjunctions of a slab that are looked at together
+
+
+class PropagationIndex(NamedTuple):
+    """D predicates, H slots, A attributes, G groups of E entries.
+
+    Arrays may be longer than what is used of them: see ``state``.
+    """
+
+    # (D, 3) bit -> predicate, without FLAG_MULTI and FLAG_NONE; a free one has the next free one +
+    # 1 in its second word
+    key: U32
+    # (H) hash table of the predicates: bit + 1, or 0. H is a power of two, at least twice as many
+    # as are used
+    slot: U32
+    uses: U32  # (D) how often conjunctions have it
+    truth: F64  # (D) how many events are thought to satisfy it, in some unit
+    slab: U32  # (D) first slab in the pool, 0 if it is no access predicate
+    access: U64  # (words of D) bits of those that have a slab
+    group_of: U32  # (A) attribute -> its first group + 1, or 0
+    # (G, 6) next group of the attribute + 1; class of width; first entry, number of entries, room
+    # for them; reach
+    group: U32
+    entry_lo: U32  # (E) lowest code of an interval, ascending within a group
+    entry_hi: U32  # (E) highest code
+    entry_bit: U32  # (E) its predicate
+    pool: U32  # slabs; the first word belongs to none
+    present: F64  # (A) how many events are thought to have the attribute, in the unit of ``truth``
+    codes: F64  # (A) how many elementary intervals it had when the index was built
+    top: F64  # (A) highest code that a predicate had then
+    code_first: I64  # (A then + 1) place of each attribute's code 1 among all codes there were
+    label: U32  # (boundaries then) their labels, or (0) if predicates have codes
+    multi: U8  # (A) attribute may have several entries in a row
+    state: I64  # (10) bits, first free bit + 1, groups, entries, words of the pool; of these, words in no slab; slots;
+    # first slab of what is always checked, or 0; 1 when there are programs; 1 when a subscription
+    # may have several conjunctions
+
+
+class Estimates(NamedTuple):
+    """What says how often a predicate is thought to hold, of A attributes and B boundaries."""
+
+    present: F64  # these: as ``PropagationIndex`` has them
+    codes: F64
+    top: F64
+    code_first: I64
+    label: U32
+    # (codes + 1) how many values of a sample come before each code of all attributes; (0) without
+    # a sample
+    below: I64
+
+
+class PropagationScratch(NamedTuple):
+    bits: U64  # (words of D) the predicate bit vector, zero between rows
+    touched: U32  # (words of D + 1) words that are not zero
+    hit: U32  # (HITS) first slabs of access predicates that hold
+    survivor: U32  # (BLOCK)
+    table: U32  # (A) zero between rows; of use to programs only
