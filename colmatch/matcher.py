@@ -14,8 +14,8 @@ from colmatch.arrays.frozen import freeze
 from colmatch.errors import OptionError
 from colmatch.events.sample import NOTHING, SampleKeeper, count_values
 from colmatch.explain import Explanation, explain
-from colmatch.index import KINDS, Built, find, plan
-from colmatch.index.statistics import Statistics
+from colmatch.indexing import KINDS, Built, find, plan
+from colmatch.indexing.statistics import Statistics
 from colmatch.matching.workers import Workers
 from colmatch.options import Options, checked
 from colmatch.parts import Parts

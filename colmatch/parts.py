@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from colmatch.index import Built
-from colmatch.index.plan import Plan
+from colmatch.indexing import Built
+from colmatch.indexing.plan import Plan
 from colmatch.kernels import layout
 from colmatch.options import Options
 from colmatch.schema import Attributes, Schema

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import colmatch as cm
-from colmatch.index import Built, IndexKind, find
+from colmatch.indexing import Built, IndexKind, find
 from colmatch.kernels import layout
 from colmatch.matching.worker import Worker
 from colmatch.parts import Parts

@@ -20,7 +20,7 @@ from ways_in import condition, predicate_tables, table_rows, to_builder
 import colmatch as cm
 import colmatch.matching.worker
 import colmatch.updates.live
-from colmatch.index import KINDS
+from colmatch.indexing import KINDS
 
 updatable = pytest.mark.parametrize("kind", [name for name, kind in KINDS.items() if kind.insert is not None])
 

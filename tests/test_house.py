@@ -28,7 +28,7 @@ FLOORS = (
     ("subscriptions",),
     ("expr",),
     ("events", "lowering"),
-    ("index", "text"),
+    ("indexing", "text"),
     ("arrays", "options", "schema"),
     ("incoming", "session"),
     ("kernels",),
@@ -164,7 +164,7 @@ def test_no_imports_go_in_circles():
 
 
 def test_every_package_but_a_face_has_a_paragraph_and_no_code():
-    faces = {"__init__.py", "index/__init__.py", "workload/__init__.py", "cli/__init__.py", "spark/__init__.py"}
+    faces = {"__init__.py", "indexing/__init__.py", "workload/__init__.py", "cli/__init__.py", "spark/__init__.py"}
     for name, module in {**modules("colmatch"), **{f"kernels/{n}": m for n, m in modules("kernels").items()}}.items():
         if name.endswith("__init__.py") and name not in faces | {"kernels/__init__.py"}:
             assert len(module.tree.body) == 1 and ast.get_docstring(module.tree), module.path
@@ -194,31 +194,38 @@ def test_kernels_are_imported_by_one_name():
 
 
 def test_one_kind_never_imports_another():
-    """Of the kernels this is a matter of floors; the files of ``colmatch/index`` share a room."""
+    """Of the kernels this is a matter of floors; the files of ``colmatch/indexing`` share a room."""
     for kind in kinds():
         others = [other for other in kinds() if other != kind]
-        used = modules("colmatch")[f"index/{kind}.py"].imports
+        used = modules("colmatch")[f"indexing/{kind}.py"].imports
         wrong = {
             name
             for name in used
             for other in others
-            if f"{name}.".startswith((f"colmatch.index.{other}.", f"colmatch.kernels.{other}."))
+            if f"{name}.".startswith((f"colmatch.indexing.{other}.", f"colmatch.kernels.{other}."))
         }
-        assert not wrong, f"index/{kind}.py imports {wrong}"
+        assert not wrong, f"indexing/{kind}.py imports {wrong}"
 
 
 def test_only_the_registry_knows_the_kinds():
     for name, module in modules("colmatch").items():
-        if name.startswith("index/"):
+        if name.startswith("indexing/"):
             continue
         known = {
             used
             for used in module.imports
             for kind in kinds()
-            if f"{used}.".startswith((f"colmatch.index.{kind}.", f"colmatch.kernels.{kind}."))
+            if f"{used}.".startswith((f"colmatch.indexing.{kind}.", f"colmatch.kernels.{kind}."))
         }
         assert not known, f"{module.path} imports {known}"
-    for name in ("index/plan.py", "index/statistics.py", "matcher.py", "parts.py", "store/saved.py", "explain.py"):
+    for name in (
+        "indexing/plan.py",
+        "indexing/statistics.py",
+        "matcher.py",
+        "parts.py",
+        "store/saved.py",
+        "explain.py",
+    ):
         texts = {node.value for node in ast.walk(modules("colmatch")[name].tree) if isinstance(node, ast.Constant)}
         assert not texts & set(kinds()), f"colmatch/{name} names {texts & set(kinds())}"
 

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from colmatch.errors import ColmatchError, OptionError
-from colmatch.index import find
+from colmatch.indexing import find
 from colmatch.matcher import Matcher, kinds
 from colmatch.options import Options
 from colmatch.subscriptions.table import PredicateTable

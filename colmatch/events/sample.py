@@ -19,7 +19,7 @@ from colmatch.arrays.hints import hints_of
 from colmatch.errors import EventError
 from colmatch.events.gather import batches
 from colmatch.events.reader import Reader
-from colmatch.index.statistics import Sample
+from colmatch.indexing.statistics import Sample
 from colmatch.kernels import layout
 from colmatch.kernels.transpose import count_codes
 from colmatch.schema import Attributes

@@ -10,8 +10,8 @@ import numpy as np
 import pyarrow as pa
 
 from colmatch.errors import ColmatchError, StoreError
-from colmatch.index import Built, find
-from colmatch.index.plan import Plan
+from colmatch.indexing import Built, find
+from colmatch.indexing.plan import Plan
 from colmatch.kernels import layout
 from colmatch.options import Options
 from colmatch.parts import Parts

@@ -26,9 +26,9 @@ from colmatch.arrays.frozen import freeze
 from colmatch.arrays.ranges import members, ranges_of
 from colmatch.errors import OptionError, SubscriptionError
 from colmatch.events.sample import recount_values
-from colmatch.index import KINDS, Built
-from colmatch.index.plan import by_speed
-from colmatch.index.statistics import Statistics
+from colmatch.indexing import KINDS, Built
+from colmatch.indexing.plan import by_speed
+from colmatch.indexing.statistics import Statistics
 from colmatch.kernels.layout import Codes, Literals, Predicates
 from colmatch.options import Options
 from colmatch.schema import Attributes, Schema

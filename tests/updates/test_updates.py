@@ -18,7 +18,7 @@ from contract import NO_JIT, pairs
 
 import colmatch as cm
 from colmatch.events import sample
-from colmatch.index import KINDS
+from colmatch.indexing import KINDS
 from colmatch.matching import worker
 from colmatch.updates import labels, live
 from colmatch.workload import Workload

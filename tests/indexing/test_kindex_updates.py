@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 from test_kindex import of
 
 import colmatch as cm
-import colmatch.index.kindex
+import colmatch.indexing.kindex
 from colmatch.kernels import layout
 
-MODULE = colmatch.index.kindex
+MODULE = colmatch.indexing.kindex
 
 
 def some_texts(rng: Random, count: int) -> dict[int, str]:

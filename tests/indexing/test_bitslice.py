@@ -16,7 +16,7 @@ from contract import NO_JIT, pairs
 from numpy.typing import NDArray
 
 import colmatch as cm
-import colmatch.index.bitslice
+import colmatch.indexing.bitslice
 from colmatch.kernels.bitslice.build import cut_bins
 from colmatch.workload import named
 
@@ -67,7 +67,7 @@ def test_masks_decide_where_bins_are_codes() -> None:
 @pytest.mark.parametrize("bins", [3, 20])
 def test_fewer_bins_than_codes_leave_candidates_that_are_verified(bins: int) -> None:
     exact, events = built()
-    with patch.object(colmatch.index.bitslice, "MOST_BINS", bins):
+    with patch.object(colmatch.indexing.bitslice, "MOST_BINS", bins):
         vague, _ = built()
     assert vague.counters(events)["candidates"] > exact.counters(events)["candidates"] == 0
     assert pairs(vague.match(events)) == pairs(exact.match(events))
@@ -77,7 +77,7 @@ def test_columns_longer_than_a_tile() -> None:
     """Tiles of 64 rows: access intervals begin in one and end in another."""
     whole, events = built(batch_rows=4096)
     wanted, tiles_made = pairs(whole.match(events)), whole.counters(events)["nodes"]
-    with patch.object(colmatch.index.bitslice, "TILE", 1):
+    with patch.object(colmatch.indexing.bitslice, "TILE", 1):
         assert pairs(fresh(whole).match(events)) == wanted
         # columns have 45 rows without the JIT, 450 with it
         assert NO_JIT or whole.counters(events)["nodes"] > 3 * tiles_made
@@ -87,7 +87,7 @@ def test_more_segments_than_there_is_room_for() -> None:
     """Rows are then gone through several times."""
     whole, events = built(batch_rows=60)
     wanted = pairs(whole.match(events))
-    module = colmatch.index.bitslice
+    module = colmatch.indexing.bitslice
     with patch.object(module, "TILE", 1), patch.object(module, "AN_ENTRY", 0), patch.object(module, "SEGMENTS", 70):
         assert pairs(fresh(whole).match(events)) == wanted
 
@@ -100,7 +100,7 @@ def test_ranges_over_several_tiles_and_more_of_them_than_are_kept_at_once(tile: 
     matcher = cm.Matcher.build(texts, {"a": "int64", "b": "int64"}, index="bitslice")
     absent = np.arange(200) % 5 == 0
     wanted = (low <= a[:, None]) & (a[:, None] <= high) & (absent[:, None] == (np.arange(1500) % 3 == 0))
-    with patch.object(colmatch.index.bitslice, "TILE", tile):
+    with patch.object(colmatch.indexing.bitslice, "TILE", tile):
         assert pairs(matcher.match(pa.table({"a": a, "b": pa.array(a, mask=absent)}))) == [
             tuple(pair) for pair in np.argwhere(wanted).tolist()
         ]
@@ -123,7 +123,7 @@ def test_no_value_of_one_column_is_left_for_the_next() -> None:
 
 def test_codes_of_an_attribute_without_a_rank_may_be_large() -> None:
     texts = {i: f"a = {i % 4} AND c = 1" + f" AND b <> {i}" * (i > 99) for i in range(600)}
-    with patch.object(colmatch.index.bitslice, "MOST_RANKS", 3):
+    with patch.object(colmatch.indexing.bitslice, "MOST_RANKS", 3):
         matcher = cm.Matcher.build(texts, dict.fromkeys("abc", "int64"), index="bitslice")
     wanted = [(row, i) for row in range(100) for i in range(600) if row % 4 == i % 4 and row + 400 != i]
     assert pairs(matcher.match(pa.table({"a": np.arange(100) % 4, "b": np.arange(400, 500), "c": [1] * 100}))) == wanted
@@ -131,7 +131,7 @@ def test_codes_of_an_attribute_without_a_rank_may_be_large() -> None:
 
 def test_attributes_without_slots() -> None:
     exact, events = built()
-    with patch.object(colmatch.index.bitslice, "MOST_RANKS", 20):
+    with patch.object(colmatch.indexing.bitslice, "MOST_RANKS", 20):
         vague, _ = built()
     assert pairs(vague.match(events)) == pairs(exact.match(events))
 

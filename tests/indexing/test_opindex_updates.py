@@ -16,13 +16,13 @@ from test_opindex import ROWS, SIZE, built, with_arrays
 from ways_in import condition, to_builder
 
 import colmatch as cm
-import colmatch.index.opindex
+import colmatch.indexing.opindex
 from colmatch.arrays.frozen import freeze
 from colmatch.kernels._jit import kernels
 from colmatch.kernels.opindex.arrays import BUILT, OpIndex
 from colmatch.workload import named
 
-MODULE = colmatch.index.opindex
+MODULE = colmatch.indexing.opindex
 
 
 def start_with(matcher: cm.Matcher, options: cm.Options, start: int) -> OpIndex:

@@ -28,8 +28,8 @@ from colmatch.arrays.frozen import freeze
 from colmatch.arrays.growing import extended, with_room
 from colmatch.arrays.ranges import ranges_of
 from colmatch.errors import OptionError
-from colmatch.index.base import IndexKind
-from colmatch.index.statistics import Sample, Statistics
+from colmatch.indexing.base import IndexKind
+from colmatch.indexing.statistics import Sample, Statistics
 from colmatch.kernels.layout import ATTR_MASK, FLAG_MULTI, I64, U32, Codes, Predicates
 from colmatch.kernels.propagation.arrays import (
     ALWAYS,

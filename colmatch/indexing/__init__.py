@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from colmatch.errors import OptionError
-from colmatch.index import bitslice, kindex, opindex, propagation, scan
-from colmatch.index.base import Built, IndexKind
+from colmatch.indexing import bitslice, kindex, opindex, propagation, scan
+from colmatch.indexing.base import Built, IndexKind
 
 _ALL = (scan.KIND, kindex.KIND, propagation.KIND, opindex.KIND, bitslice.KIND)
 KINDS: dict[str, IndexKind] = {kind.name: kind for kind in _ALL}

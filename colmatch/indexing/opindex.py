@@ -39,8 +39,8 @@ import numpy as np
 from colmatch.arrays.growing import with_room
 from colmatch.arrays.ranges import ranges_of
 from colmatch.errors import OptionError
-from colmatch.index.base import IndexKind, highest_codes
-from colmatch.index.statistics import Sample, Statistics
+from colmatch.indexing.base import IndexKind, highest_codes
+from colmatch.indexing.statistics import Sample, Statistics
 from colmatch.kernels.layout import ATTR_MASK, CODE_MAX, I64, LABEL_TOP, U32, U64, Codes, Predicates
 from colmatch.kernels.opindex import update
 from colmatch.kernels.opindex.arrays import (

@@ -11,8 +11,8 @@ from __future__ import annotations
 import numpy as np
 
 from colmatch.arrays.growing import extended
-from colmatch.index.base import IndexKind
-from colmatch.index.statistics import Sample, Statistics
+from colmatch.indexing.base import IndexKind
+from colmatch.indexing.statistics import Sample, Statistics
 from colmatch.kernels.layout import ATTR_MASK, FLAG_MULTI, I64, Codes, Predicates
 from colmatch.kernels.scan.arrays import HEAD_BLOCK, ROW_BLOCK, ScanIndex, ScanScratch
 from colmatch.kernels.scan.match import enter, match

@@ -12,8 +12,8 @@ import numpy as np
 
 from colmatch.arrays.hints import hints_of
 from colmatch.arrays.ranges import members, ranges_of
-from colmatch.index.base import IndexKind
-from colmatch.index.statistics import Sample, Statistics
+from colmatch.indexing.base import IndexKind
+from colmatch.indexing.statistics import Sample, Statistics
 from colmatch.kernels.bitslice.arrays import (
     BUFFER,
     CANDIDATES_KEPT,

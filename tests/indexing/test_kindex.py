@@ -16,12 +16,12 @@ import pytest
 from contract import NO_JIT, pairs
 
 import colmatch as cm
-import colmatch.index.kindex
+import colmatch.indexing.kindex
 from colmatch.kernels.kindex import clauses
 from colmatch.kernels.kindex.arrays import KIndex
 from colmatch.workload import named
 
-MODULE = colmatch.index.kindex
+MODULE = colmatch.indexing.kindex
 SIZE, ROWS = (300, 40) if NO_JIT else (20_000, 300)
 
 

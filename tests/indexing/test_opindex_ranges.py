@@ -14,10 +14,10 @@ from test_opindex import with_arrays
 from test_opindex_updates import start_with
 
 import colmatch as cm
-import colmatch.index.opindex
+import colmatch.indexing.opindex
 from colmatch.kernels.opindex.arrays import ALL_WIDTHS, HASH, NONE, UNDIVIDED, WIDTH, OpIndex
 
-MODULE = colmatch.index.opindex
+MODULE = colmatch.indexing.opindex
 
 
 def ranges(count: int, seed: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

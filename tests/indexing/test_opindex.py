@@ -13,13 +13,13 @@ import pytest
 from contract import NO_JIT, pairs
 
 import colmatch as cm
-import colmatch.index.opindex
+import colmatch.indexing.opindex
 from colmatch.arrays.frozen import freeze
 from colmatch.kernels.layout import ATTR_MASK
 from colmatch.kernels.opindex.arrays import ALWAYS, CHUNK, NO_STAMP, STAMP_BITS, VERIFY, OpIndex
 from colmatch.workload import Workload, named
 
-MODULE = colmatch.index.opindex
+MODULE = colmatch.indexing.opindex
 
 SIZE, ROWS = (300, 60) if NO_JIT else (20_000, 600)
 ATTRIBUTES = 100 if NO_JIT else 400

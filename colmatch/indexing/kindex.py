@@ -50,8 +50,8 @@ from colmatch.arrays.frozen import freeze, frozen
 from colmatch.arrays.growing import extended
 from colmatch.arrays.ranges import members, ranges_of
 from colmatch.errors import OptionError
-from colmatch.index.base import IndexKind
-from colmatch.index.statistics import Sample, Statistics
+from colmatch.indexing.base import IndexKind
+from colmatch.indexing.statistics import Sample, Statistics
 from colmatch.kernels.kindex.arrays import FANOUT_BITS, Domains, KIndex, KIndexScratch, Numbering
 from colmatch.kernels.kindex.build import cut_segments, measure, post
 from colmatch.kernels.kindex.clauses import CLAUSES, COUNTED, GONE, classify, write_starts

@@ -8,14 +8,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from colmatch.index.statistics import Sample, Statistics
+from colmatch.indexing.statistics import Sample, Statistics
 from colmatch.kernels.layout import I64, LABEL_TOP, Codes, Predicates
 from colmatch.options import Options
 
 
 @dataclass(frozen=True, slots=True)
 class IndexKind:
-    """A pair of modules, ``kernels/<kind>.py`` and ``index/<kind>.py``, seen from outside.
+    """A pair of modules, ``kernels/<kind>.py`` and ``indexing/<kind>.py``, seen from outside.
 
     Attributes
     ----------

@@ -6,8 +6,8 @@ import logging
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from colmatch.index import KINDS, IndexKind, find
-from colmatch.index.statistics import Statistics
+from colmatch.indexing import KINDS, IndexKind, find
+from colmatch.indexing.statistics import Statistics
 
 log = logging.getLogger("colmatch")
 
