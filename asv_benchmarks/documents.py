@@ -32,7 +32,7 @@ import colmatch as cm
 from colmatch.indexing import KINDS
 from colmatch.workload import Workload
 
-# What is measured besides the kinds: a kind with other options.
+# What is measured besides the kinds: a kind with other settings.
 VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
     "kindex-raw": ("kindex", {"enumerate": "raw"}),
     "opindex-bs": ("opindex", {"signatures": False}),
@@ -172,9 +172,9 @@ def sweep(of: Sweep, given: argparse.Namespace) -> dict[Any, Measured]:
 
 
 def build(made: Made, name: str) -> cm.Matcher:
-    kind, options = VARIANTS.get(name, (name, {}))
-    options = cm.Options(threads=1, batch_rows=ROWS, **made.options, **options)
-    return cm.Matcher.build(made.subscriptions, made.schema, index=kind, options=options)
+    kind, settings = VARIANTS.get(name, (name, {}))
+    index, options = cm.index(kind, **made.settings, **settings), cm.Options(threads=1, batch_rows=ROWS)
+    return cm.Matcher.build(made.subscriptions, made.schema, index=index, options=options)
 
 
 def point(of: Sweep, value: Any, given: argparse.Namespace) -> Measured:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from colmatch.events.long_form import from_pairs as from_pairs
     from colmatch.explain import Explanation as Explanation
     from colmatch.expr.build import col as col
+    from colmatch.indexing.plan import index as index
     from colmatch.matcher import Matcher as Matcher
     from colmatch.matcher import Rejected as Rejected
     from colmatch.matcher import kinds as kinds
@@ -53,6 +54,7 @@ _HOMES = {
     "SubscriptionError": "errors",
     "col": "expr.build",
     "from_pairs": "events.long_form",
+    "index": "indexing.plan",
     "kinds": "matcher",
 }
 

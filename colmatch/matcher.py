@@ -15,6 +15,7 @@ from colmatch.errors import OptionError
 from colmatch.events.sample import NOTHING, SampleKeeper, count_values
 from colmatch.explain import Explanation, explain
 from colmatch.indexing import KINDS, Built, find, plan
+from colmatch.indexing.settings import Settings
 from colmatch.indexing.statistics import Statistics
 from colmatch.matching.workers import Workers
 from colmatch.options import Options, checked
@@ -51,7 +52,7 @@ class Matcher:
     def __init__(self, parts: Parts) -> None:
         self.schema = parts.schema
         self.rejected = parts.rejected
-        self.plan = parts.plan
+        self._reason = parts.reason
         coding = Coding(parts.attributes, freeze(parts.codes), freeze(parts.literals))
         self._live = LiveSet(
             parts.schema,
@@ -71,7 +72,7 @@ class Matcher:
         cls,
         subscriptions: Any,
         schema: Any,
-        index: str = "auto",
+        index: str | Settings = "auto",
         options: Options | None = None,
         errors: Errors = "raise",
         sample: Any = None,
@@ -84,7 +85,8 @@ class Matcher:
             with columns ``id`` and ``expression`` (any object with the Arrow C stream or array
             protocol), or a ``PredicateTable``. Ids are int64 or strings, and unique
         schema : ``pyarrow.Schema``, ``{name: type}`` or ``Schema``
-        index : kind of index, or ``"auto"``
+        index : name of a kind of index, ``"auto"`` for that with the lowest estimated time an
+            event, or either with settings, as ``colmatch.index`` makes it
         sample : some events, as ``match`` takes them, that are like those to come: they tell which
             values are frequent. A few thousand are enough. Up to 4,096 of them, in the columns of
             the schema, become a part of the matcher and of its saved form, so that they count again
@@ -98,15 +100,14 @@ class Matcher:
         SubscriptionError, SchemaError, OptionError : the arguments cannot be used
         """
         _check_errors(errors)
-        if not isinstance(index, str) or index != "auto":
-            find(index)
+        asked = plan.asked_for(index)
         options = Options() if options is None else checked(options)
         columns = schema if isinstance(schema, Schema) else Schema(schema)
-        intake = Source(columns, options, Attributes()).take_in(subscriptions, errors)
+        intake = Source(columns, options, Attributes(), asked.budget).take_in(subscriptions, errors)
         lowered, attributes, count = intake.lowered, intake.attributes, len(intake.ids)
         predicates, codes, literals = freeze(lowered.predicates), freeze(lowered.codes), lowered.literals
-        chosen = plan.choose(index, Statistics.of(count, predicates, codes))
-        kind = find(chosen.kind)
+        chosen = plan.choose(asked, Statistics.of(count, predicates, codes))
+        kind = find(chosen.settings.kind)
         seen, kept = None, NOTHING
         if sample is not None:
             keeping = SampleKeeper(sample, options.batch_rows, columns.arrow.names)
@@ -114,18 +115,18 @@ class Matcher:
             seen, kept = count_values(iter(keeping), attributes, codes, freeze(literals), lenient), keeping.kept()
         if kind.insert is not None:
             predicates, codes, literals = with_labels(lowered.predicates, codes, literals)
-        arrays, predicates = kind.build(predicates, codes, seen, options)
+        arrays, predicates = kind.build(predicates, codes, seen, chosen.settings)
         parts = Parts(
             schema=columns,
             options=options,
             ids=intake.ids,
             rejected=intake.rejected,
-            plan=chosen,
             attributes=attributes,
             predicates=predicates,
             codes=codes,
             literals=literals,
-            index=Built(kind, arrays),
+            index=Built(kind, chosen.settings, arrays),
+            reason=chosen.reason,
             dead=np.empty(0, np.uint32),
             local_literal=intake.local_literal,
             stock=count,
@@ -170,12 +171,12 @@ class Matcher:
             options=live.options,
             ids=now.ids,
             rejected=list(self.rejected),
-            plan=self.plan,
             attributes=now.coding.attributes,
             predicates=now.predicates,
             codes=now.coding.codes,
             literals=now.coding.literals,
             index=now.index,
+            reason=self._reason,
             dead=np.array(sorted(live.dead), np.uint32),
             local_literal=live.local_literal,
             stock=live.stock,
@@ -239,7 +240,9 @@ class Matcher:
         return len(self._live)
 
     def __repr__(self) -> str:
-        return f"Matcher({len(self):,} subscriptions, {len(self._live.now.coding.attributes)} attributes, index={self.kind!r})"
+        attributes, index = len(self._live.now.coding.attributes), self.index
+        shown = repr(index.kind if index.is_default else index)
+        return f"Matcher({len(self):,} subscriptions, {attributes} attributes, index={shown})"
 
     @property
     def options(self) -> Options:
@@ -267,6 +270,11 @@ class Matcher:
     def paths(self) -> list[tuple[str, ...]]:
         """Columns that the expressions use, and fields of structs, such as ``("user", "age")``."""
         return list(dict.fromkeys(attribute.path for attribute in self._live.now.coding.attributes))
+
+    @property
+    def index(self) -> Settings:
+        """The kind of index and its settings, as ``build`` takes them."""
+        return self._live.now.index.settings
 
     @property
     def kind(self) -> str:
@@ -336,7 +344,7 @@ class Matcher:
             return explain(self._parts(), event, id, self._live.number)
 
     def stats(self) -> dict[str, Any]:
-        """Returns sizes, the bytes of each array, the plan and its reason."""
+        """Returns sizes, the bytes of each array, the kind of index, its settings and why."""
         live = self._live
         with live.gate.batch():
             parts = self._parts()
@@ -348,7 +356,8 @@ class Matcher:
             **statistics._asdict(),
             "rejected": len(self.rejected),
             "index": self.kind,
-            "reason": self.plan.reason,
+            "settings": self.index.to_dict(),
+            "reason": self._reason,
             **(changes if parts.index.kind.insert is not None else {}),
             "bytes": total,
             "bytes_per_subscription": total / max(statistics.subscriptions, 1),

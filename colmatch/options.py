@@ -1,4 +1,4 @@
-"""Every tunable in one frozen value, checked once."""
+"""What can be tuned of a matcher of any kind, in one frozen value, checked once."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from colmatch.errors import OptionError
 class Options:
     """How a matcher is built and run. The defaults are right for almost everyone.
 
+    What belongs to one kind of index is a setting of that kind, see ``colmatch.index``.
+
     Attributes
     ----------
     batch_rows : most rows that are matched at a time. Larger input is cut and smaller batches are
@@ -20,14 +22,8 @@ class Options:
     missing_columns : what it means that events lack a column, or a field of a struct, that an
         expression uses: ``"error"`` raises an EventError, ``"null"`` takes it to be NULL in every
         row.
-    dnf_budget : most conjunctions that an expression is multiplied out into; beyond it, the
-        expression is kept as a program. 1 to 4096.
     max_depth : deepest nesting of parentheses, NOT and unary minus that the parser accepts. 1 to
         400.
-    signatures : ``opindex`` skips segments of its lists by their signatures; without them it is the
-        documents' OpIndex-BS.
-    enumerate : how ``kindex`` enumerates a range: ``"boundaries"``, by the intervals between those
-        of all predicates, or ``"raw"``, by every value of a discrete domain, as its documents do.
     timezone : zone in which a timestamp literal without one is read when its column has a zone
         (Spark's session time zone): ``"Europe/Berlin"``, ``"+02:00"``.
     """
@@ -35,28 +31,20 @@ class Options:
     batch_rows: int = 8192
     threads: int = 0
     missing_columns: str = "error"
-    dnf_budget: int = 64
     max_depth: int = 200
-    signatures: bool = True
-    enumerate: str = "boundaries"
     timezone: str = "UTC"
 
     def __post_init__(self) -> None:
         for name, low, high in (
             ("batch_rows", 1, 2**20),
             ("threads", 0, 1024),
-            ("dnf_budget", 1, 4096),
             ("max_depth", 1, 400),
         ):
             value = getattr(self, name)
             if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
                 raise OptionError(f"Options({name}={value!r:.80}): a whole number from {low} to {high} is needed")
-        if not isinstance(self.signatures, bool):
-            raise OptionError(f"Options(signatures={self.signatures!r:.80}): True or False is needed")
         if self.missing_columns not in ("error", "null"):
             raise OptionError(f"Options(missing_columns={self.missing_columns!r:.80}): 'error' or 'null' is needed")
-        if self.enumerate not in ("boundaries", "raw"):
-            raise OptionError(f"Options(enumerate={self.enumerate!r:.80}): 'boundaries' or 'raw' is needed")
         from colmatch.session import time_zone
 
         try:

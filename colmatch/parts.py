@@ -9,7 +9,6 @@ import numpy as np
 import pyarrow as pa
 
 from colmatch.indexing import Built
-from colmatch.indexing.plan import Plan
 from colmatch.kernels import layout
 from colmatch.options import Options
 from colmatch.schema import Attributes, Schema
@@ -24,12 +23,12 @@ class Parts:
     options: Options
     ids: pa.Array
     rejected: list[Rejected]
-    plan: Plan
     attributes: Attributes
     predicates: layout.Predicates
     codes: layout.Codes
     literals: layout.Literals
     index: Built
+    reason: str  # why that kind of index
     dead: np.ndarray[Any, Any]  # uint32 numbers of subscriptions that were deleted, which still have ids
     # a timestamp literal that was read in the zone of the options, None where nothing depends on
     # that

@@ -7,6 +7,7 @@ from typing import Any
 import pyarrow as pa
 
 from colmatch.expr.compile import Compiler
+from colmatch.indexing.settings import Budget
 from colmatch.options import Options
 from colmatch.schema import Attributes, Schema
 
@@ -30,4 +31,4 @@ SCHEMA = Schema(
 
 
 def compiler(**options: Any) -> Compiler:
-    return Compiler(SCHEMA, Attributes(), Options(**options))
+    return Compiler(SCHEMA, Attributes(), Options(**options), Budget(64, 64))

@@ -5,6 +5,9 @@ the oracle.
 from __future__ import annotations
 
 import os
+from contextlib import suppress
+from dataclasses import fields
+from random import Random
 from typing import Any
 
 import pyarrow as pa
@@ -12,10 +15,30 @@ import pytest
 from oracle import Expr, Row, matches
 
 import colmatch as cm
+from colmatch.indexing import KINDS
+from colmatch.indexing.plan import settings_of
+from colmatch.indexing.settings import Settings
 
+updatable = pytest.mark.parametrize("kind", [name for name, kind in KINDS.items() if kind.insert is not None])
 every_kind = pytest.mark.parametrize("kind", [*cm.kinds(), "auto"])
 NO_JIT = os.environ.get("NUMBA_DISABLE_JIT") == "1"
 Ids = list[int] | list[str]
+
+
+def some_settings(rng: Random, kind: str) -> Settings:
+    """A kind with settings that need not be the defaults: each that the registry knows of."""
+    drawn = {}
+    for field in fields(settings_of(kind)):
+        values = field.metadata["allowed"]
+        drawn[field.name] = rng.choice([1, 2, 3, 64]) if isinstance(values, range) else rng.choice(values)
+    return cm.index(kind, **drawn)
+
+
+def built(subscriptions: Any, schema: Any, index: Settings, options: cm.Options) -> cm.Matcher:
+    """A matcher; of the kind without settings where it says that those drawn do not fit."""
+    with suppress(cm.OptionError):
+        return cm.Matcher.build(subscriptions, schema, index=index, options=options)
+    return cm.Matcher.build(subscriptions, schema, index=index.kind, options=options)
 
 
 def pairs(result: pa.Table) -> list[tuple[int, Any]]:

@@ -67,7 +67,7 @@ def new_worker(matcher: cm.Matcher) -> Worker:
 
 def with_arrays(matcher: cm.Matcher, kind: str, arrays: Any, **changes: Any) -> cm.Matcher:
     """Makes a matcher of the same parts with another index, and maybe other changes."""
-    return cm.Matcher(replace(parts(matcher), index=Built(find(kind), arrays), **changes))
+    return cm.Matcher(replace(parts(matcher), index=Built(find(kind), cm.index(kind), arrays), **changes))
 
 
 @contextmanager

@@ -12,7 +12,7 @@ from unittest.mock import patch
 import numpy as np
 import pyarrow as pa
 import pytest
-from contract import NO_JIT, Ids, every_kind, expected_pairs, pairs
+from contract import NO_JIT, Ids, built, every_kind, expected_pairs, pairs, some_settings
 from hypothesis import given
 from hypothesis import strategies as st
 from layouts import plain_table, some_events
@@ -62,7 +62,6 @@ def check(
         cm.Options,
         missing_columns=st.just("null"),
         batch_rows=st.sampled_from([1, 2, 3, 7, 8192]),
-        dnf_budget=st.sampled_from([1, 2, 64]),
     ),
 )
 def test_every_way_in_and_out(kind: str, seed: int, rng: Random, n: int, m: int, options: cm.Options) -> None:
@@ -78,7 +77,7 @@ def test_every_way_in_and_out(kind: str, seed: int, rng: Random, n: int, m: int,
     wanted = expected_pairs(expressions, ids, rows)
     texts = [(id, to_sql(e)) for id, e in zip(ids, expressions)]
     with patch.object(colmatch.matching.worker, "FIRST_CAPACITY", 1 if seed % 3 else 1 << 16):
-        matcher = cm.Matcher.build(texts, schema, index=kind, options=options)
+        matcher = built(texts, schema, some_settings(rng, kind), options)
         assert len(matcher) == n
         assert matcher.kind in cm.kinds()
         check(matcher, expressions, ids, rows, events, wanted)
@@ -105,12 +104,11 @@ def test_hundreds_of_expressions(kind: str, seed: int) -> None:
     leaves = terms(schema)
     expressions = [an_expression(rng, leaves, depth=rng.choice([0, 1, 2, 3])) for _ in range(20 if NO_JIT else 150)]
     events, rows = some_events(rng, schema, some_rows(rng, schema, rng.choice([1, 20, 70])))
-    budget, batch_rows = rng.choice([1, 3, 64, 4096]), rng.choice([1, 7, 64, 8192])
-    options = cm.Options(missing_columns="null", batch_rows=batch_rows, dnf_budget=budget)
+    options = cm.Options(missing_columns="null", batch_rows=rng.choice([1, 7, 64, 8192]))
     two_valued = to_builder(("is null", leaves[0][0]), None)
     ids: Ids = list(range(len(expressions)))
     some = [(id, to_sql(e) if rng.random() < 0.8 else condition(e, two_valued)) for id, e in zip(ids, expressions)]
-    matcher = cm.Matcher.build(some, schema, index=kind, options=options)
+    matcher = built(some, schema, some_settings(rng, kind), options)
     if isinstance(events, pa.RecordBatchReader):
         events = events.read_all()
     check(matcher, expressions, ids, rows, events, expected_pairs(expressions, ids, rows))

@@ -117,9 +117,7 @@ def test_programs_beyond_the_budget(kind: str, budget: int) -> None:
     ]
     schema = pa.schema([(name, pa.int8()) for name in columns])
     every: list[Expr] = [e, ("is not true", e), ("not", e)]
-    matcher = cm.Matcher.build(
-        enumerate(map(to_sql, every), 1), schema, index=kind, options=cm.Options(dnf_budget=budget)
-    )
+    matcher = cm.Matcher.build(enumerate(map(to_sql, every), 1), schema, index=cm.index(kind, dnf_budget=budget))
     wanted = expected_pairs(every, [1, 2, 3], rows)
     assert {id for _, id in wanted} == {1, 2, 3}
     assert pairs(matcher.match(plain_table(schema, rows))) == wanted

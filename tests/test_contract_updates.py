@@ -11,7 +11,7 @@ from unittest.mock import patch
 
 import pyarrow as pa
 import pytest
-from contract import NO_JIT, expected_pairs, pairs
+from contract import NO_JIT, built, expected_pairs, pairs, some_settings, updatable
 from layouts import plain_table, some_events
 from oracle import Expr, Row, matches, to_sql
 from strategies import COLUMNS, a_schema, an_expression, some_rows, terms
@@ -21,8 +21,6 @@ import colmatch as cm
 import colmatch.matching.worker
 import colmatch.updates.live
 from colmatch.indexing import KINDS
-
-updatable = pytest.mark.parametrize("kind", [name for name, kind in KINDS.items() if kind.insert is not None])
 
 
 def check(matcher: cm.Matcher, there: dict[int, Expr], rows: list[Row], events: pa.Table) -> None:
@@ -73,14 +71,15 @@ def an_update(rng: Random, seed: int, matcher: cm.Matcher, there: dict[int, Expr
 @pytest.mark.parametrize("seed", range(20 if NO_JIT else 80))
 def test_updates_in_any_order(kind: str, seed: int) -> None:
     rng = Random(seed)
-    n, changes, budget = rng.randrange(6), rng.randint(1, 8), rng.choice([1, 2, 64])
+    n, changes = rng.randrange(6), rng.randint(1, 8)
     schema = a_schema(rng)
     events, rows = some_events(rng, schema, some_rows(Random(seed), schema, 8))
     events = events.read_all() if isinstance(events, pa.RecordBatchReader) else events
     leaves = terms(schema)
     there = {id: an_expression(rng, leaves, depth=2) for id in range(n)}
-    options = cm.Options(missing_columns="null", dnf_budget=budget, batch_rows=rng.choice([1, 3, 8192]))
-    matcher = cm.Matcher.build({id: to_sql(e) for id, e in there.items()}, schema, index=kind, options=options)
+    options = cm.Options(missing_columns="null", batch_rows=rng.choice([1, 3, 8192]))
+    index = some_settings(rng, kind)
+    matcher = built({id: to_sql(e) for id, e in there.items()}, schema, index, options)
     # A rebuild after every second gap, or never.
     with patch.object(colmatch.updates.live, "GAPS_LEAST", rng.choice([1, 1000])):
         for _ in range(changes):
@@ -108,7 +107,7 @@ def test_many_updates_of_many(kind: str, seed: int) -> None:
     rows = some_rows(rng, schema, 20)
     events = plain_table(schema, rows)
     there: dict[int, Expr] = {}
-    matcher = cm.Matcher.build({}, schema, index=kind, options=cm.Options(dnf_budget=rng.choice([1, 3, 64])))
+    matcher = cm.Matcher.build({}, schema, index=cm.index(kind, dnf_budget=rng.choice([1, 3, 64])))
     with (
         patch.object(colmatch.matching.worker, "FIRST_CAPACITY", 1),
         patch.object(colmatch.updates.live, "GAPS_LEAST", rng.choice([1, 1000])),

@@ -194,7 +194,7 @@ def test_kernels_are_imported_by_one_name():
 
 
 def test_one_kind_never_imports_another():
-    """Of the kernels this is a matter of floors; the files of ``colmatch/indexing`` share a room."""
+    """Floors say so of the kernels; the files of ``colmatch/indexing`` share a room."""
     for kind in kinds():
         others = [other for other in kinds() if other != kind]
         used = modules("colmatch")[f"indexing/{kind}.py"].imports

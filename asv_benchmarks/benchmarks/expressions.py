@@ -18,12 +18,12 @@ WORDS = 20_000
 
 
 class Made(NamedTuple):
-    """What one point of a sweep is measured on. ``options`` are for ``cm.Options``."""
+    """What one point of a sweep is measured on. ``settings`` are for ``cm.index``."""
 
     subscriptions: Any
     schema: Any
     events: pa.Table
-    options: dict[str, Any]
+    settings: dict[str, Any]
 
 
 def clauses(count: int, most: int, form: str, rows: int, attributes: int = 100, cardinality: int = 100) -> Made:
@@ -34,19 +34,36 @@ def clauses(count: int, most: int, form: str, rows: int, attributes: int = 100, 
     and events have 30 pairs.
     """
     rng = np.random.default_rng((count, most, form == "cnf"))
-    forms = [_form(rng, most, form, attributes) for _ in range(min(FORMS, count))]
+    sizes = [rng.integers(1, 4, rng.integers(1, most + 1)) for _ in range(min(FORMS, count))]
+    settings = {"dnf_budget": 1} if form == "cnf" else {"dnf_budget": 2 * most}
+    return _made(rng, count, sizes, form, rows, attributes, cardinality, settings)
+
+
+def products(
+    count: int, size: int, alternatives: int, rows: int, attributes: int = 100, cardinality: int = 100
+) -> Made:
+    """``count`` expressions of ``size`` clauses of so many alternatives each, as ``clauses`` has
+    them.
+    """
+    rng = np.random.default_rng((count, size, alternatives))
+    sizes = [np.full(size, alternatives)] * min(FORMS, count)
+    return _made(rng, count, sizes, "cnf", rows, attributes, cardinality, {})
+
+
+def _made(
+    rng: Rng, count: int, sizes: list[Any], form: str, rows: int, attributes: int, cardinality: int, settings: Any
+) -> Made:
+    forms = [_form(rng, size, form, attributes) for size in sizes]
     texts = []
     for i in range(count):
         text, literals = forms[i % len(forms)]
         texts.append((i, text.format(*rng.integers(0, cardinality, literals))))
     columns = {f"a{i}": rng.integers(0, cardinality, rows) for i in range(attributes)}
-    options = {"dnf_budget": 1} if form == "cnf" else {"dnf_budget": 2 * most}
-    return Made(texts, dict.fromkeys(columns, "int64"), _present(rng, columns, 30, pa.int64()), options)
+    return Made(texts, dict.fromkeys(columns, "int64"), _present(rng, columns, 30, pa.int64()), settings)
 
 
-def _form(rng: Rng, most: int, form: str, attributes: int) -> tuple[str, int]:
+def _form(rng: Rng, sizes: Any, form: str, attributes: int) -> tuple[str, int]:
     """An expression with ``{}`` for literals, and how many there are."""
-    sizes = rng.integers(1, 4, rng.integers(1, most + 1))
     names = iter(rng.permutation(attributes)[: sizes.sum()])
     inner, outer = (" OR ", " AND ") if form == "cnf" else (" AND ", " OR ")
     parts = [inner.join(f"a{next(names)} {rng.choice(['=', '<=', '>='])} {{}}" for _ in range(size)) for size in sizes]

@@ -18,6 +18,7 @@ from colmatch.workload.flights import FLIGHTS, SEED, SHAPES, alerts, flights
 
 if TYPE_CHECKING:
     from colmatch import Matcher
+    from colmatch.indexing.settings import Settings
 
 __all__ = ["Figures", "alerts", "flights", "naive", "run"]
 
@@ -45,7 +46,7 @@ def run(
     n_alerts: int = 100_000,
     n_flights: int | None = None,
     seed: int = SEED,
-    index: str = "auto",
+    index: str | Settings = "auto",
     naive_alerts: int = 200,
 ) -> Figures:
     """Matches flights with alerts and prints what came of it.
@@ -54,7 +55,7 @@ def run(
     ----------
     n_alerts, n_flights : how many; flights are taken evenly from the year, None for all
     seed : of the alerts
-    index : kind of index
+    index : kind of index, as ``Matcher.build`` takes it
     naive_alerts : how many of the alerts the plain loop tries, for comparison
 
     Raises
@@ -77,7 +78,7 @@ def run(
     texts = [text for _, text in subscriptions]
     clock.line("alerts", f"{n_alerts:,}, {len(SHAPES)} shapes, {len(set(texts)):,} different texts")
     matcher = Matcher.build(subscriptions, table.schema, index=index)
-    build_seconds = clock.line("build", f"index {matcher.kind}")
+    build_seconds = clock.line("build", f"index {matcher.index}")
     matcher.count(table.slice(0, 1))
     clock.line("kernels", "compiled, or loaded from the cache")
 

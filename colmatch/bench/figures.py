@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 
 from colmatch.errors import ColmatchError, OptionError
 from colmatch.indexing import find
+from colmatch.indexing.settings import Settings
 from colmatch.matcher import Matcher, kinds
 from colmatch.options import Options
 from colmatch.subscriptions.table import PredicateTable
@@ -84,7 +85,7 @@ def measure(
     schema: pa.Schema,
     events: pa.Table,
     *,
-    names: Sequence[str],
+    indexes: Sequence[Settings],
     batches: Sequence[int],
     sizes: Sequence[int],
     repeat: int,
@@ -94,7 +95,7 @@ def measure(
 
     Parameters
     ----------
-    names : kinds of index, as ``chosen`` gives them
+    indexes : kinds of index, each once
     batches : events that are matched at a time, each from 1; those beyond the number of events
         count as that number
     sizes : how many subscriptions, the first ones, each from 1
@@ -110,11 +111,11 @@ def measure(
         raise ColmatchError(f"there are no {'events' if total else 'subscriptions'} to measure with")
     if max(sizes) > total:
         raise OptionError(f"{max(sizes):,} subscriptions are asked for, and there are {total:,}")
-    for name in names:  # loads the parser and the kernels that build, for which else the first kind would pay
-        Matcher.build(prefix(subscriptions, min(total, 20)), schema, index=name, options=options)
+    for index in indexes:  # loads the parser and the kernels that build, for which else the first kind would pay
+        Matcher.build(prefix(subscriptions, min(total, 20)), schema, index=index, options=options)
     for size in sorted(set(sizes)):
         part = prefix(subscriptions, size)
-        made = list({name: _build(part, schema, name, options, events) for name in names}.values())
+        made = [_build(part, schema, index, options, events) for index in indexes]
         for batch in sorted({min(batch, events.num_rows) for batch in batches}):
             rows = min(max(batch, SMALLEST), events.num_rows)
             pieces = [events.slice(start, min(batch, rows - start)) for start in range(0, rows, batch)]
@@ -127,15 +128,15 @@ def measure(
 
 
 def _build(
-    subscriptions: pa.Table | PredicateTable, schema: pa.Schema, name: str, options: Options, events: pa.Table
+    subscriptions: pa.Table | PredicateTable, schema: pa.Schema, index: Settings, options: Options, events: pa.Table
 ) -> tuple[Matcher, Line]:
     gc.collect()
     began = time.perf_counter()
-    matcher = Matcher.build(subscriptions, schema, index=name, options=options)
+    matcher = Matcher.build(subscriptions, schema, index=index, options=options)
     built = time.perf_counter()
     matcher.match(events.slice(0, 1))
     first = time.perf_counter() - built
-    kind = matcher.kind if name != "auto" else f"auto ({matcher.kind})"
+    kind = matcher.kind if index.kind != "auto" else f"auto ({matcher.kind})"
     size = float(matcher.stats()["bytes_per_subscription"])
     return matcher, Line(kind, len(matcher), 0, built - began, size, 0.0, 0.0, first)
 

@@ -17,7 +17,10 @@ import pyarrow as pa
 from colmatch.cli.files import Input, naming, read_table, reading
 from colmatch.cli.schema_text import parse_schema
 from colmatch.cli.shell import say
-from colmatch.errors import ColmatchError
+from colmatch.errors import ColmatchError, OptionError
+from colmatch.indexing import KINDS
+from colmatch.indexing.plan import AutoSettings, index, settings_of
+from colmatch.indexing.settings import Settings, allowed
 from colmatch.matcher import Matcher
 from colmatch.options import Options
 from colmatch.subscriptions.table import PredicateTable
@@ -40,6 +43,46 @@ def read_options(pairs: Sequence[str]) -> Options:
             else value.strip()
         )
     return Options(**values)
+
+
+def read_index(kind: str, pairs: Sequence[str]) -> Settings:
+    """Reads a kind of index with settings that ``NAME=VALUE`` pairs name."""
+    known = settings_of(kind)
+    texts = dict(map(_setting, pairs))
+    try:
+        return index(kind, **{name: known.parse(name, text) for name, text in texts.items()})
+    except OptionError as error:
+        raise click.BadParameter(str(error), param_hint="'--set'") from None
+
+
+def read_indexes(kinds: Sequence[str], pairs: Sequence[str]) -> list[Settings]:
+    """Reads several kinds with settings, each of which counts for the kinds that have it."""
+    names = [{field.name for field in fields(settings_of(kind))} for kind in kinds]
+    for pair in pairs:
+        if not any(_setting(pair)[0] in own for own in names):
+            read_index(kinds[0], [pair])  # says what there is
+    return [
+        read_index(kind, [pair for pair in pairs if _setting(pair)[0] in own])
+        for kind, own in zip(kinds, names, strict=True)
+    ]
+
+
+def _setting(pair: str) -> tuple[str, str]:
+    name, equals, value = pair.partition("=")
+    if not equals:
+        raise click.BadParameter(f"{pair!r} should be NAME=VALUE, see `colmatch kinds`", param_hint="'--set'")
+    return name.strip().replace("-", "_"), value.strip()
+
+
+def described_kinds() -> Iterator[str]:
+    """Yields lines that describe each kind of index and its settings."""
+    for kind in [*KINDS, AutoSettings.kind]:
+        of = settings_of(kind)
+        yield f"{kind}: {of.about}"
+        if kind in KINDS:
+            yield "  takes updates" if KINDS[kind].insert is not None else "  takes no updates"
+        for field in fields(of):
+            yield f"  {field.name}={field.default} ({allowed(field)}): {field.metadata['meaning']}"
 
 
 def schema_of(path: str) -> pa.Schema:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from colmatch.cli.options import set_option
 from colmatch.cli.shell import say
 
 if TYPE_CHECKING:
@@ -70,6 +71,7 @@ class _Numbers(click.ParamType[Any]):
 @click.option(
     "--schema", "schema_text", metavar="SCHEMA", help="Columns of the events, where their file does not say all."
 )
+@set_option
 @click.option("--option", "options", multiple=True, metavar="NAME=VALUE", help="A tunable, as for build. Repeatable.")
 def bench(
     subs: str,
@@ -81,13 +83,15 @@ def bench(
     rows: int | None,
     picture: str | None,
     schema_text: str | None,
+    settings: tuple[str, ...],
     options: tuple[str, ...],
 ) -> None:
     """Measure every kind of index with the expressions in SUBS and the rows of EVENTS.
 
     SUBS is as for build, EVENTS as for match. On one thread, unless --option says otherwise; the
-    kinds take turns, and medians are shown. "first match" is the first call after the build:
-    kernels are loaded, or compiled if they never were on this machine.
+    kinds take turns, and medians are shown. --set counts for each kind that has the setting.
+    "first match" is the first call after the build: kernels are loaded, or compiled if they never
+    were on this machine.
 
     \b
     colmatch bench alerts.csv flights.parquet
@@ -97,12 +101,12 @@ def bench(
 
     from colmatch.bench.figures import chosen, count, default_sizes, measure, table
     from colmatch.bench.plot import check, draw
-    from colmatch.cli.arguments import read_options, read_subscriptions, schema_from
+    from colmatch.cli.arguments import read_indexes, read_options, read_subscriptions, schema_from
     from colmatch.options import Options
 
     if picture is not None:
         check(picture)
-    kinds = chosen([name.strip() for name in names.split(",")])
+    indexes = read_indexes(chosen([name.strip() for name in names.split(",")]), settings)
     single = ["threads=1"] if "threads" in {field.name for field in fields(Options)} else []
     tuned = read_options([*single, *options])
     found = _first_rows(events, None if schema_text is None else schema_from(schema_text), rows or max(batches))
@@ -114,7 +118,7 @@ def bench(
 
     def kept() -> Any:
         for line in measure(
-            given, schema, found, names=kinds, batches=batches, sizes=sizes, repeat=repeat, options=tuned
+            given, schema, found, indexes=indexes, batches=batches, sizes=sizes, repeat=repeat, options=tuned
         ):
             lines.append(line)
             yield line

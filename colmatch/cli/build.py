@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from colmatch.cli.options import format_option, index_option
+from colmatch.cli.options import format_option, index_option, set_option
 from colmatch.cli.shell import say
 
 
@@ -22,6 +22,7 @@ from colmatch.cli.shell import say
 )
 @click.option("--like", metavar="EVENTS", help="Take the columns of the events from this file.")
 @index_option
+@set_option
 @click.option(
     "--errors", type=click.Choice(["raise", "collect"]), help="Stop at a bad expression, or leave it out and go on."
 )
@@ -45,6 +46,7 @@ def build(
     schema_text: str | None,
     like: str | None,
     kind: str,
+    settings: tuple[str, ...],
     errors: str | None,
     rejected_path: str | None,
     options: tuple[str, ...],
@@ -60,13 +62,13 @@ def build(
     colmatch build alerts.csv --schema "dest:string, dep_delay:double" -o alerts.colmatch
     """
     from colmatch import Matcher
-    from colmatch.cli.arguments import read_options, read_subscriptions, schema_from, schema_of
+    from colmatch.cli.arguments import read_index, read_options, read_subscriptions, schema_from, schema_of
 
     if (schema_text is None) == (like is None):
         raise click.UsageError("say what columns the events have: one of --schema and --like")
     if rejected_path and errors == "raise":
         raise click.UsageError("--rejected needs --errors collect")
-    chosen = read_options(options)
+    chosen, index = read_options(options), read_index(kind, settings)
     schema = schema_of(like) if like is not None else schema_from(schema_text or "")
     if rejected_path:
         from colmatch.cli.files import format_of
@@ -75,7 +77,7 @@ def build(
     matcher = Matcher.build(
         read_subscriptions(subs, format, ids),
         schema,
-        index=kind,
+        index=index,
         options=chosen,
         errors="collect" if rejected_path or errors == "collect" else "raise",
     )
@@ -90,7 +92,7 @@ def build(
         if len(bad) > 10:
             say(f"and {len(bad) - 10:,} more; --rejected FILE keeps them all")
     left_out = f", {len(bad):,} rejected" if bad else ""
-    say(f"{len(matcher):,} subscriptions{left_out}, index {matcher.kind}, saved as {index_path}")
+    say(f"{len(matcher):,} subscriptions{left_out}, index {matcher.index}, saved as {index_path}")
 
 
 def _write_rejected(path: str, bad: Sequence[Any]) -> None:

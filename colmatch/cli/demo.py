@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from colmatch.cli.options import index_option
+from colmatch.cli.options import index_option, set_option
 
 
 @click.command()
@@ -14,7 +14,8 @@ from colmatch.cli.options import index_option
 )
 @click.option("--seed", default=2013, show_default=True, help="Of the alerts.")
 @index_option
-def demo(alerts: int, flights: int | None, seed: int, kind: str) -> None:
+@set_option
+def demo(alerts: int, flights: int | None, seed: int, kind: str, settings: tuple[str, ...]) -> None:
     """Match a year of real flights with travellers' alerts.
 
     Needs `pip install "colmatch[examples]"`.
@@ -23,5 +24,6 @@ def demo(alerts: int, flights: int | None, seed: int, kind: str) -> None:
     colmatch demo --alerts 10000
     """
     from colmatch.bench.demo import run
+    from colmatch.cli.arguments import read_index
 
-    run(alerts, flights, seed, kind)
+    run(alerts, flights, seed, read_index(kind, settings))

@@ -21,6 +21,13 @@ def format_option(name: str, whose: str) -> Callable[[_F], _F]:
 index_option = click.option(
     "--index", "kind", default="auto", show_default=True, metavar="KIND", help="Kind of index, see `colmatch kinds`."
 )
+set_option = click.option(
+    "--set",
+    "settings",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="A setting of the kind of index, see `colmatch kinds`. Repeatable.",
+)
 missing_option = click.option(
     "--missing-columns",
     type=click.Choice(["error", "null"]),

@@ -82,12 +82,12 @@ def stats(index_path: str, as_json: bool) -> None:
 
 @click.command()
 def kinds() -> None:
-    """List the kinds of index that --index takes.
+    """List the kinds of index that --index takes, and what --set takes for each, with defaults.
 
     \b
     colmatch kinds
     """
-    from colmatch import kinds as known
+    from colmatch.cli.arguments import described_kinds
 
-    for name in known():
-        click.echo(name)
+    for line in described_kinds():
+        click.echo(click.wrap_text(line, 100, subsequent_indent="      "))

@@ -1,10 +1,16 @@
-"""A tree of leaves -> conjunctions: multiplied out within the budget, programs beyond it."""
+"""A tree of leaves -> conjunctions: multiplied out within the budget, programs beyond it.
+
+An AND of ORs of 2, five times over, is 32 conjunctions of 5 predicates, or one program of 10. A
+kind of index that has counters for clauses takes the latter in an eighth of the memory, but would
+verify other programs one by one; so a budget has a number for each.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
 from colmatch.expr.tree import All, Any_, fold
+from colmatch.indexing.settings import Budget
 from colmatch.kernels.layout import ACCEPT, REJECT
 from colmatch.lowering.forms import Conjunction, Form, Leaf
 
@@ -12,7 +18,7 @@ from colmatch.lowering.forms import Conjunction, Form, Leaf
 class Assembly:
     """One form in the making: leaves get their numbers in the order of their first use."""
 
-    def __init__(self, budget: int) -> None:
+    def __init__(self, budget: Budget) -> None:
         self.budget = budget
         self.leaves: list[Leaf] = []
         self._numbers: dict[int, int] = {}
@@ -20,14 +26,14 @@ class Assembly:
     def form(self, root: All, slots: int) -> Form:
         """Makes the form of a tree; an assembly makes one."""
         conjunctions: dict[Any, Conjunction] = {}
-        parts = root.parts if isinstance(root, Any_) and root.conjunctions > self.budget else [root]
-        left = 16 * self.budget  # so that many parts do not each take the whole budget
+        parts = root.parts if isinstance(root, Any_) else [root]
+        left = 16 * self.budget.dnf  # so that many parts do not each take the whole budget
         for part in parts:
             count = 1 if type(part) is Leaf else part.conjunctions
             if count == 1:
                 leaves = tuple(map(self._number, [part] if type(part) is Leaf else part.parts))
                 conjunctions.setdefault(frozenset(leaves), Conjunction(leaves))
-            elif count <= self.budget and count <= left:
+            elif count <= left and count <= (self.budget.cnf if self._is_cnf(part) else self.budget.dnf):
                 left -= count
                 for product in _multiply(part):
                     leaves = tuple(dict.fromkeys(map(self._number, product)))
@@ -35,6 +41,16 @@ class Assembly:
             else:
                 conjunctions[id(part)] = self._program(part)
         return Form(tuple(self.leaves), tuple(conjunctions.values()), slots)
+
+    def _is_cnf(self, root: All) -> bool:
+        """Whether it is an AND of leaves and ORs of leaves, no more than the kind has clauses for.
+
+        A leaf of an OR wants an entry: what is true of events without one is found by no list.
+        """
+        return len(root.parts) <= self.budget.clauses and all(
+            type(clause) is Leaf or all(type(leaf) is Leaf and not leaf.none for leaf in clause.parts)
+            for clause in root.parts
+        )
 
     def _number(self, leaf: Leaf) -> int:
         number = self._numbers.setdefault(id(leaf), len(self.leaves))

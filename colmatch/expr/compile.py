@@ -18,6 +18,7 @@ from colmatch.expr.ast import And, Constant, Expr, Or, Predicate, Refusal, Truth
 from colmatch.expr.normalise import Normaliser
 from colmatch.expr.split import MARK, fill, raw_literals, split
 from colmatch.incoming import is_text
+from colmatch.indexing.settings import Budget
 from colmatch.lowering.forms import Form, Kind, Operand
 from colmatch.options import Options
 from colmatch.schema import Attributes, Schema
@@ -47,14 +48,15 @@ class Compiler:
     schema : columns that expressions may use
     attributes : takes up the attributes that they do use (also those of an expression that is
         refused later on)
+    budget : how many conjunctions an expression may be multiplied out into
     """
 
-    def __init__(self, schema: Schema, attributes: Attributes, options: Options) -> None:
+    def __init__(self, schema: Schema, attributes: Attributes, options: Options, budget: Budget) -> None:
         from colmatch.expr.parse import Parser  # brings sqlglot, which takes longer to import than everything else here
 
         self._max_depth = options.max_depth
         self._parser = Parser(options.max_depth)
-        self._normaliser = Normaliser(schema, attributes, options)
+        self._normaliser = Normaliser(schema, attributes, budget)
         self._shapes: dict[str, Form | None] = {}  # by split(text)[0]; None: its texts must be read properly
         self._phrases: dict[str, Phrase | None] = {}  # by their shape; None: not a condition by itself
         self._readings: dict[Any, Form] = {}  # by the tokens of a proper reading

@@ -18,10 +18,10 @@ from colmatch.errors import SchemaError
 from colmatch.expr.assemble import Assembly
 from colmatch.expr.ast import CALLS, WORDS, And, Constant, Expr, Not, Or, Predicate, Refusal, Truth, Verb, walk
 from colmatch.expr.tree import MANY, All, Formula, Modes, conjoin, disjoin
+from colmatch.indexing.settings import Budget
 from colmatch.kernels.layout import KEY_MAX, KEY_MIN
 from colmatch.lowering.floors import misfit
 from colmatch.lowering.forms import PATTERNS, Conjunction, Form, Kind, Leaf, Op, Operand, Test
-from colmatch.options import Options
 from colmatch.schema import BOOL, INT, Attribute, Attributes, Column, Family, Role, Schema, Shape, Type
 
 TRUE, FALSE, NOT_TRUE, NOT_FALSE = range(4)  # the modes; two that differ in the lowest bit are swapped by NOT
@@ -58,10 +58,10 @@ class Normaliser:
     leaves between them.
     """
 
-    def __init__(self, schema: Schema, attributes: Attributes, options: Options) -> None:
+    def __init__(self, schema: Schema, attributes: Attributes, budget: Budget) -> None:
         self.schema = schema
         self.attributes = attributes
-        self.budget = options.dnf_budget
+        self.budget = budget
         self._modes: dict[int, tuple[Predicate, Modes]] = {}
         self._plain: list[Conjunction] = []
 

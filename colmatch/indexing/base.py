@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from colmatch.indexing.settings import Settings
 from colmatch.indexing.statistics import Sample, Statistics
 from colmatch.kernels.layout import I64, LABEL_TOP, Codes, Predicates
-from colmatch.options import Options
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,9 +19,9 @@ class IndexKind:
 
     Attributes
     ----------
-    name : also written into the saved form
+    settings : dataclass of the settings that it has; names and describes the kind
     arrays : NamedTuple of numpy arrays: what the kernel reads, what is saved and memory-mapped
-    build : predicates, codes, what a sample of events said, options -> arrays, and the predicates,
+    build : predicates, codes, what a sample of events said, settings -> arrays, and the predicates,
         whose conjunctions it may have reordered
     scratch : arrays, codes, rows, entries -> working memory of one thread, for batches of up to so
         many rows and entries
@@ -42,9 +42,9 @@ class IndexKind:
     each update.
     """
 
-    name: str
+    settings: type[Settings]
     arrays: type
-    build: Callable[[Predicates, Codes, Sample | None, Options], tuple[Any, Predicates]]
+    build: Callable[[Predicates, Codes, Sample | None, Any], tuple[Any, Predicates]]
     scratch: Callable[[Any, Codes, int, int], Any]
     match: Callable[..., int]
     cost: Callable[[Statistics], float]
@@ -52,11 +52,17 @@ class IndexKind:
     insert: Callable[[Any, Predicates, int, int], Any] | None = None
     delete: Callable[[Any, Predicates, I64], Any] | None = None
 
+    @property
+    def name(self) -> str:
+        """Name of the kind, which saved matchers have too."""
+        return self.settings.kind
+
 
 class Built(NamedTuple):
-    """An index: its kind and its arrays."""
+    """An index: its kind, the settings that it was built with, and its arrays."""
 
     kind: IndexKind
+    settings: Settings
     arrays: Any
 
 

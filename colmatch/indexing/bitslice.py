@@ -8,11 +8,14 @@ that what a batch reads together stands together.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from colmatch.arrays.hints import hints_of
 from colmatch.arrays.ranges import members, ranges_of
 from colmatch.indexing.base import IndexKind
+from colmatch.indexing.settings import Settings
 from colmatch.indexing.statistics import Sample, Statistics
 from colmatch.kernels.bitslice.arrays import (
     BUFFER,
@@ -41,7 +44,6 @@ from colmatch.kernels.bitslice.build import (
 from colmatch.kernels.bitslice.match import match
 from colmatch.kernels.layout import ATTR_MASK, I64, U8, Codes, Predicates
 from colmatch.kernels.lowering.conjunctions import reorder_predicates
-from colmatch.options import Options
 
 TILE = 1 << 18  # bytes of a tile, if attributes are not too many: it stays in the second-level cache
 MOST_ROWS = SEGMENTS - 64  # of a tile
@@ -49,7 +51,17 @@ AN_ENTRY = 2  # segments of rows for which there is room; those of all rows at o
 MOST_SEGMENTS = 1 << 19  # 14 MB
 
 
-def build(preds: Predicates, codes: Codes, sample: Sample | None, options: Options) -> tuple[BitsliceIndex, Predicates]:
+@dataclass(frozen=True, slots=True, repr=False)
+class BitsliceSettings(Settings):
+    """Settings of bitslice."""
+
+    kind = "bitslice"
+    about = "sorted columns of a batch: predicates tested for 64 rows at once"
+
+
+def build(
+    preds: Predicates, codes: Codes, sample: Sample | None, settings: BitsliceSettings
+) -> tuple[BitsliceIndex, Predicates]:
     attributes, count = len(codes.multi), len(preds.owner)
     top = np.diff(codes.first) + 1
     uses = np.bincount(preds.pred[:, 0] & ATTR_MASK, minlength=attributes)
@@ -196,4 +208,4 @@ def cost(statistics: Statistics) -> float:
     return 90.0 + 810.0 * dense + 0.009 * statistics.conjunctions
 
 
-KIND = IndexKind("bitslice", BitsliceIndex, build, scratch, match, cost, repeats)
+KIND = IndexKind(BitsliceSettings, BitsliceIndex, build, scratch, match, cost, repeats)

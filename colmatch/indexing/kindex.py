@@ -21,8 +21,8 @@ Deviations, and why:
 - NOT IN and ``<>`` come as the intervals that are left, of an attribute that must be present. Where
   it takes fewer entries, they are entered as the source has it: negated ones for the gaps between
   them, and one of the whole that says that the attribute is present.
-- ``Options(enumerate="raw")`` stores an entry for each value, for the documents' comparison of
-  memory. An event is known by its interval, all of whose values have equal lists: the first is
+- ``index("kindex", enumerate="raw")`` stores an entry for each value, for the documents' comparison
+  of memory. An event is known by its interval, all of whose values have equal lists: the first is
   read. The domain is from the lowest boundary to the highest, and what is outside.
 - The K first lists stand in order, the others in a heap, where the documents sort all of them at
   each step.
@@ -41,6 +41,7 @@ the tail stays: the values of later predicates are not known here.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
@@ -51,6 +52,7 @@ from colmatch.arrays.growing import extended
 from colmatch.arrays.ranges import members, ranges_of
 from colmatch.errors import OptionError
 from colmatch.indexing.base import IndexKind
+from colmatch.indexing.settings import Settings, dnf_budget, setting
 from colmatch.indexing.statistics import Sample, Statistics
 from colmatch.kernels.kindex.arrays import FANOUT_BITS, Domains, KIndex, KIndexScratch, Numbering
 from colmatch.kernels.kindex.build import cut_segments, measure, post
@@ -59,7 +61,6 @@ from colmatch.kernels.kindex.match import match
 from colmatch.kernels.kindex.update import bury
 from colmatch.kernels.labels.boundaries import unlabel_predicates
 from colmatch.kernels.layout import ATTR_MASK, FLAG_MULTI, FLAG_RUN, I64, LABEL_TOP, U8, U32, U64, Codes, Predicates
-from colmatch.options import Options
 
 Array = TypeVar("Array", bound=NDArray[Any])
 
@@ -69,11 +70,30 @@ MOST_ENTRIES = 2**30  # and lists: 4 GB
 TAIL_LEAST, TAIL_SHARE = 1024, 8  # conjunctions that the tail may have: so many, or one for so many in lists
 
 
-def build(preds: Predicates, codes: Codes, sample: Sample | None, options: Options) -> tuple[KIndex, Predicates]:
+@dataclass(frozen=True, slots=True, repr=False)
+class KIndexSettings(Settings):
+    """Settings of kindex."""
+
+    kind = "kindex"
+    about = "k-index: posting lists of conjunctions by their number of predicates, skipped through"
+
+    # Its lists know clauses: what is kept whole has fewer entries and is found sooner.
+    dnf_budget: int = dnf_budget(1)
+    enumerate: str = setting(
+        "boundaries",
+        "how a range is entered: by the intervals between the boundaries of all predicates, or 'raw' by "
+        "every value of a discrete domain, as its documents do",
+        ("boundaries", "raw"),
+    )
+
+
+def build(
+    preds: Predicates, codes: Codes, sample: Sample | None, settings: KIndexSettings
+) -> tuple[KIndex, Predicates]:
     """Raises OptionError when lists and entries would be more than ``MOST_ENTRIES``."""
     count = len(preds.owner)
     live, none = np.ones(count, np.uint8), np.empty(0, np.int64)
-    raw, raw_first = _every_value(codes, np.diff(codes.first) + 1) if options.enumerate == "raw" else (none, none)
+    raw, raw_first = _every_value(codes, np.diff(codes.first) + 1) if settings.enumerate == "raw" else (none, none)
     dead = np.zeros((count + 63) // 64, np.uint64)
     # Copies, since updates write into the memory of codes.
     return _lists(preds, codes.first.copy(), codes.label.copy(), codes.multi, raw, raw_first, live, dead), preds
@@ -119,9 +139,9 @@ def _every_value(codes: Codes, top: I64) -> tuple[I64, I64]:
     values = float(width.astype(np.float64).sum())
     if values > MOST_ENTRIES:
         raise OptionError(
-            f"Options(enumerate='raw'): the domains between the lowest and highest literals have {values:.3g} values, and each would have "
-            f"a list, more than the {MOST_ENTRIES:,} that fit: raw enumeration needs small discrete domains; take "
-            "enumerate='boundaries', which is the default"
+            f"index('kindex', enumerate='raw'): the domains between the lowest and highest literals have {values:.3g} "
+            f"values, and each would have a list, more than the {MOST_ENTRIES:,} that fit: raw enumeration needs small "
+            "discrete domains; take enumerate='boundaries', which is the default"
         )
     raw_first = end - top + np.arange(len(top))
     raw = np.zeros(len(width) + len(top), np.int64)
@@ -166,7 +186,7 @@ def _afford(entries: float, enumeration: str) -> None:
             else "take another kind of index"
         )
         raise OptionError(
-            f"kindex with Options(enumerate={enumeration!r}) would take {entries:,.0f} lists and entries, more than the {MOST_ENTRIES:,} "
+            f"index('kindex', enumerate={enumeration!r}) would take {entries:,.0f} lists and entries, more than the {MOST_ENTRIES:,} "
             f"that fit: {advice}"
         )
 
@@ -314,4 +334,4 @@ def cost(statistics: Statistics) -> float:
     return 5e3 + 0.05 * statistics.conjunctions + (0.07 + 12.0 * share) * statistics.predicates
 
 
-KIND = IndexKind("kindex", KIndex, build, scratch, match, cost, repeats, insert, delete)
+KIND = IndexKind(KIndexSettings, KIndex, build, scratch, match, cost, repeats, insert, delete)

@@ -34,12 +34,15 @@ upper end.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from colmatch.arrays.growing import with_room
 from colmatch.arrays.ranges import ranges_of
 from colmatch.errors import OptionError
 from colmatch.indexing.base import IndexKind, highest_codes
+from colmatch.indexing.settings import Budget, Settings, setting
 from colmatch.indexing.statistics import Sample, Statistics
 from colmatch.kernels.layout import ATTR_MASK, CODE_MAX, I64, LABEL_TOP, U32, U64, Codes, Predicates
 from colmatch.kernels.opindex import update
@@ -47,6 +50,7 @@ from colmatch.kernels.opindex.arrays import (
     ALL_WIDTHS,
     CHUNK,
     CLAUSE_BITS,
+    MOST_CLAUSES,
     NONE,
     OPERATORS,
     REPEATS,
@@ -68,11 +72,35 @@ from colmatch.kernels.opindex.build import (
 )
 from colmatch.kernels.opindex.entries import ENTRY_WORDS, RESULTS, Expansion, most_entries
 from colmatch.kernels.opindex.match import match
-from colmatch.options import Options
 
 
-def build(preds: Predicates, codes: Codes, sample: Sample | None, options: Options) -> tuple[OpIndex, Predicates]:
-    """Raises OptionError when there are too many entries."""
+@dataclass(frozen=True, slots=True, repr=False)
+class OpIndexSettings(Settings):
+    """Settings of opindex."""
+
+    kind = "opindex"
+    about = "OpIndex: subscriptions by their rarest attribute, predicates by operator, counters"
+
+    cnf_budget: int = setting(
+        4,
+        "dnf_budget of an AND of predicates and ORs of predicates, whose clauses have counters; it is "
+        "multiplied out if it is within both",
+        range(1, 4097),
+    )
+    signatures: bool = setting(
+        True,
+        "skip segments of lists by their signatures; without them it is the documents' OpIndex-BS",
+        (True, False),
+    )
+
+    @property
+    def budget(self) -> Budget:
+        return Budget(self.dnf_budget, min(self.dnf_budget, self.cnf_budget), MOST_CLAUSES)
+
+
+def build(
+    preds: Predicates, codes: Codes, sample: Sample | None, settings: OpIndexSettings
+) -> tuple[OpIndex, Predicates]:
     attributes, count = len(codes.multi), len(preds.owner)
     frequency, top = _frequency(preds, codes, sample), highest_codes(codes)
     expansion, slots = _expansion(preds, np.arange(count)), np.zeros(attributes, np.int64)
@@ -95,9 +123,9 @@ def build(preds: Predicates, codes: Codes, sample: Sample | None, options: Optio
         key, order, entries.slot, bits, place, first, first[:-1].copy(), conj, needed, number, new_conj, new_needed
     )
 
-    lists, list_, segments, runs, words = _lists(key, order, entries, bits, attributes, options.signatures)
+    lists, list_, segments, runs, words = _lists(key, order, entries, bits, attributes, settings.signatures)
     repeats = several > 0 or bool((preds.owner[1:] == preds.owner[:-1]).any())
-    used = [len(list_), segments, runs, words, len(conj), always, repeats, options.signatures, count]
+    used = [len(list_), segments, runs, words, len(conj), always, repeats, settings.signatures, count]
     index = OpIndex(
         frequency=frequency,
         top=top,
@@ -114,7 +142,7 @@ def build(preds: Predicates, codes: Codes, sample: Sample | None, options: Optio
         state=np.array(used, np.int64),
     )
     cut_runs(key, order, entries, number, bits, by_hash, np.empty(ALL_WIDTHS + 1, np.int64), index)
-    if not options.signatures:
+    if not settings.signatures:
         index.segment[:, 0] = 2**64 - 1
     return index, preds
 
@@ -288,4 +316,4 @@ def _grown(index: OpIndex, wanted: int) -> OpIndex:
     return fresh
 
 
-KIND = IndexKind("opindex", OpIndex, build, scratch, match, cost, repeats, insert, delete)
+KIND = IndexKind(OpIndexSettings, OpIndex, build, scratch, match, cost, repeats, insert, delete)

@@ -1,20 +1,76 @@
-"""Which index kind to build. A plan is a value: a kind and the reason for it."""
+"""Which index kind to build. A plan is a value: a kind with its settings, and the reason for it."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Iterable
+from dataclasses import dataclass, fields
 from typing import NamedTuple
 
+from colmatch.errors import OptionError
 from colmatch.indexing import KINDS, IndexKind, find
+from colmatch.indexing.settings import Settings
 from colmatch.indexing.statistics import Statistics
 
 log = logging.getLogger("colmatch")
 
 
+@dataclass(frozen=True, slots=True, repr=False)
+class AutoSettings(Settings):
+    """Settings for a kind that is not chosen yet."""
+
+    kind = "auto"
+    about = "the kind with the lowest estimated time an event; it keeps the setting that is given here"
+
+
 class Plan(NamedTuple):
-    kind: str
+    settings: Settings
     reason: str
+
+
+def settings_of(kind: str) -> type[Settings]:
+    """Returns the settings of a kind, or of ``"auto"``. Raises OptionError when there is none."""
+    return AutoSettings if isinstance(kind, str) and kind == AutoSettings.kind else find(kind).settings
+
+
+def index(kind: str, /, **settings: bool | int | str) -> Settings:
+    """Names a kind of index and settings of it, for ``Matcher.build(index=...)``.
+
+    >>> import colmatch as cm
+    >>> cm.index("opindex", signatures=False)
+    index('opindex', signatures=False)
+
+    ``colmatch kinds`` lists the settings of each kind. ``"auto"`` takes ``dnf_budget`` only:
+    expressions are lowered under it before a kind is chosen, and the chosen kind keeps it.
+
+    Returns
+    -------
+    a frozen value, equal to others of the same kind and settings; settings are its attributes
+
+    Raises
+    ------
+    OptionError : there is no such kind or setting, or a setting cannot have the value
+    """
+    of = settings_of(kind)
+    known = [field.name for field in fields(of)]
+    for name, value in settings.items():
+        if name not in known:
+            own, others = f"the settings of {kind!r} are {', '.join(map(repr, known))}", _kinds_with(name)
+            other = f"; {name!r} is a setting of {' and '.join(map(repr, others))}: name that kind" if others else ""
+            raise OptionError(f"index({kind!r}, {name}={value!r:.80}): {own}{other}")
+    return of(**settings)  # type: ignore[arg-type]
+
+
+def _kinds_with(setting: str) -> list[str]:
+    return [kind.name for kind in KINDS.values() if setting in {field.name for field in fields(kind.settings)}]
+
+
+def asked_for(given: object) -> Settings:
+    """Returns the settings that are given by value, or by the name of a kind.
+
+    Raises OptionError for anything else.
+    """
+    return given if isinstance(given, Settings) else index(given)  # type: ignore[arg-type]
 
 
 def _costs(kinds: Iterable[IndexKind], statistics: Statistics) -> dict[str, float]:
@@ -28,20 +84,17 @@ def by_speed(kinds: Iterable[IndexKind], statistics: Statistics) -> list[str]:
     return sorted(costs, key=costs.__getitem__)
 
 
-def choose(index: str, statistics: Statistics) -> Plan:
-    """The kind that was asked for, or for ``auto`` the one with the lowest estimated cost.
-
-    Raises OptionError for an unknown name.
-    """
-    if index != "auto":
-        plan = Plan(find(index).name, "asked for")
+def choose(asked: Settings, statistics: Statistics) -> Plan:
+    """Chooses the kind that was asked for, or for ``auto`` that with the lowest estimated cost."""
+    if not isinstance(asked, AutoSettings):
+        plan = Plan(asked, "asked for")
     else:
         costs = _costs(KINDS.values(), statistics)
         best = min(costs, key=costs.__getitem__)
         others = ", ".join(f"{name} {cost / 1e3:.3g} us" for name, cost in costs.items() if name != best)
         plan = Plan(
-            best,
+            index(best, **asked.to_dict()),
             f"lowest estimated time an event, {costs[best] / 1e3:.3g} us" + (f" (others: {others})" if others else ""),
         )
-    log.info("index %s: %s", plan.kind, plan.reason)
+    log.info("index %s: %s", plan.settings, plan.reason)
     return plan

@@ -22,6 +22,8 @@ of the hash table, entries of the lists.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from colmatch.arrays.frozen import freeze
@@ -29,6 +31,7 @@ from colmatch.arrays.growing import extended, with_room
 from colmatch.arrays.ranges import ranges_of
 from colmatch.errors import OptionError
 from colmatch.indexing.base import IndexKind
+from colmatch.indexing.settings import Settings
 from colmatch.indexing.statistics import Sample, Statistics
 from colmatch.kernels.layout import ATTR_MASK, FLAG_MULTI, I64, U32, Codes, Predicates
 from colmatch.kernels.propagation.arrays import (
@@ -81,14 +84,23 @@ from colmatch.kernels.propagation.entries import (
 )
 from colmatch.kernels.propagation.match import match
 from colmatch.kernels.propagation.slabs import enter, move_slabs, remove
-from colmatch.options import Options
 
 FIRST_SLOTS = 1 << 10
 MOST_WORDS = 2**32 - 1
 
 
+@dataclass(frozen=True, slots=True, repr=False)
+class PropagationSettings(Settings):
+    """Settings of propagation."""
+
+    kind = "propagation"
+    about = (
+        "Propagation: the distinct predicates that hold as bits, then the subscriptions behind the most selective ones"
+    )
+
+
 def build(
-    preds: Predicates, codes: Codes, sample: Sample | None, options: Options
+    preds: Predicates, codes: Codes, sample: Sample | None, settings: PropagationSettings
 ) -> tuple[PropagationIndex, Predicates]:
     estimates = _estimates(preds, codes, sample)
     key, number = _number(preds, estimates)
@@ -302,10 +314,11 @@ def repeats(index: PropagationIndex) -> bool:
 
 
 def cost(statistics: Statistics) -> float:
-    # Phase 1 costs what is distinct, of which there is hardly more beyond half a million; phase 2
-    # the candidates. For dense this was 0.15 ms at 100,000 subscriptions, 0.6 to 0.8 at a million
-    # (asv_benchmarks/compare.py).
-    return 1000.0 + 0.2 * min(statistics.predicates, 500_000) + 0.5 * statistics.conjunctions
+    # A program is evaluated for every event. Phase 1 costs what is distinct, of which there is
+    # hardly more beyond half a million; phase 2 the candidates. For dense this was 0.15 ms at
+    # 100,000 subscriptions, 0.6 to 0.8 at a million (asv_benchmarks/compare.py).
+    distinct, checked = min(statistics.predicates, 500_000), statistics.conjunctions
+    return 1000.0 + 0.2 * distinct + 0.5 * checked + 200 * statistics.programs
 
 
-KIND = IndexKind("propagation", PropagationIndex, build, scratch, match, cost, repeats, insert, delete)
+KIND = IndexKind(PropagationSettings, PropagationIndex, build, scratch, match, cost, repeats, insert, delete)

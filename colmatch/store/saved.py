@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import os
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,8 @@ import pyarrow as pa
 
 from colmatch.errors import ColmatchError, StoreError
 from colmatch.indexing import Built, find
-from colmatch.indexing.plan import Plan
+from colmatch.indexing.plan import index
+from colmatch.indexing.settings import Settings
 from colmatch.kernels import layout
 from colmatch.options import Options
 from colmatch.parts import Parts
@@ -36,7 +38,8 @@ def _encode(parts: Parts) -> tuple[dict[str, Any], dict[str, np.ndarray[Any, Any
         "version": __version__,
         "stock": parts.stock,
         "kind": parts.index.kind.name,
-        "reason": parts.plan.reason,
+        "settings": parts.index.settings.to_dict(),
+        "reason": parts.reason,
         "options": parts.options.to_dict(),
         "schema": base64.b64encode(parts.schema.arrow.serialize().to_pybytes()).decode(),
         "attributes": [_attribute(attribute) for attribute in parts.attributes],
@@ -60,6 +63,7 @@ def _attribute(a: Attribute) -> list[Any]:
 def _decode(header: dict[str, Any], arrays: dict[str, np.ndarray[Any, Any]]) -> Parts:
     try:
         kind = find(header["kind"])
+        options, settings = _options_and_settings(header)
         groups = {
             group: named(*(arrays[f"{group}.{name}"] for name in named._fields))  # type: ignore[attr-defined]
             for group, named in {**_SHARED, "index": kind.arrays}.items()
@@ -77,18 +81,18 @@ def _decode(header: dict[str, Any], arrays: dict[str, np.ndarray[Any, Any]]) -> 
         schema = Schema(pa.ipc.read_schema(pa.py_buffer(base64.b64decode(header["schema"]))))
         return Parts(
             schema=schema,
-            options=Options(**header["options"]),
+            options=options,
             ids=ids_of_arrays(arrays),
             rejected=[
                 Rejected(id, tuple(position) if position else None, message)
                 for id, position, message in header["rejected"]
             ],
-            plan=Plan(kind.name, header["reason"]),
             attributes=Attributes(attributes),
             predicates=groups["predicates"],
             codes=groups["codes"],
             literals=groups["literals"],
-            index=Built(kind, groups["index"]),
+            index=Built(kind, settings, groups["index"]),
+            reason=header["reason"],
             dead=arrays["dead"],
             local_literal=header["local_literal"],
             stock=header["stock"],
@@ -99,6 +103,17 @@ def _decode(header: dict[str, Any], arrays: dict[str, np.ndarray[Any, Any]]) -> 
         raise StoreError(
             f"colmatch {__version__} cannot read this matcher, which colmatch {wrote} wrote ({error}): build it again"
         ) from error
+
+
+def _options_and_settings(header: dict[str, Any]) -> tuple[Options, Settings]:
+    """What a matcher was built with; all of it is among the options where there are no settings."""
+    options = header["options"]
+    if "settings" in header:
+        return Options(**options), index(header["kind"], **header["settings"])
+    known = {field.name for field in fields(Options)}
+    named = {field.name for field in fields(find(header["kind"]).settings)}
+    settings = {name: options[name] for name in named & options.keys()}
+    return Options(**{name: options[name] for name in known & options.keys()}), index(header["kind"], **settings)
 
 
 def save(path: str | os.PathLike[str], parts: Parts) -> None:

@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from colmatch.errors import ExpressionError, SubscriptionError
 from colmatch.incoming import column_of, table_of
+from colmatch.indexing.settings import Budget
 from colmatch.lowering.lower import LoweredExpressions, Lowering
 from colmatch.options import Options
 from colmatch.schema import Attributes, Schema
@@ -49,9 +50,10 @@ class Source:
         that are rejected
     """
 
-    def __init__(self, schema: Schema, options: Options, attributes: Attributes) -> None:
+    def __init__(self, schema: Schema, options: Options, attributes: Attributes, budget: Budget) -> None:
         self.schema = schema
         self.options = options
+        self.budget = budget
         self.attributes = attributes
         self._compiler: Compiler | None = None
         self._compiled = 0
@@ -85,7 +87,7 @@ class Source:
         from colmatch.expr.compile import Compiler
 
         if self._compiler is None or self._compiled > FORMS_KEPT:
-            self._compiler, self._compiled = Compiler(self.schema, self.attributes, self.options), 0
+            self._compiler, self._compiled = Compiler(self.schema, self.attributes, self.options, self.budget), 0
         self._compiled += expressions
         return self._compiler
 

@@ -26,7 +26,7 @@ from colmatch.arrays.frozen import freeze
 from colmatch.arrays.ranges import members, ranges_of
 from colmatch.errors import OptionError, SubscriptionError
 from colmatch.events.sample import recount_values
-from colmatch.indexing import KINDS, Built
+from colmatch.indexing import KINDS
 from colmatch.indexing.plan import by_speed
 from colmatch.indexing.statistics import Statistics
 from colmatch.kernels.layout import Codes, Literals, Predicates
@@ -102,7 +102,8 @@ class LiveSet:
         self._check_kind()
         with self._turn:
             if self._source is None:
-                self._source = Source(self.schema, self.options, Attributes(list(self.now.coding.attributes)))
+                attributes = Attributes(list(self.now.coding.attributes))
+                self._source = Source(self.schema, self.options, attributes, self.now.index.settings.budget)
             new = self._source.take_in(subscriptions, errors)
             ids = self._checked(new.ids)
             old = [number for id in ids if (number := self._numbers().get(id)) is not None]
@@ -224,7 +225,7 @@ class LiveSet:
                     anew = anew or not room
                     if not anew:
                         arrays = kind.insert(arrays, predicates, begin, len(predicates.owner))
-                after, rebuilt = Version(coding, predicates, Built(kind, arrays), all_ids), None
+                after, rebuilt = Version(coding, predicates, before.index._replace(arrays=arrays), all_ids), None
                 if anew:
                     rebuilt = self._rebuilt(after, self.dead.union(old))
             except BaseException:  # what has changed by now cannot be told, but the predicates are as they were
@@ -293,8 +294,8 @@ class LiveSet:
             ids = ids.filter(pa.array(left))
         coding = version.coding
         seen = recount_values(self.sample, coding.attributes, coding.codes, coding.literals)
-        arrays, predicates = kind.build(freeze(predicates), coding.codes, seen, self.options)
-        return Version(coding, predicates, Built(kind, arrays), ids)
+        arrays, predicates = kind.build(freeze(predicates), coding.codes, seen, version.index.settings)
+        return Version(coding, predicates, version.index._replace(arrays=arrays), ids)
 
     def _start_again(self, rebuilt: Version) -> None:
         self.now, self.dead, self.stock = rebuilt, set(), len(rebuilt.ids)

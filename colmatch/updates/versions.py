@@ -55,7 +55,7 @@ class Version:
     def __init__(self, coding: Coding, predicates: layout.Predicates, index: Built, ids: pa.Array) -> None:
         self.coding = coding
         self.predicates = freeze(predicates)
-        self.index = Built(index.kind, freeze(index.arrays))
+        self.index = index._replace(arrays=freeze(index.arrays))
         self.ids = ids
         self.numbers: NDArray[np.int64] | None = contiguous(ids.to_numpy()) if pa.types.is_int64(ids.type) else None
         self.pins = 0

@@ -9,6 +9,7 @@ import re
 import sys
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pyarrow as pa
@@ -192,6 +193,23 @@ def test_bench_reads_texts_and_csv(tmp_path: Path) -> None:
     assert [line[7] for line in cells(result.stdout)[1:]] == ["1.25", "1.25"]
 
 
+def test_bench_gives_settings_to_the_kinds_that_have_them(files: tuple[str, str]) -> None:
+    built: list[str] = []
+    real = cm.Matcher.build
+
+    def build(*args: Any, **given: Any) -> cm.Matcher:
+        built.append(repr(given["index"]))
+        return real(*args, **given)
+
+    with patch.object(cm.Matcher, "build", build):
+        command = ["bench", *files, "--index", "scan,opindex", "--batch", "10", "--repeat", "1"]
+        run(*command, "--set", "signatures=false", "--set", "dnf_budget=2")
+        wanted = {"index('scan', dnf_budget=2)", "index('opindex', dnf_budget=2, signatures=False)"}
+        assert set(built) == wanted
+        said = " ".join(fails(*command, "--set", "enumerate=raw", code=2).split())
+    assert "'enumerate' is a setting of 'kindex': name that kind" in said
+
+
 def test_bench_infers_types_from_more_than_a_row(tmp_path: Path) -> None:
     (tmp_path / "e.csv").write_text("a,b\n,x\n7,\n8,y\n")
     (tmp_path / "e.jsonl").write_text('{"b": "x"}\n{"a": 7}\n{"a": 8, "b": "y"}\n')
@@ -292,19 +310,19 @@ def test_kinds_that_disagree_are_found(files: tuple[str, str], monkeypatch: pyte
     subs, events = read_table(files[0]), read_table(files[1])
     made = bench._build
 
-    def build(subscriptions: Any, schema: Any, name: str, *rest: Any) -> Any:
-        matcher, line = made(prefix(subscriptions, 50) if name == "auto" else subscriptions, schema, name, *rest)
+    def build(subscriptions: Any, schema: Any, index: Any, *rest: Any) -> Any:
+        matcher, line = made(prefix(subscriptions, 50) if index.kind == "auto" else subscriptions, schema, index, *rest)
         return matcher, line
 
     monkeypatch.setattr(bench, "_build", build)
     names = ["auto", cm.kinds()[0]]
     with pytest.raises(ColmatchError, match="do not agree"):
         list(
-            bench.bench(
+            bench.measure(
                 cm.PredicateTable(subs),
                 events.schema,
                 events,
-                names=names,
+                indexes=[cm.index(name) for name in names],
                 batches=[100],
                 sizes=[120],
                 repeat=1,

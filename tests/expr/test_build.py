@@ -20,6 +20,7 @@ from colmatch.expr.ast import Expr, Predicate, Verb
 from colmatch.expr.build import col
 from colmatch.expr.compile import Compiler
 from colmatch.expr.values import parse
+from colmatch.indexing.settings import Budget
 from colmatch.options import Options
 from colmatch.schema import Attributes, Schema
 
@@ -144,7 +145,7 @@ SCHEMA = Schema({"a": "int64", "b": "bool", "s": "string", "t": pa.list_(pa.stri
 
 
 def test_one_form_for_one_structure() -> None:
-    c = Compiler(SCHEMA, Attributes(), Options())
+    c = Compiler(SCHEMA, Attributes(), Options(), Budget(64, 64))
 
     def built(n: int) -> Expr:
         return (a == n) & s.isin([f"x{i}" for i in range(n)]) & ~b & (b == True) & t.contains_all("x", str(n))  # noqa: E712
@@ -159,7 +160,7 @@ def test_one_form_for_one_structure() -> None:
 
 
 def test_structures_are_not_mixed_up() -> None:
-    c = Compiler(SCHEMA, Attributes(), Options())
+    c = Compiler(SCHEMA, Attributes(), Options(), Budget(64, 64))
     x, y, z, w = a == 1, a < 2, a > 3, a >= 4
     pairs = [(x & y) | z, (x | y) & z, (x | y) & z & w, (x | y | z) & w]
     assert len({id(c.form(e)[0]) for e in pairs}) == len(pairs)
@@ -179,14 +180,14 @@ def test_structures_are_not_mixed_up() -> None:
 
 
 def test_a_column_is_a_form() -> None:
-    c = Compiler(SCHEMA, Attributes(), Options())
+    c = Compiler(SCHEMA, Attributes(), Options(), Budget(64, 64))
     assert c.form(b) == c.form("b")
     assert isinstance(b.node(), Predicate)
     assert b.node().verb is Verb.BARE  # type: ignore[attr-defined]
 
 
 def test_errors_have_no_place() -> None:
-    c = Compiler(SCHEMA, Attributes(), Options())
+    c = Compiler(SCHEMA, Attributes(), Options(), Budget(64, 64))
     for expression in (a == "x", col("agee") == 1, t == "x", a):
         with pytest.raises(ExpressionError) as caught:
             c.form(expression)

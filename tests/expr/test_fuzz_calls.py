@@ -251,8 +251,10 @@ def test_arguments(matchers: list[cm.Matcher], seed: int) -> None:
             arguments[name] = odd(rng)
         call(cm.Matcher.build, **arguments)
     elif what == 3:
-        fields = ["batch_rows", "threads", "dnf_budget", "max_depth", "signatures", "enumerate", "timezone"]
+        fields = ["batch_rows", "threads", "missing_columns", "max_depth", "timezone"]
         call(cm.Options, **{rng.choice(fields): odd(rng)})
+        settings = ["dnf_budget", "cnf_budget", "signatures", "enumerate", "no"]
+        call(cm.index, rng.choice([*cm.kinds(), "auto", odd(rng)]), **{rng.choice(settings): odd(rng)})
     elif what == 4:
         name = odd(rng)
         name = name if rng.random() < 0.5 and type(name).__hash__ and not isinstance(name, (memoryview, tuple)) else "a"

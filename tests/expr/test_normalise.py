@@ -15,6 +15,7 @@ from colmatch.errors import ExpressionError
 from colmatch.expr.ast import Expr
 from colmatch.expr.build import col
 from colmatch.expr.compile import Compiler
+from colmatch.indexing.settings import Budget
 from colmatch.kernels.layout import ACCEPT, REJECT
 from colmatch.lowering import forms
 from colmatch.lowering.forms import PATTERNS, Form, Kind, Leaf, Op
@@ -36,8 +37,8 @@ SCHEMA = Schema(
 )
 
 
-def compiler(**options: Any) -> Compiler:
-    return Compiler(SCHEMA, Attributes(), Options(**options))
+def compiler(dnf: int = 64, cnf: int = 64, clauses: int = 0) -> Compiler:
+    return Compiler(SCHEMA, Attributes(), Options(), Budget(dnf, cnf, clauses))
 
 
 # What a form means
@@ -124,7 +125,7 @@ def matches(form: Form, attributes: Attributes, event: dict[str, Any], literals:
 @settings(max_examples=250, deadline=None)
 def test_form_means_what_the_tree_means(tree: Expr, events: list[dict[str, Any]], budget: int) -> None:
     attributes = Attributes()
-    c = Compiler(SCHEMA, attributes, Options(dnf_budget=budget))
+    c = Compiler(SCHEMA, attributes, Options(), Budget(budget, min(budget, 4), 4))
     for expression in (tree, str(tree)):
         form, literals = c.form(expression)
         assert form.slots == len(literals)
@@ -141,7 +142,7 @@ def test_larger_trees_mean_what_they_say(budget: int) -> None:
     """Trees that are large enough for programs, which hypothesis seldom makes."""
     rng = random.Random(budget)
     attributes = Attributes()
-    c = Compiler(SCHEMA, attributes, Options(dnf_budget=budget))
+    c = Compiler(SCHEMA, attributes, Options(), Budget(budget, min(budget, 4), 4))
     programs = several = 0
     for _ in range(400):
         tree = random_tree(rng, 4)
@@ -186,17 +187,17 @@ def test_repeated_leaves_are_dropped() -> None:
 
 def test_within_the_budget_is_multiplied_out_and_beyond_is_a_program() -> None:
     text = "a = 1 AND " + " AND ".join(f"(b = {i} OR s = 'x{i}')" for i in range(3))
-    within, _ = compiler(dnf_budget=8).form(text)
+    within, _ = compiler(8).form(text)
     assert len(within.conjunctions) == 8
     assert not any(c.jumps for c in within.conjunctions)
-    beyond, _ = compiler(dnf_budget=7).form(text)
+    beyond, _ = compiler(7).form(text)
     (program,) = beyond.conjunctions
     assert program.jumps[0] == (1, REJECT)  # the necessary condition comes first
     assert program.tree == (0, 1, 2, -5, 3, 4, -5, 5, 6, -5, -8)
 
 
 def test_necessary_conditions_of_a_program_come_first() -> None:
-    c = compiler(dnf_budget=1)
+    c = compiler(1)
     attributes = c._normaliser.attributes
     (program,) = c.form("(a = 1 OR s = 'x') AND (b = 2 OR s = 'y') AND v")[0].conjunctions
     assert attributes[c.form("v")[0].leaves[0].attr].name == "v"
@@ -252,7 +253,7 @@ def test_builder_nesting_without_bound_is_refused() -> None:
 )
 def test_attributes(text: str, names: list[str]) -> None:
     attributes = Attributes()
-    Compiler(SCHEMA, attributes, Options()).form(text)
+    Compiler(SCHEMA, attributes, Options(), Budget(64, 64)).form(text)
     assert sorted(a.name for a in attributes) == names
 
 

@@ -26,15 +26,15 @@ SIZE, ROWS = (300, 40) if NO_JIT else (20_000, 300)
 
 
 def built(
-    kind: str = "kindex", name: str = "dense", subscriptions: int = SIZE, **options: Any
+    kind: str = "kindex", name: str = "dense", subscriptions: int = SIZE, **settings: Any
 ) -> tuple[cm.Matcher, pa.Table]:
     workload = named(name, subscriptions=subscriptions)
-    matcher = cm.Matcher.build(workload.predicate_table(), workload.schema(), index=kind, options=cm.Options(**options))
+    matcher = cm.Matcher.build(workload.predicate_table(), workload.schema(), index=cm.index(kind, **settings))
     return matcher, workload.events(ROWS)
 
 
-def of(texts: dict[int, str], kind: str = "kindex", **options: Any) -> cm.Matcher:
-    return cm.Matcher.build(texts, SCHEMA, index=kind, options=cm.Options(missing_columns="null", **options))
+def of(texts: dict[int, str], kind: str = "kindex", **settings: Any) -> cm.Matcher:
+    return cm.Matcher.build(texts, SCHEMA, index=cm.index(kind, **settings), options=cm.Options(missing_columns="null"))
 
 
 SCHEMA = {**dict.fromkeys("abcd", "int64"), "t": pa.list_(pa.int64())}
@@ -103,8 +103,8 @@ def test_ranges_on_more_attributes_than_the_event_has_are_not_looked_at(clauses:
     for i in range(300):
         ranges = [f"{name} BETWEEN {rng.randrange(50)} AND {rng.randrange(50, 100)}" for name in rng.sample(names, 5)]
         texts[i] = " AND ".join(f"({each} OR z = {j})" if clauses else each for j, each in enumerate(ranges))
-    options = cm.Options(dnf_budget=1)
-    matcher = cm.Matcher.build(texts, dict.fromkeys(f"{names}z", "int64"), index="kindex", options=options)
+    whole = cm.index("kindex", dnf_budget=1)
+    matcher = cm.Matcher.build(texts, dict.fromkeys(f"{names}z", "int64"), index=whole)
     index = arrays(matcher)
     assert np.count_nonzero(np.diff(index.level_first) > 3) == 8 and set(sizes(matcher)) == {5}
     assert (index.with_clauses[1] == 0) == clauses
@@ -279,7 +279,7 @@ def test_raw_enumeration_of_several_attributes_and_open_ends() -> None:
 )
 def test_raw_enumeration_of_large_domains_is_refused(texts: dict[int, str]) -> None:
     with pytest.raises(cm.OptionError, match=r"enumerate='raw'.* values, .*discrete.*enumerate='boundaries'"):
-        cm.Matcher.build(texts, {"x": "float64", "a": "int64"}, index="kindex", options=cm.Options(enumerate="raw"))
+        cm.Matcher.build(texts, {"x": "float64", "a": "int64"}, index=cm.index("kindex", enumerate="raw"))
 
 
 def test_what_does_not_fit_is_refused() -> None:

@@ -68,7 +68,7 @@ def test_inserted_and_deleted(least: int, budget: int) -> None:
     gone: set[int] = set()
     rebuilds = 0
     with patch.object(MODULE, "TAIL_LEAST", least), patch.object(MODULE, "TAIL_SHARE", 10):
-        index, _ = MODULE.build(prefix(preds, entered), codes, None, cm.Options())
+        index, _ = MODULE.build(prefix(preds, entered), codes, None, cm.index("kindex"))
         while True:
             matcher = inside.with_arrays(everything, "kindex", index, predicates=prefix(preds, entered))
             alive = {int(preds.owner[c]) for c in range(entered)}
@@ -100,7 +100,7 @@ def test_inserts_do_not_build_anew_each_time() -> None:
     texts = {i: f"a = {i % 9} AND b = {i % 11}" for i in range(3000)}
     everything = of(texts, "scan")
     preds = inside.predicates(everything)
-    index, _ = MODULE.build(prefix(preds, 100), inside.codes(everything), None, cm.Options())
+    index, _ = MODULE.build(prefix(preds, 100), inside.codes(everything), None, cm.index("kindex"))
     with patch.object(MODULE, "_lists", side_effect=MODULE._lists) as builds:
         for c in range(100, 3000):
             index = MODULE.insert(index, preds, c, c + 1)

@@ -35,9 +35,9 @@ LEMMAS = Workload(  # section 4.4: sizes uniform, attributes and operands unifor
 )
 
 
-def built(workload: Workload, index: str = "opindex", sample: Any = None, **options: Any) -> cm.Matcher:
+def built(workload: Workload, index: str = "opindex", sample: Any = None, **settings: Any) -> cm.Matcher:
     table = workload.predicate_table()
-    return cm.Matcher.build(table, workload.schema(), index=index, options=cm.Options(**options), sample=sample)
+    return cm.Matcher.build(table, workload.schema(), index=cm.index(index, **settings), sample=sample)
 
 
 def with_arrays(matcher: cm.Matcher, arrays: OpIndex) -> cm.Matcher:
@@ -238,20 +238,19 @@ def test_clauses_are_counted_and_nothing_is_verified() -> None:
     rng = Random(5)
     texts = {i: cnf(rng.randrange(3, 5), rng.randrange(2, 5), rng) for i in range(60)}
     events = some_values(150, 1, 0.7)
-    options = cm.Options(dnf_budget=1)
-    matcher = cm.Matcher.build(texts, SCHEMA, index="opindex", options=options)
+    matcher = cm.Matcher.build(texts, SCHEMA, index=cm.index("opindex", dnf_budget=1))
     arrays = inside.arrays(matcher)
     assert (inside.predicates(matcher).jump_first >= 0).all()
     assert arrays.state[ALWAYS] == 0 and not (arrays.needed & VERIFY).any()
     assert len(arrays.conj) > 60  # several pivots
-    wanted = pairs(cm.Matcher.build(texts, SCHEMA, index="scan", options=options).match(events))
+    wanted = pairs(cm.Matcher.build(texts, SCHEMA, index="scan").match(events))
     assert wanted and pairs(matcher.match(events)) == wanted
     # Off: nothing is known of the programs' clauses, and they are verified for each event.
     preds = inside.predicates(matcher)
     tree = preds.tree.copy()
     tree[preds.tree_first[1:] - 1] -= 1  # an OR
     opaque = with_arrays(
-        matcher, MODULE.build(freeze(preds._replace(tree=tree)), inside.codes(matcher), None, options)[0]
+        matcher, MODULE.build(freeze(preds._replace(tree=tree)), inside.codes(matcher), None, cm.index("opindex"))[0]
     )
     assert inside.arrays(opaque).state[ALWAYS] == 60
     assert pairs(opaque.match(events)) == wanted
@@ -270,11 +269,11 @@ def test_more_clauses_than_a_bitmap_has_bits_are_verified() -> None:
         10: "(a1 IS NULL OR a2 = 2) AND (a3 = 3 OR (b1 = 1) IS NOT TRUE)",
     }
     events = some_values(300, 2)
-    matcher = cm.Matcher.build(texts, SCHEMA, index="opindex", options=cm.Options(dnf_budget=1))
+    matcher = cm.Matcher.build(texts, SCHEMA, index=cm.index("opindex", dnf_budget=1))
     arrays = inside.arrays(matcher)
     assert (arrays.needed & VERIFY).all() and set(arrays.conj.tolist()) == {0, 1, 2, 3, 4}
     assert arrays.always.tolist() == [5]
-    wanted = pairs(cm.Matcher.build(texts, SCHEMA, index="scan", options=cm.Options(dnf_budget=1)).match(events))
+    wanted = pairs(cm.Matcher.build(texts, SCHEMA, index=cm.index("scan", dnf_budget=1)).match(events))
     assert {id for _, id in wanted} >= {9, 10} and pairs(matcher.match(events)) == wanted
 
 

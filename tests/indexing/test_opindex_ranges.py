@@ -85,7 +85,7 @@ def test_ranges_that_come_and_go_are_divided_by_width(start: int) -> None:
     low, width = ranges(count, 7)
     scan = built_of_ranges(low, width, "scan")
     preds, events = inside.predicates(scan), pa.table({"a": np.random.default_rng(8).integers(0, 10_000, 30)})
-    arrays, rng = start_with(scan, cm.Options(), start), Random(9)
+    arrays, rng = start_with(scan, start), Random(9)
     there = set(range(start))
     for c in range(start, count):
         arrays = MODULE.insert(arrays, preds, c, c + 1)

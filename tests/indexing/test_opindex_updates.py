@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from random import Random
+from typing import Any
 
 import inside
 import numpy as np
@@ -25,7 +26,7 @@ from colmatch.workload import named
 MODULE = colmatch.indexing.opindex
 
 
-def start_with(matcher: cm.Matcher, options: cm.Options, start: int) -> OpIndex:
+def start_with(matcher: cm.Matcher, start: int, **settings: Any) -> OpIndex:
     """An index of the conjunctions below ``start``, whose predicates are in front of those of
     all others.
     """
@@ -35,7 +36,7 @@ def start_with(matcher: cm.Matcher, options: cm.Options, start: int) -> OpIndex:
     )
     if len(preds.jump_first):
         few = few._replace(jump_first=preds.jump_first[:start], tree_first=preds.tree_first[: start + 1])
-    return freeze(MODULE.build(freeze(few), inside.codes(matcher), None, options)[0])
+    return freeze(MODULE.build(freeze(few), inside.codes(matcher), None, cm.index("opindex", **settings))[0])
 
 
 def conjunctions_of(matcher: cm.Matcher, subscriptions: list[int]) -> NDArray[np.int64]:
@@ -50,14 +51,13 @@ def test_inserts_and_deletes_in_random_order(seed: int) -> None:
     two_valued = to_builder(("is null", leaves[0][0]), None)
     count = 12 if NO_JIT else 60
     expressions = [an_expression(rng, leaves, depth=rng.choice([0, 1, 2])) for _ in range(count)]
-    options = cm.Options(dnf_budget=rng.choice([1, 3, 64]), signatures=seed % 3 > 0)
     some = [(i, condition(e, two_valued)) for i, e in enumerate(expressions)]
-    scan = cm.Matcher.build(some, schema, index="scan", options=options)
+    scan = cm.Matcher.build(some, schema, index=cm.index("scan", dnf_budget=rng.choice([1, 3, 64])))
     events = plain_table(schema, some_rows(rng, schema, 20))
     wanted = pairs(scan.match(events))
     preds = inside.predicates(scan)
     total = len(preds.owner)
-    arrays = start_with(scan, options, rng.choice([0, total // 2, total]))
+    arrays = start_with(scan, rng.choice([0, total // 2, total]), signatures=seed % 3 > 0)
     there = set(range(int(arrays.state[BUILT])))
     for step in range(count):
         i = rng.randrange(count)
@@ -82,10 +82,10 @@ def test_inserts_and_deletes_in_random_order(seed: int) -> None:
 def test_what_is_inserted_is_found_and_what_is_deleted_is_not(name: str) -> None:
     """From nothing at all: lists, segments, runs and entries are all made by inserts."""
     workload = named(name, subscriptions=SIZE // 4)
-    scan, events, options = built(workload, "scan"), workload.events(ROWS // 2), cm.Options()
+    scan, events = built(workload, "scan"), workload.events(ROWS // 2)
     wanted = pairs(scan.match(events))
     preds, count = inside.predicates(scan), len(inside.predicates(scan).owner)
-    arrays = start_with(scan, options, 0)
+    arrays = start_with(scan, 0)
     arrays = MODULE.insert(arrays, preds, 0, count // 2)
     half = MODULE.insert(arrays, preds, count // 2, count // 2)
     assert all(one is other for one, other in zip(arrays, half))  # nothing is copied without need
@@ -117,7 +117,7 @@ def test_an_insert_does_not_copy_the_index() -> None:
     workload = named("dense", subscriptions=SIZE // 2)
     scan = built(workload, "scan")
     preds, count = inside.predicates(scan), len(inside.predicates(scan).owner)
-    arrays = start_with(scan, cm.Options(), count // 2)
+    arrays = start_with(scan, count // 2)
     copies, before = 0, arrays
     for c in range(count // 2, count):
         arrays = MODULE.insert(arrays, preds, c, c + 1)
@@ -125,7 +125,7 @@ def test_an_insert_does_not_copy_the_index() -> None:
         before = arrays
     assert 1 <= copies <= (40 if NO_JIT else 12)
     assert sum(array.nbytes for array in arrays) < 3 * sum(
-        array.nbytes for array in MODULE.build(preds, inside.codes(scan), None, cm.Options())[0]
+        array.nbytes for array in MODULE.build(preds, inside.codes(scan), None, cm.index("opindex"))[0]
     )
 
 
@@ -138,7 +138,7 @@ def test_attributes_that_come_later() -> None:
         first=inside.codes(scan).first[: attribute + 2], multi=inside.codes(scan).multi[: attribute + 1]
     )
     few = preds._replace(first=preds.first[:2], pred=preds.pred[:1], owner=preds.owner[:1])
-    arrays, _ = MODULE.build(freeze(few), freeze(codes), None, cm.Options())
+    arrays, _ = MODULE.build(freeze(few), freeze(codes), None, cm.index("opindex"))
     assert len(arrays.lists) == 1
     matcher = with_arrays(scan, MODULE.insert(arrays, preds, 1, 3))
     events = pa.table({"a": [1, 2, 1], "b": [1, 0, 1], "c": [4, 4, 4], "d": [3, 3, 1]})

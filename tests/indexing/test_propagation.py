@@ -46,12 +46,9 @@ SUBSCRIPTIONS, ROWS = (300, 100) if NO_JIT else (20_000, 1000)
 NUMBERS = dict.fromkeys("abcd", "int64")
 
 
-def built(texts: Any, schema: Any = NUMBERS, sample: Any = None, **options: Any) -> cm.Matcher:
-    given, lenient = (
-        texts if isinstance(texts, dict) else dict(enumerate(texts)),
-        cm.Options(missing_columns="null", **options),
-    )
-    return cm.Matcher.build(given, schema, index="propagation", options=lenient, sample=sample)
+def built(texts: Any, schema: Any = NUMBERS, sample: Any = None, **settings: Any) -> cm.Matcher:
+    given, lenient = texts if isinstance(texts, dict) else dict(enumerate(texts)), cm.Options(missing_columns="null")
+    return cm.Matcher.build(given, schema, index=cm.index("propagation", **settings), options=lenient, sample=sample)
 
 
 def one_event(matcher: cm.Matcher, **values: int) -> dict[str, int]:
@@ -229,7 +226,7 @@ def random_matcher(seed: int, size: int, rows: int) -> tuple[cm.Matcher, pa.Tabl
     expressions = [an_expression(rng, terms(schema), depth=rng.choice([0, 1, 2])) for _ in range(size)]
     some = some_rows(rng, schema, rows)
     texts = {i: to_sql(e) for i, e in enumerate(expressions)}
-    matcher = cm.Matcher.build(texts, schema, index="scan", options=cm.Options(dnf_budget=rng.choice([1, 4, 64])))
+    matcher = cm.Matcher.build(texts, schema, index=cm.index("scan", dnf_budget=rng.choice([1, 4, 64])))
     return matcher, plain_table(schema, some), expected_pairs(expressions, list(range(size)), some)
 
 
@@ -255,7 +252,7 @@ def test_inserts_and_deletes_in_any_order(seed: int) -> None:
     preds, codes = inside.predicates(scan), inside.codes(scan)
     count = len(preds.owner)
     half = rng.choice([0, 1, count // 2])
-    arrays, _ = find("propagation").build(first_part(preds, half), codes, None, cm.Options())
+    arrays, _ = find("propagation").build(first_part(preds, half), codes, None, cm.index("propagation"))
     alive, entered = set(range(half)), half
     while entered < count or rng.random() < 0.8:
         if entered < count and rng.random() < 0.6:
@@ -302,7 +299,7 @@ def in_alive(scan: cm.Matcher, alive: set[int], events: pa.Table) -> list[tuple[
         owner=p.owner[keep],
         jump_first=p.jump_first[keep] if len(p.jump_first) else p.jump_first,
     )
-    arrays, cut = find("scan").build(freeze(cut), inside.codes(scan), None, cm.Options())
+    arrays, cut = find("scan").build(freeze(cut), inside.codes(scan), None, cm.index("scan"))
     return pairs(inside.with_arrays(scan, "scan", arrays, predicates=cut).match(events))
 
 
@@ -311,14 +308,16 @@ def test_bulk_and_one_by_one_find_the_same_and_grow_seldom() -> None:
     scan = cm.Matcher.build(workload.predicate_table(), workload.schema(), index="scan")
     events = workload.events(ROWS // 10)
     preds = inside.predicates(scan)
-    arrays, _ = find("propagation").build(first_part(preds, SUBSCRIPTIONS // 2), inside.codes(scan), None, cm.Options())
+    arrays, _ = find("propagation").build(
+        first_part(preds, SUBSCRIPTIONS // 2), inside.codes(scan), None, cm.index("propagation")
+    )
     together = insert(PropagationIndex(*(array.copy() for array in arrays)), preds, SUBSCRIPTIONS // 2, SUBSCRIPTIONS)
     grown = 0
     for c in range(SUBSCRIPTIONS // 2, SUBSCRIPTIONS):
         before = arrays
         arrays = insert(arrays, preds, c, c + 1)
         grown += sum(len(a) != len(b) for a, b in zip(arrays, before))
-    whole, _ = find("propagation").build(preds, inside.codes(scan), None, cm.Options())
+    whole, _ = find("propagation").build(preds, inside.codes(scan), None, cm.index("propagation"))
     assert grown < 40
     assert arrays.state[SLOTS] == whole.state[SLOTS] == together.state[SLOTS]
     assert arrays.state[POOL] - arrays.state[WASTE] < 1.5 * whole.state[POOL]
@@ -335,7 +334,7 @@ def test_bulk_and_one_by_one_find_the_same_and_grow_seldom() -> None:
 def test_a_deleted_predicate_leaves_its_bit_to_the_next() -> None:
     scan = cm.Matcher.build({i: f"a = {i} AND b BETWEEN {i} AND {i + 9}" for i in range(100)}, NUMBERS, index="scan")
     preds = inside.predicates(scan)
-    arrays, _ = find("propagation").build(first_part(preds, 50), inside.codes(scan), None, cm.Options())
+    arrays, _ = find("propagation").build(first_part(preds, 50), inside.codes(scan), None, cm.index("propagation"))
     assert arrays.state[BITS] == 100
     arrays = delete(arrays, preds, np.arange(20))
     assert arrays.state[SLOTS] == 60
@@ -351,7 +350,7 @@ def test_attributes_that_are_new() -> None:
     p, codes = inside.predicates(scan), inside.codes(scan)
     assert codes.first[-1] and len(codes.multi) == 2
     fewer = freeze(codes._replace(first=codes.first[:2], multi=codes.multi[:1]))
-    arrays, _ = find("propagation").build(first_part(p, 1), fewer, None, cm.Options())
+    arrays, _ = find("propagation").build(first_part(p, 1), fewer, None, cm.index("propagation"))
     arrays = insert(arrays, p, 1, 2)
     assert pairs(with_index(scan, arrays).match(pa.table({"a": [1, 1], "b": [1, 0]}))) == [(0, 0), (0, 1), (1, 0)]
 
@@ -361,7 +360,7 @@ def test_a_cluster_loses_some_and_is_put_together_when_half_is_gone() -> None:
         {i: f"a = 1 AND b BETWEEN {i // 2} AND {99 + i // 2}" for i in range(20)}, NUMBERS, index="scan"
     )
     preds, events = inside.predicates(scan), pa.table({"a": [1, 1], "b": [50, 5]})
-    arrays, _ = find("propagation").build(preds, inside.codes(scan), None, cm.Options())
+    arrays, _ = find("propagation").build(preds, inside.codes(scan), None, cm.index("propagation"))
     arrays = delete(arrays, preds, np.array([3, 5]))
     (at,) = arrays.slab[arrays.slab > 0].tolist()
     assert arrays.pool[at + SIZE] == 20 and arrays.pool[at + GONE] == 2

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 import colmatch as cm
+from colmatch.indexing.settings import Budget
 from colmatch.kernels.layout import ATTR_MASK, KEY_MAX, KEY_MIN
 from colmatch.lowering.floors import ABOVE, BELOW, EXACT, intervals
 from colmatch.lowering.forms import Op
@@ -37,7 +38,7 @@ def lowered(rows: list[tuple[int, str, str, list[int]]]) -> Intake:
 
 def taken_in(rows: pa.Table, errors: Errors = "raise") -> Intake:
     schema = Schema(dict.fromkeys(ENDS, pa.int64()))
-    return Source(schema, Options(), Attributes()).take_in(cm.PredicateTable(rows), errors)
+    return Source(schema, Options(), Attributes(), Budget(64, 64)).take_in(cm.PredicateTable(rows), errors)
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -158,7 +158,7 @@ def test_explain_prints_a_tree() -> None:
 
 def test_explain_of_a_program_keeps_its_shape() -> None:
     text = "age > 1 AND (city = 'a' OR (age < 9 AND city <> 'b')) AND (age = 3 OR city = 'c')"
-    matcher = cm.Matcher.build({1: text}, SCHEMA, options=cm.Options(dnf_budget=1))
+    matcher = cm.Matcher.build({1: text}, SCHEMA, index=cm.index("auto", dnf_budget=1))
     assert matcher.stats()["programs"] == 1
     explanation = matcher.explain({"age": 3, "city": "x"}, 1)
     assert explanation.matched

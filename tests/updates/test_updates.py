@@ -14,16 +14,14 @@ import inside
 import numpy as np
 import pyarrow as pa
 import pytest
-from contract import NO_JIT, pairs
+from contract import NO_JIT, pairs, updatable
 
 import colmatch as cm
 from colmatch.events import sample
-from colmatch.indexing import KINDS
 from colmatch.matching import worker
 from colmatch.updates import labels, live
 from colmatch.workload import Workload
 
-updatable = pytest.mark.parametrize("kind", [name for name, kind in KINDS.items() if kind.insert is not None])
 SCHEMA = {"a": "int64", "s": "string"}
 
 

@@ -1,0 +1,103 @@
+"""Settings of a kind of index: a value, checked once, with the words that say what it means.
+
+Each kind has a dataclass of its own in its own file. What a setting means, its default and the
+values that it may have stand there and nowhere else: errors, the command line and
+``colmatch kinds`` go by them.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Container
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar, NamedTuple
+
+from colmatch.errors import OptionError
+
+
+class Budget(NamedTuple):
+    """How many conjunctions an expression is multiplied out into at most.
+
+    An expression of more is kept whole, as a program.
+    """
+
+    dnf: int  # of any expression
+    cnf: int  # of one that is an AND of at most ``clauses`` predicates and ORs of predicates
+    clauses: int = 0
+
+
+def setting(default: Any, meaning: str, allowed: Container[Any]) -> Any:
+    """Declares a field of ``Settings``: bool, int or str, as its default is.
+
+    allowed : ``(True, False)``, a ``range`` or a tuple of texts
+    """
+    return dataclasses.field(default=default, metadata={"meaning": meaning, "allowed": allowed})
+
+
+def dnf_budget(default: int) -> Any:
+    """Declares the setting that every kind has."""
+    meaning = "most conjunctions that an expression is multiplied out into; of more, it is kept as a program"
+    return setting(default, meaning, range(1, 4097))
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Settings:
+    """A kind of index and its settings, made by ``colmatch.index``. Kinds extend this class.
+
+    Attributes
+    ----------
+    kind : name of the kind
+    about : what the kind does, in one line
+    """
+
+    kind: ClassVar[str]
+    about: ClassVar[str]
+
+    dnf_budget: int = dnf_budget(64)
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if type(value) is not type(field.default) or value not in field.metadata["allowed"]:
+                needed = allowed(field)
+                raise OptionError(f"index({self.kind!r}, {field.name}={value!r:.80}): {needed} is needed")
+
+    def __repr__(self) -> str:
+        changed = [f", {name}={value!r}" for name, value in self._changed().items()]
+        return f"index({self.kind!r}{''.join(changed)})"
+
+    def __str__(self) -> str:
+        changed = [f"{name}={value}" for name, value in self._changed().items()]
+        return f"{self.kind} ({', '.join(changed)})" if changed else self.kind
+
+    @property
+    def is_default(self) -> bool:
+        return not self._changed()
+
+    def _changed(self) -> dict[str, Any]:
+        return {field.name: value for field in fields(self) if (value := getattr(self, field.name)) != field.default}
+
+    @property
+    def budget(self) -> Budget:
+        return Budget(self.dnf_budget, self.dnf_budget)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+    @classmethod
+    def parse(cls, name: str, text: str) -> Any:
+        """Reads the value of a setting from a text; what cannot be read stays a text."""
+        known = {field.name: type(field.default) for field in fields(cls)}
+        if known.get(name) is bool:
+            return {"true": True, "false": False}.get(text.lower(), text)
+        if known.get(name) is int and text.removeprefix("-").isdecimal() and len(text) < 20:
+            return int(text)
+        return text
+
+
+def allowed(field: dataclasses.Field[Any]) -> str:
+    """Says what values a setting may have."""
+    values = field.metadata["allowed"]
+    if isinstance(values, range):
+        return f"a whole number from {values.start} to {values.stop - 1}"
+    return " or ".join(map(repr, values))

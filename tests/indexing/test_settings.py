@@ -1,0 +1,227 @@
+"""Settings of a kind of index: what they may be, where they are kept, and what budgets do."""
+
+from __future__ import annotations
+
+import pickle
+from dataclasses import FrozenInstanceError, fields
+from pathlib import Path
+from random import Random
+from typing import Any
+from unittest.mock import patch
+
+import inside
+import numpy as np
+import pyarrow as pa
+import pytest
+from contract import pairs, some_settings, updatable
+from hypothesis import given
+from hypothesis import strategies as st
+
+import colmatch as cm
+import colmatch.updates.live
+from colmatch.indexing import KINDS
+from colmatch.indexing.plan import AutoSettings, settings_of
+from colmatch.indexing.settings import Settings
+from colmatch.store import file as store
+
+SCHEMA = dict.fromkeys("abcdefghij", "int64")
+CNF = " AND ".join(f"({a} > 1 OR {b} < 4)" for a, b in zip("abcde", "fghij"))  # 32 conjunctions
+NESTED = "(a > 1 OR b < 4 AND c > 2) AND (d > 1 OR e < 4) AND (f > 1 OR g < 4)"  # 8
+TEXTS = {1: CNF, 2: NESTED, 3: "a = 1 OR b = 2", 4: "a <> 3"}
+named = pytest.mark.parametrize("kind", [*KINDS, "auto"])
+randoms = st.randoms(use_true_random=False)
+
+
+def some_events() -> pa.Table:
+    rng = np.random.default_rng(3)
+    return pa.table({name: pa.array(rng.integers(0, 6, 200), mask=rng.random(200) < 0.1) for name in SCHEMA})
+
+
+def programs(matcher: cm.Matcher) -> set[int]:
+    """Ids of the subscriptions that are kept whole."""
+    preds = inside.predicates(matcher)
+    whole = preds.jump_first >= 0 if len(preds.jump_first) else np.zeros(len(preds.owner), bool)
+    return {matcher.ids[int(number)].as_py() for number in preds.owner[whole]}
+
+
+# The value
+
+
+@named
+@given(rng=randoms)
+def test_settings_are_values(kind: str, rng: Random) -> None:
+    value, other = some_settings(rng, kind), some_settings(rng, kind)
+    assert eval(repr(value), {"index": cm.index}) == value == pickle.loads(pickle.dumps(value))
+    assert cm.index(kind, **value.to_dict()) == value and hash(value) == hash(cm.index(kind, **value.to_dict()))
+    assert (value == other) is (value.to_dict() == other.to_dict())
+    texts = {name: settings_of(kind).parse(name, str(setting)) for name, setting in value.to_dict().items()}
+    assert cm.index(kind, **texts) == value  # as the command line reads them
+    assert settings_of(kind).parse("dnf_budget", "many") == settings_of(kind).parse("no", "many") == "many"
+
+
+def test_repr_has_what_is_not_the_default() -> None:
+    assert repr(cm.index("opindex")) == "index('opindex')" != repr(cm.index("scan"))
+    assert repr(cm.index("opindex", signatures=False)) == "index('opindex', signatures=False)"
+    assert repr(cm.index("kindex", enumerate="raw", dnf_budget=7)) == "index('kindex', dnf_budget=7, enumerate='raw')"
+    assert (
+        str(cm.index("opindex", signatures=False)) == "opindex (signatures=False)" and str(cm.index("scan")) == "scan"
+    )
+    assert cm.index("scan") != cm.index("propagation")
+
+
+@named
+def test_what_a_kind_says_of_its_settings(kind: str) -> None:
+    of = settings_of(kind)
+    assert of.kind == kind and of.about and issubclass(of, Settings) and (of is AutoSettings) == (kind == "auto")
+    assert all(type(field.default) in (bool, int, str) and field.metadata["meaning"] for field in fields(of))
+    assert of() == cm.index(kind)
+    with pytest.raises((FrozenInstanceError, AttributeError, TypeError)):
+        of().dnf_budget = 3  # type: ignore[misc]
+
+
+@pytest.mark.parametrize(
+    ("kind", "settings", "said"),
+    [
+        ("no", {}, "index='no': the kinds are 'scan', .*'bitslice' and 'auto'"),
+        (3, {}, "index=3: the kinds are"),
+        ([], {}, "index=\\[\\]: the kinds are"),
+        ("scan", {"dnf_budget": 0}, "index\\('scan', dnf_budget=0\\): a whole number from 1 to 4096 is needed"),
+        ("scan", {"dnf_budget": 4097}, "dnf_budget=4097\\): a whole number from 1 to 4096"),
+        ("scan", {"dnf_budget": True}, "dnf_budget=True\\): a whole number"),
+        ("scan", {"dnf_budget": 4.0}, "dnf_budget=4.0\\): a whole number"),
+        ("scan", {"dnf_budget": "x" * 999}, "index\\('scan', dnf_budget='x{79}\\): a whole number"),
+        ("opindex", {"signatures": 1}, "index\\('opindex', signatures=1\\): True or False is needed"),
+        ("kindex", {"enumerate": "all"}, "enumerate='all'\\): 'boundaries' or 'raw' is needed"),
+        ("kindex", {"enumerate": []}, "enumerate=\\[\\]\\): 'boundaries' or 'raw'"),
+        ("opindex", {"no": 1}, "no=1\\): the settings of 'opindex' are 'dnf_budget', 'cnf_budget', 'signatures'$"),
+        ("scan", {"signatures": True}, "settings of 'scan' are 'dnf_budget'; 'signatures' is a setting of 'opindex'"),
+        ("auto", {"enumerate": "raw"}, "'enumerate' is a setting of 'kindex': name that kind"),
+    ],
+)
+def test_what_cannot_be_is_said(kind: Any, settings: dict[str, Any], said: str) -> None:
+    with pytest.raises(cm.OptionError, match=said):
+        cm.index(kind, **settings)
+    if not settings:
+        with pytest.raises(cm.OptionError, match=said):
+            cm.Matcher.build({}, SCHEMA, index=kind)
+
+
+# Where they are kept
+
+
+@named
+@given(rng=randoms)
+def test_a_matcher_keeps_its_settings_and_finds_the_same(kind: str, rng: Random) -> None:
+    events, index = some_events().slice(0, 20), some_settings(rng, kind)
+    wanted = pairs(cm.Matcher.build(TEXTS, SCHEMA, index="scan").match(events))
+    matcher = cm.Matcher.build(TEXTS, SCHEMA, index=index)
+    assert matcher.index == (index if kind != "auto" else cm.index(matcher.kind, dnf_budget=index.dnf_budget))
+    opened = pickle.loads(pickle.dumps(matcher))  # writes what save() writes
+    assert opened.index == matcher.index
+    assert opened.stats()["settings"] == matcher.stats()["settings"] == matcher.index.to_dict()
+    assert pairs(matcher.match(events)) == pairs(opened.match(events)) == wanted
+
+
+def test_a_name_is_that_kind_with_its_defaults() -> None:
+    for kind in KINDS:
+        matcher = cm.Matcher.build({1: "a = 1"}, SCHEMA, index=kind)
+        assert matcher.index == cm.index(kind) and repr(matcher).endswith(f"index={kind!r})")
+    matcher = cm.Matcher.build({1: "a = 1"}, SCHEMA, index=cm.index("opindex", signatures=False))
+    assert repr(matcher) == "Matcher(1 subscriptions, 1 attributes, index=index('opindex', signatures=False))"
+
+
+@updatable
+@given(rng=randoms)
+def test_updates_and_rebuilds_keep_settings(kind: str, rng: Random) -> None:
+    index = some_settings(rng, kind)
+    matcher = cm.Matcher.build({0: "a = 1"}, SCHEMA, index=index)
+    with patch.object(colmatch.updates.live, "GAPS_LEAST", 1):
+        matcher.insert(TEXTS)
+        assert matcher.index == index and programs(matcher) == programs(cm.Matcher.build(TEXTS, SCHEMA, index=index))
+        matcher.delete([0, 3])
+        matcher.insert(dict.fromkeys(range(10, 20), "b = 2"))
+        matcher.delete(range(10, 20))
+    assert matcher.stats()["rebuilds"] and matcher.index == index
+    if kind == "opindex":
+        assert inside.arrays(matcher).state[7] == index.signatures  # type: ignore[attr-defined]
+    events = some_events().slice(0, 20)
+    wanted = cm.Matcher.build({id: TEXTS[id] for id in (1, 2, 4)}, SCHEMA, index="scan").match(events)
+    assert pairs(matcher.match(events)) == pairs(wanted)
+
+
+@pytest.mark.parametrize(
+    ("index", "before"),
+    [
+        (cm.index("opindex", signatures=False, dnf_budget=3), {"signatures": False, "enumerate": "raw"}),
+        (cm.index("kindex", enumerate="raw", dnf_budget=3), {"signatures": False, "enumerate": "raw"}),
+        (cm.index("bitslice", dnf_budget=3), {"signatures": True, "enumerate": "boundaries"}),
+    ],
+)
+def test_a_matcher_that_was_saved_with_settings_among_options(
+    tmp_path: Path, index: Settings, before: dict[str, Any]
+) -> None:
+    """As 0.1.0 wrote them before kinds had settings of their own."""
+    matcher = cm.Matcher.build(TEXTS, SCHEMA, index=index, options=cm.Options(batch_rows=77))
+    matcher.save(tmp_path / "i")
+    header, arrays = store.read_arrays(tmp_path / "i")
+    del header["settings"]
+    header["options"] |= {"dnf_budget": 3, **before}
+    store.write_arrays(tmp_path / "old", header, arrays)
+    opened = cm.Matcher.open(tmp_path / "old")
+    assert opened.index == index and opened.options == matcher.options
+    assert pairs(opened.match(some_events())) == pairs(matcher.match(some_events()))
+
+
+@pytest.mark.parametrize("settings", [{"no": 1}, {"dnf_budget": 0}, [], None])
+def test_settings_that_a_newer_version_wrote_are_refused_with_its_name(tmp_path: Path, settings: Any) -> None:
+    cm.Matcher.build(TEXTS, SCHEMA, index="scan").save(tmp_path / "i")
+    header, arrays = store.read_arrays(tmp_path / "i")
+    store.write_arrays(tmp_path / "new", header | {"settings": settings, "version": "9.9"}, arrays)
+    with pytest.raises(cm.StoreError, match="which colmatch 9.9 wrote"):
+        cm.Matcher.open(tmp_path / "new")
+
+
+# Budgets
+
+
+def test_a_kind_with_clauses_keeps_a_cnf_whole_and_multiplies_other_expressions_out() -> None:
+    def whole(index: Settings) -> set[int]:
+        return programs(cm.Matcher.build(TEXTS, SCHEMA, index=index))
+
+    assert not any(whole(cm.index(kind)) for kind in ("scan", "propagation", "bitslice", "auto"))
+    assert whole(cm.index("opindex")) == {1}
+    assert whole(cm.index("opindex", cnf_budget=31)) == {1} and whole(cm.index("opindex", cnf_budget=32)) == set()
+    assert whole(cm.index("opindex", dnf_budget=7, cnf_budget=64)) == {1, 2}
+    assert whole(cm.index("kindex")) == {1, 2}
+    assert whole(cm.index("auto", dnf_budget=8)) == {1} and whole(cm.index("auto", dnf_budget=7)) == {1, 2}
+    assert whole(cm.index("bitslice", dnf_budget=7)) == {1, 2} and whole(cm.index("bitslice", dnf_budget=31)) == {1}
+
+
+@pytest.mark.parametrize(
+    "clauses",
+    [
+        [*(f"a{i} = 1" for i in range(62)), *["(x = 1 OR y = 2 OR z = 3)"] * 2],  # 65 with the next line's
+        ["(a0 IS NULL OR x = 1)", "(y = 1 OR z = 1 OR a1 = 1)"],
+        ["(a0 = 1 OR x = 1)", "(y = 1 OR z = 1 AND a1 = 1 OR a2 = 5)"],
+    ],
+)
+def test_what_the_clauses_of_opindex_cannot_hold_is_multiplied_out(clauses: list[str]) -> None:
+    schema = dict.fromkeys([*(f"a{i}" for i in range(80)), *"xyz"], "int64")
+    texts = {1: " AND ".join([*clauses, "(a70 = 1 OR a71 = 2)", "(a72 = 1 OR a73 = 2)"])}
+    matcher = cm.Matcher.build(texts, schema, index="opindex")
+    assert programs(matcher) == set() and len(inside.predicates(matcher).owner) > 4
+
+
+def test_never_more_than_the_budget_however_an_expression_is_put_together() -> None:
+    """Parts of an OR are multiplied out one by one; together they take sixteen budgets at most."""
+    wide = " OR ".join(f"({CNF.replace('1', str(i))})" for i in range(40))
+    for index in (
+        cm.index("scan", dnf_budget=32),
+        cm.index("opindex", dnf_budget=32),
+        cm.index("bitslice", dnf_budget=32),
+    ):
+        matcher = cm.Matcher.build({1: wide}, SCHEMA, index=index)
+        assert len(inside.predicates(matcher).owner) <= 16 * index.dnf_budget + 40
+    events = some_events()
+    wanted = pairs(cm.Matcher.build({1: wide}, SCHEMA, index=cm.index("scan", dnf_budget=1)).match(events))
+    assert wanted and pairs(matcher.match(events)) == wanted
