@@ -120,54 +120,6 @@ def measure(preds, live, top, raw, raw_first, spans, uses, whole):
                 whole[a] = whole[a] or (low == 0 and high == top[a] - 1)
 
 
-@device
-def post_interval(domains, a, low, high, plane, value, j, filling, last, at, entry, entry_clause):
-    """Enter a predicate into the lists that the places ``low`` to ``high`` of attribute ``a`` take.
-
-    plane : first list of the plane. value : what ``KIndex.entry`` says of the predicate. j : its
-    clause. All others are as ``post`` has them
-    """
-    tree, level_list, raw, lists = domains.tree[a] != 0, domains.level_list, domains.raw, domains.lists
-    base = len(entry) - len(entry_clause)
-    mark = (value >> 1) + 1
-    end, level = domains.top[a] - 1, domains.level_first[a]
-    whole = low == 0 and high == end
-    if whole:
-        level = domains.level_first[a + 1] - 1
-        high = low
-    elif len(raw) > 0:
-        place = domains.raw_first[a]
-        low, high = raw[place + low], raw[place + high + 1] - 1
-    while low <= high:
-        if whole or not tree:
-            left, right = high, high + 1
-        else:
-            left, right = aligned(low, high, end)
-        x = low
-        while x <= high:
-            if x == left + 1:
-                x = max(x, right)
-                if x > high:
-                    break
-            k = plane + level_list[level] + x
-            if plane:
-                if last[k - plane] == mark:
-                    k += lists
-                else:
-                    last[k - plane] = mark
-            if filling:
-                entry[at[k]] = value
-                if plane:
-                    entry_clause[at[k] - base] = j
-            at[k] += 1
-            x += 1
-        low, high = (left + 1) >> FANOUT_BITS, (right - 1) >> FANOUT_BITS
-        if left + 1 >= right:
-            break
-        end >>= FANOUT_BITS
-        level += 1
-
-
 @kernel
 def post(preds, numbering, domains, filling, last, at, entry, entry_clause):
     """Enter every conjunction into its lists.
@@ -176,9 +128,12 @@ def post(preds, numbering, domains, filling, last, at, entry, entry_clause):
     lists) int64 becomes the number of entries of each list; True to write entry (E) uint32 and
     entry_clause (those of conjunctions with clauses) uint16: ``at`` has the first place of each
     list and becomes the end
+
+    A function that enters one interval, on NamedTuples, made a build take 26 to 37 % more time.
     """
     order, size, clause = numbering.order, numbering.size, numbering.clause
     top, tree, raw, raw_first, lists = domains.top, domains.tree, domains.raw, domains.raw_first, domains.lists
+    level_first, level_list = domains.level_first, domains.level_list
     base = len(entry) - len(entry_clause)
     pred, run_lo, run_hi = preds.pred, preds.run_lo, preds.run_hi
     for number in range(len(order)):
@@ -208,8 +163,44 @@ def post(preds, numbering, domains, filling, last, at, entry, entry_clause):
                 negated = r + 1 < run_end if by_gaps else word & FLAG_NONE != 0
                 value = 2 * number + (0 if negated else 1)
                 low, high = interval_of(pred, run_lo, run_hi, p, r, run_end, by_gaps, top[a])
-                if low <= high:
-                    post_interval(domains, a, low, high, plane, value, j, filling, last, at, entry, entry_clause)
+                if low > high:
+                    continue
+                end = top[a] - 1
+                level = level_first[a]
+                whole = low == 0 and high == end
+                if whole:
+                    level = level_first[a + 1] - 1
+                    high = low
+                elif len(raw) > 0:
+                    low, high = raw[place + low], raw[place + high + 1] - 1
+                while low <= high:
+                    if whole or not tree[a]:
+                        left, right = high, high + 1
+                    else:
+                        left, right = aligned(low, high, end)
+                    x = low
+                    while x <= high:
+                        if x == left + 1:
+                            x = max(x, right)
+                            if x > high:
+                                break
+                        k = plane + level_list[level] + x
+                        if plane:
+                            if last[k - plane] == number + 1:
+                                k += lists
+                            else:
+                                last[k - plane] = number + 1
+                        if filling:
+                            entry[at[k]] = value
+                            if plane:
+                                entry_clause[at[k] - base] = j
+                        at[k] += 1
+                        x += 1
+                    low, high = (left + 1) >> FANOUT_BITS, (right - 1) >> FANOUT_BITS
+                    if left + 1 >= right:
+                        break
+                    end >>= FANOUT_BITS
+                    level += 1
 
 
 @kernel
