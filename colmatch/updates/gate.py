@@ -52,7 +52,7 @@ class Gate:
 
     @contextmanager
     def batch(self) -> Iterator[None]:
-        """Is held while the present version's arrays are used."""
+        """Holds the gate for a batch, which uses the arrays of the present version."""
         self.enter()
         try:
             yield
@@ -61,7 +61,7 @@ class Gate:
 
     @contextmanager
     def update(self) -> Iterator[None]:
-        """Is held while an update is made: no batch is in."""
+        """Holds the gate for an update, while no batch is in."""
         with self._changed:
             self._waiting += 1
             try:
