@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, TypeGuard
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from colmatch.arrays.growing import Growing
 from colmatch.arrays.ranges import ranges_of
 from colmatch.errors import SubscriptionError
 from colmatch.incoming import is_text, sentence, values_of
 from colmatch.kernels.layout import KEY_MAX, KEY_MIN
+
+MOST_BYTES = 2**31 - 1  # of all string ids: what one Arrow array of strings can hold
 
 
 def ids_of_values(values: list[Any]) -> pa.Array:
@@ -130,3 +133,48 @@ def ids_of_arrays(arrays: dict[str, NDArray[Any]]) -> pa.Array:
     if offset.dtype == np.int32:  # mapped, like all else
         return pa.StringArray.from_buffers(len(offset) - 1, pa.py_buffer(offset), data)
     return pa.LargeStringArray.from_buffers(len(offset) - 1, pa.py_buffer(offset), data).cast(pa.string())
+
+
+class GrowingIds:
+    """Ids by number, an Arrow array to which others can be appended without copying it."""
+
+    def __init__(self, ids: pa.Array) -> None:
+        self.type = ids.type
+        if pa.types.is_int64(ids.type):
+            self._columns = [Growing(ids.to_numpy())]
+            return
+        self._columns = [Growing(np.zeros(1, np.int32)), Growing(np.empty(0, np.uint8))]
+        self.append(ids.to_pylist())
+
+    def view(self) -> pa.Array:
+        """Returns all ids, which stay as they are whatever is appended."""
+        if len(self._columns) == 1:
+            return pa.array(self._columns[0].view())
+        offset, data = (column.view() for column in self._columns)
+        return pa.StringArray.from_buffers(len(offset) - 1, pa.py_buffer(offset), pa.py_buffer(data))
+
+    def append(self, values: Sequence[int] | Sequence[str]) -> None:
+        """Appends ids.
+
+        Raises
+        ------
+        SubscriptionError : they are more than one Arrow array of strings can hold
+        """
+        if len(self._columns) == 1:
+            self._columns[0].append(np.array(values, np.int64))
+            return
+        texts = [str(value).encode() for value in values]
+        end = self._columns[1].size
+        ends = end + np.cumsum([len(text) for text in texts], dtype=np.int64)
+        if len(ends) and ends[-1] > MOST_BYTES:
+            raise SubscriptionError("the ids have more than 2 GB of text: use shorter ones, or numbers")
+        self._columns[0].append(ends.astype(np.int32))
+        self._columns[1].append(np.frombuffer(b"".join(texts), np.uint8))
+
+    def cut(self, size: int) -> None:
+        """Forgets all ids but the first ``size``."""
+        if len(self._columns) == 1:
+            self._columns[0].size = size
+        else:
+            self._columns[0].size = size + 1
+            self._columns[1].size = int(self._columns[0].view()[-1])

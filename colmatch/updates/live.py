@@ -32,12 +32,12 @@ from colmatch.indexing.statistics import Statistics
 from colmatch.kernels.layout import Codes, Literals, Predicates
 from colmatch.options import Options
 from colmatch.schema import Attributes, Schema
-from colmatch.subscriptions.ids import can_be_id, listed_ids, plain_id
+from colmatch.subscriptions.ids import GrowingIds, can_be_id, listed_ids, plain_id
 from colmatch.subscriptions.intake import Errors, Intake, Source
 from colmatch.subscriptions.rejected import Rejected
 from colmatch.updates import labels
 from colmatch.updates.gate import Gate
-from colmatch.updates.predicates import GrowingIds, GrowingPredicates, attributes_of, selected
+from colmatch.updates.predicates import GrowingPredicates, attributes_of, selected
 from colmatch.updates.versions import Coding, Version
 
 GAPS_LEAST = 256  # gaps that are left alone however few the subscriptions

@@ -1,4 +1,4 @@
-"""The arrays of a matcher that grow at their end: predicates and ids."""
+"""Predicates of a matcher that grow at their end, or of which some are selected."""
 
 from __future__ import annotations
 
@@ -6,15 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from colmatch.arrays.growing import Growing
 from colmatch.arrays.ranges import members, ranges_of
-from colmatch.errors import SubscriptionError
 from colmatch.kernels.layout import ATTR_MASK, FLAG_RUN, Predicates
-
-MOST_BYTES = 2**31 - 1  # of all string ids: what one Arrow array of strings can hold
 
 
 class GrowingPredicates:
@@ -24,6 +20,7 @@ class GrowingPredicates:
         self._columns = [Growing(array) for array in predicates]
 
     def view(self) -> Predicates:
+        """Returns what is there, read-only."""
         return Predicates(*(column.view() for column in self._columns))
 
     def cut(self, like: Predicates) -> None:
@@ -33,9 +30,10 @@ class GrowingPredicates:
             column.size = len(array)
 
     def append(self, more: Predicates, subscriptions: int) -> None:
-        """``more`` : subscriptions count from 0, and there are so many before.
+        """Appends conjunctions.
 
-        Its ``pred`` is rewritten.
+        more : subscriptions in it count from 0, and its ``pred`` is rewritten
+        subscriptions : so many are there before
         """
         old, count = self.view(), len(more.owner)
         pred = more.pred
@@ -101,41 +99,3 @@ def selected(preds: Predicates, conjunctions: NDArray[np.int64]) -> Predicates:
 def attributes_of(preds: Predicates) -> int:
     """Returns one more than the highest attribute that is used."""
     return int((preds.pred[:, 0] & np.uint32(ATTR_MASK)).max(initial=0)) + 1 if len(preds.pred) else 0
-
-
-class GrowingIds:
-    """Ids by number, an Arrow array to which others can be appended without copying it."""
-
-    def __init__(self, ids: pa.Array) -> None:
-        self.type = ids.type
-        if pa.types.is_int64(ids.type):
-            self._columns = [Growing(ids.to_numpy())]
-            return
-        self._columns = [Growing(np.zeros(1, np.int32)), Growing(np.empty(0, np.uint8))]
-        self.append(ids.to_pylist())
-
-    def view(self) -> pa.Array:
-        if len(self._columns) == 1:
-            return pa.array(self._columns[0].view())
-        offset, data = (column.view() for column in self._columns)
-        return pa.StringArray.from_buffers(len(offset) - 1, pa.py_buffer(offset), pa.py_buffer(data))
-
-    def append(self, values: Sequence[int] | Sequence[str]) -> None:
-        if len(self._columns) == 1:
-            self._columns[0].append(np.array(values, np.int64))
-            return
-        texts = [str(value).encode() for value in values]
-        end = self._columns[1].size
-        ends = end + np.cumsum([len(text) for text in texts], dtype=np.int64)
-        if len(ends) and ends[-1] > MOST_BYTES:
-            raise SubscriptionError("the ids have more than 2 GB of text: use shorter ones, or numbers")
-        self._columns[0].append(ends.astype(np.int32))
-        self._columns[1].append(np.frombuffer(b"".join(texts), np.uint8))
-
-    def cut(self, size: int) -> None:
-        """Forget all ids but the first."""
-        if len(self._columns) == 1:
-            self._columns[0].size = size
-        else:
-            self._columns[0].size = size + 1
-            self._columns[1].size = int(self._columns[0].view()[-1])

@@ -11,7 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from colmatch.errors import SubscriptionError
+from colmatch.subscriptions import ids as module
 from colmatch.subscriptions.ids import (
+    GrowingIds,
     can_be_id,
     checked_unique,
     ids_of_arrays,
@@ -99,3 +101,24 @@ def test_lists_of_ids() -> None:
 def test_what_can_be_an_id(id: object, number: bool, text: bool) -> None:
     assert can_be_id(plain_id(id), pa.int64()) is number
     assert can_be_id(plain_id(id), pa.string()) is text
+
+
+@pytest.mark.parametrize("values", [[3, -1, 7, 2**40], ["a", "", "Łódź", "bc"]])
+def test_ids_that_grow(values: list[Any]) -> None:
+    growing = GrowingIds(ids_of_values(values[:1]))
+    first = growing.view()
+    growing.append(values[1:])
+    whole = growing.view()
+    growing.cut(2)
+    growing.append(values[:1])
+    assert first.to_pylist() == values[:1] and growing.view().to_pylist() == [*values[:2], values[0]]
+    assert growing.view().type == whole.type == first.type
+
+
+def test_ids_that_outgrow_an_array_of_strings(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MOST_BYTES", 5)
+    growing = GrowingIds(ids_of_values(["abc"]))
+    growing.append(["de"])
+    with pytest.raises(SubscriptionError, match="more than 2 GB of text"):
+        growing.append(["f"])
+    assert growing.view().to_pylist() == ["abc", "de"]
