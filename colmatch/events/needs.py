@@ -35,18 +35,16 @@ def words(first: I64, prefix: I64, offset: I64, data: U8, label: I64) -> Words:
         and offset.flags.c_contiguous
         and data.flags.c_contiguous
     )
-    hint = np.zeros(len(first), np.int64)
     counts = np.diff(first)
     sizes = np.zeros(len(counts), np.int64)
     large = counts >= HINTED
     sizes[large] = np.clip(2 ** np.ceil(np.log2(8.0 * counts[large])).astype(np.int64), 1024, 1 << 17)
     if sizes.sum() > HINTS_MOST:
         sizes[large] = 2 ** int(np.log2(max(HINTS_MOST / large.sum(), 1)))
-    np.cumsum(sizes, out=hint[1:])
     place = np.array(
         [prefix.ctypes.data, offset.ctypes.data, data.ctypes.data, label.ctypes.data if len(label) else 0], np.int64
     )
-    return Words(frozen(np.array(first, np.int64)), frozen(place), frozen(hint))
+    return Words(frozen(np.array(first, np.int64)), frozen(place), frozen(ranges_of(sizes)))
 
 
 def prefixes(offset: I64, data: U8) -> I64:

@@ -31,6 +31,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from colmatch.arrays.frozen import frozen
+from colmatch.arrays.ranges import ranges_of
 from colmatch.schema import Family, Type
 from colmatch.text.filters import filters_of
 from colmatch.text.literal_index import LiteralIndex, Pairs, Texts
@@ -93,8 +94,7 @@ def _texts(strings: pa.Array, shift: int = 0) -> Texts:
 
     Only ``colmatch/events/reader.py`` reads Arrow's buffers, which may begin anywhere.
     """
-    offset = np.zeros(len(strings) + 1, np.int64)
-    np.cumsum(pc.binary_length(strings).to_numpy(), out=offset[1:])
+    offset = ranges_of(pc.binary_length(strings).to_numpy())
     one = pa.LargeListArray.from_arrays(pa.array([0, len(strings)], pa.int64()), strings.cast(pa.large_binary()))
     data = np.frombuffer(pc.binary_join(one, pa.scalar(b"", pa.large_binary()))[0].as_buffer(), np.uint8)
     return Texts(frozen(offset), frozen(data), 0, len(strings), shift)
