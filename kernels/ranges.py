@@ -5,8 +5,9 @@ from colmatch.kernels._jit import device
 
 @device
 def begin_ranges(first, n):
-    """Sum up the sizes of n ranges, the i-th at ``first[i + 1]``, to where they begin; the last end
-    is at ``first[n]``.
+    """Sums up the sizes of n ranges to where they begin.
+
+    The size of the i-th stands at ``first[i + 1]``; the last end is then at ``first[n]``.
     """
     for i in range(n):
         first[i + 1] += first[i]

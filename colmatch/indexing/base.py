@@ -67,8 +67,9 @@ class Built(NamedTuple):
 
 
 def highest_codes(codes: Codes) -> I64:
-    """Highest code, or label, that a value of each attribute can have: a range that goes up to it
-    has no upper end.
+    """Highest code, or label, that a value of each attribute can have.
+
+    A range that goes up to it has no upper end.
 
     (A)
     """

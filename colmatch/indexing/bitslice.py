@@ -149,8 +149,9 @@ def reorder(preds: Predicates, order: I64) -> Predicates:
 
 
 def _ranks(top: I64, uses: I64) -> tuple[I64, np.ndarray, I64]:
-    """Bins of each attribute, its rank, and the number of ranks: all attributes that are used,
-    or those that are used most.
+    """Bins of each attribute, its rank, and the number of ranks.
+
+    Ranked are all attributes that are used, or those that are used most.
     """
     order = np.argsort(-uses, kind="stable")[: min(np.count_nonzero(uses), MOST_RANKS - 1)]
     rank = np.full(len(top), NO_RANK, np.uint32)

@@ -1,6 +1,7 @@
-"""k-index of Whang et al., "Indexing Boolean Expressions", as the documents on BE*-Tree (section
-II, VII), OpIndex (section 3) and PS-Tree (section 2) describe it; ``kernels/kindex/match.py`` has
-the matching.
+"""k-index of Whang et al., "Indexing Boolean Expressions".
+
+The documents on BE*-Tree (sections II and VII), OpIndex (section 3) and PS-Tree (section 2)
+describe it; ``kernels/kindex/match.py`` has the matching.
 
 Conjunctions are partitioned by their size K, the number of their positive predicates. Posting lists
 are keyed by attribute and value and sorted by conjunction. K = 0 is matched as K = 1, with a list Z
@@ -327,8 +328,9 @@ def repeats(index: KIndex) -> bool:
 
 
 def cost(statistics: Statistics) -> float:
-    """30 ns for each predicate that an event of 30 attributes meets, 40 % of those on its
-    attributes, and what matches cost beyond that.
+    """Estimates 30 ns for each predicate that an event meets, and what matches cost beyond that.
+
+    The event has 30 attributes and meets 40 % of the predicates on them.
     """
     share = min(1.0, 30 / max(statistics.attributes, 1))
     return 5e3 + 0.05 * statistics.conjunctions + (0.07 + 12.0 * share) * statistics.predicates

@@ -173,8 +173,9 @@ def _lists(
 
 
 def _frequency(preds: Predicates, codes: Codes, sample: Sample | None) -> I64:
-    """How often events have an attribute: as the sample does, where that is equal or unknown, as
-    predicates do (section 4.1).
+    """How often events have an attribute.
+
+    The sample tells, and where that is equal or unknown, the predicates do (section 4.1).
     """
     uses: I64 = np.bincount(preds.pred[:, 0] & ATTR_MASK, minlength=len(codes.multi))
     if sample is None:
@@ -241,8 +242,9 @@ def repeats(index: OpIndex) -> bool:
 
 
 def cost(statistics: Statistics) -> float:
-    """Looking up every value in every list of every pivot; then counting in the share of
-    partitions that events of 30 values have.
+    """Estimates looking up every value in every list of every pivot, then counting.
+
+    Counting happens in the share of partitions that events of 30 values have.
     """
     share = min(30 / max(statistics.attributes, 1), 1.0)
     return 20_000.0 + max(2.7 * share, 0.01) * statistics.conjunctions

@@ -1,5 +1,7 @@
-"""Propagation: the predicates that an event satisfies are found first, then the conjunctions behind
-them are checked on a bit vector.
+"""Propagation finds the predicates that an event satisfies, then checks the conjunctions behind
+them.
+
+These are checked on a bit vector.
 
 Source: Fabret et al.'s Propagation, as "PS-Tree-Based Efficient Boolean Expression Matching for
 High-Dimensional and Dense Workloads" describes it (section 2, Related Work). Where that leaves the
@@ -165,8 +167,9 @@ def _slots(used: int) -> int:
 
 
 def _number(preds: Predicates, estimates: Estimates) -> tuple[U32, U32]:
-    """Distinct predicates (D, 3), ordered by attribute, class of width and lowest code, and the
-    place there of each predicate (P).
+    """Distinct predicates (D, 3) and the place there of each predicate (P).
+
+    They are ordered by attribute, class of width and lowest code.
     """
     number = np.empty(len(preds.pred), np.uint32)
     key, slot, used = (

@@ -150,12 +150,8 @@ def refine(head, rest, rest_op, who, jump_first, jump, target, tile, stride, sur
         elif e > 0:
             more = True
             while more and left != 0:
+                holds, e = within_any(tile, stride, rest, rest_op, e, at)
                 op = rest_op[e]
-                holds = within_kth(tile, rest[e + e] * stride + at, rest, e + e + np.uint64(1))
-                while op & MORE:
-                    e += np.uint64(1)
-                    op = rest_op[e]
-                    holds |= within_kth(tile, rest[e + e] * stride + at, rest, e + e + np.uint64(1))
                 if op & OUTSIDE:
                     holds = ~holds
                 left &= holds
@@ -176,6 +172,19 @@ def rest_of(head, i):
 
 
 @device
+def within_any(tile, stride, rest, rest_op, e, at):
+    """Rows within any interval of the predicate whose entries in ``rest`` begin at ``e``.
+
+    Returns also the last of these entries.
+    """
+    holds = within_kth(tile, rest[e + e] * stride + at, rest, e + e + np.uint64(1))
+    while rest_op[e] & MORE:
+        e += np.uint64(1)
+        holds |= within_kth(tile, rest[e + e] * stride + at, rest, e + e + np.uint64(1))
+    return holds, e
+
+
+@device
 def run_program(rest, rest_op, e, tile, stride, at, jump, at_jump, left, target):
     """Rows of ``left`` that a program may accept.
 
@@ -191,12 +200,8 @@ def run_program(rest, rest_op, e, tile, stride, at, jump, at_jump, left, target)
     while more:
         rows = target[p]
         target[p] = np.uint64(0)
+        holds, e = within_any(tile, stride, rest, rest_op, e, at)
         op = rest_op[e]
-        holds = within_kth(tile, rest[e + e] * stride + at, rest, e + e + np.uint64(1))
-        while op & MORE:
-            e += np.uint64(1)
-            op = rest_op[e]
-            holds |= within_kth(tile, rest[e + e] * stride + at, rest, e + e + np.uint64(1))
         e += np.uint64(1)
         fails = ~holds
         if op & VAGUE:

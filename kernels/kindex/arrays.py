@@ -22,8 +22,10 @@ FREE = 2**30  # a counter that never becomes 0
 
 
 class KIndex(NamedTuple):
-    """Numbers stand for conjunctions: first those without clauses by size K, then those with
-    clauses by K; a *part* are those of one K.
+    """The lists of k-index; numbers in them stand for conjunctions.
+
+    First come those without clauses by size K, then those with clauses by K; a *part* are those of
+    one K.
 
     The segments of a list ascend by part.
 

@@ -1,5 +1,7 @@
-"""k-index is built in counting passes: how many entries each list will have, then the entries,
-then where sizes begin in each list.
+"""k-index is built in counting passes.
+
+They tell how many entries each list will have, then write the entries, then where sizes begin in
+each list.
 """
 
 import numpy as np
@@ -11,8 +13,10 @@ from colmatch.kernels.layout import ATTR_MASK, FLAG_MULTI, FLAG_NONE, FLAG_RUN
 
 @device
 def aligned(low, high, last):
-    """Cut ``low..high``, of places 0 to ``last``, into whole pieces of the next level and what is
-    left and right of them: returns the last place on the left and the first on the right.
+    """Cuts ``low..high``, of places 0 to ``last``, into whole pieces of the next level.
+
+    What is left and right of them remains: the last place on the left and the first on the right
+    are returned.
 
     The last piece may be short.
     """
@@ -26,8 +30,9 @@ def aligned(low, high, last):
 
 @device
 def lists_of_interval(low, high, top, tree, raw, first):
-    """Count the lists that the places ``low..high`` of an attribute take, of its places 0 to
-    ``top - 1``; first : of them in ``raw``.
+    """Counts the lists that the places ``low..high`` of an attribute take.
+
+    Its places are 0 to ``top - 1``; first : of them in ``raw``.
     """
     if low > high:
         return np.int64(0)
@@ -57,8 +62,9 @@ def intervals_of(pred, p):
 
 @device
 def interval_of(pred, run_lo, run_hi, p, r, end, by_gaps, top):
-    """Places of interval ``r`` of predicate ``p``; ``by_gaps``, those of the gap behind it, or
-    behind the last all from the first on.
+    """Places of interval ``r`` of predicate ``p``.
+
+    With ``by_gaps``, those of the gap behind it, or behind the last all from the first on.
     """
     low, high = np.int64(pred[p, 1]), np.int64(pred[p, 2])
     if by_gaps:
@@ -73,8 +79,9 @@ def interval_of(pred, run_lo, run_hi, p, r, end, by_gaps, top):
 
 @device
 def lists_of_predicate(pred, run_lo, run_hi, p, by_gaps, top, tree, raw, first):
-    """Count the lists that a predicate's intervals take, or ``by_gaps`` one interval from its
-    lowest to its highest value and the gaps.
+    """Counts the lists that a predicate's intervals take.
+
+    With ``by_gaps``, these are one interval from its lowest to its highest value, and the gaps.
     """
     count = np.int64(0)
     begin, end = intervals_of(pred, p)
@@ -98,9 +105,10 @@ def takes_gaps(pred, run_lo, run_hi, p, top, tree, raw, first):
 
 @kernel
 def measure(preds, live, top, raw, raw_first, spans, uses, whole):
-    """Add to spans (A) float64 the entries that the predicates on each attribute take if every
-    value has its own list, to uses (A) int64 their intervals; set whole (A) bool where one of these
-    is of all values.
+    """Counts what the predicates on each attribute take if every value has its own list.
+
+    To spans (A) float64 their entries are added, to uses (A) int64 their intervals; whole (A) bool
+    is set where one of these is of all values.
 
     A float, because 2**64 values may be many times in it.
     """

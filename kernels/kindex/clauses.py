@@ -1,5 +1,6 @@
-"""What k-index must know of each conjunction before it is posted: its size K, and where it takes
-clauses, which predicates are in which.
+"""What k-index must know of each conjunction before it is posted.
+
+That is its size K, and where it takes clauses, which predicates are in which.
 
 A plain conjunction needs no clauses unless two of its predicates could be met in the same list, or
 one of them in two lists: then each is a clause of its own. A program is an AND of clauses as far as
@@ -75,8 +76,10 @@ def hull_of(preds, p):
 
 @device
 def negatives(preds, clause, p, end):
-    """The clause whose predicates begin at ``p``: where they end, and how many of the posted ones
-    are negated, on attributes with one value and with several.
+    """Reads the clause whose predicates begin at ``p``.
+
+    Returns where they end, and how many of the posted ones are negated, on attributes with one
+    value and with several.
 
     Entries of the latter do not tell one predicate that several values meet from several
     predicates, so lists can tell whether the clause is true only if there is one.
@@ -95,8 +98,9 @@ def negatives(preds, clause, p, end):
 
 @device
 def count_size(preds, clause, begin, end, counted):
-    """K of a conjunction with clauses, and whether lists can tell of each of them: so many lists
-    have it when it is true.
+    """K of a conjunction with clauses, and whether lists can tell of each of them.
+
+    So many lists have it when it is true.
 
     A positive clause counts where no two predicates that are counted could be met by the same value
     as one of its own: such a value has two lists with the conjunction, for one plane takes the
@@ -136,8 +140,10 @@ def count_size(preds, clause, begin, end, counted):
 
 @kernel
 def classify(preds, live, last, starts, stack, counted, form, size, clauses, unsure, clause):
-    """Write the form (C) uint8 of each conjunction, its size and number of clauses (C) uint32,
-    whether it is unsure (C) uint8, and the clause of each predicate (P) uint16.
+    """Writes what each conjunction is.
+
+    That is its form (C) uint8, its size and number of clauses (C) uint32, whether it is unsure (C)
+    uint8, and the clause of each predicate (P) uint16.
 
     live (C) uint8 : 0 where a conjunction is left out. last (A) int64 : scratch, -1 on entry.
     starts, stack (longest tree) int64, counted (COUNTED) int64 : scratch

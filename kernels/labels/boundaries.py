@@ -31,8 +31,9 @@ def _within(low, high, most):
 
 @device
 def _space(bound, begin, end, label):
-    """Labels of boundaries ``begin:end`` without any others: half of the labels are for all gaps
-    alike, half by the distance of keys.
+    """Labels of boundaries ``begin:end`` without any others.
+
+    Half of the labels are for all gaps alike, half by the distance of keys.
     """
     gap = SPAN // 2 // (end - begin + 1)
     at = np.int64(LOWEST)
@@ -210,8 +211,9 @@ def _between(key, at, key_above, at_above, new_bound, j, stop, new_label):
 
 @device
 def place_between(room, left, below, above):
-    """How far into a gap of ``room`` the first of ``left`` new ones goes, at distances from its
-    neighbours that are known to scale.
+    """How far into a gap of ``room`` the first of ``left`` new ones goes.
+
+    Its distances from its neighbours are known to scale.
     """
     least = max(min(np.int64(np.sqrt(np.float64(room))), room // (left + 1)), 1)
     wanted = np.int64(room * (below / (below + above)))
@@ -220,8 +222,9 @@ def place_between(room, left, below, above):
 
 @kernel
 def enter_boundaries(first, new_first, new_bound, new_label, place, number, known, bound, label):
-    """Put the new ones of N boundaries among the ``known`` ones, in place: bound and label have
-    room for as many more as are new.
+    """Puts the new ones of N boundaries among the ``known`` ones, in place.
+
+    bound and label have room for as many more as are new.
 
     first (A + 1) is rewritten, place (N) as ``find_boundaries`` wrote it, ``number`` what it
     returned.

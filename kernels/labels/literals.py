@@ -1,5 +1,6 @@
-"""String literals with gaps between their labels, which are keys: literals are inserted between
-others, and no key of a boundary changes.
+"""String literals with gaps between their labels, which are keys.
+
+Literals are inserted between others, and no key of a boundary changes.
 
 A label is at least 2 from the next, since the key between two literals is the label of the lower
 one and one. Where two labels are too near for what is to go between them, the attribute's labels
@@ -48,8 +49,9 @@ def key_boundaries(first, bound, literal_first, label):
 
 @device
 def _compare(a, i, i_end, b, j, j_end):
-    """Below 0, 0 or above 0, as the bytes ``i:i_end`` of a are less than, equal to or greater
-    than ``j:j_end`` of b.
+    """Compares the bytes ``i:i_end`` of a with ``j:j_end`` of b.
+
+    The result is below 0, 0 or above 0, as they are less, equal or greater.
     """
     while i < i_end and j < j_end:
         if a[i] != b[j]:
@@ -61,8 +63,9 @@ def _compare(a, i, i_end, b, j, j_end):
 
 @kernel
 def find_literals(literals, new, place, known):
-    """Where literals belong among the known ones: place (N), the first that is not below; known (N)
-    uint8, whether that is it.
+    """Finds where literals belong among the known ones.
+
+    place (N): the first that is not below; known (N) uint8: whether that is it.
 
     Returns how many are not known.
 

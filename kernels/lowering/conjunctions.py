@@ -44,8 +44,9 @@ def _sort_by_attr(leaf, attr, first, end):
 
 @kernel
 def measure(first, leaf, run_first):
-    """Intervals and complements of conjunctions at most: first (C + 1), leaf (P), run_first (L +
-    1) -> the longest one's, those of all.
+    """Bounds the intervals and complements of conjunctions.
+
+    first (C + 1), leaf (P), run_first (L + 1) -> those of the longest one, those of all.
     """
     longest = 0
     total = 0

@@ -137,8 +137,9 @@ def sort_entries(key, order, spare_key, spare_order, bits, begins):
 
 @kernel
 def number_slots(key, order, slot, bits, place, first, next, conj, needed, number, new_conj, new_needed):
-    """Slots of each partition in the order of the entries on its pivot: a good part of all counting
-    then goes through them in order.
+    """Numbers the slots of each partition in the order of the entries on its pivot.
+
+    A good part of all counting then goes through them in order.
 
     first (A + 1) int64 : slots of each partition. next (A) int64 : their beginnings. number (P)
     uint32 : new number within the partition. new_conj, new_needed : conj and needed by it. All but

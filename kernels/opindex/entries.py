@@ -85,8 +85,9 @@ def write(preds, top, known, p, mode, number, entry, n):
 
 @device
 def subtree(tree, at):
-    """The first token of the subtree whose last one is ``at``: a bound on the tokens still
-    wanted goes down to 0.
+    """The first token of the subtree whose last one is ``at``.
+
+    A bound on the tokens still wanted goes down to 0.
     """
     wanted = np.int64(1)
     while wanted > 0:
@@ -100,8 +101,10 @@ def subtree(tree, at):
 
 @device
 def clause_of(pred, tree, begin, at, first):
-    """Leaves and fault of the clause whose tokens are ``begin:at + 1``: 0, a leaf or an OR of
-    leaves that want an entry; 1, a leaf that wants none; 2, anything else.
+    """Leaves and fault of the clause whose tokens are ``begin:at + 1``.
+
+    The fault is 0 for a leaf or an OR of leaves that want an entry, 1 for a leaf that wants none, 2
+    for anything else.
     """
     token = np.int64(tree[at])
     if token >= 0:
@@ -243,8 +246,9 @@ def expand(preds, c, frequency, top, known, expansion):
 
 @device
 def stands_in(entry, j, pivot, needed):
-    """Whether an entry stands in the partition of a pivot: where matches are verified, each
-    pivot has the predicates on itself.
+    """Whether an entry stands in the partition of a pivot.
+
+    Where matches are verified, each pivot has the predicates on itself.
     """
     return not needed & VERIFY or entry[j, ATTR] == pivot
 

@@ -291,8 +291,10 @@ def _packed(size):
 
 @kernel
 def copy(index, fresh):
-    """Everything into larger arrays: those of ``fresh`` as long as ``measure`` says at least, and
-    ``lists`` and all that is as long as the attributes the same already.
+    """Copies everything into larger arrays.
+
+    Those of ``fresh`` are as long as ``measure`` says at least; ``lists`` and all that is as long
+    as the attributes have their length already.
 
     Runs that have become empty are left out.
     """

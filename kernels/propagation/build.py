@@ -148,8 +148,9 @@ def describe(preds, key, estimates, truth):
 
 @kernel
 def list_entries(preds, key, used, attr_class, lo, hi, bit):
-    """The intervals that are found by groups: attr_class (E) int64 = attribute * 64 + class, lo,
-    hi, bit are written.
+    """Lists the intervals that are found by groups.
+
+    attr_class (E) int64 = attribute * 64 + class, lo, hi and bit are written.
     """
     n = 0
     for b in range(used):
@@ -168,8 +169,10 @@ def list_entries(preds, key, used, attr_class, lo, hi, bit):
 
 @kernel
 def choose(preds, number, truth, access, uses):
-    """What each conjunction stands under: access (C) int64 = 2^32 * (bit of its access predicate +
-    1, or 0) + number of its remaining predicates, or PROGRAM. uses (D) is added to.
+    """Chooses what each conjunction stands under.
+
+    access (C) int64 = 2^32 * (bit of its access predicate + 1, or 0) + number of its remaining
+    predicates, or PROGRAM. uses (D) is added to.
     """
     first, pred, jump_first = preds.first, preds.pred, preds.jump_first
     programs = len(jump_first) > 0

@@ -1,5 +1,6 @@
-"""Propagation matches a batch: first it finds the predicates that hold, each once however many
-conjunctions have it; then it checks conjunctions.
+"""Propagation matches a batch: it finds the predicates that hold, then it checks conjunctions.
+
+A predicate is found once, however many conjunctions have it.
 
 ``arrays`` says what bits, groups and slabs are. Phase 1 sets the bits of the predicates that an
 event satisfies. Phase 2 goes over the bits that are both set and some conjunction's access

@@ -1,5 +1,5 @@
-"""Propagation: which bit a predicate has, how often it is thought to hold, and which one is a
-conjunction's access predicate.
+"""Bits of predicates, how often they are expected to hold, and the access predicates of
+conjunctions.
 """
 
 import numpy as np
@@ -103,8 +103,9 @@ def expected(run_lo, run_hi, word, low, high, estimates):
 
 @device
 def choose_program_access(preds, c, estimates):
-    """Which predicate a program cannot be true without, or -1: of those that it begins with and
-    that reject, the best.
+    """The predicate that a program cannot be true without, or -1.
+
+    Of those that it begins with and that reject, it is the best.
     """
     best = -1
     least, best_equal = np.inf, False
@@ -127,9 +128,10 @@ def choose_program_access(preds, c, estimates):
 
 @device
 def choose_access(pred, number, truth, begin, end, base):
-    """Of the predicates ``begin:end`` of a conjunction, the equality that is thought to hold least
-    often, or else the best of the others that are not negated, or -1. number: predicate - ``base``
-    -> bit
+    """The access predicate among the predicates ``begin:end`` of a conjunction, or -1.
+
+    It is the equality that is expected to hold least often, or else the best of the others that are
+    not negated. number: predicate - ``base`` -> bit
     """
     best = -1
     least, best_equal = np.inf, False

@@ -77,8 +77,10 @@ def find_slab(pool, at, columns):
 
 @device
 def relink(index, bit, before, to):
-    """The list of an access predicate, or of what is always checked (-1), goes on with slab ``to``
-    behind slab ``before``; with 0 there, it begins so.
+    """Lets the list of an access predicate, or of what is always checked (-1), go on with slab
+    ``to``.
+
+    It stands behind slab ``before``; with 0 there, the list begins with it.
     """
     if before != 0:
         index.pool[before + NEXT] = to
