@@ -50,12 +50,11 @@ def most_entries(preds, conjunctions):
 
 
 @device
-def write(preds, top, known, p, mode, number, entry, n):
+def write(pred, run_lo, run_hi, top, known, p, mode, number, entry, n):
     """Write the entries of predicate ``p``, one for each of its intervals, from the n-th on.
 
     Returns how many entries there are then.
     """
-    pred, run_lo, run_hi = preds.pred, preds.run_lo, preds.run_hi
     word = np.int64(pred[p, 0])
     a = word & ATTR_MASK
     begin, end = np.int64(pred[p, 1]), np.int64(pred[p, 2])
@@ -126,7 +125,8 @@ def expand_plain(preds, c, frequency, top, known, expansion):
     which two elements may meet, every predicate is a clause of its own. The pivot is the rarest
     attribute.
     """
-    pred, entry, result = preds.pred, expansion.entry, expansion.result
+    pred, run_lo, run_hi = preds.pred, preds.run_lo, preds.run_hi
+    entry, result = expansion.entry, expansion.result
     first, last = preds.first[c], preds.first[c + 1]
     best, rarest = -1, 0
     wanted, several = 0, np.int64(0)
@@ -154,9 +154,9 @@ def expand_plain(preds, c, frequency, top, known, expansion):
     n = 0
     for p in range(first, last):
         if pred[p, 0] & FLAG_NONE:
-            n = write(preds, top, known, p, NEVER, 0, entry, n)
+            n = write(pred, run_lo, run_hi, top, known, p, NEVER, 0, entry, n)
         else:
-            n = write(preds, top, known, p, mode, clause, entry, n)
+            n = write(pred, run_lo, run_hi, top, known, p, mode, clause, entry, n)
             clause += mode == CLAUSE
     result[ENTRIES] = n
 
@@ -196,7 +196,8 @@ def expand_program(preds, c, frequency, top, known, expansion):
     any other, or with too many clauses, only the clause with the pivots is, and what it finds is
     verified.
     """
-    pred, tree, first = preds.pred, preds.tree, preds.first[c]
+    pred, run_lo, run_hi = preds.pred, preds.run_lo, preds.run_hi
+    tree, first = preds.tree, preds.first[c]
     entry, pivot, result = expansion.entry, expansion.pivot, expansion.result
     begin, root = preds.tree_first[c], preds.tree_first[c + 1] - 1
     end = root - 1 if tree[root] < 0 and not -tree[root] & 1 else root  # the last token of the last clause
@@ -223,7 +224,7 @@ def expand_program(preds, c, frequency, top, known, expansion):
         leaves, fault = clause_of(pred, tree, start, at, first)
         mode = NEVER if fault == 1 else CLAUSE
         for i in range(start, start + leaves):
-            n = write(preds, top, known, first + np.int64(tree[i]), mode, number, entry, n)
+            n = write(pred, run_lo, run_hi, top, known, first + np.int64(tree[i]), mode, number, entry, n)
         number += fault == 0
         at = start - 1 if simple else begin - 1
     result[ENTRIES] = n
