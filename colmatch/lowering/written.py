@@ -161,8 +161,7 @@ class _Condition:
         start, after = self._texts[lo], self._texts[hi]
         if start == b"" or successor(start) != after:
             return ""
-        text = write_like(start.decode(errors="backslashreplace")).replace("'", "\\'")
-        return f"'{text}%'"
+        return quoted(write_like(start.decode(errors="backslashreplace")) + "%")
 
     def _range(self, lo: int, hi: int) -> str:
         name, textual = self._name, self._type.textual

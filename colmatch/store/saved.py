@@ -60,7 +60,7 @@ def _attribute(a: Attribute) -> list[Any]:
     ]
 
 
-def _decode(header: dict[str, Any], arrays: dict[str, np.ndarray[Any, Any]]) -> Parts:
+def _decode(where: str, header: dict[str, Any], arrays: dict[str, np.ndarray[Any, Any]]) -> Parts:
     try:
         kind = find(header["kind"])
         options, settings = _options_and_settings(header)
@@ -101,7 +101,7 @@ def _decode(header: dict[str, Any], arrays: dict[str, np.ndarray[Any, Any]]) -> 
     except (KeyError, ValueError, TypeError, ColmatchError, pa.ArrowInvalid) as error:
         wrote = header.get("version", "before 0.2")
         raise StoreError(
-            f"colmatch {__version__} cannot read this matcher, which colmatch {wrote} wrote ({error}): build it again"
+            f"colmatch {__version__} cannot read {where}, which colmatch {wrote} wrote ({error}): build it again"
         ) from error
 
 
@@ -123,7 +123,8 @@ def save(path: str | os.PathLike[str], parts: Parts) -> None:
 
 def load(path: str | os.PathLike[str], mmap: bool, verify: bool) -> Parts:
     """Reads the parts of a matcher from a file, as ``Matcher.open`` does."""
-    return _decode(*read_arrays(file_name(path), mmap, verify))
+    name = file_name(path)
+    return _decode(name, *read_arrays(name, mmap, verify))
 
 
 def file_name(path: Any) -> str:
@@ -157,4 +158,4 @@ def from_bytes(data: bytes) -> Parts:
     ------
     StoreError : the bytes are damaged, or of another version
     """
-    return _decode(*unpack(data))
+    return _decode("the pickled matcher", *unpack(data))

@@ -1,6 +1,6 @@
 """Values of an Arrow array to keys: a loop for each physical form.
 
-Keys are those of ``colmatch/lowering/keys.py``, which does the same for literals.
+Keys are those of ``colmatch/lowering/floors.py``, which converts literals.
 """
 
 from colmatch.kernels._jit import device

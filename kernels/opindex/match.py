@@ -190,7 +190,7 @@ def match(index, preds, rows, start, stop, scratch, sink, counters):
     segments searched. An entry that is read is met, unless it is a range with two ends.
 
     What is here stands in one function because of ``opindex`` at 200,000: with a function for each
-    partition an event took 40 to 60 % more time, since each call takes arrays out of NamedTuples;
+    partition an event took 60 to 66 % more time, since each call takes arrays out of NamedTuples;
     with functions that find, gather and emit what is met, 8 to 24 % more; as it is 3 % more than
     with the counting here, too.
     """

@@ -1,26 +1,21 @@
-"""Keys back to text."""
+"""What explain writes can be read again, and means what it meant."""
 
 from __future__ import annotations
 
-import numpy as np
+import pyarrow as pa
 import pytest
 
-from colmatch.lowering.keys import float_keys
-from colmatch.lowering.written import literal_text
-from colmatch.schema import Family, Type
+import colmatch as cm
+
+SCHEMA = {"s": "string"}
 
 
-@pytest.mark.parametrize(
-    ("type", "key", "text"),
-    [
-        (Type(Family.INT), -5, "-5"),
-        (Type(Family.BOOL), 1, "TRUE"),
-        (Type(Family.UINT64), 1 - 2**63, "1"),
-        (Type(Family.DECIMAL, scale=2), -1250, "-12.50"),
-        (Type(Family.DATE), 15736, "DATE '2013-01-31'"),
-        (Type(Family.FLOAT), int(float_keys(np.array([0.1]))[0]), "0.1"),
-        (Type(Family.TIMESTAMP, unit="s", zone="UTC"), 1359590400, "TIMESTAMP '2013-01-31 00:00:00Z'"),
-    ],
-)
-def test_keys_back_to_text(type: Type, key: int, text: str) -> None:
-    assert literal_text(type, key) == text
+@pytest.mark.parametrize("prefix", ["ab", "50%", "a_b", "C:\\temp", "it's", "\\", "\\%", "%", "_\\_"])
+def test_a_prefix_is_read_again_as_it_was(prefix: str) -> None:
+    texts = [prefix, prefix + "x", prefix.replace("\\", ""), prefix.replace("%", "y"), prefix.replace("_", "y"), "x"]
+    events = pa.table({"s": texts})
+    matcher = cm.Matcher.build({1: cm.col("s").startswith(prefix)}, SCHEMA)
+    shown = str(matcher.explain(events.slice(0, 1), 1)).splitlines()[-1]
+    written = shown[shown.index("s LIKE") :].rsplit("   [", 1)[0]
+    assert matcher.count(events).tolist() == [text.startswith(prefix) for text in texts]
+    assert cm.Matcher.build({1: written}, SCHEMA).count(events).tolist() == matcher.count(events).tolist()
