@@ -29,7 +29,7 @@ from benchmarks.expressions import Made, clauses, prefixes
 from benchmarks.measure import machine, medians, one_thread, versions
 
 import colmatch as cm
-from colmatch.indexing import KINDS
+from colmatch.indexing.registry import KINDS
 from colmatch.workload import Workload
 
 # What is measured besides the kinds: a kind with other settings.

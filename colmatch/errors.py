@@ -85,5 +85,16 @@ def near(name: str, names: Iterable[str], owner: str) -> str:
         found = [folded[other] for other in difflib.get_close_matches(name.lower(), folded, n=3, cutoff=0.6)]
     if found:
         return f"did you mean {' or '.join(map(repr, found))}?"
-    shown = ", ".join(map(repr, known[:LISTED_MOST])) or "no columns"
-    return f"{owner} has {shown}" + (f" and {len(known) - LISTED_MOST} more" if len(known) > LISTED_MOST else "")
+    listed = ", ".join(map(repr, known[:LISTED_MOST])) or "no columns"
+    return f"{owner} has {listed}" + (f" and {len(known) - LISTED_MOST} more" if len(known) > LISTED_MOST else "")
+
+
+def shown(value: object) -> str:
+    """Returns a value as a message shows it: its ``repr``, or its type where that cannot be had.
+
+    An int of thousands of digits has no ``repr``, nor has an object whose ``__repr__`` raises.
+    """
+    try:
+        return f"{value!r:.80}"
+    except Exception:
+        return f"<{type(value).__name__}>"

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from colmatch.errors import EventError, SubscriptionError
+from colmatch.errors import EventError, SubscriptionError, shown
 from colmatch.events.binding import require
 from colmatch.events.gather import batches
 from colmatch.events.reader import Reader
@@ -78,7 +78,7 @@ def explain(parts: Parts, event: Any, id: int | str, find: Callable[[int | str],
     """
     number = find(id)
     if number is None:
-        raise SubscriptionError(f"there is no subscription {id!r:.80}")
+        raise SubscriptionError(f"there is no subscription {shown(id)}")
     row = _row(parts, event)
     preds = parts.predicates
     mine = np.flatnonzero(preds.owner == number).tolist()
@@ -114,7 +114,7 @@ def _row(parts: Parts, event: Any) -> pa.RecordBatch:
         fields = [field for field in parts.schema.arrow if field.name in event]
         unknown = [name for name in event if name not in parts.schema.arrow.names]
         if unknown:
-            raise EventError(f"the event has {unknown[0]!r:.80}, which is no column of the schema")
+            raise EventError(f"the event has {shown(unknown[0])}, which is no column of the schema")
         with refusing(EventError, "the event does not fit the schema"):
             arrays = [pa.array([_checked(event[field.name], field.type)], _decoded(field.type)) for field in fields]
         return pa.RecordBatch.from_arrays(arrays, [field.name for field in fields]) if fields else _empty_row()

@@ -157,7 +157,7 @@ def is_list(type: pa.DataType) -> bool:
 
 
 def is_nested(type: pa.DataType) -> bool:
-    """Also of what a dictionary or runs stand for."""
+    """Whether a type is nested, or what its dictionary or runs stand for."""
     while pa.types.is_dictionary(type) or pa.types.is_run_end_encoded(type):
         type = type.value_type
     return bool(pa.types.is_nested(type))

@@ -11,10 +11,12 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from colmatch.arrays.frozen import freeze
-from colmatch.errors import OptionError
+from colmatch.errors import OptionError, shown
 from colmatch.events.sample import NOTHING, SampleKeeper, count_values
 from colmatch.explain import Explanation, explain
-from colmatch.indexing import KINDS, Built, find, plan
+from colmatch.indexing import plan
+from colmatch.indexing.base import Built
+from colmatch.indexing.registry import KINDS, find
 from colmatch.indexing.settings import Settings
 from colmatch.indexing.statistics import Statistics
 from colmatch.matching.workers import Workers
@@ -384,7 +386,7 @@ class Matcher:
 
 def _check_errors(errors: str) -> None:
     if not isinstance(errors, str) or errors not in ("raise", "collect"):
-        raise OptionError(f"errors={errors!r:.80}: 'raise' or 'collect' is needed")
+        raise OptionError(f"errors={shown(errors)}: 'raise' or 'collect' is needed")
 
 
 def _unpickle(data: bytes) -> Matcher:

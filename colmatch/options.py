@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 
-from colmatch.errors import OptionError
+from colmatch.errors import OptionError, shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,15 +42,15 @@ class Options:
         ):
             value = getattr(self, name)
             if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
-                raise OptionError(f"Options({name}={value!r:.80}): a whole number from {low} to {high} is needed")
+                raise OptionError(f"Options({name}={shown(value)}): a whole number from {low} to {high} is needed")
         if self.missing_columns not in ("error", "null"):
-            raise OptionError(f"Options(missing_columns={self.missing_columns!r:.80}): 'error' or 'null' is needed")
+            raise OptionError(f"Options(missing_columns={shown(self.missing_columns)}): 'error' or 'null' is needed")
         from colmatch.session import time_zone
 
         try:
             time_zone(self.timezone)
         except (ValueError, TypeError) as error:
-            raise OptionError(f"Options(timezone={self.timezone!r:.80}): not a known time zone") from error
+            raise OptionError(f"Options(timezone={shown(self.timezone)}): not a known time zone") from error
 
     def with_settings(self, options: Options) -> Options:
         """Other options for a matcher that was built with these.
@@ -72,5 +72,5 @@ class Options:
 def checked(options: object) -> Options:
     """The options, if they are some."""
     if not isinstance(options, Options):
-        raise OptionError(f"options={options!r:.80}: Options(...) is needed")
+        raise OptionError(f"options={shown(options)}: Options(...) is needed")
     return options

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from colmatch.indexing import Built
+from colmatch.indexing.base import Built
 from colmatch.kernels import layout
 from colmatch.options import Options
 from colmatch.schema import Attributes, Schema

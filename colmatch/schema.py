@@ -17,7 +17,7 @@ from functools import cached_property
 
 import pyarrow as pa
 
-from colmatch.errors import SchemaError, near
+from colmatch.errors import SchemaError, near, shown
 from colmatch.incoming import refusing
 
 UNITS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}  # of timestamps, in a second
@@ -246,7 +246,7 @@ def _check_depth(schema: pa.Schema) -> None:
             level, depth = [type.field(i).type for type in level for i in range(type.num_fields)], depth + 1
         if level:
             raise SchemaError(
-                f"column {field.name!r:.80} nests deeper than {NESTED_MOST} types: leave it out of the schema"
+                f"column {shown(field.name)} nests deeper than {NESTED_MOST} types: leave it out of the schema"
             )
 
 
@@ -267,11 +267,11 @@ def _arrow_schema(columns: object) -> pa.Schema:
                 arrow = pa.type_for_alias(declared)
             except ValueError as error:
                 raise SchemaError(
-                    f"column {name!r:.80}: no type is called {declared!r:.80}; pass a pyarrow.DataType for nested ones"
+                    f"column {shown(name)}: no type is called {shown(declared)}; pass a pyarrow.DataType for nested ones"
                 ) from error
         if not isinstance(arrow, pa.DataType):
             raise SchemaError(
-                f"column {name!r:.80}: a pyarrow.DataType or the name of one is needed, not {declared!r:.80}"
+                f"column {shown(name)}: a pyarrow.DataType or the name of one is needed, not {shown(declared)}"
             )
         fields.append(pa.field(str(name), arrow))
     return pa.schema(fields)

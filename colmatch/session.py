@@ -10,6 +10,8 @@ from functools import cached_property
 from typing import Any
 from zoneinfo import ZoneInfo
 
+from colmatch.errors import shown
+
 _OFFSET = re.compile(r"(?:UTC|GMT|UT)?([+-])(\d{1,2})(?::?(\d{2}))?", re.ASCII)
 
 
@@ -51,7 +53,7 @@ def time_zone(name: str) -> dt.tzinfo:
     if offset:
         hours, minutes = int(offset[2]), int(offset[3] or 0)
         if hours * 60 + minutes > 18 * 60 or minutes > 59:
-            raise ValueError(f"{name!r:.60} is not an offset from UTC")
+            raise ValueError(f"{shown(name)} is not an offset from UTC")
         delta = dt.timedelta(hours=hours, minutes=minutes)
         return dt.timezone(-delta if offset[1] == "-" else delta)
     try:
@@ -59,7 +61,7 @@ def time_zone(name: str) -> dt.tzinfo:
             raise KeyError(name)
         return ZoneInfo(name)
     except (OSError, ValueError, KeyError):
-        raise ValueError(f"{name!r:.60} is not a known time zone") from None
+        raise ValueError(f"{shown(name)} is not a known time zone") from None
 
 
 def same_zone(one: str, other: str) -> bool:

@@ -33,7 +33,7 @@ class NotCompiledError(Exception):
 
 
 class _State:
-    """Of this process.
+    """What this process is compiling.
 
     Attributes
     ----------

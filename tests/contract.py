@@ -15,8 +15,8 @@ import pytest
 from oracle import Expr, Row, matches
 
 import colmatch as cm
-from colmatch.indexing import KINDS
 from colmatch.indexing.plan import settings_of
+from colmatch.indexing.registry import KINDS
 from colmatch.indexing.settings import Settings
 
 updatable = pytest.mark.parametrize("kind", [name for name, kind in KINDS.items() if kind.insert is not None])

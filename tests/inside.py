@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 import colmatch as cm
-from colmatch.indexing import Built, IndexKind, find
+from colmatch.indexing.base import Built, IndexKind
+from colmatch.indexing.registry import find
 from colmatch.kernels import layout
 from colmatch.matching.worker import Worker
 from colmatch.parts import Parts

@@ -20,7 +20,7 @@ from ways_in import condition, predicate_tables, table_rows, to_builder
 import colmatch as cm
 import colmatch.matching.worker
 import colmatch.updates.live
-from colmatch.indexing import KINDS
+from colmatch.indexing.registry import KINDS
 
 
 def check(matcher: cm.Matcher, there: dict[int, Expr], rows: list[Row], events: pa.Table) -> None:

@@ -11,7 +11,7 @@ MOST_LINES, MOST_ARGUMENTS = 80, 12
 LONG = {
     "kernels/kindex/match.py:match": "the loop over lists as a function: 14 to 16 % more time an event",
     "kernels/opindex/match.py:match": "what finds, gathers and emits as functions: 8 to 24 % more time an event",
-    "kernels/text/find.py:find": "walks down the tries as functions: 410 ns a string instead of 255",
+    "kernels/text/search.py:find": "walks down the tries as functions: 410 ns a string instead of 255",
 }
 
 

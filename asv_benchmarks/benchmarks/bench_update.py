@@ -14,7 +14,7 @@ from typing import Any
 
 import colmatch as cm
 from benchmarks import workloads
-from colmatch.indexing import KINDS
+from colmatch.indexing.registry import KINDS
 
 FULL = os.environ.get("COLMATCH_BENCHMARKS") == "full"
 SIZES = (100_000, 1_000_000)

@@ -56,5 +56,5 @@ class Growing:
         self.size = size
 
     def view(self) -> NDArray[Any]:
-        """Read-only."""
+        """Returns what has been appended, read-only."""
         return frozen(self._memory[: self.size])

@@ -32,7 +32,7 @@ class Pieces:
         self.tail = None
 
     def array(self, dtype: Any = np.int64) -> NDArray[Any]:
-        """All as one array."""
+        """Returns all pieces as one array."""
         return concat([np.asarray(piece, dtype) for piece in self.pieces], dtype)
 
     def values(self) -> Any:

@@ -18,7 +18,7 @@ UNUSED = sys.getrefcount(_PROBE[0])  # references to what only a list holds, as 
 
 
 class Recycled:
-    """Gives out arrays.
+    """Gives out arrays for results, and uses those again that nobody holds.
 
     One thread at a time; what it has given may be used, and let go of, in any.
     """

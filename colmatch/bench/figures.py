@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from colmatch.errors import ColmatchError, OptionError
-from colmatch.indexing import find
+from colmatch.indexing.registry import find
 from colmatch.indexing.settings import Settings
 from colmatch.matcher import Matcher, kinds
 from colmatch.options import Options

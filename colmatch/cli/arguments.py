@@ -18,8 +18,8 @@ from colmatch.cli.files import Input, naming, read_table, reading
 from colmatch.cli.schema_text import parse_schema
 from colmatch.cli.shell import say
 from colmatch.errors import ColmatchError, OptionError
-from colmatch.indexing import KINDS
 from colmatch.indexing.plan import AutoSettings, index, settings_of
+from colmatch.indexing.registry import KINDS
 from colmatch.indexing.settings import Settings, allowed
 from colmatch.matcher import Matcher
 from colmatch.options import Options

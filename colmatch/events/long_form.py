@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from colmatch.errors import EventError
+from colmatch.errors import EventError, shown
 from colmatch.incoming import is_text, only, refusing, table_of, without_runs
 
 __all__ = ["from_pairs"]
@@ -60,9 +60,9 @@ def from_pairs(pairs: Any, column: str = "attrs", rows: int | None = None) -> pa
     [{'attrs': [('age', 31), ('km', 12)]}, {'attrs': []}, {'attrs': [('age', 47)]}]
     """
     if rows is not None and (not isinstance(rows, (int, np.integer)) or isinstance(rows, bool) or rows < 0):
-        raise EventError(f"rows is {rows!r:.80}: give the number of events, or None")
+        raise EventError(f"rows is {shown(rows)}: give the number of events, or None")
     if not isinstance(column, str) or not is_text(column):
-        raise EventError(f"column is {column!r:.80}: give the name of the map column")
+        raise EventError(f"column is {shown(column)}: give the name of the map column")
     event_column, attribute_column, value_column = _columns(pairs)
     event = _events(event_column)
     if rows is None:
@@ -121,7 +121,7 @@ def _events(column: pa.Array) -> NDArray[np.int64]:
 
 
 def _check_events(event: NDArray[np.int64], rows: int) -> None:
-    """Ascending, and each a row of the batch."""
+    """Checks that event numbers ascend and that each is a row of the batch."""
     falls = event[1:] < event[:-1]
     if falls.any():
         i = int(falls.argmax()) + 1

@@ -12,7 +12,7 @@ from decimal import Decimal
 from operator import index
 from typing import Any
 
-from colmatch.errors import ExpressionError
+from colmatch.errors import ExpressionError, shown
 from colmatch.expr.ast import NAN, Constant, Expr, Not, Predicate, Subject, Verb, subject_sql
 from colmatch.lowering.forms import Kind, Operand
 
@@ -219,7 +219,8 @@ def literal(value: Any) -> Operand | None:
     if isinstance(value, (bytes, bytearray, memoryview)):
         return Operand(Kind.BINARY, value=bytes(value))
     raise ExpressionError(
-        f"no column can be compared with {value!r:.60} ({kind.__name__}): use int, float, Decimal, str, bool, None, date, datetime or bytes"
+        f"no column can be compared with {shown(value)} ({kind.__name__}): "
+        "use int, float, Decimal, str, bool, None, date, datetime or bytes"
     )
 
 
@@ -228,7 +229,7 @@ def _clean(text: str) -> str:
         try:
             text.encode()
         except UnicodeEncodeError:
-            raise ExpressionError(f"{text!r:.60} has half a surrogate pair, which is no character") from None
+            raise ExpressionError(f"{shown(text)} has half a surrogate pair, which is no character") from None
     return text
 
 

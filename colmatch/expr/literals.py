@@ -12,6 +12,7 @@ from typing import Any
 
 from sqlglot.tokenizer_core import Token, TokenType
 
+from colmatch.errors import shown
 from colmatch.expr.ast import Refusal, Subject
 from colmatch.expr.split import unescape
 from colmatch.lowering.forms import Kind
@@ -86,7 +87,7 @@ class LiteralReader:
             before = raw[max(i - 1, 0)]
             word = self.text[before.start : before.end + 1]
             raise Refusal(
-                f"{word!r:.40} is not expected here; for a column of that name, write `{word:.40}`", before.start
+                f"{shown(word)} is not expected here; for a column of that name, write `{word:.40}`", before.start
             )
         try:
             if j >= self.end or raw[j].token_type is not T.STRING:  # as there, for nearly all strings
@@ -131,7 +132,7 @@ class LiteralReader:
         value, j = self.string(i)
         if typed is Kind.DOUBLE:
             if not _DOUBLES.fullmatch(value):
-                raise Refusal(f"{value!r:.60} is not a number", at)
+                raise Refusal(f"{shown(value)} is not a number", at)
             value = value.strip().rstrip("dD")
         elif j + 1 < self.end and self.raw[j].text.upper() == "ESCAPE" and self.raw[j + 1].token_type is T.STRING:
             escape, after = self.string(j + 1)
@@ -148,7 +149,7 @@ class LiteralReader:
         """The number at token i with its suffix; ``text`` is how it is written, point included."""
         token = self.raw[i]
         if not _NUMBER.fullmatch(text):
-            raise Refusal(f"{text!r:.40} is not a number", at)
+            raise Refusal(f"{shown(text)} is not a number", at)
         kind = Kind.INT if text.isdigit() else Kind.DOUBLE if "e" in text or "E" in text else Kind.DECIMAL
         i += 1
         if i < self.end and self.raw[i].token_type is T.DCOLON and self.raw[i].start == token.start:

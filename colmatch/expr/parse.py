@@ -11,7 +11,7 @@ from sqlglot import exp
 from sqlglot.errors import ErrorLevel, ParseError
 from sqlglot.tokenizer_core import TokenType
 
-from colmatch.errors import ExpressionError
+from colmatch.errors import ExpressionError, shown
 from colmatch.expr.ast import And, Constant, Expr, Not, Or, Predicate, Refusal, Subject, Verb, conjoin, truth
 from colmatch.expr.literals import ALLOWED, Reading
 from colmatch.expr.stack import room
@@ -276,7 +276,7 @@ class Parser:
 
 
 def _bare(node: exp.Expr) -> exp.Expr:
-    """Without parentheses."""
+    """Returns the node within all parentheses around it."""
     while type(node) is exp.Paren:
         node = node.args["this"]
     return node
@@ -325,15 +325,15 @@ def _syntax(error: ParseError, reading: Reading) -> Refusal:
     last = i == len(tokens) - 1
     what = str(found.get("description", ""))
     if what.startswith("Expecting"):
-        return Refusal(f"a {what[10:]!r} is missing after {word!r:.60}", token.end + 1)
+        return Refusal(f"a {what[10:]!r} is missing after {shown(word)}", token.end + 1)
     if what.startswith("Required") or (
         last and token.token_type not in (TokenType.VAR, TokenType.NUMBER, TokenType.R_PAREN)
     ):
         return Refusal(
-            f"something is missing after {word!r:.60}" if last else f"something is missing near {word!r:.60}",
+            f"something is missing after {shown(word)}" if last else f"something is missing near {shown(word)}",
             token.start,
         )
-    return Refusal(f"{word!r:.60} is not expected here; {ALLOWED}", token.start)
+    return Refusal(f"{shown(word)} is not expected here; {ALLOWED}", token.start)
 
 
 def refused(refusal: Refusal, reading: Reading | None, text: str | None) -> ExpressionError:

@@ -20,6 +20,7 @@ from sqlglot.dialects.spark import Spark
 from sqlglot.errors import TokenError
 from sqlglot.tokenizer_core import TokenType
 
+from colmatch.errors import shown
 from colmatch.expr.ast import Refusal, Subject
 from colmatch.expr.literals import ALLOWED, ENDS, NUMBERS, LiteralReader, Reading
 from colmatch.lowering.forms import Kind
@@ -328,11 +329,11 @@ class _TokenReader(LiteralReader):
             return self.point(i)
         if self._named(i):
             return self._name(i)
-        shown = self.text[token.start : token.end + 1]
+        text = self.text[token.start : token.end + 1]
         if kind is T.SEMICOLON:
             raise Refusal("one expression is needed, not several statements: take the ';' out", token.start)
         if kind in (T.STAR, T.SLASH, T.MOD, T.DPIPE, T.PIPE, T.AMP, T.CARET, T.TILDE, T.DAMP):
             raise Refusal(
-                f"operator {shown!r} is not supported: compare a column with a literal; {ALLOWED}", token.start
+                f"operator {text!r} is not supported: compare a column with a literal; {ALLOWED}", token.start
             )
-        raise Refusal(f"{shown!r:.40} is not expected here; {ALLOWED}", token.start)
+        raise Refusal(f"{shown(text)} is not expected here; {ALLOWED}", token.start)

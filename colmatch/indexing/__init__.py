@@ -1,20 +1,6 @@
-"""The registry of index kinds: the only place that lists them."""
+"""The kinds of index, and the choice among them.
 
-from __future__ import annotations
-
-from colmatch.errors import OptionError
-from colmatch.indexing import bitslice, kindex, opindex, propagation, scan
-from colmatch.indexing.base import Built, IndexKind
-
-_ALL = (scan.KIND, kindex.KIND, propagation.KIND, opindex.KIND, bitslice.KIND)
-KINDS: dict[str, IndexKind] = {kind.name: kind for kind in _ALL}
-
-__all__ = ["KINDS", "Built", "IndexKind", "find"]
-
-
-def find(name: str) -> IndexKind:
-    """The kind of that name. Raises OptionError when there is none."""
-    kind = KINDS.get(name) if isinstance(name, str) else None
-    if kind is None:
-        raise OptionError(f"index={name!r:.80}: the kinds are {', '.join(map(repr, KINDS))} and 'auto'")
-    return kind
+In come predicates, codes and what a sample of events said; out come a kind's own arrays. Read
+``base`` first, which says what a kind is, then ``registry``, which lists them, ``plan`` and
+``settings``; every other file is one kind, and ``scan`` is the simplest.
+"""

@@ -15,7 +15,7 @@ from colmatch.kernels.layout import I64, LABEL_TOP, Codes, Predicates
 
 @dataclass(frozen=True, slots=True)
 class IndexKind:
-    """A pair of modules, ``kernels/<kind>.py`` and ``indexing/<kind>.py``, seen from outside.
+    """A kind of index: the folder ``kernels/<kind>/`` and the file ``indexing/<kind>.py``.
 
     Attributes
     ----------

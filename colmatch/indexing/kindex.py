@@ -73,7 +73,7 @@ TAIL_LEAST, TAIL_SHARE = 1024, 8  # conjunctions that the tail may have: so many
 
 @dataclass(frozen=True, slots=True, repr=False)
 class KIndexSettings(Settings):
-    """Settings of kindex."""
+    """How kindex enumerates ranges, and what it keeps whole."""
 
     kind = "kindex"
     about = "k-index: posting lists of conjunctions by their number of predicates, skipped through"
@@ -129,7 +129,7 @@ def _coded(preds: Predicates, label_first: I64, label: U32) -> Predicates:
 
 
 def _every_value(codes: Codes, top: I64) -> tuple[I64, I64]:
-    """``KIndex.raw`` and ``raw_first``."""
+    """Makes ``raw`` and ``raw_first`` of ``KIndex``: a list for every value."""
     width = np.ones(int(top.sum()), np.uint64)
     end = np.cumsum(top)
     inner = np.ones(len(codes.bound), bool)

@@ -35,6 +35,7 @@ upper end.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any, Self
 
 import numpy as np
 
@@ -76,7 +77,7 @@ from colmatch.kernels.opindex.match import match
 
 @dataclass(frozen=True, slots=True, repr=False)
 class OpIndexSettings(Settings):
-    """Settings of opindex."""
+    """Whether opindex has signatures, and what it keeps whole."""
 
     kind = "opindex"
     about = "OpIndex: subscriptions by their rarest attribute, predicates by operator, counters"
@@ -96,6 +97,10 @@ class OpIndexSettings(Settings):
     @property
     def budget(self) -> Budget:
         return Budget(self.dnf_budget, min(self.dnf_budget, self.cnf_budget), MOST_CLAUSES)
+
+    @classmethod
+    def under(cls, dnf_budget: int, **others: Any) -> Self:
+        return cls(dnf_budget=dnf_budget, cnf_budget=dnf_budget, **others)
 
 
 def build(
@@ -148,7 +153,7 @@ def build(
 
 
 def _no_entries(size: int) -> Entries:
-    """Room for so many."""
+    """Returns entries with room for ``size`` of them."""
     operand, upper, slot = (np.empty(size, np.uint32) for _ in range(3))
     return Entries(operand, upper, slot, np.empty(size, np.uint8))
 

@@ -7,8 +7,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from typing import NamedTuple
 
-from colmatch.errors import OptionError
-from colmatch.indexing import KINDS, IndexKind, find
+from colmatch.errors import OptionError, shown
+from colmatch.indexing.base import IndexKind
+from colmatch.indexing.registry import KINDS, find
 from colmatch.indexing.settings import Settings
 from colmatch.indexing.statistics import Statistics
 
@@ -57,7 +58,7 @@ def index(kind: str, /, **settings: bool | int | str) -> Settings:
         if name not in known:
             own, others = f"the settings of {kind!r} are {', '.join(map(repr, known))}", _kinds_with(name)
             other = f"; {name!r} is a setting of {' and '.join(map(repr, others))}: name that kind" if others else ""
-            raise OptionError(f"index({kind!r}, {name}={value!r:.80}): {own}{other}")
+            raise OptionError(f"index({kind!r}, {name}={shown(value)}): {own}{other}")
     return of(**settings)  # type: ignore[arg-type]
 
 
@@ -70,7 +71,7 @@ def asked_for(given: object) -> Settings:
 
     Raises OptionError for anything else.
     """
-    return given if isinstance(given, Settings) else index(given)  # type: ignore[arg-type]
+    return given if isinstance(given, Settings) and type(given) is not Settings else index(given)  # type: ignore[arg-type]
 
 
 def _costs(kinds: Iterable[IndexKind], statistics: Statistics) -> dict[str, float]:
@@ -93,7 +94,7 @@ def choose(asked: Settings, statistics: Statistics) -> Plan:
         best = min(costs, key=costs.__getitem__)
         others = ", ".join(f"{name} {cost / 1e3:.3g} us" for name, cost in costs.items() if name != best)
         plan = Plan(
-            index(best, **asked.to_dict()),
+            find(best).settings.under(asked.dnf_budget),
             f"lowest estimated time an event, {costs[best] / 1e3:.3g} us" + (f" (others: {others})" if others else ""),
         )
     log.info("index %s: %s", plan.settings, plan.reason)

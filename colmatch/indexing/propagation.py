@@ -1,17 +1,16 @@
-"""Propagation finds the predicates that an event satisfies, then checks the conjunctions behind
-them.
+"""Propagation finds the predicates that an event satisfies, then checks conjunctions behind them.
 
-These are checked on a bit vector.
+Conjunctions are checked on a bit vector.
 
 Source: Fabret et al.'s Propagation, as "PS-Tree-Based Efficient Boolean Expression Matching for
 High-Dimensional and Dense Workloads" describes it (section 2, Related Work). Where that leaves the
 choice, or this departs from it:
 
-- Only the words of the bit vector that an event has set are cleared. That all of it has to be, is
-  what the document holds against it.
-- Not only an equality can be an access predicate: without one, the inequality that is thought to
-  hold least often is. Otherwise a third of the subscriptions of the documents' dense workloads
-  would be checked for every event.
+- Only the words of the bit vector that an event has set are cleared. The document criticises
+  Propagation for clearing all of it.
+- Not only an equality can be an access predicate: without one, it is the inequality that is
+  expected to hold least often. Otherwise a third of the subscriptions of the documents' dense
+  workloads would be checked for every event.
 - Ranges are found by lists of like width, not by one list for each operator: an event looks at few
   that do not hold.
 - A predicate that is true of absent values too (IS NULL, NOT a <=> 5) has no bit of its own: it is
@@ -93,7 +92,7 @@ MOST_WORDS = 2**32 - 1
 
 @dataclass(frozen=True, slots=True, repr=False)
 class PropagationSettings(Settings):
-    """Settings of propagation."""
+    """What propagation keeps whole."""
 
     kind = "propagation"
     about = (

@@ -10,18 +10,20 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Container
 from dataclasses import dataclass, fields
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Self
 
-from colmatch.errors import OptionError
+from colmatch.errors import OptionError, shown
 
 
 class Budget(NamedTuple):
-    """How many conjunctions an expression is multiplied out into at most.
+    """How many conjunctions a part of an expression is multiplied out into at most.
 
-    An expression of more is kept whole, as a program.
+    The parts are those of the outermost OR, or the expression itself. A part of more is kept whole,
+    as a program. Parts that are conjunctions need no budget, however many there are; all others
+    together take 16 budgets at most (``expr/assemble.py``).
     """
 
-    dnf: int  # of any expression
+    dnf: int  # of any part
     cnf: int  # of one that is an AND of at most ``clauses`` predicates and ORs of predicates
     clauses: int = 0
 
@@ -36,7 +38,10 @@ def setting(default: Any, meaning: str, allowed: Container[Any]) -> Any:
 
 def dnf_budget(default: int) -> Any:
     """Declares the setting that every kind has."""
-    meaning = "most conjunctions that an expression is multiplied out into; of more, it is kept as a program"
+    meaning = (
+        "most conjunctions that an AND of ORs is multiplied out into; of more, it is kept whole, as a program. "
+        "The parts of an OR at the top are counted one by one, and take 16 budgets together at most"
+    )
     return setting(default, meaning, range(1, 4097))
 
 
@@ -60,7 +65,7 @@ class Settings:
             value = getattr(self, field.name)
             if type(value) is not type(field.default) or value not in field.metadata["allowed"]:
                 needed = allowed(field)
-                raise OptionError(f"index({self.kind!r}, {field.name}={value!r:.80}): {needed} is needed")
+                raise OptionError(f"index({self.kind!r}, {field.name}={shown(value)}): {needed} is needed")
 
     def __repr__(self) -> str:
         changed = [f", {name}={value!r}" for name, value in self._changed().items()]
@@ -80,6 +85,11 @@ class Settings:
     @property
     def budget(self) -> Budget:
         return Budget(self.dnf_budget, self.dnf_budget)
+
+    @classmethod
+    def under(cls, dnf_budget: int, **others: Any) -> Self:
+        """Returns the settings of an index whose expressions all had this one budget."""
+        return cls(dnf_budget=dnf_budget, **others)
 
     def to_dict(self) -> dict[str, Any]:
         return {field.name: getattr(self, field.name) for field in fields(self)}

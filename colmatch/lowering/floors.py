@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from colmatch.errors import shown
 from colmatch.kernels.layout import KEY_MAX, KEY_MIN
 from colmatch.lowering.forms import Kind, Op
 from colmatch.lowering.keys import NEVER_ROUNDS, UINT64_OFFSET, float_keys
@@ -130,7 +131,7 @@ def _each(values: Sequence[Any] | NDArray[Any], convert: Callable[[Any], tuple[i
             try:
                 pair = known[value] = convert(value)
             except (ValueError, ArithmeticError) as error:
-                bad[i] = str(error) or f"{value!r:.60} cannot be read"
+                bad[i] = str(error) or f"{shown(value)} cannot be read"
                 continue
         floor[i], place[i] = pair
     if bad:
@@ -181,7 +182,7 @@ def _number(value: Any, negative: bool, scale: int, offset: int) -> tuple[int, i
     try:
         number = NEVER_ROUNDS.create_decimal(float.__repr__(value) if isinstance(value, float) else str(value))
     except InvalidOperation:
-        raise ValueError(f"{value!r:.60} is not a number") from None
+        raise ValueError(f"{shown(value)} is not a number") from None
     if number.is_nan():
         return KEY_MAX, ABOVE
     if negative:

@@ -6,6 +6,7 @@ import datetime as dt
 import re
 from typing import Any
 
+from colmatch.errors import shown
 from colmatch.schema import Type
 from colmatch.session import Session, time_zone
 
@@ -29,10 +30,10 @@ def days(value: Any) -> int:
     if isinstance(value, str):
         found = _DATE.fullmatch(value)
         if not found:
-            raise ValueError(f"{value!r:.60} is not a date: write it as '2013-01-31'")
+            raise ValueError(f"{shown(value)} is not a date: write it as '2013-01-31'")
         value = _calendar(value, found)
     elif isinstance(value, dt.datetime) or not isinstance(value, dt.date):
-        raise ValueError(f"{value!r:.60} is not a date")
+        raise ValueError(f"{shown(value)} is not a date")
     return int(value.toordinal()) - EPOCH
 
 
@@ -40,7 +41,7 @@ def _calendar(text: str, found: re.Match[str]) -> dt.date:
     try:
         return dt.date(int(found[1]), int(found[2]), int(found[3]))
     except ValueError:
-        raise ValueError(f"{text!r:.60} is not a day of the calendar") from None
+        raise ValueError(f"{shown(text)} is not a day of the calendar") from None
 
 
 def instant(value: Any, type: Type, session: Session) -> int:
@@ -90,10 +91,10 @@ def _local(value: Any) -> tuple[int, dt.tzinfo | None]:
         return (value.toordinal() - EPOCH) * DAY, None
     found = _TIME.fullmatch(value) if isinstance(value, str) else None
     if not found:
-        raise ValueError(f"{value!r:.60} is not a timestamp: write it as '2013-01-31 10:00:00'")
+        raise ValueError(f"{shown(value)} is not a timestamp: write it as '2013-01-31 10:00:00'")
     day = _calendar(value, found).toordinal() - EPOCH
     hour, minute, second = (int(found[i] or 0) for i in (4, 5, 6))
     if hour > 23 or minute > 59 or second > 59:
-        raise ValueError(f"{value!r:.60} is not a time of day")
+        raise ValueError(f"{shown(value)} is not a time of day")
     nanos = day * DAY + (hour * 3600 + minute * 60 + second) * SECOND + int((found[7] or "").ljust(9, "0"))
     return nanos, None if found[8] is None else time_zone(found[8])

@@ -40,7 +40,7 @@ from typing import Any, Literal
 
 import pyarrow as pa
 
-from colmatch.errors import DependencyError, EventError, OptionError, StoreError, near
+from colmatch.errors import DependencyError, EventError, OptionError, StoreError, near, shown
 
 try:
     from pyspark.errors import PySparkException
@@ -155,7 +155,7 @@ def _names(keep: object) -> list[str]:
     """Returns the columns that ``keep`` names."""
     kept: list[Any] = [keep] if isinstance(keep, str) or not isinstance(keep, Iterable) else list(keep)
     if not all(isinstance(name, str) for name in kept):
-        raise OptionError(f"keep={keep!r:.80}: names of columns are needed")
+        raise OptionError(f"keep={shown(keep)}: names of columns are needed")
     return kept
 
 

@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from colmatch.errors import ColmatchError, StoreError
-from colmatch.indexing import Built, find
+from colmatch.errors import ColmatchError, StoreError, shown
+from colmatch.indexing.base import Built
 from colmatch.indexing.plan import index
+from colmatch.indexing.registry import find
 from colmatch.indexing.settings import Settings
 from colmatch.kernels import layout
 from colmatch.options import Options
@@ -98,7 +99,7 @@ def _decode(where: str, header: dict[str, Any], arrays: dict[str, np.ndarray[Any
             stock=header["stock"],
             sample=arrays["sample"],
         )
-    except (KeyError, ValueError, TypeError, ColmatchError, pa.ArrowInvalid) as error:
+    except (KeyError, ValueError, TypeError, AttributeError, ColmatchError, pa.ArrowInvalid) as error:
         wrote = header.get("version", "before 0.2")
         raise StoreError(
             f"colmatch {__version__} cannot read {where}, which colmatch {wrote} wrote ({error}): build it again"
@@ -113,7 +114,9 @@ def _options_and_settings(header: dict[str, Any]) -> tuple[Options, Settings]:
     known = {field.name for field in fields(Options)}
     named = {field.name for field in fields(find(header["kind"]).settings)}
     settings = {name: options[name] for name in named & options.keys()}
-    return Options(**{name: options[name] for name in known & options.keys()}), index(header["kind"], **settings)
+    return Options(**{name: options[name] for name in known & options.keys()}), find(header["kind"]).settings.under(
+        **settings
+    )
 
 
 def save(path: str | os.PathLike[str], parts: Parts) -> None:
@@ -138,11 +141,11 @@ def file_name(path: Any) -> str:
         name = os.fsdecode(path)
         os.fsencode(name)
     except (TypeError, ValueError):
-        raise StoreError(f"{path!r:.80} is not the name of a file") from None
+        raise StoreError(f"{shown(path)} is not the name of a file") from None
     if name.endswith(os.sep):
-        raise StoreError(f"{name!r:.80} is the name of a folder, a file is needed")
+        raise StoreError(f"{shown(name)} is the name of a folder, a file is needed")
     if "\0" in name:
-        raise StoreError(f"{name!r:.80} is not the name of a file: it has a NUL character in it")
+        raise StoreError(f"{shown(name)} is not the name of a file: it has a NUL character in it")
     return name
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from colmatch.arrays.growing import Growing
 from colmatch.arrays.ranges import ranges_of
-from colmatch.errors import SubscriptionError
+from colmatch.errors import SubscriptionError, shown
 from colmatch.incoming import is_text, sentence, values_of
 from colmatch.kernels.layout import KEY_MAX, KEY_MIN
 
@@ -34,7 +34,7 @@ def ids_of_values(values: list[Any]) -> pa.Array:
         i, odd = next(
             (i, v) for i, v in enumerate(values) if not isinstance(v, (str, int, np.integer)) or isinstance(v, bool)
         )
-        raise SubscriptionError(f"the id of subscription number {i} is {odd!r:.80}: ids are int64 or strings")
+        raise SubscriptionError(f"the id of subscription number {i} is {shown(odd)}: ids are int64 or strings")
     if len(kinds) == 2:
         raise SubscriptionError("some ids are numbers and some are strings: use one type for all")
     wanted = pa.string() if kinds == {str} else pa.int64()
@@ -46,7 +46,7 @@ def ids_of_values(values: list[Any]) -> pa.Array:
             raise SubscriptionError(f"the ids cannot be read: {sentence(error)}") from None
         wrong = "is not valid Unicode" if kinds == {str} else "does not fit int64"
         raise SubscriptionError(
-            f"the id of subscription number {place} is {values[place]!r:.80}, which {wrong}"
+            f"the id of subscription number {place} is {shown(values[place])}, which {wrong}"
         ) from None
     return checked_unique(ids)
 
@@ -81,7 +81,7 @@ def checked_unique(ids: pa.Array) -> pa.Array:
     counts = ids.value_counts()
     if len(counts) < len(ids):
         twice = next(pair["values"].as_py() for pair in counts if pair["counts"].as_py() > 1)
-        raise SubscriptionError(f"id {twice!r:.80} is given more than once: ids must be unique")
+        raise SubscriptionError(f"id {shown(twice)} is given more than once: ids must be unique")
     return ids
 
 
@@ -97,7 +97,7 @@ def listed_ids(ids: Any) -> Iterable[Any]:
     if hasattr(ids, "__arrow_c_stream__") or hasattr(ids, "__arrow_c_array__"):
         return values_of(ids, SubscriptionError, "the list of ids")
     if isinstance(ids, (str, bytes)) or not isinstance(ids, Iterable):
-        raise SubscriptionError(f"{ids!r:.80} is not a list of ids: put a single one into a list")
+        raise SubscriptionError(f"{shown(ids)} is not a list of ids: put a single one into a list")
     return ids
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from colmatch.errors import ExpressionError, SubscriptionError
+from colmatch.errors import ExpressionError, SubscriptionError, shown
 from colmatch.incoming import column_of, table_of
 from colmatch.indexing.settings import Budget
 from colmatch.lowering.lower import LoweredExpressions, Lowering
@@ -173,7 +173,7 @@ def _pairs(subscriptions: Any) -> tuple[pa.Array, list[Any]]:
         ids, expressions = [], []
         for i, pair in enumerate(_iterate(subscriptions)):
             if not isinstance(pair, (tuple, list)) or len(pair) != 2:
-                raise SubscriptionError(f"subscription number {i} is {pair!r:.80}: a pair (id, expression) is needed")
+                raise SubscriptionError(f"subscription number {i} is {shown(pair)}: a pair (id, expression) is needed")
             ids.append(pair[0])
             expressions.append(pair[1])
     else:

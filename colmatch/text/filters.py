@@ -3,7 +3,7 @@ r"""A filter says what a string must have for a text pattern to be true of it.
 These are literals that an index finds, and what is left to check.
 
 Most patterns are decided by their literal; the rest of a LIKE pattern is a program for
-``kernels/text/like.py``::
+``kernels/text/verify.py``::
 
     'Nice'       all of it            'Ni%'   at the start
     '%ce'        at the end           '%ic%'  anywhere
@@ -44,7 +44,7 @@ Choice = tuple[Filter, tuple[tuple[bytes, Place], ...]]  # a filter without its 
 
 
 def filters_of(patterns: Sequence[tuple[str, str]]) -> list[Filter]:
-    """One for each pattern: (operator, operand), of endswith, contains and like."""
+    """Chooses a filter for each pattern (operator, operand), of endswith, contains and like."""
     choices = [_choices(op, operand) for op, operand in patterns]
     shared = Counter(literal for _, found in choices for literal, _ in set(found) if len(found) > 1)
     return [_chosen(filter, found, shared) for filter, found in choices]

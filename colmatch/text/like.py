@@ -13,7 +13,7 @@ import re
 from enum import IntEnum
 from typing import NamedTuple
 
-from colmatch.kernels.text.like import ONE
+from colmatch.kernels.text.verify import ONE
 
 ANY_CHARACTER = bytes([ONE])  # what stands for ``_`` in a piece: a byte that UTF-8 never has
 

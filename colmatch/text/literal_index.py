@@ -1,4 +1,4 @@
-"""Many text patterns as the arrays of ``kernels/text/find.py``, and what goes through it."""
+"""Many text patterns as the arrays of ``kernels/text/search.py``, and what goes through it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from colmatch.arrays.frozen import freeze, frozen
 from colmatch.arrays.ranges import ranges_of
 from colmatch.kernels.layout import I64, U8
-from colmatch.kernels.text import automaton, find, like
+from colmatch.kernels.text import automaton, search, verify
 from colmatch.text.filters import Filter
 from colmatch.text.like import Place
 
@@ -45,10 +45,10 @@ class Pairs:
 
     def __init__(self) -> None:
         state = np.zeros(2, np.int64)
-        self._found = find.Found(np.empty(0, np.int32), np.empty(0, np.int32), state, np.zeros(0, np.int64))
+        self._found = search.Found(np.empty(0, np.int32), np.empty(0, np.int32), state, np.zeros(0, np.int64))
 
     def __len__(self) -> int:
-        return int(self._found.state[find.FILL])
+        return int(self._found.state[search.FILL])
 
     def arrays(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """Numbers of strings and of patterns, valid until the next change."""
@@ -56,16 +56,16 @@ class Pairs:
 
     def clear(self) -> None:
         """Forget all pairs, and keep the memory."""
-        self._found.state[find.FILL] = 0
+        self._found.state[search.FILL] = 0
 
     def extend(self, values: NDArray[np.int32], patterns: NDArray[np.int32]) -> None:
         """Add pairs: n numbers of strings, n of patterns."""
         found, fill = self.room(len(values), 0), len(self)
         found.value[fill : fill + len(values)] = values
         found.pattern[fill : fill + len(values)] = patterns
-        found.state[find.FILL] += len(values)
+        found.state[search.FILL] += len(values)
 
-    def room(self, pairs: int, literals: int) -> find.Found:
+    def room(self, pairs: int, literals: int) -> search.Found:
         """The arrays, with room for so many pairs more."""
         found, fill = self._found, len(self)
         if fill + pairs > len(found.value):
@@ -101,7 +101,7 @@ class LiteralIndex:
         insides = sorted({literal for literal, _ in inside} | {filter.also for filter in filters if filter.also})
         place = {literal: i for i, literal in enumerate(insides)}
         inside_trie = _trie(insides)
-        self._filters = find.Filters(
+        self._filters = search.Filters(
             _trie(heads),
             _posted(head, heads),
             _posted(whole, heads),
@@ -134,8 +134,8 @@ class LiteralIndex:
         begin = texts.begin
         while begin < texts.end and (most is None or len(pairs) < most):
             found, fill = pairs.room(max(self._room, CANDIDATES), self._literals), len(pairs)
-            begin = find.find(texts.offset, texts.data, begin, texts.end, texts.shift, self._filters, found)
-            found.state[find.FILL] = like.verify(
+            begin = search.find(texts.offset, texts.data, begin, texts.end, texts.shift, self._filters, found)
+            found.state[search.FILL] = verify.verify(
                 texts.offset, texts.data, texts.shift, self._programs, fill, len(pairs), found.value, found.pattern
             )
         return begin
@@ -148,7 +148,7 @@ def _flat(texts: Sequence[bytes]) -> tuple[I64, U8]:
 
 
 def _trie(texts: Sequence[bytes]) -> automaton.Trie:
-    """Of sorted, distinct literals."""
+    """Makes a trie of sorted, distinct literals."""
     offset, data = _flat(texts)
     length = np.diff(offset)
     shared = np.zeros(len(texts), np.int32)
@@ -178,21 +178,21 @@ def _links(trie: automaton.Trie) -> automaton.Links:
     return freeze(links)
 
 
-def _posted(entries: Iterable[tuple[bytes, int]], texts: Sequence[bytes]) -> find.Posted:
+def _posted(entries: Iterable[tuple[bytes, int]], texts: Sequence[bytes]) -> search.Posted:
     place = {text: i for i, text in enumerate(texts)}
     pairs = np.array([(place[text], p) for text, p in entries], np.int64).reshape(-1, 2)
     first = ranges_of(np.bincount(pairs[:, 0], minlength=len(texts)))
-    return freeze(find.Posted(first, pairs[np.argsort(pairs[:, 0], kind="stable"), 1].astype(np.int32)))
+    return freeze(search.Posted(first, pairs[np.argsort(pairs[:, 0], kind="stable"), 1].astype(np.int32)))
 
 
-def _programs(filters: Sequence[Filter], numbers: Sequence[int], characters: bool) -> like.Programs:
+def _programs(filters: Sequence[Filter], numbers: Sequence[int], characters: bool) -> verify.Programs:
     first = ranges_of([len(filter.pieces) for filter in filters])
     modes = [
-        filter.open_start * like.OPEN_START | filter.open_end * like.OPEN_END | characters * like.CHARACTERS
+        filter.open_start * verify.OPEN_START | filter.open_end * verify.OPEN_END | characters * verify.CHARACTERS
         for filter in filters
     ]
     piece, text = _flat([piece for filter in filters for piece in filter.pieces])
-    return freeze(like.Programs(np.array(numbers, np.int32), first, np.array(modes, np.uint8), piece, text))
+    return freeze(verify.Programs(np.array(numbers, np.int32), first, np.array(modes, np.uint8), piece, text))
 
 
 def _nbytes(arrays: Any) -> int:

@@ -71,7 +71,10 @@ class RegexSet:
             self.faster = False
 
     def matches(self, strings: pa.Array, raw: Sequence[bytes]) -> Matches:
-        """Numbers of strings and expressions. ``raw`` are the strings' bytes."""
+        """Returns the numbers of strings and expressions that match, pair by pair.
+
+        ``raw`` are the bytes of the strings.
+        """
         if self.faster is None and len(raw) >= TRIAL:
             self.faster = self._faster(strings, raw)
         return self._together(strings, raw) if self.faster else self._apart(strings)

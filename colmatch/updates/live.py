@@ -24,10 +24,10 @@ from numpy.typing import NDArray
 
 from colmatch.arrays.frozen import freeze
 from colmatch.arrays.ranges import members, ranges_of
-from colmatch.errors import OptionError, SubscriptionError
+from colmatch.errors import OptionError, SubscriptionError, shown
 from colmatch.events.sample import recount_values
-from colmatch.indexing import KINDS
 from colmatch.indexing.plan import by_speed
+from colmatch.indexing.registry import KINDS
 from colmatch.indexing.statistics import Statistics
 from colmatch.kernels.layout import Codes, Literals, Predicates
 from colmatch.options import Options
@@ -110,7 +110,7 @@ class LiveSet:
             if old and not replace:
                 known = next(id for id in ids if id in self._numbers())
                 raise SubscriptionError(
-                    f"subscription {known!r:.80} is there already: nothing was inserted; replace() exchanges it"
+                    f"subscription {shown(known)} is there already: nothing was inserted; replace() exchanges it"
                 )
             if ids:
                 self._change(old, ids, new)
@@ -126,7 +126,7 @@ class LiveSet:
             for id in map(plain_id, listed_ids(ids)):
                 number = numbers.get(id) if can_be_id(id, type) else None
                 if number is None:
-                    raise SubscriptionError(f"there is no subscription {id!r:.80}: nothing was deleted")
+                    raise SubscriptionError(f"there is no subscription {shown(id)}: nothing was deleted")
                 old[number] = None
             if old:
                 self._change(list(old), [], None)

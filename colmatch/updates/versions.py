@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from colmatch.arrays.frozen import contiguous, freeze
 from colmatch.arrays.hints import hints_of
-from colmatch.indexing import Built
+from colmatch.indexing.base import Built
 from colmatch.kernels import hints, layout
 from colmatch.schema import Attributes
 

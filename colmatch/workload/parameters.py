@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from colmatch.errors import OptionError
+from colmatch.errors import OptionError, shown
 
 EVENT_CHUNK = 4096  # events that are drawn at a time
 # a predicate's ``op`` is a place in this tuple
@@ -159,7 +159,7 @@ class Parameters:
             raise self._wrong("attributes", f"at most {_COLUMNS:,} can be columns: use layout='map'")
 
     def _wrong(self, field: str, needed: str) -> OptionError:
-        return OptionError(f"Workload({field}={getattr(self, field)!r:.80}): {needed}")
+        return OptionError(f"Workload({field}={shown(getattr(self, field))}): {needed}")
 
     def _whole(self, field: str, low: int, high: int) -> None:
         if not is_whole(getattr(self, field)) or not low <= getattr(self, field) <= high:

@@ -13,7 +13,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from colmatch.errors import OptionError
+from colmatch.errors import OptionError, shown
 from colmatch.subscriptions.table import PredicateTable
 from colmatch.workload import events as draws_of_events
 from colmatch.workload import subscriptions as draws_of_subscriptions
@@ -121,7 +121,7 @@ def named(name: str, subscriptions: int | None = None, seed: int = 0, **changed:
     OptionError : no workload is called so, or a field cannot be had
     """
     if not isinstance(name, str) or name not in SHAPES:
-        raise OptionError(f"no workload is called {name!r:.80}; there are {', '.join(NAMES)}")
+        raise OptionError(f"no workload is called {shown(name)}; there are {', '.join(NAMES)}")
     unknown = sorted(set(changed) - {field.name for field in fields(Parameters)})
     if unknown:
         raise OptionError(f"a workload has no field {unknown[0]!r}")

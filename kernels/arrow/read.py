@@ -1,8 +1,8 @@
 """Arrow record batches to the entries of attributes, through the structs of Arrow's C data
 interface.
 
-Three kernels, one after the other on one exported ``ArrowArray``, so that who has no maps or no
-strings waits for neither to be compiled. All walk ``Columns.item``: *items*, maps first, then in
+Three kernels, one after the other on one exported ``ArrowArray``: a caller without maps or strings
+never compiles the kernels for them. All walk ``Columns.item``: *items*, maps first, then in
 the order of attributes.
 
 1. ``read_maps``, where there are maps: an item gathers the entries of a map whose key some

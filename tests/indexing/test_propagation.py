@@ -19,8 +19,8 @@ from strategies import an_expression, some_rows, terms
 
 import colmatch as cm
 from colmatch.arrays.frozen import freeze
-from colmatch.indexing import find
 from colmatch.indexing.propagation import delete, insert
+from colmatch.indexing.registry import find
 from colmatch.kernels import layout
 from colmatch.kernels.propagation.arrays import (
     ALWAYS,

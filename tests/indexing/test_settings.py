@@ -18,9 +18,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import colmatch as cm
+import colmatch.indexing.plan
 import colmatch.updates.live
-from colmatch.indexing import KINDS
 from colmatch.indexing.plan import AutoSettings, settings_of
+from colmatch.indexing.registry import KINDS
 from colmatch.indexing.settings import Settings
 from colmatch.store import file as store
 
@@ -152,7 +153,7 @@ def test_updates_and_rebuilds_keep_settings(kind: str, rng: Random) -> None:
 @pytest.mark.parametrize(
     ("index", "before"),
     [
-        (cm.index("opindex", signatures=False, dnf_budget=3), {"signatures": False, "enumerate": "raw"}),
+        (cm.index("opindex", signatures=False, cnf_budget=64), {"signatures": False, "enumerate": "raw"}),
         (cm.index("kindex", enumerate="raw", dnf_budget=3), {"signatures": False, "enumerate": "raw"}),
         (cm.index("bitslice", dnf_budget=3), {"signatures": True, "enumerate": "boundaries"}),
     ],
@@ -160,12 +161,12 @@ def test_updates_and_rebuilds_keep_settings(kind: str, rng: Random) -> None:
 def test_a_matcher_that_was_saved_with_settings_among_options(
     tmp_path: Path, index: Settings, before: dict[str, Any]
 ) -> None:
-    """As 0.1.0 wrote them before kinds had settings of their own."""
+    """As 0.1.0 wrote them, whose expressions all had one budget."""
     matcher = cm.Matcher.build(TEXTS, SCHEMA, index=index, options=cm.Options(batch_rows=77))
     matcher.save(tmp_path / "i")
     header, arrays = store.read_arrays(tmp_path / "i")
     del header["settings"]
-    header["options"] |= {"dnf_budget": 3, **before}
+    header["options"] |= {"dnf_budget": index.dnf_budget, **before}
     store.write_arrays(tmp_path / "old", header, arrays)
     opened = cm.Matcher.open(tmp_path / "old")
     assert opened.index == index and opened.options == matcher.options
@@ -225,3 +226,39 @@ def test_never_more_than_the_budget_however_an_expression_is_put_together() -> N
     events = some_events()
     wanted = pairs(cm.Matcher.build({1: wide}, SCHEMA, index=cm.index("scan", dnf_budget=1)).match(events))
     assert wanted and pairs(matcher.match(events)) == wanted
+
+
+def test_defaults_are_those_that_were_measured() -> None:
+    """BENCHMARKS.md, Budgets, has the figures: who changes a default measures again."""
+    defaults = {kind: cm.index(kind).to_dict() for kind in [*KINDS, "auto"]}
+    assert defaults == {
+        "scan": {"dnf_budget": 64},
+        "kindex": {"dnf_budget": 1, "enumerate": "boundaries"},
+        "propagation": {"dnf_budget": 64},
+        "opindex": {"dnf_budget": 64, "cnf_budget": 4, "signatures": True},
+        "bitslice": {"dnf_budget": 64},
+        "auto": {"dnf_budget": 64},
+    }
+
+
+@pytest.mark.parametrize("kind", list(KINDS))
+def test_what_auto_chooses_is_lowered_as_its_settings_say(kind: str) -> None:
+    """Expressions are lowered under the one budget of ``auto``, before a kind is chosen."""
+    with patch.object(colmatch.indexing.plan, "_costs", return_value={kind: 1.0}):
+        chosen = cm.Matcher.build(TEXTS, SCHEMA)
+    again = cm.Matcher.build(TEXTS, SCHEMA, index=chosen.index)
+    assert chosen.kind == kind
+    assert programs(again) == programs(chosen)
+    assert len(inside.predicates(again).owner) == len(inside.predicates(chosen).owner)
+
+
+@pytest.mark.parametrize("value", [10**5000, [10**5000], Settings.__new__(Settings)], ids=["int", "list", "base"])
+def test_values_that_have_no_repr(value: Any) -> None:
+    for call in (
+        lambda: cm.index(value),
+        lambda: cm.index("scan", dnf_budget=value),
+        lambda: cm.Matcher.build(TEXTS, SCHEMA, index=value),
+        lambda: cm.Options(batch_rows=value),
+    ):
+        with pytest.raises(cm.OptionError):
+            call()

@@ -19,7 +19,7 @@ from reading import BINARY, STRING, entries, few, literals
 import colmatch as cm
 from colmatch.events.patterns import patterns_of
 from colmatch.events.reader import Reader
-from colmatch.kernels.text import automaton, find, like
+from colmatch.kernels.text import automaton, search, verify
 from colmatch.kernels.text import rows as expand
 from colmatch.schema import Attribute, Attributes, Role, Type
 from colmatch.text import literal_index
@@ -220,7 +220,7 @@ def test_candidates_have_both_literals() -> None:
     index = literal_index.LiteralIndex(filters_of([("like", "%ab%cde%")]), [0])
     pairs = literal_index.Pairs()
     texts = _texts(array)
-    find.find(texts.offset, texts.data, 0, 5, 0, index._filters, pairs.room(10, 2))
+    search.find(texts.offset, texts.data, 0, 5, 0, index._filters, pairs.room(10, 2))
     assert pairs.arrays()[0].tolist() == [0, 1]
     pairs.clear()
     assert index.find(texts, pairs) == 5
@@ -243,8 +243,8 @@ def test_one_signature_each() -> None:
         automaton.share,
         automaton.fill_trie,
         automaton.fill_links,
-        find.find,
-        like.verify,
+        search.find,
+        verify.verify,
         expand.by_value,
         expand.expand,
     ):

@@ -16,8 +16,8 @@ from test_pattern_index import alone
 
 import colmatch as cm
 from colmatch.events.patterns import patterns_of
-from colmatch.kernels.text import find, like
-from colmatch.kernels.text.find import Filters
+from colmatch.kernels.text import search, verify
+from colmatch.kernels.text.search import Filters
 from colmatch.text import literal_index, regex_index
 from colmatch.text.filters import filters_of
 from colmatch.text.pattern_index import Pattern, PatternIndex, _texts
@@ -47,18 +47,18 @@ class Work:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.verified = 0
-        verify = python(like.verify)
-        monkeypatch.setattr(find, "descend", python(find.descend))
-        monkeypatch.setattr(like, "width", python(like.width))
-        monkeypatch.setattr(find, "find", python(find.find))
+        original = python(verify.verify)
+        monkeypatch.setattr(search, "descend", python(search.descend))
+        monkeypatch.setattr(verify, "width", python(verify.width))
+        monkeypatch.setattr(search, "find", python(search.find))
 
         def counted(
             offset: Any, data: Any, shift: int, programs: Any, begin: int, end: int, value: Any, pattern: Any
         ) -> Any:
             self.verified += end - begin
-            return verify(offset, data, shift, programs, begin, end, value, pattern)
+            return original(offset, data, shift, programs, begin, end, value, pattern)
 
-        monkeypatch.setattr(like, "verify", counted)
+        monkeypatch.setattr(verify, "verify", counted)
 
     def run(self, values: list[str], patterns: list[Pattern]) -> tuple[int, Filters]:
         """Look for patterns, but not ILIKE and RLIKE: how often a byte of the strings was read,
@@ -211,11 +211,11 @@ def test_prefixes_are_intervals(text: str) -> None:
 
 def test_a_string_is_looked_at_once_however_often_it_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[int] = []
-    search = PatternIndex.find
+    find = PatternIndex.find
 
     def noted(self: PatternIndex, texts: literal_index.Texts, pairs: literal_index.Pairs) -> None:
         seen.append(texts.end - texts.begin)
-        search(self, texts, pairs)
+        find(self, texts, pairs)
 
     monkeypatch.setattr(PatternIndex, "find", noted)
     matcher = cm.Matcher.build({i: f"contains(s, '{i}')" for i in range(10)}, {"s": "string"})

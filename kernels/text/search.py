@@ -3,7 +3,7 @@
 Every pattern has a literal without which it cannot be true: at the start of the string, at its end,
 anywhere or as all of it. Three walks find those that are there: down a trie from the string's
 start, down another from its end, and through an automaton. For most patterns that decides; the
-others are candidates, for ``kernels/text/like.py`` or for a regular expression.
+others are candidates, for ``kernels/text/verify.py`` or for a regular expression.
 
 The step of the automaton is written out: as a function with six arrays it counted references, 30 ns
 a byte instead of 5. So are the walks down the tries. As functions that took tuples, and called

@@ -1,0 +1,18 @@
+"""The registry of index kinds: the only place that lists them."""
+
+from __future__ import annotations
+
+from colmatch.errors import OptionError, shown
+from colmatch.indexing import bitslice, kindex, opindex, propagation, scan
+from colmatch.indexing.base import IndexKind
+
+_ALL = (scan.KIND, kindex.KIND, propagation.KIND, opindex.KIND, bitslice.KIND)
+KINDS: dict[str, IndexKind] = {kind.name: kind for kind in _ALL}
+
+
+def find(name: str) -> IndexKind:
+    """The kind of that name. Raises OptionError when there is none."""
+    kind = KINDS.get(name) if isinstance(name, str) else None
+    if kind is None:
+        raise OptionError(f"index={shown(name)}: the kinds are {', '.join(map(repr, KINDS))} and 'auto'")
+    return kind
