@@ -152,6 +152,22 @@ def test_imports_go_down():
     assert not wrong, "\n".join(wrong)
 
 
+def test_benchmarks_stand_beside_the_command_line():
+    """They may import whatever stands below it; nothing imports them."""
+    wrong = [
+        f"{module.path} imports {used}"
+        for folder, unknown in (
+            ("asv_benchmarks", "colmatch.cli."),
+            ("colmatch", "benchmarks."),
+            ("kernels", "benchmarks."),
+        )
+        for module in modules(folder).values()
+        for used in module.imports
+        if f"{used}.".startswith(unknown)
+    ]
+    assert not wrong
+
+
 def test_no_imports_go_in_circles():
     """Wherever they stand: inside a function or for type checkers is a circle too."""
     known = {**dotted("colmatch"), **dotted("kernels"), **dotted("asv_benchmarks")}
