@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, fields
+from typing import Any
 
 from colmatch.errors import OptionError, shown
 
@@ -67,6 +69,18 @@ class Options:
 
     def to_dict(self) -> dict[str, int | str]:
         return {field.name: getattr(self, field.name) for field in fields(self)}
+
+
+def value_of_text(text: str, default: Any) -> Any:
+    """Reads a value of the type of ``default`` as a command line has it.
+
+    What cannot be read stays a text, for whoever checks the value to refuse.
+    """
+    if isinstance(default, bool):
+        return {"true": True, "false": False}.get(text.lower(), text)
+    if isinstance(default, int) and re.fullmatch("[+-]?[0-9]{1,19}", text):
+        return int(text)
+    return text
 
 
 def checked(options: object) -> Options:

@@ -22,7 +22,7 @@ from colmatch.indexing.plan import AutoSettings, index, settings_of
 from colmatch.indexing.registry import KINDS
 from colmatch.indexing.settings import Settings, allowed
 from colmatch.matcher import Matcher
-from colmatch.options import Options
+from colmatch.options import Options, value_of_text
 from colmatch.subscriptions.table import PredicateTable
 
 
@@ -37,11 +37,7 @@ def read_options(pairs: Sequence[str]) -> Options:
             raise click.BadParameter(
                 f"{pair!r} should be NAME=VALUE with a name out of {', '.join(known)}", param_hint="'--option'"
             )
-        values[name] = (
-            int(value)
-            if 0 < len(value.strip().lstrip("+-")) < 20 and value.strip().lstrip("+-").isdecimal()
-            else value.strip()
-        )
+        values[name] = value_of_text(value.strip(), known[name].default)
     return Options(**values)
 
 

@@ -53,7 +53,7 @@ MOST_SEGMENTS = 1 << 19  # 14 MB
 
 @dataclass(frozen=True, slots=True, repr=False)
 class BitsliceSettings(Settings):
-    """Settings of bitslice."""
+    """What bitslice keeps whole."""
 
     kind = "bitslice"
     about = "sorted columns of a batch: predicates tested for 64 rows at once"

@@ -23,7 +23,7 @@ from colmatch.kernels.scan.match import enter, match
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ScanSettings(Settings):
-    """Settings of scan."""
+    """What scan keeps whole."""
 
     kind = "scan"
     about = "a look at every subscription for every event, its most selective predicate first"

@@ -13,6 +13,7 @@ from dataclasses import dataclass, fields
 from typing import Any, ClassVar, NamedTuple, Self
 
 from colmatch.errors import OptionError, shown
+from colmatch.options import value_of_text
 
 
 class Budget(NamedTuple):
@@ -97,12 +98,7 @@ class Settings:
     @classmethod
     def parse(cls, name: str, text: str) -> Any:
         """Reads the value of a setting from a text; what cannot be read stays a text."""
-        known = {field.name: type(field.default) for field in fields(cls)}
-        if known.get(name) is bool:
-            return {"true": True, "false": False}.get(text.lower(), text)
-        if known.get(name) is int and text.removeprefix("-").isdecimal() and len(text) < 20:
-            return int(text)
-        return text
+        return value_of_text(text, {field.name: field.default for field in fields(cls)}.get(name))
 
 
 def allowed(field: dataclasses.Field[Any]) -> str:

@@ -266,10 +266,10 @@ class LiveSet:
         if join is None:
             predicates, join = labels.join_respaced(predicates, coding.codes, coding.literals, codes, literals)
         if join.recoded:
-            members = coding.attributes
-            if attributes > len(members):
-                members = Attributes(new.attributes.members[:attributes])
-            coding = Coding(members, join.codes, join.literals)
+            known = coding.attributes
+            if attributes > len(known):
+                known = Attributes(new.attributes.members[:attributes])
+            coding = Coding(known, join.codes, join.literals)
             if room:
                 before.coding = coding  # the codes that it had may have been written over
         if self._predicates is None or self._ids is None or not room:

@@ -114,6 +114,8 @@ def test_options_reach_the_matcher(tmp_path: Path) -> None:
     )
     assert cm.Matcher.open(tmp_path / "i").options == cm.Options(batch_rows=16, timezone="Europe/Paris")
     assert "from 1 to" in fails("build", subs, "--schema", SCHEMA, "--option", "batch_rows=0", "-o", tmp_path / "i")
+    assert "from 0 to" in fails("build", subs, "--schema", SCHEMA, "--option", "threads=+-5", "-o", tmp_path / "i")
+    assert "time zone" in fails("build", subs, "--schema", SCHEMA, "--option", "timezone=5", "-o", tmp_path / "i")
     assert "a name out of batch_rows" in fails(
         "build", subs, "--schema", SCHEMA, "--option", "rows=1", "-o", tmp_path / "i", code=2
     )
