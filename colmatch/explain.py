@@ -5,9 +5,9 @@ It is the normalised expression as a tree, with values and truth.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -19,10 +19,11 @@ from colmatch.events.reader import Reader
 from colmatch.incoming import refusing
 from colmatch.kernels import layout
 from colmatch.lowering.written import LiteralTexts, key_runs, predicate_text
-from colmatch.schema import Attribute, Role
+from colmatch.schema import Attribute, Attributes, Role
 
 if TYPE_CHECKING:
-    from colmatch.parts import Parts
+    from colmatch.updates.segments import Segment
+    from colmatch.updates.versions import Parts
 
 TruthValue = bool | None  # None: Unknown
 _WORDS = {True: "True", False: "False", None: "Unknown"}
@@ -71,24 +72,25 @@ def _shown(value: Any) -> str:
     return text if len(text) <= 80 else text[:77] + "..."
 
 
-def explain(parts: Parts, event: Any, id: int | str, find: Callable[[int | str], int | None]) -> Explanation:
-    """Explains as ``Matcher.explain`` does.
-
-    ``find`` : id -> number of the subscription, None where there is none
-    """
-    number = find(id)
+def explain(parts: Parts, event: Any, id: int | str) -> Explanation:
+    """Explains as ``Matcher.explain`` does."""
+    version = parts.version
+    number = version.find(id)
     if number is None:
         raise SubscriptionError(f"there is no subscription {shown(id)}")
     row = _row(parts, event)
-    preds = parts.predicates
-    mine = np.flatnonzero(preds.owner == number).tolist()
+    holder = version.holder(number)
+    segment = version.segments[holder]
+    preds = segment.predicates
+    mine = np.flatnonzero(preds.owner == number - version.bases[holder]).tolist()
     if parts.options.missing_columns == "error":  # of what other subscriptions use, anything may be missing
         words = (preds.pred[p, 0] for c in mine for p in range(preds.first[c], preds.first[c + 1]))
-        require(row.schema, (parts.attributes[int(word) & layout.ATTR_MASK].path for word in words))
-    entries = Reader(parts.attributes, parts.literals).read(row)
-    keys = [entries.key[entries.col[a] : entries.col[a + 1]].tolist() for a in range(len(parts.attributes))]
+        require(row.schema, (version.attributes[int(word) & layout.ATTR_MASK].path for word in words))
+    entries = Reader(version.attributes, version.literals).read(row)
+    keys = [entries.key[entries.col[a] : entries.col[a + 1]].tolist() for a in range(len(version.attributes))]
     values = {name: _shown_value(column) for name, column in zip(row.schema.names, row.columns, strict=True)}
-    nodes = [_conjunction(parts, c, keys, values) for c in mine]
+    told = _Told(version.attributes, version.literals, segment, keys, values)
+    nodes = [_conjunction(told, c) for c in mine]
     if not nodes:
         tree = Node("FALSE: contradicts itself", False, _NOTHING)
     elif len(nodes) == 1:
@@ -175,9 +177,19 @@ def _all(truths: list[TruthValue]) -> TruthValue:
     return False if False in truths else None if None in truths else True
 
 
-def _conjunction(parts: Parts, c: int, keys: list[list[int]], values: dict[str, Any]) -> Node:
-    preds = parts.predicates
-    leaves = [_predicate(parts, p, keys, values) for p in range(preds.first[c], preds.first[c + 1])]
+class _Told(NamedTuple):
+    """A segment, and what the event says: keys by attribute, and values by column."""
+
+    attributes: Attributes
+    literals: layout.Literals
+    segment: Segment
+    keys: list[list[int]]
+    values: dict[str, Any]
+
+
+def _conjunction(told: _Told, c: int) -> Node:
+    preds = told.segment.predicates
+    leaves = [_predicate(told, p) for p in range(preds.first[c], preds.first[c + 1])]
     if len(preds.jump_first) and preds.jump_first[c] >= 0:
         stack: list[Node] = []
         for token in preds.tree[preds.tree_first[c] : preds.tree_first[c + 1]].tolist():
@@ -199,15 +211,16 @@ def _conjunction(parts: Parts, c: int, keys: list[list[int]], values: dict[str, 
     return Node("all of", _all([leaf.truth for leaf in leaves]), _NOTHING, tuple(leaves))
 
 
-def _predicate(parts: Parts, p: int, keys: list[list[int]], values: dict[str, Any]) -> Node:
-    word = int(parts.predicates.pred[p, 0])
+def _predicate(told: _Told, p: int) -> Node:
+    predicates, keys = told.segment.predicates, told.keys
+    word = int(predicates.pred[p, 0])
     attr, none = word & layout.ATTR_MASK, bool(word & layout.FLAG_NONE)
-    attribute = parts.attributes[attr]
-    runs = key_runs(parts.predicates, parts.codes, p)
+    attribute = told.attributes[attr]
+    runs = key_runs(predicates, told.segment.codes, p)
     found = any(lo <= key <= hi for key in keys[attr] for lo, hi in runs)
     truth: TruthValue = not found if none else found if keys[attr] or _two_valued(attribute) else None
     return Node(
-        predicate_text(attribute, LiteralTexts(parts.literals, attr), runs, none), truth, _value(attribute, values)
+        predicate_text(attribute, LiteralTexts(told.literals, attr), runs, none), truth, _value(attribute, told.values)
     )
 
 

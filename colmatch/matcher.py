@@ -10,25 +10,23 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from colmatch.arrays.frozen import freeze
 from colmatch.errors import OptionError, shown
 from colmatch.events.sample import NOTHING, SampleKeeper, count_values
 from colmatch.explain import Explanation, explain
 from colmatch.indexing import plan
-from colmatch.indexing.base import Built
-from colmatch.indexing.registry import KINDS, find
+from colmatch.indexing.registry import KINDS
 from colmatch.indexing.settings import Settings
-from colmatch.indexing.statistics import Statistics
 from colmatch.matching.workers import Workers
 from colmatch.options import Options, checked
-from colmatch.parts import Parts
 from colmatch.schema import Attributes, Schema
 from colmatch.store import saved
+from colmatch.subscriptions.ids import Ids
 from colmatch.subscriptions.intake import Errors, Source
 from colmatch.subscriptions.rejected import Rejected
-from colmatch.updates.labels import with_labels
+from colmatch.updates.literals import labelled
 from colmatch.updates.live import LiveSet
-from colmatch.updates.versions import Coding, Version
+from colmatch.updates.segments import indexed
+from colmatch.updates.versions import Parts, Version
 
 __all__ = ["Matcher", "Rejected", "kinds"]
 
@@ -48,23 +46,11 @@ class Matcher:
     Attributes
     ----------
     schema : the events' columns
-    rejected : subscriptions left out with ``errors="collect"``
     """
 
     def __init__(self, parts: Parts) -> None:
         self.schema = parts.schema
-        self.rejected = parts.rejected
-        self._reason = parts.reason
-        coding = Coding(parts.attributes, freeze(parts.codes), freeze(parts.literals))
-        self._live = LiveSet(
-            parts.schema,
-            parts.options,
-            Version(coding, parts.predicates, parts.index, parts.ids),
-            dead=parts.dead,
-            local_literal=parts.local_literal,
-            stock=parts.stock,
-            sample=parts.sample,
-        )
+        self._live = LiveSet(parts)
         self._workers = Workers(self._live)
 
     # Making
@@ -107,34 +93,30 @@ class Matcher:
         columns = schema if isinstance(schema, Schema) else Schema(schema)
         intake = Source(columns, options, Attributes(), asked.budget).take_in(subscriptions, errors)
         lowered, attributes, count = intake.lowered, intake.attributes, len(intake.ids)
-        predicates, codes, literals = freeze(lowered.predicates), freeze(lowered.codes), lowered.literals
-        chosen = plan.choose(asked, Statistics.of(count, predicates, codes))
-        kind = find(chosen.settings.kind)
+        codes, literals = labelled(lowered.codes, lowered.literals)
         seen, kept = None, NOTHING
         if sample is not None:
             keeping = SampleKeeper(sample, options.batch_rows, columns.arrow.names)
             lenient = options.missing_columns == "null"
-            seen, kept = count_values(iter(keeping), attributes, codes, freeze(literals), lenient), keeping.kept()
-        if kind.insert is not None:
-            predicates, codes, literals = with_labels(lowered.predicates, codes, literals)
-        arrays, predicates = kind.build(predicates, codes, seen, chosen.settings)
-        parts = Parts(
-            schema=columns,
-            options=options,
-            ids=intake.ids,
-            rejected=intake.rejected,
+            seen, kept = count_values(iter(keeping), attributes, codes, literals, lenient), keeping.kept()
+        segment, reason = indexed(asked, lowered.predicates, codes, seen, count, count)
+        version = Version(
             attributes=attributes,
-            predicates=predicates,
-            codes=codes,
             literals=literals,
-            index=Built(kind, chosen.settings, arrays),
-            reason=chosen.reason,
-            dead=np.empty(0, np.uint32),
+            spacings=0,
+            segments=(segment,),
+            bases=(0,),
+            growing=False,
+            dead=np.empty(0, np.uint64),
+            living=(count,),
+            found_dead=(0,),
+            gone=0,
+            ids=Ids(intake.ids),
+            reason=reason,
             local_literal=intake.local_literal,
-            stock=count,
-            sample=kept,
+            rejected=tuple(intake.rejected),
         )
-        return cls(parts)
+        return cls(Parts(schema=columns, options=options, asked=asked, sample=kept, version=version))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the matcher to one file, atomically.
@@ -146,8 +128,7 @@ class Matcher:
         StoreError : ``path`` cannot be the name of a file, or is a folder, a pipe or a device
         OSError : as from the built-in ``open``. Whatever is raised, ``path`` is as it was
         """
-        with self._live.gate.batch():
-            saved.save(path, self._parts())
+        saved.save(path, self._live.parts())
 
     @classmethod
     def open(cls, path: str | os.PathLike[str], mmap: bool = True, verify: bool = True) -> Matcher:
@@ -166,28 +147,8 @@ class Matcher:
         """
         return cls(saved.load(path, mmap, verify))
 
-    def _parts(self) -> Parts:
-        live, now = self._live, self._live.now
-        return Parts(
-            schema=self.schema,
-            options=live.options,
-            ids=now.ids,
-            rejected=list(self.rejected),
-            attributes=now.coding.attributes,
-            predicates=now.predicates,
-            codes=now.coding.codes,
-            literals=now.coding.literals,
-            index=now.index,
-            reason=self._reason,
-            dead=np.array(sorted(live.dead), np.uint32),
-            local_literal=live.local_literal,
-            stock=live.stock,
-            sample=live.sample,
-        )
-
     def __reduce__(self) -> tuple[Any, ...]:
-        with self._live.gate.batch():
-            return _unpickle, (saved.to_bytes(self._parts()),)
+        return _unpickle, (saved.to_bytes(self._live.parts()),)
 
     # Changing
 
@@ -204,9 +165,9 @@ class Matcher:
         ------
         SubscriptionError : an id is there already, or given twice, or of another type
         ExpressionError : an expression cannot be understood
-        OptionError : the kind of index takes no updates
         """
-        self._insert(subscriptions, errors, replace=False)
+        _check_errors(errors)
+        self._live.insert(subscriptions, errors, replace=False)
 
     def replace(self, subscriptions: Any, errors: Errors = "raise") -> None:
         """Adds subscriptions in the place of those that have the same ids, in one step.
@@ -214,12 +175,8 @@ class Matcher:
         Arguments and errors are those of ``insert``, but an id may be there already or not. What is
         left out as bad leaves what it would have replaced.
         """
-        self._insert(subscriptions, errors, replace=True)
-
-    def _insert(self, subscriptions: Any, errors: Errors, replace: bool) -> None:
         _check_errors(errors)
-        self.rejected.extend(self._live.insert(subscriptions, errors, replace))
-        self._workers.let_go()
+        self._live.insert(subscriptions, errors, replace=True)
 
     def delete(self, ids: Any) -> None:
         """Removes subscriptions: either all, or with an error none.
@@ -231,18 +188,42 @@ class Matcher:
         Raises
         ------
         SubscriptionError : there is no subscription of some id
-        OptionError : the kind of index takes no updates
         """
         self._live.delete(ids)
-        self._workers.let_go()
+
+    def compact(self) -> None:
+        """Merges all subscriptions into one index, without those that were deleted.
+
+        Merges are made beside batches and updates as they are due; this one is made now, and has
+        ended when the call returns.
+
+        Raises
+        ------
+        OptionError : the kind of index refuses the subscriptions. Nothing has changed then, as with
+            any other error
+        """
+        self._live.compact()
+
+    def close(self) -> None:
+        """Ends what runs beside the caller: a merge is given up, and nothing is merged any more.
+
+        Batches can still be matched. A matcher that is not closed ends with its process.
+        """
+        self._live.close()
+
+    def __enter__(self) -> Matcher:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
 
     # Asking
 
     def __len__(self) -> int:
-        return len(self._live)
+        return len(self._live.now)
 
     def __repr__(self) -> str:
-        attributes, index = len(self._live.now.coding.attributes), self.index
+        attributes, index = len(self._live.now.attributes), self.index
         shown = repr(index.kind if index.is_default else index)
         return f"Matcher({len(self):,} subscriptions, {attributes} attributes, index={shown})"
 
@@ -266,12 +247,13 @@ class Matcher:
     @property
     def ids(self) -> pa.Array:
         """The id of each subscription, as an int64 or string array."""
-        return self._live.live_ids()
+        now = self._live.now
+        return now.ids.array.filter(now.live()) if now.gone else now.ids.array
 
     @property
     def paths(self) -> list[tuple[str, ...]]:
         """Columns that the expressions use, and fields of structs, such as ``("user", "age")``."""
-        return list(dict.fromkeys(attribute.path for attribute in self._live.now.coding.attributes))
+        return list(dict.fromkeys(attribute.path for attribute in self._live.now.attributes))
 
     @property
     def index(self) -> Settings:
@@ -286,7 +268,7 @@ class Matcher:
     @property
     def columns(self) -> list[str]:
         """Top-level columns that the expressions use; all others may be left out of the events."""
-        return list(self._live.now.coding.columns)
+        return list(self._live.now.columns)
 
     def match(self, events: Any) -> pa.Table:
         """Finds which subscriptions are true for which events.
@@ -321,7 +303,7 @@ class Matcher:
         Ids within a list are in no particular order.
         """
         lists = self._workers.lists(events)
-        return pa.chunked_array(list(lists), pa.list_(self._live.now.ids.type))
+        return pa.chunked_array(list(lists), pa.list_(self._live.now.ids.array.type))
 
     def count(self, events: Any) -> NDArray[np.int64]:
         """Returns the number of subscriptions that match each event: (rows) int64."""
@@ -342,39 +324,52 @@ class Matcher:
         EventError : not one row, or it does not fit the schema, or lacks a column that this
             subscription uses
         """
-        with self._live.gate.batch():
-            return explain(self._parts(), event, id, self._live.number)
+        return explain(self._live.parts(), event, id)
 
     def stats(self) -> dict[str, Any]:
-        """Returns sizes, the bytes of each array, the kind of index, its settings and why."""
-        live = self._live
-        with live.gate.batch():
-            parts = self._parts()
-            sizes = parts.sizes()
-            statistics = Statistics.of(len(parts.ids), parts.predicates, parts.codes, parts.dead)
-            changes = {"updates": live.updates, "rebuilds": live.rebuilds, "gaps": len(parts.dead)}
+        """Returns sizes, the bytes of each array, the kind of index, its settings and why.
+
+        ``segments`` lists what is indexed together, the oldest first. ``updates`` and ``merges``
+        count what was done since the matcher was built; ``merge_error`` is what the last merge
+        failed with, or None.
+        """
+        live, now = self._live, self._live.now
+        statistics, sizes = now.statistics(), now.sizes() | {"sample": live.sample.nbytes}
         total = sum(sizes.values())
         return {
             **statistics._asdict(),
-            "rejected": len(self.rejected),
-            "index": self.kind,
-            "settings": self.index.to_dict(),
-            "reason": self._reason,
-            **(changes if parts.index.kind.insert is not None else {}),
+            "rejected": len(now.rejected),
+            "index": now.index.kind.name,
+            "settings": now.index.settings.to_dict(),
+            "reason": now.reason,
+            "updates": now.updates,
+            "merges": now.merges,
+            "merging": live.merger.is_running,
+            "merge_error": None if live.merger.error is None else str(live.merger.error),
+            "gaps": now.gone,
+            "segments": [
+                {"index": segment.index.kind.name, "subscriptions": living, "deleted": found_dead}
+                for segment, living, found_dead in zip(now.segments, now.living, now.found_dead, strict=True)
+            ],
             "bytes": total,
             "bytes_per_subscription": total / max(statistics.subscriptions, 1),
             "arrays": sizes,
         }
 
     @property
+    def rejected(self) -> list[Rejected]:
+        """The subscriptions that were left out with ``errors="collect"``."""
+        return list(self._live.now.rejected)
+
+    @property
     def local_literal(self) -> str | None:
         """A timestamp literal that was read in ``Options.timezone``, None where there is none."""
-        return self._live.local_literal
+        return self._live.now.local_literal
 
     @property
     def version(self) -> int:
         """The number of updates that have been made."""
-        return self._live.updates
+        return self._live.now.updates
 
     def counters(self, events: Any) -> dict[str, int]:
         """Counts what the kernels look at for these events: the matching cost of the literature.

@@ -108,3 +108,25 @@ def drop_repeats(place, sub, base, stamp):
         begin = end
         place[row + 1] = kept
     return kept
+
+
+@kernel
+def drop_dead(sink, begin, base, dead):
+    """Drop the pairs of subscriptions that were deleted, from the pair ``begin`` on; the others
+    close up.
+
+    Subscriptions count from ``base`` afterwards. dead (W) uint64 : the bit of each deleted one, by
+    that count; those behind its end are there
+    """
+    sink_row, sink_sub, hits = sink.row, sink.sub, sink.hits
+    kept = begin
+    for i in range(begin, sink.state[FILL]):
+        sub = np.uint64(sink_sub[i]) + np.uint64(base)
+        word = sub >> np.uint64(6)
+        if word < np.uint64(len(dead)) and (dead[word] >> (sub & np.uint64(63))) & np.uint64(1):
+            hits[sink_row[i]] -= 1
+        else:
+            sink_row[kept] = sink_row[i]
+            sink_sub[kept] = sub
+            kept += 1
+    sink.state[FILL] = kept

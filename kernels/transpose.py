@@ -12,10 +12,11 @@ AHEAD = 8  # columns, of each of which so many hints are on their way from memor
 
 
 @kernel
-def transpose(batch, codes, hints, next, first, attr, code):
+def transpose(batch, codes, hints, used, next, first, attr, code):
     """Fill ``layout.Rows``: first (N + 1), attr, code (at least E) are written.
 
-    Two passes over the entries, no sorting.
+    Two passes over the entries, no sorting. Only those of attributes that are ``used`` (A) uint8
+    are entered; the batch may have more attributes.
 
     A block of rows passes over all columns before the next, so that what is written stays in the
     cache. next (A) int64: scratch.
@@ -25,12 +26,14 @@ def transpose(batch, codes, hints, next, first, attr, code):
     cell_first, cell_shift, below = hints.first, hints.shift, hints.below
     col, entry_row, entry_key = batch.col, batch.row, batch.key
     first[:] = 0
-    attributes = len(col) - 1
-    for e in range(col[attributes]):
-        first[entry_row[e] + 1] += 1
+    attributes = len(used)
+    for a in range(attributes):
+        if used[a]:
+            for e in range(col[a], col[a + 1]):
+                first[entry_row[e] + 1] += 1
     begin_ranges(first, rows)
     for a in range(attributes):
-        next[a] = col[a]
+        next[a] = col[a] if used[a] else col[a + 1]
     # Few entries a column and block would cost more than they save.
     block = ROW_BLOCK if col[attributes] >= 4 * attributes * (rows // ROW_BLOCK + 1) else rows
     for stop in range(min(block, rows), rows + block, max(block, 1)):

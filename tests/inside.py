@@ -15,14 +15,15 @@ from colmatch.indexing.base import Built, IndexKind
 from colmatch.indexing.registry import find
 from colmatch.kernels import layout
 from colmatch.matching.worker import Worker
-from colmatch.parts import Parts
 from colmatch.schema import Attributes
-from colmatch.updates.versions import Version
+from colmatch.updates.live import LiveSet
+from colmatch.updates.segments import Segment
+from colmatch.updates.versions import Parts, Version
 
 
 def parts(matcher: cm.Matcher) -> Parts:
     """Returns what the matcher is made of."""
-    return matcher._parts()
+    return matcher._live.parts()
 
 
 def version(matcher: cm.Matcher) -> Version:
@@ -30,29 +31,38 @@ def version(matcher: cm.Matcher) -> Version:
     return matcher._live.now
 
 
+def live(matcher: cm.Matcher) -> LiveSet:
+    return matcher._live
+
+
+def segment(matcher: cm.Matcher) -> Segment:
+    """Returns the youngest segment: the only one, if nothing was inserted."""
+    return version(matcher).segments[-1]
+
+
 def attributes(matcher: cm.Matcher) -> Attributes:
-    return version(matcher).coding.attributes
+    return version(matcher).attributes
 
 
 def predicates(matcher: cm.Matcher) -> layout.Predicates:
-    return version(matcher).predicates
+    return segment(matcher).predicates
 
 
 def codes(matcher: cm.Matcher) -> layout.Codes:
-    return version(matcher).coding.codes
+    return segment(matcher).codes
 
 
 def literals(matcher: cm.Matcher) -> layout.Literals:
-    return version(matcher).coding.literals
+    return version(matcher).literals
 
 
 def arrays(matcher: cm.Matcher) -> Any:
     """Returns the arrays of the index."""
-    return version(matcher).index.arrays
+    return segment(matcher).index.arrays
 
 
 def sample(matcher: cm.Matcher) -> NDArray[np.uint8]:
-    """Returns the events that are counted whenever the index is built."""
+    """Returns the events that are counted whenever a segment is built."""
     return matcher._live.sample
 
 
@@ -61,26 +71,26 @@ def idle(matcher: cm.Matcher) -> list[Worker]:
     return matcher._workers._idle
 
 
-def new_worker(matcher: cm.Matcher) -> Worker:
-    """Makes a worker that the matcher does not know."""
-    return Worker(matcher._live)
-
-
-def with_arrays(matcher: cm.Matcher, kind: str, arrays: Any, **changes: Any) -> cm.Matcher:
-    """Makes a matcher of the same parts with another index, and maybe other changes."""
-    return cm.Matcher(replace(parts(matcher), index=Built(find(kind), cm.index(kind), arrays), **changes))
+def with_index(matcher: cm.Matcher, kind: str, arrays: Any, **changes: Any) -> cm.Matcher:
+    """Makes a matcher of the same only segment with another index, and maybe other predicates."""
+    (only,) = version(matcher).segments
+    other = Segment(
+        only.codes, changes.get("predicates", only.predicates), Built(find(kind), cm.index(kind), arrays), only.size
+    )
+    return cm.Matcher(replace(parts(matcher), version=replace(version(matcher), segments=(other,))))
 
 
 @contextmanager
 def with_step(matcher: cm.Matcher, step: str, instead: Callable[..., Any]) -> Iterator[None]:
-    """Puts a function in the place of one of the index kind, such as ``insert``."""
-    before = version(matcher)
-    real = before.index
-    kind = IndexKind(**{name: getattr(real.kind, name) for name in real.kind.__slots__} | {step: instead})  # type: ignore[attr-defined]
-    before.index = real._replace(kind=kind)
+    """Puts a function in the place of one of the youngest segment's kind, such as ``insert``."""
+    real = segment(matcher).index.kind
+    kind = IndexKind(**{name: getattr(real, name) for name in real.__slots__} | {step: instead})  # type: ignore[attr-defined]
+    for one in version(matcher).segments:
+        if one.index.kind is real:
+            one.index = one.index._replace(kind=kind)
     try:
         yield
     finally:
-        before.index = real
-        now = version(matcher)
-        now.index = now.index._replace(kind=real.kind)
+        for one in version(matcher).segments:
+            if one.index.kind is kind:
+                one.index = one.index._replace(kind=real)

@@ -6,12 +6,16 @@ takes longer than reading them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, TypeVar
 
 import pyarrow as pa
 
 from colmatch.errors import EventError
 from colmatch.incoming import refusing
+
+Seen = TypeVar("Seen")
+_NOTHING = object()
 
 SEEN_MOST = 8  # schemas whose columns are known, in this process
 
@@ -34,28 +38,59 @@ def batches(events: object, rows: int, columns: list[str] | None = None) -> Iter
     ------
     EventError : ``events`` is something else. Errors of the source come through as they are.
     """
-    return _gather(_source(events), rows, columns)
+    for batch, _ in seen_batches(events, rows, lambda: None, lambda _: columns):
+        yield batch
 
 
-def _source(events: object) -> Iterable[pa.RecordBatch]:
+def seen_batches(
+    events: object, rows: int, see: Callable[[], Seen], needed: Callable[[Seen], list[str] | None]
+) -> Iterator[tuple[pa.RecordBatch, Seen]]:
+    """As ``batches``, each with what was seen when its rows began to come.
+
+    All rows of one batch of the source have seen the same object, however it is cut, and so have
+    all of a table or of anything else that is in memory.
+
+    Parameters
+    ----------
+    see : what there is to be seen
+    needed : the columns that are needed by one who has seen it, as for ``batches``
+    """
+    source, whole = _source(events)
+    return _gather(source, rows, _once(see) if whole else see, needed)
+
+
+def _once(see: Callable[[], Seen]) -> Callable[[], Seen]:
+    found: list[Seen] = []
+
+    def first() -> Seen:
+        if not found:
+            found.append(see())
+        return found[0]
+
+    return first
+
+
+def _source(events: object) -> tuple[Iterable[pa.RecordBatch], bool]:
+    """Returns the batches, and whether all of them are in memory."""
     if isinstance(events, pa.RecordBatch):
-        return (events,)
+        return (events,), True
     if isinstance(events, pa.RecordBatchReader):
-        return events  # type: ignore[no-any-return]  # exported, its errors would lose their type
+        return events, False  # exported, its errors would lose their type
     if isinstance(events, pa.Table):
-        return events.to_reader()  # type: ignore[no-any-return]
+        return events.to_reader(), True
     if isinstance(events, pa.ChunkedArray) and pa.types.is_struct(events.type):
-        return map(pa.RecordBatch.from_struct_array, events.iterchunks())  # unlike the stream, takes NULL structs
+        # unlike the stream, takes NULL structs
+        return map(pa.RecordBatch.from_struct_array, events.iterchunks()), True
     with refusing(
         EventError,
         f"events are rows of named columns, which cannot be read from this {type(events).__name__}: put it into a table",
     ):
         if hasattr(events, "__arrow_c_stream__"):
-            return pa.RecordBatchReader.from_stream(events)  # type: ignore[no-any-return]
+            return pa.RecordBatchReader.from_stream(events), False
         if hasattr(events, "__arrow_c_array__"):
             array = pa.array(events)
             if pa.types.is_struct(array.type):
-                return (pa.RecordBatch.from_struct_array(array),)
+                return (pa.RecordBatch.from_struct_array(array),), True
             raise EventError(f"events are rows of named columns, this is an array of {array.type}: put it into a table")
     raise EventError(
         f"events cannot be read from {type(events).__name__}: pass a table, data frame, record batch or reader that offers "
@@ -63,10 +98,19 @@ def _source(events: object) -> Iterable[pa.RecordBatch]:
     )
 
 
-def _gather(source: Iterable[pa.RecordBatch], rows: int, columns: list[str] | None) -> Iterator[pa.RecordBatch]:
+def _gather(
+    source: Iterable[pa.RecordBatch], rows: int, see: Callable[[], Seen], needed: Callable[[Seen], list[str] | None]
+) -> Iterator[tuple[pa.RecordBatch, Seen]]:
     pending: list[pa.RecordBatch] = []
-    held = 0
+    held, columns = 0, None
+    before: Any = _NOTHING
     for batch in source:
+        seen = see()
+        if seen is not before:
+            if pending:  # what came before has seen something else
+                yield from ((piece, before) for piece in _joined(pending, columns))
+                pending, held = [], 0
+            before, columns = seen, needed(seen)
         if columns is not None:
             kept = _kept(batch.schema, columns)
             # Each column kept costs twice what exporting one does.
@@ -79,10 +123,10 @@ def _gather(source: Iterable[pa.RecordBatch], rows: int, columns: list[str] | No
             held += piece.num_rows
             pending.append(piece)
             if held == rows:
-                yield from _joined(pending, columns)
+                yield from ((piece, seen) for piece in _joined(pending, columns))
                 pending, held = [], 0
     if pending:
-        yield from _joined(pending, columns)
+        yield from ((piece, before) for piece in _joined(pending, columns))
 
 
 def _joined(pieces: list[pa.RecordBatch], columns: list[str] | None) -> list[pa.RecordBatch]:

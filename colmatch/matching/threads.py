@@ -15,6 +15,7 @@ from colmatch.kernels._compiling import NotCompiledError, compiled_only
 
 SHARE_ROWS = 1024  # a single batch is shared out among threads in parts of at least so many rows
 
+Seen = TypeVar("Seen")
 Result = TypeVar("Result")
 
 
@@ -29,9 +30,11 @@ def cores(threads: int) -> int:
 
 
 def in_order(
-    batches: Iterator[pa.RecordBatch], threads: int, task: Callable[[pa.RecordBatch, int], Iterator[Result]]
+    batches: Iterator[tuple[pa.RecordBatch, Seen]],
+    threads: int,
+    task: Callable[[pa.RecordBatch, Seen, int], Iterator[Result]],
 ) -> Iterator[Result]:
-    """Yields what ``task(batch, number of its first row)`` gives, in the order of the batches.
+    """Yields what ``task(batch, what was seen, number of its first row)`` gives, in that order.
 
     Kernels let go of the interpreter's lock, so threads run at once. Not more than one batch a
     thread is held back, waiting for its turn. A task is called in one thread and must share no
@@ -42,40 +45,41 @@ def in_order(
     if first is None:
         return
     second = next(batches, None) if threads > 1 else None
-    if second is None and (threads == 1 or first.num_rows < 2 * SHARE_ROWS):
+    if second is None and (threads == 1 or first[0].num_rows < 2 * SHARE_ROWS):
         offset = 0
-        for batch in chain((first,), batches):
-            yield from task(batch, offset)
+        for batch, seen in chain((first,), batches):
+            yield from task(batch, seen, offset)
             offset += batch.num_rows
         return
     if second is None:
-        size = max(-(-first.num_rows // threads), SHARE_ROWS)
-        batches = (first.slice(start, size) for start in range(0, first.num_rows, size))
+        whole, seen = first
+        size = max(-(-whole.num_rows // threads), SHARE_ROWS)
+        batches = ((whole.slice(start, size), seen) for start in range(0, whole.num_rows, size))
     else:
         batches = chain((first, second), batches)
-    pending: deque[tuple[pa.RecordBatch, int, Future[list[Result]]]] = deque()
+    pending: deque[tuple[pa.RecordBatch, Seen, int, Future[list[Result]]]] = deque()
 
-    def there(batch: pa.RecordBatch, offset: int) -> list[Result]:
+    def there(batch: pa.RecordBatch, seen: Seen, offset: int) -> list[Result]:
         with compiled_only():
-            return list(task(batch, offset))
+            return list(task(batch, seen, offset))
 
     def oldest() -> list[Result]:
-        batch, offset, future = pending.popleft()
+        *given, future = pending.popleft()
         try:
             return future.result()
         except NotCompiledError:
-            return list(task(batch, offset))
+            return list(task(*given))
 
     with ThreadPoolExecutor(threads, "colmatch") as pool:
         try:
             offset = 0
-            for batch in batches:
-                pending.append((batch, offset, pool.submit(there, batch, offset)))
+            for batch, seen in batches:
+                pending.append((batch, seen, offset, pool.submit(there, batch, seen, offset)))
                 offset += batch.num_rows
                 if len(pending) > threads:
                     yield from oldest()
             while pending:
                 yield from oldest()
         finally:
-            for _, _, future in pending:
+            for *_, future in pending:
                 future.cancel()

@@ -2,164 +2,245 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from colmatch.arrays.recycled import Recycled
 from colmatch.events.reader import Reader
 from colmatch.kernels import layout, sink
 from colmatch.kernels.transpose import to_labels, transpose
 from colmatch.matching.pieces import Piece
-from colmatch.updates.live import LiveSet
-from colmatch.updates.versions import Coding, Version
+from colmatch.updates.segments import Segment
+from colmatch.updates.versions import Version
 
 FIRST_CAPACITY = 1 << 16  # pairs that a sink holds at first
 LARGE_CAPACITY = 1 << 25  # pairs beyond which it grows for a single row only
 
 
+class Part(NamedTuple):
+    """A segment that a batch is matched with."""
+
+    segment: Segment
+    base: int  # number of its first subscription
+    dead: layout.U64 | None  # bits of deleted subscriptions, if its index finds any
+    scratch: Any
+    hits: NDArray[np.int64]  # (rows) its pairs of each row
+
+
+class Batch(NamedTuple):
+    """A batch that was read, and what it is matched with."""
+
+    entries: layout.Batch
+    rows: int
+    parts: list[Part]
+    hits: NDArray[np.int64]  # (rows) pairs of each row; those of the only part, if it is one
+    pairs: bool  # whether pairs are to be written, or counts alone
+    repeats: bool  # whether pairs may be found twice
+
+
 class Worker:
-    """Working memory of one thread, in which batches are read and matched."""
+    """Working memory of one thread, in which batches are read and matched.
 
-    def __init__(self, live: LiveSet) -> None:
-        self.live = live
-        self.version: Version | None = None
-        self.coding: Coding | None = None
-        self.lenient: bool | None = None  # what the reader was made with
-        self.scratch: Any = None
-        self.capacity = (0, 0)  # rows and entries that the scratch is for
-        self.stamp = np.zeros(0, np.int64)
+    Between two batches it holds no segment, so what updates have replaced can go.
+    """
+
+    def __init__(self) -> None:
         self.counters = np.zeros(layout.N_COUNTERS, np.int64)
-        self.stamped = 0
-        self.pairs_a_row = 0.0
-        self.rows = layout.Rows(np.empty(1, np.int64), np.empty(0, np.uint32), np.empty(0, np.uint32))
-        self.sink = _sink(FIRST_CAPACITY, 0)
-        self.memory = Recycled()
-        with live.gate.batch():
-            self._adopt(live.now)
+        self._reader: Reader | None = None
+        self._read_for: tuple[Any, ...] = (None, None, None)  # attributes, literals and leniency of the reader
+        self._scratch: weakref.WeakKeyDictionary[Segment, tuple[Any, tuple[int, int]]] = weakref.WeakKeyDictionary()
+        self._capacity = (0, 0)  # rows and entries that there is room for
+        self._rows = layout.Rows(np.empty(1, np.int64), np.empty(0, np.uint32), np.empty(0, np.uint32))
+        self._coded: Part | None = None  # the part whose codes stand in ``_rows``
+        self._next = np.zeros(0, np.int64)
+        self._sink = _sink(FIRST_CAPACITY)
+        self._pairs_a_row = 0.0
+        self._stamp = np.zeros(0, np.int64)
+        self._stamped = 0
+        self._memory = Recycled()
 
-    def _adopt(self, version: Version) -> None:
-        lenient = self.live.options.missing_columns == "null"
-        if version is self.version and lenient is self.lenient:
-            return
-        coding, index = version.coding, version.index
-        before = self.coding if lenient is self.lenient else None
-        if before is None or coding.attributes is not before.attributes or coding.literals is not before.literals:
-            self.reader, self.lenient = Reader(coding.attributes, coding.literals, lenient), lenient
-        if coding is not before:
-            self.coding = coding
-            self.codes, self.hints = coding.codes, coding.hints
-            self.next = np.empty(len(coding.codes.multi), np.int64)
-        self.version, self.index, self.predicates, self.ids = version, index, version.predicates, version.numbers
-        self.names = version.ids if version.numbers is None else None
-        self.scratch = None
-        self.repeats = index.kind.repeats(index.arrays)
-        if self.repeats and len(self.stamp) < len(version.ids):
-            self.stamp = np.zeros(len(version.ids) * 5 // 4 if len(self.stamp) else len(version.ids), np.int64)
-
-    def run(self, batch: pa.RecordBatch, wanted: bool, offset: int) -> Iterator[Piece]:
+    def run(self, version: Version, lenient: bool, rows: pa.RecordBatch, wanted: bool, offset: int) -> Iterator[Piece]:
         """Yields the matches of one batch, in pieces that the sink can hold.
 
+        lenient : a column that is not there is NULL
         wanted : whether pairs are wanted, or counts alone
         """
-        gate = self.live.gate
-        pinned: Version | None = None
-        inside = True
-        gate.enter()
-        try:
-            version = self.live.now
-            self._adopt(version)
-            for piece, last in self._pieces(batch, wanted, offset):
-                if not last:
-                    gate.pin(version)
-                    pinned = version
-                gate.leave()
-                inside = False
-                yield piece
-                if last:
-                    return
-                gate.enter()
-                inside, pinned = True, None
-                gate.unpin(version)
-        finally:  # the caller may have stopped
-            if inside:
-                gate.leave()
-            if pinned is not None:
-                gate.unpin(pinned)
-
-    def _pieces(self, batch: pa.RecordBatch, wanted: bool, offset: int) -> Iterator[tuple[Piece, bool]]:
-        """Yields the pieces, and whether it is the last one."""
-        count = batch.num_rows
-        entries = self.reader.read(batch)
-        size = int(entries.col[-1])
-        if self.capacity < (count, size) or self.capacity[1] < size:
-            self._make_room(count, size)
-        if self.scratch is None:
-            self.scratch = self.index.kind.scratch(self.index.arrays, self.codes, *self.capacity)
-        events = self.rows._replace(first=self.rows.first[: count + 1])
-        transpose(entries, self.codes, self.hints, self.next, *events)
-        if len(self.codes.label):
-            to_labels(self.codes, *events)
-        hits = np.zeros(count, np.int64)
-        self.sink = self.sink._replace(hits=hits)
-        pairs = wanted or self.repeats  # what is found twice must be written down to be told
-        self.sink.state[:] = 0, pairs, 0
+        batch = self._read(version, lenient, rows, wanted)
+        count = batch.rows
         # Rows for which the sink may grow, going by the batch before: finding out anew would cost
         # the work of the whole batch.
-        parts = -(-count * 1.1 * self.pairs_a_row // LARGE_CAPACITY)
+        parts = -(-count * 1.1 * self._pairs_a_row // LARGE_CAPACITY)
         # alike, since a few rows cost almost as much as many
         start, span = 0, -(-count // max(min(int(parts), count), 1))
         while start < count:
-            limit = min(start + span, count)
-            stop = self.index.kind.match(
-                self.index.arrays, self.predicates, events, start, limit, self.scratch, self.sink, self.counters
+            stop, span = self._match(batch, start, span)
+            if batch.pairs:
+                self._pairs_a_row = self._sink.state[sink.FILL] / (stop - start)
+            yield self._drain(version, batch, start, stop, offset)
+            start = stop
+        self._coded = None
+
+    def _read(self, version: Version, lenient: bool, rows: pa.RecordBatch, wanted: bool) -> Batch:
+        reader, read_for = self._reader, (version.attributes, version.literals, lenient)
+        if reader is None or any(a is not b for a, b in zip(read_for, self._read_for, strict=True)):
+            self._reader = reader = Reader(*read_for)
+            self._read_for = read_for
+        entries = reader.read(rows)
+        count, size = rows.num_rows, int(entries.col[-1])
+        if self._capacity[0] < count or self._capacity[1] < size:
+            self._make_room(count, size)
+        if len(self._next) < len(version.attributes):
+            self._next = np.empty(len(version.attributes), np.int64)
+        hits = np.zeros(count, np.int64)
+        there = [i for i, living in enumerate(version.living) if living]
+        parts = []
+        for i in there:
+            segment = version.segments[i]
+            parts.append(
+                Part(
+                    segment,
+                    version.bases[i],
+                    version.dead if version.found_dead[i] else None,
+                    self._scratch_of(segment),
+                    hits if len(there) == 1 else np.zeros(count, np.int64),
+                )
             )
-            if stop > start:
-                if pairs:
-                    self.pairs_a_row = self.sink.state[sink.FILL] / (stop - start)
-                yield self._drain(start, stop, offset), stop == count
-                self.sink.state[sink.FILL] = 0
-                start = stop
-                continue
-            needed = max(int(self.sink.state[sink.NEEDED]), 2 * len(self.sink.sub))
-            if limit - start > 1 and needed > LARGE_CAPACITY:
-                # fewer rows at a time, rather than a sink without bounds
-                span = max((limit - start) * LARGE_CAPACITY // (2 * needed), 1)
-                needed = LARGE_CAPACITY
-            elif limit - start > 1:
-                needed += needed // 4  # the next batch may have a few more
-            if needed > len(self.sink.sub):
-                self.sink = _sink(needed, pairs)._replace(hits=hits)
+        repeats = any([part.segment.repeats for part in parts])
+        if repeats and len(self._stamp) < len(version.ids):
+            self._stamp = np.zeros(len(version.ids) * 5 // 4 if len(self._stamp) else len(version.ids), np.int64)
+        # What is found twice, or was deleted, must be written down to be told.
+        pairs = wanted or repeats or any([part.dead is not None for part in parts])
+        self._coded = None
+        return Batch(entries, count, parts, hits, pairs, repeats)
 
     def _make_room(self, count: int, size: int) -> None:
-        count, size = max(count, self.capacity[0], 1), max(size * 5 // 4, self.capacity[1], 64)
-        self.capacity = count, size
-        self.rows = layout.Rows(np.empty(count + 1, np.int64), np.empty(size, np.uint32), np.empty(size, np.uint32))
-        self.scratch = None
+        count, size = max(count, self._capacity[0], 1), max(size * 5 // 4, self._capacity[1], 64)
+        self._capacity = count, size
+        self._rows = layout.Rows(np.empty(count + 1, np.int64), np.empty(size, np.uint32), np.empty(size, np.uint32))
 
-    def _drain(self, start: int, stop: int, offset: int) -> Piece:
-        pairs = int(self.sink.state[sink.FILL])
+    def _scratch_of(self, segment: Segment) -> Any:
+        scratch, capacity = self._scratch.get(segment, (None, None))
+        if capacity != self._capacity:
+            scratch = segment.index.kind.scratch(segment.index.arrays, segment.codes, *self._capacity)
+            self._scratch[segment] = scratch, self._capacity
+        return scratch
+
+    def _match(self, batch: Batch, start: int, span: int) -> tuple[int, int]:
+        """Matches some rows from ``start`` on with all parts.
+
+        Returns the first row that is left, and for how many rows there seems to be room.
+        """
+        while True:
+            limit = min(start + span, batch.rows)
+            self._sink.state[:] = 0, batch.pairs, 0
+            for part in batch.parts:
+                first = part is batch.parts[0]
+                begin = int(self._sink.state[sink.FILL])
+                stop = self._match_part(batch, part, start, limit, first)
+                if stop < limit and first and stop > start:
+                    limit = stop
+                elif stop < limit:  # all over again, with fewer rows
+                    span = stop - start if stop > start else self._affordable(limit - start)
+                    self._forget(batch, start, limit)
+                    break
+                self._settle(batch, part, start, limit, begin)
+            else:
+                return limit, span
+
+    def _match_part(self, batch: Batch, part: Part, start: int, limit: int, first: bool) -> int:
+        """Matches rows ``start:limit`` with one part. Returns the first row that found no room.
+
+        first : the sink has the pairs of no other part
+        """
+        segment, events = part.segment, self._rows._replace(first=self._rows.first[: batch.rows + 1])
+        if self._coded is not part:
+            transpose(batch.entries, segment.codes, segment.hints, segment.used, self._next, *events)
+            if len(segment.codes.label):
+                to_labels(segment.codes, *events)
+            self._coded = part
+        kind, arrays, predicates = segment.index.kind, segment.index.arrays, segment.predicates
+        row = start
+        while row < limit:
+            into = self._sink._replace(hits=part.hits)
+            stop = kind.match(arrays, predicates, events, row, limit, part.scratch, into, self.counters)
+            if stop > row:
+                row = stop
+                if first and stop < limit:
+                    return row
+                continue
+            fill = int(into.state[sink.FILL])
+            needed = max(fill + int(into.state[sink.NEEDED]), 2 * len(into.sub))
+            if limit - start > 1:
+                if needed > LARGE_CAPACITY:
+                    return row
+                needed += needed // 4  # the next batch may have a few more
+            self._sink = _larger(into, needed, fill)
+        return row
+
+    def _affordable(self, rows: int) -> int:
+        """Returns how many of some rows to try, when there is no room for any of them.
+
+        Fewer at a time, rather than a sink without bounds.
+        """
+        needed = max(int(self._sink.state[sink.NEEDED]), 2 * len(self._sink.sub))
+        if len(self._sink.sub) < LARGE_CAPACITY:
+            self._sink = _larger(self._sink, LARGE_CAPACITY, 0)
+        return max(min(rows * LARGE_CAPACITY // (2 * needed), rows - 1), 1)
+
+    def _forget(self, batch: Batch, start: int, limit: int) -> None:
+        for part in batch.parts:
+            self.counters[layout.MATCHES] -= part.hits[start:limit].sum()
+            part.hits[start:limit] = 0
+        batch.hits[start:limit] = 0
+
+    def _settle(self, batch: Batch, part: Part, start: int, limit: int, begin: int) -> None:
+        """Gives the pairs from ``begin`` on their numbers, without those of deleted subscriptions."""
+        fill = int(self._sink.state[sink.FILL])
+        if part.dead is not None:
+            sink.drop_dead(self._sink._replace(hits=part.hits), begin, part.base, part.dead)
+            self.counters[layout.MATCHES] -= fill - self._sink.state[sink.FILL]
+        elif part.base and fill > begin:
+            self._sink.sub[begin:fill] += np.uint32(part.base)
+        if part.hits is not batch.hits:
+            batch.hits[start:limit] += part.hits[start:limit]
+
+    def _drain(self, version: Version, batch: Batch, start: int, stop: int, offset: int) -> Piece:
+        pairs, ids = int(self._sink.state[sink.FILL]), version.ids.numbers
+        names = version.ids.array if ids is None else None
         place = np.zeros(stop - start + 1, np.int64)
-        np.cumsum(self.sink.hits[start:stop], out=place[1:])
-        if self.repeats and pairs:
-            sub = self.memory.array(pairs, np.uint32)
-            sink.order_by_row(self.sink, start, place[:-1].copy(), sub)
-            left = sink.drop_repeats(place, sub, self.stamped, self.stamp)
-            self.stamped += stop - start
-            if self.ids is not None:
-                sub, of = self.memory.array(left, np.int64), sub
-                np.take(self.ids, of[:left], out=sub)
-            return Piece(start + offset, place, sub[:left], self.names, self.memory)
-        id = self.memory.array(pairs, np.uint32 if self.ids is None else np.int64)
-        if pairs and self.ids is None:
-            sink.order_by_row(self.sink, start, place[:-1].copy(), id)
+        np.cumsum(batch.hits[start:stop], out=place[1:])
+        into = self._sink._replace(hits=batch.hits)
+        if batch.repeats and pairs:
+            sub = self._memory.array(pairs, np.uint32)
+            sink.order_by_row(into, start, place[:-1].copy(), sub)
+            left = sink.drop_repeats(place, sub, self._stamped, self._stamp)
+            self._stamped += stop - start
+            if ids is not None:
+                sub, of = self._memory.array(left, np.int64), sub
+                np.take(ids, of[:left], out=sub)
+            return Piece(start + offset, place, sub[:left], names, self._memory)
+        id = self._memory.array(pairs, np.uint32 if ids is None else np.int64)
+        if pairs and ids is None:
+            sink.order_by_row(into, start, place[:-1].copy(), id)
         elif pairs:
-            sink.order_ids(self.sink, start, place[:-1].copy(), self.ids, id)
-        return Piece(start + offset, place, id, self.names, self.memory)
+            sink.order_ids(into, start, place[:-1].copy(), ids, id)
+        return Piece(start + offset, place, id, names, self._memory)
 
 
-def _sink(capacity: int, wanted: bool | int) -> layout.Sink:
-    state = np.array([0, wanted, 0], np.int64)
-    return layout.Sink(np.empty(capacity, np.uint32), np.empty(capacity, np.uint32), np.empty(0, np.int64), state)
+def _sink(capacity: int) -> layout.Sink:
+    none = np.empty(0, np.int64)
+    return layout.Sink(np.empty(capacity, np.uint32), np.empty(capacity, np.uint32), none, np.zeros(3, np.int64))
+
+
+def _larger(full: layout.Sink, capacity: int, fill: int) -> layout.Sink:
+    """Returns a sink with more room, and the first ``fill`` pairs of another."""
+    if capacity <= len(full.sub):
+        return full
+    larger = _sink(capacity)._replace(state=full.state)
+    larger.row[:fill], larger.sub[:fill] = full.row[:fill], full.sub[:fill]
+    return larger

@@ -9,12 +9,13 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from colmatch.events.gather import batches
+from colmatch.events.gather import seen_batches
 from colmatch.kernels import layout
 from colmatch.matching.pieces import Piece
 from colmatch.matching.threads import Result, cores, in_order
 from colmatch.matching.worker import Worker
 from colmatch.updates.live import LiveSet
+from colmatch.updates.versions import Version
 
 
 class Workers:
@@ -23,7 +24,6 @@ class Workers:
     def __init__(self, live: LiveSet) -> None:
         self._live = live
         self._idle: list[Worker] = []
-        self._rebuilds = live.rebuilds
 
     def pairs(self, events: Any) -> Iterator[pa.RecordBatch]:
         """Yields the pairs of event and subscription, as ``Matcher.match_batches`` does."""
@@ -40,9 +40,9 @@ class Workers:
 
     def counters(self, events: Any) -> dict[str, int]:
         """Returns what the kernels looked at for these events, as ``Matcher.counters`` does."""
-        worker = Worker(self._live)
-        for batch in self._batches(events):
-            for _ in worker.run(batch, False, 0):
+        worker = Worker()
+        for batch, version in self._batches(events):
+            for _ in worker.run(version, self._is_lenient(), batch, False, 0):
                 pass
         places = {
             "conjunctions": layout.CONJUNCTIONS,
@@ -53,35 +53,28 @@ class Workers:
         }
         return {name: int(worker.counters[place]) for name, place in places.items()}
 
-    def let_go(self) -> None:
-        """Drops idle workers when all has been built anew: they would hold the old index."""
-        if self._rebuilds != self._live.rebuilds:
-            self._rebuilds = self._live.rebuilds
-            self._idle.clear()
-
     def _results(self, events: Any, pairs: bool, form: Callable[[Piece], Result]) -> Iterator[Result]:
         """Yields each piece in a form, in the order of the events.
 
         pairs : whether the form needs pairs, or counts alone
         """
 
-        def task(batch: pa.RecordBatch, offset: int) -> Iterator[Result]:
+        def task(batch: pa.RecordBatch, version: Version, offset: int) -> Iterator[Result]:
             try:
                 worker = self._idle.pop()
             except IndexError:  # asking first would not do: another thread may be quicker
-                worker = Worker(self._live)
-            for piece in worker.run(batch, pairs, offset):
+                worker = Worker()
+            for piece in worker.run(version, self._is_lenient(), batch, pairs, offset):
                 yield form(piece)
             # not after an error, nor when the caller stops early: what it holds may be half done
             self._idle.append(worker)
 
         return in_order(self._batches(events), cores(self._live.options.threads), task)
 
-    def _batches(self, events: Any) -> Iterator[pa.RecordBatch]:
-        """Cuts events to batches, with the columns that may be needed.
+    def _is_lenient(self) -> bool:
+        return self._live.options.missing_columns == "null"
 
-        With updates, what comes in while events are read may need any column.
-        """
-        live, now = self._live, self._live.now
-        needed = now.coding.columns if now.index.kind.insert is None else live.schema.arrow.names
-        return batches(events, live.options.batch_rows, needed)
+    def _batches(self, events: Any) -> Iterator[tuple[pa.RecordBatch, Version]]:
+        """Cuts events to batches, each with the version that there was when it began."""
+        live = self._live
+        return seen_batches(events, live.options.batch_rows, lambda: live.now, lambda version: version.columns)

@@ -35,7 +35,7 @@ from numpy.typing import NDArray
 from colmatch.errors import StoreError
 from colmatch.store.replacing import replacing
 
-VERSION = 1
+VERSION = 2
 
 Array = NDArray[Any]
 Path = str | os.PathLike[str]

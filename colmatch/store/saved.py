@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import os
-from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -17,37 +16,48 @@ from colmatch.indexing.registry import find
 from colmatch.indexing.settings import Settings
 from colmatch.kernels import layout
 from colmatch.options import Options
-from colmatch.parts import Parts
 from colmatch.schema import Attribute, Attributes, Family, Role, Schema, Type
 from colmatch.store.file import pack, read_arrays, unpack, write_arrays
-from colmatch.subscriptions.ids import ids_of_arrays, ids_to_arrays
+from colmatch.subscriptions.ids import Ids, ids_of_arrays, ids_to_arrays
 from colmatch.subscriptions.rejected import Rejected
+from colmatch.updates.growing import GrowingSegment
+from colmatch.updates.segments import Segment
+from colmatch.updates.versions import Parts, Version, named_arrays
 from colmatch.version import __version__
 
-_SHARED: dict[str, type] = {"predicates": layout.Predicates, "codes": layout.Codes, "literals": layout.Literals}
-
-
 def _encode(parts: Parts) -> tuple[dict[str, Any], dict[str, np.ndarray[Any, Any]]]:
+    version = parts.version
     arrays = {
-        f"{group}.{name}": array
-        for group, named in parts.arrays.items()
+        f"segments.{i}.{group}.{name}": array
+        for i, segment in enumerate(version.segments)
+        for group, named in named_arrays(segment).items()
         for name, array in zip(named._fields, named, strict=True)
     }
-    arrays |= ids_to_arrays(parts.ids)
-    arrays |= {"dead": parts.dead, "sample": parts.sample}
+    arrays |= {f"literals.{name}": array for name, array in version.literals._asdict().items()}
+    arrays |= ids_to_arrays(version.ids.array)
+    arrays |= {"dead": version.dead, "sample": parts.sample}
     header = {
         "version": __version__,
-        "stock": parts.stock,
-        "kind": parts.index.kind.name,
-        "settings": parts.index.settings.to_dict(),
-        "reason": parts.reason,
+        "asked": _settings(parts.asked),
+        "segments": [{"size": segment.size, **_settings(segment.index.settings)} for segment in version.segments],
+        "bases": version.bases,
+        "growing": version.growing,
+        "living": version.living,
+        "found_dead": version.found_dead,
+        "gone": version.gone,
+        "reason": version.reason,
+        "updates": version.updates,
         "options": parts.options.to_dict(),
         "schema": base64.b64encode(parts.schema.arrow.serialize().to_pybytes()).decode(),
-        "attributes": [_attribute(attribute) for attribute in parts.attributes],
-        "rejected": [list(entry) for entry in parts.rejected],
-        "local_literal": parts.local_literal,
+        "attributes": [_attribute(attribute) for attribute in version.attributes],
+        "rejected": [list(entry) for entry in version.rejected],
+        "local_literal": version.local_literal,
     }
     return header, arrays
+
+
+def _settings(settings: Settings) -> dict[str, Any]:
+    return {"kind": settings.kind, "settings": settings.to_dict()}
 
 
 def _attribute(a: Attribute) -> list[Any]:
@@ -63,12 +73,6 @@ def _attribute(a: Attribute) -> list[Any]:
 
 def _decode(where: str, header: dict[str, Any], arrays: dict[str, np.ndarray[Any, Any]]) -> Parts:
     try:
-        kind = find(header["kind"])
-        options, settings = _options_and_settings(header)
-        groups = {
-            group: named(*(arrays[f"{group}.{name}"] for name in named._fields))  # type: ignore[attr-defined]
-            for group, named in {**_SHARED, "index": kind.arrays}.items()
-        }
         attributes = [
             Attribute(
                 tuple(path),
@@ -79,25 +83,35 @@ def _decode(where: str, header: dict[str, Any], arrays: dict[str, np.ndarray[Any
             )
             for path, role, (family, scale, unit, zone, name), key, pattern in header["attributes"]
         ]
-        schema = Schema(pa.ipc.read_schema(pa.py_buffer(base64.b64decode(header["schema"]))))
-        return Parts(
-            schema=schema,
-            options=options,
-            ids=ids_of_arrays(arrays),
-            rejected=[
+        segments = [_segment(i, entry, arrays) for i, entry in enumerate(header["segments"])]
+        if header["growing"]:
+            segments[-1] = GrowingSegment.opened(segments[-1])
+        version = Version(
+            attributes=Attributes(attributes),
+            literals=layout.Literals(*(arrays[f"literals.{name}"] for name in layout.Literals._fields)),
+            spacings=0,
+            segments=tuple(segments),
+            bases=tuple(header["bases"]),
+            growing=header["growing"],
+            dead=arrays["dead"],
+            living=tuple(header["living"]),
+            found_dead=tuple(header["found_dead"]),
+            gone=header["gone"],
+            ids=Ids(ids_of_arrays(arrays)),
+            reason=header["reason"],
+            local_literal=header["local_literal"],
+            rejected=tuple(
                 Rejected(id, tuple(position) if position else None, message)
                 for id, position, message in header["rejected"]
-            ],
-            attributes=Attributes(attributes),
-            predicates=groups["predicates"],
-            codes=groups["codes"],
-            literals=groups["literals"],
-            index=Built(kind, settings, groups["index"]),
-            reason=header["reason"],
-            dead=arrays["dead"],
-            local_literal=header["local_literal"],
-            stock=header["stock"],
+            ),
+            updates=header["updates"],
+        )
+        return Parts(
+            schema=Schema(pa.ipc.read_schema(pa.py_buffer(base64.b64decode(header["schema"])))),
+            options=Options(**header["options"]),
+            asked=index(header["asked"]["kind"], **header["asked"]["settings"]),
             sample=arrays["sample"],
+            version=version,
         )
     except (KeyError, ValueError, TypeError, AttributeError, ColmatchError, pa.ArrowInvalid) as error:
         wrote = header.get("version", "before 0.2")
@@ -106,17 +120,15 @@ def _decode(where: str, header: dict[str, Any], arrays: dict[str, np.ndarray[Any
         ) from error
 
 
-def _options_and_settings(header: dict[str, Any]) -> tuple[Options, Settings]:
-    """What a matcher was built with; all of it is among the options where there are no settings."""
-    options = header["options"]
-    if "settings" in header:
-        return Options(**options), index(header["kind"], **header["settings"])
-    known = {field.name for field in fields(Options)}
-    named = {field.name for field in fields(find(header["kind"]).settings)}
-    settings = {name: options[name] for name in named & options.keys()}
-    return Options(**{name: options[name] for name in known & options.keys()}), find(header["kind"]).settings.under(
-        **settings
-    )
+def _segment(i: int, entry: dict[str, Any], arrays: dict[str, np.ndarray[Any, Any]]) -> Segment:
+    kind = find(entry["kind"])
+
+    def named(group: str, of: Any) -> Any:
+        return of(*(arrays[f"segments.{i}.{group}.{name}"] for name in of._fields))
+
+    settings = index(entry["kind"], **entry["settings"])
+    built = Built(kind, settings, named("index", kind.arrays))
+    return Segment(named("codes", layout.Codes), named("predicates", layout.Predicates), built, entry["size"])
 
 
 def save(path: str | os.PathLike[str], parts: Parts) -> None:

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any, TypeGuard
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from colmatch.arrays.frozen import contiguous
 from colmatch.arrays.growing import Growing
-from colmatch.arrays.ranges import ranges_of
 from colmatch.errors import SubscriptionError, shown
 from colmatch.incoming import is_text, sentence, values_of
 from colmatch.kernels.layout import KEY_MAX, KEY_MIN
+from colmatch.subscriptions.lookup import IdLookup
 
 MOST_BYTES = 2**31 - 1  # of all string ids: what one Arrow array of strings can hold
 
@@ -85,20 +86,24 @@ def checked_unique(ids: pa.Array) -> pa.Array:
     return ids
 
 
-def listed_ids(ids: Any) -> Iterable[Any]:
-    """Returns the ids that a caller lists, whatever their types.
+def wanted_ids(ids: Any, type: pa.DataType) -> pa.Array:
+    """Returns ids that a caller lists, as an array of the type of those that are there.
 
     ids : any iterable but a text, or an Arrow array
 
     Raises
     ------
-    SubscriptionError : it is not a list of ids
+    SubscriptionError : it is not a list of ids, or one cannot be among those
     """
     if hasattr(ids, "__arrow_c_stream__") or hasattr(ids, "__arrow_c_array__"):
-        return values_of(ids, SubscriptionError, "the list of ids")
+        ids = values_of(ids, SubscriptionError, "the list of ids")
     if isinstance(ids, (str, bytes)) or not isinstance(ids, Iterable):
         raise SubscriptionError(f"{shown(ids)} is not a list of ids: put a single one into a list")
-    return ids
+    values = list(ids)
+    for id in values:
+        if not can_be_id(plain_id(id), type):
+            raise SubscriptionError(f"there is no subscription {shown(id)}")
+    return pa.array(values, type)
 
 
 def plain_id(id: Any) -> Any:
@@ -117,12 +122,8 @@ def ids_to_arrays(ids: pa.Array) -> dict[str, NDArray[Any]]:
     """Returns the arrays that a saved matcher has for ids, by name."""
     if pa.types.is_int64(ids.type):
         return {"ids": ids.to_numpy()}
-    texts = [text.encode() for text in ids.to_pylist()]
-    offset = ranges_of([len(text) for text in texts])
-    return {
-        "ids.offset": offset.astype(np.int32 if offset[-1] < 2**31 else np.int64),
-        "ids": np.frombuffer(b"".join(texts), np.uint8),
-    }
+    offset, data = _text_columns(ids)
+    return {"ids.offset": offset, "ids": data}
 
 
 def ids_of_arrays(arrays: dict[str, NDArray[Any]]) -> pa.Array:
@@ -130,21 +131,77 @@ def ids_of_arrays(arrays: dict[str, NDArray[Any]]) -> pa.Array:
     if "ids.offset" not in arrays:
         return pa.array(arrays["ids"], pa.int64())
     offset, data = arrays["ids.offset"], pa.py_buffer(arrays["ids"])
-    if offset.dtype == np.int32:  # mapped, like all else
-        return pa.StringArray.from_buffers(len(offset) - 1, pa.py_buffer(offset), data)
-    return pa.LargeStringArray.from_buffers(len(offset) - 1, pa.py_buffer(offset), data).cast(pa.string())
+    return pa.StringArray.from_buffers(len(offset) - 1, pa.py_buffer(offset), data)
 
 
-class GrowingIds:
-    """Ids by number, an Arrow array to which others can be appended without copying it."""
+class Ids:
+    """Ids by number; with more of them it is another object, and this one stays as it is.
+
+    Attributes
+    ----------
+    array : int64 or string
+    numbers : the same as an array, where ids are int64
+    """
+
+    def __init__(self, array: pa.Array, store: _Store | None = None, lookup: IdLookup | None = None) -> None:
+        self.array = array
+        self.numbers: NDArray[np.int64] | None = contiguous(array.to_numpy()) if pa.types.is_int64(array.type) else None
+        self._store = store
+        self._lookup = lookup
+
+    def __len__(self) -> int:
+        return len(self.array)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Ids, (self.array,)
+
+    def find(self, wanted: pa.Array) -> NDArray[np.int64]:
+        """Returns the last number that each id has, -1 where there is none.
+
+        wanted : of the type of these ids, unless there are none
+        """
+        if not len(self) or not len(wanted):
+            return np.full(len(wanted), -1)
+        return self._index().find(wanted)
+
+    def find_one(self, id: object) -> int:
+        """Returns the last number that an id has, -1 where there is none."""
+        id = plain_id(id)
+        return self._index().find_one(id) if len(self) and can_be_id(id, self.array.type) else -1
+
+    def prepare(self) -> None:
+        """Makes what ``find`` needs, which otherwise is made when it is called first."""
+        self._index()
+
+    def _index(self) -> IdLookup:
+        if self._lookup is None:
+            self._lookup = IdLookup(self.array)
+        return self._lookup
+
+    def extended(self, more: pa.Array) -> Ids:
+        """Returns these ids and others, behind them in the same memory if there is room.
+
+        Raises
+        ------
+        SubscriptionError : they are more than one Arrow array of strings can hold
+        """
+        if not len(self):
+            return Ids(more)
+        store = self._store or _Store(self.array)
+        store.cut(len(self))
+        store.append(more)
+        array = store.view()
+        return Ids(array, store, None if self._lookup is None else self._lookup.extended(array))
+
+
+class _Store:
+    """Memory of ids, with room behind them."""
 
     def __init__(self, ids: pa.Array) -> None:
-        self.type = ids.type
         if pa.types.is_int64(ids.type):
-            self._columns = [Growing(ids.to_numpy())]
-            return
-        self._columns = [Growing(np.zeros(1, np.int32)), Growing(np.empty(0, np.uint8))]
-        self.append(ids.to_pylist())
+            self._columns = [Growing(contiguous(ids.to_numpy()))]
+        else:
+            self._columns = [Growing(contiguous(column)) for column in _text_columns(ids)]
 
     def view(self) -> pa.Array:
         """Returns all ids, which stay as they are whatever is appended."""
@@ -153,23 +210,16 @@ class GrowingIds:
         offset, data = (column.view() for column in self._columns)
         return pa.StringArray.from_buffers(len(offset) - 1, pa.py_buffer(offset), pa.py_buffer(data))
 
-    def append(self, values: Sequence[int] | Sequence[str]) -> None:
-        """Appends ids.
-
-        Raises
-        ------
-        SubscriptionError : they are more than one Arrow array of strings can hold
-        """
+    def append(self, ids: pa.Array) -> None:
         if len(self._columns) == 1:
-            self._columns[0].append(np.array(values, np.int64))
+            self._columns[0].append(ids.to_numpy())
             return
-        texts = [str(value).encode() for value in values]
-        end = self._columns[1].size
-        ends = end + np.cumsum([len(text) for text in texts], dtype=np.int64)
+        offset, data = _text_columns(ids)
+        ends = self._columns[1].size + offset[1:].astype(np.int64)
         if len(ends) and ends[-1] > MOST_BYTES:
             raise SubscriptionError("the ids have more than 2 GB of text: use shorter ones, or numbers")
         self._columns[0].append(ends.astype(np.int32))
-        self._columns[1].append(np.frombuffer(b"".join(texts), np.uint8))
+        self._columns[1].append(data)
 
     def cut(self, size: int) -> None:
         """Forgets all ids but the first ``size``."""
@@ -178,3 +228,13 @@ class GrowingIds:
         else:
             self._columns[0].size = size + 1
             self._columns[1].size = int(self._columns[0].view()[-1])
+
+
+def _text_columns(ids: pa.Array) -> tuple[NDArray[np.int32], NDArray[np.uint8]]:
+    """Returns where each text begins and the last one ends, from 0 on, and their bytes."""
+    _, offsets, data = ids.buffers()
+    if not len(ids):
+        return np.zeros(1, np.int32), np.empty(0, np.uint8)
+    offset = np.frombuffer(offsets, np.int32)[ids.offset : ids.offset + len(ids) + 1]
+    text = np.empty(0, np.uint8) if data is None else np.frombuffer(data, np.uint8)[offset[0] : offset[-1]]
+    return offset - offset[0], text

@@ -1,48 +1,36 @@
 """Updates of a matcher that is in use.
 
-Every batch that begins after an update sees all of it, and every other batch nothing of it.
+Every batch that begins after an update sees all of it, and every other batch nothing of it: a batch
+takes the version that there is, and an update makes another one. What comes goes to the growing
+segment, or makes a segment of its own if it is much; what goes is marked. Segments are merged
+beside that (``merger.py``).
 
-What comes is lowered by itself, as for a build, and then joined: its literals and boundaries are
-put among the known ones, its predicates get their labels and are appended, and the kind of index
-enters its conjunctions. What goes leaves a gap in the numbers of subscriptions and is taken out of
-the index. Three things need all to be built anew: no room for a label
-(``kernels/labels/boundaries.py``), more gaps than subscriptions, and four times as many
-subscriptions as the index was built of, since an index estimates what is frequent when it is built,
-and goes by that until it is built again.
+Nothing is changed before the new version is there, which is one assignment. So an update that is
+interrupted anywhere leaves the old version or the new one.
 """
 
 from __future__ import annotations
 
+import os
 import threading
-from contextlib import suppress
+import weakref
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from colmatch.arrays.frozen import freeze
-from colmatch.arrays.ranges import members, ranges_of
-from colmatch.errors import OptionError, SubscriptionError, shown
-from colmatch.events.sample import recount_values
-from colmatch.indexing.plan import by_speed
-from colmatch.indexing.registry import KINDS
-from colmatch.indexing.statistics import Statistics
-from colmatch.kernels.layout import Codes, Literals, Predicates
-from colmatch.options import Options
-from colmatch.schema import Attributes, Schema
-from colmatch.subscriptions.ids import GrowingIds, can_be_id, listed_ids, plain_id
+from colmatch.errors import ColmatchError, SubscriptionError, shown
+from colmatch.kernels.layout import Codes, Literals
+from colmatch.schema import Attributes
+from colmatch.subscriptions.ids import wanted_ids
 from colmatch.subscriptions.intake import Errors, Intake, Source
-from colmatch.subscriptions.rejected import Rejected
-from colmatch.updates import labels
-from colmatch.updates.gate import Gate
-from colmatch.updates.predicates import GrowingPredicates, attributes_of, selected
-from colmatch.updates.versions import Coding, Version
-
-GAPS_LEAST = 256  # gaps that are left alone however few the subscriptions
-GROWN = 4  # an index of so many times the subscriptions that it was built of is built anew
-GROWN_LEAST = 1000  # subscriptions below which what an index estimates does not matter
+from colmatch.updates import literals, policy
+from colmatch.updates.growing import GrowingSegment
+from colmatch.updates.merger import Merger
+from colmatch.updates.predicates import attributes_of
+from colmatch.updates.segments import Segment, indexed, recounted
+from colmatch.updates.versions import Parts, Version, are_dead, with_dead
 
 
 class LiveSet:
@@ -50,263 +38,164 @@ class LiveSet:
 
     Attributes
     ----------
-    gate : held by whoever uses the present version's arrays
+    turn : held by who makes a new version
     now : the present version
-    dead : numbers of deleted subscriptions
-    stock : how many subscriptions there were when the index was built
-    sample : events that are counted whenever it is (``colmatch/events/sample.py``)
-    rebuilds : how often all was built anew
-    updates : how many have been made
+    sample : events that are counted whenever a segment is built (``colmatch/events/sample.py``)
     """
 
-    def __init__(
-        self,
-        schema: Schema,
-        options: Options,
-        version: Version,
-        dead: NDArray[np.uint32],
-        local_literal: str | None,
-        stock: int,
-        sample: NDArray[np.uint8],
-    ) -> None:
-        self.schema = schema
-        self.options = options
-        self.local_literal = local_literal
-        self.gate = Gate()
-        self.now = version
-        self.dead = set(dead.tolist())
-        self.stock = stock
-        self.sample = sample
-        self.rebuilds = 0
-        self.updates = 0
-        self._turn = threading.Lock()  # one update at a time, though it is lowered while batches run
+    def __init__(self, parts: Parts) -> None:
+        self.schema = parts.schema
+        self.options = parts.options
+        self.asked = parts.asked
+        self.sample = parts.sample
+        self.now = parts.version
         self._source: Source | None = None
+        self.merger = Merger(self)
         self._begin()
+        _all.add(self)
 
     def _begin(self) -> None:
-        """Forgets what only updates need, to be made anew when it is needed."""
-        self._arrays: Any = self.now.index.arrays
-        self._number: dict[int | str, int] | None = None
-        self._predicates: GrowingPredicates | None = None
-        self._ids: GrowingIds | None = None
-        self._order: NDArray[np.int64] | None = None
-        self._ordered: NDArray[np.uint32] | None = None
+        self.turn = threading.Lock()  # one update at a time
 
-    def __len__(self) -> int:
-        return len(self.now.ids) - len(self.dead)
+    def parts(self, version: Version | None = None) -> Parts:
+        """Returns what a matcher of a version is made of."""
+        return Parts(
+            schema=self.schema,
+            options=self.options,
+            asked=self.asked,
+            sample=self.sample,
+            version=version or self.now,
+        )
 
     # What callers ask for
 
-    def insert(self, subscriptions: Any, errors: Errors, replace: bool) -> list[Rejected]:
-        """Inserts as ``Matcher.insert`` and ``replace`` do, and returns what was rejected."""
-        self._check_kind()
-        with self._turn:
-            if self._source is None:
-                attributes = Attributes(list(self.now.coding.attributes))
-                self._source = Source(self.schema, self.options, attributes, self.now.index.settings.budget)
-            new = self._source.take_in(subscriptions, errors)
-            ids = self._checked(new.ids)
-            old = [number for id in ids if (number := self._numbers().get(id)) is not None]
-            if old and not replace:
-                known = next(id for id in ids if id in self._numbers())
+    def insert(self, subscriptions: Any, errors: Errors, replace: bool) -> None:
+        """Inserts as ``Matcher.insert`` and ``replace`` do."""
+        with self.turn:
+            before = self.now
+            # It is put back when it has done its work: an interrupted one may be half changed.
+            source, self._source = self._source or self._new_source(), None
+            try:
+                new = source.take_in(subscriptions, errors)
+            except ColmatchError:
+                self._source = source
+                raise
+            self._source = source
+            self._check_type(new.ids)
+            old = before.ids.find(new.ids)
+            old = old[old >= 0]
+            old = old[~are_dead(before.dead, old)]
+            if len(old) and not replace:
+                known = before.ids.array[int(old[0])].as_py()
                 raise SubscriptionError(
                     f"subscription {shown(known)} is there already: nothing was inserted; replace() exchanges it"
                 )
-            if ids:
-                self._change(old, ids, new)
-                self.local_literal = self.local_literal or new.local_literal
-            return new.rejected
+            after = before
+            if len(new.ids):
+                after = self._with_new(self._without(before, old), new)
+                after = after.changed(updates=before.updates + 1)
+            if new.rejected:
+                after = after.changed(rejected=(*before.rejected, *new.rejected))
+            self.now = after
+        self.merger.look()
 
     def delete(self, ids: Any) -> None:
         """Deletes as ``Matcher.delete`` does."""
-        self._check_kind()
-        with self._turn:
-            old: dict[int, None] = {}
-            numbers, type = self._numbers(), self.now.ids.type
-            for id in map(plain_id, listed_ids(ids)):
-                number = numbers.get(id) if can_be_id(id, type) else None
-                if number is None:
-                    raise SubscriptionError(f"there is no subscription {shown(id)}: nothing was deleted")
-                old[number] = None
-            if old:
-                self._change(list(old), [], None)
+        with self.turn:
+            before = self.now
+            wanted = wanted_ids(ids, before.ids.array.type)
+            old = before.ids.find(wanted)
+            missing = (old < 0) | are_dead(before.dead, np.maximum(old, 0))
+            if missing.any():
+                id = wanted[int(np.argmax(missing))].as_py()
+                raise SubscriptionError(f"there is no subscription {shown(id)}: nothing was deleted")
+            if len(old):
+                after = self._without(before, np.unique(old))
+                self.now = after.changed(updates=before.updates + 1)
+        self.merger.look()
 
-    def number(self, id: object) -> int | None:
-        """Returns the number of a subscription, None where there is none.
+    def compact(self) -> None:
+        """Merges all segments into one, as ``Matcher.compact`` does."""
+        self.merger.compact()
 
-        The caller holds the gate.
-        """
-        id, ids = plain_id(id), self.now.ids
-        if not can_be_id(id, ids.type):
-            return None
-        if self._number is not None:
-            return self._number.get(id)
-        start = 0
-        while (at := pc.index(ids.slice(start), pa.scalar(id, ids.type)).as_py()) >= 0:
-            if start + at not in self.dead:
-                return int(start + at)
-            start += at + 1
-        return None
-
-    def live_ids(self) -> pa.Array:
-        """Returns the ids of the subscriptions that are there."""
-        with self.gate.batch():
-            ids = self.now.ids
-            if not self.dead:
-                return ids
-            left = np.ones(len(ids), bool)
-            left[list(self.dead)] = False
-        return ids.filter(pa.array(left))
+    def close(self) -> None:
+        """Ends the merges, as ``Matcher.close`` does."""
+        self.merger.stop()
 
     # How it is done
 
-    def _check_kind(self) -> None:
-        kind = self.now.index.kind
-        if kind.insert is None or kind.delete is None:
-            now = self.now
-            statistics = Statistics.of(len(now.ids), now.predicates, now.coding.codes)
-            best, *others = by_speed([kind for kind in KINDS.values() if kind.insert is not None], statistics)
-            raise OptionError(
-                f"index {kind.name!r} takes no updates: build with index={best!r}, the fastest by estimate of those that do "
-                f"(the others are {', '.join(map(repr, others))}), or build anew after changes"
-            )
+    def _new_source(self) -> Source:
+        return Source(self.schema, self.options, Attributes(list(self.now.attributes)), self.asked.budget)
 
-    def _checked(self, ids: pa.Array) -> list[Any]:
-        """Returns the ids as a list, if they are of the matcher's type."""
-        type = self.now.ids.type
-        if len(ids) and len(self.now.ids) and ids.type != type:
-            raise SubscriptionError(f"the ids of this matcher are {type}, those given are {ids.type}")
-        found: list[Any] = ids.to_pylist()
-        return found
+    def _check_type(self, ids: pa.Array) -> None:
+        known = self.now.ids.array
+        if len(ids) and len(known) and ids.type != known.type:
+            raise SubscriptionError(f"the ids of this matcher are {known.type}, those given are {ids.type}")
 
-    def _numbers(self) -> dict[int | str, int]:
-        if self._number is None:
-            ids = self.now.ids.to_pylist() if self.now.numbers is None else self.now.numbers.tolist()
-            self._number = {id: number for number, id in enumerate(ids) if number not in self.dead}
-        return self._number
-
-    def _conjunctions_of(self, subscriptions: list[int]) -> NDArray[np.int64]:
-        """Finds the conjunctions of some subscriptions.
-
-        They are found in an order by subscription: that of the conjunctions themselves, in most
-        kinds, or one that is made on the first call; what was inserted since comes after it and is
-        in order.
-        """
-        owner = self.now.predicates.owner
-        if self._ordered is None:
-            self._order = np.argsort(owner, kind="stable") if np.any(owner[1:] < owner[:-1]) else None
-            self._ordered = owner if self._order is None else owner[self._order]
-        wanted = np.sort(np.array(subscriptions, np.uint32))  # of the same type, or all owners would be converted
-        if self._order is None:
-            return _places(owner, wanted)
-        base = len(self._ordered)
-        return np.concatenate([self._order[_places(self._ordered, wanted)], base + _places(owner[base:], wanted)])
-
-    def _change(self, old: list[int], ids: list[Any], new: Intake | None) -> None:
-        """Takes out the subscriptions ``old`` and enters ``ids``, in one step as batches see it."""
-        numbers = self._numbers()
-        gone = [] if not old else self.now.ids.take(pa.array(old, pa.int64())).to_pylist()
-        with self.gate.update():
-            before = self.now
-            kind = before.index.kind
-            # Arrays that some batch is to see longer are handed over read-only: the kind then
-            # changes a copy.
-            arrays = before.index.arrays if before.pins else self._arrays
-            self._arrays = before.index.arrays
-            coding, predicates, all_ids = before.coding, before.predicates, before.ids
-            anew = self._is_due(len(old), len(ids))
-            assert kind.insert is not None and kind.delete is not None
-            try:
-                if old and not anew:
-                    arrays = kind.delete(arrays, predicates, self._conjunctions_of(old))
-                if new is not None:
-                    begin = len(predicates.owner)
-                    coding, predicates, all_ids, room = self._join(new, ids, anew)
-                    anew = anew or not room
-                    if not anew:
-                        arrays = kind.insert(arrays, predicates, begin, len(predicates.owner))
-                after, rebuilt = Version(coding, predicates, before.index._replace(arrays=arrays), all_ids), None
-                if anew:
-                    rebuilt = self._rebuilt(after, self.dead.union(old))
-            except BaseException:  # what has changed by now cannot be told, but the predicates are as they were
-                self._start_again(self._rebuilt(before, self.dead))
-                raise
-            if rebuilt is None:
-                self.now, self._arrays = after, arrays
-                self.dead.update(old)
-                for id in gone:
-                    del numbers[id]
-                numbers.update(zip(ids, range(len(before.ids), len(all_ids)), strict=True))
+    def _without(self, before: Version, numbers: NDArray[np.int64]) -> Version:
+        """Returns a version without some subscriptions, by number."""
+        if not len(numbers):
+            return before
+        numbers = np.sort(numbers)
+        segments, living, found_dead = list(before.segments), list(before.living), list(before.found_dead)
+        begins = np.searchsorted(numbers, np.array([*before.bases, len(before.ids)]))
+        for i, segment in enumerate(segments):
+            count = int(begins[i + 1] - begins[i])
+            living[i] -= count
+            if isinstance(segment, GrowingSegment) and i >= before.frozen and count:
+                segments[i] = segment.without(numbers[begins[i] : begins[i + 1]] - before.bases[i])
             else:
-                self._start_again(rebuilt)
-            self.updates += 1
+                found_dead[i] += count
+        return before.changed(
+            segments=tuple(segments),
+            living=tuple(living),
+            found_dead=tuple(found_dead),
+            dead=with_dead(before.dead, numbers),
+            gone=before.gone + len(numbers),
+        )
 
-    def _is_due(self, old: int, new: int) -> bool:
-        """Says whether an update of so many subscriptions builds all anew."""
-        gaps, total = len(self.dead) + old, len(self.now.ids) + new
-        return gaps > max(GAPS_LEAST, total // 2) or (new > 0 and total - gaps >= max(GROWN_LEAST, GROWN * self.stock))
-
-    def _join(self, new: Intake, ids: list[Any], anew: bool) -> tuple[Coding, Predicates, pa.Array, bool]:
-        """Joins new subscriptions to what is there.
-
-        Returns what events are read with, the predicates, the ids, and whether there was room for
-        labels.
-
-        anew : all is to be built anew, and so labels are spaced anew too
-        """
-        before, coding = self.now, self.now.coding
+    def _with_new(self, before: Version, new: Intake) -> Version:
+        """Returns a version with new subscriptions."""
         lowered = new.lowered
-        attributes = max(len(coding.codes.multi), attributes_of(lowered.predicates))
-        codes, literals = _of_attributes(attributes, lowered.codes, lowered.literals)
-        predicates, join = before.predicates, None
-        if not anew:
-            with suppress(labels.NoRoomError):
-                join = labels.join(coding.codes, coding.literals, codes, literals)
-        room = join is not None
-        if join is None:
-            predicates, join = labels.join_respaced(predicates, coding.codes, coding.literals, codes, literals)
-        if join.recoded:
-            known = coding.attributes
-            if attributes > len(known):
-                known = Attributes(new.attributes.members[:attributes])
-            coding = Coding(known, join.codes, join.literals)
-            if room:
-                before.coding = coding  # the codes that it had may have been written over
-        if self._predicates is None or self._ids is None or not room:
-            self._predicates, self._ids = (
-                GrowingPredicates(predicates),
-                GrowingIds(before.ids if len(before.ids) else new.ids.slice(0, 0)),
+        attributes = max(len(before.attributes), attributes_of(lowered.predicates))
+        codes, own_literals = _of_attributes(attributes, lowered.codes, lowered.literals)
+        known, codes, move = literals.joined(before.literals, codes, own_literals, attributes)
+        segments, ids = list(before.segments), before.ids.extended(new.ids)
+        if move is not None:
+            segments = [segment.with_codes(literals.moved(segment.codes, move)) for segment in segments]
+        after = before.changed(
+            attributes=before.attributes
+            if attributes == len(before.attributes)
+            else Attributes(new.attributes.members[:attributes]),
+            literals=known,
+            spacings=before.spacings + (move is not None),
+            local_literal=before.local_literal or new.local_literal,
+            ids=ids,
+        )
+        last, count = segments[-1], len(new.ids)
+        if count > policy.GROWING_MOST:
+            seen = recounted(self.sample, after.attributes, codes, known)
+            segment, _ = indexed(self.asked, lowered.predicates, codes, seen, count, count)
+            return _appended(after, [*segments, segment], growing=False)
+        if before.growing and isinstance(last, GrowingSegment) and last.size + count <= policy.GROWING_MOST:
+            segments[-1] = last.with_more(lowered.predicates, codes, count)
+            return after.changed(
+                segments=tuple(segments), living=(*after.living[:-1], after.living[-1] + count)
             )
-        self._predicates.cut(before.predicates)
-        self._ids.cut(len(before.ids))
-        self._predicates.append(labels.relabelled(lowered.predicates, codes, join.label), len(before.ids))
-        self._ids.append(ids)
-        return coding, self._predicates.view(), self._ids.view(), room
-
-    def _rebuilt(self, version: Version, dead: set[int]) -> Version:
-        """Builds all of a version anew, without gaps."""
-        kind, predicates, ids = version.index.kind, version.predicates, version.ids
-        if dead:
-            left = np.ones(len(ids), bool)
-            left[list(dead)] = False
-            predicates = selected(predicates, np.flatnonzero(left[predicates.owner]))
-            predicates = predicates._replace(owner=(np.cumsum(left) - 1)[predicates.owner].astype(np.uint32))
-            ids = ids.filter(pa.array(left))
-        coding = version.coding
-        seen = recount_values(self.sample, coding.attributes, coding.codes, coding.literals)
-        arrays, predicates = kind.build(freeze(predicates), coding.codes, seen, version.index.settings)
-        return Version(coding, predicates, version.index._replace(arrays=arrays), ids)
-
-    def _start_again(self, rebuilt: Version) -> None:
-        self.now, self.dead, self.stock = rebuilt, set(), len(rebuilt.ids)
-        self.rebuilds += 1
-        self._begin()
+        begun = GrowingSegment.begun(lowered.predicates, codes, self.asked, count)
+        return _appended(after, [*segments, begun], growing=True)
 
 
-def _places(owner: NDArray[np.uint32], wanted: NDArray[np.uint32]) -> NDArray[np.int64]:
-    """Finds the places of the wanted among ascending owners."""
-    start = np.searchsorted(owner, wanted)
-    return members(start, ranges_of(np.searchsorted(owner, wanted, "right") - start))
+def _appended(version: Version, segments: list[Segment], growing: bool) -> Version:
+    """Returns a version with one more segment, the last of these."""
+    base = len(version.ids) - segments[-1].size
+    return version.changed(
+        segments=tuple(segments),
+        bases=(*version.bases, base),
+        living=(*version.living, segments[-1].size),
+        found_dead=(*version.found_dead, 0),
+        growing=growing,
+    )
 
 
 def _of_attributes(attributes: int, codes: Codes, literals: Literals) -> tuple[Codes, Literals]:
@@ -314,8 +203,24 @@ def _of_attributes(attributes: int, codes: Codes, literals: Literals) -> tuple[C
 
     What comes after them was for expressions that were refused.
     """
-    if attributes == len(codes.multi):
+    if attributes >= len(codes.multi):
         return codes, literals
     first, literal_first = codes.first[: attributes + 1], literals.first[: attributes + 1]
     codes = Codes(first, codes.bound[: first[-1]], codes.multi[:attributes])
     return codes, Literals(literal_first, literals.offset[: literal_first[-1] + 1], literals.data)
+
+
+# Locks and threads are not there any more in a child process.
+
+
+_all: weakref.WeakSet[LiveSet] = weakref.WeakSet()
+
+
+def _begin_again() -> None:
+    for live in list(_all):
+        live._begin()
+        live.merger.begin()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_begin_again)

@@ -1,66 +1,175 @@
-"""What a batch is matched with.
-
-An update makes a new *version*. Versions share memory: what comes to a matcher is appended behind
-what the older ones see. Only the arrays of the index change in place (``gate.py``).
-"""
+"""What a batch is matched with. An update makes a new version; nothing of one ever changes."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from colmatch.arrays.frozen import contiguous, freeze
-from colmatch.arrays.hints import hints_of
 from colmatch.indexing.base import Built
-from colmatch.kernels import hints, layout
-from colmatch.schema import Attributes
+from colmatch.indexing.settings import Settings
+from colmatch.indexing.statistics import Statistics
+from colmatch.kernels.layout import U8, U64, Literals
+from colmatch.options import Options
+from colmatch.schema import Attributes, Schema
+from colmatch.subscriptions.ids import Ids
+from colmatch.subscriptions.rejected import Rejected
+from colmatch.updates.segments import Segment
 
 
-class Coding:
-    """Attributes, codes and literals: what is needed to read events and to code them.
+@dataclass(frozen=True, kw_only=True)
+class Version:
+    """Subscriptions in segments, the oldest first.
 
-    It stays one object as long as nothing of it has changed, and so do its parts. The arrays of
-    codes and literals are frozen.
+    Each subscription has a *number*, its place among ``ids``; those of a segment are neighbours. A
+    deleted one keeps its number until a merge of all segments gives new ones.
+
+    Attributes
+    ----------
+    attributes, literals : what events are read with; string literals have labels, which are keys
+        for all segments
+    spacings : how often the labels of literals of some attribute were spaced anew
+    segments : the last one takes inserts if ``growing``
+    bases : number of the first subscription of each segment
+    dead : bit of each number that is of no subscription any more; those behind the last word are 0
+    living : how many subscriptions each segment has
+    found_dead : deleted ones that each segment's index still finds
+    gone : numbers whose bit is set
+    reason : why the oldest segment is of its kind
+    local_literal : a timestamp literal that was read in the zone of the options, None where nothing
+        depends on that
+    updates, merges : how many have been made
     """
 
-    def __init__(self, attributes: Attributes, codes: layout.Codes, literals: layout.Literals) -> None:
-        self.attributes = attributes
-        self.codes = codes
-        self.literals = literals
+    attributes: Attributes
+    literals: Literals
+    spacings: int
+    segments: tuple[Segment, ...]
+    bases: tuple[int, ...]
+    growing: bool
+    dead: U64
+    living: tuple[int, ...]
+    found_dead: tuple[int, ...]
+    gone: int
+    ids: Ids
+    reason: str
+    local_literal: str | None
+    rejected: tuple[Rejected, ...]
+    updates: int = 0
+    merges: int = 0
 
-    @cached_property
-    def hints(self) -> hints.Hints:
-        """What narrows the search for the code of a value."""
-        return freeze(hints_of(self.codes.first, self.codes.bound))
+    def __len__(self) -> int:
+        return len(self.ids) - self.gone
+
+    @property
+    def index(self) -> Built:
+        """The index of the oldest segment."""
+        return self.segments[0].index
 
     @cached_property
     def columns(self) -> list[str]:
         """The top-level columns that the attributes need."""
         return list(dict.fromkeys(attribute.path[0] for attribute in self.attributes if attribute.path))
 
-
-class Version:
-    """All that a batch is matched with.
-
-    Attributes
-    ----------
-    ids : id of each subscription by number, those that were deleted included
-    numbers : the same as an array, where ids are int64
-    pins : batches that are not finished and shall see this version to their end
-    """
-
-    def __init__(self, coding: Coding, predicates: layout.Predicates, index: Built, ids: pa.Array) -> None:
-        self.coding = coding
-        self.predicates = freeze(predicates)
-        self.index = index._replace(arrays=freeze(index.arrays))
-        self.ids = ids
-        self.numbers: NDArray[np.int64] | None = contiguous(ids.to_numpy()) if pa.types.is_int64(ids.type) else None
-        self.pins = 0
-
     @cached_property
     def result_schema(self) -> pa.Schema:
         """The schema of matches."""
-        return pa.schema([("event", pa.int64()), ("subscription", self.ids.type)])
+        return pa.schema([("event", pa.int64()), ("subscription", self.ids.array.type)])
+
+    @property
+    def frozen(self) -> int:
+        """How many segments take no inserts: the first ones."""
+        return len(self.segments) - self.growing
+
+    def live(self) -> NDArray[np.bool_]:
+        """Returns whether each number is of a subscription."""
+        return ~dead_among(self.dead, 0, len(self.ids))
+
+    def holder(self, number: int) -> int:
+        """Returns the place of the segment that has a number."""
+        return int(np.searchsorted(np.array(self.bases), number, "right")) - 1
+
+    def find(self, id: int | str) -> int | None:
+        """Returns the number of a subscription, None where there is none."""
+        number = self.ids.find_one(id)
+        return None if number < 0 or are_dead(self.dead, np.array([number]))[0] else number
+
+    def statistics(self) -> Statistics:
+        """Counts what there is, without what was deleted."""
+        parts = []
+        for segment, base in zip(self.segments, self.bases, strict=True):
+            dead = dead_among(self.dead, base, segment.size)
+            parts.append(Statistics.of(segment.size, segment.predicates, segment.codes, np.flatnonzero(dead)))
+        sums = Statistics(*map(sum, zip(*parts, strict=True)))
+        return sums._replace(subscriptions=len(self), attributes=len(self.attributes))
+
+    def sizes(self) -> dict[str, int]:
+        """Returns the bytes of each array, the sum over the segments where each has one.
+
+        Those that an index shares with codes count once.
+        """
+        sizes: dict[str, int] = {}
+        for segment in self.segments:
+            shared = {id(_memory(array)) for array in segment.codes}
+            for part, arrays in named_arrays(segment).items():
+                for name, array in zip(arrays._fields, arrays, strict=True):
+                    own = 0 if part == "index" and id(_memory(array)) in shared else int(array.nbytes)
+                    sizes[f"{part}.{name}"] = sizes.get(f"{part}.{name}", 0) + own
+        sizes |= {f"literals.{name}": int(array.nbytes) for name, array in self.literals._asdict().items()}
+        return sizes | {"ids": self.ids.array.nbytes, "dead": self.dead.nbytes}
+
+    def changed(self, **fields: Any) -> Version:
+        """Returns a version that differs in some fields."""
+        return replace(self, **fields)
+
+
+def named_arrays(segment: Segment) -> dict[str, Any]:
+    """Returns the NamedTuples of arrays of a segment, by the name of the part."""
+    return {"predicates": segment.predicates, "codes": segment.codes, "index": segment.index.arrays}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parts:
+    """What a matcher is made of: what is saved, pickled and opened.
+
+    ``asked`` are the settings that it was built with, maybe of ``auto``; ``sample`` has the events
+    of ``colmatch/events/sample.py``.
+    """
+
+    schema: Schema
+    options: Options
+    asked: Settings
+    sample: U8
+    version: Version
+
+
+def dead_among(dead: U64, begin: int, count: int) -> NDArray[np.bool_]:
+    """Returns the bits of ``count`` numbers from ``begin`` on."""
+    first, last = begin // 64, (begin + count + 63) // 64
+    bits = np.unpackbits(dead[first:last].view(np.uint8), bitorder="little")[begin - 64 * first :][:count]
+    return np.concatenate([bits, np.zeros(count - len(bits), np.uint8)]).view(bool)
+
+
+def are_dead(dead: U64, numbers: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Returns the bits of some numbers."""
+    word, known = numbers >> 6, numbers < 64 * len(dead)
+    bits = np.zeros(len(numbers), bool)
+    bits[known] = dead[word[known]] >> (numbers[known] & 63).astype(np.uint64) & np.uint64(1)
+    return bits
+
+
+def with_dead(dead: U64, numbers: NDArray[np.int64]) -> U64:
+    """Returns the bits with those of some numbers set."""
+    words = max(len(dead), int(numbers.max(initial=-1)) // 64 + 1)
+    bits = np.zeros(words, np.uint64)
+    bits[: len(dead)] = dead
+    np.bitwise_or.at(bits, numbers >> 6, np.uint64(1) << (numbers & 63).astype(np.uint64))
+    return bits
+
+
+def _memory(array: np.ndarray[Any, Any]) -> Any:
+    return array if array.base is None else array.base

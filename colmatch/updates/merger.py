@@ -1,0 +1,216 @@
+"""Merges run beside batches and updates, in a thread that is there only while there is something
+to merge.
+"""
+
+from __future__ import annotations
+
+import atexit
+import logging
+import threading
+import weakref
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from colmatch.errors import OptionError
+from colmatch.indexing.settings import Settings
+from colmatch.subscriptions.ids import Ids
+from colmatch.updates import policy
+from colmatch.updates.growing import for_few
+from colmatch.updates.merging import merged
+from colmatch.updates.segments import Segment, indexed, recounted
+from colmatch.updates.versions import Version, dead_among, with_dead
+
+if TYPE_CHECKING:
+    from colmatch.updates.live import LiveSet
+
+_log = logging.getLogger("colmatch")
+
+
+class Merge(NamedTuple):
+    """Segments that were merged, and what they are now."""
+
+    start: int  # the first of them
+    segments: tuple[Segment, ...]
+    base: int  # number of their first subscription
+    left: NDArray[np.bool_]  # whether each number was of a subscription
+    segment: Segment
+    reason: str
+    ids: Ids | None  # of those that were left, which have new numbers; None where numbers stay
+
+
+class StoppedError(Exception):
+    """A merge was given up since nobody wants it any more."""
+
+
+class Merger:
+    """Merges the segments of a matcher when it is due.
+
+    Attributes
+    ----------
+    error : of the last merge, None if it was finished
+    """
+
+    def __init__(self, live: LiveSet) -> None:
+        self._live = weakref.ref(live)
+        self.error: BaseException | None = None
+        self._failed: tuple[Segment, ...] = ()  # segments whose merge failed is not tried again
+        self._stopped = False
+        self.begin()
+        _all.add(self)
+
+    def begin(self) -> None:
+        """Forgets a thread that is not there any more: this is a child process."""
+        self._lock = threading.Lock()  # of the thread
+        self._one = threading.Lock()  # one merge at a time
+        self._thread: threading.Thread | None = None
+
+    @property
+    def is_running(self) -> bool:
+        return self._thread is not None
+
+    def look(self) -> None:
+        """Starts to merge, if it is due. Merges at once if there are too many segments."""
+        live = self._live()
+        assert live is not None
+        while live.now.frozen > policy.SEGMENTS_MOST and self._due(live.now) is not None:
+            with self._one:
+                self._merge_due(live)
+        with self._lock:
+            if self._thread is None and not self._stopped and self._due(live.now) is not None:
+                thread = threading.Thread(target=self._run, args=(live,), name="colmatch-merge", daemon=True)
+                self._thread = thread
+                try:
+                    thread.start()
+                except BaseException:
+                    self._thread = None
+                    raise
+
+    def compact(self) -> None:
+        """Merges all segments that there are. Returns when that is done; raises what it raises."""
+        live = self._live()
+        assert live is not None
+        with self._one:
+            with live.turn:
+                now = live.now = live.now.changed(growing=False)
+            if len(now.segments) > 1 or now.gone or len(now.segments[0].codes.label):
+                while not self._switch(live, self._merged(live, now, 0, len(now.segments), live.asked)):
+                    now = live.now
+
+    def stop(self) -> None:
+        """Ends the thread: a merge is given up after the step that it is at."""
+        self._stopped = True
+        thread = self._thread
+        if thread is not None and thread is not threading.current_thread():
+            thread.join()
+
+    def _due(self, now: Version) -> tuple[int, int] | None:
+        found = policy.due(now)
+        return None if found is None or now.segments[: now.frozen] == self._failed else found
+
+    def _run(self, live: LiveSet) -> None:
+        while True:
+            with self._lock:
+                if self._stopped or self._due(live.now) is None:
+                    self._thread = None
+                    return
+            with self._one:
+                self._merge_due(live)
+
+    def _merge_due(self, live: LiveSet) -> None:
+        """Does one merge that is due. What it raises is kept: nothing has changed then."""
+        now = live.now
+        found = self._due(now)
+        if found is None:
+            return
+        try:
+            try:
+                merge, error = self._merged(live, now, *found, live.asked), None
+            except OptionError as refused:  # then the younger ones are merged in the manner of the growing segment
+                start, error = max(found[0], 1), refused
+                if found[1] - start < 2:
+                    raise
+                merge = self._merged(live, now, start, found[1], for_few(live.asked))
+            self._switch(live, merge)
+            self.error, self._failed = error, ()
+        except StoppedError:
+            pass
+        except BaseException as error:
+            self.error, self._failed = error, now.segments[: now.frozen]
+            _log.warning("segments %d to %d could not be merged: %r", found[0], found[1] - 1, error)
+
+    def _merged(self, live: LiveSet, now: Version, start: int, stop: int, asked: Settings) -> Merge:
+        """Merges some neighbours to a segment of a kind. All segments get numbers without gaps."""
+        segments, base = now.segments[start:stop], now.bases[start]
+        end = now.bases[stop] if stop < len(now.bases) else len(now.ids)
+        left = ~dead_among(now.dead, base, end - base)
+        count, size, ids = int(np.count_nonzero(left)), end - base, None
+        predicates, codes = merged(segments, now.bases[start:stop], len(now.attributes), left)
+        self._check()
+        if start == 0 and stop == now.frozen:
+            size, owner = count, (np.cumsum(left) - 1)[predicates.owner].astype(np.uint32)
+            predicates = predicates._replace(owner=owner)
+            ids = Ids(now.ids.array.slice(0, end).filter(left) if count < end else now.ids.array.slice(0, end))
+            ids.prepare()
+        seen = recounted(live.sample, now.attributes, codes, now.literals)
+        self._check()
+        segment, reason = indexed(asked, predicates, codes, seen, size, count)
+        self._check()
+        return Merge(start, segments, base, left, segment, reason, ids)
+
+    def _check(self) -> None:
+        if self._stopped:
+            raise StoppedError
+
+    def _switch(self, live: LiveSet, merge: Merge) -> bool:
+        """Puts what was merged in the place of its segments, with what has been deleted since.
+
+        Returns False if they are not what they were: their literals have other labels now.
+        """
+        start, stop = merge.start, merge.start + len(merge.segments)
+        with live.turn:
+            now = live.now
+            if now.segments[start:stop] != merge.segments:
+                return False
+            size = len(merge.left)
+            gone = merge.left & dead_among(now.dead, merge.base, size)
+            found_dead = int(np.count_nonzero(gone))
+            after = now.changed(
+                segments=(*now.segments[:start], merge.segment, *now.segments[stop:]),
+                bases=(*now.bases[: start + 1], *now.bases[stop:]),
+                living=(*now.living[:start], sum(now.living[start:stop]), *now.living[stop:]),
+                found_dead=(*now.found_dead[:start], found_dead, *now.found_dead[stop:]),
+                reason=merge.reason if start == 0 else now.reason,
+                merges=now.merges + 1,
+            )
+            if merge.ids is not None:
+                after = _renumbered(after, merge, gone, size)
+            live.now = after
+        return True
+
+
+def _renumbered(version: Version, merge: Merge, gone: NDArray[np.bool_], size: int) -> Version:
+    """Returns the version with new numbers for its first ``size``: they have no gaps."""
+    ids, shift = merge.ids, size - merge.segment.size
+    assert ids is not None
+    tail = len(version.ids) - size
+    later = np.flatnonzero(dead_among(version.dead, size, tail)) + merge.segment.size
+    dead = np.concatenate([np.flatnonzero(gone[merge.left]), later])
+    return version.changed(
+        ids=ids.extended(version.ids.array.slice(size)) if tail else ids,
+        bases=(0, *(base - shift for base in version.bases[1:])),
+        dead=with_dead(np.empty(0, np.uint64), dead),
+        gone=len(dead),
+    )
+
+
+_all: weakref.WeakSet[Merger] = weakref.WeakSet()
+
+
+def _stop_all() -> None:
+    for merger in list(_all):
+        merger.stop()
+
+
+atexit.register(_stop_all)

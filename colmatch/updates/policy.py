@@ -1,0 +1,37 @@
+"""When segments are merged, and which."""
+
+from __future__ import annotations
+
+from colmatch.updates.versions import Version
+
+GROWING_MOST = 1024  # numbers that the growing segment may have; more that come at once are a segment of their own
+TIER = 4  # a segment is left alone while it has more than so many times the subscriptions of all younger ones
+DEAD_SHARE = 4  # a segment is built anew when one of so many of its subscriptions was deleted
+DEAD_LEAST = 256  # deleted subscriptions that are left alone however few the others
+SEGMENTS_MOST = 16  # an update waits for a merge when there are more
+
+
+def due(version: Version) -> tuple[int, int] | None:
+    """Returns which frozen segments are to be merged: the first, and the one behind the last.
+
+    Neighbours are merged, since subscriptions are numbered by age. All are, and get new numbers,
+    when a quarter of the numbers is of no subscription any more.
+    """
+    frozen = version.frozen
+    if not frozen:
+        return None
+    if version.gone > max(DEAD_LEAST, len(version.ids) // DEAD_SHARE):
+        return 0, frozen
+    sizes, start = version.living, frozen - 1
+    total = sizes[start]
+    while start and sizes[start - 1] <= TIER * total:
+        start -= 1
+        total += sizes[start]
+    if start < frozen - 1:
+        return start, frozen
+    for i in range(frozen):
+        dead = version.found_dead[i]
+        if dead > max(DEAD_LEAST, (sizes[i] + dead) // DEAD_SHARE):
+            return i, i + 1
+    return None
+

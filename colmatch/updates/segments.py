@@ -1,0 +1,80 @@
+"""Segments: subscriptions that are indexed together. Nothing of one ever changes."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+
+from colmatch.arrays.frozen import contiguous, freeze
+from colmatch.arrays.hints import hints_of
+from colmatch.events.sample import recount_values
+from colmatch.indexing import plan
+from colmatch.indexing.base import Built
+from colmatch.indexing.registry import find
+from colmatch.indexing.settings import Settings
+from colmatch.indexing.statistics import Sample, Statistics
+from colmatch.kernels import hints
+from colmatch.kernels.layout import ATTR_MASK, U8, Codes, Literals, Predicates
+from colmatch.schema import Attributes
+
+
+class Segment:
+    """An index and what it is about. Subscriptions have numbers from 0 in it.
+
+    Attributes
+    ----------
+    size : how many numbers it has; not all of them need be subscriptions
+    index : in read-only arrays, as all else
+    """
+
+    def __init__(self, codes: Codes, predicates: Predicates, index: Built, size: int) -> None:
+        self.codes = freeze(codes)
+        self.predicates = freeze(predicates)
+        self.index = index._replace(arrays=freeze(index.arrays))
+        self.size = size
+        self.repeats = index.kind.repeats(index.arrays)
+
+    @cached_property
+    def hints(self) -> hints.Hints:
+        """What narrows the search for the code of a value."""
+        return freeze(hints_of(self.codes.first, self.codes.bound))
+
+    @cached_property
+    def used(self) -> U8:
+        """Whether some predicate is about an attribute: (A) uint8."""
+        used = np.zeros(len(self.codes.multi), np.uint8)
+        used[self.predicates.pred[:, 0] & np.uint32(ATTR_MASK)] = 1
+        return contiguous(used)
+
+    def with_codes(self, codes: Codes) -> Segment:
+        """Returns the segment with other keys for its boundaries."""
+        return Segment(codes, self.predicates, self.index, self.size)
+
+
+def indexed(
+    asked: Settings, predicates: Predicates, codes: Codes, seen: Sample | None, size: int, subscriptions: int
+) -> tuple[Segment, str]:
+    """Indexes predicates with dense codes. Returns the segment, and why it is of its kind.
+
+    Parameters
+    ----------
+    asked : the kind, or ``auto``
+    seen : what a sample of events said, by code
+    size, subscriptions : numbers, and how many of them are subscriptions
+
+    Raises
+    ------
+    OptionError : the kind refuses them
+    """
+    predicates, codes = freeze(predicates), freeze(codes)
+    chosen = plan.choose(asked, Statistics.of(subscriptions, predicates, codes))
+    kind = find(chosen.settings.kind)
+    arrays, predicates = kind.build(predicates, codes, seen, chosen.settings)
+    return Segment(codes, predicates, Built(kind, chosen.settings, arrays), size), chosen.reason
+
+
+def recounted(sample: U8, attributes: Attributes, codes: Codes, literals: Literals) -> Sample | None:
+    """Returns what the events of a sample say of codes of the first attributes."""
+    known = Attributes(attributes.members[: len(codes.multi)])
+    return recount_values(sample, known, freeze(codes), literals)

@@ -1,0 +1,1 @@
+"""Segments that become one: their boundaries and codes together."""
