@@ -63,6 +63,13 @@ def ask_for(values: Any, at: Any) -> None:
     """
 
 
+def writes_before() -> None:
+    """Have other threads see what was written before this before they see what is written after.
+
+    No instruction at all on x86, where that is so anyway.
+    """
+
+
 def mix(a: Any, b: Any) -> int:
     """A number whose low bits depend on all bits of two 64-bit integers."""
     word = ((int(a) ^ int(b)) & _WORD) * _ODD & _WORD
@@ -136,6 +143,20 @@ def _prefetch(typing: Any, values: Any, at: Any) -> Any:
 @overload(ask_for)
 def _compile_ask_for(values, at):
     return (lambda values, at: _prefetch(values, at)) if at == types.uint64 else None
+
+
+@intrinsic
+def _fence(typing: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        builder.fence("release")
+        return context.get_dummy_value()
+
+    return types.void(), generate
+
+
+@overload(writes_before)
+def _compile_writes_before():
+    return lambda: _fence()
 
 
 @overload(without_lowest)

@@ -35,7 +35,7 @@ FLOORS = (
     ("errors", "version"),
 )
 KERNEL_FLOORS = (
-    ("scan", "kindex", "opindex", "propagation", "bitslice", "arrow", "text", "lowering", "labels"),
+    ("scan", "kindex", "opindex", "propagation", "bitslice", "arrow", "text", "lowering", "labels", "ids"),
     ("predicates", "room", "sink", "transpose", "widths"),
     ("hints",),
     ("search",),

@@ -11,17 +11,20 @@ from __future__ import annotations
 import ctypes
 from dataclasses import replace
 
+import numpy as np
 import pyarrow as pa
 
+from colmatch.arrays.frozen import frozen
 from colmatch.events.binding import Binding, bind
 from colmatch.events.needs import Needs
 from colmatch.events.patterns import PatternRows
 from colmatch.events.work import WorkingMemory
 from colmatch.incoming import without_runs
-from colmatch.kernels.layout import Batch, Literals
+from colmatch.kernels.layout import I32, U8, Batch, Literals
 from colmatch.schema import Attributes
 
 SCHEMAS_KEPT = 8  # bindings of a Reader: sources that alternate between more schemas than this bind again
+_NO_OFFSET, _NO_DATA = frozen(np.zeros(1, np.int32)), frozen(np.empty(0, np.uint8))
 
 
 class Reader:
@@ -88,6 +91,19 @@ class Reader:
         self._bindings.insert(0, (schema, binding, pattern_binding))
         del self._bindings[SCHEMAS_KEPT:]
         return binding, pattern_binding
+
+
+def texts_of(strings: pa.Array) -> tuple[I32, U8]:
+    """Returns where strings begin and end, and their bytes, without a copy.
+
+    String i is ``data[offset[i]:offset[i + 1]]``; none is NULL. Both arrays are read-only.
+    """
+    assert not strings.null_count
+    if not len(strings):  # its buffers may be empty, or missing
+        return _NO_OFFSET, _NO_DATA
+    _, offset, data = strings.buffers()
+    offset = np.frombuffer(offset, np.int32, len(strings) + 1, 4 * strings.offset)
+    return frozen(offset), frozen(np.frombuffer(data, np.uint8))
 
 
 class _ArrowArray(ctypes.Structure):

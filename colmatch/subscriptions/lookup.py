@@ -1,0 +1,107 @@
+"""Ids -> numbers of subscriptions, by a hash table that has no Python object for an id."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from colmatch.arrays.frozen import contiguous, frozen
+from colmatch.events.reader import texts_of
+from colmatch.kernels import ids as kernels
+from colmatch.kernels.layout import I32, I64, U8
+
+NUMBERS = pa.int64()
+SPARE = 64  # slots beyond two for each id
+_NO_NUMBER: I64 = frozen(np.empty(0, np.int64))
+_NO_OFFSET: I32 = frozen(np.empty(0, np.int32))
+_NO_DATA: U8 = frozen(np.empty(0, np.uint8))
+
+
+class IdLookup:
+    """Finds the number of a subscription by its id: its place among ``ids``.
+
+    It does not change. Any number of threads may search at once, also while one extends it.
+
+    Parameters
+    ----------
+    ids : int64 or strings, no NULL among them. The last place counts where one is there several
+        times
+    """
+
+    __slots__ = ("_columns", "_length", "_search", "_table")
+
+    def __init__(self, ids: pa.Array) -> None:
+        self._take(_Table(len(ids)), ids, 0)
+
+    def __len__(self) -> int:
+        return self._length
+
+    def find(self, wanted: pa.Array) -> NDArray[np.int64]:
+        """Finds the number of each wanted id, -1 where there is none.
+
+        wanted : of the type that the ids have, no NULL among them
+        """
+        place = np.empty(len(wanted), np.int64)
+        kernels.find(*self._search, *_columns(wanted), place)
+        return place
+
+    def find_one(self, id: int | str) -> int:
+        """Finds the number of an id, which is of the right type; -1 where there is none."""
+        if isinstance(id, str):
+            found: int = kernels.find_one(*self._search, 0, np.frombuffer(id.encode(), np.uint8))
+        else:
+            found = kernels.find_one(*self._search, id, _NO_DATA)
+        return found
+
+    def extended(self, ids: pa.Array) -> IdLookup:
+        """Returns a look-up of more ids, the first of which are those of this one.
+
+        Mostly in the same table, in time for the new ones alone. Only the longest look-up in a
+        table can go on in it: from another, or once a longer one was made and thrown away, there
+        is a new table. One thread at a time extends those of one table.
+        """
+        table = self._table
+        if table.used != self._length or len(ids) > table.room or not self._length:
+            return IdLookup(ids)
+        longer = IdLookup.__new__(IdLookup)
+        longer._take(table, ids, self._length)
+        return longer
+
+    def _take(self, table: _Table, ids: pa.Array, first: int) -> None:
+        columns = _columns(ids)
+        table.used = len(ids)  # before anything is written, lest another write there too
+        kernels.enter(*columns, first, table.base, table.mask, table.hashes, table.slot, table.earlier)
+        self._table, self._length = table, len(ids)
+        self._search = (*columns, *table.search)
+
+
+class _Table:
+    """What look-ups share: see ``kernels/ids.py``.
+
+    Two slots for each id that it is made for, and room for ids in two thirds of them. So the next
+    table comes after a third more ids, and each has some 9 bytes an id.
+
+    Attributes
+    ----------
+    used : ids of the longest look-up that was made of it
+    """
+
+    __slots__ = ("base", "earlier", "hashes", "mask", "room", "search", "slot", "used")
+
+    def __init__(self, length: int) -> None:
+        self.slot = np.zeros(2 * length + SPARE, np.uint32)
+        self.room = len(self.slot) * 2 // 3
+        self.mask = (1 << self.room.bit_length()) - 1
+        self.base = length
+        self.earlier = np.empty(self.room - length, np.uint32)
+        self.hashes = np.empty(kernels.BLOCK, np.int64)
+        self.used = 0
+        self.search = (frozen(self.slot), frozen(self.earlier), self.base, self.mask)
+
+
+def _columns(ids: pa.Array) -> tuple[I64, I32, U8]:
+    """Returns ids as kernels take them: numbers, or offsets and bytes of strings."""
+    if ids.type == NUMBERS:
+        return contiguous(ids.to_numpy()), _NO_OFFSET, _NO_DATA
+    return (_NO_NUMBER, *texts_of(ids))
