@@ -34,41 +34,28 @@ Deviations, and why:
 - Counters of clauses count the predicates that are true, where the source sets them to 1: a negated
   entry can then take back what that of the whole has said, without a clause of its own.
 - Top-k bounds are not here.
-
-The source is static. New conjunctions go to a tail that is looked at one by one. When it is as
-large as a share of the others, all are built anew. Deleted ones are marked. With raw enumeration
-the tail stays: the values of later predicates are not known here.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from colmatch.arrays.frozen import freeze, frozen
-from colmatch.arrays.growing import extended
-from colmatch.arrays.ranges import members, ranges_of
+from colmatch.arrays.ranges import ranges_of
 from colmatch.errors import OptionError
 from colmatch.indexing.base import IndexKind
 from colmatch.indexing.settings import Settings, dnf_budget, setting
 from colmatch.indexing.statistics import Sample, Statistics
 from colmatch.kernels.kindex.arrays import FANOUT_BITS, Domains, KIndex, KIndexScratch, Numbering
 from colmatch.kernels.kindex.build import cut_segments, measure, post
-from colmatch.kernels.kindex.clauses import CLAUSES, COUNTED, GONE, classify, write_starts
+from colmatch.kernels.kindex.clauses import CLAUSES, COUNTED, classify, write_starts
 from colmatch.kernels.kindex.match import match
-from colmatch.kernels.kindex.update import bury
-from colmatch.kernels.labels.boundaries import unlabel_predicates
-from colmatch.kernels.layout import ATTR_MASK, FLAG_MULTI, FLAG_RUN, I64, LABEL_TOP, U8, U32, U64, Codes, Predicates
-
-Array = TypeVar("Array", bound=NDArray[Any])
+from colmatch.kernels.layout import I64, Codes, Predicates
 
 SKIPPING = True
 FLAT = 8  # entries a predicate, up to which an attribute's ranges are enumerated interval by interval
 MOST_ENTRIES = 2**30  # and lists: 4 GB
-TAIL_LEAST, TAIL_SHARE = 1024, 8  # conjunctions that the tail may have: so many, or one for so many in lists
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -92,40 +79,59 @@ def build(
     preds: Predicates, codes: Codes, sample: Sample | None, settings: KIndexSettings
 ) -> tuple[KIndex, Predicates]:
     """Raises OptionError when lists and entries would be more than ``MOST_ENTRIES``."""
-    count = len(preds.owner)
-    live, none = np.ones(count, np.uint8), np.empty(0, np.int64)
-    raw, raw_first = _every_value(codes, np.diff(codes.first) + 1) if settings.enumerate == "raw" else (none, none)
-    dead = np.zeros((count + 63) // 64, np.uint64)
-    # Copies, since updates write into the memory of codes.
-    return _lists(preds, codes.first.copy(), codes.label.copy(), codes.multi, raw, raw_first, live, dead), preds
+    top = np.diff(codes.first) + 1
+    count, attributes = len(preds.owner), len(top)
+    form, size, number_of = np.empty(count, np.uint8), np.empty(count, np.uint32), np.empty(count, np.uint32)
+    unsure, clause = np.empty(count, np.uint8), np.empty(len(preds.pred), np.uint16)
+    longest = int(np.diff(preds.tree_first).max(initial=0)) + 1
+    starts, stack, counted = (
+        np.empty(longest, np.int64),
+        np.empty(longest, np.int64),
+        np.empty(COUNTED, np.int64),
+    )
+    classify(preds, np.full(attributes, -1), starts, stack, counted, form, size, number_of, unsure, clause)
 
+    rank = form.astype(np.int64) << 32 | size
+    order = np.argsort(rank, kind="stable").astype(np.uint32)
+    with_clauses = CLAUSES << 32
+    ranks, part_first = np.unique(rank[order], return_index=True)
+    parts = np.append(part_first, len(order))
+    begin = int(np.searchsorted(rank[order], with_clauses))
+    first_part = int(np.searchsorted(ranks, with_clauses))
+    clause_first = ranges_of(number_of[order[begin:]])
+    clause_true = np.empty(int(clause_first[-1]), np.int32)
+    write_starts(preds, order, begin, clause, clause_first, clause_true)
 
-def _labels(preds: Predicates, live: U8, attributes: int) -> tuple[I64, U32]:
-    """Where the intervals of predicates begin and behind which they end, as
-    ``KIndex.label_first`` and ``label``.
-    """
-    word, low, high = preds.pred[: preds.first[len(live)]].T.astype(np.int64)
-    attr = word & ATTR_MASK
-    is_live = np.repeat(live != 0, np.diff(preds.first[: len(live) + 1]))
-    plain = is_live & (word & FLAG_RUN == 0) & (low <= high)
-    runs = is_live & (word & FLAG_RUN != 0)
-    places = members(low[runs], ranges_of(high[runs] - low[runs]))
-    of = np.concatenate([attr[plain], np.repeat(attr[runs], high[runs] - low[runs])])
-    begins = np.concatenate([low[plain], preds.run_lo[places]])
-    ends = np.concatenate([high[plain], preds.run_hi[places]]) + 1
-    ends[ends > LABEL_TOP] = 1  # as what begins with the lowest, no boundary
-    both = np.unique(np.concatenate([of << 32 | begins, of << 32 | ends]))
-    both = both[both & 0xFFFFFFFF > 1]
-    return np.searchsorted(both, np.arange(attributes + 1) << 32), (both & 0xFFFFFFFF).astype(np.uint32)
+    domains = _domains(preds, codes, top, settings.enumerate == "raw")
+    lists, planes = domains.lists, 3 if begin < len(order) else 1
+    at, last = np.zeros(planes * lists, np.int64), np.zeros(lists if planes > 1 else 1, np.uint32)
+    numbering = Numbering(order, begin, size, clause)
+    no_entry, no_clause = np.empty(0, np.uint32), np.empty(0, np.uint16)
+    post(preds, numbering, domains, False, last, at, no_entry, no_clause)
+    first = ranges_of(at)
+    total = int(first[-1])
+    _afford(float(total + planes * lists), settings.enumerate)
+    entry, entry_clause = (
+        np.empty(total, np.uint32),
+        np.empty(total - int(first[min(planes * lists, lists)]), np.uint16),
+    )
+    at[:], last[:] = first[:-1], 0
+    post(preds, numbering, domains, True, last, at, entry, entry_clause)
+    segments = cut_segments(entry, first, parts, False, no_entry, no_entry, no_entry)
+    list_first, segment_part = np.empty(planes * lists + 1, np.uint32), np.empty(segments, np.uint32)
+    segment_first = np.empty(segments + 1, np.uint32)
+    cut_segments(entry, first, parts, True, list_first, segment_part, segment_first)
 
-
-def _coded(preds: Predicates, label_first: I64, label: U32) -> Predicates:
-    """The predicates with dense codes for labels."""
-    if not len(label):
-        return preds
-    coded = freeze(preds)._replace(pred=preds.pred.copy(), run_lo=preds.run_lo.copy(), run_hi=preds.run_hi.copy())
-    unlabel_predicates(coded.pred, coded.run_lo, coded.run_hi, frozen(label_first), frozen(label))
-    return freeze(coded)
+    repeats = (preds.owner[1:] == preds.owner[:-1]).any()
+    index = KIndex(
+        level_first=domains.level_first, level_list=domains.level_list,
+        raw=domains.raw, raw_first=domains.raw_first, planes=np.array([planes, lists]),
+        list_first=list_first, segment_part=segment_part, segment_first=segment_first, entry=entry, clause=entry_clause,
+        part_size=(ranks & 0xFFFFFFFF).astype(np.uint32), with_clauses=np.array([first_part, begin]), clause_first=clause_first,
+        clause_true=clause_true, unsure=unsure[order[begin:]], order=order, multi=codes.multi,
+        skipping=np.array([SKIPPING], np.uint8), repeats=np.array([repeats], np.uint8),
+    )  # fmt: skip
+    return index, preds
 
 
 def _every_value(codes: Codes, top: I64) -> tuple[I64, I64]:
@@ -152,10 +158,11 @@ def _every_value(codes: Codes, top: I64) -> tuple[I64, I64]:
     return raw, np.append(raw_first, len(raw))
 
 
-def _domains(preds: Predicates, top: I64, raw: I64, raw_first: I64, live: U8) -> Domains:
-    attributes = len(top)
+def _domains(preds: Predicates, codes: Codes, top: I64, by_value: bool) -> Domains:
+    attributes, none = len(top), np.empty(0, np.int64)
+    raw, raw_first = _every_value(codes, top) if by_value else (none, none)
     spans, uses, whole = np.zeros(attributes), np.zeros(attributes, np.int64), np.zeros(attributes, np.bool_)
-    measure(preds, live, top, raw, raw_first, spans, uses, whole)
+    measure(preds, top, raw, raw_first, spans, uses, whole)
     if len(raw):
         _afford(float(spans.sum()), "raw")
         level_list = np.stack([np.zeros(attributes, np.int64), raw[-1] + np.arange(attributes)], axis=1).ravel()
@@ -192,69 +199,10 @@ def _afford(entries: float, enumeration: str) -> None:
         )
 
 
-def _lists(
-    preds: Predicates, label_first: I64, label: U32, multi: U8, raw: I64, raw_first: I64, live: U8, dead: U64
-) -> KIndex:
-    """The index of the conjunctions that are ``live``, the first ``len(live)`` of ``preds``."""
-    preds = _coded(preds, label_first, label)
-    top = np.diff(label_first) + 1
-    count, attributes = len(live), len(top)
-    form, size, number_of = np.empty(count, np.uint8), np.empty(count, np.uint32), np.empty(count, np.uint32)
-    unsure, clause = np.empty(count, np.uint8), np.empty(len(preds.pred), np.uint16)
-    longest = int(np.diff(preds.tree_first).max(initial=0)) + 1
-    starts, stack, counted = (
-        np.empty(longest, np.int64),
-        np.empty(longest, np.int64),
-        np.empty(COUNTED, np.int64),
-    )
-    classify(preds, live, np.full(attributes, -1), starts, stack, counted, form, size, number_of, unsure, clause)
-
-    rank = form.astype(np.int64) << 32 | size
-    order = np.argsort(rank, kind="stable")[np.count_nonzero(form == GONE) :].astype(np.uint32)
-    with_clauses = CLAUSES << 32
-    ranks, part_first = np.unique(rank[order], return_index=True)
-    parts = np.append(part_first, len(order))
-    begin = int(np.searchsorted(rank[order], with_clauses))
-    first_part = int(np.searchsorted(ranks, with_clauses))
-    clause_first = ranges_of(number_of[order[begin:]])
-    clause_true = np.empty(int(clause_first[-1]), np.int32)
-    write_starts(preds, order, begin, clause, clause_first, clause_true)
-
-    domains = _domains(preds, top, raw, raw_first, live)
-    lists, planes = domains.lists, 3 if begin < len(order) else 1
-    at, last = np.zeros(planes * lists, np.int64), np.zeros(lists if planes > 1 else 1, np.uint32)
-    numbering = Numbering(order, begin, size, clause)
-    no_entry, no_clause = np.empty(0, np.uint32), np.empty(0, np.uint16)
-    post(preds, numbering, domains, False, last, at, no_entry, no_clause)
-    first = ranges_of(at)
-    total = int(first[-1])
-    _afford(float(total + planes * lists), "raw" if len(raw) else "boundaries")
-    entry, entry_clause = (
-        np.empty(total, np.uint32),
-        np.empty(total - int(first[min(planes * lists, lists)]), np.uint16),
-    )
-    at[:], last[:] = first[:-1], 0
-    post(preds, numbering, domains, True, last, at, entry, entry_clause)
-    segments = cut_segments(entry, first, parts, False, no_entry, no_entry, no_entry)
-    list_first, segment_part = np.empty(planes * lists + 1, np.uint32), np.empty(segments, np.uint32)
-    segment_first = np.empty(segments + 1, np.uint32)
-    cut_segments(entry, first, parts, True, list_first, segment_part, segment_first)
-
-    own = np.bincount(preds.owner[:count], minlength=1)
-    return KIndex(
-        level_first=domains.level_first, level_list=domains.level_list, label_first=label_first, label=label,
-        raw=raw, raw_first=raw_first, planes=np.array([planes, lists]),
-        list_first=list_first, segment_part=segment_part, segment_first=segment_first, entry=entry, clause=entry_clause,
-        part_size=(ranks & 0xFFFFFFFF).astype(np.uint32), with_clauses=np.array([first_part, begin]), clause_first=clause_first,
-        clause_true=clause_true, unsure=unsure[order[begin:]], order=order, tail=np.array([count, count]), dead=dead, multi=multi,
-        skipping=np.array([SKIPPING], np.uint8), repeats=np.array([own.max() > 1], np.uint8),
-    )  # fmt: skip
-
-
 def scratch(index: KIndex, codes: Codes, rows: int, entries: int) -> KIndexScratch:
     planes, lists = (int(x) for x in index.planes)
     levels = np.diff(index.level_first)
-    several = index.multi[: len(levels)] != 0
+    several = index.multi != 0
     # Values of one row: no more than one for each attribute without several, and no list twice.
     most = int(levels[~several].sum()) + (lists if several.any() else 0)
     most = planes * (min(most, entries * int(levels.max(initial=0))) + 1)
@@ -273,56 +221,6 @@ def scratch(index: KIndex, codes: Codes, rows: int, entries: int) -> KIndexScrat
     )
 
 
-def insert(index: KIndex, preds: Predicates, begin: int, end: int) -> KIndex:
-    """Enter conjunctions ``begin:end`` of ``preds``, which are its last, and return the index with
-    them.
-
-    They join the tail; when it has become too large, everything is built anew. Arrays that cannot
-    be written are copied first: a deleted conjunction's bit is all that is large, an eighth of a
-    byte each.
-
-    Raises OptionError as ``build`` does.
-    """
-    index = _writable(index)
-    index = index._replace(dead=extended(index.dead, len(index.dead), (end + 63) // 64))
-    index.tail[1] = end
-    word = preds.pred[preds.first[begin] : preds.first[end], 0]
-    attributes = max(len(index.multi), int((word & ATTR_MASK).max(initial=0)) + 1)
-    if attributes > len(index.multi):
-        index = index._replace(multi=np.append(index.multi, np.zeros(attributes - len(index.multi), np.uint8)))
-    index.multi[word[(word & FLAG_MULTI) != 0] & ATTR_MASK] = 1
-    if np.any(np.diff(preds.owner[max(begin - 1, 0) : end].astype(np.int64)) <= 0):
-        index.repeats[0] = 1
-    if len(index.raw) or end - int(index.tail[0]) <= max(TAIL_LEAST, len(index.order) // TAIL_SHARE):
-        return index
-    bits = np.unpackbits(index.dead.view(np.uint8), bitorder="little", count=end)
-    live, none = (1 - bits).astype(np.uint8), np.empty(0, np.int64)
-    label_first, label = index.label_first, index.label
-    if len(label) or not label_first[-1]:  # else predicates have codes, whose boundaries stay
-        label_first, label = _labels(preds, live, attributes)
-    return _lists(preds, label_first, label, index.multi, none, none, live, index.dead)
-
-
-def delete(index: KIndex, preds: Predicates, conjunctions: NDArray[np.int64]) -> KIndex:
-    """Take out conjunctions, by number in ``preds``: (n) int64.
-
-    They are marked, and leave the lists when these are built anew.
-    """
-    index = _writable(index)
-    bury(np.array(conjunctions, np.int64), index.dead)
-    return index
-
-
-def _writable(index: KIndex) -> KIndex:
-    return index._replace(
-        tail=_own(index.tail), dead=_own(index.dead), repeats=_own(index.repeats), multi=_own(index.multi)
-    )
-
-
-def _own(array: Array) -> Array:
-    return array if array.flags.writeable else array.copy()
-
-
 def repeats(index: KIndex) -> bool:
     return bool(index.repeats[0])
 
@@ -336,4 +234,4 @@ def cost(statistics: Statistics) -> float:
     return 5e3 + 0.05 * statistics.conjunctions + (0.07 + 12.0 * share) * statistics.predicates
 
 
-KIND = IndexKind(KIndexSettings, KIndex, build, scratch, match, cost, repeats, insert, delete)
+KIND = IndexKind(KIndexSettings, KIndex, build, scratch, match, cost, repeats)

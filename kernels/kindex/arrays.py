@@ -38,8 +38,6 @@ class KIndex(NamedTuple):
     # list, of all values
     level_first: I64
     level_list: I64  # (levels) first list of the level
-    label_first: I64  # (A + 1) attribute -> its boundaries
-    label: U32  # their labels when lists were made, or (0) if events have codes
     raw: I64  # (codes + A + 1), or (0): code -> its first list, where every value has its own
     raw_first: I64  # (A + 1), or (0): attribute -> place of its code 1 in ``raw``
     planes: I64  # (2) number of planes, lists in a plane
@@ -58,9 +56,7 @@ class KIndex(NamedTuple):
     clause_true: I32
     unsure: U8  # (numbers with clauses) 1 where the lists give a necessary condition only
     order: U32  # (numbers) number -> conjunction
-    tail: I64  # (2) conjunctions that are in no list and looked at one by one
-    dead: U64  # (at least conjunctions / 64) bit set: deleted
-    multi: U8  # (A, or more) attribute may have several entries in a row
+    multi: U8  # (A) attribute may have several entries in a row
     skipping: U8  # (1) 0: entries are passed one by one, to see what skipping saves
     repeats: U8  # (1) a subscription may have several conjunctions
 

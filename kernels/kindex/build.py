@@ -61,7 +61,7 @@ def intervals_of(pred, p):
 
 
 @device
-def interval_of(pred, run_lo, run_hi, p, r, end, by_gaps, top):
+def interval_of(pred, run_lo, run_hi, p, r, end, by_gaps):
     """Places of interval ``r`` of predicate ``p``.
 
     With ``by_gaps``, those of the gap behind it, or behind the last all from the first on.
@@ -74,7 +74,7 @@ def interval_of(pred, run_lo, run_hi, p, r, end, by_gaps, top):
             low, high = np.int64(run_lo[low]), np.int64(run_hi[r])
     elif pred[p, 0] & FLAG_RUN:
         low, high = np.int64(run_lo[r]), np.int64(run_hi[r])
-    return max(low - 1, np.int64(0)), min(high, top) - 1
+    return low - 1, high - 1
 
 
 @device
@@ -86,7 +86,7 @@ def lists_of_predicate(pred, run_lo, run_hi, p, by_gaps, top, tree, raw, first):
     count = np.int64(0)
     begin, end = intervals_of(pred, p)
     for r in range(begin, end):
-        low, high = interval_of(pred, run_lo, run_hi, p, r, end, by_gaps, top)
+        low, high = interval_of(pred, run_lo, run_hi, p, r, end, by_gaps)
         count += lists_of_interval(low, high, top, tree, raw, first)
     return count
 
@@ -104,7 +104,7 @@ def takes_gaps(pred, run_lo, run_hi, p, top, tree, raw, first):
 
 
 @kernel
-def measure(preds, live, top, raw, raw_first, spans, uses, whole):
+def measure(preds, top, raw, raw_first, spans, uses, whole):
     """Counts what the predicates on each attribute take if every value has its own list.
 
     To spans (A) float64 their entries are added, to uses (A) int64 their intervals; whole (A) bool
@@ -113,19 +113,16 @@ def measure(preds, live, top, raw, raw_first, spans, uses, whole):
     A float, because 2**64 values may be many times in it.
     """
     pred, run_lo, run_hi = preds.pred, preds.run_lo, preds.run_hi
-    for c in range(len(live)):
-        if not live[c]:
-            continue
-        for p in range(preds.first[c], preds.first[c + 1]):
-            a = pred[p, 0] & ATTR_MASK
-            place = raw_first[a] if len(raw) > 0 else np.int64(0)
-            by_gaps = takes_gaps(pred, run_lo, run_hi, p, top[a], np.uint8(0), raw, place)
-            spans[a] += lists_of_predicate(pred, run_lo, run_hi, p, by_gaps, top[a], np.uint8(0), raw, place)
-            begin, end = intervals_of(pred, p)
-            uses[a] += end - begin
-            for r in range(begin, end):
-                low, high = interval_of(pred, run_lo, run_hi, p, r, end, by_gaps, top[a])
-                whole[a] = whole[a] or (low == 0 and high == top[a] - 1)
+    for p in range(len(pred)):
+        a = pred[p, 0] & ATTR_MASK
+        place = raw_first[a] if len(raw) > 0 else np.int64(0)
+        by_gaps = takes_gaps(pred, run_lo, run_hi, p, top[a], np.uint8(0), raw, place)
+        spans[a] += lists_of_predicate(pred, run_lo, run_hi, p, by_gaps, top[a], np.uint8(0), raw, place)
+        begin, end = intervals_of(pred, p)
+        uses[a] += end - begin
+        for r in range(begin, end):
+            low, high = interval_of(pred, run_lo, run_hi, p, r, end, by_gaps)
+            whole[a] = whole[a] or (low == 0 and high == top[a] - 1)
 
 
 @kernel
@@ -170,7 +167,7 @@ def post(preds, numbering, domains, filling, last, at, entry, entry_clause):
             for r in range(run, run_end):
                 negated = r + 1 < run_end if by_gaps else word & FLAG_NONE != 0
                 value = 2 * number + (0 if negated else 1)
-                low, high = interval_of(pred, run_lo, run_hi, p, r, run_end, by_gaps, top[a])
+                low, high = interval_of(pred, run_lo, run_hi, p, r, run_end, by_gaps)
                 if low > high:
                     continue
                 end = top[a] - 1

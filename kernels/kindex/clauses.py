@@ -14,7 +14,7 @@ from colmatch.kernels._jit import device, kernel
 from colmatch.kernels.kindex.arrays import FREE, NO_CLAUSE
 from colmatch.kernels.layout import ATTR_MASK, FLAG_MULTI, FLAG_NONE, FLAG_RUN
 
-GONE, PLAIN, CLAUSES = 0, 1, 2
+PLAIN, CLAUSES = 0, 1
 COUNTED = 256  # predicates of a conjunction that K may count: their overlaps are looked for in pairs
 MOST_CLAUSES = 4096
 
@@ -139,24 +139,21 @@ def count_size(preds, clause, begin, end, counted):
 
 
 @kernel
-def classify(preds, live, last, starts, stack, counted, form, size, clauses, unsure, clause):
+def classify(preds, last, starts, stack, counted, form, size, clauses, unsure, clause):
     """Writes what each conjunction is.
 
     That is its form (C) uint8, its size and number of clauses (C) uint32, whether it is unsure (C)
     uint8, and the clause of each predicate (P) uint16.
 
-    live (C) uint8 : 0 where a conjunction is left out. last (A) int64 : scratch, -1 on entry.
-    starts, stack (longest tree) int64, counted (COUNTED) int64 : scratch
+    last (A) int64 : scratch, -1 on entry. starts, stack (longest tree) int64, counted (COUNTED)
+    int64 : scratch
     """
     programs = len(preds.jump_first) > 0
-    for c in range(len(live)):
+    for c in range(len(form)):
         begin, end = preds.first[c], preds.first[c + 1]
         size[c], clauses[c], unsure[c] = 0, 0, 0
-        form[c] = GONE
         for p in range(begin, end):
             clause[p] = NO_CLAUSE
-        if not live[c]:
-            continue
         if programs and preds.jump_first[c] >= 0:
             form[c] = CLAUSES
             count, exact = cut_program(

@@ -37,7 +37,6 @@ from colmatch.kernels.bits import ask_for
 from colmatch.kernels.kindex.arrays import FANOUT_BITS, NO_CLAUSE, ONCE
 from colmatch.kernels.layout import CANDIDATES, CONJUNCTIONS, NODES, PREDICATES
 from colmatch.kernels.predicates import clear, conjunction_holds, spread
-from colmatch.kernels.search import first_at_least
 from colmatch.kernels.sink import FILL, emit, roll_back
 
 END = np.uint64(2**64 - 1)  # key of a list that has no more entries
@@ -131,15 +130,11 @@ def note_clauses(entry, clause, base, place, stop, number, counter):
 
 
 @device
-def lowest_list(raw, raw_first, label_first, label, a, code):
+def lowest_list(raw, raw_first, a, code):
     """Number of the code's list on the lowest level; if values have their own, that of the
     first.
     """
     x = np.int64(code) - 1
-    if label_first[a] == label_first[a + 1]:
-        x = np.int64(0)  # without boundaries there is one code; events may have labels all the same
-    elif len(label) > 0:
-        x = first_at_least(label, label_first[a], label_first[a + 1], np.int64(code) + 1) - label_first[a]
     return raw[raw_first[a] + x] if len(raw) > 0 else x
 
 
@@ -151,9 +146,8 @@ def lists_of(row_attr, row_code, begin, stop, index, seen, low, next, whose):
     Returns how many.
     """
     level_first, level_list, raw, raw_first = index.level_first, index.level_list, index.raw, index.raw_first
-    list_first, multi, label_first, label = index.list_first, index.multi, index.label_first, index.label
+    list_first, multi = index.list_first, index.multi
     planes, lists = index.planes[0], index.planes[1]
-    attributes = len(level_first) - 1
     count = 0
     for e in range(begin, stop + 1):
         lowest = level = level_end = np.int64(0)
@@ -161,11 +155,9 @@ def lists_of(row_attr, row_code, begin, stop, index, seen, low, next, whose):
         x = np.int64(0)
         if e < stop:
             a = np.int64(row_attr[e])
-            if a >= attributes:
-                continue
             lowest, level_end, several = level_first[a], level_first[a + 1], multi[a] != 0
             level = lowest
-            x = lowest_list(raw, raw_first, label_first, label, a, row_code[e])
+            x = lowest_list(raw, raw_first, a, row_code[e])
         else:
             level_end = np.int64(1)  # Z
         while level < level_end:
@@ -188,8 +180,8 @@ def lists_of(row_attr, row_code, begin, stop, index, seen, low, next, whose):
     if len(seen) > 0:
         for e in range(begin, stop):
             a = np.int64(row_attr[e])
-            if a < attributes and multi[a]:
-                x = lowest_list(raw, raw_first, label_first, label, a, row_code[e])
+            if multi[a]:
+                x = lowest_list(raw, raw_first, a, row_code[e])
                 lowest, level_end = level_first[a], level_first[a + 1]
                 for k in range(lowest, level_end):
                     seen[level_list[k] + (x if k == lowest or k + 1 < level_end else 0)] = 0
@@ -252,16 +244,12 @@ def open_segments(entry, at, size, need, heap, front):
 
 @device
 def verify(index, preds, rows, row, candidates, scratch, sink, counters):
-    """Verify the conjunctions in ``waiting`` and the tail. False when the sink is full."""
-    tail, tail_end, dead, waiting = index.tail[0], index.tail[1], index.dead, scratch.waiting
+    """Verify the conjunctions in ``waiting``. False when the sink is full."""
     begin, end = rows.first[row], rows.first[row + 1]
-    looked_at = candidates + tail_end - tail
     steps, fits = 0, True
     spread(rows.first, rows.attr, rows.code, row, index.multi, scratch.table)
-    for i in range(looked_at):
-        c = np.int64(waiting[i]) if i < candidates else tail + i - candidates
-        if dead[c >> 6] >> np.uint64(c & 63) & np.uint64(1):
-            continue
+    for i in range(candidates):
+        c = np.int64(scratch.waiting[i])
         holds, taken = conjunction_holds(
             preds.pred, preds.run_lo, preds.run_hi, preds.first, preds.jump_first, preds.jump, c,
             rows.attr, rows.code, begin, end, scratch.table,
@@ -271,8 +259,7 @@ def verify(index, preds, rows, row, candidates, scratch, sink, counters):
             fits = False
             break
     clear(rows.first, rows.attr, row, scratch.table)
-    counters[CANDIDATES] += looked_at
-    counters[CONJUNCTIONS] += tail_end - tail
+    counters[CANDIDATES] += candidates
     counters[PREDICATES] += steps
     return fits
 
@@ -286,7 +273,7 @@ def match(index, preds, rows, start, stop, scratch, sink, counters):
     What is here stands in one function: with others for the conjunctions of one size and for moving
     on the lists in front, an event of ``opindex`` or ``ads`` at 200,000 took 14 to 16 % more time.
     """
-    entry, clause, order, dead, unsure = index.entry, index.clause, index.order, index.dead, index.unsure
+    entry, clause, order, unsure = index.entry, index.clause, index.order, index.unsure
     clause_first, clause_true, part_size = index.clause_first, index.clause_true, index.part_size
     first_part, first_number = index.with_clauses[0], np.uint64(index.with_clauses[1])
     clause_base = np.uint64(len(entry) - len(clause))
@@ -365,8 +352,6 @@ def match(index, preds, rows, start, stop, scratch, sink, counters):
                     front[last] = key
                 if holds:
                     c = np.int64(order[number])
-                    if dead[c >> 6] >> np.uint64(c & 63) & one:
-                        continue
                     if clauses and unsure[number - first_number]:
                         waiting[candidates] = c
                         candidates += 1
@@ -375,7 +360,7 @@ def match(index, preds, rows, start, stop, scratch, sink, counters):
                         break
             counters[NODES] += read
             counters[CONJUNCTIONS] += decided
-        if not full and (candidates > 0 or index.tail[1] > index.tail[0]):
+        if not full and candidates > 0:
             full = not verify(index, preds, rows, row, candidates, scratch, sink, counters)
         if full:
             roll_back(sink, fill, row, row + 1, counters)

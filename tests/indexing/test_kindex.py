@@ -66,6 +66,41 @@ def test_workloads_find_what_scan_finds(name: str) -> None:
     assert pairs(matcher.match(events)) == pairs(scan.match(events))
 
 
+def some_texts(rng: Random, count: int) -> dict[int, str]:
+    leaves = [
+        lambda: f"a = {rng.randrange(6)}",
+        lambda: f"b BETWEEN {rng.randrange(9)} AND {rng.randrange(9, 20)}",
+        lambda: f"c IN ({rng.randrange(5)}, {rng.randrange(5, 9)})",
+        lambda: f"(d = {rng.randrange(4)}) IS NOT TRUE",
+        lambda: f"b NOT IN ({rng.randrange(5)}, {rng.randrange(5, 9)}) AND b < {rng.randrange(9, 20)}",
+        lambda: f"array_contains(t, {rng.randrange(4)})",
+        lambda: f"(a = {rng.randrange(6)} OR (b = {rng.randrange(9)} AND c < 4))",
+        lambda: (
+            f"(a <> {rng.randrange(6)} OR d <> {rng.randrange(4)} OR NOT arrays_overlap(t, array({rng.randrange(4)}, 1)))"
+        ),
+    ]
+    return {i: " AND ".join(leaf() for leaf in rng.sample(leaves, rng.choice([1, 2, 3]))) for i in range(count)}
+
+
+@pytest.mark.parametrize("enumerate", ["boundaries", "raw"])
+@pytest.mark.parametrize("flat", [0, 10**9])
+@pytest.mark.parametrize("budget", [1, 64])
+def test_all_forms_of_conjunctions_stand_in_one_index(budget: int, flat: int, enumerate: str) -> None:
+    """Some subscriptions have several conjunctions, some conjunctions clauses, some are unsure."""
+    rng = Random(budget)
+    texts = some_texts(rng, 60 if NO_JIT else 300)
+    with patch.object(MODULE, "FLAT", flat):
+        matcher = of(texts, dnf_budget=budget, enumerate=enumerate)
+    index = arrays(matcher)
+    assert 0 < index.with_clauses[1] < len(index.order) == len(inside.predicates(matcher).owner)
+    assert len(index.order) > len(texts) and index.unsure.any() == (budget == 1)
+    events = pa.table(
+        {name: [rng.choice([None, *range(10)]) for _ in range(50)] for name in "abcd"}
+        | {"t": [[1, 2], [3], [], None, [1, 1]] * 10}
+    )
+    assert pairs(matcher.match(events)) == pairs(of(texts, "scan").match(events)) != []
+
+
 def test_skipping_reads_fewer_entries() -> None:
     """Lists of rare values and of a value, or a range, that all conjunctions have."""
     texts = {i: f"a = {i % 1000} AND b " + ("= 1" if i < 1000 else "BETWEEN 0 AND 50") for i in range(2000)}
