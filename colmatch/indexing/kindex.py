@@ -92,20 +92,20 @@ def build(
     classify(preds, np.full(attributes, -1), starts, stack, counted, form, size, number_of, unsure, clause)
 
     rank = form.astype(np.int64) << 32 | size
-    order = np.argsort(rank, kind="stable").astype(np.uint32)
+    conj = np.argsort(rank, kind="stable").astype(np.uint32)
     with_clauses = CLAUSES << 32
-    ranks, part_first = np.unique(rank[order], return_index=True)
-    parts = np.append(part_first, len(order))
-    begin = int(np.searchsorted(rank[order], with_clauses))
+    ranks, part_first = np.unique(rank[conj], return_index=True)
+    parts = np.append(part_first, len(conj))
+    begin = int(np.searchsorted(rank[conj], with_clauses))
     first_part = int(np.searchsorted(ranks, with_clauses))
-    clause_first = ranges_of(number_of[order[begin:]])
+    clause_first = ranges_of(number_of[conj[begin:]])
     clause_true = np.empty(int(clause_first[-1]), np.int32)
-    write_starts(preds, order, begin, clause, clause_first, clause_true)
+    write_starts(preds, conj, begin, clause, clause_first, clause_true)
 
     domains = _domains(preds, codes, top, settings.enumerate == "raw")
-    lists, planes = domains.lists, 3 if begin < len(order) else 1
+    lists, planes = domains.lists, 3 if begin < len(conj) else 1
     at, last = np.zeros(planes * lists, np.int64), np.zeros(lists if planes > 1 else 1, np.uint32)
-    numbering = Numbering(order, begin, size, clause)
+    numbering = Numbering(conj, begin, size, clause)
     no_entry, no_clause = np.empty(0, np.uint32), np.empty(0, np.uint16)
     post(preds, numbering, domains, False, last, at, no_entry, no_clause)
     first = ranges_of(at)
@@ -128,7 +128,7 @@ def build(
         raw=domains.raw, raw_first=domains.raw_first, planes=np.array([planes, lists]),
         list_first=list_first, segment_part=segment_part, segment_first=segment_first, entry=entry, clause=entry_clause,
         part_size=(ranks & 0xFFFFFFFF).astype(np.uint32), with_clauses=np.array([first_part, begin]), clause_first=clause_first,
-        clause_true=clause_true, unsure=unsure[order[begin:]], order=order, multi=codes.multi,
+        clause_true=clause_true, unsure=unsure[conj[begin:]], conj=conj, multi=codes.multi,
         skipping=np.array([SKIPPING], np.uint8), repeats=np.array([repeats], np.uint8),
     )  # fmt: skip
     return index, preds
@@ -150,12 +150,12 @@ def _every_value(codes: Codes, top: I64) -> tuple[I64, I64]:
             f"values, and each would have a list, more than the {MOST_ENTRIES:,} that fit: raw enumeration needs small "
             "discrete domains; take enumerate='boundaries', which is the default"
         )
-    raw_first = end - top + np.arange(len(top))
+    raw_first = codes.first + 2 * np.arange(len(top) + 1)
     raw = np.zeros(len(width) + len(top), np.int64)
     ends = np.cumsum(width.astype(np.int64))
     raw[np.arange(len(width)) + np.repeat(np.arange(len(top)), top) + 1] = ends
-    raw[raw_first[1:]] = ends[end[:-1] - 1]
-    return raw, np.append(raw_first, len(raw))
+    raw[raw_first[1:-1]] = ends[end[:-1] - 1]
+    return raw, raw_first
 
 
 def _domains(preds: Predicates, codes: Codes, top: I64, by_value: bool) -> Domains:

@@ -55,7 +55,7 @@ class KIndex(NamedTuple):
     # as lists can tell
     clause_true: I32
     unsure: U8  # (numbers with clauses) 1 where the lists give a necessary condition only
-    order: U32  # (numbers) number -> conjunction
+    conj: U32  # (numbers) number -> conjunction
     multi: U8  # (A) attribute may have several entries in a row
     skipping: U8  # (1) 0: entries are passed one by one, to see what skipping saves
     repeats: U8  # (1) a subscription may have several conjunctions
@@ -76,7 +76,7 @@ class Domains(NamedTuple):
 class Numbering(NamedTuple):
     """How C conjunctions of P predicates are numbered."""
 
-    order: U32  # (numbers) number -> conjunction
+    conj: U32  # (numbers) number -> conjunction
     begin: int  # first number of a conjunction with clauses
     size: U32  # (C) K
     clause: U16  # (P) clause of a predicate; NO_CLAUSE if it has none

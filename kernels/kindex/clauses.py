@@ -182,12 +182,12 @@ def classify(preds, last, starts, stack, counted, form, size, clauses, unsure, c
 
 
 @kernel
-def write_starts(preds, order, begin, clause, clause_first, clause_true):
+def write_starts(preds, conj, begin, clause, clause_first, clause_true):
     """clause_true (clauses) int32 of the numbers from ``begin``, as ``KIndex`` has it, is
     written.
     """
-    for number in range(begin, len(order)):
-        c = order[number]
+    for number in range(begin, len(conj)):
+        c = conj[number]
         at, at_end = clause_first[number - begin], clause_first[number - begin + 1]
         for j in range(at, at_end):
             clause_true[j] = FREE

@@ -273,7 +273,7 @@ def match(index, preds, rows, start, stop, scratch, sink, counters):
     What is here stands in one function: with others for the conjunctions of one size and for moving
     on the lists in front, an event of ``opindex`` or ``ads`` at 200,000 took 14 to 16 % more time.
     """
-    entry, clause, order, unsure = index.entry, index.clause, index.order, index.unsure
+    entry, clause, conj, unsure = index.entry, index.clause, index.conj, index.unsure
     clause_first, clause_true, part_size = index.clause_first, index.clause_true, index.part_size
     first_part, first_number = index.with_clauses[0], np.uint64(index.with_clauses[1])
     clause_base = np.uint64(len(entry) - len(clause))
@@ -351,7 +351,7 @@ def match(index, preds, rows, start, stop, scratch, sink, counters):
                         key = max(key, other)
                     front[last] = key
                 if holds:
-                    c = np.int64(order[number])
+                    c = np.int64(conj[number])
                     if clauses and unsure[number - first_number]:
                         waiting[candidates] = c
                         candidates += 1

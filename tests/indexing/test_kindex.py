@@ -49,7 +49,7 @@ def sizes(matcher: cm.Matcher) -> list[int]:
     """K of every conjunction, those without clauses first."""
     index = arrays(matcher)
     found = []
-    for number in range(len(index.order)):
+    for number in range(len(index.conj)):
         entries = np.flatnonzero(index.entry >> 1 == number)
         segments = np.searchsorted(index.segment_first, entries, side="right") - 1
         (k,) = {int(index.part_size[index.segment_part[s]]) for s in segments}
@@ -92,8 +92,8 @@ def test_all_forms_of_conjunctions_stand_in_one_index(budget: int, flat: int, en
     with patch.object(MODULE, "FLAT", flat):
         matcher = of(texts, dnf_budget=budget, enumerate=enumerate)
     index = arrays(matcher)
-    assert 0 < index.with_clauses[1] < len(index.order) == len(inside.predicates(matcher).owner)
-    assert len(index.order) > len(texts) and index.unsure.any() == (budget == 1)
+    assert 0 < index.with_clauses[1] < len(index.conj) == len(inside.predicates(matcher).owner)
+    assert len(index.conj) > len(texts) and index.unsure.any() == (budget == 1)
     events = pa.table(
         {name: [rng.choice([None, *range(10)]) for _ in range(50)] for name in "abcd"}
         | {"t": [[1, 2], [3], [], None, [1, 1]] * 10}
@@ -210,7 +210,7 @@ def every_event(least: int = 0, most: int = 3) -> pa.Table:
 def test_an_and_of_ors_is_decided_by_counters() -> None:
     texts = {i: " AND ".join(f"({CLAUSES[j]})" for j in range(4) if i >> j & 1) for i in range(1, 16)}
     matcher = of(texts, dnf_budget=1)
-    assert len(arrays(matcher).order) - arrays(matcher).with_clauses[1] > 5
+    assert len(arrays(matcher).conj) - arrays(matcher).with_clauses[1] > 5
     events = every_event()
     assert pairs(matcher.match(events)) == pairs(of(texts, "scan").match(events))
     counted = matcher.counters(events)

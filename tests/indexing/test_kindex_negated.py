@@ -20,7 +20,7 @@ import colmatch as cm
 def entries_of_last(matcher: cm.Matcher) -> tuple[int, int]:
     """How many positive and negated entries the last conjunction has."""
     index = arrays(matcher)
-    (number,) = np.flatnonzero(index.order == len(index.order) - 1)
+    (number,) = np.flatnonzero(index.conj == len(index.conj) - 1)
     own = index.entry[index.entry >> 1 == number]
     return int(np.count_nonzero(own % 2)), int(np.count_nonzero(own % 2 == 0))
 
