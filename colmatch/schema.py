@@ -142,6 +142,16 @@ class Attributes:
         self.members: list[Attribute] = members or []
         self.multi = bytearray(attribute.multi for attribute in self.members)
         self._ids = {attribute: i for i, attribute in enumerate(self.members)}
+        self._columns: tuple[int, list[str]] = (0, [])
+
+    @property
+    def columns(self) -> list[str]:
+        """The top-level columns that the attributes need, in the order in which they need them."""
+        known, columns = self._columns
+        if known < len(self.members):
+            columns = list(dict.fromkeys(attribute.path[0] for attribute in self.members if attribute.path))
+            self._columns = len(self.members), columns
+        return columns
 
     def intern(self, attribute: Attribute) -> int:
         """Id of the attribute, a new one when it was not known."""

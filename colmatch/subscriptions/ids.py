@@ -102,7 +102,7 @@ def wanted_ids(ids: Any, type: pa.DataType) -> pa.Array:
     values = list(ids)
     for id in values:
         if not can_be_id(plain_id(id), type):
-            raise SubscriptionError(f"there is no subscription {shown(id)}")
+            raise SubscriptionError(f"there is no subscription {shown(id)}: nothing was deleted")
     return pa.array(values, type)
 
 
@@ -162,6 +162,8 @@ class Ids:
         """
         if not len(self) or not len(wanted):
             return np.full(len(wanted), -1)
+        if len(wanted) == 1:
+            return np.array([self._index().find_one(wanted[0].as_py())])
         return self._index().find(wanted)
 
     def find_one(self, id: object) -> int:

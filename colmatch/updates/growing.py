@@ -37,9 +37,11 @@ class GrowingSegment(Segment):
     Its codes are labels. What was appended to its predicates lies behind what older ones see.
     """
 
-    def __init__(self, codes: Codes, predicates: GrowingPredicates, index: Built, size: int) -> None:
-        super().__init__(codes, predicates.view(), index, size)
-        self._store = predicates
+    def __init__(
+        self, codes: Codes, predicates: Predicates, index: Built, size: int, store: GrowingPredicates | None = None
+    ) -> None:
+        super().__init__(codes, predicates, index, size)
+        self._store = store or GrowingPredicates(predicates)
 
     @staticmethod
     def begun(predicates: Predicates, codes: Codes, asked: Settings, size: int) -> GrowingSegment:
@@ -48,12 +50,12 @@ class GrowingSegment(Segment):
         kind = find(settings.kind)
         predicates, codes = labels.with_labels(predicates, codes)
         arrays, predicates = kind.build(predicates, codes, None, settings)
-        return GrowingSegment(codes, GrowingPredicates(predicates), Built(kind, settings, arrays), size)
+        return GrowingSegment(codes, freeze(predicates), Built(kind, settings, freeze(arrays)), size)
 
     @staticmethod
     def opened(segment: Segment) -> GrowingSegment:
         """Returns the growing segment that was saved as ``segment``."""
-        return GrowingSegment(segment.codes, GrowingPredicates(segment.predicates), segment.index, segment.size)
+        return GrowingSegment(segment.codes, segment.predicates, segment.index, segment.size)
 
     def with_more(self, predicates: Predicates, codes: Codes, more: int) -> GrowingSegment:
         """Returns the segment with more subscriptions, whose numbers come after all others.
@@ -68,9 +70,9 @@ class GrowingSegment(Segment):
             self._store.append(labels.relabelled(predicates, codes, label), self.size)
             insert = self.index.kind.insert
             assert insert is not None
-            together = freeze(self._store.view())
-            arrays = insert(self.index.arrays, together, begin, len(together.owner))
-            return GrowingSegment(joined, self._store, self.index._replace(arrays=arrays), size)
+            together = self._store.view()
+            arrays = freeze(insert(self.index.arrays, together, begin, len(together.owner)))
+            return GrowingSegment(joined, together, self.index._replace(arrays=arrays), size, self._store)
         dense = merged([self, Segment(codes, predicates, self.index, more)], [0, self.size], len(codes.multi), None)
         return GrowingSegment.begun(*dense, self.index.settings, size)
 
@@ -82,10 +84,8 @@ class GrowingSegment(Segment):
         conjunctions = members(start, ranges_of(np.searchsorted(owner, wanted, "right") - start))
         delete = self.index.kind.delete
         assert delete is not None
-        arrays = delete(self.index.arrays, self.predicates, conjunctions)
-        self._store.cut(self.predicates)
-        return GrowingSegment(self.codes, self._store, self.index._replace(arrays=arrays), self.size)
+        arrays = freeze(delete(self.index.arrays, self.predicates, conjunctions))
+        return GrowingSegment(self.codes, self.predicates, self.index._replace(arrays=arrays), self.size, self._store)
 
     def with_codes(self, codes: Codes) -> GrowingSegment:
-        self._store.cut(self.predicates)
-        return GrowingSegment(codes, self._store, self.index, self.size)
+        return GrowingSegment(codes, self.predicates, self.index, self.size, self._store)

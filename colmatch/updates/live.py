@@ -92,7 +92,7 @@ class LiveSet:
                 )
             after = before
             if len(new.ids):
-                after = self._with_new(self._without(before, old), new)
+                after = self._with_new(self._without(before, np.sort(old)), new)
                 after = after.changed(updates=before.updates + 1)
             if new.rejected:
                 after = after.changed(rejected=(*before.rejected, *new.rejected))
@@ -110,7 +110,7 @@ class LiveSet:
                 id = wanted[int(np.argmax(missing))].as_py()
                 raise SubscriptionError(f"there is no subscription {shown(id)}: nothing was deleted")
             if len(old):
-                after = self._without(before, np.unique(old))
+                after = self._without(before, old if len(old) == 1 else np.unique(old))
                 self.now = after.changed(updates=before.updates + 1)
         self.merger.look()
 
@@ -133,10 +133,9 @@ class LiveSet:
             raise SubscriptionError(f"the ids of this matcher are {known.type}, those given are {ids.type}")
 
     def _without(self, before: Version, numbers: NDArray[np.int64]) -> Version:
-        """Returns a version without some subscriptions, by number."""
+        """Returns a version without some subscriptions, by number: ascending."""
         if not len(numbers):
             return before
-        numbers = np.sort(numbers)
         segments, living, found_dead = list(before.segments), list(before.living), list(before.found_dead)
         begins = np.searchsorted(numbers, np.array([*before.bases, len(before.ids)]))
         for i, segment in enumerate(segments):

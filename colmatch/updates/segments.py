@@ -22,16 +22,17 @@ from colmatch.schema import Attributes
 class Segment:
     """An index and what it is about. Subscriptions have numbers from 0 in it.
 
+    Its arrays are read-only and contiguous.
+
     Attributes
     ----------
     size : how many numbers it has; not all of them need be subscriptions
-    index : in read-only arrays, as all else
     """
 
     def __init__(self, codes: Codes, predicates: Predicates, index: Built, size: int) -> None:
-        self.codes = freeze(codes)
-        self.predicates = freeze(predicates)
-        self.index = index._replace(arrays=freeze(index.arrays))
+        self.codes = codes
+        self.predicates = predicates
+        self.index = index
         self.size = size
         self.repeats = index.kind.repeats(index.arrays)
 
@@ -71,7 +72,7 @@ def indexed(
     chosen = plan.choose(asked, Statistics.of(subscriptions, predicates, codes))
     kind = find(chosen.settings.kind)
     arrays, predicates = kind.build(predicates, codes, seen, chosen.settings)
-    return Segment(codes, predicates, Built(kind, chosen.settings, arrays), size), chosen.reason
+    return Segment(codes, freeze(predicates), Built(kind, chosen.settings, freeze(arrays)), size), chosen.reason
 
 
 def recounted(sample: U8, attributes: Attributes, codes: Codes, literals: Literals) -> Sample | None:
