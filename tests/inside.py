@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -94,3 +96,9 @@ def with_step(matcher: cm.Matcher, step: str, instead: Callable[..., Any]) -> It
         for one in version(matcher).segments:
             if one.index.kind is kind:
                 one.index = one.index._replace(kind=real)
+
+
+def settle(matcher: cm.Matcher) -> None:
+    """Waits until nothing is merged."""
+    while any(thread.name == "colmatch-merge" for thread in threading.enumerate()):
+        time.sleep(0.001)

@@ -12,7 +12,6 @@ interrupted anywhere leaves the old version or the new one.
 from __future__ import annotations
 
 import os
-import threading
 import weakref
 from typing import Any
 
@@ -30,6 +29,7 @@ from colmatch.updates.growing import GrowingSegment
 from colmatch.updates.merger import Merger
 from colmatch.updates.predicates import attributes_of
 from colmatch.updates.segments import Segment, indexed, recounted
+from colmatch.updates.turn import Turn
 from colmatch.updates.versions import Parts, Version, are_dead, with_dead
 
 
@@ -55,7 +55,7 @@ class LiveSet:
         _all.add(self)
 
     def _begin(self) -> None:
-        self.turn = threading.Lock()  # one update at a time
+        self.turn = Turn()  # one update at a time
 
     def parts(self, version: Version | None = None) -> Parts:
         """Returns what a matcher of a version is made of."""
@@ -71,7 +71,7 @@ class LiveSet:
 
     def insert(self, subscriptions: Any, errors: Errors, replace: bool) -> None:
         """Inserts as ``Matcher.insert`` and ``replace`` do."""
-        with self.turn:
+        with self.turn.take():
             before = self.now
             # It is put back when it has done its work: an interrupted one may be half changed.
             source, self._source = self._source or self._new_source(), None
@@ -101,7 +101,7 @@ class LiveSet:
 
     def delete(self, ids: Any) -> None:
         """Deletes as ``Matcher.delete`` does."""
-        with self.turn:
+        with self.turn.take():
             before = self.now
             wanted = wanted_ids(ids, before.ids.array.type)
             old = before.ids.find(wanted)

@@ -20,6 +20,7 @@ from colmatch.updates import policy
 from colmatch.updates.growing import for_few
 from colmatch.updates.merging import merged
 from colmatch.updates.segments import Segment, indexed, recounted
+from colmatch.updates.turn import Turn
 from colmatch.updates.versions import Version, dead_among, with_dead
 
 if TYPE_CHECKING:
@@ -62,8 +63,7 @@ class Merger:
 
     def begin(self) -> None:
         """Forgets a thread that is not there any more: this is a child process."""
-        self._lock = threading.Lock()  # of the thread
-        self._one = threading.Lock()  # one merge at a time
+        self._one = Turn()  # one merge at a time
         self._thread: threading.Thread | None = None
 
     @property
@@ -75,28 +75,26 @@ class Merger:
         live = self._live()
         assert live is not None
         while live.now.frozen > policy.SEGMENTS_MOST and self._due(live.now) is not None:
-            with self._one:
+            with self._one.take():
                 self._merge_due(live)
-        with self._lock:
-            if self._thread is None and not self._stopped and self._due(live.now) is not None:
-                thread = threading.Thread(target=self._run, args=(live,), name="colmatch-merge", daemon=True)
-                self._thread = thread
-                try:
-                    thread.start()
-                except BaseException:
-                    self._thread = None
-                    raise
+        if self._thread is None and not self._stopped and self._due(live.now) is not None:
+            try:
+                threading.Thread(target=self._run, args=(live,), name="colmatch-merge", daemon=True).start()
+            except RuntimeError as error:  # no more threads: the next update looks again
+                _log.warning("segments are not merged: %s", error)
 
     def compact(self) -> None:
         """Merges all segments that there are. Returns when that is done; raises what it raises."""
         live = self._live()
         assert live is not None
-        with self._one:
-            with live.turn:
-                now = live.now = live.now.changed(growing=False)
-            if len(now.segments) > 1 or now.gone or len(now.segments[0].codes.label):
-                while not self._switch(live, self._merged(live, now, 0, len(now.segments), live.asked)):
-                    now = live.now
+        done = False
+        with self._one.take():
+            while not done:  # again if literals got other labels meanwhile
+                with live.turn.take():
+                    live.now = now = live.now.changed(growing=False)
+                done = len(now.segments) == 1 and not now.gone and not len(now.segments[0].codes.label)
+                done = done or self._switch(live, self._merged(live, now, 0, now.frozen, live.asked))
+        self.error = None
 
     def stop(self) -> None:
         """Ends the thread: a merge is given up after the step that it is at."""
@@ -110,13 +108,12 @@ class Merger:
         return None if found is None or now.segments[: now.frozen] == self._failed else found
 
     def _run(self, live: LiveSet) -> None:
-        while True:
-            with self._lock:
-                if self._stopped or self._due(live.now) is None:
-                    self._thread = None
-                    return
-            with self._one:
+        """Merges what is due, until nothing is. Of several threads, one does."""
+        while not self._stopped and self._due(live.now) is not None:
+            self._thread = threading.current_thread()
+            with self._one.take():
                 self._merge_due(live)
+            self._thread = None  # before the last look: who makes a version later sees that nobody merges
 
     def _merge_due(self, live: LiveSet) -> None:
         """Does one merge that is due. What it raises is kept: nothing has changed then."""
@@ -169,7 +166,7 @@ class Merger:
         Returns False if they are not what they were: their literals have other labels now.
         """
         start, stop = merge.start, merge.start + len(merge.segments)
-        with live.turn:
+        with live.turn.take():
             now = live.now
             if now.segments[start:stop] != merge.segments:
                 return False
