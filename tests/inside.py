@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -102,3 +103,13 @@ def settle(matcher: cm.Matcher) -> None:
     """Waits until nothing is merged."""
     while any(thread.name == "colmatch-merge" for thread in threading.enumerate()):
         time.sleep(0.001)
+
+
+def merge_some(matcher: cm.Matcher, rng: Random) -> None:
+    """Merges some neighbours among the frozen segments, whether that is due or not."""
+    merger, live, now = matcher._live.merger, matcher._live, version(matcher)
+    if not now.frozen:
+        return
+    start, stop = sorted(rng.sample(range(now.frozen + 1), 2))
+    with merger._one.take():
+        merger._switch(live, merger._merged(live, now, start, stop, live.asked))

@@ -1,0 +1,123 @@
+"""Any order of updates, merges, saves and batches finds what the oracle says."""
+
+from __future__ import annotations
+
+import pickle
+import tempfile
+from pathlib import Path
+from random import Random
+from typing import Any
+from unittest.mock import patch
+
+import inside
+import pytest
+from contract import NO_JIT, expected_pairs, pairs, some_settings
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+from layouts import plain_table
+from oracle import Expr, to_sql
+from strategies import a_schema, an_expression, some_rows, terms
+
+import colmatch as cm
+from colmatch.updates import policy
+
+SEEDS = st.integers(0, 2**32)
+STEPS = 15 if NO_JIT else 30
+
+
+class Updates(RuleBasedStateMachine):
+    """A matcher, and the expressions that it should have by id."""
+
+    kind = "auto"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.patches = [patch.object(policy, "GROWING_MOST", 4), patch.object(policy, "DEAD_LEAST", 3)]
+        for one in self.patches:
+            one.start()
+
+    def teardown(self) -> None:
+        for one in self.patches:
+            one.stop()
+
+    @initialize(seed=SEEDS, count=st.integers(0, 12), tier=st.sampled_from([0, 1, 4]))
+    def build(self, seed: int, count: int, tier: int) -> None:
+        self.patches.append(patch.object(policy, "TIER", tier))
+        self.patches[-1].start()
+        rng = Random(seed)
+        schema = a_schema(rng)
+        self.leaves, self.rows = terms(schema), some_rows(rng, schema, 6)
+        self.events = plain_table(schema, self.rows)
+        self.there: dict[int, Expr] = {}
+        self.more(rng, range(count))
+        texts = {id: to_sql(e) for id, e in self.there.items()}
+        index = cm.index(self.kind) if self.kind == "kindex" else some_settings(rng, self.kind)
+        self.matcher = cm.Matcher.build(texts, schema, index=index, options=cm.Options(missing_columns="null"))
+
+    def more(self, rng: Random, ids: Any) -> dict[int, str]:
+        new = {id: an_expression(rng, self.leaves, rng.choice([0, 1, 2])) for id in ids}
+        self.there |= new
+        return {id: to_sql(e) for id, e in new.items()}
+
+    @rule(seed=SEEDS, count=st.integers(1, 7))
+    def insert(self, seed: int, count: int) -> None:
+        rng = Random(seed)
+        free = [id for id in range(40) if id not in self.there]
+        self.matcher.insert(self.more(rng, rng.sample(free, min(count, len(free)))))
+
+    @rule(seed=SEEDS, count=st.integers(1, 7))
+    def replace(self, seed: int, count: int) -> None:
+        rng = Random(seed)
+        self.matcher.replace(self.more(rng, rng.sample(range(40), count)))
+
+    @rule(seed=SEEDS, count=st.integers(1, 9))
+    def delete(self, seed: int, count: int) -> None:
+        gone = Random(seed).sample(sorted(self.there), min(count, len(self.there)))
+        self.matcher.delete(gone)
+        for id in gone:
+            del self.there[id]
+
+    @rule()
+    def delete_all(self) -> None:
+        self.matcher.delete(self.there)
+        self.there.clear()
+
+    @rule(seed=SEEDS)
+    def merge(self, seed: int) -> None:
+        inside.merge_some(self.matcher, Random(seed))
+
+    @rule()
+    def compact(self) -> None:
+        self.matcher.compact()
+        stats = self.matcher.stats()
+        assert stats["gaps"] == 0 and len(stats["segments"]) == 1
+
+    @rule()
+    def pickle(self) -> None:
+        self.matcher = pickle.loads(pickle.dumps(self.matcher))
+
+    @rule(mmap=st.booleans())
+    def save_and_open(self, mmap: bool) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            self.matcher.save(Path(folder, "index"))
+            self.matcher = cm.Matcher.open(Path(folder, "index"), mmap=mmap)
+
+    @invariant()
+    def finds_what_the_oracle_says(self) -> None:
+        ids = list(self.there)
+        wanted = expected_pairs(list(self.there.values()), ids, self.rows)
+        assert pairs(self.matcher.match(self.events)) == wanted
+        assert self.matcher.count(self.events).sum() == len(wanted)
+        assert sorted(self.matcher.ids.to_pylist()) == sorted(ids)
+        stats = self.matcher.stats()
+        assert stats["subscriptions"] == len(self.matcher) == len(ids) == sum(s["subscriptions"] for s in stats["segments"])
+        assert stats["merge_error"] is None
+
+
+@pytest.mark.parametrize("kind", [*cm.kinds(), "auto"])
+def test_updates_merges_saves(kind: str) -> None:
+    machine = type(f"Updates of {kind}", (Updates,), {"kind": kind})
+    case = machine.TestCase
+    case.settings = settings(case.settings, max_examples=3 if NO_JIT else 25, stateful_step_count=STEPS, deadline=None)
+    case("runTest").debug()
