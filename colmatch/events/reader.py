@@ -3,7 +3,8 @@
 ``Reader.read`` exports a batch through the Arrow C data interface and has kernels walk the exported
 structs: no Python runs for a column, let alone a row. The distinct strings that text patterns are
 about are read first, with a plan of their own (``patterns.py``). ``work.py`` has the memory that
-kernels write, ``gather.py`` says where batches come from.
+kernels write, ``gather.py`` says where batches come from. ``texts_of`` is for strings that are no
+events.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ class IdLookup:
         times
     """
 
-    __slots__ = ("_columns", "_length", "_search", "_table")
+    __slots__ = ("_length", "_search", "_table")
 
     def __init__(self, ids: pa.Array) -> None:
         self._take(_Table(len(ids)), ids, 0)
@@ -62,7 +62,7 @@ class IdLookup:
         is a new table. One thread at a time extends those of one table.
         """
         table = self._table
-        if table.used != self._length or len(ids) > table.room or not self._length:
+        if table.used != self._length or len(ids) > table.room:
             return IdLookup(ids)
         longer = IdLookup.__new__(IdLookup)
         longer._take(table, ids, self._length)

@@ -149,7 +149,9 @@ def test_slots_of_regular_numbers_do_not_cluster(tables: list[Any], shift: int, 
     assert longest_run(tables[0].slot) < 80
 
 
-@pytest.mark.parametrize("form", ["{:07d}", "{:x}", "subscription-{:07d}", "{:04d}-subscription", "a\0{:012d}b"])
+@pytest.mark.parametrize(
+    "form", ["{:07d}", "{:x}", "subscription-{:07d}", "{:04d}-subscription", "a\0{:012d}b", "first{:020d}and last"]
+)
 def test_slots_of_regular_strings_do_not_cluster(tables: list[Any], form: str) -> None:
     IdLookup(typed([form.format(i) for i in range(MANY)]))
     assert longest_run(tables[0].slot) < 80
@@ -161,11 +163,12 @@ def longest_run(slot: Any) -> int:
     return int(np.diff(free, append=free[0] + len(slot)).max())
 
 
-def test_slots_have_bits_of_hashes() -> None:
-    """So hardly any other id is compared: of two thousand bits more than half differ."""
-    table = IdLookup(typed(list(range(MANY))))._table
+@pytest.mark.parametrize("values", [range(MANY), ["a" * n for n in range(300)]], ids=["numbers", "lengths"])
+def test_slots_have_bits_of_hashes(values: Sequence[Any]) -> None:
+    """So hardly any other id is compared."""
+    table = IdLookup(typed(values))._table
     others = table.slot[table.slot != 0] & np.uint32(LOW ^ table.mask)
-    assert len(np.unique(others)) > MANY * 9 // 10
+    assert len(np.unique(others)) > len(values) * 9 // 10
 
 
 @pytest.mark.parametrize("values_of", [numbers_of, texts_of])
