@@ -11,7 +11,8 @@ import numpy as np
 import pyarrow as pa
 
 from colmatch.kernels.layout import KEY_MAX, KEY_MIN
-from colmatch.lowering.floors import ABOVE, BELOW, EXACT, Floors, exact, literal_floors
+from colmatch.kernels.lowering.operators import ABOVE, BELOW, EXACT
+from colmatch.lowering.floors import Floors, exact, literal_floors
 from colmatch.lowering.forms import Kind
 from colmatch.lowering.times import DAY, SECOND
 from colmatch.schema import UNITS, Family, Type

@@ -3,7 +3,7 @@
 A literal need not be a value that the column can hold: ``age < 5.5`` is meaningful for an integer
 column, and so is ``age < 10**30``. It is therefore converted to the *floor* among the column's keys
 and a *place*: EXACT, ABOVE (strictly between the floor and the next key, or above all keys), BELOW
-(below all keys). ``intervals`` turns both into key intervals for each operator.
+(below all keys). ``intervals.py`` turns both into key intervals for each operator.
 """
 
 from __future__ import annotations
@@ -17,16 +17,15 @@ from numpy.typing import NDArray
 
 from colmatch.errors import shown
 from colmatch.kernels.layout import KEY_MAX, KEY_MIN
-from colmatch.lowering.forms import Kind, Op
-from colmatch.lowering.keys import NEVER_ROUNDS, UINT64_OFFSET, float_keys
+from colmatch.kernels.lowering.operators import ABOVE, BELOW, EXACT
+from colmatch.lowering.forms import Kind
+from colmatch.lowering.keys import NEVER_ROUNDS, UINT64_OFFSET, float_key, float_keys
 from colmatch.lowering.times import SECOND, days, instant
 from colmatch.schema import UNITS, Family, Type
 from colmatch.session import Session
 
-BELOW, EXACT, ABOVE = -1, 0, 1
-
 Floors = tuple[NDArray[np.int64], NDArray[np.int8]]  # floor (n), place (n)
-Intervals = tuple[NDArray[np.int64], NDArray[np.int64]]  # lo (n), hi (n)
+Convert = Callable[[Any], tuple[int, int]]  # one literal -> floor, place
 
 _NUMBERS = frozenset({Kind.INT, Kind.DECIMAL, Kind.DOUBLE})
 _FITS: dict[Family, tuple[frozenset[Kind], str]] = {
@@ -83,33 +82,46 @@ def literal_floors(
     LiteralErrors : with the reason for each literal that is not a value of ``kind``
     """
     family = type.family
-    if family is Family.BOOL:
-        if isinstance(values, np.ndarray):
-            return exact(values.astype(np.int64))
-        return exact(np.fromiter((_bool(v) for v in values), np.int64, len(values)))
+    if family is Family.BOOL and isinstance(values, np.ndarray):
+        return exact(values.astype(np.int64))
     if family is Family.FLOAT:
         return exact(float_keys(_floats(values, negative)))
+    if family is Family.INT or (family is Family.DECIMAL and type.scale == 0):
+        whole = _whole(kind, values, negative)
+        if whole is not None:
+            return exact(whole)
+        if (
+            isinstance(values, np.ndarray)
+            and values.dtype.kind == "f"
+            and np.all(np.abs(values.astype(np.float64)) < 2.0**62)
+        ):
+            floor = np.floor(-values if negative else values)
+            return floor.astype(np.int64), np.where(floor == (-values if negative else values), EXACT, ABOVE).astype(
+                np.int8
+            )
+    return _each(values, converter(type, kind, negative, session))
+
+
+def converter(type: Type, kind: Kind, negative: bool, session: Session) -> Convert:
+    """Returns what finds the floor of a single literal, as ``literal_floors`` does of many.
+
+    It raises ValueError or ArithmeticError for what is not a value of ``kind``.
+    """
+    family = type.family
+    if family is Family.BOOL:
+        return lambda v: (_bool(v), EXACT)
+    if family is Family.FLOAT:
+        return lambda v: (float_key(-_float(v) if negative else _float(v)), EXACT)
+    if family is Family.INT and kind is Kind.INT:
+        return lambda v: _integer(v, negative)
     if family in (Family.INT, Family.UINT64, Family.DECIMAL):
         scale = type.scale if family is Family.DECIMAL else 0
         offset = UINT64_OFFSET if family is Family.UINT64 else 0
-        if scale == 0 and offset == 0:
-            whole = _whole(kind, values, negative)
-            if whole is not None:
-                return exact(whole)
-            if (
-                isinstance(values, np.ndarray)
-                and values.dtype.kind == "f"
-                and np.all(np.abs(values.astype(np.float64)) < 2.0**62)
-            ):
-                floor = np.floor(-values if negative else values)
-                return floor.astype(np.int64), np.where(
-                    floor == (-values if negative else values), EXACT, ABOVE
-                ).astype(np.int8)
-        return _each(values, lambda v: _number(v, negative, scale, offset))
+        return lambda v: _number(v, negative, scale, offset)
     if family is Family.DATE:
-        return _each(values, lambda v: (days(v), EXACT))
+        return lambda v: (days(v), EXACT)
     assert family is Family.TIMESTAMP
-    return _each(values, lambda v: _in_units(instant(v, type, session), type.unit))
+    return lambda v: _in_units(instant(v, type, session), type.unit)
 
 
 def exact(keys: NDArray[np.int64]) -> Floors:
@@ -117,7 +129,7 @@ def exact(keys: NDArray[np.int64]) -> Floors:
     return keys, np.zeros(len(keys), np.int8)
 
 
-def _each(values: Sequence[Any] | NDArray[Any], convert: Callable[[Any], tuple[int, int]]) -> Floors:
+def _each(values: Sequence[Any] | NDArray[Any], convert: Convert) -> Floors:
     """Converts literals one by one, each distinct value once.
 
     For the kinds that need exact arithmetic or a calendar.
@@ -178,6 +190,11 @@ def _float(value: Any) -> float:
         return float("inf") if value > 0 else float("-inf")
 
 
+def _integer(value: Any, negative: bool) -> tuple[int, int]:
+    number = -int(value) if negative else int(value)
+    return (number, EXACT) if KEY_MIN <= number <= KEY_MAX else _number(value, negative, 0, 0)
+
+
 def _number(value: Any, negative: bool, scale: int, offset: int) -> tuple[int, int]:
     try:
         number = NEVER_ROUNDS.create_decimal(float.__repr__(value) if isinstance(value, float) else str(value))
@@ -210,56 +227,3 @@ def _clipped(floor: int, exact: bool) -> tuple[int, int]:
     if floor > KEY_MAX:
         return KEY_MAX, ABOVE
     return floor, EXACT if exact else ABOVE
-
-
-def intervals(op: Op, floors: Sequence[Floors]) -> Intervals:
-    """The closed key interval of each literal, for IN of each of its points.
-
-    Parameters
-    ----------
-    op : EQ LT LE GT GE IN with floors of one operand, BETWEEN with those of two. A ``floor`` may be
-        changed and returned, as both ends if need be
-
-    Returns
-    -------
-    lo, hi (n) int64; ``lo > hi`` where no key fits
-    """
-    floor, place = floors[0]
-    if op in (Op.EQ, Op.IN):
-        lo = hi = floor
-        none = place != EXACT
-        if none.any():
-            hi = floor.copy()
-    elif op in (Op.LT, Op.LE):
-        hi, none = _highest(op, floor, place)
-        lo = np.full(len(floor), KEY_MIN)
-    elif op in (Op.GT, Op.GE):
-        lo, none = _lowest(op, floor, place)
-        hi = np.full(len(floor), KEY_MAX)
-    else:
-        assert op is Op.BETWEEN
-        lo, no_lowest = _lowest(Op.GE, floor, place)
-        hi, no_highest = _highest(Op.LE, *floors[1])
-        none = no_lowest | no_highest | (lo > hi)
-    if none.any():
-        lo[none], hi[none] = KEY_MAX, KEY_MIN
-    return lo, hi
-
-
-def _lowest(op: Op, floor: NDArray[np.int64], place: NDArray[np.int8]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """The lowest keys that GT or GE allows, and where there are none."""
-    up = (place != BELOW) if op is Op.GT else (place == ABOVE)
-    if not up.any():
-        return floor, up
-    none = up & (floor == KEY_MAX)
-    return floor + (up & ~none), none
-
-
-def _highest(op: Op, floor: NDArray[np.int64], place: NDArray[np.int8]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """The highest keys that LT or LE allows, and where there are none."""
-    none = place == BELOW
-    if op is Op.LE:
-        return floor, none
-    down = place == EXACT
-    none |= down & (floor == KEY_MIN)
-    return floor - (down & ~none), none

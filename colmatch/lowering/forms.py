@@ -18,25 +18,29 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any
 
+from colmatch.kernels.lowering import operators
+
 
 class Op(IntEnum):
     """Operators on one attribute. Their negations are ``Test.outside`` and ``Leaf.none``."""
 
-    EQ = 0
-    LT = 1
-    LE = 2
-    GT = 3
-    GE = 4
-    BETWEEN = 5  # two operands
-    IN = 6  # any number
-    PRESENT = 7  # no operand: every key
+    EQ = operators.EQ
+    LT = operators.LT
+    LE = operators.LE
+    GT = operators.GT
+    GE = operators.GE
+    BETWEEN = operators.BETWEEN  # two operands
+    IN = operators.IN  # any number
+    PRESENT = operators.PRESENT  # no operand: every key
     STARTSWITH = 8  # patterns: one operand, a string
     ENDSWITH = 9
     CONTAINS = 10
     LIKE = 11
     ILIKE = 12
     RLIKE = 13
-    PREFIX = 14  # what a pattern may be lowered to: two operands, the prefix and its successor; in no form
+    PREFIX = (
+        operators.PREFIX
+    )  # what a pattern may be lowered to: two operands, the prefix and its successor; in no form
 
 
 PATTERNS = frozenset({Op.STARTSWITH, Op.ENDSWITH, Op.CONTAINS, Op.LIKE, Op.ILIKE, Op.RLIKE})

@@ -22,8 +22,9 @@ from colmatch.kernels import layout
 from colmatch.kernels.layout import KEY_MAX, KEY_MIN
 from colmatch.kernels.lowering.runs import group_intervals, merge_runs
 from colmatch.lowering.arrow_literals import arrow_floors
-from colmatch.lowering.floors import Floors, Intervals, LiteralErrors, exact, intervals, literal_floors
+from colmatch.lowering.floors import Floors, LiteralErrors, exact, literal_floors
 from colmatch.lowering.forms import PATTERNS, Kind, Op, Operand
+from colmatch.lowering.intervals import intervals
 from colmatch.lowering.labels import string_labels
 from colmatch.schema import BOOL, Attribute, Attributes, Type
 from colmatch.session import Session
@@ -157,8 +158,7 @@ class Groups:
         if group.op is Op.IN:
             points = [intervals(Op.IN, [pair]) for pair in floors]
             return concat(tests), concat([p[0] for p in points]), concat([p[1] for p in points])
-        lo, hi = _prefix_interval(floors) if group.op is Op.PREFIX else intervals(group.op, floors)
-        return each, lo, hi
+        return each, *intervals(group.op, floors)
 
     def _floors(self, group: Group, k: int, values: Any, leaf: I64, test: I64, refuse: Refuse) -> Floors:
         operand = group.operands[k]
@@ -241,11 +241,6 @@ class Groups:
         for group in groups:
             found[id(group)] = list(islice(each, len(group.operands)))
         return found, literals
-
-
-def _prefix_interval(floors: list[Floors]) -> Intervals:
-    """From a prefix's label to just before that of its successor."""
-    return floors[0][0], floors[1][0] - 1
 
 
 def _binary(values: Any) -> pa.Array:

@@ -19,6 +19,7 @@ STRING, BINARY          label among the attribute's sorted distinct literals, se
 from __future__ import annotations
 
 from decimal import MAX_EMAX, MAX_PREC, MIN_EMIN, Context
+from struct import Struct
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +28,7 @@ from colmatch.kernels.layout import KEY_MAX
 
 UINT64_OFFSET = 2**63  # a UINT64's value above its key
 NEVER_ROUNDS = Context(prec=MAX_PREC, Emax=MAX_EMAX, Emin=MIN_EMIN)  # for decimals
+_DOUBLE, _BITS = Struct("<d"), Struct("<q")
 
 
 def float_keys(values: NDArray[np.float64]) -> NDArray[np.int64]:
@@ -37,6 +39,12 @@ def float_keys(values: NDArray[np.float64]) -> NDArray[np.int64]:
     clean = np.where(np.isnan(values), np.nan, values + 0.0)  # adding 0.0 turns -0.0 into 0.0
     bits = np.ascontiguousarray(clean).view(np.int64)
     return np.where(bits >= 0, bits, bits ^ np.int64(KEY_MAX))
+
+
+def float_key(value: float) -> int:
+    """Makes the key of one float64 value."""
+    (bits,) = _BITS.unpack(_DOUBLE.pack(value + 0.0 if value == value else np.nan))
+    return int(bits if bits >= 0 else bits ^ KEY_MAX)
 
 
 def key_float(key: int) -> float:
