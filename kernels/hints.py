@@ -40,6 +40,12 @@ def distance(low, high):
 @kernel
 def count_cells(code_first, bound, lowest, highest, first, shift):
     """Write all of ``Hints`` but ``below``: as many cells as boundaries, or up to twice as many."""
+    cut_cells(code_first, bound, lowest, highest, first, shift)
+
+
+@device
+def cut_cells(code_first, bound, lowest, highest, first, shift):
+    """``count_cells`` for other kernels."""
     first[0] = 0
     for a in range(len(shift)):
         begin, end = code_first[a], code_first[a + 1]
@@ -58,6 +64,12 @@ def count_cells(code_first, bound, lowest, highest, first, shift):
 @kernel
 def fill_cells(code_first, bound, first, shift, below):
     """Write ``Hints.below``."""
+    count_below(code_first, bound, first, shift, below)
+
+
+@device
+def count_below(code_first, bound, first, shift, below):
+    """``fill_cells`` for other kernels."""
     for a in range(len(shift)):
         b, end = code_first[a], code_first[a + 1]
         cells = first[a + 1] - first[a]

@@ -26,12 +26,18 @@ from colmatch.lowering.floors import Floors, LiteralErrors, exact, literal_floor
 from colmatch.lowering.forms import PATTERNS, Kind, Op, Operand
 from colmatch.lowering.intervals import intervals
 from colmatch.lowering.labels import string_labels
-from colmatch.schema import BOOL, Attribute, Attributes, Type
+from colmatch.schema import Attribute, Attributes, Type
 from colmatch.session import Session
 from colmatch.text.reduce import reduce_pattern, successor
 
 I64 = NDArray[np.int64]
 Refuse = Callable[[int, str, int], None]  # leaf, message, slot of the literal
+PatternTest = tuple[Op, tuple[str | bytes, ...], int]  # operator, its operands, attribute
+
+
+def group_key(type: Type, op: Op, operands: tuple[Operand, ...], outside: bool) -> tuple[Any, ...]:
+    """Returns what the tests of one group share: of operands the kinds, not the values."""
+    return type, op, tuple([(o.kind, o.many, o.negative) for o in operands]), outside
 
 
 @dataclass(slots=True)
@@ -99,7 +105,7 @@ class Groups:
         Of the operands their kinds count, not their values.
         """
         type, op, operands, outside = key
-        short = (type, op, tuple((o.kind, o.many, o.negative) for o in operands), outside)
+        short = group_key(type, op, operands, outside)
         found = self._groups.get(short)
         if found is None:
             found = self._groups[short] = Group(type, op, operands, outside, tuple(Pieces() for _ in operands))
@@ -191,7 +197,7 @@ class Groups:
         That is equality, prefix interval, presence, or a pattern attribute.
         """
         leaves = group.leaf.array()
-        known: dict[tuple[int, Any], tuple[Any, ...] | str] = {}
+        known: dict[tuple[int, Any], PatternTest | str] = {}
         texts = group.parts[0].values()
         for i, (leaf, text) in enumerate(
             zip(leaves.tolist(), texts.to_pylist() if isinstance(texts, pa.Array) else texts, strict=True)
@@ -199,29 +205,14 @@ class Groups:
             attr = int(leaf_attr[leaf])
             found = known.get((attr, text))
             if found is None:
-                found = known[attr, text] = self._pattern(attr, group.op, text)
+                found = known[attr, text] = pattern_test(self.attributes, attr, group.op, text)
             if isinstance(found, str):
                 refuse(leaf, found, group.slot(i, 0))
                 continue
-            target, values, new_attr = found
+            op, values, new_attr = found
             leaf_attr[leaf] = new_attr
+            target = self[self.attributes[new_attr].type, op, (Operand(Kind.STRING),) * len(values), False]
             target.add([leaf], [[value] for value in values], ())
-
-    def _pattern(self, attr: int, op: Op, text: str) -> tuple[Group, tuple[Any, ...], int] | str:
-        attribute = self.attributes[attr]
-        pattern = reduce_pattern(op.name.lower(), text)
-        if pattern.error:
-            return pattern.error
-        literal = Operand(Kind.STRING)
-        if pattern.exact is not None:
-            return self[attribute.type, Op.EQ, (literal,), False], (pattern.exact,), attr
-        if pattern.prefix is not None:
-            start = pattern.prefix.encode()
-            if not start:
-                return self[attribute.type, Op.PRESENT, (), False], (), attr
-            return self[attribute.type, Op.PREFIX, (literal, literal), False], (start, successor(start)), attr
-        own = Attribute(attribute.path, attribute.role, attribute.type, attribute.key, (pattern.op, pattern.operand))
-        return self[BOOL, Op.PRESENT, (), False], (), self.attributes.intern(own)
 
     def _label(self, groups: list[Group], leaf_attr: I64) -> tuple[dict[int, list[tuple[I64, I64]]], layout.Literals]:
         """Labels all literals: tests and labels of each operand, by ``id()`` of the group."""
@@ -246,7 +237,30 @@ class Groups:
 def _binary(values: Any) -> pa.Array:
     if isinstance(values, pa.Array):
         return values.cast(pa.large_binary())
-    return pa.array([v.encode() if isinstance(v, str) else v for v in values], pa.large_binary())
+    return pa.array(list(map(plain_bytes, values)), pa.large_binary())
+
+
+def plain_bytes(value: str | bytes) -> bytes:
+    """Returns the bytes of a string or binary literal."""
+    return value.encode() if isinstance(value, str) else value
+
+
+def pattern_test(attributes: Attributes, attr: int, op: Op, text: str) -> PatternTest | str:
+    """Finds what tests the same as a pattern does, adding an attribute if need be.
+
+    Returns an operator, its operands and an attribute; or what is wrong with the pattern.
+    """
+    pattern = reduce_pattern(op.name.lower(), text)
+    if pattern.error:
+        return pattern.error
+    if pattern.exact is not None:
+        return Op.EQ, (pattern.exact,), attr
+    if pattern.prefix is not None:
+        start = pattern.prefix.encode()
+        return (Op.PREFIX, (start, successor(start)), attr) if start else (Op.PRESENT, (), attr)
+    attribute = attributes[attr]
+    own = Attribute(attribute.path, attribute.role, attribute.type, attribute.key, (pattern.op, pattern.operand))
+    return Op.PRESENT, (), attributes.intern(own)
 
 
 def runs(first: I64, lo: I64, hi: I64, outside: NDArray[np.uint8]) -> tuple[I64, I64, I64]:

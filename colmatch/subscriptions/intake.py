@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
@@ -13,6 +13,7 @@ import pyarrow as pa
 from colmatch.errors import ExpressionError, SubscriptionError, shown
 from colmatch.incoming import column_of, table_of
 from colmatch.indexing.settings import Budget
+from colmatch.lowering.few import FEW, FewExpressions
 from colmatch.lowering.lower import LoweredExpressions, Lowering
 from colmatch.options import Options
 from colmatch.schema import Attributes, Schema
@@ -56,6 +57,7 @@ class Source:
         self.budget = budget
         self.attributes = attributes
         self._compiler: Compiler | None = None
+        self._few: FewExpressions | None = None
         self._compiled = 0
 
     def take_in(self, subscriptions: Any, errors: Errors) -> Intake:
@@ -67,12 +69,18 @@ class Source:
         SubscriptionError : the subscriptions cannot be read
         """
         attributes = self.attributes
-        lowering = Lowering(attributes, Session(self.options.timezone))
         if isinstance(subscriptions, PredicateTable):
+            lowering = Lowering(attributes, Session(self.options.timezone))
             ids = add_table(subscriptions, self.schema, attributes, lowering)
             return _finish(lowering, attributes, ids, None, {}, errors)
         ids, expressions = _pairs(subscriptions)
-        compiler = self._compiler_for(len(expressions))
+        compiler, few = self._compiler_for(len(expressions))
+        if 0 < len(expressions) <= FEW:
+            with suppress(ExpressionError):  # to be told below
+                lowered = few.lower([compiler.form(expression) for expression in expressions])
+                if lowered is not None:
+                    return Intake(lowered, attributes, ids, [], few.session.literal)
+        lowering = Lowering(attributes, Session(self.options.timezone))
         failed: dict[int, ExpressionError] = {}
         with _no_garbage_collection():
             for form, subs, literals in _forms(compiler, expressions, failed, stop=errors == "raise"):
@@ -82,14 +90,15 @@ class Source:
             raise first.at(ids[sub].as_py())
         return _finish(lowering, attributes, ids, (compiler, expressions), failed, errors)
 
-    def _compiler_for(self, expressions: int) -> Compiler:
-        """Returns the compiler, for so many more expressions."""
+    def _compiler_for(self, expressions: int) -> tuple[Compiler, FewExpressions]:
+        """Returns the compiler, for so many more expressions, and what lowers a few forms."""
         from colmatch.expr.compile import Compiler
 
-        if self._compiler is None or self._compiled > FORMS_KEPT:
+        if self._compiler is None or self._few is None or self._compiled > FORMS_KEPT:
             self._compiler, self._compiled = Compiler(self.schema, self.attributes, self.options, self.budget), 0
+            self._few = FewExpressions(self.attributes, Session(self.options.timezone))
         self._compiled += expressions
-        return self._compiler
+        return self._compiler, self._few
 
 
 def _forms(

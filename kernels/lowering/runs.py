@@ -57,11 +57,11 @@ def group_intervals(owner, lo, hi, first, out_lo, out_hi):
     rewind_ranges(first, len(first) - 1)
     for o in range(len(first) - 1):
         if first[o + 1] - first[o] > 1:
-            _sort_intervals(out_lo, out_hi, first[o], first[o + 1])
+            sort_intervals(out_lo, out_hi, first[o], first[o + 1])
 
 
 @device
-def _sort_intervals(lo, hi, first, end):
+def sort_intervals(lo, hi, first, end):
     """Shell sort: almost always two or three intervals, and a long IN list is no quadratic trap."""
     gap = 1
     while gap < (end - first) // 3:

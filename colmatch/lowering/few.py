@@ -1,0 +1,246 @@
+"""A few expressions -> what indexes are built from, with as few calls as there can be.
+
+``lower.py`` does the same for any number, by columns, which costs hundreds of microseconds however
+few there are. Here the literals are read one by one, in Python, and one kernel does the rest, by
+the same functions. What is rare is left to ``lower.py``: programs, long lists, and whatever cannot
+be read, so that errors are found and told there alone.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from itertools import accumulate, chain
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from colmatch.arrays.growing import with_room
+from colmatch.kernels import layout
+from colmatch.kernels.layout import Codes
+from colmatch.kernels.lowering.few import FLAGS, HEAD, LEAF, NUMBERS, Lowered, Room, lower_few
+from colmatch.kernels.lowering.operators import EXACT
+from colmatch.lowering.floors import Convert, converter
+from colmatch.lowering.forms import PATTERNS, Form, Op, Operand, Test
+from colmatch.lowering.groups import group_key, pattern_test, plain_bytes
+from colmatch.lowering.lower import LoweredExpressions
+from colmatch.schema import Attributes
+from colmatch.session import Session
+
+FEW = 16  # expressions; more are lowered by columns
+MOST = 4096  # intervals that their predicates may have, and literals of a list; more are lowered by columns
+
+
+class _Operand(NamedTuple):
+    slot: int
+    value: Any  # where there is no slot
+    many: bool
+    convert: Convert | None  # None: a string, whose label depends on others
+
+
+class _Test(NamedTuple):
+    op: Op
+    attr: int
+    operands: tuple[_Operand, ...]
+    leaf_at: int  # where the attribute of its leaf stands among the words
+    op_at: int  # where its operator stands
+
+
+class _Plan(NamedTuple):
+    """What is the same for all expressions of one form."""
+
+    form: Form  # held, so that its id stays its own
+    plain: bool  # whether it has no programs; else there is nothing more
+    words: NDArray[np.int64]  # as ``lower_few`` reads them
+    tests: tuple[_Test, ...]
+    patterns: bool  # whether some words depend on the literals
+    refs: int  # leaves of all conjunctions
+    most: int  # conjunctions that share a leaf
+
+
+class _Texts:
+    """String literals, and where their labels are to be written once all are known."""
+
+    def __init__(self) -> None:
+        self.found: list[tuple[int, bytes]] = []  # attribute, literal
+        self.places: list[int] = []
+
+    def enter(self, attr: int, texts: Iterable[str | bytes], values: list[int]) -> None:
+        """Enters literals, for whose labels there will be room behind ``values``."""
+        for text in texts:
+            self.found.append((attr, plain_bytes(text)))
+            self.places.append(len(values))
+            values += (0, EXACT)
+
+    def label(self, values: list[int], attributes: int) -> layout.Literals:
+        """Writes the labels of all, as ``string_labels`` makes them."""
+        first = np.zeros(attributes + 1, np.int64)
+        if not self.found:
+            return layout.Literals(first, np.zeros(1, np.int64), np.empty(0, np.uint8))
+        distinct = sorted(set(self.found))
+        labels: dict[tuple[int, bytes], int] = {}
+        attr = start = -1
+        for number, pair in enumerate(distinct):
+            if pair[0] != attr:
+                attr, start = pair[0], number
+            labels[pair] = 2 * (number - start) + 1
+            first[attr + 1] += 1
+        for pair, place in zip(self.found, self.places, strict=True):
+            values[place] = labels[pair]
+        np.cumsum(first, out=first)
+        data = [text for _, text in distinct]
+        offset = np.array([0, *accumulate(map(len, data))], np.int64)
+        return layout.Literals(first, offset, np.frombuffer(b"".join(data), np.uint8))
+
+
+class FewExpressions:
+    """Lowers a few expressions at a time, again and again. Not for several threads at once.
+
+    Parameters
+    ----------
+    attributes : those that the forms name; pattern attributes are added to it
+    session : for timestamp literals without a zone; its ``literal`` is of the last call
+    """
+
+    def __init__(self, attributes: Attributes, session: Session) -> None:
+        self.attributes = attributes
+        self.session = session
+        self._plans: dict[int, _Plan] = {}  # by id() of the form
+        self._make_room(1024)
+
+    def _make_room(self, n: int) -> None:
+        self._size, i64, u32 = n, np.int64, np.uint32
+        self._room = Room(
+            np.empty((NUMBERS, n), i64),
+            np.empty((FLAGS, n), np.uint8),
+            np.empty(n, u32),
+            np.empty((n, 3), u32),
+            np.empty(n),
+            np.empty((2, n), i64),
+        )
+        self._run_lo, self._run_hi, self._bound = np.empty(n, u32), np.empty(n, u32), np.empty(n, i64)
+
+    def lower(self, expressions: Sequence[tuple[Form, Sequence[Any]]]) -> LoweredExpressions | None:
+        """Lowers expressions: of each the form, and the literals by slot.
+
+        None where they are not for this class; attributes may have been added all the same.
+        """
+        self.session.literal = None
+        words: list[NDArray[np.int64]] = []
+        values: list[int] = []
+        texts = _Texts()
+        conjunctions = refs = most = 0
+        try:
+            for form, literals in expressions:
+                plan = self._plans.get(id(form)) or self._plan(form)
+                if not plan.plain:
+                    return None
+                begin = len(values)
+                words.append(self._read(plan, literals, values, texts))
+                conjunctions += len(form.conjunctions)
+                refs += plan.refs
+                most += len(plan.words) + plan.most * ((len(values) - begin) // 2 + 2 * len(plan.tests))
+                if most > MOST:
+                    return None
+        except (ValueError, ArithmeticError):
+            return None
+        attributes = len(self.attributes)
+        literals_of = texts.label(values, attributes)
+        if self._size < 4 * (most + attributes) + 8:
+            self._make_room(with_room(4 * (most + attributes) + 8))
+        codes = Codes(np.empty(attributes + 1, np.int64), self._bound, np.array(self.attributes.multi, np.uint8))
+        out = Lowered(
+            np.empty(conjunctions + 1, np.int64),
+            np.empty((refs, 3), np.uint32),
+            np.empty(conjunctions, np.uint32),
+            self._run_lo,
+            self._run_hi,
+            codes,
+        )
+        all_words = words[0] if len(words) == 1 else np.concatenate(words)
+        return _finished(out, lower_few(all_words, np.array(values, np.int64), self._room, out), literals_of)
+
+    def _read(self, plan: _Plan, literals: Sequence[Any], values: list[int], texts: _Texts) -> NDArray[np.int64]:
+        """Writes the literals of an expression behind ``values``, and returns its words."""
+        words = plan.words.copy() if plan.patterns else plan.words
+        for op, attr, operands, leaf_at, op_at in plan.tests:
+            begin = len(values)
+            if op is Op.IN:
+                values.append(0)
+            for slot, value, many, convert in operands:
+                given = literals[slot] if slot >= 0 else value
+                if op in PATTERNS:
+                    found = pattern_test(self.attributes, attr, op, given)
+                    if isinstance(found, str):
+                        raise ValueError(found)
+                    words[op_at], parts, words[leaf_at] = found
+                    texts.enter(attr, parts, values)
+                elif many and len(given) > MOST:
+                    raise ValueError
+                elif convert is None:
+                    texts.enter(attr, given if many else (given,), values)
+                elif many:
+                    for each in given:
+                        values += convert(each)
+                else:
+                    values += convert(given)
+            if op is Op.IN:
+                values[begin] = (len(values) - begin) // 2
+        return words
+
+    def _plan(self, form: Form) -> _Plan:
+        """Makes the plan of a form, with the tests in the order in which ``Groups`` has them."""
+        if any(conjunction.jumps for conjunction in form.conjunctions):
+            plan = _Plan(form, False, np.empty(0, np.int64), (), False, 0, 0)
+        else:
+            plan = self._plain_plan(form)
+        self._plans[id(form)] = plan
+        return plan
+
+    def _plain_plan(self, form: Form) -> _Plan:
+        groups: dict[Any, list[tuple[int, Test]]] = {}
+        for f, leaf in enumerate(form.leaves):
+            for test in leaf.tests:
+                key = group_key(self.attributes[leaf.attr].type, test.op, test.operands, test.outside)
+                groups.setdefault(key, []).append((f, test))
+        tests: list[_Test] = []
+        refs = [f for conjunction in form.conjunctions for f in conjunction.leaves]
+        words = [len(form.leaves), sum(map(len, groups.values())), len(form.conjunctions), len(refs)]
+        for leaf in form.leaves:
+            words += (leaf.attr, leaf.none)
+        for f, test in chain.from_iterable(groups.values()):
+            attr = form.leaves[f].attr
+            operands = tuple([self._operand(attr, operand) for operand in test.operands])
+            tests.append(_Test(test.op, attr, operands, HEAD + LEAF * f, len(words) + 1))
+            words += (f, test.op, test.outside)
+        words += [len(conjunction.leaves) for conjunction in form.conjunctions]
+        words += refs
+        patterns = any(test.op in PATTERNS for test in tests)
+        most = max(Counter(refs).values(), default=1)
+        return _Plan(form, True, np.array(words, np.int64), tuple(tests), patterns, len(refs), most)
+
+    def _operand(self, attr: int, operand: Operand) -> _Operand:
+        type, convert = self.attributes[attr].type, None
+        if not type.textual:
+            convert = converter(type, operand.kind, operand.negative, self.session)
+        return _Operand(operand.slot, operand.value, operand.many, convert)
+
+
+def _finished(out: Lowered, left: tuple[int, int, int, int], literals: layout.Literals) -> LoweredExpressions:
+    """Puts together what the kernel wrote; what is used again is copied."""
+    conjunctions, predicates, intervals, boundaries = left
+    none, codes = np.empty(0, np.int64), out.codes
+    lowered = layout.Predicates(
+        out.first[: conjunctions + 1],
+        out.pred[:predicates],
+        out.run_lo[:intervals].copy(),
+        out.run_hi[:intervals].copy(),
+        out.owner[:conjunctions],
+        np.empty(0),
+        none,
+        np.empty((0, 2), np.int32),
+        none,
+        np.empty(0, np.int32),
+    )
+    return LoweredExpressions(lowered, codes._replace(bound=codes.bound[:boundaries].copy()), literals, {})

@@ -1,0 +1,222 @@
+"""A few expressions, from the floors of their literals to predicates with codes, in one call.
+
+For many, Python calls these kernels one after the other and uses NumPy in between, which costs some
+microseconds each time: ten times as much as the work itself where there is one expression.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from colmatch.kernels._jit import device, kernel
+from colmatch.kernels.hints import Hints, count_below, cut_cells
+from colmatch.kernels.layout import F64, I64, KEY_MAX, KEY_MIN, U8, U32, Codes
+from colmatch.kernels.lowering.codes import (
+    Spare,
+    close_gaps,
+    code_predicates,
+    count_boundaries,
+    find_repeats,
+    gather_boundaries,
+)
+from colmatch.kernels.lowering.conjunctions import Leaves, merge_conjunctions
+from colmatch.kernels.lowering.intervals import interval
+from colmatch.kernels.lowering.operators import BETWEEN, IN, PREFIX, PRESENT
+from colmatch.kernels.lowering.runs import group_intervals, merge_runs, sort_intervals
+
+HEAD, LEAF, TEST = 4, 2, 3  # words of an expression before its leaves, of each leaf, of each test
+NUMBERS, FLAGS = 14, 6  # rows of Room.numbers and Room.flags
+
+
+class Room(NamedTuple):
+    """Scratch. N is at least 4 times the intervals that there can be, and the attributes."""
+
+    numbers: I64  # (NUMBERS, N)
+    flags: U8  # (FLAGS, N)
+    below: U32  # (N)
+    moved: U32  # (N, 3)
+    share: F64  # (N)
+    runs: I64  # (2, N)
+
+
+class Lowered(NamedTuple):
+    """What is written: there is room for all that there can be."""
+
+    first: I64  # (C + 1)
+    pred: U32  # (P, 3)
+    owner: U32  # (C)
+    run_lo: U32  # (N)
+    run_hi: U32  # (N)
+    codes: Codes  # ``multi`` is read, ``bound`` is (N)
+
+
+@kernel
+def lower_few(words, values, room, out):
+    """Lower expressions without programs.
+
+    words : the expressions one after the other. An expression has the numbers of its leaves, tests
+        and conjunctions, and of all leaves of these; of each leaf the attribute, and whether it is
+        true where no entry is; of each test its leaf, operator, and whether it is true outside; of
+        each conjunction the number of its leaves; and these leaves
+    values : floor and place of each literal, test by test, those of an IN behind their number
+    room : ``Room``. out : ``Lowered``, written
+
+    Returns how many conjunctions, predicates, intervals of predicates that have several, and
+    boundaries are left.
+    """
+    numbers, flags, codes = room.numbers, room.flags, out.codes
+    leaves, conjunctions = _read(words, values, numbers, flags, out.owner)
+    start, lo, hi, weight = numbers[1][: conjunctions + 1], numbers[6], numbers[7], room.share[:0]
+    leaf = numbers[2][: start[conjunctions]]
+    merged = Leaves(numbers[0][:leaves], flags[0][:leaves], weight, numbers[3][: leaves + 1], numbers[4], numbers[5])
+    program, keep, repeated, dropped = flags[1], flags[2], flags[3], flags[4]
+    for c in range(conjunctions):
+        program[c] = 0
+    first, owner = out.first[: conjunctions + 1], out.owner[:conjunctions]
+    predicates, _ = merge_conjunctions(
+        start, leaf, program, merged, codes.multi, room.runs, keep, first, out.pred, weight, lo, hi
+    )
+    pred = out.pred[:predicates]
+    boundaries = _find_boundaries(pred, lo, hi, numbers, codes)
+    hints = _hints(codes, numbers, room.below)
+    spare = Spare(room.share, room.moved, weight)
+    intervals = code_predicates(first, weight, lo, hi, program, codes, hints, pred, out.run_lo, out.run_hi, spare)
+    for c in range(conjunctions):
+        dropped[c] = 1 - keep[c]  # repeats none
+    find_repeats(first, pred, out.run_lo, out.run_hi, owner, dropped, 64, repeated)
+    conjunctions, predicates = _close_gaps(first, pred, owner, keep, repeated)
+    return conjunctions, predicates, intervals, boundaries
+
+
+@device
+def _read(words, values, numbers, flags, owner):
+    """Write leaves, their runs and conjunctions: rows 0 to 5 of ``numbers``, row 0 of ``flags``.
+
+    Returns how many leaves and conjunctions.
+    """
+    attr, start, leaf, run_first, run_lo, run_hi = (
+        numbers[0],
+        numbers[1],
+        numbers[2],
+        numbers[3],
+        numbers[4],
+        numbers[5],
+    )
+    lo, hi, test_of, leaf_of, first, test_first = (
+        numbers[6],
+        numbers[7],
+        numbers[8],
+        numbers[9],
+        numbers[10],
+        numbers[11],
+    )
+    none, outside = flags[0], flags[5]
+    leaves, tests, conjunctions, refs, expression = 0, 0, 0, 0, 0
+    i, v, m = 0, 0, 0
+    start[0] = 0
+    while i < len(words):
+        base, leaves = leaves, leaves + words[i]
+        last_test, last_conjunction, last_ref = tests + words[i + 1], conjunctions + words[i + 2], refs + words[i + 3]
+        i += HEAD
+        for f in range(base, leaves):
+            attr[f] = words[i]
+            none[f] = words[i + 1]
+            i += LEAF
+        while tests < last_test:
+            leaf_of[tests] = base + words[i]
+            outside[tests] = words[i + 2]
+            v, end = _write_intervals(words[i + 1], values, v, lo, hi, m)
+            while m < end:
+                test_of[m] = tests
+                m += 1
+            tests += 1
+            i += TEST
+        while conjunctions < last_conjunction:
+            owner[conjunctions] = expression
+            start[conjunctions + 1] = start[conjunctions] + words[i]
+            conjunctions += 1
+            i += 1
+        while refs < last_ref:
+            leaf[refs] = base + words[i]
+            refs += 1
+            i += 1
+        expression += 1
+    group_intervals(test_of[:m], lo, hi, first[: tests + 1], run_lo, run_hi)
+    merge_runs(first[: tests + 1], run_lo, run_hi, outside[:tests], test_first, lo, hi)
+    for t in range(tests):
+        for j in range(test_first[t], test_first[t + 1]):
+            test_of[j] = leaf_of[t]
+    m = test_first[tests]
+    run_first = run_first[: leaves + 1]
+    group_intervals(test_of[:m], lo, hi, run_first, run_lo, run_hi)
+    merge_runs(run_first, run_lo, run_hi, outside[:0], run_first, run_lo, run_hi)
+    return leaves, conjunctions
+
+
+@device
+def _write_intervals(op, values, v, lo, hi, m):
+    """Write the intervals of a test from place ``m`` on: where its values and intervals end."""
+    points = 1
+    if op == IN:
+        points = values[v]
+        v += 1
+    for _ in range(points):
+        floor, place, end, end_place = np.int64(0), np.int64(0), np.int64(0), np.int64(0)
+        if op != PRESENT:
+            floor, place = values[v], values[v + 1]
+            v += 2
+        if op == BETWEEN or op == PREFIX:
+            end, end_place = values[v], values[v + 1]
+            v += 2
+        lo[m], hi[m] = interval(op, floor, place, end, end_place)
+        m += 1
+    return v, m
+
+
+@device
+def _find_boundaries(pred, lo, hi, numbers, codes):
+    """Write ``codes``; returns how many boundaries there are."""
+    attributes = len(codes.multi)
+    number, least, most, mark_first = numbers[8], numbers[9], numbers[10], numbers[11]
+    place, first, no_marks = numbers[12], numbers[13], codes.multi[:0]
+    for a in range(attributes):
+        number[a], least[a], most[a], mark_first[a] = 0, KEY_MAX, KEY_MIN, -1
+    count_boundaries(pred, lo, hi, number, least, most)
+    first[0] = 0
+    for a in range(attributes):
+        place[a] = first[a]
+        first[a + 1] = first[a] + number[a]
+    gather_boundaries(pred, lo, hi, least, mark_first, no_marks, place, codes.bound)
+    for a in range(attributes):
+        if number[a] > 1:
+            sort_intervals(codes.bound, codes.bound, first[a], first[a + 1])  # intervals of one key each
+    return close_gaps(first[: attributes + 1], least, mark_first, no_marks, codes.bound, codes.first)
+
+
+@device
+def _hints(codes, numbers, below):
+    attributes = len(codes.multi)
+    lowest, highest, shift = numbers[8][:attributes], numbers[9][:attributes], numbers[10][:attributes]
+    first = numbers[11][: attributes + 1]
+    cut_cells(codes.first, codes.bound, lowest, highest, first, shift)
+    count_below(codes.first, codes.bound, first, shift, below)
+    return Hints(lowest, highest, first, shift, below)
+
+
+@device
+def _close_gaps(first, pred, owner, keep, repeated):
+    """Take out conjunctions that can never be true or repeat others: how many are left, and of
+    their predicates.
+    """
+    left, n = 0, 0
+    for c in range(len(owner)):
+        if keep[c] <= repeated[c]:
+            continue
+        owner[left] = owner[c]
+        for p in range(first[c], first[c + 1]):
+            for k in range(3):
+                pred[n, k] = pred[p, k]
+            n += 1
+        left += 1
+        first[left] = n
+    return left, n
