@@ -98,7 +98,7 @@ def test_a_handful(seed: int, lowered: Lowered) -> None:
 ODD = [
     "i32 IN (1, 2, 2, 3) AND i32 NOT IN (2)",
     "i32 = 1 AND i32 = 2",  # never
-    "i32 = 1 OR i32 = 1 OR i64 > 5",  # a repeated conjunction
+    "(i32 = 1 AND i64 > 5) OR (i64 > 5 AND i32 = 1) OR i8 = 3",  # a repeated conjunction
     "i64 > 9223372036854775807 OR i64 < 99999999999999999999",
     "u64 >= 18446744073709551615 OR dec IN (1, 2.5, 3.125)",
     "s IN ('b', 'a', 'b') AND words['x'] < 'a' AND s NOT LIKE 'a%'",
@@ -117,10 +117,27 @@ ODD = [
 
 @pytest.mark.parametrize("text", ODD)
 def test_odd_ones(text: str) -> None:
-    assert_same(source().take_in({1: text}, "collect"), by_columns(source(), {1: text}))
+    few, many = source().take_in({1: text}, "collect"), by_columns(source(), {1: text})
+    assert few.attributes.members == many.attributes.members
+    assert_same(few, many)
     beside = {1: "i8 = 1 AND s < 'q'", 2: text, 3: "s = 'a'"}
     many = by_columns(source(), beside)
     assert_same(source(Attributes(list(many.attributes))).take_in(beside, "collect"), many)
+
+
+def test_patterns_of_one_form() -> None:
+    """What a pattern becomes depends on its text."""
+    subscriptions = {i: f"s LIKE '{like}' AND i32 = {i}" for i, like in enumerate(("a%", "b", "%c", "%", "a_c", "d%"))}
+    many = by_columns(source(), subscriptions)
+    assert_same(source(Attributes(list(many.attributes))).take_in(subscriptions, "raise"), many)
+
+
+def test_what_was_lowered_stays_as_it_is() -> None:
+    one = source()
+    subscriptions = [{i: f"i32 IN ({i}, {5 * i + 9}) AND s = 'a{i}' AND f64 > {i}"} for i in range(5)]
+    few = [one.take_in(subscription, "raise") for subscription in subscriptions]
+    for found, subscription in zip(few, subscriptions, strict=True):
+        assert_same(found, by_columns(source(), subscription))
 
 
 def test_what_is_too_much_is_lowered_by_columns(lowered: Lowered) -> None:
