@@ -13,10 +13,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+import pyarrow as pa
+
 import colmatch as cm
 from colmatch.indexing.base import Built, IndexKind
 from colmatch.indexing.registry import find
 from colmatch.kernels import layout
+from colmatch.matching.pieces import Piece
 from colmatch.matching.worker import Worker
 from colmatch.schema import Attributes
 from colmatch.updates.live import LiveSet
@@ -72,6 +75,25 @@ def sample(matcher: cm.Matcher) -> NDArray[np.uint8]:
 def idle(matcher: cm.Matcher) -> list[Worker]:
     """Returns the workers that wait for a batch."""
     return matcher._workers._idle
+
+
+def run(worker: Worker, matcher: cm.Matcher, batch: pa.RecordBatch) -> list[Piece]:
+    """Returns the matches of one batch, in the pieces that a worker makes of it."""
+    return list(worker.run(version(matcher), False, batch, True, 0))
+
+
+def scratch(worker: Worker, matcher: cm.Matcher) -> Any:
+    """Returns the working memory that a worker has for the youngest segment."""
+    return worker._scratch[segment(matcher)][0]
+
+
+def settled(matcher: cm.Matcher) -> Version:
+    """Waits until no merge is due or running. Returns the version that there is then."""
+    merger = matcher._live.merger
+    merger.look()
+    while (thread := merger._thread) is not None:
+        thread.join()
+    return version(matcher)
 
 
 def with_index(matcher: cm.Matcher, kind: str, arrays: Any, **changes: Any) -> cm.Matcher:

@@ -17,7 +17,9 @@ from numpy.typing import NDArray
 
 import colmatch as cm
 import colmatch.indexing.bitslice
+import colmatch.matching.worker
 from colmatch.kernels.bitslice.build import cut_bins
+from colmatch.matching.worker import Worker
 from colmatch.workload import named
 
 SIZE, ROWS = (300, 150) if NO_JIT else (20_000, 1500)
@@ -240,23 +242,17 @@ def test_a_sample_of_events_finds_better_access_predicates() -> None:
 def test_a_full_sink_says_what_it_needs() -> None:
     matcher, events = built(batch_rows=4096)
     with patch.object(colmatch.matching.worker, "FIRST_CAPACITY", 1):
-        worker = inside.new_worker(matcher)
-        calls = 0
-        match = worker.index.kind.match
+        worker = Worker()
+    match = inside.segment(matcher).index.kind.match
+    calls = 0
 
-        def counted(*arguments: Any) -> int:
-            nonlocal calls
-            calls += 1
-            return match(*arguments)
+    def counted(*arguments: Any) -> int:
+        nonlocal calls
+        calls += 1
+        return match(*arguments)
 
-        object.__setattr__(worker, "index", worker.index._replace(kind=_Counted(worker.index.kind, counted)))
-        (batch,) = events.combine_chunks().to_batches()
-        total = sum(len(piece.id) for piece in worker.run(batch, True, 0))
+    (batch,) = events.combine_chunks().to_batches()
+    with inside.with_step(matcher, "match", counted):
+        total = sum(len(piece.id) for piece in inside.run(worker, matcher, batch))
     assert total == matcher.count(events).sum() > 1
     assert calls == 2
-
-
-class _Counted:
-    def __init__(self, kind: Any, match: Any) -> None:
-        self.match = match
-        self.scratch = kind.scratch

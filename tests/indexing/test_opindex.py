@@ -17,6 +17,7 @@ import colmatch.indexing.opindex
 from colmatch.arrays.frozen import freeze
 from colmatch.kernels.layout import ATTR_MASK
 from colmatch.kernels.opindex.arrays import ALWAYS, CHUNK, NO_STAMP, STAMP_BITS, VERIFY, OpIndex
+from colmatch.matching.worker import Worker
 from colmatch.workload import Workload, named
 
 MODULE = colmatch.indexing.opindex
@@ -42,7 +43,7 @@ def built(workload: Workload, index: str = "opindex", sample: Any = None, **sett
 
 def with_arrays(matcher: cm.Matcher, arrays: OpIndex) -> cm.Matcher:
     """The subscriptions of a matcher with another index."""
-    return inside.with_arrays(matcher, "opindex", arrays)
+    return inside.with_index(matcher, "opindex", arrays)
 
 
 # Pivots
@@ -162,10 +163,11 @@ def test_counters_start_again_when_the_stamp_is_used_up() -> None:
     wanted = pairs(matcher.match(events))
     assert wanted
     worker = inside.idle(matcher)[-1]
-    worker.scratch.stamp[0] = NO_STAMP - 1 - 2 * len(events) // 3
-    before = int(worker.scratch.stamp[0])
+    stamp = inside.scratch(worker, matcher).stamp
+    stamp[0] = before = NO_STAMP - 1 - 2 * len(events) // 3
     assert pairs(matcher.match(events)) == wanted
-    assert worker is inside.idle(matcher)[-1] and 0 < worker.scratch.stamp[0] < before
+    assert worker is inside.idle(matcher)[-1] and stamp is inside.scratch(worker, matcher).stamp
+    assert 0 < stamp[0] < before
 
 
 def test_what_an_event_counted_is_nothing_to_the_next() -> None:
@@ -191,17 +193,20 @@ def test_what_an_event_counted_is_nothing_to_the_next() -> None:
 def test_counters_are_stamped_and_not_cleared() -> None:
     """What an event does not meet keeps the stamp of an earlier one, with what that counted."""
     matcher = cm.Matcher.build({i: f"a = {i}" for i in range(100)}, {"a": "int64"}, index="opindex")
-    worker = inside.new_worker(matcher)
+    worker = Worker()
     (batch,) = pa.table({"a": [7, 8, 7, 500, 9]}).to_batches()  # a block's rows are counted from the last to the first
-    assert [piece.id.tolist() for piece in worker.run(batch, True, 0)] == [[7, 8, 7, 9]]
-    there = worker.scratch.counter[worker.scratch.counter > 0].astype(np.int64)
+    assert [piece.id.tolist() for piece in inside.run(worker, matcher, batch)] == [[7, 8, 7, 9]]
+    counter = inside.scratch(worker, matcher).counter
+    there = counter[counter > 0].astype(np.int64)
     assert sorted((there >> STAMP_BITS).tolist()) == [1, 4, 5] and (there % NO_STAMP == 1).all()
 
 
 def test_no_more_room_is_needed_than_the_largest_partition_has_slots() -> None:
     matcher = built(LEMMAS)
     matcher.match(LEMMAS.events(5))
-    assert len(inside.idle(matcher)[-1].scratch.counter) == inside.arrays(matcher).partition[:, 1].max() < SIZE / 10
+    (worker,) = inside.idle(matcher)
+    counter = inside.scratch(worker, matcher).counter
+    assert len(counter) == inside.arrays(matcher).partition[:, 1].max() < SIZE / 10
 
 
 def test_many_values_of_one_attribute_and_long_runs() -> None:

@@ -40,6 +40,7 @@ from colmatch.kernels.propagation.arrays import (
     WASTE,
     PropagationIndex,
 )
+from colmatch.matching.worker import Worker
 from colmatch.workload import named
 
 SUBSCRIPTIONS, ROWS = (300, 100) if NO_JIT else (20_000, 1000)
@@ -64,7 +65,7 @@ def bits_of(matcher: cm.Matcher) -> int:
 
 
 def with_index(matcher: cm.Matcher, arrays: PropagationIndex) -> cm.Matcher:
-    return inside.with_arrays(matcher, "propagation", arrays)
+    return inside.with_index(matcher, "propagation", arrays)
 
 
 # Predicates
@@ -101,13 +102,13 @@ def test_a_set_bit_costs_its_word_and_no_other_is_cleared() -> None:
     conjunction looks.
     """
     matcher = built({i: f"a BETWEEN {i} AND {i + 5} AND b = 1" for i in range(4000)})
-    worker = inside.new_worker(matcher)
+    worker = Worker()
     (batch,) = pa.table({"a": [7, 8], "b": [2, None]}).to_batches()
-    list(worker.run(batch, True, 0))
-    bits = worker.scratch.bits
+    inside.run(worker, matcher, batch)
+    bits = inside.scratch(worker, matcher).bits
     assert len(bits) == (4001 + 63) // 64 and not bits.any()
     bits[40:50] = 12345
-    assert [len(piece.id) for piece in worker.run(batch, True, 0)] == [0]
+    assert [len(piece.id) for piece in inside.run(worker, matcher, batch)] == [0]
     assert (bits[40:50] == 12345).all() and not bits[:40].any() and not bits[50:].any()
 
 
@@ -300,7 +301,7 @@ def in_alive(scan: cm.Matcher, alive: set[int], events: pa.Table) -> list[tuple[
         jump_first=p.jump_first[keep] if len(p.jump_first) else p.jump_first,
     )
     arrays, cut = find("scan").build(freeze(cut), inside.codes(scan), None, cm.index("scan"))
-    return pairs(inside.with_arrays(scan, "scan", arrays, predicates=cut).match(events))
+    return pairs(inside.with_index(scan, "scan", arrays, predicates=cut).match(events))
 
 
 def test_bulk_and_one_by_one_find_the_same_and_grow_seldom() -> None:

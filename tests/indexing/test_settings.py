@@ -13,17 +13,17 @@ import inside
 import numpy as np
 import pyarrow as pa
 import pytest
-from contract import pairs, some_settings, updatable
+from contract import pairs, some_settings
 from hypothesis import given
 from hypothesis import strategies as st
 
 import colmatch as cm
 import colmatch.indexing.plan
-import colmatch.updates.live
 from colmatch.indexing.plan import AutoSettings, settings_of
 from colmatch.indexing.registry import KINDS
 from colmatch.indexing.settings import Settings
 from colmatch.store import file as store
+from colmatch.updates import policy
 
 SCHEMA = dict.fromkeys("abcdefghij", "int64")
 CNF = " AND ".join(f"({a} > 1 OR {b} < 4)" for a, b in zip("abcde", "fghij"))  # 32 conjunctions
@@ -39,10 +39,10 @@ def some_events() -> pa.Table:
 
 
 def programs(matcher: cm.Matcher) -> set[int]:
-    """Ids of the subscriptions that are kept whole."""
-    preds = inside.predicates(matcher)
+    """Ids of the youngest segment's subscriptions that are kept whole."""
+    preds, base = inside.predicates(matcher), inside.version(matcher).bases[-1]
     whole = preds.jump_first >= 0 if len(preds.jump_first) else np.zeros(len(preds.owner), bool)
-    return {matcher.ids[int(number)].as_py() for number in preds.owner[whole]}
+    return {matcher.ids[base + int(number)].as_py() for number in preds.owner[whole]}
 
 
 # The value
@@ -131,53 +131,37 @@ def test_a_name_is_that_kind_with_its_defaults() -> None:
     assert repr(matcher) == "Matcher(1 subscriptions, 1 attributes, index=index('opindex', signatures=False))"
 
 
-@updatable
+@named
 @given(rng=randoms)
-def test_updates_and_rebuilds_keep_settings(kind: str, rng: Random) -> None:
-    index = some_settings(rng, kind)
+def test_updates_and_merges_keep_settings(kind: str, rng: Random) -> None:
+    index, fresh = some_settings(rng, kind), {0: "a = 1", **TEXTS}
+    wanted = cm.Matcher.build(fresh, SCHEMA, index=index)
     matcher = cm.Matcher.build({0: "a = 1"}, SCHEMA, index=index)
-    with patch.object(colmatch.updates.live, "GAPS_LEAST", 1):
-        matcher.insert(TEXTS)
-        assert matcher.index == index and programs(matcher) == programs(cm.Matcher.build(TEXTS, SCHEMA, index=index))
-        matcher.delete([0, 3])
-        matcher.insert(dict.fromkeys(range(10, 20), "b = 2"))
-        matcher.delete(range(10, 20))
-    assert matcher.stats()["rebuilds"] and matcher.index == index
+    matcher.insert(TEXTS)
+    grown = inside.segment(matcher).index.settings
+    assert programs(matcher) == programs(wanted)
+    assert grown == (index if grown.kind == kind else cm.index("scan", dnf_budget=index.dnf_budget))
+    with patch.object(policy, "GROWING_MOST", 1):
+        matcher.insert({5: CNF, 6: NESTED})  # a segment of its own
+    if kind != "auto":
+        assert inside.segment(matcher).index.settings == index
+    matcher.delete([5, 6])
+    matcher.compact()
+    assert matcher.index == (index if kind != "auto" else cm.index(matcher.kind, dnf_budget=index.dnf_budget))
+    assert programs(matcher) == programs(wanted) and len(matcher.stats()["segments"]) == 1
     if kind == "opindex":
         assert inside.arrays(matcher).state[7] == index.signatures  # type: ignore[attr-defined]
     events = some_events().slice(0, 20)
-    wanted = cm.Matcher.build({id: TEXTS[id] for id in (1, 2, 4)}, SCHEMA, index="scan").match(events)
-    assert pairs(matcher.match(events)) == pairs(wanted)
-
-
-@pytest.mark.parametrize(
-    ("index", "before"),
-    [
-        (cm.index("opindex", signatures=False, cnf_budget=64), {"signatures": False, "enumerate": "raw"}),
-        (cm.index("kindex", enumerate="raw", dnf_budget=3), {"signatures": False, "enumerate": "raw"}),
-        (cm.index("bitslice", dnf_budget=3), {"signatures": True, "enumerate": "boundaries"}),
-    ],
-)
-def test_a_matcher_that_was_saved_with_settings_among_options(
-    tmp_path: Path, index: Settings, before: dict[str, Any]
-) -> None:
-    """As 0.1.0 wrote them, whose expressions all had one budget."""
-    matcher = cm.Matcher.build(TEXTS, SCHEMA, index=index, options=cm.Options(batch_rows=77))
-    matcher.save(tmp_path / "i")
-    header, arrays = store.read_arrays(tmp_path / "i")
-    del header["settings"]
-    header["options"] |= {"dnf_budget": index.dnf_budget, **before}
-    store.write_arrays(tmp_path / "old", header, arrays)
-    opened = cm.Matcher.open(tmp_path / "old")
-    assert opened.index == index and opened.options == matcher.options
-    assert pairs(opened.match(some_events())) == pairs(matcher.match(some_events()))
+    assert pairs(matcher.match(events)) == pairs(wanted.match(events))
 
 
 @pytest.mark.parametrize("settings", [{"no": 1}, {"dnf_budget": 0}, [], None])
-def test_settings_that_a_newer_version_wrote_are_refused_with_its_name(tmp_path: Path, settings: Any) -> None:
+@pytest.mark.parametrize("of", ["asked", "segment"])
+def test_settings_that_a_newer_version_wrote_are_refused_with_its_name(tmp_path: Path, of: str, settings: Any) -> None:
     cm.Matcher.build(TEXTS, SCHEMA, index="scan").save(tmp_path / "i")
     header, arrays = store.read_arrays(tmp_path / "i")
-    store.write_arrays(tmp_path / "new", header | {"settings": settings, "version": "9.9"}, arrays)
+    (header["asked"] if of == "asked" else header["segments"][0])["settings"] = settings
+    store.write_arrays(tmp_path / "new", header | {"version": "9.9"}, arrays)
     with pytest.raises(cm.StoreError, match="which colmatch 9.9 wrote"):
         cm.Matcher.open(tmp_path / "new")
 
