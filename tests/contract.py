@@ -19,7 +19,7 @@ from colmatch.indexing.plan import settings_of
 from colmatch.indexing.registry import KINDS
 from colmatch.indexing.settings import Settings
 
-updatable = pytest.mark.parametrize("kind", [name for name, kind in KINDS.items() if kind.insert is not None])
+growing_kind = pytest.mark.parametrize("kind", [name for name, kind in KINDS.items() if kind.insert is not None])
 every_kind = pytest.mark.parametrize("kind", [*cm.kinds(), "auto"])
 NO_JIT = os.environ.get("NUMBA_DISABLE_JIT") == "1"
 Ids = list[int] | list[str]

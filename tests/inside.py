@@ -11,9 +11,8 @@ from random import Random
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-
 import pyarrow as pa
+from numpy.typing import NDArray
 
 import colmatch as cm
 from colmatch.indexing.base import Built, IndexKind

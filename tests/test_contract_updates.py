@@ -1,4 +1,4 @@
-"""Every kind that takes updates: after any of them, all is as if it had been built so."""
+"""Updates of every kind: after any of them, all is as if it had been built so."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from unittest.mock import patch
 
 import pyarrow as pa
 import pytest
-from contract import NO_JIT, built, expected_pairs, pairs, some_settings, updatable
+from contract import NO_JIT, built, every_kind, expected_pairs, growing_kind, pairs, some_settings
 from layouts import plain_table, some_events
 from oracle import Expr, Row, matches, to_sql
 from strategies import COLUMNS, a_schema, an_expression, some_rows, terms
@@ -19,8 +19,7 @@ from ways_in import condition, predicate_tables, table_rows, to_builder
 
 import colmatch as cm
 import colmatch.matching.worker
-import colmatch.updates.live
-from colmatch.indexing.registry import KINDS
+from colmatch.updates import growing, policy
 
 
 def check(matcher: cm.Matcher, there: dict[int, Expr], rows: list[Row], events: pa.Table) -> None:
@@ -35,6 +34,12 @@ def check(matcher: cm.Matcher, there: dict[int, Expr], rows: list[Row], events: 
     assert len(found) == len(wanted)
     assert sorted(matcher.ids.to_pylist()) == sorted(ids) and len(matcher) == len(ids)
     assert matcher.stats()["subscriptions"] == len(ids)
+
+
+def some_policy(rng: Random) -> Any:
+    """Makes merges frequent or seldom, and segments grow or not."""
+    most, least = rng.choice([0, 2, 1024]), rng.choice([0, 256])
+    return patch.multiple(policy, GROWING_MOST=most, DEAD_LEAST=least, SEGMENTS_MOST=rng.choice([1, 3, 16]))
 
 
 def an_update(rng: Random, seed: int, matcher: cm.Matcher, there: dict[int, Expr], leaves: Any, size: int) -> None:
@@ -67,7 +72,7 @@ def an_update(rng: Random, seed: int, matcher: cm.Matcher, there: dict[int, Expr
     there.update(new)
 
 
-@updatable
+@every_kind
 @pytest.mark.parametrize("seed", range(20 if NO_JIT else 80))
 def test_updates_in_any_order(kind: str, seed: int) -> None:
     rng = Random(seed)
@@ -80,13 +85,15 @@ def test_updates_in_any_order(kind: str, seed: int) -> None:
     options = cm.Options(missing_columns="null", batch_rows=rng.choice([1, 3, 8192]))
     index = some_settings(rng, kind)
     matcher = built({id: to_sql(e) for id, e in there.items()}, schema, index, options)
-    # A rebuild after every second gap, or never.
-    with patch.object(colmatch.updates.live, "GAPS_LEAST", rng.choice([1, 1000])):
+    with some_policy(rng):
         for _ in range(changes):
             an_update(rng, seed, matcher, there, leaves, 4)
             check(matcher, there, rows, events)
-            some = rng.randrange(5)
-            if some == 0:
+            some = rng.randrange(6)
+            if some == 5:
+                matcher.compact()
+                check(matcher, there, rows, events)
+            elif some == 0:
                 matcher = pickle.loads(pickle.dumps(matcher))
             elif some == 1:
                 with tempfile.TemporaryDirectory() as folder:
@@ -97,7 +104,7 @@ def test_updates_in_any_order(kind: str, seed: int) -> None:
             assert matcher.explain(rows[row], id).matched == matches(e, rows[row]), to_sql(e)
 
 
-@updatable
+@every_kind
 @pytest.mark.parametrize("seed", range(4 if NO_JIT else 12))
 def test_many_updates_of_many(kind: str, seed: int) -> None:
     """All columns, with a sink that is always full."""
@@ -109,8 +116,8 @@ def test_many_updates_of_many(kind: str, seed: int) -> None:
     there: dict[int, Expr] = {}
     matcher = cm.Matcher.build({}, schema, index=cm.index(kind, dnf_budget=rng.choice([1, 3, 64])))
     with (
-        patch.object(colmatch.matching.worker, "FIRST_CAPACITY", 1),
-        patch.object(colmatch.updates.live, "GAPS_LEAST", rng.choice([1, 1000])),
+        patch.multiple(colmatch.matching.worker, FIRST_CAPACITY=1, LARGE_CAPACITY=rng.choice([1, 60, 1 << 25])),
+        some_policy(rng),
     ):
         for _ in range(5 if NO_JIT else 25):
             an_update(rng, seed, matcher, there, leaves, 30)
@@ -119,7 +126,7 @@ def test_many_updates_of_many(kind: str, seed: int) -> None:
     assert pairs(fresh.match(events)) == pairs(matcher.match(events))
 
 
-@updatable
+@every_kind
 def test_string_ids_come_and_go(kind: str) -> None:
     matcher = cm.Matcher.build({"é": "a > 1", "b": "a > 2"}, {"a": "int64"}, index=kind)
     events = pa.table({"a": [3]})
@@ -139,7 +146,7 @@ def test_string_ids_come_and_go(kind: str) -> None:
     assert matcher.match(events).schema.types == [pa.int64(), pa.string()]
 
 
-@updatable
+@every_kind
 def test_an_empty_matcher_takes_ids_of_either_type(kind: str) -> None:
     for id, type in ((7, pa.int64()), ("x", pa.string())):
         matcher = cm.Matcher.build({}, {"a": "int64"}, index=kind)
@@ -147,7 +154,7 @@ def test_an_empty_matcher_takes_ids_of_either_type(kind: str) -> None:
         assert matcher.ids.type == type and matcher.match_lists(pa.table({"a": [1]})).to_pylist() == [[id]]
 
 
-@updatable
+@every_kind
 def test_what_is_refused_changes_nothing(kind: str) -> None:
     matcher = cm.Matcher.build({1: "a > 1", 2: "s = 'x'"}, {"a": "int64", "s": "string"}, index=kind)
     events = pa.table({"a": [5], "s": ["x"]})
@@ -178,25 +185,13 @@ def test_what_is_refused_changes_nothing(kind: str) -> None:
         matcher.explain({}, 4)
 
 
-def test_kinds_without_updates_say_so() -> None:
-    for name, kind in KINDS.items():
-        if kind.insert is None:
-            matcher = cm.Matcher.build({1: "a > 1"}, {"a": "int64"}, index=name)
-            for change in (
-                lambda m: m.insert({2: "a > 1"}),
-                lambda m: m.delete([1]),
-                lambda m: m.replace({1: "a > 2"}),
-            ):
-                with pytest.raises(cm.OptionError, match=f"index '{name}' takes no updates: build with index='scan'"):
-                    change(matcher)
-
-
-@updatable
+@growing_kind
 @pytest.mark.parametrize("way", ["bisect", "ascend", "descend"])
 @pytest.mark.parametrize("type", ["float64", "int64", "string"])
 def test_labels_last(kind: str, type: str, way: str) -> None:
-    """Boundaries that crowd, by halving one interval again and again or by going up or down in
-    it, seldom need a rebuild.
+    """Labels are seldom spaced anew for boundaries that crowd.
+
+    They halve one interval again and again, or go up or down in it.
     """
     count = 100 if NO_JIT else 400
 
@@ -213,13 +208,15 @@ def test_labels_last(kind: str, type: str, way: str) -> None:
     )
     texts = {i: f"x > {value(i)}" if i % 2 else f"x = {value(i)}" for i in range(count)}
     base = {-1: f"x > {low}", -2: f"x < {high}"}
-    matcher = cm.Matcher.build(base, {"x": type}, index=kind)
-    for i in range(count):
-        matcher.insert({i: texts[i]})
+    matcher = cm.Matcher.build({}, {"x": type}, index=kind)
+    matcher.insert(base)
+    with patch.object(growing, "merged", wraps=growing.merged) as spaced_anew:
+        for i in range(count):
+            matcher.insert({i: texts[i]})
+    assert len(matcher.stats()["segments"]) == 2 and matcher.stats()["segments"][-1]["index"] == kind
     points = [eval(value(i)) for i in range(count)]
     events = pa.table({"x": pa.array([*points, *(p + ("!" if type == "string" else 1) for p in points)], type)})
     assert pairs(matcher.match(events)) == pairs(cm.Matcher.build(base | texts, {"x": type}, index=kind).match(events))
-    rebuilds = matcher.stats()["rebuilds"]
-    assert rebuilds <= (count // 15 if way == "bisect" and type != "int64" else 1), rebuilds
+    assert spaced_anew.call_count <= (count // 15 if way == "bisect" and type != "int64" else 1)
     for id in (0, 1, count - 1):
         assert texts[id].split()[1] in str(matcher.explain({"x": points[id]}, id))

@@ -13,15 +13,15 @@ from hypothesis import strategies as st
 from colmatch.errors import SubscriptionError
 from colmatch.subscriptions import ids as module
 from colmatch.subscriptions.ids import (
-    GrowingIds,
+    Ids,
     can_be_id,
     checked_unique,
     ids_of_arrays,
     ids_of_column,
     ids_of_values,
     ids_to_arrays,
-    listed_ids,
     plain_id,
+    wanted_ids,
 )
 
 INT64 = st.integers(-(2**63), 2**63 - 1)
@@ -35,12 +35,6 @@ def test_ids_come_back_from_their_arrays(values: list[Any]) -> None:
     assert again.equals(ids) and again.type == (
         pa.string() if any(isinstance(value, str) for value in values) else pa.int64()
     )
-
-
-def test_offsets_of_more_than_two_gigabytes_are_read() -> None:
-    arrays = ids_to_arrays(pa.array(["a", "", "bc"]))
-    arrays["ids.offset"] = arrays["ids.offset"].astype(np.int64)
-    assert ids_of_arrays(arrays).equals(pa.array(["a", "", "bc"]))
 
 
 @pytest.mark.parametrize(
@@ -78,10 +72,15 @@ def test_unique_ids_are_given_back() -> None:
 
 
 def test_lists_of_ids() -> None:
-    assert list(listed_ids(pa.array([1, 2]))) == [1, 2] == list(listed_ids([1, 2]))
+    for some in (pa.array([1, 2]), [1, 2], iter([1, 2]), {1: "a", 2: "b"}, pa.chunked_array([[1], [2]])):
+        assert wanted_ids(some, pa.int64()).equals(pa.array([1, 2]))
+    assert wanted_ids(np.array(["é", "b"]), pa.string()).equals(pa.array(["é", "b"]))
     for odd in ("ab", b"ab", 3, None):
         with pytest.raises(SubscriptionError, match="is not a list of ids"):
-            listed_ids(odd)
+            wanted_ids(odd, pa.int64())
+    for odd in (["a"], [1.0], [True], [None], [2**63]):
+        with pytest.raises(SubscriptionError, match="there is no subscription"):
+            wanted_ids(odd, pa.int64())
 
 
 @pytest.mark.parametrize(
@@ -105,20 +104,27 @@ def test_what_can_be_an_id(id: object, number: bool, text: bool) -> None:
 
 @pytest.mark.parametrize("values", [[3, -1, 7, 2**40], ["a", "", "Łódź", "bc"]])
 def test_ids_that_grow(values: list[Any]) -> None:
-    growing = GrowingIds(ids_of_values(values[:1]))
-    first = growing.view()
-    growing.append(values[1:])
-    whole = growing.view()
-    growing.cut(2)
-    growing.append(values[:1])
-    assert first.to_pylist() == values[:1] and growing.view().to_pylist() == [*values[:2], values[0]]
-    assert growing.view().type == whole.type == first.type
+    """What was extended stays as it is, and can be extended once more in another way."""
+    few = Ids(ids_of_values(values[:2]))
+    one = few.extended(pa.array(values[2:3]))
+    assert one.extended(pa.array(values[3:])).array.to_pylist() == values
+    other = one.extended(pa.array(values[:1]))  # as after an update that failed later on
+    assert few.array.to_pylist() == values[:2] and one.array.to_pylist() == values[:3]
+    assert other.array.to_pylist() == [*values[:3], values[0]]
+    assert other.find(pa.array(values)).tolist() == [3, 1, 2, -1] and other.find_one(values[0]) == 3
+    assert one.find(pa.array(values)).tolist() == [0, 1, 2, -1] and one.find_one(values[3]) == -1
+    assert few.array.type == one.array.type == other.array.type
+
+
+def test_no_ids_become_those_that_are_added() -> None:
+    assert Ids(pa.array([], pa.int64())).extended(pa.array(["x"])).find(pa.array(["x", "y"])).tolist() == [0, -1]
+    assert Ids(pa.array([], pa.int64())).find(pa.array(["x"])).tolist() == [-1]
+    assert Ids(pa.array([1])).find_one("x") == Ids(pa.array([1])).find_one(True) == -1
 
 
 def test_ids_that_outgrow_an_array_of_strings(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MOST_BYTES", 5)
-    growing = GrowingIds(ids_of_values(["abc"]))
-    growing.append(["de"])
+    ids = Ids(ids_of_values(["abc"])).extended(pa.array(["de"]))
     with pytest.raises(SubscriptionError, match="more than 2 GB of text"):
-        growing.append(["f"])
-    assert growing.view().to_pylist() == ["abc", "de"]
+        ids.extended(pa.array(["f"]))
+    assert ids.array.to_pylist() == ["abc", "de"]
