@@ -25,6 +25,7 @@ from colmatch.updates.segments import Segment
 from colmatch.updates.versions import Parts, Version, named_arrays
 from colmatch.version import __version__
 
+
 def _encode(parts: Parts) -> tuple[dict[str, Any], dict[str, np.ndarray[Any, Any]]]:
     version = parts.version
     arrays = {

@@ -6,6 +6,7 @@ ones, and an update that is given up half way has changed nothing.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
 
 import numpy as np
@@ -18,8 +19,7 @@ from colmatch.indexing.registry import KINDS, find
 from colmatch.indexing.settings import Settings
 from colmatch.kernels.layout import Codes, Predicates
 from colmatch.updates import labels
-from colmatch.updates.merging import merged
-from colmatch.updates.predicates import GrowingPredicates
+from colmatch.updates.merging import concatenated, merged
 from colmatch.updates.segments import Segment
 
 FEWEST = "scan"  # the kind for few subscriptions whose own kind takes no inserts: no other has so little to keep
@@ -34,14 +34,8 @@ def for_few(asked: Settings) -> Settings:
 class GrowingSegment(Segment):
     """A segment that takes inserts: each gives another one.
 
-    Its codes are labels. What was appended to its predicates lies behind what older ones see.
+    Its codes are labels.
     """
-
-    def __init__(
-        self, codes: Codes, predicates: Predicates, index: Built, size: int, store: GrowingPredicates | None = None
-    ) -> None:
-        super().__init__(codes, predicates, index, size)
-        self._store = store or GrowingPredicates(predicates)
 
     @staticmethod
     def begun(predicates: Predicates, codes: Codes, asked: Settings, size: int) -> GrowingSegment:
@@ -57,23 +51,30 @@ class GrowingSegment(Segment):
         """Returns the growing segment that was saved as ``segment``."""
         return GrowingSegment(segment.codes, segment.predicates, segment.index, segment.size)
 
-    def with_more(self, predicates: Predicates, codes: Codes, more: int) -> GrowingSegment:
+    def with_more(
+        self, predicates: Predicates, codes: Codes, more: int, left: Callable[[], NDArray[np.bool_]]
+    ) -> GrowingSegment:
         """Returns the segment with more subscriptions, whose numbers come after all others.
 
-        predicates, codes : dense; subscriptions count from 0, and there are ``more`` of them
+        Parameters
+        ----------
+        predicates, codes : dense; subscriptions count from 0
+        more : how many they are
+        left : says whether each number that the segment has is of a subscription
         """
         size = self.size + more
         with suppress(labels.NoRoomError):
             joined, label = labels.join(self.codes, codes)
             begin = len(self.predicates.owner)
-            self._store.cut(self.predicates)
-            self._store.append(labels.relabelled(predicates, codes, label), self.size)
+            more_predicates = labels.relabelled(predicates, codes, label)
+            more_predicates = more_predicates._replace(owner=predicates.owner + np.uint32(self.size))
+            together = concatenated([self.predicates, more_predicates])
             insert = self.index.kind.insert
             assert insert is not None
-            together = self._store.view()
             arrays = freeze(insert(self.index.arrays, together, begin, len(together.owner)))
-            return GrowingSegment(joined, together, self.index._replace(arrays=arrays), size, self._store)
-        dense = merged([self, Segment(codes, predicates, self.index, more)], [0, self.size], len(codes.multi), None)
+            return GrowingSegment(joined, together, self.index._replace(arrays=arrays), size)
+        both = [self, Segment(codes, predicates, self.index, more)]
+        dense = merged(both, [0, self.size], len(codes.multi), np.concatenate([left(), np.ones(more, bool)]))
         return GrowingSegment.begun(*dense, self.index.settings, size)
 
     def without(self, numbers: NDArray[np.int64]) -> GrowingSegment:
@@ -85,7 +86,7 @@ class GrowingSegment(Segment):
         delete = self.index.kind.delete
         assert delete is not None
         arrays = freeze(delete(self.index.arrays, self.predicates, conjunctions))
-        return GrowingSegment(self.codes, self.predicates, self.index._replace(arrays=arrays), self.size, self._store)
+        return GrowingSegment(self.codes, self.predicates, self.index._replace(arrays=arrays), self.size)
 
     def with_codes(self, codes: Codes) -> GrowingSegment:
-        return GrowingSegment(codes, self.predicates, self.index, self.size, self._store)
+        return GrowingSegment(codes, self.predicates, self.index, self.size)

@@ -73,14 +73,10 @@ def join(codes: Codes, new: Codes) -> tuple[Codes, NDArray[np.uint32]]:
     count = len(known.bound)
     first, bound, labels = known.first.copy(), np.empty(count + number, np.int64), np.empty(count + number, np.uint32)
     bound[:count], labels[:count] = known.bound, known.label
-    enter_boundaries(
-        first, new.first, new.bound, contiguous(label), contiguous(place), number, count, bound, labels
-    )
+    enter_boundaries(first, new.first, new.bound, contiguous(label), contiguous(place), number, count, bound, labels)
     return freeze(Codes(first, bound, known.multi, labels)), label
 
 
 def _own(predicates: Predicates) -> Predicates:
     """Returns predicates with arrays of their own for what kernels rewrite."""
-    return predicates._replace(
-        **{name: getattr(predicates, name).copy() for name in ("pred", "run_lo", "run_hi")}
-    )
+    return predicates._replace(**{name: getattr(predicates, name).copy() for name in ("pred", "run_lo", "run_hi")})

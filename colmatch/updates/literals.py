@@ -88,7 +88,7 @@ def joined(literals: Literals, codes: Codes, new: Literals, attributes: int) -> 
 
 
 def moved(codes: Codes, move: Move) -> Codes:
-    """Returns codes of a segment with keys by new labels; the same object if it has none of them."""
+    """Returns codes with keys by new labels; the same object if it has none of them."""
     attributes = len(codes.multi)
     if not (move.which[:attributes] & (np.diff(codes.first) > 0)).any():
         return codes

@@ -30,7 +30,7 @@ from colmatch.updates.merger import Merger
 from colmatch.updates.predicates import attributes_of
 from colmatch.updates.segments import Segment, indexed, recounted
 from colmatch.updates.turn import Turn
-from colmatch.updates.versions import Parts, Version, are_dead, with_dead
+from colmatch.updates.versions import Parts, Version, are_dead, dead_among, with_dead
 
 
 class LiveSet:
@@ -177,10 +177,11 @@ class LiveSet:
             segment, _ = indexed(self.asked, lowered.predicates, codes, seen, count, count)
             return _appended(after, [*segments, segment], growing=False)
         if before.growing and isinstance(last, GrowingSegment) and last.size + count <= policy.GROWING_MOST:
-            segments[-1] = last.with_more(lowered.predicates, codes, count)
-            return after.changed(
-                segments=tuple(segments), living=(*after.living[:-1], after.living[-1] + count)
+            base, size = before.bases[-1], last.size
+            segments[-1] = last.with_more(
+                lowered.predicates, codes, count, lambda: ~dead_among(before.dead, base, size)
             )
+            return after.changed(segments=tuple(segments), living=(*after.living[:-1], after.living[-1] + count))
         begun = GrowingSegment.begun(lowered.predicates, codes, self.asked, count)
         return _appended(after, [*segments, begun], growing=True)
 

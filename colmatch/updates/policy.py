@@ -34,4 +34,3 @@ def due(version: Version) -> tuple[int, int] | None:
         if dead > max(DEAD_LEAST, (sizes[i] + dead) // DEAD_SHARE):
             return i, i + 1
     return None
-

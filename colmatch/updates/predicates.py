@@ -1,71 +1,12 @@
-"""Predicates of a matcher that grow at their end, or of which some are selected."""
+"""Some conjunctions of many predicates, and the attributes that predicates name."""
 
 from __future__ import annotations
-
-from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from colmatch.arrays.growing import Growing
 from colmatch.arrays.ranges import members, ranges_of
 from colmatch.kernels.layout import ATTR_MASK, FLAG_RUN, Predicates
-
-
-class GrowingPredicates:
-    """``layout.Predicates`` to which conjunctions can be appended."""
-
-    def __init__(self, predicates: Predicates) -> None:
-        self._columns = [Growing(array) for array in predicates]
-
-    def view(self) -> Predicates:
-        """Returns what is there, read-only."""
-        return Predicates(*(column.view() for column in self._columns))
-
-    def cut(self, like: Predicates) -> None:
-        """Forgets what was appended behind what ``like``, an earlier view, has."""
-        arrays: Sequence[Any] = like
-        for column, array in zip(self._columns, arrays, strict=True):
-            column.size = len(array)
-
-    def append(self, more: Predicates, subscriptions: int) -> None:
-        """Appends conjunctions.
-
-        more : subscriptions in it count from 0, and its ``pred`` is rewritten
-        subscriptions : so many are there before
-        """
-        old, count = self.view(), len(more.owner)
-        pred = more.pred
-        several = (pred[:, 0] & np.uint32(FLAG_RUN)) != 0
-        pred[several, 1:] += np.uint32(len(old.run_lo))
-        added: dict[str, Any] = {
-            "first": more.first[1:] + len(old.pred),
-            "pred": pred,
-            "run_lo": more.run_lo,
-            "run_hi": more.run_hi,
-            "owner": more.owner + np.uint32(subscriptions),
-        }
-        if len(old.weight) or len(more.weight):
-            self._fill("weight", np.zeros(len(old.pred)))
-            added["weight"] = more.weight if len(more.weight) else np.zeros(len(pred))
-        if len(old.jump_first) or len(more.jump_first):
-            self._fill("jump_first", np.full(len(old.owner), -1))
-            self._fill("tree_first", np.zeros(len(old.owner) + 1, np.int64))
-            if len(more.jump_first):
-                start = more.jump_first + len(old.jump)
-                added |= {"jump_first": np.where(more.jump_first >= 0, start, -1), "jump": more.jump, "tree": more.tree}
-                added["tree_first"] = more.tree_first[1:] + len(old.tree)
-            else:
-                added |= {"jump_first": np.full(count, -1), "tree_first": np.full(count, len(old.tree))}
-        for name, array in added.items():
-            self._columns[Predicates._fields.index(name)].append(array)
-
-    def _fill(self, name: str, values: NDArray[Any]) -> None:
-        """Fills a column for all that is there, where it has nothing because there was no need."""
-        column = self._columns[Predicates._fields.index(name)]
-        if not column.size:
-            column.append(values)
 
 
 def selected(preds: Predicates, conjunctions: NDArray[np.int64]) -> Predicates:

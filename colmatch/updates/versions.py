@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from colmatch.arrays.frozen import contiguous
 from colmatch.indexing.base import Built
 from colmatch.indexing.settings import Settings
 from colmatch.indexing.statistics import Statistics
@@ -19,6 +20,8 @@ from colmatch.schema import Attributes, Schema
 from colmatch.subscriptions.ids import Ids
 from colmatch.subscriptions.rejected import Rejected
 from colmatch.updates.segments import Segment
+
+FEW = 4  # numbers that are looked at one by one
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -162,6 +165,9 @@ def dead_among(dead: U64, begin: int, count: int) -> NDArray[np.bool_]:
 
 def are_dead(dead: U64, numbers: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Returns the bits of some numbers."""
+    if len(numbers) <= FEW:  # ten calls of numpy take longer than an update should
+        most = 64 * len(dead)
+        return np.array([n < most and int(dead[n >> 6]) >> (n & 63) & 1 for n in numbers.tolist()], bool)
     if not len(dead):
         return np.zeros(len(numbers), bool)
     words = dead[np.minimum(numbers >> 6, len(dead) - 1)] >> (numbers & 63).view(np.uint64)
@@ -169,12 +175,16 @@ def are_dead(dead: U64, numbers: NDArray[np.int64]) -> NDArray[np.bool_]:
 
 
 def with_dead(dead: U64, numbers: NDArray[np.int64]) -> U64:
-    """Returns the bits with those of some numbers set."""
-    words = max(len(dead), int(numbers.max(initial=-1)) // 64 + 1)
-    bits = np.zeros(words, np.uint64)
-    bits[: len(dead)] = dead
-    np.bitwise_or.at(bits, numbers >> 6, np.uint64(1) << (numbers & 63).view(np.uint64))
-    return bits
+    """Returns the bits with those of some numbers set, which ascend."""
+    words = max(len(dead), int(numbers[-1]) // 64 + 1) if len(numbers) else len(dead)
+    bits = np.empty(words, np.uint64)
+    bits[: len(dead)], bits[len(dead) :] = dead, 0
+    if len(numbers) <= FEW:
+        for n in numbers.tolist():
+            bits[n >> 6] |= np.uint64(1 << (n & 63))
+    else:
+        np.bitwise_or.at(bits, numbers >> 6, np.uint64(1) << (numbers & 63).view(np.uint64))
+    return contiguous(bits)
 
 
 def _memory(array: np.ndarray[Any, Any]) -> Any:

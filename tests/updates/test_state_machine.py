@@ -12,7 +12,7 @@ from unittest.mock import patch
 import inside
 import pytest
 from contract import NO_JIT, expected_pairs, pairs, some_settings
-from hypothesis import settings
+from hypothesis import Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 from layouts import plain_table
@@ -20,10 +20,11 @@ from oracle import Expr, to_sql
 from strategies import a_schema, an_expression, some_rows, terms
 
 import colmatch as cm
-from colmatch.updates import policy
+from colmatch.updates import labels, policy
 
 SEEDS = st.integers(0, 2**32)
 STEPS = 15 if NO_JIT else 30
+PHASES = [phase for phase in Phase if phase is not Phase.shrink]  # which would take minutes
 
 
 class Updates(RuleBasedStateMachine):
@@ -62,9 +63,17 @@ class Updates(RuleBasedStateMachine):
 
     @rule(seed=SEEDS, count=st.integers(1, 7))
     def insert(self, seed: int, count: int) -> None:
+        self.enter(seed, count)
+
+    def enter(self, seed: int, count: int) -> None:
         rng = Random(seed)
         free = [id for id in range(40) if id not in self.there]
         self.matcher.insert(self.more(rng, rng.sample(free, min(count, len(free)))))
+
+    @rule(seed=SEEDS)
+    def insert_without_room_for_labels(self, seed: int) -> None:
+        with patch.object(labels, "join", side_effect=labels.NoRoomError):
+            self.enter(seed, 1)
 
     @rule(seed=SEEDS, count=st.integers(1, 7))
     def replace(self, seed: int, count: int) -> None:
@@ -111,7 +120,12 @@ class Updates(RuleBasedStateMachine):
         assert self.matcher.count(self.events).sum() == len(wanted)
         assert sorted(self.matcher.ids.to_pylist()) == sorted(ids)
         stats = self.matcher.stats()
-        assert stats["subscriptions"] == len(self.matcher) == len(ids) == sum(s["subscriptions"] for s in stats["segments"])
+        assert (
+            stats["subscriptions"]
+            == len(self.matcher)
+            == len(ids)
+            == sum(s["subscriptions"] for s in stats["segments"])
+        )
         assert stats["merge_error"] is None
 
 
@@ -119,5 +133,7 @@ class Updates(RuleBasedStateMachine):
 def test_updates_merges_saves(kind: str) -> None:
     machine = type(f"Updates of {kind}", (Updates,), {"kind": kind})
     case = machine.TestCase
-    case.settings = settings(case.settings, max_examples=3 if NO_JIT else 25, stateful_step_count=STEPS, deadline=None)
+    case.settings = settings(
+        case.settings, max_examples=3 if NO_JIT else 25, stateful_step_count=STEPS, deadline=None, phases=PHASES
+    )
     case("runTest").debug()
