@@ -134,6 +134,6 @@ def test_updates_merges_saves(kind: str) -> None:
     machine = type(f"Updates of {kind}", (Updates,), {"kind": kind})
     case = machine.TestCase
     case.settings = settings(
-        case.settings, max_examples=3 if NO_JIT else 25, stateful_step_count=STEPS, deadline=None, phases=PHASES
+        case.settings, max_examples=2 if NO_JIT else 8, stateful_step_count=STEPS, deadline=None, phases=PHASES
     )
     case("runTest").debug()
