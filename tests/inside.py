@@ -15,6 +15,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 import colmatch as cm
+from colmatch.arrays.frozen import freeze
 from colmatch.indexing.base import Built, IndexKind
 from colmatch.indexing.registry import find
 from colmatch.kernels import layout
@@ -98,9 +99,8 @@ def settled(matcher: cm.Matcher) -> Version:
 def with_index(matcher: cm.Matcher, kind: str, arrays: Any, **changes: Any) -> cm.Matcher:
     """Makes a matcher of the same only segment with another index, and maybe other predicates."""
     (only,) = version(matcher).segments
-    other = Segment(
-        only.codes, changes.get("predicates", only.predicates), Built(find(kind), cm.index(kind), arrays), only.size
-    )
+    built = Built(find(kind), cm.index(kind), freeze(arrays))
+    other = Segment(only.codes, freeze(changes.get("predicates", only.predicates)), built, only.size)
     return cm.Matcher(replace(parts(matcher), version=replace(version(matcher), segments=(other,))))
 
 

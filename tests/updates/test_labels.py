@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from itertools import pairwise
 from random import Random
+from unittest.mock import patch
 
+import inside
 import numpy as np
+import pyarrow as pa
 import pytest
-from contract import NO_JIT
+from contract import NO_JIT, pairs
 
+import colmatch as cm
 from colmatch.arrays.frozen import freeze
 from colmatch.kernels.layout import FLAG_RUN, LABEL_TOP, Codes, Literals, Predicates
-from colmatch.updates import labels
+from colmatch.updates import labels, literals
 
 SEEDS = range(60 if NO_JIT else 200)
 KEYS = [-(2**63), -(2**63) + 1, -(2**40), -5, 0, 1, 2, 3, 10**6, 2**40, 2**62, 2**63 - 2, 2**63 - 1]
@@ -64,27 +67,30 @@ def test_boundaries_come_between_others(seed: int) -> None:
     rng = Random(seed)
     attributes = rng.choice([1, 3])
     known = [some_keys(rng) for _ in range(attributes)]
-    none = literals_of([[] for _ in known])
-    preds, codes, literals = labels.with_labels(predicates_of([]), codes_of(known), none)
+    _, codes = labels.with_labels(predicates_of([]), codes_of(known))
     check_codes(codes)
     for _ in range(rng.choice([1, 5, 30])):
         attributes += rng.choice([0, 0, 1])
         known += [[] for _ in range(attributes - len(known))]
         new = [some_keys(rng) if rng.random() < 0.7 else [] for _ in known]
         before = {(a, key): x for a, key, x in spelled(codes)}
-        try:
-            grown = labels.join(codes, literals, codes_of(new), literals_of([[] for _ in new]))
-        except labels.NoRoomError:
-            preds, grown = labels.join_respaced(preds, codes, literals, codes_of(new), literals_of([[] for _ in new]))
-            before = {}
+        there = sorted((a, key) for a, some in enumerate(known) for key in some)
         known = [sorted({*some, *others}) for some, others in zip(known, new)]
-        codes, literals = grown.codes, grown.literals
-        check_codes(codes)
-        after = {(a, key): x for a, key, x in spelled(codes)}
+        try:
+            joined, label = labels.join(codes, codes_of(new))
+        except labels.NoRoomError:
+            assert sorted((a, key) for a, key, _ in spelled(codes)) == there
+            _, codes = labels.with_labels(predicates_of([]), codes_of(known))
+            check_codes(codes)
+            continue
+        check_codes(joined)
+        after = {(a, key): x for a, key, x in spelled(joined)}
         assert sorted(after) == sorted((a, key) for a, some in enumerate(known) for key in some)
         assert before.items() <= after.items()
-        assert grown.label.tolist() == [after[a, key] for a, some in enumerate(new) for key in some]
-        assert grown.recoded or after == before
+        assert label.tolist() == [after[a, key] for a, some in enumerate(new) for key in some]
+        assert {(a, key): x for a, key, x in spelled(codes)} == before  # which others may be reading
+        assert joined is codes or after != before or len(joined.multi) > len(codes.multi)
+        codes = joined
 
 
 def spelled(codes: Codes) -> list[tuple[int, int, int]]:
@@ -92,25 +98,47 @@ def spelled(codes: Codes) -> list[tuple[int, int, int]]:
     return list(zip(attr.tolist(), codes.bound.tolist(), codes.label.tolist()))
 
 
-def test_without_room_predicates_get_other_labels() -> None:
-    """Of 10 and 1000, whose labels are next to each other; of the predicates, one ends at each
-    of them, and one has two intervals.
-    """
+def test_labels_come_and_go() -> None:
+    """Of 10 and 1000; one predicate ends at each of them, one has two intervals, one is empty."""
+    dense = predicates_of([(1, 2, 2), (1, 1, 1), (1, 3, 3), (1 | FLAG_RUN, 0, 2), (1, 1, 0)], [(1, 1), (3, 3)])
+    labelled, codes = labels.with_labels(freeze(dense), codes_of([[], [10, 1000]]))
+    a, b = codes.label.tolist()
+    check_codes(codes)
+    assert labelled.pred.tolist() == [[1, a, b - 1], [1, 1, a - 1], [1, b, LABEL_TOP], [1 | FLAG_RUN, 0, 2], [1, 1, 0]]
+    assert labelled.run_lo.tolist() == [1, b] and labelled.run_hi.tolist() == [a - 1, LABEL_TOP]
+    again, same = labels.without_labels(labelled, codes)
+    assert again.pred.tolist() == dense.pred.tolist() and not len(same.label)
+    assert again.run_lo.tolist() == [1, 3] and again.run_hi.tolist() == [1, 3]
+
+
+def test_there_is_no_room_between_labels_next_to_each_other() -> None:
     codes = codes_of([[], [10, 1000]], [[], [500, 501]])
-    none = literals_of([[], []])
-    new = codes_of([[], [10, 11, 500]])
     with pytest.raises(labels.NoRoomError):
-        labels.join(codes, none, new, none)
-    preds = predicates_of(
-        [(1, 500, 500), (1, 1, 499), (1, 501, LABEL_TOP), (1 | FLAG_RUN, 0, 2), (1, 1, 0)], [(1, 499), (501, LABEL_TOP)]
-    )
-    moved, grown = labels.join_respaced(freeze(preds), codes, none, new, none)
-    assert grown.codes.bound.tolist() == [10, 11, 500, 1000]
-    a, b, c, d = grown.codes.label.tolist()
-    check_codes(grown.codes)
-    assert grown.label.tolist() == [a, b, c]
-    assert moved.pred.tolist() == [[1, a, d - 1], [1, 1, a - 1], [1, d, LABEL_TOP], [1 | FLAG_RUN, 0, 2], [1, 1, 0]]
-    assert moved.run_lo.tolist() == [1, d] and moved.run_hi.tolist() == [a - 1, LABEL_TOP]
+        labels.join(codes, codes_of([[], [10, 11, 500]]))
+    joined, label = labels.join(codes, codes_of([[], [10, 1001]]))
+    assert joined.bound.tolist() == [10, 1000, 1001] and label.tolist() == [500, 502]
+
+
+@pytest.mark.parametrize("kind", ["scan", "opindex", "propagation"])
+def test_without_room_a_growing_segment_is_labelled_anew(kind: str) -> None:
+    first = {i: f"a = {i} OR a NOT IN ({i}, {i + 50}) AND b > {i}" for i in range(9)}
+    matcher = cm.Matcher.build({}, {"a": "int64", "b": "int64"}, index=kind)
+    matcher.insert(first)
+    matcher.delete([4])
+    before = inside.segment(matcher)
+    new = {i: f"a BETWEEN {i - 3} AND {i} AND b <> 3" for i in range(20, 29)}
+    with patch.object(labels, "join", side_effect=labels.NoRoomError):
+        matcher.insert(new)
+    after = inside.segment(matcher)
+    assert after is not before and after.size == 18 and matcher.stats()["segments"][-1]["subscriptions"] == 17
+    check_codes(after.codes)
+    del first[4]
+    matcher.insert({30: "a = 31"})
+    matcher.delete([0, 20])
+    texts = {id: text for id, text in (first | new | {30: "a = 31"}).items() if id not in (0, 20)}
+    events = pa.table({"a": [*range(60), None], "b": [i % 7 for i in range(61)]})
+    fresh = cm.Matcher.build(texts, {"a": "int64", "b": "int64"}, index="scan")
+    assert pairs(matcher.match(events)) == pairs(fresh.match(events)) != []
 
 
 WORDS = [
@@ -135,43 +163,53 @@ WORDS = [
 def test_literals_come_between_others(seed: int, crowd: bool) -> None:
     rng = Random(seed)
     words = [sorted(rng.sample(WORDS, rng.choice([0, 1, 4]))) for _ in range(2)]
-    literals = literals_of(words)
-    _, codes, literals = labels.with_labels(predicates_of([]), both_sides(words), literals)
+    codes, known = literals.labelled(both_sides(words), literals_of(words))
     if crowd:  # what could be there after many inserts
         spaced = [[5 + 2 * i for i in range(len(some))] for some in words]
-        bounds = [[key for x in some for key in (x, x + 1)] for some in spaced]
-        codes = codes_of(bounds, [[100 + i for i in range(len(some))] for some in bounds])
-        literals = literals_of(words, spaced)
+        codes, known = codes_of([sides(some) for some in spaced]), literals_of(words, spaced)
     for _ in range(rng.choice([1, 6])):
         words += [[]] * rng.choice([0, 0, 1])
         new = [sorted(rng.sample(WORDS, rng.choice([0, 1, 3, 6]))) for _ in words]
-        old_labels = codes.label.tolist()
-        try:
-            grown = labels.join(codes, literals, both_sides(new), literals_of(new))
-            assert set(old_labels) <= set(grown.codes.label.tolist())
-        except labels.NoRoomError:
-            _, grown = labels.join_respaced(predicates_of([]), codes, literals, both_sides(new), literals_of(new))
-        codes, literals = grown.codes, grown.literals
+        before = keys_of(words, known)
+        grown, keyed, move = literals.joined(known, both_sides(new), literals_of(new), len(words))
         words = [sorted({*some, *others}) for some, others in zip(words, new)]
-        assert [literals.data[i:j].tobytes() for i, j in zip(literals.offset, literals.offset[1:])] == [
-            w for some in words for w in some
+        after = keys_of(words, grown)
+        if move is None:
+            assert before.items() <= after.items()
+        else:
+            moved = literals.moved(codes, move)
+            assert (moved is codes) == ([*moved.bound] == [*codes.bound])
+            codes = moved
+        # a segment that has all words but the new ones, and the codes of those
+        check_literals(words, grown)
+        assert codes.bound.tolist() == [key for place in before for key in sides([after[place]])]
+        assert keyed.bound.tolist() == [
+            key for a, some in enumerate(new) for word in some for key in sides([after[a, word]])
         ]
-        assert literals.first.tolist() == np.cumsum([0, *map(len, words)]).tolist()
-        for a in range(len(words)):
-            label = literals.label[literals.first[a] : literals.first[a + 1]].tolist()
-            assert all(x >= 1 for x in label) and all(y - x >= 2 for x, y in pairwise(label))
-            assert codes.bound[codes.first[a] : codes.first[a + 1]].tolist() == [
-                key for x in label for key in (x, x + 1)
-            ]
-        check_codes(codes)
-        of = {(a, key): x for a, key, x in spelled(codes)}
-        mine = iter(grown.label.tolist())
-        for a, some in enumerate(new):
-            for word in some:
-                label = int(literals.label[literals.first[a] + bisect_left(words[a], word)])
-                assert (next(mine), next(mine)) == (of[a, label], of[a, label + 1])
+        known, codes = grown, codes_of([sides([after[a, w] for w in some]) for a, some in enumerate(words)])
+    same, keyed, move = literals.joined(known, both_sides(words), literals_of(words), len(words))
+    assert same is known and move is None and keyed.bound.tolist() == codes.bound.tolist()
+
+
+def check_literals(words: list[list[bytes]], known: Literals) -> None:
+    flat = [word for some in words for word in some]
+    assert [known.data[i:j].tobytes() for i, j in pairwise(known.offset)] == flat
+    assert known.first.tolist() == np.cumsum([0, *map(len, words)]).tolist()
+    for i, j in pairwise(known.first):
+        label = known.label[i:j].tolist()
+        assert all(x >= 1 for x in label) and all(y - x >= 2 for x, y in pairwise(label))
+
+
+def keys_of(words: list[list[bytes]], known: Literals) -> dict[tuple[int, bytes], int]:
+    """The label of each word of each attribute."""
+    places = [(a, word) for a, some in enumerate(words) for word in some]
+    return dict(zip(places, known.label.tolist(), strict=True))
+
+
+def sides(labels: list[int]) -> list[int]:
+    return [key for label in labels for key in (label, label + 1)]
 
 
 def both_sides(words: list[list[bytes]]) -> Codes:
     """Boundaries of an equality with each word, as lowering makes them."""
-    return codes_of([[key for r in range(len(some)) for key in (2 * r + 1, 2 * r + 2)] for some in words])
+    return codes_of([sides([2 * r + 1 for r in range(len(some))]) for some in words])
