@@ -90,9 +90,9 @@ def scratch(worker: Worker, matcher: cm.Matcher) -> Any:
 def settled(matcher: cm.Matcher) -> Version:
     """Waits until no merge is due or running. Returns the version that there is then."""
     merger = matcher._live.merger
-    merger.look()
-    while (thread := merger._thread) is not None:
-        thread.join()
+    while merger.is_running or (merger._due(version(matcher)) is not None and not merger._stopped):
+        merger.look()
+        time.sleep(0.001)
     return version(matcher)
 
 

@@ -24,7 +24,7 @@ FLOORS = (
     ("spark", "__init__"),
     ("matcher",),
     ("matching", "explain", "store"),
-    ("updates", "parts", "workload"),
+    ("updates", "workload"),
     ("subscriptions",),
     ("expr",),
     ("events", "lowering"),
@@ -35,7 +35,7 @@ FLOORS = (
     ("errors", "version"),
 )
 KERNEL_FLOORS = (
-    ("scan", "kindex", "opindex", "propagation", "bitslice", "arrow", "text", "lowering", "labels", "ids"),
+    ("scan", "kindex", "opindex", "propagation", "bitslice", "arrow", "text", "lowering", "labels", "segments", "ids"),
     ("predicates", "room", "sink", "transpose", "widths"),
     ("hints",),
     ("search",),
@@ -238,7 +238,8 @@ def test_only_the_registry_knows_the_kinds():
         "indexing/plan.py",
         "indexing/statistics.py",
         "matcher.py",
-        "parts.py",
+        "updates/growing.py",
+        "updates/segments.py",
         "store/saved.py",
         "explain.py",
     ):

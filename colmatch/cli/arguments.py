@@ -75,8 +75,6 @@ def described_kinds() -> Iterator[str]:
     for kind in [*KINDS, AutoSettings.kind]:
         of = settings_of(kind)
         yield f"{kind}: {of.about}"
-        if kind in KINDS:
-            yield "  takes updates" if KINDS[kind].insert is not None else "  takes no updates"
         for field in fields(of):
             yield f"  {field.name}={field.default} ({allowed(field)}): {field.metadata['meaning']}"
 

@@ -38,8 +38,7 @@ def batches(events: object, rows: int, columns: list[str] | None = None) -> Iter
     ------
     EventError : ``events`` is something else. Errors of the source come through as they are.
     """
-    for batch, _ in seen_batches(events, rows, lambda: None, lambda _: columns):
-        yield batch
+    return (batch for batch, _ in seen_batches(events, rows, lambda: None, lambda _: columns))
 
 
 def seen_batches(

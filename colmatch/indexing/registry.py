@@ -8,6 +8,7 @@ from colmatch.indexing.base import IndexKind
 
 _ALL = (scan.KIND, kindex.KIND, propagation.KIND, opindex.KIND, bitslice.KIND)
 KINDS: dict[str, IndexKind] = {kind.name: kind for kind in _ALL}
+FEWEST = scan.KIND  # for few subscriptions whose own kind takes no inserts: no other has so little to keep
 
 
 def find(name: str) -> IndexKind:

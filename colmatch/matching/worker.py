@@ -110,11 +110,11 @@ class Worker:
                     hits if len(there) == 1 else np.zeros(count, np.int64),
                 )
             )
-        repeats = any([part.segment.repeats for part in parts])
+        repeats = any(part.segment.repeats for part in parts)
         if repeats and len(self._stamp) < len(version.ids):
             self._stamp = np.zeros(len(version.ids) * 5 // 4 if len(self._stamp) else len(version.ids), np.int64)
         # What is found twice, or was deleted, must be written down to be told.
-        pairs = wanted or repeats or any([part.dead is not None for part in parts])
+        pairs = wanted or repeats or any(part.dead is not None for part in parts)
         self._coded = None
         return Batch(entries, count, parts, hits, pairs, repeats)
 
@@ -199,7 +199,7 @@ class Worker:
         batch.hits[start:limit] = 0
 
     def _settle(self, batch: Batch, part: Part, start: int, limit: int, begin: int) -> None:
-        """Gives the pairs from ``begin`` on their numbers, without those of deleted subscriptions."""
+        """Gives the pairs from ``begin`` on their numbers, and drops those of deleted ones."""
         fill = int(self._sink.state[sink.FILL])
         if part.dead is not None:
             sink.drop_dead(self._sink._replace(hits=part.hits), begin, part.base, part.dead)

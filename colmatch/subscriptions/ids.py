@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from colmatch.arrays.frozen import contiguous
 from colmatch.arrays.growing import Growing
 from colmatch.errors import SubscriptionError, shown
+from colmatch.events.reader import texts_of
 from colmatch.incoming import is_text, sentence, values_of
 from colmatch.kernels.layout import KEY_MAX, KEY_MIN
 from colmatch.subscriptions.lookup import IdLookup
@@ -244,9 +245,7 @@ class _Store:
 
 def _text_columns(ids: pa.Array) -> tuple[NDArray[np.int32], NDArray[np.uint8]]:
     """Returns where each text begins and the last one ends, from 0 on, and their bytes."""
-    _, offsets, data = ids.buffers()
     if not len(ids):
         return np.zeros(1, np.int32), np.empty(0, np.uint8)
-    offset = np.frombuffer(offsets, np.int32)[ids.offset : ids.offset + len(ids) + 1]
-    text = np.empty(0, np.uint8) if data is None else np.frombuffer(data, np.uint8)[offset[0] : offset[-1]]
-    return offset - offset[0], text
+    offset, text = texts_of(ids)
+    return offset - offset[0], text[offset[0] : offset[-1]]

@@ -1,5 +1,6 @@
 """Inserts, deletes and replacements in a matcher that is in use.
 
 In come lowered subscriptions; out comes a new version, which the next batch sees. Read ``live``
-first, then ``versions`` and ``gate``; ``labels`` says where new boundaries go between old codes.
+first, then ``versions``, ``segments`` and ``merger``; ``labels`` says where new boundaries go
+between old codes of the segment that grows.
 """

@@ -15,20 +15,18 @@ from numpy.typing import NDArray
 from colmatch.arrays.frozen import freeze
 from colmatch.arrays.ranges import members, ranges_of
 from colmatch.indexing.base import Built
-from colmatch.indexing.registry import KINDS, find
+from colmatch.indexing.registry import FEWEST, KINDS, find
 from colmatch.indexing.settings import Settings
 from colmatch.kernels.layout import Codes, Predicates
 from colmatch.updates import labels
 from colmatch.updates.merging import concatenated, merged
 from colmatch.updates.segments import Segment
 
-FEWEST = "scan"  # the kind for few subscriptions whose own kind takes no inserts: no other has so little to keep
-
 
 def for_few(asked: Settings) -> Settings:
     """Returns the kind that was asked for if it takes inserts, else that for few subscriptions."""
     takes = asked.kind in KINDS and find(asked.kind).insert is not None
-    return asked if takes else find(FEWEST).settings.under(asked.dnf_budget)
+    return asked if takes else FEWEST.settings.under(asked.dnf_budget)
 
 
 class GrowingSegment(Segment):

@@ -8,13 +8,14 @@ import atexit
 import logging
 import threading
 import weakref
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from colmatch.errors import OptionError
 from colmatch.indexing.settings import Settings
+from colmatch.kernels.layout import U8
 from colmatch.subscriptions.ids import Ids
 from colmatch.updates import policy
 from colmatch.updates.growing import for_few
@@ -22,9 +23,6 @@ from colmatch.updates.merging import merged
 from colmatch.updates.segments import Segment, indexed, recounted
 from colmatch.updates.turn import Turn
 from colmatch.updates.versions import Version, dead_among, with_dead
-
-if TYPE_CHECKING:
-    from colmatch.updates.live import LiveSet
 
 _log = logging.getLogger("colmatch")
 
@@ -45,6 +43,15 @@ class StoppedError(Exception):
     """A merge was given up since nobody wants it any more."""
 
 
+class Merging(Protocol):
+    """The subscriptions that are merged: what a ``LiveSet`` has of them."""
+
+    turn: Turn
+    now: Version
+    asked: Settings
+    sample: U8
+
+
 class Merger:
     """Merges the segments of a matcher when it is due.
 
@@ -53,7 +60,7 @@ class Merger:
     error : of the last merge, None if it was finished
     """
 
-    def __init__(self, live: LiveSet) -> None:
+    def __init__(self, live: Merging) -> None:
         self._live = weakref.ref(live)
         self.error: BaseException | None = None
         self._failed: tuple[Segment, ...] = ()  # segments whose merge failed is not tried again
@@ -107,7 +114,7 @@ class Merger:
         found = policy.due(now)
         return None if found is None or now.segments[: now.frozen] == self._failed else found
 
-    def _run(self, live: LiveSet) -> None:
+    def _run(self, live: Merging) -> None:
         """Merges what is due, until nothing is. Of several threads, one does."""
         while not self._stopped and self._due(live.now) is not None:
             self._thread = threading.current_thread()
@@ -115,7 +122,7 @@ class Merger:
                 self._merge_due(live)
             self._thread = None  # before the last look: who makes a version later sees that nobody merges
 
-    def _merge_due(self, live: LiveSet) -> None:
+    def _merge_due(self, live: Merging) -> None:
         """Does one merge that is due. What it raises is kept: nothing has changed then."""
         now = live.now
         found = self._due(now)
@@ -137,7 +144,7 @@ class Merger:
             self.error, self._failed = error, now.segments[: now.frozen]
             _log.warning("segments %d to %d could not be merged: %r", found[0], found[1] - 1, error)
 
-    def _merged(self, live: LiveSet, now: Version, start: int, stop: int, asked: Settings) -> Merge:
+    def _merged(self, live: Merging, now: Version, start: int, stop: int, asked: Settings) -> Merge:
         """Merges some neighbours to a segment of a kind. All segments get numbers without gaps."""
         segments, base = now.segments[start:stop], now.bases[start]
         end = now.bases[stop] if stop < len(now.bases) else len(now.ids)
@@ -160,7 +167,7 @@ class Merger:
         if self._stopped:
             raise StoppedError
 
-    def _switch(self, live: LiveSet, merge: Merge) -> bool:
+    def _switch(self, live: Merging, merge: Merge) -> bool:
         """Puts what was merged in the place of its segments, with what has been deleted since.
 
         Returns False if they are not what they were: their literals have other labels now.

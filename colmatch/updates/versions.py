@@ -171,7 +171,8 @@ def are_dead(dead: U64, numbers: NDArray[np.int64]) -> NDArray[np.bool_]:
     if not len(dead):
         return np.zeros(len(numbers), bool)
     words = dead[np.minimum(numbers >> 6, len(dead) - 1)] >> (numbers & 63).view(np.uint64)
-    return ((words & np.uint64(1)) > (numbers >= 64 * len(dead))).view(bool)
+    found: NDArray[np.bool_] = (words & np.uint64(1)) > (numbers >= 64 * len(dead))
+    return found
 
 
 def with_dead(dead: U64, numbers: NDArray[np.int64]) -> U64:

@@ -96,7 +96,7 @@ def test_a_sink_grows_no_further_than_a_row_needs(monkeypatch: pytest.MonkeyPatc
     matcher = cm.Matcher.build(dict.fromkeys(range(50), "age >= 0"), SCHEMA)
     assert matcher.match(pa.table({"age": range(300)})).num_rows == 15_000
     (idle,) = inside.idle(matcher)
-    assert len(idle.sink.sub) <= max(64, 2 * large)
+    assert len(idle._sink.sub) <= max(64, 2 * large)
 
 
 def test_a_batch_of_too_many_matches_is_cut_into_parts_alike(monkeypatch: pytest.MonkeyPatch) -> None:

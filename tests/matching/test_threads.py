@@ -31,30 +31,34 @@ def test_threads_find_the_same_in_order(kind: str, threads: int, batch_rows: int
     ]
 
 
+def unseen(batches: list[pa.RecordBatch]) -> Iterator[tuple[pa.RecordBatch, None]]:
+    return ((batch, None) for batch in batches)
+
+
 def test_batches_are_matched_in_threads() -> None:
     names: set[str] = set()
     barrier = threading.Barrier(2, timeout=30)
 
-    def task(batch: pa.RecordBatch, offset: int) -> Iterator[int]:
+    def task(batch: pa.RecordBatch, seen: None, offset: int) -> Iterator[int]:
         names.add(threading.current_thread().name)
         if offset < 2:
             barrier.wait()  # both at once, or never
         yield offset
 
-    batches = iter(pa.table({"age": range(6)}).to_batches(max_chunksize=1))
-    assert list(threads.in_order(batches, 2, task)) == [0, 1, 2, 3, 4, 5]
+    batches = pa.table({"age": range(6)}).to_batches(max_chunksize=1)
+    assert list(threads.in_order(unseen(batches), 2, task)) == [0, 1, 2, 3, 4, 5]
     assert len(names) == 2 and all(name.startswith("colmatch") for name in names)
 
 
 def test_a_single_large_batch_is_shared_out(monkeypatch: pytest.MonkeyPatch) -> None:
     sizes: list[int] = []
 
-    def task(batch: pa.RecordBatch, offset: int) -> Iterator[int]:
+    def task(batch: pa.RecordBatch, seen: None, offset: int) -> Iterator[int]:
         sizes.append(batch.num_rows)
         yield offset
 
-    assert list(threads.in_order(iter(EVENTS.to_batches()), 2, task)) == [0, 2500]
-    assert list(threads.in_order(iter(EVENTS.slice(0, 2000).to_batches()), 2, task)) == [0]
+    assert list(threads.in_order(unseen(EVENTS.to_batches()), 2, task)) == [0, 2500]
+    assert list(threads.in_order(unseen(EVENTS.slice(0, 2000).to_batches()), 2, task)) == [0]
     assert sorted(sizes) == [2000, 2500, 2500]
 
 
@@ -72,7 +76,7 @@ def test_results_may_be_left_half_read() -> None:
         results = matcher.match_batches(EVENTS)
         next(results)
         results.close()  # type: ignore[attr-defined]
-    assert not [thread for thread in threading.enumerate() if thread.name.startswith("colmatch")]
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith("colmatch_")]
     assert pairs(matcher.match(EVENTS)) == pairs(cm.Matcher.build(TEXTS, SCHEMA).match(EVENTS))
 
 
