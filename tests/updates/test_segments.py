@@ -1,0 +1,296 @@
+"""Segments: merged, due, marked as deleted, seen by batches, and drained in pieces."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from random import Random
+from types import SimpleNamespace
+from typing import Any
+from unittest.mock import patch
+
+import inside
+import numpy as np
+import pyarrow as pa
+import pytest
+from contract import NO_JIT, every_kind, expected_pairs, lists, pairs
+from layouts import plain_table
+from oracle import Expr, to_sql
+from strategies import a_schema, an_expression, some_rows, terms
+
+import colmatch as cm
+from colmatch.events.gather import seen_batches
+from colmatch.kernels.layout import ATTR_MASK, FLAG_RUN, Codes, Predicates
+from colmatch.matching import worker
+from colmatch.updates import policy
+from colmatch.updates.merging import merged
+from colmatch.updates.versions import Version, are_dead, dead_among, with_dead
+
+SEEDS = range(10 if NO_JIT else 60)
+
+
+# Merges
+
+
+def in_segments(rng: Random, kind: str, schema: pa.Schema, expressions: dict[int, Expr], budget: int) -> cm.Matcher:
+    """A matcher of several segments, the last of which may grow, and some deleted subscriptions."""
+    texts = [(id, to_sql(e)) for id, e in expressions.items()]
+    cuts = sorted(rng.choices(range(len(texts) + 1), k=rng.randrange(1, 6)))
+    options = cm.Options(missing_columns="null")
+    index = cm.index(kind, dnf_budget=budget)
+    matcher = cm.Matcher.build(texts[: cuts[0]], schema, index=index, options=options)
+    with patch.object(policy, "due", return_value=None):
+        for begin, end in zip(cuts, [*cuts[1:], len(texts)], strict=True):
+            with patch.object(policy, "GROWING_MOST", rng.choice([0, 3, 1024])):
+                matcher.insert(texts[begin:end])
+            if rng.random() < 0.5:
+                gone = rng.sample(matcher.ids.to_pylist(), min(rng.randrange(4), len(matcher)))
+                matcher.delete(gone)
+                for id in gone:
+                    del expressions[id]
+    return matcher
+
+
+def spelled(version: Version, predicates: Predicates, codes: Codes, base: int) -> tuple[dict[Any, Any], list[Any]]:
+    """Boundaries by attribute, and conjunctions, in what does not depend on numbers and labels."""
+    known, literals = version.attributes.members, version.literals
+    attributes = [(member.path, member.role, member.key, member.pattern) for member in known]
+
+    def key(a: int, bound: int) -> Any:
+        label = literals.label[literals.first[a] : literals.first[a + 1]]
+        i = int(np.searchsorted(label, bound, "right")) - 1
+        if i < 0 or bound - label[i] > 1:
+            return bound
+        begin, end = literals.offset[literals.first[a] + i :][:2]
+        return literals.data[begin:end].tobytes(), bound - int(label[i])
+
+    ends = [
+        [key(a, bound) for bound in codes.bound[codes.first[a] : codes.first[a + 1]].tolist()]
+        for a in range(len(codes.multi))
+    ]
+
+    def interval(a: int, low: int, high: int) -> Any:
+        if low > high:
+            return "none"
+        return (ends[a][low - 2] if low > 1 else None, ends[a][high - 1] if high <= len(ends[a]) else None)
+
+    def predicate(p: int) -> Any:
+        word, low, high = predicates.pred[p].tolist()
+        a = word & ATTR_MASK
+        several = range(low, high) if word & FLAG_RUN else None
+        both = [(low, high)] if several is None else [(predicates.run_lo[j], predicates.run_hi[j]) for j in several]
+        weight = float(predicates.weight[p]) if len(predicates.weight) else 0.0
+        return repr((attributes[a], word >> 29, [interval(a, int(x), int(y)) for x, y in both], weight))
+
+    conjunctions = []
+    for c, owner in enumerate(predicates.owner.tolist()):
+        some = [predicate(p) for p in range(predicates.first[c], predicates.first[c + 1])]
+        program: Any = None
+        if len(predicates.jump_first) and predicates.jump_first[c] >= 0:
+            start = predicates.jump_first[c]
+            tree = predicates.tree[predicates.tree_first[c] : predicates.tree_first[c + 1]]
+            program = (predicates.jump[start : start + len(some)].tolist(), tree.tolist())
+        conjunctions.append((version.ids.array[base + owner].as_py(), some if program else sorted(some), repr(program)))
+    boundaries = {attributes[a]: (some, int(codes.multi[a])) for a, some in enumerate(ends) if some}
+    return boundaries, conjunctions
+
+
+@pytest.mark.parametrize("kind", cm.kinds())
+@pytest.mark.parametrize("seed", SEEDS)
+def test_what_is_merged_is_what_a_fresh_build_has(kind: str, seed: int) -> None:
+    rng = Random(seed)
+    schema, budget = a_schema(rng), rng.choice([1, 4, 64])
+    leaves = terms(schema)
+    depth = rng.choice([0, 1, 2, 3])
+    expressions = {id: an_expression(rng, leaves, depth) for id in range(rng.choice([3, 20]))}
+    matcher = in_segments(rng, kind, schema, expressions, budget)
+    version = inside.version(matcher)
+    count = len(version.segments)
+    begin = rng.choice([0, rng.randrange(count)])
+    end = count if not begin else rng.randrange(begin, count) + 1
+    base = version.bases[begin]
+    left = version.live()[base:]
+    predicates, codes = merged(version.segments[begin:end], version.bases[begin:end], len(version.attributes), left)
+    assert not len(codes.label) and (np.diff(predicates.owner.astype(np.int64)) >= 0).all()
+    last = version.bases[end] if end < count else len(version.ids)
+    ids = [id for id in version.ids.array[base:last].to_pylist() if id in expressions]
+    texts = [(id, to_sql(expressions[id])) for id in ids]
+    index = cm.index("scan", dnf_budget=inside.version(matcher).segments[0].index.settings.dnf_budget)
+    if kind in ("opindex", "kindex"):  # which keep some expressions whole that others do not
+        index = cm.index(kind, dnf_budget=budget)
+    fresh = inside.version(cm.Matcher.build(texts, schema, index=index, options=cm.Options(missing_columns="null")))
+    (segment,) = fresh.segments
+    # once more, to leave out boundaries that no predicate has
+    again = merged(fresh.segments, fresh.bases, len(fresh.attributes), None)
+    boundaries, conjunctions = spelled(fresh, *again, 0)
+    assert len(again[1].bound) <= len(segment.codes.bound)
+    found_boundaries, found = spelled(version, predicates, codes, base)
+    assert found_boundaries == boundaries
+    assert sorted(found, key=repr) == sorted(conjunctions, key=repr)
+    assert [id for id, *_ in found] == [id for id, *_ in conjunctions]
+
+
+# What is due
+
+
+@pytest.mark.parametrize(
+    ("living", "dead", "growing", "due"),
+    [
+        ([1000], [0], False, None),
+        ([100, 30], [0, 0], True, None),  # the last one grows
+        ([40, 10], [0, 0], False, (0, 2)),
+        ([41, 10], [0, 0], False, None),
+        ([41, 10, 3], [0, 0, 0], True, None),
+        ([1000, 100, 30], [0, 0, 0], False, (1, 3)),
+        ([520, 100, 30], [0, 0, 0], False, (0, 3)),
+        ([521, 130, 100, 30], [0] * 4, True, (0, 3)),
+        ([10_000, 2_000, 400, 80], [0] * 4, False, None),  # each much larger than all younger ones
+        ([0, 10], [0, 0], False, (0, 2)),
+        ([0, 10], [0, 0], True, None),
+        ([744], [256], False, None),
+        ([743], [257], False, (0, 1)),  # more than a quarter of all numbers, and more than a few
+        ([743, 5], [257, 0], False, (0, 2)),
+        ([1700], [300], False, None),
+        ([9000, 300], [0, 257], False, (1, 2)),  # more than a quarter of one segment
+        ([9000, 2000], [257, 0], False, None),
+        ([9000, 300], [0, 257], True, None),
+        ([9000, 2000, 300], [0, 667, 0], False, (1, 2)),
+    ],
+)
+def test_which_segments_are_due(living: list[int], dead: list[int], growing: bool, due: Any) -> None:
+    version: Any = SimpleNamespace(
+        frozen=len(living) - growing,
+        gone=sum(dead),
+        ids=range(sum(living) + sum(dead)),
+        living=tuple(living),
+        found_dead=tuple(dead),
+    )
+    assert policy.due(version) == due
+
+
+def test_segments_become_few() -> None:
+    """After inserts of any sizes there are at most as many segments as tiers."""
+    rng = Random(3)
+    matcher = cm.Matcher.build({}, {"a": "int64"}, index="scan")
+    id = 0
+    with patch.object(policy, "GROWING_MOST", 4):
+        for _ in range(60):
+            size = rng.choice([1, 1, 2, 9, 30])
+            matcher.insert({id + i: f"a = {i}" for i in range(size)})
+            id += size
+        version = inside.settled(matcher)
+    sizes = version.living[: version.frozen]
+    assert version.merges > 5 and sum(version.living) == id == len(matcher)
+    assert all(older > policy.TIER * sum(sizes[i + 1 :]) for i, older in enumerate(sizes[:-1]))
+
+
+def test_too_many_segments_are_merged_before_an_update_returns() -> None:
+    matcher = cm.Matcher.build({}, {"a": "int64"}, index="scan")
+    with (
+        patch.multiple(policy, GROWING_MOST=0, SEGMENTS_MOST=3),
+        patch("threading.Thread.start", side_effect=RuntimeError("can't start new thread")),
+    ):
+        for i in range(20):
+            matcher.insert({i: "a = 1"})
+            assert len(matcher.stats()["segments"]) <= 3
+    assert matcher.match_lists(pa.table({"a": [1]})).to_pylist() == [list(range(20))]
+
+
+# Bits of deleted ones
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_bits_of_deleted_ones(seed: int) -> None:
+    rng = Random(seed)
+    dead, bits = set(), np.empty(0, np.uint64)
+    for _ in range(4):
+        more = rng.sample(range(rng.choice([1, 63, 64, 65, 300])), 1)
+        more += [i for i in range(rng.choice([0, 200])) if rng.random() < 0.3]
+        before = bits
+        bits = with_dead(bits, np.array(sorted(set(more)), np.int64))
+        assert dead_among(before, 0, 400).sum() == len(dead)  # which others may be reading
+        dead |= set(more)
+        assert are_dead(bits, np.arange(400)).tolist() == [i in dead for i in range(400)]
+        for begin, count in [(0, 400), (0, 0), (1, 63), (64, 64), (100, 29), (390, 100)]:
+            assert dead_among(bits, begin, count).tolist() == [i in dead for i in range(begin, begin + count)]
+    assert with_dead(bits, np.empty(0, np.int64)).tolist() == bits.tolist()
+
+
+# What batches see
+
+
+@pytest.mark.parametrize("rows", [1, 3, 4, 100])
+def test_rows_of_one_batch_of_a_stream_see_the_same(rows: int) -> None:
+    """However they are cut or gathered; what changed in between separates batches."""
+    seen = {"now": 0}
+    schema = pa.schema([("x", pa.int64()), ("then", pa.int64())])
+
+    def source() -> Iterator[pa.RecordBatch]:
+        x = 0
+        for size, change in [(5, False), (2, False), (3, True), (1, False), (9, True), (0, True), (2, False)]:
+            seen["now"] += change
+            yield pa.record_batch([pa.array(range(x, x + size)), pa.array([seen["now"]] * size)], schema)
+            x += size
+
+    def read(events: Any, see: Any) -> list[tuple[dict[str, list[int]], int]]:
+        return [(batch.to_pydict(), then) for batch, then in seen_batches(events, rows, see, lambda _: None)]
+
+    stream = read(pa.RecordBatchReader.from_batches(schema, source()), lambda: seen["now"])
+    assert all(set(batch["then"]) == {then} and len(batch["x"]) <= rows for batch, then in stream)
+    assert [x for batch, _ in stream for x in batch["x"]] == list(range(22))
+    if rows == 3:
+        assert [len(batch["x"]) for batch, _ in stream] == [3, 3, 1, 3, 1, 3, 3, 3, 2]
+    seen["now"] = 0
+    asked = iter(range(100))
+    whole = pa.Table.from_batches(source(), schema)
+    for i, events in enumerate((whole, whole.combine_chunks().to_batches()[0], whole.to_struct_array())):
+        assert {then for _, then in read(events, lambda: next(asked))} == {i}
+
+
+def test_a_stream_sees_an_update_from_its_next_batch_on() -> None:
+    matcher = cm.Matcher.build({1: "a >= 0"}, {"a": "int64"}, options=cm.Options(batch_rows=3, threads=1))
+    schema = pa.schema([("a", pa.int64())])
+    batches = (pa.record_batch([pa.array(range(i, i + 7))], schema) for i in range(0, 21, 7))
+    results = matcher.match_batches(pa.RecordBatchReader.from_batches(schema, batches))
+    found = [next(results)]
+    matcher.insert({2: "a >= 0"})
+    matcher.compact()
+    found += [next(results), next(results)]
+    matcher.delete([1])
+    found += list(results)
+    seen: dict[int, list[int]] = {}
+    for event, id in pairs(pa.Table.from_batches(found)):
+        seen.setdefault(event // 7, []).append(id)
+    # The second batch of the stream was there already when 1 was deleted: the row left over of the
+    # first one was waiting for others.
+    assert seen == {0: [1] * 7, 1: [1, 2] * 7, 2: [2] * 7}
+
+
+# Pieces
+
+
+@every_kind
+@pytest.mark.parametrize("seed", range(3 if NO_JIT else 15))
+def test_pieces_of_several_segments(kind: str, seed: int) -> None:
+    """Full sinks, several segments, deleted ones that an index still finds, and repeats."""
+    rng = Random(seed)
+    schema = a_schema(rng)
+    leaves, rows = terms(schema), some_rows(rng, schema, rng.choice([1, 10, 40]))
+    expressions = {
+        id: ("or", *(an_expression(rng, leaves, 1) for _ in range(rng.choice([1, 2, 4])))) for id in range(30)
+    }
+    large = rng.choice([1, 7, 100])
+    with patch.multiple(worker, FIRST_CAPACITY=rng.choice([1, 4]), LARGE_CAPACITY=large):
+        matcher = in_segments(rng, kind, schema, expressions, 64)
+        matcher.options = cm.Options(missing_columns="null", batch_rows=rng.choice([3, 8192]), threads=1)
+        events = plain_table(schema, rows)
+        wanted = expected_pairs(list(expressions.values()), list(expressions), rows)
+        for _ in range(2):  # the second time, it is known how many there are
+            assert pairs(matcher.match(events)) == wanted
+            assert matcher.count(events).tolist() == [sum(i == row for row, _ in wanted) for i in range(len(rows))]
+            assert lists(matcher.match_lists(events)) == [
+                [id for row, id in wanted if row == i] for i in range(len(rows))
+            ]
+        assert matcher.counters(events)["matches"] >= len(wanted)
+    (idle,) = inside.idle(matcher)
+    most = max(np.bincount([i for i, _ in wanted], minlength=1))
+    assert len(idle._sink.sub) <= max(64, 4 * large, 16 * most)
