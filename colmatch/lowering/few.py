@@ -88,7 +88,7 @@ class _Texts:
             first[attr + 1] += 1
         for pair, place in zip(self.found, self.places, strict=True):
             values[place] = labels[pair]
-        np.cumsum(first, out=first)
+        first.cumsum(out=first)
         data = [text for _, text in distinct]
         offset = np.array([0, *accumulate(map(len, data))], np.int64)
         return layout.Literals(first, offset, np.frombuffer(b"".join(data), np.uint8))
@@ -243,4 +243,4 @@ def _finished(out: Lowered, left: tuple[int, int, int, int], literals: layout.Li
         none,
         np.empty(0, np.int32),
     )
-    return LoweredExpressions(lowered, codes._replace(bound=codes.bound[:boundaries].copy()), literals, {})
+    return LoweredExpressions(lowered, Codes(codes.first, codes.bound[:boundaries].copy(), codes.multi), literals, {})
