@@ -40,35 +40,65 @@ def roll_back(sink, fill, start, stop, counters):
         sink.hits[row] = 0
 
 
+@device
+def is_dead(dead, sub):
+    """Whether the bit of a subscription is set: dead (W) uint64, zeros behind its end."""
+    word = sub >> np.uint64(6)
+    return word < np.uint64(len(dead)) and (dead[word] >> (sub & np.uint64(63))) & np.uint64(1) != 0
+
+
 @kernel
-def order_by_row(sink, start, place, sub):
+def count_dead(sink, begin, dead):
+    """Takes the pairs of deleted subscriptions out of ``sink.hits``, from the pair ``begin`` on.
+
+    Returns how many they are. They stay in the sink until its pairs are ordered.
+    """
+    sink_row, sink_sub, hits = sink.row, sink.sub, sink.hits
+    count = 0
+    for i in range(np.uint64(begin), np.uint64(sink.state[FILL])):
+        if is_dead(dead, np.uint64(sink_sub[i])):
+            hits[np.uint64(sink_row[i])] -= 1
+            count += 1
+    return count
+
+
+@kernel
+def order_by_row(sink, start, dead, place, sub):
     """The subscriptions of the sink's pairs, ordered by row, the order within a row kept.
+
+    Those that are ``dead``, by the bits that ``count_dead`` had, are left out.
 
     start : first row of the pairs place (rows) int64 : on entry the first pair of each row from
     ``start``, on return that of the next sub (pairs) uint32 : written
     """
     sink_row, sink_sub = sink.row, sink.sub
     count = np.uint64(sink.state[FILL])
+    last = np.uint64(len(sub) - 1)
     for i in range(count):
         soon = min(i + np.uint64(AHEAD), count - np.uint64(1))
-        ask_for(sub, np.uint64(place[np.uint64(sink_row[soon]) - np.uint64(start)]))
+        ask_for(sub, min(np.uint64(place[np.uint64(sink_row[soon]) - np.uint64(start)]), last))
+        if len(dead) > 0 and is_dead(dead, np.uint64(sink_sub[i])):
+            continue
         row = np.uint64(sink_row[i]) - np.uint64(start)
         sub[place[row]] = sink_sub[i]
         place[row] += 1
 
 
 @kernel
-def order_ids(sink, start, place, ids, id):
+def order_ids(sink, start, dead, place, ids, id):
     """Orders the pairs by row as ``order_by_row`` does, and writes the id of each.
 
     id (pairs) int64 is written, out of ids (subscriptions) int64.
     """
     sink_row, sink_sub = sink.row, sink.sub
     count = np.uint64(sink.state[FILL])
+    last = np.uint64(len(id) - 1)
     for i in range(count):
         soon = min(i + np.uint64(AHEAD), count - np.uint64(1))
-        ask_for(id, np.uint64(place[np.uint64(sink_row[soon]) - np.uint64(start)]))
+        ask_for(id, min(np.uint64(place[np.uint64(sink_row[soon]) - np.uint64(start)]), last))
         ask_for(ids, np.uint64(sink_sub[soon]))
+        if len(dead) > 0 and is_dead(dead, np.uint64(sink_sub[i])):
+            continue
         row = np.uint64(sink_row[i]) - np.uint64(start)
         id[place[row]] = ids[sink_sub[i]]
         place[row] += 1
@@ -109,24 +139,3 @@ def drop_repeats(place, sub, base, stamp):
         place[row + 1] = kept
     return kept
 
-
-@kernel
-def drop_dead(sink, begin, base, dead):
-    """Drop the pairs of subscriptions that were deleted, from the pair ``begin`` on; the others
-    close up.
-
-    Subscriptions count from ``base`` afterwards. dead (W) uint64 : the bit of each deleted one, by
-    that count; those behind its end are there
-    """
-    sink_row, sink_sub, hits = sink.row, sink.sub, sink.hits
-    kept = begin
-    for i in range(begin, sink.state[FILL]):
-        sub = np.uint64(sink_sub[i]) + np.uint64(base)
-        word = sub >> np.uint64(6)
-        if word < np.uint64(len(dead)) and (dead[word] >> (sub & np.uint64(63))) & np.uint64(1):
-            hits[sink_row[i]] -= 1
-        else:
-            sink_row[kept] = sink_row[i]
-            sink_sub[kept] = sub
-            kept += 1
-    sink.state[FILL] = kept

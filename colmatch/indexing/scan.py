@@ -40,7 +40,7 @@ def build(
         codes.multi,
         np.array([count], np.int64),
     )
-    enter(preds, 0, count, index.attr, index.lo, index.hi)
+    enter(preds, 0, count, len(codes.label) > 0, index.attr, index.lo, index.hi)
     return index, preds
 
 
@@ -51,7 +51,7 @@ def insert(index: ScanIndex, preds: Predicates, begin: int, end: int) -> ScanInd
     word = preds.pred[preds.first[begin] : preds.first[end], 0]
     index = _writable(index, end, int((word & ATTR_MASK).max(initial=0)) + 1 if len(word) else 0)
     index.multi[word[(word & FLAG_MULTI) != 0] & ATTR_MASK] = 1
-    enter(preds, begin, end, index.attr, index.lo, index.hi)
+    enter(preds, begin, end, True, index.attr, index.lo, index.hi)
     index.heads[0] = end
     return index
 

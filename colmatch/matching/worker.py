@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from colmatch.arrays.frozen import frozen
 from colmatch.arrays.recycled import Recycled
 from colmatch.events.reader import Reader
 from colmatch.kernels import layout, sink
@@ -20,6 +21,7 @@ from colmatch.updates.versions import Version
 
 FIRST_CAPACITY = 1 << 16  # pairs that a sink holds at first
 LARGE_CAPACITY = 1 << 25  # pairs beyond which it grows for a single row only
+_NO_DEAD: layout.U64 = frozen(np.empty(0, np.uint64))
 
 
 class Part(NamedTuple):
@@ -39,7 +41,8 @@ class Batch(NamedTuple):
     rows: int
     parts: list[Part]
     hits: NDArray[np.int64]  # (rows) pairs of each row; those of the only part, if it is one
-    pairs: bool  # whether pairs are to be written, or counts alone
+    wanted: bool  # whether pairs are wanted, or counts alone
+    pairs: bool  # whether pairs are to be written: they are wanted, or must be seen to be counted
     repeats: bool  # whether pairs may be found twice
 
 
@@ -116,7 +119,7 @@ class Worker:
         # What is found twice, or was deleted, must be written down to be told.
         pairs = wanted or repeats or any(part.dead is not None for part in parts)
         self._coded = None
-        return Batch(entries, count, parts, hits, pairs, repeats)
+        return Batch(entries, count, parts, hits, wanted, pairs, repeats)
 
     def _make_room(self, count: int, size: int) -> None:
         count, size = max(count, self._capacity[0], 1), max(size * 5 // 4, self._capacity[1], 64)
@@ -199,25 +202,26 @@ class Worker:
         batch.hits[start:limit] = 0
 
     def _settle(self, batch: Batch, part: Part, start: int, limit: int, begin: int) -> None:
-        """Gives the pairs from ``begin`` on their numbers, and drops those of deleted ones."""
+        """Gives the pairs from ``begin`` on their numbers, and counts those that are no matches."""
         fill = int(self._sink.state[sink.FILL])
-        if part.dead is not None:
-            sink.drop_dead(self._sink._replace(hits=part.hits), begin, part.base, part.dead)
-            self.counters[layout.MATCHES] -= fill - self._sink.state[sink.FILL]
-        elif part.base and fill > begin:
+        if part.base and fill > begin:
             self._sink.sub[begin:fill] += np.uint32(part.base)
+        if part.dead is not None:
+            dead = sink.count_dead(self._sink._replace(hits=part.hits), begin, part.dead)
+            self.counters[layout.MATCHES] -= dead
         if part.hits is not batch.hits:
             batch.hits[start:limit] += part.hits[start:limit]
 
     def _drain(self, version: Version, batch: Batch, start: int, stop: int, offset: int) -> Piece:
-        pairs, ids = int(self._sink.state[sink.FILL]), version.ids.numbers
+        ids = version.ids.numbers
         names = version.ids.array if ids is None else None
         place = np.zeros(stop - start + 1, np.int64)
         np.cumsum(batch.hits[start:stop], out=place[1:])
-        into = self._sink._replace(hits=batch.hits)
+        pairs = int(place[-1]) if batch.wanted or batch.repeats else 0
+        dead = version.dead if any([part.dead is not None for part in batch.parts]) else _NO_DEAD
         if batch.repeats and pairs:
             sub = self._memory.array(pairs, np.uint32)
-            sink.order_by_row(into, start, place[:-1].copy(), sub)
+            sink.order_by_row(self._sink, start, dead, place[:-1].copy(), sub)
             left = sink.drop_repeats(place, sub, self._stamped, self._stamp)
             self._stamped += stop - start
             if ids is not None:
@@ -226,9 +230,9 @@ class Worker:
             return Piece(start + offset, place, sub[:left], names, self._memory)
         id = self._memory.array(pairs, np.uint32 if ids is None else np.int64)
         if pairs and ids is None:
-            sink.order_by_row(into, start, place[:-1].copy(), id)
+            sink.order_by_row(self._sink, start, dead, place[:-1].copy(), id)
         elif pairs:
-            sink.order_ids(into, start, place[:-1].copy(), ids, id)
+            sink.order_ids(self._sink, start, dead, place[:-1].copy(), ids, id)
         return Piece(start + offset, place, id, names, self._memory)
 
 

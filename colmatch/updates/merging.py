@@ -39,8 +39,8 @@ def merged(
         codings.append(freeze(codes._replace(first=extended(codes.first, attributes + 1))))
     codes, places = _together(codings, parts, attributes)
     for predicates, coding, place in zip(parts, codings, places, strict=True):
-        own = [predicates.pred, predicates.run_lo, predicates.run_hi]
-        recode_predicates(*own, coding.first, place, codes.first)
+        pred, run_lo, run_hi = predicates.pred, predicates.run_lo, predicates.run_hi
+        recode_predicates(pred, run_lo, run_hi, coding.first, place, codes.first)
     return freeze(concatenated(parts)), codes
 
 
@@ -61,7 +61,8 @@ def _together(codings: list[Codes], parts: list[Predicates], attributes: int) ->
     places: list[I64] = []
     for coding, predicates in zip(codings, parts, strict=True):
         used: U8 = np.zeros(len(coding.bound), np.uint8)
-        mark_boundaries(*map(contiguous, predicates[1:4]), coding.first, used)
+        pred, run_lo, run_hi = map(contiguous, predicates[1:4])
+        mark_boundaries(pred, run_lo, run_hi, coding.first, used)
         out_first = np.empty(attributes + 1, np.int64)
         out = np.empty(len(bound) + int(used.sum()), np.int64)
         moved, place = np.empty(len(bound), np.int64), np.full(len(used), -1, np.int64)

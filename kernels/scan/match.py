@@ -23,18 +23,29 @@ from colmatch.kernels.sink import FILL, emit, roll_back
 
 
 @kernel
-def enter(preds, begin, end, attr, lo, hi):
-    """Write the heads of the conjunctions ``begin:end``."""
+def enter(preds, begin, end, labelled, attr, lo, hi):
+    """Write the heads of the conjunctions ``begin:end``.
+
+    A head is the first predicate, which lowering has found to be the narrowest. What is lowered by
+    itself tells too little of that: with labels, whose distances follow those of keys, it is the
+    predicate with the fewest.
+    """
     for c in range(begin, end):
         if preds.first[c] == preds.first[c + 1]:  # no predicate: always true
             attr[c], lo[c], hi[c] = 0, 0, CODE_MAX
             continue
-        low, high = hull(preds, preds.first[c])
+        head = preds.first[c]
+        low, high = hull(preds, head)
         if len(preds.jump_first) > 0 and preds.jump_first[c] >= 0:
             jump = preds.jump_first[c]
             if preds.jump[jump, 1] != REJECT:  # the first predicate may fail and the program still accept
                 low, high = 0, CODE_MAX
-        attr[c] = preds.pred[preds.first[c], 0] & ATTR_MASK
+        elif labelled:
+            for p in range(head + 1, preds.first[c + 1]):
+                other_low, other_high = hull(preds, p)
+                if np.int64(other_high) - np.int64(other_low) < np.int64(high) - np.int64(low):
+                    head, low, high = p, other_low, other_high
+        attr[c] = preds.pred[head, 0] & ATTR_MASK
         lo[c] = low
         hi[c] = high
 

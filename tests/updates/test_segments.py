@@ -121,7 +121,7 @@ def test_what_is_merged_is_what_a_fresh_build_has(kind: str, seed: int) -> None:
     (segment,) = fresh.segments
     _, as_built = spelled(fresh, segment.predicates, segment.codes, 0)
     # once more, to leave out boundaries that no predicate has
-    again, coded = merged(fresh.segments, fresh.bases, len(fresh.attributes), None)
+    again, coded = merged(fresh.segments, fresh.bases, len(fresh.attributes), fresh.live())
     boundaries, conjunctions = spelled(fresh, again, coded._replace(multi=segment.codes.multi), 0)
     assert set(coded.bound.tolist()) <= set(segment.codes.bound.tolist())
     assert sorted(conjunctions, key=repr) == sorted(as_built, key=repr)
