@@ -165,6 +165,7 @@ class Matcher:
         ------
         SubscriptionError : an id is there already, or given twice, or of another type
         ExpressionError : an expression cannot be understood
+        OptionError : the matcher is closed
         """
         _check_errors(errors)
         self._live.insert(subscriptions, errors, replace=False)
@@ -188,6 +189,7 @@ class Matcher:
         Raises
         ------
         SubscriptionError : there is no subscription of some id
+        OptionError : the matcher is closed
         """
         self._live.delete(ids)
 
@@ -199,15 +201,16 @@ class Matcher:
 
         Raises
         ------
-        OptionError : the kind of index refuses the subscriptions. Nothing has changed then, as with
-            any other error
+        OptionError : the kind of index refuses the subscriptions, or the matcher is closed. Nothing
+            has changed then, as with any other error
         """
         self._live.compact()
 
     def close(self) -> None:
-        """Ends what runs beside the caller: a merge is given up, and nothing is merged any more.
+        """Ends what runs beside the caller: a merge is given up.
 
-        Batches can still be matched. A matcher that is not closed ends with its process.
+        Batches can still be matched, saved and copied, but updates are refused. A matcher that is
+        not closed ends with its process.
         """
         self._live.close()
 
@@ -345,7 +348,7 @@ class Matcher:
             "updates": now.updates,
             "merges": now.merges,
             "merging": live.merger.is_running,
-            "merge_error": None if live.merger.error is None else str(live.merger.error),
+            "merge_error": live.merger.error,
             "gaps": now.gone,
             "segments": [
                 {"index": segment.index.kind.name, "subscriptions": living, "deleted": found_dead}

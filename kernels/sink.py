@@ -138,4 +138,3 @@ def drop_repeats(place, sub, base, stamp):
         begin = end
         place[row + 1] = kept
     return kept
-

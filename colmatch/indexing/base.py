@@ -31,15 +31,13 @@ class IndexKind:
     repeats : arrays -> whether the kernel may write a pair more than once
     insert : arrays, predicates, begin, end -> arrays with the conjunctions ``begin:end`` of the
         predicates, which come after all that were entered before. What can be written and has room
-        is written, the rest replaced by larger copies, so that many inserts cost what they bring.
-        Predicates may name attributes that are new: the arrays must then be good for events that
-        have these
+        may be written, the rest is replaced by copies. Predicates may name attributes that are new:
+        the arrays must then be good for events that have these
     delete : arrays, predicates, conjunctions (int64) -> arrays without them; the predicates still
-        have them
+        have them. What can be written may be
 
-    A kind that has ``insert`` and ``delete`` is built on labels instead of codes
-    (``kernels/layout.py``), while a sample's hits are still by code. Scratch is made anew after
-    each update.
+    A kind that has ``insert`` and ``delete`` is that of its growing segments, which are built on
+    labels instead of codes (``kernels/layout.py``), while a sample's hits are still by code.
     """
 
     settings: type[Settings]

@@ -218,7 +218,7 @@ class Worker:
         place = np.zeros(stop - start + 1, np.int64)
         np.cumsum(batch.hits[start:stop], out=place[1:])
         pairs = int(place[-1]) if batch.wanted or batch.repeats else 0
-        dead = version.dead if any([part.dead is not None for part in batch.parts]) else _NO_DEAD
+        dead = version.dead if any(part.dead is not None for part in batch.parts) else _NO_DEAD
         if batch.repeats and pairs:
             sub = self._memory.array(pairs, np.uint32)
             sink.order_by_row(self._sink, start, dead, place[:-1].copy(), sub)

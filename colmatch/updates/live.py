@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from colmatch.errors import ColmatchError, SubscriptionError, shown
+from colmatch.errors import ColmatchError, OptionError, SubscriptionError, shown
 from colmatch.kernels.layout import Codes, Literals
 from colmatch.schema import Attributes
 from colmatch.subscriptions.ids import wanted_ids
@@ -71,6 +71,7 @@ class LiveSet:
 
     def insert(self, subscriptions: Any, errors: Errors, replace: bool) -> None:
         """Inserts as ``Matcher.insert`` and ``replace`` do."""
+        self._check_open()
         with self.turn.take():
             before = self.now
             # It is put back when it has done its work: an interrupted one may be half changed.
@@ -101,6 +102,7 @@ class LiveSet:
 
     def delete(self, ids: Any) -> None:
         """Deletes as ``Matcher.delete`` does."""
+        self._check_open()
         with self.turn.take():
             before = self.now
             wanted = wanted_ids(ids, before.ids.array.type)
@@ -116,6 +118,7 @@ class LiveSet:
 
     def compact(self) -> None:
         """Merges all segments into one, as ``Matcher.compact`` does."""
+        self._check_open()
         self.merger.compact()
 
     def close(self) -> None:
@@ -123,6 +126,10 @@ class LiveSet:
         self.merger.stop()
 
     # How it is done
+
+    def _check_open(self) -> None:
+        if self.merger.is_stopped:
+            raise OptionError("the matcher is closed and takes no updates any more: open or build another one")
 
     def _new_source(self) -> Source:
         return Source(self.schema, self.options, Attributes(list(self.now.attributes)), self.asked.budget)

@@ -57,14 +57,15 @@ class Merger:
 
     Attributes
     ----------
-    error : of the last merge, None if it was finished
+    error : what the last merge failed with, None if it was finished
+    is_stopped : nothing is merged any more
     """
 
     def __init__(self, live: Merging) -> None:
         self._live = weakref.ref(live)
-        self.error: BaseException | None = None
+        self.error: str | None = None
+        self.is_stopped = False
         self._failed: tuple[Segment, ...] = ()  # segments whose merge failed is not tried again
-        self._stopped = False
         self.begin()
         _all.add(self)
 
@@ -81,10 +82,10 @@ class Merger:
         """Starts to merge, if it is due. Merges at once if there are too many segments."""
         live = self._live()
         assert live is not None
-        while live.now.frozen > policy.SEGMENTS_MOST and self._due(live.now) is not None:
+        while not self.is_stopped and live.now.frozen > policy.SEGMENTS_MOST and self._due(live.now) is not None:
             with self._one.take():
                 self._merge_due(live)
-        if self._thread is None and not self._stopped and self._due(live.now) is not None:
+        if self._thread is None and not self.is_stopped and self._due(live.now) is not None:
             try:
                 threading.Thread(target=self._run, args=(live,), name="colmatch-merge", daemon=True).start()
             except RuntimeError as error:  # no more threads: the next update looks again
@@ -105,7 +106,7 @@ class Merger:
 
     def stop(self) -> None:
         """Ends the thread: a merge is given up after the step that it is at."""
-        self._stopped = True
+        self.is_stopped = True
         thread = self._thread
         if thread is not None and thread is not threading.current_thread():
             thread.join()
@@ -116,7 +117,7 @@ class Merger:
 
     def _run(self, live: Merging) -> None:
         """Merges what is due, until nothing is. Of several threads, one does."""
-        while not self._stopped and self._due(live.now) is not None:
+        while not self.is_stopped and self._due(live.now) is not None:
             self._thread = threading.current_thread()
             with self._one.take():
                 self._merge_due(live)
@@ -130,18 +131,18 @@ class Merger:
             return
         try:
             try:
-                merge, error = self._merged(live, now, *found, live.asked), None
+                merge, message = self._merged(live, now, *found, live.asked), None
             except OptionError as refused:  # then the younger ones are merged in the manner of the growing segment
-                start, error = max(found[0], 1), refused
+                start, message = max(found[0], 1), str(refused)
                 if found[1] - start < 2:
                     raise
                 merge = self._merged(live, now, start, found[1], for_few(live.asked))
             self._switch(live, merge)
-            self.error, self._failed = error, ()
+            self.error, self._failed = message, ()
         except StoppedError:
             pass
         except BaseException as error:
-            self.error, self._failed = error, now.segments[: now.frozen]
+            self.error, self._failed = str(error) or type(error).__name__, now.segments[: now.frozen]
             _log.warning("segments %d to %d could not be merged: %r", found[0], found[1] - 1, error)
 
     def _merged(self, live: Merging, now: Version, start: int, stop: int, asked: Settings) -> Merge:
@@ -164,7 +165,7 @@ class Merger:
         return Merge(start, segments, base, left, segment, reason, ids)
 
     def _check(self) -> None:
-        if self._stopped:
+        if self.is_stopped:
             raise StoppedError
 
     def _switch(self, live: Merging, merge: Merge) -> bool:

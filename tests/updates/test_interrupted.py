@@ -70,9 +70,14 @@ def texts(ids: Any, more: str = "") -> dict[int, str]:
     return {i: f"a > {i % 7} AND (s <> 'x{i % 3}' OR a IN ({i}, {i + 4})){more}" for i in ids}
 
 
+def refused(matcher: cm.Matcher) -> None:
+    with pytest.raises(cm.ExpressionError):
+        matcher.insert({50: "a = 5", 51: "b = 2"})
+
+
 CHANGES: dict[str, Callable[[cm.Matcher], Any]] = {
     "insert": lambda m: m.insert({50: "a = 5 OR s LIKE 'y%'"}),
-    "insert that is refused": lambda m: pytest.raises(cm.ExpressionError, m.insert, {50: "a = 5", 51: "b = 2"}),
+    "insert that is refused": refused,
     "insert of many": lambda m: m.insert(texts(range(60, 80))),
     "replace": lambda m: m.replace({3: "s = 'zz'", 31: "a = 9", 52: "a < 2"}),
     "delete": lambda m: m.delete([2, 31, 12]),
@@ -136,3 +141,14 @@ def test_a_merge_that_is_given_up_changes_nothing() -> None:
             matcher.insert(texts([i]))
         inside.settle(matcher)
         assert matcher.stats()["merge_error"] is None and matcher.stats()["merges"] > 0
+
+
+def test_a_closed_matcher_matches_and_takes_no_updates() -> None:
+    with cm.Matcher.build(texts(range(5)), SCHEMA) as matcher:
+        matcher.insert(texts([7]))
+    found = state(matcher)
+    for update in (lambda: matcher.insert(texts([8])), lambda: matcher.delete([7]), matcher.compact):
+        with pytest.raises(cm.OptionError, match="is closed"):
+            update()
+    assert state(matcher) == found == state(pickle.loads(pickle.dumps(matcher)))
+    matcher.close()
