@@ -197,6 +197,31 @@ def test_too_many_segments_are_merged_before_an_update_returns() -> None:
     assert matcher.match_lists(pa.table({"a": [1]})).to_pylist() == [list(range(20))]
 
 
+def test_what_a_kind_refuses_is_merged_in_the_manner_of_the_growing_segment() -> None:
+    """Raw enumeration needs small domains: it takes 1, 2 and 3, and not 10^18 with them."""
+    index = cm.index("kindex", enumerate="raw")
+    matcher = cm.Matcher.build({i: f"a = {i % 3}" for i in range(40)}, {"a": "int64"}, index=index)
+    events = pa.table({"a": [1, 10**18]})
+    with patch.object(policy, "GROWING_MOST", 8):
+        for i in range(40, 64):
+            matcher.insert({i: f"a = {10**18 if i % 2 else 1}"})
+        with pytest.raises(cm.OptionError, match="raw enumeration"):
+            matcher.insert({i: f"a = {i * 10**16}" for i in range(70, 80)})
+        before = inside.settled(matcher)
+    assert "raw enumeration" in matcher.stats()["merge_error"]
+    assert [one["index"] for one in matcher.stats()["segments"]][:2] == ["kindex", "scan"]
+    assert before.merges and before.living[0] == 40 and sum(before.living) == 64
+    wanted = [*range(1, 40, 3), *range(40, 64, 2)], [*range(41, 64, 2)]
+    for _ in range(2):
+        assert lists(matcher.match_lists(events)) == list(wanted)
+        with pytest.raises(cm.OptionError, match="raw enumeration"):
+            matcher.compact()
+    matcher.delete(range(41, 64, 2))
+    matcher.compact()
+    assert matcher.stats()["merge_error"] is None and matcher.index == index
+    assert lists(matcher.match_lists(events)) == [wanted[0], []]
+
+
 # Bits of deleted ones
 
 
