@@ -15,14 +15,16 @@ def due(version: Version) -> tuple[int, int] | None:
     """Returns which frozen segments are to be merged: the first, and the one behind the last.
 
     Neighbours are merged, since subscriptions are numbered by age. All are, and get new numbers,
-    when a quarter of the numbers is of no subscription any more.
+    when a quarter of their numbers is of no subscription any more. What was deleted in the growing
+    segment does not count: no merge could take it away.
     """
     frozen = version.frozen
     if not frozen:
         return None
-    if version.gone > max(DEAD_LEAST, len(version.ids) // DEAD_SHARE):
-        return 0, frozen
     sizes, start = version.living, frozen - 1
+    numbers = version.bases[-1] if version.growing else len(version.ids)
+    if numbers - sum(sizes[:frozen]) > max(DEAD_LEAST, numbers // DEAD_SHARE):
+        return 0, frozen
     total = sizes[start]
     while start and sizes[start - 1] <= TIER * total:
         start -= 1

@@ -155,18 +155,32 @@ def test_what_is_merged_is_what_a_fresh_build_has(kind: str, seed: int) -> None:
         ([9000, 300], [0, 257], False, (1, 2)),  # more than a quarter of one segment
         ([9000, 2000], [257, 0], False, None),
         ([9000, 300], [0, 257], True, None),
+        ([0, 700], [0, 300], True, None),  # of the growing one
+        ([100, 700], [257, 300], True, (0, 1)),
         ([9000, 2000, 300], [0, 667, 0], False, (1, 2)),
     ],
 )
 def test_which_segments_are_due(living: list[int], dead: list[int], growing: bool, due: Any) -> None:
+    sizes = [some + gone for some, gone in zip(living, dead)]
     version: Any = SimpleNamespace(
         frozen=len(living) - growing,
-        gone=sum(dead),
-        ids=range(sum(living) + sum(dead)),
+        growing=growing,
+        ids=range(sum(sizes)),
+        bases=tuple(sum(sizes[:i]) for i in range(len(sizes))),
         living=tuple(living),
-        found_dead=tuple(dead),
+        found_dead=tuple(0 if growing and i == len(dead) - 1 else gone for i, gone in enumerate(dead)),
     )
     assert policy.due(version) == due
+
+
+def test_deleted_ones_of_the_growing_segment_do_not_merge_the_others_for_ever() -> None:
+    matcher = cm.Matcher.build({-1: "a = 0"}, {"a": "int64"}, index="scan")
+    matcher.insert({i: f"a = {i}" for i in range(1000)})
+    matcher.delete(range(300))
+    assert inside.settled(matcher).merges == 0 and matcher.stats()["gaps"] == 300
+    matcher.insert({i: f"a = {i}" for i in range(1000, 2000)})  # another one grows now
+    assert inside.settled(matcher).merges == 1 and matcher.stats()["gaps"] == 0
+    assert matcher.match_lists(pa.table({"a": [0, 299, 300, 1999]})).to_pylist() == [[-1], [], [300], [1999]]
 
 
 def test_segments_become_few() -> None:
