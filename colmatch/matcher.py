@@ -78,7 +78,7 @@ class Matcher:
         sample : some events, as ``match`` takes them, that are like those to come: they tell which
             values are frequent. A few thousand are enough. Up to 4,096 of them, in the columns of
             the schema, become a part of the matcher and of its saved form, so that they count again
-            when updates have it built anew
+            with each index that updates have built
         errors : ``"raise"`` the first error, or ``"collect"``: leave bad expressions out and list
             them in ``rejected``
 

@@ -90,7 +90,7 @@ def scratch(worker: Worker, matcher: cm.Matcher) -> Any:
 def settled(matcher: cm.Matcher) -> Version:
     """Waits until no merge is due or running. Returns the version that there is then."""
     merger = matcher._live.merger
-    while merger.is_running or (merger._due(version(matcher)) is not None and not merger._stopped):
+    while merger.is_running or (merger._due(version(matcher)) is not None and not merger.is_stopped):
         merger.look()
         time.sleep(0.001)
     return version(matcher)

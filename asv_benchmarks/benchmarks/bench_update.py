@@ -14,11 +14,10 @@ from typing import Any
 
 import colmatch as cm
 from benchmarks import workloads
-from colmatch.indexing.registry import KINDS
 
 FULL = os.environ.get("COLMATCH_BENCHMARKS") == "full"
 SIZES = (100_000, 1_000_000)
-UPDATABLE = tuple(name for name, kind in KINDS.items() if kind.insert is not None)
+KINDS = (*cm.kinds(), "auto")
 ONE_BY_ONE, IN_BULK, ROWS = 2000, 20_000, 64
 
 Taken = dict[tuple[int, str], dict[str, float]]  # size, kind, name of a figure
@@ -34,7 +33,7 @@ def figures(n: int, kind: str, one_by_one: int = ONE_BY_ONE, in_bulk: int = IN_B
     events = workloads.shop_events(ROWS)
     matcher.insert(texts[:0])
     later = iter(texts[n:])
-    for pair in islice(later, 100):  # compiles, and copies what was read-only
+    for pair in islice(later, 100):  # compiles, and begins the segment that grows
         matcher.insert([pair])
     matcher.delete([texts[0][0]])
     taken = {"match_before": _microseconds(lambda: matcher.count(events), ROWS)}
@@ -49,7 +48,9 @@ def figures(n: int, kind: str, one_by_one: int = ONE_BY_ONE, in_bulk: int = IN_B
     )
     taken["delete"] = _microseconds(lambda: [matcher.delete([id]) for id, _ in single], len(single))
     taken["delete_in_bulk"] = _microseconds(lambda: matcher.delete([id for id, _ in bulk]), len(bulk))
-    taken["rebuilds"] = matcher.stats()["rebuilds"]
+    taken["merges"] = matcher.stats()["merges"]
+    taken["compact"] = _microseconds(matcher.compact, len(matcher))
+    matcher.close()
     return taken
 
 
@@ -60,16 +61,17 @@ def _microseconds(action: Any, parts: int) -> float:
 
 
 class Updates:
-    """Microseconds each, by kind of index; ``rebuilds`` is how often all had to be built anew on
-    the way.
+    """Microseconds each, by kind of index; ``merges`` are those of segments on the way.
+
+    The last one, of all segments, is in microseconds a subscription.
     """
 
-    params = (SIZES, UPDATABLE)
+    params = (SIZES, KINDS)
     param_names = ("subscriptions", "kind")
     timeout = 60
 
     def setup_cache(self) -> Taken:
-        return {(n, kind): figures(n, kind) for n in SIZES if n == SIZES[0] or FULL for kind in UPDATABLE}
+        return {(n, kind): figures(n, kind) for n in SIZES if n == SIZES[0] or FULL for kind in KINDS}
 
     setup_cache.timeout = 3600  # type: ignore[attr-defined]
 
@@ -98,5 +100,8 @@ class Updates:
     def track_match_after(self, taken: Taken, n: int, kind: str) -> float:
         return taken[n, kind]["match_after"]
 
-    def track_rebuilds(self, taken: Taken, n: int, kind: str) -> float:
-        return taken[n, kind]["rebuilds"]
+    def track_merges(self, taken: Taken, n: int, kind: str) -> float:
+        return taken[n, kind]["merges"]
+
+    def track_compact(self, taken: Taken, n: int, kind: str) -> float:
+        return taken[n, kind]["compact"]

@@ -6,7 +6,7 @@ from colmatch.updates.versions import Version
 
 GROWING_MOST = 512  # numbers that the growing segment may have; more that come at once are a segment of their own
 TIER = 16  # a segment is left alone while it has more than so many times the subscriptions of all younger ones
-DEAD_SHARE = 4  # a segment is built anew when one of so many of its subscriptions was deleted
+DEAD_SHARE = 4  # a segment is built anew when more than one of so many of its subscriptions was deleted
 DEAD_LEAST = 256  # deleted subscriptions that are left alone however few the others
 SEGMENTS_MOST = 16  # an update waits for a merge when there are more
 
