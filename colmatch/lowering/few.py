@@ -23,7 +23,7 @@ from colmatch.kernels.lowering.few import FLAGS, HEAD, LEAF, NUMBERS, Lowered, R
 from colmatch.kernels.lowering.operators import EXACT
 from colmatch.lowering.floors import Convert, converter
 from colmatch.lowering.forms import PATTERNS, Form, Op, Operand, Test
-from colmatch.lowering.groups import group_key, pattern_test, plain_bytes
+from colmatch.lowering.groups import group_key, pattern_test
 from colmatch.lowering.lower import LoweredExpressions
 from colmatch.schema import Attributes
 from colmatch.session import Session
@@ -69,7 +69,7 @@ class _Texts:
     def enter(self, attr: int, texts: Iterable[str | bytes], values: list[int]) -> None:
         """Enters literals, for whose labels there will be room behind ``values``."""
         for text in texts:
-            self.found.append((attr, plain_bytes(text)))
+            self.found.append((attr, text.encode() if isinstance(text, str) else text))
             self.places.append(len(values))
             values += (0, EXACT)
 

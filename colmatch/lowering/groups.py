@@ -197,7 +197,7 @@ class Groups:
         That is equality, prefix interval, presence, or a pattern attribute.
         """
         leaves = group.leaf.array()
-        known: dict[tuple[int, Any], PatternTest | str] = {}
+        known: dict[tuple[int, Any], tuple[Any, ...] | str] = {}
         texts = group.parts[0].values()
         for i, (leaf, text) in enumerate(
             zip(leaves.tolist(), texts.to_pylist() if isinstance(texts, pa.Array) else texts, strict=True)
@@ -205,14 +205,22 @@ class Groups:
             attr = int(leaf_attr[leaf])
             found = known.get((attr, text))
             if found is None:
-                found = known[attr, text] = pattern_test(self.attributes, attr, group.op, text)
+                found = known[attr, text] = self._pattern(attr, group.op, text)
             if isinstance(found, str):
                 refuse(leaf, found, group.slot(i, 0))
                 continue
-            op, values, new_attr = found
+            target, values, new_attr = found
             leaf_attr[leaf] = new_attr
-            target = self[self.attributes[new_attr].type, op, (Operand(Kind.STRING),) * len(values), False]
-            target.add([leaf], [[value] for value in values], ())
+            target.add([leaf], values, ())
+
+    def _pattern(self, attr: int, op: Op, text: str) -> tuple[Group, list[list[str | bytes]], int] | str:
+        """Finds the group for a pattern, what it is given, and the attribute; or what is wrong."""
+        found = pattern_test(self.attributes, attr, op, text)
+        if isinstance(found, str):
+            return found
+        new_op, values, new_attr = found
+        target = self[self.attributes[new_attr].type, new_op, (Operand(Kind.STRING),) * len(values), False]
+        return target, [[value] for value in values], new_attr
 
     def _label(self, groups: list[Group], leaf_attr: I64) -> tuple[dict[int, list[tuple[I64, I64]]], layout.Literals]:
         """Labels all literals: tests and labels of each operand, by ``id()`` of the group."""
@@ -237,12 +245,7 @@ class Groups:
 def _binary(values: Any) -> pa.Array:
     if isinstance(values, pa.Array):
         return values.cast(pa.large_binary())
-    return pa.array(list(map(plain_bytes, values)), pa.large_binary())
-
-
-def plain_bytes(value: str | bytes) -> bytes:
-    """Returns the bytes of a string or binary literal."""
-    return value.encode() if isinstance(value, str) else value
+    return pa.array([v.encode() if isinstance(v, str) else v for v in values], pa.large_binary())
 
 
 def pattern_test(attributes: Attributes, attr: int, op: Op, text: str) -> PatternTest | str:
