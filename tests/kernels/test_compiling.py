@@ -85,13 +85,13 @@ def test_threads_of_a_pool_leave_compiling_to_their_caller():
     double, threads = fresh()
     began, ended = [], []
 
-    def task(batch, offset):
+    def task(batch, seen, offset):
         began.append(threading.current_thread().name)
         found = int(double(np.array([offset])))
         ended.append(threading.current_thread().name)
         yield found
 
-    batches = (pa.record_batch({"a": [i]}) for i in range(40))
+    batches = ((pa.record_batch({"a": [i]}), None) for i in range(40))
     assert list(in_order(batches, 3, task)) == [2 * i for i in range(40)]
     assert [thread.name for thread in threads] == ["colmatch-compile"]
     caller = threading.current_thread().name
