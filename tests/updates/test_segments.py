@@ -160,6 +160,7 @@ def test_what_is_merged_is_what_a_fresh_build_has(kind: str, seed: int) -> None:
         ([9000, 2000, 300], [0, 667, 0], False, (1, 2)),
     ],
 )
+@patch.object(policy, "TIER", 4)
 def test_which_segments_are_due(living: list[int], dead: list[int], growing: bool, due: Any) -> None:
     sizes = [some + gone for some, gone in zip(living, dead)]
     version: Any = SimpleNamespace(
@@ -173,6 +174,7 @@ def test_which_segments_are_due(living: list[int], dead: list[int], growing: boo
     assert policy.due(version) == due
 
 
+@patch.object(policy, "GROWING_MOST", 1024)
 def test_deleted_ones_of_the_growing_segment_do_not_merge_the_others_for_ever() -> None:
     matcher = cm.Matcher.build({-1: "a = 0"}, {"a": "int64"}, index="scan")
     matcher.insert({i: f"a = {i}" for i in range(1000)})
