@@ -14,7 +14,7 @@ Example: ``age BETWEEN 22 AND 36`` and ``age > 30`` give the boundaries 22, 31, 
 
 so the two predicates are the code ranges [2, 3] and [3, 4].
 
-Kinds that take updates are given *labels* instead: codes with gaps, so that an inserted boundary
+Growing segments are given *labels* instead: codes with gaps, so that an inserted boundary
 finds a place between its neighbours and no stored predicate changes. Labels ascend as codes do; the
 code of one is 1 and how many boundaries have labels up to it. With the labels 100, 200, 300 for the
 boundaries above, a value below 22 has 1, one of 22 to 30 has 100, and the predicates are [100, 299]

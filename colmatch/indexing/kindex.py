@@ -56,6 +56,7 @@ from colmatch.kernels.layout import I64, Codes, Predicates
 SKIPPING = True
 FLAT = 8  # entries a predicate, up to which an attribute's ranges are enumerated interval by interval
 MOST_ENTRIES = 2**30  # and lists: 4 GB
+MOST_LISTS = 2**27  # of all planes: 20 bytes each while they are made
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -78,7 +79,7 @@ class KIndexSettings(Settings):
 def build(
     preds: Predicates, codes: Codes, sample: Sample | None, settings: KIndexSettings
 ) -> tuple[KIndex, Predicates]:
-    """Raises OptionError when lists and entries would be more than ``MOST_ENTRIES``."""
+    """Raises OptionError when there would be too many lists or entries."""
     top = np.diff(codes.first) + 1
     count, attributes = len(preds.owner), len(top)
     form, size, number_of = np.empty(count, np.uint8), np.empty(count, np.uint32), np.empty(count, np.uint32)
@@ -104,6 +105,7 @@ def build(
 
     domains = _domains(preds, codes, top, settings.enumerate == "raw")
     lists, planes = domains.lists, 3 if begin < len(conj) else 1
+    _afford(float(planes * lists), settings.enumerate, MOST_LISTS)
     at, last = np.zeros(planes * lists, np.int64), np.zeros(lists if planes > 1 else 1, np.uint32)
     numbering = Numbering(conj, begin, size, clause)
     no_entry, no_clause = np.empty(0, np.uint32), np.empty(0, np.uint16)
@@ -144,10 +146,10 @@ def _every_value(codes: Codes, top: I64) -> tuple[I64, I64]:
     place = np.arange(len(codes.bound)) + np.repeat(np.arange(len(top)), top - 1)
     width[place[inner]] = np.diff(codes.bound.view(np.uint64), prepend=np.uint64(0))[inner]
     values = float(width.astype(np.float64).sum())
-    if values > MOST_ENTRIES:
+    if values > MOST_LISTS:
         raise OptionError(
             f"index('kindex', enumerate='raw'): the domains between the lowest and highest literals have {values:.3g} "
-            f"values, and each would have a list, more than the {MOST_ENTRIES:,} that fit: raw enumeration needs small "
+            f"values, and each would have a list, more than the {MOST_LISTS:,} that fit: raw enumeration needs small "
             "discrete domains; take enumerate='boundaries', which is the default"
         )
     raw_first = codes.first + 2 * np.arange(len(top) + 1)
@@ -186,15 +188,16 @@ def _domains(preds: Predicates, codes: Codes, top: I64, by_value: bool) -> Domai
     return Domains(top, tree.astype(np.uint8), level_first, level_list, raw, raw_first, int(level_list[-1]) + 1)
 
 
-def _afford(entries: float, enumeration: str) -> None:
-    if entries > MOST_ENTRIES:
+def _afford(entries: float, enumeration: str, most: int | None = None) -> None:
+    most = MOST_ENTRIES if most is None else most
+    if entries > most:
         advice = (
             "take enumerate='boundaries', which is the default"
             if enumeration == "raw"
             else "take another kind of index"
         )
         raise OptionError(
-            f"index('kindex', enumerate={enumeration!r}) would take {entries:,.0f} lists and entries, more than the {MOST_ENTRIES:,} "
+            f"index('kindex', enumerate={enumeration!r}) would take {entries:,.0f} lists and entries, more than the {most:,} "
             f"that fit: {advice}"
         )
 

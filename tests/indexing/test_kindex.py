@@ -310,7 +310,8 @@ def test_raw_enumeration_of_several_attributes_and_open_ends() -> None:
 
 
 @pytest.mark.parametrize(
-    "texts", [{1: "x BETWEEN 1.5 AND 1.75"}, {1: "a BETWEEN 0 AND 9000000000000000000 AND a <> -5"}]
+    "texts",
+    [{1: "x BETWEEN 1.5 AND 1.75"}, {1: "a BETWEEN 0 AND 9000000000000000000 AND a <> -5"}, {1: "a > 0 AND a < 5e8"}],
 )
 def test_raw_enumeration_of_large_domains_is_refused(texts: dict[int, str]) -> None:
     with pytest.raises(cm.OptionError, match=r"enumerate='raw'.* values, .*discrete.*enumerate='boundaries'"):
@@ -319,6 +320,11 @@ def test_raw_enumeration_of_large_domains_is_refused(texts: dict[int, str]) -> N
 
 def test_what_does_not_fit_is_refused() -> None:
     texts = {i: f"a BETWEEN {i} AND {i + 50}" for i in range(100)}
+    with (
+        patch.object(MODULE, "MOST_LISTS", 20),
+        pytest.raises(cm.OptionError, match="lists and entries, more than the 20"),
+    ):
+        of({1: "a = 1 OR a = 9", 2: "(a = 3 OR b = 2) AND (a = 5 OR b = 4)"}, dnf_budget=1)
     with patch.object(MODULE, "MOST_ENTRIES", 700):
         with pytest.raises(cm.OptionError, match=r"raw.* would take 5,100 lists and entries, more than the 700"):
             of(texts, enumerate="raw")
