@@ -81,7 +81,7 @@ def built_of_ranges(low: NDArray[np.int64], width: NDArray[np.int64], index: str
 
 @pytest.mark.parametrize("start", [0, 200, 300])
 def test_ranges_that_come_and_go_are_divided_by_width(start: int) -> None:
-    count = 450 if NO_JIT else 3000
+    count = 700 if NO_JIT else 3000
     low, width = ranges(count, 7)
     scan = built_of_ranges(low, width, "scan")
     preds, events = inside.predicates(scan), pa.table({"a": np.random.default_rng(8).integers(0, 10_000, 30)})
