@@ -103,7 +103,6 @@ class Matcher:
         version = Version(
             attributes=attributes,
             literals=literals,
-            spacings=0,
             segments=(segment,),
             bases=(0,),
             growing=False,

@@ -79,12 +79,6 @@ def _costs(kinds: Iterable[IndexKind], statistics: Statistics) -> dict[str, floa
     return {kind.name: kind.cost(statistics) for kind in kinds}
 
 
-def by_speed(kinds: Iterable[IndexKind], statistics: Statistics) -> list[str]:
-    """The names of some kinds, that with the lowest estimated cost first."""
-    costs = _costs(kinds, statistics)
-    return sorted(costs, key=costs.__getitem__)
-
-
 def choose(asked: Settings, statistics: Statistics) -> Plan:
     """Chooses the kind that was asked for, or for ``auto`` that with the lowest estimated cost."""
     if not isinstance(asked, AutoSettings):

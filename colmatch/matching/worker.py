@@ -34,7 +34,7 @@ class Part(NamedTuple):
     hits: NDArray[np.int64]  # (rows) its pairs of each row
 
 
-class Batch(NamedTuple):
+class Job(NamedTuple):
     """A batch that was read, and what it is matched with."""
 
     entries: layout.Batch
@@ -73,22 +73,22 @@ class Worker:
         lenient : a column that is not there is NULL
         wanted : whether pairs are wanted, or counts alone
         """
-        batch = self._read(version, lenient, rows, wanted)
-        count = batch.rows
+        job = self._read(version, lenient, rows, wanted)
+        count = job.rows
         # Rows for which the sink may grow, going by the batch before: finding out anew would cost
         # the work of the whole batch.
         parts = -(-count * 1.1 * self._pairs_a_row // LARGE_CAPACITY)
         # alike, since a few rows cost almost as much as many
         start, span = 0, -(-count // max(min(int(parts), count), 1))
         while start < count:
-            stop, span = self._match(batch, start, span)
-            if batch.pairs:
+            stop, span = self._match(job, start, span)
+            if job.pairs:
                 self._pairs_a_row = self._sink.state[sink.FILL] / (stop - start)
-            yield self._drain(version, batch, start, stop, offset)
+            yield self._drain(version, job, start, stop, offset)
             start = stop
         self._coded = None
 
-    def _read(self, version: Version, lenient: bool, rows: pa.RecordBatch, wanted: bool) -> Batch:
+    def _read(self, version: Version, lenient: bool, rows: pa.RecordBatch, wanted: bool) -> Job:
         reader, read_for = self._reader, (version.attributes, version.literals, lenient)
         if reader is None or any(a is not b for a, b in zip(read_for, self._read_for, strict=True)):
             self._reader = reader = Reader(*read_for)
@@ -119,7 +119,7 @@ class Worker:
         # What is found twice, or was deleted, must be written down to be told.
         pairs = wanted or repeats or any(part.dead is not None for part in parts)
         self._coded = None
-        return Batch(entries, count, parts, hits, wanted, pairs, repeats)
+        return Job(entries, count, parts, hits, wanted, pairs, repeats)
 
     def _make_room(self, count: int, size: int) -> None:
         count, size = max(count, self._capacity[0], 1), max(size * 5 // 4, self._capacity[1], 64)
@@ -133,36 +133,36 @@ class Worker:
             self._scratch[segment] = scratch, self._capacity
         return scratch
 
-    def _match(self, batch: Batch, start: int, span: int) -> tuple[int, int]:
+    def _match(self, job: Job, start: int, span: int) -> tuple[int, int]:
         """Matches some rows from ``start`` on with all parts.
 
         Returns the first row that is left, and for how many rows there seems to be room.
         """
         while True:
-            limit = min(start + span, batch.rows)
-            self._sink.state[:] = 0, batch.pairs, 0
-            for part in batch.parts:
-                first = part is batch.parts[0]
+            limit = min(start + span, job.rows)
+            self._sink.state[:] = 0, job.pairs, 0
+            for part in job.parts:
+                first = part is job.parts[0]
                 begin = int(self._sink.state[sink.FILL])
-                stop = self._match_part(batch, part, start, limit, first)
+                stop = self._match_part(job, part, start, limit, first)
                 if stop < limit and first and stop > start:
                     limit = stop
                 elif stop < limit:  # all over again, with fewer rows
                     span = stop - start if stop > start else self._affordable(limit - start)
-                    self._forget(batch, start, limit)
+                    self._forget(job, start, limit)
                     break
-                self._settle(batch, part, start, limit, begin)
+                self._settle(job, part, start, limit, begin)
             else:
                 return limit, span
 
-    def _match_part(self, batch: Batch, part: Part, start: int, limit: int, first: bool) -> int:
+    def _match_part(self, job: Job, part: Part, start: int, limit: int, first: bool) -> int:
         """Matches rows ``start:limit`` with one part. Returns the first row that found no room.
 
         first : the sink has the pairs of no other part
         """
-        segment, events = part.segment, self._rows._replace(first=self._rows.first[: batch.rows + 1])
+        segment, events = part.segment, self._rows._replace(first=self._rows.first[: job.rows + 1])
         if self._coded is not part:
-            transpose(batch.entries, segment.codes, segment.hints, segment.used, self._next, *events)
+            transpose(job.entries, segment.codes, segment.hints, segment.used, self._next, *events)
             if len(segment.codes.label):
                 to_labels(segment.codes, *events)
             self._coded = part
@@ -195,13 +195,13 @@ class Worker:
             self._sink = _larger(self._sink, LARGE_CAPACITY, 0)
         return max(min(rows * LARGE_CAPACITY // (2 * needed), rows - 1), 1)
 
-    def _forget(self, batch: Batch, start: int, limit: int) -> None:
-        for part in batch.parts:
+    def _forget(self, job: Job, start: int, limit: int) -> None:
+        for part in job.parts:
             self.counters[layout.MATCHES] -= part.hits[start:limit].sum()
             part.hits[start:limit] = 0
-        batch.hits[start:limit] = 0
+        job.hits[start:limit] = 0
 
-    def _settle(self, batch: Batch, part: Part, start: int, limit: int, begin: int) -> None:
+    def _settle(self, job: Job, part: Part, start: int, limit: int, begin: int) -> None:
         """Gives the pairs from ``begin`` on their numbers, and counts those that are no matches."""
         fill = int(self._sink.state[sink.FILL])
         if part.base and fill > begin:
@@ -209,17 +209,17 @@ class Worker:
         if part.dead is not None:
             dead = sink.count_dead(self._sink._replace(hits=part.hits), begin, part.dead)
             self.counters[layout.MATCHES] -= dead
-        if part.hits is not batch.hits:
-            batch.hits[start:limit] += part.hits[start:limit]
+        if part.hits is not job.hits:
+            job.hits[start:limit] += part.hits[start:limit]
 
-    def _drain(self, version: Version, batch: Batch, start: int, stop: int, offset: int) -> Piece:
+    def _drain(self, version: Version, job: Job, start: int, stop: int, offset: int) -> Piece:
         ids = version.ids.numbers
         names = version.ids.array if ids is None else None
         place = np.zeros(stop - start + 1, np.int64)
-        np.cumsum(batch.hits[start:stop], out=place[1:])
-        pairs = int(place[-1]) if batch.wanted or batch.repeats else 0
-        dead = version.dead if any(part.dead is not None for part in batch.parts) else _NO_DEAD
-        if batch.repeats and pairs:
+        np.cumsum(job.hits[start:stop], out=place[1:])
+        pairs = int(place[-1]) if job.wanted or job.repeats else 0
+        dead = version.dead if any(part.dead is not None for part in job.parts) else _NO_DEAD
+        if job.repeats and pairs:
             sub = self._memory.array(pairs, np.uint32)
             sink.order_by_row(self._sink, start, dead, place[:-1].copy(), sub)
             left = sink.drop_repeats(place, sub, self._stamped, self._stamp)

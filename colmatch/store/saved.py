@@ -90,7 +90,6 @@ def _decode(where: str, header: dict[str, Any], arrays: dict[str, np.ndarray[Any
         version = Version(
             attributes=Attributes(attributes),
             literals=layout.Literals(*(arrays[f"literals.{name}"] for name in layout.Literals._fields)),
-            spacings=0,
             segments=tuple(segments),
             bases=tuple(header["bases"]),
             growing=header["growing"],

@@ -76,9 +76,9 @@ class GrowingSegment(Segment):
         return GrowingSegment.begun(*dense, self.index.settings, size)
 
     def without(self, numbers: NDArray[np.int64]) -> GrowingSegment:
-        """Returns the segment without some subscriptions, by number."""
+        """Returns the segment without some subscriptions, by number: ascending."""
         owner = self.predicates.owner
-        wanted = np.sort(numbers).astype(np.uint32)  # of the same type, or all owners would be converted
+        wanted = numbers.astype(np.uint32)  # of the same type, or all owners would be converted
         start = np.searchsorted(owner, wanted)
         conjunctions = members(start, ranges_of(np.searchsorted(owner, wanted, "right") - start))
         delete = self.index.kind.delete

@@ -57,14 +57,14 @@ class LiveSet:
     def _begin(self) -> None:
         self.turn = Turn()  # one update at a time
 
-    def parts(self, version: Version | None = None) -> Parts:
-        """Returns what a matcher of a version is made of."""
+    def parts(self) -> Parts:
+        """Returns what a matcher of the present version is made of."""
         return Parts(
             schema=self.schema,
             options=self.options,
             asked=self.asked,
             sample=self.sample,
-            version=version or self.now,
+            version=self.now,
         )
 
     # What callers ask for
@@ -174,7 +174,6 @@ class LiveSet:
             if attributes == len(before.attributes)
             else Attributes(new.attributes.members[:attributes]),
             literals=known,
-            spacings=before.spacings + (move is not None),
             local_literal=before.local_literal or new.local_literal,
             ids=ids,
         )
@@ -217,9 +216,7 @@ def _of_attributes(attributes: int, codes: Codes, literals: Literals) -> tuple[C
     return codes, Literals(literal_first, literals.offset[: literal_first[-1] + 1], literals.data)
 
 
-# Locks and threads are not there any more in a child process.
-
-
+# A child process has none of its parent's threads, nor those who had a turn.
 _all: weakref.WeakSet[LiveSet] = weakref.WeakSet()
 
 

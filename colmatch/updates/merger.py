@@ -76,7 +76,8 @@ class Merger:
 
     @property
     def is_running(self) -> bool:
-        return self._thread is not None
+        thread = self._thread
+        return thread is not None and thread.is_alive()
 
     def look(self) -> None:
         """Starts to merge, if it is due. Merges at once if there are too many segments."""
@@ -85,9 +86,10 @@ class Merger:
         while not self.is_stopped and live.now.frozen > policy.SEGMENTS_MOST and self._due(live.now) is not None:
             with self._one.take():
                 self._merge_due(live)
-        if self._thread is None and not self.is_stopped and self._due(live.now) is not None:
+        if not self.is_running and not self.is_stopped and self._due(live.now) is not None:
+            self._thread = threading.Thread(target=self._run, args=(live,), name="colmatch-merge", daemon=True)
             try:
-                threading.Thread(target=self._run, args=(live,), name="colmatch-merge", daemon=True).start()
+                self._thread.start()
             except RuntimeError as error:  # no more threads: the next update looks again
                 _log.warning("segments are not merged: %s", error)
 
@@ -108,7 +110,7 @@ class Merger:
         """Ends the thread: a merge is given up after the step that it is at."""
         self.is_stopped = True
         thread = self._thread
-        if thread is not None and thread is not threading.current_thread():
+        if thread is not None and thread.is_alive() and thread is not threading.current_thread():
             thread.join()
 
     def _due(self, now: Version) -> tuple[int, int] | None:
@@ -117,11 +119,13 @@ class Merger:
 
     def _run(self, live: Merging) -> None:
         """Merges what is due, until nothing is. Of several threads, one does."""
-        while not self.is_stopped and self._due(live.now) is not None:
+        while True:
+            self._thread = None  # before the last look: who makes a version later sees that nobody merges
+            if self.is_stopped or self._due(live.now) is None:
+                return
             self._thread = threading.current_thread()
             with self._one.take():
                 self._merge_due(live)
-            self._thread = None  # before the last look: who makes a version later sees that nobody merges
 
     def _merge_due(self, live: Merging) -> None:
         """Does one merge that is due. What it raises is kept: nothing has changed then."""
@@ -146,7 +150,8 @@ class Merger:
             _log.warning("segments %d to %d could not be merged: %r", found[0], found[1] - 1, error)
 
     def _merged(self, live: Merging, now: Version, start: int, stop: int, asked: Settings) -> Merge:
-        """Merges some neighbours to a segment of a kind. All segments get numbers without gaps."""
+        """Merges some neighbours to a segment of a kind. If they are all, numbers have no gaps."""
+        self._check()
         segments, base = now.segments[start:stop], now.bases[start]
         end = now.bases[stop] if stop < len(now.bases) else len(now.ids)
         left = ~dead_among(now.dead, base, end - base)

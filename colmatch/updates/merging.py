@@ -87,10 +87,9 @@ def concatenated(parts: Sequence[Predicates]) -> Predicates:
     """Returns the predicates of all parts. Their owners, which ascend from part to part, stay."""
     if len(parts) == 1:
         return parts[0]
-    joined = {
-        name: concat([array for array in column if len(array)] or column[:1])
-        for name, column in zip(Predicates._fields, zip(*parts, strict=True), strict=True)
-    }
+    columns = dict(zip(Predicates._fields, zip(*parts, strict=True), strict=True))
+    del columns["first"], columns["pred"]
+    joined = {name: concat([array for array in column if len(array)] or column[:1]) for name, column in columns.items()}
     runs = predicates = 0
     preds, firsts = [], [np.zeros(1, np.int64)]
     for part in parts:

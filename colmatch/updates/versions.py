@@ -35,7 +35,6 @@ class Version:
     ----------
     attributes, literals : what events are read with; string literals have labels, which are keys
         for all segments
-    spacings : how often the labels of literals of some attribute were spaced anew
     segments : the last one takes inserts if ``growing``
     bases : number of the first subscription of each segment
     dead : bit of each number that is of no subscription any more; those behind the last word are 0
@@ -50,7 +49,6 @@ class Version:
 
     attributes: Attributes
     literals: Literals
-    spacings: int
     segments: tuple[Segment, ...]
     bases: tuple[int, ...]
     growing: bool

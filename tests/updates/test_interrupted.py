@@ -21,7 +21,7 @@ from colmatch.updates import policy
 
 OURS = str(Path(cm.__file__).parent)
 KERNELS = str(Path(OURS, "kernels"))
-THOROUGH = os.environ.get("COLMATCH_THOROUGH") == "1"
+THOROUGH = os.environ.get("COLMATCH_HYPOTHESIS") == "thorough"
 STEP = 1 if THOROUGH else 101 if NO_JIT else 23  # of so many lines that are passed, one raises
 EVENTS = pa.table({"a": [1, 5, 9, 30], "s": ["x", "yy", None, "zz"]})
 SCHEMA = {"a": "int64", "s": "string"}
