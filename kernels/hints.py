@@ -15,6 +15,7 @@ from colmatch.kernels.layout import I64, KEY_MAX, U32
 from colmatch.kernels.search import first_at_least
 
 SIGN = np.uint64(1 << 63)
+EXACT = 8  # cells for each boundary, if every key then has one of its own
 CROWD = 8  # boundaries of a cell beyond which they are not looked at one after the other
 
 
@@ -56,8 +57,9 @@ def cut_cells(code_first, bound, lowest, highest, first, shift):
             continue
         lowest[a], highest[a] = bound[begin], bound[end - 1]
         span = distance(bound[begin], bound[end - 1])
-        while (span >> np.uint64(shift[a])) >= np.uint64(2 * (end - begin)):
-            shift[a] += 1
+        if span >= np.uint64(EXACT * (end - begin)):
+            while (span >> np.uint64(shift[a])) >= np.uint64(2 * (end - begin)):
+                shift[a] += 1
         first[a + 1] += np.int64(span >> np.uint64(shift[a]))
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from colmatch.arrays.hints import hints_of
 from colmatch.arrays.ranges import members, ranges_of
 from colmatch.indexing.base import IndexKind
-from colmatch.indexing.settings import Settings
+from colmatch.indexing.settings import Settings, setting
 from colmatch.indexing.statistics import Sample, Statistics
 from colmatch.kernels.bitslice.arrays import (
     BUFFER,
@@ -47,16 +47,25 @@ from colmatch.kernels.lowering.conjunctions import reorder_predicates
 
 TILE = 1 << 18  # bytes of a tile, if attributes are not too many: it stays in the second-level cache
 MOST_ROWS = SEGMENTS - 64  # of a tile
+EVENT_SIZE = 30  # values of an event, where nothing is known
+A_COLUMN = 300  # postings whose test for all rows takes as long as the tiles of a column that all rows have
+MANY = 1 / 16  # of all events: a column of fewer is hardly ever sorted
 AN_ENTRY = 2  # segments of rows for which there is room; those of all rows at once are cheapest
 MOST_SEGMENTS = 1 << 19  # 14 MB
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class BitsliceSettings(Settings):
-    """What bitslice keeps whole."""
+    """Whether bitslice closes columns, and what it keeps whole."""
 
     kind = "bitslice"
     about = "sorted columns of a batch: predicates tested for 64 rows at once"
+
+    close_columns: bool = setting(
+        True,
+        "do not sort a column for few subscriptions: they are met by another one, or tested for all rows",
+        (True, False),
+    )
 
 
 def build(
@@ -68,7 +77,7 @@ def build(
     access, postings = np.empty(count, np.int64), np.empty(count, np.int64)
     code_first = ranges_of(top)
     below = np.empty(0, np.int64) if sample is None else ranges_of(sample.hits)
-    choose_access(preds, code_first, uses, below, access, postings)
+    _choose_access(preds, code_first, uses, below, settings.close_columns, access, postings)
     total = int(postings.sum())
     key, hi, conj = np.empty(total, np.int64), np.empty(total, np.uint32), np.empty(total, np.uint32)
     write_postings(preds, access, attributes, key, hi, conj)
@@ -108,6 +117,30 @@ def build(
         ranks, rank, bin_first, bin_of, codes.multi, np.append(top, 1), np.array([several.any()], np.uint8),
     )  # fmt: skip
     return index, preds
+
+
+def _choose_access(
+    preds: Predicates, code_first: I64, uses: I64, below: I64, close: bool, access: I64, postings: I64
+) -> None:
+    """Writes ``access`` and ``postings``, with access predicates about attributes that are worth it.
+
+    To sort a column and to make tiles of it takes as long for few postings as for many, so those of
+    a column with few are tested for all rows, or move to another column. About half of these
+    columns are closed at a time: what moves may be enough for the others.
+    """
+    seen = uses if not len(below) else below[code_first[1:]] - below[code_first[:-1]]
+    share = np.minimum(seen * (EVENT_SIZE / max(int(seen.sum()), 1)), 1.0)  # of events that have the attribute
+    least = np.where(share >= MANY, share * A_COLUMN * close, 0.0)
+    open = np.ones(len(uses), np.uint8)
+    while True:
+        choose_access(preds, code_first, uses, below, open, access, postings)
+        held = np.bincount(preds.pred[access[access >= 0], 0] & ATTR_MASK, minlength=len(uses))
+        poor = np.flatnonzero((held < least) & (held > 0))
+        if not len(poor):
+            return
+        order = np.argsort(held[poor] / least[poor], kind="stable")
+        open[poor[order[: (len(poor) + 1) // 2]]] = 0
+        open[held == 0] = 0
 
 
 def _arrange(preds: Predicates, access: I64, conj: np.ndarray) -> tuple[Predicates, I64, np.ndarray]:
@@ -206,7 +239,7 @@ def cost(statistics: Statistics) -> float:
     # Each value that an event has costs something, if there are postings for it: the more likely,
     # the more predicates an attribute has.
     dense = min(1.0, statistics.predicates / (12.0 * max(statistics.attributes, 1)))
-    return 90.0 + 810.0 * dense + 0.009 * statistics.conjunctions
+    return 90.0 + min(810.0 * dense, 0.15 * statistics.conjunctions) + 0.009 * statistics.conjunctions
 
 
 KIND = IndexKind(BitsliceSettings, BitsliceIndex, build, scratch, match, cost, repeats)

@@ -34,13 +34,12 @@ def build(
 ) -> tuple[ScanIndex, Predicates]:
     count = len(preds.owner)
     index = ScanIndex(
-        np.empty(count, np.uint32),
-        np.empty(count, np.uint32),
-        np.empty(count, np.uint32),
+        np.empty((count, 3), np.uint32),
+        np.empty((count, 3), np.uint32),
         codes.multi,
         np.array([count], np.int64),
     )
-    enter(preds, 0, count, len(codes.label) > 0, index.attr, index.lo, index.hi)
+    enter(preds, 0, count, len(codes.label) > 0, index.head, index.second)
     return index, preds
 
 
@@ -51,7 +50,7 @@ def insert(index: ScanIndex, preds: Predicates, begin: int, end: int) -> ScanInd
     word = preds.pred[preds.first[begin] : preds.first[end], 0]
     index = _writable(index, end, int((word & ATTR_MASK).max(initial=0)) + 1 if len(word) else 0)
     index.multi[word[(word & FLAG_MULTI) != 0] & ATTR_MASK] = 1
-    enter(preds, begin, end, True, index.attr, index.lo, index.hi)
+    enter(preds, begin, end, True, index.head, index.second)
     index.heads[0] = end
     return index
 
@@ -61,7 +60,7 @@ def delete(index: ScanIndex, preds: Predicates, conjunctions: I64) -> ScanIndex:
     that nothing lies in.
     """
     index = _writable(index, 0, 0)
-    index.lo[conjunctions], index.hi[conjunctions] = 1, 0
+    index.head[conjunctions, 1:] = 1, 0
     return index
 
 
@@ -71,8 +70,8 @@ def _writable(index: ScanIndex, heads: int, attributes: int) -> ScanIndex:
     """
     if not index.heads.flags.writeable:
         index = ScanIndex(*(array.copy() for array in index))  # type: ignore[arg-type]
-    used = len(index.attr)
-    index = index._replace(**{name: extended(getattr(index, name), used, heads) for name in ("attr", "lo", "hi")})
+    used = len(index.head)
+    index = index._replace(head=extended(index.head, used, heads), second=extended(index.second, used, heads))
     if attributes > len(index.multi):
         index = index._replace(multi=np.append(index.multi, np.zeros(attributes - len(index.multi), np.uint8)))
     return index

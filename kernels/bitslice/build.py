@@ -26,10 +26,11 @@ CLASSES = 18  # equal, and widths up to 4^1, 4^2, ... 4^17
 
 
 @kernel
-def choose_access(preds, code_first, uses, below, access, postings):
+def choose_access(preds, code_first, uses, below, open, access, postings):
     """The access predicate of each conjunction (-1: none) and the number of its postings.
 
-    It is the predicate that the fewest events are expected to satisfy.
+    It is the predicate that the fewest events are expected to satisfy, among those about the
+    attributes that are ``open`` (A) uint8.
 
     code_first (A + 1) int64; access (C) int64, postings (C) int64 are written. Where a sample of
     events was seen, below (codes + 1) int64 says how many of its values have a code before each
@@ -44,8 +45,8 @@ def choose_access(preds, code_first, uses, below, access, postings):
         program = programs and preds.jump_first[c] >= 0
         for p in range(preds.first[c], preds.first[c + 1]):
             word = np.int64(preds.pred[p, 0])
-            if not word & FLAG_NONE:
-                a = word & ATTR_MASK
+            a = word & ATTR_MASK
+            if not word & FLAG_NONE and open[a]:
                 share = 0.0
                 size = np.int64(1)
                 low, high = np.int64(preds.pred[p, 1]), np.int64(preds.pred[p, 2])

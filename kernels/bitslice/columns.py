@@ -130,7 +130,7 @@ def choose_columns(attr_group, group_first, reach, top, column, ranks, pairs, by
                 )
             else:
                 sorted_cost += postings * (4.0 + 5.0 * (1.0 + 0.6 * share * n / WORD))
-        if sorted_cost < row_cost or a == len(column) - 2:
+        if sorted_cost < row_cost:
             by_column[a] = 1
             chosen = True
         else:

@@ -115,7 +115,7 @@ def sweep_rows(index, preds, rows, start, stop, pairs, scratch, sink, counters):
     hints = GroupHints(index.lo, index.lowest, index.highest, index.cell_first, index.cell_shift, index.below)
     all_rows = column[attributes]
     a, e = np.int64(0), np.int64(0)
-    while a < attributes:
+    while a <= attributes:
         a, e, segments = segments_of_rows(
             attr_group, group_first, reach, hints, by_column, column, row, code, a, e, found
         )

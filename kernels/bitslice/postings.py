@@ -71,16 +71,15 @@ def segments_of_rows(attr_group, group_first, reach, hints, by_column, column, r
     It begins with entry ``e`` of attribute ``a``; found (S, 4): row, range of postings, code that
     they must reach up to, 0 if they all do.
 
-    Returns the attribute and entry for which there is no room, or how many attributes there are and
-    0, and the number of segments.
+    Returns the attribute and entry for which there is no room, or how many columns there are and 0,
+    and the number of segments.
 
     Column by column, because what a column needs of the index stands together.
     """
     lo, lowest, highest = hints.lo, hints.lowest, hints.highest
     cell_first, cell_shift, below = hints.cell_first, hints.cell_shift, hints.below
     n = 0
-    attributes = len(by_column) - 1
-    while a < attributes:
+    while a < len(by_column):
         e = max(e, column[a])
         first_group, last_group = attr_group[a], attr_group[a + 1]
         if by_column[a] or group_first[first_group] == group_first[last_group]:

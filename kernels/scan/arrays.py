@@ -9,15 +9,14 @@ HEAD_BLOCK = 4096
 
 
 class ScanIndex(NamedTuple):
-    """The first predicate of each conjunction, as a range of the event table
-    (``kernels/predicates.py``); there may be room for more.
+    """Two predicates of each conjunction, as ranges of the event table (``kernels/predicates.py``);
+    there may be room for more.
 
-    One that was deleted has a range that nothing lies in.
+    One that was deleted has a head that nothing lies in.
     """
 
-    attr: U32  # (C)
-    lo: U32  # (C)
-    hi: U32  # (C)
+    head: U32  # (C, 3) the first that is tested: attribute, lowest, highest
+    second: U32  # (C, 3) the next one, or a range that everything lies in
     multi: U8  # (A) attribute may have several entries in a row
     heads: I64  # (1) conjunctions
 

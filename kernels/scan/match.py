@@ -23,45 +23,70 @@ from colmatch.kernels.sink import FILL, emit, roll_back
 
 
 @kernel
-def enter(preds, begin, end, labelled, attr, lo, hi):
-    """Write the heads of the conjunctions ``begin:end``.
+def enter(preds, begin, end, labelled, head, second):
+    """Write what is tested first of the conjunctions ``begin:end``.
 
-    A head is the first predicate, which lowering has found to be the narrowest. What is lowered by
-    itself tells too little of that: with labels, whose distances follow those of keys, it is the
-    predicate with the fewest.
+    These are the first predicates, which lowering has found to be the narrowest. What is lowered by
+    itself tells too little of that: with labels, whose distances follow those of keys, they are the
+    predicates with the fewest.
     """
     for c in range(begin, end):
+        _enter_all(head, c)
+        _enter_all(second, c)
         if preds.first[c] == preds.first[c + 1]:  # no predicate: always true
-            attr[c], lo[c], hi[c] = 0, 0, CODE_MAX
             continue
-        head = preds.first[c]
-        low, high = hull(preds, head)
         if len(preds.jump_first) > 0 and preds.jump_first[c] >= 0:
-            jump = preds.jump_first[c]
-            if preds.jump[jump, 1] != REJECT:  # the first predicate may fail and the program still accept
-                low, high = 0, CODE_MAX
-        elif labelled:
-            for p in range(head + 1, preds.first[c + 1]):
-                other_low, other_high = hull(preds, p)
-                if np.int64(other_high) - np.int64(other_low) < np.int64(high) - np.int64(low):
-                    head, low, high = p, other_low, other_high
-        attr[c] = preds.pred[head, 0] & ATTR_MASK
-        lo[c] = low
-        hi[c] = high
+            if preds.jump[preds.jump_first[c], 1] == REJECT:  # else the program may accept without it
+                _enter(preds, preds.first[c], head, c)
+            continue
+        best, next = preds.first[c], preds.first[c] + 1
+        if labelled:
+            next = preds.first[c + 1]
+            for p in range(best + 1, preds.first[c + 1]):
+                if _width(preds, p) < _width(preds, best):
+                    best, next = p, best
+                elif next == preds.first[c + 1] or _width(preds, p) < _width(preds, next):
+                    next = p
+        _enter(preds, best, head, c)
+        if next < preds.first[c + 1]:
+            _enter(preds, next, second, c)
 
 
 @device
-def surviving_heads(attr, lo, hi, begin, end, table, survivor):
-    """Write the conjunctions ``begin:end`` whose head holds, return how many.
+def _enter(preds, p, ranges, c):
+    low, high = hull(preds, p)
+    ranges[c, 0], ranges[c, 1], ranges[c, 2] = preds.pred[p, 0] & ATTR_MASK, low, high
+
+
+@device
+def _enter_all(ranges, c):
+    ranges[c, 0], ranges[c, 1], ranges[c, 2] = 0, 0, CODE_MAX
+
+
+@device
+def _width(preds, p):
+    low, high = hull(preds, p)
+    return np.int64(high) - np.int64(low)
+
+
+@device
+def survivors(head, second, begin, end, table, survivor):
+    """Write the conjunctions ``begin:end`` of which both predicates hold, return how many.
 
     Unsigned throughout: a signed index is tested for wrap-around each time.
     """
     left = np.uint64(0)
     for c in range(begin, end):
-        v = table[attr[c]]
+        v = table[head[c, 0]]
         survivor[left] = c
-        left += np.uint64((lo[c] <= v) & (v <= hi[c]))
-    return left
+        left += np.uint64((head[c, 1] <= v) & (v <= head[c, 2]))
+    kept = np.uint64(0)
+    for i in range(left):
+        c = np.uint64(survivor[i])
+        v = table[second[c, 0]]
+        survivor[kept] = c
+        kept += np.uint64((second[c, 1] <= v) & (v <= second[c, 2]))
+    return kept
 
 
 @kernel
@@ -71,7 +96,7 @@ def match(index, preds, rows, start, stop, scratch, sink, counters):
     Returns the first row not finished: ``stop``, unless the sink became full.
     """
     heads = np.uint64(index.heads[0])
-    head_attr, head_lo, head_hi, multi = index.attr, index.lo, index.hi, index.multi
+    head, second, multi = index.head, index.second, index.multi
     first, pred, run_lo, run_hi, owner = preds.first, preds.pred, preds.run_lo, preds.run_hi, preds.owner
     jump_first, jump = preds.jump_first, preds.jump
     row_first, row_attr, row_code = rows.first, rows.attr, rows.code
@@ -88,7 +113,7 @@ def match(index, preds, rows, start, stop, scratch, sink, counters):
             end = min(begin + np.uint64(HEAD_BLOCK), heads)
             for row in range(block, block_end):
                 spread(row_first, row_attr, row_code, row, multi, table)
-                left = surviving_heads(head_attr, head_lo, head_hi, begin, end, table, survivor)
+                left = survivors(head, second, begin, end, table, survivor)
                 counters[CONJUNCTIONS] += end - begin
                 counters[CANDIDATES] += left
                 e, e_end = row_first[row], row_first[row + 1]

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 import colmatch as cm
 import colmatch.indexing.bitslice
 import colmatch.matching.worker
+from colmatch.indexing.settings import Settings
 from colmatch.kernels.bitslice.build import cut_bins
 from colmatch.matching.worker import Worker
 from colmatch.workload import named
@@ -25,8 +26,12 @@ from colmatch.workload import named
 SIZE, ROWS = (300, 150) if NO_JIT else (20_000, 1500)
 
 
+# All columns are sorted, as they are for large sets.
+OPEN = cm.index("bitslice", close_columns=False)
+
+
 def built(
-    kind: str = "bitslice", name: str = "dense", subscriptions: int = SIZE, **options: Any
+    kind: str | Settings = OPEN, name: str = "dense", subscriptions: int = SIZE, **options: Any
 ) -> tuple[cm.Matcher, pa.Table]:
     workload = named(name, subscriptions=subscriptions)
     matcher = cm.Matcher.build(workload.predicate_table(), workload.schema(), index=kind, options=cm.Options(**options))
@@ -38,9 +43,28 @@ def fresh(matcher: cm.Matcher) -> cm.Matcher:
     return cm.Matcher(inside.parts(matcher))
 
 
+def test_columns_with_few_subscriptions_are_not_sorted() -> None:
+    """The others move to fewer columns, and all rows have one tile where none is worth it."""
+    for size, most in ((SIZE // 20, 0.1), (SIZE // 2, 0.9)):
+        workload = named("dense", subscriptions=size)
+        table, schema, events = workload.predicate_table(), workload.schema(), workload.events(ROWS)
+        closed, open = (cm.Matcher.build(table, schema, index=index) for index in ("bitslice", OPEN))
+        assert pairs(closed.match(events)) == pairs(open.match(events))
+        if not NO_JIT:
+            assert closed.counters(events)["nodes"] < most * open.counters(events)["nodes"]
+
+
+def test_columns_of_many_attributes_stay_open() -> None:
+    """Events have values of few of them: to test all rows would cost more."""
+    table = named("pstree-sparse", subscriptions=SIZE).predicate_table()
+    schema, events = named("pstree-sparse").schema(), named("pstree-sparse").events(ROWS)
+    closed, open = (cm.Matcher.build(table, schema, index=index).counters(events) for index in ("bitslice", OPEN))
+    assert closed == open
+
+
 def test_rows_share_the_look_at_a_subscription() -> None:
     matcher = cm.Matcher.build(
-        {i: f"a = {i % 7} AND b > {i % 50}" for i in range(500)}, {"a": "int64", "b": "int64"}, index="bitslice"
+        {i: f"a = {i % 7} AND b > {i % 50}" for i in range(500)}, {"a": "int64", "b": "int64"}, index=OPEN
     )
     events = pa.table({"a": np.arange(300) % 7, "b": np.arange(300) % 60})
     together = matcher.counters(events)["conjunctions"]
@@ -99,7 +123,7 @@ def test_ranges_over_several_tiles_and_more_of_them_than_are_kept_at_once(tile: 
     low, high = np.arange(1500) % 7, 90 + np.arange(1500) % 50
     a = np.random.default_rng(4).integers(0, 160, 200)
     texts = {i: f"a BETWEEN {low[i]} AND {high[i]} AND b IS {'NOT ' * (i % 3 > 0)}NULL" for i in range(1500)}
-    matcher = cm.Matcher.build(texts, {"a": "int64", "b": "int64"}, index="bitslice")
+    matcher = cm.Matcher.build(texts, {"a": "int64", "b": "int64"}, index=OPEN)
     absent = np.arange(200) % 5 == 0
     wanted = (low <= a[:, None]) & (a[:, None] <= high) & (absent[:, None] == (np.arange(1500) % 3 == 0))
     with patch.object(colmatch.indexing.bitslice, "TILE", tile):
@@ -114,7 +138,7 @@ def test_no_value_of_one_column_is_left_for_the_next() -> None:
     events = pa.table(
         {"a": [*range(5)] * 20 + [None] * 100, "b": [None] * 100 + [*range(5)] * 20, "c": [1] * 100 + [None] * 100}
     )
-    matcher = cm.Matcher.build(texts, dict.fromkeys("abc", "int64"), index="bitslice")
+    matcher = cm.Matcher.build(texts, dict.fromkeys("abc", "int64"), index=OPEN)
     assert pairs(matcher.match(events)) == [
         (row, i)
         for row in range(200)
@@ -126,7 +150,7 @@ def test_no_value_of_one_column_is_left_for_the_next() -> None:
 def test_codes_of_an_attribute_without_a_rank_may_be_large() -> None:
     texts = {i: f"a = {i % 4} AND c = 1" + f" AND b <> {i}" * (i > 99) for i in range(600)}
     with patch.object(colmatch.indexing.bitslice, "MOST_RANKS", 3):
-        matcher = cm.Matcher.build(texts, dict.fromkeys("abc", "int64"), index="bitslice")
+        matcher = cm.Matcher.build(texts, dict.fromkeys("abc", "int64"), index=OPEN)
     wanted = [(row, i) for row in range(100) for i in range(600) if row % 4 == i % 4 and row + 400 != i]
     assert pairs(matcher.match(pa.table({"a": np.arange(100) % 4, "b": np.arange(400, 500), "c": [1] * 100}))) == wanted
 
@@ -144,7 +168,7 @@ def test_a_nested_expression_is_evaluated_on_masks() -> None:
         f"(a{i} BETWEEN {i} AND {i + 3} OR NOT b{i} = 1 OR c IN ({i}, {i + 20}) OR b{i} IS NULL)" for i in range(12)
     ]
     schema = {**{f"{x}{i}": "int64" for x, i in product("ab", range(12))}, "c": "int64"}
-    matcher = cm.Matcher.build({1: "c >= 0 AND " + " AND ".join(clauses)}, schema, index="bitslice")
+    matcher = cm.Matcher.build({1: "c >= 0 AND " + " AND ".join(clauses)}, schema, index=OPEN)
     assert len(inside.predicates(matcher).owner) == 1
     rng = np.random.default_rng(0)
     columns: dict[str, NDArray[np.int64]] = {name: rng.integers(0, 12, 400) for name in schema}
@@ -166,9 +190,7 @@ def test_a_subscription_of_several_conjunctions_is_found_once() -> None:
         2: "array_contains(t, 1) OR array_contains(t, 2)",
         3: "a IN (1, 2) OR a BETWEEN 2 AND 9",
     }
-    matcher = cm.Matcher.build(
-        texts, {"a": "int64", "b": "int64", "c": "int64", "t": pa.list_(pa.int64())}, index="bitslice"
-    )
+    matcher = cm.Matcher.build(texts, {"a": "int64", "b": "int64", "c": "int64", "t": pa.list_(pa.int64())}, index=OPEN)
     events = pa.table({"a": [1, 2] * 100, "b": [1, 0] * 100, "c": [1, 0] * 100, "t": [[1, 2, 1], [3]] * 100})
     assert pairs(matcher.match(events)) == [(i, id) for i in range(200) for id in ([3] if i % 2 else [1, 2, 3])]
     assert matcher.count(events).tolist() == [3, 1] * 100
@@ -183,7 +205,7 @@ def test_long_lists_of_values() -> None:
     texts = {id: f"a IN ({', '.join(map(str, some))}) AND b = 1" for id, some in values.items()}
     values[3] = range(1, 200, 2)
     texts[3] = f"a IN ({', '.join(map(str, values[3]))})"  # has no other access predicate
-    matcher = cm.Matcher.build(texts, {"a": "int64", "b": "int64"}, index="bitslice")
+    matcher = cm.Matcher.build(texts, {"a": "int64", "b": "int64"}, index=OPEN)
     events = pa.table({"a": range(300), "b": [1, 1, 0] * 100})
     wanted = [(i, id) for i in range(300) for id, some in values.items() if i in some and (i % 3 != 2 or id == 3)]
     assert pairs(matcher.match(events)) == wanted
@@ -197,7 +219,7 @@ def test_ranges_of_all_widths_for_rows_that_are_not_sorted(batch_rows: int) -> N
     rng = np.random.default_rng(3)
     low, width = rng.integers(0, 1000, 600), rng.integers(0, 500, 600) // rng.integers(1, 100, 600)
     texts = {i: f"a BETWEEN {low[i]} AND {low[i] + width[i]}" for i in range(600)}
-    matcher = cm.Matcher.build(texts, {"a": "int64"}, index="bitslice", options=cm.Options(batch_rows=batch_rows))
+    matcher = cm.Matcher.build(texts, {"a": "int64"}, index=OPEN, options=cm.Options(batch_rows=batch_rows))
     a = rng.integers(0, 1100, 70)
     wanted = np.argwhere((low <= a[:, None]) & (a[:, None] <= low + width))
     assert pairs(matcher.match(pa.table({"a": a}))) == [tuple(pair) for pair in wanted.tolist()]
@@ -233,8 +255,8 @@ def test_a_sample_of_events_finds_better_access_predicates() -> None:
     )
     events = pa.table({"a": np.ones(ROWS, np.int64), "b": rng.integers(0, 2000, ROWS)})
     schema = {"a": "int64", "b": "int64"}
-    blind = cm.Matcher.build(table, schema, index="bitslice")
-    seeing = cm.Matcher.build(table, schema, index="bitslice", sample=events.slice(0, 100))
+    blind = cm.Matcher.build(table, schema, index=OPEN)
+    seeing = cm.Matcher.build(table, schema, index=OPEN, sample=events.slice(0, 100))
     assert pairs(blind.match(events)) == pairs(seeing.match(events))
     assert seeing.counters(events)["conjunctions"] < 0.7 * blind.counters(events)["conjunctions"]
 

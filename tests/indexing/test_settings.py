@@ -220,7 +220,7 @@ def test_defaults_are_those_that_were_measured() -> None:
         "kindex": {"dnf_budget": 1, "enumerate": "boundaries"},
         "propagation": {"dnf_budget": 64},
         "opindex": {"dnf_budget": 64, "cnf_budget": 4, "signatures": True},
-        "bitslice": {"dnf_budget": 64},
+        "bitslice": {"dnf_budget": 64, "close_columns": True},
         "auto": {"dnf_budget": 64},
     }
 
