@@ -122,7 +122,7 @@ def build(
 def _choose_access(
     preds: Predicates, code_first: I64, uses: I64, below: I64, close: bool, access: I64, postings: I64
 ) -> None:
-    """Writes ``access`` and ``postings``, with access predicates about attributes that are worth it.
+    """Writes ``access`` and ``postings``, with access predicates whose columns are worth sorting.
 
     To sort a column and to make tiles of it takes as long for few postings as for many, so those of
     a column with few are tested for all rows, or move to another column. About half of these

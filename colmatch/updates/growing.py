@@ -20,6 +20,7 @@ from colmatch.indexing.settings import Settings
 from colmatch.kernels.layout import Codes, Predicates
 from colmatch.updates import labels
 from colmatch.updates.merging import concatenated, merged
+from colmatch.updates.predicates import PredicateStore, are_plain
 from colmatch.updates.segments import Segment
 
 
@@ -32,8 +33,11 @@ def for_few(asked: Settings) -> Settings:
 class GrowingSegment(Segment):
     """A segment that takes inserts: each gives another one.
 
-    Its codes are labels.
+    Its codes are labels. Those that grow out of one another share the memory of predicates: each
+    has a part of it that stays as it is.
     """
+
+    _store: PredicateStore | None = None
 
     @staticmethod
     def begun(predicates: Predicates, codes: Codes, asked: Settings, size: int) -> GrowingSegment:
@@ -66,11 +70,11 @@ class GrowingSegment(Segment):
             begin = len(self.predicates.owner)
             more_predicates = labels.relabelled(predicates, codes, label)
             more_predicates = more_predicates._replace(owner=predicates.owner + np.uint32(self.size))
-            together = concatenated([self.predicates, more_predicates])
+            together = self._extended(more_predicates)
             insert = self.index.kind.insert
             assert insert is not None
             arrays = freeze(insert(self.index.arrays, together, begin, len(together.owner)))
-            return GrowingSegment(joined, together, self.index._replace(arrays=arrays), size)
+            return self._next(joined, together, self.index._replace(arrays=arrays), size)
         both = [self, Segment(codes, predicates, self.index, more)]
         dense = merged(both, [0, self.size], len(codes.multi), np.concatenate([left(), np.ones(more, bool)]))
         return GrowingSegment.begun(*dense, self.index.settings, size)
@@ -79,12 +83,27 @@ class GrowingSegment(Segment):
         """Returns the segment without some subscriptions, by number: ascending."""
         owner = self.predicates.owner
         wanted = numbers.astype(np.uint32)  # of the same type, or all owners would be converted
-        start = np.searchsorted(owner, wanted)
-        conjunctions = members(start, ranges_of(np.searchsorted(owner, wanted, "right") - start))
+        start, end = np.searchsorted(owner, wanted), np.searchsorted(owner, wanted, "right")
+        few = len(wanted) == 1
+        conjunctions = np.arange(start[0], end[0]) if few else members(start, ranges_of(end - start))
         delete = self.index.kind.delete
         assert delete is not None
         arrays = freeze(delete(self.index.arrays, self.predicates, conjunctions))
-        return GrowingSegment(self.codes, self.predicates, self.index._replace(arrays=arrays), self.size)
+        return self._next(self.codes, self.predicates, self.index._replace(arrays=arrays), self.size)
 
     def with_codes(self, codes: Codes) -> GrowingSegment:
-        return GrowingSegment(codes, self.predicates, self.index, self.size)
+        return self._next(codes, self.predicates, self.index, self.size)
+
+    def _extended(self, more: Predicates) -> Predicates:
+        """Returns the predicates with more, in the memory that there is if it has room."""
+        if not (are_plain(self.predicates) and are_plain(more)):
+            self._store = None
+            return concatenated([self.predicates, more])
+        if self._store is None:
+            self._store = PredicateStore(self.predicates)
+        return self._store.extended(self.predicates, more)
+
+    def _next(self, codes: Codes, predicates: Predicates, index: Built, size: int) -> GrowingSegment:
+        segment = GrowingSegment(codes, predicates, index, size)
+        segment._store = self._store
+        return segment

@@ -82,10 +82,10 @@ def survivors(head, second, begin, end, table, survivor):
         left += np.uint64((head[c, 1] <= v) & (v <= head[c, 2]))
     kept = np.uint64(0)
     for i in range(left):
-        c = np.uint64(survivor[i])
-        v = table[second[c, 0]]
-        survivor[kept] = c
-        kept += np.uint64((second[c, 1] <= v) & (v <= second[c, 2]))
+        next = np.uint64(survivor[i])
+        v = table[second[next, 0]]
+        survivor[kept] = next
+        kept += np.uint64((second[next, 1] <= v) & (v <= second[next, 2]))
     return kept
 
 
