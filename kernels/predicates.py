@@ -14,8 +14,15 @@ references all the same), 20 so.
 
 import numpy as np
 
-from colmatch.kernels._jit import device
+from colmatch.kernels._jit import device, kernel
 from colmatch.kernels.layout import ACCEPT, ATTR_MASK, CODE_MAX, FLAG_MULTI, FLAG_NONE, FLAG_RUN
+
+
+@kernel
+def count_uses(pred, uses):
+    """Counts the predicates (P, 3) of each attribute: ``uses`` (A) int64, zeros on entry."""
+    for p in range(len(pred)):
+        uses[pred[p, 0] & ATTR_MASK] += 1
 
 
 @device

@@ -1,6 +1,6 @@
-"""Ranges ``first[i]:first[i + 1]`` in a counting sort: counts to where they begin, and back."""
+"""Ranges ``first[i]:first[i + 1]``: counts to where they begin, and back; and their members."""
 
-from colmatch.kernels._jit import device
+from colmatch.kernels._jit import device, kernel
 
 
 @device
@@ -19,3 +19,15 @@ def rewind_ranges(first, n):
     for i in range(n, 0, -1):
         first[i] = first[i - 1]
     first[0] = 0
+
+
+@kernel
+def list_members(start, first, place):
+    """Lists the members of n ranges one range after the other.
+
+    start (n) int64 : where they begin. first (n + 1) int64 : where each begins in ``place``
+    """
+    for i in range(len(start)):
+        begin = first[i]
+        for j in range(begin, first[i + 1]):
+            place[j] = start[i] + j - begin

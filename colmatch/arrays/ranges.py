@@ -5,6 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from colmatch.arrays.frozen import contiguous
+from colmatch.kernels.ranges import list_members
+
 
 def ranges_of(sizes: ArrayLike) -> NDArray[np.int64]:
     """Where ranges of these sizes begin, and where the last one ends: (n) integers -> (n + 1)."""
@@ -20,6 +23,6 @@ def members(start: NDArray[np.int64], first: NDArray[np.int64]) -> NDArray[np.in
     start (n) : where they begin. first (n + 1) : where they begin when they stand behind each
     other, as ``ranges_of`` their sizes says
     """
-    place: NDArray[np.int64] = np.repeat(start - first[:-1], np.diff(first))
-    place += np.arange(first[-1])
+    place = np.empty(first[-1], np.int64)
+    list_members(contiguous(start), contiguous(first), place)  # ``np.repeat`` would keep the interpreter's lock
     return place

@@ -8,9 +8,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from colmatch.arrays.frozen import contiguous
 from colmatch.indexing.settings import Settings
 from colmatch.indexing.statistics import Sample, Statistics
 from colmatch.kernels.layout import I64, LABEL_TOP, Codes, Predicates
+from colmatch.kernels.predicates import count_uses
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +64,13 @@ class Built(NamedTuple):
     kind: IndexKind
     settings: Settings
     arrays: Any
+
+
+def uses_of(preds: Predicates, attributes: int) -> I64:
+    """Counts the predicates of each of so many attributes: (A)."""
+    uses = np.zeros(attributes, np.int64)
+    count_uses(contiguous(preds.pred), uses)
+    return uses
 
 
 def highest_codes(codes: Codes) -> I64:

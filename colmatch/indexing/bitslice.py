@@ -14,13 +14,12 @@ import numpy as np
 
 from colmatch.arrays.hints import hints_of
 from colmatch.arrays.ranges import members, ranges_of
-from colmatch.indexing.base import IndexKind
+from colmatch.indexing.base import IndexKind, uses_of
 from colmatch.indexing.settings import Settings, setting
 from colmatch.indexing.statistics import Sample, Statistics
 from colmatch.kernels.bitslice.arrays import (
     BUFFER,
     CANDIDATES_KEPT,
-    LAST,
     MOST_BINS,
     MOST_RANKS,
     NO_RANK,
@@ -37,12 +36,13 @@ from colmatch.kernels.bitslice.build import (
     classify,
     count_ends,
     cut_bins,
+    longest_rest,
     most_entries,
     write_masks,
     write_postings,
 )
 from colmatch.kernels.bitslice.match import match
-from colmatch.kernels.layout import ATTR_MASK, I64, U8, Codes, Predicates
+from colmatch.kernels.layout import ATTR_MASK, I64, Codes, Predicates
 from colmatch.kernels.lowering.conjunctions import reorder_predicates
 
 TILE = 1 << 18  # bytes of a tile, if attributes are not too many: it stays in the second-level cache
@@ -73,11 +73,15 @@ def build(
 ) -> tuple[BitsliceIndex, Predicates]:
     attributes, count = len(codes.multi), len(preds.owner)
     top = np.diff(codes.first) + 1
-    uses = np.bincount(preds.pred[:, 0] & ATTR_MASK, minlength=attributes)
+    uses = uses_of(preds, attributes)
     access, postings = np.empty(count, np.int64), np.empty(count, np.int64)
     code_first = ranges_of(top)
     below = np.empty(0, np.int64) if sample is None else ranges_of(sample.hits)
     _choose_access(preds, code_first, uses, below, settings.close_columns, access, postings)
+    # By now subscriptions ascend.
+    repeats = bool(
+        (preds.owner[1:] == preds.owner[:-1]).any() or codes.multi[preds.pred[access[access >= 0], 0] & ATTR_MASK].any()
+    )
     total = int(postings.sum())
     key, hi, conj = np.empty(total, np.int64), np.empty(total, np.uint32), np.empty(total, np.uint32)
     write_postings(preds, access, attributes, key, hi, conj)
@@ -100,11 +104,6 @@ def build(
     cut_bins(code_first, ends, bins, bin_of, starts)
     del ends
 
-    owner = preds.owner
-    own = np.bincount(owner, minlength=1)
-    several: U8 = (own[owner] > 1).astype(np.uint8)
-    there = access >= 0
-    several[there] |= codes.multi[preds.pred[access[there], 0] & ATTR_MASK]
     size = most_entries(preds, conj)
     head, rest, rest_op = np.empty(8 * total, np.uint16), np.empty(2 * size, np.uint16), np.empty(size, np.uint8)
     size = write_masks(preds, access, conj, code_first, bin_of, starts, rank, head, rest, rest_op)
@@ -114,7 +113,7 @@ def build(
     near = hints_of(group_first, lo.astype(np.int64))
     index = BitsliceIndex(
         attr_group, reach, group_first, near.lowest, near.highest, near.first, near.shift, near.below, lo, hi, conj, head, rest, rest_op,
-        ranks, rank, bin_first, bin_of, codes.multi, np.append(top, 1), np.array([several.any()], np.uint8),
+        ranks, rank, bin_first, bin_of, codes.multi, np.append(top, 1), np.array([repeats], np.uint8),
     )  # fmt: skip
     return index, preds
 
@@ -196,11 +195,10 @@ def _ranks(top: I64, uses: I64) -> tuple[I64, np.ndarray, I64]:
 def scratch(index: BitsliceIndex, codes: Codes, rows: int, entries: int) -> BitsliceScratch:
     attributes = len(codes.multi)
     longest = int((index.group_first[index.attr_group[1:]] - index.group_first[index.attr_group[:-1]]).max(initial=0))
-    ends = np.flatnonzero(index.rest_op & LAST)
     ranks = int(index.ranks[0])
     lines = min(TILE // ranks, MOST_ROWS, rows + 63) // 64
     stride = 64 * (lines | 1)  # an odd number of cache lines: attributes do not compete for the same places
-    target = int(np.diff(ends).max(initial=0)) + 1  # entries of a posting: no fewer than predicates of a program
+    target = longest_rest(index.rest_op) + 1  # entries of a posting: no fewer than predicates of a program
     segments = max(SEGMENTS, min(AN_ENTRY * entries, MOST_SEGMENTS))
     u32, i64 = np.uint32, np.int64
     return BitsliceScratch(

@@ -42,7 +42,7 @@ import numpy as np
 from colmatch.arrays.growing import with_room
 from colmatch.arrays.ranges import ranges_of
 from colmatch.errors import OptionError
-from colmatch.indexing.base import IndexKind, highest_codes
+from colmatch.indexing.base import IndexKind, highest_codes, uses_of
 from colmatch.indexing.settings import Budget, Settings, setting
 from colmatch.indexing.statistics import Sample, Statistics
 from colmatch.kernels.layout import ATTR_MASK, CODE_MAX, I64, LABEL_TOP, U32, U64, Codes, Predicates
@@ -182,7 +182,7 @@ def _frequency(preds: Predicates, codes: Codes, sample: Sample | None) -> I64:
 
     The sample tells, and where that is equal or unknown, the predicates do (section 4.1).
     """
-    uses: I64 = np.bincount(preds.pred[:, 0] & ATTR_MASK, minlength=len(codes.multi))
+    uses = uses_of(preds, len(codes.multi))
     if sample is None:
         return uses
     first = codes.first + np.arange(len(codes.first))

@@ -31,7 +31,7 @@ from colmatch.arrays.frozen import freeze
 from colmatch.arrays.growing import extended, with_room
 from colmatch.arrays.ranges import ranges_of
 from colmatch.errors import OptionError
-from colmatch.indexing.base import IndexKind
+from colmatch.indexing.base import IndexKind, uses_of
 from colmatch.indexing.settings import Settings
 from colmatch.indexing.statistics import Sample, Statistics
 from colmatch.kernels.layout import ATTR_MASK, FLAG_MULTI, I64, U32, Codes, Predicates
@@ -147,13 +147,10 @@ def build(
 
 def _estimates(preds: Predicates, codes: Codes, sample: Sample | None) -> Estimates:
     attributes = len(codes.multi)
-    attr = preds.pred[:, 0] & ATTR_MASK
     intervals = np.diff(codes.first) + 1
     code_first = ranges_of(intervals)
     below = np.empty(0, np.int64) if sample is None else ranges_of(sample.hits)
-    present = (
-        np.bincount(attr, minlength=attributes) if sample is None else below[code_first[1:]] - below[code_first[:-1]]
-    )
+    present = uses_of(preds, attributes) if sample is None else below[code_first[1:]] - below[code_first[:-1]]
     top = np.ones(attributes)
     highest_codes(preds, top)
     return Estimates(

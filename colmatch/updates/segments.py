@@ -10,12 +10,12 @@ from colmatch.arrays.frozen import contiguous, freeze
 from colmatch.arrays.hints import hints_of
 from colmatch.events.sample import recount_values
 from colmatch.indexing import plan
-from colmatch.indexing.base import Built
+from colmatch.indexing.base import Built, uses_of
 from colmatch.indexing.registry import find
 from colmatch.indexing.settings import Settings
 from colmatch.indexing.statistics import Sample, Statistics
 from colmatch.kernels import hints
-from colmatch.kernels.layout import ATTR_MASK, U8, Codes, Literals, Predicates
+from colmatch.kernels.layout import U8, Codes, Literals, Predicates
 from colmatch.schema import Attributes
 
 
@@ -44,9 +44,11 @@ class Segment:
     @cached_property
     def used(self) -> U8:
         """Whether some predicate is about an attribute: (A) uint8."""
-        used = np.zeros(len(self.codes.multi), np.uint8)
-        used[self.predicates.pred[:, 0] & np.uint32(ATTR_MASK)] = 1
-        return contiguous(used)
+        return contiguous((uses_of(self.predicates, len(self.codes.multi)) > 0).astype(np.uint8))
+
+    def prepare(self) -> None:
+        """Makes what a batch needs, which otherwise the first one waits for."""
+        _ = self.hints, self.used
 
     def with_codes(self, codes: Codes) -> Segment:
         """Returns the segment with other keys for its boundaries."""
@@ -72,7 +74,9 @@ def indexed(
     chosen = plan.choose(asked, Statistics.of(subscriptions, predicates, codes))
     kind = find(chosen.settings.kind)
     arrays, predicates = kind.build(predicates, codes, seen, chosen.settings)
-    return Segment(codes, freeze(predicates), Built(kind, chosen.settings, freeze(arrays)), size), chosen.reason
+    segment = Segment(codes, freeze(predicates), Built(kind, chosen.settings, freeze(arrays)), size)
+    segment.prepare()
+    return segment, chosen.reason
 
 
 def recounted(sample: U8, attributes: Attributes, codes: Codes, literals: Literals) -> Sample | None:

@@ -238,6 +238,17 @@ def most_entries(preds, conj):
 
 
 @kernel
+def longest_rest(rest_op):
+    """Returns the most entries of ``rest`` that a posting has."""
+    longest = begin = 0
+    for i in range(len(rest_op)):
+        if rest_op[i] & LAST:
+            longest = max(longest, i + 1 - begin)
+            begin = i + 1
+    return longest
+
+
+@kernel
 def write_masks(preds, access, conj, code_first, bin_of, starts, rank, head, rest, rest_op):
     """Rank and bounds of every posting's predicates. Returns the number of entries of ``rest``.
 
