@@ -1,6 +1,7 @@
 """Updates: subscriptions in and out of a matcher, one at a time and in bulk.
 
-Parsing is included, and what matching costs afterwards is measured too.
+Parsing is included, and what matching costs afterwards, in between and at the same time is measured
+too (``latency.py``).
 
 A million subscriptions only with the environment variable COLMATCH_BENCHMARKS=full.
 """
@@ -14,10 +15,13 @@ from typing import Any
 
 import colmatch as cm
 from benchmarks import workloads
+from benchmarks.latency import PHASES, QUIET, Churn, Percentiles, measure
+from colmatch.workload import named
 
 FULL = os.environ.get("COLMATCH_BENCHMARKS") == "full"
 SIZES = (100_000, 1_000_000)
 KINDS = (*cm.kinds(), "auto")
+THREADS = (1, 2)
 ONE_BY_ONE, IN_BULK, ROWS = 2000, 20_000, 64
 
 Taken = dict[tuple[int, str], dict[str, float]]  # size, kind, name of a figure
@@ -105,3 +109,60 @@ class Updates:
 
     def track_compact(self, taken: Taken, n: int, kind: str) -> float:
         return taken[n, kind]["compact"]
+
+
+Waits = dict[tuple[str, int, int, str], Percentiles]  # kind, threads, events of a call, phase
+
+
+def waits(n: int, kinds: tuple[str, ...], calls: tuple[int, ...], seconds: float, rounds: int) -> Waits:
+    """Percentiles of calls of ``match`` by what goes on beside them, with one thread and two."""
+    workload = named("dense", subscriptions=n + n // 10 + 2000)
+    found: Waits = {}
+    for kind in kinds:
+        with cm.Matcher.build(workload.predicate_table(0, n), workload.schema(), index=kind) as matcher:
+            churn = Churn(matcher, zip(*workload.texts(n).to_pydict().values(), strict=True))
+            for threads in THREADS:
+                matcher.options = cm.Options(threads=threads)
+                for rows in calls:
+                    times = measure(matcher, churn, workload.events(max(256, 4 * rows)), rows, seconds, rounds)
+                    found |= {(kind, threads, rows, phase): Percentiles.of(times[phase]) for phase in PHASES}
+    return found
+
+
+class _Latency:
+    """Times that a call takes, and times of the quiet calls of the same run."""
+
+    param_names = ("kind", "threads", "events", "phase")
+    timeout = 60
+
+    def track_ms_median(self, found: Waits, *which: Any) -> float:
+        return 1e3 * found[which].p50
+
+    def track_p99_to_quiet(self, found: Waits, *which: Any) -> float:
+        return found[which].p99 / found[*which[:3], QUIET].p99
+
+    def track_worst_to_quiet(self, found: Waits, *which: Any) -> float:
+        return found[which].worst / found[*which[:3], QUIET].worst
+
+    track_ms_median.unit = "ms"  # type: ignore[attr-defined]
+    track_p99_to_quiet.unit = track_worst_to_quiet.unit = "times"  # type: ignore[attr-defined]
+
+
+class Latency(_Latency):
+    params = (("propagation", "opindex", "bitslice"), THREADS, (1, 4096), PHASES)
+
+    def setup_cache(self) -> Waits:
+        return waits(SIZES[FULL], self.params[0], self.params[2], 2.0, 3)
+
+    setup_cache.timeout = 3600  # type: ignore[attr-defined]
+
+
+class QuickLatency(_Latency):
+    """2,000 subscriptions for a moment, for CI."""
+
+    params = (("bitslice",), THREADS, (1, 4096), PHASES)
+
+    def setup_cache(self) -> Waits:
+        return waits(2000, self.params[0], self.params[2], 0.05, 1)
+
+    setup_cache.timeout = 900  # type: ignore[attr-defined]
