@@ -18,8 +18,10 @@ from numpy.typing import NDArray
 import colmatch as cm
 import colmatch.indexing.bitslice
 import colmatch.matching.worker
+from colmatch.arrays.frozen import frozen
 from colmatch.indexing.settings import Settings
-from colmatch.kernels.bitslice.build import cut_bins
+from colmatch.kernels.bitslice.arrays import LAST
+from colmatch.kernels.bitslice.build import cut_bins, longest_rest
 from colmatch.matching.worker import Worker
 from colmatch.workload import named
 
@@ -195,6 +197,12 @@ def test_a_subscription_of_several_conjunctions_is_found_once() -> None:
     assert pairs(matcher.match(events)) == [(i, id) for i in range(200) for id in ([3] if i % 2 else [1, 2, 3])]
     assert matcher.count(events).tolist() == [3, 1] * 100
     assert pairs(matcher.match(events)) == pairs(matcher.match(events))
+
+
+@pytest.mark.parametrize(("sizes", "longest"), [([], 0), ([1], 1), ([3], 3), ([4, 1, 2], 4), ([1, 2, 5], 5)])
+def test_the_posting_with_most_entries(sizes: list[int], longest: int) -> None:
+    ops = [LAST if i == size - 1 else 0 for size in sizes for i in range(size)]
+    assert longest_rest(frozen(np.array(ops, np.uint8))) == longest
 
 
 def test_long_lists_of_values() -> None:
