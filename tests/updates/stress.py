@@ -218,7 +218,7 @@ def stress(
         patch.object(workers_threads, "SHARE_ROWS", SHARE),
         patch.multiple(policy, **SMALL),
     ):
-        base = {-1 - i: f"({a_text(Random(i))}) AND x = 99" for i in range(1000)}
+        base = {-1 - i: f"({a_text(Random(i))}) AND x = 99" for i in range(min(3 * rows, 1000))}
         matcher = cm.Matcher.build(base, SCHEMA, index=kind, options=cm.Options(threads=threads, batch_rows=128))
         updating = [Updating(matcher, number, seed) for number in range(2)]
         choice = Random(seed)
