@@ -225,7 +225,7 @@ class Matcher:
         return len(self._live.now)
 
     def __repr__(self) -> str:
-        attributes, index = len(self._live.now.attributes), self.index
+        attributes, index = self._live.now.attributes.used, self.index
         shown = repr(index.kind if index.is_default else index)
         return f"Matcher({len(self):,} subscriptions, {attributes} attributes, index={shown})"
 
@@ -255,7 +255,7 @@ class Matcher:
     @property
     def paths(self) -> list[tuple[str, ...]]:
         """Columns that the expressions use, and fields of structs, such as ``("user", "age")``."""
-        return list(dict.fromkeys(attribute.path for attribute in self._live.now.attributes))
+        return list(dict.fromkeys(attribute.path for attribute in self._live.now.attributes if attribute.path))
 
     @property
     def index(self) -> Settings:

@@ -118,6 +118,18 @@ class Attribute:
         return self.role is Role.ELEMENT
 
     @property
+    def is_free(self) -> bool:
+        """Whether its id is nobody's, so that a new attribute may have it."""
+        return not self.path
+
+    def freed(self) -> Attribute:
+        """Returns what stands in its place when nothing uses it any more.
+
+        ``multi`` stays, since an index may hold it by id.
+        """
+        return Attribute((), Role.ELEMENT if self.multi else Role.VALUE, BOOL)
+
+    @property
     def name(self) -> str:
         """As an expression writes it."""
         path = ".".join(self.path)
@@ -133,33 +145,71 @@ INT = Type(Family.INT, name="int64")
 
 
 class Attributes:
-    """The attributes of one matcher, by dense id.
+    """The attributes of one matcher, by dense id. Some ids may be free, for new attributes.
 
-    ``multi`` says of each whether it may have several entries.
+    What finds an attribute's id is made when it is first asked for: each version of a matcher in
+    use has an object of this class, and only what takes in subscriptions asks.
+
+    Attributes
+    ----------
+    used : how many ids are not free
     """
 
-    def __init__(self, members: list[Attribute] | None = None) -> None:
+    def __init__(self, members: list[Attribute] | None = None, used: int | None = None) -> None:
         self.members: list[Attribute] = members or []
-        self.multi = bytearray(attribute.multi for attribute in self.members)
-        self._ids = {attribute: i for i, attribute in enumerate(self.members)}
+        self.used = sum(not attribute.is_free for attribute in self.members) if used is None else used
         self._columns: tuple[int, list[str]] = (0, [])
+
+    @cached_property
+    def multi(self) -> bytearray:
+        """Whether each may have several entries in an event. What it is of a free id stays."""
+        return bytearray(attribute.multi for attribute in self.members)
+
+    @cached_property
+    def _ids(self) -> dict[Attribute, int]:
+        return {attribute: i for i, attribute in enumerate(self.members) if not attribute.is_free}
+
+    @cached_property
+    def _free(self) -> tuple[list[int], list[int]]:
+        """Ids that are free, by ``multi``, the lowest last."""
+        free = [i for i, attribute in enumerate(self.members) if attribute.is_free]
+        return [i for i in free[::-1] if not self.multi[i]], [i for i in free[::-1] if self.multi[i]]
 
     @property
     def columns(self) -> list[str]:
         """The top-level columns that the attributes need, in the order in which they need them."""
         known, columns = self._columns
-        if known < len(self.members):
+        if known < self.used:
             columns = list(dict.fromkeys(attribute.path[0] for attribute in self.members if attribute.path))
-            self._columns = len(self.members), columns
+            self._columns = self.used, columns
         return columns
 
     def intern(self, attribute: Attribute) -> int:
         """Id of the attribute, a new one when it was not known."""
-        id = self._ids.setdefault(attribute, len(self.members))
-        if id == len(self.members):
+        id = self._ids.get(attribute)
+        if id is not None:
+            return id
+        multi, free = self.multi, self._free[attribute.multi]
+        if free:
+            id = free.pop()
+            self.members[id] = attribute
+        else:
+            id = len(self.members)
             self.members.append(attribute)
-            self.multi.append(attribute.multi)
+            multi.append(attribute.multi)
+        self._ids[attribute] = id
+        self.used += 1
         return id
+
+    def with_some_of(self, others: Attributes, size: int, wanted: list[int]) -> Attributes:
+        """Returns ``size`` attributes: these, and some of others that have the same ids.
+
+        wanted : ids that are free here, or not there
+        """
+        members = self.members + [attribute.freed() for attribute in others.members[len(self) : size]]
+        for id in wanted:
+            members[id] = others[id]
+        return Attributes(members, self.used + len(wanted))
 
     def __len__(self) -> int:
         return len(self.members)

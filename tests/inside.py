@@ -50,6 +50,11 @@ def attributes(matcher: cm.Matcher) -> Attributes:
     return version(matcher).attributes
 
 
+def source_attributes(matcher: cm.Matcher) -> Attributes:
+    """Returns the attributes that the next subscriptions are taken in with."""
+    return matcher._live._source_for(version(matcher)).attributes
+
+
 def predicates(matcher: cm.Matcher) -> layout.Predicates:
     return segment(matcher).predicates
 

@@ -103,6 +103,8 @@ class Needs:
         for id, attribute in enumerate(members):
             if attribute.pattern is not None:
                 patterns.append(id)
+            elif attribute.is_free:
+                continue
             elif attribute.role is not Role.ENTRY:
                 self.plain.append((id, attribute))
             else:

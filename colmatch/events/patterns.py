@@ -55,8 +55,8 @@ def patterns_of(attributes: Attributes) -> Patterns:
     """
     with _building:  # threads that start together would otherwise each make them, one after the other
         known = _built.get(attributes)
-        if known is None or known[0] != len(attributes):
-            known = _built[attributes] = len(attributes), Patterns(attributes)
+        if known is None or known[0] != attributes.used:
+            known = _built[attributes] = attributes.used, Patterns(attributes)
         return known[1]
 
 

@@ -46,9 +46,8 @@ class Reader:
 
     def __init__(self, attributes: Attributes, literals: Literals, lenient: bool = True) -> None:
         self._lenient = lenient
-        members = list(attributes)
-        self.columns = list(dict.fromkeys(attribute.path[0] for attribute in members))
-        self._needs = Needs(members, literals)
+        self.columns = attributes.columns
+        self._needs = Needs(attributes.members, literals)
         self._memory = WorkingMemory(self._needs, 0)
         self._patterns = PatternRows(attributes) if self._needs.pattern_runs else None
         self._bindings: list[tuple[pa.Schema, Binding, Binding | None]] = []

@@ -76,7 +76,7 @@ class GrowingSegment(Segment):
             arrays = freeze(insert(self.index.arrays, together, begin, len(together.owner)))
             return self._next(joined, together, self.index._replace(arrays=arrays), size)
         both = [self, Segment(codes, predicates, self.index, more)]
-        dense = merged(both, [0, self.size], len(codes.multi), np.concatenate([left(), np.ones(more, bool)]))
+        dense = merged(both, [0, self.size], np.concatenate([left(), np.ones(more, bool)]))
         return GrowingSegment.begun(*dense, self.index.settings, size)
 
     def without(self, numbers: NDArray[np.int64]) -> GrowingSegment:

@@ -98,8 +98,10 @@ def moved(codes: Codes, move: Move) -> Codes:
 
 
 def extended(first: I64, size: int) -> I64:
-    """Extends ranges to more owners, the last of which have nothing."""
-    return contiguous(np.append(first, np.full(size - len(first), first[-1]))) if size > len(first) else first
+    """Returns ranges of more owners, the last of which have nothing, or of the first ones only."""
+    if size <= len(first):
+        return first if size == len(first) else first[:size]
+    return contiguous(np.append(first, np.full(size - len(first), first[-1])))
 
 
 def _keyed(codes: Codes, literal_first: I64, label: I64) -> Codes:

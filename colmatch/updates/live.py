@@ -24,7 +24,7 @@ from colmatch.kernels.layout import Codes, Literals
 from colmatch.schema import Attributes
 from colmatch.subscriptions.ids import wanted_ids
 from colmatch.subscriptions.intake import Errors, Intake, Source
-from colmatch.updates import literals, policy
+from colmatch.updates import literals, policy, sweeping
 from colmatch.updates.growing import GrowingSegment
 from colmatch.updates.merger import Merger
 from colmatch.updates.predicates import attributes_of
@@ -75,7 +75,7 @@ class LiveSet:
         with self.turn.take():
             before = self.now
             # It is put back when it has done its work: an interrupted one may be half changed.
-            source, self._source = self._source or self._new_source(), None
+            source, self._source = self._source_for(before), None
             try:
                 new = source.take_in(subscriptions, errors)
             except ColmatchError:
@@ -131,8 +131,13 @@ class LiveSet:
         if self.merger.is_stopped:
             raise OptionError("the matcher is closed and takes no updates any more: open or build another one")
 
-    def _new_source(self) -> Source:
-        return Source(self.schema, self.options, Attributes(list(self.now.attributes)), self.asked.budget)
+    def _source_for(self, before: Version) -> Source:
+        """Returns what new subscriptions are taken in by: it knows the ids of attributes."""
+        source, used = self._source, before.attributes.used
+        if source is None or policy.is_much(source.attributes.used - used, source.attributes.used):
+            # ids that no version uses any more are free for this one
+            source = Source(self.schema, self.options, Attributes(list(before.attributes)), self.asked.budget)
+        return source
 
     def _check_type(self, ids: pa.Array) -> None:
         known = self.now.ids.array
@@ -170,9 +175,9 @@ class LiveSet:
         if move is not None:
             segments = [segment.with_codes(literals.moved(segment.codes, move)) for segment in segments]
         after = before.changed(
-            attributes=before.attributes
-            if attributes == len(before.attributes)
-            else Attributes(new.attributes.members[:attributes]),
+            attributes=sweeping.with_new(
+                before.attributes, new.attributes, sweeping.used_attributes(lowered.predicates, codes)
+            ),
             literals=known,
             local_literal=before.local_literal or new.local_literal,
             ids=ids,

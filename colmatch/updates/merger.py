@@ -21,6 +21,7 @@ from colmatch.updates import policy
 from colmatch.updates.growing import for_few
 from colmatch.updates.merging import merged
 from colmatch.updates.segments import Segment, indexed, recounted
+from colmatch.updates.sweeping import swept
 from colmatch.updates.turn import Turn
 from colmatch.updates.versions import Version, dead_among, with_dead
 
@@ -104,6 +105,7 @@ class Merger:
                     live.now = now = live.now.changed(growing=False)
                 done = len(now.segments) == 1 and not now.gone and not len(now.segments[0].codes.label)
                 done = done or self._switch(live, self._merged(live, now, 0, now.frozen, live.asked))
+            self._sweep(live)
         self.error = None
 
     def stop(self) -> None:
@@ -142,6 +144,7 @@ class Merger:
                     raise
                 merge = self._merged(live, now, start, found[1], for_few(live.asked))
             self._switch(live, merge)
+            self._sweep(live)
             self.error, self._failed = message, ()
         except StoppedError:
             pass
@@ -156,7 +159,7 @@ class Merger:
         end = now.bases[stop] if stop < len(now.bases) else len(now.ids)
         left = ~dead_among(now.dead, base, end - base)
         count, size, ids = int(np.count_nonzero(left)), end - base, None
-        predicates, codes = merged(segments, now.bases[start:stop], len(now.attributes), left)
+        predicates, codes = merged(segments, now.bases[start:stop], left)
         self._check()
         if start == 0 and stop == now.frozen:
             size, owner = count, (np.cumsum(left) - 1)[predicates.owner].astype(np.uint32)
@@ -198,6 +201,11 @@ class Merger:
                 after = _renumbered(after, merge, gone, size)
             live.now = after
         return True
+
+    def _sweep(self, live: Merging) -> None:
+        """Leaves out what no segment uses any more."""
+        with live.turn.take():
+            live.now = swept(live.now)
 
 
 def _renumbered(version: Version, merge: Merge, gone: NDArray[np.bool_], size: int) -> Version:

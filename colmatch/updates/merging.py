@@ -14,19 +14,16 @@ from colmatch.kernels.layout import FLAG_RUN, I64, U8, Codes, Predicates
 from colmatch.kernels.segments.codes import mark_boundaries, merge_boundaries, recode_predicates
 from colmatch.updates.labels import without_labels
 from colmatch.updates.literals import extended
-from colmatch.updates.predicates import selected
+from colmatch.updates.predicates import attributes_of, selected
 from colmatch.updates.segments import Segment
 
 
-def merged(
-    segments: Sequence[Segment], bases: Sequence[int], attributes: int, left: NDArray[np.bool_]
-) -> tuple[Predicates, Codes]:
+def merged(segments: Sequence[Segment], bases: Sequence[int], left: NDArray[np.bool_]) -> tuple[Predicates, Codes]:
     """Returns the predicates of some segments, ordered by subscription, and their dense codes.
 
     Parameters
     ----------
     bases : number of the first subscription of each segment
-    attributes : how many there are
     left : whether each number is of a subscription that stays, by its place from the first base on
     """
     parts, codings = [], []
@@ -36,7 +33,9 @@ def merged(
         if len(codes.label):
             predicates, codes = without_labels(predicates, codes)
         parts.append(predicates._replace(owner=predicates.owner + np.uint32(base - bases[0])))
-        codings.append(freeze(codes._replace(first=extended(codes.first, attributes + 1))))
+        codings.append(codes)
+    attributes = max(map(attributes_of, parts))
+    codings = [freeze(codes._replace(first=extended(codes.first, attributes + 1))) for codes in codings]
     codes, places = _together(codings, parts, attributes)
     for predicates, coding, place in zip(parts, codings, places, strict=True):
         pred, run_lo, run_hi = predicates.pred, predicates.run_lo, predicates.run_hi
@@ -79,7 +78,7 @@ def _together(codings: list[Codes], parts: list[Predicates], attributes: int) ->
         )
         first, bound = out_first, out[:size]
         places = [np.where(known < 0, -1, moved[known]) if len(moved) else known for known in places] + [place]
-        multi[: len(coding.multi)] |= coding.multi
+        multi[: len(coding.multi)] |= coding.multi[:attributes]
     return freeze(Codes(first, bound.copy(), multi)), [contiguous(place) for place in places]
 
 

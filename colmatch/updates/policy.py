@@ -9,6 +9,8 @@ TIER = 16  # a segment is left alone while it has more than so many times the su
 DEAD_SHARE = 4  # a segment is built anew when more than one of so many of its subscriptions was deleted
 DEAD_LEAST = 256  # deleted subscriptions that are left alone however few the others
 SEGMENTS_MOST = 16  # an update waits for a merge when there are more
+UNUSED_SHARE = 4  # of string literals and attributes, one of so many may be unused
+UNUSED_LEAST = 256  # unused ones that are left alone however few the others
 
 
 def due(version: Version) -> tuple[int, int] | None:
@@ -36,3 +38,8 @@ def due(version: Version) -> tuple[int, int] | None:
         if dead > max(DEAD_LEAST, (sizes[i] + dead) // DEAD_SHARE):
             return i, i + 1
     return None
+
+
+def is_much(unused: int, there: int) -> bool:
+    """Returns whether so many string literals or attributes are unused that they are to go."""
+    return unused > max(UNUSED_LEAST, there // UNUSED_SHARE)

@@ -106,7 +106,7 @@ class Version:
             dead = dead_among(self.dead, base, segment.size)
             parts.append(Statistics.of(segment.size, segment.predicates, segment.codes, np.flatnonzero(dead)))
         sums = Statistics(*map(sum, zip(*parts, strict=True)))
-        return sums._replace(subscriptions=len(self), attributes=len(self.attributes))
+        return sums._replace(subscriptions=len(self), attributes=self.attributes.used)
 
     def sizes(self) -> dict[str, int]:
         """Returns the bytes of each array, the sum over the segments where each has one.

@@ -11,7 +11,7 @@ import numpy as np
 
 from colmatch.kernels._jit import device, kernel
 from colmatch.kernels.labels.boundaries import place_between
-from colmatch.kernels.search import first_at_least
+from colmatch.kernels.search import first_at_least, first_at_least_from
 
 LOWEST = 1 << 61  # label of the lowest literal when they are spaced: there is room below
 HIGHEST = 1 << 62  # no label is above, so that distances of keys stay within int64
@@ -224,3 +224,43 @@ def move_boundaries(first, bound, literal_first, label, moved, new_label, which)
                 r -= 1
                 after = 1
             bound[b] = new_label[moved[r]] + after
+
+
+@kernel
+def mark_literals(first, bound, literal_first, label, used):
+    """Marks the literals that boundaries are at or behind: used (L) uint8.
+
+    first (A + 1), bound (B): keys of boundaries, by labels; literal_first (at least A + 1), label
+    (L).
+    """
+    for a in range(len(first) - 1):
+        r, end = literal_first[a], literal_first[a + 1]
+        if r == end:
+            continue
+        for b in range(first[a], first[a + 1]):
+            r = first_at_least_from(label, r, end, bound[b] + 1) - 1
+            used[r] = 1
+
+
+@kernel
+def select_literals(literals, used, selected):
+    """Writes the literals that are ``used`` (L) uint8 to ``selected``, both ``layout.Literals``.
+
+    It has the first attributes only, if the others have no literals.
+    """
+    first, offset, data, label = literals.first, literals.offset, literals.data, literals.label
+    out_first, out_offset, out_data, out_label = selected.first, selected.offset, selected.data, selected.label
+    n = 0
+    end = 0
+    out_first[0] = 0
+    out_offset[0] = 0
+    for a in range(len(out_first) - 1):
+        for r in range(first[a], first[a + 1]):
+            if used[r]:
+                for i in range(offset[r], offset[r + 1]):
+                    out_data[end] = data[i]
+                    end += 1
+                out_label[n] = label[r]
+                n += 1
+                out_offset[n] = end
+        out_first[a + 1] = n

@@ -21,6 +21,7 @@ from strategies import a_schema, an_expression, some_rows, terms
 
 import colmatch as cm
 from colmatch.updates import labels, policy
+from colmatch.updates.sweeping import Use
 
 SEEDS = st.integers(0, 2**32)
 STEPS = 15 if NO_JIT else 30
@@ -34,7 +35,8 @@ class Updates(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.patches = [patch.object(policy, "GROWING_MOST", 4), patch.object(policy, "DEAD_LEAST", 3)]
+        few = {"GROWING_MOST": 4, "DEAD_LEAST": 3, "UNUSED_LEAST": 2}
+        self.patches = [patch.object(policy, name, value) for name, value in few.items()]
         for one in self.patches:
             one.start()
 
@@ -47,7 +49,7 @@ class Updates(RuleBasedStateMachine):
         self.patches.append(patch.object(policy, "TIER", tier))
         self.patches[-1].start()
         rng = Random(seed)
-        schema = a_schema(rng)
+        self.schema = schema = a_schema(rng)
         self.leaves, self.rows = terms(schema), some_rows(rng, schema, 6)
         self.events = plain_table(schema, self.rows)
         self.there: dict[int, Expr] = {}
@@ -101,6 +103,12 @@ class Updates(RuleBasedStateMachine):
         self.matcher.compact()
         stats = self.matcher.stats()
         assert stats["gaps"] == 0 and len(stats["segments"]) == 1
+        version = inside.version(self.matcher)
+        use = Use.of(version.segments, version)
+        assert version.attributes.used == use.attributes.sum() == stats["attributes"]
+        assert not policy.is_much(int((use.literals == 0).sum()), len(use.literals))
+        texts = {id: to_sql(e) for id, e in self.there.items()}
+        assert set(self.matcher.paths) <= set(cm.Matcher.build(texts, self.schema).paths)
 
     @rule()
     def pickle(self) -> None:

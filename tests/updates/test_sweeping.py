@@ -1,0 +1,172 @@
+"""What no subscription uses any more is left out: attributes, columns, patterns and literals."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Sequence
+from pathlib import Path
+from random import Random
+from unittest.mock import patch
+
+import inside
+import numpy as np
+import pyarrow as pa
+import pytest
+from contract import NO_JIT, every_kind, pairs
+from numpy.typing import NDArray
+
+import colmatch as cm
+from colmatch.arrays.frozen import contiguous, freeze
+from colmatch.events.patterns import patterns_of
+from colmatch.kernels.labels.literals import mark_literals, select_literals
+from colmatch.kernels.layout import Literals
+from colmatch.updates import policy
+from colmatch.updates.merger import Merger
+
+SCHEMA = {
+    "a": "int64",
+    "s": "string",
+    "t": pa.list_(pa.string()),
+    "m": pa.map_(pa.string(), pa.int64()),
+    "x": "int64",
+}
+LIVE = 20
+
+
+def text(i: int) -> str:
+    """A text with a string literal, and sometimes a map's key or a pattern, that no other has."""
+    more = ("", f" AND m['k{i}'] > {i % 3}", f" AND s LIKE '%{i}_b%'", f" AND array_contains(t, 't{i}')")[i % 4]
+    return f"a <= {i % 7} AND s <> 'v{i}'{more}"
+
+
+def events(rng: Random, upto: int) -> pa.Table:
+    """Events with values of which the youngest subscriptions have some."""
+    some = [rng.randrange(max(upto - LIVE, 0), upto + 3) for _ in range(30)]
+    return pa.table(
+        {
+            "a": pa.array([i % 7 for i in some], pa.int64()),
+            "s": [f"v{i}" if i % 3 else f"x {i}.b" for i in some],
+            "t": [[f"t{i}", "u"] for i in some],
+            "m": pa.array([[(f"k{i}", i % 5)] for i in some], SCHEMA["m"]),
+        }
+    )
+
+
+@every_kind
+def test_what_is_kept_follows_what_is_there(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Literals, map keys, elements and patterns that are always new come, and the old ones go."""
+    for name, value in {"GROWING_MOST": 6, "DEAD_LEAST": 5, "UNUSED_LEAST": 8}.items():
+        monkeypatch.setattr(policy, name, value)
+    rng, rounds = Random(5), 60 if NO_JIT else 400
+    matcher = cm.Matcher.build({i: text(i) for i in range(LIVE)}, SCHEMA, index=kind)
+    most = 0
+    for i in range(LIVE, LIVE + rounds):
+        if i % 5:
+            matcher.insert({i: text(i)})
+            matcher.delete([i - LIVE])
+        else:
+            matcher.replace({i: text(i), i - LIVE: text(i)})
+            matcher.delete([i - LIVE])
+        if i % 50 == 49:
+            matcher = pickle.loads(pickle.dumps(matcher))
+        elif i % 50 == 24:
+            matcher.save(tmp_path / "index")
+            matcher = cm.Matcher.open(tmp_path / "index", mmap=i % 2 > 0)
+        version = inside.settled(matcher)
+        attributes = version.attributes
+        assert len(attributes) <= 8 * LIVE
+        assert len(inside.source_attributes(matcher)) <= 8 * LIVE
+        assert len(version.literals.label) == len(version.literals.offset) - 1 <= 8 * LIVE
+        assert len(version.literals.first) == len(attributes) + 1
+        assert patterns_of(attributes).total <= 4 * LIVE
+        assert sum(len(segment.codes.bound) for segment in version.segments) <= 12 * LIVE
+        most = max(most, len(attributes))
+        if i % 10 == 0:
+            fresh = cm.Matcher.build({j: text(j) for j in range(i - LIVE + 1, i + 1)}, SCHEMA, index=kind)
+            some = events(rng, i)
+            assert pairs(matcher.match(some)) == pairs(fresh.match(some))
+    matcher.compact()
+    fresh = cm.Matcher.build({j: text(j) for j in range(i - LIVE + 1, i + 1)}, SCHEMA, index=kind)
+    assert matcher.stats()["attributes"] <= fresh.stats()["attributes"] < most
+    assert set(matcher.paths) == set(fresh.paths)
+    assert inside.version(matcher).attributes.used < len(inside.version(matcher).attributes)  # some are free
+
+
+@every_kind
+def test_a_column_is_needed_until_a_merge_after_its_last_subscription(kind: str) -> None:
+    matcher = cm.Matcher.build({1: "a = 1"}, SCHEMA, index=kind)
+    table = pa.table({"a": [1, 2]})
+    matcher.insert({2: "x = 1", 3: "s LIKE '%b%c'"})
+    matcher.delete([2, 3])
+    assert matcher.columns == ["a", "x", "s"]
+    with pytest.raises(cm.EventError, match="no column 'x'"):
+        matcher.match(table)
+    matcher.compact()
+    assert matcher.columns == ["a"] and matcher.paths == [("a",)]
+    assert repr(matcher).startswith("Matcher(1 subscriptions, 1 attributes")
+    assert pairs(matcher.match(table)) == [(0, 1)]
+    assert pairs(pickle.loads(pickle.dumps(matcher)).match(table)) == [(0, 1)]
+    assert matcher.explain({"a": 1}, 1).matched
+    matcher.insert({4: "array_contains(t, 'b')"})  # of another kind than what was there before
+    assert matcher.columns == ["a", "t"]
+    assert pairs(matcher.match(pa.table({"a": [1, 2], "t": [["b", "c"], ["c", "b"]]}))) == [(0, 1), (0, 4), (1, 4)]
+
+
+def test_a_refused_expression_needs_no_column() -> None:
+    matcher = cm.Matcher.build({1: "a = 1"}, SCHEMA)
+    matcher.insert({2: "x = 1 AND s = 5", 3: "array_contains(t, 'b')"}, errors="collect")
+    assert [rejected.id for rejected in matcher.rejected] == [2]
+    assert matcher.columns == ["a", "t"]
+    matcher.insert({4: "x = 1"})
+    assert sorted(matcher.columns) == ["a", "t", "x"]
+    found = matcher.match(pa.table({"a": [1], "t": [["b"]], "x": [1]}))
+    assert pairs(found) == [(0, 1), (0, 3), (0, 4)]
+
+
+def test_updates_while_it_is_swept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What comes between a merge and the sweep keeps its attributes and literals."""
+    monkeypatch.setattr(policy, "UNUSED_LEAST", 0)
+    matcher = cm.Matcher.build({i: text(i) for i in range(LIVE)}, SCHEMA, index="scan")
+    matcher.delete(range(LIVE - 1))
+    real = Merger._sweep
+
+    def sweep(merger: Merger, live: object) -> None:
+        matcher.insert({100: text(2), 101: text(3), 102: "x = 1"})
+        real(merger, live)  # type: ignore[arg-type]
+
+    with patch.object(Merger, "_sweep", sweep):
+        matcher.compact()
+    fresh = cm.Matcher.build({19: text(19), 100: text(2), 101: text(3), 102: "x = 1"}, SCHEMA, index="scan")
+    assert sorted(matcher.paths) == sorted(fresh.paths)
+    some = events(Random(1), 20).append_column("x", pa.array([1] * 30, pa.int64()))
+    assert pairs(matcher.match(some)) == pairs(fresh.match(some))
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_literals_marked_and_selected(seed: int) -> None:
+    rng = Random(seed)
+    words = [sorted({b"%d" % rng.randrange(50) for _ in range(rng.choice([0, 1, 30]))}) for _ in range(4)]
+    wanted = [sorted(rng.sample(range(len(group)), rng.randrange(len(group) + 1))) for group in words]
+    keys = [[10 * r + 10 + after for r in group for after in rng.choice([(0,), (1,), (0, 1)])] for group in wanted]
+    known = _literals(words)
+    used = np.zeros(len(known.label), np.uint8)
+    bound = contiguous(np.array(sum(keys, []), np.int64))
+    mark_literals(_first(keys), bound, known.first, known.label, used)
+    assert used.tolist() == [r in some for group, some in zip(words, wanted, strict=True) for r in range(len(group))]
+    left = [[group[r] for r in some] for group, some in zip(words, wanted, strict=True)]
+    selected = Literals(*(np.zeros_like(array) for array in _literals(left)))
+    select_literals(known, contiguous(used), selected)
+    expected = _literals(left)._replace(label=known.label[used > 0])
+    assert [array.tolist() for array in selected] == [array.tolist() for array in expected]
+
+
+def _literals(words: list[list[bytes]]) -> Literals:
+    """The words of each attribute, with labels that are ten apart."""
+    flat = sum(words, [])
+    label = np.array([10 * r + 10 for group in words for r in range(len(group))], np.int64)
+    data = np.frombuffer(b"".join(flat), np.uint8)
+    return freeze(Literals(_first(words), np.cumsum([0, *map(len, flat)]), data, label))
+
+
+def _first(groups: Sequence[Sequence[object]]) -> NDArray[np.int64]:
+    return contiguous(np.cumsum([0, *map(len, groups)]))
