@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Sequence
+from itertools import chain
 from pathlib import Path
 from random import Random
 from unittest.mock import patch
@@ -150,7 +151,7 @@ def test_literals_marked_and_selected(seed: int) -> None:
     keys = [[10 * r + 10 + after for r in group for after in rng.choice([(0,), (1,), (0, 1)])] for group in wanted]
     known = _literals(words)
     used = np.zeros(len(known.label), np.uint8)
-    bound = contiguous(np.array(sum(keys, []), np.int64))
+    bound = contiguous(np.array(list(chain.from_iterable(keys)), np.int64))
     mark_literals(_first(keys), bound, known.first, known.label, used)
     assert used.tolist() == [r in some for group, some in zip(words, wanted, strict=True) for r in range(len(group))]
     left = [[group[r] for r in some] for group, some in zip(words, wanted, strict=True)]
@@ -162,7 +163,7 @@ def test_literals_marked_and_selected(seed: int) -> None:
 
 def _literals(words: list[list[bytes]]) -> Literals:
     """The words of each attribute, with labels that are ten apart."""
-    flat = sum(words, [])
+    flat = list(chain.from_iterable(words))
     label = np.array([10 * r + 10 for group in words for r in range(len(group))], np.int64)
     data = np.frombuffer(b"".join(flat), np.uint8)
     return freeze(Literals(_first(words), np.cumsum([0, *map(len, flat)]), data, label))
