@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from colmatch.arrays.frozen import contiguous
 from colmatch.indexing.settings import Settings
@@ -25,6 +26,10 @@ class IndexKind:
     arrays : NamedTuple of numpy arrays: what the kernel reads, what is saved and memory-mapped
     build : predicates, codes, what a sample of events said, settings -> arrays, and the predicates,
         whose conjunctions it may have reordered
+    arrange, arranged : ``build`` in two steps, of a kind that reorders: predicates in any order,
+        codes, what a sample said, settings -> an order of them, and what was arranged; and
+        predicates in this order, codes, what was arranged -> arrays. In between, the predicates can
+        be made anew
     scratch : arrays, codes, rows, entries -> working memory of one thread, for batches of up to so
         many rows and entries
     match : the kernel: ``match(index, predicates, rows, start, stop, scratch, sink, counters) ->
@@ -51,6 +56,8 @@ class IndexKind:
     repeats: Callable[[Any], bool] = lambda arrays: False
     insert: Callable[[Any, Predicates, int, int], Any] | None = None
     delete: Callable[[Any, Predicates, I64], Any] | None = None
+    arrange: Callable[[Predicates, Codes, Sample | None, Any], tuple[NDArray[Any], Any]] | None = None
+    arranged: Callable[[Predicates, Codes, Any], Any] | None = None
 
     @property
     def name(self) -> str:

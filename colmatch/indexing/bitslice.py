@@ -9,6 +9,7 @@ that what a batch reads together stands together.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -42,7 +43,7 @@ from colmatch.kernels.bitslice.build import (
     write_postings,
 )
 from colmatch.kernels.bitslice.match import match
-from colmatch.kernels.layout import ATTR_MASK, I64, Codes, Predicates
+from colmatch.kernels.layout import ATTR_MASK, I32, I64, U32, Codes, Predicates
 from colmatch.kernels.lowering.conjunctions import reorder_predicates
 
 TILE = 1 << 18  # bytes of a tile, if attributes are not too many: it stays in the second-level cache
@@ -68,54 +69,94 @@ class BitsliceSettings(Settings):
     )
 
 
+class Arrangement(NamedTuple):
+    """Postings in their order, and conjunctions in the order of their first postings."""
+
+    access: I32  # (C) which of its predicates is a conjunction's access predicate, or -1
+    group: I64  # groups of postings: attribute and class of width
+    group_first: I64  # where each begins; its end is the next one's begin
+    lo: U32  # of each posting: lowest code, highest code, place of its conjunction in the order
+    hi: U32
+    conj: U32
+
+
 def build(
     preds: Predicates, codes: Codes, sample: Sample | None, settings: BitsliceSettings
 ) -> tuple[BitsliceIndex, Predicates]:
+    order, arrangement = arrange(preds, codes, sample, settings)
+    preds = reorder(preds, order)
+    return arranged(preds, codes, arrangement), preds
+
+
+def arrange(
+    preds: Predicates, codes: Codes, sample: Sample | None, settings: BitsliceSettings
+) -> tuple[U32, Arrangement]:
+    """Chooses access predicates, and puts their postings and the conjunctions in order."""
     attributes, count = len(codes.multi), len(preds.owner)
-    top = np.diff(codes.first) + 1
-    uses = uses_of(preds, attributes)
     access, postings = np.empty(count, np.int64), np.empty(count, np.int64)
-    code_first = ranges_of(top)
+    code_first = ranges_of(np.diff(codes.first) + 1)
     below = np.empty(0, np.int64) if sample is None else ranges_of(sample.hits)
+    uses = uses_of(preds, attributes)
     _choose_access(preds, code_first, uses, below, settings.close_columns, access, postings)
-    # By now subscriptions ascend.
-    repeats = bool(
-        (preds.owner[1:] == preds.owner[:-1]).any() or codes.multi[preds.pred[access[access >= 0], 0] & ATTR_MASK].any()
-    )
     total = int(postings.sum())
+    del postings
     key, hi, conj = np.empty(total, np.int64), np.empty(total, np.uint32), np.empty(total, np.uint32)
     write_postings(preds, access, attributes, key, hi, conj)
     classify(key, hi, np.bincount(key >> 32, minlength=attributes + 1))
-    order = np.argsort(key)
-    key, hi, conj = key[order], hi[order], conj[order]
-    del order
-    preds, access, conj = _arrange(preds, access, conj)
-    group, begins = np.unique(key >> 32, return_index=True)
-    group_first = np.append(begins, total)
+    posted = np.argsort(key)
+    hi, conj = hi[posted], conj[posted]
+    key = key[posted]
+    del posted
     lo = (key & 0xFFFFFFFF).astype(np.uint32)
+    key >>= 32
+    group, begins = np.unique(key, return_index=True)
     del key
-    reach = np.maximum.reduceat(hi - lo, begins) if total else np.empty(0, np.uint32)
+    if total == count:
+        order = conj
+        conj = np.arange(count, dtype=np.uint32)
+    else:
+        _, first = np.unique(conj, return_index=True)
+        order = np.argsort(first).astype(np.uint32)
+        number = np.empty(count, np.uint32)
+        number[order] = np.arange(count, dtype=np.uint32)
+        conj = number[conj]
+    offset = np.where(access < 0, -1, access - preds.first[:-1]).astype(np.int32)
+    return order, Arrangement(offset[order], group, np.append(begins, total), lo, hi, conj)
+
+
+def arranged(preds: Predicates, codes: Codes, arrangement: Arrangement) -> BitsliceIndex:
+    """Makes the index of predicates whose conjunctions are in the order of the arrangement."""
+    offset, group, group_first, lo, hi, conj = arrangement
+    attributes, total, top = len(codes.multi), len(conj), np.diff(codes.first) + 1
+    code_first, access = ranges_of(top), np.where(offset < 0, -1, offset + preds.first[:-1])
+    reach = np.maximum.reduceat(hi - lo, group_first[:-1]) if total else np.empty(0, np.uint32)
     attr_group = np.searchsorted(group // CLASSES, np.arange(attributes + 2))
 
     ends = np.zeros(code_first[-1], np.int64)
     count_ends(preds, access, code_first, ends)
-    bins, rank, ranks = _ranks(top, uses)
+    bins, rank, ranks = _ranks(top, uses_of(preds, attributes))
     bin_of, starts = np.empty(len(ends), np.uint8), np.empty(len(ends), np.uint8)
     cut_bins(code_first, ends, bins, bin_of, starts)
     del ends
 
+    # A pair is found twice if its subscription has several conjunctions, or an event several entries.
+    seen = np.zeros(int(preds.owner.max(initial=0)) + 1, bool)
+    seen[preds.owner] = True
+    several = np.count_nonzero(seen) < len(preds.owner)
+    repeats = bool(several or codes.multi[preds.pred[access[access >= 0], 0] & ATTR_MASK].any())
+    del seen
     size = most_entries(preds, conj)
     head, rest, rest_op = np.empty(8 * total, np.uint16), np.empty(2 * size, np.uint16), np.empty(size, np.uint8)
     size = write_masks(preds, access, conj, code_first, bin_of, starts, rank, head, rest, rest_op)
+    del access
     rest, rest_op = rest[: 2 * size].copy(), rest_op[:size].copy()
     coarse = (bins > 0) & (bins < top)
     bin_first, bin_of = ranges_of(np.where(coarse, top, 0)), bin_of[np.repeat(coarse, top)]
     near = hints_of(group_first, lo.astype(np.int64))
-    index = BitsliceIndex(
+    return BitsliceIndex(
         attr_group, reach, group_first, near.lowest, near.highest, near.first, near.shift, near.below, lo, hi, conj, head, rest, rest_op,
         ranks, rank, bin_first, bin_of, codes.multi, np.append(top, 1), np.array([repeats], np.uint8),
     )  # fmt: skip
-    return index, preds
 
 
 def _choose_access(
@@ -142,26 +183,7 @@ def _choose_access(
         open[held == 0] = 0
 
 
-def _arrange(preds: Predicates, access: I64, conj: np.ndarray) -> tuple[Predicates, I64, np.ndarray]:
-    """Conjunctions in the order of their first postings."""
-    count = len(preds.owner)
-    if len(conj) == count:
-        order = conj.astype(np.int64)
-        conj = np.arange(count, dtype=np.uint32)
-    else:
-        _, first = np.unique(conj, return_index=True)
-        order = np.argsort(first).astype(np.int64)
-        number = np.empty(count, np.uint32)
-        number[order] = np.arange(count, dtype=np.uint32)
-        conj = number[conj]
-    offset = access - preds.first[:-1]
-    offset[access < 0] = -1
-    preds = reorder(preds, order)
-    offset = offset[order]
-    return preds, np.where(offset < 0, -1, offset + preds.first[:-1]), conj
-
-
-def reorder(preds: Predicates, order: I64) -> Predicates:
+def reorder(preds: Predicates, order: U32) -> Predicates:
     first, pred, weight = np.empty_like(preds.first), np.empty_like(preds.pred), np.empty_like(preds.weight)
     reorder_predicates(preds.first, preds.pred, preds.weight, order, first, pred, weight)
     jump_first, tree_first, tree = preds.jump_first, preds.tree_first, preds.tree
@@ -240,4 +262,6 @@ def cost(statistics: Statistics) -> float:
     return 90.0 + min(810.0 * dense, 0.15 * statistics.conjunctions) + 0.009 * statistics.conjunctions
 
 
-KIND = IndexKind(BitsliceSettings, BitsliceIndex, build, scratch, match, cost, repeats)
+KIND = IndexKind(
+    BitsliceSettings, BitsliceIndex, build, scratch, match, cost, repeats, arrange=arrange, arranged=arranged
+)

@@ -77,7 +77,7 @@ class GrowingSegment(Segment):
             return self._next(joined, together, self.index._replace(arrays=arrays), size)
         both = [self, Segment(codes, predicates, self.index, more)]
         dense = merged(both, [0, self.size], np.concatenate([left(), np.ones(more, bool)]))
-        return GrowingSegment.begun(*dense, self.index.settings, size)
+        return GrowingSegment.begun(dense.by_subscription(), dense.codes, self.index.settings, size)
 
     def without(self, numbers: NDArray[np.int64]) -> GrowingSegment:
         """Returns the segment without some subscriptions, by number: ascending."""

@@ -158,18 +158,18 @@ class Merger:
         segments, base = now.segments[start:stop], now.bases[start]
         end = now.bases[stop] if stop < len(now.bases) else len(now.ids)
         left = ~dead_among(now.dead, base, end - base)
-        count, size, ids = int(np.count_nonzero(left)), end - base, None
-        predicates, codes = merged(segments, now.bases[start:stop], left)
+        count, ids = int(np.count_nonzero(left)), None
+        whole = start == 0 and stop == now.frozen
+        all = merged(segments, now.bases[start:stop], left, dense=whole)
         self._check()
-        if start == 0 and stop == now.frozen:
-            size, owner = count, (np.cumsum(left) - 1)[predicates.owner].astype(np.uint32)
-            predicates = predicates._replace(owner=owner)
+        seen = recounted(live.sample, now.attributes, all.codes, now.literals)
+        self._check()
+        segment, reason = indexed(asked, all, all.codes, seen, count if whole else end - base, count)
+        self._check()
+        del all
+        if whole:
             ids = Ids(now.ids.array.slice(0, end).filter(left) if count < end else now.ids.array.slice(0, end))
             ids.prepare()
-        seen = recounted(live.sample, now.attributes, codes, now.literals)
-        self._check()
-        segment, reason = indexed(asked, predicates, codes, seen, size, count)
-        self._check()
         return Merge(start, segments, base, left, segment, reason, ids)
 
     def _check(self) -> None:

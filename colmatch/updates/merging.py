@@ -3,74 +3,136 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from colmatch.arrays.frozen import contiguous, freeze
 from colmatch.arrays.pieces import concat
-from colmatch.kernels.layout import FLAG_RUN, I64, U8, Codes, Predicates
-from colmatch.kernels.segments.codes import mark_boundaries, merge_boundaries, recode_predicates
+from colmatch.kernels.layout import FLAG_RUN, I64, U8, U32, Codes, Predicates
+from colmatch.kernels.segments.codes import merge_boundaries
+from colmatch.kernels.segments.predicates import copy_predicates, count_predicates, mark_boundaries
 from colmatch.updates.labels import without_labels
 from colmatch.updates.literals import extended
-from colmatch.updates.predicates import attributes_of, selected
 from colmatch.updates.segments import Segment
 
 
-def merged(segments: Sequence[Segment], bases: Sequence[int], left: NDArray[np.bool_]) -> tuple[Predicates, Codes]:
-    """Returns the predicates of some segments, ordered by subscription, and their dense codes.
+class Part(NamedTuple):
+    """What is merged of a segment."""
+
+    predicates: Predicates  # with dense codes
+    conjunctions: U32  # those of subscriptions that stay
+    number: U32  # of each subscription, among all
+    first: I64  # (A + 1) attribute -> boundaries
+    place: I64  # (B) of each boundary, among all
+
+
+class Merged(NamedTuple):
+    """Conjunctions of some segments, numbered as they stand there, and the codes of all.
+
+    Their predicates are made from those of the segments whenever they are asked for, straight in
+    the order that is wanted. So a kind that has an order of its own needs no second copy of what a
+    merge has made, beside the segments that batches still read.
+    """
+
+    parts: tuple[Part, ...]
+    codes: Codes
+
+    def by_subscription(self) -> Predicates:
+        """Returns the predicates in the order of the subscriptions."""
+        owner = concat([part.number[part.predicates.owner[part.conjunctions]] for part in self.parts])
+        return self.predicates(np.argsort(owner, kind="stable") if np.any(owner[1:] < owner[:-1]) else None)
+
+    def predicates(self, order: NDArray[Any] | None = None) -> Predicates:
+        """Returns the predicates in an order of the conjunctions, or else as they stand."""
+        count = sum(len(part.conjunctions) for part in self.parts)
+        numbers: U32 = contiguous(np.arange(count, dtype=np.uint32) if order is None else np.asarray(order, np.uint32))
+        programs = count if any(len(part.predicates.jump_first) for part in self.parts) else 0
+        first, tree_first = np.zeros(count + 1, np.int64), np.zeros(programs and count + 1, np.int64)
+        totals, begin = np.zeros(2, np.int64), 0
+        for part in self.parts:
+            count_predicates(part.predicates, part.conjunctions, numbers, begin, first, tree_first, totals)
+            begin += len(part.conjunctions)
+        np.cumsum(first, out=first)
+        np.cumsum(tree_first, out=tree_first)
+        weighted = any(len(part.predicates.weight) for part in self.parts)
+        made = Predicates(
+            first=first,
+            pred=np.empty((first[-1], 3), np.uint32),
+            run_lo=np.empty(totals[0], np.uint32),
+            run_hi=np.empty(totals[0], np.uint32),
+            owner=np.empty(count, np.uint32),
+            weight=np.zeros(first[-1] if weighted else 0),
+            jump_first=np.full(programs, -1),
+            jump=np.empty((totals[1], 2), np.int32),
+            tree_first=tree_first,
+            tree=np.empty(tree_first[-1] if programs else 0, np.int32),
+        )
+        filled, begin = np.zeros(2, np.int64), 0
+        for part in self.parts:
+            copy_predicates(
+                part.predicates,
+                part.conjunctions,
+                numbers,
+                begin,
+                part.number,
+                part.first,
+                part.place,
+                self.codes.first,
+                made,
+                filled,
+            )
+            begin += len(part.conjunctions)
+        return freeze(made)
+
+
+def merged(segments: Sequence[Segment], bases: Sequence[int], left: NDArray[np.bool_], dense: bool = False) -> Merged:
+    """Merges some neighbours.
 
     Parameters
     ----------
     bases : number of the first subscription of each segment
     left : whether each number is of a subscription that stays, by its place from the first base on
+    dense : whether these get numbers without gaps; else they keep those that they have
     """
-    parts, codings = [], []
+    number = np.cumsum(left, dtype=np.uint32) - np.uint32(1) if dense else np.arange(len(left), dtype=np.uint32)
+    parts, used, codings, attributes = [], [], [], 0
     for segment, base in zip(segments, bases, strict=True):
-        predicates = _live(segment, left[base - bases[0] :][: segment.size])
-        codes = segment.codes
-        if len(codes.label):
-            predicates, codes = without_labels(predicates, codes)
-        parts.append(predicates._replace(owner=predicates.owner + np.uint32(base - bases[0])))
-        codings.append(codes)
-    attributes = max(map(attributes_of, parts))
-    codings = [freeze(codes._replace(first=extended(codes.first, attributes + 1))) for codes in codings]
-    codes, places = _together(codings, parts, attributes)
-    for predicates, coding, place in zip(parts, codings, places, strict=True):
-        pred, run_lo, run_hi = predicates.pred, predicates.run_lo, predicates.run_hi
-        recode_predicates(pred, run_lo, run_hi, coding.first, place, codes.first)
-    return freeze(concatenated(parts)), codes
+        begin, end = base - bases[0], base - bases[0] + segment.size
+        predicates, coding = segment.predicates, segment.codes
+        if len(coding.label):
+            predicates, coding = without_labels(predicates, coding)
+            predicates, coding = freeze(predicates), freeze(coding)
+        conjunctions: U32 = contiguous(np.flatnonzero(left[begin:end][predicates.owner]).astype(np.uint32))
+        marked: U8 = np.zeros(len(coding.bound), np.uint8)
+        attributes = max(attributes, int(mark_boundaries(predicates, conjunctions, coding.first, marked)))
+        parts.append(Part(predicates, conjunctions, contiguous(number[begin:end]), coding.first, coding.first))
+        used.append(contiguous(marked))
+        codings.append(coding)
+    codings = [coding._replace(first=extended(coding.first, attributes + 1)) for coding in codings]
+    codes, places = _together(codings, used, attributes)
+    parts = [part._replace(first=c.first, place=place) for part, c, place in zip(parts, codings, places, strict=True)]
+    return Merged(tuple(parts), codes)
 
 
-def _live(segment: Segment, left: NDArray[np.bool_]) -> Predicates:
-    """Returns the predicates of subscriptions that are left, by subscription, in arrays of their
-    own.
+def _together(codings: list[Codes], used: list[U8], attributes: int) -> tuple[Codes, list[I64]]:
+    """Returns the codes of all boundaries that are used, and the places of each segment's.
+
+    used : of each segment, whether each boundary is: (B) uint8
     """
-    owner = segment.predicates.owner
-    order = np.flatnonzero(left[owner])
-    if np.any(owner[1:] < owner[:-1]):
-        order = order[np.argsort(owner[order], kind="stable")]
-    return selected(segment.predicates, order)
-
-
-def _together(codings: list[Codes], parts: list[Predicates], attributes: int) -> tuple[Codes, list[I64]]:
-    """Returns the codes of all boundaries that are used, and the places of each segment's."""
     first, bound, multi = np.zeros(attributes + 1, np.int64), np.empty(0, np.int64), np.zeros(attributes, np.uint8)
     places: list[I64] = []
-    for coding, predicates in zip(codings, parts, strict=True):
-        used: U8 = np.zeros(len(coding.bound), np.uint8)
-        pred, run_lo, run_hi = map(contiguous, predicates[1:4])
-        mark_boundaries(pred, run_lo, run_hi, coding.first, used)
+    for coding, marked in zip(codings, used, strict=True):
         out_first = np.empty(attributes + 1, np.int64)
-        out = np.empty(len(bound) + int(used.sum()), np.int64)
-        moved, place = np.empty(len(bound), np.int64), np.full(len(used), -1, np.int64)
+        out = np.empty(len(bound) + int(np.count_nonzero(marked)), np.int64)
+        moved, place = np.empty(len(bound), np.int64), np.full(len(marked), -1, np.int64)
         size = merge_boundaries(
             contiguous(first),
             contiguous(bound),
             coding.first,
             coding.bound,
-            contiguous(used),
+            marked,
             out_first,
             out,
             moved,

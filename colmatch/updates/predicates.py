@@ -1,6 +1,4 @@
-"""Some conjunctions of many predicates, more of them behind others, and the attributes that they
-name.
-"""
+"""Predicates behind others in one memory, and the attributes that they name."""
 
 from __future__ import annotations
 
@@ -10,36 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from colmatch.arrays.growing import Growing
-from colmatch.arrays.ranges import members, ranges_of
 from colmatch.kernels.layout import ATTR_MASK, FLAG_RUN, Predicates
-
-
-def selected(preds: Predicates, conjunctions: NDArray[np.int64]) -> Predicates:
-    """Selects conjunctions, in this order, and nothing that belongs to others."""
-    first = ranges_of(np.diff(preds.first)[conjunctions])
-    place = members(preds.first[:-1][conjunctions], first)
-    pred = preds.pred[place]
-    several = np.flatnonzero(pred[:, 0] & np.uint32(FLAG_RUN))
-    begin = pred[several, 1].astype(np.int64)
-    runs = ranges_of(pred[several, 2] - begin)
-    run = members(begin, runs)
-    pred[several, 1], pred[several, 2] = runs[:-1], runs[1:]
-    jump_first, jump, tree_first, tree = preds.jump_first, preds.jump, preds.tree_first, preds.tree
-    start = jump_first[conjunctions] if len(jump_first) else np.empty(0, np.int64)
-    program = start >= 0
-    if program.any():
-        jumps = ranges_of(np.diff(first)[program])
-        jump_first, jump = np.full(len(conjunctions), -1), jump[members(start[program], jumps)]
-        jump_first[program] = jumps[:-1]
-        tree_start, tree_first = tree_first[:-1][conjunctions], ranges_of(np.diff(tree_first)[conjunctions])
-        tree = tree[members(tree_start, tree_first)]
-    else:
-        jump_first, jump, tree_first, tree = jump_first[:0], jump[:0], tree_first[:0], tree[:0]
-    weight = preds.weight[place] if len(preds.weight) else preds.weight
-    owner = preds.owner[conjunctions]
-    return Predicates(
-        first, pred, preds.run_lo[run], preds.run_hi[run], owner, weight, jump_first, jump, tree_first, tree
-    )
 
 
 def attributes_of(preds: Predicates) -> int:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from functools import cached_property
+from typing import Any, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from colmatch.arrays.frozen import contiguous, freeze
 from colmatch.arrays.hints import hints_of
@@ -55,14 +57,28 @@ class Segment:
         return Segment(codes, self.predicates, self.index, self.size)
 
 
+class Source(Protocol):
+    """What makes predicates whenever they are asked for."""
+
+    def by_subscription(self) -> Predicates: ...
+
+    def predicates(self, order: NDArray[Any] | None = None) -> Predicates: ...
+
+
 def indexed(
-    asked: Settings, predicates: Predicates, codes: Codes, seen: Sample | None, size: int, subscriptions: int
+    asked: Settings,
+    predicates: Predicates | Source,
+    codes: Codes,
+    seen: Sample | None,
+    size: int,
+    subscriptions: int,
 ) -> tuple[Segment, str]:
     """Indexes predicates with dense codes. Returns the segment, and why it is of its kind.
 
     Parameters
     ----------
     asked : the kind, or ``auto``
+    predicates : or what makes them: then none are held that are not needed any more
     seen : what a sample of events said, by code
     size, subscriptions : numbers, and how many of them are subscriptions
 
@@ -70,11 +86,23 @@ def indexed(
     ------
     OptionError : the kind refuses them
     """
-    predicates, codes = freeze(predicates), freeze(codes)
-    chosen = plan.choose(asked, Statistics.of(subscriptions, predicates, codes))
+    codes = freeze(codes)
+    source = None if isinstance(predicates, Predicates) else predicates
+    given = freeze(predicates if isinstance(predicates, Predicates) else predicates.predicates())
+    chosen = plan.choose(asked, Statistics.of(subscriptions, given, codes))
     kind = find(chosen.settings.kind)
-    arrays, predicates = kind.build(predicates, codes, seen, chosen.settings)
-    segment = Segment(codes, freeze(predicates), Built(kind, chosen.settings, freeze(arrays)), size)
+    if source is not None and kind.arrange is not None and kind.arranged is not None:
+        order, arrangement = kind.arrange(given, codes, seen, chosen.settings)
+        del given  # or there would be two copies at a time
+        given = freeze(source.predicates(order))
+        del order
+        arrays = kind.arranged(given, codes, arrangement)
+    else:
+        if source is not None and np.any(given.owner[1:] < given.owner[:-1]):
+            del given
+            given = freeze(source.by_subscription())
+        arrays, given = kind.build(given, codes, seen, chosen.settings)
+    segment = Segment(codes, freeze(given), Built(kind, chosen.settings, freeze(arrays)), size)
     segment.prepare()
     return segment, chosen.reason
 

@@ -14,8 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from colmatch.arrays.frozen import contiguous, freeze
+from colmatch.indexing.base import uses_of
 from colmatch.kernels.labels.literals import mark_literals, select_literals
-from colmatch.kernels.layout import ATTR_MASK, U8, Codes, Literals, Predicates
+from colmatch.kernels.layout import U8, Codes, Literals, Predicates
 from colmatch.schema import Attributes
 from colmatch.updates import policy
 from colmatch.updates.segments import Segment
@@ -35,16 +36,14 @@ class Use(NamedTuple):
         use = Use(np.zeros(len(version.attributes), bool), np.zeros(len(known.label), np.uint8))
         for segment in segments:
             codes = segment.codes
-            use.attributes[: len(codes.multi)] |= used_attributes(segment.predicates, codes)
+            use.attributes[: len(codes.multi)] |= (segment.used > 0) | (np.diff(codes.first) > 0)
             mark_literals(codes.first, codes.bound, known.first, known.label, use.literals)
         return use
 
 
 def used_attributes(predicates: Predicates, codes: Codes) -> NDArray[np.bool_]:
-    """Returns whether each attribute has predicates, or boundaries: (A)."""
-    used: NDArray[np.bool_] = np.diff(codes.first) > 0
-    used[predicates.pred[:, 0] & np.uint32(ATTR_MASK)] = True
-    return used
+    """Returns whether each attribute of some subscriptions has predicates, or boundaries: (A)."""
+    return (uses_of(predicates, len(codes.multi)) > 0) | (np.diff(codes.first) > 0)
 
 
 def with_new(known: Attributes, source: Attributes, used: NDArray[np.bool_]) -> Attributes:

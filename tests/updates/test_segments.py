@@ -120,7 +120,8 @@ def test_what_is_merged_is_what_a_fresh_build_has(kind: str, seed: int) -> None:
     end = count if not begin else rng.randrange(begin, count) + 1
     base = version.bases[begin]
     left = version.live()[base:]
-    predicates, codes = merged(version.segments[begin:end], version.bases[begin:end], left)
+    some = merged(version.segments[begin:end], version.bases[begin:end], left)
+    predicates, codes = some.by_subscription(), some.codes
     assert not len(codes.label) and (np.diff(predicates.owner.astype(np.int64)) >= 0).all()
     last = version.bases[end] if end < count else len(version.ids)
     ids = [id for id in version.ids.array[base:last].to_pylist() if id in expressions]
@@ -132,8 +133,11 @@ def test_what_is_merged_is_what_a_fresh_build_has(kind: str, seed: int) -> None:
     (segment,) = fresh.segments
     _, as_built = spelled(fresh, segment.predicates, segment.codes, 0)
     # once more, to leave out boundaries that no predicate has
-    again, coded = merged(fresh.segments, fresh.bases, fresh.live())
-    boundaries, conjunctions = spelled(fresh, again, coded._replace(multi=segment.codes.multi[: len(coded.multi)]), 0)
+    again = merged(fresh.segments, fresh.bases, fresh.live())
+    coded = again.codes
+    boundaries, conjunctions = spelled(
+        fresh, again.by_subscription(), coded._replace(multi=segment.codes.multi[: len(coded.multi)]), 0
+    )
     assert set(coded.bound.tolist()) <= set(segment.codes.bound.tolist())
     assert sorted(conjunctions, key=repr) == sorted(as_built, key=repr)
     found_boundaries, found = spelled(version, predicates, codes, base)
