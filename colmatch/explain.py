@@ -20,6 +20,7 @@ from colmatch.incoming import refusing
 from colmatch.kernels import layout
 from colmatch.lowering.written import LiteralTexts, key_runs, predicate_text
 from colmatch.schema import Attribute, Attributes, Role
+from colmatch.updates.literals import whole
 
 if TYPE_CHECKING:
     from colmatch.updates.segments import Segment
@@ -89,7 +90,7 @@ def explain(parts: Parts, event: Any, id: int | str) -> Explanation:
     entries = Reader(version.attributes, version.literals).read(row)
     keys = [entries.key[entries.col[a] : entries.col[a + 1]].tolist() for a in range(len(version.attributes))]
     values = {name: _shown_value(column) for name, column in zip(row.schema.names, row.columns, strict=True)}
-    told = _Told(version.attributes, version.literals, segment, keys, values)
+    told = _Told(version.attributes, whole(version.literals), segment, keys, values)
     nodes = [_conjunction(told, c) for c in mine]
     if not nodes:
         tree = Node("FALSE: contradicts itself", False, _NOTHING)

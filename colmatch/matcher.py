@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from colmatch.errors import OptionError, shown
 from colmatch.events.sample import NOTHING, SampleKeeper, count_values
+from colmatch.events.vocabulary import Vocabulary
 from colmatch.explain import Explanation, explain
 from colmatch.indexing import plan
 from colmatch.indexing.registry import KINDS
@@ -93,7 +94,8 @@ class Matcher:
         columns = schema if isinstance(schema, Schema) else Schema(schema)
         intake = Source(columns, options, Attributes(), asked.budget).take_in(subscriptions, errors)
         lowered, attributes, count = intake.lowered, intake.attributes, len(intake.ids)
-        codes, literals = labelled(lowered.codes, lowered.literals)
+        codes, known = labelled(lowered.codes, lowered.literals)
+        literals = Vocabulary.among(known)
         seen, kept = None, NOTHING
         if sample is not None:
             keeping = SampleKeeper(sample, options.batch_rows, columns.arrow.names)

@@ -14,11 +14,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from colmatch.arrays.frozen import frozen
+from colmatch.arrays.frozen import contiguous, frozen
 from colmatch.arrays.ranges import ranges_of
+from colmatch.events.vocabulary import NONE, Vocabulary
 from colmatch.kernels.arrow.maps import BLOCK, Keys, fill_tables
 from colmatch.kernels.arrow.words import Words
-from colmatch.kernels.layout import I64, U8, Literals
+from colmatch.kernels.layout import Literals
 from colmatch.schema import Attribute, Family, Role, Type
 
 HINTED = 8  # sets of fewer strings are searched faster than a hint is checked
@@ -27,43 +28,22 @@ HINTS_MOST = 1 << 22  # hints of one Reader (4 bytes each)
 Path = tuple[str, ...]
 
 
-def words(first: I64, prefix: I64, offset: I64, data: U8, label: I64) -> Words:
-    """``Words`` over the last four, which the caller keeps alive."""
-    assert (
-        prefix.dtype == offset.dtype == np.int64
-        and prefix.flags.c_contiguous
-        and offset.flags.c_contiguous
-        and data.flags.c_contiguous
-    )
+def words(vocabulary: Vocabulary) -> Words:
+    """``Words`` over a vocabulary, whose arrays the caller keeps alive."""
+    place: list[int] = []
+    for part in (vocabulary.old, vocabulary.young):
+        _, offset, data, label = part.literals
+        assert part.prefix.dtype == offset.dtype == np.int64
+        assert offset.flags.c_contiguous and data.flags.c_contiguous and label.flags.c_contiguous
+        place += (part.prefix.ctypes.data, offset.ctypes.data, data.ctypes.data, label.ctypes.data if len(label) else 0)
+    first, young = vocabulary.old.literals.first, vocabulary.young.literals.first
     counts = np.diff(first)
     sizes = np.zeros(len(counts), np.int64)
     large = counts >= HINTED
     sizes[large] = np.clip(2 ** np.ceil(np.log2(8.0 * counts[large])).astype(np.int64), 1024, 1 << 17)
     if sizes.sum() > HINTS_MOST:
         sizes[large] = 2 ** int(np.log2(max(HINTS_MOST / large.sum(), 1)))
-    place = np.array(
-        [prefix.ctypes.data, offset.ctypes.data, data.ctypes.data, label.ctypes.data if len(label) else 0], np.int64
-    )
-    return Words(frozen(np.array(first, np.int64)), frozen(place), frozen(ranges_of(sizes)))
-
-
-def prefixes(offset: I64, data: U8) -> I64:
-    """The first 8 bytes of each string as a number, zeros after its end.
-
-    The numbers are ordered as the bytes are.
-    """
-    found = np.empty(len(offset) - 1, np.int64)
-    for start in range(0, len(found), 1 << 16):
-        begin, end = offset[start : start + (1 << 16)], offset[start + 1 : start + 1 + (1 << 16)]
-        begin = begin[: len(end)]
-        place = begin[:, None] + np.arange(8)
-        head = np.zeros(place.shape, np.uint8)
-        inside = place < end[:, None]
-        head[inside] = data[place[inside]]
-        found[start : start + len(end)] = (head.view(">u8").astype(np.uint64).ravel() ^ np.uint64(1 << 63)).view(
-            np.int64
-        )
-    return found
+    return Words(contiguous(first), contiguous(young), frozen(np.array(place, np.int64)), frozen(ranges_of(sizes)))
 
 
 @dataclass(slots=True)
@@ -94,7 +74,7 @@ class Needs:
         attribute g
     """
 
-    def __init__(self, members: Sequence[Attribute], literals: Literals | None) -> None:
+    def __init__(self, members: Sequence[Attribute], literals: Vocabulary | Literals | None) -> None:
         self.total = len(members)
         self.distinct = literals is None
         self.plain: list[tuple[int, Attribute]] = []
@@ -122,12 +102,10 @@ class Needs:
         self.pattern_runs = (
             [(a, end, first) for a, end, first in MapKeys(_ANY, _ANY, ids=patterns).runs()] if patterns else []
         )
-        if literals is None:
-            literals = Literals(np.zeros(self.total + 1, np.int64), np.zeros(1, np.int64), np.zeros(0, np.uint8))
-        # The kernel reads these by address, so they are held here.
-        offset, data = np.ascontiguousarray(literals.offset, np.int64), np.ascontiguousarray(literals.data, np.uint8)
-        self._literals = (prefixes(offset, data), offset, data, np.ascontiguousarray(literals.label, np.int64))
-        self.literals = words(np.asarray(literals.first), *self._literals)
+        if not isinstance(literals, Vocabulary):
+            literals = Vocabulary.among(NONE if literals is None else literals)
+        self._vocabulary = literals.of(self.total)  # the kernel reads it by address, so it is held here
+        self.literals = words(self._vocabulary)
         self._bind_keys()
 
     def literal_set(self, id: int) -> int:

@@ -19,6 +19,7 @@ from colmatch.arrays.frozen import frozen
 from colmatch.events.binding import Binding, bind
 from colmatch.events.needs import Needs
 from colmatch.events.patterns import PatternRows
+from colmatch.events.vocabulary import Vocabulary
 from colmatch.events.work import WorkingMemory
 from colmatch.incoming import without_runs
 from colmatch.kernels.layout import I32, U8, Batch, Literals
@@ -44,7 +45,7 @@ class Reader:
         first
     """
 
-    def __init__(self, attributes: Attributes, literals: Literals, lenient: bool = True) -> None:
+    def __init__(self, attributes: Attributes, literals: Vocabulary | Literals, lenient: bool = True) -> None:
         self._lenient = lenient
         self.columns = attributes.columns
         self._needs = Needs(attributes.members, literals)

@@ -19,6 +19,7 @@ from colmatch.arrays.hints import hints_of
 from colmatch.errors import EventError
 from colmatch.events.gather import batches
 from colmatch.events.reader import Reader
+from colmatch.events.vocabulary import Vocabulary
 from colmatch.indexing.statistics import Sample
 from colmatch.kernels import layout
 from colmatch.kernels.transpose import count_codes
@@ -36,7 +37,7 @@ def count_values(
     events: Iterator[pa.RecordBatch],
     attributes: Attributes,
     codes: layout.Codes,
-    literals: layout.Literals,
+    literals: Vocabulary,
     lenient: bool = True,
 ) -> Sample:
     """What the events say about which values are frequent.
@@ -51,7 +52,7 @@ def count_values(
 
 
 def recount_values(
-    kept: NDArray[np.uint8], attributes: Attributes, codes: layout.Codes, literals: layout.Literals
+    kept: NDArray[np.uint8], attributes: Attributes, codes: layout.Codes, literals: Vocabulary
 ) -> Sample | None:
     """What kept events say, or None.
 

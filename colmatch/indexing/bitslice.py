@@ -139,7 +139,7 @@ def arranged(preds: Predicates, codes: Codes, arrangement: Arrangement) -> Bitsl
     cut_bins(code_first, ends, bins, bin_of, starts)
     del ends
 
-    # A pair is found twice if its subscription has several conjunctions, or an event several entries.
+    # Pairs repeat if a subscription has several conjunctions, or an event several entries.
     seen = np.zeros(int(preds.owner.max(initial=0)) + 1, bool)
     seen[preds.owner] = True
     several = np.count_nonzero(seen) < len(preds.owner)

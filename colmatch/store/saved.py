@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from colmatch.errors import ColmatchError, StoreError, shown
+from colmatch.events.vocabulary import Vocabulary
 from colmatch.indexing.base import Built
 from colmatch.indexing.plan import index
 from colmatch.indexing.registry import find
@@ -21,6 +22,7 @@ from colmatch.store.file import pack, read_arrays, unpack, write_arrays
 from colmatch.subscriptions.ids import Ids, ids_of_arrays, ids_to_arrays
 from colmatch.subscriptions.rejected import Rejected
 from colmatch.updates.growing import GrowingSegment
+from colmatch.updates.literals import whole
 from colmatch.updates.segments import Segment
 from colmatch.updates.versions import Parts, Version, named_arrays
 from colmatch.version import __version__
@@ -34,7 +36,7 @@ def _encode(parts: Parts) -> tuple[dict[str, Any], dict[str, np.ndarray[Any, Any
         for group, named in named_arrays(segment).items()
         for name, array in zip(named._fields, named, strict=True)
     }
-    arrays |= {f"literals.{name}": array for name, array in version.literals._asdict().items()}
+    arrays |= {f"literals.{name}": array for name, array in whole(version.literals)._asdict().items()}
     arrays |= ids_to_arrays(version.ids.array)
     arrays |= {"dead": version.dead, "sample": parts.sample}
     header = {
@@ -89,7 +91,9 @@ def _decode(where: str, header: dict[str, Any], arrays: dict[str, np.ndarray[Any
             segments[-1] = GrowingSegment.opened(segments[-1])
         version = Version(
             attributes=Attributes(attributes),
-            literals=layout.Literals(*(arrays[f"literals.{name}"] for name in layout.Literals._fields)),
+            literals=Vocabulary.among(
+                layout.Literals(*(arrays[f"literals.{name}"] for name in layout.Literals._fields))
+            ),
             segments=tuple(segments),
             bases=tuple(header["bases"]),
             growing=header["growing"],

@@ -9,17 +9,22 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from colmatch.arrays.frozen import contiguous, freeze
+from colmatch.events.vocabulary import Vocabulary, Words
 from colmatch.kernels.labels.literals import (
     find_literals,
+    find_neighbours,
     key_boundaries,
     label_literals,
     merge_literals,
     move_boundaries,
     space_literals,
+    take_literals,
 )
-from colmatch.kernels.layout import I64, Codes, Literals
+from colmatch.kernels.layout import I64, U8, Codes, Literals
+from colmatch.updates import policy
 
 
 class Move(NamedTuple):
@@ -43,8 +48,11 @@ def labelled(codes: Codes, literals: Literals) -> tuple[Codes, Literals]:
     return _keyed(codes, literals.first, literals.label), literals
 
 
-def joined(literals: Literals, codes: Codes, new: Literals, attributes: int) -> tuple[Literals, Codes, Move | None]:
+def joined(known: Vocabulary, codes: Codes, new: Literals, attributes: int) -> tuple[Vocabulary, Codes, Move | None]:
     """Puts new literals among those that are there.
+
+    Those that are new come to the young ones, for which only these and the nearest old ones are
+    looked at. Where there is no room for a label, all of an attribute are spaced anew.
 
     Parameters
     ----------
@@ -56,35 +64,89 @@ def joined(literals: Literals, codes: Codes, new: Literals, attributes: int) -> 
     all literals, the codes with keys by their labels, and what segments must be told of, None
     where labels of known literals are as they were
     """
-    first = extended(literals.first, attributes + 1)
-    known = freeze(literals._replace(first=first))
+    known = known.of(attributes)
     if len(new.offset) == 1:
-        return (literals if first is literals.first else known), freeze(codes), None
-    count = len(new.offset) - 1
+        return known, freeze(codes), None
     new = freeze(new._replace(first=extended(new.first, attributes + 1)))
-    place, there = np.empty(count, np.int64), np.empty(count, np.uint8)
-    number = find_literals(known, new, place, there)
-    if not number:
-        keyed = _keyed(codes, new.first, contiguous(known.label[place]))
-        return (literals if first is literals.first else known), keyed, None
-    label, crowded = np.empty(count, np.int64), np.empty(attributes, np.uint8)
-    label_literals(known, new, contiguous(place), contiguous(there), label, crowded)
-    total = len(known.offset) - 1
+    old = known.old.literals
+    place, there = found(old, new)
+    if there.all():
+        return known, _keyed(codes, new.first, contiguous(old.label[place])), None
+    near_first, near = np.empty(attributes + 1, np.int64), np.empty(2 * len(place), np.int64)
+    number = find_neighbours(old.first, new.first, place, near_first, near)
+    around = together(known.young.literals, taken(old, near_first, near[:number]))
+    place, there = found(around, new)
+    label, crowded = np.empty(len(place), np.int64), np.empty(attributes, np.uint8)
+    label_literals(around, new, place, there, label, crowded)
+    if (crowded & (np.diff(around.first) > 0)).any():
+        return _spaced_anew(whole(known), codes, new)
+    space_literals(new.first, contiguous(crowded), label)  # the first literals of their attributes
+    here = np.flatnonzero(there == 0)
+    if len(here):
+        first = np.searchsorted(here, new.first)
+        young = together(known.young.literals, taken(new._replace(label=contiguous(label)), first, here))
+        known = Vocabulary(known.old, Words(young))
+        if len(known.young) > policy.YOUNG_MOST:
+            known = Vocabulary.among(whole(known))
+    return known, _keyed(codes, new.first, contiguous(label)), None
+
+
+def _spaced_anew(known: Literals, codes: Codes, new: Literals) -> tuple[Vocabulary, Codes, Move | None]:
+    """Does as ``joined``, with new labels for the attributes that have no room for some."""
+    attributes = len(known.first) - 1
+    place, there = found(known, new)
+    label, crowded = np.empty(len(place), np.int64), np.empty(attributes, np.uint8)
+    label_literals(known, new, place, there, label, crowded)
+    out, moved, new_moved = _merged(known, new, label, place, there)
+    space_literals(contiguous(out.first), contiguous(crowded), out.label)
+    out = freeze(out)
+    again = crowded & (np.diff(known.first) > 0)  # not those that had no literals
+    move = Move(known.first, known.label, moved, contiguous(again), out.label) if again.any() else None
+    return Vocabulary.among(out), _keyed(codes, new.first, contiguous(out.label[new_moved])), move
+
+
+def whole(known: Vocabulary) -> Literals:
+    """Returns all literals as one part."""
+    return together(known.old.literals, known.young.literals) if len(known.young) else known.old.literals
+
+
+def together(some: Literals, others: Literals) -> Literals:
+    """Returns literals of both, which have none in common, with their labels."""
+    if not len(others.label) or not len(some.label):
+        return some if len(some.label) else others
+    place, there = found(some, others)
+    return freeze(_merged(some, others, others.label, place, there)[0])
+
+
+def taken(literals: Literals, first: NDArray[np.int64], place: NDArray[np.int64]) -> Literals:
+    """Returns the literals at some places: first (A + 1), place (L), which ascend."""
+    size = int((literals.offset[place + 1] - literals.offset[place]).sum())
+    out = Literals(first, np.empty(len(place) + 1, np.int64), np.empty(size, np.uint8), np.empty(len(place), np.int64))
+    take_literals(literals, contiguous(place), out)
+    return freeze(out)
+
+
+def found(literals: Literals, new: Literals) -> tuple[I64, U8]:
+    """Returns where new literals belong, and whether each is there."""
+    place, there = np.empty(len(new.offset) - 1, np.int64), np.empty(len(new.offset) - 1, np.uint8)
+    find_literals(literals, new, place, there)
+    return contiguous(place), contiguous(there)
+
+
+def _merged(known: Literals, new: Literals, label: I64, place: I64, there: U8) -> tuple[Literals, I64, I64]:
+    """Returns all literals, and the places of the known and of the new ones among them."""
+    total, count = len(known.offset) - 1, len(place)
+    number = int(np.count_nonzero(there == 0))
     added = int(np.diff(new.offset)[there == 0].sum())
     out = Literals(
-        np.empty(attributes + 1, np.int64),
+        np.empty(len(known.first), np.int64),
         np.empty(total + number + 1, np.int64),
         np.empty(len(known.data) + added, np.uint8),
         np.empty(total + number, np.int64),
     )
     moved, new_moved = np.empty(total, np.int64), np.empty(count, np.int64)
-    merge_literals(known, new, contiguous(label), contiguous(place), contiguous(there), out, moved, new_moved)
-    if crowded.any():
-        space_literals(contiguous(out.first), contiguous(crowded), out.label)
-    out = freeze(out)
-    again = crowded & (np.diff(known.first) > 0)  # not those that had no literals
-    move = Move(known.first, known.label, contiguous(moved), contiguous(again), out.label) if again.any() else None
-    return out, _keyed(codes, new.first, contiguous(out.label[new_moved])), move
+    merge_literals(known, new, contiguous(label), place, there, out, moved, new_moved)
+    return out, contiguous(moved), contiguous(new_moved)
 
 
 def moved(codes: Codes, move: Move) -> Codes:

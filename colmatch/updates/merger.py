@@ -21,7 +21,7 @@ from colmatch.updates import policy
 from colmatch.updates.growing import for_few
 from colmatch.updates.merging import merged
 from colmatch.updates.segments import Segment, indexed, recounted
-from colmatch.updates.sweeping import swept
+from colmatch.updates.sweeping import swept, tidied
 from colmatch.updates.turn import Turn
 from colmatch.updates.versions import Version, dead_among, with_dead
 
@@ -204,8 +204,9 @@ class Merger:
 
     def _sweep(self, live: Merging) -> None:
         """Leaves out what no segment uses any more."""
+        tidy = tidied(live.now)
         with live.turn.take():
-            live.now = swept(live.now)
+            live.now = swept(live.now, tidy)
 
 
 def _renumbered(version: Version, merge: Merge, gone: NDArray[np.bool_], size: int) -> Version:

@@ -11,13 +11,14 @@ from numpy.typing import NDArray
 from colmatch.arrays.frozen import contiguous, freeze
 from colmatch.arrays.hints import hints_of
 from colmatch.events.sample import recount_values
+from colmatch.events.vocabulary import Vocabulary
 from colmatch.indexing import plan
 from colmatch.indexing.base import Built, uses_of
 from colmatch.indexing.registry import find
 from colmatch.indexing.settings import Settings
 from colmatch.indexing.statistics import Sample, Statistics
 from colmatch.kernels import hints
-from colmatch.kernels.layout import U8, Codes, Literals, Predicates
+from colmatch.kernels.layout import U8, Codes, Predicates
 from colmatch.schema import Attributes
 
 
@@ -107,7 +108,7 @@ def indexed(
     return segment, chosen.reason
 
 
-def recounted(sample: U8, attributes: Attributes, codes: Codes, literals: Literals) -> Sample | None:
+def recounted(sample: U8, attributes: Attributes, codes: Codes, literals: Vocabulary) -> Sample | None:
     """Returns what the events of a sample say of codes of the first attributes."""
     known = Attributes(attributes.members[: len(codes.multi)])
     return recount_values(sample, known, freeze(codes), literals)

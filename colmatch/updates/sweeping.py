@@ -8,17 +8,18 @@ are free for new attributes.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from colmatch.arrays.frozen import contiguous, freeze
+from colmatch.events.vocabulary import Vocabulary, Words
 from colmatch.indexing.base import uses_of
-from colmatch.kernels.labels.literals import mark_literals, select_literals
+from colmatch.kernels.labels.literals import mark_literals
 from colmatch.kernels.layout import U8, Codes, Literals, Predicates
 from colmatch.schema import Attributes
 from colmatch.updates import policy
+from colmatch.updates.literals import found, taken, together
 from colmatch.updates.segments import Segment
 from colmatch.updates.versions import Version
 
@@ -27,18 +28,29 @@ class Use(NamedTuple):
     """What some segments use of a version."""
 
     attributes: NDArray[np.bool_]  # (A)
-    literals: U8  # (L)
+    old: U8  # (L) of the literals
+    young: U8
 
     @staticmethod
     def of(segments: Iterable[Segment], version: Version) -> Use:
-        """Marks what segments of a version use of it."""
-        known = version.literals
-        use = Use(np.zeros(len(version.attributes), bool), np.zeros(len(known.label), np.uint8))
+        """Marks what segments use of a version that has all they use."""
+        parts = version.literals.old.literals, version.literals.young.literals
+        use = Use(np.zeros(len(version.attributes), bool), *(np.zeros(len(part.label), np.uint8) for part in parts))
         for segment in segments:
             codes = segment.codes
             use.attributes[: len(codes.multi)] |= (segment.used > 0) | (np.diff(codes.first) > 0)
-            mark_literals(codes.first, codes.bound, known.first, known.label, use.literals)
+            for part, used in zip(parts, use[1:], strict=True):
+                if len(used):
+                    mark_literals(codes.first, codes.bound, part.first, part.label, used)
         return use
+
+
+class Tidied(NamedTuple):
+    """The string literals of a version that some segment uses."""
+
+    of: Version
+    use: Use
+    literals: Words
 
 
 def used_attributes(predicates: Predicates, codes: Codes) -> NDArray[np.bool_]:
@@ -58,35 +70,55 @@ def with_new(known: Attributes, source: Attributes, used: NDArray[np.bool_]) -> 
     return known.with_some_of(source, len(used), new) if new else known
 
 
-def swept(version: Version) -> Version:
-    """Returns the version without attributes and literals that no segment uses.
+def tidied(version: Version) -> Tidied | None:
+    """Gathers the literals that are used, all as old ones. None where that is not worth while."""
+    literals = version.literals
+    use = Use.of(version.segments, version)
+    unused = len(literals) - int(np.count_nonzero(use.old)) - int(np.count_nonzero(use.young))
+    if not policy.is_much(unused, len(literals)) and len(literals.young) <= policy.YOUNG_KEPT:
+        return None
+    some = Words(together(_marked(literals.old.literals, use.old), _marked(literals.young.literals, use.young)))
+    some.prefix  # noqa: B018, lest a batch make them
+    return Tidied(version, use, some)
 
-    It is the same one where all attributes are used, and all but a few literals.
+
+def swept(version: Version, tidy: Tidied | None) -> Version:
+    """Returns the version without attributes that no segment uses, and with tidied literals.
+
+    ``tidy`` is of this version or an earlier one. It is left alone if that is too long ago: a
+    segment that came since uses what would be left out, or there are new labels.
     """
     known, literals = version.attributes, version.literals
-    use = Use.of(version.segments, version)
+    if tidy is not None and literals.old.literals.label is tidy.of.literals.old.literals.label:
+        before = {id(segment) for segment in tidy.of.segments}
+        newer = Use.of([segment for segment in version.segments if id(segment) not in before], tidy.of)
+        if not (np.any(newer.old > tidy.use.old) or np.any(newer.young > tidy.use.young)):
+            literals = Vocabulary(
+                tidy.literals, Words(_without(literals.young.literals, tidy.of.literals.young.literals))
+            )
+    used = np.zeros(len(known), bool)
+    for segment in version.segments:
+        used[: len(segment.codes.multi)] |= (segment.used > 0) | (np.diff(segment.codes.first) > 0)
     size = max(len(segment.codes.multi) for segment in version.segments)
-    unused = len(literals.label) - int(np.count_nonzero(use.literals))
-    if known.used == np.count_nonzero(use.attributes) and size == len(known):
-        if not policy.is_much(unused, len(literals.label)):
-            return version
-    else:
-        members = zip(known.members[:size], use.attributes[:size].tolist(), strict=True)
+    for part in (literals.old.literals, literals.young.literals):  # ids of those that have some must stay
+        size = max(size, int(np.searchsorted(part.first, part.first[-1])))
+    if known.used > np.count_nonzero(used) or size < len(known):
+        members = zip(known.members[:size], used[:size].tolist(), strict=True)
         known = Attributes([attribute if used else attribute.freed() for attribute, used in members])
-    if unused or len(known) < len(version.attributes):
-        literals = _selected(literals, use.literals, len(known))
+    literals = literals.of(len(known))
+    if known is version.attributes and literals is version.literals:
+        return version
     return version.changed(attributes=known, literals=literals)
 
 
-def _selected(literals: Literals, used: U8, attributes: int) -> Literals:
-    """Returns the literals of the first attributes that are used."""
-    number = int(np.count_nonzero(used))
-    size = int(np.diff(literals.offset)[used.view(bool)].sum())
-    selected = Literals(
-        np.empty(attributes + 1, np.int64),
-        np.empty(number + 1, np.int64),
-        np.empty(size, np.uint8),
-        np.empty(number, np.int64),
-    )
-    select_literals(literals, contiguous(used), selected)
-    return freeze(selected)
+def _marked(literals: Literals, used: NDArray[Any]) -> Literals:
+    """Returns the literals that are used."""
+    place = np.flatnonzero(used)
+    return taken(literals, np.searchsorted(place, literals.first), place)
+
+
+def _without(literals: Literals, others: Literals) -> Literals:
+    """Returns literals without some others, which have no more attributes."""
+    others = Words(others).of(len(literals.first) - 1).literals
+    _, there = found(others, literals)
+    return _marked(literals, there == 0)

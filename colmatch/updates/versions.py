@@ -11,10 +11,11 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from colmatch.arrays.frozen import contiguous
+from colmatch.events.vocabulary import Vocabulary
 from colmatch.indexing.base import Built
 from colmatch.indexing.settings import Settings
 from colmatch.indexing.statistics import Statistics
-from colmatch.kernels.layout import U8, U64, Literals
+from colmatch.kernels.layout import U8, U64
 from colmatch.options import Options
 from colmatch.schema import Attributes, Schema
 from colmatch.subscriptions.ids import Ids
@@ -48,7 +49,7 @@ class Version:
     """
 
     attributes: Attributes
-    literals: Literals
+    literals: Vocabulary
     segments: tuple[Segment, ...]
     bases: tuple[int, ...]
     growing: bool
@@ -115,12 +116,14 @@ class Version:
         """
         sizes: dict[str, int] = {}
         for segment in self.segments:
-            shared = {id(_memory(array)) for array in segment.codes}
+            shared = {_address(array) for array in segment.codes}
             for part, arrays in named_arrays(segment).items():
                 for name, array in zip(arrays._fields, arrays, strict=True):
-                    own = 0 if part == "index" and id(_memory(array)) in shared else int(array.nbytes)
+                    own = 0 if part == "index" and _address(array) in shared else int(array.nbytes)
                     sizes[f"{part}.{name}"] = sizes.get(f"{part}.{name}", 0) + own
-        sizes |= {f"literals.{name}": int(array.nbytes) for name, array in self.literals._asdict().items()}
+        for literals in (self.literals.old.literals, self.literals.young.literals):
+            for name, array in literals._asdict().items():
+                sizes[f"literals.{name}"] = sizes.get(f"literals.{name}", 0) + int(array.nbytes)
         return sizes | {"ids": self.ids.array.nbytes, "dead": self.dead.nbytes}
 
     def changed(self, **changes: Any) -> Version:
@@ -186,5 +189,6 @@ def with_dead(dead: U64, numbers: NDArray[np.int64]) -> U64:
     return contiguous(bits)
 
 
-def _memory(array: np.ndarray[Any, Any]) -> Any:
-    return array if array.base is None else array.base
+def _address(array: np.ndarray[Any, Any]) -> int:
+    address: int = array.__array_interface__["data"][0]
+    return address

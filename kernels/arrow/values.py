@@ -31,7 +31,7 @@ from colmatch.kernels.arrow.structs import (
     buffer,
     integer,
 )
-from colmatch.kernels.arrow.words import hint_place, label, number, relabel, start_group
+from colmatch.kernels.arrow.words import hint_place, key_of, label, number, start_group
 from colmatch.kernels.layout import KEY_MAX
 
 EXPONENT = 0x7FF0000000000000
@@ -190,7 +190,9 @@ def text_keys(leaf, array, n, key, known, base, group, literals, hints, distinct
         own = 0
     low = literal_first[own]
     high = literal_first[own + 1]
-    if group >= 0 and low == high:
+    young, young_end = literals.young[own], literals.young[own + 1]
+    labels = place[3] != 0 or place[7] != 0
+    if group >= 0 and low == high and young == young_end:
         for j in range(n):
             key[j] = 0
         return
@@ -219,6 +221,11 @@ def text_keys(leaf, array, n, key, known, base, group, literals, hints, distinct
             found = label(prefix, address, length, low, high, heads, offsets, data, hint)
             if size > 0:
                 hints[h] = found >> 1
+            if labels:
+                found = key_of(found, low, place[3])
+                if young < young_end:
+                    other = label(prefix, address, length, young, young_end, place[4], place[5], place[6], begin)
+                    found = max(found, key_of(other, young, place[7]))
         else:
             found = number(prefix, address, length, begin, table, ends, bytes, total)
             if found < 0:
@@ -228,8 +235,6 @@ def text_keys(leaf, array, n, key, known, base, group, literals, hints, distinct
         key[j] = found
         if remember:
             known[i - base] = found
-    if group >= 0 and place[3] != 0:
-        relabel(key, n, low, place[3])
     if group < 0:
         ranges[-1 - group, 0] = begin
         ranges[-1 - group, 1] = total[0]

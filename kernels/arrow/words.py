@@ -9,6 +9,8 @@ look-up took 40 ns, now 10.
 
 from typing import NamedTuple
 
+import numpy as np
+
 from colmatch.kernels._jit import device
 from colmatch.kernels.arrow.memory import load_i64, load_prefix, load_u8
 from colmatch.kernels.bits import mix
@@ -18,9 +20,10 @@ from colmatch.kernels.layout import I32, I64, U8
 class Words(NamedTuple):
     """S sets of L sorted distinct byte strings in all."""
 
-    first: I64  # (S + 1) set -> its strings
-    # (4) addresses of: their prefixes, int64 (L); their ends, int64 (L + 1) string -> its bytes;
-    # the bytes; labels or 0
+    first: I64  # (S + 1) set -> its old strings
+    young: I64  # (S + 1) set -> its young strings, if there are labels
+    # (8) addresses of: prefixes of the old strings, int64 (L); their ends, int64 (L + 1) string ->
+    # its bytes; the bytes; labels or 0. Then the same of the young ones
     place: I64
     hint: I64  # (S + 1) set -> its part of the hints: nothing, or a power of two
 
@@ -157,16 +160,16 @@ def label(prefix, address, length, low, high, heads, offsets, data, hint):
 
 
 @device
-def relabel(key, n, low, labels):
-    """``label``'s numbers -> keys with gaps, as ``layout.Literals`` says; ``labels`` is the
-    address of those of all literals.
+def key_of(found, low, labels):
+    """``label``'s number -> key with gaps, as ``layout.Literals`` says.
+
+    ``labels`` is the address of those of all literals. Of the keys among old and among young
+    literals, the higher is the key among all: both are labels, or behind the nearest label below.
     """
-    for j in range(n):
-        r = low + (key[j] >> 1)
-        if key[j] & 1:
-            key[j] = load_i64(labels, r)
-        else:
-            key[j] = load_i64(labels, r - 1) + 1 if r > low else 0
+    r = low + (found >> 1)
+    if found & 1:
+        return load_i64(labels, r)
+    return load_i64(labels, r - 1) + 1 if r > low else np.int64(0)
 
 
 @device

@@ -228,39 +228,54 @@ def move_boundaries(first, bound, literal_first, label, moved, new_label, which)
 
 @kernel
 def mark_literals(first, bound, literal_first, label, used):
-    """Marks the literals that boundaries are at or behind: used (L) uint8.
+    """Marks the literals whose labels, or the keys behind them, are keys of boundaries: used (L)
+    uint8.
 
-    first (A + 1), bound (B): keys of boundaries, by labels; literal_first (at least A + 1), label
-    (L).
+    first (A + 1), bound (B); literal_first (at least A + 1), label (L).
     """
     for a in range(len(first) - 1):
         r, end = literal_first[a], literal_first[a + 1]
-        if r == end:
-            continue
         for b in range(first[a], first[a + 1]):
-            r = first_at_least_from(label, r, end, bound[b] + 1) - 1
-            used[r] = 1
+            r = first_at_least_from(label, r, end, bound[b] - 1)
+            if r < end and label[r] <= bound[b]:
+                used[r] = 1
 
 
 @kernel
-def select_literals(literals, used, selected):
-    """Writes the literals that are ``used`` (L) uint8 to ``selected``, both ``layout.Literals``.
+def take_literals(literals, place, taken):
+    """Writes the literals at some places, which ascend.
 
-    It has the first attributes only, if the others have no literals.
+    literals, taken : ``layout.Literals``; ``first`` of the latter is there already
     """
-    first, offset, data, label = literals.first, literals.offset, literals.data, literals.label
-    out_first, out_offset, out_data, out_label = selected.first, selected.offset, selected.data, selected.label
-    n = 0
+    offset, data, label = literals.offset, literals.data, literals.label
+    out_offset, out_data, out_label = taken.offset, taken.data, taken.label
     end = 0
-    out_first[0] = 0
     out_offset[0] = 0
-    for a in range(len(out_first) - 1):
-        for r in range(first[a], first[a + 1]):
-            if used[r]:
-                for i in range(offset[r], offset[r + 1]):
-                    out_data[end] = data[i]
-                    end += 1
-                out_label[n] = label[r]
-                n += 1
-                out_offset[n] = end
-        out_first[a + 1] = n
+    for n in range(len(place)):
+        r = place[n]
+        for i in range(offset[r], offset[r + 1]):
+            out_data[end] = data[i]
+            end += 1
+        out_label[n] = label[r]
+        out_offset[n + 1] = end
+
+
+@kernel
+def find_neighbours(first, new_first, place, near_first, near):
+    """Writes the places of the literals before and at the places of new ones, each once.
+
+    Returns how many they are.
+
+    first (A + 1), new_first (A + 1); place (N) as ``find_literals`` writes it; near_first (A + 1)
+    and near (2 N) are written.
+    """
+    n = 0
+    near_first[0] = 0
+    for a in range(len(first) - 1):
+        for j in range(new_first[a], new_first[a + 1]):
+            for r in range(max(place[j] - 1, first[a]), min(place[j] + 1, first[a + 1])):
+                if n == near_first[a] or near[n - 1] < r:
+                    near[n] = r
+                    n += 1
+        near_first[a + 1] = n
+    return n

@@ -14,6 +14,7 @@ from contract import NO_JIT, pairs
 
 import colmatch as cm
 from colmatch.arrays.frozen import freeze
+from colmatch.events.vocabulary import Vocabulary
 from colmatch.kernels.layout import FLAG_RUN, LABEL_TOP, Codes, Literals, Predicates
 from colmatch.updates import labels, literals
 
@@ -167,13 +168,14 @@ def test_literals_come_between_others(seed: int, crowd: bool) -> None:
     if crowd:  # what could be there after many inserts
         spaced = [[5 + 2 * i for i in range(len(some))] for some in words]
         codes, known = codes_of([sides(some) for some in spaced]), literals_of(words, spaced)
+    known = Vocabulary.among(known)
     for _ in range(rng.choice([1, 6])):
         words += [[]] * rng.choice([0, 0, 1])
         new = [sorted(rng.sample(WORDS, rng.choice([0, 1, 3, 6]))) for _ in words]
-        before = keys_of(words, known)
+        before = keys_of(words, literals.whole(known))
         grown, keyed, move = literals.joined(known, both_sides(new), literals_of(new), len(words))
         words = [sorted({*some, *others}) for some, others in zip(words, new)]
-        after = keys_of(words, grown)
+        after = keys_of(words, literals.whole(grown))
         if move is None:
             assert before.items() <= after.items()
         else:
@@ -181,7 +183,8 @@ def test_literals_come_between_others(seed: int, crowd: bool) -> None:
             assert (moved is codes) == ([*moved.bound] == [*codes.bound])
             codes = moved
         # a segment that has all words but the new ones, and the codes of those
-        check_literals(words, grown)
+        check_literals(words, literals.whole(grown))
+        assert move is not None or not len(known.old) or grown.old.literals.label is known.old.literals.label
         assert codes.bound.tolist() == [key for place in before for key in sides([after[place]])]
         assert keyed.bound.tolist() == [
             key for a, some in enumerate(new) for word in some for key in sides([after[a, word]])

@@ -22,6 +22,7 @@ from colmatch.events.gather import seen_batches
 from colmatch.kernels.layout import ATTR_MASK, FLAG_RUN, Codes, Predicates
 from colmatch.matching import worker
 from colmatch.updates import policy
+from colmatch.updates.literals import whole
 from colmatch.updates.merging import merged
 from colmatch.updates.versions import Version, are_dead, dead_among, with_dead
 
@@ -63,7 +64,7 @@ def in_segments(rng: Random, kind: str, schema: pa.Schema, expressions: dict[int
 
 def spelled(version: Version, predicates: Predicates, codes: Codes, base: int) -> tuple[dict[Any, Any], list[Any]]:
     """Boundaries by attribute, and conjunctions, in what does not depend on numbers and labels."""
-    known, literals = version.attributes.members, version.literals
+    known, literals = version.attributes.members, whole(version.literals)
     attributes = [(member.path, member.role, member.key, member.pattern) for member in known]
 
     def key(a: int, bound: int) -> Any:

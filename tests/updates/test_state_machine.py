@@ -35,7 +35,7 @@ class Updates(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        few = {"GROWING_MOST": 4, "DEAD_LEAST": 3, "UNUSED_LEAST": 2}
+        few = {"GROWING_MOST": 4, "DEAD_LEAST": 3, "UNUSED_LEAST": 2, "YOUNG_KEPT": 2, "YOUNG_MOST": 5}
         self.patches = [patch.object(policy, name, value) for name, value in few.items()]
         for one in self.patches:
             one.start()
@@ -106,7 +106,7 @@ class Updates(RuleBasedStateMachine):
         version = inside.version(self.matcher)
         use = Use.of(version.segments, version)
         assert version.attributes.used == use.attributes.sum() == stats["attributes"]
-        assert not policy.is_much(int((use.literals == 0).sum()), len(use.literals))
+        assert not policy.is_much(int((use.old == 0).sum() + (use.young == 0).sum()), len(version.literals))
         texts = {id: to_sql(e) for id, e in self.there.items()}
         assert set(self.matcher.paths) <= set(cm.Matcher.build(texts, self.schema).paths)
 

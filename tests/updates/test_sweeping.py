@@ -19,9 +19,10 @@ from numpy.typing import NDArray
 import colmatch as cm
 from colmatch.arrays.frozen import contiguous, freeze
 from colmatch.events.patterns import patterns_of
-from colmatch.kernels.labels.literals import mark_literals, select_literals
+from colmatch.kernels.labels.literals import mark_literals
 from colmatch.kernels.layout import Literals
 from colmatch.updates import policy
+from colmatch.updates.literals import taken
 from colmatch.updates.merger import Merger
 
 SCHEMA = {
@@ -56,7 +57,13 @@ def events(rng: Random, upto: int) -> pa.Table:
 @every_kind
 def test_what_is_kept_follows_what_is_there(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Literals, map keys, elements and patterns that are always new come, and the old ones go."""
-    for name, value in {"GROWING_MOST": 6, "DEAD_LEAST": 5, "UNUSED_LEAST": 8}.items():
+    for name, value in {
+        "GROWING_MOST": 6,
+        "DEAD_LEAST": 5,
+        "UNUSED_LEAST": 8,
+        "YOUNG_KEPT": 9,
+        "YOUNG_MOST": 20,
+    }.items():
         monkeypatch.setattr(policy, name, value)
     rng, rounds = Random(5), 60 if NO_JIT else 400
     matcher = cm.Matcher.build({i: text(i) for i in range(LIVE)}, SCHEMA, index=kind)
@@ -77,8 +84,9 @@ def test_what_is_kept_follows_what_is_there(kind: str, tmp_path: Path, monkeypat
         attributes = version.attributes
         assert len(attributes) <= 8 * LIVE
         assert len(inside.source_attributes(matcher)) <= 8 * LIVE
-        assert len(version.literals.label) == len(version.literals.offset) - 1 <= 8 * LIVE
-        assert len(version.literals.first) == len(attributes) + 1
+        known = version.literals
+        assert len(known.old.literals.label) + len(known.young.literals.label) == len(known) <= 8 * LIVE
+        assert len(known.old.literals.first) == len(known.young.literals.first) == len(attributes) + 1
         assert patterns_of(attributes).total <= 4 * LIVE
         assert sum(len(segment.codes.bound) for segment in version.segments) <= 12 * LIVE
         most = max(most, len(attributes))
@@ -144,7 +152,7 @@ def test_updates_while_it_is_swept(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_literals_marked_and_selected(seed: int) -> None:
+def test_literals_marked_and_taken(seed: int) -> None:
     rng = Random(seed)
     words = [sorted({b"%d" % rng.randrange(50) for _ in range(rng.choice([0, 1, 30]))}) for _ in range(4)]
     wanted = [sorted(rng.sample(range(len(group)), rng.randrange(len(group) + 1))) for group in words]
@@ -155,10 +163,10 @@ def test_literals_marked_and_selected(seed: int) -> None:
     mark_literals(_first(keys), bound, known.first, known.label, used)
     assert used.tolist() == [r in some for group, some in zip(words, wanted, strict=True) for r in range(len(group))]
     left = [[group[r] for r in some] for group, some in zip(words, wanted, strict=True)]
-    selected = Literals(*(np.zeros_like(array) for array in _literals(left)))
-    select_literals(known, contiguous(used), selected)
+    place = np.flatnonzero(used)
+    some = taken(known, np.searchsorted(place, known.first), place)
     expected = _literals(left)._replace(label=known.label[used > 0])
-    assert [array.tolist() for array in selected] == [array.tolist() for array in expected]
+    assert [array.tolist() for array in some] == [array.tolist() for array in expected]
 
 
 def _literals(words: list[list[bytes]]) -> Literals:

@@ -1,0 +1,89 @@
+"""String literals that events are read with, in two parts: many old ones and a few young ones.
+
+What an update brings goes to the young part, so neither the update nor the next batch takes time
+for all literals. The parts have one order of labels, and each string literal is in one of them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from colmatch.arrays.frozen import contiguous, frozen
+from colmatch.kernels.layout import I64, U8, Literals
+
+NONE = Literals(
+    frozen(np.zeros(1, np.int64)),
+    frozen(np.zeros(1, np.int64)),
+    frozen(np.empty(0, np.uint8)),
+    frozen(np.empty(0, np.int64)),
+)
+
+
+class Words:
+    """Sorted literals of each attribute, and what makes a search among them quick."""
+
+    def __init__(self, literals: Literals) -> None:
+        self.literals = literals
+
+    @cached_property
+    def prefix(self) -> I64:
+        """The first 8 bytes of each literal: ``prefixes``."""
+        return prefixes(self.literals.offset, self.literals.data)
+
+    def __len__(self) -> int:
+        return len(self.literals.offset) - 1
+
+    def of(self, attributes: int) -> Words:
+        """Returns the same literals for so many attributes, the last of which have none."""
+        first = self.literals.first
+        if len(first) == attributes + 1:
+            return self
+        known = first[: attributes + 1]
+        first = contiguous(np.append(known, np.full(attributes + 1 - len(known), first[-1])))
+        words = Words(self.literals._replace(first=first))
+        if "prefix" in self.__dict__:
+            words.__dict__["prefix"] = self.prefix
+        return words
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Vocabulary:
+    """The literals of A attributes in two parts. Only labelled literals may be in the second."""
+
+    old: Words
+    young: Words
+
+    @staticmethod
+    def among(literals: Literals) -> Vocabulary:
+        """Returns a vocabulary of these literals."""
+        return Vocabulary(Words(literals), Words(NONE).of(len(literals.first) - 1))
+
+    def __len__(self) -> int:
+        return len(self.old) + len(self.young)
+
+    def of(self, attributes: int) -> Vocabulary:
+        """Returns the same literals for so many attributes, the last of which have none."""
+        old, young = self.old.of(attributes), self.young.of(attributes)
+        return self if old is self.old and young is self.young else Vocabulary(old, young)
+
+
+def prefixes(offset: I64, data: U8) -> I64:
+    """The first 8 bytes of each string as a number, zeros after its end.
+
+    The numbers are ordered as the bytes are.
+    """
+    found = np.empty(len(offset) - 1, np.int64)
+    for start in range(0, len(found), 1 << 16):
+        begin, end = offset[start : start + (1 << 16)], offset[start + 1 : start + 1 + (1 << 16)]
+        begin = begin[: len(end)]
+        place = begin[:, None] + np.arange(8)
+        head = np.zeros(place.shape, np.uint8)
+        inside = place < end[:, None]
+        head[inside] = data[place[inside]]
+        found[start : start + len(end)] = (head.view(">u8").astype(np.uint64).ravel() ^ np.uint64(1 << 63)).view(
+            np.int64
+        )
+    return found
