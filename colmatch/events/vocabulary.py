@@ -22,7 +22,7 @@ NONE = Literals(
 )
 
 
-class Words:
+class WordList:
     """Sorted literals of each attribute, and what makes a search among them quick."""
 
     def __init__(self, literals: Literals) -> None:
@@ -36,14 +36,14 @@ class Words:
     def __len__(self) -> int:
         return len(self.literals.offset) - 1
 
-    def of(self, attributes: int) -> Words:
+    def of(self, attributes: int) -> WordList:
         """Returns the same literals for so many attributes, the last of which have none."""
         first = self.literals.first
         if len(first) == attributes + 1:
             return self
         known = first[: attributes + 1]
         first = contiguous(np.append(known, np.full(attributes + 1 - len(known), first[-1])))
-        words = Words(self.literals._replace(first=first))
+        words = WordList(self.literals._replace(first=first))
         if "prefix" in self.__dict__:
             words.__dict__["prefix"] = self.prefix
         return words
@@ -53,13 +53,13 @@ class Words:
 class Vocabulary:
     """The literals of A attributes in two parts. Only labelled literals may be in the second."""
 
-    old: Words
-    young: Words
+    old: WordList
+    young: WordList
 
     @staticmethod
     def among(literals: Literals) -> Vocabulary:
         """Returns a vocabulary of these literals."""
-        return Vocabulary(Words(literals), Words(NONE).of(len(literals.first) - 1))
+        return Vocabulary(WordList(literals), WordList(NONE).of(len(literals.first) - 1))
 
     def __len__(self) -> int:
         return len(self.old) + len(self.young)

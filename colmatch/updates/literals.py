@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from colmatch.arrays.frozen import contiguous, freeze
-from colmatch.events.vocabulary import Vocabulary, Words
+from colmatch.events.vocabulary import Vocabulary, WordList
 from colmatch.kernels.labels.literals import (
     find_literals,
     find_neighbours,
@@ -85,7 +85,7 @@ def joined(known: Vocabulary, codes: Codes, new: Literals, attributes: int) -> t
     if len(here):
         first = np.searchsorted(here, new.first)
         young = together(known.young.literals, taken(new._replace(label=contiguous(label)), first, here))
-        known = Vocabulary(known.old, Words(young))
+        known = Vocabulary(known.old, WordList(young))
         if len(known.young) > policy.YOUNG_MOST:
             known = Vocabulary.among(whole(known))
     return known, _keyed(codes, new.first, contiguous(label)), None

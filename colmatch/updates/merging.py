@@ -103,7 +103,7 @@ def merged(segments: Sequence[Segment], bases: Sequence[int], left: NDArray[np.b
         predicates, coding = segment.predicates, segment.codes
         if len(coding.label):
             predicates, coding = without_labels(predicates, coding)
-            predicates, coding = freeze(predicates), freeze(coding)
+        predicates, coding = freeze(predicates), freeze(coding)
         conjunctions: U32 = contiguous(np.flatnonzero(left[begin:end][predicates.owner]).astype(np.uint32))
         marked: U8 = np.zeros(len(coding.bound), np.uint8)
         attributes = max(attributes, int(mark_boundaries(predicates, conjunctions, coding.first, marked)))

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from colmatch.events.vocabulary import Vocabulary, Words
+from colmatch.events.vocabulary import Vocabulary, WordList
 from colmatch.indexing.base import uses_of
 from colmatch.kernels.labels.literals import mark_literals
 from colmatch.kernels.layout import U8, Codes, Literals, Predicates
@@ -50,7 +50,7 @@ class Tidied(NamedTuple):
 
     of: Version
     use: Use
-    literals: Words
+    literals: WordList
 
 
 def used_attributes(predicates: Predicates, codes: Codes) -> NDArray[np.bool_]:
@@ -77,7 +77,7 @@ def tidied(version: Version) -> Tidied | None:
     unused = len(literals) - int(np.count_nonzero(use.old)) - int(np.count_nonzero(use.young))
     if not policy.is_much(unused, len(literals)) and len(literals.young) <= policy.YOUNG_KEPT:
         return None
-    some = Words(together(_marked(literals.old.literals, use.old), _marked(literals.young.literals, use.young)))
+    some = WordList(together(_marked(literals.old.literals, use.old), _marked(literals.young.literals, use.young)))
     some.prefix  # noqa: B018, lest a batch make them
     return Tidied(version, use, some)
 
@@ -94,7 +94,7 @@ def swept(version: Version, tidy: Tidied | None) -> Version:
         newer = Use.of([segment for segment in version.segments if id(segment) not in before], tidy.of)
         if not (np.any(newer.old > tidy.use.old) or np.any(newer.young > tidy.use.young)):
             literals = Vocabulary(
-                tidy.literals, Words(_without(literals.young.literals, tidy.of.literals.young.literals))
+                tidy.literals, WordList(_without(literals.young.literals, tidy.of.literals.young.literals))
             )
     used = np.zeros(len(known), bool)
     for segment in version.segments:
@@ -119,6 +119,6 @@ def _marked(literals: Literals, used: NDArray[Any]) -> Literals:
 
 def _without(literals: Literals, others: Literals) -> Literals:
     """Returns literals without some others, which have no more attributes."""
-    others = Words(others).of(len(literals.first) - 1).literals
+    others = WordList(others).of(len(literals.first) - 1).literals
     _, there = found(others, literals)
     return _marked(literals, there == 0)

@@ -21,9 +21,10 @@ from colmatch.arrays.frozen import contiguous, freeze
 from colmatch.events.patterns import patterns_of
 from colmatch.kernels.labels.literals import mark_literals
 from colmatch.kernels.layout import Literals
-from colmatch.updates import policy
+from colmatch.updates import merger, policy
 from colmatch.updates.literals import taken
-from colmatch.updates.merger import Merger
+from colmatch.updates.sweeping import Tidied, tidied
+from colmatch.updates.versions import Version
 
 SCHEMA = {
     "a": "int64",
@@ -132,23 +133,36 @@ def test_a_refused_expression_needs_no_column() -> None:
     assert pairs(found) == [(0, 1), (0, 3), (0, 4)]
 
 
-def test_updates_while_it_is_swept(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What comes between a merge and the sweep keeps its attributes and literals."""
+@pytest.mark.parametrize("when", ["before", "behind"])
+def test_updates_while_it_is_swept(when: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What comes before literals are gathered, or after, keeps its attributes and literals."""
     monkeypatch.setattr(policy, "UNUSED_LEAST", 0)
     matcher = cm.Matcher.build({i: text(i) for i in range(LIVE)}, SCHEMA, index="scan")
-    matcher.delete(range(LIVE - 1))
-    real = Merger._sweep
+    matcher.insert({50: text(50), 51: text(51)})
+    matcher.delete([*range(LIVE - 1), 50, 51])
 
-    def sweep(merger: Merger, live: object) -> None:
-        matcher.insert({100: text(2), 101: text(3), 102: "x = 1"})
-        real(merger, live)  # type: ignore[arg-type]
+    def gathered(version: Version) -> Tidied | None:
+        new = {100: text(2), 101: text(3), 102: "x = 1", 103: text(50), 104: text(104)}
+        if when == "before":
+            matcher.insert(new)
+            version = inside.version(matcher)
+        found = tidied(version)
+        assert found is not None and len(found.literals) < len(version.literals)
+        if when == "behind":
+            matcher.insert(new)
+        return found
 
-    with patch.object(Merger, "_sweep", sweep):
+    with patch.object(merger, "tidied", gathered):
         matcher.compact()
-    fresh = cm.Matcher.build({19: text(19), 100: text(2), 101: text(3), 102: "x = 1"}, SCHEMA, index="scan")
+    left = {19: text(19), 100: text(2), 101: text(3), 102: "x = 1", 103: text(50), 104: text(104)}
+    fresh = cm.Matcher.build(left, SCHEMA, index="scan")
     assert sorted(matcher.paths) == sorted(fresh.paths)
-    some = events(Random(1), 20).append_column("x", pa.array([1] * 30, pa.int64()))
+    for upto in (20, 52, 105):
+        some = events(Random(upto), upto).append_column("x", pa.array([1] * 30, pa.int64()))
+        assert pairs(matcher.match(some)) == pairs(fresh.match(some))
+    matcher.compact()
     assert pairs(matcher.match(some)) == pairs(fresh.match(some))
+    assert len(inside.version(matcher).literals) == len(inside.version(fresh).literals)
 
 
 @pytest.mark.parametrize("seed", range(20))
