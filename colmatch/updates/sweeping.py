@@ -91,7 +91,8 @@ def swept(version: Version, tidy: Tidied | None) -> Version:
     known, literals = version.attributes, version.literals
     if tidy is not None and literals.old.literals.label is tidy.of.literals.old.literals.label:
         before = {id(segment) for segment in tidy.of.segments}
-        newer = Use.of([segment for segment in version.segments if id(segment) not in before], tidy.of)
+        then = version.changed(literals=tidy.of.literals.of(len(known)))
+        newer = Use.of([segment for segment in version.segments if id(segment) not in before], then)
         if not (np.any(newer.old > tidy.use.old) or np.any(newer.young > tidy.use.young)):
             literals = Vocabulary(
                 tidy.literals, WordList(_without(literals.young.literals, tidy.of.literals.young.literals))
