@@ -29,5 +29,7 @@ def freeze(arrays: Arrays) -> Arrays:
 
 def contiguous(array: Array) -> Array:
     """The array if it is contiguous and read-only, else a view or a copy that is."""
-    fixed = np.ascontiguousarray(array)
-    return frozen(fixed) if fixed.flags.writeable else fixed  # type: ignore[return-value]
+    flags = array.flags
+    if not flags.c_contiguous:
+        array = np.ascontiguousarray(array)  # type: ignore[assignment]
+    return frozen(array) if flags.writeable or array.flags.writeable else array

@@ -59,6 +59,10 @@ class _Plan(NamedTuple):
     most: int  # conjunctions that share a leaf
 
 
+# Arrays of predicates without weights and programs.
+_PLAIN = tuple(np.empty(shape, type) for shape, type in ((0, "f8"), (0, "i8"), ((0, 2), "i4"), (0, "i8"), (0, "i4")))
+
+
 class _Texts:
     """String literals, and where their labels are to be written once all are known."""
 
@@ -75,22 +79,22 @@ class _Texts:
 
     def label(self, values: list[int], attributes: int) -> layout.Literals:
         """Writes the labels of all, as ``string_labels`` makes them."""
-        first = np.zeros(attributes + 1, np.int64)
         if not self.found:
-            return layout.Literals(first, np.zeros(1, np.int64), np.empty(0, np.uint8))
+            return layout.Literals(np.zeros(attributes + 1, np.int64), np.zeros(1, np.int64), np.empty(0, np.uint8))
         distinct = sorted(set(self.found))
         labels: dict[tuple[int, bytes], int] = {}
+        counts = [0] * (attributes + 1)
         attr = start = -1
         for number, pair in enumerate(distinct):
             if pair[0] != attr:
                 attr, start = pair[0], number
             labels[pair] = 2 * (number - start) + 1
-            first[attr + 1] += 1
+            counts[attr + 1] += 1
         for pair, place in zip(self.found, self.places, strict=True):
             values[place] = labels[pair]
-        first.cumsum(out=first)
+        first = np.array(list(accumulate(counts)), np.int64)
         data = [text for _, text in distinct]
-        offset = np.array([0, *accumulate(map(len, data))], np.int64)
+        offset = np.array(list(accumulate(map(len, data), initial=0)), np.int64)
         return layout.Literals(first, offset, np.frombuffer(b"".join(data), np.uint8))
 
 
@@ -230,17 +234,13 @@ class FewExpressions:
 def _finished(out: Lowered, left: tuple[int, int, int, int], literals: layout.Literals) -> LoweredExpressions:
     """Puts together what the kernel wrote; what is used again is copied."""
     conjunctions, predicates, intervals, boundaries = left
-    none, codes = np.empty(0, np.int64), out.codes
+    codes = out.codes
     lowered = layout.Predicates(
         out.first[: conjunctions + 1],
         out.pred[:predicates],
         out.run_lo[:intervals].copy(),
         out.run_hi[:intervals].copy(),
         out.owner[:conjunctions],
-        np.empty(0),
-        none,
-        np.empty((0, 2), np.int32),
-        none,
-        np.empty(0, np.int32),
+        *_PLAIN,
     )
     return LoweredExpressions(lowered, Codes(codes.first, codes.bound[:boundaries].copy(), codes.multi), literals, {})
