@@ -10,7 +10,6 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from colmatch.errors import OptionError, shown
 from colmatch.events.sample import NOTHING, SampleKeeper, count_values
 from colmatch.events.vocabulary import Vocabulary
 from colmatch.explain import Explanation, explain
@@ -88,7 +87,6 @@ class Matcher:
         ExpressionError : an expression cannot be understood; says which, where and why
         SubscriptionError, SchemaError, OptionError : the arguments cannot be used
         """
-        _check_errors(errors)
         asked = plan.asked_for(index)
         options = Options() if options is None else checked(options)
         columns = schema if isinstance(schema, Schema) else Schema(schema)
@@ -122,31 +120,51 @@ class Matcher:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the matcher to one file, atomically.
 
-        Readers of an older file under that name are not disturbed.
+        Readers of an older file under that name are not disturbed. A journal of the matcher is
+        folded in where it is saved to its own file; any other file is a copy without one.
 
         Raises
         ------
-        StoreError : ``path`` cannot be the name of a file, or is a folder, a pipe or a device
+        StoreError : ``path`` cannot be the name of a file, or is a folder, a pipe or a device; or
+            it has a journal with updates that are not this matcher's, or that is being written
         OSError : as from the built-in ``open``. Whatever is raised, ``path`` is as it was
         """
-        saved.save(path, self._live.parts())
+        saved.save(path, self._live)
 
     @classmethod
-    def open(cls, path: str | os.PathLike[str], mmap: bool = True, verify: bool = True) -> Matcher:
+    def open(
+        cls,
+        path: str | os.PathLike[str],
+        mmap: bool = True,
+        verify: bool = True,
+        journal: bool = False,
+        fsync: bool = False,
+    ) -> Matcher:
         """Opens a saved matcher.
 
         Parameters
         ----------
         mmap : map the arrays instead of reading them, so that processes share one copy
         verify : check all checksums, which reads the file once
+        journal : write each update to ``path`` + ``".journal"`` before the call returns, and do
+            those again that are there. ``save`` to the same path takes them into the file. One
+            matcher at a time is open so, until it is closed or its process ends; others see the
+            last save
+        fsync : write to the disk before the call returns. Without it updates outlast the process,
+            however that ends, but the last ones not a power cut
 
         Raises
         ------
         StoreError : the file is damaged, truncated, foreign, or of another format version; or
-            ``path`` cannot be the name of a file
+            ``path`` cannot be the name of a file; or the journal is in use, damaged (it says where)
+            or of another save
         OSError : as from the built-in ``open``
         """
-        return cls(saved.load(path, mmap, verify))
+        parts, log = saved.load(path, mmap, verify, journal, fsync)
+        matcher = cls(parts)
+        if log is not None:
+            saved.replay(matcher._live, log)
+        return matcher
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _unpickle, (saved.to_bytes(self._live.parts()),)
@@ -167,8 +185,8 @@ class Matcher:
         SubscriptionError : an id is there already, or given twice, or of another type
         ExpressionError : an expression cannot be understood
         OptionError : the matcher is closed
+        StoreError : the journal cannot be written; nothing has changed then
         """
-        _check_errors(errors)
         self._live.insert(subscriptions, errors, replace=False)
 
     def replace(self, subscriptions: Any, errors: Errors = "raise") -> None:
@@ -177,7 +195,6 @@ class Matcher:
         Arguments and errors are those of ``insert``, but an id may be there already or not. What is
         left out as bad leaves what it would have replaced.
         """
-        _check_errors(errors)
         self._live.insert(subscriptions, errors, replace=True)
 
     def delete(self, ids: Any) -> None:
@@ -190,15 +207,15 @@ class Matcher:
         Raises
         ------
         SubscriptionError : there is no subscription of some id
-        OptionError : the matcher is closed
+        OptionError, StoreError : as from ``insert``
         """
         self._live.delete(ids)
 
     def compact(self) -> None:
         """Merges all subscriptions into one index, without those that were deleted.
 
-        Merges are made beside batches and updates as they are due; this one is made now, and has
-        ended when the call returns.
+        Merges are made beside batches and updates as they are due; this one has ended when the
+        call returns.
 
         Raises
         ------
@@ -208,7 +225,7 @@ class Matcher:
         self._live.compact()
 
     def close(self) -> None:
-        """Ends what runs beside the caller: a merge is given up.
+        """Ends what runs beside the caller: a merge is given up, and the journal let go of.
 
         Batches can still be matched, saved and copied, but updates are refused. A matcher that is
         not closed ends with its process.
@@ -334,8 +351,8 @@ class Matcher:
         """Returns sizes, the bytes of each array, the kind of index, its settings and why.
 
         ``segments`` lists what is indexed together, the oldest first. ``updates`` and ``merges``
-        count what was done since the matcher was built; ``merge_error`` is what the last merge
-        failed with, or None.
+        count what was done since the build. ``merge_error`` is what the last merge failed with, and
+        ``journal`` has path, records and bytes; either may be None.
         """
         live, now = self._live, self._live.now
         statistics, sizes = now.statistics(), now.sizes() | {"sample": live.sample.nbytes}
@@ -350,6 +367,7 @@ class Matcher:
             "merges": now.merges,
             "merging": live.merger.is_running,
             "merge_error": live.merger.error,
+            "journal": None if live.journal is None else live.journal.stats(now.updates),
             "gaps": now.gone,
             "segments": [
                 {"index": segment.index.kind.name, "subscriptions": living, "deleted": found_dead}
@@ -381,11 +399,6 @@ class Matcher:
         It is the same on every machine.
         """
         return self._workers.counters(events)
-
-
-def _check_errors(errors: str) -> None:
-    if not isinstance(errors, str) or errors not in ("raise", "collect"):
-        raise OptionError(f"errors={shown(errors)}: 'raise' or 'collect' is needed")
 
 
 def _unpickle(data: bytes) -> Matcher:

@@ -25,6 +25,7 @@ import stat
 import struct
 import zlib
 from collections.abc import Iterator, Mapping
+from itertools import chain
 from mmap import ACCESS_READ
 from mmap import mmap as Map
 from typing import IO, Any
@@ -49,7 +50,7 @@ _DTYPES = frozenset(["|b1", "|i1", "|u1", "<i2", "<u2", "<i4", "<u4", "<i8", "<u
 _AGAIN = "copy it again, or build and save it again"
 
 
-def write_arrays(path: Path, header: Mapping[str, Any], arrays: Mapping[str, Array]) -> None:
+def write_arrays(path: Path, header: Mapping[str, Any], arrays: Mapping[str, Array]) -> str:
     """Writes a header and arrays to a file, at once.
 
     Readers see the old file or the new one, and one that is mapped stays as it was. What is
@@ -60,6 +61,10 @@ def write_arrays(path: Path, header: Mapping[str, Any], arrays: Mapping[str, Arr
     header : what JSON can hold
     arrays : of bool, int8 to int64, uint8 to uint64, float32 or float64, in any layout
 
+    Returns
+    -------
+    the ``content_hash`` of the file
+
     Raises
     ------
     StoreError : an array of another type, or ``path`` is a folder, a pipe or a device
@@ -67,8 +72,11 @@ def write_arrays(path: Path, header: Mapping[str, Any], arrays: Mapping[str, Arr
         it.
     """
     with replacing(path) as file:
-        for part in _parts(header, arrays):
+        parts = _parts(header, arrays)
+        prefix, text = next(parts), next(parts)
+        for part in chain((prefix, text), parts):
             file.write(part)
+    return _hash(prefix, text)
 
 
 def read_arrays(path: Path, mmap: bool = True, verify: bool = True) -> tuple[dict[str, Any], dict[str, Array]]:
@@ -105,7 +113,11 @@ def content_hash(path: Path) -> str:
         length, _ = _check_prefix(os.fspath(path), prefix, os.fstat(file.fileno()).st_size)
         header = file.read(length)
     _check_header(os.fspath(path), prefix, header)
-    return hashlib.sha256(prefix + header).hexdigest()[:32]
+    return _hash(prefix, header)
+
+
+def _hash(prefix: bytes | memoryview, header: bytes | memoryview) -> str:
+    return hashlib.sha256(b"".join([prefix, header])).hexdigest()[:32]
 
 
 def pack(header: Mapping[str, Any], arrays: Mapping[str, Array]) -> bytes:

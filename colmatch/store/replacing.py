@@ -57,7 +57,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
             yield file
             file.flush()
             if before is not None and fcntl is not None:
-                _make_like(file.fileno(), path, before)
+                make_like(file.fileno(), path, before)
             os.fsync(file.fileno())
             if fcntl is not None:  # as long as it is locked
                 os.replace(temporary, path)
@@ -67,7 +67,12 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
         with suppress(FileNotFoundError):
             os.unlink(temporary)
         raise
-    with suppress(OSError):  # the new name shall outlast a power cut too; not every system and folder can be asked
+    sync_folder(folder)
+
+
+def sync_folder(folder: str) -> None:
+    """Sees that new names in a folder outlast a power cut, where the system can be asked for it."""
+    with suppress(OSError):
         handle = os.open(folder, os.O_RDONLY)
         try:
             os.fsync(handle)
@@ -95,7 +100,7 @@ def _clear(path: str, ours: bool) -> None:
         status = os.fstat(handle)
         if not stat.S_ISREG(status.st_mode):
             return
-        locked = _lock(handle)
+        locked = lock(handle)
         # With the lock in hand: its owner, if it has not got round to locking it, sees that it is
         # gone and begins anew.
         if locked is not False and ((ours and locked) or _is_old(status)):
@@ -108,9 +113,10 @@ def _is_old(status: os.stat_result) -> bool:
     return time.time() - status.st_mtime > DAY
 
 
-def _lock(handle: int) -> bool | None:
+def lock(handle: int) -> bool | None:
     """Locks a file, and says whether this process has the lock; None where there are no locks."""
-    assert fcntl is not None
+    if fcntl is None:
+        return None
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -155,22 +161,23 @@ def _begin(folder: str, name: str, mode: int) -> tuple[str, int]:
     while True:
         temporary = os.path.join(folder, f".{name}.{_machine()}{os.urandom(4).hex()}.colmatch-tmp")
         try:
-            handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), mode)
+            handle = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), mode)
         except FileExistsError:
             continue
-        if fcntl is None or (_lock(handle) is not False and _is_there(temporary, handle)):
+        if fcntl is None or (lock(handle) is not False and is_there(temporary, handle)):
             return temporary, handle
         os.close(handle)  # another process has taken it for one that was left, and has removed it or will
 
 
-def _is_there(path: str, handle: int) -> bool:
+def is_there(path: str, handle: int) -> bool:
+    """Says whether an open file has this name still."""
     try:
         return os.path.samestat(os.stat(path), os.fstat(handle))
     except FileNotFoundError:
         return False
 
 
-def _make_like(file: int, path: str, before: os.stat_result) -> None:
+def make_like(file: int, path: str, before: os.stat_result) -> None:
     """Gives a file the owner, group and permissions of the one that it replaces."""
     now = os.fstat(file)
     mode = before.st_mode & 0o777

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import base64
+import logging
 import os
+import struct
 from typing import Any
 
 import numpy as np
@@ -17,15 +19,19 @@ from colmatch.indexing.registry import find
 from colmatch.indexing.settings import Settings
 from colmatch.kernels import layout
 from colmatch.options import Options
-from colmatch.schema import Attribute, Attributes, Family, Role, Schema, Type
-from colmatch.store.file import pack, read_arrays, unpack, write_arrays
+from colmatch.schema import Attribute, Attributes, Schema
+from colmatch.store.file import content_hash, pack, read_arrays, unpack, write_arrays
+from colmatch.store.journal import Journal, unjournalled
 from colmatch.subscriptions.ids import Ids, ids_of_arrays, ids_to_arrays
 from colmatch.subscriptions.rejected import Rejected
 from colmatch.updates.growing import GrowingSegment
 from colmatch.updates.literals import whole
+from colmatch.updates.live import LiveSet
 from colmatch.updates.segments import Segment
 from colmatch.updates.versions import Parts, Version, named_arrays
 from colmatch.version import __version__
+
+_log = logging.getLogger("colmatch")
 
 
 def _encode(parts: Parts) -> tuple[dict[str, Any], dict[str, np.ndarray[Any, Any]]]:
@@ -52,7 +58,7 @@ def _encode(parts: Parts) -> tuple[dict[str, Any], dict[str, np.ndarray[Any, Any
         "updates": version.updates,
         "options": parts.options.to_dict(),
         "schema": base64.b64encode(parts.schema.arrow.serialize().to_pybytes()).decode(),
-        "attributes": [_attribute(attribute) for attribute in version.attributes],
+        "attributes": [attribute.to_list() for attribute in version.attributes],
         "rejected": [list(entry) for entry in version.rejected],
         "local_literal": version.local_literal,
     }
@@ -63,34 +69,13 @@ def _settings(settings: Settings) -> dict[str, Any]:
     return {"kind": settings.kind, "settings": settings.to_dict()}
 
 
-def _attribute(a: Attribute) -> list[Any]:
-    t = a.type
-    return [
-        list(a.path),
-        int(a.role),
-        [int(t.family), t.scale, t.unit, t.zone, t.name],
-        a.key,
-        list(a.pattern) if a.pattern else None,
-    ]
-
-
 def _decode(where: str, header: dict[str, Any], arrays: dict[str, np.ndarray[Any, Any]]) -> Parts:
     try:
-        attributes = [
-            Attribute(
-                tuple(path),
-                Role(role),
-                Type(Family(family), scale, unit, zone, name),
-                key,
-                tuple(pattern) if pattern else None,
-            )
-            for path, role, (family, scale, unit, zone, name), key, pattern in header["attributes"]
-        ]
         segments = [_segment(i, entry, arrays) for i, entry in enumerate(header["segments"])]
         if header["growing"]:
             segments[-1] = GrowingSegment.opened(segments[-1])
         version = Version(
-            attributes=Attributes(attributes),
+            attributes=Attributes(list(map(Attribute.of_list, header["attributes"]))),
             literals=Vocabulary.among(
                 layout.Literals(*(arrays[f"literals.{name}"] for name in layout.Literals._fields))
             ),
@@ -104,10 +89,7 @@ def _decode(where: str, header: dict[str, Any], arrays: dict[str, np.ndarray[Any
             ids=Ids(ids_of_arrays(arrays)),
             reason=header["reason"],
             local_literal=header["local_literal"],
-            rejected=tuple(
-                Rejected(id, tuple(position) if position else None, message)
-                for id, position, message in header["rejected"]
-            ),
+            rejected=tuple(map(Rejected.of_list, header["rejected"])),
             updates=header["updates"],
         )
         return Parts(
@@ -135,15 +117,69 @@ def _segment(i: int, entry: dict[str, Any], arrays: dict[str, np.ndarray[Any, An
     return Segment(named("codes", layout.Codes), named("predicates", layout.Predicates), built, entry["size"])
 
 
-def save(path: str | os.PathLike[str], parts: Parts) -> None:
-    """Writes the parts of a matcher to a file, as ``Matcher.save`` does."""
-    write_arrays(file_name(path), *_encode(parts))
-
-
-def load(path: str | os.PathLike[str], mmap: bool, verify: bool) -> Parts:
-    """Reads the parts of a matcher from a file, as ``Matcher.open`` does."""
+def save(path: str | os.PathLike[str], live: LiveSet) -> None:
+    """Writes a matcher to a file, as ``Matcher.save`` does."""
     name = file_name(path)
-    return _decode(name, *read_arrays(name, mmap, verify))
+    if isinstance(live.journal, Journal) and live.journal.target == os.path.realpath(name):
+        _fold(live, live.journal)
+        return
+    with unjournalled(name):
+        write_arrays(name, *_encode(live.parts()))
+
+
+def _fold(live: LiveSet, journal: Journal) -> None:
+    """Writes a matcher to its own file, and has the journal follow that."""
+    with journal.saving.take():
+        with live.turn.take():
+            parts = live.parts()
+            updates = parts.version.updates
+            folded, end = journal.mark(updates)
+        header, arrays = _encode(parts)
+        hash = write_arrays(journal.target, header | {"folded": folded}, arrays)
+        with live.turn.take():
+            try:
+                journal.follow_next(hash, updates, end, live.now.updates)
+            except OSError as error:  # the file names the save that the journal follows: that will do
+                _log.warning("%s keeps updates that are saved: %s", journal.path, error)
+
+
+def load(
+    path: str | os.PathLike[str], mmap: bool = True, verify: bool = True, journalled: bool = False, fsync: bool = False
+) -> tuple[Parts, Journal | None]:
+    """Reads the parts of a matcher, and opens the journal of the file, as ``Matcher.open`` does."""
+    name = file_name(path)
+    if not journalled:
+        return _decode(name, *read_arrays(name, mmap, verify)), None
+    content_hash(name)  # a file that is none gets no journal
+    journal = Journal(name, fsync)
+    try:
+        hash = content_hash(name)
+        header, arrays = read_arrays(name, mmap, verify)
+        if content_hash(name) != hash:
+            raise StoreError(f"{name} was replaced while it was opened: open it again")
+        parts = _decode(name, header, arrays)
+        journal.follow(hash, header.get("folded"), parts.version.updates)
+    except BaseException:
+        journal.close()
+        raise
+    return parts, journal
+
+
+def replay(live: LiveSet, journal: Journal) -> None:
+    """Does the updates of a journal again; those to come are written there."""
+    try:
+        live.replay(journal.records(live.now.updates))
+        live.journal = journal
+    except BaseException as error:
+        journal.close()
+        if isinstance(error, (KeyError, ValueError, TypeError, IndexError, struct.error)) and not isinstance(
+            error, ColmatchError
+        ):
+            raise StoreError(
+                f"colmatch {__version__} cannot read {journal.path} ({error}): open the file with the colmatch that "
+                "wrote it, and save it there"
+            ) from error
+        raise
 
 
 def file_name(path: Any) -> str:
@@ -166,7 +202,7 @@ def file_name(path: Any) -> str:
 
 
 def to_bytes(parts: Parts) -> bytes:
-    """Returns what ``save`` writes."""
+    """Returns a matcher as bytes, which know nothing of a journal."""
     return pack(*_encode(parts))
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from colmatch.errors import ExpressionError, SubscriptionError, shown
+from colmatch.errors import ExpressionError, OptionError, SubscriptionError, shown
 from colmatch.incoming import column_of, table_of
 from colmatch.indexing.settings import Budget
 from colmatch.lowering.few import FEW, FewExpressions
@@ -67,7 +67,10 @@ class Source:
         ------
         ExpressionError : an expression cannot be understood, with ``errors="raise"``
         SubscriptionError : the subscriptions cannot be read
+        OptionError : ``errors`` is something else
         """
+        if not isinstance(errors, str) or errors not in ("raise", "collect"):
+            raise OptionError(f"errors={shown(errors)}: 'raise' or 'collect' is needed")
         attributes = self.attributes
         if isinstance(subscriptions, PredicateTable):
             lowering = Lowering(attributes, Session(self.options.timezone))

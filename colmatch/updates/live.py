@@ -6,25 +6,29 @@ segment, or makes a segment of its own if it is much; what goes is marked. Segme
 beside that (``merger.py``).
 
 Nothing is changed before the new version is there, which is one assignment. So an update that is
-interrupted anywhere leaves the old version or the new one.
+interrupted anywhere leaves the old version or the new one. Where there is a journal, the update is
+in it before that.
 """
 
 from __future__ import annotations
 
 import os
 import weakref
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from colmatch.errors import ColmatchError, OptionError, SubscriptionError, shown
+from colmatch.indexing.registry import FEWEST
+from colmatch.indexing.settings import Settings
 from colmatch.kernels.layout import Codes, Literals
 from colmatch.schema import Attributes
 from colmatch.subscriptions.ids import wanted_ids
 from colmatch.subscriptions.intake import Errors, Intake, Source
-from colmatch.updates import literals, policy, sweeping
+from colmatch.updates import literals, policy, records, sweeping
 from colmatch.updates.growing import GrowingSegment
 from colmatch.updates.merger import Merger
 from colmatch.updates.predicates import attributes_of
@@ -32,12 +36,28 @@ from colmatch.updates.segments import Segment, indexed, recounted
 from colmatch.updates.turn import Turn
 from colmatch.updates.versions import Parts, Version, are_dead, dead_among, with_dead
 
+REPLAYED_MOST = 2**22  # bytes of records that are done again together
+
+
+class Log(Protocol):
+    """Where updates are written down: the journal of a saved matcher."""
+
+    def append(self, before: int, record: bytes) -> None:
+        """Writes the record of the update that follows the one of number ``before``."""
+
+    def close(self) -> None:
+        """Takes no records any more."""
+
+    def stats(self, updates: int) -> dict[str, Any] | None:
+        """Returns what ``Matcher.stats`` tells of it after so many updates."""
+
 
 class LiveSet:
     """The subscriptions of a matcher in use: its present version, and what changes it.
 
     Attributes
     ----------
+    journal : has each update before the version that it makes is there; None where nobody asked
     turn : held by who makes a new version
     now : the present version
     sample : events that are counted whenever a segment is built (``colmatch/events/sample.py``)
@@ -49,6 +69,7 @@ class LiveSet:
         self.asked = parts.asked
         self.sample = parts.sample
         self.now = parts.version
+        self.journal: Log | None = None
         self._source: Source | None = None
         self.merger = Merger(self)
         self._begin()
@@ -93,11 +114,10 @@ class LiveSet:
                 )
             after = before
             if len(new.ids):
-                after = self._with_new(self._without(before, np.sort(old)), new)
-                after = after.changed(updates=before.updates + 1)
+                after = self._with_new(self._without(before, np.sort(old)), new, self.asked)
             if new.rejected:
                 after = after.changed(rejected=(*before.rejected, *new.rejected))
-            self.now = after
+            self._publish(after, lambda: records.of_insert(new))
         self.merger.look()
 
     def delete(self, ids: Any) -> None:
@@ -113,7 +133,7 @@ class LiveSet:
                 raise SubscriptionError(f"there is no subscription {shown(id)}: nothing was deleted")
             if len(old):
                 after = self._without(before, old if len(old) == 1 else np.unique(old))
-                self.now = after.changed(updates=before.updates + 1)
+                self._publish(after, lambda: records.of_delete(wanted))
         self.merger.look()
 
     def compact(self) -> None:
@@ -122,10 +142,48 @@ class LiveSet:
         self.merger.compact()
 
     def close(self) -> None:
-        """Ends the merges, as ``Matcher.close`` does."""
+        """Ends the merges and the journal, as ``Matcher.close`` does."""
         self.merger.stop()
+        if self.journal is not None:
+            with self.turn.take():
+                self.journal.close()
+
+    def replay(self, journalled: Iterable[tuple[int, bytes]]) -> None:
+        """Does updates again, by their numbers and records. They are taken many together.
+
+        Raises
+        ------
+        ValueError, TypeError, KeyError, IndexError, struct.error : a record cannot be understood
+        """
+        for number, type, together in _batches(journalled):
+            if type not in (None, self.now.ids.array.type) and len(self.now.ids):  # then none is left of these
+                self.merger.compact()
+            with self.turn.take():
+                before = self.now
+                change = records.read(together, Attributes(list(before.attributes)))
+                old = before.ids.find(change.touched)
+                old = np.unique(old[old >= 0])
+                after = self._without(before, old[~are_dead(before.dead, old)])
+                if len(change.new.ids):
+                    try:
+                        after = self._with_new(after, change.new, self.asked)
+                    except OptionError:  # they did not come together then
+                        few = FEWEST.settings.under(self.asked.dnf_budget)
+                        after = self._with_new(after, change.new, few)
+                rejected = (*before.rejected, *change.new.rejected)
+                self.now = after.changed(updates=number, rejected=rejected)
+            self.merger.look()
 
     # How it is done
+
+    def _publish(self, after: Version, record: Callable[[], bytes]) -> None:
+        """Makes a version the present one, if it is another, and writes its record first."""
+        number = self.now.updates
+        if after is self.now:
+            return
+        if self.journal is not None:
+            self.journal.append(number, record())
+        self.now = after.changed(updates=number + 1)
 
     def _check_open(self) -> None:
         if self.merger.is_stopped:
@@ -165,8 +223,8 @@ class LiveSet:
             gone=before.gone + len(numbers),
         )
 
-    def _with_new(self, before: Version, new: Intake) -> Version:
-        """Returns a version with new subscriptions."""
+    def _with_new(self, before: Version, new: Intake, asked: Settings) -> Version:
+        """Returns a version with new subscriptions; many make a segment of the kind ``asked``."""
         lowered = new.lowered
         attributes = max(len(before.attributes), attributes_of(lowered.predicates))
         codes, own_literals = _of_attributes(attributes, lowered.codes, lowered.literals)
@@ -185,7 +243,7 @@ class LiveSet:
         last, count = segments[-1], len(new.ids)
         if count > policy.GROWING_MOST:
             seen = recounted(self.sample, after.attributes, codes, known)
-            segment, _ = indexed(self.asked, lowered.predicates, codes, seen, count, count)
+            segment, _ = indexed(asked, lowered.predicates, codes, seen, count, count)
             return _appended(after, [*segments, segment], growing=False)
         if before.growing and isinstance(last, GrowingSegment) and last.size + count <= policy.GROWING_MOST:
             base, size = before.bases[-1], last.size
@@ -195,6 +253,21 @@ class LiveSet:
             return after.changed(segments=tuple(segments), living=(*after.living[:-1], after.living[-1] + count))
         begun = GrowingSegment.begun(lowered.predicates, codes, self.asked, count)
         return _appended(after, [*segments, begun], growing=True)
+
+
+def _batches(journalled: Iterable[tuple[int, bytes]]) -> Iterator[tuple[int, pa.DataType | None, list[bytes]]]:
+    """Yields neighbouring records with ids of one type: the last number, that type, the records."""
+    together: list[bytes] = []
+    size, last, type = 0, 0, None
+    for number, record in journalled:
+        own = records.id_type(record)
+        if together and (size + len(record) > REPLAYED_MOST or (type is not None and own not in (None, type))):
+            yield last, type, together
+            together, size, type = [], 0, None
+        together.append(record)
+        size, last, type = size + len(record), number, type or own
+    if together:
+        yield last, type, together
 
 
 def _appended(version: Version, segments: list[Segment], growing: bool) -> Version:
@@ -229,6 +302,8 @@ def _begin_again() -> None:
     for live in list(_all):
         live._begin()
         live.merger.begin()
+        if live.journal is not None:
+            live.journal.close()  # it is the parent's
 
 
 if hasattr(os, "register_at_fork"):

@@ -200,18 +200,18 @@ def test_what_a_living_process_writes_is_left_alone(saved):
 
 def test_a_file_that_is_cleared_before_it_is_locked(saved, monkeypatch):
     """Between making it and locking it, another process may take it for one that was left."""
-    lock, turns = replacing._lock, []
+    lock, turns = replacing.lock, []
 
     def late(handle):
         turns.append(handle)
         if len(turns) == 1:
-            monkeypatch.setattr(replacing, "_lock", lock)
+            monkeypatch.setattr(replacing, "lock", lock)
             replacing.clear(str(saved.parent))
             assert os.listdir(saved.parent) == [saved.name]
-            monkeypatch.setattr(replacing, "_lock", late)
+            monkeypatch.setattr(replacing, "lock", late)
         return lock(handle)
 
-    monkeypatch.setattr(replacing, "_lock", late)
+    monkeypatch.setattr(replacing, "lock", late)
     write(saved, {"n": 1})
     assert len(turns) == 2
     assert store.read_arrays(saved)[0] == {"n": 1} and os.listdir(saved.parent) == [saved.name]
@@ -238,7 +238,7 @@ def test_files_of_another_machine_are_left_for_a_day(tmp_path):
 
 def test_without_locks_files_are_left_for_a_day(tmp_path, monkeypatch):
     own = left_by(tmp_path, replacing._machine(), 0.9)
-    monkeypatch.setattr(replacing, "_lock", lambda handle: None)
+    monkeypatch.setattr(replacing, "lock", lambda handle: None)
     write(tmp_path / "x")
     assert own.exists()
     left_by(tmp_path, replacing._machine(), 1.1)
