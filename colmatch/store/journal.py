@@ -63,6 +63,10 @@ class Journal:
         self._coming: JournalFile | None = None
         self._owner = os.getpid()
 
+    @property
+    def is_open(self) -> bool:
+        return self._file is not None
+
     # Reading
 
     def follow(self, hash: str, folded: str | None, updates: int) -> None:

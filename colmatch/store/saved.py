@@ -120,9 +120,9 @@ def _segment(i: int, entry: dict[str, Any], arrays: dict[str, np.ndarray[Any, An
 def save(path: str | os.PathLike[str], live: LiveSet) -> None:
     """Writes a matcher to a file, as ``Matcher.save`` does."""
     name = file_name(path)
-    if isinstance(live.journal, Journal) and live.journal.target == os.path.realpath(name):
-        _fold(live, live.journal)
-        return
+    journal = live.journal
+    if isinstance(journal, Journal) and journal.is_open and journal.target == os.path.realpath(name):
+        return _fold(live, journal)
     with unjournalled(name):
         write_arrays(name, *_encode(live.parts()))
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import pickle
+import shutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -124,6 +126,62 @@ def test_the_state_is_that_before_or_after(kind: str, change: str) -> None:
             assert state(made) == states[1], place
             made.compact()
             assert state(made) == states[1], place
+
+
+JOURNALLED: dict[str, Callable[[cm.Matcher, Path], Any]] = {
+    "insert": lambda m, _: m.insert({50: "a = 5 OR s LIKE 'y%'"}),
+    "replace many": lambda m, _: m.replace(texts(range(5, 80))),
+    "what is rejected": lambda m, _: m.insert({60: "a = 5", 61: "b = 1"}, errors="collect"),
+    "delete": lambda m, _: m.delete([2, 31]),
+    "save": lambda m, path: m.save(path),
+}
+
+
+@pytest.mark.parametrize("kind", ["bitslice", "opindex"])
+@pytest.mark.parametrize("change", JOURNALLED)
+def test_the_journal_has_what_was_finished(kind: str, change: str, tmp_path: Path) -> None:
+    """An interrupted update is in it or not, but not in part, and the next one works."""
+    act, saved, numbers = JOURNALLED[change], tmp_path / "index", itertools.count()
+    matcher = cm.Matcher.build(texts(range(30)), SCHEMA, index=kind)
+    for i in range(30, 36):
+        matcher.insert(texts([i]))
+    matcher.save(saved)
+
+    def copied(path: Path) -> Path:
+        (folder := tmp_path / str(next(numbers))).mkdir()
+        for name in ("index", "index.journal"):
+            if path.with_name(name).exists():
+                shutil.copy(path.with_name(name), folder)
+        return folder / "index"
+
+    def fresh() -> tuple[cm.Matcher, Path]:
+        path = copied(saved)
+        made = cm.Matcher.open(path, journal=True)
+        made.replace({5: "a = 5"})
+        return made, path
+
+    def left_by(path: Path) -> Any:
+        with cm.Matcher.open(copied(path), journal=True) as opened:
+            return state(opened)
+
+    with patch.object(policy, "GROWING_MOST", 8):
+        (before, _), (reference, reference_path) = fresh(), fresh()
+        lines, _ = passed(lambda: act(reference, reference_path))
+        states = [state(before), state(reference)]
+        assert left_by(reference_path) == states[1]
+        for at in range(1 + len(kind) % STEP, lines + 1, STEP):
+            made, path = fresh()
+            _, place = passed(lambda: act(made, path), at)  # noqa: B023
+            after = states.index(state(made))
+            assert left_by(path) in states[after:], place
+            act(made, path) if not after or change == "save" else None
+            assert left_by(path) == state(made) == states[1], place
+            made.delete([7])
+            assert left_by(path) == state(made), place
+            made.save(path)
+            made.close()
+            assert left_by(path) == state(made), place
+            shutil.rmtree(path.parent)
 
 
 def test_a_merge_that_is_given_up_changes_nothing() -> None:
