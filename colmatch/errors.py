@@ -29,7 +29,7 @@ class EventError(ColmatchError, ValueError):
 
 
 class StoreError(ColmatchError, ValueError):
-    """A saved matcher is damaged, truncated, foreign, or of another format version."""
+    """A saved matcher or its journal is damaged, foreign, of another version, or in use."""
 
 
 class DependencyError(ColmatchError, ImportError):

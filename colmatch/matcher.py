@@ -20,6 +20,7 @@ from colmatch.matching.workers import Workers
 from colmatch.options import Options, checked
 from colmatch.schema import Attributes, Schema
 from colmatch.store import saved
+from colmatch.store.journal import Journal
 from colmatch.subscriptions.ids import Ids
 from colmatch.subscriptions.intake import Errors, Source
 from colmatch.subscriptions.rejected import Rejected
@@ -48,9 +49,11 @@ class Matcher:
     schema : the events' columns
     """
 
-    def __init__(self, parts: Parts) -> None:
+    def __init__(self, parts: Parts, journal: Journal | None = None) -> None:
         self.schema = parts.schema
         self._live = LiveSet(parts)
+        if journal is not None:
+            saved.replay(self._live, journal)
         self._workers = Workers(self._live)
 
     # Making
@@ -76,9 +79,8 @@ class Matcher:
         index : name of a kind of index, ``"auto"`` for that with the lowest estimated time an
             event, or either with settings, as ``colmatch.index`` makes it
         sample : some events, as ``match`` takes them, that are like those to come: they tell which
-            values are frequent. A few thousand are enough. Up to 4,096 of them, in the columns of
-            the schema, become a part of the matcher and of its saved form, so that they count again
-            with each index that updates have built
+            values are frequent. A few thousand are enough. Up to 4,096 of them become a part of the
+            matcher and of its saved form, and count again with each index that updates build
         errors : ``"raise"`` the first error, or ``"collect"``: leave bad expressions out and list
             them in ``rejected``
 
@@ -147,9 +149,8 @@ class Matcher:
         mmap : map the arrays instead of reading them, so that processes share one copy
         verify : check all checksums, which reads the file once
         journal : write each update to ``path`` + ``".journal"`` before the call returns, and do
-            those again that are there. ``save`` to the same path takes them into the file. One
-            matcher at a time is open so, until it is closed or its process ends; others see the
-            last save
+            those again that are there, until ``save`` to the same path. One matcher at a time is
+            open so, until it is closed or its process ends; others see the last save
         fsync : write to the disk before the call returns. Without it updates outlast the process,
             however that ends, but the last ones not a power cut
 
@@ -160,11 +161,7 @@ class Matcher:
             or of another save
         OSError : as from the built-in ``open``
         """
-        parts, log = saved.load(path, mmap, verify, journal, fsync)
-        matcher = cls(parts)
-        if log is not None:
-            saved.replay(matcher._live, log)
-        return matcher
+        return cls(*saved.load(path, mmap, verify, journal, fsync))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _unpickle, (saved.to_bytes(self._live.parts()),)
@@ -227,8 +224,8 @@ class Matcher:
     def close(self) -> None:
         """Ends what runs beside the caller: a merge is given up, and the journal let go of.
 
-        Batches can still be matched, saved and copied, but updates are refused. A matcher that is
-        not closed ends with its process.
+        Batches can still be matched, but updates are refused. What is not closed ends with its
+        process.
         """
         self._live.close()
 
@@ -252,8 +249,8 @@ class Matcher:
     def options(self) -> Options:
         """The options that it was built with.
 
-        Others may be set that differ in ``batch_rows``, ``threads`` and ``missing_columns`` only.
-        They count from the next call on.
+        Others may be set that differ in ``batch_rows``, ``threads`` and ``missing_columns`` only;
+        they count from the next call on.
 
         Raises
         ------

@@ -21,7 +21,8 @@ def needs_spark(code):
     return "colmatch.spark" in code
 
 
-def test_python_prints_what_stands_behind_it():
+def test_python_prints_what_stands_behind_it(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # some of it writes files
     names, checked = {}, 0
     for (language, code), (answers, expected) in zip(BLOCKS, [*BLOCKS[1:], ("", "")], strict=True):
         if language != "python" or needs_spark(code):

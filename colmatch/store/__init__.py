@@ -1,5 +1,6 @@
-"""A matcher as one file.
+"""A matcher as one file, and the journal of its updates beside it.
 
 In come the parts of a matcher; out comes a checksummed file that is replaced at once and mapped
-into memory. ``saved`` says what is written, ``file`` how.
+into memory. ``saved`` says what is written, ``file`` how. ``journal`` has the updates since, and
+``journal_file`` its form.
 """

@@ -185,13 +185,13 @@ class Journal:
     def _current(self) -> JournalFile:
         """Returns the file of this name: a new one if it got the name, whatever happened then."""
         file, coming = self._file, self._coming
-        if file is None:
+        if self._owner != os.getpid():
             raise OptionError(
-                "the matcher is closed and takes no updates any more: open it again"
-                if self._owner == os.getpid()
-                else f"the journal {self.path} is the parent process's: updates are to be made there, or in a matcher "
-                "that is opened without it"
+                f"the journal {self.path} is the parent process's: updates are to be made there, or in a matcher that "
+                "is opened without it"
             )
+        if file is None:
+            raise OptionError("the matcher is closed and takes no updates any more: open it again")
         if coming is not None:
             if is_there(self.path, coming.handle):
                 self._file = file = coming
@@ -217,8 +217,7 @@ class Journal:
         file = self._file
         if file is None:
             return None
-        end = file.ends.get(updates, HEADER)
-        return {"path": self.path, "records": updates - file.start, "bytes": end}
+        return {"path": self.path, "records": updates - file.start, "bytes": max(file.ends.values())}
 
 
 @contextmanager

@@ -32,6 +32,7 @@ from colmatch.updates.versions import Parts, Version, named_arrays
 from colmatch.version import __version__
 
 _log = logging.getLogger("colmatch")
+_UNREADABLE = (KeyError, ValueError, TypeError, IndexError, struct.error)  # what reading another format can raise
 
 
 def _encode(parts: Parts) -> tuple[dict[str, Any], dict[str, np.ndarray[Any, Any]]]:
@@ -171,15 +172,14 @@ def replay(live: LiveSet, journal: Journal) -> None:
         live.replay(journal.records(live.now.updates))
         live.journal = journal
     except BaseException as error:
+        live.close()
         journal.close()
-        if isinstance(error, (KeyError, ValueError, TypeError, IndexError, struct.error)) and not isinstance(
-            error, ColmatchError
-        ):
-            raise StoreError(
-                f"colmatch {__version__} cannot read {journal.path} ({error}): open the file with the colmatch that "
-                "wrote it, and save it there"
-            ) from error
-        raise
+        if isinstance(error, StoreError) or not isinstance(error, _UNREADABLE):
+            raise
+        raise StoreError(
+            f"colmatch {__version__} cannot read {journal.path} ({error}): open the file with the colmatch that "
+            "wrote it, and save it there"
+        ) from error
 
 
 def file_name(path: Any) -> str:

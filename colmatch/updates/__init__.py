@@ -2,5 +2,5 @@
 
 In come lowered subscriptions; out comes a new version, which the next batch sees. Read ``live``
 first, then ``versions``, ``segments`` and ``merger``; ``labels`` says where new boundaries go
-between old codes of the segment that grows.
+between old codes of the segment that grows, ``records`` what a journal has of an update.
 """

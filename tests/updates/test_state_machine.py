@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import pickle
 import tempfile
 from pathlib import Path
@@ -39,8 +40,10 @@ class Updates(RuleBasedStateMachine):
         self.patches = [patch.object(policy, name, value) for name, value in few.items()]
         for one in self.patches:
             one.start()
+        self.folder, self.names = tempfile.TemporaryDirectory(), itertools.count()
 
     def teardown(self) -> None:
+        self.folder.cleanup()
         for one in self.patches:
             one.stop()
 
@@ -114,11 +117,21 @@ class Updates(RuleBasedStateMachine):
     def pickle(self) -> None:
         self.matcher = pickle.loads(pickle.dumps(self.matcher))
 
-    @rule(mmap=st.booleans())
-    def save_and_open(self, mmap: bool) -> None:
-        with tempfile.TemporaryDirectory() as folder:
-            self.matcher.save(Path(folder, "index"))
-            self.matcher = cm.Matcher.open(Path(folder, "index"), mmap=mmap)
+    @rule(mmap=st.booleans(), journal=st.booleans())
+    def save_and_open(self, mmap: bool, journal: bool) -> None:
+        path = Path(self.folder.name, str(next(self.names)))
+        self.matcher.save(path)
+        self.matcher = cm.Matcher.open(path, mmap=mmap, journal=journal)
+
+    @rule(save=st.booleans())
+    def open_again(self, save: bool) -> None:
+        journal = self.matcher.stats()["journal"]
+        if journal is not None:
+            path, version = journal["path"].removesuffix(".journal"), self.matcher.version
+            self.matcher.save(path) if save else None
+            self.matcher.close()
+            self.matcher = cm.Matcher.open(path, journal=True)
+            assert self.matcher.version == version
 
     @invariant()
     def finds_what_the_oracle_says(self) -> None:
