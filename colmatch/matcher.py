@@ -224,8 +224,8 @@ class Matcher:
     def close(self) -> None:
         """Ends what runs beside the caller: a merge is given up, and the journal let go of.
 
-        Batches can still be matched, but updates are refused. What is not closed ends with its
-        process.
+        Batches can still be matched, saved and copied; updates are refused. What is not closed ends
+        with its process.
         """
         self._live.close()
 

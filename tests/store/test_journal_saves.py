@@ -244,6 +244,7 @@ FORKS = """
     read, write = os.pipe()
     child = os.fork()
     if not child:
+        os.close(write)
         try:
             matcher.insert({101: "a = 1"})
         except cm.OptionError as error:
