@@ -62,6 +62,7 @@ class Journal:
         self._file: JournalFile | None = _locked(self.path, self.target)
         self._coming: JournalFile | None = None
         self._owner = os.getpid()
+        self._saved = "", 0
 
     @property
     def is_open(self) -> bool:
@@ -89,18 +90,22 @@ class Journal:
                 f"{self.path} belongs to another save than {self.target}, and has updates: put the file back that it "
                 "belongs to, or move the journal away to go on without its updates"
             )
+        self._saved = hash, updates
         if not fits:
-            os.ftruncate(file.handle, 0)
-            write(file.handle, header_of(hash, updates), 0)
-            os.fsync(file.handle)
-            sync_folder(os.path.dirname(self.path))
-            file.base, file.start = hash, updates
-        file.ends = {file.start: HEADER}
+            self._begin(file)
 
-    def records(self, updates: int) -> Iterator[tuple[int, bytes]]:
-        """Yields number and content of each record after update ``updates``.
+    def _begin(self, file: JournalFile) -> None:
+        """Makes an empty journal of the file, which follows the save that there is."""
+        os.ftruncate(file.handle, 0)
+        write(file.handle, header_of(*self._saved), 0)
+        os.fsync(file.handle)
+        sync_folder(os.path.dirname(self.path))
+        file.base, file.start = self._saved
 
-        An unfinished one at the end is cut off.
+    def records(self) -> Iterator[tuple[int, bytes]]:
+        """Yields number and content of each record that is not in the saved file.
+
+        An unfinished one at the end is cut off, and what comes then is written there.
 
         Raises
         ------
@@ -110,15 +115,13 @@ class Journal:
         number, end = file.start, HEADER
         for own, record, behind in records_of(file, self.path):
             number, end = own, behind
-            if number > updates:
+            if number > self._saved[1]:
                 yield number, record
-        if number < updates:
-            raise StoreError(
-                f"{self.path} ends with update {number}, but {self.target} has {updates}: some are lost; move the "
-                "journal away to go on with the file as it is"
-            )
         size = os.fstat(file.handle).st_size
-        if size > end:
+        if number < self._saved[1]:  # a power cut took records that the file has
+            self._begin(file)
+            number, end = file.start, HEADER
+        elif size > end:
             _log.warning("%s: an unfinished update of %d bytes at byte %d is dropped", self.path, size - end, end)
             os.ftruncate(file.handle, end)
         file.ends = {number: end}

@@ -169,7 +169,7 @@ def load(
 def replay(live: LiveSet, journal: Journal) -> None:
     """Does the updates of a journal again; those to come are written there."""
     try:
-        live.replay(journal.records(live.now.updates))
+        live.replay(journal.records())
         live.journal = journal
     except BaseException as error:
         live.close()

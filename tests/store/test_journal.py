@@ -32,7 +32,7 @@ def records_in(path: Path) -> list[tuple[int, bytes]]:
     log = journal.Journal(str(path), False)
     try:
         log.follow(file.content_hash(path), None, 0)
-        return list(log.records(0))
+        return list(log.records())
     finally:
         log.close()
 

@@ -63,7 +63,7 @@ PROGRAM = """
                 matcher.replace(argument)
             os.write(pipe, number.to_bytes(4, "little"))
             apply(name, argument, there)
-            if rng.random() < 0.15:
+            if rng.random() < 0.3:
                 matcher.save(path)
 
     def expected(there):

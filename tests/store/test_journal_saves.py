@@ -18,7 +18,7 @@ from journals import SCHEMA, closed_state, log_of, opened, saved_in, state, upda
 
 import colmatch as cm
 from colmatch.store import file as store
-from colmatch.store import journal, saved
+from colmatch.store import journal, replacing, saved
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="locks of POSIX")
 
@@ -71,7 +71,7 @@ def test_a_copy_is_plain(path: Path) -> None:
     assert closed_state(path) == wanted
 
 
-@pytest.mark.parametrize("crash", ["replaced", "reset"])
+@pytest.mark.parametrize("crash", ["replaced", "reset", "named"])
 def test_a_crash_between_file_and_journal(path: Path, crash: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is lost and nothing done twice, in two saves."""
     matcher = opened(path)
@@ -83,8 +83,11 @@ def test_a_crash_between_file_and_journal(path: Path, crash: str, monkeypatch: p
         with monkeypatch.context() as broken:
             if crash == "replaced":
                 broken.setattr(journal.Journal, "follow_next", fail)
-            else:
+            elif crash == "reset":
                 broken.setattr(journal, "replacing", fail)
+            else:  # the next journal is there
+                calls = iter([str, fail])
+                broken.setattr(replacing, "sync_folder", lambda folder, calls=calls: next(calls)(folder))
             with pytest.raises(KeyboardInterrupt):
                 matcher.save(path)
         there = {name: (path.parent / name).read_bytes() for name in ("index", "index.journal")}
@@ -103,6 +106,26 @@ def test_a_crash_between_file_and_journal(path: Path, crash: str, monkeypatch: p
     last = state(matcher)
     matcher.close()
     assert closed_state(path) == last == state(cm.Matcher.open(path))
+
+
+def test_a_power_cut_takes_records_that_are_saved(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    matcher = opened(path)
+    matcher.insert({10: "a = 5"})
+    first = log_of(path).stat().st_size
+    matcher.delete([10, 1])
+    monkeypatch.setattr(journal.Journal, "follow_next", lambda *_: None)
+    matcher.save(path)
+    monkeypatch.undo()
+    wanted = state(matcher)
+    matcher.close()
+    for size in (first, first - 1, 5):
+        with open(log_of(path), "r+b") as log:
+            log.truncate(size)
+        assert closed_state(path) == wanted
+    with opened(path) as matcher:
+        matcher.insert({1: "a = 30"})
+        after = state(matcher)
+    assert closed_state(path) == after
 
 
 def test_updates_during_a_save_are_in_the_next_journal(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
