@@ -151,14 +151,12 @@ class Matcher:
         journal : write each update to ``path`` + ``".journal"`` before the call returns, and do
             those again that are there, until ``save`` to the same path. One matcher at a time is
             open so, until it is closed or its process ends; others see the last save
-        fsync : write to the disk before the call returns. Without it updates outlast the process,
-            however that ends, but the last ones not a power cut
+        fsync : write to the disk before the call returns, so that updates outlast a power cut
 
         Raises
         ------
-        StoreError : the file is damaged, truncated, foreign, or of another format version; or
-            ``path`` cannot be the name of a file; or the journal is in use, damaged (it says where)
-            or of another save
+        StoreError : the file is damaged, foreign, or of another format version, or ``path`` no name
+            of a file; or the journal is in use, damaged (it says where), or of another save
         OSError : as from the built-in ``open``
         """
         return cls(*saved.load(path, mmap, verify, journal, fsync))

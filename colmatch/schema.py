@@ -10,11 +10,10 @@ Only attributes that some expression uses get a dense id, so unused columns cost
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import cached_property
-from typing import Any
 
 import pyarrow as pa
 
@@ -139,23 +138,6 @@ class Attribute:
         elif self.role is Role.ENTRY:
             path = f"{path}[{self.key!r}]"
         return path
-
-    def to_list(self) -> list[Any]:
-        """Returns it as JSON can hold it."""
-        t, pattern = self.type, list(self.pattern) if self.pattern else None
-        return [list(self.path), int(self.role), [int(t.family), t.scale, t.unit, t.zone, t.name], self.key, pattern]
-
-    @staticmethod
-    def of_list(entry: Sequence[Any]) -> Attribute:
-        """Returns the attribute that ``to_list`` was called of.
-
-        Raises
-        ------
-        ValueError, TypeError : it is not what ``to_list`` returns
-        """
-        path, role, (family, scale, unit, zone, name), key, pattern = entry
-        type = Type(Family(family), scale, unit, zone, name)
-        return Attribute(tuple(path), Role(role), type, key, tuple(pattern) if pattern else None)
 
 
 BOOL = Type(Family.BOOL, name="bool")

@@ -19,7 +19,7 @@ from colmatch.indexing.registry import find
 from colmatch.indexing.settings import Settings
 from colmatch.kernels import layout
 from colmatch.options import Options
-from colmatch.schema import Attribute, Attributes, Schema
+from colmatch.schema import Attributes, Schema
 from colmatch.store.file import content_hash, pack, read_arrays, unpack, write_arrays
 from colmatch.store.journal import Journal, unjournalled
 from colmatch.subscriptions.ids import Ids, ids_of_arrays, ids_to_arrays
@@ -27,6 +27,7 @@ from colmatch.subscriptions.rejected import Rejected
 from colmatch.updates.growing import GrowingSegment
 from colmatch.updates.literals import whole
 from colmatch.updates.live import LiveSet
+from colmatch.updates.records import attribute_entry, attribute_of
 from colmatch.updates.segments import Segment
 from colmatch.updates.versions import Parts, Version, named_arrays
 from colmatch.version import __version__
@@ -59,7 +60,7 @@ def _encode(parts: Parts) -> tuple[dict[str, Any], dict[str, np.ndarray[Any, Any
         "updates": version.updates,
         "options": parts.options.to_dict(),
         "schema": base64.b64encode(parts.schema.arrow.serialize().to_pybytes()).decode(),
-        "attributes": [attribute.to_list() for attribute in version.attributes],
+        "attributes": [attribute_entry(attribute) for attribute in version.attributes],
         "rejected": [list(entry) for entry in version.rejected],
         "local_literal": version.local_literal,
     }
@@ -76,7 +77,7 @@ def _decode(where: str, header: dict[str, Any], arrays: dict[str, np.ndarray[Any
         if header["growing"]:
             segments[-1] = GrowingSegment.opened(segments[-1])
         version = Version(
-            attributes=Attributes(list(map(Attribute.of_list, header["attributes"]))),
+            attributes=Attributes(list(map(attribute_of, header["attributes"]))),
             literals=Vocabulary.among(
                 layout.Literals(*(arrays[f"literals.{name}"] for name in layout.Literals._fields))
             ),

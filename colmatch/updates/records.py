@@ -24,11 +24,10 @@ from colmatch.kernels.labels.literals import key_boundaries
 from colmatch.kernels.layout import ATTR_MASK, FLAG_RUN, Codes, Literals, Predicates
 from colmatch.lowering.labels import string_labels
 from colmatch.lowering.lower import LoweredExpressions
-from colmatch.schema import Attribute, Attributes
+from colmatch.schema import Attribute, Attributes, Family, Role, Type
 from colmatch.subscriptions.ids import ids_of_arrays, ids_to_arrays
 from colmatch.subscriptions.intake import Intake
 from colmatch.subscriptions.rejected import Rejected
-from colmatch.updates.predicates import selected
 
 I64 = NDArray[np.int64]
 
@@ -152,14 +151,28 @@ def _literals(used: NDArray[np.uint32], literals: Literals) -> dict[str, NDArray
     return {"literals": count, "literal_size": size, "literal_data": data}
 
 
+def attribute_entry(attribute: Attribute) -> list[Any]:
+    """Returns an attribute as JSON can hold it."""
+    t, pattern = attribute.type, list(attribute.pattern) if attribute.pattern else None
+    kind = [int(t.family), t.scale, t.unit, t.zone, t.name]
+    return [list(attribute.path), int(attribute.role), kind, attribute.key, pattern]
+
+
+def attribute_of(entry: Sequence[Any]) -> Attribute:
+    """Returns the attribute that ``attribute_entry`` was called of."""
+    path, role, (family, scale, unit, zone, name), key, pattern = entry
+    type = Type(Family(family), scale, unit, zone, name)
+    return Attribute(tuple(path), Role(role), type, key, tuple(pattern) if pattern else None)
+
+
 @lru_cache(10_000)
 def _attribute_text(attribute: Attribute) -> bytes:
-    return json.dumps(attribute.to_list(), separators=(",", ":")).encode()
+    return json.dumps(attribute_entry(attribute), separators=(",", ":")).encode()
 
 
 @lru_cache(10_000)
 def _attribute(text: bytes) -> Attribute:
-    return Attribute.of_list(json.loads(text))
+    return attribute_of(json.loads(text))
 
 
 def id_type(record: bytes) -> pa.DataType | None:
@@ -241,7 +254,7 @@ def read(records: Sequence[bytes], attributes: Attributes) -> Change:
         ids, subs, _joined_ids(columns, "gone", "gone"), columns.sizes("gone") + columns.sizes("gone_size")
     )
     if not keep.all():
-        predicates = selected(predicates, np.flatnonzero(keep[predicates.owner]))
+        predicates = _selected(predicates, np.flatnonzero(keep[predicates.owner]))
         predicates = predicates._replace(owner=(np.cumsum(keep) - 1)[predicates.owner].astype(np.uint32))
         ids = ids.filter(pa.array(keep))
     rejected = [Rejected.of_list(json.loads(line)) for text in columns.texts("rejected") for line in text.split(b"\n")]
@@ -340,3 +353,31 @@ def _coded(predicates: Predicates, slot_attr: I64, first: I64, bound: I64, attri
         low[which], high[which] = lowest[which], highest[which]
     pred[:, 0] ^= (slot ^ slot_attr[slot]).astype(np.uint32)
     return Codes(out_first, bound[new], np.array(attributes.multi, np.uint8))
+
+
+def _selected(preds: Predicates, conjunctions: NDArray[np.int64]) -> Predicates:
+    """Selects conjunctions, in this order, and nothing that belongs to others."""
+    first = ranges_of(np.diff(preds.first)[conjunctions])
+    place = members(preds.first[:-1][conjunctions], first)
+    pred = preds.pred[place]
+    several = np.flatnonzero(pred[:, 0] & np.uint32(FLAG_RUN))
+    begin = pred[several, 1].astype(np.int64)
+    runs = ranges_of(pred[several, 2] - begin)
+    run = members(begin, runs)
+    pred[several, 1], pred[several, 2] = runs[:-1], runs[1:]
+    jump_first, jump, tree_first, tree = preds.jump_first, preds.jump, preds.tree_first, preds.tree
+    start = jump_first[conjunctions] if len(jump_first) else np.empty(0, np.int64)
+    program = start >= 0
+    if program.any():
+        jumps = ranges_of(np.diff(first)[program])
+        jump_first, jump = np.full(len(conjunctions), -1), jump[members(start[program], jumps)]
+        jump_first[program] = jumps[:-1]
+        tree_start, tree_first = tree_first[:-1][conjunctions], ranges_of(np.diff(tree_first)[conjunctions])
+        tree = tree[members(tree_start, tree_first)]
+    else:
+        jump_first, jump, tree_first, tree = jump_first[:0], jump[:0], tree_first[:0], tree[:0]
+    weight = preds.weight[place] if len(preds.weight) else preds.weight
+    owner = preds.owner[conjunctions]
+    return Predicates(
+        first, pred, preds.run_lo[run], preds.run_hi[run], owner, weight, jump_first, jump, tree_first, tree
+    )
