@@ -42,6 +42,8 @@ class JournalFile:
         the one that is being written
     """
 
+    handle = -1  # until it has one: its finaliser asks
+
     def __init__(self, handle: int) -> None:
         self.handle = handle
         self.base, self.start = "", 0

@@ -137,6 +137,8 @@ JOURNALLED: dict[str, Callable[[cm.Matcher, Path], Any]] = {
 }
 
 
+# What raises in a finaliser, or where a file was opened that nobody has yet, is told and no more.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize("kind", ["bitslice", "opindex"])
 @pytest.mark.parametrize("change", JOURNALLED)
 def test_the_journal_has_what_was_finished(kind: str, change: str, tmp_path: Path) -> None:
