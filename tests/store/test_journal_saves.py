@@ -271,20 +271,20 @@ FORKS = """
         try:
             matcher.insert({101: "a = 1"})
         except cm.OptionError as error:
-            print(error, flush=True)
+            os.write(1, f"{error}\\n".encode())  # in one piece
         assert len(matcher) == 4
         os.read(read, 1)  # it outlives its parent's matcher
         os._exit(0)
     try:
         cm.Matcher.open(sys.argv[1], journal=True)
     except cm.StoreError as error:
-        print(error, flush=True)
+        os.write(1, f"{error}\\n".encode())  # in one piece
     matcher.insert({102: "a = 1"})
     matcher.close()
     cm.Matcher.open(sys.argv[1], journal=True).close()
     os.write(write, b"x")
     os.waitpid(child, 0)
-    print("done", flush=True)
+    os.write(1, b"done\\n")
 """
 
 
