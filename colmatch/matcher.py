@@ -304,22 +304,23 @@ class Matcher:
         ------
         EventError : a column is not there, or does not fit the schema
         """
-        return pa.Table.from_batches(self.match_batches(events), self._live.now.result_schema)
+        schema = self._live.now.result_schema
+        return pa.Table.from_batches(self._workers.pairs(events, schema), schema)
 
     def match_batches(self, events: Any) -> Iterator[pa.RecordBatch]:
         """Yields what ``match`` returns, piece by piece as results come.
 
         Memory does not follow the size of the input.
         """
-        return self._workers.pairs(events)
+        return self._workers.pairs(events, self._live.now.result_schema)
 
     def match_lists(self, events: Any) -> pa.ChunkedArray:
         """Returns the ids that match each event: list<id> array, one list a row, in row order.
 
         Ids within a list are in no particular order.
         """
-        lists = self._workers.lists(events)
-        return pa.chunked_array(list(lists), pa.list_(self._live.now.ids.array.type))
+        type = self._live.now.ids.array.type
+        return pa.chunked_array(list(self._workers.lists(events, type)), pa.list_(type))
 
     def count(self, events: Any) -> NDArray[np.int64]:
         """Returns the number of subscriptions that match each event: (rows) int64."""
@@ -349,29 +350,7 @@ class Matcher:
         count what was done since the build. ``merge_error`` is what the last merge failed with, and
         ``journal`` has path, records and bytes; either may be None.
         """
-        live, now = self._live, self._live.now
-        statistics, sizes = now.statistics(), now.sizes() | {"sample": live.sample.nbytes}
-        total = sum(sizes.values())
-        return {
-            **statistics._asdict(),
-            "rejected": len(now.rejected),
-            "index": now.index.kind.name,
-            "settings": now.index.settings.to_dict(),
-            "reason": now.reason,
-            "updates": now.updates,
-            "merges": now.merges,
-            "merging": live.merger.is_running,
-            "merge_error": live.merger.error,
-            "journal": None if live.journal is None else live.journal.stats(now.updates),
-            "gaps": now.gone,
-            "segments": [
-                {"index": segment.index.kind.name, "subscriptions": living, "deleted": found_dead}
-                for segment, living, found_dead in zip(now.segments, now.living, now.found_dead, strict=True)
-            ],
-            "bytes": total,
-            "bytes_per_subscription": total / max(statistics.subscriptions, 1),
-            "arrays": sizes,
-        }
+        return self._live.stats()
 
     @property
     def rejected(self) -> list[Rejected]:

@@ -9,6 +9,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from colmatch.arrays.recycled import Recycled
+from colmatch.errors import SubscriptionError
 from colmatch.kernels import sink
 
 
@@ -25,15 +26,22 @@ class Piece(NamedTuple):
         """Returns the event number and the id of each pair, as ``schema`` calls them."""
         event = self.memory.array(len(self.id), np.int64)
         sink.number_events(self.place, self.first, event)
-        return pa.RecordBatch.from_arrays([pa.array(event), self._ids()], schema=schema)
+        return pa.RecordBatch.from_arrays([pa.array(event), self._ids(schema.types[1])], schema=schema)
 
-    def lists(self) -> pa.ListArray:
-        """Returns the ids that match each row, one list a row."""
-        return pa.ListArray.from_arrays(pa.array(self.place, pa.int32()), self._ids())
+    def lists(self, type: pa.DataType) -> pa.ListArray:
+        """Returns the ids that match each row, one list a row; they are of that type."""
+        return pa.ListArray.from_arrays(pa.array(self.place, pa.int32()), self._ids(type))
 
     def counts(self) -> NDArray[np.int64]:
         """Returns how many subscriptions match each row: (rows)."""
         return np.diff(self.place)
 
-    def _ids(self) -> pa.Array:
-        return pa.array(self.id) if self.names is None else self.names.take(pa.array(self.id))
+    def _ids(self, type: pa.DataType) -> pa.Array:
+        ids = pa.array(self.id) if self.names is None else self.names.take(pa.array(self.id))
+        if ids.type == type:
+            return ids
+        if not len(ids):
+            return ids.cast(type)
+        raise SubscriptionError(
+            f"the matcher was empty when matching began, with {type} ids, and got {ids.type} ids since: match again"
+        )

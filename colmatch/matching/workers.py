@@ -25,14 +25,13 @@ class Workers:
         self._live = live
         self._idle: list[Worker] = []
 
-    def pairs(self, events: Any) -> Iterator[pa.RecordBatch]:
+    def pairs(self, events: Any, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
         """Yields the pairs of event and subscription, as ``Matcher.match_batches`` does."""
-        schema = self._live.now.result_schema
         return self._results(events, True, lambda piece: piece.pairs(schema))
 
-    def lists(self, events: Any) -> Iterator[pa.ListArray]:
-        """Yields the ids that match each event, one list a row."""
-        return self._results(events, True, Piece.lists)
+    def lists(self, events: Any, type: pa.DataType) -> Iterator[pa.ListArray]:
+        """Yields the ids that match each event, one list a row, of the type that they have."""
+        return self._results(events, True, lambda piece: piece.lists(type))
 
     def counts(self, events: Any) -> Iterator[NDArray[np.int64]]:
         """Yields how many subscriptions match each event: (rows)."""

@@ -88,6 +88,32 @@ class LiveSet:
             version=self.now,
         )
 
+    def stats(self) -> dict[str, Any]:
+        """Returns what ``Matcher.stats`` does."""
+        now = self.now
+        statistics, sizes = now.statistics(), now.sizes() | {"sample": self.sample.nbytes}
+        total = sum(sizes.values())
+        return {
+            **statistics._asdict(),
+            "rejected": len(now.rejected),
+            "index": now.index.kind.name,
+            "settings": now.index.settings.to_dict(),
+            "reason": now.reason,
+            "updates": now.updates,
+            "merges": now.merges,
+            "merging": self.merger.is_running,
+            "merge_error": self.merger.error,
+            "journal": None if self.journal is None else self.journal.stats(now.updates),
+            "gaps": now.gone,
+            "segments": [
+                {"index": segment.index.kind.name, "subscriptions": living, "deleted": found_dead}
+                for segment, living, found_dead in zip(now.segments, now.living, now.found_dead, strict=True)
+            ],
+            "bytes": total,
+            "bytes_per_subscription": total / max(statistics.subscriptions, 1),
+            "arrays": sizes,
+        }
+
     # What callers ask for
 
     def insert(self, subscriptions: Any, errors: Errors, replace: bool) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 import pickle
 import threading
 import weakref
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -358,3 +359,25 @@ def test_a_large_sample_is_kept_in_part_and_a_strange_one_is_left_out(caplog: py
     lenient = cm.Options(missing_columns="null")
     other = cm.Matcher.build({1: "a = 1"}, SCHEMA, index="propagation", options=lenient, sample=pa.table({"b": [1]}))
     assert len(inside.sample(other)) == 0
+
+
+def test_ids_of_another_type_while_events_are_read() -> None:
+    """An empty matcher takes ids of both types; what has been begun with one type stays so."""
+    schema = pa.schema({"a": pa.int64()})
+
+    def events(matcher: cm.Matcher, a: int) -> pa.RecordBatchReader:
+        def made() -> Iterator[pa.RecordBatch]:
+            yield pa.record_batch({"a": [1]}, schema)
+            if not len(matcher):
+                matcher.insert({"x": "a = 1"})
+            yield pa.record_batch({"a": [a]}, schema)
+
+        return pa.RecordBatchReader.from_batches(schema, made())
+
+    for ask in (cm.Matcher.match, cm.Matcher.match_lists):
+        matcher = cm.Matcher.build({}, {"a": "int64"})
+        with pytest.raises(cm.SubscriptionError, match="was empty when matching began, with int64 ids, and got string"):
+            ask(matcher, events(matcher, 1))
+        assert pairs(matcher.match(events(matcher, 1))) == [(0, "x"), (1, "x")]
+        matcher = cm.Matcher.build({}, {"a": "int64"})
+        assert all(not found for found in ask(matcher, events(matcher, 2)).to_pylist())
