@@ -24,11 +24,12 @@ import os
 import stat
 import struct
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from io import BufferedReader
 from itertools import chain
 from mmap import ACCESS_READ
 from mmap import mmap as Map
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -85,7 +86,7 @@ def read_arrays(path: Path, mmap: bool = True, verify: bool = True) -> tuple[dic
     Parameters
     ----------
     mmap : map the file, so that processes share its pages and only those that are used are read;
-        otherwise read it all
+        otherwise read it all, each array into memory of its own
     verify : check the arrays' checksums, which reads all of the file; the header is checked anyway
 
     Raises
@@ -94,9 +95,15 @@ def read_arrays(path: Path, mmap: bool = True, verify: bool = True) -> tuple[dic
     OSError : as from ``open``
     """
     with _open(path) as file:
-        if mmap and os.fstat(file.fileno()).st_size:
-            return _parse(os.fspath(path), Map(file.fileno(), 0, access=ACCESS_READ), verify)
-        return _parse(os.fspath(path), file.read(), verify)
+        size = os.fstat(file.fileno()).st_size
+        if mmap and size:
+            return _parse(os.fspath(path), *_views(Map(file.fileno(), 0, access=ACCESS_READ)), verify)
+
+        def read(size: int) -> Array:  # each array has memory of its own, which goes with it
+            part = np.empty(size, np.uint8)
+            return part[: file.readinto(part.data)]
+
+        return _parse(os.fspath(path), size, read, verify)
 
 
 def content_hash(path: Path) -> str:
@@ -132,7 +139,7 @@ def unpack(data: bytes) -> tuple[dict[str, Any], dict[str, Array]]:
     ------
     StoreError : as ``read_arrays``
     """
-    return _parse("the pickled matcher", data, True)
+    return _parse("the pickled matcher", *_views(data), True)
 
 
 def _parts(header: Mapping[str, Any], arrays: Mapping[str, Array]) -> Iterator[bytes | memoryview]:
@@ -177,7 +184,7 @@ def _filling(length: int) -> bytes:
     return bytes(_filled(length) - length)
 
 
-def _open(path: Path) -> IO[bytes]:
+def _open(path: Path) -> BufferedReader:
     mode = os.stat(path).st_mode
     if stat.S_ISDIR(mode):
         raise StoreError(f"{os.fspath(path)} is a folder, not a saved matcher: give the name of a file")
@@ -214,14 +221,32 @@ def _check_header(where: str, prefix: bytes, header: bytes) -> None:
         raise StoreError(f"{where} is damaged in its header: {_AGAIN}")
 
 
-def _parse(where: str, data: bytes | Map, verify: bool) -> tuple[dict[str, Any], dict[str, Array]]:
+def _views(data: bytes | Map) -> tuple[int, Callable[[int], Array]]:
+    """Returns the size of a file, and what gives its next bytes without a copy."""
     whole = np.frombuffer(data, np.uint8) if len(data) else np.zeros(0, np.uint8)
     if whole.size and whole.ctypes.data % 8:
         whole = whole.copy()  # a slice of something else; kernels want aligned values
-    whole.flags.writeable = False
-    prefix = whole[:_LINE].tobytes()
-    length, _ = _check_prefix(where, prefix, whole.size)
-    text = whole[_LINE : _LINE + length].tobytes()
+    begin = 0
+
+    def view(size: int) -> Array:
+        nonlocal begin
+        begin += size
+        return whole[begin - size : begin]
+
+    return whole.size, view
+
+
+def _parse(
+    where: str, size: int, take: Callable[[int], Array], verify: bool
+) -> tuple[dict[str, Any], dict[str, Array]]:
+    """Reads a file from its beginning.
+
+    size : of the file, in bytes
+    take : returns so many of its next bytes, or all that there are
+    """
+    prefix = take(_LINE).tobytes()
+    length, _ = _check_prefix(where, prefix, size)
+    text = take(length).tobytes()
     _check_header(where, prefix, text)
     arrays: dict[str, Array] = {}
     start = _LINE + length
@@ -236,18 +261,20 @@ def _parse(where: str, data: bytes | Map, verify: bool) -> tuple[dict[str, Any],
                 raise ValueError(f"{name!r} is not a name of its own for an array")
             if dtype not in _DTYPES:
                 raise ValueError(f"array {name!r} is of type {dtype!r}")
-            if not all(type(size) is int and size >= 0 for size in shape):
+            if not all(type(length) is int and length >= 0 for length in shape):
                 raise ValueError(f"array {name!r} is of shape {shape!r}")
             nbytes = math.prod(shape) * np.dtype(dtype).itemsize
             end = start + _filled(nbytes)
-            if end > whole.size:
+            if end > size:
                 raise ValueError(f"array {name!r} would end behind its end")
-            if verify and zlib.crc32(whole[start:end].data) != entry["crc32"]:
+            part = take(end - start)
+            if len(part) < end - start or (verify and zlib.crc32(part.data) != entry["crc32"]):
                 raise ValueError(f"the checksum of array {name!r} is not that of its {nbytes} bytes at {start}")
-            arrays[name] = whole[start : start + nbytes].view(dtype).reshape(shape)
+            part.flags.writeable = False
+            arrays[name] = part[:nbytes].view(dtype).reshape(shape)
             start = end
-        if start != whole.size:
-            raise ValueError(f"its arrays end at {start} of {whole.size} bytes")
+        if start != size:
+            raise ValueError(f"its arrays end at {start} of {size} bytes")
     except (ValueError, TypeError, KeyError, OverflowError, RecursionError) as error:
         raise StoreError(f"{where} is damaged ({error if str(error) else type(error).__name__}): {_AGAIN}") from error
     return header, arrays

@@ -4,12 +4,14 @@ which file and what to do.
 
 import json
 import os
+import pathlib
 import signal
 import subprocess
 import sys
 import textwrap
 import threading
 import time
+import weakref
 import zlib
 
 import numpy as np
@@ -357,3 +359,14 @@ def test_the_version_that_wrote_a_file_is_named(tmp_path, version, said):
     store.write_arrays(tmp_path / "i", header, arrays)
     with pytest.raises(StoreError, match=rf"cannot read \S+/i, which {said} .*: build it again"):
         Matcher.open(tmp_path / "i")
+
+
+def test_arrays_that_were_read_go_one_by_one(tmp_path: pathlib.Path) -> None:
+    """Nothing that is small holds what is large: memory of the file goes with each array."""
+    path = tmp_path / "saved"
+    store.write_arrays(path, {}, {"large": np.zeros(10**6), "small": np.arange(3)})
+    _, arrays = store.read_arrays(path, mmap=False)
+    memory = weakref.ref(arrays["large"].base)
+    assert arrays["small"].tolist() == [0, 1, 2] and not arrays["small"].flags.writeable
+    del arrays["large"]
+    assert memory() is None
