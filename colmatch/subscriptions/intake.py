@@ -136,8 +136,8 @@ def _no_garbage_collection() -> Iterator[None]:
     the time of a build from texts.
     """
     was = gc.isenabled()
-    gc.disable()
     try:
+        gc.disable()  # in here, since Ctrl-C may come right behind it
         yield
     finally:
         if was:

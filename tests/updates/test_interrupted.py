@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import gc
 import os
 import pickle
 import shutil
@@ -88,6 +89,7 @@ CHANGES: dict[str, Callable[[cm.Matcher], Any]] = {
 
 
 def state(matcher: cm.Matcher) -> Any:
+    assert gc.isenabled()
     found = pairs(matcher.match(EVENTS))
     assert len(found) == sum(matcher.count(EVENTS))
     return found, sorted(matcher.ids.to_pylist()), len(matcher)
