@@ -297,8 +297,8 @@ class Matcher:
         Returns
         -------
         table (event: int64 number of the row, subscription: type of the ids), ordered by event. The
-        subscriptions of one event are in no particular order, but for the same matcher and events
-        in the same
+        subscriptions of one event are in no particular order, but in the same as long as the
+        matcher is not updated and nothing is merged
 
         Raises
         ------

@@ -9,13 +9,17 @@ A million subscriptions only with the environment variable COLMATCH_BENCHMARKS=f
 from __future__ import annotations
 
 import os
+import pickle
 from itertools import islice
-from time import perf_counter
+from time import perf_counter, sleep, thread_time
 from typing import Any
+
+import numpy as np
 
 import colmatch as cm
 from benchmarks import workloads
 from benchmarks.latency import PHASES, QUIET, Churn, Percentiles, measure
+from benchmarks.measure import medians
 from colmatch.workload import named
 
 FULL = os.environ.get("COLMATCH_BENCHMARKS") == "full"
@@ -30,7 +34,7 @@ Taken = dict[tuple[int, str], dict[str, float]]  # size, kind, name of a figure
 def figures(n: int, kind: str, one_by_one: int = ONE_BY_ONE, in_bulk: int = IN_BULK) -> dict[str, float]:
     """Microseconds of an update and of matching an event before and after all updates.
 
-    For an update of many subscriptions, the figure is that of each.
+    For single updates, the figures are median and p99; for one of many subscriptions, that of each.
     """
     texts = workloads.shaped_texts(n + one_by_one + in_bulk)
     matcher = cm.Matcher.build(texts[:n], workloads.SHOP, index=kind, options=cm.Options(threads=1))
@@ -42,7 +46,7 @@ def figures(n: int, kind: str, one_by_one: int = ONE_BY_ONE, in_bulk: int = IN_B
     matcher.delete([texts[0][0]])
     taken = {"match_before": _microseconds(lambda: matcher.count(events), ROWS)}
     single = list(islice(later, one_by_one - 100))
-    taken["insert"] = _microseconds(lambda: [matcher.insert([pair]) for pair in single], len(single))
+    taken["insert"], taken["insert_p99"] = _percentiles(lambda pair: matcher.insert([pair]), single)
     bulk = list(later)
     taken["insert_in_bulk"] = _microseconds(lambda: matcher.insert(bulk), len(bulk))
     taken["match_after"] = _microseconds(lambda: matcher.count(events), ROWS)
@@ -50,12 +54,57 @@ def figures(n: int, kind: str, one_by_one: int = ONE_BY_ONE, in_bulk: int = IN_B
     taken["replace_and_match"] = _microseconds(
         lambda: [(matcher.replace([pair]), matcher.count(events.slice(0, 1))) for pair in few], len(few)
     )
-    taken["delete"] = _microseconds(lambda: [matcher.delete([id]) for id, _ in single], len(single))
+    old = [id for id, _ in texts[1 : len(single)]]
+    taken["delete"], taken["delete_p99"] = _percentiles(lambda id: matcher.delete([id]), old)
     taken["delete_in_bulk"] = _microseconds(lambda: matcher.delete([id for id, _ in bulk]), len(bulk))
     taken["merges"] = matcher.stats()["merges"]
     taken["compact"] = _microseconds(matcher.compact, len(matcher))
     matcher.close()
     return taken
+
+
+def aged(
+    n: int, kind: str, inserted: int = 10_000, deleted: float = 0.05, rows: int = 4096, repeat: int = 9
+) -> dict[str, float]:
+    """How many times as long matching takes after updates as when all is merged; of ``dense``.
+
+    Single inserts, so that there are a growing segment and young ones; then deletes of old ones.
+    """
+    workload = named("dense", subscriptions=n + inserted)
+    index = cm.Matcher.build(workload.predicate_table(0, n), workload.schema(), index=kind)
+    index.options = cm.Options(threads=1)
+    texts = workload.texts(n, None)
+    for pair in zip(texts["id"].to_pylist(), texts["expression"].to_pylist(), strict=True):
+        index.insert([pair])
+    ids = index.ids.slice(0, n)
+    index.delete(ids.take(np.arange(0, n, round(1 / deleted))))
+    while index.stats()["merging"]:
+        sleep(0.01)
+    fresh = pickle.loads(pickle.dumps(index))
+    fresh.compact()
+    events = workload.events(rows)
+    single = [events.slice(i, 1) for i in range(0, rows, rows // 50)]
+    taken = {}
+    for name, calls in (("batch", [events]), ("one", single)):
+        actions = {
+            age: lambda matcher=matcher, calls=calls: [matcher.match(each) for each in calls]
+            for age, matcher in (("aged", index), ("fresh", fresh))
+        }
+        medians(actions, 2)
+        times = medians(actions, repeat, clock=thread_time)
+        taken[name] = times["aged"] / times["fresh"]
+    index.close()
+    fresh.close()
+    return taken
+
+
+def _percentiles(action: Any, each: list[Any]) -> tuple[float, float]:
+    times = []
+    for one in each:
+        began = perf_counter()
+        action(one)
+        times.append((perf_counter() - began) * 1e6)
+    return float(np.median(times)), float(np.percentile(times, 99))
 
 
 def _microseconds(action: Any, parts: int) -> float:
@@ -75,7 +124,12 @@ class Updates:
     timeout = 60
 
     def setup_cache(self) -> Taken:
-        return {(n, kind): figures(n, kind) for n in SIZES if n == SIZES[0] or FULL for kind in KINDS}
+        sizes = [n for n in SIZES if n == SIZES[0] or FULL]
+        return {
+            (n, kind): figures(n, kind) | {f"aged_{name}": times for name, times in aged(n, kind).items()}
+            for n in sizes
+            for kind in KINDS
+        }
 
     setup_cache.timeout = 3600  # type: ignore[attr-defined]
 
@@ -88,6 +142,18 @@ class Updates:
 
     def track_insert_in_bulk(self, taken: Taken, n: int, kind: str) -> float:
         return taken[n, kind]["insert_in_bulk"]
+
+    def track_insert_p99(self, taken: Taken, n: int, kind: str) -> float:
+        return taken[n, kind]["insert_p99"]
+
+    def track_delete_p99(self, taken: Taken, n: int, kind: str) -> float:
+        return taken[n, kind]["delete_p99"]
+
+    def track_batch_when_aged(self, taken: Taken, n: int, kind: str) -> float:
+        return taken[n, kind]["aged_batch"]
+
+    def track_event_when_aged(self, taken: Taken, n: int, kind: str) -> float:
+        return taken[n, kind]["aged_one"]
 
     def track_delete(self, taken: Taken, n: int, kind: str) -> float:
         return taken[n, kind]["delete"]

@@ -49,8 +49,10 @@ from colmatch.kernels.lowering.conjunctions import reorder_predicates
 TILE = 1 << 18  # bytes of a tile, if attributes are not too many: it stays in the second-level cache
 MOST_ROWS = SEGMENTS - 64  # of a tile
 EVENT_SIZE = 30  # values of an event, where nothing is known
-A_COLUMN = 300  # postings whose test for all rows takes as long as the tiles of a column that all rows have
+A_COLUMN = 500  # postings whose test for all rows takes as long as the tiles of a column that all rows have
 MANY = 1 / 16  # of all events: a column of fewer is hardly ever sorted
+WORTH = 0.75  # of the cost with all columns open, below which some are closed
+LISTS = 0.25  # intervals of lists for each predicate, above which no column is closed
 AN_ENTRY = 2  # segments of rows for which there is room; those of all rows at once are cheapest
 MOST_SEGMENTS = 1 << 19  # 14 MB
 
@@ -165,22 +167,32 @@ def _choose_access(
     """Writes ``access`` and ``postings``, with access predicates whose columns are worth sorting.
 
     To sort a column and to make tiles of it takes as long for few postings as for many, so those of
-    a column with few are tested for all rows, or move to another column. About half of these
-    columns are closed at a time: what moves may be enough for the others.
+    a column with few are tested for all rows, which are a column too, or move to another one. About
+    half of these columns are closed at a time: what moves may be enough for the others. What costs
+    least on the way is taken, if it is worth it: estimates are rough. Where many predicates are
+    lists of values, of which each value is a test, all columns stay open.
     """
     seen = uses if not len(below) else below[code_first[1:]] - below[code_first[:-1]]
     share = np.minimum(seen * (EVENT_SIZE / max(int(seen.sum()), 1)), 1.0)  # of events that have the attribute
+    close = close and len(preds.run_lo) < LISTS * len(preds.pred)
     least = np.where(share >= MANY, share * A_COLUMN * close, 0.0)
-    open = np.ones(len(uses), np.uint8)
+    open, best, best_cost = np.ones(len(uses), np.uint8), None, np.inf
     while True:
         choose_access(preds, code_first, uses, below, open, access, postings)
-        held = np.bincount(preds.pred[access[access >= 0], 0] & ATTR_MASK, minlength=len(uses))
+        there = access >= 0
+        held = np.bincount(preds.pred[access[there], 0] & ATTR_MASK, minlength=len(uses))
+        others = len(access) - int(np.count_nonzero(there))
+        cost = share[held > 0].sum() + others / A_COLUMN + (others > 0)
+        if cost < best_cost:
+            best, best_cost = open.copy(), cost if best is not None else WORTH * cost
         poor = np.flatnonzero((held < least) & (held > 0))
         if not len(poor):
-            return
+            break
         order = np.argsort(held[poor] / least[poor], kind="stable")
         open[poor[order[: (len(poor) + 1) // 2]]] = 0
         open[held == 0] = 0
+    if best is not None and not np.array_equal(best, open):
+        choose_access(preds, code_first, uses, below, best, access, postings)
 
 
 def reorder(preds: Predicates, order: U32) -> Predicates:

@@ -226,7 +226,8 @@ class LiveSet:
     def _check_type(self, ids: pa.Array) -> None:
         known = self.now.ids.array
         if len(ids) and len(known) and ids.type != known.type:
-            raise SubscriptionError(f"the ids of this matcher are {known.type}, those given are {ids.type}")
+            empty = "" if len(self.now) else "; compact() forgets the deleted ones, after which any type is taken"
+            raise SubscriptionError(f"the ids of this matcher are {known.type}, those given are {ids.type}{empty}")
 
     def _without(self, before: Version, numbers: NDArray[np.int64]) -> Version:
         """Returns a version without some subscriptions, by number: ascending."""

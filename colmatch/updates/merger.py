@@ -104,7 +104,10 @@ class Merger:
                 with live.turn.take():
                     live.now = now = live.now.changed(growing=False)
                 done = len(now.segments) == 1 and not now.gone and not len(now.segments[0].codes.label)
-                done = done or self._switch(live, self._merged(live, now, 0, now.frozen, live.asked))
+                try:
+                    done = done or self._switch(live, self._merged(live, now, 0, now.frozen, live.asked))
+                except StoppedError:
+                    raise OptionError("the matcher was closed while it was compacted: nothing has changed") from None
             self._sweep(live)
         self.error = None
 

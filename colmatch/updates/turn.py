@@ -8,8 +8,12 @@ from __future__ import annotations
 
 import time
 import weakref
+from contextlib import suppress
+from threading import get_ident
 
-FIRST_WAIT, LONGEST_WAIT = 1e-4, 1e-2  # seconds between two looks at a turn that somebody has
+from colmatch.errors import OptionError
+
+FIRST_WAIT, LONGEST_WAIT = 1e-4, 1e-3  # seconds between two looks at who is first
 
 
 class Held:
@@ -25,34 +29,45 @@ class Held:
 
 
 class Turn:
-    """Lets one thread in at a time: ``with turn.take():``."""
+    """Lets one thread in at a time, in the order in which they came: ``with turn.take():``."""
 
     def __init__(self) -> None:
-        # Turns are numbered. Who enters himself under the number after the last has his turn; the
-        # one before must be over.
-        self._holders: dict[int, weakref.ref[Held]] = {}
+        # Who stands in line, with his thread: appending is one step for all threads, and only who
+        # is first takes away what is before him.
+        self._line: list[tuple[weakref.ref[Held], int]] = []
 
     def take(self) -> Held:
-        """Waits for a turn. It ends when nobody holds what is returned, at the end of the block."""
-        held = self._try()
-        wait = FIRST_WAIT
-        while held is None:
-            time.sleep(wait)
-            wait = min(2 * wait, LONGEST_WAIT)
-            held = self._try()
-        return held
+        """Waits for a turn. It ends when nobody holds what is returned, at the end of the block.
 
-    def _try(self) -> Held | None:
-        last = max(list(self._holders), default=0)
-        for older in list(self._holders):
-            if older < last:
-                self._holders.pop(older, None)
-        holder = self._holders.get(last)
-        if holder is not None and holder() is not None:
-            return None
-        return _enter(self._holders, last + 1, Held())
+        Raises
+        ------
+        OptionError : the thread has a turn already, and would wait for itself
+        """
+        held = Held()
+        own = weakref.ref(held), get_ident()
+        try:
+            self._line.append(own)
+            wait = FIRST_WAIT
+            while not self._is_first(own):
+                time.sleep(wait)
+                wait = min(2 * wait, LONGEST_WAIT)
+            while self._line[0] is not own:
+                del self._line[0]
+            return held
+        except BaseException:  # whose traceback may outlast it, and holds what this call holds
+            with suppress(ValueError):
+                self._line.remove(own)
+            raise
 
-
-def _enter(holders: dict[int, weakref.ref[Held]], number: int, held: Held) -> Held | None:
-    # One line: who is interrupted after it holds nothing, or what is returned.
-    return held if holders.setdefault(number, own := weakref.ref(held)) is own else None
+    def _is_first(self, own: tuple[weakref.ref[Held], int]) -> bool:
+        for other in list(self._line):
+            if other is own:
+                break
+            if other[0]() is not None:
+                if other[1] == own[1]:
+                    raise OptionError(
+                        "this thread is in the middle of an update of the matcher, which reads what it was given: "
+                        "make one update after the other"
+                    )
+                return False
+        return True

@@ -1,0 +1,88 @@
+"""Turns come in order, and end with their holder."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+
+import pytest
+
+import colmatch as cm
+from colmatch.updates import turn
+from colmatch.updates.turn import Turn
+
+
+def test_who_comes_again_and_again_lets_others_in() -> None:
+    one, asked, got = Turn(), threading.Event(), threading.Event()
+
+    def wait() -> None:
+        asked.set()
+        with one.take():
+            got.set()
+
+    with one.take():
+        thread = threading.Thread(target=wait)
+        thread.start()
+        asked.wait()
+        while len(one._line) < 2:
+            time.sleep(1e-4)
+    with one.take():
+        assert got.is_set()
+    thread.join()
+
+
+def test_one_at_a_time() -> None:
+    one, inside, most = Turn(), 0, []
+
+    def work() -> None:
+        nonlocal inside
+        for _ in range(100):
+            with one.take():
+                inside += 1
+                most.append(inside)
+                time.sleep(0)
+                inside -= 1
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert most == [1] * 400
+    assert len(one._line) == 1
+
+
+def test_who_gives_up_waiting_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its traceback, which somebody keeps, would hold the turn for ever."""
+    one = Turn()
+    held = one.take()
+    monkeypatch.setattr(turn.time, "sleep", lambda _: (_ for _ in ()).throw(KeyboardInterrupt))
+    kept: list[BaseException] = []
+
+    def give_up() -> None:
+        try:
+            one.take()
+        except KeyboardInterrupt as error:
+            kept.append(error)
+
+    thread = threading.Thread(target=give_up)
+    thread.start()
+    thread.join()
+    del held
+    with one.take():
+        assert len(kept) == 1
+
+
+def test_an_update_within_an_update_is_refused() -> None:
+    matcher = cm.Matcher.build({1: "a = 1", 2: "a = 2"}, {"a": "int64"})
+
+    def rows() -> Iterator[tuple[int, str]]:
+        matcher.delete([1])
+        yield 3, "a = 3"
+
+    with pytest.raises(cm.OptionError, match="in the middle of an update of the matcher"):
+        matcher.insert(rows())
+    assert sorted(matcher.ids.to_pylist()) == [1, 2]
+    matcher.insert({3: "a = 3"})
+    assert len(matcher) == 3
