@@ -90,7 +90,7 @@ def find_literals(literals, new, place, known):
                 else:
                     high = middle
             place[j] = low
-            number += 1 - known[j]
+            number += 1 - np.int64(known[j])
     return number
 
 
