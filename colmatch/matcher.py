@@ -179,7 +179,8 @@ class Matcher:
         ------
         SubscriptionError : an id is there already, or given twice, or of another type
         ExpressionError : an expression cannot be understood
-        OptionError : the matcher is closed
+        OptionError : the matcher is closed, or another update of the same thread is reading what
+            it was given, or the kind of index refuses many that come at once
         StoreError : the journal cannot be written; nothing has changed then
         """
         self._live.insert(subscriptions, errors, replace=False)
