@@ -58,7 +58,7 @@ class Merger:
 
     Attributes
     ----------
-    error : what the last merge failed with, or why the kind that was asked for refused it; else None
+    error : what the last merge failed with, or why the kind that was asked for refused it; or None
     is_stopped : nothing is merged any more
     """
 
