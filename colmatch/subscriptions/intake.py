@@ -137,9 +137,13 @@ def _no_garbage_collection() -> Iterator[None]:
     """
     was = gc.isenabled()
     try:
-        gc.disable()  # in here, since Ctrl-C may come right behind it
-        yield
-    finally:
+        try:
+            gc.disable()  # in here, since Ctrl-C may come right behind it
+            yield
+        finally:
+            if was:
+                gc.enable()
+    finally:  # again, since Ctrl-C may come between the two lines before
         if was:
             gc.enable()
 
