@@ -11,8 +11,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from colmatch.arrays.frozen import contiguous, frozen
 from colmatch.arrays.ranges import ranges_of
@@ -28,14 +30,21 @@ HINTS_MOST = 1 << 22  # hints of one Reader (4 bytes each)
 Path = tuple[str, ...]
 
 
-def words(vocabulary: Vocabulary) -> Words:
-    """``Words`` over a vocabulary, whose arrays the caller keeps alive."""
+def words(vocabulary: Vocabulary) -> tuple[Words, list[NDArray[Any]]]:
+    """``Words`` over a vocabulary, and the arrays whose addresses it has: keep them alive.
+
+    Another thread may make a prefix at the same time, and the vocabulary then keeps only one.
+    """
+    held: list[NDArray[Any]] = []
     place: list[int] = []
     for part in (vocabulary.old, vocabulary.young):
         _, offset, data, label = part.literals
-        assert part.prefix.dtype == offset.dtype == np.int64
-        assert offset.flags.c_contiguous and data.flags.c_contiguous and label.flags.c_contiguous
-        place += (part.prefix.ctypes.data, offset.ctypes.data, data.ctypes.data, label.ctypes.data if len(label) else 0)
+        arrays = (part.prefix, offset, data, label)
+        assert arrays[0].dtype == offset.dtype == np.int64
+        assert all(array.flags.c_contiguous for array in arrays)
+        place += (array.ctypes.data for array in arrays[:3])
+        place.append(label.ctypes.data if len(label) else 0)
+        held += arrays
     first, young = vocabulary.old.literals.first, vocabulary.young.literals.first
     counts = np.diff(first)
     sizes = np.zeros(len(counts), np.int64)
@@ -43,7 +52,8 @@ def words(vocabulary: Vocabulary) -> Words:
     sizes[large] = np.clip(2 ** np.ceil(np.log2(8.0 * counts[large])).astype(np.int64), 1024, 1 << 17)
     if sizes.sum() > HINTS_MOST:
         sizes[large] = 2 ** int(np.log2(max(HINTS_MOST / large.sum(), 1)))
-    return Words(contiguous(first), contiguous(young), frozen(np.array(place, np.int64)), frozen(ranges_of(sizes)))
+    found = Words(contiguous(first), contiguous(young), frozen(np.array(place, np.int64)), frozen(ranges_of(sizes)))
+    return found, held
 
 
 @dataclass(slots=True)
@@ -104,8 +114,7 @@ class Needs:
         )
         if not isinstance(literals, Vocabulary):
             literals = Vocabulary.among(NONE if literals is None else literals)
-        self._vocabulary = literals.of(self.total)  # the kernel reads it by address, so it is held here
-        self.literals = words(self._vocabulary)
+        self.literals, self._held = words(literals.of(self.total))
         self._bind_keys()
 
     def literal_set(self, id: int) -> int:

@@ -90,7 +90,8 @@ def find_literals(literals, new, place, known):
                 else:
                     high = middle
             place[j] = low
-            number += 1 - np.int64(known[j])
+            if not known[j]:
+                number += 1
     return number
 
 
