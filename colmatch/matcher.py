@@ -23,7 +23,7 @@ from colmatch.store import saved
 from colmatch.store.journal import Journal
 from colmatch.subscriptions.ids import Ids
 from colmatch.subscriptions.intake import Errors, Source
-from colmatch.subscriptions.rejected import Rejected
+from colmatch.subscriptions.rejected import Rejected, by_id
 from colmatch.updates.literals import labelled
 from colmatch.updates.live import LiveSet
 from colmatch.updates.segments import indexed
@@ -115,7 +115,7 @@ class Matcher:
             ids=Ids(intake.ids),
             reason=reason,
             local_literal=intake.local_literal,
-            rejected=tuple(intake.rejected),
+            rejected=by_id(intake.rejected),
         )
         return cls(Parts(schema=columns, options=options, asked=asked, sample=kept, version=version))
 
@@ -171,7 +171,9 @@ class Matcher:
 
         Parameters
         ----------
-        subscriptions : as ``build`` takes them. Ids are of the type of those that are there
+        subscriptions : as ``build`` takes them. They are read before the update begins, so their
+            source may update the matcher itself. Ids are of the type of those that are there; an
+            empty matcher takes either type
         errors : ``"raise"`` the first error, or ``"collect"``: leave bad expressions out and list
             them in ``rejected``
 
@@ -179,8 +181,10 @@ class Matcher:
         ------
         SubscriptionError : an id is there already, or given twice, or of another type
         ExpressionError : an expression cannot be understood
-        OptionError : the matcher is closed, or another update of the same thread is reading what
-            it was given, or the kind of index refuses many that come at once
+        OptionError : the matcher is closed, or another update of the same thread is not finished,
+            as in a signal handler; or the kind of index refuses what comes. Of up to 512 at a time,
+            it is not asked before they are merged: what it refuses then is matched by another kind,
+            and ``stats()`` says so
         StoreError : the journal cannot be written; nothing has changed then
         """
         self._live.insert(subscriptions, errors, replace=False)
@@ -293,7 +297,9 @@ class Matcher:
         Parameters
         ----------
         events : anything with ``__arrow_c_stream__`` or ``__arrow_c_array__``, with all columns
-            that the expressions use (``columns``) unless ``Options(missing_columns="null")``
+            that the expressions use (``columns``) unless ``Options(missing_columns="null")``. All
+            rows of a table or data frame see the same updates. A reader, which has no length, sees
+            those that are made between its batches
 
         Returns
         -------
@@ -355,12 +361,19 @@ class Matcher:
 
     @property
     def rejected(self) -> list[Rejected]:
-        """The subscriptions that were left out with ``errors="collect"``."""
-        return list(self._live.now.rejected)
+        """The subscriptions that were left out with ``errors="collect"``, one entry for each id.
+
+        An entry goes when its id is inserted, replaced or deleted. An update keeps all that it
+        leaves out, and of older entries so many that there are 10,000 at most.
+        """
+        return list(self._live.now.rejected.values())
 
     @property
     def local_literal(self) -> str | None:
-        """A timestamp literal that was read in ``Options.timezone``, None where there is none."""
+        """A timestamp literal that was read in ``Options.timezone``, None where there was none.
+
+        It stays known when its subscription is deleted: none is looked for among the others.
+        """
         return self._live.now.local_literal
 
     @property

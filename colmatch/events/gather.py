@@ -47,7 +47,7 @@ def seen_batches(
     """As ``batches``, each with what was seen when its rows began to come.
 
     All rows of one batch of the source have seen the same object, however it is cut, and so have
-    all of a table or of anything else that is in memory.
+    all of a table, or of anything else that is in memory or has a length: only readers have none.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ def _once(see: Callable[[], Seen]) -> Callable[[], Seen]:
 
 
 def _source(events: object) -> tuple[Iterable[pa.RecordBatch], bool]:
-    """Returns the batches, and whether all of them are in memory."""
+    """Returns the batches, and whether they are one whole: all of them are there already."""
     if isinstance(events, pa.RecordBatch):
         return (events,), True
     if isinstance(events, pa.RecordBatchReader):
@@ -85,7 +85,7 @@ def _source(events: object) -> tuple[Iterable[pa.RecordBatch], bool]:
         f"events are rows of named columns, which cannot be read from this {type(events).__name__}: put it into a table",
     ):
         if hasattr(events, "__arrow_c_stream__"):
-            return pa.RecordBatchReader.from_stream(events), False
+            return pa.RecordBatchReader.from_stream(events), hasattr(events, "__len__")  # a data frame has a length
         if hasattr(events, "__arrow_c_array__"):
             array = pa.array(events)
             if pa.types.is_struct(array.type):

@@ -23,7 +23,7 @@ from colmatch.schema import Attributes, Schema
 from colmatch.store.file import content_hash, pack, read_arrays, unpack, write_arrays
 from colmatch.store.journal import Journal, unjournalled
 from colmatch.subscriptions.ids import Ids, ids_of_arrays, ids_to_arrays
-from colmatch.subscriptions.rejected import Rejected
+from colmatch.subscriptions.rejected import Rejected, by_id
 from colmatch.updates.growing import GrowingSegment
 from colmatch.updates.literals import whole
 from colmatch.updates.live import LiveSet
@@ -58,10 +58,11 @@ def _encode(parts: Parts) -> tuple[dict[str, Any], dict[str, np.ndarray[Any, Any
         "gone": version.gone,
         "reason": version.reason,
         "updates": version.updates,
+        "merges": version.merges,
         "options": parts.options.to_dict(),
         "schema": base64.b64encode(parts.schema.arrow.serialize().to_pybytes()).decode(),
         "attributes": [attribute_entry(attribute) for attribute in version.attributes],
-        "rejected": [list(entry) for entry in version.rejected],
+        "rejected": [list(entry) for entry in version.rejected.values()],
         "local_literal": version.local_literal,
     }
     return header, arrays
@@ -91,8 +92,9 @@ def _decode(where: str, header: dict[str, Any], arrays: dict[str, np.ndarray[Any
             ids=Ids(ids_of_arrays(arrays)),
             reason=header["reason"],
             local_literal=header["local_literal"],
-            rejected=tuple(map(Rejected.of_list, header["rejected"])),
+            rejected=by_id(map(Rejected.of_list, header["rejected"])),
             updates=header["updates"],
+            merges=header["merges"],
         )
         return Parts(
             schema=Schema(pa.ipc.read_schema(pa.py_buffer(base64.b64decode(header["schema"])))),

@@ -100,21 +100,28 @@ def checked_unique(ids: pa.Array) -> pa.Array:
     return ids
 
 
-def wanted_ids(ids: Any, type: pa.DataType) -> pa.Array:
-    """Returns ids that a caller lists, as an array of the type of those that are there.
-
-    ids : any iterable but a text, or an Arrow array
+def listed(ids: Any) -> list[Any]:
+    """Returns what a caller lists: any iterable but a text, or an Arrow array.
 
     Raises
     ------
-    SubscriptionError : it is not a list of ids, or one cannot be among those
+    SubscriptionError : it is not a list of ids
     """
     if not isinstance(ids, list):
         if hasattr(ids, "__arrow_c_stream__") or hasattr(ids, "__arrow_c_array__"):
             ids = values_of(ids, SubscriptionError, "the list of ids")
         if isinstance(ids, (str, bytes)) or not isinstance(ids, Iterable):
             raise SubscriptionError(f"{shown(ids)} is not a list of ids: put a single one into a list")
-    values = list(ids)
+    return list(ids)
+
+
+def wanted_ids(values: list[Any], type: pa.DataType) -> pa.Array:
+    """Returns listed ids as an array of the type of those that are there.
+
+    Raises
+    ------
+    SubscriptionError : one cannot be among those
+    """
     for id in values:
         if not can_be_id(plain_id(id), type):
             raise SubscriptionError(f"there is no subscription {shown(id)}: nothing was deleted")

@@ -40,6 +40,13 @@ class Intake(NamedTuple):
     local_literal: str | None  # a timestamp literal that was read in the zone of the options, None where there is none
 
 
+class Pairs(NamedTuple):
+    """Subscriptions that were read: as many texts or builder expressions as ids."""
+
+    ids: pa.Array
+    expressions: list[Any]
+
+
 class Source:
     """Takes in subscriptions of one schema, again and again.
 
@@ -61,7 +68,7 @@ class Source:
         self._compiled = 0
 
     def take_in(self, subscriptions: Any, errors: Errors) -> Intake:
-        """Lowers subscriptions: anything that ``Matcher.build`` takes.
+        """Lowers subscriptions: anything that ``Matcher.build`` takes, or what ``read`` made of it.
 
         Raises
         ------
@@ -71,12 +78,12 @@ class Source:
         """
         if not isinstance(errors, str) or errors not in ("raise", "collect"):
             raise OptionError(f"errors={shown(errors)}: 'raise' or 'collect' is needed")
-        attributes = self.attributes
-        if isinstance(subscriptions, PredicateTable):
+        attributes, given = self.attributes, read(subscriptions)
+        if isinstance(given, PredicateTable):
             lowering = Lowering(attributes, Session(self.options.timezone))
-            ids = add_table(subscriptions, self.schema, attributes, lowering)
+            ids = add_table(given, self.schema, attributes, lowering)
             return _finish(lowering, attributes, ids, None, {}, errors)
-        ids, expressions = _pairs(subscriptions)
+        ids, expressions = given
         compiler, few = self._compiler_for(len(expressions))
         if 0 < len(expressions) <= FEW:
             with suppress(ExpressionError):  # to be told below
@@ -179,12 +186,19 @@ def _finish(
     return Intake(lowered, attributes, ids, rejected, lowering.session.literal)
 
 
-def _pairs(subscriptions: Any) -> tuple[pa.Array, list[Any]]:
-    """Returns ids, and as many texts or builder expressions."""
+def read(subscriptions: Any) -> PredicateTable | Pairs:
+    """Reads what the caller hands over, which may take time, or call the matcher again.
+
+    Raises
+    ------
+    SubscriptionError : it cannot be read, or an id is none, or there twice
+    """
+    if isinstance(subscriptions, (PredicateTable, Pairs)):
+        return subscriptions
     if isinstance(subscriptions, Mapping):
         ids, expressions = list(subscriptions), list(subscriptions.values())
     elif hasattr(subscriptions, "__arrow_c_stream__") or hasattr(subscriptions, "__arrow_c_array__"):
-        return _arrow_pairs(subscriptions)
+        return Pairs(*_arrow_pairs(subscriptions))
     elif isinstance(subscriptions, Iterable) and not isinstance(subscriptions, (str, bytes)):
         ids, expressions = [], []
         for i, pair in enumerate(_iterate(subscriptions)):
@@ -197,7 +211,7 @@ def _pairs(subscriptions: Any) -> tuple[pa.Array, list[Any]]:
             f"subscriptions are a {type(subscriptions).__name__}: a dict {{id: text}}, pairs (id, text), an Arrow table with the columns "
             "id and expression, or a PredicateTable is needed"
         )
-    return ids_of_values(ids), expressions
+    return Pairs(ids_of_values(ids), expressions)
 
 
 def _iterate(pairs: Iterable[Any]) -> Iterator[Any]:

@@ -26,11 +26,13 @@ from colmatch.indexing.registry import FEWEST
 from colmatch.indexing.settings import Settings
 from colmatch.kernels.layout import Codes, Literals
 from colmatch.schema import Attributes
-from colmatch.subscriptions.ids import wanted_ids
-from colmatch.subscriptions.intake import Errors, Intake, Source
+from colmatch.subscriptions.ids import Ids, listed, wanted_ids
+from colmatch.subscriptions.intake import Errors, Intake, Source, read
+from colmatch.subscriptions.rejected import following
 from colmatch.updates import literals, policy, records, sweeping
 from colmatch.updates.growing import GrowingSegment
 from colmatch.updates.merger import Merger
+from colmatch.updates.merging import merged
 from colmatch.updates.predicates import attributes_of
 from colmatch.updates.segments import Segment, indexed, recounted
 from colmatch.updates.turn import Turn
@@ -119,17 +121,19 @@ class LiveSet:
     def insert(self, subscriptions: Any, errors: Errors, replace: bool) -> None:
         """Inserts as ``Matcher.insert`` and ``replace`` do."""
         self._check_open()
+        given = read(subscriptions)  # before the turn: others need not wait for the caller's source
         with self.turn.take():
             before = self.now
             # It is put back when it has done its work: an interrupted one may be half changed.
             source, self._source = self._source_for(before), None
             try:
-                new = source.take_in(subscriptions, errors)
+                new = source.take_in(given, errors)
             except ColmatchError:
                 self._source = source
                 raise
             self._source = source
-            self._check_type(new.ids)
+            if len(new.ids):
+                before = self._of_type(before, new.ids.type)
             old = before.ids.find(new.ids)
             old = old[old >= 0]
             old = old[~are_dead(before.dead, old)]
@@ -141,17 +145,19 @@ class LiveSet:
             after = before
             if len(new.ids):
                 after = self._with_new(self._without(before, np.sort(old)), new, self.asked)
-            if new.rejected:
-                after = after.changed(rejected=(*before.rejected, *new.rejected))
+            rejected = following(before.rejected, new.ids, new.rejected)
+            if rejected is not before.rejected:
+                after = after.changed(rejected=rejected)
             self._publish(after, lambda: records.of_insert(new))
         self.merger.look()
 
     def delete(self, ids: Any) -> None:
         """Deletes as ``Matcher.delete`` does."""
         self._check_open()
+        values = listed(ids)
         with self.turn.take():
             before = self.now
-            wanted = wanted_ids(ids, before.ids.array.type)
+            wanted = wanted_ids(values, before.ids.array.type)
             old = before.ids.find(wanted)
             missing = (old < 0) | are_dead(before.dead, np.maximum(old, 0))
             if missing.any():
@@ -159,6 +165,9 @@ class LiveSet:
                 raise SubscriptionError(f"there is no subscription {shown(id)}: nothing was deleted")
             if len(old):
                 after = self._without(before, old if len(old) == 1 else np.unique(old))
+                rejected = following(before.rejected, wanted, ())
+                if rejected is not before.rejected:
+                    after = after.changed(rejected=rejected)
                 self._publish(after, lambda: records.of_delete(wanted))
         self.merger.look()
 
@@ -182,10 +191,8 @@ class LiveSet:
         ValueError, TypeError, KeyError, IndexError, struct.error : a record cannot be understood
         """
         for number, type, together in _batches(journalled):
-            if type not in (None, self.now.ids.array.type) and len(self.now.ids):  # then none is left of these
-                self.merger.compact()
             with self.turn.take():
-                before = self.now
+                before = self.now if type is None else self._of_type(self.now, type)
                 change = records.read(together, Attributes(list(before.attributes)))
                 old = before.ids.find(change.touched)
                 old = np.unique(old[old >= 0])
@@ -196,7 +203,9 @@ class LiveSet:
                     except OptionError:  # they did not come together then
                         few = FEWEST.settings.under(self.asked.dnf_budget)
                         after = self._with_new(after, change.new, few)
-                rejected = (*before.rejected, *change.new.rejected)
+                rejected = following(before.rejected, change.touched, ())
+                for some in change.rejected:
+                    rejected = following(rejected, change.new.ids[:0], some)
                 self.now = after.changed(updates=number, rejected=rejected)
             self.merger.look()
 
@@ -223,11 +232,26 @@ class LiveSet:
             source = Source(self.schema, self.options, Attributes(list(before.attributes)), self.asked.budget)
         return source
 
-    def _check_type(self, ids: pa.Array) -> None:
-        known = self.now.ids.array
-        if len(ids) and len(known) and ids.type != known.type:
-            empty = "" if len(self.now) else "; compact() forgets the deleted ones, after which any type is taken"
-            raise SubscriptionError(f"the ids of this matcher are {known.type}, those given are {ids.type}{empty}")
+    def _of_type(self, before: Version, type: pa.DataType) -> Version:
+        """Returns a version that takes ids of a type: an empty one forgets those that it had."""
+        known = before.ids.array
+        if known.type == type or not len(known):
+            return before
+        if len(before):
+            raise SubscriptionError(f"the ids of this matcher are {known.type}, those given are {type}")
+        nothing = merged((), (), np.empty(0, bool))
+        segment, reason = indexed(self.asked, nothing, nothing.codes, None, 0, 0)
+        return before.changed(
+            segments=(segment,),
+            bases=(0,),
+            growing=False,
+            dead=np.empty(0, np.uint64),
+            living=(0,),
+            found_dead=(0,),
+            gone=0,
+            ids=Ids(known[:0]),
+            reason=reason,
+        )
 
     def _without(self, before: Version, numbers: NDArray[np.int64]) -> Version:
         """Returns a version without some subscriptions, by number: ascending."""

@@ -116,6 +116,18 @@ def merged(segments: Sequence[Segment], bases: Sequence[int], left: NDArray[np.b
     return Merged(tuple(parts), codes)
 
 
+def selected(predicates: Predicates, codes: Codes, left: NDArray[np.bool_]) -> Predicates:
+    """Returns the predicates of the subscriptions that stay, which get numbers without gaps.
+
+    Their codes are as they were, also those of boundaries that no predicate has any more.
+    """
+    number = np.cumsum(left, dtype=np.uint32) - np.uint32(1)
+    conjunctions: U32 = contiguous(np.flatnonzero(left[predicates.owner]).astype(np.uint32))
+    predicates, codes = freeze(predicates), freeze(codes)
+    part = Part(predicates, conjunctions, contiguous(number), codes.first, contiguous(np.arange(len(codes.bound))))
+    return Merged((part,), codes).predicates()
+
+
 def _together(codings: list[Codes], used: list[U8], attributes: int) -> tuple[Codes, list[I64]]:
     """Returns the codes of all boundaries that are used, and the places of each segment's.
 

@@ -28,6 +28,7 @@ from colmatch.schema import Attribute, Attributes, Family, Role, Type
 from colmatch.subscriptions.ids import ids_of_arrays, ids_to_arrays
 from colmatch.subscriptions.intake import Intake
 from colmatch.subscriptions.rejected import Rejected
+from colmatch.updates.merging import selected
 
 I64 = NDArray[np.int64]
 
@@ -70,6 +71,7 @@ class Change(NamedTuple):
 
     touched: pa.Array  # ids of all subscriptions that were inserted, replaced or deleted
     new: Intake  # those that are left
+    rejected: list[list[Rejected]]  # of each update that left some out, but for those that a later one touched
 
 
 def of_insert(new: Intake) -> bytes:
@@ -250,17 +252,17 @@ def read(records: Sequence[bytes], attributes: Attributes) -> Change:
     key_boundaries(contiguous(first), bound, contiguous(ranges_of(literal_count)), contiguous(labels))
     codes = _coded(predicates, slot_attr, first, bound, attributes)
     ids = _joined_ids(columns, "ids", "id")
-    keep, touched = _left(
+    keep, touched, last = _left(
         ids, subs, _joined_ids(columns, "gone", "gone"), columns.sizes("gone") + columns.sizes("gone_size")
     )
     if not keep.all():
-        predicates = _selected(predicates, np.flatnonzero(keep[predicates.owner]))
-        predicates = predicates._replace(owner=(np.cumsum(keep) - 1)[predicates.owner].astype(np.uint32))
+        predicates = selected(predicates, codes, keep)
         ids = ids.filter(pa.array(keep))
-    rejected = [Rejected.of_list(json.loads(line)) for text in columns.texts("rejected") for line in text.split(b"\n")]
     local = next((text.decode() for text in columns.texts("local_literal")), None)
     return Change(
-        touched, Intake(LoweredExpressions(predicates, codes, literals, {}), attributes, ids, rejected, local)
+        touched,
+        Intake(LoweredExpressions(predicates, codes, literals, {}), attributes, ids, [], local),
+        _rejected(columns, touched, last),
     )
 
 
@@ -271,8 +273,23 @@ def _joined_ids(columns: _Columns, name: str, stem: str) -> pa.Array:
     return ids_of_arrays({"ids.offset": ranges_of(sizes).astype(np.int32), "ids": columns[f"{stem}_data"]})
 
 
-def _left(ids: pa.Array, subs: I64, gone: pa.Array, deletes: I64) -> tuple[NDArray[np.bool_], pa.Array]:
-    """Returns whether each subscription that came is there in the end, and all ids, once each.
+def _rejected(columns: _Columns, touched: pa.Array, last: I64) -> list[list[Rejected]]:
+    """Returns what each record left out that has some, but for ids that a later one touched.
+
+    last : place of the last record that touched each of ``touched``
+    """
+    texts, places = columns.texts("rejected"), np.flatnonzero(columns.sizes("rejected")).tolist()
+    later = dict(zip(touched.to_pylist(), last.tolist(), strict=True)) if texts else {}
+    entries = [[Rejected.of_list(json.loads(line)) for line in text.split(b"\n")] for text in texts]
+    return [
+        [entry for entry in some if later.get(entry.id, -1) < place]
+        for place, some in zip(places, entries, strict=True)
+    ]
+
+
+def _left(ids: pa.Array, subs: I64, gone: pa.Array, deletes: I64) -> tuple[NDArray[np.bool_], pa.Array, I64]:
+    """Returns whether each subscription that came is there in the end, and all ids, once each,
+    with the record that was the last about it.
 
     subs, deletes : how many of both each record has
     """
@@ -283,7 +300,7 @@ def _left(ids: pa.Array, subs: I64, gone: pa.Array, deletes: I64) -> tuple[NDArr
     which = known.indices.to_numpy()
     last = np.full(len(known.dictionary), -1)
     np.maximum.at(last, which, step)
-    return last[which[:count]] == step[:count], known.dictionary
+    return last[which[:count]] == step[:count], known.dictionary, last
 
 
 def _predicates(columns: _Columns, subs: I64, size: I64, slots: I64) -> Predicates:
@@ -353,31 +370,3 @@ def _coded(predicates: Predicates, slot_attr: I64, first: I64, bound: I64, attri
         low[which], high[which] = lowest[which], highest[which]
     pred[:, 0] ^= (slot ^ slot_attr[slot]).astype(np.uint32)
     return Codes(out_first, bound[new], np.array(attributes.multi, np.uint8))
-
-
-def _selected(preds: Predicates, conjunctions: NDArray[np.int64]) -> Predicates:
-    """Selects conjunctions, in this order, and nothing that belongs to others."""
-    first = ranges_of(np.diff(preds.first)[conjunctions])
-    place = members(preds.first[:-1][conjunctions], first)
-    pred = preds.pred[place]
-    several = np.flatnonzero(pred[:, 0] & np.uint32(FLAG_RUN))
-    begin = pred[several, 1].astype(np.int64)
-    runs = ranges_of(pred[several, 2] - begin)
-    run = members(begin, runs)
-    pred[several, 1], pred[several, 2] = runs[:-1], runs[1:]
-    jump_first, jump, tree_first, tree = preds.jump_first, preds.jump, preds.tree_first, preds.tree
-    start = jump_first[conjunctions] if len(jump_first) else np.empty(0, np.int64)
-    program = start >= 0
-    if program.any():
-        jumps = ranges_of(np.diff(first)[program])
-        jump_first, jump = np.full(len(conjunctions), -1), jump[members(start[program], jumps)]
-        jump_first[program] = jumps[:-1]
-        tree_start, tree_first = tree_first[:-1][conjunctions], ranges_of(np.diff(tree_first)[conjunctions])
-        tree = tree[members(tree_start, tree_first)]
-    else:
-        jump_first, jump, tree_first, tree = jump_first[:0], jump[:0], tree_first[:0], tree[:0]
-    weight = preds.weight[place] if len(preds.weight) else preds.weight
-    owner = preds.owner[conjunctions]
-    return Predicates(
-        first, pred, preds.run_lo[run], preds.run_hi[run], owner, weight, jump_first, jump, tree_first, tree
-    )

@@ -66,8 +66,8 @@ class Turn:
             if other[0]() is not None:
                 if other[1] == own[1]:
                     raise OptionError(
-                        "this thread is in the middle of an update of the matcher, which reads what it was given: "
-                        "make one update after the other"
+                        "this thread is in the middle of an update of the matcher, which a signal handler or a finaliser "
+                        "has interrupted: make one update after the other"
                     )
                 return False
         return True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
@@ -45,6 +46,7 @@ class Version:
     reason : why the oldest segment is of its kind
     local_literal : a timestamp literal that was read in the zone of the options, None where nothing
         depends on that
+    rejected : what was left out, by id
     updates, merges : how many have been made
     """
 
@@ -60,7 +62,7 @@ class Version:
     ids: Ids
     reason: str
     local_literal: str | None
-    rejected: tuple[Rejected, ...]
+    rejected: Mapping[int | str, Rejected]
     updates: int = 0
     merges: int = 0
 

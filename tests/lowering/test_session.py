@@ -127,3 +127,14 @@ def test_it_is_kept(tmp_path: Path) -> None:
         made.insert({3: LOCAL[1]})
         made.delete([2])
         assert made.local_literal == "2024-01-01 00:00:00"
+
+
+def test_the_literal_stays_known_without_its_subscription() -> None:
+    """It is documented so: another would have to be looked for among all that are left."""
+    matcher = cm.Matcher.build({1: "day = '2024-01-01'"}, SCHEMA)
+    matcher.insert({2: "seen > '2024-05-01 00:00:00'"})
+    assert matcher.local_literal == "2024-05-01 00:00:00"
+    matcher.delete([2])
+    matcher.compact()
+    assert matcher.local_literal == "2024-05-01 00:00:00"
+    assert "stays known" in str(cm.Matcher.local_literal.__doc__)

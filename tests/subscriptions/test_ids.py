@@ -21,6 +21,7 @@ from colmatch.subscriptions.ids import (
     ids_of_values,
     ids_to_arrays,
     plain_id,
+    listed,
     wanted_ids,
 )
 
@@ -73,11 +74,11 @@ def test_unique_ids_are_given_back() -> None:
 
 def test_lists_of_ids() -> None:
     for some in (pa.array([1, 2]), [1, 2], iter([1, 2]), {1: "a", 2: "b"}, pa.chunked_array([[1], [2]])):
-        assert wanted_ids(some, pa.int64()).equals(pa.array([1, 2]))
-    assert wanted_ids(np.array(["é", "b"]), pa.string()).equals(pa.array(["é", "b"]))
+        assert wanted_ids(listed(some), pa.int64()).equals(pa.array([1, 2]))
+    assert wanted_ids(listed(np.array(["é", "b"])), pa.string()).equals(pa.array(["é", "b"]))
     for odd in ("ab", b"ab", 3, None):
         with pytest.raises(SubscriptionError, match="is not a list of ids"):
-            wanted_ids(odd, pa.int64())
+            listed(odd)
     for odd in (["a"], [1.0], [True], [None], [2**63]):
         with pytest.raises(SubscriptionError, match="there is no subscription"):
             wanted_ids(odd, pa.int64())

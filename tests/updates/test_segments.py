@@ -301,8 +301,21 @@ def test_rows_of_one_batch_of_a_stream_see_the_same(rows: int) -> None:
     seen["now"] = 0
     asked = iter(range(100))
     whole = pa.Table.from_batches(source(), schema)
-    for i, events in enumerate((whole, whole.combine_chunks().to_batches()[0], whole.to_struct_array())):
+    for i, events in enumerate((whole, whole.combine_chunks().to_batches()[0], whole.to_struct_array(), Frame(whole))):
         assert {then for _, then in read(events, lambda: next(asked))} == {i}
+
+
+class Frame:
+    """A data frame of another library: it has a length, and several batches."""
+
+    def __init__(self, table: pa.Table) -> None:
+        self.table = table
+
+    def __len__(self) -> int:
+        return len(self.table)
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self.table.__arrow_c_stream__(requested_schema)
 
 
 def test_a_stream_sees_an_update_from_its_next_batch_on() -> None:

@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Iterator
 
+import pyarrow as pa
 import pytest
 
 import colmatch as cm
@@ -74,15 +75,30 @@ def test_who_gives_up_waiting_is_not_waited_for(monkeypatch: pytest.MonkeyPatch)
         assert len(kept) == 1
 
 
-def test_an_update_within_an_update_is_refused() -> None:
+def test_a_turn_within_a_turn_is_refused() -> None:
+    """As in a signal handler: it would wait for itself."""
+    one = Turn()
+    with one.take(), pytest.raises(cm.OptionError, match="in the middle of an update of the matcher"):
+        one.take()
+    with one.take():
+        pass
+
+
+def test_what_the_caller_gives_is_read_before_the_turn() -> None:
+    """Other updates do not wait for its source, which may be one of them."""
     matcher = cm.Matcher.build({1: "a = 1", 2: "a = 2"}, {"a": "int64"})
 
     def rows() -> Iterator[tuple[int, str]]:
         matcher.delete([1])
         yield 3, "a = 3"
+        matcher.insert(iter([(4, "a = 4")]))
 
-    with pytest.raises(cm.OptionError, match="in the middle of an update of the matcher"):
-        matcher.insert(rows())
-    assert sorted(matcher.ids.to_pylist()) == [1, 2]
-    matcher.insert({3: "a = 3"})
-    assert len(matcher) == 3
+    def gone() -> Iterator[int]:
+        yield 2
+        matcher.replace({3: "a = 5"})
+
+    matcher.insert(rows())
+    assert sorted(matcher.ids.to_pylist()) == [2, 3, 4]
+    matcher.delete(gone())
+    assert sorted(matcher.ids.to_pylist()) == [3, 4] and matcher.version == 5
+    assert matcher.match_lists(pa.table({"a": [3, 5, 4]})).to_pylist() == [[], [3], [4]]

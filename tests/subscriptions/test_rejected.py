@@ -1,0 +1,81 @@
+"""What was left out: one entry for each id, as long as nothing else has been said about that id."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import pytest
+
+import colmatch as cm
+from colmatch.subscriptions import rejected
+from colmatch.updates import live
+
+SCHEMA = {"a": "int64"}
+
+
+def ids(matcher: cm.Matcher) -> list[Any]:
+    assert matcher.stats()["rejected"] == len(matcher.rejected)
+    return [entry.id for entry in matcher.rejected]
+
+
+def test_an_entry_goes_when_its_id_is_taken_or_deleted() -> None:
+    matcher = cm.Matcher.build({1: "a =", 2: "b = 1", 3: "a = 1", 4: "a >"}, SCHEMA, errors="collect")
+    assert ids(matcher) == [1, 2, 4]
+    matcher.insert({1: "a = 5"})
+    assert ids(matcher) == [2, 4]
+    matcher.replace({3: "a <", 5: "a = 3"}, errors="collect")
+    assert ids(matcher) == [2, 4, 3] and matcher.ids.to_pylist() == [3, 1, 5]
+    matcher.insert({2: "c = 1"}, errors="collect")  # again, for another reason
+    assert ids(matcher) == [4, 3, 2] and "'c'" in matcher.rejected[-1].message
+    matcher.delete([3, 5])
+    assert ids(matcher) == [4, 2] == ids(pickle.loads(pickle.dumps(matcher)))
+    matcher.insert({i: "a = 1" for i in range(4, 100)})
+    assert ids(matcher) == [2]
+
+
+def test_ids_of_both_types() -> None:
+    """An empty matcher takes either; what was said about the others stays."""
+    matcher = cm.Matcher.build({1: "a =", 2: "a ="}, SCHEMA, errors="collect")
+    matcher.insert({f"id {i}": "a = 1" for i in range(50)} | {"1": "a ="}, errors="collect")
+    assert ids(matcher) == [1, 2, "1"]
+    matcher.insert({"1": "a = 1"})
+    assert ids(matcher) == [1, 2]
+
+
+def test_the_list_is_bounded() -> None:
+    """For days of updates, each of which may leave some out."""
+    with patch.object(rejected, "KEPT_MOST", 5):
+        matcher = cm.Matcher.build({-i: "a =" for i in range(1, 9)}, SCHEMA, errors="collect")
+        assert len(ids(matcher)) == 8  # a build tells all
+        for i in range(20):
+            matcher.insert({i: "a ="}, errors="collect")
+        assert ids(matcher) == [15, 16, 17, 18, 19]
+        matcher.insert({100 + i: "a =" for i in range(9)}, errors="collect")  # and so does an update
+        assert ids(matcher) == list(range(100, 109))
+        matcher.insert({100: "a = 1"})
+        assert ids(matcher) == list(range(101, 109))
+
+
+@pytest.mark.parametrize("most", [0, 2**22])
+def test_a_journal_tells_the_same(most: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whether its records are taken one by one or together."""
+    monkeypatch.setattr(rejected, "KEPT_MOST", 5)
+    monkeypatch.setattr(live, "REPLAYED_MOST", most)
+    path = tmp_path / "index"
+    cm.Matcher.build({1: "a =", 2: "a =", 3: "a = 1"}, SCHEMA, errors="collect").save(path)
+    with cm.Matcher.open(path, journal=True) as matcher:
+        matcher.insert({1: "a = 1", 4: "a <", 5: "a <"}, errors="collect")
+        matcher.insert({4: "a = 2"})
+        matcher.replace({4: "c = 2", 3: "c = 1", 6: "c = 1"}, errors="collect")
+        matcher.replace({6: "d = 2"}, errors="collect")
+        matcher.delete([3])
+        before = matcher.rejected
+        assert [entry.id for entry in before] == [2, 5, 4, 6] and "'d'" in before[-1].message
+        for i in range(10, 14):
+            matcher.insert({i: "a ="}, errors="collect")
+        before = matcher.rejected
+    with cm.Matcher.open(path, journal=True) as matcher:
+        assert matcher.rejected == before and len(before) == 5
