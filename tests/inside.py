@@ -22,6 +22,7 @@ from colmatch.kernels import layout
 from colmatch.matching.pieces import Piece
 from colmatch.matching.worker import Worker
 from colmatch.schema import Attributes
+from colmatch.subscriptions.intake import Source
 from colmatch.updates.live import LiveSet
 from colmatch.updates.segments import Segment
 from colmatch.updates.versions import Parts, Version
@@ -53,6 +54,11 @@ def attributes(matcher: cm.Matcher) -> Attributes:
 def source_attributes(matcher: cm.Matcher) -> Attributes:
     """Returns the attributes that the next subscriptions are taken in with."""
     return matcher._live._source_for(version(matcher)).attributes
+
+
+def source(matcher: cm.Matcher) -> Source:
+    """Returns what the next subscriptions are taken in by."""
+    return matcher._live._source_for(version(matcher))
 
 
 def predicates(matcher: cm.Matcher) -> layout.Predicates:
@@ -133,9 +139,14 @@ def settle(matcher: cm.Matcher) -> None:
 
 def merge_some(matcher: cm.Matcher, rng: Random) -> None:
     """Merges some neighbours among the frozen segments, whether that is due or not."""
-    merger, live, now = matcher._live.merger, matcher._live, version(matcher)
+    now = version(matcher)
     if not now.frozen:
         return
-    start, stop = sorted(rng.sample(range(now.frozen + 1), 2))
+    merge(matcher, *sorted(rng.sample(range(now.frozen + 1), 2)))
+
+
+def merge(matcher: cm.Matcher, start: int, stop: int) -> bool:
+    """Merges frozen segments, also where that is not due. Says whether they were those still."""
+    merger, live = matcher._live.merger, matcher._live
     with merger._one.take():
-        merger._switch(live, merger._merged(live, now, start, stop, live.asked))
+        return merger._switch(live, merger._merged(live, live.now, start, stop, live.asked))

@@ -4,6 +4,8 @@ that reject, clauses that count once.
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+from dataclasses import fields
 from itertools import combinations, product
 from random import Random
 from typing import Any
@@ -19,6 +21,7 @@ import colmatch as cm
 import colmatch.indexing.kindex
 from colmatch.kernels.kindex import clauses
 from colmatch.kernels.kindex.arrays import KIndex
+from colmatch.updates import policy
 from colmatch.workload import named
 
 MODULE = colmatch.indexing.kindex
@@ -316,6 +319,19 @@ def test_raw_enumeration_of_several_attributes_and_open_ends() -> None:
 def test_raw_enumeration_of_large_domains_is_refused(texts: dict[int, str]) -> None:
     with pytest.raises(cm.OptionError, match=r"enumerate='raw'.* values, .*discrete.*enumerate='boundaries'"):
         cm.Matcher.build(texts, {"x": "float64", "a": "int64"}, index=cm.index("kindex", enumerate="raw"))
+
+
+@pytest.mark.parametrize("more", [0, 1])
+def test_raw_enumeration_refuses_what_is_indexed_and_says_so(more: int) -> None:
+    """What comes a few at a time is not indexed by it before a merge."""
+    index = cm.index("kindex", enumerate="raw")
+    matcher = cm.Matcher.build({-1: "a = 1"}, {"a": "int64"}, index=index)
+    texts = {i: f"a = {i * 10**16}" for i in range(policy.GROWING_MOST + more)}
+    with pytest.raises(cm.OptionError, match="raw") if more else nullcontext():
+        matcher.insert(texts)
+    assert [one["index"] for one in matcher.stats()["segments"]] == ["kindex", "scan"][: 2 - more]
+    (meaning,) = [field.metadata["meaning"] for field in fields(index) if field.name == "enumerate"]
+    assert f"inserts of up to {policy.GROWING_MOST} at once" in meaning
 
 
 def test_what_does_not_fit_is_refused() -> None:

@@ -67,13 +67,15 @@ def test_a_journal_tells_the_same(most: int, tmp_path: Path, monkeypatch: pytest
     path = tmp_path / "index"
     cm.Matcher.build({1: "a =", 2: "a =", 3: "a = 1"}, SCHEMA, errors="collect").save(path)
     with cm.Matcher.open(path, journal=True) as matcher:
-        matcher.insert({1: "a = 1", 4: "a <", 5: "a <"}, errors="collect")
-        matcher.insert({4: "a = 2"})
+        matcher.insert({1: "a = 1", 4: "a <", 5: "a <", 7: "a <"}, errors="collect")
+        matcher.insert({4: "a = 2", 7: "a = 2"})
         matcher.replace({4: "c = 2", 3: "c = 1", 6: "c = 1"}, errors="collect")
         matcher.replace({6: "d = 2"}, errors="collect")
         matcher.delete([3])
         before = matcher.rejected
         assert [entry.id for entry in before] == [2, 5, 4, 6] and "'d'" in before[-1].message
+    with cm.Matcher.open(path, journal=True) as matcher:
+        assert matcher.rejected == before
         for i in range(10, 14):
             matcher.insert({i: "a ="}, errors="collect")
         before = matcher.rejected
