@@ -149,4 +149,4 @@ def merge(matcher: cm.Matcher, start: int, stop: int) -> bool:
     """Merges frozen segments, also where that is not due. Says whether they were those still."""
     merger, live = matcher._live.merger, matcher._live
     with merger._one.take():
-        return merger._switch(live, merger._merged(live, live.now, start, stop, live.asked))
+        return merger._switch(live, merger._merge(live, live.now, start, stop, live.asked))

@@ -212,7 +212,7 @@ def test_labels_last(kind: str, type: str, way: str) -> None:
     base = {-1: f"x > {low}", -2: f"x < {high}"}
     matcher = cm.Matcher.build({}, {"x": type}, index=kind)
     matcher.insert(base)
-    with patch.object(growing, "merged", wraps=growing.merged) as spaced_anew:
+    with patch.object(growing, "combine", wraps=growing.combine) as spaced_anew:
         for i in range(count):
             matcher.insert({i: texts[i]})
     assert len(matcher.stats()["segments"]) == 2 and matcher.stats()["segments"][-1]["index"] == kind

@@ -19,7 +19,7 @@ from colmatch.indexing.registry import FEWEST, KINDS, find
 from colmatch.indexing.settings import Settings
 from colmatch.kernels.layout import Codes, Predicates
 from colmatch.updates import labels
-from colmatch.updates.merging import concatenated, merged
+from colmatch.updates.combined import combine, concatenated
 from colmatch.updates.predicates import PredicateStore, are_plain
 from colmatch.updates.segments import Segment
 
@@ -76,7 +76,7 @@ class GrowingSegment(Segment):
             arrays = freeze(insert(self.index.arrays, together, begin, len(together.owner)))
             return self._next(joined, together, self.index._replace(arrays=arrays), size)
         both = [self, Segment(codes, predicates, self.index, more)]
-        dense = merged(both, [0, self.size], np.concatenate([left(), np.ones(more, bool)]))
+        dense = combine(both, [0, self.size], np.concatenate([left(), np.ones(more, bool)]))
         return GrowingSegment.begun(dense.by_subscription(), dense.codes, self.index.settings, size)
 
     def without(self, numbers: NDArray[np.int64]) -> GrowingSegment:

@@ -30,9 +30,9 @@ from colmatch.subscriptions.ids import Ids, listed, wanted_ids
 from colmatch.subscriptions.intake import Errors, Intake, Source, read
 from colmatch.subscriptions.rejected import following
 from colmatch.updates import literals, policy, records, sweeping
+from colmatch.updates.combined import combine
 from colmatch.updates.growing import GrowingSegment
 from colmatch.updates.merger import Merger
-from colmatch.updates.merging import merged
 from colmatch.updates.predicates import attributes_of
 from colmatch.updates.segments import Segment, indexed, recounted
 from colmatch.updates.turn import Turn
@@ -239,7 +239,7 @@ class LiveSet:
             return before
         if len(before):
             raise SubscriptionError(f"the ids of this matcher are {known.type}, those given are {type}")
-        nothing = merged((), (), np.empty(0, bool))
+        nothing = combine((), (), np.empty(0, bool))
         segment, reason = indexed(self.asked, nothing, nothing.codes, None, 0, 0)
         return before.changed(
             segments=(segment,),

@@ -18,8 +18,8 @@ from colmatch.indexing.settings import Settings
 from colmatch.kernels.layout import U8
 from colmatch.subscriptions.ids import Ids
 from colmatch.updates import policy
+from colmatch.updates.combined import combine
 from colmatch.updates.growing import for_few
-from colmatch.updates.merging import merged
 from colmatch.updates.segments import Segment, indexed, recounted
 from colmatch.updates.sweeping import swept, tidied
 from colmatch.updates.turn import Turn
@@ -28,8 +28,8 @@ from colmatch.updates.versions import Version, dead_among, with_dead
 _log = logging.getLogger("colmatch")
 
 
-class Merge(NamedTuple):
-    """Segments that were merged, and what they are now."""
+class MergeResult(NamedTuple):
+    """What a merge has made: one segment in the place of several."""
 
     start: int  # the first of them
     segments: tuple[Segment, ...]
@@ -44,8 +44,8 @@ class StoppedError(Exception):
     """A merge was given up since nobody wants it any more."""
 
 
-class Merging(Protocol):
-    """The subscriptions that are merged: what a ``LiveSet`` has of them."""
+class VersionHolder(Protocol):
+    """Who holds the present version: what a ``Merger`` needs of a ``LiveSet``."""
 
     turn: Turn
     now: Version
@@ -62,7 +62,7 @@ class Merger:
     is_stopped : nothing is merged any more
     """
 
-    def __init__(self, live: Merging) -> None:
+    def __init__(self, live: VersionHolder) -> None:
         self._live = weakref.ref(live)
         self.error: str | None = None
         self.is_stopped = False
@@ -105,7 +105,7 @@ class Merger:
                     live.now = now = live.now.changed(growing=False)
                 done = len(now.segments) == 1 and not now.gone and not len(now.segments[0].codes.label)
                 try:
-                    done = done or self._switch(live, self._merged(live, now, 0, now.frozen, live.asked))
+                    done = done or self._switch(live, self._merge(live, now, 0, now.frozen, live.asked))
                 except StoppedError:
                     raise OptionError("the matcher was closed while it was compacted: nothing has changed") from None
             self._sweep(live)
@@ -122,7 +122,7 @@ class Merger:
         found = policy.due(now)
         return None if found is None or now.segments[: now.frozen] == self._failed else found
 
-    def _run(self, live: Merging) -> None:
+    def _run(self, live: VersionHolder) -> None:
         """Merges what is due, until nothing is. Of several threads, one does."""
         while True:
             self._thread = None  # before the last look: who makes a version later sees that nobody merges
@@ -132,7 +132,7 @@ class Merger:
             with self._one.take():
                 self._merge_due(live)
 
-    def _merge_due(self, live: Merging) -> None:
+    def _merge_due(self, live: VersionHolder) -> None:
         """Does one merge that is due. What it raises is kept: nothing has changed then."""
         now = live.now
         found = self._due(now)
@@ -140,13 +140,13 @@ class Merger:
             return
         try:
             try:
-                merge, message = self._merged(live, now, *found, live.asked), None
+                result, message = self._merge(live, now, *found, live.asked), None
             except OptionError as refused:  # then the younger ones are merged in the manner of the growing segment
                 start, message = max(found[0], 1), str(refused)
                 if found[1] - start < 2:
                     raise
-                merge = self._merged(live, now, start, found[1], for_few(live.asked))
-            self._switch(live, merge)
+                result = self._merge(live, now, start, found[1], for_few(live.asked))
+            self._switch(live, result)
             self._sweep(live)
             self.error, self._failed = message, ()
         except StoppedError:
@@ -155,7 +155,7 @@ class Merger:
             self.error, self._failed = str(error) or type(error).__name__, now.segments[: now.frozen]
             _log.warning("segments %d to %d could not be merged: %r", found[0], found[1] - 1, error)
 
-    def _merged(self, live: Merging, now: Version, start: int, stop: int, asked: Settings) -> Merge:
+    def _merge(self, live: VersionHolder, now: Version, start: int, stop: int, asked: Settings) -> MergeResult:
         """Merges some neighbours to a segment of a kind. If they are all, numbers have no gaps."""
         self._check()
         segments, base = now.segments[start:stop], now.bases[start]
@@ -163,7 +163,7 @@ class Merger:
         left = ~dead_among(now.dead, base, end - base)
         count, ids = int(np.count_nonzero(left)), None
         whole = start == 0 and stop == now.frozen
-        all = merged(segments, now.bases[start:stop], left, dense=whole)
+        all = combine(segments, now.bases[start:stop], left, dense=whole)
         self._check()
         seen = recounted(live.sample, now.attributes, all.codes, now.literals)
         self._check()
@@ -173,52 +173,52 @@ class Merger:
         if whole:
             ids = Ids(now.ids.array.slice(0, end).filter(left) if count < end else now.ids.array.slice(0, end))
             ids.prepare()
-        return Merge(start, segments, base, left, segment, reason, ids)
+        return MergeResult(start, segments, base, left, segment, reason, ids)
 
     def _check(self) -> None:
         if self.is_stopped:
             raise StoppedError
 
-    def _switch(self, live: Merging, merge: Merge) -> bool:
+    def _switch(self, live: VersionHolder, result: MergeResult) -> bool:
         """Puts what was merged in the place of its segments, with what has been deleted since.
 
         Returns False if they are not what they were: their literals have other labels now.
         """
-        start, stop = merge.start, merge.start + len(merge.segments)
+        start, stop = result.start, result.start + len(result.segments)
         with live.turn.take():
             now = live.now
-            if now.segments[start:stop] != merge.segments:
+            if now.segments[start:stop] != result.segments:
                 return False
-            size = len(merge.left)
-            gone = merge.left & dead_among(now.dead, merge.base, size)
+            size = len(result.left)
+            gone = result.left & dead_among(now.dead, result.base, size)
             found_dead = int(np.count_nonzero(gone))
             after = now.changed(
-                segments=(*now.segments[:start], merge.segment, *now.segments[stop:]),
+                segments=(*now.segments[:start], result.segment, *now.segments[stop:]),
                 bases=(*now.bases[: start + 1], *now.bases[stop:]),
                 living=(*now.living[:start], sum(now.living[start:stop]), *now.living[stop:]),
                 found_dead=(*now.found_dead[:start], found_dead, *now.found_dead[stop:]),
-                reason=merge.reason if start == 0 else now.reason,
+                reason=result.reason if start == 0 else now.reason,
                 merges=now.merges + 1,
             )
-            if merge.ids is not None:
-                after = _renumbered(after, merge, gone, size)
+            if result.ids is not None:
+                after = _renumbered(after, result, gone, size)
             live.now = after
         return True
 
-    def _sweep(self, live: Merging) -> None:
+    def _sweep(self, live: VersionHolder) -> None:
         """Leaves out what no segment uses any more."""
         tidy = tidied(live.now)
         with live.turn.take():
             live.now = swept(live.now, tidy)
 
 
-def _renumbered(version: Version, merge: Merge, gone: NDArray[np.bool_], size: int) -> Version:
+def _renumbered(version: Version, result: MergeResult, gone: NDArray[np.bool_], size: int) -> Version:
     """Returns the version with new numbers for its first ``size``: they have no gaps."""
-    ids, shift = merge.ids, size - merge.segment.size
+    ids, shift = result.ids, size - result.segment.size
     assert ids is not None
     tail = len(version.ids) - size
-    later = np.flatnonzero(dead_among(version.dead, size, tail)) + merge.segment.size
-    dead = np.concatenate([np.flatnonzero(gone[merge.left]), later])
+    later = np.flatnonzero(dead_among(version.dead, size, tail)) + result.segment.size
+    dead = np.concatenate([np.flatnonzero(gone[result.left]), later])
     return version.changed(
         ids=ids.extended(version.ids.array.slice(size)) if tail else ids,
         bases=(0, *(base - shift for base in version.bases[1:])),

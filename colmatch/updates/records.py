@@ -28,7 +28,7 @@ from colmatch.schema import Attribute, Attributes, Family, Role, Type
 from colmatch.subscriptions.ids import ids_of_arrays, ids_to_arrays
 from colmatch.subscriptions.intake import Intake
 from colmatch.subscriptions.rejected import Rejected
-from colmatch.updates.merging import selected
+from colmatch.updates.combined import selected
 
 I64 = NDArray[np.int64]
 
@@ -288,8 +288,9 @@ def _rejected(columns: _Columns, touched: pa.Array, last: I64) -> list[list[Reje
 
 
 def _left(ids: pa.Array, subs: I64, gone: pa.Array, deletes: I64) -> tuple[NDArray[np.bool_], pa.Array, I64]:
-    """Returns whether each subscription that came is there in the end, and all ids, once each,
-    with the record that was the last about it.
+    """Returns whether each subscription that came is there in the end, and all ids, once each.
+
+    The third is the record that was the last about each id.
 
     subs, deletes : how many of both each record has
     """

@@ -20,8 +20,8 @@ from colmatch.subscriptions.ids import (
     ids_of_column,
     ids_of_values,
     ids_to_arrays,
-    plain_id,
     listed,
+    plain_id,
     wanted_ids,
 )
 

@@ -32,7 +32,7 @@ def test_an_entry_goes_when_its_id_is_taken_or_deleted() -> None:
     assert ids(matcher) == [4, 3, 2] and "'c'" in matcher.rejected[-1].message
     matcher.delete([3, 5])
     assert ids(matcher) == [4, 2] == ids(pickle.loads(pickle.dumps(matcher)))
-    matcher.insert({i: "a = 1" for i in range(4, 100)})
+    matcher.insert(dict.fromkeys(range(4, 100), "a = 1"))
     assert ids(matcher) == [2]
 
 

@@ -192,7 +192,7 @@ def test_a_merge_that_is_given_up_changes_nothing() -> None:
     """Not by a line, as above, but in another thread: what it raises is seen and not lost."""
     with patch.object(policy, "GROWING_MOST", 2):
         matcher = cm.Matcher.build(texts(range(5)), SCHEMA, index="bitslice")
-        with patch("colmatch.updates.merger.merged", side_effect=MemoryError("no memory")):
+        with patch("colmatch.updates.merger.combine", side_effect=MemoryError("no memory")):
             for i in range(20, 30):
                 matcher.insert(texts([i]))
             inside.settle(matcher)

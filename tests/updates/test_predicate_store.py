@@ -7,7 +7,7 @@ import numpy as np
 
 import colmatch as cm
 from colmatch.kernels.layout import Predicates
-from colmatch.updates.merging import concatenated
+from colmatch.updates.combined import concatenated
 from colmatch.updates.predicates import PredicateStore
 
 

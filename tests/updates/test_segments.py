@@ -22,8 +22,8 @@ from colmatch.events.gather import seen_batches
 from colmatch.kernels.layout import ATTR_MASK, FLAG_RUN, Codes, Predicates
 from colmatch.matching import worker
 from colmatch.updates import policy
+from colmatch.updates.combined import combine
 from colmatch.updates.literals import whole
-from colmatch.updates.merging import merged
 from colmatch.updates.versions import Version, are_dead, dead_among, with_dead
 
 SEEDS = range(10 if NO_JIT else 60)
@@ -121,7 +121,7 @@ def test_what_is_merged_is_what_a_fresh_build_has(kind: str, seed: int) -> None:
     end = count if not begin else rng.randrange(begin, count) + 1
     base = version.bases[begin]
     left = version.live()[base:]
-    some = merged(version.segments[begin:end], version.bases[begin:end], left)
+    some = combine(version.segments[begin:end], version.bases[begin:end], left)
     predicates, codes = some.by_subscription(), some.codes
     assert not len(codes.label) and (np.diff(predicates.owner.astype(np.int64)) >= 0).all()
     last = version.bases[end] if end < count else len(version.ids)
@@ -134,7 +134,7 @@ def test_what_is_merged_is_what_a_fresh_build_has(kind: str, seed: int) -> None:
     (segment,) = fresh.segments
     _, as_built = spelled(fresh, segment.predicates, segment.codes, 0)
     # once more, to leave out boundaries that no predicate has
-    again = merged(fresh.segments, fresh.bases, fresh.live())
+    again = combine(fresh.segments, fresh.bases, fresh.live())
     coded = again.codes
     boundaries, conjunctions = spelled(
         fresh, again.by_subscription(), coded._replace(multi=segment.codes.multi[: len(coded.multi)]), 0

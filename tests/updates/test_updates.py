@@ -221,7 +221,7 @@ def test_labels_last_for_times_that_ascend_below_a_far_end(kind: str, monkeypatc
     count = 200 if NO_JIT else 2000
     matcher = cm.Matcher.build({}, {"x": "double"}, index=kind)
     matcher.insert({-1: "x <= 4e9"})
-    with patch.object(growing, "merged", wraps=growing.merged) as spaced_anew:
+    with patch.object(growing, "combine", wraps=growing.combine) as spaced_anew:
         matcher.insert({i: f"x <= {1.7e9 + i / 8!r}" for i in range(count)})
         for i in range(count, 2 * count):
             matcher.insert({i: f"x <= {1.7e9 + i / 8!r}"})

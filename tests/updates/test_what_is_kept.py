@@ -174,11 +174,11 @@ def test_what_is_deleted_while_it_is_merged_stays_deleted(
     """The merge began with the subscriptions that were there; its switch leaves out those gone."""
     monkeypatch.setattr(policy, "GROWING_MOST", 0)
     with patch.object(policy, "due", return_value=None):
-        matcher = cm.Matcher.build({i: "a >= 0" for i in range(5)}, SCHEMA, index=kind)
+        matcher = cm.Matcher.build(dict.fromkeys(range(5), "a >= 0"), SCHEMA, index=kind)
         for i in range(5, 20, 5):
-            matcher.insert({j: "a >= 0" for j in range(i, i + 5)})
+            matcher.insert(dict.fromkeys(range(i, i + 5), "a >= 0"))
         matcher.delete([7])
-        merge = Merger._merged
+        merge = Merger._merge
 
         def merged(self: Merger, *given: Any) -> Any:
             made = merge(self, *given)
@@ -187,7 +187,7 @@ def test_what_is_deleted_while_it_is_merged_stays_deleted(
             matcher.delete([21])
             return made
 
-        with patch.object(Merger, "_merged", merged):
+        with patch.object(Merger, "_merge", merged):
             assert inside.merge(matcher, 0 if whole else 1, 4 if whole else 3)
         left = [i for i in range(21) if i not in (6, 7, 11, 18)]
         for _ in range(2):

@@ -28,7 +28,7 @@ class Part(NamedTuple):
     place: I64  # (B) of each boundary, among all
 
 
-class Merged(NamedTuple):
+class Combined(NamedTuple):
     """Conjunctions of some segments, numbered as they stand there, and the codes of all.
 
     Their predicates are made from those of the segments whenever they are asked for, straight in
@@ -87,8 +87,10 @@ class Merged(NamedTuple):
         return freeze(made)
 
 
-def merged(segments: Sequence[Segment], bases: Sequence[int], left: NDArray[np.bool_], dense: bool = False) -> Merged:
-    """Merges some neighbours.
+def combine(
+    segments: Sequence[Segment], bases: Sequence[int], left: NDArray[np.bool_], dense: bool = False
+) -> Combined:
+    """Combines some neighbours.
 
     Parameters
     ----------
@@ -113,7 +115,7 @@ def merged(segments: Sequence[Segment], bases: Sequence[int], left: NDArray[np.b
     codings = [coding._replace(first=extended(coding.first, attributes + 1)) for coding in codings]
     codes, places = _together(codings, used, attributes)
     parts = [part._replace(first=c.first, place=place) for part, c, place in zip(parts, codings, places, strict=True)]
-    return Merged(tuple(parts), codes)
+    return Combined(tuple(parts), codes)
 
 
 def selected(predicates: Predicates, codes: Codes, left: NDArray[np.bool_]) -> Predicates:
@@ -125,7 +127,7 @@ def selected(predicates: Predicates, codes: Codes, left: NDArray[np.bool_]) -> P
     conjunctions: U32 = contiguous(np.flatnonzero(left[predicates.owner]).astype(np.uint32))
     predicates, codes = freeze(predicates), freeze(codes)
     part = Part(predicates, conjunctions, contiguous(number), codes.first, contiguous(np.arange(len(codes.bound))))
-    return Merged((part,), codes).predicates()
+    return Combined((part,), codes).predicates()
 
 
 def _together(codings: list[Codes], used: list[U8], attributes: int) -> tuple[Codes, list[I64]]:
