@@ -142,11 +142,14 @@ def merge_some(matcher: cm.Matcher, rng: Random) -> None:
     now = version(matcher)
     if not now.frozen:
         return
-    merge(matcher, *sorted(rng.sample(range(now.frozen + 1), 2)))
+    merge(matcher, now, *sorted(rng.sample(range(now.frozen + 1), 2)))
 
 
-def merge(matcher: cm.Matcher, start: int, stop: int) -> bool:
-    """Merges frozen segments, also where that is not due. Says whether they were those still."""
+def merge(matcher: cm.Matcher, now: Version, start: int, stop: int) -> bool:
+    """Merges frozen segments of a version, also where that is not due.
+
+    Says whether it took their place: they were there still.
+    """
     merger, live = matcher._live.merger, matcher._live
     with merger._one.take():
-        return merger._switch(live, merger._merge(live, live.now, start, stop, live.asked))
+        return merger._switch(live, merger._merge(live, now, start, stop, live.asked))

@@ -188,7 +188,7 @@ def test_what_is_deleted_while_it_is_merged_stays_deleted(
             return made
 
         with patch.object(Merger, "_merge", merged):
-            assert inside.merge(matcher, 0 if whole else 1, 4 if whole else 3)
+            assert inside.merge(matcher, inside.version(matcher), 0 if whole else 1, 4 if whole else 3)
         left = [i for i in range(21) if i not in (6, 7, 11, 18)]
         for _ in range(2):
             assert sorted(matcher.ids.to_pylist()) == left and len(matcher) == len(left)
