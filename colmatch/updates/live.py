@@ -123,6 +123,7 @@ class LiveSet:
         self._check_open()
         given = read(subscriptions)  # before the turn: others need not wait for the caller's source
         with self.turn.take():
+            self._check_open()  # again, since reading may have taken long
             before = self.now
             # It is put back when it has done its work: an interrupted one may be half changed.
             source, self._source = self._source_for(before), None
@@ -156,6 +157,7 @@ class LiveSet:
         self._check_open()
         values = listed(ids)
         with self.turn.take():
+            self._check_open()
             before = self.now
             wanted = wanted_ids(values, before.ids.array.type)
             old = before.ids.find(wanted)

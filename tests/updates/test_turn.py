@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterator
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -102,3 +103,16 @@ def test_what_the_caller_gives_is_read_before_the_turn() -> None:
     matcher.delete(gone())
     assert sorted(matcher.ids.to_pylist()) == [3, 4] and matcher.version == 5
     assert matcher.match_lists(pa.table({"a": [3, 5, 4]})).to_pylist() == [[], [3], [4]]
+
+
+def test_who_closes_the_matcher_meanwhile_ends_the_update() -> None:
+    for update in (cm.Matcher.insert, cm.Matcher.delete):
+        matcher = cm.Matcher.build({1: "a = 1"}, {"a": "int64"})
+
+        def given() -> Iterator[Any]:
+            yield 1 if update is cm.Matcher.delete else (2, "a = 2")  # noqa: B023
+            matcher.close()  # noqa: B023
+
+        with pytest.raises(cm.OptionError, match="is closed"):
+            update(matcher, given())
+        assert matcher.ids.to_pylist() == [1] and matcher.version == 0
