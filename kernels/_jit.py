@@ -75,6 +75,7 @@ SETTINGS = (
 
 _log = logging.getLogger("colmatch")
 _kernels: list[Any] = []
+_entries: dict[Any, Any] = {}  # kernel -> what ``entry`` says once it is compiled
 _unusable: set[Path | None] = set()  # folders that the log has told of
 
 
@@ -103,6 +104,22 @@ def device(function: F) -> F:
     It needs no file of its own: its machine code is in the kernels'.
     """
     return numba.njit(**POLICY, no_cpython_wrapper=True)(function)  # type: ignore[no-any-return]
+
+
+def entry(kernel: F) -> F:
+    """Returns what to call in place of a kernel whose arguments always have the same types.
+
+    To look at the types of 60 arrays takes the dispatcher 20 us, which a match of one event waits
+    for. As a kernel has one signature, there is nothing to choose from once it is compiled. Where
+    bounds are checked, types are looked at, too.
+    """
+    known = _entries.get(kernel)
+    if known is not None:
+        return known  # type: ignore[no-any-return]
+    if config.DISABLE_JIT or config.BOUNDSCHECK or len(kernel.overloads) != 1:  # type: ignore[attr-defined]
+        return kernel
+    (compiled,) = kernel.overloads.values()  # type: ignore[attr-defined]
+    return _entries.setdefault(kernel, compiled.entry_point)  # type: ignore[no-any-return]
 
 
 def kernels() -> list[Any]:

@@ -56,6 +56,19 @@ def half_within_kth(values: Any, at: Any, bounds: Any, k: Any) -> np.uint64:
     return np.uint64(_packed(values, at, bounds[k], 32))
 
 
+def words_within(values: Any, at: Any, low: Any, high: Any) -> np.uint64:
+    """Tests 64 numbers from ``values[at]`` on against a range: bit i tells whether number i lies in
+    ``low`` to ``high``.
+
+    values uint32, all 64 of which must be there to be read; low <= high, both uint32.
+    """
+    part = values[int(at) : int(at) + 64]
+    if int(at) < 0 or len(part) < 64:
+        raise IndexError(f"64 numbers from {at} of {len(values)}")
+    truth = (low <= part) & (part <= high)
+    return np.uint64(int.from_bytes(np.packbits(truth, bitorder="little").tobytes(), "little"))
+
+
 def ask_for(values: Any, at: Any) -> None:
     """Have the processor bring ``values[at]`` into its cache, and go on without waiting.
 
@@ -169,18 +182,18 @@ def _compile_popcount(word):
     return (lambda word: _ctpop(word)) if word == types.uint64 else None
 
 
-def _each(builder: Any, byte: Any, size: int) -> Any:
-    vector, lanes = ir.VectorType(ir.IntType(8), size), ir.VectorType(ir.IntType(32), size)
-    first = builder.insert_element(ir.Constant(vector, ir.Undefined), byte, ir.Constant(ir.IntType(32), 0))
+def _each(builder: Any, value: Any, size: int) -> Any:
+    vector, lanes = ir.VectorType(value.type, size), ir.VectorType(ir.IntType(32), size)
+    first = builder.insert_element(ir.Constant(vector, ir.Undefined), value, ir.Constant(ir.IntType(32), 0))
     return builder.shuffle_vector(first, ir.Constant(vector, ir.Undefined), ir.Constant(lanes, [0] * size))
 
 
 def _compare(context: Any, builder: Any, values: Any, at: Any, low: Any, width: Any, size: int) -> Any:
-    # A vector of bytes, whatever the processor has: LLVM cuts it into registers, and the vector of
-    # bits into a word.
-    vector = ir.VectorType(ir.IntType(8), size)
+    # A vector of any length, whatever the processor has: LLVM cuts it into registers, and the vector
+    # of bits into a word.
+    vector = ir.VectorType(low.type, size)
     part = builder.load(builder.bitcast(builder.gep(values, [at]), vector.as_pointer()))
-    part.align = 1
+    part.align = low.type.width // 8
     truth = builder.icmp_unsigned("<=", builder.sub(part, _each(builder, low, size)), _each(builder, width, size))
     word = builder.bitcast(truth, ir.IntType(size))
     return builder.zext(word, ir.IntType(64)) if size < 64 else word
@@ -216,6 +229,22 @@ def _kth(size: int) -> Any:
 
 _within_kth = _kth(64)
 _half_within_kth = _kth(32)
+
+
+@intrinsic
+def _words_within(typing: Any, values: Any, at: Any, low: Any, high: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        data = context.make_array(signature.args[0])(context, builder, args[0]).data
+        return _compare(context, builder, data, args[1], args[2], builder.sub(args[3], args[2]), 64)
+
+    return types.uint64(values, types.uint64, types.uint32, types.uint32), generate
+
+
+@overload(words_within)
+def _compile_words_within(values, at, low, high):
+    if values.dtype == low == high == types.uint32 and at == types.uint64:
+        return lambda values, at, low, high: _words_within(values, at, low, high)
+    return None
 
 
 @overload(within)

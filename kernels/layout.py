@@ -169,8 +169,11 @@ class Sink(NamedTuple):
     """
 
     row: U32  # (capacity) row of each pair, in any order
-    sub: U32  # (capacity) subscription of each pair
+    sub: U32  # (capacity) number of the subscription of each pair
     hits: I64  # (N) pairs of each row of the batch
-    # (3) pairs written; 1 when pairs are wanted, 0 when only ``hits`` is; room that an unfinished
-    # block needs, 0 if unknown
+    # (W) bits of the numbers of deleted subscriptions, whose pairs are left out; zeros behind its
+    # end
+    dead: U64
+    # (4) pairs written; 1 when pairs are wanted, 0 when only ``hits`` is; room that an unfinished
+    # block needs, 0 if unknown; number of the index's first subscription
     state: I64

@@ -59,14 +59,13 @@ def in_run(lo, hi, begin, end, code):
 
 
 @device
-def flagged_holds(pred, run_lo, run_hi, p, attr, code, begin, end, table):
-    """Truth of a predicate with any flags.
+def flagged_holds(pred, run_lo, run_hi, p, v, attr, code, begin, end):
+    """Truth of a predicate with any flags, on an attribute that has ``v`` in the event's table.
 
     ``attr``, ``code``: the entries of the rows, those of this one are ``begin:end``.
     """
     word = pred[p, 0]
     a = word & ATTR_MASK
-    v = table[a]
     low = np.int64(pred[p, 1])
     high = np.int64(pred[p, 2])
     found = False
@@ -96,7 +95,7 @@ def predicate_holds(pred, run_lo, run_hi, p, attr, code, begin, end, table):
     if word <= ATTR_MASK:
         v = table[word]
         return pred[p, 1] <= v and v <= pred[p, 2]
-    return flagged_holds(pred, run_lo, run_hi, p, attr, code, begin, end, table)
+    return flagged_holds(pred, run_lo, run_hi, p, table[word & ATTR_MASK], attr, code, begin, end)
 
 
 @device

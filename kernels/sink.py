@@ -9,22 +9,33 @@ from colmatch.kernels.layout import MATCHES
 FILL = 0  # places of Sink.state
 WANTED = 1
 NEEDED = 2
+BASE = 3
 
 AHEAD = 32  # pairs whose places are on their way from memory: a store that waits for its place holds up all after it
 
 
 @device
+def is_dead(dead, number):
+    """Whether the bit of a number is set: dead (W) uint64, zeros behind its end."""
+    word = number >> np.uint64(6)
+    return word < np.uint64(len(dead)) and (dead[word] >> (number & np.uint64(63))) & np.uint64(1) != 0
+
+
+@device
 def emit(sink, row, sub, counters):
-    """Note a match.
+    """Note a match, unless the subscription was deleted.
 
     False when pairs are wanted and there is no room: the caller rolls its block of rows back.
     """
+    number = np.uint64(sub + sink.state[BASE])
+    if is_dead(sink.dead, number):
+        return True
     if sink.state[WANTED]:
         n = sink.state[FILL]
         if n == len(sink.sub):
             return False
         sink.row[n] = row
-        sink.sub[n] = sub
+        sink.sub[n] = number
         sink.state[FILL] = n + 1
     sink.hits[row] += 1
     counters[MATCHES] += 1
@@ -32,73 +43,43 @@ def emit(sink, row, sub, counters):
 
 
 @device
-def roll_back(sink, fill, start, stop, counters):
-    """Forget what was emitted for rows ``start:stop`` since the fill was ``fill``."""
+def roll_back(sink, fill, counters):
+    """Forget what was emitted since the fill was ``fill``: pairs, since only these need room."""
+    for i in range(fill, sink.state[FILL]):
+        sink.hits[sink.row[i]] -= 1
+    counters[MATCHES] -= sink.state[FILL] - fill
     sink.state[FILL] = fill
-    for row in range(start, stop):
-        counters[MATCHES] -= sink.hits[row]
-        sink.hits[row] = 0
-
-
-@device
-def is_dead(dead, sub):
-    """Whether the bit of a subscription is set: dead (W) uint64, zeros behind its end."""
-    word = sub >> np.uint64(6)
-    return word < np.uint64(len(dead)) and (dead[word] >> (sub & np.uint64(63))) & np.uint64(1) != 0
 
 
 @kernel
-def count_dead(sink, begin, dead):
-    """Takes the pairs of deleted subscriptions out of ``sink.hits``, from the pair ``begin`` on.
-
-    Returns how many they are. They stay in the sink until its pairs are ordered.
-    """
-    sink_row, sink_sub, hits = sink.row, sink.sub, sink.hits
-    count = 0
-    for i in range(np.uint64(begin), np.uint64(sink.state[FILL])):
-        if is_dead(dead, np.uint64(sink_sub[i])):
-            hits[np.uint64(sink_row[i])] -= 1
-            count += 1
-    return count
-
-
-@kernel
-def order_by_row(sink, start, dead, place, sub):
+def order_by_row(sink, start, place, sub):
     """The subscriptions of the sink's pairs, ordered by row, the order within a row kept.
-
-    Those that are ``dead``, by the bits that ``count_dead`` had, are left out.
 
     start : first row of the pairs place (rows) int64 : on entry the first pair of each row from
     ``start``, on return that of the next sub (pairs) uint32 : written
     """
     sink_row, sink_sub = sink.row, sink.sub
     count = np.uint64(sink.state[FILL])
-    last = np.uint64(len(sub) - 1)
     for i in range(count):
         soon = min(i + np.uint64(AHEAD), count - np.uint64(1))
-        ask_for(sub, min(np.uint64(place[np.uint64(sink_row[soon]) - np.uint64(start)]), last))
-        if len(dead) > 0 and is_dead(dead, np.uint64(sink_sub[i])):
-            continue
+        ask_for(sub, np.uint64(place[np.uint64(sink_row[soon]) - np.uint64(start)]))
         row = np.uint64(sink_row[i]) - np.uint64(start)
         sub[place[row]] = sink_sub[i]
         place[row] += 1
 
 
 @kernel
-def order_ids(sink, start, dead, place, ids, id):
+def order_ids(sink, start, place, ids, id):
     """Orders the pairs by row as ``order_by_row`` does, and writes the id of each.
 
     id (pairs) int64 is written, out of ids (subscriptions) int64.
     """
     sink_row, sink_sub = sink.row, sink.sub
     count = np.uint64(sink.state[FILL])
-    last = np.uint64(len(id) - 1)
     for i in range(count):
         soon = min(i + np.uint64(AHEAD), count - np.uint64(1))
-        ask_for(id, min(np.uint64(place[np.uint64(sink_row[soon]) - np.uint64(start)]), last))
+        ask_for(id, np.uint64(place[np.uint64(sink_row[soon]) - np.uint64(start)]))
         ask_for(ids, np.uint64(sink_sub[soon]))
-        if len(dead) > 0 and is_dead(dead, np.uint64(sink_sub[i])):
-            continue
         row = np.uint64(sink_row[i]) - np.uint64(start)
         id[place[row]] = ids[sink_sub[i]]
         place[row] += 1

@@ -17,7 +17,7 @@ from colmatch.indexing.base import IndexKind
 from colmatch.indexing.settings import Settings
 from colmatch.indexing.statistics import Sample, Statistics
 from colmatch.kernels.layout import ATTR_MASK, FLAG_MULTI, I64, Codes, Predicates
-from colmatch.kernels.scan.arrays import HEAD_BLOCK, ROW_BLOCK, ScanIndex, ScanScratch
+from colmatch.kernels.scan.arrays import HEAD_BLOCK, ROW_BLOCK, TILE_LEAST, TILE_MOST, TILE_ROWS, ScanIndex, ScanScratch
 from colmatch.kernels.scan.match import enter, match
 
 
@@ -78,8 +78,11 @@ def _writable(index: ScanIndex, heads: int, attributes: int) -> ScanIndex:
 
 
 def scratch(index: ScanIndex, codes: Codes, rows: int, entries: int) -> ScanScratch:
+    attributes = max(len(codes.multi), 1)
+    tile = attributes * TILE_ROWS if rows >= TILE_LEAST else 0
     return ScanScratch(
-        np.zeros(max(len(codes.multi), 1), np.uint32),
+        np.zeros(attributes, np.uint32),
+        np.zeros(tile if tile <= TILE_MOST else 0, np.uint32),
         np.empty(HEAD_BLOCK, np.uint32),
         np.empty(ROW_BLOCK, np.int64),
     )

@@ -14,6 +14,7 @@ from colmatch.arrays.frozen import frozen
 from colmatch.arrays.recycled import Recycled
 from colmatch.events.reader import Reader
 from colmatch.kernels import layout, sink
+from colmatch.kernels._jit import entry
 from colmatch.kernels.transpose import to_labels, transpose
 from colmatch.matching.pieces import Piece
 from colmatch.updates.segments import Segment
@@ -29,9 +30,8 @@ class Part(NamedTuple):
 
     segment: Segment
     base: int  # number of its first subscription
-    dead: layout.U64 | None  # bits of deleted subscriptions, if its index finds any
+    dead: layout.U64  # bits of deleted subscriptions; none if its index finds none
     scratch: Any
-    hits: NDArray[np.int64]  # (rows) its pairs of each row
 
 
 class Job(NamedTuple):
@@ -39,9 +39,9 @@ class Job(NamedTuple):
 
     entries: layout.Batch
     rows: int
+    events: layout.Rows  # the same, once they have the codes of a part
     parts: list[Part]
-    hits: NDArray[np.int64]  # (rows) pairs of each row; those of the only part, if it is one
-    wanted: bool  # whether pairs are wanted, or counts alone
+    hits: NDArray[np.int64]  # (rows) pairs of each row
     pairs: bool  # whether pairs are to be written: they are wanted, or must be seen to be counted
     repeats: bool  # whether pairs may be found twice
 
@@ -99,27 +99,20 @@ class Worker:
             self._make_room(count, size)
         if len(self._next) < len(version.attributes):
             self._next = np.empty(len(version.attributes), np.int64)
-        hits = np.zeros(count, np.int64)
-        there = [i for i, living in enumerate(version.living) if living]
-        parts = []
-        for i in there:
-            segment = version.segments[i]
-            parts.append(
-                Part(
-                    segment,
-                    version.bases[i],
-                    version.dead if version.found_dead[i] else None,
-                    self._scratch_of(segment),
-                    hits if len(there) == 1 else np.zeros(count, np.int64),
-                )
+        parts = [
+            Part(segment, base, version.dead if found_dead else _NO_DEAD, self._scratch_of(segment))
+            for segment, base, living, found_dead in zip(
+                version.segments, version.bases, version.living, version.found_dead, strict=True
             )
+            if living
+        ]
         repeats = any(part.segment.repeats for part in parts)
         if repeats and len(self._stamp) < len(version.ids):
             self._stamp = np.zeros(len(version.ids) * 5 // 4 if len(self._stamp) else len(version.ids), np.int64)
-        # What is found twice, or was deleted, must be written down to be told.
-        pairs = wanted or repeats or any(part.dead is not None for part in parts)
         self._coded = None
-        return Job(entries, count, parts, hits, wanted, pairs, repeats)
+        # what is found twice must be written down to be told
+        events = self._rows._replace(first=self._rows.first[: count + 1])
+        return Job(entries, count, events, parts, np.zeros(count, np.int64), wanted or repeats, repeats)
 
     def _make_room(self, count: int, size: int) -> None:
         count, size = max(count, self._capacity[0], 1), max(size * 5 // 4, self._capacity[1], 64)
@@ -140,10 +133,9 @@ class Worker:
         """
         while True:
             limit = min(start + span, job.rows)
-            self._sink.state[:] = 0, job.pairs, 0
+            self._sink.state[:] = 0, job.pairs, 0, 0
             for part in job.parts:
                 first = part is job.parts[0]
-                begin = int(self._sink.state[sink.FILL])
                 stop = self._match_part(job, part, start, limit, first)
                 if stop < limit and first and stop > start:
                     limit = stop
@@ -151,7 +143,6 @@ class Worker:
                     span = stop - start if stop > start else self._affordable(limit - start)
                     self._forget(job, start, limit)
                     break
-                self._settle(job, part, start, limit, begin)
             else:
                 return limit, span
 
@@ -160,17 +151,18 @@ class Worker:
 
         first : the sink has the pairs of no other part
         """
-        segment, events = part.segment, self._rows._replace(first=self._rows.first[: job.rows + 1])
+        segment, events = part.segment, job.events
         if self._coded is not part:
-            transpose(job.entries, segment.codes, segment.hints, segment.used, self._next, *events)
+            entry(transpose)(job.entries, segment.codes, segment.hints, segment.used, self._next, *events)
             if len(segment.codes.label):
-                to_labels(segment.codes, *events)
+                entry(to_labels)(segment.codes, *events)
             self._coded = part
-        kind, arrays, predicates = segment.index.kind, segment.index.arrays, segment.predicates
+        match, arrays, predicates = entry(segment.index.kind.match), segment.index.arrays, segment.predicates
+        self._sink.state[sink.BASE] = part.base
         row = start
         while row < limit:
-            into = self._sink._replace(hits=part.hits)
-            stop = kind.match(arrays, predicates, events, row, limit, part.scratch, into, self.counters)
+            into = self._sink._replace(hits=job.hits, dead=part.dead)
+            stop = match(arrays, predicates, events, row, limit, part.scratch, into, self.counters)
             if stop > row:
                 row = stop
                 if first and stop < limit:
@@ -196,32 +188,18 @@ class Worker:
         return max(min(rows * LARGE_CAPACITY // (2 * needed), rows - 1), 1)
 
     def _forget(self, job: Job, start: int, limit: int) -> None:
-        for part in job.parts:
-            self.counters[layout.MATCHES] -= part.hits[start:limit].sum()
-            part.hits[start:limit] = 0
+        self.counters[layout.MATCHES] -= job.hits[start:limit].sum()
         job.hits[start:limit] = 0
-
-    def _settle(self, job: Job, part: Part, start: int, limit: int, begin: int) -> None:
-        """Gives the pairs from ``begin`` on their numbers, and counts those that are no matches."""
-        fill = int(self._sink.state[sink.FILL])
-        if part.base and fill > begin:
-            self._sink.sub[begin:fill] += np.uint32(part.base)
-        if part.dead is not None:
-            dead = sink.count_dead(self._sink._replace(hits=part.hits), begin, part.dead)
-            self.counters[layout.MATCHES] -= dead
-        if part.hits is not job.hits:
-            job.hits[start:limit] += part.hits[start:limit]
 
     def _drain(self, version: Version, job: Job, start: int, stop: int, offset: int) -> Piece:
         ids = version.ids.numbers
         names = version.ids.array if ids is None else None
         place = np.zeros(stop - start + 1, np.int64)
         np.cumsum(job.hits[start:stop], out=place[1:])
-        pairs = int(place[-1]) if job.wanted or job.repeats else 0
-        dead = version.dead if any(part.dead is not None for part in job.parts) else _NO_DEAD
+        pairs = int(place[-1]) if job.pairs else 0
         if job.repeats and pairs:
             sub = self._memory.array(pairs, np.uint32)
-            sink.order_by_row(self._sink, start, dead, place[:-1].copy(), sub)
+            sink.order_by_row(self._sink, start, place[:-1].copy(), sub)
             left = sink.drop_repeats(place, sub, self._stamped, self._stamp)
             self._stamped += stop - start
             if ids is not None:
@@ -230,15 +208,16 @@ class Worker:
             return Piece(start + offset, place, sub[:left], names, self._memory)
         id = self._memory.array(pairs, np.uint32 if ids is None else np.int64)
         if pairs and ids is None:
-            sink.order_by_row(self._sink, start, dead, place[:-1].copy(), id)
+            sink.order_by_row(self._sink, start, place[:-1].copy(), id)
         elif pairs:
-            sink.order_ids(self._sink, start, dead, place[:-1].copy(), ids, id)
+            sink.order_ids(self._sink, start, place[:-1].copy(), ids, id)
         return Piece(start + offset, place, id, names, self._memory)
 
 
 def _sink(capacity: int) -> layout.Sink:
     none = np.empty(0, np.int64)
-    return layout.Sink(np.empty(capacity, np.uint32), np.empty(capacity, np.uint32), none, np.zeros(3, np.int64))
+    pairs = np.empty(capacity, np.uint32), np.empty(capacity, np.uint32)
+    return layout.Sink(*pairs, none, _NO_DEAD, np.zeros(4, np.int64))
 
 
 def _larger(full: layout.Sink, capacity: int, fill: int) -> layout.Sink:

@@ -10,7 +10,7 @@ from colmatch.kernels.bitslice.arrays import CONJ_MASK, FOUND, NOTED, PROGRAM, V
 from colmatch.kernels.layout import ATTR_MASK, CANDIDATES, FLAG_RUN, PREDICATES
 from colmatch.kernels.predicates import clear, flagged_holds, program_accepts, spread
 from colmatch.kernels.ranges import begin_ranges
-from colmatch.kernels.sink import WANTED
+from colmatch.kernels.sink import BASE, WANTED, is_dead
 
 AHEAD = 32  # candidates whose predicates are on their way from memory
 
@@ -25,6 +25,7 @@ def put(who, owner, order, base, start, survivors, n, sink, candidates, progress
     """
     posting, place, mask = survivors.posting, survivors.place, survivors.mask
     sink_row, sink_sub, hits, wanted = sink.row, sink.sub, sink.hits, sink.state[WANTED] != 0
+    dead, number = sink.dead, np.uint64(sink.state[BASE])
     candidate_row, candidate_conj = candidates.row, candidates.conj
     fill, noted = np.uint64(progress[FOUND]), progress[NOTED]
     room = np.uint64(len(sink_sub) if wanted else 0)
@@ -44,6 +45,9 @@ def put(who, owner, order, base, start, survivors, n, sink, candidates, progress
         sub: Any = conj
         if word & PROGRAM:
             sub = np.int64(owner[conj])
+        sub = np.uint64(sub) + number
+        if is_dead(dead, sub):
+            continue
         if fill + np.uint64(64) <= room:
             # Four at once, however many there are: where a loop over few bits ends cannot be
             # foretold.
@@ -92,6 +96,7 @@ def verify(preds, rows, multi, start, count, scratch, sink, progress, counters):
     jump_first, jump = preds.jump_first, preds.jump
     row_first, row_attr, row_code = rows.first, rows.attr, rows.code
     sink_row, sink_sub, hits, wanted = sink.row, sink.sub, sink.hits, sink.state[WANTED] != 0
+    dead, number = sink.dead, np.uint64(sink.state[BASE])
     row_end, ordered, table = scratch.order, scratch.ordered, scratch.values
     fill, noted = np.uint64(progress[FOUND]), progress[NOTED]
     order_candidates(scratch.candidates, noted, count, row_end, ordered)
@@ -138,13 +143,15 @@ def verify(preds, rows, multi, start, count, scratch, sink, progress, counters):
                     v = table[word]
                     holds = pred[p, 1] <= v and v <= pred[p, 2]
                 else:
-                    holds = flagged_holds(pred, run_lo, run_hi, p, row_attr, row_code, e, e_end, table)
+                    v = table[word & ATTR_MASK]
+                    holds = flagged_holds(pred, run_lo, run_hi, p, v, row_attr, row_code, e, e_end)
                 p += 1
             steps += p - first[c]
-        if holds:
+        sub = np.uint64(owner[c]) + number
+        if holds and not is_dead(dead, sub):
             if fill < room:
                 sink_row[fill] = row
-                sink_sub[fill] = owner[c]
+                sink_sub[fill] = sub
             elif not wanted:
                 hits[row] += 1
             fill += np.uint64(1)

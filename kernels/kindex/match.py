@@ -363,6 +363,6 @@ def match(index, preds, rows, start, stop, scratch, sink, counters):
         if not full and candidates > 0:
             full = not verify(index, preds, rows, row, candidates, scratch, sink, counters)
         if full:
-            roll_back(sink, fill, row, row + 1, counters)
+            roll_back(sink, fill, counters)
             return row
     return stop

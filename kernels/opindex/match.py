@@ -305,7 +305,7 @@ def match(index, preds, rows, start, stop, scratch, sink, counters):
         if not fits:
             for u in range(t, pivots):
                 head[found[u]] = 0
-            roll_back(sink, fill, block, block_end, counters)
+            roll_back(sink, fill, counters)
             return block
         block = block_end
     return stop

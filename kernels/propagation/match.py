@@ -250,6 +250,6 @@ def match(index, preds, rows, start, stop, scratch, sink, counters):
         if programs:
             clear(first, attr, row, table)
         if not fits:
-            roll_back(sink, fill, row, row + 1, counters)
+            roll_back(sink, fill, counters)
             return row
     return stop

@@ -6,6 +6,9 @@ from colmatch.kernels.layout import I64, U8, U32
 
 ROW_BLOCK = 256
 HEAD_BLOCK = 4096
+TILE_ROWS = 64
+TILE_LEAST = 24  # rows for which a tile is made: fewer are quicker one by one
+TILE_MOST = 1 << 16  # values of a tile, beyond which it would leave the second-level cache
 
 
 class ScanIndex(NamedTuple):
@@ -25,5 +28,6 @@ class ScanScratch(NamedTuple):
     """Working memory of one thread."""
 
     table: U32  # (A) zero between calls
+    tile: U32  # (A * TILE_ROWS) zero between calls; (0) where attributes are too many
     survivor: U32  # (HEAD_BLOCK)
     last: I64  # (ROW_BLOCK) last subscription emitted for each row of the block

@@ -18,7 +18,8 @@ import numpy as np
 from colmatch.kernels._jit import device, kernel
 from colmatch.kernels.layout import ATTR_MASK, CANDIDATES, CODE_MAX, CONJUNCTIONS, PREDICATES, REJECT
 from colmatch.kernels.predicates import clear, flagged_holds, hull, program_accepts, spread
-from colmatch.kernels.scan.arrays import HEAD_BLOCK, ROW_BLOCK
+from colmatch.kernels.scan.arrays import HEAD_BLOCK, ROW_BLOCK, TILE_LEAST, TILE_ROWS
+from colmatch.kernels.scan.tiles import match_tile
 from colmatch.kernels.sink import FILL, emit, roll_back
 
 
@@ -104,8 +105,15 @@ def match(index, preds, rows, start, stop, scratch, sink, counters):
     programs = len(jump_first) > 0
     block = start
     while block < stop:
-        block_end = min(block + ROW_BLOCK, stop)
         fill = sink.state[FILL]
+        if stop - block >= TILE_LEAST and len(scratch.tile) > 0:
+            block_end = min(block + TILE_ROWS, stop)
+            if not match_tile(index, preds, rows, block, block_end, scratch, sink, counters):
+                roll_back(sink, fill, counters)
+                return block
+            block = block_end
+            continue
+        block_end = min(block + ROW_BLOCK, stop)
         for i in range(block_end - block):
             last[i] = -1
         begin = np.uint64(0)
@@ -139,7 +147,8 @@ def match(index, preds, rows, start, stop, scratch, sink, counters):
                                 v = table[word]
                                 holds = pred[p, 1] <= v and v <= pred[p, 2]
                             else:
-                                holds = flagged_holds(pred, run_lo, run_hi, p, row_attr, row_code, e, e_end, table)
+                                v = table[word & ATTR_MASK]
+                                holds = flagged_holds(pred, run_lo, run_hi, p, v, row_attr, row_code, e, e_end)
                             p += 1
                         steps += p - first[c]
                     if holds:
@@ -150,7 +159,7 @@ def match(index, preds, rows, start, stop, scratch, sink, counters):
                 counters[PREDICATES] += steps
                 clear(row_first, row_attr, row, table)
                 if full:
-                    roll_back(sink, fill, block, block_end, counters)
+                    roll_back(sink, fill, counters)
                     return block
             begin = end
         block = block_end

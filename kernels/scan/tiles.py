@@ -1,0 +1,106 @@
+"""SCAN: conjunctions tested for up to 64 events at once.
+
+A *tile* is the tables of 64 events (``predicates.py``), turned: the values of one attribute stand
+side by side, so one comparison of vectors tells of which events a predicate is true. It is exact,
+and events of which one is not are looked at no more.
+"""
+
+import numpy as np
+
+from colmatch.kernels._jit import device
+from colmatch.kernels.bits import ctz, popcount, without_lowest, words_within
+from colmatch.kernels.layout import ATTR_MASK, CANDIDATES, CONJUNCTIONS, PREDICATES
+from colmatch.kernels.predicates import clear, flagged_holds, program_accepts, spread
+from colmatch.kernels.scan.arrays import TILE_ROWS
+from colmatch.kernels.sink import emit
+
+
+@device
+def fill_tile(first, attr, code, start, stop, multi, tile):
+    """Enters the rows ``start:stop`` into the tile, each as ``spread`` would into a table."""
+    for row in range(start, stop):
+        begin, lane = first[row], np.uint64(row - start)
+        for e in range(first[row + 1] - 1, begin - 1, -1):
+            a = np.uint64(attr[e])
+            tile[a * np.uint64(TILE_ROWS) + lane] = 1 + e - begin if multi[a] else code[e]
+
+
+@device
+def clear_tile(first, attr, start, stop, tile):
+    """Takes the rows ``start:stop`` out of the tile again: only what they had set."""
+    for row in range(start, stop):
+        for e in range(first[row], first[row + 1]):
+            tile[np.uint64(attr[e]) * np.uint64(TILE_ROWS) + np.uint64(row - start)] = 0
+
+
+@device
+def lanes_within(tile, attr, low, high):
+    """Rows of the tile whose value of an attribute lies in a range, which may be empty."""
+    return words_within(tile, np.uint64(attr) * np.uint64(TILE_ROWS), low, high) if low <= high else np.uint64(0)
+
+
+@device
+def match_tile(index, preds, rows, start, stop, scratch, sink, counters):
+    """Match rows ``start:stop``, at most ``TILE_ROWS``. False when there is no room in the sink."""
+    head, multi, tile, table = index.head, index.multi, scratch.tile, scratch.table
+    first, pred, run_lo, run_hi, owner = preds.first, preds.pred, preds.run_lo, preds.run_hi, preds.owner
+    jump_first, jump = preds.jump_first, preds.jump
+    row_first, row_attr, row_code = rows.first, rows.attr, rows.code
+    heads = np.uint64(index.heads[0])
+    fill_tile(row_first, row_attr, row_code, start, stop, multi, tile)
+    every = ~np.uint64(0) >> np.uint64(TILE_ROWS - (stop - start))
+    candidates, steps = np.uint64(0), np.uint64(0)
+    last, done = np.int64(-1), np.uint64(0)  # a subscription, and the rows that it was emitted for
+    fits = True
+    for c in range(heads):
+        left = every & lanes_within(tile, head[c, 0], head[c, 1], head[c, 2])
+        if left == 0:
+            continue
+        sub = np.int64(owner[c])
+        if sub != last:
+            last, done = sub, np.uint64(0)
+        left &= ~done
+        candidates += popcount(left)
+        if len(jump_first) > 0 and jump_first[c] >= 0:
+            there = left
+            while there != 0:
+                lane = ctz(there)
+                there = without_lowest(there)
+                row = start + np.int64(lane)
+                spread(row_first, row_attr, row_code, row, multi, table)
+                holds, taken = program_accepts(
+                    pred, run_lo, run_hi, jump, jump_first[c], first[c],
+                    row_attr, row_code, row_first[row], row_first[row + 1], table,
+                )  # fmt: skip
+                clear(row_first, row_attr, row, table)
+                steps += np.uint64(taken)
+                left ^= np.uint64(not holds) << lane
+        else:
+            p, p_end = np.uint64(first[c]), np.uint64(first[c + np.uint64(1)])
+            while left != 0 and p < p_end:
+                steps += popcount(left)
+                word = pred[p, 0]
+                if word <= ATTR_MASK:
+                    left &= lanes_within(tile, word, pred[p, 1], pred[p, 2])
+                else:
+                    there = left
+                    while there != 0:
+                        lane = ctz(there)
+                        there = without_lowest(there)
+                        row = start + np.int64(lane)
+                        v = tile[np.uint64(word & ATTR_MASK) * np.uint64(TILE_ROWS) + lane]
+                        begin, end = row_first[row], row_first[row + 1]
+                        if not flagged_holds(pred, run_lo, run_hi, p, v, row_attr, row_code, begin, end):
+                            left ^= np.uint64(1) << lane
+                p += np.uint64(1)
+        done |= left
+        while left != 0 and fits:
+            fits = emit(sink, start + np.int64(ctz(left)), sub, counters)
+            left = without_lowest(left)
+        if not fits:
+            break
+    clear_tile(row_first, row_attr, start, stop, tile)
+    counters[CONJUNCTIONS] += np.int64(heads) * (stop - start)
+    counters[CANDIDATES] += np.int64(candidates)
+    counters[PREDICATES] += np.int64(steps)
+    return fits
