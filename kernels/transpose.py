@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from colmatch.kernels._jit import kernel
+from colmatch.kernels._jit import device, kernel
 from colmatch.kernels.bits import ask_for
 from colmatch.kernels.hints import distance, hinted_code
 from colmatch.kernels.ranges import begin_ranges, rewind_ranges
@@ -12,8 +12,9 @@ AHEAD = 8  # columns, of each of which so many hints are on their way from memor
 
 
 @kernel
-def transpose(batch, codes, hints, used, next, first, attr, code):
-    """Fill ``layout.Rows``: first (N + 1), attr, code (at least E) are written.
+def transpose(batch, used, next, first, attr, place):
+    """Fill ``layout.Rows`` but for the codes: first (N + 1), attr (at least E) are written, and
+    place (at least E) int32, where each entry of the batch has come to stand.
 
     Two passes over the entries, no sorting. Only those of attributes that are ``used`` (A) uint8
     are entered; the batch may have more attributes.
@@ -22,23 +23,47 @@ def transpose(batch, codes, hints, used, next, first, attr, code):
     cache. next (A) int64: scratch.
     """
     rows = len(first) - 1
-    bound, code_first, lowest, highest = codes.bound, codes.first, hints.lowest, hints.highest
-    cell_first, cell_shift, below = hints.first, hints.shift, hints.below
-    col, entry_row, entry_key = batch.col, batch.row, batch.key
+    col, entry_row = batch.col, batch.row
     first[:] = 0
     attributes = len(used)
     for a in range(attributes):
-        if used[a]:
-            for e in range(col[a], col[a + 1]):
-                first[entry_row[e] + 1] += 1
-    begin_ranges(first, rows)
-    for a in range(attributes):
         next[a] = col[a] if used[a] else col[a + 1]
-    # Few entries a column and block would cost more than they save.
-    block = ROW_BLOCK if col[attributes] >= 4 * attributes * (rows // ROW_BLOCK + 1) else rows
+        for e in range(np.uint64(next[a]), np.uint64(col[a + 1])):
+            first[np.uint64(entry_row[e]) + np.uint64(1)] += 1
+    begin_ranges(first, rows)
+    block = rows_at_once(col, attributes, rows)
     for stop in range(min(block, rows), rows + block, max(block, 1)):
         for a in range(attributes):
-            e, e_end = next[a], col[a + 1]
+            e, e_end = np.uint64(next[a]), np.uint64(col[a + 1])
+            while e < e_end and entry_row[e] < stop:
+                row = np.uint64(entry_row[e])
+                to = first[row]
+                first[row] = to + 1
+                attr[np.uint64(to)] = a
+                place[e] = to
+                e += np.uint64(1)
+            next[a] = e
+    rewind_ranges(first, rows)
+
+
+@kernel
+def code_rows(batch, codes, hints, used, next, first, place, code):
+    """Fill ``Rows.code`` (at least E), of rows that ``transpose`` has placed.
+
+    Apart from it, since segments that use the same attributes have the same rows but for codes.
+    """
+    rows = len(first) - 1
+    bound, code_first, lowest, highest = codes.bound, codes.first, hints.lowest, hints.highest
+    cell_first, cell_shift, below = hints.first, hints.shift, hints.below
+    col, entry_key = batch.col, batch.key
+    attributes = len(used)
+    for a in range(attributes):
+        next[a] = col[a] if used[a] else col[a + 1]
+    block = rows_at_once(col, attributes, rows)
+    for stop in range(min(block, rows), rows + block, max(block, 1)):
+        end = first[min(stop, rows)]
+        for a in range(attributes):
+            e, e_end = np.uint64(next[a]), np.uint64(col[a + 1])
             begin = code_first[a]
             cells, shift, low, high = cell_first[a], cell_shift[a], lowest[a], highest[a]
             soon = min(a + AHEAD, attributes - 1)
@@ -47,14 +72,16 @@ def transpose(batch, codes, hints, used, next, first, attr, code):
                 ask_for(
                     below, np.uint64(cell_first[soon]) + (distance(lowest[soon], key) >> np.uint64(cell_shift[soon]))
                 )
-            while e < e_end and entry_row[e] < stop:
-                place = first[entry_row[e]]
-                first[entry_row[e]] = place + 1
-                attr[place] = a
-                code[place] = hinted_code(bound, begin, low, high, cells, shift, below, entry_key[e])
-                e += 1
+            while e < e_end and place[e] < end:
+                code[np.uint64(place[e])] = hinted_code(bound, begin, low, high, cells, shift, below, entry_key[e])
+                e += np.uint64(1)
             next[a] = e
-    rewind_ranges(first, rows)
+
+
+@device
+def rows_at_once(col, attributes, rows):
+    """Rows of a block: all of them where a column has so few entries that to begin anew costs more."""
+    return ROW_BLOCK if col[attributes] >= 4 * attributes * (rows // ROW_BLOCK + 1) else rows
 
 
 @kernel

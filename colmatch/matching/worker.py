@@ -15,7 +15,7 @@ from colmatch.arrays.recycled import Recycled
 from colmatch.events.reader import Reader
 from colmatch.kernels import layout, sink
 from colmatch.kernels._jit import entry
-from colmatch.kernels.transpose import to_labels, transpose
+from colmatch.kernels.transpose import code_rows, to_labels, transpose
 from colmatch.matching.pieces import Piece
 from colmatch.updates.segments import Segment
 from colmatch.updates.versions import Version
@@ -59,7 +59,9 @@ class Worker:
         self._scratch: weakref.WeakKeyDictionary[Segment, tuple[Any, tuple[int, int]]] = weakref.WeakKeyDictionary()
         self._capacity = (0, 0)  # rows and entries that there is room for
         self._rows = layout.Rows(np.empty(1, np.int64), np.empty(0, np.uint32), np.empty(0, np.uint32))
-        self._coded: Part | None = None  # the part whose codes stand in ``_rows``
+        self._place = np.empty(0, np.int32)  # where in ``_rows`` an entry of the batch stands
+        self._placed: bytes | None = None  # the attributes whose entries do
+        self._coded: Part | None = None  # the part whose codes do
         self._next = np.zeros(0, np.int64)
         self._sink = _sink(FIRST_CAPACITY)
         self._pairs_a_row = 0.0
@@ -86,7 +88,7 @@ class Worker:
                 self._pairs_a_row = self._sink.state[sink.FILL] / (stop - start)
             yield self._drain(version, job, start, stop, offset)
             start = stop
-        self._coded = None
+        self._coded = self._placed = None
 
     def _read(self, version: Version, lenient: bool, rows: pa.RecordBatch, wanted: bool) -> Job:
         reader, read_for = self._reader, (version.attributes, version.literals, lenient)
@@ -109,7 +111,7 @@ class Worker:
         repeats = any(part.segment.repeats for part in parts)
         if repeats and len(self._stamp) < len(version.ids):
             self._stamp = np.zeros(len(version.ids) * 5 // 4 if len(self._stamp) else len(version.ids), np.int64)
-        self._coded = None
+        self._coded = self._placed = None
         # what is found twice must be written down to be told
         events = self._rows._replace(first=self._rows.first[: count + 1])
         return Job(entries, count, events, parts, np.zeros(count, np.int64), wanted or repeats, repeats)
@@ -118,6 +120,7 @@ class Worker:
         count, size = max(count, self._capacity[0], 1), max(size * 5 // 4, self._capacity[1], 64)
         self._capacity = count, size
         self._rows = layout.Rows(np.empty(count + 1, np.int64), np.empty(size, np.uint32), np.empty(size, np.uint32))
+        self._place = np.empty(size, np.int32)
 
     def _scratch_of(self, segment: Segment) -> Any:
         scratch, capacity = self._scratch.get(segment, (None, None))
@@ -153,7 +156,12 @@ class Worker:
         """
         segment, events = part.segment, job.events
         if self._coded is not part:
-            entry(transpose)(job.entries, segment.codes, segment.hints, segment.used, self._next, *events)
+            if self._placed != segment.use:
+                entry(transpose)(job.entries, segment.used, self._next, events.first, events.attr, self._place)
+                self._placed = segment.use
+            entry(code_rows)(
+                job.entries, segment.codes, segment.hints, segment.used, self._next, events.first, self._place, events.code
+            )
             if len(segment.codes.label):
                 entry(to_labels)(segment.codes, *events)
             self._coded = part

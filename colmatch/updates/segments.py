@@ -49,9 +49,14 @@ class Segment:
         """Whether some predicate is about an attribute: (A) uint8."""
         return contiguous((uses_of(self.predicates, len(self.codes.multi)) > 0).astype(np.uint8))
 
+    @cached_property
+    def use(self) -> bytes:
+        """Tells which attributes are used: two segments that use the same ones have the same bytes."""
+        return self.used.tobytes()
+
     def prepare(self) -> None:
         """Makes what a batch needs, which otherwise the first one waits for."""
-        _ = self.hints, self.used
+        _ = self.hints, self.use
 
     def with_codes(self, codes: Codes) -> Segment:
         """Returns the segment with other keys for its boundaries."""

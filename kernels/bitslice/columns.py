@@ -22,7 +22,7 @@ def place_columns(row_first, row_attr, row_code, start, stop, column, row, code)
     attributes = len(column) - 2
     for a in range(attributes + 1):
         column[a] = 0
-    for e in range(row_first[start], row_first[stop]):
+    for e in range(np.uint64(row_first[start]), np.uint64(row_first[stop])):  # signed, it would be tested for wrap-around
         column[row_attr[e]] += 1
     total = 0
     for a in range(attributes + 1):
@@ -30,10 +30,10 @@ def place_columns(row_first, row_attr, row_code, start, stop, column, row, code)
         column[a] = total
         total += size
     for r in range(start, stop):
-        for e in range(row_first[r], row_first[r + 1]):
+        for e in range(np.uint64(row_first[r]), np.uint64(row_first[r + 1])):
             a = row_attr[e]
-            place = column[a]
-            column[a] = place + 1
+            place = np.uint64(column[a])
+            column[a] = place + np.uint64(1)
             row[place] = r - start
             code[place] = row_code[e]
     rewind_ranges(column, attributes)
