@@ -32,12 +32,13 @@ import colmatch as cm
 from colmatch.indexing.registry import KINDS
 from colmatch.workload import Workload
 
-# What is measured besides the kinds: a kind with other settings.
+# Kinds with other settings: those of the documents' scan, and what is measured besides the kinds.
 VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
+    "scan": ("scan", {"tiles": False}),
     "kindex-raw": ("kindex", {"enumerate": "raw"}),
     "opindex-bs": ("opindex", {"signatures": False}),
 }
-NAMES = [*cm.kinds(), *VARIANTS]
+NAMES = list(dict.fromkeys([*cm.kinds(), *VARIANTS]))
 ONE_BY_ONE = ("scan", "bitslice")  # kinds that look at conjunctions, not at entries of predicates
 ROWS = 256  # events, all in one batch
 COLUMNS = 100  # attributes that are columns; more are keys of a map
@@ -229,7 +230,7 @@ def arrival(given: argparse.Namespace) -> None:
     workload = Workload(subscriptions=given.subscriptions + COMING + 1)
     events = workload.events(COMING)
     first = Made(workload.predicate_table(0, given.subscriptions), workload.schema(), events, {})
-    kinds = [kind for kind in given.kinds if kind not in VARIANTS and KINDS[kind].insert is not None]
+    kinds = [kind for kind in given.kinds if kind in KINDS and KINDS[kind].insert is not None]
     print(f"\n| of each in turn | {' | '.join(kinds)} |\n|{'---|' * (1 + len(kinds))}")
     for turn in TURNS:
         tables = [

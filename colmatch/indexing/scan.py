@@ -3,7 +3,8 @@
 Source: the sequential scan that all source documents compare with.
 
 Deviation: predicates are packed and ordered most selective first, which the documents leave open,
-so that the yardstick is an honest one.
+so that the yardstick is an honest one. Events of a batch are tested 64 at once (``tiles``); the
+yardstick is the scan without that.
 """
 
 from __future__ import annotations
@@ -14,19 +15,35 @@ import numpy as np
 
 from colmatch.arrays.growing import extended
 from colmatch.indexing.base import IndexKind
-from colmatch.indexing.settings import Settings
+from colmatch.indexing.settings import Settings, setting
 from colmatch.indexing.statistics import Sample, Statistics
 from colmatch.kernels.layout import ATTR_MASK, FLAG_MULTI, I64, Codes, Predicates
-from colmatch.kernels.scan.arrays import HEAD_BLOCK, ROW_BLOCK, TILE_LEAST, TILE_MOST, TILE_ROWS, ScanIndex, ScanScratch
+from colmatch.kernels.scan.arrays import (
+    HEAD_BLOCK,
+    HEADS,
+    ROW_BLOCK,
+    TILE_LEAST,
+    TILE_MOST,
+    TILE_ROWS,
+    TILES,
+    ScanIndex,
+    ScanScratch,
+)
 from colmatch.kernels.scan.match import enter, match
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ScanSettings(Settings):
-    """What scan keeps whole."""
+    """Whether scan shares work between events, and what it keeps whole."""
 
     kind = "scan"
     about = "a look at every subscription for every event, its most selective predicate first"
+
+    tiles: bool = setting(
+        True,
+        "test 64 events of a batch at once; without, they are looked at one by one, as the documents do",
+        (True, False),
+    )
 
 
 def build(
@@ -37,7 +54,7 @@ def build(
         np.empty((count, 3), np.uint32),
         np.empty((count, 3), np.uint32),
         codes.multi,
-        np.array([count], np.int64),
+        np.array([count, settings.tiles], np.int64),
     )
     enter(preds, 0, count, len(codes.label) > 0, index.head, index.second)
     return index, preds
@@ -51,7 +68,7 @@ def insert(index: ScanIndex, preds: Predicates, begin: int, end: int) -> ScanInd
     index = _writable(index, end, int((word & ATTR_MASK).max(initial=0)) + 1 if len(word) else 0)
     index.multi[word[(word & FLAG_MULTI) != 0] & ATTR_MASK] = 1
     enter(preds, begin, end, True, index.head, index.second)
-    index.heads[0] = end
+    index.state[HEADS] = end
     return index
 
 
@@ -68,7 +85,7 @@ def _writable(index: ScanIndex, heads: int, attributes: int) -> ScanIndex:
     """The arrays, copied if they are read-only, with room for at least so many conjunctions and
     attributes.
     """
-    if not index.heads.flags.writeable:
+    if not index.state.flags.writeable:
         index = ScanIndex(*(array.copy() for array in index))  # type: ignore[arg-type]
     used = len(index.head)
     index = index._replace(head=extended(index.head, used, heads), second=extended(index.second, used, heads))
@@ -79,7 +96,7 @@ def _writable(index: ScanIndex, heads: int, attributes: int) -> ScanIndex:
 
 def scratch(index: ScanIndex, codes: Codes, rows: int, entries: int) -> ScanScratch:
     attributes = max(len(codes.multi), 1)
-    tile = attributes * TILE_ROWS if rows >= TILE_LEAST else 0
+    tile = attributes * TILE_ROWS if index.state[TILES] and rows >= TILE_LEAST else 0
     return ScanScratch(
         np.zeros(attributes, np.uint32),
         np.zeros(tile if tile <= TILE_MOST else 0, np.uint32),

@@ -10,6 +10,10 @@ TILE_ROWS = 64
 TILE_LEAST = 24  # rows for which a tile is made: fewer are quicker one by one
 TILE_MOST = 1 << 16  # values of a tile, beyond which it would leave the second-level cache
 
+# Places of ``ScanIndex.state``.
+HEADS = 0
+TILES = 1
+
 
 class ScanIndex(NamedTuple):
     """Two predicates of each conjunction, as ranges of the event table (``kernels/predicates.py``);
@@ -21,7 +25,7 @@ class ScanIndex(NamedTuple):
     head: U32  # (C, 3) the first that is tested: attribute, lowest, highest
     second: U32  # (C, 3) the next one, or a range that everything lies in
     multi: U8  # (A) attribute may have several entries in a row
-    heads: I64  # (1) conjunctions
+    state: I64  # (2) conjunctions; 1 where tiles are to be made
 
 
 class ScanScratch(NamedTuple):

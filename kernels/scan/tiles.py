@@ -11,7 +11,7 @@ from colmatch.kernels._jit import device
 from colmatch.kernels.bits import ctz, popcount, without_lowest, words_within
 from colmatch.kernels.layout import ATTR_MASK, CANDIDATES, CONJUNCTIONS, PREDICATES
 from colmatch.kernels.predicates import clear, flagged_holds, program_accepts, spread
-from colmatch.kernels.scan.arrays import TILE_ROWS
+from colmatch.kernels.scan.arrays import HEADS, TILE_ROWS
 from colmatch.kernels.sink import emit
 
 
@@ -46,7 +46,7 @@ def match_tile(index, preds, rows, start, stop, scratch, sink, counters):
     first, pred, run_lo, run_hi, owner = preds.first, preds.pred, preds.run_lo, preds.run_hi, preds.owner
     jump_first, jump = preds.jump_first, preds.jump
     row_first, row_attr, row_code = rows.first, rows.attr, rows.code
-    heads = np.uint64(index.heads[0])
+    heads = np.uint64(index.state[HEADS])
     fill_tile(row_first, row_attr, row_code, start, stop, multi, tile)
     every = ~np.uint64(0) >> np.uint64(TILE_ROWS - (stop - start))
     candidates, steps = np.uint64(0), np.uint64(0)

@@ -24,6 +24,12 @@ def each_within(values, bounds, single, half):
 
 
 @kernel
+def each_words_within(values, low, high, out):
+    for at in range(np.uint64(len(out))):
+        out[at] = bits.words_within(values, at, low[at], high[at])
+
+
+@kernel
 def each_without_lowest(words, out):
     for i in range(len(words)):
         out[i] = bits.without_lowest(words[i])
@@ -53,10 +59,25 @@ def test_within_is_a_comparison_of_each_byte() -> None:
             assert int(half[at, k]) == expected(values, at, bound, 32)
 
 
+def test_words_within_is_a_comparison_of_each_number() -> None:
+    rng = np.random.default_rng(0)
+    values = rng.integers(0, 9, 64 + 9, np.uint32) * np.uint32((2**32 - 1) // 8)
+    low = np.minimum(*rng.choice(values, (2, 10)))
+    high = np.maximum(low, rng.choice(values, 10))
+    low[0], high[0], high[1] = 0, 2**32 - 1, low[1]
+    out = np.empty(10, np.uint64)
+    each_words_within(values, low, high, out)
+    for at in range(10):
+        truth = [int(low[at]) <= value <= int(high[at]) for value in values[at : at + 64].tolist()]
+        assert int(out[at]) == sum(1 << i for i, holds in enumerate(truth) if holds)
+
+
 @pytest.mark.skipif(not NO_JIT, reason="compiled code reads what it is told to")
 def test_without_the_jit_bytes_that_are_not_there_are_an_error() -> None:
     with pytest.raises(IndexError, match="64 bytes from 20 of 83"):
         bits.within(np.zeros(83, np.uint8), 20, np.uint16(0))
+    with pytest.raises(IndexError, match="64 numbers from 20 of 83"):
+        bits.words_within(np.zeros(83, np.uint32), 20, np.uint32(0), np.uint32(1))
 
 
 def test_without_lowest() -> None:
