@@ -75,7 +75,7 @@ SETTINGS = (
 
 _log = logging.getLogger("colmatch")
 _kernels: list[Any] = []
-_entries: dict[Any, Any] = {}  # kernel -> what ``entry`` says once it is compiled
+_entries: dict[Any, Callable[..., Any]] = {}  # kernel -> what ``entry`` says once it is compiled
 _unusable: set[Path | None] = set()  # folders that the log has told of
 
 
@@ -106,7 +106,7 @@ def device(function: F) -> F:
     return numba.njit(**POLICY, no_cpython_wrapper=True)(function)  # type: ignore[no-any-return]
 
 
-def entry(kernel: F) -> F:
+def entry(kernel: Callable[..., Any]) -> Callable[..., Any]:
     """Returns what to call in place of a kernel whose arguments always have the same types.
 
     To look at the types of 60 arrays takes the dispatcher 20 us, which a match of one event waits
@@ -115,11 +115,12 @@ def entry(kernel: F) -> F:
     """
     known = _entries.get(kernel)
     if known is not None:
-        return known  # type: ignore[no-any-return]
-    if config.DISABLE_JIT or config.BOUNDSCHECK or len(kernel.overloads) != 1:  # type: ignore[attr-defined]
+        return known
+    overloads = getattr(kernel, "overloads", {})  # none when the JIT is off
+    if config.BOUNDSCHECK or len(overloads) != 1:
         return kernel
-    (compiled,) = kernel.overloads.values()  # type: ignore[attr-defined]
-    return _entries.setdefault(kernel, compiled.entry_point)  # type: ignore[no-any-return]
+    (compiled,) = overloads.values()
+    return _entries.setdefault(kernel, compiled.entry_point)
 
 
 def kernels() -> list[Any]:

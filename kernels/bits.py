@@ -189,8 +189,8 @@ def _each(builder: Any, value: Any, size: int) -> Any:
 
 
 def _compare(context: Any, builder: Any, values: Any, at: Any, low: Any, width: Any, size: int) -> Any:
-    # A vector of any length, whatever the processor has: LLVM cuts it into registers, and the vector
-    # of bits into a word.
+    # A vector of any length, whatever the processor has: LLVM cuts it into registers, and the
+    # vector of bits into a word.
     vector = ir.VectorType(low.type, size)
     part = builder.load(builder.bitcast(builder.gep(values, [at]), vector.as_pointer()))
     part.align = low.type.width // 8

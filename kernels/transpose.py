@@ -21,6 +21,9 @@ def transpose(batch, used, next, first, attr, place):
 
     A block of rows passes over all columns before the next, so that what is written stays in the
     cache. next (A) int64: scratch.
+
+    Places of entries are unsigned, here and below: signed ones are tested for wrap-around each
+    time, and both kernels took twice as long.
     """
     rows = len(first) - 1
     col, entry_row = batch.col, batch.row
@@ -28,8 +31,8 @@ def transpose(batch, used, next, first, attr, place):
     attributes = len(used)
     for a in range(attributes):
         next[a] = col[a] if used[a] else col[a + 1]
-        for e in range(np.uint64(next[a]), np.uint64(col[a + 1])):
-            first[np.uint64(entry_row[e]) + np.uint64(1)] += 1
+        for there in range(np.uint64(next[a]), np.uint64(col[a + 1])):
+            first[np.uint64(entry_row[there]) + np.uint64(1)] += 1
     begin_ranges(first, rows)
     block = rows_at_once(col, attributes, rows)
     for stop in range(min(block, rows), rows + block, max(block, 1)):
@@ -80,7 +83,7 @@ def code_rows(batch, codes, hints, used, next, first, place, code):
 
 @device
 def rows_at_once(col, attributes, rows):
-    """Rows of a block: all of them where a column has so few entries that to begin anew costs more."""
+    """Rows of a block: all where columns have so few entries that to begin anew costs more."""
     return ROW_BLOCK if col[attributes] >= 4 * attributes * (rows // ROW_BLOCK + 1) else rows
 
 

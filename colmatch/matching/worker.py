@@ -160,7 +160,14 @@ class Worker:
                 entry(transpose)(job.entries, segment.used, self._next, events.first, events.attr, self._place)
                 self._placed = segment.use
             entry(code_rows)(
-                job.entries, segment.codes, segment.hints, segment.used, self._next, events.first, self._place, events.code
+                job.entries,
+                segment.codes,
+                segment.hints,
+                segment.used,
+                self._next,
+                events.first,
+                self._place,
+                events.code,
             )
             if len(segment.codes.label):
                 entry(to_labels)(segment.codes, *events)
@@ -170,7 +177,7 @@ class Worker:
         row = start
         while row < limit:
             into = self._sink._replace(hits=job.hits, dead=part.dead)
-            stop = match(arrays, predicates, events, row, limit, part.scratch, into, self.counters)
+            stop: int = match(arrays, predicates, events, row, limit, part.scratch, into, self.counters)
             if stop > row:
                 row = stop
                 if first and stop < limit:

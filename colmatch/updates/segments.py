@@ -51,7 +51,7 @@ class Segment:
 
     @cached_property
     def use(self) -> bytes:
-        """Tells which attributes are used: two segments that use the same ones have the same bytes."""
+        """Which attributes are used: segments that use the same ones have the same bytes."""
         return self.used.tobytes()
 
     def prepare(self) -> None:

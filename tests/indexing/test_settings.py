@@ -95,7 +95,11 @@ def test_what_a_kind_says_of_its_settings(kind: str) -> None:
         ("kindex", {"enumerate": "all"}, "enumerate='all'\\): 'boundaries' or 'raw' is needed"),
         ("kindex", {"enumerate": []}, "enumerate=\\[\\]\\): 'boundaries' or 'raw'"),
         ("opindex", {"no": 1}, "no=1\\): the settings of 'opindex' are 'dnf_budget', 'cnf_budget', 'signatures'$"),
-        ("scan", {"signatures": True}, "settings of 'scan' are 'dnf_budget'; 'signatures' is a setting of 'opindex'"),
+        (
+            "scan",
+            {"signatures": True},
+            "settings of 'scan' are 'dnf_budget', 'tiles'; 'signatures' is a setting of 'opindex'",
+        ),
         ("auto", {"enumerate": "raw"}, "'enumerate' is a setting of 'kindex': name that kind"),
     ],
 )
