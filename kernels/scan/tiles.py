@@ -9,8 +9,8 @@ import numpy as np
 
 from colmatch.kernels._jit import device
 from colmatch.kernels.bits import ctz, popcount, without_lowest, words_within
-from colmatch.kernels.layout import ATTR_MASK, CANDIDATES, CONJUNCTIONS, PREDICATES
-from colmatch.kernels.predicates import clear, flagged_holds, program_accepts, spread
+from colmatch.kernels.layout import ACCEPT, ATTR_MASK, CANDIDATES, CONJUNCTIONS, PREDICATES
+from colmatch.kernels.predicates import flagged_holds
 from colmatch.kernels.scan.arrays import HEADS, TILE_ROWS
 from colmatch.kernels.sink import emit
 
@@ -40,9 +40,24 @@ def lanes_within(tile, attr, low, high):
 
 
 @device
+def lane_accepted(pred, run_lo, run_hi, first, jump, at_jump, attr, code, begin, end, tile, lane):
+    """Follows a program for one row of the tile, as ``program_accepts`` does for a table."""
+    at, steps = np.int64(0), 0
+    while at >= 0:
+        steps += 1
+        word = pred[first + at, 0]
+        v = tile[np.uint64(word & ATTR_MASK) * np.uint64(TILE_ROWS) + lane]
+        holds = pred[first + at, 1] <= v and v <= pred[first + at, 2]
+        if word > ATTR_MASK:
+            holds = flagged_holds(pred, run_lo, run_hi, first + at, v, attr, code, begin, end)
+        at = np.int64(jump[at_jump + at, 0 if holds else 1])
+    return at == ACCEPT, steps
+
+
+@device
 def match_tile(index, preds, rows, start, stop, scratch, sink, counters):
     """Match rows ``start:stop``, at most ``TILE_ROWS``. False when there is no room in the sink."""
-    head, multi, tile, table = index.head, index.multi, scratch.tile, scratch.table
+    head, multi, tile = index.head, index.multi, scratch.tile
     first, pred, run_lo, run_hi, owner = preds.first, preds.pred, preds.run_lo, preds.run_hi, preds.owner
     jump_first, jump = preds.jump_first, preds.jump
     row_first, row_attr, row_code = rows.first, rows.attr, rows.code
@@ -67,12 +82,10 @@ def match_tile(index, preds, rows, start, stop, scratch, sink, counters):
                 lane = ctz(there)
                 there = without_lowest(there)
                 row = start + np.int64(lane)
-                spread(row_first, row_attr, row_code, row, multi, table)
-                holds, taken = program_accepts(
-                    pred, run_lo, run_hi, jump, jump_first[c], first[c],
-                    row_attr, row_code, row_first[row], row_first[row + 1], table,
+                holds, taken = lane_accepted(
+                    pred, run_lo, run_hi, first[c], jump, jump_first[c],
+                    row_attr, row_code, row_first[row], row_first[row + 1], tile, lane,
                 )  # fmt: skip
-                clear(row_first, row_attr, row, table)
                 steps += np.uint64(taken)
                 left ^= np.uint64(not holds) << lane
         else:

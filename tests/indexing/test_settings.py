@@ -220,7 +220,7 @@ def test_defaults_are_those_that_were_measured() -> None:
     """BENCHMARKS.md, Budgets, has the figures: who changes a default measures again."""
     defaults = {kind: cm.index(kind).to_dict() for kind in [*KINDS, "auto"]}
     assert defaults == {
-        "scan": {"dnf_budget": 64},
+        "scan": {"dnf_budget": 64, "tiles": True},
         "kindex": {"dnf_budget": 1, "enumerate": "boundaries"},
         "propagation": {"dnf_budget": 64},
         "opindex": {"dnf_budget": 64, "cnf_budget": 4, "signatures": True},
