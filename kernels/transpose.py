@@ -13,8 +13,10 @@ AHEAD = 8  # columns, of each of which so many hints are on their way from memor
 
 @kernel
 def transpose(batch, used, next, first, attr, place):
-    """Fill ``layout.Rows`` but for the codes: first (N + 1), attr (at least E) are written, and
-    place (at least E) int32, where each entry of the batch has come to stand.
+    """Fill ``layout.Rows`` but for the codes.
+
+    Written are first (N + 1), attr (at least E), and place (at least E) int32, where each entry of
+    the batch has come to stand.
 
     Two passes over the entries, no sorting. Only those of attributes that are ``used`` (A) uint8
     are entered; the batch may have more attributes.
