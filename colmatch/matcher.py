@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from colmatch.arrays.frozen import frozen
 from colmatch.events.sample import NOTHING, SampleKeeper, count_values
 from colmatch.events.vocabulary import Vocabulary
 from colmatch.explain import Explanation, explain
@@ -21,7 +22,6 @@ from colmatch.options import Options, checked
 from colmatch.schema import Attributes, Schema
 from colmatch.store import saved
 from colmatch.store.journal import Journal
-from colmatch.subscriptions.ids import Ids
 from colmatch.subscriptions.intake import Errors, Source
 from colmatch.subscriptions.rejected import Rejected, by_id
 from colmatch.updates.literals import labelled
@@ -108,11 +108,11 @@ class Matcher:
             segments=(segment,),
             bases=(0,),
             growing=False,
-            dead=np.empty(0, np.uint64),
+            dead=frozen(np.empty(0, np.uint64)),
             living=(count,),
             found_dead=(0,),
             gone=0,
-            ids=Ids(intake.ids),
+            ids=intake.ids,
             reason=reason,
             local_literal=intake.local_literal,
             rejected=by_id(intake.rejected),

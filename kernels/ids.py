@@ -20,7 +20,7 @@ would be gone through for each new one.
 
 import numpy as np
 
-from colmatch.kernels._jit import device, kernel
+from colmatch.kernels._jit import brief, device, kernel
 from colmatch.kernels.bits import ask_for, mix, writes_before
 
 FREE = 0
@@ -164,14 +164,13 @@ def find(number, offset, data, slot, earlier, base, mask, wanted, wanted_offset,
                 place[i] = place_of(number, offset, data, slot, earlier, base, mask, one, wanted_data, start, end)
 
 
-@kernel
+@brief
 def find_one(number, offset, data, slot, earlier, base, mask, wanted, text):
     """Place of the number ``wanted``, or of the string ``text``; -1 where it is not there."""
     return place_of(number, offset, data, slot, earlier, base, mask, wanted, text, 0, len(text))
 
 
-@kernel
-def enter(number, offset, data, first, base, mask, hashes, slot, earlier):
+def _enter(number, offset, data, first, base, mask, hashes, slot, earlier):
     """Writes the ids from ``first`` on into a table that has those before them, and room.
 
     Others may search it meanwhile. A million int64 take 30 ms, in blocks of one 110.
@@ -201,3 +200,6 @@ def enter(number, offset, data, first, base, mask, hashes, slot, earlier):
                 earlier[i - base] = word & mask
                 writes_before()
             slot[s] = h & (LOW ^ mask) | i + 1
+
+
+enter, enter_few = kernel(_enter), brief(_enter)

@@ -129,15 +129,15 @@ def conjunction_holds(pred, run_lo, run_hi, first, jump_first, jump, c, attr, co
 
 
 @device
-def hull(preds, p):
+def hull(pred, run_lo, run_hi, p):
     """Lowest and highest entry of the table with which predicate ``p`` can be true: a cheap
     necessary condition.
     """
-    word = preds.pred[p, 0]
+    word = pred[p, 0]
     if word & FLAG_NONE:
         return 0, CODE_MAX
     if word & FLAG_MULTI:
         return 1, CODE_MAX
     if word & FLAG_RUN:
-        return np.int64(preds.run_lo[preds.pred[p, 1]]), np.int64(preds.run_hi[preds.pred[p, 2] - 1])
-    return np.int64(preds.pred[p, 1]), np.int64(preds.pred[p, 2])
+        return np.int64(run_lo[pred[p, 1]]), np.int64(run_hi[pred[p, 2] - 1])
+    return np.int64(pred[p, 1]), np.int64(pred[p, 2])

@@ -22,6 +22,12 @@ def frozen(array: Array) -> Array:
     return view
 
 
+def sealed(array: Array) -> Array:
+    """The array itself, which nobody writes any more."""
+    array.setflags(write=False)
+    return array
+
+
 def freeze(arrays: Arrays) -> Arrays:
     """A NamedTuple with its arrays made contiguous and read-only."""
     return type(arrays)(*map(contiguous, arrays))  # type: ignore[call-overload]

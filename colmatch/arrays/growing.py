@@ -26,11 +26,17 @@ def extended(array: Array, used: int, needed: int) -> Array:
 
     What is behind the used rows of a longer one is 0.
     """
-    if needed <= len(array):
-        return array
-    longer = np.zeros((with_room(needed), *array.shape[1:]), array.dtype)
-    longer[:used] = array[:used]
-    return longer  # type: ignore[return-value]
+    return array if needed <= len(array) else longer(array, used, needed)
+
+
+def longer(array: Array, used: int, needed: int) -> Array:
+    """Return an array with the first ``used`` rows of another, and room for ``needed`` and more.
+
+    What is behind them is 0.
+    """
+    made = np.zeros((with_room(needed), *array.shape[1:]), array.dtype)
+    made[:used] = array[:used]
+    return made  # type: ignore[return-value]
 
 
 class Growing:

@@ -9,11 +9,12 @@ yardstick is the scan without that.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
-from colmatch.arrays.growing import extended
+from colmatch.arrays.frozen import contiguous, frozen
 from colmatch.indexing.base import IndexKind
 from colmatch.indexing.settings import Settings, setting
 from colmatch.indexing.statistics import Sample, Statistics
@@ -29,7 +30,7 @@ from colmatch.kernels.scan.arrays import (
     ScanIndex,
     ScanScratch,
 )
-from colmatch.kernels.scan.match import enter, match
+from colmatch.kernels.scan.match import enter, enter_few, match
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -49,14 +50,9 @@ class ScanSettings(Settings):
 def build(
     preds: Predicates, codes: Codes, sample: Sample | None, settings: ScanSettings
 ) -> tuple[ScanIndex, Predicates]:
-    count = len(preds.owner)
-    index = ScanIndex(
-        np.empty((count, 3), np.uint32),
-        np.empty((count, 3), np.uint32),
-        codes.multi,
-        np.array([count, settings.tiles], np.int64),
-    )
-    enter(preds, 0, count, len(codes.label) > 0, index.head, index.second)
+    none = frozen(np.empty((0, 3), np.uint32))
+    empty = ScanIndex(none, none, codes.multi, np.array([0, settings.tiles], np.int64))
+    index, _ = _entered(empty, preds, 0, len(preds.owner), len(codes.label) > 0)
     return index, preds
 
 
@@ -64,34 +60,35 @@ def insert(index: ScanIndex, preds: Predicates, begin: int, end: int) -> ScanInd
     """Append the heads of the conjunctions ``begin:end``, the first of which is the next that
     the index has not.
     """
+    multi = index.multi
+    index, attributes = _entered(index, preds, begin, end, True)
+    if attributes <= len(multi):
+        return index
     word = preds.pred[preds.first[begin] : preds.first[end], 0]
-    index = _writable(index, end, int((word & ATTR_MASK).max(initial=0)) + 1 if len(word) else 0)
-    index.multi[word[(word & FLAG_MULTI) != 0] & ATTR_MASK] = 1
-    enter(preds, begin, end, True, index.head, index.second)
-    index.state[HEADS] = end
-    return index
+    multi = np.append(multi, np.zeros(attributes - len(multi), np.uint8))
+    multi[word[(word & FLAG_MULTI) != 0] & ATTR_MASK] = 1
+    return index._replace(multi=multi)
+
+
+def _entered(index: ScanIndex, preds: Predicates, begin: int, end: int, labelled: bool) -> tuple[ScanIndex, int]:
+    """The index with the conjunctions ``begin:end``, and how many attributes these name."""
+    head, second = contiguous(index.head), contiguous(index.second)
+    first, pred, run_lo, run_hi, _, _, jump_first, jump, _, _ = preds
+    heads, seconds = np.empty((end, 3), np.uint32), np.empty((end, 3), np.uint32)
+    enters: Callable[..., int] = enter_few if begin else enter
+    attributes = enters(
+        head, second, first, pred, run_lo, run_hi, jump_first, jump, labelled, begin, end, heads, seconds
+    )
+    return ScanIndex(heads, seconds, index.multi, np.array([end, index.state[TILES]], np.int64)), attributes
 
 
 def delete(index: ScanIndex, preds: Predicates, conjunctions: I64) -> ScanIndex:
     """Heads cannot be closed up, since a conjunction's number is its place: these become ranges
     that nothing lies in.
     """
-    index = _writable(index, 0, 0)
-    index.head[conjunctions, 1:] = 1, 0
-    return index
-
-
-def _writable(index: ScanIndex, heads: int, attributes: int) -> ScanIndex:
-    """The arrays, copied if they are read-only, with room for at least so many conjunctions and
-    attributes.
-    """
-    if not index.state.flags.writeable:
-        index = ScanIndex(*(array.copy() for array in index))  # type: ignore[arg-type]
-    used = len(index.head)
-    index = index._replace(head=extended(index.head, used, heads), second=extended(index.second, used, heads))
-    if attributes > len(index.multi):
-        index = index._replace(multi=np.append(index.multi, np.zeros(attributes - len(index.multi), np.uint8)))
-    return index
+    head = index.head.copy()
+    head[conjunctions, 1:] = 1, 0
+    return index._replace(head=head)
 
 
 def scratch(index: ScanIndex, codes: Codes, rows: int, entries: int) -> ScanScratch:

@@ -16,10 +16,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from colmatch.arrays.frozen import frozen, sealed
 from colmatch.arrays.growing import with_room
 from colmatch.kernels import layout
 from colmatch.kernels.layout import Codes
-from colmatch.kernels.lowering.few import FLAGS, HEAD, LEAF, NUMBERS, Lowered, Room, lower_few
+from colmatch.kernels.lowering.few import FLAGS, HEAD, LEAF, NUMBERS, lower_few
 from colmatch.kernels.lowering.operators import EXACT
 from colmatch.lowering.floors import Convert, converter
 from colmatch.lowering.forms import PATTERNS, Form, Op, Operand, Test
@@ -60,7 +61,12 @@ class _Plan(NamedTuple):
 
 
 # Arrays of predicates without weights and programs.
-_PLAIN = tuple(np.empty(shape, type) for shape, type in ((0, "f8"), (0, "i8"), ((0, 2), "i4"), (0, "i8"), (0, "i4")))
+_PLAIN = tuple(
+    sealed(np.empty(shape, type)) for shape, type in ((0, "f8"), (0, "i8"), ((0, 2), "i4"), (0, "i8"), (0, "i4"))
+)
+
+
+_NO_OFFSET, _NO_DATA = sealed(np.zeros(1, np.int64)), sealed(np.empty(0, np.uint8))
 
 
 class _Texts:
@@ -80,7 +86,7 @@ class _Texts:
     def label(self, values: list[int], attributes: int) -> layout.Literals:
         """Writes the labels of all, as ``string_labels`` makes them."""
         if not self.found:
-            return layout.Literals(np.zeros(attributes + 1, np.int64), np.zeros(1, np.int64), np.empty(0, np.uint8))
+            return layout.Literals(sealed(np.zeros(attributes + 1, np.int64)), _NO_OFFSET, _NO_DATA)
         distinct = sorted(set(self.found))
         labels: dict[tuple[int, bytes], int] = {}
         counts = [0] * (attributes + 1)
@@ -95,7 +101,7 @@ class _Texts:
         first = np.array(list(accumulate(counts)), np.int64)
         data = [text for _, text in distinct]
         offset = np.array(list(accumulate(map(len, data), initial=0)), np.int64)
-        return layout.Literals(first, offset, np.frombuffer(b"".join(data), np.uint8))
+        return layout.Literals(sealed(first), sealed(offset), np.frombuffer(b"".join(data), np.uint8))
 
 
 class FewExpressions:
@@ -111,19 +117,14 @@ class FewExpressions:
         self.attributes = attributes
         self.session = session
         self._plans: dict[int, _Plan] = {}  # by id() of the form
+        self._multi = np.empty(0, np.uint8)
         self._make_room(1024)
 
     def _make_room(self, n: int) -> None:
         self._size, i64, u32 = n, np.int64, np.uint32
-        self._room = Room(
-            np.empty((NUMBERS, n), i64),
-            np.empty((FLAGS, n), np.uint8),
-            np.empty(n, u32),
-            np.empty((n, 3), u32),
-            np.empty(n),
-            np.empty((2, n), i64),
-        )
-        self._run_lo, self._run_hi, self._bound = np.empty(n, u32), np.empty(n, u32), np.empty(n, i64)
+        scratch = ((NUMBERS, n), i64), ((FLAGS, n), np.uint8), (n, u32), ((n, 3), u32), (n, np.float64), ((2, n), i64)
+        self._scratch = [np.empty(shape, type) for shape, type in scratch]
+        self._longs, self._shorts = np.empty(3 * n, i64), np.empty(6 * n, u32)
 
     def lower(self, expressions: Sequence[tuple[Form, Sequence[Any]]]) -> LoweredExpressions | None:
         """Lowers expressions: of each the form, and the literals by slot.
@@ -134,7 +135,7 @@ class FewExpressions:
         words: list[NDArray[np.int64]] = []
         values: list[int] = []
         texts = _Texts()
-        conjunctions = refs = most = 0
+        most = 0
         try:
             for form, literals in expressions:
                 plan = self._plans.get(id(form)) or self._plan(form)
@@ -142,8 +143,6 @@ class FewExpressions:
                     return None
                 begin = len(values)
                 words.append(self._read(plan, literals, values, texts))
-                conjunctions += len(form.conjunctions)
-                refs += plan.refs
                 most += len(plan.words) + plan.most * ((len(values) - begin) // 2 + 2 * len(plan.tests))
                 if most > MOST:
                     return None
@@ -153,17 +152,11 @@ class FewExpressions:
         literals_of = texts.label(values, attributes)
         if self._size < 4 * (most + attributes) + 8:
             self._make_room(with_room(4 * (most + attributes) + 8))
-        codes = Codes(np.empty(attributes + 1, np.int64), self._bound, np.array(self.attributes.multi, np.uint8))
-        out = Lowered(
-            np.empty(conjunctions + 1, np.int64),
-            np.empty((refs, 3), np.uint32),
-            np.empty(conjunctions, np.uint32),
-            self._run_lo,
-            self._run_hi,
-            codes,
-        )
+        if len(self._multi) < attributes:  # no attribute changes what it is
+            self._multi = np.array(self.attributes.multi, np.uint8)
         all_words = words[0] if len(words) == 1 else np.concatenate(words)
-        return _finished(out, lower_few(all_words, np.array(values, np.int64), self._room, out), literals_of)
+        left = lower_few(all_words, np.array(values, np.int64), self._multi, self._longs, self._shorts, *self._scratch)
+        return LoweredExpressions(*_taken(self._longs, self._shorts, left, self._multi), literals_of, {})
 
     def _read(self, plan: _Plan, literals: Sequence[Any], values: list[int], texts: _Texts) -> NDArray[np.int64]:
         """Writes the literals of an expression behind ``values``, and returns its words."""
@@ -231,16 +224,22 @@ class FewExpressions:
         return _Operand(operand.slot, operand.value, operand.many, convert)
 
 
-def _finished(out: Lowered, left: tuple[int, int, int, int], literals: layout.Literals) -> LoweredExpressions:
-    """Puts together what the kernel wrote; what is used again is copied."""
+def _taken(
+    longs: layout.I64, shorts: layout.U32, left: tuple[int, int, int, int], multi: layout.U8
+) -> tuple[layout.Predicates, Codes]:
+    """Copies what the kernel wrote, and what will be written again."""
     conjunctions, predicates, intervals, boundaries = left
-    codes = out.codes
-    lowered = layout.Predicates(
-        out.first[: conjunctions + 1],
-        out.pred[:predicates],
-        out.run_lo[:intervals].copy(),
-        out.run_hi[:intervals].copy(),
-        out.owner[:conjunctions],
+    codes_at = conjunctions + 1
+    bound_at = codes_at + len(multi) + 1
+    owner_at = 3 * predicates
+    runs_at = owner_at + conjunctions
+    ends_at = runs_at + intervals
+    longs, shorts = sealed(longs[: bound_at + boundaries].copy()), sealed(shorts[: ends_at + intervals].copy())
+    return layout.Predicates(
+        longs[:codes_at],
+        shorts[:owner_at].reshape(-1, 3),
+        shorts[runs_at:ends_at],
+        shorts[ends_at:],
+        shorts[owner_at:runs_at],
         *_PLAIN,
-    )
-    return LoweredExpressions(lowered, Codes(codes.first, codes.bound[:boundaries].copy(), codes.multi), literals, {})
+    ), Codes(longs[codes_at:bound_at], longs[bound_at:], frozen(multi))

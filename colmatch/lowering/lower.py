@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from colmatch.arrays.frozen import freeze
 from colmatch.arrays.pieces import Pieces
 from colmatch.arrays.ranges import members, ranges_of
 from colmatch.kernels import layout
@@ -55,6 +56,10 @@ class LoweredExpressions(NamedTuple):
     codes: layout.Codes
     literals: layout.Literals
     rejected: dict[int, Reject]  # by subscription; those have no conjunctions
+
+    def frozen(self) -> LoweredExpressions:
+        """Returns the same with arrays that are contiguous and read-only."""
+        return LoweredExpressions(freeze(self.predicates), freeze(self.codes), freeze(self.literals), self.rejected)
 
 
 class Lowering:

@@ -22,7 +22,7 @@ from colmatch.options import Options
 from colmatch.schema import Attributes, Schema
 from colmatch.store.file import content_hash, pack, read_arrays, unpack, write_arrays
 from colmatch.store.journal import Journal, unjournalled
-from colmatch.subscriptions.ids import Ids, ids_of_arrays, ids_to_arrays
+from colmatch.subscriptions.ids import ids_of_arrays, ids_to_arrays
 from colmatch.subscriptions.rejected import Rejected, by_id
 from colmatch.updates.growing import GrowingSegment
 from colmatch.updates.literals import whole
@@ -45,7 +45,7 @@ def _encode(parts: Parts) -> tuple[dict[str, Any], dict[str, np.ndarray[Any, Any
         for name, array in zip(named._fields, named, strict=True)
     }
     arrays |= {f"literals.{name}": array for name, array in whole(version.literals)._asdict().items()}
-    arrays |= ids_to_arrays(version.ids.array)
+    arrays |= ids_to_arrays(version.ids)
     arrays |= {"dead": version.dead, "sample": parts.sample}
     header = {
         "version": __version__,
@@ -89,7 +89,7 @@ def _decode(where: str, header: dict[str, Any], arrays: dict[str, np.ndarray[Any
             living=tuple(header["living"]),
             found_dead=tuple(header["found_dead"]),
             gone=header["gone"],
-            ids=Ids(ids_of_arrays(arrays)),
+            ids=ids_of_arrays(arrays),
             reason=header["reason"],
             local_literal=header["local_literal"],
             rejected=by_id(map(Rejected.of_list, header["rejected"])),

@@ -16,12 +16,12 @@ from colmatch.errors import SubscriptionError, shown
 from colmatch.events.reader import texts_of
 from colmatch.incoming import is_text, sentence, values_of
 from colmatch.kernels.layout import KEY_MAX, KEY_MIN
-from colmatch.subscriptions.lookup import IdLookup
+from colmatch.subscriptions.lookup import NUMBERS, IdLookup
 
 MOST_BYTES = 2**31 - 1  # of all string ids: what one Arrow array of strings can hold
 
 
-def ids_of_values(values: list[Any]) -> pa.Array:
+def ids_of_values(values: list[Any]) -> Ids:
     """Makes ids of Python values.
 
     Raises
@@ -31,7 +31,7 @@ def ids_of_values(values: list[Any]) -> pa.Array:
     """
     if {type(v) for v in values} == {int}:  # as usual, and quicker
         with suppress(OverflowError):  # to be told below
-            return _unique(_of_numbers(np.array(values, np.int64)))
+            return _unique(Ids(np.array(values, np.int64)))
     kinds = {
         str if isinstance(v, str) else int if isinstance(v, (int, np.integer)) and not isinstance(v, bool) else type(v)
         for v in values
@@ -54,7 +54,7 @@ def ids_of_values(values: list[Any]) -> pa.Array:
         raise SubscriptionError(
             f"the id of subscription number {place} is {shown(values[place])}, which {wrong}"
         ) from None
-    return _unique(ids)
+    return _unique(Ids(ids))
 
 
 def _of_numbers(numbers: NDArray[np.int64]) -> pa.Array:
@@ -62,8 +62,10 @@ def _of_numbers(numbers: NDArray[np.int64]) -> pa.Array:
     return pa.Array.from_buffers(pa.int64(), len(numbers), [None, pa.py_buffer(numbers)])
 
 
-def _unique(ids: pa.Array) -> pa.Array:
-    return checked_unique(ids) if len(ids) > 1 else ids
+def _unique(ids: Ids) -> Ids:
+    if len(ids) > 1:
+        checked_unique(ids.array)
+    return ids
 
 
 def ids_of_column(column: pa.Array, where: str) -> pa.Array:
@@ -115,17 +117,20 @@ def listed(ids: Any) -> list[Any]:
     return list(ids)
 
 
-def wanted_ids(values: list[Any], type: pa.DataType) -> pa.Array:
-    """Returns listed ids as an array of the type of those that are there.
+def wanted_ids(values: list[Any], type: pa.DataType) -> Ids:
+    """Returns listed ids, of the type of those that are there.
 
     Raises
     ------
     SubscriptionError : one cannot be among those
     """
+    if type is NUMBERS and {value.__class__ for value in values} == {int}:  # as usual, and quicker
+        with suppress(OverflowError):  # to be told below
+            return Ids(np.array(values, np.int64))
     for id in values:
         if not can_be_id(plain_id(id), type):
             raise SubscriptionError(f"there is no subscription {shown(id)}: nothing was deleted")
-    return pa.array(values, type)
+    return Ids(pa.array(values, type))
 
 
 def plain_id(id: Any) -> Any:
@@ -140,44 +145,78 @@ def can_be_id(id: object, type: pa.DataType) -> TypeGuard[int | str]:
     return isinstance(id, int) and not isinstance(id, bool) and KEY_MIN <= id <= KEY_MAX
 
 
-def ids_to_arrays(ids: pa.Array) -> dict[str, NDArray[Any]]:
+def ids_to_arrays(ids: Ids) -> dict[str, NDArray[Any]]:
     """Returns the arrays that a saved matcher has for ids, by name."""
-    if pa.types.is_int64(ids.type):
-        return {"ids": ids.to_numpy()}
-    offset, data = _text_columns(ids)
+    if ids.numbers is not None:
+        return {"ids": ids.numbers}
+    offset, data = _text_columns(ids.array)
     return {"ids.offset": offset, "ids": data}
 
 
-def ids_of_arrays(arrays: dict[str, NDArray[Any]]) -> pa.Array:
+def ids_of_arrays(arrays: dict[str, NDArray[Any]]) -> Ids:
     """Makes ids of what ``ids_to_arrays`` returned, without a copy where that is possible."""
     if "ids.offset" not in arrays:
-        return pa.array(arrays["ids"], pa.int64())
+        return Ids(np.asarray(arrays["ids"], np.int64))
     offset, data = arrays["ids.offset"], pa.py_buffer(arrays["ids"])
-    return pa.StringArray.from_buffers(len(offset) - 1, pa.py_buffer(offset), data)
+    return Ids(pa.StringArray.from_buffers(len(offset) - 1, pa.py_buffer(offset), data))
 
 
 class Ids:
     """Ids by number; with more of them it is another object, and this one stays as it is.
 
+    Parameters
+    ----------
+    ids : an array of Arrow, int64 or string, or one of numbers
+
     Attributes
     ----------
-    array : int64 or string
-    numbers : the same as an array, where ids are int64
+    type : int64 or string
+    numbers : the ids as an array, where they are int64
     """
 
-    def __init__(self, array: pa.Array, store: _Store | None = None, lookup: IdLookup | None = None) -> None:
-        self.array = array
-        self.numbers: NDArray[np.int64] | None = contiguous(array.to_numpy()) if pa.types.is_int64(array.type) else None
+    __slots__ = ("_array", "_lookup", "_store", "numbers", "type")
+
+    def __init__(
+        self, ids: pa.Array | NDArray[np.int64], store: _Store | None = None, lookup: IdLookup | None = None
+    ) -> None:
+        self._array: pa.Array | None = None
+        self.numbers: NDArray[np.int64] | None = None
+        if isinstance(ids, np.ndarray):
+            self.numbers, self.type = contiguous(ids), NUMBERS
+        else:
+            self._array, self.type = ids, ids.type
+            if self.type == NUMBERS:
+                self.numbers, self.type = contiguous(ids.to_numpy()), NUMBERS
         self._store = store
         self._lookup = lookup
 
+    @property
+    def array(self) -> pa.Array:
+        """The ids as an array of Arrow, which is made when it is first asked for."""
+        if self._array is None:
+            assert self.numbers is not None
+            self._array = _of_numbers(self.numbers)
+        return self._array
+
     def __len__(self) -> int:
-        return len(self.array)
+        return len(self.array if self.numbers is None else self.numbers)
+
+    def __getitem__(self, number: int) -> int | str:
+        id: int | str = self.array[number].as_py() if self.numbers is None else int(self.numbers[number])
+        return id
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Ids, (self.array,)
 
-    def find(self, wanted: pa.Array) -> NDArray[np.int64]:
+    def slice(self, begin: int, end: int) -> Ids:
+        """Returns the ids of some numbers."""
+        return Ids(self.array.slice(begin, end - begin) if self.numbers is None else self.numbers[begin:end])
+
+    def filter(self, left: NDArray[np.bool_]) -> Ids:
+        """Returns the ids of which this is true."""
+        return Ids(self.array.filter(pa.array(left)) if self.numbers is None else self.numbers[left])
+
+    def find(self, wanted: Ids) -> NDArray[np.int64]:
         """Returns the last number that each id has, -1 where there is none.
 
         wanted : of the type of these ids, unless there are none
@@ -185,24 +224,29 @@ class Ids:
         if not len(self) or not len(wanted):
             return np.full(len(wanted), -1)
         if len(wanted) == 1:
-            return np.array([self._index().find_one(wanted[0].as_py())])
-        return self._index().find(wanted)
+            return np.array([self._index().find_one(wanted[0])])
+        return self._index().find(wanted.given)
 
     def find_one(self, id: object) -> int:
         """Returns the last number that an id has, -1 where there is none."""
         id = plain_id(id)
-        return self._index().find_one(id) if len(self) and can_be_id(id, self.array.type) else -1
+        return self._index().find_one(id) if len(self) and can_be_id(id, self.type) else -1
 
     def prepare(self) -> None:
         """Makes what ``find`` needs, which otherwise is made when it is called first."""
         self._index()
 
+    @property
+    def given(self) -> pa.Array | NDArray[np.int64]:
+        """The numbers, or the strings as an array of Arrow."""
+        return self.array if self.numbers is None else self.numbers
+
     def _index(self) -> IdLookup:
         if self._lookup is None:
-            self._lookup = IdLookup(self.array)
+            self._lookup = IdLookup(self.given)
         return self._lookup
 
-    def extended(self, more: pa.Array) -> Ids:
+    def extended(self, more: Ids) -> Ids:
         """Returns these ids and others, behind them in the same memory if there is room.
 
         Raises
@@ -210,35 +254,33 @@ class Ids:
         SubscriptionError : they are more than one Arrow array of strings can hold
         """
         if not len(self):
-            return Ids(more)
-        store = self._store or _Store(self.array)
+            return Ids(more.given)
+        store = self._store or _Store(self)
         store.cut(len(self))
         store.append(more)
-        array = store.view()
-        return Ids(array, store, None if self._lookup is None else self._lookup.extended(array))
+        ids = store.view()
+        return Ids(ids, store, None if self._lookup is None else self._lookup.extended(ids))
 
 
 class _Store:
     """Memory of ids, with room behind them."""
 
-    def __init__(self, ids: pa.Array) -> None:
-        if pa.types.is_int64(ids.type):
-            self._columns = [Growing(contiguous(ids.to_numpy()))]
-        else:
-            self._columns = [Growing(contiguous(column)) for column in _text_columns(ids)]
+    def __init__(self, ids: Ids) -> None:
+        columns = (ids.numbers,) if ids.numbers is not None else _text_columns(ids.array)
+        self._columns = [Growing(contiguous(column)) for column in columns]
 
-    def view(self) -> pa.Array:
+    def view(self) -> pa.Array | NDArray[np.int64]:
         """Returns all ids, which stay as they are whatever is appended."""
         if len(self._columns) == 1:
-            return _of_numbers(self._columns[0].view())
+            return self._columns[0].view()
         offset, data = (column.view() for column in self._columns)
         return pa.StringArray.from_buffers(len(offset) - 1, pa.py_buffer(offset), pa.py_buffer(data))
 
-    def append(self, ids: pa.Array) -> None:
-        if len(self._columns) == 1:
-            self._columns[0].append(ids.to_numpy())
+    def append(self, ids: Ids) -> None:
+        if ids.numbers is not None:
+            self._columns[0].append(ids.numbers)
             return
-        offset, data = _text_columns(ids)
+        offset, data = _text_columns(ids.array)
         ends = self._columns[1].size + offset[1:].astype(np.int64)
         if len(ends) and ends[-1] > MOST_BYTES:
             raise SubscriptionError("the ids have more than 2 GB of text: use shorter ones, or numbers")

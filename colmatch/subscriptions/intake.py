@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
@@ -18,7 +18,7 @@ from colmatch.lowering.lower import LoweredExpressions, Lowering
 from colmatch.options import Options
 from colmatch.schema import Attributes, Schema
 from colmatch.session import Session
-from colmatch.subscriptions.ids import checked_unique, ids_of_column, ids_of_values
+from colmatch.subscriptions.ids import Ids, checked_unique, ids_of_column, ids_of_values
 from colmatch.subscriptions.rejected import Rejected
 from colmatch.subscriptions.rows import add_table
 from colmatch.subscriptions.table import PredicateTable
@@ -31,11 +31,11 @@ FORMS_KEPT = 100_000  # expressions after which a Source forgets their forms, si
 
 
 class Intake(NamedTuple):
-    """Subscriptions that were taken in, lowered."""
+    """Subscriptions that were taken in, lowered. Arrays are contiguous and read-only."""
 
     lowered: LoweredExpressions
     attributes: Attributes
-    ids: pa.Array  # int64 or string: id of each subscription that is left
+    ids: Ids  # of each subscription that is left
     rejected: list[Rejected]
     local_literal: str | None  # a timestamp literal that was read in the zone of the options, None where there is none
 
@@ -43,7 +43,7 @@ class Intake(NamedTuple):
 class Pairs(NamedTuple):
     """Subscriptions that were read: as many texts or builder expressions as ids."""
 
-    ids: pa.Array
+    ids: Ids
     expressions: list[Any]
 
 
@@ -81,15 +81,17 @@ class Source:
         attributes, given = self.attributes, read(subscriptions)
         if isinstance(given, PredicateTable):
             lowering = Lowering(attributes, Session(self.options.timezone))
-            ids = add_table(given, self.schema, attributes, lowering)
+            ids = Ids(add_table(given, self.schema, attributes, lowering))
             return _finish(lowering, attributes, ids, None, {}, errors)
         ids, expressions = given
         compiler, few = self._compiler_for(len(expressions))
         if 0 < len(expressions) <= FEW:
-            with suppress(ExpressionError):  # to be told below
+            try:
                 lowered = few.lower([compiler.form(expression) for expression in expressions])
                 if lowered is not None:
                     return Intake(lowered, attributes, ids, [], few.session.literal)
+            except ExpressionError:
+                pass  # to be told below
         lowering = Lowering(attributes, Session(self.options.timezone))
         failed: dict[int, ExpressionError] = {}
         with _no_garbage_collection():
@@ -97,14 +99,14 @@ class Source:
                 lowering.add(form, subs, literals)
         if errors == "raise" and failed:
             ((sub, first),) = failed.items()
-            raise first.at(ids[sub].as_py())
+            raise first.at(ids[sub])
         return _finish(lowering, attributes, ids, (compiler, expressions), failed, errors)
 
     def _compiler_for(self, expressions: int) -> tuple[Compiler, FewExpressions]:
         """Returns the compiler, for so many more expressions, and what lowers a few forms."""
-        from colmatch.expr.compile import Compiler
-
         if self._compiler is None or self._few is None or self._compiled > FORMS_KEPT:
+            from colmatch.expr.compile import Compiler
+
             self._compiler, self._compiled = Compiler(self.schema, self.attributes, self.options, self.budget), 0
             self._few = FewExpressions(self.attributes, Session(self.options.timezone))
         self._compiled += expressions
@@ -158,7 +160,7 @@ def _no_garbage_collection() -> Iterator[None]:
 def _finish(
     lowering: Lowering,
     attributes: Attributes,
-    ids: pa.Array,
+    ids: Ids,
     texts: Any,
     failed: dict[int, ExpressionError],
     errors: Errors,
@@ -175,15 +177,15 @@ def _finish(
         sub = min(bad)
         message, place = bad[sub]
         line, column = place or (None, None)
-        raise ExpressionError(message, id=ids[sub].as_py(), line=line, column=column)
-    rejected = [Rejected(ids[sub].as_py(), bad[sub][1], bad[sub][0]) for sub in sorted(bad)]
+        raise ExpressionError(message, id=ids[sub], line=line, column=column)
+    rejected = [Rejected(ids[sub], bad[sub][1], bad[sub][0]) for sub in sorted(bad)]
     if bad:
         left = np.ones(len(ids), bool)
         left[list(bad)] = False
-        ids = ids.filter(pa.array(left))
+        ids = ids.filter(left)
         owner = (np.cumsum(left) - 1)[lowered.predicates.owner].astype(np.uint32)
         lowered = lowered._replace(predicates=lowered.predicates._replace(owner=owner))
-    return Intake(lowered, attributes, ids, rejected, lowering.session.literal)
+    return Intake(lowered.frozen(), attributes, ids, rejected, lowering.session.literal)
 
 
 def read(subscriptions: Any) -> PredicateTable | Pairs:
@@ -195,7 +197,7 @@ def read(subscriptions: Any) -> PredicateTable | Pairs:
     """
     if isinstance(subscriptions, (PredicateTable, Pairs)):
         return subscriptions
-    if isinstance(subscriptions, Mapping):
+    if type(subscriptions) is not list and isinstance(subscriptions, Mapping):
         ids, expressions = list(subscriptions), list(subscriptions.values())
     elif hasattr(subscriptions, "__arrow_c_stream__") or hasattr(subscriptions, "__arrow_c_array__"):
         return Pairs(*_arrow_pairs(subscriptions))
@@ -218,7 +220,7 @@ def _iterate(pairs: Iterable[Any]) -> Iterator[Any]:
     yield from pairs
 
 
-def _arrow_pairs(source: Any) -> tuple[pa.Array, list[Any]]:
+def _arrow_pairs(source: Any) -> tuple[Ids, list[Any]]:
     where = "the table of subscriptions"
     table = table_of(source, SubscriptionError, where)
     names = table.column_names
@@ -231,4 +233,4 @@ def _arrow_pairs(source: Any) -> tuple[pa.Array, list[Any]]:
     given = texts.type.value_type if pa.types.is_dictionary(texts.type) else texts.type
     if not (pa.types.is_string(given) or pa.types.is_large_string(given)):
         raise SubscriptionError(f"{where}: column 'expression' is {texts.type}, a string is needed")
-    return checked_unique(ids_of_column(ids, where)), texts.to_pylist()
+    return Ids(checked_unique(ids_of_column(ids, where))), texts.to_pylist()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
@@ -25,19 +27,19 @@ class IdLookup:
 
     Parameters
     ----------
-    ids : int64 or strings, no NULL among them. The last place counts where one is there several
-        times
+    ids : an array of numbers, or one of Arrow of int64 or strings, no NULL among them. The last
+        place counts where one is there several times
     """
 
     __slots__ = ("_length", "_search", "_table")
 
-    def __init__(self, ids: pa.Array) -> None:
+    def __init__(self, ids: pa.Array | I64) -> None:
         self._take(_Table(len(ids)), ids, 0)
 
     def __len__(self) -> int:
         return self._length
 
-    def find(self, wanted: pa.Array) -> NDArray[np.int64]:
+    def find(self, wanted: pa.Array | I64) -> NDArray[np.int64]:
         """Finds the number of each wanted id, -1 where there is none.
 
         wanted : of the type that the ids have, no NULL among them
@@ -54,7 +56,7 @@ class IdLookup:
             found = kernels.find_one(*self._search, id, _NO_DATA)
         return found
 
-    def extended(self, ids: pa.Array) -> IdLookup:
+    def extended(self, ids: pa.Array | I64) -> IdLookup:
         """Returns a look-up of more ids, the first of which are those of this one.
 
         Mostly in the same table, in time for the new ones alone. Only the longest look-up in a
@@ -68,10 +70,11 @@ class IdLookup:
         longer._take(table, ids, self._length)
         return longer
 
-    def _take(self, table: _Table, ids: pa.Array, first: int) -> None:
+    def _take(self, table: _Table, ids: pa.Array | I64, first: int) -> None:
         columns = _columns(ids)
         table.used = len(ids)  # before anything is written, lest another write there too
-        kernels.enter(*columns, first, table.base, table.mask, table.hashes, table.slot, table.earlier)
+        enter: Callable[..., None] = kernels.enter_few if len(ids) - first <= kernels.BLOCK else kernels.enter
+        enter(*columns, first, table.base, table.mask, table.hashes, table.slot, table.earlier)
         self._table, self._length = table, len(ids)
         self._search = (*columns, *table.search)
 
@@ -100,8 +103,10 @@ class _Table:
         self.search = (frozen(self.slot), frozen(self.earlier), self.base, self.mask)
 
 
-def _columns(ids: pa.Array) -> tuple[I64, I32, U8]:
+def _columns(ids: pa.Array | I64) -> tuple[I64, I32, U8]:
     """Returns ids as kernels take them: numbers, or offsets and bytes of strings."""
+    if isinstance(ids, np.ndarray):
+        return contiguous(ids), _NO_OFFSET, _NO_DATA
     if ids.type == NUMBERS:
         return contiguous(ids.to_numpy()), _NO_OFFSET, _NO_DATA
     return (_NO_NUMBER, *texts_of(ids))

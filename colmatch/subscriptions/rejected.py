@@ -8,6 +8,8 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from colmatch.subscriptions.ids import Ids
+
 KEPT_MOST = 10_000  # that are kept from one update to the next
 FEW = 16  # ids that are looked up one by one
 
@@ -35,17 +37,16 @@ def by_id(entries: Iterable[Rejected]) -> Mapping[int | str, Rejected]:
     return found
 
 
-def following(
-    known: Mapping[int | str, Rejected], taken: pa.Array, new: Sequence[Rejected]
-) -> Mapping[int | str, Rejected]:
+def following(known: Mapping[int | str, Rejected], ids: Ids, new: Sequence[Rejected]) -> Mapping[int | str, Rejected]:
     """Returns what is left out after an update; the same object if nothing has changed.
 
     Of many, those are forgotten that were left out first.
 
-    taken : ids that were inserted, replaced or deleted, about which an older entry says nothing now
+    ids : those that were inserted, replaced or deleted, about which an older entry says nothing now
     """
     if not known and not new:
         return known
+    taken = ids.array
     if len(taken) > FEW:
         of_type = str if pa.types.is_string(taken.type) else int
         wanted = pa.array([id for id in known if isinstance(id, of_type)], taken.type)

@@ -60,7 +60,7 @@ class GrowingSegment(Segment):
 
         Parameters
         ----------
-        predicates, codes : dense; subscriptions count from 0
+        predicates, codes : dense and read-only; subscriptions count from 0
         more : how many they are
         left : says whether each number that the segment has is of a subscription
         """
@@ -68,9 +68,7 @@ class GrowingSegment(Segment):
         with suppress(labels.NoRoomError):
             joined, label = labels.join(self.codes, codes)
             begin = len(self.predicates.owner)
-            more_predicates = labels.relabelled(predicates, codes, label)
-            more_predicates = more_predicates._replace(owner=predicates.owner + np.uint32(self.size))
-            together = self._extended(more_predicates)
+            together = self._extended(predicates, codes, label)
             insert = self.index.kind.insert
             assert insert is not None
             arrays = freeze(insert(self.index.arrays, together, begin, len(together.owner)))
@@ -94,14 +92,15 @@ class GrowingSegment(Segment):
     def with_codes(self, codes: Codes) -> GrowingSegment:
         return self._next(codes, self.predicates, self.index, self.size)
 
-    def _extended(self, more: Predicates) -> Predicates:
+    def _extended(self, more: Predicates, codes: Codes, label: NDArray[np.uint32]) -> Predicates:
         """Returns the predicates with more, in the memory that there is if it has room."""
         if not (are_plain(self.predicates) and are_plain(more)):
             self._store = None
-            return concatenated([self.predicates, more])
+            more = labels.relabelled(more, codes, label)
+            return freeze(concatenated([self.predicates, more._replace(owner=more.owner + np.uint32(self.size))]))
         if self._store is None:
-            self._store = PredicateStore(self.predicates)
-        return self._store.extended(self.predicates, more)
+            self._store = PredicateStore()
+        return self._store.extended(self.predicates, more, codes, label, self.size)
 
     def _next(self, codes: Codes, predicates: Predicates, index: Built, size: int) -> GrowingSegment:
         segment = GrowingSegment(codes, predicates, index, size)

@@ -5,17 +5,14 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from colmatch.arrays.frozen import contiguous, freeze
+from colmatch.arrays.frozen import contiguous, freeze, sealed
 from colmatch.kernels.labels.boundaries import (
-    enter_boundaries,
-    find_boundaries,
-    label_boundaries,
+    join_boundaries,
     label_predicates,
     space_codes,
     unlabel_predicates,
 )
 from colmatch.kernels.layout import Codes, Predicates
-from colmatch.updates.literals import extended
 
 
 class NoRoomError(Exception):
@@ -51,7 +48,7 @@ def relabelled(predicates: Predicates, codes: Codes, label: NDArray[np.uint32]) 
 def join(codes: Codes, new: Codes) -> tuple[Codes, NDArray[np.uint32]]:
     """Puts new boundaries among those of a growing segment.
 
-    new : dense, of the same attributes or more
+    new : dense, of the same attributes or more, read-only as ``codes`` are
 
     Returns
     -------
@@ -61,20 +58,25 @@ def join(codes: Codes, new: Codes) -> tuple[Codes, NDArray[np.uint32]]:
     ------
     NoRoomError : there is no room
     """
-    new, known, attributes = freeze(new), codes, len(new.multi)
-    if attributes > len(codes.multi):
-        known = freeze(known._replace(first=extended(known.first, attributes + 1), multi=new.multi))
-    place, label = np.empty(len(new.bound), np.int64), np.empty(len(new.bound), np.uint32)
-    number = find_boundaries(known.first, known.bound, new.first, new.bound, place)
-    if not label_boundaries(known.first, known.bound, known.label, new.first, new.bound, contiguous(place), label):
+    attributes, known = len(new.multi), len(codes.bound)
+    size = len(new.bound)
+    place, label = np.empty(size, np.int64), np.empty(size, np.uint32)
+    first, bound, labels = (
+        np.empty(attributes + 1, np.int64),
+        np.empty(known + size, np.int64),
+        np.empty(known + size, np.uint32),
+    )
+    number = join_boundaries(
+        codes.first, codes.bound, codes.label, new.first, new.bound, place, label, first, bound, labels
+    )
+    if number < 0:
         raise NoRoomError
-    if not number:
-        return known, label
-    count = len(known.bound)
-    first, bound, labels = known.first.copy(), np.empty(count + number, np.int64), np.empty(count + number, np.uint32)
-    bound[:count], labels[:count] = known.bound, known.label
-    enter_boundaries(first, new.first, new.bound, contiguous(label), contiguous(place), number, count, bound, labels)
-    return freeze(Codes(first, bound, known.multi, labels)), label
+    label = sealed(label)
+    if number:
+        return Codes(sealed(first), sealed(bound[: known + number]), new.multi, sealed(labels[: known + number])), label
+    if attributes > len(codes.multi):
+        return codes._replace(first=sealed(first), multi=new.multi), label
+    return codes, label
 
 
 def _own(predicates: Predicates) -> Predicates:

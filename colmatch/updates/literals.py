@@ -6,17 +6,20 @@ where labels run out are those of an attribute spaced anew.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from colmatch.arrays.frozen import contiguous, freeze
+from colmatch.arrays.frozen import contiguous, freeze, sealed
 from colmatch.events.vocabulary import Vocabulary, WordList
 from colmatch.kernels.labels.literals import (
     find_literals,
     find_neighbours,
     key_boundaries,
+    key_few,
+    key_known,
     label_literals,
     merge_literals,
     move_boundaries,
@@ -25,6 +28,8 @@ from colmatch.kernels.labels.literals import (
 )
 from colmatch.kernels.layout import I64, U8, Codes, Literals
 from colmatch.updates import policy
+
+FEW = 512  # literals that are looked up without letting go of the interpreter's lock
 
 
 class Move(NamedTuple):
@@ -56,7 +61,7 @@ def joined(known: Vocabulary, codes: Codes, new: Literals, attributes: int) -> t
 
     Parameters
     ----------
-    codes, new : of new subscriptions; ``new`` has no labels
+    codes, new : of new subscriptions, read-only; ``new`` has no labels
     attributes : how many there are in all
 
     Returns
@@ -66,12 +71,15 @@ def joined(known: Vocabulary, codes: Codes, new: Literals, attributes: int) -> t
     """
     known = known.of(attributes)
     if len(new.offset) == 1:
-        return known, freeze(codes), None
-    new = freeze(new._replace(first=extended(new.first, attributes + 1)))
-    old = known.old.literals
-    place, there = found(old, new)
-    if there.all():
-        return known, _keyed(codes, new.first, contiguous(old.label[place])), None
+        return known, codes, None
+    if len(new.first) != attributes + 1:
+        new = new._replace(first=extended(new.first, attributes + 1))
+    old, bound = known.old.literals, codes.bound.copy()
+    scratch = np.empty(len(new.offset) - 1, np.int64)
+    key: Callable[..., bool] = key_few if len(scratch) <= FEW else key_known
+    if key(*old, *known.young.literals, *new[:3], scratch, codes.first, bound):
+        return known, codes._replace(bound=sealed(bound)), None
+    place, _ = found(old, new)
     near_first, near = np.empty(attributes + 1, np.int64), np.empty(2 * len(place), np.int64)
     number = find_neighbours(old.first, new.first, place, near_first, near)
     around = together(known.young.literals, taken(old, near_first, near[:number]))

@@ -14,19 +14,22 @@ from __future__ import annotations
 
 import os
 import weakref
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator
+from time import perf_counter
 from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from colmatch.arrays.frozen import frozen
 from colmatch.errors import ColmatchError, OptionError, SubscriptionError, shown
 from colmatch.indexing.registry import FEWEST
 from colmatch.indexing.settings import Settings
 from colmatch.kernels.layout import Codes, Literals
 from colmatch.schema import Attributes
-from colmatch.subscriptions.ids import Ids, listed, wanted_ids
+from colmatch.subscriptions.ids import listed, wanted_ids
 from colmatch.subscriptions.intake import Errors, Intake, Source, read
 from colmatch.subscriptions.rejected import following
 from colmatch.updates import literals, policy, records, sweeping
@@ -35,8 +38,8 @@ from colmatch.updates.growing import GrowingSegment
 from colmatch.updates.merger import Merger
 from colmatch.updates.predicates import attributes_of
 from colmatch.updates.segments import Segment, indexed, recounted
-from colmatch.updates.turn import Turn
-from colmatch.updates.versions import Parts, Version, are_dead, dead_among, with_dead
+from colmatch.updates.turn import Pace, Turn
+from colmatch.updates.versions import Parts, Version, dead_among, with_dead
 
 REPLAYED_MOST = 2**22  # bytes of records that are done again together
 
@@ -73,6 +76,7 @@ class LiveSet:
         self.now = parts.version
         self.journal: Log | None = None
         self._source: Source | None = None
+        self._pace = Pace()
         self.merger = Merger(self)
         self._begin()
         _all.add(self)
@@ -120,6 +124,7 @@ class LiveSet:
 
     def insert(self, subscriptions: Any, errors: Errors, replace: bool) -> None:
         """Inserts as ``Matcher.insert`` and ``replace`` do."""
+        began = perf_counter()
         self._check_open()
         given = read(subscriptions)  # before the turn: others need not wait for the caller's source
         with self.turn.take():
@@ -135,36 +140,38 @@ class LiveSet:
             self._source = source
             if len(new.ids):
                 before = self._of_type(before, new.ids.type)
-            old = before.ids.find(new.ids)
-            old = old[old >= 0]
-            old = old[~are_dead(before.dead, old)]
-            if len(old) and not replace:
-                known = before.ids.array[int(old[0])].as_py()
+            old, there = before.numbers_of(new.ids)
+            if there and not replace:
+                known = new.ids[int((old >= 0).argmax())]
                 raise SubscriptionError(
                     f"subscription {shown(known)} is there already: nothing was inserted; replace() exchanges it"
                 )
             after = before
             if len(new.ids):
-                after = self._with_new(self._without(before, np.sort(old)), new, self.asked)
+                after = self._with_new(
+                    self._without(before, np.sort(old[old >= 0])) if there else before, new, self.asked
+                )
             rejected = following(before.rejected, new.ids, new.rejected)
             if rejected is not before.rejected:
-                after = after.changed(rejected=rejected)
+                after = after.changed(rejected=rejected, updates=self.now.updates + 1)
             self._publish(after, lambda: records.of_insert(new))
         self.merger.look()
+        self._pace.ended(began)
 
     def delete(self, ids: Any) -> None:
         """Deletes as ``Matcher.delete`` does."""
+        began = perf_counter()
         self._check_open()
         values = listed(ids)
         with self.turn.take():
             self._check_open()
             before = self.now
-            wanted = wanted_ids(values, before.ids.array.type)
-            old = before.ids.find(wanted)
-            missing = (old < 0) | are_dead(before.dead, np.maximum(old, 0))
-            if missing.any():
-                id = wanted[int(np.argmax(missing))].as_py()
-                raise SubscriptionError(f"there is no subscription {shown(id)}: nothing was deleted")
+            wanted = wanted_ids(values, before.ids.type)
+            old, there = before.numbers_of(wanted)
+            if there < len(old):
+                raise SubscriptionError(
+                    f"there is no subscription {shown(wanted[int(old.argmin())])}: nothing was deleted"
+                )
             if len(old):
                 after = self._without(before, old if len(old) == 1 else np.unique(old))
                 rejected = following(before.rejected, wanted, ())
@@ -172,6 +179,7 @@ class LiveSet:
                     after = after.changed(rejected=rejected)
                 self._publish(after, lambda: records.of_delete(wanted))
         self.merger.look()
+        self._pace.ended(began)
 
     def compact(self) -> None:
         """Merges all segments into one, as ``Matcher.compact`` does."""
@@ -196,9 +204,8 @@ class LiveSet:
             with self.turn.take():
                 before = self.now if type is None else self._of_type(self.now, type)
                 change = records.read(together, Attributes(list(before.attributes)))
-                old = before.ids.find(change.touched)
-                old = np.unique(old[old >= 0])
-                after = self._without(before, old[~are_dead(before.dead, old)])
+                old, _ = before.numbers_of(change.touched)
+                after = self._without(before, np.unique(old[old >= 0]))
                 if len(change.new.ids):
                     try:
                         after = self._with_new(after, change.new, self.asked)
@@ -207,7 +214,7 @@ class LiveSet:
                         after = self._with_new(after, change.new, few)
                 rejected = following(before.rejected, change.touched, ())
                 for some in change.rejected:
-                    rejected = following(rejected, change.new.ids[:0], some)
+                    rejected = following(rejected, change.new.ids.slice(0, 0), some)
                 self.now = after.changed(updates=number, rejected=rejected)
             self.merger.look()
 
@@ -215,12 +222,11 @@ class LiveSet:
 
     def _publish(self, after: Version, record: Callable[[], bytes]) -> None:
         """Makes a version the present one, if it is another, and writes its record first."""
-        number = self.now.updates
         if after is self.now:
             return
         if self.journal is not None:
-            self.journal.append(number, record())
-        self.now = after.changed(updates=number + 1)
+            self.journal.append(self.now.updates, record())
+        self.now = after
 
     def _check_open(self) -> None:
         if self.merger.is_stopped:
@@ -236,8 +242,8 @@ class LiveSet:
 
     def _of_type(self, before: Version, type: pa.DataType) -> Version:
         """Returns a version that takes ids of a type: an empty one forgets those that it had."""
-        known = before.ids.array
-        if known.type == type or not len(known):
+        known = before.ids
+        if known.type is type or known.type == type or not len(known):
             return before
         if len(before):
             raise SubscriptionError(f"the ids of this matcher are {known.type}, those given are {type}")
@@ -247,11 +253,11 @@ class LiveSet:
             segments=(segment,),
             bases=(0,),
             growing=False,
-            dead=np.empty(0, np.uint64),
+            dead=frozen(np.empty(0, np.uint64)),
             living=(0,),
             found_dead=(0,),
             gone=0,
-            ids=Ids(known[:0]),
+            ids=known.slice(0, 0),
             reason=reason,
         )
 
@@ -260,52 +266,60 @@ class LiveSet:
         if not len(numbers):
             return before
         segments, living, found_dead = list(before.segments), list(before.living), list(before.found_dead)
-        begins = np.searchsorted(numbers, np.array([*before.bases, len(before.ids)]))
-        for i, segment in enumerate(segments):
-            count = int(begins[i + 1] - begins[i])
-            living[i] -= count
-            if isinstance(segment, GrowingSegment) and i >= before.frozen and count:
-                segments[i] = segment.without(numbers[begins[i] : begins[i + 1]] - before.bases[i])
+        begin = 0
+        for i, end in enumerate((*before.bases[1:], len(before.ids))):
+            stop = bisect_left(numbers, end, begin)
+            if stop == begin:
+                continue
+            segment = segments[i]
+            living[i] -= stop - begin
+            if isinstance(segment, GrowingSegment) and i >= before.frozen:
+                segments[i] = segment.without(numbers[begin:stop] - before.bases[i])
             else:
-                found_dead[i] += count
+                found_dead[i] += stop - begin
+            begin = stop
         return before.changed(
             segments=tuple(segments),
             living=tuple(living),
             found_dead=tuple(found_dead),
             dead=with_dead(before.dead, numbers),
             gone=before.gone + len(numbers),
+            updates=self.now.updates + 1,
         )
 
     def _with_new(self, before: Version, new: Intake, asked: Settings) -> Version:
         """Returns a version with new subscriptions; many make a segment of the kind ``asked``."""
-        lowered = new.lowered
-        attributes = max(len(before.attributes), attributes_of(lowered.predicates))
+        lowered, named, attributes = new.lowered, before.attributes, len(before.attributes)
+        if attributes < len(new.attributes):
+            attributes = max(attributes, attributes_of(lowered.predicates))
         codes, own_literals = _of_attributes(attributes, lowered.codes, lowered.literals)
         known, codes, move = literals.joined(before.literals, codes, own_literals, attributes)
         segments, ids = list(before.segments), before.ids.extended(new.ids)
         if move is not None:
             segments = [segment.with_codes(literals.moved(segment.codes, move)) for segment in segments]
-        after = before.changed(
-            attributes=sweeping.with_new(
-                before.attributes, new.attributes, sweeping.used_attributes(lowered.predicates, codes)
-            ),
-            literals=known,
-            local_literal=before.local_literal or new.local_literal,
-            ids=ids,
-        )
+        if named.used < new.attributes.used:
+            named = sweeping.with_new(named, new.attributes, sweeping.used_attributes(lowered.predicates, codes))
+        changes: dict[str, Any] = {
+            "attributes": named,
+            "literals": known,
+            "local_literal": before.local_literal or new.local_literal,
+            "ids": ids,
+            "updates": self.now.updates + 1,
+        }
         last, count = segments[-1], len(new.ids)
         if count > policy.GROWING_MOST:
-            seen = recounted(self.sample, after.attributes, codes, known)
+            seen = recounted(self.sample, named, codes, known)
             segment, _ = indexed(asked, lowered.predicates, codes, seen, count, count)
-            return _appended(after, [*segments, segment], growing=False)
+            return _appended(before, [*segments, segment], False, changes)
         if before.growing and isinstance(last, GrowingSegment) and last.size + count <= policy.GROWING_MOST:
             base, size = before.bases[-1], last.size
             segments[-1] = last.with_more(
                 lowered.predicates, codes, count, lambda: ~dead_among(before.dead, base, size)
             )
-            return after.changed(segments=tuple(segments), living=(*after.living[:-1], after.living[-1] + count))
+            living = (*before.living[:-1], before.living[-1] + count)
+            return before.changed(segments=tuple(segments), living=living, **changes)
         begun = GrowingSegment.begun(lowered.predicates, codes, self.asked, count)
-        return _appended(after, [*segments, begun], growing=True)
+        return _appended(before, [*segments, begun], True, changes)
 
 
 def _batches(journalled: Iterable[tuple[int, bytes]]) -> Iterator[tuple[int, pa.DataType | None, list[bytes]]]:
@@ -323,12 +337,12 @@ def _batches(journalled: Iterable[tuple[int, bytes]]) -> Iterator[tuple[int, pa.
         yield last, type, together
 
 
-def _appended(version: Version, segments: list[Segment], growing: bool) -> Version:
-    """Returns a version with one more segment, the last of these."""
-    base = len(version.ids) - segments[-1].size
+def _appended(version: Version, segments: list[Segment], growing: bool, changes: dict[str, Any]) -> Version:
+    """Returns a version with one more segment, the last of these, and other changes."""
     return version.changed(
+        **changes,
         segments=tuple(segments),
-        bases=(*version.bases, base),
+        bases=(*version.bases, len(version.ids)),
         living=(*version.living, segments[-1].size),
         found_dead=(*version.found_dead, 0),
         growing=growing,

@@ -87,7 +87,7 @@ class Merger:
         while not self.is_stopped and live.now.frozen > policy.SEGMENTS_MOST and self._due(live.now) is not None:
             with self._one.take():
                 self._merge_due(live)
-        if not self.is_running and not self.is_stopped and self._due(live.now) is not None:
+        if not self.is_stopped and self._due(live.now) is not None and not self.is_running:
             self._thread = threading.Thread(target=self._run, args=(live,), name="colmatch-merge", daemon=True)
             try:
                 self._thread.start()
@@ -171,7 +171,8 @@ class Merger:
         self._check()
         del all
         if whole:
-            ids = Ids(now.ids.array.slice(0, end).filter(left) if count < end else now.ids.array.slice(0, end))
+            ids = now.ids.slice(0, end)
+            ids = ids.filter(left) if count < end else ids
             ids.prepare()
         return MergeResult(start, segments, base, left, segment, reason, ids)
 
@@ -220,7 +221,7 @@ def _renumbered(version: Version, result: MergeResult, gone: NDArray[np.bool_], 
     later = np.flatnonzero(dead_among(version.dead, size, tail)) + result.segment.size
     dead = np.concatenate([np.flatnonzero(gone[result.left]), later])
     return version.changed(
-        ids=ids.extended(version.ids.array.slice(size)) if tail else ids,
+        ids=ids.extended(version.ids.slice(size, len(version.ids))) if tail else ids,
         bases=(0, *(base - shift for base in version.bases[1:])),
         dead=with_dead(np.empty(0, np.uint64), dead),
         gone=len(dead),

@@ -7,8 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from colmatch.arrays.growing import Growing
-from colmatch.kernels.layout import ATTR_MASK, FLAG_RUN, Predicates
+from colmatch.arrays.frozen import frozen
+from colmatch.arrays.growing import longer
+from colmatch.kernels.labels.boundaries import append_predicates
+from colmatch.kernels.layout import ATTR_MASK, Codes, Predicates
 
 
 def attributes_of(preds: Predicates) -> int:
@@ -32,27 +34,39 @@ class PredicateStore:
     What was returned before stays as it is. One thread at a time extends.
     """
 
-    __slots__ = ("_columns",)
+    __slots__ = ("_memory",)
 
-    def __init__(self, preds: Predicates) -> None:
-        self._columns = [Growing(column) for column in _plain_columns(preds)]
+    def __init__(self) -> None:
+        self._memory: tuple[list[NDArray[Any]], list[NDArray[Any]]] = [], []  # arrays, and these read-only
 
-    def extended(self, preds: Predicates, more: Predicates) -> Predicates:
+    def extended(
+        self, preds: Predicates, more: Predicates, codes: Codes, label: NDArray[np.uint32], base: int
+    ) -> Predicates:
         """Returns predicates and others behind them, whose owners come after all others.
 
+        Parameters
+        ----------
         preds : what was returned last, or before that: then what came after it is forgotten
+        more : with dense codes of the boundaries of ``codes``, which have these labels. Owners
+            count from ``base`` on
         """
-        first, pred, run_lo, run_hi, owner = self._columns
-        for column, known in zip(self._columns, _plain_columns(preds), strict=True):
-            column.size = len(known)
-        predicates, runs = len(preds.pred), len(preds.run_lo)
-        moved = more.pred
-        if runs and len(more.run_lo):
-            moved = moved.copy()
-            moved[moved[:, 0] & np.uint32(FLAG_RUN) != 0, 1:] += np.uint32(runs)
-        first.append(more.first[1:] + predicates)
-        pred.append(moved)
-        run_lo.append(more.run_lo)
-        run_hi.append(more.run_hi)
-        owner.append(more.owner)
-        return Predicates(first.view(), pred.view(), run_lo.view(), run_hi.view(), owner.view(), *preds[5:])
+        known = len(preds.owner), len(preds.pred), len(preds.run_lo)
+        conjunctions, predicates, runs = (
+            known[0] + len(more.owner),
+            known[1] + len(more.pred),
+            known[2] + len(more.run_lo),
+        )
+        memory, shown = self._memory
+        if not memory or (len(memory[1]) < predicates or len(memory[2]) < runs or len(memory[4]) < conjunctions):
+            columns = _plain_columns(preds)
+            sizes = conjunctions + 1, predicates, runs, runs, conjunctions
+            memory = [longer(column, len(column), size) for column, size in zip(columns, sizes, strict=True)]
+            shown = [frozen(array) for array in memory]
+            self._memory = memory, shown
+        append_predicates(
+            more.first, more.pred, more.run_lo, more.run_hi, more.owner, codes.first, label, *known, base, *memory
+        )
+        first, pred, run_lo, run_hi, owner = shown
+        return Predicates(
+            first[: conjunctions + 1], pred[:predicates], run_lo[:runs], run_hi[:runs], owner[:conjunctions], *preds[5:]
+        )

@@ -25,7 +25,7 @@ from colmatch.kernels.layout import ATTR_MASK, FLAG_RUN, Codes, Literals, Predic
 from colmatch.lowering.labels import string_labels
 from colmatch.lowering.lower import LoweredExpressions
 from colmatch.schema import Attribute, Attributes, Family, Role, Type
-from colmatch.subscriptions.ids import ids_of_arrays, ids_to_arrays
+from colmatch.subscriptions.ids import Ids, ids_of_arrays, ids_to_arrays
 from colmatch.subscriptions.intake import Intake
 from colmatch.subscriptions.rejected import Rejected
 from colmatch.updates.combined import selected
@@ -69,7 +69,7 @@ _MOST = 2**32 - 1  # bytes of a section
 class Change(NamedTuple):
     """What some updates have done together."""
 
-    touched: pa.Array  # ids of all subscriptions that were inserted, replaced or deleted
+    touched: Ids  # ids of all subscriptions that were inserted, replaced or deleted
     new: Intake  # those that are left
     rejected: list[list[Rejected]]  # of each update that left some out, but for those that a later one touched
 
@@ -106,7 +106,7 @@ def of_insert(new: Intake) -> bytes:
     return _packed(sections, texts)
 
 
-def of_delete(ids: pa.Array) -> bytes:
+def of_delete(ids: Ids) -> bytes:
     """Returns the record of a delete."""
     return _packed(_ids("gone", "gone", ids), {})
 
@@ -121,7 +121,7 @@ def _packed(sections: dict[str, NDArray[Any]], texts: dict[str, bytes]) -> bytes
     return b"".join([struct.pack(f"<I{len(sizes)}I", bits, *sizes), *[part for _, part in there]])
 
 
-def _ids(name: str, stem: str, ids: pa.Array) -> dict[str, NDArray[Any]]:
+def _ids(name: str, stem: str, ids: Ids) -> dict[str, NDArray[Any]]:
     arrays = ids_to_arrays(ids)
     if "ids.offset" not in arrays:
         return {name: arrays["ids"]}
@@ -257,29 +257,26 @@ def read(records: Sequence[bytes], attributes: Attributes) -> Change:
     )
     if not keep.all():
         predicates = selected(predicates, codes, keep)
-        ids = ids.filter(pa.array(keep))
+        ids = ids.filter(keep)
     local = next((text.decode() for text in columns.texts("local_literal")), None)
-    return Change(
-        touched,
-        Intake(LoweredExpressions(predicates, codes, literals, {}), attributes, ids, [], local),
-        _rejected(columns, touched, last),
-    )
+    lowered = LoweredExpressions(predicates, codes, literals, {}).frozen()
+    return Change(touched, Intake(lowered, attributes, ids, [], local), _rejected(columns, touched, last))
 
 
-def _joined_ids(columns: _Columns, name: str, stem: str) -> pa.Array:
+def _joined_ids(columns: _Columns, name: str, stem: str) -> Ids:
     sizes = columns[f"{stem}_size"]
     if not len(sizes):
         return ids_of_arrays({"ids": columns[name]})
     return ids_of_arrays({"ids.offset": ranges_of(sizes).astype(np.int32), "ids": columns[f"{stem}_data"]})
 
 
-def _rejected(columns: _Columns, touched: pa.Array, last: I64) -> list[list[Rejected]]:
+def _rejected(columns: _Columns, touched: Ids, last: I64) -> list[list[Rejected]]:
     """Returns what each record left out that has some, but for ids that a later one touched.
 
     last : place of the last record that touched each of ``touched``
     """
     texts, places = columns.texts("rejected"), np.flatnonzero(columns.sizes("rejected")).tolist()
-    later = dict(zip(touched.to_pylist(), last.tolist(), strict=True)) if texts else {}
+    later = dict(zip(touched.array.to_pylist(), last.tolist(), strict=True)) if texts else {}
     entries = [[Rejected.of_list(json.loads(line)) for line in text.split(b"\n")] for text in texts]
     return [
         [entry for entry in some if later.get(entry.id, -1) < place]
@@ -287,7 +284,7 @@ def _rejected(columns: _Columns, touched: pa.Array, last: I64) -> list[list[Reje
     ]
 
 
-def _left(ids: pa.Array, subs: I64, gone: pa.Array, deletes: I64) -> tuple[NDArray[np.bool_], pa.Array, I64]:
+def _left(ids: Ids, subs: I64, gone: Ids, deletes: I64) -> tuple[NDArray[np.bool_], Ids, I64]:
     """Returns whether each subscription that came is there in the end, and all ids, once each.
 
     The third is the record that was the last about each id.
@@ -296,12 +293,12 @@ def _left(ids: pa.Array, subs: I64, gone: pa.Array, deletes: I64) -> tuple[NDArr
     """
     count = len(ids)
     step = np.repeat(np.concatenate([np.arange(len(subs))] * 2), np.concatenate([subs, deletes]))
-    both = [some for some in (ids, gone) if len(some)] or [ids]
+    both = [some.array for some in (ids, gone) if len(some)] or [ids.array]
     known = pa.chunked_array(both).combine_chunks().dictionary_encode()
     which = known.indices.to_numpy()
     last = np.full(len(known.dictionary), -1)
     np.maximum.at(last, which, step)
-    return last[which[:count]] == step[:count], known.dictionary, last
+    return last[which[:count]] == step[:count], Ids(known.dictionary), last
 
 
 def _predicates(columns: _Columns, subs: I64, size: I64, slots: I64) -> Predicates:

@@ -14,6 +14,7 @@ from threading import get_ident
 from colmatch.errors import OptionError
 
 FIRST_WAIT, LONGEST_WAIT = 1e-4, 1e-3  # seconds between two looks at who is first
+BUSY_MOST, GAP, PAUSE = 1e-3, 1e-4, 5e-5  # seconds, see Pace
 
 
 class Held:
@@ -71,3 +72,24 @@ class Turn:
                     )
                 return False
         return True
+
+
+class Pace:
+    """Pauses in the middle of updates that follow one another without a gap.
+
+    Their kernels keep the interpreter's lock, which would be quicker to take back than other
+    threads are to wake up: batches and merges would wait until Python hands it over, after 5 ms.
+    """
+
+    def __init__(self) -> None:
+        self._since = self._last = 0.0
+
+    def ended(self, began: float) -> None:
+        """Pauses if this update, which ``began`` then, and those before it took long enough."""
+        now = time.perf_counter()
+        if began - self._last > GAP:
+            self._since = began
+        if now - self._since > BUSY_MOST:
+            time.sleep(PAUSE)
+            self._since = now = time.perf_counter()
+        self._last = now

@@ -11,19 +11,18 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from colmatch.arrays.frozen import contiguous
+from colmatch.arrays.frozen import contiguous, sealed
 from colmatch.events.vocabulary import Vocabulary
 from colmatch.indexing.base import Built
 from colmatch.indexing.settings import Settings
 from colmatch.indexing.statistics import Statistics
 from colmatch.kernels.layout import U8, U64
+from colmatch.kernels.segments.dead import drop_dead, mark_dead
 from colmatch.options import Options
 from colmatch.schema import Attributes, Schema
 from colmatch.subscriptions.ids import Ids
 from colmatch.subscriptions.rejected import Rejected
 from colmatch.updates.segments import Segment
-
-FEW = 4  # numbers that are looked at one by one
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,6 +96,14 @@ class Version:
         """Returns the place of the segment that has a number."""
         return int(np.searchsorted(np.array(self.bases), number, "right")) - 1
 
+    def numbers_of(self, ids: Ids) -> tuple[NDArray[np.int64], int]:
+        """Returns the numbers of subscriptions, -1 where there is none, and how many there are.
+
+        ids : of the type of those that there are, unless there are none
+        """
+        numbers = self.ids.find(ids)
+        return numbers, drop_dead(self.dead, numbers)
+
     def find(self, id: int | str) -> int | None:
         """Returns the number of a subscription, None where there is none."""
         number = self.ids.find_one(id)
@@ -168,27 +175,16 @@ def dead_among(dead: U64, begin: int, count: int) -> NDArray[np.bool_]:
 
 def are_dead(dead: U64, numbers: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Returns the bits of some numbers."""
-    if len(numbers) <= FEW:  # ten calls of numpy take longer than an update should
-        most = 64 * len(dead)
-        return np.array([n < most and int(dead[n >> 6]) >> (n & 63) & 1 for n in numbers.tolist()], bool)
-    if not len(dead):
-        return np.zeros(len(numbers), bool)
-    words = dead[np.minimum(numbers >> 6, len(dead) - 1)] >> (numbers & 63).view(np.uint64)
-    found: NDArray[np.bool_] = (words & np.uint64(1)) > (numbers >= 64 * len(dead))
-    return found
+    left = numbers.copy()
+    drop_dead(contiguous(dead), left)
+    return left < 0
 
 
 def with_dead(dead: U64, numbers: NDArray[np.int64]) -> U64:
     """Returns the bits with those of some numbers set, which ascend."""
-    words = max(len(dead), int(numbers[-1]) // 64 + 1) if len(numbers) else len(dead)
-    bits = np.empty(words, np.uint64)
-    bits[: len(dead)], bits[len(dead) :] = dead, 0
-    if len(numbers) <= FEW:
-        for n in numbers.tolist():
-            bits[n >> 6] |= np.uint64(1 << (n & 63))
-    else:
-        np.bitwise_or.at(bits, numbers >> 6, np.uint64(1) << (numbers & 63).view(np.uint64))
-    return contiguous(bits)
+    bits = np.empty(max(len(dead), int(numbers[-1]) // 64 + 1 if len(numbers) else 0), np.uint64)
+    mark_dead(contiguous(dead), contiguous(numbers), bits)
+    return sealed(bits)
 
 
 def _address(array: np.ndarray[Any, Any]) -> int:

@@ -14,7 +14,7 @@ has its room there.
 
 import numpy as np
 
-from colmatch.kernels._jit import device, kernel
+from colmatch.kernels._jit import brief, device, kernel
 from colmatch.kernels.hints import distance
 from colmatch.kernels.layout import ATTR_MASK, FLAG_RUN, LABEL_TOP
 from colmatch.kernels.search import first_at_least
@@ -111,7 +111,71 @@ def _code(label, begin, end, value):
     return first_at_least(label, begin, end, value + 1) - begin + 1
 
 
-@kernel
+@brief
+def append_predicates(
+    more_first,
+    more_pred,
+    more_lo,
+    more_hi,
+    more_owner,
+    code_first,
+    label,
+    conjunctions,
+    predicates,
+    runs,
+    shift,
+    first,
+    pred,
+    run_lo,
+    run_hi,
+    owner,
+):
+    """Put predicates with dense codes behind others, with labels instead.
+
+    more_first, more_pred, more_lo, more_hi, more_owner : what comes, as in ``layout.Predicates``
+    code_first (A + 1), label (B) : of the boundaries that their codes are of
+    conjunctions, predicates, runs : how many of them are there already
+    shift : is added to each owner
+    first, pred, run_lo, run_hi, owner : all of them; what comes is written, and there is room
+    """
+    for c in range(len(more_owner)):
+        owner[conjunctions + c] = more_owner[c] + np.uint32(shift)
+        first[conjunctions + c + 1] = predicates + more_first[c + 1]
+    for j in range(len(more_lo)):
+        run_lo[runs + j], run_hi[runs + j] = more_lo[j], more_hi[j]
+    for p in range(len(more_pred)):
+        at = runs if more_pred[p, 0] & np.uint32(FLAG_RUN) else 0
+        pred[predicates + p, 0] = more_pred[p, 0]
+        for k in range(1, 3):
+            pred[predicates + p, k] = np.int64(more_pred[p, k]) + at
+    label_predicates(pred[predicates : predicates + len(more_pred)], run_lo, run_hi, code_first, label)
+
+
+@brief
+def join_boundaries(first, bound, label, new_first, new_bound, place, new_label, all_first, all_bound, all_label):
+    """Put new boundaries among those that are there.
+
+    first, bound, label : the known ones, as in ``layout.Codes``
+    new_first (A + 1), new_bound (N) : of the same attributes or more
+    place (N) : scratch
+    new_label (N), all_first (A + 1), all_bound, all_label : written; of the latter two, there is
+        room for all, and nothing is written where none is new
+
+    Returns how many are new, -1 where there is no room for a label.
+    """
+    for a in range(len(all_first)):
+        all_first[a] = first[min(a, len(first) - 1)]
+    number = find_boundaries(all_first, bound, new_first, new_bound, place)
+    if not label_boundaries(all_first, bound, label, new_first, new_bound, place, new_label):
+        return -1
+    if number > 0:
+        for b in range(len(bound)):
+            all_bound[b], all_label[b] = bound[b], label[b]
+        enter_boundaries(all_first, new_first, new_bound, new_label, place, number, len(bound), all_bound, all_label)
+    return number
+
+
+@device
 def find_boundaries(first, bound, new_first, new_bound, place):
     """Where boundaries belong among the known ones: place (N), the first that is not below.
 
@@ -129,7 +193,7 @@ def find_boundaries(first, bound, new_first, new_bound, place):
     return number
 
 
-@kernel
+@device
 def label_boundaries(first, bound, label, new_first, new_bound, place, new_label):
     """Labels of boundaries, known ones and new ones, whose places ``find_boundaries`` has written.
 
@@ -220,7 +284,7 @@ def place_between(room, left, below, above):
     return min(max(wanted, least), room - left * least)
 
 
-@kernel
+@device
 def enter_boundaries(first, new_first, new_bound, new_label, place, number, known, bound, label):
     """Puts the new ones of N boundaries among the ``known`` ones, in place.
 

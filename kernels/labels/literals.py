@@ -9,7 +9,7 @@ are spaced anew, and with them the keys of its boundaries; codes stay.
 
 import numpy as np
 
-from colmatch.kernels._jit import device, kernel
+from colmatch.kernels._jit import brief, device, kernel
 from colmatch.kernels.labels.boundaries import place_between
 from colmatch.kernels.search import first_at_least, first_at_least_from
 
@@ -77,22 +77,71 @@ def find_literals(literals, new, place, known):
     for a in range(len(first) - 1):
         low = first[a]
         for j in range(new_first[a], new_first[a + 1]):
-            high = first[a + 1]
-            known[j] = 0
-            while low < high and not known[j]:
-                middle = (low + high) >> 1
-                order = _compare(new_data, new_offset[j], new_offset[j + 1], data, offset[middle], offset[middle + 1])
-                if order == 0:
-                    low = middle
-                    known[j] = 1
-                elif order > 0:
-                    low = middle + 1
-                else:
-                    high = middle
-            place[j] = low
-            if not known[j]:
+            low, there = _search(offset, data, low, first[a + 1], new_data, new_offset[j], new_offset[j + 1])
+            place[j], known[j] = low, there
+            if not there:
                 number += 1
     return number
+
+
+@device
+def _search(offset, data, low, high, text, begin, end):
+    """The first of the literals ``low:high`` that is not below ``text[begin:end]``, and whether
+    that is it.
+    """
+    while low < high:
+        middle = (low + high) >> 1
+        order = _compare(text, begin, end, data, offset[middle], offset[middle + 1])
+        if order == 0:
+            return middle, True
+        if order > 0:
+            low = middle + 1
+        else:
+            high = middle
+    return low, False
+
+
+def _key_known(
+    first,
+    offset,
+    data,
+    label,
+    young_first,
+    young_offset,
+    young_data,
+    young_label,
+    new_first,
+    new_offset,
+    new_data,
+    new_label,
+    code_first,
+    bound,
+):
+    """Keys of boundaries by numbers of new literals -> by labels, in place, if all are known.
+
+    first, offset, data, label, and the same of young ones : the known literals
+    new_first (A + 1), new_offset, new_data : as in ``layout.Literals``
+    new_label (N) : scratch
+    code_first (A + 1), bound (B) : as for ``key_boundaries``; left alone where some are not known
+
+    Returns whether all are known.
+    """
+    for a in range(len(new_first) - 1):
+        for j in range(new_first[a], new_first[a + 1]):
+            start, end = new_offset[j], new_offset[j + 1]
+            place, there = _search(offset, data, first[a], first[a + 1], new_data, start, end)
+            if there:
+                new_label[j] = label[place]
+                continue
+            place, there = _search(young_offset, young_data, young_first[a], young_first[a + 1], new_data, start, end)
+            if not there:
+                return False
+            new_label[j] = young_label[place]
+    key_boundaries(code_first, bound, new_first, new_label)
+    return True
+
+
+key_known, key_few = kernel(_key_known), brief(_key_known)
 
 
 @device

@@ -18,7 +18,7 @@ time: 42 us an event instead of 182 for 100,000 ``dense`` subscriptions.
 
 import numpy as np
 
-from colmatch.kernels._jit import device, kernel
+from colmatch.kernels._jit import brief, device, kernel
 from colmatch.kernels.layout import ATTR_MASK, CANDIDATES, CODE_MAX, CONJUNCTIONS, PREDICATES, REJECT
 from colmatch.kernels.predicates import clear, flagged_holds, hull, program_accepts, spread
 from colmatch.kernels.scan.arrays import HEAD_BLOCK, HEADS, ROW_BLOCK, TILE_LEAST, TILE_ROWS
@@ -26,40 +26,54 @@ from colmatch.kernels.scan.tiles import match_tile
 from colmatch.kernels.sink import FILL, emit, roll_back
 
 
-@kernel
-def enter(preds, begin, end, labelled, head, second):
-    """Write what is tested first of the conjunctions ``begin:end``.
+def _enter_heads(
+    known_head, known_second, first, pred, run_lo, run_hi, jump_first, jump, labelled, begin, end, head, second
+):
+    """Write what is tested first of the conjunctions up to ``end``; of the first ``begin`` it is
+    known. The arrays between are those of ``layout.Predicates``.
 
     These are the first predicates, which lowering has found to be the narrowest. What is lowered by
     itself tells too little of that: with labels, whose distances follow those of keys, they are the
     predicates with the fewest.
+
+    Returns one more than the highest attribute of the predicates from ``begin`` on.
     """
+    for c in range(begin):
+        for k in range(3):
+            head[c, k], second[c, k] = known_head[c, k], known_second[c, k]
     for c in range(begin, end):
         _enter_all(head, c)
         _enter_all(second, c)
-        if preds.first[c] == preds.first[c + 1]:  # no predicate: always true
+        if first[c] == first[c + 1]:  # no predicate: always true
             continue
-        if len(preds.jump_first) > 0 and preds.jump_first[c] >= 0:
-            if preds.jump[preds.jump_first[c], 1] == REJECT:  # else the program may accept without it
-                _enter(preds, preds.first[c], head, c)
+        if len(jump_first) > 0 and jump_first[c] >= 0:
+            if jump[jump_first[c], 1] == REJECT:  # else the program may accept without it
+                _enter(pred, run_lo, run_hi, first[c], head, c)
             continue
-        best, next = preds.first[c], preds.first[c] + 1
+        best, next = first[c], first[c] + 1
         if labelled:
-            next = preds.first[c + 1]
-            for p in range(best + 1, preds.first[c + 1]):
-                if _width(preds, p) < _width(preds, best):
+            next = first[c + 1]
+            for p in range(best + 1, first[c + 1]):
+                if _width(pred, run_lo, run_hi, p) < _width(pred, run_lo, run_hi, best):
                     best, next = p, best
-                elif next == preds.first[c + 1] or _width(preds, p) < _width(preds, next):
+                elif next == first[c + 1] or _width(pred, run_lo, run_hi, p) < _width(pred, run_lo, run_hi, next):
                     next = p
-        _enter(preds, best, head, c)
-        if next < preds.first[c + 1]:
-            _enter(preds, next, second, c)
+        _enter(pred, run_lo, run_hi, best, head, c)
+        if next < first[c + 1]:
+            _enter(pred, run_lo, run_hi, next, second, c)
+    attributes = np.int64(0)
+    for p in range(first[begin], first[end]):
+        attributes = max(attributes, np.int64(pred[p, 0] & ATTR_MASK) + 1)
+    return attributes
+
+
+enter, enter_few = kernel(_enter_heads), brief(_enter_heads)
 
 
 @device
-def _enter(preds, p, ranges, c):
-    low, high = hull(preds, p)
-    ranges[c, 0], ranges[c, 1], ranges[c, 2] = preds.pred[p, 0] & ATTR_MASK, low, high
+def _enter(pred, run_lo, run_hi, p, ranges, c):
+    low, high = hull(pred, run_lo, run_hi, p)
+    ranges[c, 0], ranges[c, 1], ranges[c, 2] = pred[p, 0] & ATTR_MASK, low, high
 
 
 @device
@@ -68,8 +82,8 @@ def _enter_all(ranges, c):
 
 
 @device
-def _width(preds, p):
-    low, high = hull(preds, p)
+def _width(pred, run_lo, run_hi, p):
+    low, high = hull(pred, run_lo, run_hi, p)
     return np.int64(high) - np.int64(low)
 
 

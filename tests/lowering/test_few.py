@@ -58,7 +58,7 @@ def by_columns(source: Source, subscriptions: Any) -> Intake:
 
 
 def assert_same(few: Intake, many: Intake) -> None:
-    assert few.ids.equals(many.ids) and few.rejected == many.rejected
+    assert few.ids.array.equals(many.ids.array) and few.rejected == many.rejected
     for one, other in zip(few.lowered[:3], many.lowered[:3], strict=True):
         for name, found, wanted in zip(other._fields, one, other, strict=True):
             assert (found.dtype, found.shape) == (wanted.dtype, wanted.shape), name

@@ -163,7 +163,7 @@ def test_pieces_are_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:
         got = lowered(rows)
         arrays.append(
             [(x.dtype, x.tolist()) for part in got.lowered[:3] for x in part]
-            + [got.ids.to_pylist(), list(got.attributes)]
+            + [got.ids.array.to_pylist(), list(got.attributes)]
         )
     assert arrays[0] == arrays[1] == arrays[2]
 
@@ -177,7 +177,7 @@ def test_a_row_of_a_later_piece_is_named_by_its_number(monkeypatch: pytest.Monke
         "operands": [[1]] * 5,
     }
     got = taken_in(pa.table(part), "collect")
-    assert got.ids.to_pylist() == [1, 2, 3]
+    assert got.ids.array.to_pylist() == [1, 2, 3]
     assert got.lowered.predicates.owner.tolist() == [0, 1, 2]
     assert [(x.id, x.message.partition("(")[2]) for x in got.rejected] == [
         (4, "row 3 of the predicate table)"),

@@ -212,7 +212,7 @@ def test_records_do_not_depend_on_numbers_of_attributes() -> None:
     attributes = Attributes()
     change = records.read(recorder.records, attributes)
     assert [a.path for a in attributes] == [("c3",), ("c29",), ("c25",)]
-    assert change.touched.to_pylist() == [50]
+    assert change.touched.array.to_pylist() == [50]
 
 
 @every_kind

@@ -6,15 +6,26 @@ import inside
 import numpy as np
 
 import colmatch as cm
-from colmatch.kernels.layout import Predicates
+from colmatch.kernels.layout import Codes, Predicates
+from colmatch.updates import labels
 from colmatch.updates.combined import concatenated
 from colmatch.updates.predicates import PredicateStore
 
 
-def predicates(*texts: str, base: int = 0) -> Predicates:
+def lowered(*texts: str) -> tuple[Predicates, Codes]:
     matcher = cm.Matcher.build(dict(enumerate(texts)), {"a": "int64", "b": "int64"}, index="scan")
-    found = inside.segment(matcher).predicates
-    return found._replace(owner=found.owner + np.uint32(base))
+    found = inside.segment(matcher)
+    return found.predicates, labels.with_labels(found.predicates, found.codes)[1]
+
+
+def labelled(part: tuple[Predicates, Codes], base: int = 0) -> Predicates:
+    preds, codes = part
+    return labels.relabelled(preds._replace(owner=preds.owner + np.uint32(base)), codes, codes.label)
+
+
+def extended(store: PredicateStore, known: Predicates, part: tuple[Predicates, Codes], base: int) -> Predicates:
+    preds, codes = part
+    return store.extended(known, preds, codes, codes.label, base)
 
 
 def equal(some: Predicates, others: Predicates) -> bool:
@@ -22,11 +33,12 @@ def equal(some: Predicates, others: Predicates) -> bool:
 
 
 def test_what_comes_goes_behind() -> None:
-    known = predicates("a = 1", "a IN (1, 3) AND b > 2")
-    store, parts, returned = PredicateStore(known), [known], [known]
+    known = labelled(lowered("a = 1", "a IN (1, 3) AND b > 2"))
+    store, parts, returned = PredicateStore(), [known], [known]
     for i in range(300):
-        parts.append(predicates(f"a IN ({i}, {i + 2}) OR b = {i}", base=2 + i))
-        returned.append(store.extended(returned[-1], parts[-1]))
+        new = lowered(f"a IN ({i}, {i + 2}) OR b = {i}")
+        parts.append(labelled(new, 2 + i))
+        returned.append(extended(store, returned[-1], new, 2 + i))
         assert equal(returned[-1], concatenated(parts))
     assert all(not column.flags.writeable for column in returned[-1][:5])
     for i in (1, 7, 100):
@@ -34,7 +46,7 @@ def test_what_comes_goes_behind() -> None:
 
 
 def test_what_was_not_used_is_written_over() -> None:
-    known, lost, kept = predicates("a = 1"), predicates("a = 2 OR b = 9", base=1), predicates("b IN (5, 7)", base=1)
-    store = PredicateStore(known)
-    store.extended(known, lost)
-    assert equal(store.extended(known, kept), concatenated([known, kept]))
+    known, lost, kept = labelled(lowered("a = 1")), lowered("a = 2 OR b = 9"), lowered("b IN (5, 7)")
+    store = PredicateStore()
+    extended(store, known, lost, 1)
+    assert equal(extended(store, known, kept, 1), concatenated([known, labelled(kept, 1)]))

@@ -116,3 +116,24 @@ def test_who_closes_the_matcher_meanwhile_ends_the_update() -> None:
         with pytest.raises(cm.OptionError, match="is closed"):
             update(matcher, given())
         assert matcher.ids.to_pylist() == [1] and matcher.version == 0
+
+
+def test_updates_without_a_gap_pause_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock: list[float] = [10.0]
+    pauses: list[float] = []
+
+    def sleep(seconds: float) -> None:
+        pauses.append(round(clock[0], 6))
+        clock[0] += seconds
+
+    monkeypatch.setattr(turn.time, "perf_counter", lambda: clock[0])
+    monkeypatch.setattr(turn.time, "sleep", sleep)
+    pace = turn.Pace()
+    for gap, expected in ((0.00001, [10.00105, 10.00215]), (0.0002, [])):
+        pauses.clear()
+        for _ in range(10):
+            clock[0] += gap
+            began = clock[0]
+            clock[0] += 0.0002
+            pace.ended(began)
+        assert pauses == expected

@@ -1,0 +1,32 @@
+"""Bits of deleted subscriptions: one for each number, those behind the last word are 0."""
+
+import numpy as np
+
+from colmatch.kernels._jit import brief, kernel
+from colmatch.kernels.sink import is_dead
+
+
+@brief
+def drop_dead(dead, numbers):
+    """Write -1 for each number whose bit is set. Returns how many others are left.
+
+    dead (W) uint64; numbers (N) int64, of which some may be -1 already
+    """
+    left = 0
+    for i in range(len(numbers)):
+        if numbers[i] >= 0 and is_dead(dead, np.uint64(numbers[i])):
+            numbers[i] = -1
+        if numbers[i] >= 0:
+            left += 1
+    return left
+
+
+@kernel
+def mark_dead(dead, numbers, bits):
+    """Write the bits of ``dead``, and those of some numbers: bits (at least W), for which there is
+    room.
+    """
+    for w in range(len(bits)):
+        bits[w] = dead[w] if w < len(dead) else np.uint64(0)
+    for i in range(len(numbers)):
+        bits[numbers[i] >> 6] |= np.uint64(1) << np.uint64(numbers[i] & 63)
