@@ -259,3 +259,11 @@ def test_bits_of_other_words_are_refused():
 
     with pytest.raises(TypingError):
         compiled_bits(np.zeros(1, np.int64), np.zeros((1, 2), np.uint64))
+
+
+@pytest.mark.skipif(config.DISABLE_JIT, reason="nothing is compiled")
+def test_a_brief_kernel_is_kept_apart_from_the_one_that_lets_go_of_the_lock():
+    from colmatch.kernels.scan.match import enter, enter_few
+
+    assert enter.py_func is enter_few.py_func and enter._cache._name != enter_few._cache._name
+    assert enter.targetoptions["nogil"] and not enter_few.targetoptions["nogil"]
