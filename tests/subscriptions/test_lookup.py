@@ -224,7 +224,7 @@ def test_an_extension_that_failed_half_way_is_forgotten(monkeypatch: pytest.Monk
         raise MemoryError
 
     with monkeypatch.context() as patched:
-        patched.setattr(module, "kernels", type("Half", (), {"enter": staticmethod(half)}))
+        patched.setattr(module, "kernels", type("Half", (), {"BLOCK": 0, "enter": staticmethod(half)}))
         with pytest.raises(MemoryError):
             old.extended(typed([*range(10), 1, 2, 3, 4]))
     check(old, list(range(10)), range(20))
