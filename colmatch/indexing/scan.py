@@ -21,7 +21,6 @@ from colmatch.indexing.statistics import Sample, Statistics
 from colmatch.kernels.layout import ATTR_MASK, FLAG_MULTI, I64, Codes, Predicates
 from colmatch.kernels.scan.arrays import (
     HEAD_BLOCK,
-    HEADS,
     ROW_BLOCK,
     TILE_LEAST,
     TILE_MOST,
