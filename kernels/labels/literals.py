@@ -31,13 +31,8 @@ def space_literals(first, which, label):
                 label[r] = LOWEST + (r - first[a]) * gap
 
 
-@kernel
-def key_boundaries(first, bound, literal_first, label):
-    """Keys of boundaries by numbers of literals (``layout.Literals`` without labels) -> by their
-    labels, in place.
-
-    first (A + 1), bound (B), literal_first (A + 1), label (L). No boundary is at the key 0.
-    """
+@device
+def _key(first, bound, literal_first, label):
     for a in range(len(first) - 1):
         base = literal_first[a]
         if base == literal_first[a + 1]:
@@ -45,6 +40,16 @@ def key_boundaries(first, bound, literal_first, label):
         for b in range(first[a], first[a + 1]):
             key = bound[b]
             bound[b] = label[base + ((key - 1) >> 1)] + 1 - (key & 1)
+
+
+@kernel
+def key_boundaries(first, bound, literal_first, label):
+    """Keys of boundaries by numbers of literals (``layout.Literals`` without labels) -> by their
+    labels, in place.
+
+    first (A + 1), bound (B), literal_first (A + 1), label (L). No boundary is at the key 0.
+    """
+    _key(first, bound, literal_first, label)
 
 
 @device
@@ -137,7 +142,7 @@ def _key_known(
             if not there:
                 return False
             new_label[j] = young_label[place]
-    key_boundaries(code_first, bound, new_first, new_label)
+    _key(code_first, bound, new_first, new_label)
     return True
 
 
