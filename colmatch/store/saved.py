@@ -6,7 +6,7 @@ import base64
 import logging
 import os
 import struct
-from typing import Any
+from typing import Any, get_args, get_type_hints
 
 import numpy as np
 import pyarrow as pa
@@ -114,7 +114,13 @@ def _segment(i: int, entry: dict[str, Any], arrays: dict[str, np.ndarray[Any, An
     kind = find(entry["kind"])
 
     def named(group: str, of: Any) -> Any:
-        return of(*(arrays[f"segments.{i}.{group}.{name}"] for name in of._fields))
+        # Kernels are called without a look at types.
+        read = of(*(arrays[f"segments.{i}.{group}.{name}"] for name in of._fields))
+        for name, wanted in get_type_hints(of).items():
+            (needed,) = get_args(get_args(wanted)[1])
+            if getattr(read, name).dtype != needed:
+                raise ValueError(f"{group}.{name} is {getattr(read, name).dtype}, not {needed.__name__}")
+        return read
 
     settings = index(entry["kind"], **entry["settings"])
     built = Built(kind, settings, named("index", kind.arrays))

@@ -8,6 +8,7 @@ from typing import Any, TypeGuard
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from colmatch.arrays.frozen import contiguous
@@ -80,7 +81,7 @@ def ids_of_column(column: pa.Array, where: str) -> pa.Array:
         column, given = column.dictionary_decode(), given.value_type
     try:
         if types.is_integer(given):
-            return column.cast(pa.int64())
+            return pc.add(column.cast(pa.int64()), 0)  # in memory of its own: the caller may write into his
     except pa.ArrowInvalid as error:
         raise SubscriptionError(f"{where}: an id does not fit int64: {sentence(error)}") from None
     if types.is_string(given) or types.is_large_string(given):

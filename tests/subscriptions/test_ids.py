@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import colmatch as cm
 from colmatch.errors import SubscriptionError
 from colmatch.subscriptions import ids as module
 from colmatch.subscriptions.ids import (
@@ -132,3 +133,14 @@ def test_ids_that_outgrow_an_array_of_strings(monkeypatch: pytest.MonkeyPatch) -
     with pytest.raises(SubscriptionError, match="more than 2 GB of text"):
         ids.extended(Ids(pa.array(["f"])))
     assert ids.array.to_pylist() == ["abc", "de"]
+
+
+def test_ids_stay_when_the_caller_writes_into_his_memory() -> None:
+    given = np.arange(5)
+    texts = ["a = 1"] * 5
+    built = cm.Matcher.build(pa.table({"id": given, "expression": texts}), {"a": "int64"})
+    empty = cm.Matcher.build({}, {"a": "int64"})
+    empty.insert(pa.table({"id": given, "expression": texts}))
+    given += 100
+    for matcher in (built, empty):
+        assert sorted(matcher.match_lists(pa.table({"a": [1]}))[0].as_py()) == [0, 1, 2, 3, 4]
