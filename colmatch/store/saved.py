@@ -79,13 +79,11 @@ def _decode(where: str, header: dict[str, Any], arrays: dict[str, np.ndarray[Any
             segments[-1] = GrowingSegment.opened(segments[-1])
         version = Version(
             attributes=Attributes(list(map(attribute_of, header["attributes"]))),
-            literals=Vocabulary.among(
-                layout.Literals(*(arrays[f"literals.{name}"] for name in layout.Literals._fields))
-            ),
+            literals=Vocabulary.among(_named("literals", layout.Literals, arrays)),
             segments=tuple(segments),
             bases=tuple(header["bases"]),
             growing=header["growing"],
-            dead=arrays["dead"],
+            dead=_typed("dead", layout.U64, arrays),
             living=tuple(header["living"]),
             found_dead=tuple(header["found_dead"]),
             gone=header["gone"],
@@ -114,17 +112,30 @@ def _segment(i: int, entry: dict[str, Any], arrays: dict[str, np.ndarray[Any, An
     kind = find(entry["kind"])
 
     def named(group: str, of: Any) -> Any:
-        # Kernels are called without a look at types.
-        read = of(*(arrays[f"segments.{i}.{group}.{name}"] for name in of._fields))
-        for name, wanted in get_type_hints(of).items():
-            (needed,) = get_args(get_args(wanted)[1])
-            if getattr(read, name).dtype != needed:
-                raise ValueError(f"{group}.{name} is {getattr(read, name).dtype}, not {needed.__name__}")
-        return read
+        return _named(f"segments.{i}.{group}", of, arrays)
 
     settings = index(entry["kind"], **entry["settings"])
     built = Built(kind, settings, named("index", kind.arrays))
     return Segment(named("codes", layout.Codes), named("predicates", layout.Predicates), built, entry["size"])
+
+
+def _named(prefix: str, of: Any, arrays: dict[str, np.ndarray[Any, Any]]) -> Any:
+    """Returns a NamedTuple of arrays that are saved under a prefix.
+
+    Raises
+    ------
+    ValueError : one is of another type than the NamedTuple says
+    """
+    types = get_type_hints(of)
+    return of(*(_typed(f"{prefix}.{name}", types[name], arrays) for name in of._fields))
+
+
+def _typed(name: str, type: Any, arrays: dict[str, np.ndarray[Any, Any]]) -> np.ndarray[Any, Any]:
+    """Returns an array if it is of a type like ``layout.I64``: kernels are not told its type."""
+    (needed,) = get_args(get_args(type)[1])
+    if arrays[name].dtype != needed:
+        raise ValueError(f"{name} is {arrays[name].dtype}, not {needed.__name__}")
+    return arrays[name]
 
 
 def save(path: str | os.PathLike[str], live: LiveSet) -> None:

@@ -22,9 +22,8 @@ def place_columns(row_first, row_attr, row_code, start, stop, column, row, code)
     attributes = len(column) - 2
     for a in range(attributes + 1):
         column[a] = 0
-    for e in range(
-        np.uint64(row_first[start]), np.uint64(row_first[stop])
-    ):  # signed, it would be tested for wrap-around
+    # Signed places would be tested for wrap-around each time.
+    for e in range(np.uint64(row_first[start]), np.uint64(row_first[stop])):
         column[row_attr[e]] += 1
     total = 0
     for a in range(attributes + 1):

@@ -378,13 +378,13 @@ def test_arrays_of_another_type_are_refused(tmp_path):
     Matcher.build({i: f"a = {i} AND b > {i}" for i in range(70)}, {"a": "int64", "b": "int64"}, index="scan").save(path)
     header, arrays = store.read_arrays(path)
     for name, other in (
-        ("predicates.first", "f8"),
-        ("codes.bound", "f8"),
-        ("predicates.owner", "i4"),
-        ("index.head", "u8"),
+        ("segments.0.predicates.first", "f8"),
+        ("segments.0.codes.bound", "f8"),
+        ("segments.0.predicates.owner", "i4"),
+        ("segments.0.index.head", "u8"),
+        ("dead", "i8"),
+        ("literals.offset", "f8"),
     ):
-        store.write_arrays(
-            changed, header, {**arrays, f"segments.0.{name}": arrays[f"segments.0.{name}"].astype(other)}
-        )
+        store.write_arrays(changed, header, {**arrays, name: arrays[name].astype(other)})
         with pytest.raises(StoreError, match=f"{name} is"):
             Matcher.open(changed)
