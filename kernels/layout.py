@@ -57,6 +57,16 @@ U16 = NDArray[np.uint16]
 U8 = NDArray[np.uint8]
 U64 = NDArray[np.uint64]
 F64 = NDArray[np.float64]
+# The dtype of each: versions of numpy differ in how ``NDArray`` keeps it.
+DTYPES = {
+    I64: np.dtype(np.int64),
+    I32: np.dtype(np.int32),
+    U32: np.dtype(np.uint32),
+    U16: np.dtype(np.uint16),
+    U8: np.dtype(np.uint8),
+    U64: np.dtype(np.uint64),
+    F64: np.dtype(np.float64),
+}
 
 KEY_MIN = -(2**63)
 KEY_MAX = 2**63 - 1

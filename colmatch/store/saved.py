@@ -6,7 +6,7 @@ import base64
 import logging
 import os
 import struct
-from typing import Any, get_args, get_type_hints
+from typing import Any, get_type_hints
 
 import numpy as np
 import pyarrow as pa
@@ -132,9 +132,9 @@ def _named(prefix: str, of: Any, arrays: dict[str, np.ndarray[Any, Any]]) -> Any
 
 def _typed(name: str, type: Any, arrays: dict[str, np.ndarray[Any, Any]]) -> np.ndarray[Any, Any]:
     """Returns an array if it is of a type like ``layout.I64``: kernels are not told its type."""
-    (needed,) = get_args(get_args(type)[1])
+    needed = layout.DTYPES[type]
     if arrays[name].dtype != needed:
-        raise ValueError(f"{name} is {arrays[name].dtype}, not {needed.__name__}")
+        raise ValueError(f"{name} is {arrays[name].dtype}, not {needed}")
     return arrays[name]
 
 
