@@ -10,7 +10,6 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from colmatch.arrays.frozen import frozen
 from colmatch.events.sample import NOTHING, SampleKeeper, count_values
 from colmatch.events.vocabulary import Vocabulary
 from colmatch.explain import Explanation, explain
@@ -24,6 +23,7 @@ from colmatch.store import saved
 from colmatch.store.journal import Journal
 from colmatch.subscriptions.intake import Errors, Source
 from colmatch.subscriptions.rejected import Rejected, by_id
+from colmatch.updates.deleted import Deleted
 from colmatch.updates.literals import labelled
 from colmatch.updates.live import LiveSet
 from colmatch.updates.segments import indexed
@@ -108,7 +108,7 @@ class Matcher:
             segments=(segment,),
             bases=(0,),
             growing=False,
-            dead=frozen(np.empty(0, np.uint64)),
+            deleted=Deleted(),
             living=(count,),
             found_dead=(0,),
             gone=0,

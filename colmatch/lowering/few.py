@@ -73,35 +73,31 @@ class _Texts:
     """String literals, and where their labels are to be written once all are known."""
 
     def __init__(self) -> None:
-        self.found: list[tuple[int, bytes]] = []  # attribute, literal
-        self.places: list[int] = []
+        self.found: list[tuple[int, bytes, int]] = []  # attribute, literal, place among the values
 
     def enter(self, attr: int, texts: Iterable[str | bytes], values: list[int]) -> None:
         """Enters literals, for whose labels there will be room behind ``values``."""
         for text in texts:
-            self.found.append((attr, text.encode() if isinstance(text, str) else text))
-            self.places.append(len(values))
+            self.found.append((attr, text.encode() if isinstance(text, str) else text, len(values)))
             values += (0, EXACT)
 
     def label(self, values: list[int], attributes: int) -> layout.Literals:
         """Writes the labels of all, as ``string_labels`` makes them."""
         if not self.found:
             return layout.Literals(sealed(np.zeros(attributes + 1, np.int64)), _NO_OFFSET, _NO_DATA)
-        distinct = sorted(set(self.found))
-        labels: dict[tuple[int, bytes], int] = {}
         counts = [0] * (attributes + 1)
-        attr = start = -1
-        for number, pair in enumerate(distinct):
-            if pair[0] != attr:
-                attr, start = pair[0], number
-            labels[pair] = 2 * (number - start) + 1
-            counts[attr + 1] += 1
-        for pair, place in zip(self.found, self.places, strict=True):
-            values[place] = labels[pair]
-        first = np.array(list(accumulate(counts)), np.int64)
-        data = [text for _, text in distinct]
-        offset = np.array(list(accumulate(map(len, data), initial=0)), np.int64)
-        return layout.Literals(sealed(first), sealed(offset), np.frombuffer(b"".join(data), np.uint8))
+        data: list[bytes] = []
+        last, before, rank = -1, b"", 0
+        for attr, text, place in sorted(self.found):
+            if attr != last or text != before:
+                rank = rank + 1 if attr == last else 0
+                last, before = attr, text
+                counts[attr + 1] += 1
+                data.append(text)
+            values[place] = 2 * rank + 1
+        ranges = sealed(np.array([*accumulate(counts), *accumulate(map(len, data), initial=0)], np.int64))
+        first, offset = ranges[: attributes + 1], ranges[attributes + 1 :]
+        return layout.Literals(first, offset, np.frombuffer(b"".join(data), np.uint8))
 
 
 class FewExpressions:

@@ -24,6 +24,7 @@ from colmatch.store.file import content_hash, pack, read_arrays, unpack, write_a
 from colmatch.store.journal import Journal, unjournalled
 from colmatch.subscriptions.ids import ids_of_arrays, ids_to_arrays
 from colmatch.subscriptions.rejected import Rejected, by_id
+from colmatch.updates.deleted import Deleted
 from colmatch.updates.growing import GrowingSegment
 from colmatch.updates.literals import whole
 from colmatch.updates.live import LiveSet
@@ -83,7 +84,7 @@ def _decode(where: str, header: dict[str, Any], arrays: dict[str, np.ndarray[Any
             segments=tuple(segments),
             bases=tuple(header["bases"]),
             growing=header["growing"],
-            dead=_typed("dead", layout.U64, arrays),
+            deleted=Deleted(_typed("dead", layout.U64, arrays)),
             living=tuple(header["living"]),
             found_dead=tuple(header["found_dead"]),
             gone=header["gone"],

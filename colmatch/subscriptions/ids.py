@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from colmatch.arrays.frozen import contiguous
+from colmatch.arrays.frozen import contiguous, sealed
 from colmatch.arrays.growing import Growing
 from colmatch.errors import SubscriptionError, shown
 from colmatch.events.reader import texts_of
@@ -32,7 +32,7 @@ def ids_of_values(values: list[Any]) -> Ids:
     """
     if {type(v) for v in values} == {int}:  # as usual, and quicker
         with suppress(OverflowError):  # to be told below
-            return _unique(Ids(np.array(values, np.int64)))
+            return _unique(Ids(sealed(np.array(values, np.int64))))
     kinds = {
         str if isinstance(v, str) else int if isinstance(v, (int, np.integer)) and not isinstance(v, bool) else type(v)
         for v in values
@@ -127,7 +127,7 @@ def wanted_ids(values: list[Any], type: pa.DataType) -> Ids:
     """
     if type is NUMBERS and {value.__class__ for value in values} == {int}:  # as usual, and quicker
         with suppress(OverflowError):  # to be told below
-            return Ids(np.array(values, np.int64))
+            return Ids(sealed(np.array(values, np.int64)))
     for id in values:
         if not can_be_id(plain_id(id), type):
             raise SubscriptionError(f"there is no subscription {shown(id)}: nothing was deleted")

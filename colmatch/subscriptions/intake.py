@@ -197,11 +197,12 @@ def read(subscriptions: Any) -> PredicateTable | Pairs:
     """
     if isinstance(subscriptions, (PredicateTable, Pairs)):
         return subscriptions
-    if type(subscriptions) is not list and isinstance(subscriptions, Mapping):
+    is_list = type(subscriptions) is list  # as usual, and quicker
+    if not is_list and isinstance(subscriptions, Mapping):
         ids, expressions = list(subscriptions), list(subscriptions.values())
-    elif hasattr(subscriptions, "__arrow_c_stream__") or hasattr(subscriptions, "__arrow_c_array__"):
+    elif not is_list and (hasattr(subscriptions, "__arrow_c_stream__") or hasattr(subscriptions, "__arrow_c_array__")):
         return Pairs(*_arrow_pairs(subscriptions))
-    elif isinstance(subscriptions, Iterable) and not isinstance(subscriptions, (str, bytes)):
+    elif is_list or (isinstance(subscriptions, Iterable) and not isinstance(subscriptions, (str, bytes))):
         ids, expressions = [], []
         for i, pair in enumerate(_iterate(subscriptions)):
             if not isinstance(pair, (tuple, list)) or len(pair) != 2:

@@ -23,7 +23,6 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from colmatch.arrays.frozen import frozen
 from colmatch.errors import ColmatchError, OptionError, SubscriptionError, shown
 from colmatch.indexing.registry import FEWEST
 from colmatch.indexing.settings import Settings
@@ -34,12 +33,13 @@ from colmatch.subscriptions.intake import Errors, Intake, Source, read
 from colmatch.subscriptions.rejected import following
 from colmatch.updates import literals, policy, records, sweeping
 from colmatch.updates.combined import combine
+from colmatch.updates.deleted import Deleted
 from colmatch.updates.growing import GrowingSegment
 from colmatch.updates.merger import Merger
 from colmatch.updates.predicates import attributes_of
 from colmatch.updates.segments import Segment, indexed, recounted
 from colmatch.updates.turn import Pace, Turn
-from colmatch.updates.versions import Parts, Version, dead_among, with_dead
+from colmatch.updates.versions import Parts, Version
 
 REPLAYED_MOST = 2**22  # bytes of records that are done again together
 
@@ -253,7 +253,7 @@ class LiveSet:
             segments=(segment,),
             bases=(0,),
             growing=False,
-            dead=frozen(np.empty(0, np.uint64)),
+            deleted=Deleted(),
             living=(0,),
             found_dead=(0,),
             gone=0,
@@ -282,7 +282,7 @@ class LiveSet:
             segments=tuple(segments),
             living=tuple(living),
             found_dead=tuple(found_dead),
-            dead=with_dead(before.dead, numbers),
+            deleted=before.deleted.with_more(numbers),
             gone=before.gone + len(numbers),
             updates=self.now.updates + 1,
         )
@@ -313,9 +313,7 @@ class LiveSet:
             return _appended(before, [*segments, segment], False, changes)
         if before.growing and isinstance(last, GrowingSegment) and last.size + count <= policy.GROWING_MOST:
             base, size = before.bases[-1], last.size
-            segments[-1] = last.with_more(
-                lowered.predicates, codes, count, lambda: ~dead_among(before.dead, base, size)
-            )
+            segments[-1] = last.with_more(lowered.predicates, codes, count, lambda: ~before.deleted.among(base, size))
             living = (*before.living[:-1], before.living[-1] + count)
             return before.changed(segments=tuple(segments), living=living, **changes)
         begun = GrowingSegment.begun(lowered.predicates, codes, self.asked, count)

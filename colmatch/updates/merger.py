@@ -19,11 +19,12 @@ from colmatch.kernels.layout import U8
 from colmatch.subscriptions.ids import Ids
 from colmatch.updates import policy
 from colmatch.updates.combined import combine
+from colmatch.updates.deleted import Deleted
 from colmatch.updates.growing import for_few
 from colmatch.updates.segments import Segment, indexed, recounted
 from colmatch.updates.sweeping import swept, tidied
 from colmatch.updates.turn import Turn
-from colmatch.updates.versions import Version, dead_among, with_dead
+from colmatch.updates.versions import Version
 
 _log = logging.getLogger("colmatch")
 
@@ -160,7 +161,7 @@ class Merger:
         self._check()
         segments, base = now.segments[start:stop], now.bases[start]
         end = now.bases[stop] if stop < len(now.bases) else len(now.ids)
-        left = ~dead_among(now.dead, base, end - base)
+        left = ~now.deleted.among(base, end - base)
         count, ids = int(np.count_nonzero(left)), None
         whole = start == 0 and stop == now.frozen
         all = combine(segments, now.bases[start:stop], left, dense=whole)
@@ -191,7 +192,7 @@ class Merger:
             if now.segments[start:stop] != result.segments:
                 return False
             size = len(result.left)
-            gone = result.left & dead_among(now.dead, result.base, size)
+            gone = result.left & now.deleted.among(result.base, size)
             found_dead = int(np.count_nonzero(gone))
             after = now.changed(
                 segments=(*now.segments[:start], result.segment, *now.segments[stop:]),
@@ -218,12 +219,12 @@ def _renumbered(version: Version, result: MergeResult, gone: NDArray[np.bool_], 
     ids, shift = result.ids, size - result.segment.size
     assert ids is not None
     tail = len(version.ids) - size
-    later = np.flatnonzero(dead_among(version.dead, size, tail)) + result.segment.size
+    later = np.flatnonzero(version.deleted.among(size, tail)) + result.segment.size
     dead = np.concatenate([np.flatnonzero(gone[result.left]), later])
     return version.changed(
         ids=ids.extended(version.ids.slice(size, len(version.ids))) if tail else ids,
         bases=(0, *(base - shift for base in version.bases[1:])),
-        dead=with_dead(np.empty(0, np.uint64), dead),
+        deleted=Deleted().with_more(dead),
         gone=len(dead),
     )
 

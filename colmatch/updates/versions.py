@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -11,17 +11,16 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from colmatch.arrays.frozen import contiguous, sealed
 from colmatch.events.vocabulary import Vocabulary
 from colmatch.indexing.base import Built
 from colmatch.indexing.settings import Settings
 from colmatch.indexing.statistics import Statistics
 from colmatch.kernels.layout import U8, U64
-from colmatch.kernels.segments.dead import drop_dead, mark_dead
 from colmatch.options import Options
 from colmatch.schema import Attributes, Schema
 from colmatch.subscriptions.ids import Ids
 from colmatch.subscriptions.rejected import Rejected
+from colmatch.updates.deleted import Deleted
 from colmatch.updates.segments import Segment
 
 
@@ -38,10 +37,10 @@ class Version:
         for all segments
     segments : the last one takes inserts if ``growing``
     bases : number of the first subscription of each segment
-    dead : bit of each number that is of no subscription any more; those behind the last word are 0
+    deleted : numbers that are of no subscription any more
     living : how many subscriptions each segment has
     found_dead : deleted ones that each segment's index still finds
-    gone : numbers whose bit is set
+    gone : how many numbers are deleted
     reason : why the oldest segment is of its kind
     local_literal : a timestamp literal that was read in the zone of the options, None where nothing
         depends on that
@@ -54,7 +53,7 @@ class Version:
     segments: tuple[Segment, ...]
     bases: tuple[int, ...]
     growing: bool
-    dead: U64
+    deleted: Deleted
     living: tuple[int, ...]
     found_dead: tuple[int, ...]
     gone: int
@@ -74,6 +73,11 @@ class Version:
         return self.segments[0].index
 
     @property
+    def dead(self) -> U64:
+        """The bit of each number that is deleted; those behind the last word are 0."""
+        return self.deleted.bits
+
+    @property
     def columns(self) -> list[str]:
         """The top-level columns that the attributes need."""
         return self.attributes.columns
@@ -90,7 +94,7 @@ class Version:
 
     def live(self) -> NDArray[np.bool_]:
         """Returns whether each number is of a subscription."""
-        return ~dead_among(self.dead, 0, len(self.ids))
+        return ~self.deleted.among(0, len(self.ids))
 
     def holder(self, number: int) -> int:
         """Returns the place of the segment that has a number."""
@@ -102,18 +106,18 @@ class Version:
         ids : of the type of those that there are, unless there are none
         """
         numbers = self.ids.find(ids)
-        return numbers, drop_dead(self.dead, numbers)
+        return numbers, self.deleted.drop(numbers)
 
     def find(self, id: int | str) -> int | None:
         """Returns the number of a subscription, None where there is none."""
         number = self.ids.find_one(id)
-        return None if number < 0 or are_dead(self.dead, np.array([number]))[0] else number
+        return None if number < 0 or self.deleted.has(number) else number
 
     def statistics(self) -> Statistics:
         """Counts what there is, without what was deleted."""
         parts = []
         for segment, base in zip(self.segments, self.bases, strict=True):
-            dead = dead_among(self.dead, base, segment.size)
+            dead = self.deleted.among(base, segment.size)
             parts.append(Statistics.of(segment.size, segment.predicates, segment.codes, np.flatnonzero(dead)))
         sums = Statistics(*map(sum, zip(*parts, strict=True)))
         return sums._replace(subscriptions=len(self), attributes=self.attributes.used)
@@ -138,12 +142,11 @@ class Version:
     def changed(self, **changes: Any) -> Version:
         """Returns a version that differs in some fields."""
         other = object.__new__(Version)  # ``dataclasses.replace`` takes 15 us, which each update would wait for
-        own = self.__dict__
-        other.__dict__.update({name: own[name] for name in _FIELDS}, **changes)
+        values = other.__dict__
+        values.update(self.__dict__)
+        values.pop("result_schema", None)  # made when it is asked for
+        values.update(changes)
         return other
-
-
-_FIELDS = tuple(field.name for field in fields(Version))
 
 
 def named_arrays(segment: Segment) -> dict[str, Any]:
@@ -164,27 +167,6 @@ class Parts:
     asked: Settings
     sample: U8
     version: Version
-
-
-def dead_among(dead: U64, begin: int, count: int) -> NDArray[np.bool_]:
-    """Returns the bits of ``count`` numbers from ``begin`` on."""
-    first, last = begin // 64, (begin + count + 63) // 64
-    bits = np.unpackbits(dead[first:last].view(np.uint8), bitorder="little")[begin - 64 * first :][:count]
-    return np.concatenate([bits, np.zeros(count - len(bits), np.uint8)]).view(bool)
-
-
-def are_dead(dead: U64, numbers: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Returns the bits of some numbers."""
-    left = numbers.copy()
-    drop_dead(contiguous(dead), left)
-    return left < 0
-
-
-def with_dead(dead: U64, numbers: NDArray[np.int64]) -> U64:
-    """Returns the bits with those of some numbers set, which ascend."""
-    bits = np.empty(max(len(dead), int(numbers[-1]) // 64 + 1 if len(numbers) else 0), np.uint64)
-    mark_dead(contiguous(dead), contiguous(numbers), bits)
-    return sealed(bits)
 
 
 def _address(array: np.ndarray[Any, Any]) -> int:

@@ -7,15 +7,19 @@ from colmatch.kernels.sink import is_dead
 
 
 @brief
-def drop_dead(dead, numbers):
-    """Write -1 for each number whose bit is set. Returns how many others are left.
+def drop_dead(dead, few, numbers):
+    """Write -1 for each number whose bit is set, or that is one of a few. Returns how many others
+    are left.
 
-    dead (W) uint64; numbers (N) int64, of which some may be -1 already
+    dead (W) uint64; few (F) int64, read-only; numbers (N) int64, of which some may be -1 already
     """
     left = 0
     for i in range(len(numbers)):
         if numbers[i] >= 0 and is_dead(dead, np.uint64(numbers[i])):
             numbers[i] = -1
+        for j in range(len(few)):
+            if few[j] == numbers[i]:
+                numbers[i] = -1
         if numbers[i] >= 0:
             left += 1
     return left

@@ -23,8 +23,9 @@ from colmatch.kernels.layout import ATTR_MASK, FLAG_RUN, Codes, Predicates
 from colmatch.matching import worker
 from colmatch.updates import policy
 from colmatch.updates.combined import combine
+from colmatch.updates.deleted import Deleted
 from colmatch.updates.literals import whole
-from colmatch.updates.versions import Version, are_dead, dead_among, with_dead
+from colmatch.updates.versions import Version
 
 SEEDS = range(10 if NO_JIT else 60)
 
@@ -254,24 +255,38 @@ def test_what_a_kind_refuses_is_merged_in_the_manner_of_the_growing_segment() ->
     assert lists(matcher.match_lists(events)) == [wanted[0], []]
 
 
-# Bits of deleted ones
+# Deleted ones
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_bits_of_deleted_ones(seed: int) -> None:
+def test_which_numbers_are_deleted(seed: int) -> None:
     rng = Random(seed)
-    dead, bits = set(), np.empty(0, np.uint64)
-    for _ in range(4):
+    gone, deleted = set(), Deleted()
+    for _ in range(6):
         more = rng.sample(range(rng.choice([1, 63, 64, 65, 300])), 1)
-        more += [i for i in range(rng.choice([0, 200])) if rng.random() < 0.3]
-        before = bits
-        bits = with_dead(bits, np.array(sorted(set(more)), np.int64))
-        assert dead_among(before, 0, 400).sum() == len(dead)  # which others may be reading
-        dead |= set(more)
-        assert are_dead(bits, np.arange(400)).tolist() == [i in dead for i in range(400)]
-        for begin, count in [(0, 400), (0, 0), (1, 63), (64, 64), (100, 29), (390, 100)]:
-            assert dead_among(bits, begin, count).tolist() == [i in dead for i in range(begin, begin + count)]
-    assert with_dead(bits, np.empty(0, np.int64)).tolist() == bits.tolist()
+        more += [i for i in range(rng.choice([0, 20, 200])) if rng.random() < 0.3]
+        more = sorted(set(more) - gone)
+        before, was = deleted, len(gone)
+        deleted = deleted.with_more(np.array(more, np.int64))
+        gone |= set(more)
+        for some in (range(400), rng.sample(range(400), 9)):
+            numbers = np.array(some)
+            assert deleted.drop(numbers) == len(set(some) - gone)
+            assert numbers.tolist() == [-1 if i in gone else i for i in some]
+        if rng.random() < 0.5:  # else the bits of several are written together
+            for begin, count in [(0, 400), (0, 0), (1, 63), (64, 64), (100, 29), (390, 100)]:
+                assert deleted.among(begin, count).tolist() == [i in gone for i in range(begin, begin + count)]
+        assert before.among(0, 400).sum() == was  # which others may be reading
+
+
+def test_bits_of_deleted_ones_are_copied_for_batches_only() -> None:
+    deleted = Deleted().with_more(np.arange(1000))
+    for i in range(1000, 1020):
+        later = deleted.with_more(np.array([i]))
+        assert later._now[0] is deleted._now[0] and later.has(i) and not deleted.has(i)
+        deleted = later
+    assert deleted.bits is deleted.bits and deleted.with_more(np.array([2000]))._now[0] is deleted.bits
+    assert deleted.among(0, 2000).sum() == 1020
 
 
 # What batches see

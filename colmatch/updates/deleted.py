@@ -1,0 +1,73 @@
+"""Which numbers are of no subscription any more: bits, and a few that were deleted last."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from colmatch.arrays.frozen import contiguous, frozen, sealed
+from colmatch.kernels.layout import I64, U64
+from colmatch.kernels.segments.dead import drop_dead, mark_dead
+
+FEW = 64  # numbers that have no bit yet
+_NO_BITS: U64 = frozen(np.empty(0, np.uint64))
+_NO_NUMBERS: I64 = frozen(np.empty(0, np.int64))
+
+
+class Deleted:
+    """Numbers of deleted subscriptions. It does not change.
+
+    The bits of a million are 125 KB, which a delete would wait for to be copied. So the numbers
+    that were deleted last are a list, until somebody asks for the bits of all: a batch, mostly, and
+    of all deletes between two batches the last one only.
+
+    Parameters
+    ----------
+    bits (W) : bit of each number; those behind the last word are 0
+    """
+
+    __slots__ = ("_now",)
+
+    def __init__(self, bits: U64 = _NO_BITS, few: I64 = _NO_NUMBERS) -> None:
+        self._now = contiguous(bits), few  # one assignment, since several threads may ask for the bits
+
+    @property
+    def bits(self) -> U64:
+        """The bits of all numbers; those behind the last word are 0."""
+        bits, few = self._now
+        if len(few):
+            bits = _with(bits, few)
+            self._now = bits, _NO_NUMBERS
+        return bits
+
+    def with_more(self, numbers: NDArray[np.int64]) -> Deleted:
+        """Returns these numbers and others."""
+        bits, few = self._now
+        more = np.concatenate([few, numbers])
+        return Deleted(_with(bits, more)) if len(more) > FEW else Deleted(bits, sealed(more))
+
+    def drop(self, numbers: NDArray[np.int64]) -> int:
+        """Writes -1 for each number that is deleted. Returns how many others are left.
+
+        numbers : in memory that can be written; some may be -1 already
+        """
+        bits, few = self._now if len(numbers) <= FEW else (self.bits, _NO_NUMBERS)
+        left: int = drop_dead(bits, few, numbers)
+        return left
+
+    def has(self, number: int) -> bool:
+        """Says whether a number is deleted."""
+        return not self.drop(np.array([number]))
+
+    def among(self, begin: int, count: int) -> NDArray[np.bool_]:
+        """Says of ``count`` numbers from ``begin`` on whether they are deleted."""
+        first, last = begin // 64, (begin + count + 63) // 64
+        bits = np.unpackbits(self.bits[first:last].view(np.uint8), bitorder="little")[begin - 64 * first :][:count]
+        return np.concatenate([bits, np.zeros(count - len(bits), np.uint8)]).view(bool)
+
+
+def _with(bits: U64, numbers: NDArray[np.int64]) -> U64:
+    words = int(numbers.max(initial=-1)) // 64 + 1
+    more = np.empty(max(len(bits), words), np.uint64)
+    mark_dead(bits, contiguous(numbers), more)
+    return sealed(more)
