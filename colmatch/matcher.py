@@ -385,6 +385,14 @@ class Matcher:
         """Counts what the kernels look at for these events: the matching cost of the literature.
 
         It is the same on every machine.
+
+        Returns
+        -------
+        conjunctions : looked at
+        candidates : conjunctions that passed the filter of the kind of index and were verified
+        predicates : evaluated while verifying
+        nodes : nodes, postings or pages visited, as the kind defines
+        matches : pairs that ``match`` returns: each counts once, however often a kernel finds it
         """
         return self._workers.counters(events)
 

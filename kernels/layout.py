@@ -89,7 +89,7 @@ CONJUNCTIONS = 0  # conjunctions looked at
 CANDIDATES = 1  # conjunctions that passed the kind's filter and were verified
 PREDICATES = 2  # predicate evaluations during verification
 NODES = 3  # nodes, postings or pages visited, as the kind defines
-MATCHES = 4  # (row, subscription) pairs emitted
+MATCHES = 4  # pairs of row and subscription, each once (the caller takes repeats off), none of deleted ones
 N_COUNTERS = 8
 
 

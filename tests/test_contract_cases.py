@@ -7,6 +7,7 @@ from decimal import Decimal
 from random import Random
 from unittest.mock import patch
 
+import inside
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -17,6 +18,7 @@ from strategies import NAN, UTC
 
 import colmatch as cm
 import colmatch.matching.worker
+from colmatch.kernels.layout import MATCHES
 
 SUBS: list[tuple[int, str]] = [
     (7, "age >= 18"),
@@ -130,6 +132,22 @@ def test_a_sink_that_is_too_small(kind: str) -> None:
         events = pa.table({"age": pa.array([1, None, 2, 0] * 50, pa.int32())})
         assert pairs(matcher.match(events)) == [(i, id) for i in range(0, 200, 2) for id in range(100)]
         assert matcher.count(events).tolist() == [100, 0, 100, 0] * 50
+
+
+@every_kind
+@pytest.mark.parametrize(("first", "large"), [(1, 60), (1, 1 << 25), (1 << 16, 1 << 25)])
+def test_each_match_is_counted_once(kind: str, first: int, large: int) -> None:
+    """Pairs that are found twice, deleted ones, several segments, and blocks that find no room."""
+    matcher = cm.Matcher.build(dict.fromkeys(range(100), "age > 0 OR age > 1 OR city > 'A'"), SCHEMA, index=kind)
+    matcher.delete(range(0, 40, 2))
+    matcher.insert({100: "age > 1 OR age < 3 OR city IS NULL"})
+    events = pa.record_batch({"age": pa.array([1, None, 2, 0] * 50, pa.int32()), "city": ["A", None] * 100})
+    with patch.multiple(colmatch.matching.worker, FIRST_CAPACITY=first, LARGE_CAPACITY=large):
+        found = len(pairs(matcher.match(events)))
+        worker = colmatch.matching.worker.Worker()
+        inside.run(worker, matcher, events)
+        assert found == 81 * 100 + 100 == worker.counters[MATCHES]
+        assert found == matcher.count(events).sum() == matcher.counters(events)["matches"]
 
 
 @every_kind

@@ -31,7 +31,7 @@ def check(matcher: cm.Matcher, there: dict[int, Expr], rows: list[Row], events: 
         for i, id in set(found) ^ set(wanted)
     ]
     assert not wrong, "\n".join(wrong[:5])
-    assert len(found) == len(wanted)
+    assert len(found) == len(wanted) == matcher.counters(events)["matches"]
     assert sorted(matcher.ids.to_pylist()) == sorted(ids) and len(matcher) == len(ids)
     assert matcher.stats()["subscriptions"] == len(ids)
 

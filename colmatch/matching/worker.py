@@ -217,6 +217,7 @@ class Worker:
             sink.order_by_row(self._sink, start, place[:-1].copy(), sub)
             left = sink.drop_repeats(place, sub, self._stamped, self._stamp)
             self._stamped += stop - start
+            self.counters[layout.MATCHES] -= pairs - left
             if ids is not None:
                 sub, of = self._memory.array(left, np.int64), sub
                 np.take(ids, of[:left], out=sub)
