@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from colmatch.subscriptions.ids import Ids
 
@@ -48,10 +50,42 @@ def following(known: Mapping[int | str, Rejected], ids: Ids, new: Sequence[Rejec
         return known
     taken = ids.array
     if len(taken) > FEW:
-        of_type = str if pa.types.is_string(taken.type) else int
-        wanted = pa.array([id for id in known if isinstance(id, of_type)], taken.type)
-        taken = taken.filter(pc.is_in(taken, wanted))
-    gone = {id for id in taken.to_pylist() if id in known}
+        taken = taken.filter(_are_among(taken, known))
+    return _after(known, taken.to_pylist(), new)
+
+
+def following_all(
+    known: Mapping[int | str, Rejected], ids: Ids, update: NDArray[np.int64], new: Mapping[int, Sequence[Rejected]]
+) -> Mapping[int | str, Rejected]:
+    """Returns what is left out after several updates, as if ``following`` had been asked of each.
+
+    Parameters
+    ----------
+    ids, update : which update touched which id, in any order
+    new : what each update has left out that did so
+    """
+    entries = {*known, *(entry.id for some in new.values() for entry in some)}
+    if not entries:
+        return known
+    there = _are_among(ids.array, entries)
+    taken: dict[int, list[int | str]] = {number: [] for number in new}
+    for number, id in zip(update[there].tolist(), ids.filter(there).array.to_pylist(), strict=True):
+        taken.setdefault(number, []).append(id)
+    for number in sorted(taken):
+        known = _after(known, taken[number], new.get(number, ()))
+    return known
+
+
+def _are_among(ids: pa.Array, entries: Iterable[int | str]) -> NDArray[np.bool_]:
+    of_type = str if pa.types.is_string(ids.type) else int
+    wanted = pa.array([id for id in entries if isinstance(id, of_type)], ids.type)
+    return np.asarray(pc.is_in(ids, wanted))
+
+
+def _after(
+    known: Mapping[int | str, Rejected], taken: Iterable[int | str], new: Sequence[Rejected]
+) -> Mapping[int | str, Rejected]:
+    gone = {id for id in taken if id in known}
     if not gone and not new:
         return known
     found = by_id([*(entry for id, entry in known.items() if id not in gone), *new])

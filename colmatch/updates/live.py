@@ -30,7 +30,7 @@ from colmatch.kernels.layout import Codes, Literals
 from colmatch.schema import Attributes
 from colmatch.subscriptions.ids import listed, wanted_ids
 from colmatch.subscriptions.intake import Errors, Intake, Source, read
-from colmatch.subscriptions.rejected import following
+from colmatch.subscriptions.rejected import following, following_all
 from colmatch.updates import literals, policy, records, sweeping
 from colmatch.updates.combined import combine
 from colmatch.updates.deleted import Deleted
@@ -212,9 +212,7 @@ class LiveSet:
                     except OptionError:  # they did not come together then
                         few = FEWEST.settings.under(self.asked.dnf_budget)
                         after = self._with_new(after, change.new, few)
-                rejected = following(before.rejected, change.touched, ())
-                for some in change.rejected:
-                    rejected = following(rejected, change.new.ids.slice(0, 0), some)
+                rejected = following_all(before.rejected, change.ids, change.update, change.rejected)
                 self.now = after.changed(updates=number, rejected=rejected)
             self.merger.look()
 

@@ -69,9 +69,11 @@ _MOST = 2**32 - 1  # bytes of a section
 class Change(NamedTuple):
     """What some updates have done together."""
 
-    touched: Ids  # ids of all subscriptions that were inserted, replaced or deleted
+    touched: Ids  # ids of all subscriptions that were inserted, replaced or deleted, once each
     new: Intake  # those that are left
-    rejected: list[list[Rejected]]  # of each update that left some out, but for those that a later one touched
+    ids: Ids  # what each update touched, in no particular order
+    update: I64  # which one, as the number of its record, did so
+    rejected: dict[int, list[Rejected]]  # what updates left out, by the number of the record
 
 
 def of_insert(new: Intake) -> bytes:
@@ -252,7 +254,7 @@ def read(records: Sequence[bytes], attributes: Attributes) -> Change:
     key_boundaries(contiguous(first), bound, contiguous(ranges_of(literal_count)), contiguous(labels))
     codes = _coded(predicates, slot_attr, first, bound, attributes)
     ids = _joined_ids(columns, "ids", "id")
-    keep, touched, last = _left(
+    keep, touched, each, update = _left(
         ids, subs, _joined_ids(columns, "gone", "gone"), columns.sizes("gone") + columns.sizes("gone_size")
     )
     if not keep.all():
@@ -260,7 +262,7 @@ def read(records: Sequence[bytes], attributes: Attributes) -> Change:
         ids = ids.filter(keep)
     local = next((text.decode() for text in columns.texts("local_literal")), None)
     lowered = LoweredExpressions(predicates, codes, literals, {}).frozen()
-    return Change(touched, Intake(lowered, attributes, ids, [], local), _rejected(columns, touched, last))
+    return Change(touched, Intake(lowered, attributes, ids, [], local), each, update, _rejected(columns))
 
 
 def _joined_ids(columns: _Columns, name: str, stem: str) -> Ids:
@@ -270,35 +272,31 @@ def _joined_ids(columns: _Columns, name: str, stem: str) -> Ids:
     return ids_of_arrays({"ids.offset": ranges_of(sizes).astype(np.int32), "ids": columns[f"{stem}_data"]})
 
 
-def _rejected(columns: _Columns, touched: Ids, last: I64) -> list[list[Rejected]]:
-    """Returns what each record left out that has some, but for ids that a later one touched.
-
-    last : place of the last record that touched each of ``touched``
-    """
-    texts, places = columns.texts("rejected"), np.flatnonzero(columns.sizes("rejected")).tolist()
-    later = dict(zip(touched.array.to_pylist(), last.tolist(), strict=True)) if texts else {}
-    entries = [[Rejected.of_list(json.loads(line)) for line in text.split(b"\n")] for text in texts]
-    return [
-        [entry for entry in some if later.get(entry.id, -1) < place]
-        for place, some in zip(places, entries, strict=True)
-    ]
+def _rejected(columns: _Columns) -> dict[int, list[Rejected]]:
+    """Returns what each record left out that has some."""
+    places = np.flatnonzero(columns.sizes("rejected")).tolist()
+    return {
+        place: [Rejected.of_list(json.loads(line)) for line in text.split(b"\n")]
+        for place, text in zip(places, columns.texts("rejected"), strict=True)
+    }
 
 
-def _left(ids: Ids, subs: I64, gone: Ids, deletes: I64) -> tuple[NDArray[np.bool_], Ids, I64]:
+def _left(ids: Ids, subs: I64, gone: Ids, deletes: I64) -> tuple[NDArray[np.bool_], Ids, Ids, I64]:
     """Returns whether each subscription that came is there in the end, and all ids, once each.
 
-    The third is the record that was the last about each id.
+    The third and fourth are all ids of all records, and the record of each.
 
     subs, deletes : how many of both each record has
     """
     count = len(ids)
     step = np.repeat(np.concatenate([np.arange(len(subs))] * 2), np.concatenate([subs, deletes]))
     both = [some.array for some in (ids, gone) if len(some)] or [ids.array]
-    known = pa.chunked_array(both).combine_chunks().dictionary_encode()
+    each = pa.chunked_array(both).combine_chunks()
+    known = each.dictionary_encode()
     which = known.indices.to_numpy()
     last = np.full(len(known.dictionary), -1)
     np.maximum.at(last, which, step)
-    return last[which[:count]] == step[:count], Ids(known.dictionary), last
+    return last[which[:count]] == step[:count], Ids(known.dictionary), Ids(each), step
 
 
 def _predicates(columns: _Columns, subs: I64, size: I64, slots: I64) -> Predicates:

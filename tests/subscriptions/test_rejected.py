@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from pathlib import Path
+from random import Random
 from typing import Any
 from unittest.mock import patch
 
@@ -81,3 +82,33 @@ def test_a_journal_tells_the_same(most: int, tmp_path: Path, monkeypatch: pytest
         before = matcher.rejected
     with cm.Matcher.open(path, journal=True) as matcher:
         assert matcher.rejected == before and len(before) == 5
+        matcher.insert({20: "a =", 21: "a ="}, errors="collect")  # what this drops does not come back
+        matcher.insert({20: "a = 1"})
+        matcher.delete([20])
+        before = matcher.rejected
+        assert len(before) == 4
+    with cm.Matcher.open(path, journal=True) as matcher:
+        assert matcher.rejected == before
+
+
+@pytest.mark.parametrize("type", [int, str])
+@pytest.mark.parametrize("seed", range(20))
+def test_many_updates_of_a_journal_tell_the_same(
+    seed: int, type: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = Random(seed)
+    monkeypatch.setattr(rejected, "KEPT_MOST", rng.randint(1, 8))
+    path = tmp_path / "index"
+    first = {type(i): rng.choice(["a =", "a = 1"]) for i in range(9)}
+    cm.Matcher.build(first, SCHEMA, errors="collect").save(path)
+    with cm.Matcher.open(path, journal=True) as matcher:
+        for _ in range(30):
+            some = [type(i) for i in rng.sample(range(20), rng.randint(1, 6))]
+            there = [id for id in some if id in matcher.ids.to_pylist()]
+            if rng.random() < 0.3:
+                matcher.delete(there)
+            else:
+                matcher.replace({id: rng.choice(["a =", "a = 1"]) for id in some}, errors="collect")
+        before = matcher.rejected
+    with cm.Matcher.open(path, journal=True) as matcher:
+        assert matcher.rejected == before
