@@ -71,6 +71,7 @@ DTYPES = {
 KEY_MIN = -(2**63)
 KEY_MAX = 2**63 - 1
 CODE_MAX = 2**32 - 1
+ENTRIES_MOST = 2**31 - 1  # entries of a batch: their places are int32
 LABEL_TOP = 2**32 - 2  # highest label; all are above 0
 
 # The first word of a predicate: attribute id in the low bits, flags above.

@@ -16,7 +16,7 @@ def transpose(batch, used, next, first, attr, place):
     """Fill ``layout.Rows`` but for the codes.
 
     Written are first (N + 1), attr (at least E), and place (at least E) int32, where each entry of
-    the batch has come to stand.
+    the batch has come to stand: a batch has ``ENTRIES_MOST`` at most.
 
     Two passes over the entries, no sorting. Only those of attributes that are ``used`` (A) uint8
     are entered; the batch may have more attributes.

@@ -11,7 +11,7 @@ from colmatch.events.needs import Needs
 from colmatch.kernels.arrow import read, select
 from colmatch.kernels.arrow.maps import BLOCK
 from colmatch.kernels.arrow.words import Distinct
-from colmatch.kernels.layout import I32, I64, Batch
+from colmatch.kernels.layout import ENTRIES_MOST, I32, I64, Batch
 
 
 class WorkingMemory:
@@ -103,10 +103,20 @@ class WorkingMemory:
         return code
 
     def batch(self, rows: int) -> Batch:
-        """The entries that were read, as read-only views."""
+        """The entries that were read, as read-only views.
+
+        Raises
+        ------
+        EventError : they are too many
+        """
         work = self._work
         self._rows[0] = rows
         entries = work.col[-1]
+        if entries > ENTRIES_MOST:
+            raise EventError(
+                f"{rows:,} rows of events have {entries:,} values, of which {ENTRIES_MOST:,} are taken at a time: "
+                "match fewer rows at a time with a lower Options(batch_rows=...), or shorten their lists and maps"
+            )
         return Batch(self._frozen_rows, self._col, frozen(work.row[:entries]), frozen(work.key[:entries]))
 
     def take_patterns(self, first: I64, row: I32) -> None:

@@ -12,6 +12,7 @@ import pytest
 from contract import NO_JIT
 
 import colmatch as cm
+from colmatch.events import work
 from colmatch.matching import worker
 
 SCHEMA = {"age": "int64", "city": "string"}
@@ -193,3 +194,14 @@ def test_counters_show_early_exit() -> None:
     assert counters["conjunctions"] == 3000
     assert counters["candidates"] == 1  # two predicates are tested first, the equality before the other
     assert counters["matches"] == 1
+
+
+def test_a_batch_of_too_many_values_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Places of entries are int32, and two thousand million entries take too long for a test."""
+    monkeypatch.setattr(work, "ENTRIES_MOST", 20)
+    matcher = cm.Matcher.build({1: "array_contains(tags, 3)"}, {"tags": pa.list_(pa.int64())})
+    events = pa.table({"tags": [[1, 2, 3]] * 10})
+    with pytest.raises(cm.EventError, match=r"10 rows of events have 40 values, of which 20 .*Options\(batch_rows"):
+        matcher.count(events)
+    matcher.options = cm.Options(batch_rows=5)
+    assert matcher.count(events).tolist() == [1] * 10
