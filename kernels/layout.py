@@ -45,7 +45,7 @@ predicates (postings in an index, patterns of text), R intervals, S structs, seg
 strings, T tokens of trees, V distinct strings.
 """
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,7 +57,8 @@ U16 = NDArray[np.uint16]
 U8 = NDArray[np.uint8]
 U64 = NDArray[np.uint64]
 F64 = NDArray[np.float64]
-# The dtype of each: versions of numpy differ in how ``NDArray`` keeps it.
+# The dtype of each: versions of numpy differ in how ``NDArray`` keeps it. An array with columns is
+# ``Annotated`` with how many they are.
 DTYPES = {
     I64: np.dtype(np.int64),
     I32: np.dtype(np.int32),
@@ -110,7 +111,7 @@ class Predicates(NamedTuple):
     """
 
     first: I64  # (C + 1) conjunction -> its predicates
-    pred: U32  # (P, 3) attribute and flags; lowest and highest code, or the range in run_lo / run_hi
+    pred: Annotated[U32, 3]  # (P, 3) attribute and flags; lowest and highest code, or the range in run_lo / run_hi
     run_lo: U32  # (R) lowest code of an interval; intervals of one predicate ascend and do not touch
     run_hi: U32  # (R) highest code
     # (C) conjunction -> subscription, ascending until a kind of index puts conjunctions in an order
@@ -120,7 +121,7 @@ class Predicates(NamedTuple):
     jump_first: I64  # (C), or (0) when there are no programs: conjunction -> first row of ``jump``, -1 for a plain one
     # (J, 2) per predicate of a program: index within the conjunction to go to when true, when
     # false; or ACCEPT, REJECT
-    jump: I32
+    jump: Annotated[I32, 2]
     tree_first: I64  # (C + 1), or (0): conjunction -> tokens of ``tree``
     # (T) the program as a postfix expression, for people: n >= 0 is predicate n, -2k an AND, -2k -
     # 1 an OR of the last k

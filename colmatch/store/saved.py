@@ -6,7 +6,7 @@ import base64
 import logging
 import os
 import struct
-from typing import Any, get_type_hints
+from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 import numpy as np
 import pyarrow as pa
@@ -88,7 +88,7 @@ def _decode(where: str, header: dict[str, Any], arrays: dict[str, np.ndarray[Any
             living=tuple(header["living"]),
             found_dead=tuple(header["found_dead"]),
             gone=header["gone"],
-            ids=ids_of_arrays(arrays),
+            ids=ids_of_arrays(_ids(arrays)),
             reason=header["reason"],
             local_literal=header["local_literal"],
             rejected=by_id(map(Rejected.of_list, header["rejected"])),
@@ -99,13 +99,13 @@ def _decode(where: str, header: dict[str, Any], arrays: dict[str, np.ndarray[Any
             schema=Schema(pa.ipc.read_schema(pa.py_buffer(base64.b64decode(header["schema"])))),
             options=Options(**header["options"]),
             asked=index(header["asked"]["kind"], **header["asked"]["settings"]),
-            sample=arrays["sample"],
+            sample=_typed("sample", layout.U8, arrays),
             version=version,
         )
-    except (KeyError, ValueError, TypeError, AttributeError, ColmatchError, pa.ArrowInvalid) as error:
+    except (*_UNREADABLE, AttributeError, ColmatchError, pa.ArrowInvalid) as error:
         wrote = header.get("version", "before 0.2")
         raise StoreError(
-            f"colmatch {__version__} cannot read {where}, which colmatch {wrote} wrote ({error}): build it again"
+            f"colmatch {__version__} cannot read {where}, which colmatch {wrote} wrote ({_reason(error)}): build it again"
         ) from error
 
 
@@ -120,23 +120,41 @@ def _segment(i: int, entry: dict[str, Any], arrays: dict[str, np.ndarray[Any, An
     return Segment(named("codes", layout.Codes), named("predicates", layout.Predicates), built, entry["size"])
 
 
+def _ids(arrays: dict[str, np.ndarray[Any, Any]]) -> dict[str, np.ndarray[Any, Any]]:
+    """Returns the arrays of ids: numbers, or strings where there are offsets."""
+    if "ids.offset" not in arrays:
+        return {"ids": _typed("ids", layout.I64, arrays)}
+    return {"ids.offset": _typed("ids.offset", layout.I32, arrays), "ids": _typed("ids", layout.U8, arrays)}
+
+
 def _named(prefix: str, of: Any, arrays: dict[str, np.ndarray[Any, Any]]) -> Any:
     """Returns a NamedTuple of arrays that are saved under a prefix.
 
     Raises
     ------
-    ValueError : one is of another type than the NamedTuple says
+    KeyError, ValueError : one is not there, or of another type or shape than the NamedTuple says
     """
-    types = get_type_hints(of)
+    types = get_type_hints(of, include_extras=True)
     return of(*(_typed(f"{prefix}.{name}", types[name], arrays) for name in of._fields))
 
 
 def _typed(name: str, type: Any, arrays: dict[str, np.ndarray[Any, Any]]) -> np.ndarray[Any, Any]:
-    """Returns an array if it is of a type like ``layout.I64``: kernels are not told its type."""
-    needed = layout.DTYPES[type]
-    if arrays[name].dtype != needed:
-        raise ValueError(f"{name} is {arrays[name].dtype}, not {needed}")
-    return arrays[name]
+    """Returns an array if it is of a type like ``layout.I64``: kernels are not told its type.
+
+    Lengths are not looked at: they have no form in common, and a checksum says that they are what
+    was written.
+    """
+    plain, *columns = get_args(type) if get_origin(type) is Annotated else (type,)
+    array, needed = arrays[name], layout.DTYPES[plain]
+    if array.dtype != needed or not array.ndim or array.shape[1:] != tuple(columns):
+        wanted = f"{needed} in {columns[0] if columns else 'no'} columns"
+        raise ValueError(f"{name} is {array.dtype} of the shape {array.shape}, not {wanted}")
+    return array
+
+
+def _reason(error: Exception) -> str:
+    """Returns what is wrong with what cannot be read: of a KeyError, the key alone is told."""
+    return f"{error} is not there" if isinstance(error, KeyError) else str(error)
 
 
 def save(path: str | os.PathLike[str], live: LiveSet) -> None:
@@ -198,7 +216,7 @@ def replay(live: LiveSet, journal: Journal) -> None:
         if isinstance(error, StoreError) or not isinstance(error, _UNREADABLE):
             raise
         raise StoreError(
-            f"colmatch {__version__} cannot read {journal.path} ({error}): open the file with the colmatch that "
+            f"colmatch {__version__} cannot read {journal.path} ({_reason(error)}): open the file with the colmatch that "
             "wrote it, and save it there"
         ) from error
 

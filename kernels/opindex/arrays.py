@@ -23,7 +23,7 @@ from ever reaching 0; then what counts; then what is one of the alternatives of 
 bitmap for each slot remembers the clauses that have been counted.
 """
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
@@ -65,12 +65,14 @@ class OpIndex(NamedTuple):
 
     frequency: I64  # (A) how often events are thought to have an attribute: the pivot is the rarest
     top: I64  # (A) highest code of an attribute when the index was built
-    lists: U32  # (A, OPERATORS) pivot and operator -> list, or NONE
-    partition: U32  # (A, 4) pivot -> first slot, slots in use or free again, room, 1 + first of the free ones or 0
-    list: U32  # (L, 3) list -> first segment, binary logarithm of the number of its segments, attributes
-    segment: U64  # (S, 2) signature; first run in the low half, number of runs in the high half
+    lists: Annotated[U32, OPERATORS]  # (A, OPERATORS) pivot and operator -> list, or NONE
+    partition: Annotated[
+        U32, 4
+    ]  # (A, 4) pivot -> first slot, slots in use or free again, room, 1 + first of the free ones or 0
+    list: Annotated[U32, 3]  # (L, 3) list -> first segment, binary logarithm of the number of its segments, attributes
+    segment: Annotated[U64, 2]  # (S, 2) signature; first run in the low half, number of runs in the high half
     segment_room: U32  # (S)
-    run: U32  # (R, 5) hash of the attribute, first word, entries, room, class of width.
+    run: Annotated[U32, RUN_WORDS]  # (R, 5) hash of the attribute, first word, entries, room, class of width.
     # A segment's runs ascend by hash and class
     # (W) a run's operands, ascending, as much room for slots, and where the shape is BETWEEN, for
     # upper operands

@@ -14,7 +14,7 @@ with room for ``capacity`` conjunctions in each column. The slabs of one predica
 are those of conjunctions without access predicate, which are always checked.
 """
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 from colmatch.kernels.layout import F64, I64, U8, U32, U64
 
@@ -46,7 +46,7 @@ class PropagationIndex(NamedTuple):
 
     # (D, 3) bit -> predicate, without FLAG_MULTI and FLAG_NONE; a free one has the next free one +
     # 1 in its second word
-    key: U32
+    key: Annotated[U32, 3]
     # (H) hash table of the predicates: bit + 1, or 0. H is a power of two, at least twice as many
     # as are used
     slot: U32
@@ -57,7 +57,7 @@ class PropagationIndex(NamedTuple):
     group_of: U32  # (A) attribute -> its first group + 1, or 0
     # (G, 6) next group of the attribute + 1; class of width; first entry, number of entries, room
     # for them; reach
-    group: U32
+    group: Annotated[U32, 6]
     entry_lo: U32  # (E) lowest code of an interval, ascending within a group
     entry_hi: U32  # (E) highest code
     entry_bit: U32  # (E) its predicate

@@ -1,6 +1,6 @@
 """SCAN: how the index lies in memory, and the scratch of a match."""
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 from colmatch.kernels.layout import I64, U8, U32
 
@@ -22,8 +22,8 @@ class ScanIndex(NamedTuple):
     One that was deleted has a head that nothing lies in.
     """
 
-    head: U32  # (C, 3) the first that is tested: attribute, lowest, highest
-    second: U32  # (C, 3) the next one, or a range that everything lies in
+    head: Annotated[U32, 3]  # (C, 3) the first that is tested: attribute, lowest, highest
+    second: Annotated[U32, 3]  # (C, 3) the next one, or a range that everything lies in
     multi: U8  # (A) attribute may have several entries in a row
     state: I64  # (2) conjunctions; 1 where tiles are to be made
 

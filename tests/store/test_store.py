@@ -370,21 +370,3 @@ def test_arrays_that_were_read_go_one_by_one(tmp_path: pathlib.Path) -> None:
     assert arrays["small"].tolist() == [0, 1, 2] and not arrays["small"].flags.writeable
     del arrays["large"]
     assert memory() is None
-
-
-def test_arrays_of_another_type_are_refused(tmp_path):
-    """Kernels are called without a look at types, so the file's must be those that they are for."""
-    path, changed = tmp_path / "some.cm", tmp_path / "changed.cm"
-    Matcher.build({i: f"a = {i} AND b > {i}" for i in range(70)}, {"a": "int64", "b": "int64"}, index="scan").save(path)
-    header, arrays = store.read_arrays(path)
-    for name, other in (
-        ("segments.0.predicates.first", "f8"),
-        ("segments.0.codes.bound", "f8"),
-        ("segments.0.predicates.owner", "i4"),
-        ("segments.0.index.head", "u8"),
-        ("dead", "i8"),
-        ("literals.offset", "f8"),
-    ):
-        store.write_arrays(changed, header, {**arrays, name: arrays[name].astype(other)})
-        with pytest.raises(StoreError, match=f"{name} is"):
-            Matcher.open(changed)

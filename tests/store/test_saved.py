@@ -1,0 +1,64 @@
+"""Files of a matcher that lack something, or whose arrays are not what kernels read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from contract import every_kind
+
+import colmatch as cm
+from colmatch.errors import StoreError
+from colmatch.matcher import Matcher
+from colmatch.store import file as store
+
+
+def test_arrays_of_another_type_are_refused(tmp_path: Path) -> None:
+    """Kernels are called without a look at types, so the file's must be those that they are for."""
+    path, changed = tmp_path / "some.cm", tmp_path / "changed.cm"
+    Matcher.build({i: f"a = {i} AND b > {i}" for i in range(70)}, {"a": "int64", "b": "int64"}, index="scan").save(path)
+    header, arrays = store.read_arrays(path)
+    for name, other in (
+        ("ids", "i4"),
+        ("sample", "i8"),
+        ("segments.0.predicates.first", "f8"),
+        ("segments.0.codes.bound", "f8"),
+        ("segments.0.predicates.owner", "i4"),
+        ("segments.0.index.head", "u8"),
+        ("dead", "i8"),
+        ("literals.offset", "f8"),
+    ):
+        store.write_arrays(changed, header, {**arrays, name: arrays[name].astype(other)})
+        with pytest.raises(StoreError, match=f"{name} is"):
+            Matcher.open(changed)
+
+
+@every_kind
+def test_arrays_of_another_shape_are_refused(kind: str, tmp_path: Path) -> None:
+    """Of each kind of index, each array; and those that there are of string ids."""
+    path, changed = tmp_path / "some.cm", tmp_path / "changed.cm"
+    texts = {f"x{i}": f"a = {i} AND (b > {i} OR s LIKE 'x{i}%') OR b < {i} AND a > {i}" for i in range(70)}
+    Matcher.build(texts, {"a": "int64", "b": "int64", "s": "string"}, index=cm.index(kind, dnf_budget=1)).save(path)
+    header, arrays = store.read_arrays(path)
+    for name, array in arrays.items():
+        others = [array[..., None], np.zeros((), array.dtype)]
+        if array.ndim > 1:
+            others += [array.reshape(-1), np.concatenate([array, array[:, :1]], axis=1)]
+        for other in others:
+            store.write_arrays(changed, header, {**arrays, name: other})
+            with pytest.raises(StoreError, match=rf"\({name} is .* of the shape"):
+                Matcher.open(changed)
+
+
+def test_what_a_file_of_another_version_does_not_have_is_named(tmp_path: Path) -> None:
+    Matcher.build({1: "a = 1"}, {"a": "int64"}).save(tmp_path / "i")
+    header, arrays = store.read_arrays(tmp_path / "i", False, True)
+    for name in ("merges", "segments"):
+        store.write_arrays(tmp_path / "i", {key: value for key, value in header.items() if key != name}, arrays)
+        with pytest.raises(StoreError, match=rf"wrote \('{name}' is not there\): build it again"):
+            Matcher.open(tmp_path / "i")
+    for name in ("dead", "literals.first", "segments.0.codes.bound"):
+        store.write_arrays(tmp_path / "i", header, {key: value for key, value in arrays.items() if key != name})
+        with pytest.raises(StoreError, match=rf"wrote \('{name}' is not there\): build it again"):
+            Matcher.open(tmp_path / "i")
