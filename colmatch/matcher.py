@@ -382,9 +382,7 @@ class Matcher:
         return self._live.now.updates
 
     def counters(self, events: Any) -> dict[str, int]:
-        """Counts what the kernels look at for these events: the matching cost of the literature.
-
-        It is the same on every machine.
+        """Counts what the kernels look at for these events, which is the same on every machine.
 
         Returns
         -------

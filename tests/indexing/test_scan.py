@@ -59,6 +59,18 @@ def test_a_tile_tests_what_single_events_test() -> None:
     assert tiles["predicates"] < 3 * tiles["candidates"]
 
 
+def test_a_tile_counts_the_steps_of_programs() -> None:
+    """Each event goes its own way, so they are those that it takes by itself."""
+    texts = {i: f"(a = {i % 7} OR b > 2) AND (b = {i % 5} OR NOT (c = 1 OR a > {i % 3}))" for i in range(40)}
+    rng = np.random.default_rng(0)
+    events = pa.table({name: rng.integers(0, 7, TILE_ROWS) for name in "abc"})
+    indexes = (cm.index("scan", dnf_budget=1, tiles=tiles) for tiles in (True, False))
+    tiles, by_row = (cm.Matcher.build(texts, dict.fromkeys("abc", "int64"), index=index) for index in indexes)
+    assert tiles.stats()["programs"] == 40
+    assert tiles.counters(events) == by_row.counters(events)
+    assert tiles.counters(events)["predicates"] > 40 * TILE_ROWS
+
+
 @pytest.mark.parametrize("attributes", [TILE_MOST // TILE_ROWS, TILE_MOST // TILE_ROWS + 1])
 def test_no_tile_for_too_many_attributes(attributes: int, monkeypatch: pytest.MonkeyPatch) -> None:
     made, type, plain = [], pa.map_(pa.string(), pa.int64()), scan.ScanScratch

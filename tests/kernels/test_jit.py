@@ -267,3 +267,17 @@ def test_a_brief_kernel_is_kept_apart_from_the_one_that_lets_go_of_the_lock():
 
     assert enter.py_func is enter_few.py_func and enter._cache._name != enter_few._cache._name
     assert enter.targetoptions["nogil"] and not enter_few.targetoptions["nogil"]
+
+
+@pytest.mark.skipif(config.DISABLE_JIT, reason="nothing is compiled")
+def test_the_entry_of_a_kernel_is_its_machine_code_once_it_is_compiled(monkeypatch):
+    def double(x):
+        return 2 * x
+
+    for bounds, straight in ((1, False), (0, True)):
+        monkeypatch.setattr(config, "BOUNDSCHECK", bounds)
+        one = _jit.kernel(double)
+        assert _jit.entry(one) is one  # compiled when it is called
+        assert one(1) == 2
+        assert (_jit.entry(one) is not one) == straight
+        assert _jit.entry(one) is _jit.entry(one) and _jit.entry(one)(4) == 8

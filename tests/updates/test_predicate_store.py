@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import inside
 import numpy as np
 
@@ -50,3 +52,13 @@ def test_what_was_not_used_is_written_over() -> None:
     store = PredicateStore()
     extended(store, known, lost, 1)
     assert equal(extended(store, known, kept, 1), concatenated([known, labelled(kept, 1)]))
+
+
+def test_inserts_one_by_one_share_memory() -> None:
+    """It is copied when it is full, which takes as many more each time."""
+    matcher = cm.Matcher.build({-1: "a = 0"}, {"a": "int64"})
+    memory = []
+    for i in range(400):
+        matcher.insert({i: f"a = {i} OR a > {i + 500}"})
+        memory.append(inside.predicates(matcher).pred.__array_interface__["data"][0])
+    assert sum(one != other for one, other in pairwise(memory)) < 10

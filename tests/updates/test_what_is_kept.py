@@ -15,7 +15,7 @@ from contract import every_kind, pairs
 import colmatch as cm
 from colmatch.schema import BOOL, Attribute, Attributes, Role
 from colmatch.subscriptions import ids
-from colmatch.updates import merger, policy
+from colmatch.updates import literals, merger, policy
 from colmatch.updates.literals import joined
 from colmatch.updates.merger import Merger
 from colmatch.updates.sweeping import Tidied, tidied
@@ -45,6 +45,19 @@ def test_no_update_makes_the_look_up_of_ids_after_a_merge() -> None:
 
 
 # String literals
+
+
+def test_known_literals_are_looked_up_and_no_more() -> None:
+    """Old ones and young ones: no room is looked for, and nothing is put together."""
+    matcher = cm.Matcher.build({i: text_of(i) for i in range(5)}, SCHEMA)
+    matcher.insert({5: text_of(5)})
+    known = inside.version(matcher).literals
+    with patch.object(literals, "find_neighbours", side_effect=AssertionError("a literal is new")):
+        matcher.insert({6: "a < 100 AND s IN ('v2', 'v5')", 7: text_of(4)})
+        assert inside.version(matcher).literals is known
+        with pytest.raises(AssertionError, match="a literal is new"):
+            matcher.insert({8: text_of(8)})
+    assert matcher.match_lists(pa.table({"a": [1, 1], "s": ["v5", "v4"]})).to_pylist() == [[5, 6], [4, 7]]
 
 
 def test_young_literals_become_old_when_they_are_many() -> None:
