@@ -16,7 +16,10 @@ AHEAD = 32  # pairs whose places are on their way from memory: a store that wait
 
 @device
 def is_dead(dead, number):
-    """Whether the bit of a number is set: dead (W) uint64, zeros behind its end."""
+    """Says whether a subscription was deleted, by its number: whether its bit is set.
+
+    dead (W) uint64; the bits behind its end are 0
+    """
     word = number >> np.uint64(6)
     return word < np.uint64(len(dead)) and (dead[word] >> (number & np.uint64(63))) & np.uint64(1) != 0
 

@@ -41,7 +41,7 @@ class ScanSettings(Settings):
 
     tiles: bool = setting(
         True,
-        "test 64 events of a batch at once; without, they are looked at one by one, as the documents do",
+        "test 64 events of a batch at once; without, they are looked at one by one, as the source documents do",
         (True, False),
     )
 

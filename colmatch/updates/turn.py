@@ -17,8 +17,8 @@ FIRST_WAIT, LONGEST_WAIT = 1e-4, 1e-3  # seconds between two looks at who is fir
 BUSY_MOST, GAP, PAUSE = 1e-3, 1e-4, 5e-5  # seconds, see Pace
 
 
-class Held:
-    """Somebody's turn: it is his until this object has gone. To be used in a ``with`` only."""
+class Token:
+    """A turn lasts as long as this object is there. It is to be used in a ``with`` only."""
 
     __slots__ = ("__weakref__",)
 
@@ -35,17 +35,17 @@ class Turn:
     def __init__(self) -> None:
         # Who stands in line, with his thread: appending is one step for all threads, and only who
         # is first takes away what is before him.
-        self._line: list[tuple[weakref.ref[Held], int]] = []
+        self._line: list[tuple[weakref.ref[Token], int]] = []
 
-    def take(self) -> Held:
+    def take(self) -> Token:
         """Waits for a turn. It ends when nobody holds what is returned, at the end of the block.
 
         Raises
         ------
         OptionError : the thread has a turn already, and would wait for itself
         """
-        held = Held()
-        own = weakref.ref(held), get_ident()
+        token = Token()
+        own = weakref.ref(token), get_ident()
         try:
             self._line.append(own)
             wait = FIRST_WAIT
@@ -54,13 +54,13 @@ class Turn:
                 wait = min(2 * wait, LONGEST_WAIT)
             while self._line[0] is not own:
                 del self._line[0]
-            return held
+            return token
         except BaseException:  # whose traceback may outlast it, and holds what this call holds
             with suppress(ValueError):
                 self._line.remove(own)
             raise
 
-    def _is_first(self, own: tuple[weakref.ref[Held], int]) -> bool:
+    def _is_first(self, own: tuple[weakref.ref[Token], int]) -> bool:
         for other in list(self._line):
             if other is own:
                 break
