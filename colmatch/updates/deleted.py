@@ -17,9 +17,9 @@ _NO_NUMBERS: I64 = frozen(np.empty(0, np.int64))
 class Deleted:
     """Numbers of deleted subscriptions. It does not change.
 
-    The bits of a million are 125 KB, which a delete would wait for to be copied. So the numbers
-    that were deleted last are a list, until somebody asks for the bits of all: a batch, mostly, and
-    of all deletes between two batches the last one only.
+    The bits of a million are 125 KB, and a delete would have to copy them. So the numbers that were
+    deleted last are a list until somebody asks for bits, who is mostly a batch: deletes that follow
+    one another copy nothing.
 
     Parameters
     ----------
