@@ -35,7 +35,21 @@ FLOORS = (
     ("errors", "version"),
 )
 KERNEL_FLOORS = (
-    ("scan", "kindex", "opindex", "propagation", "bitslice", "arrow", "text", "lowering", "labels", "segments", "ids"),
+    (
+        "scan",
+        "kindex",
+        "opindex",
+        "propagation",
+        "trees",
+        "bitslice",
+        "arrow",
+        "text",
+        "lowering",
+        "labels",
+        "segments",
+        "ids",
+    ),
+    ("tiles",),
     ("predicates", "room", "sink", "transpose", "widths"),
     ("hints",),
     ("search",),

@@ -10,9 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from colmatch.arrays.frozen import contiguous
+from colmatch.arrays.ranges import members, ranges_of
 from colmatch.indexing.settings import Settings
 from colmatch.indexing.statistics import Sample, Statistics
-from colmatch.kernels.layout import I64, LABEL_TOP, Codes, Predicates
+from colmatch.kernels.layout import I64, LABEL_TOP, U32, Codes, Predicates
+from colmatch.kernels.lowering.conjunctions import reorder_predicates
 from colmatch.kernels.predicates import count_uses
 
 
@@ -36,12 +38,12 @@ class IndexKind:
         first row not finished``
     cost : statistics -> estimated nanoseconds an event, for the plan
     repeats : arrays -> whether the kernel may write a pair more than once
-    insert : arrays, predicates, begin, end -> arrays with the conjunctions ``begin:end`` of the
-        predicates, which come after all that were entered before. What can be written and has room
-        may be written, the rest is replaced by copies. Predicates may name attributes that are new:
-        the arrays must then be good for events that have these
-    delete : arrays, predicates, conjunctions (int64) -> arrays without them; the predicates still
-        have them. What can be written may be
+    insert : arrays, predicates, codes, begin, end -> arrays with the conjunctions ``begin:end`` of
+        the predicates, which come after all that were entered before. What can be written and has
+        room may be written, the rest is replaced by copies. Predicates may name attributes that are
+        new: the arrays must then be good for events that have these
+    delete : arrays, predicates, codes, conjunctions (int64) -> arrays without them; the predicates
+        still have them. What can be written may be
 
     A kind that has ``insert`` and ``delete`` is that of its growing segments, which are built on
     labels instead of codes (``kernels/layout.py``), while a sample's hits are still by code.
@@ -54,8 +56,8 @@ class IndexKind:
     match: Callable[..., int]
     cost: Callable[[Statistics], float]
     repeats: Callable[[Any], bool] = lambda arrays: False
-    insert: Callable[[Any, Predicates, int, int], Any] | None = None
-    delete: Callable[[Any, Predicates, I64], Any] | None = None
+    insert: Callable[[Any, Predicates, Codes, int, int], Any] | None = None
+    delete: Callable[[Any, Predicates, Codes, I64], Any] | None = None
     arrange: Callable[[Predicates, Codes, Sample | None, Any], tuple[NDArray[Any], Any]] | None = None
     arranged: Callable[[Predicates, Codes, Any], Any] | None = None
 
@@ -90,3 +92,23 @@ def highest_codes(codes: Codes) -> I64:
     if len(codes.label):
         return np.full(len(codes.multi), LABEL_TOP)
     return np.diff(codes.first) + 1
+
+
+def reorder(preds: Predicates, order: U32) -> Predicates:
+    """The predicates with their conjunctions in another order: (C) uint32."""
+    first, pred, weight = np.empty_like(preds.first), np.empty_like(preds.pred), np.empty_like(preds.weight)
+    reorder_predicates(preds.first, preds.pred, preds.weight, order, first, pred, weight)
+    jump_first, tree_first, tree = preds.jump_first, preds.tree_first, preds.tree
+    if len(jump_first):
+        jump_first = jump_first[order]
+        start, tree_first = tree_first[:-1][order], ranges_of(np.diff(tree_first)[order])
+        tree = tree[members(start, tree_first)]
+    return preds._replace(
+        first=first,
+        pred=pred,
+        owner=preds.owner[order],
+        weight=weight,
+        jump_first=jump_first,
+        tree_first=tree_first,
+        tree=tree,
+    )

@@ -14,8 +14,8 @@ from typing import NamedTuple
 import numpy as np
 
 from colmatch.arrays.hints import hints_of
-from colmatch.arrays.ranges import members, ranges_of
-from colmatch.indexing.base import IndexKind, uses_of
+from colmatch.arrays.ranges import ranges_of
+from colmatch.indexing.base import IndexKind, reorder, uses_of
 from colmatch.indexing.settings import Settings, setting
 from colmatch.indexing.statistics import Sample, Statistics
 from colmatch.kernels.bitslice.arrays import (
@@ -44,7 +44,6 @@ from colmatch.kernels.bitslice.build import (
 )
 from colmatch.kernels.bitslice.match import match
 from colmatch.kernels.layout import ATTR_MASK, I32, I64, U32, Codes, Predicates
-from colmatch.kernels.lowering.conjunctions import reorder_predicates
 
 TILE = 1 << 18  # bytes of a tile, if attributes are not too many: it stays in the second-level cache
 MOST_ROWS = SEGMENTS - 64  # of a tile
@@ -193,25 +192,6 @@ def _choose_access(
         open[held == 0] = 0
     if best is not None and not np.array_equal(best, open):
         choose_access(preds, code_first, uses, below, best, access, postings)
-
-
-def reorder(preds: Predicates, order: U32) -> Predicates:
-    first, pred, weight = np.empty_like(preds.first), np.empty_like(preds.pred), np.empty_like(preds.weight)
-    reorder_predicates(preds.first, preds.pred, preds.weight, order, first, pred, weight)
-    jump_first, tree_first, tree = preds.jump_first, preds.tree_first, preds.tree
-    if len(jump_first):
-        jump_first = jump_first[order]
-        start, tree_first = tree_first[:-1][order], ranges_of(np.diff(tree_first)[order])
-        tree = tree[members(start, tree_first)]
-    return preds._replace(
-        first=first,
-        pred=pred,
-        owner=preds.owner[order],
-        weight=weight,
-        jump_first=jump_first,
-        tree_first=tree_first,
-        tree=tree,
-    )
 
 
 def _ranks(top: I64, uses: I64) -> tuple[I64, np.ndarray, I64]:

@@ -255,7 +255,7 @@ def cost(statistics: Statistics) -> float:
     return 20_000.0 + max(2.7 * share, 0.01) * statistics.conjunctions
 
 
-def insert(index: OpIndex, preds: Predicates, begin: int, end: int) -> OpIndex:
+def insert(index: OpIndex, preds: Predicates, codes: Codes, begin: int, end: int) -> OpIndex:
     """Enter the conjunctions ``begin:end`` (section 4.3, algorithm 1).
 
     Returns arrays that can be written: the same ones, if they could.
@@ -272,7 +272,7 @@ def insert(index: OpIndex, preds: Predicates, begin: int, end: int) -> OpIndex:
     return index
 
 
-def delete(index: OpIndex, preds: Predicates, conjunctions: I64) -> OpIndex:
+def delete(index: OpIndex, preds: Predicates, codes: Codes, conjunctions: I64) -> OpIndex:
     """Take conjunctions out; ``preds`` still has them.
 
     Returns arrays that can be written: the same ones, if they could.

@@ -218,7 +218,7 @@ def scratch(index: PropagationIndex, codes: Codes, rows: int, entries: int) -> P
     )
 
 
-def insert(arrays: PropagationIndex, preds: Predicates, begin: int, end: int) -> PropagationIndex:
+def insert(arrays: PropagationIndex, preds: Predicates, codes: Codes, begin: int, end: int) -> PropagationIndex:
     """Enter the conjunctions ``begin:end`` of ``preds``.
 
     They must come after all that were entered before.
@@ -241,7 +241,7 @@ def insert(arrays: PropagationIndex, preds: Predicates, begin: int, end: int) ->
     return arrays
 
 
-def delete(arrays: PropagationIndex, preds: Predicates, conjunctions: I64) -> PropagationIndex:
+def delete(arrays: PropagationIndex, preds: Predicates, codes: Codes, conjunctions: I64) -> PropagationIndex:
     """Take conjunctions out, which ``preds`` must still have, and predicates that no other has.
 
     Those that are not there are passed over.

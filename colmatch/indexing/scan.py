@@ -22,14 +22,12 @@ from colmatch.kernels.layout import ATTR_MASK, FLAG_MULTI, I64, Codes, Predicate
 from colmatch.kernels.scan.arrays import (
     HEAD_BLOCK,
     ROW_BLOCK,
-    TILE_LEAST,
-    TILE_MOST,
-    TILE_ROWS,
     TILES,
     ScanIndex,
     ScanScratch,
 )
 from colmatch.kernels.scan.match import enter, enter_few, match
+from colmatch.kernels.tiles import TILE_LEAST, TILE_MOST, TILE_ROWS
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -55,7 +53,7 @@ def build(
     return index, preds
 
 
-def insert(index: ScanIndex, preds: Predicates, begin: int, end: int) -> ScanIndex:
+def insert(index: ScanIndex, preds: Predicates, codes: Codes, begin: int, end: int) -> ScanIndex:
     """Append the heads of the conjunctions ``begin:end``, the first of which is the next that
     the index has not.
     """
@@ -81,7 +79,7 @@ def _entered(index: ScanIndex, preds: Predicates, begin: int, end: int, labelled
     return ScanIndex(heads, seconds, index.multi, np.array([end, index.state[TILES]], np.int64)), attributes
 
 
-def delete(index: ScanIndex, preds: Predicates, conjunctions: I64) -> ScanIndex:
+def delete(index: ScanIndex, preds: Predicates, codes: Codes, conjunctions: I64) -> ScanIndex:
     """Heads cannot be closed up, since a conjunction's number is its place: these become ranges
     that nothing lies in.
     """

@@ -71,7 +71,7 @@ class GrowingSegment(Segment):
             together = self._extended(predicates, codes, label)
             insert = self.index.kind.insert
             assert insert is not None
-            arrays = freeze(insert(self.index.arrays, together, begin, len(together.owner)))
+            arrays = freeze(insert(self.index.arrays, together, joined, begin, len(together.owner)))
             return self._next(joined, together, self.index._replace(arrays=arrays), size)
         both = [self, Segment(codes, predicates, self.index, more)]
         dense = combine(both, [0, self.size], np.concatenate([left(), np.ones(more, bool)]))
@@ -86,7 +86,7 @@ class GrowingSegment(Segment):
         conjunctions = np.arange(start[0], end[0]) if few else members(start, ranges_of(end - start))
         delete = self.index.kind.delete
         assert delete is not None
-        arrays = freeze(delete(self.index.arrays, self.predicates, conjunctions))
+        arrays = freeze(delete(self.index.arrays, self.predicates, self.codes, conjunctions))
         return self._next(self.codes, self.predicates, self.index._replace(arrays=arrays), self.size)
 
     def with_codes(self, codes: Codes) -> GrowingSegment:

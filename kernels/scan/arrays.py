@@ -6,9 +6,6 @@ from colmatch.kernels.layout import I64, U8, U32
 
 ROW_BLOCK = 256
 HEAD_BLOCK = 4096
-TILE_ROWS = 64
-TILE_LEAST = 24  # rows for which a tile is made: fewer are quicker one by one
-TILE_MOST = 1 << 16  # values of a tile, beyond which it would leave the second-level cache
 
 # Places of ``ScanIndex.state``.
 HEADS = 0

@@ -21,9 +21,10 @@ import numpy as np
 from colmatch.kernels._jit import brief, device, kernel
 from colmatch.kernels.layout import ATTR_MASK, CANDIDATES, CODE_MAX, CONJUNCTIONS, PREDICATES, REJECT
 from colmatch.kernels.predicates import clear, flagged_holds, hull, program_accepts, spread
-from colmatch.kernels.scan.arrays import HEAD_BLOCK, HEADS, ROW_BLOCK, TILE_LEAST, TILE_ROWS
+from colmatch.kernels.scan.arrays import HEAD_BLOCK, HEADS, ROW_BLOCK
 from colmatch.kernels.scan.tiles import match_tile
 from colmatch.kernels.sink import FILL, emit, roll_back
+from colmatch.kernels.tiles import TILE_LEAST, TILE_ROWS
 
 
 def _enter_heads(

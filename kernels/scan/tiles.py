@@ -1,57 +1,18 @@
 """SCAN: conjunctions tested for up to 64 events at once.
 
-A *tile* is the tables of 64 events (``predicates.py``), turned: the values of one attribute stand
-side by side, so one comparison of vectors tells of which events a predicate is true. It is exact,
-and events of which one is not are looked at no more.
+The loop over predicates is that of ``lanes_that_hold``, which takes twice as long: called for each
+head that holds, it counts references of all its arrays.
 """
 
 import numpy as np
 
 from colmatch.kernels._jit import device
-from colmatch.kernels.bits import ctz, popcount, without_lowest, words_within
-from colmatch.kernels.layout import ACCEPT, ATTR_MASK, CANDIDATES, CONJUNCTIONS, PREDICATES
+from colmatch.kernels.bits import ctz, popcount, without_lowest
+from colmatch.kernels.layout import ATTR_MASK, CANDIDATES, CONJUNCTIONS, PREDICATES
 from colmatch.kernels.predicates import flagged_holds
-from colmatch.kernels.scan.arrays import HEADS, TILE_ROWS
+from colmatch.kernels.scan.arrays import HEADS
 from colmatch.kernels.sink import emit
-
-
-@device
-def fill_tile(first, attr, code, start, stop, multi, tile):
-    """Enters the rows ``start:stop`` into the tile, each as ``spread`` would into a table."""
-    for row in range(start, stop):
-        begin, lane = first[row], np.uint64(row - start)
-        for e in range(first[row + 1] - 1, begin - 1, -1):
-            a = np.uint64(attr[e])
-            tile[a * np.uint64(TILE_ROWS) + lane] = 1 + e - begin if multi[a] else code[e]
-
-
-@device
-def clear_tile(first, attr, start, stop, tile):
-    """Takes the rows ``start:stop`` out of the tile again: only what they had set."""
-    for row in range(start, stop):
-        for e in range(first[row], first[row + 1]):
-            tile[np.uint64(attr[e]) * np.uint64(TILE_ROWS) + np.uint64(row - start)] = 0
-
-
-@device
-def lanes_within(tile, attr, low, high):
-    """Rows of the tile whose value of an attribute lies in a range, which may be empty."""
-    return words_within(tile, np.uint64(attr) * np.uint64(TILE_ROWS), low, high) if low <= high else np.uint64(0)
-
-
-@device
-def lane_accepted(pred, run_lo, run_hi, first, jump, at_jump, attr, code, begin, end, tile, lane):
-    """Follows a program for one row of the tile, as ``program_accepts`` does for a table."""
-    at, steps = np.int64(0), 0
-    while at >= 0:
-        steps += 1
-        word = pred[first + at, 0]
-        v = tile[np.uint64(word & ATTR_MASK) * np.uint64(TILE_ROWS) + lane]
-        holds = pred[first + at, 1] <= v and v <= pred[first + at, 2]
-        if word > ATTR_MASK:
-            holds = flagged_holds(pred, run_lo, run_hi, first + at, v, attr, code, begin, end)
-        at = np.int64(jump[at_jump + at, 0 if holds else 1])
-    return at == ACCEPT, steps
+from colmatch.kernels.tiles import TILE_ROWS, clear_tile, fill_tile, lane_accepted, lanes_within
 
 
 @device
@@ -92,7 +53,7 @@ def match_tile(index, preds, rows, start, stop, scratch, sink, counters):
             p, p_end = np.uint64(first[c]), np.uint64(first[c + np.uint64(1)])
             while left != 0 and p < p_end:
                 steps += popcount(left)
-                word = pred[p, 0]
+                word = pred[p, 0]  # this loop stands in kernels/tiles.py as well
                 if word <= ATTR_MASK:
                     left &= lanes_within(tile, word, pred[p, 1], pred[p, 2])
                 else:

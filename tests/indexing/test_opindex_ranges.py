@@ -84,15 +84,19 @@ def test_ranges_that_come_and_go_are_divided_by_width(start: int) -> None:
     count = 700 if NO_JIT else 3000
     low, width = ranges(count, 7)
     scan = built_of_ranges(low, width, "scan")
-    preds, events = inside.predicates(scan), pa.table({"a": np.random.default_rng(8).integers(0, 10_000, 30)})
+    preds, codes, events = (
+        inside.predicates(scan),
+        inside.codes(scan),
+        pa.table({"a": np.random.default_rng(8).integers(0, 10_000, 30)}),
+    )
     arrays, rng = start_with(scan, start), Random(9)
     there = set(range(start))
     for c in range(start, count):
-        arrays = MODULE.insert(arrays, preds, c, c + 1)
+        arrays = MODULE.insert(arrays, preds, codes, c, c + 1)
         there.add(c)
         if rng.random() < 0.2:
             gone = rng.choice(sorted(there))
-            arrays = MODULE.delete(arrays, preds, np.array([gone]))
+            arrays = MODULE.delete(arrays, preds, codes, np.array([gone]))
             there.remove(gone)
         if c % 100 == 99:
             check_runs(arrays)
@@ -102,7 +106,7 @@ def test_ranges_that_come_and_go_are_divided_by_width(start: int) -> None:
     assert wanted and pairs(found.match(events)) == wanted
     assert found.counters(events)["predicates"] < 2.5 * len(wanted)
     for c in sorted(there):
-        arrays = MODULE.delete(arrays, preds, np.array([c]))
+        arrays = MODULE.delete(arrays, preds, codes, np.array([c]))
     assert with_arrays(scan, arrays).counters(events)["predicates"] == 0
 
 

@@ -55,7 +55,7 @@ def test_inserts_and_deletes_in_random_order(seed: int) -> None:
     scan = cm.Matcher.build(some, schema, index=cm.index("scan", dnf_budget=rng.choice([1, 3, 64])))
     events = plain_table(schema, some_rows(rng, schema, 20))
     wanted = pairs(scan.match(events))
-    preds = inside.predicates(scan)
+    preds, codes = inside.predicates(scan), inside.codes(scan)
     total = len(preds.owner)
     arrays = start_with(scan, rng.choice([0, total // 2, total]), signatures=seed % 3 > 0)
     there = set(range(int(arrays.state[BUILT])))
@@ -64,11 +64,11 @@ def test_inserts_and_deletes_in_random_order(seed: int) -> None:
         conjunctions = conjunctions_of(scan, [i])
         entered = [c for c in conjunctions.tolist() if c in there]
         if entered:
-            arrays = MODULE.delete(arrays, preds, np.array(entered))
+            arrays = MODULE.delete(arrays, preds, codes, np.array(entered))
             there -= set(entered)
         else:
             for c in conjunctions.tolist():
-                arrays = MODULE.insert(arrays, preds, c, c + 1)
+                arrays = MODULE.insert(arrays, preds, codes, c, c + 1)
             there |= set(conjunctions.tolist())
         if step % 10 == 9:
             whole = {j for j in range(count) if there >= set(conjunctions_of(scan, [j]).tolist())}
@@ -84,25 +84,26 @@ def test_what_is_inserted_is_found_and_what_is_deleted_is_not(name: str) -> None
     workload = named(name, subscriptions=SIZE // 4)
     scan, events = built(workload, "scan"), workload.events(ROWS // 2)
     wanted = pairs(scan.match(events))
-    preds, count = inside.predicates(scan), len(inside.predicates(scan).owner)
+    preds, codes = inside.predicates(scan), inside.codes(scan)
+    count = len(preds.owner)
     arrays = start_with(scan, 0)
-    arrays = MODULE.insert(arrays, preds, 0, count // 2)
-    half = MODULE.insert(arrays, preds, count // 2, count // 2)
+    arrays = MODULE.insert(arrays, preds, codes, 0, count // 2)
+    half = MODULE.insert(arrays, preds, codes, count // 2, count // 2)
     assert all(one is other for one, other in zip(arrays, half))  # nothing is copied without need
     assert pairs(with_arrays(scan, arrays).match(events)) == [pair for pair in wanted if pair[1] < count // 2]
     for c in range(count // 2, count):
-        arrays = MODULE.insert(arrays, preds, c, c + 1)
+        arrays = MODULE.insert(arrays, preds, codes, c, c + 1)
     inserted = with_arrays(scan, arrays)
     assert pairs(inserted.match(events)) == wanted
     signed, plain = inserted.counters(events)["nodes"], with_arrays(scan, unsigned(arrays)).counters(events)["nodes"]
     assert signed < 0.8 * plain
     gone = np.arange(0, count, 3)
-    arrays = MODULE.delete(arrays, preds, gone)
+    arrays = MODULE.delete(arrays, preds, codes, gone)
     left = [pair for pair in wanted if pair[1] % 3]
     assert pairs(with_arrays(scan, arrays).match(events)) == left
-    arrays = MODULE.delete(arrays, preds, gone)  # they are not there
+    arrays = MODULE.delete(arrays, preds, codes, gone)  # they are not there
     for c in gone.tolist():
-        arrays = MODULE.insert(arrays, preds, c, c + 1)
+        arrays = MODULE.insert(arrays, preds, codes, c, c + 1)
     assert pairs(with_arrays(scan, arrays).match(events)) == wanted
 
 
@@ -116,11 +117,12 @@ def test_an_insert_does_not_copy_the_index() -> None:
     """What moves for one insert after the other: each array is made anew a few times only."""
     workload = named("dense", subscriptions=SIZE // 2)
     scan = built(workload, "scan")
-    preds, count = inside.predicates(scan), len(inside.predicates(scan).owner)
+    preds, codes = inside.predicates(scan), inside.codes(scan)
+    count = len(preds.owner)
     arrays = start_with(scan, count // 2)
     copies, before = 0, arrays
     for c in range(count // 2, count):
-        arrays = MODULE.insert(arrays, preds, c, c + 1)
+        arrays = MODULE.insert(arrays, preds, codes, c, c + 1)
         copies += arrays.word is not before.word
         before = arrays
     assert 1 <= copies <= (40 if NO_JIT else 12)
@@ -132,7 +134,7 @@ def test_an_insert_does_not_copy_the_index() -> None:
 def test_attributes_that_come_later() -> None:
     texts = {1: "b = 1", 2: "a = 1 AND d >= 2", 3: "c < 5 AND a = 2"}
     scan = cm.Matcher.build(texts, dict.fromkeys("abcd", "int64"), index="scan")
-    preds = inside.predicates(scan)
+    preds, codes = inside.predicates(scan), inside.codes(scan)
     attribute = int(preds.pred[0, 0])
     codes = inside.codes(scan)._replace(
         first=inside.codes(scan).first[: attribute + 2], multi=inside.codes(scan).multi[: attribute + 1]
@@ -140,7 +142,7 @@ def test_attributes_that_come_later() -> None:
     few = preds._replace(first=preds.first[:2], pred=preds.pred[:1], owner=preds.owner[:1])
     arrays, _ = MODULE.build(freeze(few), freeze(codes), None, cm.index("opindex"))
     assert len(arrays.lists) == 1
-    matcher = with_arrays(scan, MODULE.insert(arrays, preds, 1, 3))
+    matcher = with_arrays(scan, MODULE.insert(arrays, preds, codes, 1, 3))
     events = pa.table({"a": [1, 2, 1], "b": [1, 0, 1], "c": [4, 4, 4], "d": [3, 3, 1]})
     assert pairs(matcher.match(events)) == pairs(scan.match(events)) == [(0, 1), (0, 2), (1, 3), (2, 1)]
 

@@ -258,7 +258,7 @@ def test_inserts_and_deletes_in_any_order(seed: int) -> None:
     while entered < count or rng.random() < 0.8:
         if entered < count and rng.random() < 0.6:
             size = rng.choice([1, 1, 2, 30])
-            arrays = insert(arrays, preds, entered, min(entered + size, count))
+            arrays = insert(arrays, preds, codes, entered, min(entered + size, count))
             alive |= set(range(entered, min(entered + size, count)))
             entered = min(entered + size, count)
         else:
@@ -266,7 +266,7 @@ def test_inserts_and_deletes_in_any_order(seed: int) -> None:
                 rng.sample(sorted(alive), rng.randint(0, len(alive) // 2))
                 + [c for c in range(entered) if c not in alive][:2]
             )
-            arrays = delete(arrays, preds, np.array(some, np.int64))
+            arrays = delete(arrays, preds, codes, np.array(some, np.int64))
             alive -= set(some)
         check_arrays(arrays, preds)
         if rng.random() < 0.3 or entered == count:
@@ -274,7 +274,7 @@ def test_inserts_and_deletes_in_any_order(seed: int) -> None:
             assert found == in_alive(scan, alive, events)
     if len(alive) == count:
         assert found == truth
-    delete(arrays, preds, np.arange(count))
+    delete(arrays, preds, codes, np.arange(count))
     state = arrays.state
     assert (
         state[SLOTS] == 0
@@ -283,7 +283,7 @@ def test_inserts_and_deletes_in_any_order(seed: int) -> None:
         and not arrays.group[: state[GROUPS], LENGTH].any()
     )
     assert state[WASTE] == state[POOL] - 1
-    again = insert(arrays, preds, 0, count)
+    again = insert(arrays, preds, codes, 0, count)
     assert pairs(with_index(scan, again).match(events)) == truth
 
 
@@ -308,15 +308,17 @@ def test_bulk_and_one_by_one_find_the_same_and_grow_seldom() -> None:
     workload = named("dense", subscriptions=SUBSCRIPTIONS)
     scan = cm.Matcher.build(workload.predicate_table(), workload.schema(), index="scan")
     events = workload.events(ROWS // 10)
-    preds = inside.predicates(scan)
+    preds, codes = inside.predicates(scan), inside.codes(scan)
     arrays, _ = find("propagation").build(
         first_part(preds, SUBSCRIPTIONS // 2), inside.codes(scan), None, cm.index("propagation")
     )
-    together = insert(PropagationIndex(*(array.copy() for array in arrays)), preds, SUBSCRIPTIONS // 2, SUBSCRIPTIONS)
+    together = insert(
+        PropagationIndex(*(array.copy() for array in arrays)), preds, codes, SUBSCRIPTIONS // 2, SUBSCRIPTIONS
+    )
     grown = 0
     for c in range(SUBSCRIPTIONS // 2, SUBSCRIPTIONS):
         before = arrays
-        arrays = insert(arrays, preds, c, c + 1)
+        arrays = insert(arrays, preds, codes, c, c + 1)
         grown += sum(len(a) != len(b) for a, b in zip(arrays, before))
     whole, _ = find("propagation").build(preds, inside.codes(scan), None, cm.index("propagation"))
     assert grown < 40
@@ -334,13 +336,13 @@ def test_bulk_and_one_by_one_find_the_same_and_grow_seldom() -> None:
 
 def test_a_deleted_predicate_leaves_its_bit_to_the_next() -> None:
     scan = cm.Matcher.build({i: f"a = {i} AND b BETWEEN {i} AND {i + 9}" for i in range(100)}, NUMBERS, index="scan")
-    preds = inside.predicates(scan)
+    preds, codes = inside.predicates(scan), inside.codes(scan)
     arrays, _ = find("propagation").build(first_part(preds, 50), inside.codes(scan), None, cm.index("propagation"))
     assert arrays.state[BITS] == 100
-    arrays = delete(arrays, preds, np.arange(20))
+    arrays = delete(arrays, preds, codes, np.arange(20))
     assert arrays.state[SLOTS] == 60
     key = arrays.key
-    arrays = insert(arrays, preds, 50, 70)
+    arrays = insert(arrays, preds, codes, 50, 70)
     assert arrays.state[BITS] == arrays.state[SLOTS] == 100 and arrays.key is key
     events = pa.table({"a": range(100), "b": range(100)})
     assert pairs(with_index(scan, arrays).match(events)) == [(i, i) for i in range(20, 70)]
@@ -360,16 +362,16 @@ def test_a_cluster_loses_some_and_is_put_together_when_half_is_gone() -> None:
     scan = cm.Matcher.build(
         {i: f"a = 1 AND b BETWEEN {i // 2} AND {99 + i // 2}" for i in range(20)}, NUMBERS, index="scan"
     )
-    preds, events = inside.predicates(scan), pa.table({"a": [1, 1], "b": [50, 5]})
+    preds, codes, events = inside.predicates(scan), inside.codes(scan), pa.table({"a": [1, 1], "b": [50, 5]})
     arrays, _ = find("propagation").build(preds, inside.codes(scan), None, cm.index("propagation"))
-    arrays = delete(arrays, preds, np.array([3, 5]))
+    arrays = delete(arrays, preds, codes, np.array([3, 5]))
     (at,) = arrays.slab[arrays.slab > 0].tolist()
     assert arrays.pool[at + SIZE] == 20 and arrays.pool[at + GONE] == 2
     left = [i for i in range(20) if i not in (3, 5)]
     assert pairs(with_index(scan, arrays).match(events)) == [(0, i) for i in left] + [
         (1, i) for i in left if i // 2 <= 5
     ]
-    arrays = delete(arrays, preds, np.arange(8, 17))
+    arrays = delete(arrays, preds, codes, np.arange(8, 17))
     assert arrays.pool[at + SIZE] == 9 and arrays.pool[at + GONE] == 0
     left = [i for i in left if not 8 <= i < 17]
     assert pairs(with_index(scan, arrays).match(events)) == [(0, i) for i in left] + [

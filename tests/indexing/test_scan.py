@@ -14,7 +14,7 @@ from ways_in import condition, to_builder
 
 import colmatch as cm
 from colmatch.indexing import scan
-from colmatch.kernels.scan.arrays import TILE_LEAST, TILE_MOST, TILE_ROWS
+from colmatch.kernels.tiles import TILE_LEAST, TILE_MOST, TILE_ROWS
 from colmatch.matching import worker
 
 BY_TILES, BY_ROWS = cm.index("scan", dnf_budget=3), cm.index("scan", dnf_budget=3, tiles=False)

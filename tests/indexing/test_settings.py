@@ -218,12 +218,15 @@ def test_never_more_than_the_budget_however_an_expression_is_put_together() -> N
 
 def test_defaults_are_those_that_were_measured() -> None:
     """BENCHMARKS.md, Budgets, has the figures: who changes a default measures again."""
+    trees = {"capacity": 160, "ranking": "selectivity", "construction": "bulk", "short_circuit": True}
     defaults = {kind: cm.index(kind).to_dict() for kind in [*KINDS, "auto"]}
     assert defaults == {
         "scan": {"dnf_budget": 64, "tiles": True},
         "kindex": {"dnf_budget": 1, "enumerate": "boundaries"},
         "propagation": {"dnf_budget": 64},
         "opindex": {"dnf_budget": 64, "cnf_budget": 4, "signatures": True},
+        "betree": {"dnf_budget": 64, **trees, "halves": "keys"},
+        "bestar": {"dnf_budget": 64, **trees, "split": "exhaustive", "alpha": 10, "beta": 4},
         "bitslice": {"dnf_budget": 64, "close_columns": True},
         "auto": {"dnf_budget": 64},
     }

@@ -1,0 +1,79 @@
+"""BE*-Tree: buckets are as narrow as what is in them, and are split in three.
+
+Source: Sadoghi and Jacobsen, "Relevance Matters: Capitalizing on Less Top-k Matching in
+Publish/Subscribe" (IV, V, algorithms 1 to 5). Widths, overlap and coverage are those of keys.
+Deviations:
+
+- The exhaustive split tries the cuts after each upper end only: a cut before a lower end has the
+  left bucket of one of these, and no smaller overlap (``kernels/trees/buckets.py``).
+- Building at once (BE*-B) is to divide the root with everything in it.
+- What ``colmatch/indexing/betree.py`` says of ranking, of what cannot be placed, of entries and of
+  64 events together holds here, too.
+
+It counts as BE-Tree does.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from colmatch.indexing import trees
+from colmatch.indexing.base import IndexKind
+from colmatch.indexing.settings import Settings, setting
+from colmatch.indexing.statistics import Sample, Statistics
+from colmatch.kernels.layout import I64, Codes, Predicates
+from colmatch.kernels.trees.arrays import (
+    ALPHA,
+    BETA,
+    EXHAUSTIVE,
+    LEAF_CAPACITY,
+    PLAN_WORDS,
+    POPULARITY,
+    RANKING,
+    SELECTIVITY,
+    SHORT_CIRCUIT,
+    Tree,
+)
+from colmatch.kernels.trees.match import match
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class BEStarSettings(Settings):
+    """How a BE*-Tree is built and how it evaluates."""
+
+    kind = "bestar"
+    about = "BE*-Tree: divided by attribute, then into buckets as narrow as what is in them"
+
+    capacity: int = setting(160, "conjunctions that a leaf may have before it is divided", range(1, 100_001))
+    ranking: str = setting(
+        "selectivity", "what says by which attribute a leaf is divided", ("selectivity", "popularity")
+    )
+    split: str = setting("exhaustive", "try every cut of a bucket, or go from both ends", ("exhaustive", "approximate"))
+    alpha: int = setting(10, "percent of a bucket that must be on either side of a cut", range(1, 51))
+    beta: int = setting(4, "times as wide as it was a bucket may become before another is put above it", range(1, 1001))
+    construction: str = setting("bulk", "all at once, or one by one", ("bulk", "dynamic"))
+    short_circuit: bool = setting(True, "skip what needs an attribute that the event has not", (True, False))
+
+
+def _plan(settings: BEStarSettings) -> I64:
+    plan = np.zeros(PLAN_WORDS, np.int64)
+    plan[RANKING] = POPULARITY if settings.ranking == "popularity" else SELECTIVITY
+    plan[LEAF_CAPACITY] = settings.capacity
+    plan[EXHAUSTIVE] = settings.split == "exhaustive"
+    plan[ALPHA], plan[BETA] = settings.alpha, settings.beta
+    plan[SHORT_CIRCUIT] = settings.short_circuit
+    return plan
+
+
+def build(preds: Predicates, codes: Codes, sample: Sample | None, settings: Any) -> tuple[Tree, Predicates]:
+    return trees.built(_plan(settings), preds, codes, settings.construction == "bulk")
+
+
+def cost(statistics: Statistics) -> float:
+    return 10_000.0 + 0.45 * statistics.conjunctions + 200 * statistics.programs
+
+
+KIND = IndexKind(BEStarSettings, Tree, build, trees.scratch, match, cost, trees.repeats, trees.inserted, trees.removed)

@@ -1,0 +1,85 @@
+"""BE-Tree: conjunctions are divided by attribute, then by halves of the attribute's domain.
+
+Source: Sadoghi and Jacobsen's BE-Tree, as "Relevance Matters" (IV, V-B, algorithms 1, 4 and 5) and
+the be-tree library describe it. Deviations:
+
+- A domain reaches from the lowest boundary of a predicate to the highest, and the middle of its
+  keys is moved to the nearest boundary. Halving codes instead, ``halves="codes"``, adapts to the
+  data, as a BE-Tree does not.
+- Halves do not meet. In the library both own the middle.
+- By ``ranking="selectivity"`` a conjunction goes by the attribute whose values fewest events are
+  expected to meet, and a leaf is divided by the attributes that are so chosen most often.
+  ``"popularity"`` is the document's optimistic rank: gain alone.
+- An event goes down where it has the attribute. The library also goes down where it may be absent.
+- What no attribute can place (negations, programs that may accept without any one predicate) stands
+  in a bucket of its own and is verified for every event.
+- An entry of a leaf has its range of the bucket's attribute, and bits of the attributes that it
+  needs (the library's short circuit), so few entries are verified.
+- Up to 64 events go down together.
+
+CONJUNCTIONS counts the entries of leaves that are looked at, for each event; CANDIDATES those that
+are verified, PREDICATES what that takes, NODES buckets and parts visited, once for all events that
+go down together.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from colmatch.indexing import trees
+from colmatch.indexing.base import IndexKind
+from colmatch.indexing.settings import Settings, setting
+from colmatch.indexing.statistics import Sample, Statistics
+from colmatch.kernels.layout import I64, Codes, Predicates
+from colmatch.kernels.trees.arrays import (
+    BY_CODES,
+    LEAF_CAPACITY,
+    PLAN_WORDS,
+    POPULARITY,
+    RANKING,
+    RIGID,
+    SELECTIVITY,
+    SHORT_CIRCUIT,
+    Tree,
+)
+from colmatch.kernels.trees.match import match
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class BETreeSettings(Settings):
+    """How a BE-Tree is built and how it evaluates."""
+
+    kind = "betree"
+    about = "BE-Tree: divided by attribute, then by halves of the attribute's domain"
+
+    capacity: int = setting(160, "conjunctions that a leaf may have before it is divided", range(1, 100_001))
+    ranking: str = setting(
+        "selectivity", "what says by which attribute a leaf is divided", ("selectivity", "popularity")
+    )
+    halves: str = setting("keys", "what is cut in the middle: the keys of a domain, or its codes", ("keys", "codes"))
+    construction: str = setting("bulk", "all at once, or one by one", ("bulk", "dynamic"))
+    short_circuit: bool = setting(True, "skip what needs an attribute that the event has not", (True, False))
+
+
+def _plan(settings: BETreeSettings) -> I64:
+    plan = np.zeros(PLAN_WORDS, np.int64)
+    plan[RIGID] = 1
+    plan[BY_CODES] = settings.halves == "codes"
+    plan[RANKING] = POPULARITY if settings.ranking == "popularity" else SELECTIVITY
+    plan[LEAF_CAPACITY] = settings.capacity
+    plan[SHORT_CIRCUIT] = settings.short_circuit
+    return plan
+
+
+def build(preds: Predicates, codes: Codes, sample: Sample | None, settings: Any) -> tuple[Tree, Predicates]:
+    return trees.built(_plan(settings), preds, codes, settings.construction == "bulk")
+
+
+def cost(statistics: Statistics) -> float:
+    return 10_000.0 + 0.45 * statistics.conjunctions + 200 * statistics.programs
+
+
+KIND = IndexKind(BETreeSettings, Tree, build, trees.scratch, match, cost, trees.repeats, trees.inserted, trees.removed)

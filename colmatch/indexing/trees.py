@@ -1,0 +1,204 @@
+"""What BE-Tree and BE*-Tree do alike: tables made, grown, and changed."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from colmatch.arrays.growing import extended
+from colmatch.indexing.base import reorder
+from colmatch.kernels.layout import ATTR_MASK, FLAG_MULTI, I64, Codes, Predicates
+from colmatch.kernels.tiles import TILE_LEAST, TILE_MOST, TILE_ROWS
+from colmatch.kernels.trees.arrays import (
+    ABOVE_WORDS,
+    BELOW,
+    BOXES,
+    CAPACITY,
+    ENTRIES,
+    FIRST,
+    FREE_BLOCK,
+    FREE_NODE,
+    FREE_PART,
+    LEAF,
+    LEAF_CAPACITY,
+    LEFT,
+    LEVEL,
+    N_PARTS,
+    NODE_WORDS,
+    NODES,
+    NONE,
+    PART_WORDS,
+    RIGHT,
+    SEVERAL,
+    SLOTS,
+    STATE_WORDS,
+    Tree,
+    TreeScratch,
+    TreeWork,
+)
+from colmatch.kernels.trees.change import (
+    GOES_NEXT,
+    NEED_BOXES,
+    NEED_ENTRIES,
+    NEED_NODES,
+    NEED_PARTS,
+    TODO,
+    WAITING,
+    divide_all,
+    enter,
+    fill_root,
+    halve_all,
+    note_parts,
+    pack,
+    remove,
+)
+
+
+def empty(plan: I64, codes: Codes) -> Tree:
+    """A tree without conjunctions: the root, and the bucket for what nothing can place."""
+    state = np.zeros(STATE_WORDS, np.int64)
+    state[[FREE_NODE, FREE_PART]] = state[FREE_BLOCK:] = NONE
+    state[NODES] = 2
+    node, above = np.zeros((8, NODE_WORDS), np.uint32), np.full((8, ABOVE_WORDS), NONE, np.uint32)
+    node[:2, [LEFT, RIGHT, LEAF, FIRST]] = NONE
+    above[:2, [BELOW, LEVEL]] = 0
+    above[0, CAPACITY] = plan[LEAF_CAPACITY]
+    return Tree(
+        node, above, np.zeros((4, PART_WORDS), np.uint32), np.zeros(4), np.zeros(16, np.uint32),
+        np.zeros(64, np.uint32), np.zeros(64, np.uint64), np.zeros((64, 2), np.uint32), np.empty(0, np.uint32), np.zeros((0, 4), np.uint32),
+        plan, state, codes.multi.copy(),
+    )  # fmt: skip
+
+
+def built(plan: I64, preds: Predicates, codes: Codes, bulk: bool) -> tuple[Tree, Predicates]:
+    count = len(preds.owner)
+    tree = empty(plan, codes)
+    tree = tree._replace(at=np.full(count, NONE, np.uint32))
+    tree.state[SEVERAL] = (preds.owner[1:] == preds.owner[:-1]).any()
+    work = _work(tree, count, len(codes.multi))
+    if bulk and count:
+        tree = _grown(tree, 0, 0, 4 * count + 16, 0)
+        fill_root(tree, preds, work, count)
+    tree = _entered(tree, preds, codes, work, count)
+    if len(codes.label):  # of a growing segment, whose conjunctions stand by subscription
+        return tree, preds
+    order, need, reach = np.empty(count, np.uint32), np.empty(count, np.uint64), np.empty((count, 2), np.uint32)
+    work = work._replace(todo=np.empty(len(tree.node), np.uint32))
+    pack(tree, work, order, need, reach)
+    place = np.arange(count, dtype=np.uint32)
+    used = {"node": NODES, "above": NODES, "part": N_PARTS, "rank": N_PARTS, "box": BOXES}
+    trimmed = {name: getattr(tree, name)[: tree.state[at]].copy() for name, at in used.items()}
+    return tree._replace(entry=place, need=need, reach=reach, at=tree.at[order], **trimmed), reorder(preds, order)
+
+
+def inserted(tree: Tree, preds: Predicates, codes: Codes, begin: int, end: int) -> Tree:
+    tree = writable(tree)
+    known = len(tree.at)
+    tree = tree._replace(at=extended(tree.at, known, end))
+    tree.at[known:] = NONE
+    word = preds.pred[preds.first[begin] : preds.first[end], 0]
+    more = len(codes.multi) - len(tree.multi)
+    if more > 0:
+        tree = tree._replace(multi=np.append(tree.multi, np.zeros(more, np.uint8)))
+    tree.multi[word[(word & FLAG_MULTI) != 0] & ATTR_MASK] = 1
+    tree.state[SEVERAL] |= (preds.owner[begin + 1 : end] == preds.owner[begin : end - 1]).any()
+    work = _work(tree, len(tree.at), len(codes.multi))
+    work.left[GOES_NEXT] = begin
+    return _entered(tree, preds, codes, work, end)
+
+
+def _entered(tree: Tree, preds: Predicates, codes: Codes, work: TreeWork, end: int) -> Tree:
+    tree, work = _relieved(tree, preds, codes, work)
+    while work.left[GOES_NEXT] < end:
+        if not enter(tree, preds, codes, work, end):
+            tree, work = _with_room(tree, work)
+        tree, work = _relieved(tree, preds, codes, work)
+    return tree
+
+
+def removed(tree: Tree, preds: Predicates, codes: Codes, conjunctions: I64) -> Tree:
+    tree = writable(tree)
+    work = _work(tree, len(tree.at), len(codes.multi))
+    done = 0
+    while done < len(conjunctions):
+        done = remove(tree, preds, codes, work, conjunctions, done)
+        if done < len(conjunctions) and not work.left[TODO]:
+            tree, work = _with_room(tree, work)
+        tree, work = _relieved(tree, preds, codes, work)
+    return tree
+
+
+def _relieved(tree: Tree, preds: Predicates, codes: Codes, work: TreeWork) -> tuple[Tree, TreeWork]:
+    """With nothing that is too full and could be divided."""
+    while work.left[TODO] or work.left[WAITING]:
+        fits = halve_all(tree, preds, codes, work) if work.left[TODO] else divide_all(tree, preds, codes, work)
+        if not fits:
+            tree, work = _with_room(tree, work)
+    return tree, work
+
+
+def _with_room(tree: Tree, work: TreeWork) -> tuple[Tree, TreeWork]:
+    left = work.left
+    tree = _grown(tree, *(int(left[i]) for i in (NEED_NODES, NEED_PARTS, NEED_ENTRIES, NEED_BOXES)))
+    room = 2 * len(tree.node) + 64
+    todo, waiting = (extended(buckets, len(buckets), room) for buckets in (work.todo, work.waiting))
+    return tree, work._replace(todo=todo, waiting=waiting)
+
+
+def writable(tree: Tree) -> Tree:
+    return Tree(*(array if array.flags.writeable else array.copy() for array in tree))  # type: ignore[arg-type]
+
+
+def _work(tree: Tree, count: int, attributes: int) -> TreeWork:
+    todo, waiting = (np.empty(2 * len(tree.node) + 64, np.uint32) for _ in range(2))
+    many = [np.empty(max(count, 1), np.uint32) for _ in range(8)]
+    return TreeWork(
+        todo, waiting, np.zeros(7, np.int64), np.zeros(attributes), np.zeros(attributes, np.int64),
+        np.empty(attributes, np.uint32), np.zeros(attributes, np.uint32), np.empty(4 * count + 1, np.int64), *many,
+    )  # fmt: skip
+
+
+def _grown(tree: Tree, nodes: int, parts: int, entries: int, boxes: int) -> Tree:
+    """With room for so many rows more of each table."""
+    state = tree.state
+    used = {
+        "node": NODES,
+        "above": NODES,
+        "part": N_PARTS,
+        "rank": N_PARTS,
+        "entry": ENTRIES,
+        "need": ENTRIES,
+        "reach": ENTRIES,
+        "box": BOXES,
+    }
+    more = {
+        "node": nodes,
+        "above": nodes,
+        "part": parts,
+        "rank": parts,
+        "entry": entries,
+        "reach": entries,
+        "need": entries,
+        "box": boxes,
+    }
+    grown = {
+        name: extended(getattr(tree, name), int(state[at]), int(state[at]) + more[name]) for name, at in used.items()
+    }
+    tree = tree._replace(**grown)
+    if 2 * (state[SLOTS] + parts) > len(tree.slot):
+        size = 1 << int(4 * (state[SLOTS] + parts)).bit_length()
+        tree = tree._replace(slot=np.zeros(size, np.uint32))
+        note_parts(tree)
+    return tree
+
+
+def scratch(tree: Tree, codes: Codes, rows: int, entries: int) -> TreeScratch:
+    attributes, nodes = max(len(codes.multi), 1), len(tree.node) + 2
+    tile = attributes * TILE_ROWS if rows >= TILE_LEAST and attributes * TILE_ROWS <= TILE_MOST else 0
+    return TreeScratch(
+        np.zeros(attributes, np.uint32), np.zeros(tile, np.uint32), np.zeros(attributes, np.uint64),
+        np.empty(TILE_ROWS, np.uint64), np.empty(nodes, np.uint32), np.empty(nodes, np.uint64),
+    )  # fmt: skip
+
+
+def repeats(tree: Tree) -> bool:
+    return bool(tree.state[SEVERAL])

@@ -1,0 +1,118 @@
+"""The arrays of BE-Tree and BE*-Tree.
+
+A *bucket* is a range of one attribute, and is one with its c-node: a leaf of conjunctions, and a
+directory of *parts* (p-nodes). A part is an attribute that conjunctions are divided by; the buckets
+of its attribute hang below its topmost one, each with a left and a right half that do not meet, and
+what fits in neither stays in the bucket itself. Bucket 0 is the root, which has no attribute;
+bucket 1 has what no attribute can place.
+
+Rows of the tables are taken from lists of free ones first. A leaf is a block of entries with room
+for 4, 8, 16 ... of them; free blocks of one size are a list.
+"""
+
+from typing import NamedTuple
+
+from colmatch.kernels.layout import F64, I64, U8, U32, U64
+
+NONE = 2**32 - 1
+ROOT, ALWAYS = 0, 1
+
+# A row of ``node``: what matching reads, one line of the cache.
+ATTR = 0
+LEFT, RIGHT = 1, 2  # the halves
+LEAF, COUNT = 3, 4  # first entry of the leaf, how many there are
+FIRST, PARTS = 5, 6  # first part of the directory, how many there are
+OWN_LO, OWN_HI = 7, 8  # range of all that is below the bucket itself, without its halves
+LEFT_LO, LEFT_HI, RIGHT_LO, RIGHT_HI = 9, 10, 11, 12  # of all that is below the halves
+HALVES = ((LEFT, LEFT_LO), (RIGHT, RIGHT_LO))  # where each half stands, and its range
+MASK_LOW, MASK_HIGH = 13, 14  # bits of the attributes in the directory
+NODE_WORDS = 16
+
+# A row of ``above``: what only changes read.
+PART, UP = 0, 1  # the part that the bucket belongs to, the bucket that it is a half of
+SIZE = 2  # class of the leaf's block, NONE without one
+CAPACITY = 3  # entries from which on the leaf is too full
+BELOW = 4  # conjunctions in the bucket and below
+LEVEL = 5  # parts between it and the root
+BOX = 6  # first row of its ranges of other attributes
+NEXT_FREE = 7
+ABOVE_WORDS = 8
+
+# A row of ``part``.
+PART_ATTR, TOP, OWNER, NEXT, BEFORE, PART_COUNT, PART_LO, PART_HI = range(8)
+PART_WORDS = 8
+
+# A row of ``box``: range of one attribute, of the bucket itself, and with its halves; (NONE, 0) is
+# empty.
+LOW, HIGH, ALL_LOW, ALL_HIGH = range(4)
+MOST_LEVELS = 15  # parts on a path
+
+# ``state``
+NODES, FREE_NODE, N_PARTS, FREE_PART, ENTRIES, SLOTS = range(6)  # rows used, first free one (NONE: none)
+BOXES = 6
+SEVERAL = 7  # 1 when a subscription may have several conjunctions
+HALVED, DIVIDED, RAISED, RECYCLED, MERGED, INJECTED, SPACED, TIGHTENED = range(8, 16)  # how often what was done
+FREE_BLOCK = 16  # and the next 31: first free block of each size
+FREE_BOX = 48  # and the next 16: first free rows of ranges, by how many they are
+STATE_WORDS = 64
+
+# ``plan``: the settings that changes go by
+RIGID, BY_CODES, RANKING, LEAF_CAPACITY, EXHAUSTIVE, ALPHA, BETA, SHORT_CIRCUIT = range(8)
+PLAN_WORDS = 8
+POPULARITY, SELECTIVITY = 0, 1
+
+SMALLEST = 2  # a block of class k has 4 << k entries
+
+
+class Tree(NamedTuple):
+    """N buckets, M parts, H slots, L entries, C conjunctions. Arrays may be longer than what is
+    used of them.
+    """
+
+    node: U32  # (N, 16)
+    above: U32  # (N, 8)
+    part: U32  # (M, 8)
+    rank: F64  # (M)
+    slot: U32  # (H) hash table of the directories: part + 1, or 0; H is a power of two
+    entry: U32  # (L) conjunction; the first of a free block has the next free block
+    need: U64  # (L) bits of attributes without which it is false
+    reach: U32  # (L, 2) lowest and highest code of the bucket's attribute with which it can be true
+    at: U32  # (C) bucket of each conjunction, NONE where it has none
+    # (X, 4) ranges of a bucket, one for each part on its path: of its own attribute first, then
+    # upwards; none where buckets are halves of a domain
+    box: U32
+    plan: I64  # (8)
+    state: I64  # (64)
+    multi: U8  # (A)
+
+
+class TreeWork(NamedTuple):
+    """What changes need for a while."""
+
+    todo: U32  # (2 N + 64) buckets that are to be looked at
+    waiting: U32  # (2 N + 64) buckets that cannot be halved, and are to be divided
+    # (7) how many these are; conjunction that goes next; rows of nodes, parts, entries and boxes
+    # that are needed; how many wait
+    left: I64
+    vote: F64  # (A) zeros
+    votes: I64  # (A) zeros
+    touched: U32  # (A)
+    chosen: U32  # (A)
+    tally: I64  # (4 C + 1)
+    conj: U32  # (C) conjunctions
+    side: U32  # (C) where each entry of a leaf goes
+    lo: U32  # (C) ranges of entries, and their orders
+    hi: U32
+    by_lo: U32
+    by_hi: U32
+    low_after: U32  # (C) lowest of the ranges from a place on
+    high_after: U32
+
+
+class TreeScratch(NamedTuple):
+    table: U32  # (A) zero between rows
+    tile: U32  # (A * TILE_ROWS) zero between calls; (0) where attributes are too many
+    there: U64  # (A) zero between calls: rows of the tile that have an attribute
+    absent: U64  # (TILE_ROWS) bits of attributes that a row has not
+    stack: U32  # (N) buckets that are still to be visited: each at most once
+    rows: U64  # (N) rows of the tile to visit them for

@@ -1,0 +1,156 @@
+"""Ranges of codes as ranges of keys: how wide they are, and where they are cut.
+
+Codes are numbers of the intervals between boundaries that predicates have, so the middle of two
+codes says nothing of the domain. Widths and middles are those of keys, as floats: their places are
+estimates, and no match depends on them.
+"""
+
+import numpy as np
+
+from colmatch.kernels._jit import device
+from colmatch.kernels.layout import ATTR_MASK, FLAG_NONE, FLAG_RUN, REJECT
+
+
+@device
+def below(codes, a, code):
+    """How many boundaries of an attribute begin a code up to this one."""
+    begin, end = codes.first[a], codes.first[a + 1]
+    if len(codes.label) == 0:
+        return min(np.int64(code) - 1, end - begin)
+    low, high = begin, end
+    while low < high:
+        middle = (low + high) >> 1
+        if codes.label[middle] <= code:
+            low = middle + 1
+        else:
+            high = middle
+    return low - begin
+
+
+@device
+def code_from(codes, a, n):
+    """The code that the boundary number ``n`` of an attribute begins."""
+    if len(codes.label) == 0:
+        return n + 2
+    return np.int64(codes.label[codes.first[a] + n])
+
+
+@device
+def low_key(codes, a, code):
+    """Lowest key with this code, or the lowest boundary."""
+    begin = codes.first[a]
+    return float(codes.bound[begin + max(below(codes, a, code) - 1, 0)])
+
+
+@device
+def high_key(codes, a, code):
+    """The key after the highest with this code, or after the highest boundary."""
+    begin, end = codes.first[a], codes.first[a + 1]
+    n = below(codes, a, code)
+    return float(codes.bound[begin + n]) if begin + n < end else float(codes.bound[end - 1]) + 1.0
+
+
+@device
+def width(codes, a, lo, hi):
+    """How many keys have a code from ``lo`` to ``hi``, between the outermost boundaries."""
+    if codes.first[a] == codes.first[a + 1]:
+        return 1.0
+    return max(high_key(codes, a, hi) - low_key(codes, a, lo), 0.0)
+
+
+@device
+def share(codes, a, lo, hi):
+    """Which part of the keys between the outermost boundaries has a code from ``lo`` to ``hi``."""
+    begin, end = codes.first[a], codes.first[a + 1]
+    if begin == end:
+        return 1.0
+    domain = max(float(codes.bound[end - 1]) + 1.0 - float(codes.bound[begin]), 1.0)
+    return min(width(codes, a, lo, hi) / domain, 1.0)
+
+
+@device
+def middle_of(codes, a, lo, hi, by_codes):
+    """The code that begins the upper half of a range, 0 where nothing is to be cut.
+
+    It begins at the boundary within the range that is nearest to the middle of its keys.
+
+    by_codes : take the middle one of the boundaries instead
+    """
+    begin = codes.first[a]
+    low, high = below(codes, a, lo), below(codes, a, hi)  # boundaries within: low to high - 1
+    if low >= high:
+        return np.int64(0)
+    if by_codes:
+        return code_from(codes, a, (low + high) >> 1)
+    middle = (low_key(codes, a, lo) + high_key(codes, a, hi)) / 2
+    n, end = low, high - 1
+    while n < end:
+        between = (n + end) >> 1
+        if float(codes.bound[begin + between]) < middle:
+            n = between + 1
+        else:
+            end = between
+    if n > low and middle - float(codes.bound[begin + n - 1]) < float(codes.bound[begin + n]) - middle:
+        n -= 1
+    return code_from(codes, a, n)
+
+
+@device
+def required_end(preds, c):
+    """End of the predicates of a conjunction that must be true.
+
+    They are the first ones: all of them, unless it is a program.
+    """
+    return end_of_required(preds.first, preds.jump_first, preds.jump, c)
+
+
+@device
+def end_of_required(first, jump_first, jump, c):
+    begin, end = first[c], first[c + 1]
+    if len(jump_first) == 0 or jump_first[c] < 0:
+        return end
+    at = jump_first[c]
+    n = np.int64(0)
+    while begin + n < end and jump[at + n, 1] == REJECT:
+        n += 1
+        if jump[at + n - 1, 0] != n:
+            break
+    return begin + n
+
+
+@device
+def range_of(preds, p):
+    """Lowest and highest code with which a predicate can be true of a value that is there."""
+    if preds.pred[p, 0] & FLAG_RUN:
+        return np.int64(preds.run_lo[preds.pred[p, 1]]), np.int64(preds.run_hi[preds.pred[p, 2] - 1])
+    return np.int64(preds.pred[p, 1]), np.int64(preds.pred[p, 2])
+
+
+@device
+def predicate_on(preds, c, a):
+    """The first predicate by which an attribute can place a conjunction, -1 without one."""
+    return predicate_among(preds.first, preds.pred, preds.jump_first, preds.jump, c, a)
+
+
+@device
+def predicate_among(first, pred, jump_first, jump, c, a):
+    for p in range(first[c], end_of_required(first, jump_first, jump, c)):
+        word = np.int64(pred[p, 0])
+        if word & ATTR_MASK == a and not word & FLAG_NONE:
+            return p
+    return np.int64(-1)
+
+
+@device
+def attributes_of(preds, c):
+    """Bits of the attributes without which a conjunction is false."""
+    bits = np.uint64(0)
+    for p in range(preds.first[c], required_end(preds, c)):
+        if not preds.pred[p, 0] & FLAG_NONE:
+            bits |= attribute_bit(preds.pred[p, 0] & ATTR_MASK)
+    return bits
+
+
+@device
+def attribute_bit(a):
+    return np.uint64(1) << (np.uint64(a) & np.uint64(63))

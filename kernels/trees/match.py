@@ -1,0 +1,173 @@
+"""A row of events goes down the tree: where it has the attribute, and where its value lies.
+
+A bucket stands on the stack at most once for each row, since only what it hangs below puts it
+there; so a stack with a place for each bucket never overflows.
+"""
+
+import numpy as np
+
+from colmatch.kernels._jit import device, kernel
+from colmatch.kernels.bits import ask_for
+from colmatch.kernels.layout import CANDIDATES, CONJUNCTIONS, NODES, PREDICATES
+from colmatch.kernels.predicates import clear, conjunction_holds, spread
+from colmatch.kernels.sink import FILL, emit, roll_back
+from colmatch.kernels.tiles import TILE_LEAST, TILE_ROWS
+from colmatch.kernels.trees.arrays import (
+    ALWAYS,
+    ATTR,
+    COUNT,
+    FIRST,
+    HALVES,
+    LEAF,
+    NEXT,
+    NODE_WORDS,
+    NONE,
+    OWN_HI,
+    OWN_LO,
+    PART_ATTR,
+    PART_HI,
+    PART_LO,
+    PARTS,
+    ROOT,
+    SHORT_CIRCUIT,
+    TOP,
+)
+from colmatch.kernels.trees.geometry import attribute_bit
+from colmatch.kernels.trees.tables import directory, find_part
+from colmatch.kernels.trees.tiles import match_tile
+
+
+@device
+def _meets(multi, table, attr, code, begin, end, a, lo, hi):
+    """Whether the row, entries ``begin:end``, has a value of an attribute within a range."""
+    v = np.int64(table[a])
+    if v == 0:
+        return False
+    if not multi[a]:
+        return lo <= v and v <= hi
+    e = begin + v - 1
+    while e < end and attr[e] == a:
+        if lo <= code[e] and code[e] <= hi:
+            return True
+        e += 1
+    return False
+
+
+@device
+def _enter_parts(node, part, slot, stack, height, n, multi, table, attr, code, begin, end):
+    """Notes the topmost buckets of a directory that a row meets, entries ``begin:end``.
+
+    Returns how many buckets are noted, and how many parts were visited.
+    """
+    visited = np.int64(0)
+    if node[n, PARTS] <= end - begin:
+        p = np.int64(node[n, FIRST])
+        while p != NONE:
+            visited += 1
+            a = np.int64(part[p, PART_ATTR])
+            if _meets(multi, table, attr, code, begin, end, a, part[p, PART_LO], part[p, PART_HI]):
+                stack[height] = part[p, TOP]
+                ask_for(node, np.uint64(part[p, TOP]) * np.uint64(NODE_WORDS))
+                height += 1
+            p = np.int64(part[p, NEXT])
+        return height, visited
+    bits = directory(node, n)
+    for e in range(begin, end):
+        a = np.int64(attr[e])
+        if (e > begin and attr[e - 1] == a) or bits & attribute_bit(a) == 0:
+            continue
+        visited += 1
+        p = find_part(slot, part, n, a)
+        if p >= 0 and _meets(multi, table, attr, code, begin, end, a, part[p, PART_LO], part[p, PART_HI]):
+            stack[height] = part[p, TOP]
+            height += 1
+    return height, visited
+
+
+@device
+def _attributes_there(attr, begin, end):
+    """Bits of the attributes of a row, entries ``begin:end``."""
+    bits = np.uint64(0)
+    for e in range(begin, end):
+        bits |= attribute_bit(attr[e])
+    return bits
+
+
+@kernel
+def match(index, preds, rows, start, stop, scratch, sink, counters):
+    """Match rows ``start:stop``.
+
+    Returns the first row not finished: ``stop``, unless the sink became full.
+    """
+    node, part, entry, need, reach, multi = index.node, index.part, index.entry, index.need, index.reach, index.multi
+    slot = index.slot
+    short = index.plan[SHORT_CIRCUIT] != 0
+    first, pred, run_lo, run_hi, owner = preds.first, preds.pred, preds.run_lo, preds.run_hi, preds.owner
+    jump_first, jump = preds.jump_first, preds.jump
+    attr, code = rows.attr, rows.code
+    table, stack = scratch.table, scratch.stack
+    row = start
+    while row < stop:
+        fill = sink.state[FILL]
+        if stop - row >= TILE_LEAST and len(scratch.tile) > 0:
+            end = min(row + TILE_ROWS, stop)
+            if not match_tile(index, preds, rows, row, end, scratch, sink, counters):
+                roll_back(sink, fill, counters)
+                return row
+            row = end
+            continue
+        begin, end = rows.first[row], rows.first[row + 1]
+        spread(rows.first, attr, code, row, multi, table)
+        absent = ~_attributes_there(attr, begin, end)
+        stack[0], stack[1] = ALWAYS, ROOT
+        height = 2
+        full = False
+        visited = looked_at = candidates = steps = np.int64(0)
+        while height > 0 and not full:
+            height -= 1
+            n = np.int64(stack[height])
+            visited += 1
+            own = n <= ALWAYS
+            if not own:
+                a = np.int64(node[n, ATTR])
+                own = _meets(multi, table, attr, code, begin, end, a, node[n, OWN_LO], node[n, OWN_HI])
+                for half, low in HALVES:
+                    if node[n, half] != NONE and _meets(
+                        multi, table, attr, code, begin, end, a, node[n, low], node[n, low + 1]
+                    ):
+                        stack[height] = node[n, half]
+                        height += 1
+            if not own:
+                continue
+            if node[n, PARTS] > 0 and directory(node, n) & ~absent != 0:
+                height, more = _enter_parts(node, part, slot, stack, height, n, multi, table, attr, code, begin, end)
+                visited += more
+            leaf, count = np.int64(node[n, LEAF]), np.int64(node[n, COUNT])
+            v, one = np.int64(0), n > ALWAYS and not multi[np.int64(node[n, ATTR])]  # whether there is one value
+            if one:
+                v = np.int64(table[np.int64(node[n, ATTR])])
+            looked_at += count
+            for i in range(leaf, leaf + count):
+                if one and (v < reach[i, 0] or v > reach[i, 1]):
+                    continue
+                if short and need[i] & absent != 0:
+                    continue
+                c = np.int64(entry[i])
+                candidates += 1
+                holds, taken = conjunction_holds(
+                    pred, run_lo, run_hi, first, jump_first, jump, c, attr, code, begin, end, table
+                )
+                steps += taken
+                if holds and not emit(sink, row, owner[c], counters):
+                    full = True
+                    break
+        counters[NODES] += visited
+        counters[CONJUNCTIONS] += looked_at
+        counters[CANDIDATES] += candidates
+        counters[PREDICATES] += steps
+        clear(rows.first, attr, row, table)
+        if full:
+            roll_back(sink, fill, counters)
+            return row
+        row += 1
+    return stop

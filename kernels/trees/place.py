@@ -1,0 +1,211 @@
+"""Where a conjunction goes: down the directories by rank, in each attribute to the smallest bucket.
+
+Source: "Relevance Matters", Algorithms 1 and 2.
+"""
+
+import numpy as np
+
+from colmatch.kernels._jit import device
+from colmatch.kernels.layout import ATTR_MASK, FLAG_MULTI, FLAG_NONE
+from colmatch.kernels.trees.arrays import (
+    ALL_HIGH,
+    ALL_LOW,
+    ALWAYS,
+    ATTR,
+    BELOW,
+    BETA,
+    BOX,
+    INJECTED,
+    LEFT,
+    LEFT_HI,
+    LEFT_LO,
+    LEVEL,
+    NONE,
+    OWNER,
+    PART,
+    PART_ATTR,
+    PART_COUNT,
+    PARTS,
+    POPULARITY,
+    RANKING,
+    RIGHT,
+    RIGHT_HI,
+    RIGHT_LO,
+    RIGID,
+    ROOT,
+    TOP,
+    UP,
+)
+from colmatch.kernels.trees.boxes import add_all, copy_bounds
+from colmatch.kernels.trees.geometry import predicate_on, range_of, required_end, share, width
+from colmatch.kernels.trees.tables import find_part, new_node
+
+
+@device
+def is_used(tree, n, a):
+    """Whether the path to a bucket has a part of this attribute."""
+    part = np.int64(tree.above[n, PART])
+    while part != NONE:
+        if tree.part[part, PART_ATTR] == a:
+            return True
+        part = np.int64(tree.above[np.int64(tree.part[part, OWNER]), PART])
+    return False
+
+
+@device
+def can_be_placed(preds, c):
+    """Whether some attribute must be there for a conjunction to be true."""
+    for p in range(preds.first[c], required_end(preds, c)):
+        if not preds.pred[p, 0] & FLAG_NONE:
+            return True
+    return False
+
+
+@device
+def narrowest(tree, preds, codes, c, n):
+    """The predicate that holds for the smallest part of its domain, and which part that is.
+
+    Among the attributes that the path to bucket ``n`` has not; -1 where there is none.
+    """
+    best, least = np.int64(-1), 2.0
+    for p in range(preds.first[c], required_end(preds, c)):
+        word = np.int64(preds.pred[p, 0])
+        if word & FLAG_NONE or is_used(tree, n, word & ATTR_MASK):
+            continue
+        if word & FLAG_MULTI and predicate_on(preds, c, word & ATTR_MASK) != p:
+            continue  # only these can have several
+        lo, hi = range_of(preds, p)
+        part = share(codes, word & ATTR_MASK, lo, hi)
+        if part < least:
+            best, least = np.int64(p), part
+    return best, least
+
+
+@device
+def best_part(tree, preds, codes, c, n):
+    """The part of a bucket's directory that a conjunction goes to, and its predicate there.
+
+    -1 to stay in the leaf.
+    """
+    if tree.node[n, PARTS] == 0:
+        return np.int64(-1), np.int64(-1)
+    if tree.plan[RANKING] != POPULARITY:
+        p, _ = narrowest(tree, preds, codes, c, n)
+        if p < 0:
+            return np.int64(-1), p
+        return find_part(tree.slot, tree.part, n, np.int64(preds.pred[p, 0]) & ATTR_MASK), p
+    best, by = np.int64(-1), np.int64(-1)
+    for p in range(preds.first[c], required_end(preds, c)):
+        word = np.int64(preds.pred[p, 0])
+        if word & FLAG_NONE:
+            continue
+        part = find_part(tree.slot, tree.part, n, word & ATTR_MASK)
+        if part >= 0 and part != best and (best < 0 or tree.rank[part] > tree.rank[best]):
+            best, by = part, np.int64(p)
+    return best, by
+
+
+@device
+def enclosing(tree, codes, n, lo, hi):
+    """The smallest bucket below ``n`` that may have a range, or that is to have it."""
+    a = np.int64(tree.node[n, ATTR])
+    while True:
+        left, right = np.int64(tree.node[n, LEFT]), np.int64(tree.node[n, RIGHT])
+        if tree.plan[RIGID]:
+            if left != NONE and tree.node[n, LEFT_LO] <= lo and hi <= tree.node[n, LEFT_HI]:
+                n = left
+            elif right != NONE and tree.node[n, RIGHT_LO] <= lo and hi <= tree.node[n, RIGHT_HI]:
+                n = right
+            else:
+                return n
+            continue
+        if left == NONE and right == NONE and tree.node[n, PARTS] == 0:
+            return n
+        at = np.int64(tree.above[n, BOX])
+        low, high = np.int64(tree.box[at, ALL_LOW]), np.int64(tree.box[at, ALL_HIGH])
+        if low <= high:
+            now = width(codes, a, low, high)
+            if width(codes, a, min(low, lo), max(high, hi)) > tree.plan[BETA] * now and now > 0.0:
+                return injected(tree, n)
+        if left == NONE or right == NONE:
+            return n
+        in_left = tree.node[n, LEFT_LO] <= hi and lo <= tree.node[n, LEFT_HI]
+        in_right = tree.node[n, RIGHT_LO] <= hi and lo <= tree.node[n, RIGHT_HI]
+        if in_left and in_right:
+            return n
+        if not in_left and not in_right:
+            left_low, left_high = min(np.int64(tree.node[n, LEFT_LO]), lo), max(np.int64(tree.node[n, LEFT_HI]), hi)
+            right_low, right_high = min(np.int64(tree.node[n, RIGHT_LO]), lo), max(np.int64(tree.node[n, RIGHT_HI]), hi)
+            near_left = left_high < tree.node[n, RIGHT_LO]  # else it would meet the other half
+            near_right = right_low > tree.node[n, LEFT_HI]
+            if near_left and near_right:
+                in_left = width(codes, a, left_low, left_high) < width(codes, a, right_low, right_high)
+            else:
+                in_left = near_left
+        n = left if in_left else right
+
+
+@device
+def injected(tree, n):
+    """Puts a bucket above another, which becomes its left half: for a range that is much wider.
+
+    Otherwise what is below the bucket would be looked at for values that nothing else there has.
+    """
+    part, up = np.int64(tree.above[n, PART]), np.int64(tree.above[n, UP])
+    above = new_node(tree, part, up, np.int64(tree.node[n, ATTR]), np.int64(tree.above[n, LEVEL]))
+    if up == NONE:
+        tree.part[part, TOP] = above
+    elif tree.node[up, LEFT] == n:
+        tree.node[up, LEFT] = above
+    else:
+        tree.node[up, RIGHT] = above
+    tree.node[above, LEFT] = n
+    tree.above[n, UP] = above
+    tree.above[above, BELOW] = tree.above[n, BELOW]
+    add_all(tree, above, n, 0, ALL_LOW)
+    copy_bounds(tree, n)
+    copy_bounds(tree, above)
+    tree.state[INJECTED] += 1
+    return above
+
+
+@device
+def place(tree, preds, codes, c, n):
+    """The bucket for a conjunction, from bucket ``n`` on."""
+    if n == ROOT and not can_be_placed(preds, c):
+        return np.int64(ALWAYS)
+    while True:
+        part, p = best_part(tree, preds, codes, c, n)
+        if part < 0:
+            return n
+        lo, hi = range_of(preds, p)
+        n = enclosing(tree, codes, np.int64(tree.part[part, TOP]), lo, hi)
+
+
+@device
+def value_in(tree, preds, codes, c, part):
+    """What a conjunction adds to the rank of a part."""
+    if tree.plan[RANKING] == POPULARITY:
+        return 1.0
+    p = predicate_on(preds, c, np.int64(tree.part[part, PART_ATTR]))
+    lo, hi = range_of(preds, p)
+    return 1.0 - share(codes, np.int64(tree.part[part, PART_ATTR]), lo, hi)
+
+
+@device
+def count_path(tree, preds, codes, n, stop, c, step):
+    """Counts a conjunction in or out, from bucket ``n`` up to bucket ``stop``.
+
+    That one is left out; NONE counts up to the root.
+    """
+    while n != stop:
+        tree.above[n, BELOW] = np.int64(tree.above[n, BELOW]) + step
+        up, part = np.int64(tree.above[n, UP]), np.int64(tree.above[n, PART])
+        if up != NONE:
+            n = up
+        elif part != NONE:
+            tree.part[part, PART_COUNT] = np.int64(tree.part[part, PART_COUNT]) + step
+            tree.rank[part] += step * value_in(tree, preds, codes, c, part)
+            n = np.int64(tree.part[part, OWNER])
+        else:
+            return

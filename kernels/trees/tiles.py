@@ -1,0 +1,169 @@
+"""Up to 64 events go down the tree together: each bucket is visited once for all that reach it."""
+
+import numpy as np
+
+from colmatch.kernels._jit import device
+from colmatch.kernels.bits import ask_for, ctz, popcount, without_lowest
+from colmatch.kernels.layout import CANDIDATES, CONJUNCTIONS, NODES, PREDICATES
+from colmatch.kernels.sink import emit
+from colmatch.kernels.tiles import TILE_ROWS, clear_tile, fill_tile, lanes_that_hold, lanes_within
+from colmatch.kernels.trees.arrays import (
+    ALWAYS,
+    ATTR,
+    COUNT,
+    FIRST,
+    HALVES,
+    LEAF,
+    NEXT,
+    NODE_WORDS,
+    NONE,
+    OWN_HI,
+    OWN_LO,
+    PART_ATTR,
+    PART_HI,
+    PART_LO,
+    ROOT,
+    SHORT_CIRCUIT,
+    TOP,
+)
+from colmatch.kernels.trees.geometry import attribute_bit
+
+
+@device
+def _that_meet(left, multi, there, row_first, row_attr, row_code, tile, a, lo, hi):
+    """Of the rows ``left``, those that have a value of an attribute within a range."""
+    left &= there[a]
+    if left == 0 or lo > hi:
+        return np.uint64(0)
+    if not multi[a]:
+        return left & lanes_within(tile, a, lo, hi)
+    rows = left
+    while rows != 0:
+        lane = ctz(rows)
+        rows = without_lowest(rows)
+        end = row_first[lane + np.uint64(1)]
+        e = row_first[lane] + np.int64(tile[np.uint64(a) * np.uint64(TILE_ROWS) + lane]) - 1
+        found = False
+        while not found and e < end and row_attr[e] == a:
+            found = lo <= row_code[e] and row_code[e] <= hi
+            e += 1
+        left ^= np.uint64(not found) << lane
+    return left
+
+
+@device
+def _enter_rows(row_first, row_attr, start, stop, there, absent):
+    """Notes which rows have an attribute, and which attributes a row has not."""
+    for row in range(start, stop):
+        bits = np.uint64(0)
+        for e in range(row_first[row], row_first[row + 1]):
+            bits |= attribute_bit(row_attr[e])
+            there[row_attr[e]] |= np.uint64(1) << np.uint64(row - start)
+        absent[row - start] = ~bits
+
+
+@device
+def _absent_from_all(absent, rows):
+    """Bits of attributes that none of the rows has."""
+    bits = ~np.uint64(0)
+    while rows != 0:
+        bits &= absent[ctz(rows)]
+        rows = without_lowest(rows)
+    return bits
+
+
+@device
+def _that_have(left, need, absent):
+    """Of the rows ``left``, those with all the attributes that a conjunction needs."""
+    rows = left
+    while rows != 0:
+        lane = ctz(rows)
+        rows = without_lowest(rows)
+        left ^= np.uint64(need & absent[lane] != 0) << lane
+    return left
+
+
+@device
+def _push(node, stack, waiting, height, n, rows):
+    """Notes that a bucket is to be visited for some rows, if there are any."""
+    if rows == 0:
+        return height
+    stack[height], waiting[height] = n, rows
+    ask_for(node, np.uint64(n) * np.uint64(NODE_WORDS))
+    return height + 1
+
+
+@device
+def match_tile(index, preds, rows, start, stop, scratch, sink, counters):
+    """Match rows ``start:stop``, at most ``TILE_ROWS``. False when there is no room in the sink."""
+    node, part, entry, need, reach, multi = index.node, index.part, index.entry, index.need, index.reach, index.multi
+    short = index.plan[SHORT_CIRCUIT] != 0
+    first, pred, run_lo, run_hi, owner = preds.first, preds.pred, preds.run_lo, preds.run_hi, preds.owner
+    jump_first, jump = preds.jump_first, preds.jump
+    row_first, row_attr, row_code = rows.first[start : stop + 1], rows.attr, rows.code
+    tile, there, absent, stack, waiting = scratch.tile, scratch.there, scratch.absent, scratch.stack, scratch.rows
+    fill_tile(rows.first, row_attr, row_code, start, stop, multi, tile)
+    _enter_rows(rows.first, row_attr, start, stop, there, absent)
+    stack[0], stack[1] = ALWAYS, ROOT
+    waiting[0] = waiting[1] = ~np.uint64(0) >> np.uint64(TILE_ROWS - (stop - start))
+    height = 2
+    visited = looked_at = candidates = steps = np.uint64(0)
+    fits = True
+    while height > 0 and fits:
+        height -= 1
+        n, here = np.int64(stack[height]), waiting[height]
+        visited += np.uint64(1)
+        a, placed = np.uint32(node[n, ATTR]), n > ALWAYS
+        own = here
+        if placed:
+            own = _that_meet(
+                here, multi, there, row_first, row_attr, row_code, tile, a, node[n, OWN_LO], node[n, OWN_HI]
+            )
+            for half, low in HALVES:
+                if node[n, half] != NONE:
+                    some = _that_meet(
+                        here, multi, there, row_first, row_attr, row_code, tile, a, node[n, low], node[n, low + 1]
+                    )
+                    height = _push(node, stack, waiting, height, node[n, half], some)
+        if own == 0:
+            continue
+        p = np.int64(node[n, FIRST])
+        while p != NONE:
+            visited += np.uint64(1)
+            some = own & there[part[p, PART_ATTR]]
+            if some != 0:
+                by, lo, hi = part[p, PART_ATTR], part[p, PART_LO], part[p, PART_HI]
+                some = _that_meet(some, multi, there, row_first, row_attr, row_code, tile, by, lo, hi)
+                height = _push(node, stack, waiting, height, part[p, TOP], some)
+            p = np.int64(part[p, NEXT])
+        leaf, end = np.uint64(node[n, LEAF]), np.uint64(node[n, LEAF]) + np.uint64(node[n, COUNT])
+        if leaf == end:
+            continue
+        looked_at += (end - leaf) * popcount(own)
+        nowhere = _absent_from_all(absent, own)
+        one = placed and not multi[a]
+        for i in range(leaf, end):
+            if short and need[i] & nowhere != 0:
+                continue
+            left = own & lanes_within(tile, a, reach[i, 0], reach[i, 1]) if one else own
+            if short:
+                left = _that_have(left, need[i], absent)
+            if left == 0:
+                continue
+            candidates += popcount(left)
+            c = np.int64(entry[i])
+            left, taken = lanes_that_hold(
+                left, c, first, pred, run_lo, run_hi, jump_first, jump, row_first, row_attr, row_code, tile
+            )
+            steps += taken
+            while left != 0 and fits:
+                fits = emit(sink, start + np.int64(ctz(left)), owner[c], counters)
+                left = without_lowest(left)
+            if not fits:
+                break
+    clear_tile(rows.first, row_attr, start, stop, tile)
+    for e in range(row_first[0], row_first[stop - start]):
+        there[row_attr[e]] = 0
+    for place, more in ((NODES, visited), (CONJUNCTIONS, looked_at), (CANDIDATES, candidates), (PREDICATES, steps)):
+        counters[place] += np.int64(more)
+    return fits

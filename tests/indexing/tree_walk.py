@@ -1,0 +1,168 @@
+"""What must be true of the tables of a tree, whatever was done to it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from colmatch.kernels.bits import mix
+from colmatch.kernels.layout import ATTR_MASK, FLAG_NONE, FLAG_RUN, REJECT, Predicates
+from colmatch.kernels.trees import arrays as a
+from colmatch.kernels.trees.arrays import NONE, Tree
+
+Hull = dict[int, tuple[int, int]]  # range by attribute
+
+
+class Walked(NamedTuple):
+    entries: list[int]
+    own: Hull
+    all: Hull
+
+
+def union(one: Hull, other: Hull) -> Hull:
+    joined = dict(one)
+    for attribute, (lo, hi) in other.items():
+        low, high = joined.get(attribute, (lo, hi))
+        joined[attribute] = min(lo, low), max(hi, high)
+    return joined
+
+
+def placing(preds: Predicates, c: int) -> dict[int, tuple[int, int]]:
+    """The range of each attribute that can place a conjunction: of its first predicate."""
+    begin, end = int(preds.first[c]), int(preds.first[c + 1])
+    if len(preds.jump_first) and preds.jump_first[c] >= 0:
+        jump = preds.jump[preds.jump_first[c] :]
+        n = 0
+        while begin + n < end and jump[n, 1] == REJECT and (n == 0 or jump[n - 1, 0] == n):
+            n += 1
+        end = begin + n
+    found: dict[int, tuple[int, int]] = {}
+    for word, low, high in preds.pred[begin:end].tolist():
+        if not word & FLAG_NONE:
+            run = (int(preds.run_lo[low]), int(preds.run_hi[high - 1])) if word & FLAG_RUN else (low, high)
+            found.setdefault(word & ATTR_MASK, run)
+    return found
+
+
+class Walker:
+    """Walks the tree once and checks all that it sees."""
+
+    def __init__(self, tree: Tree, preds: Predicates) -> None:
+        self.tree = tree
+        self.placing = [placing(preds, c) for c in range(len(preds.owner))]
+        self.nodes: list[int] = []
+        self.parts: list[int] = []
+        self.blocks: list[tuple[int, int]] = []
+
+    def check(self, there: set[int]) -> None:
+        tree, state = self.tree, self.tree.state
+        always, root = self._walk(a.ALWAYS, []), self._walk(a.ROOT, [])
+        assert sorted(always.entries + root.entries) == sorted(there)
+        assert all(self.placing[c] for c in root.entries) and not any(self.placing[c] for c in always.entries)
+        assert {c for c in range(len(tree.at)) if tree.at[c] != NONE} == there
+        free = list(self._free(state[a.FREE_NODE], lambda n: tree.above[n, a.NEXT_FREE]))
+        assert sorted(self.nodes + free) == list(range(state[a.NODES]))
+        free = list(self._free(state[a.FREE_PART], lambda p: tree.part[p, a.NEXT]))
+        assert sorted(self.parts + free) == list(range(state[a.N_PARTS]))
+        assert sorted(tree.slot[tree.slot != 0].tolist()) == sorted(part + 1 for part in self.parts)
+        assert state[a.SLOTS] == len(self.parts)
+        for size in range(a.FREE_BOX - a.FREE_BLOCK):
+            room = 4 << size
+            self.blocks += [(at, room) for at in self._free(state[a.FREE_BLOCK + size], lambda at: tree.entry[at])]
+        end = 0
+        for at, room in sorted(self.blocks):
+            assert at >= end
+            end = at + room
+        assert end <= state[a.ENTRIES]
+
+    def _free(self, head: int, next: object) -> Iterator[int]:
+        while head != NONE:
+            yield int(head)
+            head = int(next(head))  # type: ignore[operator]
+
+    def _walk(self, n: int, path: list[int]) -> Walked:
+        """path : attributes of the parts above, the nearest first"""
+        tree, node, above = self.tree, self.tree.node[n].astype(np.int64), self.tree.above[n].astype(np.int64)
+        self.nodes.append(n)
+        assert above[a.LEVEL] == len(path) and len(set(path)) == len(path)
+        leaf, count = node[a.LEAF], node[a.COUNT]
+        if above[a.SIZE] != NONE:
+            self.blocks.append((int(leaf), 4 << int(above[a.SIZE])))
+            assert count <= 4 << int(above[a.SIZE])
+        entries = tree.entry[leaf : leaf + count].tolist() if count else []
+        own: Hull = {}
+        for i, c in enumerate(entries):
+            assert tree.at[c] == n
+            own = union(own, {attribute: self.placing[c][attribute] for attribute in path})
+            assert tree.need[leaf + i] == sum({1 << (attribute & 63) for attribute in self.placing[c]})
+        parts, _ = self._directory(n, node, path)
+        for walked in parts:
+            entries = entries + walked.entries
+            own = union(own, {attribute: bounds for attribute, bounds in walked.all.items() if attribute in path})
+        whole = dict(own)
+        halves = []
+        for side, low, high in ((a.LEFT, a.LEFT_LO, a.LEFT_HI), (a.RIGHT, a.RIGHT_LO, a.RIGHT_HI)):
+            if node[side] == NONE:
+                continue
+            half = int(node[side])
+            assert tree.above[half, a.UP] == n and tree.above[half, a.PART] == above[a.PART]
+            assert tree.node[half, a.ATTR] == node[a.ATTR]
+            walked = self._walk(half, path)
+            self._within(walked.all, path, node[low], node[high])
+            halves.append((int(node[low]), int(node[high])))
+            entries, whole = entries + walked.entries, union(whole, walked.all)
+        if len(halves) == 2 and all(low <= high for low, high in halves):
+            assert halves[0][1] < halves[1][0], "halves meet"
+        if path:
+            self._within(own, path, node[a.OWN_LO], node[a.OWN_HI])
+        if above[a.BOX] != NONE:
+            self._check_box(int(above[a.BOX]), path, own, whole)
+        assert above[a.BELOW] == len(entries)
+        return Walked(entries, own, whole)
+
+    def _within(self, hull: Hull, path: list[int], low: int, high: int) -> None:
+        """Ranges that follow what is in them are as narrow as that; halves of a domain are not."""
+        if path[0] in hull:
+            assert low <= hull[path[0]][0] and hull[path[0]][1] <= high
+        if not self.tree.plan[a.RIGID]:
+            assert (low, high) == hull.get(path[0], (NONE, 0)), "bounds are not tight"
+
+    def _check_box(self, at: int, path: list[int], own: Hull, whole: Hull) -> None:
+        for i, attribute in enumerate(path):
+            low, high, all_low, all_high = self.tree.box[at + i].tolist()
+            assert (low, high) == own.get(attribute, (NONE, 0))
+            assert (all_low, all_high) == whole.get(attribute, (NONE, 0))
+
+    def _directory(self, n: int, node: np.ndarray, path: list[int]) -> tuple[list[Walked], int]:
+        tree, found, bits = self.tree, [], 0
+        part, before = int(node[a.FIRST]), NONE
+        while part != NONE:
+            row = tree.part[part].astype(np.int64)
+            assert row[a.OWNER] == n and row[a.BEFORE] == before
+            assert self._find(n, int(row[a.PART_ATTR])) == part
+            self.parts.append(part)
+            top = int(row[a.TOP])
+            assert tree.above[top, a.PART] == part and tree.above[top, a.UP] == NONE
+            walked = self._walk(top, [int(row[a.PART_ATTR]), *path])
+            assert row[a.PART_COUNT] == len(walked.entries) > 0
+            self._within(walked.all, [int(row[a.PART_ATTR]), *path], row[a.PART_LO], row[a.PART_HI])
+            assert tree.rank[part] + 1e-6 >= 0 and tree.rank[part] <= len(walked.entries) + 1e-6
+            found.append(walked)
+            bits |= 1 << (int(row[a.PART_ATTR]) & 63)
+            part, before = int(row[a.NEXT]), part
+        assert len(found) == node[a.PARTS]
+        mask = int(node[a.MASK_LOW]) | int(node[a.MASK_HIGH]) << 32
+        assert mask & bits == bits and (len(found) > 64 or mask == bits)
+        return found, bits
+
+    def _find(self, n: int, attribute: int) -> int:
+        slots = len(self.tree.slot)
+        h = mix(n, attribute) % slots
+        while self.tree.slot[h]:
+            part = int(self.tree.slot[h]) - 1
+            if tuple(self.tree.part[part, [a.OWNER, a.PART_ATTR]]) == (n, attribute):
+                return part
+            h = (h + 1) % slots
+        return -1
