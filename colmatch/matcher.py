@@ -10,24 +10,19 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from colmatch.events.sample import NOTHING, SampleKeeper, count_values
-from colmatch.events.vocabulary import Vocabulary
 from colmatch.explain import Explanation, explain
-from colmatch.indexing import plan
 from colmatch.indexing.registry import KINDS
 from colmatch.indexing.settings import Settings
+from colmatch.matching.best import BestMatches
 from colmatch.matching.workers import Workers
-from colmatch.options import Options, checked
-from colmatch.schema import Attributes, Schema
+from colmatch.options import Options
 from colmatch.store import saved
 from colmatch.store.journal import Journal
-from colmatch.subscriptions.intake import Errors, Source
-from colmatch.subscriptions.rejected import Rejected, by_id
-from colmatch.updates.deleted import Deleted
-from colmatch.updates.literals import labelled
+from colmatch.subscriptions.intake import Errors
+from colmatch.subscriptions.rejected import Rejected
 from colmatch.updates.live import LiveSet
-from colmatch.updates.segments import indexed
-from colmatch.updates.versions import Parts, Version
+from colmatch.updates.making import made
+from colmatch.updates.versions import Parts
 
 __all__ = ["Matcher", "Rejected", "kinds"]
 
@@ -37,7 +32,7 @@ def kinds() -> list[str]:
     return list(KINDS)
 
 
-class Matcher:
+class Matcher(BestMatches):
     """A set of subscriptions, indexed: made by ``Matcher.build`` or ``Matcher.open``.
 
     A matcher may be used by several threads at once; each gets working memory of its own.
@@ -54,7 +49,7 @@ class Matcher:
         self._live = LiveSet(parts)
         if journal is not None:
             saved.replay(self._live, journal)
-        self._workers = Workers(self._live)
+        super().__init__(self._live, Workers(self._live))
 
     # Making
 
@@ -89,35 +84,7 @@ class Matcher:
         ExpressionError : an expression cannot be understood; says which, where and why
         SubscriptionError, SchemaError, OptionError : the arguments cannot be used
         """
-        asked = plan.asked_for(index)
-        options = Options() if options is None else checked(options)
-        columns = schema if isinstance(schema, Schema) else Schema(schema)
-        intake = Source(columns, options, Attributes(), asked.budget).take_in(subscriptions, errors)
-        lowered, attributes, count = intake.lowered, intake.attributes, len(intake.ids)
-        codes, known = labelled(lowered.codes, lowered.literals)
-        literals = Vocabulary.among(known)
-        seen, kept = None, NOTHING
-        if sample is not None:
-            keeping = SampleKeeper(sample, options.batch_rows, columns.arrow.names)
-            lenient = options.missing_columns == "null"
-            seen, kept = count_values(iter(keeping), attributes, codes, literals, lenient), keeping.kept()
-        segment, reason = indexed(asked, lowered.predicates, codes, seen, count, count)
-        version = Version(
-            attributes=attributes,
-            literals=literals,
-            segments=(segment,),
-            bases=(0,),
-            growing=False,
-            deleted=Deleted(),
-            living=(count,),
-            found_dead=(0,),
-            gone=0,
-            ids=intake.ids,
-            reason=reason,
-            local_literal=intake.local_literal,
-            rejected=by_id(intake.rejected),
-        )
-        return cls(Parts(schema=columns, options=options, asked=asked, sample=kept, version=version))
+        return cls(made(subscriptions, schema, index, options, errors, sample))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the matcher to one file, atomically.
@@ -380,19 +347,6 @@ class Matcher:
     def version(self) -> int:
         """The number of updates that have been made."""
         return self._live.now.updates
-
-    def counters(self, events: Any) -> dict[str, int]:
-        """Counts what the kernels look at for these events, which is the same on every machine.
-
-        Returns
-        -------
-        conjunctions : looked at
-        candidates : conjunctions that passed the filter of the kind of index and were verified
-        predicates : evaluated while verifying
-        nodes : nodes, postings or pages visited, as the kind defines
-        matches : pairs that ``match`` returns: each counts once, however often a kernel finds it
-        """
-        return self._workers.counters(events)
 
 
 def _unpickle(data: bytes) -> Matcher:

@@ -17,7 +17,7 @@ from pyspark.sql import functions as F
 
 import colmatch as cm
 from colmatch.bench.demo import alerts, flights
-from colmatch.spark.frames import local_session, match
+from colmatch.spark import local_session, match
 
 n = int(sys.argv[1]) if len(sys.argv) > 1 else 100_000
 table = flights()

@@ -86,6 +86,18 @@ FLAG_NONE = 1 << 31  # true when no entry of the attribute lies in the intervals
 ACCEPT = -1
 REJECT = -2
 
+# What a score is made of, see ``Predicates.weight`` and ``kernels/scores.py``.
+DOT = 0  # sum of a predicate's weight times the event's of its attribute
+SUM = 1  # sum of predicates' weights
+MAX = 2  # largest product
+PRIORITY = 3  # what the subscription has of itself
+
+# Columns of a predicate's weight: several conditions may have become one predicate.
+ADDED, LARGEST = 0, 1
+# What is largest where no weight is: the condition is a further part of one whose weight another
+# predicate has. It is finite, since an event may give 0 to an attribute.
+LOWEST = -1.7976931348623157e308
+
 # Counters, the same in every kernel; added to, never reset by a kernel.
 CONJUNCTIONS = 0  # conjunctions looked at
 CANDIDATES = 1  # conjunctions that passed the kind's filter and were verified
@@ -117,7 +129,9 @@ class Predicates(NamedTuple):
     # (C) conjunction -> subscription, ascending until a kind of index puts conjunctions in an order
     # of its own
     owner: U32
-    weight: F64  # (P), or (0) when no predicate has a weight
+    # (P, 2) sum of the weights of the conditions that a predicate was made of, and the largest; (0,
+    # 2) when none has a weight
+    weight: F64
     jump_first: I64  # (C), or (0) when there are no programs: conjunction -> first row of ``jump``, -1 for a plain one
     # (J, 2) per predicate of a program: index within the conjunction to go to when true, when
     # false; or ACCEPT, REJECT
@@ -126,6 +140,7 @@ class Predicates(NamedTuple):
     # (T) the program as a postfix expression, for people: n >= 0 is predicate n, -2k an AND, -2k -
     # 1 an OR of the last k
     tree: I32
+    priority: F64  # (C) of the conjunction's subscription, or (0) when none has one
 
 
 class Codes(NamedTuple):
@@ -188,4 +203,32 @@ class Sink(NamedTuple):
     dead: U64
     # (4) pairs written; 1 when pairs are wanted, 0 when only ``hits`` is; room that an unfinished
     # block needs, 0 if unknown; number of the index's first subscription
+    state: I64
+
+
+class EventWeights(NamedTuple):
+    """What the events of a batch give to attributes: E weights, at least 0. All others are 1."""
+
+    first: I64  # (N + 1) row -> its weights, or (0) when no event gives any
+    attr: U32  # (E) each once in a row
+    value: F64  # (E)
+
+
+class Top(NamedTuple):
+    """The best subscriptions so far of each row of a batch, at most k.
+
+    A row's first ones are a heap, whose own first is the worst: the lowest score, or the highest id
+    among equal ones.
+    """
+
+    score: F64  # (N, k)
+    number: U32  # (N, k) of the subscription
+    fill: I64  # (N) how many there are
+    id: I64  # (S) ids by number, or (0) where they are strings
+    offset: I64  # (S + 1) id -> bytes of ``data``, or (0)
+    data: U8  # (D)
+    # (W) bits of the numbers of deleted subscriptions, which are left out; zeros behind its end
+    dead: U64
+    # (3) number of the index's first subscription; ``DOT`` or another; 1 when a kernel may find a
+    # subscription again
     state: I64

@@ -12,7 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from oracle import Expr, Row, matches
+from oracle import Expr, Row, matches, score
 
 import colmatch as cm
 from colmatch.indexing.plan import settings_of
@@ -57,3 +57,20 @@ def lists(result: pa.ChunkedArray) -> list[list[Any]]:
 
 def expected_pairs(expressions: list[Expr], ids: Ids, rows: list[Row]) -> list[tuple[int, Any]]:
     return sorted((i, id) for i, row in enumerate(rows) for e, id in zip(expressions, ids) if matches(e, row))
+
+
+def expected_best(
+    expressions: dict[Any, Expr],
+    rows: list[Row],
+    k: int,
+    how: str,
+    given: list[dict[Expr, float]],
+    priority: dict[Any, float],
+) -> list[tuple[int, Any, float]]:
+    """The k best matches of each row, the best first: row, id and score."""
+    found = []
+    for i, row in enumerate(rows):
+        true = [(id, e) for id, e in expressions.items() if matches(e, row)]
+        some = [(priority[id] if how == "priority" else score(e, row, given[i], how), id) for id, e in true]
+        found += [(i, id, best) for best, id in sorted(some, key=lambda one: (-one[0], one[1]))[:k]]
+    return found

@@ -15,6 +15,7 @@ Predicates   ("=", a, b) and the other COMPARISONS
              ("is null", a) and the other IS; ("not in", ...) and so on, where SQL has the word NOT
              inside the predicate
 Connectives  ("and", *xs)  ("or", *xs)  ("not", x)
+With weight  ("weight", w, predicate): for ``score``, and the same as the predicate for all else
 
 One deliberate difference from Spark: whole numbers and decimals compare exactly with a double
 literal, not as doubles.
@@ -83,6 +84,8 @@ def value(e: Expr, row: Row) -> Any:
     op, *args = e
     if op == "lit":
         return args[1]
+    if op == "weight":
+        return value(args[1], row)
     if op == "col":
         found: Any = row
         for name in args:
@@ -131,6 +134,38 @@ def value(e: Expr, row: Row) -> Any:
         return PATTERNS[op](x, y)
     x, y = (fit(x, y), y) if args[0][0] == "lit" else (x, fit(y, x))
     return COMPARISONS["=" if op == "<=>" else op](rank(x), rank(y))
+
+
+def score(e: Expr, row: Row, given: dict[Expr, float], how: str, truth: bool = True) -> float:
+    """How relevant an expression is to a row in which its value is ``truth``.
+
+    given : what the event gives to terms; that of a column counts for what is asked of it. how :
+    "dot", "sum" or "max"
+    """
+    op, *args = e
+    if op == "weight":
+        weight, predicate = args
+        return weight if how == "sum" else weight * given_to(predicate, given)
+    if op == "not":
+        return score(args[0], row, given, how, not truth)
+    if op not in ("and", "or"):
+        return 0.0
+    scores = [score(x, row, given, how, truth) for x in args if value(x, row) is truth]
+    return sum(scores) if (op == "and") is truth and how != "max" else max(scores)
+
+
+def given_to(predicate: Expr, given: dict[Expr, float]) -> float:
+    """What an event gives to the term that a predicate is about, 1 where nothing is said of it."""
+    op, *args = predicate
+    if op in ("not", "weight"):
+        return given_to(args[-1], given)
+    if op in ("col", "entry"):
+        term = predicate
+    else:
+        term = next(x for x in args if x[0] != "lit")
+    if term in given:
+        return given[term]
+    return given.get(term if term[0] == "col" else term[1], 1.0)
 
 
 def fit(literal: Any, beside: Any) -> Any:
@@ -184,6 +219,8 @@ def to_sql(e: Expr, dialect: str = "colmatch") -> str:
     duck = dialect == "duckdb"
     if op == "lit":
         return literal_sql(args[0], args[1], duck)
+    if op == "weight":
+        return sql(args[1])
     if op == "col":
         return ".".join(
             f'"{name}"' if duck else name if name.isidentifier() and name != "select" else f"`{name}`" for name in args

@@ -39,6 +39,8 @@ def to_builder(e: Expr, two_valued: Any) -> Any:
 
     if op == "lit":
         return args[1]
+    if op == "weight":
+        return to_builder(args[1], two_valued).weight(args[0])
     if op == "col":
         return cm.col(*args)
     if op == "entry":
@@ -88,20 +90,21 @@ ARROW_KINDS: dict[str, pa.DataType] = {
     "binary": pa.binary(),
     "none": pa.null(),
 }
-TableRow = tuple[int, str, str, list[Any], str]
+TableRow = tuple[int, str, str, list[Any], str, float | None]
 
 
 def table_rows(e: Expr) -> list[TableRow] | None:
-    """The expression as rows (conjunction, attribute, op, operands, kind of the operands); None
-    unless it is an OR of ANDs of plain predicates whose literals are of one kind.
+    """The expression as rows (conjunction, attribute, op, operands, kind of the operands, weight);
+    None unless it is an OR of ANDs of plain predicates whose literals are of one kind.
     """
     rows: list[TableRow] = []
     for number, conjunction in enumerate(e[1:] if e[0] == "or" else [e]):
         for predicate in conjunction[1:] if conjunction[0] == "and" else [conjunction]:
-            row = _table_row(predicate)
+            weight, plain = predicate[1:] if predicate[0] == "weight" else (None, predicate)
+            row = _table_row(plain)
             if row is None:
                 return None
-            rows.append((number, *row))
+            rows.append((number, *row, weight))
     return rows
 
 
@@ -139,7 +142,9 @@ def attribute_name(term: Expr) -> str:
     return ".".join(args) if op == "col" else f"size({attribute_name(args[0])})"
 
 
-def predicate_tables(rng: Random, rows: dict[Any, list[TableRow]], id_type: pa.DataType) -> list[pa.Table]:
+def predicate_tables(
+    rng: Random, rows: dict[Any, list[TableRow]], id_type: pa.DataType, priority: dict[Any, float] | None = None
+) -> list[pa.Table]:
     """Arrow tables for ``cm.PredicateTable``: one for each kind of operands, in random order and
     encoding.
     """
@@ -148,7 +153,7 @@ def predicate_tables(rng: Random, rows: dict[Any, list[TableRow]], id_type: pa.D
     tables = []
     for kind in sorted({row[5] for row in flat}):
         some = [row for row in flat if row[5] == kind]
-        ids, conjunctions, names, ops, operands, _ = zip(*some, strict=True)
+        ids, conjunctions, names, ops, operands, _, weights = zip(*some, strict=True)
         text: Callable[[pa.Array], pa.Array] = (
             (lambda x: x.dictionary_encode()) if rng.random() < 0.5 else (lambda x: x)
         )
@@ -159,6 +164,10 @@ def predicate_tables(rng: Random, rows: dict[Any, list[TableRow]], id_type: pa.D
             "operands": pa.array([values or None for values in operands], pa.list_(ARROW_KINDS[kind])),
             "conjunction": pa.array(conjunctions, pa.int32()),
         }
+        if any(weight is not None for weight in weights):
+            table["weight"] = pa.array(weights, pa.float64())
+        if priority is not None:
+            table["priority"] = pa.array([priority[id] for id in ids], pa.float64())
         tables.append(pa.table(table))
     rng.shuffle(tables)
     return tables

@@ -6,7 +6,8 @@ Commands import this module when they run, since it imports everything heavy.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import fields, replace
 from typing import Any
@@ -68,6 +69,25 @@ def _setting(pair: str) -> tuple[str, str]:
     if not equals:
         raise click.BadParameter(f"{pair!r} should be NAME=VALUE, see `colmatch kinds`", param_hint="'--set'")
     return name.strip().replace("-", "_"), value.strip()
+
+
+def read_event_weights(given: Sequence[str]) -> str | dict[str, str | float] | None:
+    """Reads the weights of events: a column, or ``ATTRIBUTE=COLUMN`` and ``ATTRIBUTE=NUMBER``."""
+    if not given:
+        return None
+    if len(given) == 1 and "=" not in given[0]:
+        return given[0]
+    found: dict[str, str | float] = {}
+    for one in given:
+        name, equals, source = one.rpartition("=")  # an attribute may have a sign of its own: attrs['a=b']
+        if not equals or not source.strip() or name.strip() in found:
+            raise click.BadParameter(
+                f"{one!r} should be ATTRIBUTE=COLUMN or ATTRIBUTE=NUMBER, once for each attribute; or one column of maps",
+                param_hint="'--event-weights'",
+            )
+        number = re.fullmatch(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*", source)
+        found[name.strip()] = float(source) if number else source.strip()
+    return found
 
 
 def described_kinds() -> Iterator[str]:
@@ -135,14 +155,22 @@ def open_matcher(path: str, missing_columns: str | None = None) -> Matcher:
 
 @contextmanager
 def reading_events(
-    matcher: Matcher, path: str, format: str | None, kept: Sequence[str], nulls: Sequence[str], whole: bool = True
+    matcher: Matcher,
+    path: str,
+    format: str | None,
+    kept: Sequence[str],
+    nulls: Sequence[str],
+    whole: bool = True,
+    weights: Mapping[str, pa.DataType] | None = None,
 ) -> Iterator[Input]:
     """Opens the needed columns of a file of events, in the types that the matcher was built with.
 
-    ``whole`` : all columns that the expressions use must be there
+    ``whole`` : all columns that the expressions use must be there. ``weights`` : columns besides
     """
     used, types, strict = matcher.columns, matcher.schema.arrow, whole and matcher.options.missing_columns == "error"
-    wanted = [*used, *kept]
+    for name, type in (weights or {}).items():
+        types = types if name in types.names else types.append(pa.field(name, type))
+    wanted = [*used, *kept, *(weights or {})]
     with reading(
         path, format, schema=types, columns=wanted, required=matcher.paths, strict=strict, nulls=["", *nulls]
     ) as rows:

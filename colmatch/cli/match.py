@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -27,6 +27,21 @@ if TYPE_CHECKING:
 @click.option(
     "--lists", "shape", flag_value="lists", help="One row an event: the list of its subscriptions (not as CSV)."
 )
+@click.option("--top", type=click.IntRange(min=1), metavar="K", help="The K most relevant of each event, with scores.")
+@click.option(
+    "--score",
+    type=click.Choice(["dot", "sum", "max", "priority"]),
+    default="dot",
+    show_default=True,
+    help="With --top: how weights make a score.",
+)
+@click.option(
+    "--event-weights",
+    "weights",
+    multiple=True,
+    metavar="COLUMN",
+    help="With --top: a column of maps from attribute to weight; or ATTRIBUTE=COLUMN, or ATTRIBUTE=NUMBER. Repeatable.",
+)
 @click.option("--keep", multiple=True, metavar="COLUMN", help="Write this column of the events as well. Repeatable.")
 @missing_option
 @format_option("--format", "EVENTS")
@@ -37,6 +52,9 @@ def match(
     events: str,
     output: str,
     shape: str | None,
+    top: int | None,
+    score: str,
+    weights: tuple[str, ...],
     keep: tuple[str, ...],
     missing_columns: str | None,
     format: str | None,
@@ -50,13 +68,20 @@ def match(
     \b
     colmatch match alerts.colmatch flights.parquet -o fired.parquet
     cat flights.csv | colmatch match alerts.colmatch - --format csv --keep carrier,flight | head
+    colmatch match alerts.colmatch flights.parquet --top 5 --event-weights delay=urgency
     """
-    from colmatch.cli.arguments import open_matcher, reading_events
+    from colmatch.cli.arguments import open_matcher, read_event_weights, reading_events
     from colmatch.cli.files import format_of, rebatch
     from colmatch.cli.writing import writing
 
     matcher = open_matcher(index_path, missing_columns)
-    shape = shape or "pairs"
+    if top is not None and shape is not None:
+        raise click.UsageError(f"--top has rows of its own: leave --{shape} out")
+    if top is None and weights:
+        raise click.UsageError("--event-weights goes with --top")
+    best = None if top is None else (top, score, read_event_weights(weights))
+    needed = [] if best is None else matcher.columns_of_weights(*best)
+    shape = shape or ("pairs" if top is None else "best")
     if output == "-" and out_format is None:
         out_format = "jsonl" if shape == "lists" else "csv"
     if format_of(output, out_format) == "csv" and shape == "lists":
@@ -64,15 +89,23 @@ def match(
     if output == "-" and out_format == "arrows" and sys.stdout.isatty():
         raise click.UsageError("Arrow is not for a terminal: pipe it, or write it to a file with -o")
     kept = list(dict.fromkeys(name.strip() for names in keep for name in names.split(",") if name.strip()))
-    with reading_events(matcher, events, format, kept, nulls) as rows:
+    with reading_events(matcher, events, format, kept, nulls, weights=_typed(best, needed)) as rows:
         schema = _result_schema(matcher, rows, shape, kept, events)
         with writing(output, schema, out_format) as writer, _bar(rows.total) as advance:
             start = 0
             for batch in rebatch(rows.batches, matcher.options.batch_rows):
-                for result in _results(matcher, batch, start, schema, shape, kept):
+                for result in _results(matcher, batch, start, schema, shape, kept, best, needed):
                     writer.write_batch(result)
                 start += batch.num_rows
                 advance(batch.num_rows)
+
+
+def _typed(best: tuple[int, str, Any] | None, needed: Sequence[str]) -> dict[str, pa.DataType]:
+    """Returns the columns of weights, of the types that formats without types have them in."""
+    import pyarrow as pa
+
+    maps = best is not None and isinstance(best[2], str)
+    return dict.fromkeys(needed, pa.map_(pa.string(), pa.float64()) if maps else pa.float64())
 
 
 def _result_schema(matcher: Matcher, rows: Input, shape: str, kept: Sequence[str], path: str) -> pa.Schema:
@@ -80,37 +113,48 @@ def _result_schema(matcher: Matcher, rows: Input, shape: str, kept: Sequence[str
 
     id_type = matcher.ids.type
     last = {
-        "pairs": ("subscription", id_type),
-        "count": ("matches", pa.int64()),
-        "lists": ("subscriptions", pa.list_(id_type)),
+        "pairs": [("subscription", id_type)],
+        "best": [("subscription", id_type), ("score", pa.float64())],
+        "count": [("matches", pa.int64())],
+        "lists": [("subscriptions", pa.list_(id_type))],
     }[shape]
     fields = [pa.field("event", pa.int64())]
     for name in kept:
         if name not in rows.schema.names:
             raise ColmatchError(f"{path} has no column {name!r} to keep")
-        if name in ("event", last[0]):
+        if name in ("event", *(result for result, _ in last)):
             raise ColmatchError(f"column {name!r} cannot be kept: the result has a column of that name")
         fields.append(rows.schema.field(name))
-    return pa.schema([*fields, pa.field(*last)])
+    return pa.schema([*fields, *(pa.field(*result) for result in last)])
 
 
 def _results(
-    matcher: Matcher, batch: pa.RecordBatch, start: int, schema: pa.Schema, shape: str, kept: Sequence[str]
+    matcher: Matcher,
+    batch: pa.RecordBatch,
+    start: int,
+    schema: pa.Schema,
+    shape: str,
+    kept: Sequence[str],
+    best: tuple[int, str, Any] | None,
+    needed: Sequence[str],
 ) -> Iterator[pa.RecordBatch]:
-    """Yields what is to be written about the events of ``batch``, which count from ``start``."""
+    """Yields what is to be written about the events of ``batch``, which count from ``start``.
+
+    best, needed : arguments of ``match_topk``, and the columns that it needs for weights
+    """
     import numpy as np
     import pyarrow as pa
     import pyarrow.compute as pc
 
     from colmatch.events.gather import meant
 
-    used = batch.select(meant(batch.schema.names, matcher.columns))
+    used = batch.select(meant(batch.schema.names, [*matcher.columns, *needed]))
     columns = batch.select(kept)
-    if shape == "pairs":
-        for pairs in matcher.match_batches(used):
+    if shape in ("pairs", "best"):
+        for pairs in matcher.match_batches(used) if best is None else matcher.match_topk_batches(used, *best):
             event = pairs["event"]
             rows = [column.take(event) for column in columns.columns]
-            yield pa.RecordBatch.from_arrays([pc.add(event, start), *rows, pairs["subscription"]], schema=schema)
+            yield pa.RecordBatch.from_arrays([pc.add(event, start), *rows, *pairs.columns[1:]], schema=schema)
         return
     numbers = pa.array(np.arange(start, start + batch.num_rows))
     if shape == "count":

@@ -32,15 +32,22 @@ class Assembly:
             count = 1 if type(part) is Leaf else part.conjunctions
             if count == 1:
                 leaves = tuple(map(self._number, [part] if type(part) is Leaf else part.parts))
-                conjunctions.setdefault(frozenset(leaves), Conjunction(leaves))
+                conjunctions.setdefault(self._same(leaves), Conjunction(leaves))
             elif count <= left and count <= (self.budget.cnf if self._is_cnf(part) else self.budget.dnf):
                 left -= count
+                scored = part.scored is not None
                 for product in _multiply(part):
-                    leaves = tuple(dict.fromkeys(map(self._number, product)))
-                    conjunctions.setdefault(frozenset(leaves), Conjunction(leaves))
+                    leaves = tuple(map(self._number, product))
+                    if not scored:
+                        leaves = tuple(dict.fromkeys(leaves))
+                    conjunctions.setdefault(self._same(leaves), Conjunction(leaves))
             else:
                 conjunctions[id(part)] = self._program(part)
         return Form(tuple(self.leaves), tuple(conjunctions.values()), slots)
+
+    def _same(self, leaves: tuple[int, ...]) -> Any:
+        """What is equal for conjunctions that say and score the same."""
+        return frozenset(leaves), tuple(sorted(leaf for leaf in leaves if self.leaves[leaf].scores))
 
     def _is_cnf(self, root: All) -> bool:
         """Whether it is an AND of leaves and ORs of leaves, no more than the kind has clauses for.
@@ -61,7 +68,9 @@ class Assembly:
     def _program(self, root: All) -> Conjunction:
         """Jumps that go forward only: where to go on when a leaf is true, when it is false."""
         if type(root) is All:  # necessary conditions first: an index finds candidates by them
-            root = All(sorted(root.parts, key=lambda part: type(part) is not Leaf), root.conjunctions, root.size)
+            root = All(
+                sorted(root.parts, key=lambda part: type(part) is not Leaf), root.conjunctions, root.size, root.scored
+            )
         leaves: list[int] = [0] * root.size
         jumps: list[tuple[int, int]] = [(0, 0)] * root.size
         stack: list[tuple[Any, int, int, int]] = [(root, 0, ACCEPT, REJECT)]

@@ -13,15 +13,14 @@ subject that it is about and its operands::
 
 from __future__ import annotations
 
-import re
+import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from datetime import datetime
-from decimal import Decimal
+from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import Any, NamedTuple, NoReturn
 
-from colmatch.errors import ExpressionError
+from colmatch.errors import ExpressionError, shown
+from colmatch.expr.spelling import operand_sql, quote_name
 from colmatch.lowering.forms import Kind, Operand, quoted
 
 NAN = float("nan")  # the one that trees hold, so that they are equal
@@ -131,6 +130,19 @@ class Expr:
         """True where the condition is neither true nor false, else false."""
         return truth(self.node(), None)
 
+    def weight(self, weight: float) -> Expr:
+        """The same single predicate with a weight, which it adds to the score where it is true.
+
+        It keeps the weight when it is negated. The language has no words for weights: ``str()``
+        leaves them out.
+
+        Raises
+        ------
+        ExpressionError : this is an AND or OR, whose parts are what can have weights; or the weight
+            is no finite number
+        """
+        return _weighed(self.node(), _weight(weight))
+
     def __str__(self) -> str:
         return to_sql(self.node())
 
@@ -178,6 +190,7 @@ class Predicate(Expr):
     verb: Verb
     subject: Subject
     operands: tuple[Operand | None, ...] = ()  # None is NULL
+    weighs: Operand | None = None  # the weight that it was given
 
     __str__ = Expr.__str__
 
@@ -191,6 +204,33 @@ def _condition(value: Expr | bool) -> Expr:
         f"a condition is combined with another condition, not with {type(value).__name__}: put parentheses around comparisons, as in "
         "(col('a') > 1) & (col('b') > 2)"
     )
+
+
+def _weight(value: Any) -> Operand:
+    try:
+        weight = math.nan if isinstance(value, (bool, str, bytes)) else float(value)
+    except (TypeError, ValueError, OverflowError):
+        weight = math.nan
+    if not math.isfinite(weight):
+        raise ExpressionError(f"a weight is {shown(value)}: a finite number is needed")
+    return Operand(Kind.DOUBLE, value=weight)
+
+
+def _weighed(node: Expr, weight: Operand) -> Expr:
+    around: list[Expr] = []
+    while isinstance(node, (Not, Truth)):
+        around.append(node)
+        node = node.part
+    if isinstance(node, (And, Or)):
+        word = "AND" if isinstance(node, And) else "OR"
+        raise ExpressionError(f"an {word} has no weight: give one to each of its predicates")
+    if isinstance(node, Predicate):
+        node = replace(node, weighs=weight)
+    elif around:
+        raise ExpressionError("TRUE, FALSE and NULL have no weight: give one to a predicate")
+    for outer in reversed(around):
+        node = replace(outer, part=node)  # type: ignore[type-var]
+    return node
 
 
 def conjoin(kind: type[And] | type[Or], parts: list[Expr]) -> Expr:
@@ -274,21 +314,6 @@ def rebuild(expr: Expr, change: Callable[[Predicate], Predicate]) -> Expr:
 # Spark SQL
 # --------------------------------------------------------------------------
 
-_PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
-_WORDS = (
-    "ALL AND ANTI ANY ARRAY AS BETWEEN CASE CAST CROSS DATE DISTINCT DIV DOUBLE ELSE END ESCAPE EXCEPT EXISTS FALSE FROM FULL ILIKE IN "
-    "INNER INTERSECT INTERVAL IS JOIN LATERAL LEFT LIKE MINUS NATURAL NOT NULL ON OR R REGEXP RIGHT RLIKE SELECT SEMI SOME THEN TIMESTAMP "
-    "TIMESTAMP_LTZ TIMESTAMP_NTZ TRUE UNION UNKNOWN USING WHEN WHERE WITH X"
-)
-_KEYWORDS = frozenset(_WORDS.split())
-
-
-def quote_name(part: str) -> str:
-    """Writes a name as Spark SQL reads it, in backquotes where it must have them."""
-    if _PLAIN.match(part) and part.upper() not in _KEYWORDS:
-        return part
-    return "`" + part.replace("`", "``") + "`"
-
 
 def subject_sql(subject: Subject) -> str:
     """Writes a subject as Spark SQL."""
@@ -298,48 +323,9 @@ def subject_sql(subject: Subject) -> str:
     return f"size({name})" if subject.size else name
 
 
-def _literal(kind: Kind, value: Any) -> str:
-    if kind is Kind.STRING:
-        return quoted(value)
-    if kind is Kind.BOOL:
-        return "TRUE" if value else "FALSE"
-    if kind is Kind.BINARY:
-        return f"X'{value if isinstance(value, str) else bytes(value).hex().upper()}'"
-    if kind in (Kind.DATE, Kind.TIMESTAMP, Kind.TIMESTAMP_NTZ):
-        text = (
-            value
-            if isinstance(value, str)
-            else value.isoformat(sep=" ")
-            if isinstance(value, datetime)
-            else value.isoformat()
-        )
-        return f"{kind.name} {quoted(text)}"
-    if kind is Kind.DECIMAL:
-        text = value if isinstance(value, str) else format(Decimal(value), "f")
-        return text if "." in text else text + "BD"
-    if kind is Kind.DOUBLE:
-        text = value if isinstance(value, str) else repr(value)
-        return (
-            text + "D"
-            if text[-1].isdigit()
-            else f"CAST('{'NaN' if text == 'nan' else text.replace('inf', 'Infinity')}' AS DOUBLE)"
-        )
-    return str(value)
-
-
-def _operand(operand: Operand | None) -> str:
-    if operand is None:
-        return "NULL"
-    if operand.slot >= 0:
-        return f"{'-' if operand.negative else ''}:{operand.slot}"
-    if operand.many:
-        return ", ".join([_literal(operand.kind, value) for value in operand.value])
-    return ("-" if operand.negative else "") + _literal(operand.kind, operand.value)
-
-
 def _predicate(predicate: Predicate) -> str:
     verb, name = predicate.verb, subject_sql(predicate.subject)
-    operands = [_operand(operand) for operand in predicate.operands]
+    operands = [operand_sql(operand) for operand in predicate.operands]
     if verb in SIGNS:
         return f"{name} {SIGNS[verb]} {operands[0]}"
     if verb in WORDS:

@@ -49,14 +49,17 @@ class Compiler:
     attributes : takes up the attributes that they do use (also those of an expression that is
         refused later on)
     budget : how many conjunctions an expression may be multiplied out into
+    by_attribute : whether subscriptions give weights to attributes
     """
 
-    def __init__(self, schema: Schema, attributes: Attributes, options: Options, budget: Budget) -> None:
+    def __init__(
+        self, schema: Schema, attributes: Attributes, options: Options, budget: Budget, by_attribute: bool = False
+    ) -> None:
         from colmatch.expr.parse import Parser  # brings sqlglot, which takes longer to import than everything else here
 
         self._max_depth = options.max_depth
         self._parser = Parser(options.max_depth)
-        self._normaliser = Normaliser(schema, attributes, budget)
+        self._normaliser = Normaliser(schema, attributes, budget, by_attribute)
         self._shapes: dict[str, Form | None] = {}  # by split(text)[0]; None: its texts must be read properly
         self._phrases: dict[str, Phrase | None] = {}  # by their shape; None: not a condition by itself
         self._readings: dict[Any, Form] = {}  # by the tokens of a proper reading
@@ -237,7 +240,9 @@ class Compiler:
                     else:
                         key.append(-operand.kind - 1 if operand.many else operand.kind)
                         literals.append(list(operand.value) if operand.many else operand.value)
-                key.append("")
+                key.append("" if node.weighs is None else "weight")
+                if node.weighs is not None:
+                    literals.append(node.weighs.value)
             elif isinstance(node, (Truth, Constant)):
                 key.append((type(node), node.value))
             else:
@@ -258,7 +263,10 @@ class Compiler:
             return parser.operand(operand.kind, slot - 1, operand.many)
 
         return rebuild(
-            tree, lambda p: parser.predicate(p.verb, p.subject, tuple([place(operand) for operand in p.operands]))
+            tree,
+            lambda p: parser.predicate(
+                p.verb, p.subject, tuple([place(operand) for operand in p.operands]), place(p.weighs)
+            ),
         )
 
 

@@ -17,17 +17,19 @@ from typing import Any
 from colmatch.errors import SchemaError
 from colmatch.expr.assemble import Assembly
 from colmatch.expr.ast import CALLS, WORDS, And, Constant, Expr, Not, Or, Predicate, Refusal, Truth, Verb, walk
+from colmatch.expr.scored import weighed
 from colmatch.expr.tree import MANY, All, Formula, Modes, conjoin, disjoin
 from colmatch.indexing.settings import Budget
 from colmatch.kernels.layout import KEY_MAX, KEY_MIN
 from colmatch.lowering.floors import misfit
-from colmatch.lowering.forms import PATTERNS, Conjunction, Form, Kind, Leaf, Op, Operand, Test
+from colmatch.lowering.forms import BY_ATTRIBUTE, BY_COLUMN, PATTERNS, Conjunction, Form, Kind, Leaf, Op, Operand, Test
 from colmatch.schema import BOOL, INT, Attribute, Attributes, Column, Family, Role, Schema, Shape, Type
 
 TRUE, FALSE, NOT_TRUE, NOT_FALSE = range(4)  # the modes; two that differ in the lowest bit are swapped by NOT
+UNSCORED = 4  # is added to a mode: without weights
 
 
-_POSITIVE = (TRUE, NOT_FALSE)
+_POSITIVE = (TRUE, NOT_FALSE, TRUE | UNSCORED, NOT_FALSE | UNSCORED)
 # how often a predicate may stand in a form, on average: IS UNKNOWN repeats its part, so nesting it
 # doubles
 REPEATS = 64
@@ -56,13 +58,16 @@ class Normaliser:
     ``attributes`` takes up those that the expressions use. Leaves are made once for each predicate
     object, so that forms share them: 100,000 different forms over 100 columns have a few thousand
     leaves between them.
+
+    With ``by_attribute``, positive predicates weigh what subscriptions give to attributes.
     """
 
-    def __init__(self, schema: Schema, attributes: Attributes, budget: Budget) -> None:
+    def __init__(self, schema: Schema, attributes: Attributes, budget: Budget, by_attribute: bool = False) -> None:
         self.schema = schema
         self.attributes = attributes
         self.budget = budget
-        self._modes: dict[int, tuple[Predicate, Modes]] = {}
+        self.by_attribute = by_attribute
+        self._modes: dict[int, tuple[Predicate, tuple[Formula, ...]]] = {}
         self._plain: list[Conjunction] = []
 
     def form(self, tree: Expr, slots: int) -> Form:
@@ -108,7 +113,7 @@ class Normaliser:
                 found = known.get(id(node))
                 if found is None:
                     # the node is held so that its id stays its own
-                    found = known[id(node)] = node, self._predicate(node)
+                    found = known[id(node)] = node, self._scored(node)
                 done.append(found[1][mode])
                 size += 1
             elif kind is And or kind is Or:
@@ -122,9 +127,9 @@ class Normaliser:
             elif kind is Truth:
                 if node.value is None and most == MANY:
                     most = 1000 + REPEATS * sum(type(part) is Predicate for part, _ in walk(tree, MANY))
-                _truth(node, mode, stack)
+                _truth(node, mode, stack, self.by_attribute)
             elif kind is Constant:
-                done.append(_UNKNOWN[mode] if node.value is None else (mode in _POSITIVE) == node.value)
+                done.append(_UNKNOWN[mode & 3] if node.value is None else (mode in _POSITIVE) == node.value)
             else:
                 parts = done[-mode:]
                 del done[-mode:]
@@ -137,6 +142,30 @@ class Normaliser:
         return done[0]
 
     # Predicates
+
+    def _scored(self, p: Predicate) -> tuple[Formula, ...]:
+        """The modes of a predicate with its weight, and those without."""
+        modes = self._predicate(p)
+        if p.weighs is not None:
+            return weighed(modes, p.weighs.slot, range(4), self._any_attribute(p))
+        if self.by_attribute:
+            attr = self._any_attribute(p)
+            of_column = self.attributes[attr].role is Role.SIZE and not p.subject.size
+            negative = p.verb in (Verb.NE, Verb.NULL) or (p.verb is Verb.SAME and p.operands[0] is None)
+            scored = (FALSE, NOT_TRUE) if negative else (TRUE, NOT_FALSE)
+            return weighed(modes, BY_COLUMN if of_column else BY_ATTRIBUTE, scored, attr)
+        return modes + modes
+
+    def _any_attribute(self, p: Predicate) -> int:
+        """An attribute that the predicate is about."""
+        column, key = self._column(p)
+        if key is not None:
+            assert column.type is not None
+            return self.attributes.intern(Attribute(column.path, Role.ENTRY, column.type, key))
+        if p.subject.size or column.shape in (Shape.LIST, Shape.MAP):
+            return self._attribute(column, Role.SIZE, INT)
+        assert column.type is not None
+        return self._attribute(column, Role.VALUE, column.type)
 
     def _predicate(self, p: Predicate) -> Modes:
         column, key = self._column(p)
@@ -324,18 +353,24 @@ class Normaliser:
         return some, Leaf(size, _EMPTY), none, disjoin([some, Leaf(size, _EMPTY, True)])
 
 
-def _truth(node: Truth, mode: int, stack: list[Any]) -> None:
-    """(part) IS TRUE / FALSE / UNKNOWN is never Unknown: not-True is False, not-False is True."""
-    yes = mode in _POSITIVE
+def _truth(node: Truth, mode: int, stack: list[Any], by_attribute: bool) -> None:
+    """(part) IS TRUE / FALSE / UNKNOWN is never Unknown: not-True is False, not-False is True.
+
+    IS UNKNOWN asks its part twice, whose own weights count once, and those by attribute not at all.
+    """
+    yes, unscored = mode in _POSITIVE, mode & UNSCORED
     if node.value is not None:
-        stack.append((node.part, (TRUE if yes else NOT_TRUE) if node.value else (FALSE if yes else NOT_FALSE)))
+        asked = (TRUE if yes else NOT_TRUE) if node.value else (FALSE if yes else NOT_FALSE)
+        stack.append((node.part, asked | unscored))
     elif _two_valued(node.part):
         stack.append((Constant(False), mode))
     else:
         stack.append((conjoin if yes else disjoin, 2))
-        stack.extend(
-            [(node.part, NOT_TRUE), (node.part, NOT_FALSE)] if yes else [(node.part, TRUE), (node.part, FALSE)]
-        )
+        if yes:
+            first = unscored | (UNSCORED if by_attribute else 0)
+            stack.extend([(node.part, NOT_TRUE | first), (node.part, NOT_FALSE | UNSCORED)])
+        else:
+            stack.extend([(node.part, TRUE | unscored), (node.part, FALSE | unscored)])
 
 
 def _two_valued(node: Expr) -> bool:
@@ -353,7 +388,3 @@ def _set(attr: int, test: Test) -> Modes:
     """Modes of "the value is in this set" of an attribute with at most one value."""
     inside, outside = (test,), (Test(test.op, test.operands, not test.outside),)
     return Leaf(attr, inside), Leaf(attr, outside), Leaf(attr, inside, True), Leaf(attr, outside, True)
-
-
-# Groups
-# --------------------------------------------------------------------------

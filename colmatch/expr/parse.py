@@ -79,12 +79,14 @@ class Parser:
             found = self._operands[value] = Operand(Kind.BOOL, value=value)
         return found
 
-    def predicate(self, verb: Verb, subject: Subject, operands: tuple[Operand | None, ...]) -> Predicate:
-        """``operands`` come from ``operand`` and ``boolean``, which keep them alive."""
-        key = (verb, subject, *map(id, operands))
+    def predicate(
+        self, verb: Verb, subject: Subject, operands: tuple[Operand | None, ...], weighs: Operand | None = None
+    ) -> Predicate:
+        """All operands come from ``operand`` and ``boolean``, which keep them alive."""
+        key = (verb, subject, *map(id, operands), id(weighs))
         found = self._predicates.get(key)
         if found is None:
-            found = self._predicates[key] = Predicate(verb, subject, operands)
+            found = self._predicates[key] = Predicate(verb, subject, operands, weighs)
         return found
 
     # sqlglot

@@ -1,5 +1,7 @@
 """ANDs and ORs over leaves: flat, without constants, without repeated parts.
 
+But what has a weight counts as often as it is there.
+
 All of it walks with a stack of its own: an expression may nest, or go on, for longer than Python
 recurses.
 """
@@ -9,20 +11,22 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from colmatch.lowering.forms import PATTERNS, Leaf, Test
+from colmatch.lowering.forms import NO_WEIGHT, PATTERNS, Leaf, Op, Test
 
 MANY = 1 << 40
+_NOTHING = (Test(Op.PRESENT, outside=True),)
 
 
 class All:
     """AND (``All``) or OR (``Any_``) of two or more leaves and groups of the other kind."""
 
-    __slots__ = ("conjunctions", "parts", "size")
+    __slots__ = ("conjunctions", "parts", "scored", "size")
 
-    def __init__(self, parts: list[Any], conjunctions: int, size: int) -> None:
+    def __init__(self, parts: list[Any], conjunctions: int, size: int, scored: Leaf | None) -> None:
         self.parts = parts
         self.conjunctions = conjunctions  # that it would be multiplied out into; MANY for more
         self.size = size  # leaves in it, repeated ones each time
+        self.scored = scored  # one of them that has a weight
 
 
 class Any_(All):
@@ -43,47 +47,69 @@ def disjoin(parts: list[Formula]) -> Formula:
     return _group(Any_, parts, True)
 
 
+def always(attr: int, weight: int = NO_WEIGHT) -> Leaf:
+    """Makes a leaf that is true of every event: there is no entry in the empty set."""
+    return Leaf(attr, _NOTHING, True, weight)
+
+
 def _group(kind: type[All], parts: list[Formula], decides: bool) -> Formula:
     """Makes an AND or OR: flat, without constants and repeated leaves.
 
     The leaves of one attribute are merged where that is one leaf.
 
     ``a = 1 OR a = 2`` is one set; so is "no entry in this set" AND "no entry in that".
+
+    With weights, an AND has each leaf as often as it is given, an OR scores its best part, and TRUE
+    scores 0, so it is a leaf then. Leaves are merged where that is the same.
     """
     flat: list[Any] = []
     seen: set[int] = set()
-    merged: dict[int, int] = {}  # attribute -> place in ``flat``
+    merged: dict[Any, int] = {}  # attribute and weight -> place in ``flat``
     unions: dict[int, list[Test]] = {}  # place in ``flat`` -> tests
     stack = parts[::-1] if any(type(part) is kind for part in parts) else None
+    either = kind is Any_
+    true, scored = False, None
     for part in _flatten(kind, stack) if stack is not None else parts:
         if type(part) is Leaf:
-            if id(part) in seen:
+            weight = part.weight
+            counts = weight != NO_WEIGHT and part.scores
+            if counts:
+                scored = part
+            if id(part) in seen and not (counts and kind is All):
                 continue
             seen.add(id(part))
-            if part.none is not decides and part.tests[0].op not in PATTERNS:
-                place = merged.setdefault(part.attr, len(flat))
+            mergeable = not counts or (weight < 0 and either)
+            if mergeable and part.none is not decides and part.tests[0].op not in PATTERNS:
+                place = merged.setdefault(part.attr if weight == NO_WEIGHT else (part.attr, weight), len(flat))
                 if place < len(flat):
                     unions.setdefault(place, list(flat[place].tests)).extend(part.tests)
                     continue
-        elif part is decides:
-            return decides
-        elif part is (not decides):
+        elif part is True or part is False:
+            if part is False and not either:
+                return False
+            true |= part
             continue
+        else:
+            scored = scored or part.scored  # type: ignore[union-attr]
         flat.append(part)
     for place, tests in unions.items():
-        flat[place] = Leaf(flat[place].attr, _distinct(tests), not decides)
+        flat[place] = Leaf(flat[place].attr, _distinct(tests), not decides, flat[place].weight)
+    if true and scored is not None:
+        flat.append(always(scored.attr))
+    elif true and either:
+        return True
     if not flat:
         return not decides
     if len(flat) == 1:
         node: Formula = flat[0]
         return node
-    conjunctions, size = (1 if kind is All else 0), 0
+    conjunctions, size = (0 if either else 1), 0
     for part in flat:
         leaf = type(part) is Leaf
         count = 1 if leaf else part.conjunctions
-        conjunctions = min(conjunctions * count if kind is All else conjunctions + count, MANY)
+        conjunctions = min(conjunctions + count if either else conjunctions * count, MANY)
         size += 1 if leaf else part.size
-    return kind(flat, conjunctions, size)
+    return kind(flat, conjunctions, size, scored)
 
 
 def _flatten(kind: type[All], stack: list[Any]) -> list[Any]:

@@ -45,6 +45,13 @@ class IndexKind:
     delete : arrays, predicates, codes, conjunctions (int64) -> arrays without them; the predicates
         still have them. What can be written may be
 
+    match_topk : a kernel that offers the subscriptions that can be among the best of their rows,
+        and leaves out what ``least_score`` of ``kernels/top.py`` tells it that it may:
+        ``match_topk(index, predicates, rows, start, stop, scratch, weights, scores, top,
+        counters)``, of ``EventWeights``, ``ScoreScratch`` and ``Top``. Where a kind has none, all
+        that ``match`` finds is scored and offered
+    scratch_topk : as ``scratch``, for ``match_topk``, where that needs another
+
     A kind that has ``insert`` and ``delete`` is that of its growing segments, which are built on
     labels instead of codes (``kernels/layout.py``), while a sample's hits are still by code.
     """
@@ -60,6 +67,8 @@ class IndexKind:
     delete: Callable[[Any, Predicates, Codes, I64], Any] | None = None
     arrange: Callable[[Predicates, Codes, Sample | None, Any], tuple[NDArray[Any], Any]] | None = None
     arranged: Callable[[Predicates, Codes, Any], Any] | None = None
+    match_topk: Callable[..., None] | None = None
+    scratch_topk: Callable[[Any, Codes, int, int], Any] | None = None
 
     @property
     def name(self) -> str:
@@ -111,4 +120,5 @@ def reorder(preds: Predicates, order: U32) -> Predicates:
         jump_first=jump_first,
         tree_first=tree_first,
         tree=tree,
+        priority=preds.priority[order] if len(preds.priority) else preds.priority,
     )

@@ -70,7 +70,7 @@ def insert(index: ScanIndex, preds: Predicates, codes: Codes, begin: int, end: i
 def _entered(index: ScanIndex, preds: Predicates, begin: int, end: int, labelled: bool) -> tuple[ScanIndex, int]:
     """The index with the conjunctions ``begin:end``, and how many attributes these name."""
     head, second = contiguous(index.head), contiguous(index.second)
-    first, pred, run_lo, run_hi, _, _, jump_first, jump, _, _ = preds
+    first, pred, run_lo, run_hi, _, _, jump_first, jump, *_ = preds
     heads, seconds = np.empty((end, 3), np.uint32), np.empty((end, 3), np.uint32)
     enters: Callable[..., int] = enter_few if begin else enter
     attributes = enters(

@@ -36,7 +36,7 @@ class CodedConjunctions(NamedTuple):
     program: NDArray[np.uint8]  # (C)
     first: I64  # (C + 1)
     pred: NDArray[np.uint32]  # (P, 3)
-    weight: NDArray[np.float64]  # (P), or (0)
+    weight: NDArray[np.float64]  # (P, 2), or (0, 2)
     run_lo: NDArray[np.uint32]
     run_hi: NDArray[np.uint32]
     owner: NDArray[np.uint32]  # (C)
@@ -53,7 +53,7 @@ class Conjunctions:
         self.first = np.zeros(1, np.int64)  # (C + 1)
         # (C)
         self.keep, self.program, self.owner = np.empty(0, np.uint8), np.empty(0, np.uint8), np.empty(0, np.uint32)
-        self.pred, self.weight = np.empty((0, 3), np.uint32), np.empty(0)  # (P), and no weights or (P)
+        self.pred, self.weight = np.empty((0, 3), np.uint32), np.empty((0, 2))  # (P), and no weights or (P)
         self.lo, self.hi = np.empty(0, np.int64), np.empty(0, np.int64)  # (M)
         self.ends = Ends(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.int64))
 
@@ -102,7 +102,7 @@ class Conjunctions:
         del several
         code_lo, code_hi = np.empty(many, np.uint32), np.empty(many, np.uint32)
         longest = int((first[1:] - first[:-1]).max(initial=0))
-        spare = Spare(np.empty(longest), np.empty((longest, 3), np.uint32), np.empty(longest))
+        spare = Spare(np.empty(longest), np.empty((longest, 3), np.uint32), np.empty((longest, 2)))
         code_predicates(first, weight, lo, hi, program, codes, hints, pred, code_lo, code_hi, spare)
         self.lo = self.hi = np.empty(0, np.int64)
         return CodedConjunctions(codes, keep, program, first, pred, weight, code_lo, code_hi, owner)

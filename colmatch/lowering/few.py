@@ -2,8 +2,8 @@
 
 ``lower.py`` does the same for any number, by columns, which costs hundreds of microseconds however
 few there are. Here the literals are read one by one, in Python, and one kernel does the rest, by
-the same functions. What is rare is left to ``lower.py``: programs, long lists, and whatever cannot
-be read, so that errors are found and told there alone.
+the same functions. What is rare is left to ``lower.py``: programs, weights, long lists, and
+whatever cannot be read, so that errors are found and told there alone.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from colmatch.kernels.layout import Codes
 from colmatch.kernels.lowering.few import FLAGS, HEAD, LEAF, NUMBERS, lower_few
 from colmatch.kernels.lowering.operators import EXACT
 from colmatch.lowering.floors import Convert, converter
-from colmatch.lowering.forms import PATTERNS, Form, Op, Operand, Test
+from colmatch.lowering.forms import NO_WEIGHT, PATTERNS, Form, Op, Operand, Test
 from colmatch.lowering.groups import group_key, pattern_test
 from colmatch.lowering.lower import LoweredExpressions
 from colmatch.schema import Attributes
@@ -52,7 +52,7 @@ class _Plan(NamedTuple):
     """What is the same for all expressions of one form."""
 
     form: Form  # held, so that its id stays its own
-    plain: bool  # whether it has no programs; else there is nothing more
+    plain: bool  # whether it has no programs and no weights; else there is nothing more
     words: NDArray[np.int64]  # as ``lower_few`` reads them
     tests: tuple[_Test, ...]
     patterns: bool  # whether some words depend on the literals
@@ -60,9 +60,10 @@ class _Plan(NamedTuple):
     most: int  # conjunctions that share a leaf
 
 
-# Arrays of predicates without weights and programs.
+# Arrays of predicates without weights, programs and priorities.
 _PLAIN = tuple(
-    sealed(np.empty(shape, type)) for shape, type in ((0, "f8"), (0, "i8"), ((0, 2), "i4"), (0, "i8"), (0, "i4"))
+    sealed(np.empty(shape, type))
+    for shape, type in (((0, 2), "f8"), (0, "i8"), ((0, 2), "i4"), (0, "i8"), (0, "i4"), (0, "f8"))
 )
 
 
@@ -184,7 +185,8 @@ class FewExpressions:
 
     def _plan(self, form: Form) -> _Plan:
         """Makes the plan of a form, with the tests in the order in which ``Groups`` has them."""
-        if any(conjunction.jumps for conjunction in form.conjunctions):
+        weighted = any(leaf.weight != NO_WEIGHT for leaf in form.leaves)
+        if weighted or any(conjunction.jumps for conjunction in form.conjunctions):
             plan = _Plan(form, False, np.empty(0, np.int64), (), False, 0, 0)
         else:
             plan = self._plain_plan(form)

@@ -89,6 +89,13 @@ class Test:
     outside: bool = False
 
 
+# What a leaf weighs where that is not the literal of a slot.
+NO_WEIGHT = -1
+PART = -2  # it is only a further part of a predicate, whose weight other leaves have
+BY_ATTRIBUTE = -3  # what the subscription gives to the attribute, or else to its column
+BY_COLUMN = -4  # what it gives to the column: the predicate is about that, not about its size
+
+
 @dataclass(frozen=True, slots=True)
 class Leaf:
     """True when the event has an entry of ``attr`` in the union of ``tests``.
@@ -102,6 +109,12 @@ class Leaf:
     attr: int
     tests: tuple[Test, ...]
     none: bool = False
+    weight: int = NO_WEIGHT  # or the slot of a literal
+
+    @property
+    def scores(self) -> bool:
+        """Whether it has the weight of a predicate."""
+        return self.weight not in (NO_WEIGHT, PART)
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,13 +22,16 @@ from colmatch.kernels.lowering.codes import find_repeats
 from colmatch.kernels.lowering.conjunctions import Leaves
 from colmatch.kernels.lowering.runs import group_intervals, merge_runs
 from colmatch.lowering.conjunctions import Conjunctions
-from colmatch.lowering.forms import Form
+from colmatch.lowering.forms import BY_ATTRIBUTE, BY_COLUMN, NO_WEIGHT, PART, Form
 from colmatch.lowering.groups import Groups
+from colmatch.lowering.weights import FURTHER_PART, OF_ATTRIBUTE, OF_COLUMN, AttributeWeights
 from colmatch.schema import Attributes
 from colmatch.session import Session
 
 I32 = NDArray[np.int32]
 I64 = NDArray[np.int64]
+F64 = NDArray[np.float64]
+_WEIGHTS = {PART: FURTHER_PART, BY_ATTRIBUTE: OF_ATTRIBUTE, BY_COLUMN: OF_COLUMN}
 
 
 class Reject(NamedTuple):
@@ -69,12 +72,26 @@ class Lowering:
     ----------
     attributes : those that the forms name; pattern attributes are added to it
     session : for timestamp literals without a zone
+    weights : what subscriptions give to attributes
+    priority : of each subscription, or None where none has one; may be set later
+
+    Attributes
+    ----------
+    rejected : subscriptions that are left out; more may be entered
     """
 
-    def __init__(self, attributes: Attributes, session: Session) -> None:
+    def __init__(
+        self,
+        attributes: Attributes,
+        session: Session,
+        weights: AttributeWeights | None = None,
+        priority: F64 | None = None,
+    ) -> None:
         self.attributes = attributes
         self.session = session
+        self.priority = priority
         self.rejected: dict[int, Reject] = {}
+        self._weights = weights
         self._merged = Conjunctions()
         self._literals: layout.Literals | None = None
         self._told = 0  # of ``rejected``
@@ -106,6 +123,7 @@ class Lowering:
                 values = [columns[o.slot] if o.slot >= 0 else (o.value,) * m for o in test.operands]
                 group = self.groups[self.attributes[leaf.attr].type, test.op, test.operands, test.outside]
                 group.add(range(base + j, base + j + m * n, n), values, tuple([o.slot for o in test.operands]))
+        self._weigh(form, m, columns)
         self._leaf_attr.extend([leaf.attr for leaf in form.leaves] * m)
         self._leaf_none.extend([leaf.none for leaf in form.leaves] * m)
         self._size.extend(size * m)
@@ -122,10 +140,25 @@ class Lowering:
         self._conjunctions += m * len(size)
         self._leaves += m * n
 
+    def _weigh(self, form: Form, m: int, columns: Sequence[Sequence[Any]]) -> None:
+        """Adds the weights of the leaves of ``m`` expressions, if there are any so far."""
+        weights = [leaf.weight for leaf in form.leaves]
+        if weights.count(NO_WEIGHT) == len(weights):
+            if self._leaf_weight.pieces:
+                self._leaf_weight.append(np.zeros(m * len(weights)))
+            return
+        if not self._leaf_weight.pieces:
+            self._leaf_weight.append(np.zeros(self._leaves))
+        of_leaf = np.zeros((m, len(weights)))
+        for j, weight in enumerate(weights):
+            if weight != NO_WEIGHT:
+                of_leaf[:, j] = columns[weight] if weight >= 0 else _WEIGHTS[weight]
+        self._leaf_weight.append(of_leaf.ravel())
+
     def leaves(self, attr: I64, none: NDArray[np.uint8], sub: I64, weight: NDArray[np.float64] | None) -> int:
         """Leaves without a form: returns the id of the first; the others follow.
 
-        Their tests go to ``groups``.
+        Their tests go to ``groups``. Either all have weights, or none.
         """
         base = self._leaves
         self._leaf_attr.append(attr)
@@ -160,6 +193,9 @@ class Lowering:
         """
         self._sub_of_leaf = self._leaf_sub.array()
         leaf_attr = self._leaf_attr.array()
+        weight = self._leaf_weight.array(np.float64)
+        if self._weights is not None:
+            self._weights.enter(weight, self._sub_of_leaf, leaf_attr, self.attributes)
         leaf, lo, hi, self._literals = self.groups.intervals(leaf_attr, self._refuse)
         # At 50 million predicates each of these arrays takes 400 MB, and memory that was never used
         # before is slow: let go early.
@@ -181,9 +217,7 @@ class Lowering:
             owner, program = owner[order], program[order]
         if self._leaves and program.any():
             self._kept = JumpPrograms(order[program.astype(bool)], jump, tree)
-        leaves = Leaves(
-            leaf_attr, self._leaf_none.array(np.uint8), self._leaf_weight.array(np.float64), run_first, run_lo, run_hi
-        )
+        leaves = Leaves(leaf_attr, self._leaf_none.array(np.uint8), weight, run_first, run_lo, run_hi)
         self._merged.add(owner, program, start, refs, leaves, self._multi())
         self._start()
 
@@ -199,13 +233,16 @@ class Lowering:
         repeated = np.zeros(len(owner), np.uint8)
         if np.any(owner[1:] == owner[:-1]):  # a kernel that is not called is not compiled
             # a dropped one repeats none
-            find_repeats(first, pred, code_lo, code_hi, owner, program | (1 - keep), 64, repeated)
+            find_repeats(first, pred, weight, code_lo, code_hi, owner, program | (1 - keep), 64, repeated)
         left = keep > repeated  # neither dropped nor repeated
         if not left.all():
             first, pred, weight = _select(first, left, pred, weight)
             owner, program = owner[left], program[left]
         jump_first, jump, tree_first, tree = _programs(self._kept, program)
-        predicates = layout.Predicates(first, pred, code_lo, code_hi, owner, weight, jump_first, jump, tree_first, tree)
+        priority = np.empty(0) if self.priority is None else self.priority[owner]
+        predicates = layout.Predicates(
+            first, pred, code_lo, code_hi, owner, weight, jump_first, jump, tree_first, tree, priority
+        )
         return LoweredExpressions(predicates, codes, self._literals, self.rejected)
 
     # Programs

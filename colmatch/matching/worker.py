@@ -22,7 +22,7 @@ from colmatch.updates.versions import Version
 
 FIRST_CAPACITY = 1 << 16  # pairs that a sink holds at first
 LARGE_CAPACITY = 1 << 25  # pairs beyond which it grows for a single row only
-_NO_DEAD: layout.U64 = frozen(np.empty(0, np.uint64))
+NO_DEAD: layout.U64 = frozen(np.empty(0, np.uint64))
 
 
 class Part(NamedTuple):
@@ -50,6 +50,11 @@ class Worker:
     """Working memory of one thread, in which batches are read and matched.
 
     Between two batches it holds no segment, so what updates have replaced can go.
+
+    Attributes
+    ----------
+    counters : of all kernels that it has called
+    memory : that of results
     """
 
     def __init__(self) -> None:
@@ -67,7 +72,9 @@ class Worker:
         self._pairs_a_row = 0.0
         self._stamp = np.zeros(0, np.int64)
         self._stamped = 0
-        self._memory = Recycled()
+        self._best_scratch: weakref.WeakKeyDictionary[Segment, tuple[Any, tuple[int, int]]]
+        self._best_scratch = weakref.WeakKeyDictionary()  # of kinds that have another for ``match_topk``
+        self.memory = Recycled()
 
     def run(self, version: Version, lenient: bool, rows: pa.RecordBatch, wanted: bool, offset: int) -> Iterator[Piece]:
         """Yields the matches of one batch, in pieces that the sink can hold.
@@ -75,7 +82,16 @@ class Worker:
         lenient : a column that is not there is NULL
         wanted : whether pairs are wanted, or counts alone
         """
-        job = self._read(version, lenient, rows, wanted)
+        job = self.read(version, lenient, rows, wanted)
+        for start, stop in self.found(job):
+            yield self._drain(version, job, start, stop, offset)
+        self.forget_codes()
+
+    def found(self, job: Job) -> Iterator[tuple[int, int]]:
+        """Matches all rows of a job, as many at a time as the sink can hold the pairs of.
+
+        Yields the first of the rows whose pairs it holds, and the first behind them.
+        """
         count = job.rows
         # Rows for which the sink may grow, going by the batch before: finding out anew would cost
         # the work of the whole batch.
@@ -86,11 +102,31 @@ class Worker:
             stop, span = self._match(job, start, span)
             if job.pairs:
                 self._pairs_a_row = self._sink.state[sink.FILL] / (stop - start)
-            yield self._drain(version, job, start, stop, offset)
+            yield start, stop
             start = stop
-        self._coded = self._placed = None
 
-    def _read(self, version: Version, lenient: bool, rows: pa.RecordBatch, wanted: bool) -> Job:
+    def ordered(self, job: Job, start: int, stop: int) -> tuple[NDArray[np.int64], NDArray[np.uint32]]:
+        """Returns the pairs of the rows ``start:stop``, which the sink holds: ordered, each once.
+
+        (rows + 1) row -> its pairs; (pairs) numbers of subscriptions.
+        """
+        place = np.zeros(stop - start + 1, np.int64)
+        np.cumsum(job.hits[start:stop], out=place[1:])
+        sub = self.memory.array(int(place[-1]), np.uint32)
+        sink.order_by_row(self._sink, start, place[:-1].copy(), sub)
+        if job.repeats:
+            left = sink.drop_repeats(place, sub, self._stamped, self._stamp)
+            self.counters[layout.MATCHES] -= len(sub) - left
+            sub = sub[:left]
+            self._stamped += stop - start
+        return place, sub
+
+    def read(self, version: Version, lenient: bool, rows: pa.RecordBatch, wanted: bool, best: bool = False) -> Job:
+        """Reads a batch that is to be matched with all segments of a version.
+
+        wanted : whether pairs are wanted, or counts alone
+        best : whether the best matches alone are
+        """
         reader, read_for = self._reader, (version.attributes, version.literals, lenient)
         if reader is None or any(a is not b for a, b in zip(read_for, self._read_for, strict=True)):
             self._reader = reader = Reader(*read_for)
@@ -102,7 +138,7 @@ class Worker:
         if len(self._next) < len(version.attributes):
             self._next = np.empty(len(version.attributes), np.int64)
         parts = [
-            Part(segment, base, version.dead if found_dead else _NO_DEAD, self._scratch_of(segment))
+            Part(segment, base, version.dead if found_dead else NO_DEAD, self._scratch_of(segment, best))
             for segment, base, living, found_dead in zip(
                 version.segments, version.bases, version.living, version.found_dead, strict=True
             )
@@ -111,7 +147,7 @@ class Worker:
         repeats = any(part.segment.repeats for part in parts)
         if repeats and len(self._stamp) < len(version.ids):
             self._stamp = np.zeros(len(version.ids) * 5 // 4 if len(self._stamp) else len(version.ids), np.int64)
-        self._coded = self._placed = None
+        self.forget_codes()
         # what is found twice must be written down to be told
         events = self._rows._replace(first=self._rows.first[: count + 1])
         return Job(entries, count, events, parts, np.zeros(count, np.int64), wanted or repeats, repeats)
@@ -122,11 +158,15 @@ class Worker:
         self._rows = layout.Rows(np.empty(count + 1, np.int64), np.empty(size, np.uint32), np.empty(size, np.uint32))
         self._place = np.empty(size, np.int32)
 
-    def _scratch_of(self, segment: Segment) -> Any:
-        scratch, capacity = self._scratch.get(segment, (None, None))
+    def _scratch_of(self, segment: Segment, best: bool) -> Any:
+        kind = segment.index.kind
+        make, known = kind.scratch, self._scratch
+        if best and kind.match_topk is not None and kind.scratch_topk is not None:
+            make, known = kind.scratch_topk, self._best_scratch
+        scratch, capacity = known.get(segment, (None, None))
         if capacity != self._capacity:
-            scratch = segment.index.kind.scratch(segment.index.arrays, segment.codes, *self._capacity)
-            self._scratch[segment] = scratch, self._capacity
+            scratch = make(segment.index.arrays, segment.codes, *self._capacity)
+            known[segment] = scratch, self._capacity
         return scratch
 
     def _match(self, job: Job, start: int, span: int) -> tuple[int, int]:
@@ -149,29 +189,39 @@ class Worker:
             else:
                 return limit, span
 
+    def code(self, job: Job, part: Part) -> None:
+        """Gives the events of a job the codes of a part."""
+        segment, events = part.segment, job.events
+        if self._coded is part:
+            return
+        if self._placed != segment.use:
+            entry(transpose)(job.entries, segment.used, self._next, events.first, events.attr, self._place)
+            self._placed = segment.use
+        entry(code_rows)(
+            job.entries,
+            segment.codes,
+            segment.hints,
+            segment.used,
+            self._next,
+            events.first,
+            self._place,
+            events.code,
+        )
+        if len(segment.codes.label):
+            entry(to_labels)(segment.codes, *events)
+        self._coded = part
+
+    def forget_codes(self) -> None:
+        """Lets go of the part that rows were coded for last."""
+        self._coded = self._placed = None
+
     def _match_part(self, job: Job, part: Part, start: int, limit: int, first: bool) -> int:
         """Matches rows ``start:limit`` with one part. Returns the first row that found no room.
 
         first : the sink has the pairs of no other part
         """
         segment, events = part.segment, job.events
-        if self._coded is not part:
-            if self._placed != segment.use:
-                entry(transpose)(job.entries, segment.used, self._next, events.first, events.attr, self._place)
-                self._placed = segment.use
-            entry(code_rows)(
-                job.entries,
-                segment.codes,
-                segment.hints,
-                segment.used,
-                self._next,
-                events.first,
-                self._place,
-                events.code,
-            )
-            if len(segment.codes.label):
-                entry(to_labels)(segment.codes, *events)
-            self._coded = part
+        self.code(job, part)
         match, arrays, predicates = entry(segment.index.kind.match), segment.index.arrays, segment.predicates
         self._sink.state[sink.BASE] = part.base
         row = start
@@ -209,31 +259,26 @@ class Worker:
     def _drain(self, version: Version, job: Job, start: int, stop: int, offset: int) -> Piece:
         ids = version.ids.numbers
         names = version.ids.array if ids is None else None
+        if job.pairs and (job.repeats or ids is None):
+            place, sub = self.ordered(job, start, stop)
+            if ids is None:
+                return Piece(start + offset, place, sub, names, self.memory)
+            id = self.memory.array(len(sub), np.int64)
+            np.take(ids, sub, out=id)
+            return Piece(start + offset, place, id, names, self.memory)
         place = np.zeros(stop - start + 1, np.int64)
         np.cumsum(job.hits[start:stop], out=place[1:])
         pairs = int(place[-1]) if job.pairs else 0
-        if job.repeats and pairs:
-            sub = self._memory.array(pairs, np.uint32)
-            sink.order_by_row(self._sink, start, place[:-1].copy(), sub)
-            left = sink.drop_repeats(place, sub, self._stamped, self._stamp)
-            self._stamped += stop - start
-            self.counters[layout.MATCHES] -= pairs - left
-            if ids is not None:
-                sub, of = self._memory.array(left, np.int64), sub
-                np.take(ids, of[:left], out=sub)
-            return Piece(start + offset, place, sub[:left], names, self._memory)
-        id = self._memory.array(pairs, np.uint32 if ids is None else np.int64)
-        if pairs and ids is None:
-            sink.order_by_row(self._sink, start, place[:-1].copy(), id)
-        elif pairs:
+        id = self.memory.array(pairs, np.uint32 if ids is None else np.int64)
+        if pairs and ids is not None:
             sink.order_ids(self._sink, start, place[:-1].copy(), ids, id)
-        return Piece(start + offset, place, id, names, self._memory)
+        return Piece(start + offset, place, id, names, self.memory)
 
 
 def _sink(capacity: int) -> layout.Sink:
     none = np.empty(0, np.int64)
     pairs = np.empty(capacity, np.uint32), np.empty(capacity, np.uint32)
-    return layout.Sink(*pairs, none, _NO_DEAD, np.zeros(4, np.int64))
+    return layout.Sink(*pairs, none, NO_DEAD, np.zeros(4, np.int64))
 
 
 def _larger(full: layout.Sink, capacity: int, fill: int) -> layout.Sink:

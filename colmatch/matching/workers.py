@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,9 @@ from numpy.typing import NDArray
 
 from colmatch.events.gather import seen_batches
 from colmatch.kernels import layout
+from colmatch.matching.asked import Asked
 from colmatch.matching.pieces import Piece
+from colmatch.matching.ranking import ranked
 from colmatch.matching.threads import Result, cores, in_order
 from colmatch.matching.worker import Worker
 from colmatch.updates.live import LiveSet
@@ -33,15 +35,29 @@ class Workers:
         """Yields the ids that match each event, one list a row, of the type that they have."""
         return self._results(events, True, lambda piece: piece.lists(type))
 
+    def best(self, events: Any, asked: Asked, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+        """Yields the best matches of each event, as ``Matcher.match_topk_batches`` does."""
+
+        def found(worker: Worker, version: Version, batch: pa.RecordBatch, offset: int) -> Iterator[pa.RecordBatch]:
+            for best in ranked(worker, version, self._is_lenient(), batch, offset, asked):
+                yield best.table(schema)
+
+        return self._run(events, found, asked.columns)
+
     def counts(self, events: Any) -> Iterator[NDArray[np.int64]]:
         """Yields how many subscriptions match each event: (rows)."""
         return self._results(events, False, Piece.counts)
 
-    def counters(self, events: Any) -> dict[str, int]:
+    def counters(self, events: Any, asked: Asked | None) -> dict[str, int]:
         """Returns what the kernels looked at for these events, as ``Matcher.counters`` does."""
         worker = Worker()
-        for batch, version in self._batches(events):
-            for _ in worker.run(version, self._is_lenient(), batch, False, 0):
+        for batch, version in self._batches(events, () if asked is None else asked.columns):
+            found: Iterator[object] = (
+                worker.run(version, self._is_lenient(), batch, False, 0)
+                if asked is None
+                else ranked(worker, version, self._is_lenient(), batch, 0, asked)
+            )
+            for _ in found:
                 pass
         places = {
             "conjunctions": layout.CONJUNCTIONS,
@@ -58,22 +74,43 @@ class Workers:
         pairs : whether the form needs pairs, or counts alone
         """
 
+        def found(worker: Worker, version: Version, batch: pa.RecordBatch, offset: int) -> Iterator[Result]:
+            for piece in worker.run(version, self._is_lenient(), batch, pairs, offset):
+                yield form(piece)
+
+        return self._run(events, found)
+
+    def _run(
+        self,
+        events: Any,
+        found: Callable[[Worker, Version, pa.RecordBatch, int], Iterator[Result]],
+        columns: Sequence[str] = (),
+    ) -> Iterator[Result]:
+        """Yields what is found in each batch, in the order of the events.
+
+        columns : that are needed beside those of the expressions
+        """
+
         def task(batch: pa.RecordBatch, version: Version, offset: int) -> Iterator[Result]:
             try:
                 worker = self._idle.pop()
             except IndexError:  # asking first would not do: another thread may be quicker
                 worker = Worker()
-            for piece in worker.run(version, self._is_lenient(), batch, pairs, offset):
-                yield form(piece)
+            yield from found(worker, version, batch, offset)
             # not after an error, nor when the caller stops early: what it holds may be half done
             self._idle.append(worker)
 
-        return in_order(self._batches(events), cores(self._live.options.threads), task)
+        return in_order(self._batches(events, columns), cores(self._live.options.threads), task)
 
     def _is_lenient(self) -> bool:
         return self._live.options.missing_columns == "null"
 
-    def _batches(self, events: Any) -> Iterator[tuple[pa.RecordBatch, Version]]:
+    def _batches(self, events: Any, columns: Sequence[str]) -> Iterator[tuple[pa.RecordBatch, Version]]:
         """Cuts events to batches, each with the version that there was when it began."""
         live = self._live
-        return seen_batches(events, live.options.batch_rows, lambda: live.now, lambda version: version.columns)
+        return seen_batches(
+            events,
+            live.options.batch_rows,
+            lambda: live.now,
+            lambda version: [*version.columns, *columns] if columns else version.columns,
+        )

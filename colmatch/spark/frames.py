@@ -26,14 +26,11 @@ from __future__ import annotations
 
 import atexit
 import os
-import re
 import shutil
-import subprocess
-import sys
 import tempfile
 import weakref
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal
@@ -47,17 +44,16 @@ try:
     from pyspark.sql import Column, DataFrame, SparkSession
     from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
     from pyspark.sql.pandas.types import to_arrow_schema
-    from pyspark.sql.types import ArrayType, DataType, LongType, StringType, StructField, StructType
+    from pyspark.sql.types import ArrayType, DataType, DoubleType, LongType, StringType, StructField, StructType
 except ImportError as error:
     raise DependencyError(f'colmatch.spark needs PySpark 4: pip install "colmatch[spark]" ({error})') from error
 
 from colmatch.matcher import Matcher
 from colmatch.session import same_zone
-from colmatch.spark.worker import IndexFile, Task
+from colmatch.spark.worker import Best, IndexFile, Task
 from colmatch.store.file import content_hash
 from colmatch.store.saved import file_name
 
-JAVA_LEAST = 17
 VERSIONS_KEPT = 8  # of one index, in this process: a link holds the disk space of what it names
 
 # names of the artifacts that a session has
@@ -103,52 +99,104 @@ def match(
 
     colmatch must be installed on the workers.
     """
-    result = _check_arguments(matcher, mode, shared)
+    _check_arguments(matcher, mode, shared)
+    return _matched(df, matcher, keep, mode == "list", shared, None)
+
+
+def match_topk(
+    df: DataFrame,
+    matcher: Matcher | str | os.PathLike[str],
+    k: int,
+    score: str = "dot",
+    event_weights: str | Mapping[str, str | float] | None = None,
+    keep: Sequence[str] = (),
+    shared: bool | None = None,
+) -> DataFrame:
+    """Finds the most relevant subscriptions among those that are true for each row of ``df``.
+
+    Parameters
+    ----------
+    df, matcher, keep, shared : as for ``match``
+    k, score, event_weights : as for ``Matcher.match_topk``; columns of weights are those of ``df``
+
+    Returns
+    -------
+    DataFrame : the kept columns, ``subscription`` and ``score``, a row for each of the best
+    matches. Spark promises no order of rows: sort by what is kept of an event and by ``score``
+
+    Raises
+    ------
+    OptionError : ``k``, ``score`` or ``event_weights`` cannot be used, or as from ``match``
+    EventError, StoreError, OSError : as from ``match``. What a worker finds wrong with a weight is
+        an EventError in the job that fails
+    """
+    _check_arguments(matcher, "pairs", shared)
+    if isinstance(event_weights, Mapping):
+        event_weights = dict(event_weights)
+    return _matched(df, matcher, keep, False, shared, Best(k, score, event_weights))
+
+
+def _matched(
+    df: DataFrame,
+    matcher: Matcher | str | os.PathLike[str],
+    keep: Sequence[str],
+    lists: bool,
+    shared: bool | None,
+    best: Best | None,
+) -> DataFrame:
+    results = ["subscriptions" if lists else "subscription"] + ["score"] * (best is not None)
     kept = _names(keep)
     if not isinstance(df, DataFrame):
         raise EventError(f"events are a Spark DataFrame here, not {type(df).__name__}: Matcher.match takes others")
     columns = _ColumnNames(df)
-    _check_kept(kept, columns, result)
+    _check_kept(kept, columns, results)
     given, file, hash, opened = _opened(matcher)
     _check_zone(df, opened)
     # What is kept comes first, so the worker needs only its number; what is used may be among it.
     sent = [columns.find(name, "keep") for name in kept]
-    used = []
-    lenient = opened.options.missing_columns == "null"
-    for name in opened.columns:
-        if lenient and name not in columns:
-            continue
-        found = columns.find(name, "an expression")
+    used: list[tuple[int, str]] = []
+
+    def use(name: str, wanted_by: str) -> None:
+        found = columns.find(name, wanted_by)
         if found not in sent:
             sent.append(found)
         used.append((sent.index(found), name))
+
+    lenient = opened.options.missing_columns == "null"
+    for name in opened.columns:
+        if not lenient or name in columns:
+            use(name, "an expression")
+    if best is not None:
+        for name in opened.columns_of_weights(best.k, best.score, best.event_weights):
+            if name not in [other for _, other in used]:
+                use(name, "event_weights")
     # Under names of our own, since mapInArrow does not quote a name with a dot in it.
     events = (
         df.select(*[columns.column(name).alias(f"c{i}") for i, name in enumerate(sent)])
         if sent
         else df.selectExpr("true AS c0")
     )
-    _check_types(events, used, opened)
+    _check_types(events, used, opened, best)
 
     id = LongType() if pa.types.is_integer(opened.ids.type) else StringType()
-    answer: DataType = id if mode == "pairs" else ArrayType(id, containsNull=False)
+    answer: DataType = ArrayType(id, containsNull=False) if lists else id
     fields = zip(sent[: len(kept)], events.schema.fields)
     schema = StructType([StructField(name, field.dataType, field.nullable, field.metadata) for name, field in fields])
-    schema.add(result, answer, nullable=False)
+    for name, one in zip(results, (answer, DoubleType())):
+        schema.add(name, one, nullable=False)
     index = _reach(df, given, file, hash, shared)
-    task = Task(index, len(kept), tuple(used), mode == "list", tuple(schema.names))
+    task = Task(index, len(kept), tuple(used), lists, tuple(schema.names), best)
     return events.mapInArrow(task, schema)
 
 
-def _check_arguments(matcher: object, mode: str, shared: bool | None) -> str:
-    """Checks what can be checked without the DataFrame, and returns the name of the result."""
+def _check_arguments(matcher: object, mode: str, shared: bool | None) -> None:
+    """Checks what can be checked without the DataFrame."""
     if mode not in ("pairs", "list"):
         raise OptionError(f"mode={mode!r}: 'pairs' or 'list' is needed")
     if isinstance(matcher, Matcher) and shared:
         raise OptionError(
             "shared=True needs a path that the workers see: call matcher.save(path) there and pass the path"
         )
-    return "subscription" if mode == "pairs" else "subscriptions"
 
 
 def _names(keep: object) -> list[str]:
@@ -159,12 +207,12 @@ def _names(keep: object) -> list[str]:
     return kept
 
 
-def _check_kept(kept: list[str], columns: _ColumnNames, result: str) -> None:
+def _check_kept(kept: list[str], columns: _ColumnNames, results: list[str]) -> None:
     """Checks that no column is kept twice, nor one that is called as the result."""
     for name in kept:
-        if columns.folded(name) == result:
+        if columns.folded(name) in results:
             raise OptionError(
-                f"keep has {name!r}, which is the name of the result: rename the column, df.withColumnRenamed({name!r}, …)"
+                f"keep has {name!r}, which is a name of the result: rename the column, df.withColumnRenamed({name!r}, …)"
             )
     for name, times in Counter(map(columns.folded, kept)).items():
         if times > 1:
@@ -237,7 +285,7 @@ def _check_zone(df: DataFrame, matcher: Matcher) -> None:
         )
 
 
-def _check_types(events: DataFrame, used: list[tuple[int, str]], matcher: Matcher) -> None:
+def _check_types(events: DataFrame, used: list[tuple[int, str]], matcher: Matcher, best: Best | None) -> None:
     """Raises what a worker would raise on its first batch.
 
     The matcher gets a row of NULLs of the types that Spark will send.
@@ -254,7 +302,11 @@ def _check_types(events: DataFrame, used: list[tuple[int, str]], matcher: Matche
     except PySparkException as error:
         raise EventError(f"Spark cannot hand over these columns as Arrow: {error}") from error
     nulls = pa.record_batch([pa.nulls(1, type) for type in types], names=events.columns)
-    matcher.match(nulls.select([i for i, _ in used]).rename_columns([name for _, name in used]))
+    row = nulls.select([i for i, _ in used]).rename_columns([name for _, name in used])
+    if best is None:
+        matcher.match(row)
+    else:
+        matcher.match_topk(row, best.k, best.score, best.event_weights)
 
 
 def _reach(df: DataFrame, given: Path, file: Path, hash: str, shared: bool | None) -> IndexFile:
@@ -326,53 +378,3 @@ def _folder() -> Path:
 
     atexit.register(remove)
     return folder
-
-
-def local_session(cores: int | str = "*", **config: str | int | bool) -> SparkSession:
-    """Makes a classic session on this machine that is ready for ``match``.
-
-    Java is there, and workers run this Python.
-
-    Parameters
-    ----------
-    cores : of the session; ``"*"`` for all
-    config : further settings, with ``__`` for the dots of their names: ``spark__ui__enabled=False``
-
-    Raises
-    ------
-    DependencyError : Java is absent or too old
-    """
-    check_java()
-    # Workers take the first python3 on the PATH otherwise, which is seldom the one that has
-    # colmatch.
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    builder = SparkSession.builder.master(f"local[{cores}]")
-    for name, value in config.items():
-        builder = builder.config(name.replace("__", "."), value)
-    return builder.getOrCreate()
-
-
-def check_java() -> None:
-    """Checks that the Java that Spark would start is there and new enough.
-
-    Only sessions that start Spark on this machine need it.
-
-    Raises
-    ------
-    DependencyError : it is not, saying what to install; PySpark itself says no more than
-        JAVA_GATEWAY_EXITED
-    """
-    home = os.environ.get("JAVA_HOME")
-    java = os.path.join(home, "bin", "java") if home else "java"
-    install = (
-        f"install Java {JAVA_LEAST} or later (Debian, Ubuntu: apt install openjdk-17-jre-headless; macOS: brew install openjdk@17; "
-        "conda: conda install openjdk=17) and set JAVA_HOME"
-    )
-    try:
-        ran = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=60, check=True)
-    except (OSError, subprocess.SubprocessError) as error:
-        where = f"JAVA_HOME={home}" if home else "the PATH"
-        raise DependencyError(f"Spark needs Java, and there is none at {where} ({error}): {install}") from error
-    version = re.search(r'version "(?:1\.)?(\d+)', ran.stderr + ran.stdout)
-    if version and int(version[1]) < JAVA_LEAST:
-        raise DependencyError(f"Spark needs Java {JAVA_LEAST}, and {java} is {version[1]}: {install}")

@@ -60,6 +60,18 @@ class IndexFile:
 
 
 @dataclass(frozen=True)
+class Best:
+    """How many of the most relevant matches are wanted, and by which score.
+
+    Fields are as in ``Matcher.match_topk``.
+    """
+
+    k: int
+    score: str
+    event_weights: str | dict[str, str | float] | None
+
+
+@dataclass(frozen=True)
 class Task:
     """A partition to match: what ``mapInArrow`` calls.
 
@@ -67,11 +79,12 @@ class Task:
     ----------
     index : where the index is
     kept : number of leading columns of the partition that go into the result
-    used : columns of the partition that the expressions use: position, and name in the matcher's
-        schema
+    used : columns of the partition that the expressions or event weights use: position, and name
+        in the matcher's schema, or as event weights name it
     lists : whether the result has one row for each event, with a list of ids, rather than one for
         each pair
     names : column names of the result
+    best : the best matches alone are wanted, with their scores
     """
 
     index: IndexFile
@@ -79,6 +92,7 @@ class Task:
     used: tuple[tuple[int, str], ...]
     lists: bool
     names: tuple[str, ...]
+    best: Best | None = None
 
     def __call__(self, partition: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         first = next(partition, None)
@@ -98,11 +112,18 @@ class Task:
         # since a take of 64 MiB may well be of 200.
         width = sum(column.nbytes for column in kept) // len(events)
         most = max(1, min(PAIRS_MOST, BYTES_MOST // max(width, 1)))
-        for pairs in matcher.match_batches(events):
+        best = self.best
+        found = (
+            matcher.match_batches(events)
+            if best is None
+            else matcher.match_topk_batches(events, best.k, best.score, best.event_weights)
+        )
+        for pairs in found:
             for start in range(0, len(pairs), most):
                 part = pairs.slice(start, most)
                 rows = part.column("event")
-                yield [*(column.take(rows) for column in kept), _spark_ids(part.column("subscription"))]
+                ids = _spark_ids(part.column("subscription"))
+                yield [*(column.take(rows) for column in kept), ids, *part.columns[2:]]
 
     def _list_rows(self, matcher: Matcher, events: pa.RecordBatch, kept: list[pa.Array]) -> Iterator[list[pa.Array]]:
         lists = matcher.match_lists(events)

@@ -11,15 +11,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from colmatch.arrays.frozen import contiguous, sealed
+from colmatch.arrays.frozen import contiguous, frozen, sealed
 from colmatch.arrays.growing import Growing
 from colmatch.errors import SubscriptionError, shown
 from colmatch.events.reader import texts_of
 from colmatch.incoming import is_text, sentence, values_of
-from colmatch.kernels.layout import KEY_MAX, KEY_MIN
+from colmatch.kernels.layout import I64, KEY_MAX, KEY_MIN, U8
 from colmatch.subscriptions.lookup import NUMBERS, IdLookup
 
 MOST_BYTES = 2**31 - 1  # of all string ids: what one Arrow array of strings can hold
+_NONE: I64 = frozen(np.empty(0, np.int64))
 
 
 def ids_of_values(values: list[Any]) -> Ids:
@@ -175,7 +176,7 @@ class Ids:
     numbers : the ids as an array, where they are int64
     """
 
-    __slots__ = ("_array", "_lookup", "_store", "numbers", "type")
+    __slots__ = ("_array", "_lookup", "_order", "_store", "numbers", "type")
 
     def __init__(
         self, ids: pa.Array | NDArray[np.int64], store: _Store | None = None, lookup: IdLookup | None = None
@@ -190,6 +191,18 @@ class Ids:
                 self.numbers, self.type = contiguous(ids.to_numpy()), NUMBERS
         self._store = store
         self._lookup = lookup
+        self._order: tuple[I64, I64, U8] | None = None
+
+    @property
+    def order(self) -> tuple[I64, I64, U8]:
+        """What ids are ordered by, as ``layout.Top`` has it, made when it is first asked for."""
+        if self._order is None:
+            if self.numbers is not None:
+                self._order = self.numbers, _NONE, frozen(np.empty(0, np.uint8))
+            else:
+                offset, data = texts_of(self.array)
+                self._order = _NONE, frozen(offset.astype(np.int64)), data
+        return self._order
 
     @property
     def array(self) -> pa.Array:

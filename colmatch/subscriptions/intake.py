@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
+from colmatch.arrays.frozen import sealed
 from colmatch.errors import ExpressionError, OptionError, SubscriptionError, shown
 from colmatch.incoming import column_of, table_of
 from colmatch.indexing.settings import Budget
@@ -22,6 +24,14 @@ from colmatch.subscriptions.ids import Ids, checked_unique, ids_of_column, ids_o
 from colmatch.subscriptions.rejected import Rejected
 from colmatch.subscriptions.rows import add_table
 from colmatch.subscriptions.table import PredicateTable
+from colmatch.subscriptions.weights import (
+    GivenWeights,
+    Rejects,
+    checked_priority,
+    given_priority,
+    given_weights,
+    resolved,
+)
 
 if TYPE_CHECKING:
     from colmatch.expr.compile import Compiler
@@ -45,6 +55,8 @@ class Pairs(NamedTuple):
 
     ids: Ids
     expressions: list[Any]
+    weights: GivenWeights | None = None  # what they give to attributes
+    priority: NDArray[np.float64] | None = None
 
 
 class Source:
@@ -63,7 +75,7 @@ class Source:
         self.options = options
         self.budget = budget
         self.attributes = attributes
-        self._compiler: Compiler | None = None
+        self._compilers: dict[bool, Compiler] = {}  # by whether weights are given to attributes
         self._few: FewExpressions | None = None
         self._compiled = 0
 
@@ -83,16 +95,24 @@ class Source:
             lowering = Lowering(attributes, Session(self.options.timezone))
             ids = Ids(add_table(given, self.schema, attributes, lowering))
             return _finish(lowering, attributes, ids, None, {}, errors)
-        ids, expressions = given
-        compiler, few = self._compiler_for(len(expressions))
-        if 0 < len(expressions) <= FEW:
+        ids, expressions = given.ids, given.expressions
+        compiler, few = self._compiler_for(len(expressions), given.weights is not None)
+        wrong: Rejects = {}
+        weights, priority = None, given.priority
+        if priority is not None:
+            priority, wrong = checked_priority(priority)
+        if given.weights is not None:
+            weights, others = resolved(given.weights, self.schema)
+            wrong |= others
+        if 0 < len(expressions) <= FEW and given.weights is None and not wrong:
             try:
                 lowered = few.lower([compiler.form(expression) for expression in expressions])
                 if lowered is not None:
-                    return Intake(lowered, attributes, ids, [], few.session.literal)
+                    return Intake(_with_priority(lowered, priority), attributes, ids, [], few.session.literal)
             except ExpressionError:
                 pass  # to be told below
-        lowering = Lowering(attributes, Session(self.options.timezone))
+        lowering = Lowering(attributes, Session(self.options.timezone), weights, priority)
+        lowering.rejected.update(wrong)
         failed: dict[int, ExpressionError] = {}
         with _no_garbage_collection():
             for form, subs, literals in _forms(compiler, expressions, failed, stop=errors == "raise"):
@@ -102,15 +122,27 @@ class Source:
             raise first.at(ids[sub])
         return _finish(lowering, attributes, ids, (compiler, expressions), failed, errors)
 
-    def _compiler_for(self, expressions: int) -> tuple[Compiler, FewExpressions]:
+    def _compiler_for(self, expressions: int, by_attribute: bool) -> tuple[Compiler, FewExpressions]:
         """Returns the compiler, for so many more expressions, and what lowers a few forms."""
-        if self._compiler is None or self._few is None or self._compiled > FORMS_KEPT:
+        if self._few is None or self._compiled > FORMS_KEPT:
+            self._compilers, self._compiled = {}, 0
+            self._few = FewExpressions(self.attributes, Session(self.options.timezone))
+        compiler = self._compilers.get(by_attribute)
+        if compiler is None:
             from colmatch.expr.compile import Compiler
 
-            self._compiler, self._compiled = Compiler(self.schema, self.attributes, self.options, self.budget), 0
-            self._few = FewExpressions(self.attributes, Session(self.options.timezone))
+            compiler = self._compilers[by_attribute] = Compiler(
+                self.schema, self.attributes, self.options, self.budget, by_attribute
+            )
         self._compiled += expressions
-        return self._compiler, self._few
+        return compiler, self._few
+
+
+def _with_priority(lowered: LoweredExpressions, priority: NDArray[np.float64] | None) -> LoweredExpressions:
+    if priority is None:
+        return lowered
+    predicates = lowered.predicates
+    return lowered._replace(predicates=predicates._replace(priority=sealed(priority[predicates.owner])))
 
 
 def _forms(
@@ -201,7 +233,7 @@ def read(subscriptions: Any) -> PredicateTable | Pairs:
     if not is_list and isinstance(subscriptions, Mapping):
         ids, expressions = list(subscriptions), list(subscriptions.values())
     elif not is_list and (hasattr(subscriptions, "__arrow_c_stream__") or hasattr(subscriptions, "__arrow_c_array__")):
-        return Pairs(*_arrow_pairs(subscriptions))
+        return _arrow_pairs(subscriptions)
     elif is_list or (isinstance(subscriptions, Iterable) and not isinstance(subscriptions, (str, bytes))):
         ids, expressions = [], []
         for i, pair in enumerate(_iterate(subscriptions)):
@@ -221,17 +253,14 @@ def _iterate(pairs: Iterable[Any]) -> Iterator[Any]:
     yield from pairs
 
 
-def _arrow_pairs(source: Any) -> tuple[Ids, list[Any]]:
+def _arrow_pairs(source: Any) -> Pairs:
     where = "the table of subscriptions"
     table = table_of(source, SubscriptionError, where)
-    names = table.column_names
     ids, texts = (column_of(table, name, SubscriptionError, where) for name in ("id", "expression"))
-    odd = [name for name in ("weights", "priority") if name in names]
-    if odd:
-        raise SubscriptionError(f"column {odd[0]!r} is not supported yet: leave it out")
     if ids.null_count:
         raise SubscriptionError(f"{where}: column 'id' is NULL in row {ids.is_null().index(True).as_py()}")
     given = texts.type.value_type if pa.types.is_dictionary(texts.type) else texts.type
     if not (pa.types.is_string(given) or pa.types.is_large_string(given)):
         raise SubscriptionError(f"{where}: column 'expression' is {texts.type}, a string is needed")
-    return Ids(checked_unique(ids_of_column(ids, where))), texts.to_pylist()
+    unique = Ids(checked_unique(ids_of_column(ids, where)))
+    return Pairs(unique, texts.to_pylist(), given_weights(table, where), given_priority(table, where))

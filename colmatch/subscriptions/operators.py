@@ -11,6 +11,7 @@ from colmatch.errors import ExpressionError, SchemaError
 from colmatch.kernels.layout import KEY_MAX, KEY_MIN
 from colmatch.lowering.floors import misfit
 from colmatch.lowering.forms import PATTERNS, Kind, Op
+from colmatch.lowering.weights import Name
 from colmatch.schema import BOOL, INT, Attribute, Column, Family, Role, Schema, Shape
 
 OPERATORS: dict[str, Op] = {
@@ -120,6 +121,21 @@ def _resolve(schema: Schema, name: str) -> tuple[Column, Role, str | int | None]
             raise error
         column = _path(schema, name)
     return column, Role.VALUE, None
+
+
+def attribute_named(schema: Schema, name: str) -> Name:
+    """Returns what the name of an attribute stands for, as a table names it.
+
+    Raises
+    ------
+    SchemaError : it is none, or nothing that expressions can use
+    """
+    column, role, key = _resolve(schema, name)
+    if column.shape is Shape.STRUCT:
+        raise SchemaError(f"column {column.name!r} is {column.arrow}: name a field of it")
+    if column.shape is Shape.UNUSABLE:
+        raise SchemaError(f"column {column.name!r} is {column.arrow}, which expressions cannot use")
+    return Name(column.path, role, key)
 
 
 def _path(schema: Schema, name: str) -> Column:

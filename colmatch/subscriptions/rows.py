@@ -12,9 +12,11 @@ from colmatch.arrays.ranges import members, ranges_of
 from colmatch.errors import ExpressionError
 from colmatch.lowering.forms import Kind, Op, Operand
 from colmatch.lowering.lower import Lowering, Reject
+from colmatch.lowering.weights import FURTHER_PART
 from colmatch.schema import BOOL, Attributes, Schema
 from colmatch.subscriptions.operators import OPERATORS, Operator, operand_kind, target
 from colmatch.subscriptions.table import PredicateTable
+from colmatch.subscriptions.weights import not_finite
 
 I64 = NDArray[np.int64]
 
@@ -41,12 +43,14 @@ def add_table(table: PredicateTable, schema: Schema, attributes: Attributes, low
         ids = first["id"].chunk(0)
         values = ids.to_numpy(zero_copy_only=False)
         if pa.types.is_int64(ids.type) and not np.any(values[1:] < values[:-1]):
+            _add_priority(table, np.cumsum(np.append(False, values[1:] != values[:-1])), lowering)
             return _add_in_pieces(_TypedTable(first, schema, attributes, weighted), values, lowering)
     ids = pa.chunked_array(
         [t["id"].combine_chunks() if t["id"].num_chunks != 1 else t["id"].chunk(0) for t in table.tables]
     )
     encoded = ids.combine_chunks().dictionary_encode()
     subs = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+    _add_priority(table, subs, lowering)
     pairs: list[I64] = []
     first_leaf = -1
     at = 0
@@ -58,6 +62,28 @@ def add_table(table: PredicateTable, schema: Schema, attributes: Attributes, low
         pairs.append(some)
     _add_conjunctions(first_leaf, np.concatenate(pairs), lowering)
     return encoded.dictionary
+
+
+def _add_priority(table: PredicateTable, subs: I64, lowering: Lowering) -> None:
+    """Gives the priorities of subscriptions to the lowering. subs : of each row of all tables."""
+    if not any("priority" in each.column_names for each in table.tables):
+        return
+    parts, at = [], 0
+    for each in table.tables:
+        if "priority" in each.column_names:
+            own = subs[at : at + each.num_rows]
+            parts.append((own, each["priority"].to_numpy(), np.arange(each.num_rows)))
+        at += each.num_rows
+    sub, given, row = (np.concatenate(column) for column in zip(*parts, strict=True))
+    lowering.priority = np.zeros(int(subs.max(initial=-1)) + 1)
+    lowering.priority[sub[::-1]] = given[::-1]  # the first row's
+    for i in np.flatnonzero((given != lowering.priority[sub]) | ~np.isfinite(given)).tolist():
+        said = not_finite("the priority", given[i])
+        if np.isfinite(given[i]):
+            said = (
+                f"the priority is {given[i]}, in an earlier row {lowering.priority[sub[i]]}: one for each id is needed"
+            )
+        _reject(lowering, int(sub[i]), said, int(row[i]))
 
 
 def _add_in_pieces(part: _TypedTable, ids: I64, lowering: Lowering) -> pa.Array:
@@ -154,6 +180,11 @@ class _TypedTable:
         weight = None
         if self.weighted:
             weight = np.zeros(rows) if self.weight is None else self.weight[start:stop]
+            wrong = ~np.isfinite(weight)
+            if wrong.any():
+                for row in np.flatnonzero(wrong).tolist():
+                    _reject(lowering, int(sub[row]), not_finite("the weight", weight[row]), start + row)
+                weight = np.where(wrong, 0.0, weight)
         base = lowering.leaves(self.attr_of[combo], self.none_of[combo], sub, weight)
         pairs = (sub << 32) | (2**31 if self.number is None else self.number[start:stop].astype(np.int64) + 2**31)
         if self.bad:
@@ -173,8 +204,8 @@ class _TypedTable:
         pieces = [pairs]
         for k in range(len(self.extra_attr)):
             where = np.flatnonzero(self.extra_attr[k][combo] >= 0)
-            zeros = np.zeros(len(where)) if self.weighted else None
-            new = lowering.leaves(self.extra_attr[k][combo[where]], self.extra_none[k][combo[where]], sub[where], zeros)
+            parts = np.full(len(where), FURTHER_PART) if self.weighted else None
+            new = lowering.leaves(self.extra_attr[k][combo[where]], self.extra_none[k][combo[where]], sub[where], parts)
             lowering.groups[BOOL, Op.PRESENT, (), False].add(np.arange(new, new + len(where)), [], ())
             pieces.append(pairs[where])
         return base, np.concatenate(pieces)

@@ -11,7 +11,7 @@ from colmatch.errors import SubscriptionError
 from colmatch.incoming import column_of, is_list, is_nested, sentence, table_of
 from colmatch.subscriptions.ids import ids_of_column
 
-_COLUMNS = ("id", "attribute", "op", "operands", "conjunction", "weight")
+_COLUMNS = ("id", "attribute", "op", "operands", "conjunction", "weight", "priority")
 
 
 class PredicateTable:
@@ -29,7 +29,9 @@ class PredicateTable:
         operands     list of a type  NULL or empty for ``is null``, two for ``between``
         conjunction  int32           optional: rows of one id and number are ANDed, rows
                                      of one id and different numbers ORed
-        weight       double          optional: weight of the predicate
+        weight       double          optional: weight of the predicate, 0 where NULL
+        priority     double          optional: of the subscription, so the same in all its
+                                     rows; 0 where NULL
         ===========  ==============  ==================================================
 
         Strings may also come as dictionaries of strings.

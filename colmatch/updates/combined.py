@@ -57,17 +57,19 @@ class Combined(NamedTuple):
         np.cumsum(first, out=first)
         np.cumsum(tree_first, out=tree_first)
         weighted = any(len(part.predicates.weight) for part in self.parts)
+        prior = any(len(part.predicates.priority) for part in self.parts)
         made = Predicates(
             first=first,
             pred=np.empty((first[-1], 3), np.uint32),
             run_lo=np.empty(totals[0], np.uint32),
             run_hi=np.empty(totals[0], np.uint32),
             owner=np.empty(count, np.uint32),
-            weight=np.zeros(first[-1] if weighted else 0),
+            weight=np.zeros((first[-1] if weighted else 0, 2)),
             jump_first=np.full(programs, -1),
             jump=np.empty((totals[1], 2), np.int32),
             tree_first=tree_first,
             tree=np.empty(tree_first[-1] if programs else 0, np.int32),
+            priority=np.zeros(count if prior else 0),
         )
         filled, begin = np.zeros(2, np.int64), 0
         for part in self.parts:
@@ -177,7 +179,13 @@ def concatenated(parts: Sequence[Predicates]) -> Predicates:
         runs, predicates = runs + len(part.run_lo), predicates + len(pred)
     joined |= {"first": concat(firsts), "pred": concat(preds)}
     if len(joined["weight"]):
-        joined["weight"] = concat([part.weight if len(part.weight) else np.zeros(len(part.pred)) for part in parts])
+        joined["weight"] = concat(
+            [part.weight if len(part.weight) else np.zeros((len(part.pred), 2)) for part in parts]
+        )
+    if len(joined["priority"]):
+        joined["priority"] = concat(
+            [part.priority if len(part.priority) else np.zeros(len(part.owner)) for part in parts]
+        )
     if len(joined["jump_first"]):
         joined |= _programs(parts)
     return freeze(Predicates(**joined))

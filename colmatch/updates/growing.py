@@ -20,7 +20,7 @@ from colmatch.indexing.settings import Settings
 from colmatch.kernels.layout import Codes, Predicates
 from colmatch.updates import labels
 from colmatch.updates.combined import combine, concatenated
-from colmatch.updates.predicates import PredicateStore, are_plain
+from colmatch.updates.predicates import PredicateStore, can_follow
 from colmatch.updates.segments import Segment
 
 
@@ -94,7 +94,7 @@ class GrowingSegment(Segment):
 
     def _extended(self, more: Predicates, codes: Codes, label: NDArray[np.uint32]) -> Predicates:
         """Returns the predicates with more, in the memory that there is if it has room."""
-        if not (are_plain(self.predicates) and are_plain(more)):
+        if not can_follow(self.predicates, more):
             self._store = None
             more = labels.relabelled(more, codes, label)
             return freeze(concatenated([self.predicates, more._replace(owner=more.owner + np.uint32(self.size))]))

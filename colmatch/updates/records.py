@@ -47,7 +47,7 @@ SECTIONS = {
     "pred": "<u4",  # (P, 3)
     "run_lo": "<u4",
     "run_hi": "<u4",
-    "weight": "<f8",
+    "weight": "<f8",  # (P, 2)
     "program": "u1",  # (C) whether it is a program
     "jump": "<i4",
     "tree_size": "<u4",  # (C)
@@ -60,6 +60,7 @@ SECTIONS = {
     "literal_data": "u1",
     "rejected": "u1",  # a line of JSON for each
     "local_literal": "u1",
+    "priority": "<f8",  # (C)
 }
 _TYPES = {name: np.dtype(type) for name, type in SECTIONS.items()}
 _PLACES = {name: place for place, name in enumerate(SECTIONS)}
@@ -91,6 +92,7 @@ def of_insert(new: Intake) -> bytes:
         "run_lo": predicates.run_lo,
         "run_hi": predicates.run_hi,
         "weight": predicates.weight,
+        "priority": predicates.priority,
         "bounds": bounds,
         "bound": bound,
     } | _ids("ids", "id", new.ids)
@@ -319,11 +321,12 @@ def _predicates(columns: _Columns, subs: I64, size: I64, slots: I64) -> Predicat
         columns["run_lo"],
         columns["run_hi"],
         columns["owner"] + _shifts(subs, size),
-        columns.filled("weight", count),
+        columns.filled("weight", 2 * count).reshape(-1, 2),
         jump_first,
         columns["jump"].reshape(-1, 2),
         tree_first,
         columns["tree"],
+        columns.filled("priority", size),
     )
 
 

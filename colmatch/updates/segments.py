@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from colmatch.arrays.frozen import contiguous, freeze
+from colmatch.arrays.frozen import contiguous, freeze, frozen
 from colmatch.arrays.hints import hints_of
 from colmatch.events.sample import recount_values
 from colmatch.events.vocabulary import Vocabulary
@@ -18,7 +18,8 @@ from colmatch.indexing.registry import find
 from colmatch.indexing.settings import Settings
 from colmatch.indexing.statistics import Sample, Statistics
 from colmatch.kernels import hints
-from colmatch.kernels.layout import U8, Codes, Predicates
+from colmatch.kernels.layout import I64, U8, Codes, Predicates
+from colmatch.kernels.scores import group_conjunctions
 from colmatch.schema import Attributes
 
 
@@ -53,6 +54,21 @@ class Segment:
     def use(self) -> bytes:
         """Which attributes are used: segments that use the same ones have the same bytes."""
         return self.used.tobytes()
+
+    @cached_property
+    def conjunctions(self) -> tuple[I64, I64]:
+        """The conjunctions of each subscription: (S + 1) where they begin, (C).
+
+        Made for the first batch whose best matches are asked for.
+        """
+        first, members = np.empty(self.size + 1, np.int64), np.empty(len(self.predicates.owner), np.int64)
+        group_conjunctions(self.predicates.owner, first, members)
+        return frozen(first), frozen(members)
+
+    @cached_property
+    def longest_tree(self) -> int:
+        """Tokens of the longest tree of a program."""
+        return int(np.diff(self.predicates.tree_first).max(initial=0))
 
     def prepare(self) -> None:
         """Makes what a batch needs, which otherwise the first one waits for."""

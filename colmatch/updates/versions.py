@@ -87,6 +87,11 @@ class Version:
         """The schema of matches."""
         return pa.schema([("event", pa.int64()), ("subscription", self.ids.array.type)])
 
+    @cached_property
+    def scored_schema(self) -> pa.Schema:
+        """The schema of matches with scores."""
+        return self.result_schema.append(pa.field("score", pa.float64()))
+
     @property
     def frozen(self) -> int:
         """How many segments take no inserts: the first ones."""
@@ -144,7 +149,8 @@ class Version:
         other = object.__new__(Version)  # ``dataclasses.replace`` takes 15 us, which each update would wait for
         values = other.__dict__
         values.update(self.__dict__)
-        values.pop("result_schema", None)  # made when it is asked for
+        for name in ("result_schema", "scored_schema"):  # made when they are asked for
+            values.pop(name, None)
         values.update(changes)
         return other
 

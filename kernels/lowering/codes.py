@@ -9,7 +9,18 @@ import numpy as np
 
 from colmatch.kernels._jit import device, kernel
 from colmatch.kernels.hints import distance
-from colmatch.kernels.layout import ATTR_MASK, F64, FLAG_MULTI, FLAG_NONE, FLAG_RUN, KEY_MAX, KEY_MIN, U32
+from colmatch.kernels.layout import (
+    ADDED,
+    ATTR_MASK,
+    F64,
+    FLAG_MULTI,
+    FLAG_NONE,
+    FLAG_RUN,
+    KEY_MAX,
+    KEY_MIN,
+    LARGEST,
+    U32,
+)
 from colmatch.kernels.search import first_at_least
 
 
@@ -18,7 +29,7 @@ class Spare(NamedTuple):
 
     share: F64  # (longest) of the codes that a predicate has
     moved: U32  # (longest, 3)
-    moved_weight: F64  # (longest)
+    moved_weight: F64  # (longest, 2)
 
 
 @kernel
@@ -180,7 +191,8 @@ def _order(pred, weight, start, size, share, moved, moved_weight):
         for k in range(3):
             moved[i, k] = pred[p, k]
         if weighted:
-            moved_weight[i] = weight[p]
+            moved_weight[i, ADDED] = weight[p, ADDED]
+            moved_weight[i, LARGEST] = weight[p, LARGEST]
     for i in range(size):
         before = np.uint64(0)
         mine = share[i]
@@ -192,13 +204,16 @@ def _order(pred, weight, start, size, share, moved, moved_weight):
         for k in range(3):
             pred[p, k] = moved[i, k]
         if weighted:
-            weight[p] = moved_weight[i]
+            weight[p, ADDED] = moved_weight[i, ADDED]
+            weight[p, LARGEST] = moved_weight[i, LARGEST]
 
 
 @kernel
-def find_repeats(first, pred, run_lo, run_hi, owner, program, most, repeated):
-    """Mark plain conjunctions that say the same as an earlier one of their subscription, among
-    its first ``most``. repeated (C) uint8.
+def find_repeats(first, pred, weight, run_lo, run_hi, owner, program, most, repeated):
+    """Mark plain conjunctions that say the same as an earlier one of their subscription.
+
+    Their weights must be the same, too. The first ``most`` of a subscription are compared. repeated
+    (C) uint8.
     """
     start = 0
     for c in range(len(owner)):
@@ -208,19 +223,21 @@ def find_repeats(first, pred, run_lo, run_hi, owner, program, most, repeated):
         if program[c]:
             continue
         for d in range(start, min(c, start + most)):
-            if not program[d] and not repeated[d] and _same(first, pred, run_lo, run_hi, c, d):
+            if not program[d] and not repeated[d] and _same(first, pred, weight, run_lo, run_hi, c, d):
                 repeated[c] = 1
                 break
 
 
 @device
-def _same(first, pred, run_lo, run_hi, c, d):
+def _same(first, pred, weight, run_lo, run_hi, c, d):
     size = first[c + 1] - first[c]
     if first[d + 1] - first[d] != size:
         return False
     for i in range(size):
         p, q = first[c] + i, first[d] + i
         if pred[p, 0] != pred[q, 0]:
+            return False
+        if len(weight) > 0 and (weight[p, ADDED] != weight[q, ADDED] or weight[p, LARGEST] != weight[q, LARGEST]):
             return False
         if pred[p, 0] & FLAG_RUN:
             a, b = pred[p, 1], pred[q, 1]

@@ -8,7 +8,19 @@ from typing import NamedTuple
 import numpy as np
 
 from colmatch.kernels._jit import device, kernel
-from colmatch.kernels.layout import F64, FLAG_MULTI, FLAG_NONE, FLAG_RUN, I64, KEY_MAX, KEY_MIN, U8
+from colmatch.kernels.layout import (
+    ADDED,
+    F64,
+    FLAG_MULTI,
+    FLAG_NONE,
+    FLAG_RUN,
+    I64,
+    KEY_MAX,
+    KEY_MIN,
+    LARGEST,
+    LOWEST,
+    U8,
+)
 from colmatch.kernels.lowering.runs import complement, intersect
 
 
@@ -17,7 +29,7 @@ class Leaves(NamedTuple):
 
     attr: I64  # (L)
     none: U8  # (L) 1: no entry of the attribute may lie in the run
-    weight: F64  # (L), or (0)
+    weight: F64  # (L), or (0); -inf: it is only a further part of a predicate, whose weight another leaf has
     run_first: I64  # (L + 1)
     run_lo: I64
     run_hi: I64
@@ -100,6 +112,22 @@ def intersect_leaves(leaf, begin, end, none, run_first, run_lo, run_hi, spare):
     return at, at_end, outside
 
 
+@device
+def weigh(leaf, begin, end, weight):
+    """Sum and largest of the weights of the leaves ``begin:end``, and whether they score.
+
+    The largest is ``LOWEST`` where none has a weight of its own, not even 0.
+    """
+    added, largest, scored = 0.0, LOWEST, False
+    for q in range(begin, end):
+        one = weight[leaf[q]]
+        if one >= LOWEST:
+            added += one
+            largest = max(largest, one)
+            scored |= one != 0.0
+    return added, largest, scored
+
+
 @kernel
 def merge_conjunctions(first, leaf, program, leaves, multi, spare, keep, out_first, pred, out_weight, out_lo, out_hi):
     """Leaves of conjunctions -> predicates: one for each attribute of a plain conjunction;
@@ -115,10 +143,10 @@ def merge_conjunctions(first, leaf, program, leaves, multi, spare, keep, out_fir
     leaves : ``Leaves``
     multi (A) uint8 : attributes with several entries, whose predicates cannot be merged
     spare (2, 3 * longest) int64 : room for three runs of the longest conjunction
-    keep (C) uint8, out_first (C + 1), pred (P, 3) uint32, out_weight (P), out_lo, out_hi : written;
-        keep = 0 for a conjunction that can never be true, which then has no predicates. A predicate
-        is its attribute with flags, and how many intervals it has; these stand in out_lo, out_hi
-        one after the other
+    keep (C) uint8, out_first (C + 1), pred (P, 3) uint32, out_weight (P, 2), out_lo, out_hi :
+        written; keep = 0 for a conjunction that can never be true, which then has no predicates. A
+        predicate is its attribute with flags, and how many intervals it has; these stand in out_lo,
+        out_hi one after the other. What forbids nothing is no predicate, unless it has a weight
 
     Returns
     -------
@@ -134,6 +162,7 @@ def merge_conjunctions(first, leaf, program, leaves, multi, spare, keep, out_fir
         keep[c] = 1
         p, end = first[c], first[c + 1]
         merging = not program[c]
+        scored = weigh(leaf, p, end if weighted else p, weight)[2]
         if merging and not is_simple(leaf, p, end, attr, run_first):
             _sort_by_attr(leaf, attr, p, end)
         while p < end:
@@ -154,15 +183,14 @@ def merge_conjunctions(first, leaf, program, leaves, multi, spare, keep, out_fir
                     out_lo[m] = spare[0, j]
                     out_hi[m] = spare[1, j]
                     m += 1
-            total = 0.0
-            for q in range(p, last if weighted else p):
-                total += weight[leaf[q]]
+            added, largest, _ = weigh(leaf, p, last if weighted else p, weight)
             p = last
             if m == begin_one and merging:
-                if outside:
+                if not outside:
+                    keep[c] = 0
+                    break
+                if not scored or largest == LOWEST:
                     continue  # nothing is forbidden
-                keep[c] = 0
-                break
             word = (
                 np.uint32(a) | np.uint32(outside) * np.uint32(FLAG_NONE) | np.uint32(multi[a]) * np.uint32(FLAG_MULTI)
             )
@@ -171,7 +199,8 @@ def merge_conjunctions(first, leaf, program, leaves, multi, spare, keep, out_fir
             pred[np.uint64(n), 0] = word
             pred[np.uint64(n), 1] = m - begin_one
             if weighted:
-                out_weight[n] = total
+                out_weight[n, ADDED] = added
+                out_weight[n, LARGEST] = largest
             n += 1
         if not keep[c]:
             n = begin
@@ -193,6 +222,7 @@ def reorder_predicates(first, pred, weight, order, out_first, out_pred, out_weig
             for j in range(3):
                 out_pred[n, j] = pred[p, j]
             if len(weight) > 0:
-                out_weight[n] = weight[p]
+                out_weight[n, ADDED] = weight[p, ADDED]
+                out_weight[n, LARGEST] = weight[p, LARGEST]
             n += 1
         out_first[i + 1] = n

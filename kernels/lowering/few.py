@@ -54,9 +54,10 @@ def lower_few(words, values, multi, longs, shorts, numbers, flags, below, moved,
     run_lo, run_hi = shorts[4 * n : 5 * n], shorts[5 * n :]
     codes = Codes(code_first[: len(multi) + 1], bound, multi, below[:0])
     leaves, conjunctions = _read(words, values, numbers, flags, out_owner)
-    start, lo, hi, weight = numbers[1][: conjunctions + 1], numbers[6], numbers[7], share[:0]
+    start, lo, hi, no_weight = numbers[1][: conjunctions + 1], numbers[6], numbers[7], share[:0]
+    weight = no_weight.reshape((0, 2))
     leaf = numbers[2][: start[conjunctions]]
-    merged = Leaves(numbers[0][:leaves], flags[0][:leaves], weight, numbers[3][: leaves + 1], numbers[4], numbers[5])
+    merged = Leaves(numbers[0][:leaves], flags[0][:leaves], no_weight, numbers[3][: leaves + 1], numbers[4], numbers[5])
     program, keep, repeated, dropped = flags[1], flags[2], flags[3], flags[4]
     for c in range(conjunctions):
         program[c] = 0
@@ -71,7 +72,7 @@ def lower_few(words, values, multi, longs, shorts, numbers, flags, below, moved,
     intervals = code_predicates(first, weight, lo, hi, program, codes, hints, pred, run_lo, run_hi, spare)
     for c in range(conjunctions):
         dropped[c] = 1 - keep[c]  # repeats none
-    find_repeats(first, pred, run_lo, run_hi, owner, dropped, 64, repeated)
+    find_repeats(first, pred, weight, run_lo, run_hi, owner, dropped, 64, repeated)
     conjunctions, predicates = _close_gaps(first, pred, owner, keep, repeated)
     at = _move(longs, n, conjunctions + 1, len(multi) + 1)
     _move(longs, 2 * n, at, boundaries)

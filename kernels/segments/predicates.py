@@ -3,7 +3,7 @@
 import numpy as np
 
 from colmatch.kernels._jit import device, kernel
-from colmatch.kernels.layout import ATTR_MASK, FLAG_RUN
+from colmatch.kernels.layout import ADDED, ATTR_MASK, FLAG_RUN, LARGEST
 
 
 @device
@@ -92,9 +92,9 @@ def copy_predicates(preds, conjunctions, order, begin, number, first, place, cod
     filled (2) int64 : how far intervals and jumps are written
     """
     pred_first, pred, run_lo, run_hi, owner, weight = preds[:6]
-    jump_first, jump, tree_first, tree = preds[6:]
+    jump_first, jump, tree_first, tree, priority = preds[6:]
     out_first, out_pred, out_lo, out_hi, out_owner, out_weight = out[:6]
-    out_jump_first, out_jump, out_tree_first, out_tree = out[6:]
+    out_jump_first, out_jump, out_tree_first, out_tree, out_priority = out[6:]
     count, runs, jumps = len(conjunctions), filled[0], filled[1]
     for d in range(len(order)):
         i = np.int64(order[d]) - begin
@@ -102,6 +102,8 @@ def copy_predicates(preds, conjunctions, order, begin, number, first, place, cod
             continue
         c = conjunctions[i]
         out_owner[d] = number[owner[c]]
+        if len(priority) > 0:
+            out_priority[d] = priority[c]
         n = out_first[d]
         for p in range(pred_first[c], pred_first[c + 1]):
             word = pred[p, 0]
@@ -123,7 +125,8 @@ def copy_predicates(preds, conjunctions, order, begin, number, first, place, cod
                 out_pred[n, 1] = low
                 out_pred[n, 2] = high
             if len(weight) > 0:
-                out_weight[n] = weight[p]
+                out_weight[n, ADDED] = weight[p, ADDED]
+                out_weight[n, LARGEST] = weight[p, LARGEST]
             n += 1
         if len(jump_first) == 0:
             continue

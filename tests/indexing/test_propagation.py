@@ -354,7 +354,7 @@ def test_attributes_that_are_new() -> None:
     assert codes.first[-1] and len(codes.multi) == 2
     fewer = freeze(codes._replace(first=codes.first[:2], multi=codes.multi[:1]))
     arrays, _ = find("propagation").build(first_part(p, 1), fewer, None, cm.index("propagation"))
-    arrays = insert(arrays, p, 1, 2)
+    arrays = insert(arrays, p, codes, 1, 2)
     assert pairs(with_index(scan, arrays).match(pa.table({"a": [1, 1], "b": [1, 0]}))) == [(0, 0), (0, 1), (1, 0)]
 
 

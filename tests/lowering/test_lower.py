@@ -102,7 +102,7 @@ def test_weights_go_with_their_predicates() -> None:
     name = [attribute.path[0] for attribute in got.attributes]
     of = {name[int(word) & ATTR_MASK]: weight for word, weight in zip(p.pred[:, 0], p.weight.tolist(), strict=True)}
     assert [name[int(word) & ATTR_MASK] for word in p.pred[:, 0]] == ["far", "near", "all"]
-    assert of == {"near": 1.0, "far": 2.0, "all": 4.0}
+    assert of == {"near": [1.0, 1.0], "far": [2.0, 2.0], "all": [4.0, 4.0]}
 
 
 KEYS = (KEY_MIN, KEY_MIN + 1, -1, 0, 1, KEY_MAX - 1, KEY_MAX)

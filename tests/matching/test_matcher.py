@@ -31,7 +31,11 @@ EVENTS = pa.table({"age": [36, 7, None], "city": ["Nice", None, "Nancy"]})
         ("age = 1", "PredicateTable is needed"),
         (pa.table({"id": [1]}), "no column 'expression'"),
         (pa.table({"id": [1], "expression": [None]}), "a string is needed"),
-        (pa.table({"id": [1], "expression": ["age = 1"], "weights": [1]}), "not supported yet"),
+        (
+            pa.table({"id": [1], "expression": ["age = 1"], "weights": [1]}),
+            "'weights' is int64, a map from names of attrib",
+        ),
+        (pa.table({"id": [1], "expression": ["age = 1"], "priority": ["x"]}), "'priority' is string, double is needed"),
     ],
 )
 def test_subscriptions_that_cannot_be_read(subscriptions: Any, said: str) -> None:

@@ -15,6 +15,7 @@ from pyspark.sql import functions as F
 from colmatch.errors import DependencyError, EventError, OptionError, StoreError
 from colmatch.matcher import Matcher
 from colmatch.options import Options
+from colmatch.spark import check_java, match_topk
 from colmatch.spark import frames as colmatch_spark
 from colmatch.spark.frames import match
 
@@ -103,6 +104,59 @@ def test_lists_are_empty_where_nothing_matches(spark):
     matcher = Matcher.build({1: "age = 3"}, {"age": "int64"})
     rows = match(spark.sql("SELECT id AS age FROM range(5)"), matcher, keep="age", mode="list").collect()
     assert {row.age: row.subscriptions for row in rows} == {0: [], 1: [], 2: [], 3: [1], 4: []}
+
+
+WEIGHTS = pa.map_(pa.string(), pa.float64())
+SCORED = pa.table(
+    {
+        "id": [10, 20, 30],
+        "expression": ["age > 1", "age > 2 AND city = 'Rome'", "user.level > 2 OR age > 40"],
+        "weights": pa.array(
+            [[("age", 1.0)], [("age", 0.5), ("city", 0.25)], [("user.level", 3.0), ("age", 1.0)]], WEIGHTS
+        ),
+    }
+)
+
+
+def best(result):
+    return sorted((row.id, row.subscription, row.score) for row in result.collect())
+
+
+@pytest.mark.parametrize("mapped", [True, False])
+def test_the_best_of_each_event(events, mapped):
+    matcher = Matcher.build(SCORED, SCHEMA)
+    if mapped:
+        events = events.withColumn("Gives", F.expr("map('age', double(id % 3), 'no such', 1.0D)"))
+        weights = "gives"
+    else:
+        events = events.withColumn("Gives", F.expr("nullif(id % 3, 1)"))
+        weights = {"age": "Gives", "city": 4}
+    result = match_topk(events, matcher, 2, "dot", weights, keep="id")
+    assert result.schema.simpleString() == "struct<id:bigint,subscription:bigint,score:double>"
+    table = events.drop("unused").toArrow()
+    here = matcher.match_topk(table, 2, "dot", weights)
+    ids = table["id"].take(here["event"]).to_pylist()
+    wanted = sorted(zip(ids, here["subscription"].to_pylist(), here["score"].to_pylist(), strict=True))
+    assert best(result) == wanted and len({score for _, _, score in wanted}) > 4
+
+
+def test_what_cannot_be_asked_of_the_best_is_said_before_a_job_runs(events):
+    matcher = Matcher.build(SCORED, SCHEMA)
+    for error, message, arguments in [
+        (OptionError, "k=0", (0,)),
+        (OptionError, "score='best'", (1, "best")),
+        (OptionError, "no subscription has a priority", (1, "priority")),
+        (OptionError, "unknown attribute 'agee'", (1, "dot", {"agee": "id"})),
+        (EventError, "no column 'urgency', which event_weights names", (1, "dot", {"age": "urgency"})),
+        (EventError, "column 'city' is string: numbers are needed", (1, "dot", {"age": "city"})),
+        (EventError, "a map from name to weight", (1, "dot", "id")),
+    ]:
+        with pytest.raises(error, match=message):
+            match_topk(events, matcher, *arguments)
+    with pytest.raises(OptionError, match="'Score', which is a name of the result"):
+        match_topk(events.withColumn("Score", F.lit(1)), matcher, 1, keep="Score")
+    with pytest.raises(Exception, match=r"column 'id', event \d+: the weight is -"):
+        match_topk(events.withColumn("id", -F.col("id")), matcher, 1, "dot", {"age": "id"}).collect()
 
 
 def test_kept_columns_of_every_shape(spark, events):
@@ -282,17 +336,17 @@ def test_without_pyspark():
 
 
 def test_java(monkeypatch, tmp_path):
-    colmatch_spark.check_java()
+    check_java()
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     with pytest.raises(DependencyError, match="there is none at JAVA_HOME=.*install Java 17"):
-        colmatch_spark.check_java()
+        check_java()
     java = tmp_path / "bin" / "java"
     java.parent.mkdir()
     for version, name in (("11.0.2", "11"), ("1.8.0_292", "8")):
         java.write_text(f"#!/bin/sh\necho 'openjdk version \"{version}\"' >&2\n")
         java.chmod(0o755)
         with pytest.raises(DependencyError, match=f"Spark needs Java 17, and .* is {name}: install"):
-            colmatch_spark.check_java()
+            check_java()
 
 
 # --------------------------------------------------------------------------

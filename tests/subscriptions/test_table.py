@@ -133,7 +133,7 @@ def test_weights_of_merged_predicates_add_up() -> None:
         }
     )
     matcher = cm.Matcher.build(cm.PredicateTable(rows), SCHEMA)
-    assert sorted(inside.predicates(matcher).weight.tolist()) == [2.5, 4.0]
+    assert sorted(inside.predicates(matcher).weight.tolist()) == [[2.5, 2.0], [4.0, 4.0]]
 
 
 @pytest.mark.parametrize(

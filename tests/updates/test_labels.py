@@ -42,8 +42,8 @@ def predicates_of(preds: list[tuple[int, int, int]], runs: list[tuple[int, int]]
     none = np.empty(0, np.int64)
     return Predicates(
         np.array([0, len(preds)]), np.array(preds, np.uint32).reshape(-1, 3), np.array([lo for lo, _ in runs], np.uint32),
-        np.array([hi for _, hi in runs], np.uint32), np.zeros(1, np.uint32), np.empty(0), none, np.empty((0, 2), np.int32), none,
-        np.empty(0, np.int32),
+        np.array([hi for _, hi in runs], np.uint32), np.zeros(1, np.uint32), np.empty((0, 2)), none, np.empty((0, 2), np.int32), none,
+        np.empty(0, np.int32), np.empty(0),
     )  # fmt: skip
 
 

@@ -91,7 +91,7 @@ def spelled(version: Version, predicates: Predicates, codes: Codes, base: int) -
         a = word & ATTR_MASK
         several = range(low, high) if word & FLAG_RUN else None
         both = [(low, high)] if several is None else [(predicates.run_lo[j], predicates.run_hi[j]) for j in several]
-        weight = float(predicates.weight[p]) if len(predicates.weight) else 0.0
+        weight = predicates.weight[p].tolist() if len(predicates.weight) else [0.0, 0.0]
         return repr((attributes[a], word >> 29, [interval(a, int(x), int(y)) for x, y in both], weight))
 
     conjunctions = []
@@ -102,7 +102,10 @@ def spelled(version: Version, predicates: Predicates, codes: Codes, base: int) -
             start = predicates.jump_first[c]
             tree = predicates.tree[predicates.tree_first[c] : predicates.tree_first[c + 1]]
             program = (predicates.jump[start : start + len(some)].tolist(), tree.tolist())
-        conjunctions.append((version.ids.array[base + owner].as_py(), some if program else sorted(some), repr(program)))
+        priority = float(predicates.priority[c]) if len(predicates.priority) else 0.0
+        conjunctions.append(
+            (version.ids.array[base + owner].as_py(), priority, some if program else sorted(some), repr(program))
+        )
     boundaries = {attributes[a]: (some, int(codes.multi[a])) for a, some in enumerate(ends) if some}
     return boundaries, conjunctions
 

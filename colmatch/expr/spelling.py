@@ -1,0 +1,65 @@
+"""Names and literals as Spark SQL writes them."""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime
+from decimal import Decimal
+from typing import Any
+
+from colmatch.lowering.forms import Kind, Operand, quoted
+
+_PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
+_WORDS = (
+    "ALL AND ANTI ANY ARRAY AS BETWEEN CASE CAST CROSS DATE DISTINCT DIV DOUBLE ELSE END ESCAPE EXCEPT EXISTS FALSE FROM FULL ILIKE IN "
+    "INNER INTERSECT INTERVAL IS JOIN LATERAL LEFT LIKE MINUS NATURAL NOT NULL ON OR R REGEXP RIGHT RLIKE SELECT SEMI SOME THEN TIMESTAMP "
+    "TIMESTAMP_LTZ TIMESTAMP_NTZ TRUE UNION UNKNOWN USING WHEN WHERE WITH X"
+)
+_KEYWORDS = frozenset(_WORDS.split())
+
+
+def quote_name(part: str) -> str:
+    """Writes a name as Spark SQL reads it, in backquotes where it must have them."""
+    if _PLAIN.match(part) and part.upper() not in _KEYWORDS:
+        return part
+    return "`" + part.replace("`", "``") + "`"
+
+
+def _literal(kind: Kind, value: Any) -> str:
+    if kind is Kind.STRING:
+        return quoted(value)
+    if kind is Kind.BOOL:
+        return "TRUE" if value else "FALSE"
+    if kind is Kind.BINARY:
+        return f"X'{value if isinstance(value, str) else bytes(value).hex().upper()}'"
+    if kind in (Kind.DATE, Kind.TIMESTAMP, Kind.TIMESTAMP_NTZ):
+        text = (
+            value
+            if isinstance(value, str)
+            else value.isoformat(sep=" ")
+            if isinstance(value, datetime)
+            else value.isoformat()
+        )
+        return f"{kind.name} {quoted(text)}"
+    if kind is Kind.DECIMAL:
+        text = value if isinstance(value, str) else format(Decimal(value), "f")
+        return text if "." in text else text + "BD"
+    if kind is Kind.DOUBLE:
+        text = value if isinstance(value, str) else repr(value)
+        return (
+            text + "D"
+            if text[-1].isdigit()
+            else f"CAST('{'NaN' if text == 'nan' else text.replace('inf', 'Infinity')}' AS DOUBLE)"
+        )
+    return str(value)
+
+
+def operand_sql(operand: Operand | None) -> str:
+    """Writes an operand as Spark SQL, or the number of its slot."""
+    if operand is None:
+        return "NULL"
+    if operand.slot >= 0:
+        return f"{'-' if operand.negative else ''}:{operand.slot}"
+    if operand.many:
+        return ", ".join([_literal(operand.kind, value) for value in operand.value])
+    return ("-" if operand.negative else "") + _literal(operand.kind, operand.value)

@@ -1,0 +1,79 @@
+"""What subscriptions give to attributes, for the leaves on these.
+
+A name is that of a column, which counts for all that is asked of it, or of an entry or the size of
+one, which counts before that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from colmatch.schema import Attributes, Role
+
+I64 = NDArray[np.int64]
+F64 = NDArray[np.float64]
+
+# Weights of leaves until it is known what the subscription gives.
+OF_ATTRIBUTE, OF_COLUMN = np.nan, np.inf
+FURTHER_PART = -np.inf  # see ``kernels.lowering.conjunctions.Leaves``
+
+
+class Name(NamedTuple):
+    """What a name stands for: a column, or the size of one, or an entry of a map."""
+
+    path: tuple[str, ...]
+    role: Role = Role.VALUE
+    key: str | int | None = None
+
+
+class AttributeWeights:
+    """W weights, each of a subscription and a name.
+
+    Parameters
+    ----------
+    names : N
+    place (W) : subscription times N and place of the name, ascending
+    value (W)
+    """
+
+    def __init__(self, names: Sequence[Name], place: I64, value: F64) -> None:
+        self._names = names
+        self._place = place
+        self._value = value
+
+    def enter(self, weight: F64, sub: I64, attr: I64, attributes: Attributes) -> None:
+        """Enters the weights of leaves that are ``OF_ATTRIBUTE`` or ``OF_COLUMN``, else 0.
+
+        weight, sub, attr : of each leaf
+        """
+        of_attribute, of_column = np.isnan(weight), weight == OF_COLUMN
+        weight[of_attribute | of_column] = 0
+        if not len(self._place):
+            return
+        own, column = places_of(attributes, self._names)
+        self._enter(np.flatnonzero(of_attribute | of_column), column, weight, sub, attr)
+        self._enter(np.flatnonzero(of_attribute), own, weight, sub, attr)
+
+    def _enter(self, which: I64, places: I64, weight: F64, sub: I64, attr: I64) -> None:
+        """Enters what subscriptions give to the names at ``places`` for some leaves."""
+        named = places[attr[which]]
+        which, named = which[named >= 0], named[named >= 0]
+        wanted = sub[which] * len(self._names) + named
+        at = np.minimum(np.searchsorted(self._place, wanted), len(self._place) - 1)
+        there = self._place[at] == wanted
+        weight[which[there]] = self._value[at[there]]
+
+
+def places_of(attributes: Attributes, names: Sequence[Name]) -> tuple[I64, I64]:
+    """Returns the place of the name of each attribute itself, and of that of its column; or -1."""
+    place = {name: i for i, name in enumerate(names)}
+    own, column = np.full(len(attributes), -1), np.full(len(attributes), -1)
+    for a, attribute in enumerate(attributes):
+        if attribute.role in (Role.SIZE, Role.ENTRY):
+            own[a] = place.get(Name(attribute.path, attribute.role, attribute.key), -1)
+        column[a] = place.get(Name(attribute.path), -1)
+    return own, column

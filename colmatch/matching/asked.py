@@ -1,0 +1,110 @@
+"""What is asked for when the best matches are: how many, by which score, with which weights."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import NamedTuple
+
+import numpy as np
+
+from colmatch.errors import OptionError, SchemaError, shown
+from colmatch.kernels.layout import DOT, KEY_MAX, MAX, PRIORITY, SUM
+from colmatch.lowering.weights import Name
+from colmatch.matching.event_weights import ColumnWeights, MapWeights, Weights
+from colmatch.schema import Schema
+from colmatch.subscriptions.operators import attribute_named
+from colmatch.updates.versions import Version
+
+SCORES = {"dot": DOT, "sum": SUM, "max": MAX, "priority": PRIORITY}
+
+
+class Asked(NamedTuple):
+    """The ``most`` best matches of each event are asked for, by a score."""
+
+    most: int
+    scoring: int  # as ``kernels.layout`` numbers them
+    weights: Weights | None  # None where events give none, or the score has no use for them
+
+    @property
+    def columns(self) -> list[str]:
+        """Columns of the events that are needed for the weights."""
+        return [] if self.weights is None else self.weights.columns
+
+
+def asked_for(k: object, score: object, event_weights: object, schema: Schema, version: Version) -> Asked:
+    """Checks what a caller asks for.
+
+    Raises
+    ------
+    OptionError : it cannot be had; says why
+    """
+    if not isinstance(k, int | np.integer) or isinstance(k, bool) or not 1 <= k <= KEY_MAX:
+        raise OptionError(f"k={shown(k)}: a whole number from 1 to 2**63 - 1 is needed")
+    if not isinstance(score, str) or score not in SCORES:
+        raise OptionError(f"score={shown(score)}: one of {', '.join(map(repr, SCORES))} is needed")
+    weights, scoring = _weights(event_weights, schema), SCORES[score]
+    _check_scores(score, version)
+    return Asked(int(k), scoring, weights if scoring in (DOT, MAX) else None)
+
+
+def _check_scores(score: str, version: Version) -> None:
+    """Checks that scores can differ: some subscription has what they are made of, or had it."""
+    if not len(version):
+        return
+    predicates = [segment.predicates for segment in version.segments]
+    if score == "priority":
+        if not any(len(preds.priority) for preds in predicates):
+            raise OptionError(
+                "score='priority': no subscription has a priority: build with a column 'priority' beside 'id'"
+            )
+    elif not any(len(preds.weight) for preds in predicates):
+        raise OptionError(
+            f"score={score!r}: no predicate has a weight, so all matches would score 0: build with a column 'weights' "
+            "beside 'id' and 'expression', a column 'weight' of a PredicateTable, or col(...).weight(w)"
+        )
+
+
+def _weights(given: object, schema: Schema) -> Weights | None:
+    if given is None:
+        return None
+    if isinstance(given, str):
+        return MapWeights(given, lambda key: _meant(key, schema))
+    if not isinstance(given, Mapping):
+        raise OptionError(
+            f"event_weights={shown(given)}: the name of a column of maps is needed, or a mapping from the name of an "
+            "attribute to that of a column, or to a number"
+        )
+    found: dict[Name, str | float] = {}
+    for key, source in given.items():
+        if not isinstance(key, str):
+            raise OptionError(f"event_weights: {shown(key)} is no name of an attribute")
+        try:
+            name = attribute_named(schema, key)
+        except SchemaError as error:
+            raise OptionError(f"event_weights: {error}") from None
+        if name in found:
+            raise OptionError(f"event_weights: {shown(key)} is named before, in another way: give it one weight")
+        found[name] = _source(key, source)
+    return ColumnWeights(found)
+
+
+def _meant(key: str, schema: Schema) -> Name | None:
+    """Returns what a key of a map names; None where it is nothing of this matcher's."""
+    with suppress(SchemaError):
+        return attribute_named(schema, key)
+    return None
+
+
+def _source(key: str, given: object) -> str | float:
+    if isinstance(given, str):
+        return given
+    number = isinstance(given, int | float | np.integer | np.floating) and not isinstance(given, bool)
+    if number:
+        with suppress(OverflowError):
+            value = float(given)  # type: ignore[arg-type]
+            if 0 <= value < np.inf:
+                return value
+    raise OptionError(
+        f"event_weights: {shown(key)} has {shown(given)}: the name of a column is needed, or a finite number from 0 on"
+    )

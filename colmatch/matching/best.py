@@ -1,0 +1,92 @@
+"""The part of a matcher that finds the most relevant subscriptions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import pyarrow as pa
+
+from colmatch.matching.asked import Asked, asked_for
+from colmatch.matching.workers import Workers
+from colmatch.updates.live import LiveSet
+
+
+class BestMatches:
+    """Finds the best matches of events. ``Matcher`` is one."""
+
+    def __init__(self, live: LiveSet, workers: Workers) -> None:
+        self._live = live
+        self._workers = workers
+
+    def match_topk(
+        self, events: Any, k: int, score: str = "dot", event_weights: str | Mapping[str, str | float] | None = None
+    ) -> pa.Table:
+        """Finds the most relevant subscriptions among those that are true for each event.
+
+        Sadoghi and Jacobsen, "Relevance Matters" (III.C, VI). What is true is scored: a predicate
+        by its weight, an AND by its parts, an OR by the best of its parts that are true. What has
+        no weight weighs 0.
+
+        Parameters
+        ----------
+        events : as ``match`` takes them
+        k : how many are wanted for each event, at least 1; there are fewer where fewer match
+        score : ``"dot"`` adds up the weights of the predicates of an AND, each times what the event
+            gives to its attribute; ``"sum"`` adds up their weights alone; ``"max"`` is the largest
+            of the products; ``"priority"`` that of the subscription, whatever is true
+        event_weights : what events give to attributes, for ``dot`` and ``max``: the name of a
+            column of maps from name to weight, or a mapping from name to the name of a column of
+            numbers, or to a number for all events. Names are those of a ``PredicateTable``:
+            ``age``, ``user.age``, ``attrs['k']``, ``size(tags)``; that of a column counts for all
+            that is asked of it, a longer one before it. NULL, and what is not named, is 1. Keys of
+            a map that name nothing of the schema mean nothing
+
+        Returns
+        -------
+        table (event: int64 number of the row, subscription: type of the ids, score: double),
+        ordered by event, then the best first; equal scores by id, strings by their characters.
+        Scores are sums of doubles in no promised order: the last bit may differ between kinds
+
+        Raises
+        ------
+        OptionError : ``k``, ``score`` or ``event_weights`` cannot be used, or no subscription has
+            what the score is made of
+        EventError : as from ``match``; or a column of weights is not there, has no numbers, or one
+            that is negative, infinite or NaN
+        """
+        schema = self._live.now.scored_schema
+        return pa.Table.from_batches(self.match_topk_batches(events, k, score, event_weights), schema)
+
+    def match_topk_batches(
+        self, events: Any, k: int, score: str = "dot", event_weights: str | Mapping[str, str | float] | None = None
+    ) -> Iterator[pa.RecordBatch]:
+        """Yields what ``match_topk`` returns, piece by piece as results come.
+
+        The rows of one event are in one piece.
+        """
+        asked = self._asked_for(k, score, event_weights)
+        return self._workers.best(events, asked, self._live.now.scored_schema)
+
+    def counters(self, events: Any, k: int | None = None, **scoring: Any) -> dict[str, int]:
+        """Counts what the kernels look at for these events, which is the same on every machine.
+
+        k : what is looked at to find the k best of each event; ``scoring`` as for ``match_topk``
+
+        Returns
+        -------
+        conjunctions : looked at
+        candidates : conjunctions that passed the filter of the kind of index and were verified
+        predicates : evaluated while verifying
+        nodes : nodes, postings or pages visited, as the kind defines
+        matches : pairs that are returned: each counts once, however often a kernel finds it
+        """
+        asked = None if k is None else self._asked_for(k, **scoring)
+        return self._workers.counters(events, asked)
+
+    def columns_of_weights(self, k: int, score: str = "dot", event_weights: Any = None) -> list[str]:
+        """Returns the columns of the events that ``match_topk`` needs for event weights."""
+        return self._asked_for(k, score, event_weights).columns
+
+    def _asked_for(self, k: int, score: str = "dot", event_weights: Any = None) -> Asked:
+        return asked_for(k, score, event_weights, self._live.schema, self._live.now)

@@ -1,0 +1,129 @@
+"""The best matches of one batch of events, found and ordered with the memory of one thread.
+
+All segments of a version offer what they find to the same heaps, one after the other, so that those
+that come later need not offer what can no longer be among the best.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from colmatch.kernels._jit import entry
+from colmatch.kernels.layout import DOT, SUM, EventWeights, Top
+from colmatch.kernels.scores import ScoreScratch, offer_pairs
+from colmatch.kernels.top import AGAIN, BASE, SCORING, sort_best
+from colmatch.matching.asked import Asked
+from colmatch.matching.event_weights import NO_WEIGHTS
+from colmatch.matching.pieces import Piece
+from colmatch.matching.worker import NO_DEAD, Job, Part, Worker
+from colmatch.updates.versions import Version
+
+PLACES = 1 << 22  # places of heaps, and weights of events, that there are at a time: 50 MB
+
+
+class Best(NamedTuple):
+    """The best matches of some consecutive rows of a batch, the best of each row first."""
+
+    piece: Piece
+    score: NDArray[np.float64]  # (pairs)
+
+    def table(self, schema: pa.Schema) -> pa.RecordBatch:
+        """Returns the event number, the id and the score of each pair, as ``schema`` calls them."""
+        pairs = self.piece.pairs(pa.schema(list(schema)[:2]))
+        return pa.RecordBatch.from_arrays([*pairs.columns, pa.array(self.score)], schema=schema)
+
+
+def ranked(
+    worker: Worker, version: Version, lenient: bool, rows: pa.RecordBatch, offset: int, asked: Asked
+) -> Iterator[Best]:
+    """Yields the best matches of a batch, in pieces that need no more than ``PLACES``.
+
+    lenient : a column that is not there is NULL
+    offset : number of the first row within the whole input
+    """
+    most = max(min(asked.most, len(version)), 1)
+    size = max(PLACES // most, 1)
+    pending = [rows.slice(start, size) for start in range(0, rows.num_rows, size)][::-1]
+    while pending:
+        some = pending.pop()
+        weights: EventWeights | None = NO_WEIGHTS
+        if asked.weights is not None:
+            weights = asked.weights.read(version.attributes, some, offset, PLACES)
+        if weights is None:
+            half = some.num_rows // 2
+            pending += [some.slice(half), some.slice(0, half)]
+            continue
+        yield _best(worker, version, worker.read(version, lenient, some, True, best=True), offset, most, asked, weights)
+        offset += some.num_rows
+
+
+def _best(
+    worker: Worker, version: Version, job: Job, offset: int, most: int, asked: Asked, weights: EventWeights
+) -> Best:
+    rows, memory, attributes = job.rows, worker.memory, len(version.attributes)
+    # without weights of events, all of these are 1
+    scoring = SUM if asked.scoring == DOT and not len(weights.first) else asked.scoring
+    id, offsets, data = version.ids.order
+    top = Top(
+        score=memory.array(rows * most, np.float64).reshape(rows, most),
+        number=memory.array(rows * most, np.uint32).reshape(rows, most),
+        fill=np.zeros(rows, np.int64),
+        id=id,
+        offset=offsets,
+        data=data,
+        dead=NO_DEAD,
+        state=np.zeros(3, np.int64),
+    )
+    stack = max([part.segment.longest_tree for part in job.parts], default=0)
+    scores = ScoreScratch(np.zeros(attributes, np.uint32), np.ones(attributes), np.empty(stack))
+    for part in job.parts:
+        segment = part.segment
+        kind = segment.index.kind
+        top.state[BASE], top.state[SCORING] = part.base, scoring
+        top = top._replace(dead=part.dead)
+        if kind.match_topk is None:
+            top.state[AGAIN] = False
+            _offer_found(worker, job, part, weights, scores, top)
+            continue
+        top.state[AGAIN] = segment.repeats
+        worker.code(job, part)
+        match = entry(kind.match_topk)
+        arrays, scratch = segment.index.arrays, part.scratch
+        match(arrays, segment.predicates, job.events, 0, rows, scratch, weights, scores, top, worker.counters)
+    worker.forget_codes()
+    place, found = np.empty(rows + 1, np.int64), int(top.fill.sum())
+    score, number = memory.array(found, np.float64), memory.array(found, np.uint32)
+    entry(sort_best)(top, rows, place, score, number)
+    ids = version.ids.numbers
+    if ids is not None:
+        taken = memory.array(found, np.int64)
+        np.take(ids, number, out=taken)
+        return Best(Piece(offset, place, taken, None, memory), score)
+    return Best(Piece(offset, place, number, version.ids.array, memory), score)
+
+
+def _offer_found(worker: Worker, job: Job, part: Part, weights: EventWeights, scores: ScoreScratch, top: Top) -> None:
+    """Matches a batch with one part, and offers all that is found."""
+    segment = part.segment
+    alone = job._replace(parts=[part], hits=np.zeros(job.rows, np.int64), repeats=segment.repeats)
+    conj_first, conj = segment.conjunctions
+    for start, stop in worker.found(alone):
+        place, sub = worker.ordered(alone, start, stop)
+        entry(offer_pairs)(
+            segment.predicates,
+            segment.codes.multi,
+            conj_first,
+            conj,
+            job.events,
+            place,
+            sub,
+            start,
+            weights,
+            scores,
+            top,
+        )

@@ -1,0 +1,122 @@
+"""Columns ``weights`` and ``priority`` of a table of texts."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from colmatch.arrays.ranges import members, ranges_of
+from colmatch.errors import SchemaError, SubscriptionError, shown
+from colmatch.incoming import column_of, plain, refusing
+from colmatch.lowering.lower import Reject
+from colmatch.lowering.weights import AttributeWeights, Name
+from colmatch.schema import Schema
+from colmatch.subscriptions.operators import attribute_named
+
+I64 = NDArray[np.int64]
+F64 = NDArray[np.float64]
+Rejects = dict[int, Reject]
+
+
+class GivenWeights(NamedTuple):
+    """What S subscriptions give to attributes: W weights."""
+
+    size: I64  # (S) how many
+    names: list[str]
+    name: I64  # (W) place among ``names``
+    value: F64  # (W)
+
+
+def given_weights(table: pa.Table, where: str) -> GivenWeights | None:
+    """Reads the column ``weights`` of a table, None where there is nothing in it.
+
+    Raises
+    ------
+    SubscriptionError : it is no map from strings to numbers
+    """
+    if "weights" not in table.column_names:
+        return None
+    column = column_of(table, "weights", SubscriptionError, where)
+    what = f"{where}: column 'weights'"
+    if pa.types.is_null(column.type):
+        return None
+    if not pa.types.is_map(column.type):
+        raise SubscriptionError(f"{what} is {column.type}, a map from names of attributes to doubles is needed")
+    first = column.offsets.to_numpy()
+    count = np.where(column.is_valid().to_numpy(zero_copy_only=False), np.diff(first), 0).astype(np.int64)
+    if not count.any():
+        return None
+    places = pa.array(members(first[:-1].astype(np.int64), ranges_of(count)))
+    with refusing(SubscriptionError, f"{what} is {column.type!s:.200} and cannot be read"):
+        keys, items = (plain(part).take(places) for part in (column.keys, column.items))
+    keys = keys if pa.types.is_dictionary(keys.type) else keys.dictionary_encode()
+    if not (pa.types.is_string(keys.type.value_type) or pa.types.is_large_string(keys.type.value_type)):
+        raise SubscriptionError(f"{what} is {column.type}: its keys must be strings")
+    return GivenWeights(
+        count, keys.dictionary.to_pylist(), keys.indices.to_numpy().astype(np.int64), _doubles(items, what)
+    )
+
+
+def given_priority(table: pa.Table, where: str) -> F64 | None:
+    """Reads the column ``priority`` of a table, None where there is nothing in it.
+
+    Raises
+    ------
+    SubscriptionError : it is not of numbers
+    """
+    if "priority" not in table.column_names:
+        return None
+    column = column_of(table, "priority", SubscriptionError, where)
+    return None if column.null_count == len(column) else _doubles(column, f"{where}: column 'priority'")
+
+
+def _doubles(column: pa.Array, what: str) -> F64:
+    types, given = pa.types, column.type
+    if not (types.is_floating(given) or types.is_integer(given) or types.is_decimal(given) or types.is_null(given)):
+        raise SubscriptionError(f"{what} is {given}, double is needed")
+    with refusing(SubscriptionError, f"{what} cannot be read"):
+        doubles: F64 = column.cast(pa.float64(), safe=False).fill_null(0).to_numpy(zero_copy_only=False)
+    return doubles
+
+
+def checked_priority(priority: F64) -> tuple[F64, Rejects]:
+    """Returns priorities that are numbers, and what is wrong with the others."""
+    wrong = ~np.isfinite(priority)
+    said = {sub: Reject(not_finite("the priority", priority[sub]), -1) for sub in np.flatnonzero(wrong).tolist()}
+    return (np.where(wrong, 0.0, priority) if said else priority), said
+
+
+def not_finite(what: str, value: float) -> str:
+    return f"{what} is {value}: a finite number is needed"
+
+
+def resolved(given: GivenWeights, schema: Schema) -> tuple[AttributeWeights, Rejects]:
+    """Returns the weights by what their names stand for, and what is wrong with some."""
+    names: dict[Name, int] = {}
+    place = np.full(len(given.names), -1)
+    wrong_names: dict[int, str] = {}
+    for i, text in enumerate(given.names):
+        try:
+            name = attribute_named(schema, text)
+        except SchemaError as error:
+            wrong_names[i] = f"weights: {error}"
+        else:
+            place[i] = names.setdefault(name, len(names))
+    sub, at, value = np.repeat(np.arange(len(given.size)), given.size), place[given.name], given.value
+    wrong: dict[int, str] = {}
+    for w in np.flatnonzero(at < 0).tolist():
+        wrong.setdefault(int(sub[w]), wrong_names[int(given.name[w])])
+    for w in np.flatnonzero(~np.isfinite(value)).tolist():
+        what = f"the weight of {shown(given.names[given.name[w]])}"
+        wrong.setdefault(int(sub[w]), not_finite(what, value[w]))
+    good = np.flatnonzero(at >= 0)
+    key = sub[good] * len(names) + at[good]
+    order = np.argsort(key, kind="stable")
+    key, good = key[order], good[order]
+    for w in good[1:][key[1:] == key[:-1]].tolist():
+        wrong.setdefault(int(sub[w]), f"weights: {shown(given.names[given.name[w]])} is given more than once")
+    rejects = {sub: Reject(message, -1) for sub, message in wrong.items()}
+    return AttributeWeights(list(names), key, value[good]), rejects

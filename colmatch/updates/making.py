@@ -1,0 +1,53 @@
+"""What a matcher is made of, out of what its caller hands over."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from colmatch.events.sample import NOTHING, SampleKeeper, count_values
+from colmatch.events.vocabulary import Vocabulary
+from colmatch.indexing import plan
+from colmatch.indexing.settings import Settings
+from colmatch.options import Options, checked
+from colmatch.schema import Attributes, Schema
+from colmatch.subscriptions.intake import Errors, Source
+from colmatch.subscriptions.rejected import by_id
+from colmatch.updates.deleted import Deleted
+from colmatch.updates.literals import labelled
+from colmatch.updates.segments import indexed
+from colmatch.updates.versions import Parts, Version
+
+
+def made(
+    subscriptions: Any, schema: Any, index: str | Settings, options: Options | None, errors: Errors, sample: Any
+) -> Parts:
+    """Indexes subscriptions; arguments and errors are those of ``Matcher.build``."""
+    asked = plan.asked_for(index)
+    options = Options() if options is None else checked(options)
+    columns = schema if isinstance(schema, Schema) else Schema(schema)
+    intake = Source(columns, options, Attributes(), asked.budget).take_in(subscriptions, errors)
+    lowered, attributes, count = intake.lowered, intake.attributes, len(intake.ids)
+    codes, known = labelled(lowered.codes, lowered.literals)
+    literals = Vocabulary.among(known)
+    seen, kept = None, NOTHING
+    if sample is not None:
+        keeping = SampleKeeper(sample, options.batch_rows, columns.arrow.names)
+        lenient = options.missing_columns == "null"
+        seen, kept = count_values(iter(keeping), attributes, codes, literals, lenient), keeping.kept()
+    segment, reason = indexed(asked, lowered.predicates, codes, seen, count, count)
+    version = Version(
+        attributes=attributes,
+        literals=literals,
+        segments=(segment,),
+        bases=(0,),
+        growing=False,
+        deleted=Deleted(),
+        living=(count,),
+        found_dead=(0,),
+        gone=0,
+        ids=intake.ids,
+        reason=reason,
+        local_literal=intake.local_literal,
+        rejected=by_id(intake.rejected),
+    )
+    return Parts(schema=columns, options=options, asked=asked, sample=kept, version=version)

@@ -1,0 +1,179 @@
+"""How relevant a subscription is to an event.
+
+The score of a true condition is that of its predicates put together: an AND adds up its parts, an
+OR has the best of those that are true. What has no weight weighs 0.
+
+Source: Sadoghi and Jacobsen, "Relevance Matters: Capitalizing on Less Top-k Matching in
+Publish/Subscribe" (III.C): the sum of products of a predicate's weight and the event's weight of
+its attribute.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from colmatch.kernels._jit import device, kernel
+from colmatch.kernels.layout import ADDED, ATTR_MASK, DOT, F64, LARGEST, LOWEST, MAX, PRIORITY, SUM, U32
+from colmatch.kernels.predicates import clear, predicate_holds, spread
+from colmatch.kernels.ranges import begin_ranges, rewind_ranges
+from colmatch.kernels.top import AGAIN, BASE, SCORING, offer
+
+
+class ScoreScratch(NamedTuple):
+    """Working memory of what scores, for A attributes."""
+
+    table: U32  # (A) zero between rows
+    weight_of: F64  # (A) 1 between rows
+    stack: F64  # (T) as long as the longest tree of a program
+
+
+@device
+def weigh_row(first, attr, value, row, table):
+    """Enters the weights that a row gives to attributes: the table (A) float64 has 1 elsewhere."""
+    if len(first) > 0:
+        for e in range(first[row], first[row + 1]):
+            table[attr[e]] = value[e]
+
+
+@device
+def unweigh_row(first, attr, row, table):
+    """Takes the weights of a row out of the table again."""
+    if len(first) > 0:
+        for e in range(first[row], first[row + 1]):
+            table[attr[e]] = 1.0
+
+
+@device
+def predicate_score(pred, weight, p, scoring, table):
+    """What a true predicate scores. There must be weights."""
+    if scoring == SUM:
+        return weight[p, ADDED]
+    own = weight[p, ADDED if scoring == DOT else LARGEST]
+    return own if own == LOWEST else own * table[pred[p, 0] & ATTR_MASK]
+
+
+@device
+def plain_score(pred, weight, first, c, scoring, table):
+    """Score of a true conjunction that is no program. There must be weights."""
+    total = -np.inf if scoring == MAX and first[c] < first[c + 1] else 0.0
+    for p in range(first[c], first[c + 1]):
+        one = predicate_score(pred, weight, p, scoring, table)
+        total = max(total, one) if scoring == MAX else total + one
+    return total
+
+
+@device
+def program_score(preds, c, scoring, weight_of, attr, code, begin, end, table, stack):
+    """Score of a program for one row, -inf if it is false: its tree, put together from the leaves.
+
+    weight_of (A) float64 : what the row gives to attributes. stack float64 : as long as the longest
+    tree
+    """
+    pred, weight, first, run_lo, run_hi = preds.pred, preds.weight, preds.first[c], preds.run_lo, preds.run_hi
+    tree = preds.tree
+    height = np.int64(0)
+    for t in range(preds.tree_first[c], preds.tree_first[c + 1]):
+        token = np.int64(tree[t])
+        if token >= 0:
+            holds = predicate_holds(pred, run_lo, run_hi, first + token, attr, code, begin, end, table)
+            stack[height] = predicate_score(pred, weight, first + token, scoring, weight_of) if holds else -np.inf
+            height += 1
+            continue
+        either, parts = token & 1, -token >> 1
+        height -= parts
+        total = stack[height]
+        for i in range(height + 1, height + parts):
+            one = stack[i]
+            if either:
+                total = max(total, one)
+            elif total == -np.inf or one == -np.inf:
+                total = -np.inf
+            else:
+                total = max(total, one) if scoring == MAX else total + one
+        stack[height] = total
+        height += 1
+    return stack[0]
+
+
+@device
+def _score_if_true(preds, c, scoring, weight_of, attr, code, begin, end, table, stack):
+    """Score of any conjunction for one row, -inf if it is false."""
+    if len(preds.jump_first) > 0 and preds.jump_first[c] >= 0:
+        return program_score(preds, c, scoring, weight_of, attr, code, begin, end, table, stack)
+    pred, first, run_lo, run_hi = preds.pred, preds.first, preds.run_lo, preds.run_hi
+    for p in range(first[c], first[c + 1]):
+        if not predicate_holds(pred, run_lo, run_hi, p, attr, code, begin, end, table):
+            return -np.inf
+    return plain_score(pred, preds.weight, first, c, scoring, weight_of)
+
+
+@device
+def static_score(priority, c):
+    """Score of a conjunction that no event changes."""
+    return priority[c] if len(priority) > 0 else 0.0
+
+
+@device
+def is_static(weight, scoring):
+    """Whether scores are those of ``static_score``: of weights there are none, or none is asked."""
+    return scoring == PRIORITY or len(weight) == 0
+
+
+@kernel
+def group_conjunctions(owner, conj_first, conj):
+    """Lists the conjunctions of each subscription, in their order.
+
+    owner (C) uint32 : conjunction -> subscription. conj_first (S + 1), conj (C) int64 : written
+    """
+    conj_first[:] = 0
+    for c in range(len(owner)):
+        conj_first[owner[c] + 1] += 1
+    begin_ranges(conj_first, len(conj_first) - 1)
+    for c in range(len(owner)):
+        s = owner[c]
+        conj[conj_first[s]] = c
+        conj_first[s] += 1
+    rewind_ranges(conj_first, len(conj_first) - 1)
+
+
+@kernel
+def offer_pairs(preds, multi, conj_first, conj, rows, place, sub, start, weights, scratch, top):
+    """Scores pairs that were found, and offers them to the best of their rows.
+
+    Parameters
+    ----------
+    multi (A) uint8 : as in ``layout.Codes``
+    conj_first (S + 1), conj (C) int64 : subscription -> its conjunctions
+    place (n + 1) int64, sub uint32 : row, from ``start`` on, -> numbers of subscriptions
+    weights : ``layout.EventWeights``
+    scratch : ``ScoreScratch``
+    top : ``layout.Top``
+    """
+    base, scoring, again = top.state[BASE], top.state[SCORING], top.state[AGAIN] != 0
+    pred, weight, first, jump_first, priority = preds.pred, preds.weight, preds.first, preds.jump_first, preds.priority
+    attr, code, table, weight_of, stack = rows.attr, rows.code, scratch.table, scratch.weight_of, scratch.stack
+    best, number, fill, id, offset, data = top.score, top.number, top.fill, top.id, top.offset, top.data
+    static = is_static(weight, scoring)
+    for row in range(start, start + len(place) - 1):
+        begin, end, there = rows.first[row], rows.first[row + 1], False
+        weigh_row(weights.first, weights.attr, weights.value, row, weight_of)
+        for i in range(place[row - start], place[row - start + 1]):
+            s = np.int64(sub[i]) - base
+            c, c_end = conj_first[s], conj_first[s + 1]
+            k = conj[c]
+            if static:
+                score = static_score(priority, k) if scoring == PRIORITY else 0.0
+            elif c_end == c + 1 and (len(jump_first) == 0 or jump_first[k] < 0):
+                score = plain_score(pred, weight, first, k, scoring, weight_of)
+            else:
+                if not there:
+                    spread(rows.first, attr, code, row, multi, table)
+                    there = True
+                score = -np.inf
+                for j in range(c, c_end):
+                    one = _score_if_true(preds, conj[j], scoring, weight_of, attr, code, begin, end, table, stack)
+                    score = max(score, one)
+            offer(best, number, fill, row, score, sub[i], again, id, offset, data)
+        if there:
+            clear(rows.first, attr, row, table)
+        unweigh_row(weights.first, weights.attr, row, weight_of)

@@ -1,0 +1,42 @@
+"""What maps of the events give to attributes, one range of weights a row."""
+
+from colmatch.kernels._jit import kernel
+
+
+@kernel
+def join_weights(place, name, value, target_first, target, exact, slot, rank, first, attr, weight):
+    """Fills ``layout.EventWeights`` from the entries of a map, whose keys are names of attributes.
+
+    Of two entries of a row for one attribute the more specific name counts, else the later entry.
+
+    Parameters
+    ----------
+    place (N + 1) int64 : row -> its entries
+    name (E) int64, value (E) float64 : number of an entry's name, -1 where it means nothing
+    target_first (M + 1), target (T) int64 : name -> attributes that it counts for
+    exact (M) uint8 : whether a name is a specific one
+    slot (A) int64 : scratch, -1 on entry. rank (at least as many as ``attr``) uint8 : scratch
+    first (N + 1) int64, attr uint32, weight float64 : written; as many weights as the names of all
+        entries have attributes, or fewer
+    """
+    n = 0
+    first[0] = 0
+    for row in range(len(place) - 1):
+        begin = n
+        for e in range(place[row], place[row + 1]):
+            m = name[e]
+            if m < 0:
+                continue
+            for t in range(target_first[m], target_first[m + 1]):
+                a = target[t]
+                i = slot[a]
+                if i < begin:
+                    i = n
+                    n += 1
+                    slot[a] = i
+                    attr[i] = a
+                elif rank[i] > exact[m]:
+                    continue
+                rank[i] = exact[m]
+                weight[i] = value[e]
+        first[row + 1] = n

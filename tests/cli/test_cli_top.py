@@ -1,0 +1,89 @@
+"""``colmatch match --top``: the most relevant matches, with weights of the events."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from shell import EVENTS, SCHEMA, fails, run, write
+
+from colmatch.cli.files import read_table
+
+SUBS = pa.table(
+    {
+        "id": [1, 2, 3],
+        "expression": ["age >= 18", "city LIKE 'L%' AND age > 10", "city IS NOT NULL"],
+        "weights": pa.array(
+            [[("age", 2.0)], [("age", 0.5), ("city", 1.0)], [("city", 0.25)]], pa.map_(pa.string(), pa.float64())
+        ),
+        "priority": [1.0, 2.0, 0.0],
+    }
+)
+WEIGHED = EVENTS.append_column("urgency", pa.array([4.0, 8.0, None, 0.0])).append_column(
+    "gives",
+    pa.array([[], [("city", 8.0), ("age", 0.0)], None, [("age", 0.5)]], pa.map_(pa.string(), pa.float64())),
+)
+PLAIN = [(0, 3, 0.25), (1, 1, 2.0), (2, 3, 0.25), (3, 1, 2.0)]
+
+
+@pytest.fixture
+def index(tmp_path: Path) -> Path:
+    run("build", write(tmp_path / "subs.parquet", SUBS), "--schema", SCHEMA, "-o", tmp_path / "i")
+    return tmp_path / "i"
+
+
+def best(path: Path) -> list[tuple[int, int, float]]:
+    return [(row["event"], row["subscription"], row["score"]) for row in read_table(str(path)).to_pylist()]
+
+
+@pytest.mark.parametrize("form", ["parquet", "jsonl", "arrow"])
+@pytest.mark.parametrize(
+    ("options", "wanted"),
+    [
+        ([], PLAIN),
+        (["--score", "priority"], [(0, 3, 0.0), (1, 2, 2.0), (2, 3, 0.0), (3, 1, 1.0)]),
+        (["--event-weights", "city=urgency"], [(0, 3, 1.0), (1, 2, 8.5), (2, 3, 0.25), (3, 1, 2.0)]),
+        (["--event-weights", "city=urgency", "--event-weights", "age=0.25"], [(0, 3, 1.0), (1, 2, 8.125), (2, 3, 0.25), (3, 1, 0.5)]),
+        (["--event-weights", "gives"], [(0, 3, 0.25), (1, 2, 8.0), (2, 3, 0.25), (3, 1, 1.0)]),
+    ],
+)  # fmt: skip
+def test_the_best(tmp_path: Path, index: Path, form: str, options: list[str], wanted: object) -> None:
+    events = write(tmp_path / f"events.{form}", WEIGHED)
+    run("match", index, events, "--top", 1, *options, "-o", tmp_path / f"out.{form}")
+    assert best(tmp_path / f"out.{form}") == wanted
+
+
+def test_more_than_one_and_kept_columns(tmp_path: Path, index: Path) -> None:
+    events = write(tmp_path / "events.csv", WEIGHED.select(["age", "city", "urgency"]))
+    found = run(
+        "match",
+        index,
+        events,
+        "--top",
+        2,
+        "--keep",
+        "urgency",
+        "--event-weights",
+        "city=urgency",
+        "--missing-columns",
+        "null",
+    )
+    assert found.stdout.splitlines()[:3] == ['"event","urgency","subscription","score"', "0,4,3,1", "1,8,2,8.5"]
+    lines = run("match", index, events, "--top", 1, "--out-format", "jsonl").stdout.splitlines()
+    assert json.loads(lines[1]) == {"event": 1, "subscription": 1, "score": 2.0}
+
+
+def test_what_cannot_be(tmp_path: Path, index: Path) -> None:
+    events = write(tmp_path / "events.parquet", WEIGHED)
+    for code, message, options in [
+        (2, "leave --count out", ["--top", 1, "--count"]),
+        (2, "goes with --top", ["--event-weights", "gives"]),
+        (2, "should be ATTRIBUTE=COLUMN", ["--top", 1, "--event-weights", "gives", "--event-weights", "age=urgency"]),
+        (2, "0 is not in the range", ["--top", 0]),
+        (1, "unknown attribute 'agee'", ["--top", 1, "--event-weights", "agee=urgency"]),
+        (1, "no column 'urgent'", ["--top", 1, "--event-weights", "age=urgent"]),
+        (1, "column 'note' is string: numbers are needed", ["--top", 1, "--event-weights", "age=note"]),
+    ]:
+        assert message in fails("match", index, events, *options, code=code), options

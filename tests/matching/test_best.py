@@ -1,0 +1,179 @@
+"""``match_topk``: what can be asked, what is said where it cannot be, and where kinds prune."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any
+
+import inside
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import colmatch as cm
+from colmatch.indexing.scan import KIND
+from colmatch.kernels import scores, top
+
+WEIGHTS = pa.map_(pa.string(), pa.float64())
+SCHEMA = pa.schema(
+    {"a": pa.int64(), "b": pa.int64(), "tags": pa.list_(pa.string()), "m": pa.map_(pa.string(), pa.int64())}
+)
+SUBSCRIPTIONS = pa.table(
+    {
+        "id": ["x", "y", "é"],
+        "expression": ["a > 1", "b > 1 AND a > 0", "m['k'] = 1 AND size(tags) = 1"],
+        "weights": pa.array([[("a", 2.0)], [("a", 1.0), ("b", 1.0)], [("m", 1.0), ("size(tags)", 0.5)]], WEIGHTS),
+    }
+)
+EVENTS = pa.table(
+    {
+        "a": [5, 5, None],
+        "b": [5, None, None],
+        "tags": pa.array([["q"], None, ["q"]], pa.list_(pa.string())),
+        "m": pa.array([[("k", 1)], None, [("k", 1)]], pa.map_(pa.string(), pa.int64())),
+        "w": pa.array([1.0, None, 0.25]),
+    }
+)
+
+
+def matcher() -> cm.Matcher:
+    return cm.Matcher.build(SUBSCRIPTIONS, SCHEMA)
+
+
+def best(k: int = 9, score: str = "dot", weights: Any = None, events: Any = EVENTS) -> list[tuple[Any, ...]]:
+    return list(zip(*matcher().match_topk(events, k, score, weights).to_pydict().values(), strict=True))
+
+
+def test_ties_by_id_and_batches() -> None:
+    assert best() == [(0, "x", 2.0), (0, "y", 2.0), (0, "é", 1.5), (1, "x", 2.0), (2, "é", 1.5)]
+    assert best(1) == [(0, "x", 2.0), (1, "x", 2.0), (2, "é", 1.5)]
+    batches = list(matcher().match_topk_batches(EVENTS.to_reader(max_chunksize=1), 1))
+    assert pa.Table.from_batches(batches).to_pydict() == matcher().match_topk(EVENTS, 1).to_pydict()
+    none = matcher().match_topk(EVENTS.slice(0, 0), 3)
+    assert none.num_rows == 0 and none.schema.types == [pa.int64(), pa.string(), pa.float64()]
+
+
+@pytest.mark.parametrize(
+    ("weights", "wanted"),
+    [
+        ({"a": "w"}, [2.0, 2.0, 1.5, 2.0, 1.5]),
+        ({"A": 0.5}, [1.5, 1.5, 1.0, 1.0, 1.5]),
+        ({"m": 2, "tags": np.int64(3)}, [3.5, 2.0, 2.0, 2.0, 3.5]),
+        ({"m": 2, "m['k']": "w", "size(tags)": 0.0}, [2.0, 2.0, 1.0, 2.0, 0.25]),
+        ({"m['other']": 7}, [2.0, 2.0, 1.5, 2.0, 1.5]),
+    ],
+)
+def test_more_specific_names_count_before_columns(weights: Any, wanted: list[float]) -> None:
+    assert [score for _, _, score in best(weights=weights)] == wanted
+
+
+@pytest.mark.parametrize(
+    "type",
+    [
+        pa.map_(pa.string(), pa.float32()),
+        pa.map_(pa.large_string(), pa.int8()),
+        pa.map_(pa.dictionary(pa.int8(), pa.string()), pa.decimal128(5, 1)),
+        pa.map_(pa.string_view(), pa.uint64()),
+    ],
+)
+def test_maps_of_weights(type: pa.DataType) -> None:
+    number = Decimal if pa.types.is_decimal(type.item_type) else int
+    maps = [
+        [("m", number(5)), ("m['k']", number(2)), ("?", number(0)), ("zz", None), ("A", number(3)), ("a", number(4))],
+        None,
+        [("m['k']", None), ("m", number(5))],
+    ]
+    whole = pa.array([[("a", number(9))], *maps], pa.map_(pa.string(), type.item_type))
+    keys = whole.keys.dictionary_encode() if pa.types.is_dictionary(type.key_type) else whole.keys
+    column = pa.MapArray.from_arrays(whole.offsets, keys.cast(type.key_type), whole.items)
+    found = best(weights="g", events=EVENTS.append_column("g", column.slice(1)))
+    assert found == [(0, "x", 8.0), (0, "y", 5.0), (0, "é", 2.5), (1, "x", 2.0), (2, "é", 1.5)]
+
+
+def test_columns_of_nothing() -> None:
+    for weights in ("n", {"a": "n"}):
+        assert best(weights=weights, events=EVENTS.append_column("n", pa.nulls(3))) == best()
+
+
+@pytest.mark.parametrize("k", [0, -1, True, 1.0, 2**70, "1", None])
+def test_odd_numbers(k: Any) -> None:
+    with pytest.raises(cm.OptionError, match=r"a whole number from 1 to"):
+        matcher().match_topk_batches(EVENTS, k)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ({"score": "cosine"}, cm.OptionError, "score='cosine': one of 'dot', 'sum', 'max', 'priority'"),
+        ({"score": ["dot"]}, cm.OptionError, "one of 'dot'"),
+        ({"score": "priority"}, cm.OptionError, "no subscription has a priority"),
+        ({"event_weights": 3}, cm.OptionError, "event_weights=3: the name of a column"),
+        ({"event_weights": {"c": "w"}}, cm.OptionError, "unknown attribute 'c'"),
+        ({"event_weights": {3: "w"}}, cm.OptionError, "3 is no name"),
+        ({"event_weights": {"a": "w", "A": "w"}}, cm.OptionError, "'A' is named before"),
+        ({"event_weights": {"a": float("nan")}}, cm.OptionError, "'a' has nan"),
+        ({"event_weights": {"a": -1}}, cm.OptionError, "'a' has -1"),
+        ({"event_weights": {"a": True}}, cm.OptionError, "'a' has True"),
+        ({"event_weights": {"a": 10**400}}, cm.OptionError, "finite number"),
+        ({"event_weights": {"a": "v"}}, cm.EventError, "no column 'v'"),
+        ({"event_weights": "v"}, cm.EventError, "no column 'v'"),
+        ({"event_weights": "w"}, cm.EventError, "column 'w' is double: a map"),
+        ({"event_weights": {"a": "tags"}}, cm.EventError, "numbers are needed"),
+    ],
+)
+def test_what_cannot_be_asked(arguments: Any, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        matcher().match_topk(EVENTS, 1, **arguments)
+
+
+@pytest.mark.parametrize("wrong", [float("nan"), float("inf"), -0.5])
+def test_odd_weights_of_events(wrong: float) -> None:
+    events = pa.concat_tables([EVENTS] * 3)
+    weights = [1.0] * 7 + [wrong, 1.0]
+    maps = pa.array([[("zz", w), ("a", 1.0)] for w in weights], WEIGHTS)
+    events = events.append_column("v", pa.array(weights)).append_column("g", maps)
+    one = matcher()
+    one.options = cm.Options(batch_rows=4)
+    for given, column in (({"a": "v"}, "v"), ("g", "g")):
+        with pytest.raises(cm.EventError, match=f"column '{column}', event 7: the weight is"):
+            one.match_topk(events, 1, event_weights=given)
+
+
+def test_scores_that_nobody_has() -> None:
+    plain = cm.Matcher.build({1: "a > 1"}, SCHEMA)
+    with pytest.raises(cm.OptionError, match="no predicate has a weight"):
+        plain.match_topk(EVENTS, 1)
+    empty = cm.Matcher.build({}, SCHEMA)
+    for score in ("dot", "priority"):
+        assert len(empty.match_topk(EVENTS, 1, score)) == 0
+    weighed = matcher()
+    weighed.delete(["x", "y", "é"])
+    weighed.insert({"z": "a > 1"})
+    assert weighed.match_topk(EVENTS, 1)["score"].to_pylist() == [0.0, 0.0]
+
+
+def test_a_kind_may_find_them_itself() -> None:
+    """Its kernel gets what it needs; here it is SCAN's match and the plain way to score."""
+    one, calls = cm.Matcher.build(SUBSCRIPTIONS, SCHEMA, index="scan"), []
+    one.insert({"young": (cm.col("a") == 5).weight(4.0)})
+    one.delete(["x"])
+
+    def match_topk(index, preds, rows, start, stop, scratch, weights, given, best, counters):  # type: ignore[no-untyped-def]
+        calls.append((start, stop, scratch, best.state.tolist(), len(best.dead)))
+        best.number[: stop - start, 0] = best.state[top.BASE]
+        best.score[: stop - start, 0], best.fill[: stop - start] = 0.5, 1
+
+    changes = {"match_topk": match_topk, "scratch_topk": lambda index, codes, rows, entries: "own"}
+    kind = KIND.__class__(**{name: getattr(KIND, name) for name in KIND.__slots__} | changes)
+    for segment in inside.version(one).segments:
+        segment.index = segment.index._replace(kind=kind)
+    assert one.match_topk(EVENTS, 1, "max")["score"].to_pylist() == [0.5] * 3
+    assert [(start, stop, scratch) for start, stop, scratch, _, _ in calls] == [(0, 3, "own")] * 2
+    assert [state[:2] for *_, state, _ in calls] == [[0, scores.MAX], [3, scores.MAX]]
+    assert [dead for *_, dead in calls] == [1, 0]
+
+
+def test_counters_of_the_best() -> None:
+    assert matcher().counters(EVENTS, 1) == matcher().counters(EVENTS)
+    with pytest.raises(cm.OptionError, match="k=0"):
+        matcher().counters(EVENTS, 0)
