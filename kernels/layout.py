@@ -131,7 +131,7 @@ class Predicates(NamedTuple):
     owner: U32
     # (P, 2) sum of the weights of the conditions that a predicate was made of, and the largest; (0,
     # 2) when none has a weight
-    weight: F64
+    weight: Annotated[F64, 2]
     jump_first: I64  # (C), or (0) when there are no programs: conjunction -> first row of ``jump``, -1 for a plain one
     # (J, 2) per predicate of a program: index within the conjunction to go to when true, when
     # false; or ACCEPT, REJECT

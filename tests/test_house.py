@@ -50,7 +50,7 @@ KERNEL_FLOORS = (
         "ids",
     ),
     ("scores", "tiles"),
-    ("predicates", "room", "sink", "top", "transpose", "weights", "widths"),
+    ("bounds", "predicates", "room", "sink", "top", "transpose", "weights", "widths"),
     ("hints",),
     ("search",),
     ("bits", "layout", "ranges"),

@@ -131,7 +131,7 @@ class Expr:
         return truth(self.node(), None)
 
     def weight(self, weight: float) -> Expr:
-        """The same single predicate with a weight, which it adds to the score where it is true.
+        """A single predicate with a weight, which it adds to the score where it is true.
 
         It keeps the weight when it is negated. The language has no words for weights: ``str()``
         leaves them out.

@@ -30,7 +30,6 @@ from typing import Any
 import numpy as np
 
 from colmatch.indexing import trees
-from colmatch.indexing.base import IndexKind
 from colmatch.indexing.settings import Settings, setting
 from colmatch.indexing.statistics import Sample, Statistics
 from colmatch.kernels.layout import I64, Codes, Predicates
@@ -45,7 +44,6 @@ from colmatch.kernels.trees.arrays import (
     SHORT_CIRCUIT,
     Tree,
 )
-from colmatch.kernels.trees.match import match
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -82,4 +80,4 @@ def cost(statistics: Statistics) -> float:
     return 10_000.0 + 0.45 * statistics.conjunctions + 200 * statistics.programs
 
 
-KIND = IndexKind(BETreeSettings, Tree, build, trees.scratch, match, cost, trees.repeats, trees.inserted, trees.removed)
+KIND = trees.kind(BETreeSettings, build, cost)

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 
 from colmatch.arrays.growing import extended
-from colmatch.indexing.base import reorder
-from colmatch.kernels.layout import ATTR_MASK, FLAG_MULTI, I64, Codes, Predicates
+from colmatch.indexing.base import IndexKind, reorder
+from colmatch.indexing.settings import Settings
+from colmatch.indexing.statistics import Sample, Statistics
+from colmatch.kernels.bounds import bound_scores
+from colmatch.kernels.layout import ATTR_MASK, DOT, FLAG_MULTI, I64, MAX, PRIORITY, U32, U64, Codes, Predicates
 from colmatch.kernels.tiles import TILE_LEAST, TILE_MOST, TILE_ROWS
 from colmatch.kernels.trees.arrays import (
     ABOVE_WORDS,
     BELOW,
     BOXES,
+    BY_PRIORITY,
+    BY_WEIGHTS,
     CAPACITY,
     ENTRIES,
     FIRST,
@@ -31,10 +39,13 @@ from colmatch.kernels.trees.arrays import (
     SEVERAL,
     SLOTS,
     STATE_WORDS,
+    UNBOUNDED,
     Tree,
     TreeScratch,
     TreeWork,
 )
+from colmatch.kernels.trees.best import match_topk
+from colmatch.kernels.trees.bounds import bound_nodes, code_bounds, order_nodes
 from colmatch.kernels.trees.change import (
     GOES_NEXT,
     NEED_BOXES,
@@ -51,6 +62,9 @@ from colmatch.kernels.trees.change import (
     pack,
     remove,
 )
+from colmatch.kernels.trees.match import match
+
+Build = Callable[[Predicates, Codes, Sample | None, Any], tuple[Tree, Predicates]]
 
 
 def empty(plan: I64, codes: Codes) -> Tree:
@@ -65,7 +79,7 @@ def empty(plan: I64, codes: Codes) -> Tree:
     return Tree(
         node, above, np.zeros((4, PART_WORDS), np.uint32), np.zeros(4), np.zeros(16, np.uint32),
         np.zeros(64, np.uint32), np.zeros(64, np.uint64), np.zeros((64, 2), np.uint32), np.empty(0, np.uint32), np.zeros((0, 4), np.uint32),
-        plan, state, codes.multi.copy(),
+        plan, state, codes.multi.copy(), np.array([UNBOUNDED], np.uint8), np.empty(0, np.uint32), np.empty(0, np.uint32),
     )  # fmt: skip
 
 
@@ -84,10 +98,38 @@ def built(plan: I64, preds: Predicates, codes: Codes, bulk: bool) -> tuple[Tree,
     order, need, reach = np.empty(count, np.uint32), np.empty(count, np.uint64), np.empty((count, 2), np.uint32)
     work = work._replace(todo=np.empty(len(tree.node), np.uint32))
     pack(tree, work, order, need, reach)
-    place = np.arange(count, dtype=np.uint32)
+    place, bound = np.arange(count, dtype=np.uint32), np.empty(0, np.uint32)
+    if len(preds.weight) or len(preds.priority):
+        order, need, reach, bound = _by_bound(tree, preds, order, need, reach)
     used = {"node": NODES, "above": NODES, "part": N_PARTS, "rank": N_PARTS, "box": BOXES}
     trimmed = {name: getattr(tree, name)[: tree.state[at]].copy() for name, at in used.items()}
-    return tree._replace(entry=place, need=need, reach=reach, at=tree.at[order], **trimmed), reorder(preds, order)
+    tree = tree._replace(entry=place, need=need, reach=reach, at=tree.at[order], **trimmed)
+    preds = reorder(preds, order)
+    return (_bounded(tree, preds, bound) if len(bound) else tree), preds
+
+
+def _by_bound(tree: Tree, preds: Predicates, order: U32, need: U64, reach: U32) -> tuple[U32, U64, U32, U32]:
+    """Orders the entries of each leaf by the largest score that they can have."""
+    most, longest = np.empty((len(order), 4)), int(np.diff(preds.tree_first).max(initial=0))
+    bound_scores(preds, np.empty(longest), most)
+    most = np.maximum(most, 0.0)
+    bound = np.maximum(most[:, DOT], most[:, MAX]) if len(preds.weight) else most[:, PRIORITY].copy()
+    code = np.empty(len(order), np.uint32)
+    code_bounds(bound, code)
+    code = code[order]
+    leaf, group = tree.at[order], np.zeros(len(order), np.int64)
+    np.cumsum(leaf[1:] != leaf[:-1], out=group[1:])
+    place = np.lexsort((~code, group))
+    return order[place], need[place], reach[place], code[place]
+
+
+def _bounded(tree: Tree, preds: Predicates, bound: U32) -> Tree:
+    """Gives a tree that was packed the bounds of scores."""
+    below, stack, order = (np.zeros(len(tree.node) + 2, np.uint32) for _ in range(3))
+    count = order_nodes(tree.node, tree.part, stack, order)
+    bound_nodes(tree.node, tree.part, bound, order[:count].copy(), below)
+    by = BY_WEIGHTS if len(preds.weight) else BY_PRIORITY
+    return tree._replace(bounded=np.array([by], np.uint8), bound=bound, bound_below=below[: len(tree.node)].copy())
 
 
 def inserted(tree: Tree, preds: Predicates, codes: Codes, begin: int, end: int) -> Tree:
@@ -197,8 +239,15 @@ def scratch(tree: Tree, codes: Codes, rows: int, entries: int) -> TreeScratch:
     return TreeScratch(
         np.zeros(attributes, np.uint32), np.zeros(tile, np.uint32), np.zeros(attributes, np.uint64),
         np.empty(TILE_ROWS, np.uint64), np.empty(nodes, np.uint32), np.empty(nodes, np.uint64),
+        np.empty(len(tree.part), np.uint32), np.empty(len(tree.part), np.uint32), np.empty(len(tree.part), np.uint64),
+        np.empty(TILE_ROWS), np.empty(TILE_ROWS, np.uint32),
     )  # fmt: skip
 
 
 def repeats(tree: Tree) -> bool:
     return bool(tree.state[SEVERAL])
+
+
+def kind(settings: type[Settings], build: Build, cost: Callable[[Statistics], float]) -> IndexKind:
+    """Returns a kind of index that is a tree of these."""
+    return IndexKind(settings, Tree, build, scratch, match, cost, repeats, inserted, removed, match_topk=match_topk)

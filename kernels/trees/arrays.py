@@ -10,7 +10,7 @@ Rows of the tables are taken from lists of free ones first. A leaf is a block of
 for 4, 8, 16 ... of them; free blocks of one size are a list.
 """
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 from colmatch.kernels.layout import F64, I64, U8, U32, U64
 
@@ -61,6 +61,9 @@ RIGID, BY_CODES, RANKING, LEAF_CAPACITY, EXHAUSTIVE, ALPHA, BETA, SHORT_CIRCUIT 
 PLAN_WORDS = 8
 POPULARITY, SELECTIVITY = 0, 1
 
+# ``bounded``: what bounds of scores there are.
+UNBOUNDED, BY_WEIGHTS, BY_PRIORITY = range(3)
+
 SMALLEST = 2  # a block of class k has 4 << k entries
 
 
@@ -69,21 +72,25 @@ class Tree(NamedTuple):
     used of them.
     """
 
-    node: U32  # (N, 16)
-    above: U32  # (N, 8)
-    part: U32  # (M, 8)
+    node: Annotated[U32, NODE_WORDS]  # (N, 16)
+    above: Annotated[U32, ABOVE_WORDS]  # (N, 8)
+    part: Annotated[U32, PART_WORDS]  # (M, 8)
     rank: F64  # (M)
     slot: U32  # (H) hash table of the directories: part + 1, or 0; H is a power of two
     entry: U32  # (L) conjunction; the first of a free block has the next free block
     need: U64  # (L) bits of attributes without which it is false
-    reach: U32  # (L, 2) lowest and highest code of the bucket's attribute with which it can be true
+    reach: Annotated[U32, 2]  # (L, 2) lowest and highest code of the bucket's attribute with which it can be true
     at: U32  # (C) bucket of each conjunction, NONE where it has none
     # (X, 4) ranges of a bucket, one for each part on its path: of its own attribute first, then
     # upwards; none where buckets are halves of a domain
-    box: U32
+    box: Annotated[U32, 4]
     plan: I64  # (8)
     state: I64  # (64)
     multi: U8  # (A)
+    bounded: U8  # (1) UNBOUNDED, then the following are (0), or BY_WEIGHTS, BY_PRIORITY
+    # (L) largest score of each entry, falling within a leaf, as a number (``bounds.py``)
+    bound: U32
+    bound_below: U32  # (N) largest of a bucket and all below it
 
 
 class TreeWork(NamedTuple):
@@ -116,3 +123,8 @@ class TreeScratch(NamedTuple):
     absent: U64  # (TILE_ROWS) bits of attributes that a row has not
     stack: U32  # (N) buckets that are still to be visited: each at most once
     rows: U64  # (N) rows of the tile to visit them for
+    heap: U32  # (M) parts that are still to be visited, a heap by their bounds, the highest first
+    parts: U32  # (M) which these are
+    part_rows: U64  # (M) rows of the tile to visit each part for
+    factor: F64  # (TILE_ROWS) what bounds are to be multiplied by for a row, -1 where they say nothing
+    floor: U32  # (TILE_ROWS) bound, as a number, below which nothing is among the row's best

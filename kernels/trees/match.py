@@ -33,24 +33,9 @@ from colmatch.kernels.trees.arrays import (
     TOP,
 )
 from colmatch.kernels.trees.geometry import attribute_bit
+from colmatch.kernels.trees.meeting import attributes_there, meets
 from colmatch.kernels.trees.tables import directory, find_part
 from colmatch.kernels.trees.tiles import match_tile
-
-
-@device
-def _meets(multi, table, attr, code, begin, end, a, lo, hi):
-    """Whether the row, entries ``begin:end``, has a value of an attribute within a range."""
-    v = np.int64(table[a])
-    if v == 0:
-        return False
-    if not multi[a]:
-        return lo <= v and v <= hi
-    e = begin + v - 1
-    while e < end and attr[e] == a:
-        if lo <= code[e] and code[e] <= hi:
-            return True
-        e += 1
-    return False
 
 
 @device
@@ -65,7 +50,7 @@ def _enter_parts(node, part, slot, stack, height, n, multi, table, attr, code, b
         while p != NONE:
             visited += 1
             a = np.int64(part[p, PART_ATTR])
-            if _meets(multi, table, attr, code, begin, end, a, part[p, PART_LO], part[p, PART_HI]):
+            if meets(multi, table, attr, code, begin, end, a, part[p, PART_LO], part[p, PART_HI]):
                 stack[height] = part[p, TOP]
                 ask_for(node, np.uint64(part[p, TOP]) * np.uint64(NODE_WORDS))
                 height += 1
@@ -78,19 +63,10 @@ def _enter_parts(node, part, slot, stack, height, n, multi, table, attr, code, b
             continue
         visited += 1
         p = find_part(slot, part, n, a)
-        if p >= 0 and _meets(multi, table, attr, code, begin, end, a, part[p, PART_LO], part[p, PART_HI]):
+        if p >= 0 and meets(multi, table, attr, code, begin, end, a, part[p, PART_LO], part[p, PART_HI]):
             stack[height] = part[p, TOP]
             height += 1
     return height, visited
-
-
-@device
-def _attributes_there(attr, begin, end):
-    """Bits of the attributes of a row, entries ``begin:end``."""
-    bits = np.uint64(0)
-    for e in range(begin, end):
-        bits |= attribute_bit(attr[e])
-    return bits
 
 
 @kernel
@@ -118,7 +94,7 @@ def match(index, preds, rows, start, stop, scratch, sink, counters):
             continue
         begin, end = rows.first[row], rows.first[row + 1]
         spread(rows.first, attr, code, row, multi, table)
-        absent = ~_attributes_there(attr, begin, end)
+        absent = ~attributes_there(attr, begin, end)
         stack[0], stack[1] = ALWAYS, ROOT
         height = 2
         full = False
@@ -130,9 +106,9 @@ def match(index, preds, rows, start, stop, scratch, sink, counters):
             own = n <= ALWAYS
             if not own:
                 a = np.int64(node[n, ATTR])
-                own = _meets(multi, table, attr, code, begin, end, a, node[n, OWN_LO], node[n, OWN_HI])
+                own = meets(multi, table, attr, code, begin, end, a, node[n, OWN_LO], node[n, OWN_HI])
                 for half, low in HALVES:
-                    if node[n, half] != NONE and _meets(
+                    if node[n, half] != NONE and meets(
                         multi, table, attr, code, begin, end, a, node[n, low], node[n, low + 1]
                     ):
                         stack[height] = node[n, half]

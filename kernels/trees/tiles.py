@@ -30,7 +30,7 @@ from colmatch.kernels.trees.geometry import attribute_bit
 
 
 @device
-def _that_meet(left, multi, there, row_first, row_attr, row_code, tile, a, lo, hi):
+def that_meet(left, multi, there, row_first, row_attr, row_code, tile, a, lo, hi):
     """Of the rows ``left``, those that have a value of an attribute within a range."""
     left &= there[a]
     if left == 0 or lo > hi:
@@ -52,7 +52,7 @@ def _that_meet(left, multi, there, row_first, row_attr, row_code, tile, a, lo, h
 
 
 @device
-def _enter_rows(row_first, row_attr, start, stop, there, absent):
+def enter_rows(row_first, row_attr, start, stop, there, absent):
     """Notes which rows have an attribute, and which attributes a row has not."""
     for row in range(start, stop):
         bits = np.uint64(0)
@@ -63,7 +63,7 @@ def _enter_rows(row_first, row_attr, start, stop, there, absent):
 
 
 @device
-def _absent_from_all(absent, rows):
+def absent_from_all(absent, rows):
     """Bits of attributes that none of the rows has."""
     bits = ~np.uint64(0)
     while rows != 0:
@@ -73,7 +73,7 @@ def _absent_from_all(absent, rows):
 
 
 @device
-def _that_have(left, need, absent):
+def that_have(left, need, absent):
     """Of the rows ``left``, those with all the attributes that a conjunction needs."""
     rows = left
     while rows != 0:
@@ -84,7 +84,7 @@ def _that_have(left, need, absent):
 
 
 @device
-def _push(node, stack, waiting, height, n, rows):
+def note(node, stack, waiting, height, n, rows):
     """Notes that a bucket is to be visited for some rows, if there are any."""
     if rows == 0:
         return height
@@ -103,7 +103,7 @@ def match_tile(index, preds, rows, start, stop, scratch, sink, counters):
     row_first, row_attr, row_code = rows.first[start : stop + 1], rows.attr, rows.code
     tile, there, absent, stack, waiting = scratch.tile, scratch.there, scratch.absent, scratch.stack, scratch.rows
     fill_tile(rows.first, row_attr, row_code, start, stop, multi, tile)
-    _enter_rows(rows.first, row_attr, start, stop, there, absent)
+    enter_rows(rows.first, row_attr, start, stop, there, absent)
     stack[0], stack[1] = ALWAYS, ROOT
     waiting[0] = waiting[1] = ~np.uint64(0) >> np.uint64(TILE_ROWS - (stop - start))
     height = 2
@@ -116,15 +116,15 @@ def match_tile(index, preds, rows, start, stop, scratch, sink, counters):
         a, placed = np.uint32(node[n, ATTR]), n > ALWAYS
         own = here
         if placed:
-            own = _that_meet(
+            own = that_meet(
                 here, multi, there, row_first, row_attr, row_code, tile, a, node[n, OWN_LO], node[n, OWN_HI]
             )
             for half, low in HALVES:
                 if node[n, half] != NONE:
-                    some = _that_meet(
+                    some = that_meet(
                         here, multi, there, row_first, row_attr, row_code, tile, a, node[n, low], node[n, low + 1]
                     )
-                    height = _push(node, stack, waiting, height, node[n, half], some)
+                    height = note(node, stack, waiting, height, node[n, half], some)
         if own == 0:
             continue
         p = np.int64(node[n, FIRST])
@@ -133,21 +133,21 @@ def match_tile(index, preds, rows, start, stop, scratch, sink, counters):
             some = own & there[part[p, PART_ATTR]]
             if some != 0:
                 by, lo, hi = part[p, PART_ATTR], part[p, PART_LO], part[p, PART_HI]
-                some = _that_meet(some, multi, there, row_first, row_attr, row_code, tile, by, lo, hi)
-                height = _push(node, stack, waiting, height, part[p, TOP], some)
+                some = that_meet(some, multi, there, row_first, row_attr, row_code, tile, by, lo, hi)
+                height = note(node, stack, waiting, height, part[p, TOP], some)
             p = np.int64(part[p, NEXT])
         leaf, end = np.uint64(node[n, LEAF]), np.uint64(node[n, LEAF]) + np.uint64(node[n, COUNT])
         if leaf == end:
             continue
         looked_at += (end - leaf) * popcount(own)
-        nowhere = _absent_from_all(absent, own)
+        nowhere = absent_from_all(absent, own)
         one = placed and not multi[a]
         for i in range(leaf, end):
             if short and need[i] & nowhere != 0:
                 continue
             left = own & lanes_within(tile, a, reach[i, 0], reach[i, 1]) if one else own
             if short:
-                left = _that_have(left, need[i], absent)
+                left = that_have(left, need[i], absent)
             if left == 0:
                 continue
             candidates += popcount(left)

@@ -12,11 +12,11 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import functions as F
 
-from colmatch.errors import DependencyError, EventError, OptionError, StoreError
+from colmatch.errors import EventError, OptionError, StoreError
 from colmatch.matcher import Matcher
 from colmatch.options import Options
-from colmatch.spark import check_java, match_topk
 from colmatch.spark import frames as colmatch_spark
+from colmatch.spark import match_topk
 from colmatch.spark.frames import match
 
 SCHEMA = pa.schema(
@@ -322,31 +322,6 @@ def test_a_path_without_a_matcher(events, tmp_path):
         match(events, tmp_path / "foreign")
     with pytest.raises(StoreError, match="folder"):
         match(events, tmp_path)
-
-
-def python(code, **environment):
-    return subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=300, env={**os.environ, **environment}
-    )
-
-
-def test_without_pyspark():
-    ran = python("import sys; sys.modules['pyspark'] = None\nfrom colmatch.spark import match")
-    assert "colmatch.errors.DependencyError" in ran.stderr and 'pip install "colmatch[spark]"' in ran.stderr
-
-
-def test_java(monkeypatch, tmp_path):
-    check_java()
-    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
-    with pytest.raises(DependencyError, match="there is none at JAVA_HOME=.*install Java 17"):
-        check_java()
-    java = tmp_path / "bin" / "java"
-    java.parent.mkdir()
-    for version, name in (("11.0.2", "11"), ("1.8.0_292", "8")):
-        java.write_text(f"#!/bin/sh\necho 'openjdk version \"{version}\"' >&2\n")
-        java.chmod(0o755)
-        with pytest.raises(DependencyError, match=f"Spark needs Java 17, and .* is {name}: install"):
-            check_java()
 
 
 # --------------------------------------------------------------------------

@@ -1,0 +1,147 @@
+"""The best subscriptions of a row: the parts of the tree are visited in the order of their bounds.
+
+Source: "Relevance Matters", VI, Algorithms 6 and 7. Deviations: entries of a leaf stand in the
+order of their bounds, so a leaf is left at the first that is too low. A bound is that of the
+conjunctions themselves, since a match has all of their predicates, times the largest weight that
+the event gives. The source's, of the largest weight of each attribute below a part, hardly left
+anything out that this does not: on 1M subscriptions it looked at 14 % fewer of ``dense`` and at as
+many of ``bestar``, and took 2.4 times as long.
+"""
+
+import numpy as np
+
+from colmatch.kernels._jit import device, kernel
+from colmatch.kernels.layout import CANDIDATES, CONJUNCTIONS, NODES, PREDICATES, PRIORITY
+from colmatch.kernels.predicates import clear, conjunction_holds, spread
+from colmatch.kernels.scores import is_static, plain_score, program_score, static_score, unweigh_row, weigh_row
+from colmatch.kernels.sink import is_dead
+from colmatch.kernels.tiles import TILE_LEAST, TILE_ROWS
+from colmatch.kernels.top import AGAIN, BASE, SCORING, least_score, offer
+from colmatch.kernels.trees.arrays import (
+    ALWAYS,
+    ATTR,
+    COUNT,
+    FIRST,
+    HALVES,
+    LEAF,
+    NEXT,
+    NONE,
+    OWN_HI,
+    OWN_LO,
+    PART_ATTR,
+    PART_HI,
+    PART_LO,
+    ROOT,
+    SHORT_CIRCUIT,
+    TOP,
+)
+from colmatch.kernels.trees.best_tiles import best_of_tile
+from colmatch.kernels.trees.bounds import factor_of, floor_code
+from colmatch.kernels.trees.heap import pop, push
+from colmatch.kernels.trees.meeting import attributes_there, meets
+
+
+@device
+def offer_leaf(index, preds, rows, row, n, factor, absent, scratch, scores, top, counters):
+    """Offers what is true in the leaf of a bucket to the best of a row."""
+    table, bound, reach, need, entry = scratch.table, index.bound, index.reach, index.need, index.entry
+    first, pred, run_lo, run_hi, owner = preds.first, preds.pred, preds.run_lo, preds.run_hi, preds.owner
+    weight, jump_first, jump, weight_of = preds.weight, preds.jump_first, preds.jump, scores.weight_of
+    attr, code, begin, end = rows.attr, rows.code, rows.first[row], rows.first[row + 1]
+    scoring, base, again = top.state[SCORING], np.uint64(top.state[BASE]), top.state[AGAIN] != 0
+    short, static = index.plan[SHORT_CIRCUIT] != 0, is_static(weight, scoring)
+    leaf, a = np.int64(index.node[n, LEAF]), np.int64(index.node[n, ATTR])
+    one = n > ALWAYS and not index.multi[a]
+    v = np.int64(table[a]) if one else np.int64(0)
+    looked_at = candidates = steps = np.int64(0)
+    floor = floor_code(least_score(top.score, top.fill, row), factor)
+    for i in range(leaf, leaf + np.int64(index.node[n, COUNT])):
+        if len(bound) > 0 and bound[i] < floor:
+            break
+        looked_at += 1
+        if (one and (v < reach[i, 0] or v > reach[i, 1])) or (short and need[i] & absent != 0):
+            continue
+        c = np.int64(entry[i])
+        candidates += 1
+        holds, taken = conjunction_holds(
+            pred, run_lo, run_hi, first, jump_first, jump, c, attr, code, begin, end, table
+        )
+        steps += taken
+        sub = np.uint64(owner[c]) + base
+        if not holds or is_dead(top.dead, sub):
+            continue
+        if static:
+            score = static_score(preds.priority, c) if scoring == PRIORITY else 0.0
+        elif len(jump_first) > 0 and jump_first[c] >= 0:
+            score = program_score(preds, c, scoring, weight_of, attr, code, begin, end, table, scores.stack)
+        else:
+            score = plain_score(pred, weight, first, c, scoring, weight_of)
+        offer(top.score, top.number, top.fill, row, score, np.uint32(sub), again, top.id, top.offset, top.data)
+        floor = floor_code(least_score(top.score, top.fill, row), factor)
+    counters[CONJUNCTIONS] += looked_at
+    counters[CANDIDATES] += candidates
+    counters[PREDICATES] += steps
+
+
+@device
+def best_of_row(index, preds, rows, row, factor, scratch, scores, top, counters):
+    """Offers the matches of a row to its best.
+
+    factor : what bounds are to be multiplied by
+    """
+    node, part, multi, bound_below = index.node, index.part, index.multi, index.bound_below
+    attr, code, begin, end, table = rows.attr, rows.code, rows.first[row], rows.first[row + 1], scratch.table
+    heap, parts, stack = scratch.heap, scratch.parts, scratch.stack
+    best, fill, bounded = top.score, top.fill, len(bound_below) > 0
+    absent = ~attributes_there(attr, begin, end)
+    stack[0], stack[1] = ALWAYS, ROOT
+    depth, height, visited = np.int64(2), np.int64(0), np.int64(0)
+    while depth > 0:
+        depth -= 1
+        n = np.int64(stack[depth])
+        visited += 1
+        floor = floor_code(least_score(best, fill, row), factor)
+        own = not bounded or bound_below[n] >= floor
+        if own and n > ALWAYS:
+            a = np.int64(node[n, ATTR])
+            own = meets(multi, table, attr, code, begin, end, a, node[n, OWN_LO], node[n, OWN_HI])
+            for half, low in HALVES:
+                if node[n, half] != NONE and meets(
+                    multi, table, attr, code, begin, end, a, node[n, low], node[n, low + 1]
+                ):
+                    stack[depth] = node[n, half]
+                    depth += 1
+        if own:
+            p = np.int64(node[n, FIRST])
+            while p != NONE:
+                visited += 1
+                by, lo, hi = np.int64(part[p, PART_ATTR]), part[p, PART_LO], part[p, PART_HI]
+                if meets(multi, table, attr, code, begin, end, by, lo, hi):
+                    high = bound_below[part[p, TOP]] if bounded else np.uint32(0)
+                    height = push(heap, parts, height, high, p)
+                p = np.int64(part[p, NEXT])
+            if node[n, COUNT] > 0:
+                offer_leaf(index, preds, rows, row, n, factor, absent, scratch, scores, top, counters)
+        if depth == 0 and height > 0 and heap[0] >= floor_code(least_score(best, fill, row), factor):
+            stack[0], depth = part[parts[0], TOP], np.int64(1)
+            height = pop(heap, parts, height)
+    counters[NODES] += visited
+
+
+@kernel
+def match_topk(index, preds, rows, start, stop, scratch, weights, scores, top, counters):
+    """Offers the matches of rows ``start:stop`` to the best of each, unless they cannot be."""
+    row = start
+    while row < stop:
+        if stop - row >= TILE_LEAST and len(scratch.tile) > 0:
+            end = min(row + TILE_ROWS, stop)
+            best_of_tile(index, preds, rows, row, end, scratch, weights, scores, top, counters)
+            row = end
+            continue
+        spread(rows.first, rows.attr, rows.code, row, index.multi, scratch.table)
+        weigh_row(weights.first, weights.attr, weights.value, row, scores.weight_of)
+        factor = factor_of(index.bounded[0], top.state[SCORING], weights.first, weights.value, row)
+        best_of_row(index, preds, rows, row, factor, scratch, scores, top, counters)
+        unweigh_row(weights.first, weights.attr, row, scores.weight_of)
+        clear(rows.first, rows.attr, row, scratch.table)
+        row += 1

@@ -1,0 +1,177 @@
+"""The best of up to 64 events that go down the tree together, as ``best.py`` has it for one.
+
+A bound is the same for all of them but for a factor, so parts are visited in one order. An event
+leaves where a bound is too low for it.
+"""
+
+import numpy as np
+
+from colmatch.kernels._jit import device
+from colmatch.kernels.bits import ctz, popcount, without_lowest, words_within
+from colmatch.kernels.layout import CANDIDATES, CONJUNCTIONS, NODES, PREDICATES, PRIORITY
+from colmatch.kernels.predicates import clear, spread
+from colmatch.kernels.scores import is_static, plain_score, program_score, static_score, unweigh_row, weigh_row
+from colmatch.kernels.sink import is_dead
+from colmatch.kernels.tiles import TILE_ROWS, clear_tile, fill_tile, lanes_that_hold, lanes_within
+from colmatch.kernels.top import AGAIN, BASE, SCORING, least_score, offer
+from colmatch.kernels.trees.arrays import (
+    ALWAYS,
+    ATTR,
+    COUNT,
+    FIRST,
+    HALVES,
+    LEAF,
+    NEXT,
+    NONE,
+    OWN_HI,
+    OWN_LO,
+    PART_ATTR,
+    PART_HI,
+    PART_LO,
+    ROOT,
+    SHORT_CIRCUIT,
+    TOP,
+)
+from colmatch.kernels.trees.bounds import factor_of, floor_code
+from colmatch.kernels.trees.heap import pop, push
+from colmatch.kernels.trees.tiles import absent_from_all, enter_rows, note, that_have, that_meet
+
+
+@device
+def that_may_gain(left, bound, floor):
+    """Of the rows ``left``, those whose best a subscription with this bound could be among."""
+    return left & words_within(floor, np.uint64(0), np.uint32(0), bound)
+
+
+@device
+def lowest_floor(rows, floor):
+    """The lowest of the floors of some rows."""
+    lowest = np.uint32(NONE)
+    while rows != 0:
+        lowest = min(lowest, floor[ctz(rows)])
+        rows = without_lowest(rows)
+    return lowest
+
+
+@device
+def score_in_tile(preds, c, scoring, rows, row, multi, table, weights, weight_of, stack):
+    """Score of a conjunction that is true for a row."""
+    if is_static(preds.weight, scoring):
+        return static_score(preds.priority, c) if scoring == PRIORITY else 0.0
+    weigh_row(weights.first, weights.attr, weights.value, row, weight_of)
+    if len(preds.jump_first) == 0 or preds.jump_first[c] < 0:
+        score = plain_score(preds.pred, preds.weight, preds.first, c, scoring, weight_of)
+    else:
+        begin, end = rows.first[row], rows.first[row + 1]
+        spread(rows.first, rows.attr, rows.code, row, multi, table)
+        score = program_score(preds, c, scoring, weight_of, rows.attr, rows.code, begin, end, table, stack)
+        clear(rows.first, rows.attr, row, table)
+    unweigh_row(weights.first, weights.attr, row, weight_of)
+    return score
+
+
+@device
+def best_of_leaf(index, preds, rows, start, n, own, scratch, weights, scores, top, counters):
+    """Offers what is true in the leaf of a bucket to the best of the rows ``own`` of the tile."""
+    multi, bound, reach, need, entry = index.multi, index.bound, index.reach, index.need, index.entry
+    first, pred, run_lo, run_hi, owner = preds.first, preds.pred, preds.run_lo, preds.run_hi, preds.owner
+    jump_first, jump, row_first, table = preds.jump_first, preds.jump, rows.first[start:], scratch.table
+    tile, absent, floor, factor, dead = scratch.tile, scratch.absent, scratch.floor, scratch.factor, top.dead
+    scoring, base, again = top.state[SCORING], np.uint64(top.state[BASE]), top.state[AGAIN] != 0
+    short, bounded, a = index.plan[SHORT_CIRCUIT] != 0, len(bound) > 0, np.uint32(index.node[n, ATTR])
+    leaf, one = np.uint64(index.node[n, LEAF]), n > ALWAYS and not multi[a]
+    looked_at = candidates = steps = np.uint64(0)
+    nowhere, lowest = absent_from_all(absent, own), lowest_floor(own, floor)
+    for i in range(leaf, leaf + np.uint64(index.node[n, COUNT])):
+        if bounded and bound[i] < lowest:
+            break
+        looked_at += popcount(own)
+        if short and need[i] & nowhere != 0:
+            continue
+        left = own & lanes_within(tile, a, reach[i, 0], reach[i, 1]) if one else own
+        if short:
+            left = that_have(left, need[i], absent)
+        if bounded and left != 0:
+            left = that_may_gain(left, bound[i], floor)
+        if left == 0:
+            continue
+        candidates += popcount(left)
+        c = np.int64(entry[i])
+        left, taken = lanes_that_hold(
+            left, c, first, pred, run_lo, run_hi, jump_first, jump, row_first, rows.attr, rows.code, tile
+        )
+        steps += taken
+        sub = np.uint64(owner[c]) + base
+        if left == 0 or is_dead(dead, sub):
+            continue
+        while left != 0:
+            lane = ctz(left)
+            left = without_lowest(left)
+            row = start + np.int64(lane)
+            score = score_in_tile(preds, c, scoring, rows, row, multi, table, weights, scores.weight_of, scores.stack)
+            offer(top.score, top.number, top.fill, row, score, np.uint32(sub), again, top.id, top.offset, top.data)
+            floor[lane] = floor_code(least_score(top.score, top.fill, row), factor[lane])
+        if bounded:
+            own = that_may_gain(own, bound[i], floor)
+            lowest = lowest_floor(own, floor)
+    counters[CONJUNCTIONS] += np.int64(looked_at)
+    counters[CANDIDATES] += np.int64(candidates)
+    counters[PREDICATES] += np.int64(steps)
+
+
+@device
+def best_of_tile(index, preds, rows, start, stop, scratch, weights, scores, top, counters):
+    """Offers the matches of rows ``start:stop``, at most ``TILE_ROWS``, to the best of each."""
+    node, part, multi, bound_below = index.node, index.part, index.multi, index.bound_below
+    row_first, row_attr, row_code = rows.first[start : stop + 1], rows.attr, rows.code
+    tile, there, stack, waiting = scratch.tile, scratch.there, scratch.stack, scratch.rows
+    heap, parts, part_rows, floor = scratch.heap, scratch.parts, scratch.part_rows, scratch.floor
+    bounded = len(bound_below) > 0
+    fill_tile(rows.first, row_attr, row_code, start, stop, multi, tile)
+    enter_rows(rows.first, row_attr, start, stop, there, scratch.absent)
+    for row in range(start, stop):
+        factor = factor_of(index.bounded[0], top.state[SCORING], weights.first, weights.value, row)
+        scratch.factor[row - start] = factor
+        floor[row - start] = floor_code(least_score(top.score, top.fill, row), factor)
+    stack[0], stack[1] = ALWAYS, ROOT
+    everyone = ~np.uint64(0) >> np.uint64(TILE_ROWS - (stop - start))
+    waiting[0] = waiting[1] = everyone
+    depth, height, visited = np.int64(2), np.int64(0), np.int64(0)
+    while depth > 0:
+        depth -= 1
+        n, own = np.int64(stack[depth]), waiting[depth]
+        visited += 1
+        if bounded:
+            own = that_may_gain(own, bound_below[n], floor)
+        if own != 0 and n > ALWAYS:
+            here, a = own, np.uint32(node[n, ATTR])
+            own = that_meet(
+                here, multi, there, row_first, row_attr, row_code, tile, a, node[n, OWN_LO], node[n, OWN_HI]
+            )
+            for half, low in HALVES:
+                if node[n, half] != NONE:
+                    some = that_meet(
+                        here, multi, there, row_first, row_attr, row_code, tile, a, node[n, low], node[n, low + 1]
+                    )
+                    depth = note(node, stack, waiting, depth, node[n, half], some)
+        if own != 0:
+            p = np.int64(node[n, FIRST])
+            while p != NONE:
+                visited += 1
+                by, lo, hi = part[p, PART_ATTR], part[p, PART_LO], part[p, PART_HI]
+                some = that_meet(own, multi, there, row_first, row_attr, row_code, tile, by, lo, hi)
+                if some != 0:
+                    part_rows[p] = some
+                    high = bound_below[part[p, TOP]] if bounded else np.uint32(0)
+                    height = push(heap, parts, height, high, p)
+                p = np.int64(part[p, NEXT])
+            if node[n, COUNT] > 0:
+                best_of_leaf(index, preds, rows, start, n, own, scratch, weights, scores, top, counters)
+        if depth == 0 and height > 0 and that_may_gain(everyone, heap[0], floor) != 0:
+            p = np.int64(parts[0])
+            stack[0], waiting[0], depth = part[p, TOP], part_rows[p], np.int64(1)
+            height = pop(heap, parts, height)
+    clear_tile(rows.first, row_attr, start, stop, tile)
+    for e in range(row_first[0], row_first[stop - start]):
+        there[row_attr[e]] = 0
+    counters[NODES] += visited

@@ -1,0 +1,108 @@
+"""Bounds of scores, for a tree that changes no more.
+
+Source: "Relevance Matters", III.C and VI. ``best.py`` says how they differ from it.
+"""
+
+import numpy as np
+
+from colmatch.kernels._jit import device, kernel
+from colmatch.kernels.layout import PRIORITY, SUM
+from colmatch.kernels.trees.arrays import (
+    ALWAYS,
+    BY_PRIORITY,
+    BY_WEIGHTS,
+    COUNT,
+    FIRST,
+    LEAF,
+    LEFT,
+    NEXT,
+    NONE,
+    RIGHT,
+    ROOT,
+    TOP,
+)
+
+MARGIN = 1e-6  # by which bounds are larger than they need be: they are rounded, and sums are
+
+
+@device
+def code_of_bound(bound):
+    """A number for a bound, which is at least 0: the higher the bound, the higher; rounded up."""
+    return np.float32(bound * (1.0 + MARGIN)).view(np.uint32)
+
+
+@device
+def floor_code(least, factor):
+    """The lowest number of a bound that reaches a score, once it is multiplied by a factor.
+
+    0 where all do, and where bounds say nothing: factor is below 0 then.
+    """
+    if factor < 0.0 or least <= 0.0:
+        return np.uint32(0)
+    if factor == 0.0:
+        return np.uint32(NONE)
+    return np.float32(least / factor * (1.0 - MARGIN)).view(np.uint32)
+
+
+@device
+def factor_of(bounded, scoring, first, value, row):
+    """What bounds are to be multiplied by for a row, -1 where they say nothing of its scores."""
+    if bounded != (BY_PRIORITY if scoring == PRIORITY else BY_WEIGHTS):
+        return -1.0
+    most = 1.0
+    if len(first) > 0 and scoring != SUM and scoring != PRIORITY:
+        for e in range(first[row], first[row + 1]):
+            most = max(most, value[e])
+    return most
+
+
+@kernel
+def code_bounds(bound, code):
+    """Writes the number of each bound: (L) float64, (L) uint32."""
+    for i in range(len(bound)):
+        code[i] = code_of_bound(bound[i])
+
+
+@kernel
+def order_nodes(node, part, stack, order):
+    """Writes the buckets, each before what is below it. Returns how many there are.
+
+    stack, order (N) : written
+    """
+    stack[0], stack[1] = ALWAYS, ROOT
+    height, count = 2, 0
+    while height > 0:
+        height -= 1
+        n = np.int64(stack[height])
+        order[count] = n
+        count += 1
+        for half in (node[n, LEFT], node[n, RIGHT]):
+            if half != NONE:
+                stack[height] = half
+                height += 1
+        p = np.int64(node[n, FIRST])
+        while p != NONE:
+            stack[height] = part[p, TOP]
+            height += 1
+            p = np.int64(part[p, NEXT])
+    return count
+
+
+@kernel
+def bound_nodes(node, part, bound, order, below):
+    """Writes the largest bound at and below each bucket.
+
+    bound (L) : of the entries, falling within a leaf. order : buckets, each before what is below
+    it. below (N) : written
+    """
+    for i in range(len(order) - 1, -1, -1):
+        n = np.int64(order[i])
+        most = bound[node[n, LEAF]] if node[n, COUNT] > 0 else np.uint32(0)
+        for half in (node[n, LEFT], node[n, RIGHT]):
+            if half != NONE:
+                most = max(most, below[half])
+        p = np.int64(node[n, FIRST])
+        while p != NONE:
+            most = max(most, below[part[p, TOP]])
+            p = np.int64(part[p, NEXT])
+        below[n] = most

@@ -1,0 +1,145 @@
+"""The best subscriptions by BE-Tree and BE*-Tree: what is left unread, told by counters."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from contract import NO_JIT
+
+import colmatch as cm
+from colmatch.workload import named
+
+TREES = pytest.mark.parametrize("kind", ["betree", "bestar"])
+ROWS = pytest.mark.parametrize("rows", [1, 30], ids=["one", "tile"])  # one by one, and together
+
+
+def built(kind: str, table: dict[str, list[Any]], attributes: int, **settings: Any) -> cm.Matcher:
+    schema = pa.schema([(f"a{i}", pa.int64()) for i in range(attributes)])
+    types = {"weight": pa.float64(), "priority": pa.float64()}
+    columns = {name: pa.array(values, types.get(name)) for name, values in table.items()}
+    return cm.Matcher.build(cm.PredicateTable(pa.table(columns)), schema, index=cm.index(kind, **settings))
+
+
+def equalities(found: list[tuple[int, int]]) -> dict[str, list[Any]]:
+    """One subscription for each attribute and value."""
+    ids = list(range(len(found)))
+    return {
+        "id": ids, "conjunction": [0] * len(ids), "attribute": [f"a{a}" for a, _ in found],
+        "op": ["="] * len(ids), "operands": [[v] for _, v in found],
+    }  # fmt: skip
+
+
+def looked_at(matcher: cm.Matcher, event: dict[str, int], rows: int, **asked: Any) -> dict[str, float]:
+    events = pa.table({name: [value] * rows for name, value in event.items()}, matcher.schema.arrow)
+    return {name: count / rows for name, count in matcher.counters(events, **asked).items()}
+
+
+@TREES
+@ROWS
+def test_a_leaf_is_left_at_the_first_that_is_too_low(kind: str, rows: int) -> None:
+    matcher = built(kind, equalities([(0, 1)] * 100) | {"weight": [i * 37 % 100 / 8 for i in range(100)]}, 1)
+    assert matcher.match_topk(pa.table({"a0": [1]}), 2).to_pydict() == {
+        "event": [0, 0], "subscription": [27, 54], "score": [99 / 8, 98 / 8]
+    }  # fmt: skip
+    assert looked_at(matcher, {"a0": 1}, rows)["conjunctions"] == 100
+    for k in (1, 2, 10):
+        assert looked_at(matcher, {"a0": 1}, rows, k=k)["conjunctions"] == k
+    assert looked_at(matcher, {"a0": 1}, rows, k=200)["conjunctions"] == 100
+
+
+@TREES
+@ROWS
+@pytest.mark.parametrize("step", [1, -1])
+def test_parts_are_visited_in_the_order_of_their_bounds(kind: str, rows: int, step: int) -> None:
+    """The best part comes first, wherever it stands in the directory, and is the only one."""
+    parts, each = 8, 20
+    table = equalities([(a, v) for a in range(parts) for v in range(each)])
+    table["weight"] = [(a if step > 0 else parts - a) / 8 for a in range(parts) for _ in range(each)]
+    matcher = built(kind, table, parts, capacity=1)
+    event = dict.fromkeys(matcher.schema.arrow.names, 3)
+    assert looked_at(matcher, event, rows)["conjunctions"] >= parts
+    all, best = looked_at(matcher, event, rows), looked_at(matcher, event, rows, k=1)
+    assert best["candidates"] == 1
+    assert best["nodes"] < all["nodes"] / 2
+
+
+@TREES
+@ROWS
+def test_a_half_is_not_visited_whose_bound_is_too_low(kind: str, rows: int) -> None:
+    """Of intervals that all have the event's value, one is the best, and stands high up."""
+    count = 64
+    table = {
+        "id": [i for i in range(count) for _ in range(2)], "conjunction": [0] * (2 * count),
+        "attribute": ["a0"] * (2 * count), "op": [">=", "<="] * count,
+        "operands": [[v] for i in range(count) for v in ((32 - (64 >> i % 6), 33 + (64 >> i % 6)) if i % 6 else (0, 1000))],
+        "weight": [v for i in range(count) for v in ((8.0, 0.0) if i == 0 else (0.125, 0.0))],
+    }  # fmt: skip
+    matcher = built(kind, table, 1, capacity=2)
+    all, best = looked_at(matcher, {"a0": 32}, rows), looked_at(matcher, {"a0": 32}, rows, k=1)
+    assert all["conjunctions"] > 20
+    assert best["conjunctions"] < all["conjunctions"] / 2 and best["nodes"] < all["nodes"]
+
+
+@TREES
+def test_events_of_a_tile_have_bounds_of_their_own(kind: str) -> None:
+    """What is too low for one event is not verified for it, though it is for another."""
+    rows = [("a1", 7.0), ("a1", 5.0), ("a0", 6.0), ("a1", 4.75), *[("a0", 4.0 - i / 8) for i in range(10)]]
+    table = equalities([(int(name[1]), 1) for name, _ in rows]) | {"weight": [weight for _, weight in rows]}
+    for i in (0, 2):  # these are false
+        for name, value in ("id", i), ("conjunction", 0), ("attribute", "a2"), ("op", "not ="), ("operands", [1]):
+            table[name].append(value)
+        table["weight"].append(0.0)
+    matcher = built(kind, table, 3, capacity=2)
+    columns = {"a0": [1] * 30, "a1": [1, None] * 15, "a2": [1] * 30}
+    events = pa.table(columns, matcher.schema.arrow)
+    assert matcher.match_topk(events, 1)["score"].to_pylist() == [5.0, 4.0] * 15
+    assert matcher.counters(events, k=1)["candidates"] == 15 + 15 + 30 + 15
+    assert matcher.counters(events, k=2)["conjunctions"] == 15 + 15 + 15 + 30 + 30 + 15
+
+
+@TREES
+@ROWS
+def test_priorities_bound_what_has_no_weights(kind: str, rows: int) -> None:
+    table = equalities([(0, 1)] * 50) | {"priority": [i * 7 % 50 / 8 for i in range(50)]}
+    matcher = built(kind, table, 1)
+    assert looked_at(matcher, {"a0": 1}, rows, k=1, score="priority")["conjunctions"] == 1
+
+
+@TREES
+@ROWS
+def test_bounds_of_weights_say_nothing_of_priorities(kind: str, rows: int) -> None:
+    table = equalities([(0, 1)] * 20) | {
+        "weight": list(map(float, range(20))),
+        "priority": [20.0 - i for i in range(20)],
+    }
+    matcher = built(kind, table, 1)
+    found = matcher.match_topk(pa.table({"a0": [1] * rows}), 2, score="priority")
+    assert found["subscription"].to_pylist() == [0, 1] * rows
+    assert looked_at(matcher, {"a0": 1}, rows, k=1, score="priority")["conjunctions"] == 20
+
+
+@TREES
+@ROWS
+def test_what_an_event_gives_raises_bounds(kind: str, rows: int) -> None:
+    """The lower weight wins where the event gives more to its attribute."""
+    table = equalities([(0, 1)] * 10 + [(1, 1)] * 10) | {"weight": [2.0] * 10 + [1.0] * 10}
+    matcher = built(kind, table, 2, capacity=1)
+    events = pa.table({"a0": [1] * rows, "a1": [1] * rows})
+    for given, best in (({"a1": 3.0}, 10), ({"a1": 2.0}, 0), ({"a1": 0.5}, 0), ({"a0": 0.0}, 10)):
+        assert matcher.match_topk(events, 1, event_weights=given)["subscription"].to_pylist() == [best] * rows, given
+    plain, raised = (looked_at(matcher, {"a0": 1, "a1": 1}, rows, k=1, event_weights=g) for g in ({}, {"a1": 3.0}))
+    assert plain["candidates"] < raised["candidates"]
+
+
+@TREES
+def test_the_best_one_costs_half(kind: str) -> None:
+    """On the workload of the document, k = 1 reads at most half of what all matches need."""
+    count = 3_000 if NO_JIT else 100_000
+    workload = named("bestar", subscriptions=count, weights=True)
+    matcher = cm.Matcher.build(workload.predicate_table(), workload.schema(), index=kind)
+    events = workload.events(16 if NO_JIT else 200)
+    all, best = matcher.counters(events), matcher.counters(events, k=1)
+    assert best["conjunctions"] <= (0.9 if NO_JIT else 0.6) * all["conjunctions"]
+    assert best["candidates"] <= (0.6 if NO_JIT else 0.1) * all["candidates"]
