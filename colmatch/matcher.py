@@ -10,10 +10,12 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from colmatch.events.ranged import columns_of
 from colmatch.explain import Explanation, explain
 from colmatch.indexing.registry import KINDS
 from colmatch.indexing.settings import Settings
 from colmatch.matching.best import BestMatches
+from colmatch.matching.ranged import RangeNames, asked_ranges
 from colmatch.matching.workers import Workers
 from colmatch.options import Options
 from colmatch.store import saved
@@ -258,7 +260,11 @@ class Matcher(BestMatches):
         """Top-level columns that the expressions use; all others may be left out of the events."""
         return list(self._live.now.columns)
 
-    def match(self, events: Any) -> pa.Table:
+    def columns_with(self, ranges: RangeNames | None = None) -> list[str]:
+        """Returns the top-level columns that events need in which attributes are ranges."""
+        return columns_of(self._live.now.attributes, asked_ranges(ranges, self.schema))
+
+    def match(self, events: Any, ranges: RangeNames | None = None) -> pa.Table:
         """Finds which subscriptions are true for which events.
 
         Parameters
@@ -267,6 +273,12 @@ class Matcher(BestMatches):
             that the expressions use (``columns``) unless ``Options(missing_columns="null")``. All
             rows of a table or data frame see the same updates. A reader, which has no length, sees
             those that are made between its batches
+        ranges : ``{"price": ("price_low", "price_high")}``: columns or fields of structs that are
+            ranges in the events, from the value of one column to that of another, both included.
+            These have the attribute's type; the attribute need have no column of its own. NULL is
+            no bound, NULL twice is NULL. A subscription matches if it is true of some value of each
+            range. ``betree`` and ``bestar`` visit only what ranges meet, ``scan`` has a kernel of
+            its own; with all other kinds every condition of every subscription is looked at
 
         Returns
         -------
@@ -276,29 +288,36 @@ class Matcher(BestMatches):
 
         Raises
         ------
-        EventError : a column is not there, or does not fit the schema
+        EventError : a column is not there, or does not fit the schema; or a range begins above its
+            end, or some expression cannot be asked of ranges: a text pattern that is no prefix, or
+            an AND of ORs with too many conditions on them
+        OptionError : ``ranges`` is no such mapping, or what it names is no scalar of the schema
         """
         schema = self._live.now.result_schema
-        return pa.Table.from_batches(self._workers.pairs(events, schema), schema)
+        return pa.Table.from_batches(self._workers.pairs(events, schema, asked_ranges(ranges, self.schema)), schema)
 
-    def match_batches(self, events: Any) -> Iterator[pa.RecordBatch]:
+    def match_batches(self, events: Any, ranges: RangeNames | None = None) -> Iterator[pa.RecordBatch]:
         """Yields what ``match`` returns, piece by piece as results come.
 
         Memory does not follow the size of the input.
         """
-        return self._workers.pairs(events, self._live.now.result_schema)
+        return self._workers.pairs(events, self._live.now.result_schema, asked_ranges(ranges, self.schema))
 
-    def match_lists(self, events: Any) -> pa.ChunkedArray:
+    def match_lists(self, events: Any, ranges: RangeNames | None = None) -> pa.ChunkedArray:
         """Returns the ids that match each event: list<id> array, one list a row, in row order.
 
-        Ids within a list are in no particular order.
+        Ids within a list are in no particular order. ``ranges`` as for ``match``.
         """
         type = self._live.now.ids.array.type
-        return pa.chunked_array(list(self._workers.lists(events, type)), pa.list_(type))
+        lists = self._workers.lists(events, type, asked_ranges(ranges, self.schema))
+        return pa.chunked_array(list(lists), pa.list_(type))
 
-    def count(self, events: Any) -> NDArray[np.int64]:
-        """Returns the number of subscriptions that match each event: (rows) int64."""
-        counts = list(self._workers.counts(events))
+    def count(self, events: Any, ranges: RangeNames | None = None) -> NDArray[np.int64]:
+        """Returns the number of subscriptions that match each event: (rows) int64.
+
+        ``ranges`` as for ``match``.
+        """
+        counts = list(self._workers.counts(events, asked_ranges(ranges, self.schema)))
         return np.concatenate(counts) if counts else np.empty(0, np.int64)
 
     def explain(self, event: Any, id: int | str) -> Explanation:

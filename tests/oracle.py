@@ -28,6 +28,7 @@ import math
 import re
 from collections.abc import Callable
 from decimal import Decimal
+from itertools import product
 from typing import Any
 
 Expr = tuple[Any, ...]
@@ -77,6 +78,11 @@ def lit(value: Any, kind: str | None = None) -> Expr:
 def matches(e: Expr, row: Row) -> bool:
     """Whether a WHERE clause keeps the row."""
     return value(e, row) is True
+
+
+def meets(e: Expr, row: Row, among: dict[str, list[Any]]) -> bool:
+    """Whether a WHERE clause keeps the row for some choice of values of the columns ``among``."""
+    return any(matches(e, row | dict(zip(among, choice))) for choice in product(*among.values()))
 
 
 def value(e: Expr, row: Row) -> Any:

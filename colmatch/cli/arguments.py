@@ -23,6 +23,7 @@ from colmatch.indexing.plan import AutoSettings, index, settings_of
 from colmatch.indexing.registry import KINDS
 from colmatch.indexing.settings import Settings, allowed
 from colmatch.matcher import Matcher
+from colmatch.matching.ranged import RangeNames, asked_ranges
 from colmatch.options import Options, value_of_text
 from colmatch.subscriptions.table import PredicateTable
 
@@ -140,6 +141,20 @@ def read_subscriptions(paths: Sequence[str], format: str | None, ids: str | None
     return tables[0] if len(tables) == 1 else pa.concat_tables(tables, promote_options="default")
 
 
+def ranges_of(texts: Sequence[str]) -> RangeNames | None:
+    """Reads attributes that are ranges, each ``NAME=LOW,HIGH``, as ``Matcher.match`` takes them."""
+    ranges: dict[str, tuple[str, str]] = {}
+    for text in texts:
+        name, equals, ends = text.partition("=")
+        low, comma, high = (end.strip() for end in ends.partition(","))
+        if not equals or not comma or not low or not high or "," in high:
+            raise click.BadParameter(f"{text!r} should be NAME=LOW,HIGH, two columns", param_hint="'--range'")
+        if name.strip() in ranges:
+            raise click.BadParameter(f"{name.strip()!r} is there twice", param_hint="'--range'")
+        ranges[name.strip()] = low, high
+    return ranges or None
+
+
 def open_matcher(path: str, missing_columns: str | None = None) -> Matcher:
     """Opens a saved matcher.
 
@@ -162,17 +177,19 @@ def reading_events(
     nulls: Sequence[str],
     whole: bool = True,
     weights: Mapping[str, pa.DataType] | None = None,
+    ranges: RangeNames | None = None,
 ) -> Iterator[Input]:
     """Opens the needed columns of a file of events, in the types that the matcher was built with.
 
     ``whole`` : all columns that the expressions use must be there. ``weights`` : columns besides
     """
-    used, types, strict = matcher.columns, matcher.schema.arrow, whole and matcher.options.missing_columns == "error"
+    used, strict = matcher.columns_with(ranges), whole and matcher.options.missing_columns == "error"
+    types, required = _with_ends(matcher, ranges)
     for name, type in (weights or {}).items():
         types = types if name in types.names else types.append(pa.field(name, type))
     wanted = [*used, *kept, *(weights or {})]
     with reading(
-        path, format, schema=types, columns=wanted, required=matcher.paths, strict=strict, nulls=["", *nulls]
+        path, format, schema=types, columns=wanted, required=required, strict=strict, nulls=["", *nulls]
     ) as rows:
         folded = {name.lower() for name in rows.schema.names}
         absent = [name for name in used if name.lower() not in folded]
@@ -181,3 +198,17 @@ def reading_events(
                 f"note: {path} has no column {', '.join(map(repr, absent))}, which the expressions use: NULL throughout"
             )
         yield rows
+
+
+def _with_ends(matcher: Matcher, ranges: RangeNames | None) -> tuple[pa.Schema, list[tuple[str, ...]]]:
+    """The types of events with columns for the ends of ranges, and paths that must be there."""
+    types, required = matcher.schema.arrow, matcher.paths
+    for range in asked_ranges(ranges, matcher.schema):
+        if range.path not in required:
+            continue  # no expression uses it
+        required.remove(range.path)
+        for name in (range.low, range.high):
+            required.append(tuple(name.split(".")))
+            if "." not in name and name not in types.names:
+                types = types.append(pa.field(name, matcher.schema.column(range.path).arrow))
+    return types, required

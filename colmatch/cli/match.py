@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from colmatch import Matcher
     from colmatch.cli.files import Input
+    from colmatch.matching.ranged import RangeNames
 
 
 @click.command()
@@ -43,6 +44,13 @@ if TYPE_CHECKING:
     help="With --top: a column of maps from attribute to weight; or ATTRIBUTE=COLUMN, or ATTRIBUTE=NUMBER. Repeatable.",
 )
 @click.option("--keep", multiple=True, metavar="COLUMN", help="Write this column of the events as well. Repeatable.")
+@click.option(
+    "--range",
+    "ranges",
+    multiple=True,
+    metavar="NAME=LOW,HIGH",
+    help="A column of the expressions that is a range in each event, from column LOW to column HIGH. Repeatable.",
+)
 @missing_option
 @format_option("--format", "EVENTS")
 @format_option("--out-format", "OUT (standard output: csv, or jsonl with --lists)")
@@ -52,14 +60,14 @@ def match(
     events: str,
     output: str,
     shape: str | None,
-    top: int | None,
-    score: str,
-    weights: tuple[str, ...],
     keep: tuple[str, ...],
+    ranges: tuple[str, ...],
     missing_columns: str | None,
     format: str | None,
     out_format: str | None,
     nulls: tuple[str, ...],
+    top: int | None,
+    **scoring: Any,
 ) -> None:
     """Write which subscriptions of INDEX are true for each row of EVENTS.
 
@@ -70,15 +78,18 @@ def match(
     cat flights.csv | colmatch match alerts.colmatch - --format csv --keep carrier,flight | head
     colmatch match alerts.colmatch flights.parquet --top 5 --event-weights delay=urgency
     """
-    from colmatch.cli.arguments import open_matcher, read_event_weights, reading_events
+    from colmatch.cli.arguments import open_matcher, ranges_of, read_event_weights, reading_events
     from colmatch.cli.files import format_of, rebatch
     from colmatch.cli.writing import writing
 
     matcher = open_matcher(index_path, missing_columns)
     if top is not None and shape is not None:
         raise click.UsageError(f"--top has rows of its own: leave --{shape} out")
+    score, weights = scoring["score"], scoring["weights"]
     if top is None and weights:
         raise click.UsageError("--event-weights goes with --top")
+    if top is not None and ranges:
+        raise click.UsageError("--top is for values, not for ranges: leave --top or --range out")
     best = None if top is None else (top, score, read_event_weights(weights))
     needed = [] if best is None else matcher.columns_of_weights(*best)
     shape = shape or ("pairs" if top is None else "best")
@@ -89,12 +100,13 @@ def match(
     if output == "-" and out_format == "arrows" and sys.stdout.isatty():
         raise click.UsageError("Arrow is not for a terminal: pipe it, or write it to a file with -o")
     kept = list(dict.fromkeys(name.strip() for names in keep for name in names.split(",") if name.strip()))
-    with reading_events(matcher, events, format, kept, nulls, weights=_typed(best, needed)) as rows:
+    among = ranges_of(ranges)
+    with reading_events(matcher, events, format, kept, nulls, weights=_typed(best, needed), ranges=among) as rows:
         schema = _result_schema(matcher, rows, shape, kept, events)
         with writing(output, schema, out_format) as writer, _bar(rows.total) as advance:
             start = 0
             for batch in rebatch(rows.batches, matcher.options.batch_rows):
-                for result in _results(matcher, batch, start, schema, shape, kept, best, needed):
+                for result in _results(matcher, batch, start, schema, shape, kept, best, needed, among):
                     writer.write_batch(result)
                 start += batch.num_rows
                 advance(batch.num_rows)
@@ -137,6 +149,7 @@ def _results(
     kept: Sequence[str],
     best: tuple[int, str, Any] | None,
     needed: Sequence[str],
+    ranges: RangeNames | None,
 ) -> Iterator[pa.RecordBatch]:
     """Yields what is to be written about the events of ``batch``, which count from ``start``.
 
@@ -148,19 +161,19 @@ def _results(
 
     from colmatch.events.gather import meant
 
-    used = batch.select(meant(batch.schema.names, [*matcher.columns, *needed]))
+    used = batch.select(meant(batch.schema.names, [*matcher.columns_with(ranges), *needed]))
     columns = batch.select(kept)
     if shape in ("pairs", "best"):
-        for pairs in matcher.match_batches(used) if best is None else matcher.match_topk_batches(used, *best):
+        for pairs in matcher.match_batches(used, ranges) if best is None else matcher.match_topk_batches(used, *best):
             event = pairs["event"]
             rows = [column.take(event) for column in columns.columns]
             yield pa.RecordBatch.from_arrays([pc.add(event, start), *rows, *pairs.columns[1:]], schema=schema)
         return
     numbers = pa.array(np.arange(start, start + batch.num_rows))
     if shape == "count":
-        last = pa.array(matcher.count(used), pa.int64())
+        last = pa.array(matcher.count(used, ranges), pa.int64())
     else:
-        last = matcher.match_lists(used).combine_chunks()
+        last = matcher.match_lists(used, ranges).combine_chunks()
     yield pa.RecordBatch.from_arrays([numbers, *columns.columns, last], schema=schema)
 
 

@@ -52,6 +52,11 @@ class IndexKind:
         that ``match`` finds is scored and offered
     scratch_topk : as ``scratch``, for ``match_topk``, where that needs another
 
+    match_ranges : as ``match``, for events whose attributes may be ranges: ``match_ranges(index,
+        predicates, low, high, start, stop, scratch, meeting, sink, counters)``, with the rows of
+        the lower and of the upper ends and a ``Meeting`` (``kernels/meets.py``). Where a kind has
+        none, every conjunction is looked at
+
     A kind that has ``insert`` and ``delete`` is that of its growing segments, which are built on
     labels instead of codes (``kernels/layout.py``), while a sample's hits are still by code.
     """
@@ -69,6 +74,7 @@ class IndexKind:
     arranged: Callable[[Predicates, Codes, Any], Any] | None = None
     match_topk: Callable[..., None] | None = None
     scratch_topk: Callable[[Any, Codes, int, int], Any] | None = None
+    match_ranges: Callable[..., int] | None = None
 
     @property
     def name(self) -> str:

@@ -27,6 +27,7 @@ from colmatch.kernels.scan.arrays import (
     ScanScratch,
 )
 from colmatch.kernels.scan.match import enter, enter_few, match
+from colmatch.kernels.scan.ranges import match_ranges
 from colmatch.kernels.tiles import TILE_LEAST, TILE_MOST, TILE_ROWS
 
 
@@ -104,4 +105,6 @@ def cost(statistics: Statistics) -> float:
     return 0.6 * statistics.conjunctions + 0.22 * statistics.intervals + 200 * statistics.programs
 
 
-KIND = IndexKind(ScanSettings, ScanIndex, build, scratch, match, cost, insert=insert, delete=delete)
+KIND = IndexKind(
+    ScanSettings, ScanIndex, build, scratch, match, cost, insert=insert, delete=delete, match_ranges=match_ranges
+)

@@ -63,6 +63,7 @@ from colmatch.kernels.trees.change import (
     remove,
 )
 from colmatch.kernels.trees.match import match
+from colmatch.kernels.trees.ranges import match_ranges
 
 Build = Callable[[Predicates, Codes, Sample | None, Any], tuple[Tree, Predicates]]
 
@@ -250,4 +251,6 @@ def repeats(tree: Tree) -> bool:
 
 def kind(settings: type[Settings], build: Build, cost: Callable[[Statistics], float]) -> IndexKind:
     """Returns a kind of index that is a tree of these."""
-    return IndexKind(settings, Tree, build, scratch, match, cost, repeats, inserted, removed, match_topk=match_topk)
+    return IndexKind(
+        settings, Tree, build, scratch, match, cost, repeats, inserted, removed, match_topk=match_topk, match_ranges=match_ranges
+    )  # fmt: skip

@@ -7,7 +7,9 @@ from typing import Any
 
 import pyarrow as pa
 
+from colmatch.errors import OptionError
 from colmatch.matching.asked import Asked, asked_for
+from colmatch.matching.ranged import RangeNames, asked_ranges
 from colmatch.matching.workers import Workers
 from colmatch.updates.live import LiveSet
 
@@ -68,10 +70,13 @@ class BestMatches:
         asked = self._asked_for(k, score, event_weights)
         return self._workers.best(events, asked, self._live.now.scored_schema)
 
-    def counters(self, events: Any, k: int | None = None, **scoring: Any) -> dict[str, int]:
+    def counters(
+        self, events: Any, k: int | None = None, ranges: RangeNames | None = None, **scoring: Any
+    ) -> dict[str, int]:
         """Counts what the kernels look at for these events, which is the same on every machine.
 
         k : what is looked at to find the k best of each event; ``scoring`` as for ``match_topk``
+        ranges : as for ``match``; not together with ``k``
 
         Returns
         -------
@@ -81,8 +86,10 @@ class BestMatches:
         nodes : nodes, postings or pages visited, as the kind defines
         matches : pairs that are returned: each counts once, however often a kernel finds it
         """
+        if k is not None and ranges is not None:
+            raise OptionError("the best matches are found for values, not for ranges: give k or ranges, not both")
         asked = None if k is None else self._asked_for(k, **scoring)
-        return self._workers.counters(events, asked)
+        return self._workers.counters(events, asked, asked_ranges(ranges, self._live.schema))
 
     def columns_of_weights(self, k: int, score: str = "dot", event_weights: Any = None) -> list[str]:
         """Returns the columns of the events that ``match_topk`` needs for event weights."""

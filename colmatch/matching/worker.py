@@ -127,30 +127,41 @@ class Worker:
         wanted : whether pairs are wanted, or counts alone
         best : whether the best matches alone are
         """
-        reader, read_for = self._reader, (version.attributes, version.literals, lenient)
-        if reader is None or any(a is not b for a, b in zip(read_for, self._read_for, strict=True)):
-            self._reader = reader = Reader(*read_for)
-            self._read_for = read_for
-        entries = reader.read(rows)
+        entries = self._entries(version, lenient, rows)
         count, size = rows.num_rows, int(entries.col[-1])
         if self._capacity[0] < count or self._capacity[1] < size:
             self._make_room(count, size)
         if len(self._next) < len(version.attributes):
             self._next = np.empty(len(version.attributes), np.int64)
         parts = [
-            Part(segment, base, version.dead if found_dead else NO_DEAD, self._scratch_of(segment, best))
+            Part(segment, base, self._dead(version, found_dead), self._scratch_of(segment, best))
             for segment, base, living, found_dead in zip(
                 version.segments, version.bases, version.living, version.found_dead, strict=True
             )
             if living
         ]
-        repeats = any(part.segment.repeats for part in parts)
+        repeats = any(self._repeats(part.segment) for part in parts)
         if repeats and len(self._stamp) < len(version.ids):
             self._stamp = np.zeros(len(version.ids) * 5 // 4 if len(self._stamp) else len(version.ids), np.int64)
         self.forget_codes()
         # what is found twice must be written down to be told
         events = self._rows._replace(first=self._rows.first[: count + 1])
         return Job(entries, count, events, parts, np.zeros(count, np.int64), wanted or repeats, repeats)
+
+    def _entries(self, version: Version, lenient: bool, rows: pa.RecordBatch) -> layout.Batch:
+        reader, read_for = self._reader, (version.attributes, version.literals, lenient)
+        if reader is None or any(a is not b for a, b in zip(read_for, self._read_for, strict=True)):
+            self._reader = reader = Reader(*read_for)
+            self._read_for = read_for
+        return reader.read(rows)
+
+    def _dead(self, version: Version, found_dead: int) -> layout.U64:
+        """Returns what the kernel of a segment is to leave out."""
+        return version.dead if found_dead else NO_DEAD
+
+    def _repeats(self, segment: Segment) -> bool:
+        """Whether the kernel of a segment may write a pair more than once."""
+        return segment.repeats
 
     def _make_room(self, count: int, size: int) -> None:
         count, size = max(count, self._capacity[0], 1), max(size * 5 // 4, self._capacity[1], 64)
@@ -215,19 +226,24 @@ class Worker:
         """Lets go of the part that rows were coded for last."""
         self._coded = self._placed = None
 
+    def _call(self, job: Job, part: Part, row: int, limit: int, into: layout.Sink) -> int:
+        """Runs the kernel of a part. Returns the first row that it has not finished."""
+        segment = part.segment
+        match, arrays, predicates = entry(segment.index.kind.match), segment.index.arrays, segment.predicates
+        stop: int = match(arrays, predicates, job.events, row, limit, part.scratch, into, self.counters)
+        return stop
+
     def _match_part(self, job: Job, part: Part, start: int, limit: int, first: bool) -> int:
         """Matches rows ``start:limit`` with one part. Returns the first row that found no room.
 
         first : the sink has the pairs of no other part
         """
-        segment, events = part.segment, job.events
         self.code(job, part)
-        match, arrays, predicates = entry(segment.index.kind.match), segment.index.arrays, segment.predicates
         self._sink.state[sink.BASE] = part.base
         row = start
         while row < limit:
             into = self._sink._replace(hits=job.hits, dead=part.dead)
-            stop: int = match(arrays, predicates, events, row, limit, part.scratch, into, self.counters)
+            stop = self._call(job, part, row, limit, into)
             if stop > row:
                 row = stop
                 if first and stop < limit:

@@ -10,9 +10,11 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from colmatch.events.gather import seen_batches
+from colmatch.events.ranged import Ranges, columns_of
 from colmatch.kernels import layout
 from colmatch.matching.asked import Asked
 from colmatch.matching.pieces import Piece
+from colmatch.matching.ranged import RangeWorker
 from colmatch.matching.ranking import ranked
 from colmatch.matching.threads import Result, cores, in_order
 from colmatch.matching.worker import Worker
@@ -26,14 +28,15 @@ class Workers:
     def __init__(self, live: LiveSet) -> None:
         self._live = live
         self._idle: list[Worker] = []
+        self._idle_for_ranges: list[RangeWorker] = []
 
-    def pairs(self, events: Any, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    def pairs(self, events: Any, schema: pa.Schema, ranges: Ranges) -> Iterator[pa.RecordBatch]:
         """Yields the pairs of event and subscription, as ``Matcher.match_batches`` does."""
-        return self._results(events, True, lambda piece: piece.pairs(schema))
+        return self._results(events, True, lambda piece: piece.pairs(schema), ranges)
 
-    def lists(self, events: Any, type: pa.DataType) -> Iterator[pa.ListArray]:
+    def lists(self, events: Any, type: pa.DataType, ranges: Ranges) -> Iterator[pa.ListArray]:
         """Yields the ids that match each event, one list a row, of the type that they have."""
-        return self._results(events, True, lambda piece: piece.lists(type))
+        return self._results(events, True, lambda piece: piece.lists(type), ranges)
 
     def best(self, events: Any, asked: Asked, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
         """Yields the best matches of each event, as ``Matcher.match_topk_batches`` does."""
@@ -42,16 +45,16 @@ class Workers:
             for best in ranked(worker, version, self._is_lenient(), batch, offset, asked):
                 yield best.table(schema)
 
-        return self._run(events, found, asked.columns)
+        return self._run(events, found, columns=asked.columns)
 
-    def counts(self, events: Any) -> Iterator[NDArray[np.int64]]:
+    def counts(self, events: Any, ranges: Ranges) -> Iterator[NDArray[np.int64]]:
         """Yields how many subscriptions match each event: (rows)."""
-        return self._results(events, False, Piece.counts)
+        return self._results(events, False, Piece.counts, ranges)
 
-    def counters(self, events: Any, asked: Asked | None) -> dict[str, int]:
+    def counters(self, events: Any, asked: Asked | None, ranges: Ranges) -> dict[str, int]:
         """Returns what the kernels looked at for these events, as ``Matcher.counters`` does."""
-        worker = Worker()
-        for batch, version in self._batches(events, () if asked is None else asked.columns):
+        worker = self._made(ranges)
+        for batch, version in self._batches(events, ranges, () if asked is None else asked.columns):
             found: Iterator[object] = (
                 worker.run(version, self._is_lenient(), batch, False, 0)
                 if asked is None
@@ -68,7 +71,7 @@ class Workers:
         }
         return {name: int(worker.counters[place]) for name, place in places.items()}
 
-    def _results(self, events: Any, pairs: bool, form: Callable[[Piece], Result]) -> Iterator[Result]:
+    def _results(self, events: Any, pairs: bool, form: Callable[[Piece], Result], ranges: Ranges) -> Iterator[Result]:
         """Yields each piece in a form, in the order of the events.
 
         pairs : whether the form needs pairs, or counts alone
@@ -78,12 +81,13 @@ class Workers:
             for piece in worker.run(version, self._is_lenient(), batch, pairs, offset):
                 yield form(piece)
 
-        return self._run(events, found)
+        return self._run(events, found, ranges)
 
     def _run(
         self,
         events: Any,
         found: Callable[[Worker, Version, pa.RecordBatch, int], Iterator[Result]],
+        ranges: Ranges = (),
         columns: Sequence[str] = (),
     ) -> Iterator[Result]:
         """Yields what is found in each batch, in the order of the events.
@@ -92,25 +96,45 @@ class Workers:
         """
 
         def task(batch: pa.RecordBatch, version: Version, offset: int) -> Iterator[Result]:
-            try:
-                worker = self._idle.pop()
-            except IndexError:  # asking first would not do: another thread may be quicker
-                worker = Worker()
+            worker = self._taken(ranges)
             yield from found(worker, version, batch, offset)
             # not after an error, nor when the caller stops early: what it holds may be half done
-            self._idle.append(worker)
+            self._give_back(worker)
 
-        return in_order(self._batches(events, columns), cores(self._live.options.threads), task)
+        return in_order(self._batches(events, ranges, columns), cores(self._live.options.threads), task)
+
+    def _taken(self, ranges: Ranges) -> Worker:
+        """Returns a worker that nobody else has."""
+        try:  # asking first would not do: another thread may be quicker
+            if not ranges:
+                return self._idle.pop()
+            worker = self._idle_for_ranges.pop()
+        except IndexError:
+            return self._made(ranges)
+        worker.ranges = ranges
+        return worker
+
+    def _made(self, ranges: Ranges) -> Worker:
+        return RangeWorker(ranges) if ranges else Worker()
+
+    def _give_back(self, worker: Worker) -> None:
+        if isinstance(worker, RangeWorker):
+            self._idle_for_ranges.append(worker)
+        else:
+            self._idle.append(worker)
 
     def _is_lenient(self) -> bool:
         return self._live.options.missing_columns == "null"
 
-    def _batches(self, events: Any, columns: Sequence[str]) -> Iterator[tuple[pa.RecordBatch, Version]]:
-        """Cuts events to batches, each with the version that there was when it began."""
+    def _batches(self, events: Any, ranges: Ranges, columns: Sequence[str]) -> Iterator[tuple[pa.RecordBatch, Version]]:
+        """Cuts events to batches, each with the version that there was when it began.
+
+        columns : that are needed beside those of the expressions
+        """
         live = self._live
-        return seen_batches(
-            events,
-            live.options.batch_rows,
-            lambda: live.now,
-            lambda version: [*version.columns, *columns] if columns else version.columns,
-        )
+
+        def needed(version: Version) -> list[str]:
+            own = columns_of(version.attributes, ranges) if ranges else version.columns
+            return [*own, *columns] if columns else own
+
+        return seen_batches(events, live.options.batch_rows, lambda: live.now, needed)

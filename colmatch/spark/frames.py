@@ -49,6 +49,7 @@ except ImportError as error:
     raise DependencyError(f'colmatch.spark needs PySpark 4: pip install "colmatch[spark]" ({error})') from error
 
 from colmatch.matcher import Matcher
+from colmatch.matching.ranged import RangeNames
 from colmatch.session import same_zone
 from colmatch.spark.worker import Best, IndexFile, Task
 from colmatch.store.file import content_hash
@@ -69,6 +70,7 @@ def match(
     keep: Sequence[str] = (),
     mode: Literal["pairs", "list"] = "pairs",
     shared: bool | None = None,
+    ranges: RangeNames | None = None,
 ) -> DataFrame:
     """Matches each row of ``df`` against all subscriptions.
 
@@ -84,6 +86,7 @@ def match(
         matches
     shared : True when workers can open the given path, False to have the file sent to them, None to
         send it unless ``df`` belongs to a classic session with a local master
+    ranges : attributes that are ranges in the events, as for ``Matcher.match``
 
     Returns
     -------
@@ -93,14 +96,15 @@ def match(
     ------
     EventError : a column that the expressions or ``keep`` name is missing, or has a type that the
         matcher was not built for
-    OptionError : ``keep``, ``mode`` or ``shared`` cannot be used; or timestamp literals without a
-        zone were read in another zone than that of the session, ``spark.sql.session.timeZone``
+    OptionError : ``keep``, ``mode``, ``shared`` or ``ranges`` cannot be used; or timestamp literals
+        without a zone were read in another zone than that of the session,
+        ``spark.sql.session.timeZone``
     StoreError, OSError : the path does not hold a matcher
 
     colmatch must be installed on the workers.
     """
     _check_arguments(matcher, mode, shared)
-    return _matched(df, matcher, keep, mode == "list", shared, None)
+    return _matched(df, matcher, keep, mode == "list", shared, ranges=ranges)
 
 
 def match_topk(
@@ -142,7 +146,8 @@ def _matched(
     keep: Sequence[str],
     lists: bool,
     shared: bool | None,
-    best: Best | None,
+    best: Best | None = None,
+    ranges: RangeNames | None = None,
 ) -> DataFrame:
     results = ["subscriptions" if lists else "subscription"] + ["score"] * (best is not None)
     kept = _names(keep)
@@ -163,9 +168,9 @@ def _matched(
         used.append((sent.index(found), name))
 
     lenient = opened.options.missing_columns == "null"
-    for name in opened.columns:
+    for name in opened.columns_with(ranges):
         if not lenient or name in columns:
-            use(name, "an expression")
+            use(name, "an expression" if ranges is None else "an expression or a range")
     if best is not None:
         for name in opened.columns_of_weights(best.k, best.score, best.event_weights):
             if name not in [other for _, other in used]:
@@ -176,7 +181,7 @@ def _matched(
         if sent
         else df.selectExpr("true AS c0")
     )
-    _check_types(events, used, opened, best)
+    _check_types(events, used, opened, best, ranges)
 
     id = LongType() if pa.types.is_integer(opened.ids.type) else StringType()
     answer: DataType = ArrayType(id, containsNull=False) if lists else id
@@ -185,7 +190,7 @@ def _matched(
     for name, one in zip(results, (answer, DoubleType())):
         schema.add(name, one, nullable=False)
     index = _reach(df, given, file, hash, shared)
-    task = Task(index, len(kept), tuple(used), lists, tuple(schema.names), best)
+    task = Task(index, len(kept), tuple(used), lists, tuple(schema.names), best, ranges and dict(ranges))
     return events.mapInArrow(task, schema)
 
 
@@ -285,7 +290,13 @@ def _check_zone(df: DataFrame, matcher: Matcher) -> None:
         )
 
 
-def _check_types(events: DataFrame, used: list[tuple[int, str]], matcher: Matcher, best: Best | None) -> None:
+def _check_types(
+    events: DataFrame,
+    used: list[tuple[int, str]],
+    matcher: Matcher,
+    best: Best | None,
+    ranges: RangeNames | None,
+) -> None:
     """Raises what a worker would raise on its first batch.
 
     The matcher gets a row of NULLs of the types that Spark will send.
@@ -304,7 +315,7 @@ def _check_types(events: DataFrame, used: list[tuple[int, str]], matcher: Matche
     nulls = pa.record_batch([pa.nulls(1, type) for type in types], names=events.columns)
     row = nulls.select([i for i, _ in used]).rename_columns([name for _, name in used])
     if best is None:
-        matcher.match(row)
+        matcher.match(row, ranges)
     else:
         matcher.match_topk(row, best.k, best.score, best.event_weights)
 

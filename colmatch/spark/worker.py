@@ -25,6 +25,7 @@ import pyarrow.compute as pc
 from colmatch.errors import StoreError
 from colmatch.events.gather import batches as gathered
 from colmatch.matcher import Matcher
+from colmatch.matching.ranged import RangeNames
 from colmatch.store.file import content_hash
 
 # Of one batch that goes back to Spark. An event may match every subscription, and each of its pairs
@@ -85,6 +86,7 @@ class Task:
         each pair
     names : column names of the result
     best : the best matches alone are wanted, with their scores
+    ranges : attributes that are ranges, as for ``Matcher.match``
     """
 
     index: IndexFile
@@ -93,6 +95,7 @@ class Task:
     lists: bool
     names: tuple[str, ...]
     best: Best | None = None
+    ranges: RangeNames | None = None
 
     def __call__(self, partition: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         first = next(partition, None)
@@ -114,7 +117,7 @@ class Task:
         most = max(1, min(PAIRS_MOST, BYTES_MOST // max(width, 1)))
         best = self.best
         found = (
-            matcher.match_batches(events)
+            matcher.match_batches(events, self.ranges)
             if best is None
             else matcher.match_topk_batches(events, best.k, best.score, best.event_weights)
         )
@@ -126,7 +129,7 @@ class Task:
                 yield [*(column.take(rows) for column in kept), ids, *part.columns[2:]]
 
     def _list_rows(self, matcher: Matcher, events: pa.RecordBatch, kept: list[pa.Array]) -> Iterator[list[pa.Array]]:
-        lists = matcher.match_lists(events)
+        lists = matcher.match_lists(events, self.ranges)
         row = 0
         for chunk in lists.chunks if isinstance(lists, pa.ChunkedArray) else [lists]:
             ends = np.cumsum(pc.list_value_length(chunk).to_numpy(zero_copy_only=False), dtype=np.int64)

@@ -38,7 +38,7 @@ from colmatch.kernels.trees.arrays import (
 from colmatch.kernels.trees.best_tiles import best_of_tile
 from colmatch.kernels.trees.bounds import factor_of, floor_code
 from colmatch.kernels.trees.heap import pop, push
-from colmatch.kernels.trees.meeting import attributes_there, meets
+from colmatch.kernels.trees.values import attributes_there, has_value
 
 
 @device
@@ -104,9 +104,9 @@ def best_of_row(index, preds, rows, row, factor, scratch, scores, top, counters)
         own = not bounded or bound_below[n] >= floor
         if own and n > ALWAYS:
             a = np.int64(node[n, ATTR])
-            own = meets(multi, table, attr, code, begin, end, a, node[n, OWN_LO], node[n, OWN_HI])
+            own = has_value(multi, table, attr, code, begin, end, a, node[n, OWN_LO], node[n, OWN_HI])
             for half, low in HALVES:
-                if node[n, half] != NONE and meets(
+                if node[n, half] != NONE and has_value(
                     multi, table, attr, code, begin, end, a, node[n, low], node[n, low + 1]
                 ):
                     stack[depth] = node[n, half]
@@ -116,7 +116,7 @@ def best_of_row(index, preds, rows, row, factor, scratch, scores, top, counters)
             while p != NONE:
                 visited += 1
                 by, lo, hi = np.int64(part[p, PART_ATTR]), part[p, PART_LO], part[p, PART_HI]
-                if meets(multi, table, attr, code, begin, end, by, lo, hi):
+                if has_value(multi, table, attr, code, begin, end, by, lo, hi):
                     high = bound_below[part[p, TOP]] if bounded else np.uint32(0)
                     height = push(heap, parts, height, high, p)
                 p = np.int64(part[p, NEXT])

@@ -33,9 +33,9 @@ from colmatch.kernels.trees.arrays import (
     TOP,
 )
 from colmatch.kernels.trees.geometry import attribute_bit
-from colmatch.kernels.trees.meeting import attributes_there, meets
 from colmatch.kernels.trees.tables import directory, find_part
 from colmatch.kernels.trees.tiles import match_tile
+from colmatch.kernels.trees.values import attributes_there, has_value
 
 
 @device
@@ -50,7 +50,7 @@ def _enter_parts(node, part, slot, stack, height, n, multi, table, attr, code, b
         while p != NONE:
             visited += 1
             a = np.int64(part[p, PART_ATTR])
-            if meets(multi, table, attr, code, begin, end, a, part[p, PART_LO], part[p, PART_HI]):
+            if has_value(multi, table, attr, code, begin, end, a, part[p, PART_LO], part[p, PART_HI]):
                 stack[height] = part[p, TOP]
                 ask_for(node, np.uint64(part[p, TOP]) * np.uint64(NODE_WORDS))
                 height += 1
@@ -63,7 +63,7 @@ def _enter_parts(node, part, slot, stack, height, n, multi, table, attr, code, b
             continue
         visited += 1
         p = find_part(slot, part, n, a)
-        if p >= 0 and meets(multi, table, attr, code, begin, end, a, part[p, PART_LO], part[p, PART_HI]):
+        if p >= 0 and has_value(multi, table, attr, code, begin, end, a, part[p, PART_LO], part[p, PART_HI]):
             stack[height] = part[p, TOP]
             height += 1
     return height, visited
@@ -106,9 +106,9 @@ def match(index, preds, rows, start, stop, scratch, sink, counters):
             own = n <= ALWAYS
             if not own:
                 a = np.int64(node[n, ATTR])
-                own = meets(multi, table, attr, code, begin, end, a, node[n, OWN_LO], node[n, OWN_HI])
+                own = has_value(multi, table, attr, code, begin, end, a, node[n, OWN_LO], node[n, OWN_HI])
                 for half, low in HALVES:
-                    if node[n, half] != NONE and meets(
+                    if node[n, half] != NONE and has_value(
                         multi, table, attr, code, begin, end, a, node[n, low], node[n, low + 1]
                     ):
                         stack[height] = node[n, half]

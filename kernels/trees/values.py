@@ -7,7 +7,7 @@ from colmatch.kernels.trees.geometry import attribute_bit
 
 
 @device
-def meets(multi, table, attr, code, begin, end, a, lo, hi):
+def has_value(multi, table, attr, code, begin, end, a, lo, hi):
     """Whether the row, entries ``begin:end``, has a value of an attribute within a range."""
     v = np.int64(table[a])
     if v == 0:

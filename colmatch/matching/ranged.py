@@ -1,0 +1,170 @@
+"""Batches in which attributes are ranges: how callers name them, and how they are matched.
+
+Source: the stabbing subscriptions of Sadoghi and Jacobsen, "Relevance Matters", turned round: there
+an event is a point in the ranges of subscriptions, here it is a range that meets them.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Mapping
+
+import numpy as np
+import pyarrow as pa
+
+from colmatch.arrays.frozen import contiguous
+from colmatch.errors import EventError, OptionError, SchemaError, shown
+from colmatch.events.ranged import Range, RangeReader, Ranges, used_patterns
+from colmatch.kernels import layout
+from colmatch.kernels._jit import entry
+from colmatch.kernels.meets import MANY, Meeting, find_hardest, meet_all
+from colmatch.kernels.transpose import code_rows, to_labels
+from colmatch.matching.worker import Job, Part, Worker
+from colmatch.schema import Column, Schema, Shape
+from colmatch.updates.segments import Segment
+from colmatch.updates.versions import Version
+
+RangeNames = Mapping[str, tuple[str, str]]  # attribute -> columns of its ends
+
+
+def asked_ranges(ranges: object, schema: Schema) -> Ranges:
+    """Returns what a caller says of ranges, ``{attribute: (column, column)}``, checked.
+
+    Raises
+    ------
+    OptionError : it is no such mapping, or names what the schema has not or what is no scalar
+    """
+    if ranges is None:
+        return ()
+    if not isinstance(ranges, Mapping):
+        raise OptionError(f"ranges are {{attribute: (lowest, highest)}}, names of columns, not {type(ranges).__name__}")
+    found: dict[tuple[str, ...], Range] = {}
+    for name, ends in ranges.items():
+        if not isinstance(name, str):
+            raise OptionError(f"ranges: the name of an attribute is a string, not {shown(name)}")
+        if not isinstance(ends, tuple | list) or len(ends) != 2 or not all(isinstance(end, str) for end in ends):
+            raise OptionError(f"ranges: {shown(name)} goes from one column to another, two names, not {shown(ends)}")
+        try:
+            column = _named(schema, name)
+        except SchemaError as error:
+            raise OptionError(f"ranges: {error}") from None
+        if column.shape is not Shape.SCALAR:
+            raise OptionError(f"ranges: column {column.name!r} is {column.arrow}, only one value can be a range")
+        if column.path in found:
+            raise OptionError(f"ranges: {column.name!r} is there twice")
+        found[column.path] = Range(column.path, *ends)
+    return tuple(found.values())
+
+
+def _named(schema: Schema, name: str) -> Column:
+    try:
+        return schema.column((name,))
+    except SchemaError:
+        if "." not in name:
+            raise
+        return schema.column(tuple(name.split(".")))
+
+
+class RangeWorker(Worker):
+    """A worker that matches batches in which attributes are ranges.
+
+    Attributes
+    ----------
+    ranges : may be exchanged between batches
+    """
+
+    def __init__(self, ranges: Ranges) -> None:
+        super().__init__()
+        self.ranges = ranges
+        self._range_reader: RangeReader | None = None
+        self._ranges_read: tuple[object, ...] = ()  # what the reader was made for
+        self._high_key = np.empty(0, np.int64)  # of the entries of the batch
+        self._high_code = np.empty(0, np.uint32)  # of ``_rows``
+        self._meeting: weakref.WeakKeyDictionary[Segment, Meeting] = weakref.WeakKeyDictionary()
+        self._several: weakref.WeakKeyDictionary[Segment, bool] = weakref.WeakKeyDictionary()
+        self._checked: weakref.WeakKeyDictionary[Segment, Ranges] = weakref.WeakKeyDictionary()
+
+    def _entries(self, version: Version, lenient: bool, rows: pa.RecordBatch) -> layout.Batch:
+        reader, read_for = self._range_reader, (version.attributes, version.literals, lenient, self.ranges)
+        known = self._ranges_read
+        if reader is None or known[2:] != read_for[2:] or any(known[i] is not read_for[i] for i in range(2)):
+            self._range_reader = reader = RangeReader(*read_for)
+            self._ranges_read = read_for
+        for segment, base, living in zip(version.segments, version.bases, version.living, strict=True):
+            if living and self._checked.get(segment) != self.ranges:
+                self._check(version, segment, base, reader.ranged)
+        entries, self._high_key = reader.read(rows)
+        return entries
+
+    def _check(self, version: Version, segment: Segment, base: int, ranged: layout.U8) -> None:
+        """Refuses what cannot be asked of ranges, where a segment asks it."""
+        for id, range in used_patterns(version.attributes, self.ranges).items():
+            if id < len(segment.used) and segment.used[id]:
+                op, operand = version.attributes[id].pattern or ("", "")
+                raise EventError(
+                    f"{range.name!r} cannot be a range: expressions compare it with a text pattern, {op} {shown(operand)} "
+                    "for one, and the ends of a range do not tell whether a string between them is like it"
+                )
+        attribute = np.zeros(1, np.int64)
+        points = np.zeros(len(version.attributes), np.int64)
+        hardest = find_hardest(segment.predicates, ranged, version.dead, base, points, attribute)
+        if hardest >= 0:
+            id = version.ids.array[base + int(segment.predicates.owner[hardest])].as_py()
+            raise EventError(
+                f"subscription {shown(id)} asks too much of the range {version.attributes[int(attribute[0])].name!r}: it is "
+                "an AND of many ORs, whose conditions on ranges are met by too many combinations of values; give fewer "
+                "attributes as ranges, build with a larger dnf_budget, or write it as an OR of ANDs"
+            )
+        self._checked[segment] = self.ranges
+
+    def _dead(self, version: Version, found_dead: int) -> layout.U64:
+        return version.dead  # what an index has taken out is still among the predicates
+
+    def _repeats(self, segment: Segment) -> bool:
+        if segment.index.kind.match_ranges is not None:
+            return segment.repeats
+        several = self._several.get(segment)
+        if several is None:
+            owner = segment.predicates.owner
+            several = self._several[segment] = bool(len(owner)) and bool(np.bincount(owner).max() > 1)
+        return several
+
+    def _meeting_of(self, segment: Segment) -> Meeting:
+        meeting = self._meeting.get(segment)
+        if meeting is None:
+            low, high, seen = np.zeros((3, max(len(segment.codes.multi), 1)), np.uint32)
+            meeting = self._meeting[segment] = Meeting(low, high, seen, np.zeros((MANY, 3), np.uint32))
+        return meeting
+
+    def code(self, job: Job, part: Part) -> None:
+        """Gives both ends the codes of a part."""
+        segment, events = part.segment, job.events
+        if self._coded is part:
+            return
+        super().code(job, part)
+        if len(self._high_code) < len(events.code):
+            self._high_code = np.empty(len(events.code), np.uint32)
+        entry(code_rows)(
+            job.entries._replace(key=self._high_key),
+            segment.codes,
+            segment.hints,
+            segment.used,
+            self._next,
+            events.first,
+            self._place,
+            self._high_code,
+        )
+        if len(segment.codes.label):
+            entry(to_labels)(segment.codes, events.first, events.attr, self._high_code)
+
+    def _call(self, job: Job, part: Part, row: int, limit: int, into: layout.Sink) -> int:
+        segment = part.segment
+        low, high, meeting = job.events, job.events._replace(code=self._high_code), self._meeting_of(segment)
+        given = segment.predicates, low, high, row, limit
+        kernel = segment.index.kind.match_ranges
+        stop: int
+        if kernel is None:
+            stop = entry(meet_all)(contiguous(segment.codes.multi), *given, meeting, into, self.counters)
+        else:
+            stop = entry(kernel)(segment.index.arrays, *given, part.scratch, meeting, into, self.counters)
+        return stop

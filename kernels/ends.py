@@ -1,0 +1,50 @@
+"""Events whose attributes are ranges: the two ends, read apart, come together."""
+
+import numpy as np
+
+from colmatch.kernels._jit import kernel
+
+
+@kernel
+def join_ends(low, high, ranged, least, most, col, row, key, high_key, wrong):
+    """Puts the upper ends of ranges beside the lower ones, which stand among all other entries.
+
+    Where one end is missing, there is no bound; where both are, there is no entry. Returns whether
+    no range begins above its end; else ``wrong`` has the attribute and row of one that does.
+
+    low, high : ``layout.Batch`` with the entries of all attributes, and of ranges only. ranged (A)
+    uint8. least, most (A) int64 : keys of what has no bound. col (A + 1), row, key (E) : written as
+    those of a batch, with the lower ends. high_key (E) int64 : the upper ends, which are the same
+    where an attribute is no range. wrong (2) int64
+    """
+    low_col, low_row, low_key = low.col, low.row, low.key
+    other_col, other_row, other_key = high.col, high.row, high.key
+    n = np.int64(0)
+    col[0] = 0
+    for a in range(len(ranged)):
+        e, e_end = low_col[a], low_col[a + 1]
+        if not ranged[a]:
+            for i in range(e, e_end):
+                row[n] = low_row[i]
+                key[n] = high_key[n] = low_key[i]
+                n += 1
+        else:
+            i, i_end = other_col[a], other_col[a + 1]
+            while e < e_end or i < i_end:
+                begin, end = least[a], most[a]
+                below = e < e_end and (i == i_end or low_row[e] <= other_row[i])
+                above = i < i_end and (e == e_end or other_row[i] <= low_row[e])
+                row[n] = low_row[e] if below else other_row[i]
+                if below:
+                    begin = low_key[e]
+                    e += 1
+                if above:
+                    end = other_key[i]
+                    i += 1
+                if below and above and begin > end:
+                    wrong[0], wrong[1] = a, row[n]
+                    return False
+                key[n], high_key[n] = begin, end
+                n += 1
+        col[a + 1] = n
+    return True

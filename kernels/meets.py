@@ -1,0 +1,257 @@
+"""Truth of predicates for an event whose attributes may be ranges.
+
+A conjunction is true when one value can be taken out of each range so that it is true of these.
+The event stands in two tables like that of ``predicates.py``, of the lower and the upper ends; an
+attribute that is no range has the same in both. Predicates end at boundaries only, and both ends
+are codes or both are labels, so an interval meets a range if neither begins behind the other's end.
+
+A plain conjunction has one predicate for each attribute, so each may be asked by itself. In a
+program several predicates may be about one attribute, and one value must do for all of them: then
+the program is asked at each point of the range where one of them begins to be true. The caller has
+checked with ``find_hardest`` that these are few.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from colmatch.kernels._jit import device, kernel
+from colmatch.kernels.layout import ACCEPT, ATTR_MASK, CANDIDATES, CONJUNCTIONS, FLAG_NONE, FLAG_RUN, PREDICATES, U32
+from colmatch.kernels.predicates import clear, flagged_holds, spread
+from colmatch.kernels.sink import FILL, emit, is_dead, roll_back
+
+ROW_BLOCK = 64
+CONJ_BLOCK = 1024
+
+MOST_POINTS = 4096  # combinations of points at which a program is asked, for one event
+# Ranges of which there are several points: each has at least 3, and 3^8 is above MOST_POINTS.
+MANY = 8
+
+
+class Meeting(NamedTuple):
+    """Working memory of one thread. Of A attributes, all zero between calls."""
+
+    low: U32  # (A) table of the lower ends
+    high: U32  # (A) table of the upper ends
+    seen: U32  # (A)
+    many: U32  # (MANY, 3) range that several predicates of a program are about: attribute, ends
+
+
+@device
+def first_from(run_hi, begin, end, low):
+    """The first of the ascending intervals ``begin:end`` that ends at ``low`` or above."""
+    while begin < end:
+        middle = (begin + end) >> 1
+        if run_hi[middle] < low:
+            begin = middle + 1
+        else:
+            end = middle
+    return begin
+
+
+@device
+def flagged_meets(pred, run_lo, run_hi, p, attr, code, begin, end, low, high):
+    """Whether a predicate with any flags can be true.
+
+    What must not lie in intervals can, unless one of them covers the whole range: intervals of a
+    predicate do not touch. ``attr``, ``code``: the entries of the rows, those of this one are
+    ``begin:end``.
+    """
+    word = pred[p, 0]
+    a = word & ATTR_MASK
+    bottom, top = low[a], high[a]
+    if bottom == top:  # a point, nothing, or the place of several entries
+        return flagged_holds(pred, run_lo, run_hi, p, bottom, attr, code, begin, end)
+    lo, hi = pred[p, 1], pred[p, 2]
+    if word & FLAG_RUN:
+        i = first_from(run_hi, np.int64(lo), np.int64(hi), bottom)
+        if i == np.int64(hi):
+            return word & FLAG_NONE != 0
+        lo, hi = run_lo[i], run_hi[i]
+    if word & FLAG_NONE:
+        return lo > bottom or top > hi
+    return lo <= top and bottom <= hi
+
+
+@device
+def plain_meets(pred, run_lo, run_hi, first, last, attr, code, begin, end, low, high):
+    """Whether the predicates ``first:last`` can all be true, and how many were looked at."""
+    p = first
+    meets = True
+    while meets and p < last:
+        word = pred[p, 0]
+        if word <= ATTR_MASK:
+            meets = pred[p, 1] <= high[word] and low[word] <= pred[p, 2]
+        else:
+            meets = flagged_meets(pred, run_lo, run_hi, p, attr, code, begin, end, low, high)
+        p += 1
+    return meets, p - first
+
+
+@device
+def _accepts(preds, c, attr, code, begin, end, low, high):
+    """Follow a program's jumps as if ranges were independent. Returns as ``plain_meets``."""
+    pred, run_lo, run_hi, jump = preds.pred, preds.run_lo, preds.run_hi, preds.jump
+    first, at_jump = preds.first[c], preds.jump_first[c]
+    at, steps = np.int64(0), np.int64(0)
+    while at >= 0:
+        steps += 1
+        meets = flagged_meets(pred, run_lo, run_hi, first + at, attr, code, begin, end, low, high)
+        at = np.int64(jump[at_jump + at, 0 if meets else 1])
+    return at == ACCEPT, steps
+
+
+@device
+def _next_point(preds, c, a, after, most):
+    """The next code of an attribute, up to ``most``, where a predicate of ``c`` begins to be true.
+
+    0 where there is none.
+    """
+    pred, run_lo, run_hi = preds.pred, preds.run_lo, preds.run_hi
+    found = np.int64(0)
+    for p in range(preds.first[c], preds.first[c + 1]):
+        word = pred[p, 0]
+        if word & ATTR_MASK != a:
+            continue
+        begin, end = np.int64(0), np.int64(1)
+        if word & FLAG_RUN:
+            begin, end = np.int64(pred[p, 1]), np.int64(pred[p, 2])
+        for i in range(begin, end):
+            lo, hi = np.int64(pred[p, 1]), np.int64(pred[p, 2])
+            if word & FLAG_RUN:
+                lo, hi = np.int64(run_lo[i]), np.int64(run_hi[i])
+            point = hi + 1 if word & FLAG_NONE else lo
+            if after < point and point <= most and (found == 0 or point < found):
+                found = point
+    return found
+
+
+@device
+def program_meets(preds, c, attr, code, begin, end, meeting):
+    """Whether a program can be true, and how many predicates were looked at."""
+    low, high, seen, many = meeting.low, meeting.high, meeting.seen, meeting.many
+    first, last, pred = preds.first[c], preds.first[c + 1], preds.pred
+    n = 0
+    for p in range(first, last):
+        a = pred[p, 0] & ATTR_MASK
+        if low[a] != high[a]:
+            seen[a] += 1
+            if seen[a] == 2:
+                many[n, 0], many[n, 1], many[n, 2] = a, low[a], high[a]
+                n += 1
+    for p in range(first, last):
+        seen[pred[p, 0] & ATTR_MASK] = 0
+    for k in range(n):
+        high[many[k, 0]] = many[k, 1]
+    meets, steps = _accepts(preds, c, attr, code, begin, end, low, high)
+    k = 0
+    while not meets and k < n:
+        # The next combination, counted up as digits are: what has come to its end begins anew.
+        a = many[k, 0]
+        point = _next_point(preds, c, a, np.int64(low[a]), np.int64(many[k, 2]))
+        if point == 0:
+            low[a] = high[a] = many[k, 1]
+            k += 1
+            continue
+        low[a] = high[a] = point
+        meets, taken = _accepts(preds, c, attr, code, begin, end, low, high)
+        steps += taken
+        k = 0
+    for k in range(n):
+        low[many[k, 0]], high[many[k, 0]] = many[k, 1], many[k, 2]
+    return meets, steps
+
+
+@device
+def spread_ends(first, attr, low_code, high_code, row, multi, meeting):
+    """Enter a row into both tables."""
+    spread(first, attr, low_code, row, multi, meeting.low)
+    spread(first, attr, high_code, row, multi, meeting.high)
+
+
+@device
+def clear_ends(first, attr, row, meeting):
+    """Take a row out of both tables again."""
+    clear(first, attr, row, meeting.low)
+    clear(first, attr, row, meeting.high)
+
+
+@kernel
+def meet_all(multi, preds, low, high, start, stop, meeting, sink, counters):
+    """Match rows ``start:stop`` with every conjunction, whatever kind of index they have.
+
+    Returns the first row not finished: ``stop``, unless the sink became full. A subscription is
+    written once for each of its conjunctions.
+
+    multi (A) uint8. low, high : ``layout.Rows`` of the lower and the upper ends, which differ in
+    ``code`` only
+    """
+    first, pred, run_lo, run_hi, owner = preds.first, preds.pred, preds.run_lo, preds.run_hi, preds.owner
+    row_first, attr, code = low.first, low.attr, low.code
+    bottom, top = meeting.low, meeting.high
+    programs = len(preds.jump_first) > 0
+    block = start
+    while block < stop:
+        fill = sink.state[FILL]
+        block_end = min(block + ROW_BLOCK, stop)
+        for c in range(0, len(owner), CONJ_BLOCK):
+            c_end = min(c + CONJ_BLOCK, len(owner))
+            for row in range(block, block_end):
+                spread_ends(row_first, attr, code, high.code, row, multi, meeting)
+                e, e_end = row_first[row], row_first[row + 1]
+                steps = np.int64(0)
+                fits = True
+                for d in range(c, c_end):
+                    if programs and preds.jump_first[d] >= 0:
+                        meets, taken = program_meets(preds, d, attr, code, e, e_end, meeting)
+                    else:
+                        meets, taken = plain_meets(
+                            pred, run_lo, run_hi, first[d], first[d + 1], attr, code, e, e_end, bottom, top
+                        )
+                    steps += taken
+                    if meets and not emit(sink, row, owner[d], counters):
+                        fits = False
+                        break
+                clear_ends(row_first, attr, row, meeting)
+                counters[CONJUNCTIONS] += c_end - c
+                counters[CANDIDATES] += c_end - c
+                counters[PREDICATES] += steps
+                if not fits:
+                    roll_back(sink, fill, counters)
+                    return block
+        block = block_end
+    return stop
+
+
+@kernel
+def find_hardest(preds, ranged, dead, base, points, attribute):
+    """Finds a program that would have to be asked at more than ``MOST_POINTS`` points.
+
+    Returns its conjunction, or -1.
+
+    ranged (A) uint8. dead, base : bits of deleted subscriptions, and the number of the first of
+    these; what they ask does not matter. points (A) int64 : zeros on entry and return. attribute
+    (1) int64 : one that it has several predicates on
+    """
+    first, pred = preds.first, preds.pred
+    for c in range(len(preds.jump_first)):
+        if preds.jump_first[c] < 0 or is_dead(dead, np.uint64(base + preds.owner[c])):
+            continue
+        total = np.int64(1)
+        for pass_on in range(2):  # in the first pass intervals are counted, in the second multiplied
+            for p in range(first[c], first[c + 1]):
+                word = pred[p, 0]
+                a = word & ATTR_MASK
+                if not ranged[a]:
+                    continue
+                own = np.int64(pred[p, 2]) - np.int64(pred[p, 1]) if word & FLAG_RUN else np.int64(1)
+                if pass_on == 0:
+                    points[a] += own << 32 | 1
+                elif points[a] != 0:
+                    if points[a] & 0xFFFFFFFF > 1:
+                        total = min(total * ((points[a] >> 32) + 1), np.int64(MOST_POINTS) + 1)
+                        attribute[0] = a
+                    points[a] = 0
+        if total > MOST_POINTS:
+            return c
+    return -1

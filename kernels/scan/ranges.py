@@ -1,0 +1,85 @@
+"""SCAN over events whose attributes may be ranges: row by row, its heads first."""
+
+import numpy as np
+
+from colmatch.kernels._jit import device, kernel
+from colmatch.kernels.layout import CANDIDATES, CONJUNCTIONS, PREDICATES
+from colmatch.kernels.meets import clear_ends, plain_meets, program_meets, spread_ends
+from colmatch.kernels.scan.arrays import HEAD_BLOCK, HEADS, ROW_BLOCK
+from colmatch.kernels.sink import FILL, emit, roll_back
+
+
+@device
+def _that_meet(head, second, begin, end, low, high, survivor):
+    """Write the conjunctions ``begin:end`` of which both heads meet the row, return how many.
+
+    As ``survivors`` of ``match``, with a table of each end.
+    """
+    left = np.uint64(0)
+    for c in range(begin, end):
+        a = head[c, 0]
+        survivor[left] = c
+        left += np.uint64((head[c, 1] <= high[a]) & (low[a] <= head[c, 2]))
+    kept = np.uint64(0)
+    for i in range(left):
+        next = np.uint64(survivor[i])
+        a = second[next, 0]
+        survivor[kept] = next
+        kept += np.uint64((second[next, 1] <= high[a]) & (low[a] <= second[next, 2]))
+    return kept
+
+
+@kernel
+def match_ranges(index, preds, low, high, start, stop, scratch, meeting, sink, counters):
+    """Match rows ``start:stop``.
+
+    Returns the first row not finished: ``stop``, unless the sink became full.
+
+    low, high : ``layout.Rows`` of the lower and the upper ends, which differ in ``code`` only
+    """
+    heads = np.uint64(index.state[HEADS])
+    head, second, multi = index.head, index.second, index.multi
+    first, pred, run_lo, run_hi, owner = preds.first, preds.pred, preds.run_lo, preds.run_hi, preds.owner
+    row_first, attr, code = low.first, low.attr, low.code
+    bottom, top, survivor, last = meeting.low, meeting.high, scratch.survivor, scratch.last
+    programs = len(preds.jump_first) > 0
+    block = start
+    while block < stop:
+        fill = sink.state[FILL]
+        block_end = min(block + ROW_BLOCK, stop)
+        last[: block_end - block] = -1
+        begin = np.uint64(0)
+        while begin < heads:
+            end = min(begin + np.uint64(HEAD_BLOCK), heads)
+            for row in range(block, block_end):
+                spread_ends(row_first, attr, code, high.code, row, multi, meeting)
+                left = _that_meet(head, second, begin, end, bottom, top, survivor)
+                e, e_end = row_first[row], row_first[row + 1]
+                steps, fits = np.int64(0), True
+                for i in range(left):
+                    c = np.int64(survivor[i])
+                    sub = np.int64(owner[c])
+                    if sub == last[row - block]:
+                        continue
+                    if programs and preds.jump_first[c] >= 0:
+                        meets, taken = program_meets(preds, c, attr, code, e, e_end, meeting)
+                    else:
+                        meets, taken = plain_meets(
+                            pred, run_lo, run_hi, first[c], first[c + 1], attr, code, e, e_end, bottom, top
+                        )
+                    steps += taken
+                    if meets:
+                        last[row - block] = sub
+                        if not emit(sink, row, sub, counters):
+                            fits = False
+                            break
+                clear_ends(row_first, attr, row, meeting)
+                counters[CONJUNCTIONS] += end - begin
+                counters[CANDIDATES] += left
+                counters[PREDICATES] += steps
+                if not fits:
+                    roll_back(sink, fill, counters)
+                    return block
+            begin = end
+        block = block_end
+    return stop

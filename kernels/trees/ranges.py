@@ -1,0 +1,160 @@
+"""Events whose attributes may be ranges go down the tree, row by row.
+
+A bucket, a part or an entry of a leaf whose own range does not meet that of the event is left out:
+none of the predicates below can be true of a value between the two ends. As in ``match``, a stack
+with a place for each bucket never overflows.
+"""
+
+import numpy as np
+
+from colmatch.kernels._jit import device, kernel
+from colmatch.kernels.layout import CANDIDATES, CONJUNCTIONS, NODES, PREDICATES
+from colmatch.kernels.meets import clear_ends, plain_meets, program_meets, spread_ends
+from colmatch.kernels.sink import FILL, emit, roll_back
+from colmatch.kernels.trees.arrays import (
+    ALWAYS,
+    ATTR,
+    COUNT,
+    FIRST,
+    HALVES,
+    LEAF,
+    NEXT,
+    NONE,
+    OWN_HI,
+    OWN_LO,
+    PART_ATTR,
+    PART_HI,
+    PART_LO,
+    PARTS,
+    ROOT,
+    SHORT_CIRCUIT,
+    TOP,
+)
+from colmatch.kernels.trees.geometry import attribute_bit
+from colmatch.kernels.trees.tables import directory, find_part
+from colmatch.kernels.trees.values import attributes_there, has_value
+
+
+@device
+def _meets(multi, low, high, attr, code, begin, end, a, lo, hi):
+    """Whether the row, entries ``begin:end``, has an attribute that meets a range.
+
+    low, high : tables of the ends. Of several entries one has to lie within it.
+    """
+    if multi[a]:
+        return has_value(multi, low, attr, code, begin, end, a, lo, hi)
+    return low[a] != 0 and lo <= high[a] and low[a] <= hi
+
+
+@device
+def _enter_parts(index, stack, height, n, low, high, attr, code, begin, end):
+    """Notes the topmost buckets of a directory that a row meets, entries ``begin:end``.
+
+    Returns how many buckets are noted, and how many parts were visited.
+    """
+    node, part, multi = index.node, index.part, index.multi
+    visited = np.int64(0)
+    if node[n, PARTS] > end - begin:
+        there = directory(node, n)
+        for e in range(begin, end):
+            a = np.int64(attr[e])
+            if there & attribute_bit(a) == 0 or (e > begin and attr[e - 1] == a):
+                continue
+            visited += 1
+            p = find_part(index.slot, part, n, a)
+            if p >= 0 and _meets(multi, low, high, attr, code, begin, end, a, part[p, PART_LO], part[p, PART_HI]):
+                stack[height] = part[p, TOP]
+                height += 1
+        return height, visited
+    p = np.int64(node[n, FIRST])
+    while p != NONE:
+        visited += 1
+        a, lo, hi = np.int64(part[p, PART_ATTR]), part[p, PART_LO], part[p, PART_HI]
+        if _meets(multi, low, high, attr, code, begin, end, a, lo, hi):
+            stack[height] = part[p, TOP]
+            height += 1
+        p = np.int64(part[p, NEXT])
+    return height, visited
+
+
+@device
+def _go_down(index, stack, height, n, absent, low, high, attr, code, begin, end):
+    """Notes what a row is to visit below a bucket, entries ``begin:end``.
+
+    Returns whether it is to look at the bucket's own leaf, how many buckets are noted, and how many
+    parts were visited. absent : bits of attributes that the row has not
+    """
+    node, multi = index.node, index.multi
+    own, visited = n <= ALWAYS, np.int64(0)
+    if not own:
+        a = np.int64(node[n, ATTR])
+        own = _meets(multi, low, high, attr, code, begin, end, a, node[n, OWN_LO], node[n, OWN_HI])
+        for half, lowest in HALVES:
+            below, lo, hi = node[n, half], node[n, lowest], node[n, lowest + 1]
+            if below != NONE and _meets(multi, low, high, attr, code, begin, end, a, lo, hi):
+                stack[height] = below
+                height += 1
+    if own and node[n, PARTS] > 0 and directory(node, n) & ~absent != 0:
+        height, visited = _enter_parts(index, stack, height, n, low, high, attr, code, begin, end)
+    return own, height, visited
+
+
+@device
+def _leaf_fits(index, preds, n, row, absent, attr, code, begin, end, meeting, sink, counters):
+    """Match a row, entries ``begin:end``, with a leaf. False when there is no room in the sink."""
+    node, reach, need, entry = index.node, index.reach, index.need, index.entry
+    low, high, programs = meeting.low, meeting.high, len(preds.jump_first) > 0
+    short = index.plan[SHORT_CIRCUIT] != 0
+    leaf, last = np.int64(node[n, LEAF]), np.int64(node[n, LEAF]) + np.int64(node[n, COUNT])
+    bottom, top = np.int64(0), np.int64(NONE)
+    if n > ALWAYS and not index.multi[np.int64(node[n, ATTR])]:
+        bottom, top = np.int64(low[np.int64(node[n, ATTR])]), np.int64(high[np.int64(node[n, ATTR])])
+    counters[CONJUNCTIONS] += last - leaf
+    for i in range(leaf, last):
+        if top < reach[i, 0] or reach[i, 1] < bottom or (short and need[i] & absent != 0):
+            continue
+        c = np.int64(entry[i])
+        if programs and preds.jump_first[c] >= 0:
+            meets, taken = program_meets(preds, c, attr, code, begin, end, meeting)
+        else:
+            meets, taken = plain_meets(
+                preds.pred, preds.run_lo, preds.run_hi, preds.first[c], preds.first[c + 1], attr, code, begin, end,
+                low, high,
+            )  # fmt: skip
+        counters[CANDIDATES] += 1
+        counters[PREDICATES] += taken
+        if meets and not emit(sink, row, preds.owner[c], counters):
+            return False
+    return True
+
+
+@kernel
+def match_ranges(index, preds, low, high, start, stop, scratch, meeting, sink, counters):
+    """Match rows ``start:stop``.
+
+    Returns the first row not finished: ``stop``, unless the sink became full.
+
+    low, high : ``layout.Rows`` of the lower and the upper ends, which differ in ``code`` only
+    """
+    attr, code, stack = low.attr, low.code, scratch.stack
+    bottom, top = meeting.low, meeting.high
+    for row in range(start, stop):
+        fill = sink.state[FILL]
+        begin, end = low.first[row], low.first[row + 1]
+        spread_ends(low.first, attr, code, high.code, row, index.multi, meeting)
+        absent = ~attributes_there(attr, begin, end)
+        stack[0], stack[1] = ALWAYS, ROOT
+        height, visited, fits = 2, np.int64(0), True
+        while height > 0 and fits:
+            height -= 1
+            n = np.int64(stack[height])
+            own, height, parts = _go_down(index, stack, height, n, absent, bottom, top, attr, code, begin, end)
+            visited += 1 + parts
+            if own:
+                fits = _leaf_fits(index, preds, n, row, absent, attr, code, begin, end, meeting, sink, counters)
+        counters[NODES] += visited
+        clear_ends(low.first, attr, row, meeting)
+        if not fits:
+            roll_back(sink, fill, counters)
+            return row
+    return stop

@@ -1,0 +1,30 @@
+"""Spark: attributes that are ranges in the events."""
+
+import pyarrow as pa
+import pytest
+
+from colmatch.errors import EventError, OptionError
+from colmatch.matcher import Matcher
+from colmatch.options import Options
+from colmatch.spark.frames import match
+
+SCHEMA = pa.schema({"age": pa.int64(), "city": pa.string()})
+
+
+def test_attributes_that_are_ranges(spark):
+    rules = {1: "age BETWEEN 22 AND 36", 2: "age > 40 AND city = 'Rome'", 3: "age IS NULL"}
+    matcher = Matcher.build(rules, SCHEMA, options=Options(threads=1))
+    events = spark.sql(
+        "SELECT id, id * 10 AS least, named_struct('to', if(id = 5, NULL, id * 10 + 5)) AS most, 'Rome' AS city FROM range(6)"
+    )
+    ranges = {"age": ("least", "most.to")}
+    found = match(events, matcher, keep=["id"], ranges=ranges).collect()
+    assert sorted((row["id"], row["subscription"]) for row in found) == [(2, 1), (3, 1), (4, 2), (5, 2)]
+    listed = match(events, matcher, keep=["id"], mode="list", ranges=ranges).collect()
+    assert {row["id"]: row["subscriptions"] for row in listed}[4] == [2]
+    with pytest.raises(EventError, match="no column 'age'"):
+        match(events, matcher)
+    with pytest.raises(EventError, match="no column 'lowest', which an expression or a range names"):
+        match(events, matcher, ranges={"age": ("lowest", "most.to")})
+    with pytest.raises(OptionError, match="ranges"):
+        match(events, matcher, ranges="age")
