@@ -9,6 +9,8 @@ import numpy as np
 from colmatch.kernels._jit import kernel
 from colmatch.kernels.layout import ADDED, DOT, LARGEST, MAX, PRIORITY, SUM
 
+ROUNDED = 1.0 + 1e-9  # more than the rounding of a sum of weights can be
+
 
 @kernel
 def bound_scores(preds, stack, most):

@@ -13,10 +13,13 @@ from typing import NamedTuple
 import numpy as np
 
 from colmatch.kernels._jit import device, kernel
+from colmatch.kernels.bits import ask_for
 from colmatch.kernels.layout import ADDED, ATTR_MASK, DOT, F64, LARGEST, LOWEST, MAX, PRIORITY, SUM, U32
 from colmatch.kernels.predicates import clear, predicate_holds, spread
 from colmatch.kernels.ranges import begin_ranges, rewind_ranges
 from colmatch.kernels.top import AGAIN, BASE, SCORING, offer
+
+AHEAD = 16  # pairs whose scores are on their way from memory
 
 
 class ScoreScratch(NamedTuple):
@@ -137,37 +140,87 @@ def group_conjunctions(owner, conj_first, conj):
 
 
 @kernel
-def offer_pairs(preds, multi, conj_first, conj, rows, place, sub, start, weights, scratch, top):
+def score_each(preds, scoring, table, known):
+    """Writes the score that each subscription has for every event that gives no weights.
+
+    It is NaN where it depends on what of a subscription is true, so for programs and several
+    conjunctions. A priority never does.
+
+    table (A) float64 : ones; known (S) float64 : NaN on entry
+    """
+    pred, weight, first, programs = preds.pred, preds.weight, preds.first, len(preds.jump_first) > 0
+    seen = np.zeros(len(known), np.uint8)
+    for c in range(len(preds.owner)):
+        s = preds.owner[c]
+        if is_static(weight, scoring):
+            known[s] = static_score(preds.priority, c) if scoring == PRIORITY else 0.0
+        elif seen[s] or (programs and preds.jump_first[c] >= 0):
+            known[s] = np.nan
+        else:
+            known[s] = plain_score(pred, weight, first, c, scoring, table)
+        seen[s] = 1
+
+
+@kernel
+def offer_known(known, place, sub, start, top):
+    """Offers pairs whose scores are known to the best of their rows.
+
+    known (S) float64 : see ``score_each``; place (n + 1) int64, sub uint32 : row, from ``start``
+    on, -> numbers of subscriptions. Returns how many of the pairs it leaves out.
+    """
+    base, again, left = top.state[BASE], top.state[AGAIN] != 0, 0
+    best, number, fill, id, offset, data = top.score, top.number, top.fill, top.id, top.offset, top.data
+    most, last = best.shape[1], np.int64(len(sub) - 1)
+    for row in range(start, start + len(place) - 1):
+        for i in range(place[row - start], place[row - start + 1]):
+            ask_for(known, np.uint64(np.int64(sub[min(i + AHEAD, last)]) - base))
+            s = sub[i]
+            score = known[np.int64(s) - base]
+            if np.isnan(score):
+                left += 1
+            elif fill[row] < most or score >= best[row, 0]:
+                offer(best, number, fill, row, score, s, again, id, offset, data)
+    return left
+
+
+@kernel
+def offer_pairs(preds, multi, conj_first, conj, known, rows, place, sub, start, weights, scratch, top):
     """Scores pairs that were found, and offers them to the best of their rows.
+
+    It leaves out those that ``offer_known`` offers.
 
     Parameters
     ----------
     multi (A) uint8 : as in ``layout.Codes``
     conj_first (S + 1), conj (C) int64 : subscription -> its conjunctions
+    known (S) float64 : scores that no event changes, see ``score_each``; or (0)
     place (n + 1) int64, sub uint32 : row, from ``start`` on, -> numbers of subscriptions
     weights : ``layout.EventWeights``
     scratch : ``ScoreScratch``
     top : ``layout.Top``
     """
     base, scoring, again = top.state[BASE], top.state[SCORING], top.state[AGAIN] != 0
-    pred, weight, first, jump_first, priority = preds.pred, preds.weight, preds.first, preds.jump_first, preds.priority
-    attr, code, table, weight_of, stack = rows.attr, rows.code, scratch.table, scratch.weight_of, scratch.stack
+    pred, weight, first, jump_first = preds.pred, preds.weight, preds.first, preds.jump_first
+    row_first, attr, code = rows.first, rows.attr, rows.code
+    weight_first, weight_attr, weight_value = weights.first, weights.attr, weights.value
+    table, weight_of, stack = scratch.table, scratch.weight_of, scratch.stack
     best, number, fill, id, offset, data = top.score, top.number, top.fill, top.id, top.offset, top.data
-    static = is_static(weight, scoring)
+    some_known = len(known) > 0
     for row in range(start, start + len(place) - 1):
-        begin, end, there = rows.first[row], rows.first[row + 1], False
-        weigh_row(weights.first, weights.attr, weights.value, row, weight_of)
+        if place[row - start] == place[row - start + 1]:
+            continue
+        begin, end, there = row_first[row], row_first[row + 1], False
+        weigh_row(weight_first, weight_attr, weight_value, row, weight_of)
         for i in range(place[row - start], place[row - start + 1]):
             s = np.int64(sub[i]) - base
+            if some_known and not np.isnan(known[s]):
+                continue
             c, c_end = conj_first[s], conj_first[s + 1]
-            k = conj[c]
-            if static:
-                score = static_score(priority, k) if scoring == PRIORITY else 0.0
-            elif c_end == c + 1 and (len(jump_first) == 0 or jump_first[k] < 0):
-                score = plain_score(pred, weight, first, k, scoring, weight_of)
+            if c_end == c + 1 and (len(jump_first) == 0 or jump_first[conj[c]] < 0):
+                score = plain_score(pred, weight, first, conj[c], scoring, weight_of)
             else:
                 if not there:
-                    spread(rows.first, attr, code, row, multi, table)
+                    spread(row_first, attr, code, row, multi, table)
                     there = True
                 score = -np.inf
                 for j in range(c, c_end):
@@ -175,5 +228,5 @@ def offer_pairs(preds, multi, conj_first, conj, rows, place, sub, start, weights
                     score = max(score, one)
             offer(best, number, fill, row, score, sub[i], again, id, offset, data)
         if there:
-            clear(rows.first, attr, row, table)
-        unweigh_row(weights.first, weights.attr, row, weight_of)
+            clear(row_first, attr, row, table)
+        unweigh_row(weight_first, weight_attr, row, weight_of)

@@ -5,7 +5,7 @@ Each row has a heap whose first is the worst: the lowest score, and among equal 
 
 import numpy as np
 
-from colmatch.kernels._jit import device, kernel
+from colmatch.kernels._jit import device, inlined, kernel
 
 BASE, SCORING, AGAIN = range(3)  # places of Top.state
 
@@ -38,7 +38,7 @@ def least_score(score, fill, row):
     return score[row, 0] if fill[row] == score.shape[1] else -np.inf
 
 
-@device
+@inlined
 def _sift_down(score, number, row, at, count, id, offset, data):
     """Moves the entry at a place down to where nothing below it is worse."""
     s, n = score[row, at], number[row, at]
@@ -55,7 +55,7 @@ def _sift_down(score, number, row, at, count, id, offset, data):
     score[row, at], number[row, at] = s, n
 
 
-@device
+@inlined
 def offer(score, number, fill, row, s, n, repeats, id, offset, data):
     """Enters a subscription with its score if it is among the best of a row.
 

@@ -49,7 +49,7 @@ KERNEL_FLOORS = (
         "segments",
         "ids",
     ),
-    ("meets", "scores", "tiles"),
+    ("meets", "remaining", "scores", "tiles"),
     ("bounds", "ends", "predicates", "room", "sink", "top", "transpose", "weights", "widths"),
     ("hints",),
     ("search",),

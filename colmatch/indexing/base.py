@@ -13,9 +13,18 @@ from colmatch.arrays.frozen import contiguous
 from colmatch.arrays.ranges import members, ranges_of
 from colmatch.indexing.settings import Settings
 from colmatch.indexing.statistics import Sample, Statistics
-from colmatch.kernels.layout import I64, LABEL_TOP, U32, Codes, Predicates
+from colmatch.kernels.bounds import bound_scores
+from colmatch.kernels.layout import DOT, F64, I64, LABEL_TOP, MAX, PRIORITY, U32, Codes, Predicates
 from colmatch.kernels.lowering.conjunctions import reorder_predicates
 from colmatch.kernels.predicates import count_uses
+
+
+class Strata(NamedTuple):
+    """S strata of an index: the conjunctions of one can score higher than those of the next."""
+
+    best: F64  # (S, 4) the highest score of each by ``layout.DOT`` and so on, if no event gives weights
+    expected: F64  # (S) matches that an event is thought to have in each
+    part: Callable[[int, int], Any]  # begin, end -> the arrays of the strata ``begin:end`` alone
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +60,8 @@ class IndexKind:
         counters)``, of ``EventWeights``, ``ScoreScratch`` and ``Top``. Where a kind has none, all
         that ``match`` finds is scored and offered
     scratch_topk : as ``scratch``, for ``match_topk``, where that needs another
+    strata : arrays -> what it has been cut to for those who want the best matches alone; the kernel
+        and its working memory take the arrays of some of them as they take all
 
     match_ranges : as ``match``, for events whose attributes may be ranges: ``match_ranges(index,
         predicates, low, high, start, stop, scratch, meeting, sink, counters)``, with the rows of
@@ -75,6 +86,7 @@ class IndexKind:
     match_topk: Callable[..., None] | None = None
     scratch_topk: Callable[[Any, Codes, int, int], Any] | None = None
     match_ranges: Callable[..., int] | None = None
+    strata: Callable[[Any], Strata] | None = None
 
     @property
     def name(self) -> str:
@@ -107,6 +119,28 @@ def highest_codes(codes: Codes) -> I64:
     if len(codes.label):
         return np.full(len(codes.multi), LABEL_TOP)
     return np.diff(codes.first) + 1
+
+
+def bounds_of(preds: Predicates) -> F64:
+    """Returns how high each conjunction can score if no event gives weights.
+
+    (C, 4) by ``layout.DOT`` and so on
+    """
+    most = np.empty((len(preds.owner), 4))
+    bound_scores(preds, np.empty(int(np.diff(preds.tree_first).max(initial=0))), most)
+    return most
+
+
+def highest_scores(preds: Predicates) -> F64:
+    """Returns one bound of whatever can be asked of each conjunction, at least 0.
+
+    (C), of weights, or of priorities where there are no weights; (0) where there is neither
+    """
+    if not len(preds.weight) and not len(preds.priority):
+        return np.empty(0)
+    most = bounds_of(preds)
+    highest: F64 = np.maximum(most[:, DOT], most[:, MAX]) if len(preds.weight) else most[:, PRIORITY]
+    return np.maximum(highest, 0.0)
 
 
 def reorder(preds: Predicates, order: U32) -> Predicates:

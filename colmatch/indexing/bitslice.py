@@ -15,9 +15,10 @@ import numpy as np
 
 from colmatch.arrays.hints import hints_of
 from colmatch.arrays.ranges import ranges_of
-from colmatch.indexing.base import IndexKind, reorder, uses_of
+from colmatch.indexing.base import IndexKind, Strata, reorder, uses_of
 from colmatch.indexing.settings import Settings, setting
 from colmatch.indexing.statistics import Sample, Statistics
+from colmatch.indexing.strata import Cut, cut_strata, is_ranked, whole
 from colmatch.kernels.bitslice.arrays import (
     BUFFER,
     CANDIDATES_KEPT,
@@ -43,7 +44,8 @@ from colmatch.kernels.bitslice.build import (
     write_postings,
 )
 from colmatch.kernels.bitslice.match import match
-from colmatch.kernels.layout import ATTR_MASK, I32, I64, U32, Codes, Predicates
+from colmatch.kernels.bitslice.strata import expect_matches
+from colmatch.kernels.layout import ATTR_MASK, F64, I32, I64, U32, Codes, Predicates
 
 TILE = 1 << 18  # bytes of a tile, if attributes are not too many: it stays in the second-level cache
 MOST_ROWS = SEGMENTS - 64  # of a tile
@@ -74,7 +76,8 @@ class Arrangement(NamedTuple):
     """Postings in their order, and conjunctions in the order of their first postings."""
 
     access: I32  # (C) which of its predicates is a conjunction's access predicate, or -1
-    group: I64  # groups of postings: attribute and class of width
+    strata: Cut
+    group: I64  # groups of postings: attribute, stratum and class of width
     group_first: I64  # where each begins; its end is the next one's begin
     lo: U32  # of each posting: lowest code, highest code, place of its conjunction in the order
     hi: U32
@@ -101,9 +104,10 @@ def arrange(
     _choose_access(preds, code_first, uses, below, settings.close_columns, access, postings)
     total = int(postings.sum())
     del postings
+    strata = _cut(preds, code_first, uses, below)
     key, hi, conj = np.empty(total, np.int64), np.empty(total, np.uint32), np.empty(total, np.uint32)
-    write_postings(preds, access, attributes, key, hi, conj)
-    classify(key, hi, np.bincount(key >> 32, minlength=attributes + 1))
+    write_postings(preds, access, attributes, strata.stratum, len(strata.best), key, hi, conj)
+    classify(key, hi, np.bincount(key >> 32, minlength=(attributes + 1) * len(strata.best)))
     posted = np.argsort(key)
     hi, conj = hi[posted], conj[posted]
     key = key[posted]
@@ -122,16 +126,18 @@ def arrange(
         number[order] = np.arange(count, dtype=np.uint32)
         conj = number[conj]
     offset = np.where(access < 0, -1, access - preds.first[:-1]).astype(np.int32)
-    return order, Arrangement(offset[order], group, np.append(begins, total), lo, hi, conj)
+    return order, Arrangement(offset[order], strata, group, np.append(begins, total), lo, hi, conj)
 
 
 def arranged(preds: Predicates, codes: Codes, arrangement: Arrangement) -> BitsliceIndex:
     """Makes the index of predicates whose conjunctions are in the order of the arrangement."""
-    offset, group, group_first, lo, hi, conj = arrangement
+    offset, strata, group, group_first, lo, hi, conj = arrangement
     attributes, total, top = len(codes.multi), len(conj), np.diff(codes.first) + 1
     code_first, access = ranges_of(top), np.where(offset < 0, -1, offset + preds.first[:-1])
     reach = np.maximum.reduceat(hi - lo, group_first[:-1]) if total else np.empty(0, np.uint32)
-    attr_group = np.searchsorted(group // CLASSES, np.arange(attributes + 2))
+    count = len(strata.best)
+    starts = np.searchsorted(group // CLASSES, np.arange((attributes + 1) * count + 1))
+    attr_group = np.concatenate([starts[s : s + (attributes + 1) * count : count] for s in range(count + 1)])
 
     ends = np.zeros(code_first[-1], np.int64)
     count_ends(preds, access, code_first, ends)
@@ -155,7 +161,8 @@ def arranged(preds: Predicates, codes: Codes, arrangement: Arrangement) -> Bitsl
     bin_first, bin_of = ranges_of(np.where(coarse, top, 0)), bin_of[np.repeat(coarse, top)]
     near = hints_of(group_first, lo.astype(np.int64))
     return BitsliceIndex(
-        attr_group, reach, group_first, near.lowest, near.highest, near.first, near.shift, near.below, lo, hi, conj, head, rest, rest_op,
+        attr_group, strata.best, strata.expected, reach,
+        group_first, near.lowest, near.highest, near.first, near.shift, near.below, lo, hi, conj, head, rest, rest_op,
         ranks, rank, bin_first, bin_of, codes.multi, np.append(top, 1), np.array([repeats], np.uint8),
     )  # fmt: skip
 
@@ -171,8 +178,7 @@ def _choose_access(
     least on the way is taken, if it is worth it: estimates are rough. Where many predicates are
     lists of values, of which each value is a test, all columns stay open.
     """
-    seen = uses if not len(below) else below[code_first[1:]] - below[code_first[:-1]]
-    share = np.minimum(seen * (EVENT_SIZE / max(int(seen.sum()), 1)), 1.0)  # of events that have the attribute
+    share = _presence(uses, code_first, below)
     close = close and len(preds.run_lo) < LISTS * len(preds.pred)
     least = np.where(share >= MANY, share * A_COLUMN * close, 0.0)
     open, best, best_cost = np.ones(len(uses), np.uint8), None, np.inf
@@ -194,6 +200,22 @@ def _choose_access(
         choose_access(preds, code_first, uses, below, best, access, postings)
 
 
+def _cut(preds: Predicates, code_first: I64, uses: I64, below: I64) -> Cut:
+    """Cuts the conjunctions to strata, where some may be better than others."""
+    if not is_ranked(preds):
+        return whole(len(preds.owner))
+    expected = np.empty(len(preds.owner))
+    expect_matches(preds, code_first, _presence(uses, code_first, below), below, expected)
+    return cut_strata(preds, expected)
+
+
+def _presence(uses: I64, code_first: I64, below: I64) -> F64:
+    """Returns the share of events that are thought to have each attribute."""
+    seen = uses if not len(below) else below[code_first[1:]] - below[code_first[:-1]]
+    share: F64 = np.minimum(seen * (EVENT_SIZE / max(int(seen.sum()), 1)), 1.0)
+    return share
+
+
 def _ranks(top: I64, uses: I64) -> tuple[I64, np.ndarray, I64]:
     """Bins of each attribute, its rank, and the number of ranks.
 
@@ -208,12 +230,13 @@ def _ranks(top: I64, uses: I64) -> tuple[I64, np.ndarray, I64]:
 
 def scratch(index: BitsliceIndex, codes: Codes, rows: int, entries: int) -> BitsliceScratch:
     attributes = len(codes.multi)
-    longest = int((index.group_first[index.attr_group[1:]] - index.group_first[index.attr_group[:-1]]).max(initial=0))
+    strata, places = len(index.best), index.group_first[index.attr_group].reshape(-1, attributes + 1)
+    longest = int((places[-1] - places[0]).max(initial=0))
     ranks = int(index.ranks[0])
     lines = min(TILE // ranks, MOST_ROWS, rows + 63) // 64
     stride = 64 * (lines | 1)  # an odd number of cache lines: attributes do not compete for the same places
     target = longest_rest(index.rest_op) + 1  # entries of a posting: no fewer than predicates of a program
-    segments = max(SEGMENTS, min(AN_ENTRY * entries, MOST_SEGMENTS))
+    segments = max(strata * SEGMENTS, min(AN_ENTRY * entries, MOST_SEGMENTS))
     u32, i64 = np.uint32, np.int64
     return BitsliceScratch(
         progress=np.empty(4, i64),
@@ -231,7 +254,7 @@ def scratch(index: BitsliceIndex, codes: Codes, rows: int, entries: int) -> Bits
         survivors=Survivors(np.empty(2 * BUFFER, u32), np.empty(2 * BUFFER, u32), np.empty(2 * BUFFER, np.uint64)),
         active=Active(np.empty(longest, u32), np.empty(longest, u32), np.empty(longest, u32)),
         segment=np.empty((segments, 3), u32),
-        bits=np.empty(SEGMENTS, np.uint64),
+        bits=np.empty(strata * SEGMENTS, np.uint64),
         found=np.empty((segments, 4), u32),
         segment_first=np.empty(rows + 1, i64),
         code_place=np.empty(int(index.top.max()) + 2, i64),
@@ -247,6 +270,14 @@ def repeats(index: BitsliceIndex) -> bool:
     return bool(index.repeats[0])
 
 
+def strata(index: BitsliceIndex) -> Strata:
+    def restricted(begin: int, end: int) -> BitsliceIndex:
+        width = len(index.top)
+        return index._replace(attr_group=index.attr_group[begin * width : (end + 1) * width])
+
+    return Strata(index.best, index.expected, restricted)
+
+
 def cost(statistics: Statistics) -> float:
     # Each value that an event has costs something, if there are postings for it: the more likely,
     # the more predicates an attribute has.
@@ -255,5 +286,14 @@ def cost(statistics: Statistics) -> float:
 
 
 KIND = IndexKind(
-    BitsliceSettings, BitsliceIndex, build, scratch, match, cost, repeats, arrange=arrange, arranged=arranged
+    BitsliceSettings,
+    BitsliceIndex,
+    build,
+    scratch,
+    match,
+    cost,
+    repeats,
+    arrange=arrange,
+    arranged=arranged,
+    strata=strata,
 )

@@ -33,7 +33,6 @@ Deviations, and why:
 - K of a CNF leaves out clauses that would need a third list of the same key.
 - Counters of clauses count the predicates that are true, where the source sets them to 1: a negated
   entry can then take back what that of the whole has said, without a clause of its own.
-- Top-k bounds are not here.
 """
 
 from __future__ import annotations
@@ -44,10 +43,12 @@ import numpy as np
 
 from colmatch.arrays.ranges import ranges_of
 from colmatch.errors import OptionError
-from colmatch.indexing.base import IndexKind
+from colmatch.indexing.base import IndexKind, highest_scores
 from colmatch.indexing.settings import Settings, dnf_budget, setting
 from colmatch.indexing.statistics import Sample, Statistics
 from colmatch.kernels.kindex.arrays import FANOUT_BITS, Domains, KIndex, KIndexScratch, Numbering
+from colmatch.kernels.kindex.best import match_topk
+from colmatch.kernels.kindex.bounds import weigh_rests, weigh_segments
 from colmatch.kernels.kindex.build import cut_segments, measure, post
 from colmatch.kernels.kindex.clauses import CLAUSES, COUNTED, classify, write_starts
 from colmatch.kernels.kindex.match import match
@@ -93,8 +94,9 @@ def build(
     )
     classify(preds, np.full(attributes, -1), starts, stack, counted, form, size, number_of, unsure, clause)
 
-    rank = form.astype(np.int64) << 32 | size
-    conj = np.argsort(rank, kind="stable").astype(np.uint32)
+    rank, bound = form.astype(np.int64) << 32 | size, highest_scores(preds)
+    order = np.lexsort((-bound, rank)) if len(bound) else np.argsort(rank, kind="stable")
+    conj = order.astype(np.uint32)
     with_clauses = CLAUSES << 32
     ranks, part_first = np.unique(rank[conj], return_index=True)
     parts = np.append(part_first, len(conj))
@@ -110,7 +112,8 @@ def build(
     at, last = np.zeros(planes * lists, np.int64), np.zeros(lists if planes > 1 else 1, np.uint32)
     numbering = Numbering(conj, begin, size, clause)
     no_entry, no_clause = np.empty(0, np.uint32), np.empty(0, np.uint16)
-    post(preds, numbering, domains, False, last, at, no_entry, no_clause)
+    no_weight = np.empty(0, np.float32)
+    post(preds, numbering, domains, False, last, at, no_entry, no_clause, no_weight)
     first = ranges_of(at)
     total = int(first[-1])
     _afford(float(total + planes * lists), settings.enumerate)
@@ -119,11 +122,15 @@ def build(
         np.empty(total - int(first[min(planes * lists, lists)]), np.uint16),
     )
     at[:], last[:] = first[:-1], 0
-    post(preds, numbering, domains, True, last, at, entry, entry_clause)
+    entry_weight = np.zeros(total, np.float32) if len(preds.weight) else no_weight
+    post(preds, numbering, domains, True, last, at, entry, entry_clause, entry_weight)
     segments = cut_segments(entry, first, parts, False, no_entry, no_entry, no_entry)
     list_first, segment_part = np.empty(planes * lists + 1, np.uint32), np.empty(segments, np.uint32)
     segment_first = np.empty(segments + 1, np.uint32)
     cut_segments(entry, first, parts, True, list_first, segment_part, segment_first)
+    segment_weight, part_rest = (np.empty(n if len(preds.weight) else 0) for n in (segments, len(ranks)))
+    weigh_segments(entry, entry_weight, segment_first, segment_weight)
+    weigh_rests(preds, numbering, parts, part_rest)
 
     repeats = (preds.owner[1:] == preds.owner[:-1]).any()
     index = KIndex(
@@ -133,6 +140,8 @@ def build(
         part_size=(ranks & 0xFFFFFFFF).astype(np.uint32), with_clauses=np.array([first_part, begin]), clause_first=clause_first,
         clause_true=clause_true, unsure=unsure[conj[begin:]], conj=conj, multi=codes.multi,
         skipping=np.array([SKIPPING], np.uint8), repeats=np.array([repeats], np.uint8),
+        bound=bound[conj] if len(bound) else bound, part_first=parts[: len(parts) if len(bound) else 0],
+        segment_weight=segment_weight, part_rest=part_rest,
     )  # fmt: skip
     return index, preds
 
@@ -222,6 +231,9 @@ def scratch(index: KIndex, codes: Codes, rows: int, entries: int) -> KIndexScrat
         front=np.empty(int(index.part_size.max(initial=0)) + 1, np.uint64),
         counter=np.empty(int(np.diff(index.clause_first).max(initial=0)), np.int32),
         waiting=np.empty(int(np.count_nonzero(index.unsure)), np.uint32),
+        opened=np.empty(most, np.uint64),
+        value=np.empty(most),
+        largest=np.empty(int(index.part_size.max(initial=0)) + 1),
     )
 
 
@@ -238,4 +250,4 @@ def cost(statistics: Statistics) -> float:
     return 5e3 + 0.05 * statistics.conjunctions + (0.07 + 12.0 * share) * statistics.predicates
 
 
-KIND = IndexKind(KIndexSettings, KIndex, build, scratch, match, cost, repeats)
+KIND = IndexKind(KIndexSettings, KIndex, build, scratch, match, cost, repeats, match_topk=match_topk)

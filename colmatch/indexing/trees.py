@@ -8,11 +8,10 @@ from typing import Any
 import numpy as np
 
 from colmatch.arrays.growing import extended
-from colmatch.indexing.base import IndexKind, reorder
+from colmatch.indexing.base import IndexKind, highest_scores, reorder
 from colmatch.indexing.settings import Settings
 from colmatch.indexing.statistics import Sample, Statistics
-from colmatch.kernels.bounds import bound_scores
-from colmatch.kernels.layout import ATTR_MASK, DOT, FLAG_MULTI, I64, MAX, PRIORITY, U32, U64, Codes, Predicates
+from colmatch.kernels.layout import ATTR_MASK, FLAG_MULTI, I64, U32, U64, Codes, Predicates
 from colmatch.kernels.tiles import TILE_LEAST, TILE_MOST, TILE_ROWS
 from colmatch.kernels.trees.arrays import (
     ABOVE_WORDS,
@@ -111,12 +110,8 @@ def built(plan: I64, preds: Predicates, codes: Codes, bulk: bool) -> tuple[Tree,
 
 def _by_bound(tree: Tree, preds: Predicates, order: U32, need: U64, reach: U32) -> tuple[U32, U64, U32, U32]:
     """Orders the entries of each leaf by the largest score that they can have."""
-    most, longest = np.empty((len(order), 4)), int(np.diff(preds.tree_first).max(initial=0))
-    bound_scores(preds, np.empty(longest), most)
-    most = np.maximum(most, 0.0)
-    bound = np.maximum(most[:, DOT], most[:, MAX]) if len(preds.weight) else most[:, PRIORITY].copy()
     code = np.empty(len(order), np.uint32)
-    code_bounds(bound, code)
+    code_bounds(highest_scores(preds), code)
     code = code[order]
     leaf, group = tree.at[order], np.zeros(len(order), np.int64)
     np.cumsum(leaf[1:] != leaf[:-1], out=group[1:])

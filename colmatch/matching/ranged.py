@@ -139,7 +139,7 @@ class RangeWorker(Worker):
     def code(self, job: Job, part: Part) -> None:
         """Gives both ends the codes of a part."""
         segment, events = part.segment, job.events
-        if self._coded is part:
+        if self._coded is segment:
             return
         super().code(job, part)
         if len(self._high_code) < len(events.code):

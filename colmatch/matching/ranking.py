@@ -13,16 +13,19 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from colmatch.arrays.frozen import frozen
 from colmatch.kernels._jit import entry
-from colmatch.kernels.layout import DOT, SUM, EventWeights, Top
-from colmatch.kernels.scores import ScoreScratch, offer_pairs
+from colmatch.kernels.layout import DOT, MAX, SUM, EventWeights, Top
+from colmatch.kernels.scores import ScoreScratch, offer_known, offer_pairs
 from colmatch.kernels.top import AGAIN, BASE, SCORING, sort_best
 from colmatch.matching.asked import Asked
 from colmatch.matching.event_weights import NO_WEIGHTS
 from colmatch.matching.pieces import Piece
+from colmatch.matching.strata import found_in_strata
 from colmatch.matching.worker import NO_DEAD, Job, Part, Worker
 from colmatch.updates.versions import Version
 
+NO_SCORES = frozen(np.empty(0))
 PLACES = 1 << 22  # places of heaps, and weights of events, that there are at a time: 50 MB
 
 
@@ -87,7 +90,7 @@ def _best(
         top.state[BASE], top.state[SCORING] = part.base, scoring
         top = top._replace(dead=part.dead)
         if kind.match_topk is None:
-            top.state[AGAIN] = False
+            top.state[AGAIN] = segment.repeats and len(segment.strata.best) > 1
             _offer_found(worker, job, part, weights, scores, top)
             continue
         top.state[AGAIN] = segment.repeats
@@ -108,17 +111,20 @@ def _best(
 
 
 def _offer_found(worker: Worker, job: Job, part: Part, weights: EventWeights, scores: ScoreScratch, top: Top) -> None:
-    """Matches a batch with one part, and offers all that is found."""
-    segment = part.segment
-    alone = job._replace(parts=[part], hits=np.zeros(job.rows, np.int64), repeats=segment.repeats)
+    """Matches a batch with one part, as long as something can be among the best, and offers it."""
+    segment, scoring = part.segment, int(top.state[SCORING])
+    changed = len(weights.first) > 0 and scoring in (DOT, MAX) and len(segment.predicates.weight) > 0
+    known = NO_SCORES if changed else segment.known_scores(scoring)
     conj_first, conj = segment.conjunctions
-    for start, stop in worker.found(alone):
-        place, sub = worker.ordered(alone, start, stop)
+    for place, sub, start in found_in_strata(worker, job, part, segment.strata, weights, top):
+        if len(known) and not entry(offer_known)(known, place, sub, start, top):
+            continue
         entry(offer_pairs)(
             segment.predicates,
             segment.codes.multi,
             conj_first,
             conj,
+            known,
             job.events,
             place,
             sub,

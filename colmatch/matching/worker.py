@@ -32,6 +32,7 @@ class Part(NamedTuple):
     base: int  # number of its first subscription
     dead: layout.U64  # bits of deleted subscriptions; none if its index finds none
     scratch: Any
+    arrays: Any  # of its index, or of some of its strata
 
 
 class Job(NamedTuple):
@@ -55,6 +56,7 @@ class Worker:
     ----------
     counters : of all kernels that it has called
     memory : that of results
+    rates : matches that there were in the last batch for each that a segment's strata expect
     """
 
     def __init__(self) -> None:
@@ -66,7 +68,7 @@ class Worker:
         self._rows = layout.Rows(np.empty(1, np.int64), np.empty(0, np.uint32), np.empty(0, np.uint32))
         self._place = np.empty(0, np.int32)  # where in ``_rows`` an entry of the batch stands
         self._placed: bytes | None = None  # the attributes whose entries do
-        self._coded: Part | None = None  # the part whose codes do
+        self._coded: Segment | None = None  # the segment whose codes do
         self._next = np.zeros(0, np.int64)
         self._sink = _sink(FIRST_CAPACITY)
         self._pairs_a_row = 0.0
@@ -75,6 +77,7 @@ class Worker:
         self._best_scratch: weakref.WeakKeyDictionary[Segment, tuple[Any, tuple[int, int]]]
         self._best_scratch = weakref.WeakKeyDictionary()  # of kinds that have another for ``match_topk``
         self.memory = Recycled()
+        self.rates: weakref.WeakKeyDictionary[Segment, float] = weakref.WeakKeyDictionary()
 
     def run(self, version: Version, lenient: bool, rows: pa.RecordBatch, wanted: bool, offset: int) -> Iterator[Piece]:
         """Yields the matches of one batch, in pieces that the sink can hold.
@@ -134,7 +137,13 @@ class Worker:
         if len(self._next) < len(version.attributes):
             self._next = np.empty(len(version.attributes), np.int64)
         parts = [
-            Part(segment, base, self._dead(version, found_dead), self._scratch_of(segment, best))
+            Part(
+                segment,
+                base,
+                self._dead(version, found_dead),
+                self._scratch_of(segment, best),
+                segment.index.arrays,
+            )
             for segment, base, living, found_dead in zip(
                 version.segments, version.bases, version.living, version.found_dead, strict=True
             )
@@ -203,7 +212,7 @@ class Worker:
     def code(self, job: Job, part: Part) -> None:
         """Gives the events of a job the codes of a part."""
         segment, events = part.segment, job.events
-        if self._coded is part:
+        if self._coded is segment:
             return
         if self._placed != segment.use:
             entry(transpose)(job.entries, segment.used, self._next, events.first, events.attr, self._place)
@@ -220,16 +229,16 @@ class Worker:
         )
         if len(segment.codes.label):
             entry(to_labels)(segment.codes, *events)
-        self._coded = part
+        self._coded = segment
 
     def forget_codes(self) -> None:
-        """Lets go of the part that rows were coded for last."""
+        """Lets go of the segment that rows were coded for last."""
         self._coded = self._placed = None
 
     def _call(self, job: Job, part: Part, row: int, limit: int, into: layout.Sink) -> int:
         """Runs the kernel of a part. Returns the first row that it has not finished."""
         segment = part.segment
-        match, arrays, predicates = entry(segment.index.kind.match), segment.index.arrays, segment.predicates
+        match, arrays, predicates = entry(segment.index.kind.match), part.arrays, segment.predicates
         stop: int = match(arrays, predicates, job.events, row, limit, part.scratch, into, self.counters)
         return stop
 

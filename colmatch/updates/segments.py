@@ -13,13 +13,13 @@ from colmatch.arrays.hints import hints_of
 from colmatch.events.sample import recount_values
 from colmatch.events.vocabulary import Vocabulary
 from colmatch.indexing import plan
-from colmatch.indexing.base import Built, uses_of
+from colmatch.indexing.base import Built, Strata, uses_of
 from colmatch.indexing.registry import find
 from colmatch.indexing.settings import Settings
 from colmatch.indexing.statistics import Sample, Statistics
 from colmatch.kernels import hints
-from colmatch.kernels.layout import I64, U8, Codes, Predicates
-from colmatch.kernels.scores import group_conjunctions
+from colmatch.kernels.layout import F64, I64, U8, Codes, Predicates
+from colmatch.kernels.scores import group_conjunctions, score_each
 from colmatch.schema import Attributes
 
 
@@ -39,6 +39,7 @@ class Segment:
         self.index = index
         self.size = size
         self.repeats = index.kind.repeats(index.arrays)
+        self._known_scores: dict[int, F64] = {}
 
     @cached_property
     def hints(self) -> hints.Hints:
@@ -64,6 +65,26 @@ class Segment:
         first, members = np.empty(self.size + 1, np.int64), np.empty(len(self.predicates.owner), np.int64)
         group_conjunctions(self.predicates.owner, first, members)
         return frozen(first), frozen(members)
+
+    @cached_property
+    def strata(self) -> Strata:
+        """What can be matched by itself where the best matches alone are asked for."""
+        kind, arrays = self.index.kind, self.index.arrays
+        if kind.strata is not None:
+            return kind.strata(arrays)
+        return Strata(np.full((1, 4), np.inf), np.full(1, np.inf), lambda begin, end: arrays)
+
+    def known_scores(self, scoring: int) -> F64:
+        """Returns the score of each subscription, NaN where it depends on the event: (S).
+
+        Events give no weights; the first batch waits until it is made.
+        """
+        known = self._known_scores.get(scoring)
+        if known is None:
+            written = np.full(self.size, np.nan)
+            score_each(self.predicates, scoring, np.ones(len(self.codes.multi)), written)
+            known = self._known_scores[scoring] = frozen(written)
+        return known
 
     @cached_property
     def longest_tree(self) -> int:

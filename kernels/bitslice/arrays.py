@@ -1,14 +1,14 @@
 """bitslice: how the index lies in memory, and the scratch of a match.
 
-A group has one attribute, and widths of the access interval that are alike. ``tiles.py`` says what
-ranks, bins and bounds are.
+A group has one attribute, one stratum (``strata.py``), and widths of the access interval that are
+alike. ``tiles.py`` says what ranks, bins and bounds are.
 """
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from colmatch.kernels.layout import I64, U8, U16, U32, U64
+from colmatch.kernels.layout import F64, I64, U8, U16, U32, U64
 
 WORD = 64
 ALL = np.uint64(2**64 - 1)
@@ -46,9 +46,16 @@ TILES = 3  # tiles filled
 
 
 class BitsliceIndex(NamedTuple):
-    """P postings in G groups."""
+    """P postings in G groups, conjunctions in S strata."""
 
-    attr_group: I64  # (A + 2) attribute -> its groups; A stands for "always": postings without an access predicate
+    # ((S + 1) * (A + 1)) where the groups of each attribute begin in the first stratum, in the next
+    # and so on, and where they end in the last; attribute A stands for "always": postings without
+    # an access predicate. A part from one stratum on makes an index of the strata in it
+    attr_group: I64
+    best: Annotated[
+        F64, 4
+    ]  # (S, 4) highest score of each stratum, by ``layout.DOT`` and so on, if no event gives weights
+    expected: F64  # (S) matches that an event is thought to have in each
     reach: U32  # (G) the widest interval of the group, highest minus lowest code
     group_first: I64  # (G + 1) group -> its postings
     # (G) lowest lo of the group; this and what follows are hints (``hints.py``) where among the
@@ -133,7 +140,7 @@ class BitsliceScratch(NamedTuple):
     # (S, 3) postings to visit, begin and end; position of the first row, or code that they must
     # reach up to
     segment: U32
-    bits: U64  # (SEGMENTS) their rows
+    bits: U64  # (S * SEGMENTS, where S are strata) rows of the segments of a tile
     found: U32  # (S, 4) segments of rows before they are ordered: row, and the same
     segment_first: I64  # (N + 1) row -> its segments
     code_place: I64  # (most codes + 2)

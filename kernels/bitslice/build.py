@@ -90,23 +90,22 @@ def _share(code_first, uses, below, a, low, high):
 
 
 @kernel
-def write_postings(preds, access, attributes, key, hi, conj):
-    """Postings in the order of conjunctions: key = attribute * 2^32 + lowest code, highest code,
-    conjunction.
+def write_postings(preds, access, attributes, stratum, strata, key, hi, conj):
+    """Writes postings in the order of conjunctions.
 
-    Returns how many.
+    Their keys are (attribute * strata + stratum) * 2^32 + lowest code. Returns how many.
     """
     n = 0
     for c in range(len(access)):
         p = access[c]
         if p < 0:
-            key[n] = attributes << 32
+            key[n] = (attributes * strata + np.int64(stratum[c])) << 32
             hi[n] = 0
             conj[n] = c
             n += 1
             continue
         word = np.int64(preds.pred[p, 0])
-        a = (word & ATTR_MASK) << 32
+        a = ((word & ATTR_MASK) * strata + np.int64(stratum[c])) << 32
         low, high = np.int64(preds.pred[p, 1]), np.int64(preds.pred[p, 2])
         if word & FLAG_RUN and high - low <= MOST_INTERVALS:
             for j in range(low, high):
@@ -126,8 +125,9 @@ def write_postings(preds, access, attributes, key, hi, conj):
 
 @kernel
 def classify(key, hi, in_column):
-    """Key -> (attribute, class of width, lowest code), so that sorting it makes groups.
-    in_column (A + 1): postings of each attribute.
+    """Key -> (attribute, stratum, class of width, lowest code), so that sorting it makes groups.
+
+    in_column ((A + 1) * S): postings of each attribute and stratum.
     """
     for i in range(len(key)):
         a = key[i] >> 32

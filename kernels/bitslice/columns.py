@@ -104,7 +104,7 @@ def place_codes(code, begin, end, top, place):
 
 
 @device
-def choose_columns(attr_group, group_first, reach, top, column, ranks, pairs, by_column):
+def choose_columns(group_begin, group_end, group_first, reach, top, column, ranks, pairs, by_column):
     """Mark the columns whose rows are worth sorting.
 
     Returns whether any is marked, and whether one is left that has rows and postings and is not.
@@ -116,12 +116,12 @@ def choose_columns(attr_group, group_first, reach, top, column, ranks, pairs, by
     for a in range(len(column) - 1):
         by_column[a] = 0
         n = column[a + 1] - column[a]
-        if n == 0 or group_first[attr_group[a]] == group_first[attr_group[a + 1]]:
+        if n == 0 or group_first[group_begin[a]] == group_first[group_end[a]]:
             continue
         sorted_cost = 300.0 + 6.0 * n + 1.1 * n * pairs
         sorted_cost += 1.1 * n * pairs if sets_few(ranks, pairs, n) else ranks * (2.0 + n / 16.0)
         row_cost = 0.0
-        for g in range(attr_group[a], attr_group[a + 1]):
+        for g in range(group_begin[a], group_end[a]):
             postings = float(group_first[g + 1] - group_first[g])
             share = min(1.0, (reach[g] + 1.0) / top[a])
             row_cost += n * (30.0 + 2.0 * share * postings)

@@ -36,7 +36,9 @@ def sweep_columns(index, preds, rows, start, stop, pairs, scratch, sink, counter
 
     pairs : attributes and values of a row, on average
     """
-    attr_group, group_first, reach, lo, hi = index.attr_group, index.group_first, index.reach, index.lo, index.hi
+    group_begin, group_end = index.attr_group[: len(index.top)], index.attr_group[-len(index.top) :]
+    group_first = index.group_first
+    reach, lo, hi = index.reach, index.lo, index.hi
     lowest, highest, cell_first, cell_shift = index.lowest, index.highest, index.cell_first, index.cell_shift
     below, head, rest, rest_op, who = index.below, index.head, index.rest, index.rest_op, index.who
     owner, jump_first, jump = preds.owner, preds.jump_first, preds.jump
@@ -66,12 +68,15 @@ def sweep_columns(index, preds, rows, start, stop, pairs, scratch, sink, counter
         for at in range(begin, end, size):
             tile_end = min(at + size, end)
             s, segments, k, actives = np.uint64(0), np.uint64(0), np.uint64(0), np.uint64(0)
-            for g in range(attr_group[a], attr_group[a + 1]):
+            for g in range(group_begin[a], group_end[a]):
                 i, i_end = group_first[g], group_first[g + 1]
                 if reach[g] == 0:
                     low, high, cells, shift = lowest[g], highest[g], cell_first[g], cell_shift[g]
-                    here = segments_of_column(lo, i, low, high, cells, shift, below, code, at, tile_end, segment, bits)
-                    segments = np.uint64(here)
+                    more, more_bits = segment[segments:], bits[segments:]
+                    here = segments_of_column(
+                        lo, i, low, high, cells, shift, below, code, at, tile_end, more, more_bits
+                    )
+                    segments += np.uint64(here)
                 else:
                     i = first_at_least(lo, i, i_end, np.int64(code[at]) - np.int64(reach[g]))
                     i_end = first_at_least(lo, i, i_end, np.int64(code[tile_end - 1]) + 1)
@@ -111,13 +116,14 @@ def sweep_rows(index, preds, rows, start, stop, pairs, scratch, sink, counters):
     attributes, ranks, count, most = len(index.multi), index.ranks[0], stop - start, np.uint64(BUFFER)
     stride, few = np.uint64(1), sets_few(ranks, pairs, 1)
     noted_most = len(candidates.row) - WORD * len(survivors.mask)
-    attr_group, group_first, reach = index.attr_group, index.group_first, index.reach
+    group_begin, group_end = index.attr_group[: len(index.top)], index.attr_group[-len(index.top) :]
+    group_first, reach = index.group_first, index.reach
     hints = GroupHints(index.lo, index.lowest, index.highest, index.cell_first, index.cell_shift, index.below)
     all_rows = column[attributes]
     a, e = np.int64(0), np.int64(0)
     while a <= attributes:
         a, e, segments = segments_of_rows(
-            attr_group, group_first, reach, hints, by_column, column, row, code, a, e, found
+            group_begin, group_end, group_first, reach, hints, by_column, column, row, code, a, e, found
         )
         order_segments(found, segments, count, segment_first, segment)
         last = np.uint64(max(segments - 1, 0))
@@ -152,7 +158,15 @@ def match(index, preds, rows, start, stop, scratch, sink, counters):
     bin_entries(row_first, row_attr, row_code, start, stop, index.rank, index.bin_first, index.bin_of, slot, slot_first)
     place_columns(row_first, row_attr, row_code, start, stop, column, scratch.row, scratch.code)
     chosen, left = choose_columns(
-        index.attr_group, index.group_first, index.reach, index.top, column, index.ranks[0], pairs, scratch.sorted
+        index.attr_group[: len(index.top)],
+        index.attr_group[-len(index.top) :],
+        index.group_first,
+        index.reach,
+        index.top,
+        column,
+        index.ranks[0],
+        pairs,
+        scratch.sorted,
     )
     if chosen:
         sweep_columns(index, preds, rows, start, stop, pairs, scratch, sink, counters)

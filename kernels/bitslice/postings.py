@@ -65,7 +65,7 @@ def segments_of_column(lo, i, lowest, highest, cell_first, shift, below, code, b
 
 
 @device
-def segments_of_rows(attr_group, group_first, reach, hints, by_column, column, row, code, a, e, found):
+def segments_of_rows(group_begin, group_end, group_first, reach, hints, by_column, column, row, code, a, e, found):
     """Finds postings that rows may meet by columns that are not sorted.
 
     It begins with entry ``e`` of attribute ``a``; found (S, 4): row, range of postings, code that
@@ -81,7 +81,7 @@ def segments_of_rows(attr_group, group_first, reach, hints, by_column, column, r
     n = 0
     while a < len(by_column):
         e = max(e, column[a])
-        first_group, last_group = attr_group[a], attr_group[a + 1]
+        first_group, last_group = group_begin[a], group_end[a]
         if by_column[a] or group_first[first_group] == group_first[last_group]:
             e = column[a + 1]
         while e < column[a + 1]:

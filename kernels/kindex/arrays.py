@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from colmatch.kernels.layout import I32, I64, U8, U16, U32, U64
+from colmatch.kernels.layout import F64, I32, I64, U8, U16, U32, U64
 
 FANOUT_BITS = np.int64(2)  # a piece of the domain is cut into so many bits' worth of pieces on the next level
 NO_CLAUSE = 2**16 - 1
@@ -59,6 +59,14 @@ class KIndex(NamedTuple):
     multi: U8  # (A) attribute may have several entries in a row
     skipping: U8  # (1) 0: entries are passed one by one, to see what skipping saves
     repeats: U8  # (1) a subscription may have several conjunctions
+    # Bounds of scores, at least 0, for events that give no weights. All are (0) where subscriptions
+    # have neither weights nor priorities, ``segment_weight`` and ``part_rest`` without weights.
+    bound: F64  # (numbers) largest score of each, falling within a part
+    part_first: I64  # (parts + 1) part -> numbers
+    # (segments) what its predicates add to the score of one conjunction, at most
+    segment_weight: F64
+    # (parts) what predicates without a positive entry add to the score of a conjunction, at most
+    part_rest: F64
 
 
 class Domains(NamedTuple):
@@ -96,3 +104,7 @@ class KIndexScratch(NamedTuple):
     # clause is false
     counter: I32
     waiting: U32  # (unsure conjunctions)
+    # (lists of an event) segment, and above it which of the event's values has its list
+    opened: U64
+    value: F64  # (lists of an event) what each can add to a score
+    largest: F64  # (largest K + 1) ascending

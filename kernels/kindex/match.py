@@ -190,7 +190,7 @@ def lists_of(row_attr, row_code, begin, stop, index, seen, low, next, whose):
 
 
 @device
-def segments_of(part, most, lists, index, low, next, whose, at, end):
+def segments_of(part, most, lists, index, low, next, whose, at, end, opened):
     """Open the event's segments of a part.
 
     most : predicates of a conjunction of the part that one value can meet. Returns how many
@@ -211,6 +211,7 @@ def segments_of(part, most, lists, index, low, next, whose, at, end):
             stop -= 1
             at[count] = segment_first[stop]
             end[count] = segment_first[stop + 1]
+            opened[count] = np.uint64(whose[i]) << np.uint64(32) | np.uint64(stop)
             ask_for(entry, at[count])
             count += np.uint64(1)
         if begin < stop:
@@ -296,7 +297,7 @@ def match(index, preds, rows, start, stop, scratch, sink, counters):
             need = max(np.uint64(part_size[part]), one)
             clauses = part >= first_part
             size, reach, following, lists = segments_of(
-                part, 2 if clauses else 1, lists, index, low, next, whose, at, end
+                part, 2 if clauses else 1, lists, index, low, next, whose, at, end, scratch.opened
             )
             part = following
             if reach < need:
@@ -317,7 +318,7 @@ def match(index, preds, rows, start, stop, scratch, sink, counters):
                     if clauses:
                         begin = clause_first[number - first_number]
                         count = clause_first[number - first_number + one] - begin
-                        for j in range(count):
+                        for j in range(count):  # what follows stands in kindex/best.py as well
                             counter[j] = clause_true[begin + j]
                         for t in range(need):
                             i = front[t] & the_list
@@ -336,7 +337,7 @@ def match(index, preds, rows, start, stop, scratch, sink, counters):
                 moving = np.uint64(0)
                 while moving < need and front[moving] >> whole < target:
                     moving += one
-                while moving > 0:
+                while moving > 0:  # this loop stands in kindex/best.py as well
                     moving -= one
                     i = front[moving] & the_list
                     key, steps = advance(entry, at, end, i, target, skipping)

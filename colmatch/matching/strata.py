@@ -1,0 +1,70 @@
+"""Strata of a segment are matched one after the other, as long as rows need more.
+
+The first step takes as many strata as are thought to be enough, each other one takes the next, with
+the rows alone for which that can be good enough. How many matches events have is estimated when an
+index is built, and corrected by what batches find.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from colmatch.arrays.ranges import ranges_of
+from colmatch.indexing.base import Strata
+from colmatch.kernels._jit import entry
+from colmatch.kernels.layout import EventWeights, Rows, Top
+from colmatch.kernels.remaining import gather_remaining
+from colmatch.kernels.top import SCORING
+from colmatch.matching.worker import Job, Part, Worker
+
+Pairs = tuple[NDArray[np.int64], NDArray[np.uint32], int]
+
+
+def found_in_strata(
+    worker: Worker, job: Job, part: Part, strata: Strata, weights: EventWeights, top: Top
+) -> Iterator[Pairs]:
+    """Matches a batch with one part, the best strata first.
+
+    The caller offers each result to ``top`` before it asks for the next. Yields where the pairs of
+    each row begin, from the row on that is the third, and numbers of subscriptions.
+    """
+    segment, scoring = part.segment, int(top.state[SCORING])
+    worker.code(job, part)
+    size = int(job.events.first[-1])
+    remaining = Rows(np.empty(job.rows + 1, np.int64), np.empty(size, np.uint32), np.empty(size, np.uint32))
+    number = np.empty(job.rows, np.int64)
+    for begin, end in _steps(strata, top.score.shape[1], worker.rates.get(segment, 1.0)):
+        rows, events = job.rows, job.events
+        if top.fill.any():
+            best = float(strata.best[begin:end, scoring].max())
+            rows = entry(gather_remaining)(job.events, 0, job.rows, best, weights, top, number, remaining)
+            if rows == 0:
+                continue
+            if rows < job.rows:
+                events = remaining._replace(first=remaining.first[: rows + 1])
+        some = part._replace(arrays=strata.part(begin, end))
+        alone = Job(job.entries, rows, events, [some], np.zeros(rows, np.int64), True, segment.repeats)
+        for start, stop in worker.found(alone):
+            place, sub = worker.ordered(alone, start, stop)
+            if rows < job.rows:
+                sizes = np.zeros(job.rows, np.int64)
+                sizes[number[start:stop]] = np.diff(place)
+                place, start = ranges_of(sizes), 0
+            yield place, sub, start
+        if begin == 0 and rows == job.rows and rows:
+            guess = float(strata.expected[:end].sum())
+            worker.rates[segment] = (int(alone.hits.sum()) + guess) / ((rows + 1) * guess) if guess else 1.0
+
+
+def _steps(strata: Strata, most: int, rate: float) -> list[tuple[int, int]]:
+    """Returns the strata of each step: those that are thought to be enough, and others one by one.
+
+    rate : matches that there are for each that is expected
+    """
+    count = len(strata.best)
+    enough = most + most**0.5  # most events have fewer than these more or less
+    first = min(int(np.searchsorted(np.cumsum(strata.expected) * rate, enough)) + 1, count)
+    return [(0, first), *((s, s + 1) for s in range(first, count))]

@@ -1,0 +1,45 @@
+"""Rows that may still find better subscriptions, for whoever wants the best alone."""
+
+from colmatch.kernels._jit import device, kernel
+from colmatch.kernels.bounds import ROUNDED
+from colmatch.kernels.layout import DOT, MAX
+from colmatch.kernels.top import SCORING, least_score
+
+
+@device
+def highest_score(best, scoring, first, value, row):
+    """How high what can score ``best`` without event weights can score for a row.
+
+    first, value : of ``layout.EventWeights``
+    """
+    if scoring != DOT and scoring != MAX:
+        return best * ROUNDED if best > 0.0 else best
+    largest = 1.0  # of attributes that the event gives no weight to
+    if len(first) > 0:
+        for e in range(first[row], first[row + 1]):
+            largest = max(largest, value[e])
+        best = max(best, 0.0)  # a weight below zero counts little where the event's is little
+    return best * largest * ROUNDED if best > 0.0 else best
+
+
+@kernel
+def gather_remaining(rows, start, stop, best, weights, top, row, remaining):
+    """Copies the rows for which what scores up to ``best`` can still be among the best.
+
+    best float64 : without event weights; row (stop - start) int64 : written, the number of each in
+    the batch; remaining : ``layout.Rows``, written. Returns how many there are.
+    """
+    scoring, entries, n = top.state[SCORING], 0, 0
+    first, attr, code = rows.first, rows.attr, rows.code
+    remaining.first[0] = 0
+    for r in range(start, stop):
+        if least_score(top.score, top.fill, r) > highest_score(best, scoring, weights.first, weights.value, r):
+            continue
+        for e in range(first[r], first[r + 1]):
+            remaining.attr[entries] = attr[e]
+            remaining.code[entries] = code[e]
+            entries += 1
+        row[n] = r
+        n += 1
+        remaining.first[n] = entries
+    return n
