@@ -44,6 +44,8 @@ def shop(tmp_path, monkeypatch):
     alerts = pa.table({"id": [4711, 4712], "expression": ["delay > 30", "origin = 'JFK'"]})
     pyarrow.parquet.write_table(flights, "flights.parquet")
     pyarrow.parquet.write_table(alerts, "alerts.parquet")
+    weights = pa.array([{"delay": 2.0}, {"origin": 1.0}], pa.map_(pa.string(), pa.float64()))
+    pyarrow.parquet.write_table(alerts.append_column("weights", weights), "wishes.parquet")
     pyarrow.csv.write_csv(alerts, "alerts.csv")
 
 
@@ -68,7 +70,8 @@ def section(title):
 def test_commands_of_the_command_line(shop):
     printed = [command(line) for line in section("On the command line")]
     assert pyarrow.parquet.read_table("fired.parquet").num_rows == 40
-    assert "delay > 30" in printed[-1]
+    assert "delay > 30" in printed[2]
+    assert set(pyarrow.parquet.read_table("best.parquet")["score"].to_pylist()) == {1.0, 2.0}
 
 
 def test_commands_that_measure(shop):

@@ -183,6 +183,10 @@ def _with_room(tree: Tree, work: TreeWork) -> tuple[Tree, TreeWork]:
 
 
 def writable(tree: Tree) -> Tree:
+    """The tree as one that can be changed, without bounds of scores, which would not follow."""
+    if tree.bounded[0] != UNBOUNDED:
+        none = np.empty(0, np.uint32)
+        tree = tree._replace(bounded=np.array([UNBOUNDED], np.uint8), bound=none, bound_below=none)
     return Tree(*(array if array.flags.writeable else array.copy() for array in tree))  # type: ignore[arg-type]
 
 

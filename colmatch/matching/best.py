@@ -84,7 +84,8 @@ class BestMatches:
         candidates : conjunctions that passed the filter of the kind of index and were verified
         predicates : evaluated while verifying
         nodes : nodes, postings or pages visited, as the kind defines
-        matches : pairs that are returned: each counts once, however often a kernel finds it
+        matches : pairs that are returned: each counts once, however often a kernel finds it. With
+            ``k``, true conjunctions that were scored
         """
         if k is not None and ranges is not None:
             raise OptionError("the best matches are found for values, not for ranges: give k or ranges, not both")

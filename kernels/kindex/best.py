@@ -19,7 +19,7 @@ import numpy as np
 from colmatch.kernels._jit import device, kernel
 from colmatch.kernels.bounds import ROUNDED
 from colmatch.kernels.kindex.match import END, advance, lists_of, note_clauses, open_segments, segments_of, sift
-from colmatch.kernels.layout import CANDIDATES, CONJUNCTIONS, NODES, PREDICATES, PRIORITY, SUM
+from colmatch.kernels.layout import CANDIDATES, CONJUNCTIONS, MATCHES, NODES, PREDICATES, PRIORITY, SUM
 from colmatch.kernels.predicates import clear, conjunction_holds, spread
 from colmatch.kernels.scores import is_static, plain_score, program_score, static_score, unweigh_row, weigh_row
 from colmatch.kernels.sink import is_dead
@@ -247,6 +247,7 @@ def match_topk(index, preds, rows, start, stop, scratch, weights, scores, top, c
                         elif scoring == PRIORITY:
                             score = static_score(priority, c)
                         if score > -np.inf:
+                            counters[MATCHES] += 1
                             offer(best, best_number, fill, row, score, np.uint32(sub), again, id, offset, data)
                         if factor >= 0.0 and least < least_score(best, fill, row):
                             least = least_score(best, fill, row)

@@ -11,7 +11,7 @@ many of ``bestar``, and took 2.4 times as long.
 import numpy as np
 
 from colmatch.kernels._jit import device, kernel
-from colmatch.kernels.layout import CANDIDATES, CONJUNCTIONS, NODES, PREDICATES, PRIORITY
+from colmatch.kernels.layout import CANDIDATES, CONJUNCTIONS, MATCHES, NODES, PREDICATES, PRIORITY
 from colmatch.kernels.predicates import clear, conjunction_holds, spread
 from colmatch.kernels.scores import is_static, plain_score, program_score, static_score, unweigh_row, weigh_row
 from colmatch.kernels.sink import is_dead
@@ -53,7 +53,7 @@ def offer_leaf(index, preds, rows, row, n, factor, absent, scratch, scores, top,
     leaf, a = np.int64(index.node[n, LEAF]), np.int64(index.node[n, ATTR])
     one = n > ALWAYS and not index.multi[a]
     v = np.int64(table[a]) if one else np.int64(0)
-    looked_at = candidates = steps = np.int64(0)
+    looked_at = candidates = steps = scored = np.int64(0)
     floor = floor_code(least_score(top.score, top.fill, row), factor)
     for i in range(leaf, leaf + np.int64(index.node[n, COUNT])):
         if len(bound) > 0 and bound[i] < floor:
@@ -76,11 +76,13 @@ def offer_leaf(index, preds, rows, row, n, factor, absent, scratch, scores, top,
             score = program_score(preds, c, scoring, weight_of, attr, code, begin, end, table, scores.stack)
         else:
             score = plain_score(pred, weight, first, c, scoring, weight_of)
+        scored += 1
         offer(top.score, top.number, top.fill, row, score, np.uint32(sub), again, top.id, top.offset, top.data)
         floor = floor_code(least_score(top.score, top.fill, row), factor)
     counters[CONJUNCTIONS] += looked_at
     counters[CANDIDATES] += candidates
     counters[PREDICATES] += steps
+    counters[MATCHES] += scored
 
 
 @device

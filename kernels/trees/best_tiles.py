@@ -8,7 +8,7 @@ import numpy as np
 
 from colmatch.kernels._jit import device
 from colmatch.kernels.bits import ctz, popcount, without_lowest, words_within
-from colmatch.kernels.layout import CANDIDATES, CONJUNCTIONS, NODES, PREDICATES, PRIORITY
+from colmatch.kernels.layout import CANDIDATES, CONJUNCTIONS, MATCHES, NODES, PREDICATES, PRIORITY
 from colmatch.kernels.predicates import clear, spread
 from colmatch.kernels.scores import is_static, plain_score, program_score, static_score, unweigh_row, weigh_row
 from colmatch.kernels.sink import is_dead
@@ -80,7 +80,7 @@ def best_of_leaf(index, preds, rows, start, n, own, scratch, weights, scores, to
     scoring, base, again = top.state[SCORING], np.uint64(top.state[BASE]), top.state[AGAIN] != 0
     short, bounded, a = index.plan[SHORT_CIRCUIT] != 0, len(bound) > 0, np.uint32(index.node[n, ATTR])
     leaf, one = np.uint64(index.node[n, LEAF]), n > ALWAYS and not multi[a]
-    looked_at = candidates = steps = np.uint64(0)
+    looked_at = candidates = steps = scored = np.uint64(0)
     nowhere, lowest = absent_from_all(absent, own), lowest_floor(own, floor)
     for i in range(leaf, leaf + np.uint64(index.node[n, COUNT])):
         if bounded and bound[i] < lowest:
@@ -104,6 +104,7 @@ def best_of_leaf(index, preds, rows, start, n, own, scratch, weights, scores, to
         sub = np.uint64(owner[c]) + base
         if left == 0 or is_dead(dead, sub):
             continue
+        scored += popcount(left)
         while left != 0:
             lane = ctz(left)
             left = without_lowest(left)
@@ -117,6 +118,7 @@ def best_of_leaf(index, preds, rows, start, n, own, scratch, weights, scores, to
     counters[CONJUNCTIONS] += np.int64(looked_at)
     counters[CANDIDATES] += np.int64(candidates)
     counters[PREDICATES] += np.int64(steps)
+    counters[MATCHES] += np.int64(scored)
 
 
 @device

@@ -96,9 +96,9 @@ def _cut(work, count, cut):
 
 @device
 def _best_cut(codes, a, work, count, least):
-    """The cut with the least overlap, and of these the least coverage; 0 without one.
+    """The cut with the least overlap, of these with the least coverage; 0 without one.
 
-    It leaves at least ``least`` ranges on each side.
+    It leaves at least ``least`` ranges on each side. Of equal cuts it is the most even one.
     """
     lo, hi, by_lo, by_hi = work.lo, work.hi, work.by_lo, work.by_hi
     low_after, high_after = work.low_after, work.high_after  # of the ranges from place i on
@@ -106,7 +106,7 @@ def _best_cut(codes, a, work, count, least):
         low, high = np.int64(lo[by_hi[i]]), np.int64(hi[by_lo[i]])
         low_after[i] = min(low, np.int64(low_after[i + 1])) if i + 1 < count else low
         high_after[i] = max(high, np.int64(high_after[i + 1])) if i + 1 < count else high
-    best, best_overlap, best_coverage = np.int64(0), 0.0, 0.0
+    best, best_overlap, best_coverage, best_fewer = np.int64(0), 0.0, 0.0, np.int64(0)
     lowest, highest = np.int64(lo[by_hi[0]]), np.int64(0)  # of those on the left; of those that begin up to the cut
     j = 0  # ranges that begin up to the cut
     for i in range(count):
@@ -133,8 +133,13 @@ def _best_cut(codes, a, work, count, least):
                 coverage += width(codes, a, right_high + 1, highest)
             if cut + 1 <= min(highest, right_low - 1):
                 coverage += width(codes, a, cut + 1, min(highest, right_low - 1))
-        if best == 0 or overlap < best_overlap or (overlap == best_overlap and coverage < best_coverage):
-            best, best_overlap, best_coverage = cut, overlap, coverage
+        fewer = min(i + 1, count - j)
+        if overlap == best_overlap and coverage == best_coverage:
+            better = fewer > best_fewer
+        else:
+            better = overlap < best_overlap or (overlap == best_overlap and coverage < best_coverage)
+        if best == 0 or better:
+            best, best_overlap, best_coverage, best_fewer = cut, overlap, coverage, fewer
     return best
 
 

@@ -109,7 +109,7 @@ def enter(tree, preds, codes, work, end):
     while work.left[TODO] == 0 and work.left[GOES_NEXT] < end:
         c = work.left[GOES_NEXT]
         n = np.int64(ROOT)
-        if _lacks(tree, work, 1, 0, 0, MOST_LEVELS):
+        if _lacks(tree, work, 1, 0, 8, MOST_LEVELS):
             return False
         n = place(tree, preds, codes, c, n)
         if _lacks(tree, work, 0, 0, 2 * np.int64(tree.node[n, COUNT]) + 8, 0):

@@ -127,8 +127,15 @@ def enclosing(tree, codes, n, lo, hi):
             now = width(codes, a, low, high)
             if width(codes, a, min(low, lo), max(high, hi)) > tree.plan[BETA] * now and now > 0.0:
                 return injected(tree, n)
-        if left == NONE or right == NONE:
+        if left == NONE:
             return n
+        if right == NONE:
+            low, high = np.int64(tree.node[n, LEFT_LO]), np.int64(tree.node[n, LEFT_HI])
+            now, then = width(codes, a, low, high), width(codes, a, min(low, lo), max(high, hi))
+            if low > high or then <= tree.plan[BETA] * now:
+                n = left
+                continue
+            return n if lo <= high and low <= hi else other_half(tree, n, hi < low)
         in_left = tree.node[n, LEFT_LO] <= hi and lo <= tree.node[n, LEFT_HI]
         in_right = tree.node[n, RIGHT_LO] <= hi and lo <= tree.node[n, RIGHT_HI]
         if in_left and in_right:
@@ -167,6 +174,23 @@ def injected(tree, n):
     copy_bounds(tree, above)
     tree.state[INJECTED] += 1
     return above
+
+
+@device
+def other_half(tree, n, before):
+    """Gives a bucket that was put above another its second half, for what is far from the first.
+
+    before : whether it has lower values than the first, which becomes the right one then
+    """
+    first = np.int64(tree.node[n, LEFT])
+    level = np.int64(tree.above[n, LEVEL])
+    other = new_node(tree, np.int64(tree.above[n, PART]), n, np.int64(tree.node[n, ATTR]), level)
+    tree.node[n, RIGHT] = other
+    if before:
+        tree.node[n, LEFT], tree.node[n, RIGHT] = other, first
+    copy_bounds(tree, first)
+    copy_bounds(tree, other)
+    return other
 
 
 @device

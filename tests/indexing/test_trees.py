@@ -9,14 +9,11 @@ import inside
 import numpy as np
 import pytest
 from contract import NO_JIT, pairs
-from tree_walk import Walker
+from tree_walk import Walker, empty_tree
 
 import colmatch as cm
-from colmatch.arrays.frozen import freeze
 from colmatch.indexing import trees
-from colmatch.indexing.registry import find
 from colmatch.kernels.trees import arrays as a
-from colmatch.kernels.trees.arrays import Tree
 from colmatch.workload import named
 
 TREES = pytest.mark.parametrize("kind", ["betree", "bestar"])
@@ -24,12 +21,6 @@ SETTINGS: dict[str, list[dict[str, Any]]] = {
     "betree": [{}, {"ranking": "popularity"}, {"halves": "codes"}],
     "bestar": [{}, {"ranking": "popularity"}, {"split": "approximate", "alpha": 30}, {"beta": 1}],
 }
-
-
-def empty_tree(scan: cm.Matcher, kind: str, **settings: Any) -> Tree:
-    preds = inside.predicates(scan)
-    none = preds._replace(first=preds.first[:1], pred=preds.pred[:0], owner=preds.owner[:0])
-    return find(kind).build(freeze(none), inside.codes(scan), None, cm.index(kind, **settings))[0]
 
 
 @TREES
@@ -47,27 +38,27 @@ def test_conjunctions_come_and_go(kind: str, seed: int) -> None:
     preds, codes, wanted = inside.predicates(scan), inside.codes(scan), pairs(scan.match(events))
     settings = rng.choice(SETTINGS[kind]) | {"capacity": rng.choice([1, 3, 8])}
     tree = trees.inserted(empty_tree(scan, kind, **settings), preds, codes, 0, count)
-    Walker(tree, preds).check(set(range(count)))
+    Walker(tree, preds, codes).check(set(range(count)))
     there = set(range(count))
     for _ in range(6 if NO_JIT else 25):
         some = rng.sample(sorted(there), rng.randint(0, len(there)) // rng.choice([1, 5, 30]))
         tree = trees.removed(tree, preds, codes, np.array(some, np.int64))
         there -= set(some)
-        Walker(tree, preds).check(there)
+        Walker(tree, preds, codes).check(there)
         for c in rng.sample(sorted(set(range(count)) - there), (count - len(there)) // rng.choice([1, 5, 30])):
             tree = trees.inserted(tree, preds, codes, c, c + 1)
             there.add(c)
-        Walker(tree, preds).check(there)
+        Walker(tree, preds, codes).check(there)
         found = pairs(inside.with_index(scan, kind, tree).match(events))
         assert found == [pair for pair in wanted if pair[1] in there]
     sizes = [len(array) for array in tree]
     for _ in range(2):
         tree = trees.removed(tree, preds, codes, np.array(sorted(there), np.int64))
-        Walker(tree, preds).check(set())
+        Walker(tree, preds, codes).check(set())
         assert tree.node[a.ROOT, a.PARTS] == 0
         tree = trees.inserted(tree, preds, codes, 0, count)
         there = set(range(count))
-        Walker(tree, preds).check(there)
+        Walker(tree, preds, codes).check(there)
     assert len(tree.node) <= 2 * sizes[0] and len(tree.entry) <= 3 * sizes[5]
 
 
@@ -79,4 +70,6 @@ def test_a_tree_of_all_is_whole(kind: str, construction: str, number: int) -> No
     settings = SETTINGS[kind][number]
     index = cm.index(kind, capacity=5, construction=construction, **settings)
     matcher = cm.Matcher.build(workload.predicate_table(), workload.schema(), index=index)
-    Walker(inside.arrays(matcher), inside.predicates(matcher)).check(set(range(len(inside.predicates(matcher).owner))))
+    tree, preds, codes = inside.arrays(matcher), inside.predicates(matcher), inside.codes(matcher)
+    everything = set(range(len(preds.owner)))
+    Walker(tree, preds, codes).check(everything, packed=len(everything))

@@ -45,7 +45,8 @@ def test_a_leaf_is_left_at_the_first_that_is_too_low(kind: str, rows: int) -> No
     }  # fmt: skip
     assert looked_at(matcher, {"a0": 1}, rows)["conjunctions"] == 100
     for k in (1, 2, 10):
-        assert looked_at(matcher, {"a0": 1}, rows, k=k)["conjunctions"] == k
+        counted = looked_at(matcher, {"a0": 1}, rows, k=k)
+        assert counted["conjunctions"] == counted["matches"] == k
     assert looked_at(matcher, {"a0": 1}, rows, k=200)["conjunctions"] == 100
 
 
@@ -143,3 +144,17 @@ def test_the_best_one_costs_half(kind: str) -> None:
     all, best = matcher.counters(events), matcher.counters(events, k=1)
     assert best["conjunctions"] <= (0.9 if NO_JIT else 0.6) * all["conjunctions"]
     assert best["candidates"] <= (0.6 if NO_JIT else 0.1) * all["candidates"]
+
+
+@TREES
+@ROWS
+def test_a_tree_that_grows_has_no_bounds(kind: str, rows: int) -> None:
+    """Also one that was built with weights on what has no boundaries."""
+    schema = pa.schema([(f"a{i}", pa.int64()) for i in range(8)])
+    matcher = cm.Matcher.build({}, schema, index=cm.index(kind, capacity=1))
+    matcher.insert({0: cm.col("a0").is_null().weight(1.0)})
+    for i in range(1, 8):
+        matcher.insert({i: (cm.col(f"a{i}") == 1).weight(1.0 + i)})
+    events = pa.table({f"a{i}": pa.array([None if i == 0 else 1] * rows, pa.int64()) for i in range(8)})
+    assert matcher.match_topk(events, 8)["subscription"].to_pylist() == [7, 6, 5, 4, 3, 2, 1, 0] * rows
+    assert matcher.match_topk(events, 1)["subscription"].to_pylist() == [7] * rows

@@ -3,22 +3,44 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import inside
 import numpy as np
 
+import colmatch as cm
+from colmatch.arrays.frozen import freeze
+from colmatch.indexing.registry import find
 from colmatch.kernels.bits import mix
-from colmatch.kernels.layout import ATTR_MASK, FLAG_NONE, FLAG_RUN, REJECT, Predicates
+from colmatch.kernels.layout import ATTR_MASK, FLAG_NONE, FLAG_RUN, REJECT, Codes, Predicates
 from colmatch.kernels.trees import arrays as a
 from colmatch.kernels.trees.arrays import NONE, Tree
 
 Hull = dict[int, tuple[int, int]]  # range by attribute
 
 
+def share(codes: Codes, attribute: int, lo: int, hi: int) -> float:
+    """Which part of the domain, the keys between the outermost boundaries, a range of codes has."""
+    bounds = codes.bound[codes.first[attribute] : codes.first[attribute + 1]].astype(float).tolist()
+    labels = codes.label[codes.first[attribute] : codes.first[attribute + 1]].tolist() or range(2, len(bounds) + 2)
+    if not bounds:
+        return 1.0
+    keys = [bounds[0], *bounds, bounds[-1] + 1]
+    before, after = (sum(label <= code for label in labels) for code in (lo, hi))
+    return min(max(keys[after + 1] - keys[before], 0) / max(keys[-1] - keys[0], 1), 1.0)
+
+
 class Walked(NamedTuple):
     entries: list[int]
     own: Hull
     all: Hull
+
+
+def empty_tree(scan: cm.Matcher, kind: str, **settings: Any) -> Tree:
+    """A tree without conjunctions, for those of a matcher."""
+    preds = inside.predicates(scan)
+    none = preds._replace(first=preds.first[:1], pred=preds.pred[:0], owner=preds.owner[:0])
+    return find(kind).build(freeze(none), inside.codes(scan), None, cm.index(kind, **settings))[0]
 
 
 def union(one: Hull, other: Hull) -> Hull:
@@ -46,17 +68,28 @@ def placing(preds: Predicates, c: int) -> dict[int, tuple[int, int]]:
     return found
 
 
+def side_by_side(rows: list[tuple[int, int]], begin: int, end: int) -> None:
+    """Whether ranges of rows, first one and number, are all rows of a table, each once."""
+    for at, count in sorted(rows):
+        assert at == begin, "rows of nobody, or of two"
+        begin += count
+    assert begin == end, "rows of nobody"
+
+
 class Walker:
     """Walks the tree once and checks all that it sees."""
 
-    def __init__(self, tree: Tree, preds: Predicates) -> None:
+    def __init__(self, tree: Tree, preds: Predicates, codes: Codes) -> None:
         self.tree = tree
+        self.codes = codes
         self.placing = [placing(preds, c) for c in range(len(preds.owner))]
         self.nodes: list[int] = []
         self.parts: list[int] = []
         self.blocks: list[tuple[int, int]] = []
+        self.boxes: list[tuple[int, int]] = []
 
-    def check(self, there: set[int]) -> None:
+    def check(self, there: set[int], packed: int = 0) -> None:
+        """packed : conjunctions that the tree was built with, which stand in front of all blocks"""
         tree, state = self.tree, self.tree.state
         always, root = self._walk(a.ALWAYS, []), self._walk(a.ROOT, [])
         assert sorted(always.entries + root.entries) == sorted(there)
@@ -71,11 +104,10 @@ class Walker:
         for size in range(a.FREE_BOX - a.FREE_BLOCK):
             room = 4 << size
             self.blocks += [(at, room) for at in self._free(state[a.FREE_BLOCK + size], lambda at: tree.entry[at])]
-        end = 0
-        for at, room in sorted(self.blocks):
-            assert at >= end
-            end = at + room
-        assert end <= state[a.ENTRIES]
+        side_by_side(self.blocks, packed, int(state[a.ENTRIES]))
+        for level in range(a.STATE_WORDS - a.FREE_BOX):
+            self.boxes += [(at, level) for at in self._free(state[a.FREE_BOX + level], lambda at: tree.box[at, 0])]
+        side_by_side(self.boxes, 0, int(state[a.BOXES]))
 
     def _free(self, head: int, next: object) -> Iterator[int]:
         while head != NONE:
@@ -96,12 +128,14 @@ class Walker:
         for i, c in enumerate(entries):
             assert tree.at[c] == n
             own = union(own, {attribute: self.placing[c][attribute] for attribute in path})
+            if path:
+                assert tuple(tree.reach[leaf + i].tolist()) == self.placing[c][path[0]]
             assert tree.need[leaf + i] == sum({1 << (attribute & 63) for attribute in self.placing[c]})
         parts, _ = self._directory(n, node, path)
         for walked in parts:
             entries = entries + walked.entries
             own = union(own, {attribute: bounds for attribute, bounds in walked.all.items() if attribute in path})
-        whole = dict(own)
+        whole, here = dict(own), list(entries)
         halves = []
         for side, low, high in ((a.LEFT, a.LEFT_LO, a.LEFT_HI), (a.RIGHT, a.RIGHT_LO, a.RIGHT_HI)):
             if node[side] == NONE:
@@ -115,9 +149,15 @@ class Walker:
             entries, whole = entries + walked.entries, union(whole, walked.all)
         if len(halves) == 2 and all(low <= high for low, high in halves):
             assert halves[0][1] < halves[1][0], "halves meet"
+        if tree.plan[a.RIGID]:
+            for low, high in halves:
+                assert not any(low <= lo and hi <= high for lo, hi in (self.placing[c][path[0]] for c in here))
+            if len(halves) == 2:
+                assert (halves[0][0], halves[0][1] + 1, halves[1][1]) == (node[a.OWN_LO], halves[1][0], node[a.OWN_HI])
         if path:
             self._within(own, path, node[a.OWN_LO], node[a.OWN_HI])
         if above[a.BOX] != NONE:
+            self.boxes.append((int(above[a.BOX]), len(path)))
             self._check_box(int(above[a.BOX]), path, own, whole)
         assert above[a.BELOW] == len(entries)
         return Walked(entries, own, whole)
@@ -148,7 +188,7 @@ class Walker:
             walked = self._walk(top, [int(row[a.PART_ATTR]), *path])
             assert row[a.PART_COUNT] == len(walked.entries) > 0
             self._within(walked.all, [int(row[a.PART_ATTR]), *path], row[a.PART_LO], row[a.PART_HI])
-            assert tree.rank[part] + 1e-6 >= 0 and tree.rank[part] <= len(walked.entries) + 1e-6
+            assert abs(tree.rank[part] - self._rank(int(row[a.PART_ATTR]), walked.entries)) < 1e-6
             found.append(walked)
             bits |= 1 << (int(row[a.PART_ATTR]) & 63)
             part, before = int(row[a.NEXT]), part
@@ -156,6 +196,12 @@ class Walker:
         mask = int(node[a.MASK_LOW]) | int(node[a.MASK_HIGH]) << 32
         assert mask & bits == bits and (len(found) > 64 or mask == bits)
         return found, bits
+
+    def _rank(self, attribute: int, entries: list[int]) -> float:
+        """How many there are; by selectivity, how much of the domain they leave out."""
+        if self.tree.plan[a.RANKING] == a.POPULARITY:
+            return len(entries)
+        return sum(1 - share(self.codes, attribute, *self.placing[c][attribute]) for c in entries)
 
     def _find(self, n: int, attribute: int) -> int:
         slots = len(self.tree.slot)
