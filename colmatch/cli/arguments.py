@@ -188,6 +188,7 @@ def reading_events(
     for name, type in (weights or {}).items():
         types = types if name in types.names else types.append(pa.field(name, type))
     wanted = [*used, *kept, *(weights or {})]
+    required = [*required, *((name,) for name in weights or {})]
     with reading(
         path, format, schema=types, columns=wanted, required=required, strict=strict, nulls=["", *nulls]
     ) as rows:

@@ -129,7 +129,7 @@ def reading(
                 if name.lower() not in folded:
                     some = near(name, rows.names, "the file")
                     raise ColmatchError(
-                        f"there is no column {name!r}, which the expressions use: {some} (--missing-columns null takes it to be NULL)"
+                        f"there is no column {name!r}, which is needed: {some} (--missing-columns null takes it to be NULL)"
                     )
         if columns is not None:
             present = meant(names, columns)

@@ -87,7 +87,7 @@ class PathWatch:
         self._look([self._tail])
         if self.unseen:
             path = min(self.unseen)
-            said = f"no line has {'.'.join(path)!r}, which the expressions use: check how it is written"
+            said = f"no line has {'.'.join(path)!r}, which is needed: check how it is written"
             raise ColmatchError(f"{said}, or take it to be NULL (--missing-columns null)")
 
     def _look(self, lines: Iterable[bytes]) -> None:

@@ -32,9 +32,7 @@ if TYPE_CHECKING:
 @click.option(
     "--score",
     type=click.Choice(["dot", "sum", "max", "priority"]),
-    default="dot",
-    show_default=True,
-    help="With --top: how weights make a score.",
+    help="With --top: how weights make a score.  [default: dot]",
 )
 @click.option(
     "--event-weights",
@@ -86,11 +84,11 @@ def match(
     if top is not None and shape is not None:
         raise click.UsageError(f"--top has rows of its own: leave --{shape} out")
     score, weights = scoring["score"], scoring["weights"]
-    if top is None and weights:
-        raise click.UsageError("--event-weights goes with --top")
+    if top is None and (weights or score is not None):
+        raise click.UsageError(f"{'--event-weights' if weights else '--score'} goes with --top")
     if top is not None and ranges:
         raise click.UsageError("--top is for values, not for ranges: leave --top or --range out")
-    best = None if top is None else (top, score, read_event_weights(weights))
+    best = None if top is None else (top, score or "dot", read_event_weights(weights))
     needed = [] if best is None else matcher.columns_of_weights(*best)
     shape = shape or ("pairs" if top is None else "best")
     if output == "-" and out_format is None:

@@ -22,6 +22,7 @@ from typing import Any, NamedTuple, NoReturn
 from colmatch.errors import ExpressionError, shown
 from colmatch.expr.spelling import operand_sql, quote_name
 from colmatch.lowering.forms import Kind, Operand, quoted
+from colmatch.lowering.weights import WEIGHT_MOST
 
 NAN = float("nan")  # the one that trees hold, so that they are equal
 
@@ -139,7 +140,7 @@ class Expr:
         Raises
         ------
         ExpressionError : this is an AND or OR, whose parts are what can have weights; or the weight
-            is no finite number
+            is no number from -1e100 to 1e100
         """
         return _weighed(self.node(), _weight(weight))
 
@@ -211,8 +212,8 @@ def _weight(value: Any) -> Operand:
         weight = math.nan if isinstance(value, (bool, str, bytes)) else float(value)
     except (TypeError, ValueError, OverflowError):
         weight = math.nan
-    if not math.isfinite(weight):
-        raise ExpressionError(f"a weight is {shown(value)}: a finite number is needed")
+    if not abs(weight) <= WEIGHT_MOST:
+        raise ExpressionError(f"a weight is {shown(value)}: a number from -1e100 to 1e100 is needed")
     return Operand(Kind.DOUBLE, value=weight)
 
 

@@ -19,6 +19,7 @@ F64 = NDArray[np.float64]
 
 # Weights of leaves until it is known what the subscription gives.
 OF_ATTRIBUTE, OF_COLUMN = np.nan, np.inf
+WEIGHT_MOST = 1e100  # of a weight and of a priority: sums of products stay finite
 FURTHER_PART = -np.inf  # see ``kernels.lowering.conjunctions.Leaves``
 
 

@@ -10,9 +10,9 @@ import numpy as np
 
 from colmatch.errors import OptionError, SchemaError, shown
 from colmatch.kernels.layout import DOT, KEY_MAX, MAX, PRIORITY, SUM
-from colmatch.lowering.weights import Name
+from colmatch.lowering.weights import WEIGHT_MOST, Name
 from colmatch.matching.event_weights import ColumnWeights, MapWeights, Weights
-from colmatch.schema import Schema
+from colmatch.schema import Role, Schema
 from colmatch.subscriptions.operators import attribute_named
 from colmatch.updates.versions import Version
 
@@ -83,6 +83,11 @@ def _weights(given: object, schema: Schema) -> Weights | None:
             name = attribute_named(schema, key)
         except SchemaError as error:
             raise OptionError(f"event_weights: {error}") from None
+        if name.role is Role.SIZE:
+            raise OptionError(
+                f"event_weights: {shown(key)}: events give weights to columns, fields and entries of maps; that of a "
+                "column counts for its size, too"
+            )
         if name in found:
             raise OptionError(f"event_weights: {shown(key)} is named before, in another way: give it one weight")
         found[name] = _source(key, source)
@@ -103,8 +108,8 @@ def _source(key: str, given: object) -> str | float:
     if number:
         with suppress(OverflowError):
             value = float(given)  # type: ignore[arg-type]
-            if 0 <= value < np.inf:
+            if 0 <= value <= WEIGHT_MOST:
                 return value
     raise OptionError(
-        f"event_weights: {shown(key)} has {shown(given)}: the name of a column is needed, or a finite number from 0 on"
+        f"event_weights: {shown(key)} has {shown(given)}: the name of a column is needed, or a number from 0 to 1e100"
     )

@@ -40,9 +40,10 @@ class BestMatches:
         event_weights : what events give to attributes, for ``dot`` and ``max``: the name of a
             column of maps from name to weight, or a mapping from name to the name of a column of
             numbers, or to a number for all events. Names are those of a ``PredicateTable``:
-            ``age``, ``user.age``, ``attrs['k']``, ``size(tags)``; that of a column counts for all
-            that is asked of it, a longer one before it. NULL, and what is not named, is 1. Keys of
-            a map that name nothing of the schema mean nothing
+            ``age``, ``user.age``, ``attrs['k']``, but for ``size(tags)``; that of a column counts
+            for all that is asked of it, that of an entry before it. NULL, and what is not named, is
+            1. Weights are numbers from 0 to 1e100. Keys of a map that name nothing else of the
+            schema mean nothing
 
         Returns
         -------
@@ -89,6 +90,8 @@ class BestMatches:
         """
         if k is not None and ranges is not None:
             raise OptionError("the best matches are found for values, not for ranges: give k or ranges, not both")
+        if k is None and scoring:
+            raise OptionError(f"{next(iter(scoring))}= is for the best matches: give k, too")
         asked = None if k is None else self._asked_for(k, **scoring)
         return self._workers.counters(events, asked, asked_ranges(ranges, self._live.schema))
 

@@ -20,7 +20,7 @@ from colmatch.errors import EventError, near
 from colmatch.incoming import one_piece, plain
 from colmatch.kernels.layout import EventWeights
 from colmatch.kernels.weights import join_weights
-from colmatch.lowering.weights import Name
+from colmatch.lowering.weights import WEIGHT_MOST, Name
 from colmatch.schema import Attributes, Role
 
 NAMES_KEPT = 1 << 16  # keys of maps whose meaning is remembered
@@ -42,7 +42,7 @@ def ids_of(attributes: Attributes, name: Name) -> list[int]:
             if attribute.is_free:
                 continue
             known.setdefault(Name(attribute.path), []).append(id)
-            if attribute.role in (Role.SIZE, Role.ENTRY):
+            if attribute.role is Role.ENTRY:
                 known.setdefault(Name(attribute.path, attribute.role, attribute.key), []).append(id)
         _ids[attributes] = known
     return known.get(name, [])
@@ -201,8 +201,10 @@ def _numbers(column: pa.Array, what: str, event: Callable[[int], int]) -> NDArra
     if not (types.is_integer(given) or types.is_floating(given) or types.is_decimal(given)):
         raise EventError(f"{what} is {given}: numbers are needed")
     value: NDArray[np.float64] = pc.fill_null(column.cast(pa.float64(), safe=False), 1.0).to_numpy(zero_copy_only=False)
-    good = (value >= 0) & (value < np.inf)
+    good = (value >= 0) & (value <= WEIGHT_MOST)
     if not good.all():
         wrong = int(np.argmin(good))
-        raise EventError(f"{what}, event {event(wrong)}: the weight is {value[wrong]}, from 0 on and finite is needed")
+        raise EventError(
+            f"{what}, event {event(wrong)}: the weight is {value[wrong]}, a number from 0 to 1e100 is needed"
+        )
     return value

@@ -14,6 +14,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from colmatch.arrays.frozen import frozen
+from colmatch.indexing.base import Strata
 from colmatch.kernels._jit import entry
 from colmatch.kernels.layout import DOT, MAX, SUM, EventWeights, Top
 from colmatch.kernels.scores import ScoreScratch, offer_known, offer_pairs
@@ -26,6 +27,7 @@ from colmatch.matching.worker import NO_DEAD, Job, Part, Worker
 from colmatch.updates.versions import Version
 
 NO_SCORES = frozen(np.empty(0))
+AGAIN_MOST = 256  # best matches, beyond which it is dear to look whether a subscription is among them
 PLACES = 1 << 22  # places of heaps, and weights of events, that there are at a time: 50 MB
 
 
@@ -89,9 +91,11 @@ def _best(
         kind = segment.index.kind
         top.state[BASE], top.state[SCORING] = part.base, scoring
         top = top._replace(dead=part.dead)
-        if kind.match_topk is None:
-            top.state[AGAIN] = segment.repeats and len(segment.strata.best) > 1
-            _offer_found(worker, job, part, weights, scores, top)
+        dear = segment.repeats and most > AGAIN_MOST
+        if kind.match_topk is None or dear:
+            strata = segment.whole if dear else segment.strata
+            top.state[AGAIN] = segment.repeats and len(strata.best) > 1
+            _offer_found(worker, job, part._replace(scratch=worker.scratch_of(segment)), strata, weights, scores, top)
             continue
         top.state[AGAIN] = segment.repeats
         worker.code(job, part)
@@ -110,13 +114,15 @@ def _best(
     return Best(Piece(offset, place, number, version.ids.array, memory), score)
 
 
-def _offer_found(worker: Worker, job: Job, part: Part, weights: EventWeights, scores: ScoreScratch, top: Top) -> None:
+def _offer_found(
+    worker: Worker, job: Job, part: Part, strata: Strata, weights: EventWeights, scores: ScoreScratch, top: Top
+) -> None:
     """Matches a batch with one part, as long as something can be among the best, and offers it."""
     segment, scoring = part.segment, int(top.state[SCORING])
     changed = len(weights.first) > 0 and scoring in (DOT, MAX) and len(segment.predicates.weight) > 0
     known = NO_SCORES if changed else segment.known_scores(scoring)
     conj_first, conj = segment.conjunctions
-    for place, sub, start in found_in_strata(worker, job, part, segment.strata, weights, top):
+    for place, sub, start in found_in_strata(worker, job, part, strata, weights, top):
         if len(known) and not entry(offer_known)(known, place, sub, start, top):
             continue
         entry(offer_pairs)(

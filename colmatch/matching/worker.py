@@ -141,7 +141,7 @@ class Worker:
                 segment,
                 base,
                 self._dead(version, found_dead),
-                self._scratch_of(segment, best),
+                self.scratch_of(segment, best),
                 segment.index.arrays,
             )
             for segment, base, living, found_dead in zip(
@@ -178,7 +178,8 @@ class Worker:
         self._rows = layout.Rows(np.empty(count + 1, np.int64), np.empty(size, np.uint32), np.empty(size, np.uint32))
         self._place = np.empty(size, np.int32)
 
-    def _scratch_of(self, segment: Segment, best: bool) -> Any:
+    def scratch_of(self, segment: Segment, best: bool = False) -> Any:
+        """Returns the working memory of the kernel that finds all matches, or the best."""
         kind = segment.index.kind
         make, known = kind.scratch, self._scratch
         if best and kind.match_topk is not None and kind.scratch_topk is not None:

@@ -16,7 +16,7 @@ from colmatch.lowering.weights import FURTHER_PART
 from colmatch.schema import BOOL, Attributes, Schema
 from colmatch.subscriptions.operators import OPERATORS, Operator, operand_kind, target
 from colmatch.subscriptions.table import PredicateTable
-from colmatch.subscriptions.weights import not_finite
+from colmatch.subscriptions.weights import fits, no_weight
 
 I64 = NDArray[np.int64]
 
@@ -77,9 +77,9 @@ def _add_priority(table: PredicateTable, subs: I64, lowering: Lowering) -> None:
     sub, given, row = (np.concatenate(column) for column in zip(*parts, strict=True))
     lowering.priority = np.zeros(int(subs.max(initial=-1)) + 1)
     lowering.priority[sub[::-1]] = given[::-1]  # the first row's
-    for i in np.flatnonzero((given != lowering.priority[sub]) | ~np.isfinite(given)).tolist():
-        said = not_finite("the priority", given[i])
-        if np.isfinite(given[i]):
+    for i in np.flatnonzero((given != lowering.priority[sub]) | ~fits(given)).tolist():
+        said = no_weight("the priority", given[i])
+        if fits(given[i]):
             said = (
                 f"the priority is {given[i]}, in an earlier row {lowering.priority[sub[i]]}: one for each id is needed"
             )
@@ -180,10 +180,10 @@ class _TypedTable:
         weight = None
         if self.weighted:
             weight = np.zeros(rows) if self.weight is None else self.weight[start:stop]
-            wrong = ~np.isfinite(weight)
+            wrong = ~fits(weight)
             if wrong.any():
                 for row in np.flatnonzero(wrong).tolist():
-                    _reject(lowering, int(sub[row]), not_finite("the weight", weight[row]), start + row)
+                    _reject(lowering, int(sub[row]), no_weight("the weight", weight[row]), start + row)
                 weight = np.where(wrong, 0.0, weight)
         base = lowering.leaves(self.attr_of[combo], self.none_of[combo], sub, weight)
         pairs = (sub << 32) | (2**31 if self.number is None else self.number[start:stop].astype(np.int64) + 2**31)

@@ -12,7 +12,7 @@ from colmatch.arrays.ranges import members, ranges_of
 from colmatch.errors import SchemaError, SubscriptionError, shown
 from colmatch.incoming import column_of, plain, refusing
 from colmatch.lowering.lower import Reject
-from colmatch.lowering.weights import AttributeWeights, Name
+from colmatch.lowering.weights import WEIGHT_MOST, AttributeWeights, Name
 from colmatch.schema import Schema
 from colmatch.subscriptions.operators import attribute_named
 
@@ -35,7 +35,8 @@ def given_weights(table: pa.Table, where: str) -> GivenWeights | None:
 
     Raises
     ------
-    SubscriptionError : it is no map from strings to numbers
+    SubscriptionError : it is no map from strings to numbers, and no struct of numbers, of which
+        NULL gives nothing
     """
     if "weights" not in table.column_names:
         return None
@@ -43,8 +44,13 @@ def given_weights(table: pa.Table, where: str) -> GivenWeights | None:
     what = f"{where}: column 'weights'"
     if pa.types.is_null(column.type):
         return None
+    if pa.types.is_struct(column.type):
+        return _of_struct(column, what)
     if not pa.types.is_map(column.type):
-        raise SubscriptionError(f"{what} is {column.type}, a map from names of attributes to doubles is needed")
+        raise SubscriptionError(
+            f"{what} is {column.type}, a map from names of attributes to doubles is needed: "
+            "pyarrow.map_(pyarrow.string(), pyarrow.float64())"
+        )
     first = column.offsets.to_numpy()
     count = np.where(column.is_valid().to_numpy(zero_copy_only=False), np.diff(first), 0).astype(np.int64)
     if not count.any():
@@ -58,6 +64,17 @@ def given_weights(table: pa.Table, where: str) -> GivenWeights | None:
     return GivenWeights(
         count, keys.dictionary.to_pylist(), keys.indices.to_numpy().astype(np.int64), _doubles(items, what)
     )
+
+
+def _of_struct(column: pa.StructArray, what: str) -> GivenWeights | None:
+    names, parts = [field.name for field in column.type], column.flatten()
+    there = [np.flatnonzero(part.is_valid().to_numpy(zero_copy_only=False)) for part in parts]
+    if not any(map(len, there)):
+        return None
+    value = [_doubles(part, f"{what}, field {name!r}")[at] for name, part, at in zip(names, parts, there, strict=True)]
+    sub, name = np.concatenate(there), np.repeat(np.arange(len(names)), [len(at) for at in there])
+    order = np.argsort(sub, kind="stable")
+    return GivenWeights(np.bincount(sub, minlength=len(column)), names, name[order], np.concatenate(value)[order])
 
 
 def given_priority(table: pa.Table, where: str) -> F64 | None:
@@ -84,13 +101,18 @@ def _doubles(column: pa.Array, what: str) -> F64:
 
 def checked_priority(priority: F64) -> tuple[F64, Rejects]:
     """Returns priorities that are numbers, and what is wrong with the others."""
-    wrong = ~np.isfinite(priority)
-    said = {sub: Reject(not_finite("the priority", priority[sub]), -1) for sub in np.flatnonzero(wrong).tolist()}
+    wrong = ~fits(priority)
+    said = {sub: Reject(no_weight("the priority", priority[sub]), -1) for sub in np.flatnonzero(wrong).tolist()}
     return (np.where(wrong, 0.0, priority) if said else priority), said
 
 
-def not_finite(what: str, value: float) -> str:
-    return f"{what} is {value}: a finite number is needed"
+def fits(values: F64) -> NDArray[np.bool_]:
+    """Returns which numbers can be weights, or priorities."""
+    return np.abs(values) <= WEIGHT_MOST
+
+
+def no_weight(what: str, value: float) -> str:
+    return f"{what} is {value}: a number from -1e100 to 1e100 is needed"
 
 
 def resolved(given: GivenWeights, schema: Schema) -> tuple[AttributeWeights, Rejects]:
@@ -109,9 +131,9 @@ def resolved(given: GivenWeights, schema: Schema) -> tuple[AttributeWeights, Rej
     wrong: dict[int, str] = {}
     for w in np.flatnonzero(at < 0).tolist():
         wrong.setdefault(int(sub[w]), wrong_names[int(given.name[w])])
-    for w in np.flatnonzero(~np.isfinite(value)).tolist():
+    for w in np.flatnonzero(~fits(value)).tolist():
         what = f"the weight of {shown(given.names[given.name[w]])}"
-        wrong.setdefault(int(sub[w]), not_finite(what, value[w]))
+        wrong.setdefault(int(sub[w]), no_weight(what, value[w]))
     good = np.flatnonzero(at >= 0)
     key = sub[good] * len(names) + at[good]
     order = np.argsort(key, kind="stable")

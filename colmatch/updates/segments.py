@@ -70,8 +70,12 @@ class Segment:
     def strata(self) -> Strata:
         """What can be matched by itself where the best matches alone are asked for."""
         kind, arrays = self.index.kind, self.index.arrays
-        if kind.strata is not None:
-            return kind.strata(arrays)
+        return self.whole if kind.strata is None else kind.strata(arrays)
+
+    @property
+    def whole(self) -> Strata:
+        """All of it, as one stratum that nothing is known of."""
+        arrays = self.index.arrays
         return Strata(np.full((1, 4), np.inf), np.full(1, np.inf), lambda begin, end: arrays)
 
     def known_scores(self, scoring: int) -> F64:

@@ -79,7 +79,8 @@ def test_what_cannot_be(tmp_path: Path, index: Path) -> None:
     events = write(tmp_path / "events.parquet", WEIGHED)
     for code, message, options in [
         (2, "leave --count out", ["--top", 1, "--count"]),
-        (2, "goes with --top", ["--event-weights", "gives"]),
+        (2, "--event-weights goes with --top", ["--event-weights", "gives"]),
+        (2, "--score goes with --top", ["--score", "sum"]),
         (2, "should be ATTRIBUTE=COLUMN", ["--top", 1, "--event-weights", "gives", "--event-weights", "age=urgency"]),
         (2, "0 is not in the range", ["--top", 0]),
         (1, "unknown attribute 'agee'", ["--top", 1, "--event-weights", "agee=urgency"]),
@@ -87,3 +88,12 @@ def test_what_cannot_be(tmp_path: Path, index: Path) -> None:
         (1, "column 'note' is string: numbers are needed", ["--top", 1, "--event-weights", "age=note"]),
     ]:
         assert message in fails("match", index, events, *options, code=code), options
+
+
+def test_weights_that_no_line_has(tmp_path: Path, index: Path) -> None:
+    """Also where it is another case: keys of JSON lines are read as they are written."""
+    events = write(tmp_path / "events.jsonl", WEIGHED)
+    for name in ("urgent", "URGENCY"):
+        options = ["--top", 1, "--event-weights", f"age={name}", "-o", tmp_path / "out.csv"]
+        assert f"no line has '{name}', which is needed" in fails("match", index, events, *options, code=1)
+        assert not (tmp_path / "out.csv").exists()

@@ -160,7 +160,7 @@ def test_a_misspelt_column_of_a_file(tmp_path: Path, index: Path, extension: str
     for command in (("match", index, events), ("match", index, events, "-o", out), ("match", index, events, "--count")):
         message = fails(*command)
         assert "price" in message
-        assert "which the expressions use" in message and "--missing-columns null" in message
+        assert "which is needed" in message and "--missing-columns null" in message
     assert not out.exists()
     if extension != "jsonl":
         assert "did you mean 'pricee'?" in message

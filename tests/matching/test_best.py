@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from decimal import Decimal
 from typing import Any
+from unittest.mock import patch
 
 import inside
 import numpy as np
 import pyarrow as pa
 import pytest
+from contract import every_kind
 
 import colmatch as cm
 from colmatch.indexing.scan import KIND
 from colmatch.kernels import scores, top
+from colmatch.matching import ranking
 
 WEIGHTS = pa.map_(pa.string(), pa.float64())
 SCHEMA = pa.schema(
@@ -59,7 +62,7 @@ def test_ties_by_id_and_batches() -> None:
         ({"a": "w"}, [2.0, 2.0, 1.5, 2.0, 1.5]),
         ({"A": 0.5}, [1.5, 1.5, 1.0, 1.0, 1.5]),
         ({"m": 2, "tags": np.int64(3)}, [3.5, 2.0, 2.0, 2.0, 3.5]),
-        ({"m": 2, "m['k']": "w", "size(tags)": 0.0}, [2.0, 2.0, 1.0, 2.0, 0.25]),
+        ({"m": 2, "m['k']": "w", "tags": 0.0}, [2.0, 2.0, 1.0, 2.0, 0.25]),
         ({"m['other']": 7}, [2.0, 2.0, 1.5, 2.0, 1.5]),
     ],
 )
@@ -114,7 +117,9 @@ def test_odd_numbers(k: Any) -> None:
         ({"event_weights": {"a": float("nan")}}, cm.OptionError, "'a' has nan"),
         ({"event_weights": {"a": -1}}, cm.OptionError, "'a' has -1"),
         ({"event_weights": {"a": True}}, cm.OptionError, "'a' has True"),
-        ({"event_weights": {"a": 10**400}}, cm.OptionError, "finite number"),
+        ({"event_weights": {"size(tags)": 1}}, cm.OptionError, "that of a column counts for its size"),
+        ({"event_weights": {"a": 1e101}}, cm.OptionError, "a number from 0 to 1e100"),
+        ({"event_weights": {"a": 10**400}}, cm.OptionError, "a number from 0 to 1e100"),
         ({"event_weights": {"a": "v"}}, cm.EventError, "no column 'v'"),
         ({"event_weights": "v"}, cm.EventError, "no column 'v'"),
         ({"event_weights": "w"}, cm.EventError, "column 'w' is double: a map"),
@@ -177,3 +182,23 @@ def test_counters_of_the_best() -> None:
     assert matcher().counters(EVENTS, 1) == matcher().counters(EVENTS)
     with pytest.raises(cm.OptionError, match="k=0"):
         matcher().counters(EVENTS, 0)
+
+
+@every_kind
+def test_many_best_of_what_is_found_twice(kind: str) -> None:
+    """From ``AGAIN_MOST`` on, a subscription is found once before it is offered."""
+    texts = {i: f"(a > {i % 3} AND b < 9) OR (a < {5 + i % 4} AND b > {i % 2})" for i in range(40)}
+    weights = pa.array([[("a", float(i % 7))] for i in texts], WEIGHTS)
+    table = pa.table({"id": list(texts), "expression": list(texts.values()), "weights": weights})
+    matcher = cm.Matcher.build(table, {"a": "int64", "b": "int64"}, index=kind)
+    events = pa.table({"a": [2, 4, 6], "b": [1, 0, 12]})
+    for k in (5, 300):
+        wanted = matcher.match_topk(events, k).to_pydict()
+        with patch.object(ranking, "AGAIN_MOST", 4 if k < 300 else 1000):
+            assert matcher.match_topk(events, k).to_pydict() == wanted
+    assert len(wanted["event"]) == matcher.match(events).num_rows
+
+
+def test_counters_take_a_score_with_k_alone() -> None:
+    with pytest.raises(cm.OptionError, match="score= is for the best matches: give k, too"):
+        matcher().counters(EVENTS, score="sum")
