@@ -77,7 +77,7 @@ def empty(plan: I64, codes: Codes) -> Tree:
     above[:2, [BELOW, LEVEL]] = 0
     above[0, CAPACITY] = plan[LEAF_CAPACITY]
     return Tree(
-        node, above, np.zeros((4, PART_WORDS), np.uint32), np.zeros(4), np.zeros(16, np.uint32),
+        node, above, np.zeros((4, PART_WORDS), np.uint32), np.zeros(16, np.uint32),
         np.zeros(64, np.uint32), np.zeros(64, np.uint64), np.zeros((64, 2), np.uint32), np.empty(0, np.uint32), np.zeros((0, 4), np.uint32),
         plan, state, codes.multi.copy(), np.array([UNBOUNDED], np.uint8), np.empty(0, np.uint32), np.empty(0, np.uint32),
     )  # fmt: skip
@@ -101,7 +101,7 @@ def built(plan: I64, preds: Predicates, codes: Codes, bulk: bool) -> tuple[Tree,
     place, bound = np.arange(count, dtype=np.uint32), np.empty(0, np.uint32)
     if len(preds.weight) or len(preds.priority):
         order, need, reach, bound = _by_bound(tree, preds, order, need, reach)
-    used = {"node": NODES, "above": NODES, "part": N_PARTS, "rank": N_PARTS, "box": BOXES}
+    used = {"node": NODES, "above": NODES, "part": N_PARTS, "box": BOXES}
     trimmed = {name: getattr(tree, name)[: tree.state[at]].copy() for name, at in used.items()}
     tree = tree._replace(entry=place, need=need, reach=reach, at=tree.at[order], **trimmed)
     preds = reorder(preds, order)
@@ -206,7 +206,6 @@ def _grown(tree: Tree, nodes: int, parts: int, entries: int, boxes: int) -> Tree
         "node": NODES,
         "above": NODES,
         "part": N_PARTS,
-        "rank": N_PARTS,
         "entry": ENTRIES,
         "need": ENTRIES,
         "reach": ENTRIES,
@@ -216,7 +215,6 @@ def _grown(tree: Tree, nodes: int, parts: int, entries: int, boxes: int) -> Tree
         "node": nodes,
         "above": nodes,
         "part": parts,
-        "rank": parts,
         "entry": entries,
         "reach": entries,
         "need": entries,

@@ -75,7 +75,6 @@ class Tree(NamedTuple):
     node: Annotated[U32, NODE_WORDS]  # (N, 16)
     above: Annotated[U32, ABOVE_WORDS]  # (N, 8)
     part: Annotated[U32, PART_WORDS]  # (M, 8)
-    rank: F64  # (M)
     slot: U32  # (H) hash table of the directories: part + 1, or 0; H is a power of two
     entry: U32  # (L) conjunction; the first of a free block has the next free block
     need: U64  # (L) bits of attributes without which it is false

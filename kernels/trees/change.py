@@ -115,7 +115,7 @@ def enter(tree, preds, codes, work, end):
         if _lacks(tree, work, 0, 0, 2 * np.int64(tree.node[n, COUNT]) + 8, 0):
             return False
         put(tree, preds, n, c)
-        count_path(tree, preds, codes, n, NONE, c, 1)
+        count_path(tree, n, NONE, 1)
         if not tree.plan[RIGID]:
             widen_path(tree, preds, n, c)
         if n != ALWAYS:
@@ -163,7 +163,7 @@ def remove(tree, preds, codes, work, conjunctions, begin):
         if n == NONE:
             continue
         pull(tree, n, c)
-        count_path(tree, preds, codes, n, NONE, c, -1)
+        count_path(tree, n, NONE, -1)
         if not tree.plan[RIGID]:
             tighten_path(tree, preds, n)
         _clean(tree, preds, codes, work, n)
@@ -256,7 +256,7 @@ def _recycle(tree, preds, codes, work, part):
         c = np.int64(work.conj[i])
         n = place(tree, preds, codes, c, owner)
         put(tree, preds, n, c)
-        count_path(tree, preds, codes, n, owner, c, 1)
+        count_path(tree, n, owner, 1)
         if not tree.plan[RIGID]:
             widen_path(tree, preds, n, c)
         look_at(tree, work, n)

@@ -1,4 +1,4 @@
-"""Where a conjunction goes: down the directories by rank, in each attribute to the smallest bucket.
+"""Where a conjunction goes: down the directories, in each attribute to the smallest bucket.
 
 Source: "Relevance Matters", Algorithms 1 and 2.
 """
@@ -100,7 +100,7 @@ def best_part(tree, preds, codes, c, n):
         if word & FLAG_NONE:
             continue
         part = find_part(tree.slot, tree.part, n, word & ATTR_MASK)
-        if part >= 0 and part != best and (best < 0 or tree.rank[part] > tree.rank[best]):
+        if part >= 0 and part != best and (best < 0 or tree.part[part, PART_COUNT] > tree.part[best, PART_COUNT]):
             best, by = part, np.int64(p)
     return best, by
 
@@ -207,17 +207,7 @@ def place(tree, preds, codes, c, n):
 
 
 @device
-def value_in(tree, preds, codes, c, part):
-    """What a conjunction adds to the rank of a part."""
-    if tree.plan[RANKING] == POPULARITY:
-        return 1.0
-    p = predicate_on(preds, c, np.int64(tree.part[part, PART_ATTR]))
-    lo, hi = range_of(preds, p)
-    return 1.0 - share(codes, np.int64(tree.part[part, PART_ATTR]), lo, hi)
-
-
-@device
-def count_path(tree, preds, codes, n, stop, c, step):
+def count_path(tree, n, stop, step):
     """Counts a conjunction in or out, from bucket ``n`` up to bucket ``stop``.
 
     That one is left out; NONE counts up to the root.
@@ -229,7 +219,6 @@ def count_path(tree, preds, codes, n, stop, c, step):
             n = up
         elif part != NONE:
             tree.part[part, PART_COUNT] = np.int64(tree.part[part, PART_COUNT]) + step
-            tree.rank[part] += step * value_in(tree, preds, codes, c, part)
             n = np.int64(tree.part[part, OWNER])
         else:
             return

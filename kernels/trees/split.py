@@ -40,7 +40,7 @@ from colmatch.kernels.trees.arrays import (
 from colmatch.kernels.trees.boxes import copy_bounds, take_leaf_into_box, tighten
 from colmatch.kernels.trees.buckets import three_buckets
 from colmatch.kernels.trees.geometry import middle_of, predicate_on, required_end
-from colmatch.kernels.trees.place import is_used, narrowest, value_in
+from colmatch.kernels.trees.place import is_used, narrowest
 from colmatch.kernels.trees.tables import find_part, keep, make_room, new_node, new_part, put
 
 STAYS, TO_LEFT, TO_RIGHT = 0, 1, 2
@@ -268,7 +268,6 @@ def _move_to_parts(tree, preds, codes, work, n, made):
         top = np.int64(tree.part[part, TOP])
         put(tree, preds, top, c)
         tree.part[part, PART_COUNT] += 1
-        tree.rank[part] += value_in(tree, preds, codes, c, part)
     tree.node[n, COUNT] = kept
     for i in range(made):
         a = np.int64(work.touched[i])

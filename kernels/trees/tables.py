@@ -276,7 +276,6 @@ def new_part(tree, owner, a):
     tree.node[owner, FIRST] = part
     tree.node[owner, PARTS] += 1
     tree.part[part, TOP] = new_node(tree, part, NONE, a, np.int64(tree.above[owner, LEVEL]) + 1)
-    tree.rank[part] = 0.0
     note_part(tree, part)
     _mask_directory(tree, owner, directory(tree.node, owner) | attribute_bit(a))
     return part

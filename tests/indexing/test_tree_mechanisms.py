@@ -15,8 +15,11 @@ from tree_walk import Walker, empty_tree
 
 import colmatch as cm
 from colmatch.indexing import trees
+from colmatch.kernels.bits import mix
+from colmatch.kernels.layout import ATTR_MASK
 from colmatch.kernels.trees import arrays as a
 from colmatch.kernels.trees.arrays import NONE, Tree
+from colmatch.kernels.trees.change import note_parts
 
 TREES = pytest.mark.parametrize("kind", ["betree", "bestar"])
 BATCHES = pytest.mark.parametrize("rows", [1, 64])  # a row alone, and rows that go down together
@@ -235,6 +238,36 @@ def test_a_deletion_looks_no_higher_than_bounds_change() -> None:
     assert tree.state[a.TIGHTENED] == before + 8
     tree, _ = shrunk(scan, tree, [0, 2, 3])  # now the lowest value goes, and all above has to know
     assert tree.state[a.TIGHTENED] > before + 8 + 3
+
+
+def test_a_deletion_repairs_ranges_of_attributes_further_up() -> None:
+    """Buckets of one attribute know the ranges of those that their part hangs below."""
+    texts = [f"b BETWEEN 49 AND {51 + i}" for i in range(10)]
+    texts += [f"b BETWEEN {50 - i % 10} AND {50 + i % 10} AND a = {i}" for i in range(200)]
+    texts += ["b BETWEEN 0 AND 1000 AND a = 3"]
+    scan, tree = grown("bestar", texts, capacity=5, ranking="popularity")
+    assert tree.above[: tree.state[a.NODES], a.LEVEL].max() == 2
+    part = tree.part[tree.node[a.ROOT, a.FIRST]]
+    wide = int(part[a.PART_HI])
+    tree, _ = shrunk(scan, tree, [210])
+    assert tree.part[tree.node[a.ROOT, a.FIRST], a.PART_HI] < wide
+
+
+@TREES
+def test_parts_are_found_after_others_have_gone(kind: str) -> None:
+    """Those that stood in one run of the hash table with them are moved up."""
+    scan, tree = grown(kind, [f"x{i % 50} = {i}" for i in range(1000)], capacity=20)
+    tree = tree._replace(slot=np.zeros(128, np.uint32))  # a small one, in which runs are long
+    note_parts(tree)
+    used = np.flatnonzero(tree.slot)
+    parts = tree.part[tree.slot[used] - 1]
+    wanted = [mix(int(part[a.OWNER]), int(part[a.PART_ATTR])) % len(tree.slot) for part in parts]
+    moved = set(parts[used != wanted, a.PART_ATTR].tolist())
+    assert moved, "no two parts want one place, so this shows nothing"
+    preds = inside.predicates(scan)
+    attribute = preds.pred[preds.first[:-1], 0] & ATTR_MASK
+    tree, walker = shrunk(scan, tree, [c for c in range(1000) if int(attribute[c]) not in moved])
+    assert len(walker.parts) == len(moved) and len(tree.slot) == 128
 
 
 @TREES

@@ -19,17 +19,6 @@ from colmatch.kernels.trees.arrays import NONE, Tree
 Hull = dict[int, tuple[int, int]]  # range by attribute
 
 
-def share(codes: Codes, attribute: int, lo: int, hi: int) -> float:
-    """Which part of the domain, the keys between the outermost boundaries, a range of codes has."""
-    bounds = codes.bound[codes.first[attribute] : codes.first[attribute + 1]].astype(float).tolist()
-    labels = codes.label[codes.first[attribute] : codes.first[attribute + 1]].tolist() or range(2, len(bounds) + 2)
-    if not bounds:
-        return 1.0
-    keys = [bounds[0], *bounds, bounds[-1] + 1]
-    before, after = (sum(label <= code for label in labels) for code in (lo, hi))
-    return min(max(keys[after + 1] - keys[before], 0) / max(keys[-1] - keys[0], 1), 1.0)
-
-
 class Walked(NamedTuple):
     entries: list[int]
     own: Hull
@@ -188,7 +177,6 @@ class Walker:
             walked = self._walk(top, [int(row[a.PART_ATTR]), *path])
             assert row[a.PART_COUNT] == len(walked.entries) > 0
             self._within(walked.all, [int(row[a.PART_ATTR]), *path], row[a.PART_LO], row[a.PART_HI])
-            assert abs(tree.rank[part] - self._rank(int(row[a.PART_ATTR]), walked.entries)) < 1e-6
             found.append(walked)
             bits |= 1 << (int(row[a.PART_ATTR]) & 63)
             part, before = int(row[a.NEXT]), part
@@ -196,12 +184,6 @@ class Walker:
         mask = int(node[a.MASK_LOW]) | int(node[a.MASK_HIGH]) << 32
         assert mask & bits == bits and (len(found) > 64 or mask == bits)
         return found, bits
-
-    def _rank(self, attribute: int, entries: list[int]) -> float:
-        """How many there are; by selectivity, how much of the domain they leave out."""
-        if self.tree.plan[a.RANKING] == a.POPULARITY:
-            return len(entries)
-        return sum(1 - share(self.codes, attribute, *self.placing[c][attribute]) for c in entries)
 
     def _find(self, n: int, attribute: int) -> int:
         slots = len(self.tree.slot)
