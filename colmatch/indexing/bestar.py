@@ -18,24 +18,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from colmatch.indexing import trees
 from colmatch.indexing.settings import Settings, setting
 from colmatch.indexing.statistics import Sample, Statistics
 from colmatch.kernels.layout import I64, Codes, Predicates
-from colmatch.kernels.trees.arrays import (
-    ALPHA,
-    BETA,
-    EXHAUSTIVE,
-    LEAF_CAPACITY,
-    PLAN_WORDS,
-    POPULARITY,
-    RANKING,
-    SELECTIVITY,
-    SHORT_CIRCUIT,
-    Tree,
-)
+from colmatch.kernels.trees.arrays import ALPHA, BETA, EXHAUSTIVE, Tree
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -54,15 +41,15 @@ class BEStarSettings(Settings):
     beta: int = setting(4, "times as wide as it was a bucket may become before another is put above it", range(1, 1001))
     construction: str = setting("bulk", "all at once, or one by one", ("bulk", "dynamic"))
     short_circuit: bool = setting(True, "skip what needs an attribute that the event has not", (True, False))
+    evaluation: str = setting(
+        "lazy", "predicates: as they are come to, each distinct one once, or all of these first", trees.EVALUATIONS
+    )
 
 
 def _plan(settings: BEStarSettings) -> I64:
-    plan = np.zeros(PLAN_WORDS, np.int64)
-    plan[RANKING] = POPULARITY if settings.ranking == "popularity" else SELECTIVITY
-    plan[LEAF_CAPACITY] = settings.capacity
+    plan = trees.common_plan(settings)
     plan[EXHAUSTIVE] = settings.split == "exhaustive"
     plan[ALPHA], plan[BETA] = settings.alpha, settings.beta
-    plan[SHORT_CIRCUIT] = settings.short_circuit
     return plan
 
 

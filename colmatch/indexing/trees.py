@@ -16,15 +16,18 @@ from colmatch.kernels.tiles import TILE_LEAST, TILE_MOST, TILE_ROWS
 from colmatch.kernels.trees.arrays import (
     ABOVE_WORDS,
     BELOW,
+    BITMAP,
     BOXES,
     BY_PRIORITY,
     BY_WEIGHTS,
     CAPACITY,
     ENTRIES,
+    EVALUATION,
     FIRST,
     FREE_BLOCK,
     FREE_NODE,
     FREE_PART,
+    LAZY,
     LEAF,
     LEAF_CAPACITY,
     LEFT,
@@ -34,8 +37,13 @@ from colmatch.kernels.trees.arrays import (
     NODES,
     NONE,
     PART_WORDS,
+    PLAN_WORDS,
+    POPULARITY,
+    RANKING,
     RIGHT,
+    SELECTIVITY,
     SEVERAL,
+    SHORT_CIRCUIT,
     SLOTS,
     STATE_WORDS,
     UNBOUNDED,
@@ -67,6 +75,19 @@ from colmatch.kernels.trees.ranges import match_ranges
 Build = Callable[[Predicates, Codes, Sample | None, Any], tuple[Tree, Predicates]]
 
 
+EVALUATIONS = ("lazy", "memo", "bitmap")  # in the order of LAZY, MEMO, BITMAP
+
+
+def common_plan(settings: Any) -> I64:
+    """Returns the settings that both kinds have, and zeros for the others."""
+    plan = np.zeros(PLAN_WORDS, np.int64)
+    plan[RANKING] = POPULARITY if settings.ranking == "popularity" else SELECTIVITY
+    plan[LEAF_CAPACITY] = settings.capacity
+    plan[SHORT_CIRCUIT] = settings.short_circuit
+    plan[EVALUATION] = EVALUATIONS.index(settings.evaluation)
+    return plan
+
+
 def empty(plan: I64, codes: Codes) -> Tree:
     """A tree without conjunctions: the root, and the bucket for what nothing can place."""
     state = np.zeros(STATE_WORDS, np.int64)
@@ -79,7 +100,8 @@ def empty(plan: I64, codes: Codes) -> Tree:
     return Tree(
         node, above, np.zeros((4, PART_WORDS), np.uint32), np.zeros(16, np.uint32),
         np.zeros(64, np.uint32), np.zeros(64, np.uint64), np.zeros((64, 2), np.uint32), np.empty(0, np.uint32), np.zeros((0, 4), np.uint32),
-        plan, state, codes.multi.copy(), np.array([UNBOUNDED], np.uint8), np.empty(0, np.uint32), np.empty(0, np.uint32),
+        plan, state, codes.multi.copy(), np.array([UNBOUNDED], np.uint8),
+        *(np.empty(0, np.uint32) for _ in range(5)),
     )  # fmt: skip
 
 
@@ -105,7 +127,27 @@ def built(plan: I64, preds: Predicates, codes: Codes, bulk: bool) -> tuple[Tree,
     trimmed = {name: getattr(tree, name)[: tree.state[at]].copy() for name, at in used.items()}
     tree = tree._replace(entry=place, need=need, reach=reach, at=tree.at[order], **trimmed)
     preds = reorder(preds, order)
+    tree = _shared(tree, preds, codes)
     return (_bounded(tree, preds, bound) if len(bound) else tree), preds
+
+
+def _shared(tree: Tree, preds: Predicates, codes: Codes) -> Tree:
+    """Gives a tree that was packed the numbers of distinct predicates, if it is to have them.
+
+    Those of several intervals are the same only where they share them.
+    """
+    if tree.plan[EVALUATION] == LAZY or not len(preds.pred):
+        return tree
+    word, low, high = preds.pred.T
+    order = np.lexsort((high, low, word))
+    ascending = preds.pred[order]
+    new = np.append(True, (ascending[1:] != ascending[:-1]).any(axis=1))
+    same = np.empty(len(order), np.uint32)
+    same[order] = np.cumsum(new) - 1
+    if tree.plan[EVALUATION] != BITMAP:
+        return tree._replace(same=same)
+    by_attr = np.searchsorted(ascending[new, 0], np.arange(len(codes.multi) + 1, dtype=np.uint32))
+    return tree._replace(same=same, some=order[new].astype(np.uint32), by_attr=by_attr.astype(np.uint32))
 
 
 def _by_bound(tree: Tree, preds: Predicates, order: U32, need: U64, reach: U32) -> tuple[U32, U64, U32, U32]:
@@ -183,9 +225,12 @@ def _with_room(tree: Tree, work: TreeWork) -> tuple[Tree, TreeWork]:
 
 
 def writable(tree: Tree) -> Tree:
-    """The tree as one that can be changed, without bounds of scores, which would not follow."""
+    """The tree as one that can be changed, without what would not follow: bounds of scores, and
+    numbers of predicates.
+    """
+    none = np.empty(0, np.uint32)
+    tree = tree._replace(same=none, some=none, by_attr=none)
     if tree.bounded[0] != UNBOUNDED:
-        none = np.empty(0, np.uint32)
         tree = tree._replace(bounded=np.array([UNBOUNDED], np.uint8), bound=none, bound_below=none)
     return Tree(*(array if array.flags.writeable else array.copy() for array in tree))  # type: ignore[arg-type]
 
@@ -234,11 +279,13 @@ def _grown(tree: Tree, nodes: int, parts: int, entries: int, boxes: int) -> Tree
 def scratch(tree: Tree, codes: Codes, rows: int, entries: int) -> TreeScratch:
     attributes, nodes = max(len(codes.multi), 1), len(tree.node) + 2
     tile = attributes * TILE_ROWS if rows >= TILE_LEAST and attributes * TILE_ROWS <= TILE_MOST else 0
+    distinct = int(tree.same.max()) + 1 if tile and len(tree.same) else 0
     return TreeScratch(
         np.zeros(attributes, np.uint32), np.zeros(tile, np.uint32), np.zeros(attributes, np.uint64),
         np.empty(TILE_ROWS, np.uint64), np.empty(nodes, np.uint32), np.empty(nodes, np.uint64),
         np.empty(len(tree.part), np.uint32), np.empty(len(tree.part), np.uint32), np.empty(len(tree.part), np.uint64),
-        np.empty(TILE_ROWS), np.empty(TILE_ROWS, np.uint32),
+        np.empty(TILE_ROWS), np.zeros((distinct + 1, 2), np.uint64),
+        np.empty(TILE_ROWS, np.uint32),
     )  # fmt: skip
 
 

@@ -57,9 +57,10 @@ FREE_BOX = 48  # and the next 16: first free rows of ranges, by how many they ar
 STATE_WORDS = 64
 
 # ``plan``: the settings that changes go by
-RIGID, BY_CODES, RANKING, LEAF_CAPACITY, EXHAUSTIVE, ALPHA, BETA, SHORT_CIRCUIT = range(8)
-PLAN_WORDS = 8
+RIGID, BY_CODES, RANKING, LEAF_CAPACITY, EXHAUSTIVE, ALPHA, BETA, SHORT_CIRCUIT, EVALUATION = range(9)
+PLAN_WORDS = 9
 POPULARITY, SELECTIVITY = 0, 1
+LAZY, MEMO, BITMAP = range(3)
 
 # ``bounded``: what bounds of scores there are.
 UNBOUNDED, BY_WEIGHTS, BY_PRIORITY = range(3)
@@ -68,8 +69,8 @@ SMALLEST = 2  # a block of class k has 4 << k entries
 
 
 class Tree(NamedTuple):
-    """N buckets, M parts, H slots, L entries, C conjunctions. Arrays may be longer than what is
-    used of them.
+    """N buckets, M parts, H slots, L entries, C conjunctions, P predicates, V distinct ones. Arrays
+    may be longer than what is used of them.
     """
 
     node: Annotated[U32, NODE_WORDS]  # (N, 16)
@@ -83,13 +84,16 @@ class Tree(NamedTuple):
     # (X, 4) ranges of a bucket, one for each part on its path: of its own attribute first, then
     # upwards; none where buckets are halves of a domain
     box: Annotated[U32, 4]
-    plan: I64  # (8)
+    plan: I64  # (9)
     state: I64  # (64)
     multi: U8  # (A)
     bounded: U8  # (1) UNBOUNDED, then the following are (0), or BY_WEIGHTS, BY_PRIORITY
     # (L) largest score of each entry, falling within a leaf, as a number (``bounds.py``)
     bound: U32
     bound_below: U32  # (N) largest of a bucket and all below it
+    same: U32  # (P) number of the distinct predicate that each is; (0) where predicates are not shared
+    some: U32  # (V) one predicate of each number, ascending by first word; (0) but for BITMAP
+    by_attr: U32  # (A + 1) attribute -> its plain predicates in ``some``; or (0)
 
 
 class TreeWork(NamedTuple):
@@ -126,4 +130,7 @@ class TreeScratch(NamedTuple):
     parts: U32  # (M) which these are
     part_rows: U64  # (M) rows of the tile to visit each part for
     factor: F64  # (TILE_ROWS) what bounds are to be multiplied by for a row, -1 where they say nothing
+    # (V + 1, 2) rows of a tile for which a distinct predicate is true, number of that tile; last
+    # all rows of this tile, its number
+    truth: Annotated[U64, 2]
     floor: U32  # (TILE_ROWS) bound, as a number, below which nothing is among the row's best

@@ -27,6 +27,7 @@ from colmatch.kernels.trees.arrays import (
     TOP,
 )
 from colmatch.kernels.trees.geometry import attribute_bit
+from colmatch.kernels.trees.memo import lanes_by_memo, start_memo
 
 
 @device
@@ -97,17 +98,19 @@ def note(node, stack, waiting, height, n, rows):
 def match_tile(index, preds, rows, start, stop, scratch, sink, counters):
     """Match rows ``start:stop``, at most ``TILE_ROWS``. False when there is no room in the sink."""
     node, part, entry, need, reach, multi = index.node, index.part, index.entry, index.need, index.reach, index.multi
-    short = index.plan[SHORT_CIRCUIT] != 0
+    short, same, truth = index.plan[SHORT_CIRCUIT] != 0, index.same, scratch.truth
     first, pred, run_lo, run_hi, owner = preds.first, preds.pred, preds.run_lo, preds.run_hi, preds.owner
     jump_first, jump = preds.jump_first, preds.jump
     row_first, row_attr, row_code = rows.first[start : stop + 1], rows.attr, rows.code
     tile, there, absent, stack, waiting = scratch.tile, scratch.there, scratch.absent, scratch.stack, scratch.rows
     fill_tile(rows.first, row_attr, row_code, start, stop, multi, tile)
     enter_rows(rows.first, row_attr, start, stop, there, absent)
+    whole = ~np.uint64(0) >> np.uint64(TILE_ROWS - (stop - start))
     stack[0], stack[1] = ALWAYS, ROOT
-    waiting[0] = waiting[1] = ~np.uint64(0) >> np.uint64(TILE_ROWS - (stop - start))
+    waiting[0] = waiting[1] = whole
     height = 2
     visited = looked_at = candidates = steps = np.uint64(0)
+    steps += start_memo(whole, index.by_attr, index.some, pred, row_first, row_attr, tile, truth)
     fits = True
     while height > 0 and fits:
         height -= 1
@@ -152,9 +155,14 @@ def match_tile(index, preds, rows, start, stop, scratch, sink, counters):
                 continue
             candidates += popcount(left)
             c = np.int64(entry[i])
-            left, taken = lanes_that_hold(
-                left, c, first, pred, run_lo, run_hi, jump_first, jump, row_first, row_attr, row_code, tile
-            )
+            if len(same) > 0 and (len(jump_first) == 0 or jump_first[c] < 0):
+                left, taken = lanes_by_memo(
+                    left, c, first, pred, run_lo, run_hi, row_first, row_attr, row_code, tile, same, truth
+                )
+            else:
+                left, taken = lanes_that_hold(
+                    left, c, first, pred, run_lo, run_hi, jump_first, jump, row_first, row_attr, row_code, tile
+                )
             steps += taken
             while left != 0 and fits:
                 fits = emit(sink, start + np.int64(ctz(left)), owner[c], counters)

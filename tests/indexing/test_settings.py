@@ -218,7 +218,13 @@ def test_never_more_than_the_budget_however_an_expression_is_put_together() -> N
 
 def test_defaults_are_those_that_were_measured() -> None:
     """BENCHMARKS.md, Budgets, has the figures: who changes a default measures again."""
-    trees = {"capacity": 160, "ranking": "selectivity", "construction": "bulk", "short_circuit": True}
+    trees = {
+        "capacity": 160,
+        "ranking": "selectivity",
+        "construction": "bulk",
+        "short_circuit": True,
+        "evaluation": "lazy",
+    }
     defaults = {kind: cm.index(kind).to_dict() for kind in [*KINDS, "auto"]}
     assert defaults == {
         "scan": {"dnf_budget": 64, "tiles": True},

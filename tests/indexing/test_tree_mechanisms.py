@@ -274,3 +274,36 @@ def test_parts_are_found_after_others_have_gone(kind: str) -> None:
 def test_what_cannot_be_divided_is_looked_at_ever_less_often(kind: str) -> None:
     _, tree = grown(kind, ["a = 1"] * 1000, capacity=5)
     assert 1 <= tree.state[a.RAISED] <= 8
+
+
+@TREES
+@pytest.mark.parametrize("evaluation", ["memo", "bitmap"])
+def test_a_predicate_that_many_have_is_evaluated_once(kind: str, evaluation: str) -> None:
+    texts = [f"a BETWEEN 0 AND {i} AND b NOT IN (3, 5) AND x0 BETWEEN 0 AND 9" for i in range(100)]
+    apart = 100 + 100  # those with a range of their own, and those of several intervals
+    lazy, once = (built(texts, kind, evaluation=how) for how in ("lazy", evaluation))
+    event = {"a": 0, "b": 1, "x0": 5}
+    assert counted(lazy, 64, **event)["predicates"] == 300
+    assert counted(once, 64, **event)["predicates"] == apart + 1
+    assert counted(once, 1, **event)["predicates"] == 300  # a row alone
+    for seen in ({"a": 0, "b": 5, "x0": 5}, {"a": 0, "b": 1, "x0": 10}, {"a": 99, "b": 1, "x0": 0}, event):
+        assert counted(once, 40, **seen)["matches"] == counted(lazy, 1, **seen)["matches"]
+
+
+@TREES
+def test_a_bitmap_has_the_predicates_on_attributes_that_are_there(kind: str) -> None:
+    """Those on others are not evaluated, and those that nothing leads to are."""
+    texts = [f"a = {i % 10} AND x{i % 2} = {i}" for i in range(100)]
+    memo, bitmap = (built(texts, kind, evaluation=how) for how in ("memo", "bitmap"))
+    assert counted(memo, 64, a=-1)["predicates"] == 0
+    assert counted(bitmap, 64, a=-1)["predicates"] == 10
+    assert counted(bitmap, 64, a=-1, x1=0)["predicates"] == 10 + 50
+
+
+@TREES
+@pytest.mark.parametrize("evaluation", ["memo", "bitmap"])
+def test_what_one_tile_found_is_not_taken_for_another(kind: str, evaluation: str) -> None:
+    matcher = built([f"a BETWEEN {i} AND 9 AND x{i} = 1" for i in range(10)], kind, evaluation=evaluation)
+    values = [i // 64 % 10 for i in range(640)]
+    events = pa.table({"a": values, **{f"x{i}": [1] * 640 for i in range(10)}})
+    assert np.bincount(matcher.match(events)["event"], minlength=640).tolist() == [value + 1 for value in values]
