@@ -12,6 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from hypothesis import settings
 from oracle import Expr, Row, matches, score
 
 import colmatch as cm
@@ -20,9 +21,23 @@ from colmatch.indexing.registry import KINDS
 from colmatch.indexing.settings import Settings
 
 growing_kind = pytest.mark.parametrize("kind", [name for name, kind in KINDS.items() if kind.insert is not None])
-every_kind = pytest.mark.parametrize("kind", [*cm.kinds(), "auto"])
+ALL = [*cm.kinds(), "auto"]
+every_kind = pytest.mark.parametrize("kind", ALL)
 NO_JIT = os.environ.get("NUMBA_DISABLE_JIT") == "1"
+THOROUGH = os.environ.get("COLMATCH_HYPOTHESIS") == "thorough"
+# Hypothesis tries as many examples for all kinds together, however many kinds there are.
+share_of_examples = settings(max_examples=max(3, 4 * settings().max_examples // len(ALL)))
 Ids = list[int] | list[str]
+
+
+def share_of_cases(count: int) -> pytest.MarkDecorator:
+    """Random cases, by the seed of each, of a test that every kind is to pass.
+
+    Each case is tried with one kind, so that a further kind takes no more time; if all is to be
+    thorough, with every kind.
+    """
+    pairs = [(kind, seed) for seed in range(count) for kind in (ALL if THOROUGH else [ALL[seed * len(ALL) // count]])]
+    return pytest.mark.parametrize(("kind", "seed"), pairs)
 
 
 def some_settings(rng: Random, kind: str) -> Settings:

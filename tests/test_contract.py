@@ -11,8 +11,17 @@ from unittest.mock import patch
 
 import numpy as np
 import pyarrow as pa
-import pytest
-from contract import NO_JIT, Ids, built, every_kind, expected_pairs, pairs, some_settings
+from contract import (
+    NO_JIT,
+    Ids,
+    built,
+    every_kind,
+    expected_pairs,
+    pairs,
+    share_of_cases,
+    share_of_examples,
+    some_settings,
+)
 from hypothesis import given
 from hypothesis import strategies as st
 from layouts import plain_table, some_events
@@ -53,6 +62,7 @@ def check(
 
 
 @every_kind
+@share_of_examples
 @given(
     seed=seeds,
     rng=randoms,
@@ -95,8 +105,7 @@ def test_every_way_in_and_out(kind: str, seed: int, rng: Random, n: int, m: int,
             assert str(explanation)
 
 
-@every_kind
-@pytest.mark.parametrize("seed", range(4 if NO_JIT else 24))
+@share_of_cases(36 if NO_JIT else 120)
 def test_hundreds_of_expressions(kind: str, seed: int) -> None:
     """All columns, deep expressions and odd layouts, in numbers that hypothesis does not reach."""
     rng = Random(seed)
@@ -115,6 +124,7 @@ def test_hundreds_of_expressions(kind: str, seed: int) -> None:
 
 
 @every_kind
+@share_of_examples
 @given(seed=seeds, rng=randoms, n=st.integers(1, 6))
 def test_expressions_from_the_builder(kind: str, seed: int, rng: Random, n: int) -> None:
     schema = a_schema(rng)
@@ -128,6 +138,7 @@ def test_expressions_from_the_builder(kind: str, seed: int, rng: Random, n: int)
 
 
 @every_kind
+@share_of_examples
 @given(seed=seeds, rng=randoms, n=st.integers(1, 12))
 def test_predicate_tables(kind: str, seed: int, rng: Random, n: int) -> None:
     schema = a_schema(rng)

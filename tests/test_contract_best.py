@@ -11,8 +11,7 @@ from unittest.mock import patch
 
 import inside
 import pyarrow as pa
-import pytest
-from contract import NO_JIT, built, every_kind, expected_best, some_settings
+from contract import NO_JIT, built, expected_best, share_of_cases, some_settings
 from layouts import plain_table, some_events
 from oracle import Expr, Row
 from strategies import COLUMNS, Leaf, a_predicate, an_expression, some_rows, terms
@@ -104,8 +103,7 @@ def some_conjunctions(rng: Random, leaves: list[Leaf]) -> Expr:
             return e
 
 
-@every_kind
-@pytest.mark.parametrize("seed", range(4 if NO_JIT else 16))
+@share_of_cases(36 if NO_JIT else 90)
 def test_best_of_tables(kind: str, seed: int) -> None:
     """Weights and priorities of tables, whatever is inserted, deleted, merged and saved."""
     rng = Random(seed)
@@ -151,8 +149,7 @@ def test_best_of_tables(kind: str, seed: int) -> None:
         check(pickle.loads(pickle.dumps(matcher)), there, rows, events, rng, priority)
 
 
-@every_kind
-@pytest.mark.parametrize("seed", range(4 if NO_JIT else 20))
+@share_of_cases(36 if NO_JIT else 108)
 def test_best_of_expressions(kind: str, seed: int) -> None:
     """Trees with weights anywhere: conjunctions, and programs where these would be too many."""
     rng = Random(seed)

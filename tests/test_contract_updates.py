@@ -11,7 +11,7 @@ from unittest.mock import patch
 
 import pyarrow as pa
 import pytest
-from contract import NO_JIT, built, every_kind, expected_pairs, growing_kind, pairs, some_settings
+from contract import NO_JIT, built, every_kind, expected_pairs, growing_kind, pairs, share_of_cases, some_settings
 from layouts import plain_table, some_events
 from oracle import Expr, Row, matches, to_sql
 from strategies import COLUMNS, a_schema, an_expression, some_rows, terms
@@ -72,8 +72,7 @@ def an_update(rng: Random, seed: int, matcher: cm.Matcher, there: dict[int, Expr
     there.update(new)
 
 
-@every_kind
-@pytest.mark.parametrize("seed", range(20 if NO_JIT else 80))
+@share_of_cases(90 if NO_JIT else 360)
 def test_updates_in_any_order(kind: str, seed: int) -> None:
     rng = Random(seed)
     n, changes = rng.randrange(6), rng.randint(1, 8)
@@ -106,8 +105,7 @@ def test_updates_in_any_order(kind: str, seed: int) -> None:
             assert matcher.explain(rows[row], id).matched == matches(e, rows[row]), to_sql(e)
 
 
-@every_kind
-@pytest.mark.parametrize("seed", range(4 if NO_JIT else 12))
+@share_of_cases(18 if NO_JIT else 63)
 def test_many_updates_of_many(kind: str, seed: int) -> None:
     """All columns, with a sink that is always full."""
     rng = Random(seed)

@@ -13,6 +13,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from contract import THOROUGH
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from odd import NAMES, SCHEMA, array, lists, odd, table
@@ -22,7 +23,6 @@ import colmatch as cm
 from colmatch.cli.schema_text import parse_schema
 from colmatch.workload import named
 
-THOROUGH = os.environ.get("COLMATCH_HYPOTHESIS") == "thorough"
 # eight tests: 32,000 in all
 calls = settings(max_examples=4000 if THOROUGH else min(40, settings.default.max_examples))
 SEEDS = st.integers(0, 2**63)

@@ -13,13 +13,13 @@ from typing import Any
 
 import inside
 import pytest
+from contract import THOROUGH
 from journals import closed_state, log_of, opened, saved_in, state, update
 
 import colmatch as cm
 from colmatch.store import file, journal, journal_file
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="locks of POSIX")
-THOROUGH = os.environ.get("COLMATCH_HYPOTHESIS") == "thorough"
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from unittest.mock import patch
 import inside
 import pyarrow as pa
 import pytest
-from contract import NO_JIT, built, every_kind, pairs, some_settings
+from contract import NO_JIT, built, every_kind, pairs, share_of_cases, some_settings
 from layouts import plain_table, some_events
 from oracle import Expr, to_sql
 from strategies import COLUMNS, a_schema, an_expression, some_rows, terms
@@ -41,8 +41,7 @@ def state(matcher: cm.Matcher) -> Any:
     return found, sorted(matcher.ids.to_pylist()), matcher.rejected, matcher.version
 
 
-@every_kind
-@pytest.mark.parametrize("seed", range(4 if NO_JIT else 12))
+@share_of_cases(18 if NO_JIT else 63)
 def test_updates_in_any_order(kind: str, seed: int, tmp_path: Path) -> None:
     rng = Random(seed)
     schema = a_schema(rng) if rng.random() < 0.5 else pa.schema(rng.sample(list(COLUMNS.items()), 8))

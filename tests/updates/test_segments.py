@@ -12,7 +12,7 @@ import inside
 import numpy as np
 import pyarrow as pa
 import pytest
-from contract import NO_JIT, every_kind, expected_pairs, lists, pairs
+from contract import NO_JIT, expected_pairs, lists, pairs, share_of_cases
 from layouts import plain_table
 from oracle import Expr, to_sql
 from strategies import a_schema, an_expression, some_rows, terms
@@ -26,9 +26,6 @@ from colmatch.updates.combined import combine
 from colmatch.updates.deleted import Deleted
 from colmatch.updates.literals import whole
 from colmatch.updates.versions import Version
-
-SEEDS = range(10 if NO_JIT else 60)
-
 
 # Merges
 
@@ -110,8 +107,7 @@ def spelled(version: Version, predicates: Predicates, codes: Codes, base: int) -
     return boundaries, conjunctions
 
 
-@pytest.mark.parametrize("kind", cm.kinds())
-@pytest.mark.parametrize("seed", SEEDS)
+@share_of_cases(90 if NO_JIT else 270)
 def test_what_is_merged_is_what_a_fresh_build_has(kind: str, seed: int) -> None:
     rng = Random(seed)
     schema, budget = a_schema(rng), rng.choice([1, 4, 64])
@@ -358,8 +354,7 @@ def test_a_stream_sees_an_update_from_its_next_batch_on() -> None:
 # Pieces
 
 
-@every_kind
-@pytest.mark.parametrize("seed", range(3 if NO_JIT else 15))
+@share_of_cases(27 if NO_JIT else 72)
 def test_pieces_of_several_segments(kind: str, seed: int) -> None:
     """Full sinks, several segments, deleted ones that an index still finds, and repeats."""
     rng = Random(seed)
