@@ -90,6 +90,11 @@ SETTINGS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("betree", {"halves": "codes"}),
 )
 MICRO = "settings"
+# The ranking by feedback, where it goes by what other events of the workload have.
+FEEDBACK = "feedback"
+DRAWN: tuple[dict[str, Any], ...] = ({}, {"attribute_zipf": 1.0}, {"value_zipf": 1.0}, {"value_zipf": 2.0})
+RANKED = ("betree", "betree-feedback", "bestar", "bestar-feedback")
+SEEN = 4096  # events of the window
 
 
 def main() -> None:
@@ -101,14 +106,18 @@ def main() -> None:
     for name in given.kinds or dict.fromkeys(MATCHING + TOP):  # kernels are loaded before anything is measured
         matcher = build(name, few, few.predicate_table(), 5)
         action(name, matcher, few.events(2))()
+    if FEEDBACK in given.sweeps:
+        feedback(given)
     for name in given.sweeps:
+        if name == FEEDBACK:
+            continue
         for zipf in (0.0, 1.0):
             micro(zipf, given) if name == MICRO else sweep(SWEEPS[name], zipf, given)
 
 
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    names = [*SWEEPS, MICRO]
+    names = [*SWEEPS, MICRO, FEEDBACK]
     parser.add_argument("sweeps", nargs="*", metavar="PARAMETER", help=f"all, or of {', '.join(names)}")
     parser.add_argument("--kinds", nargs="+", metavar="KIND", help=f"of {', '.join(dict.fromkeys(MATCHING + TOP))}")
     parser.add_argument(
@@ -140,8 +149,11 @@ def build(name: str, of: Workload, table: cm.PredicateTable, capacity: int, chan
     settings |= change or {}
     if rest == "dynamic":
         settings["construction"] = "dynamic"
+    sample = None
+    if rest == FEEDBACK:
+        settings["ranking"], sample = rest, of.events(SEEN, start=ROWS)
     options = cm.Options(threads=1, batch_rows=ROWS)
-    return cm.Matcher.build(table, of.schema(), index=cm.index(kind, **settings), options=options)
+    return cm.Matcher.build(table, of.schema(), index=cm.index(kind, **settings), options=options, sample=sample)
 
 
 def action(name: str, matcher: cm.Matcher, events: pa.Table) -> Callable[[], Any]:
@@ -207,6 +219,20 @@ def micro(zipf: float, given: argparse.Namespace) -> None:
         size = named_[name].stats()["bytes_per_subscription"]
         print(f"| `{name}` | {built[name]:.2f} | {size:.0f} | {cell} |", flush=True)
     matches(named_, events)
+
+
+def feedback(given: argparse.Namespace) -> None:
+    """Conjunctions of ``dense`` by the domain, and by a window of events; the default capacity."""
+    print(f"\n| `dense` | matches an event | {' | '.join(RANKED)} |\n|{'---|' * (2 + len(RANKED))}")
+    for change in DRAWN:
+        work = named("dense", subscriptions=given.subscriptions, **change)
+        table, events = work.predicate_table(), work.events(ROWS)
+        matchers = {name: build(name, work, table, 160) for name in RANKED}
+        cells = [
+            f"{cell}, {matchers[name].counters(events)['candidates'] / ROWS:,.0f} verified"
+            for name, cell in zip(RANKED, row(matchers, events, given), strict=True)
+        ]
+        print(f"| {change or ''} | {matches(matchers, events):,.1f} | {' | '.join(cells)} |", flush=True)
 
 
 if __name__ == "__main__":

@@ -180,18 +180,24 @@ class Matcher(BestMatches):
         """
         self._live.delete(ids)
 
-    def compact(self) -> None:
+    def compact(self, sample: Any = None) -> None:
         """Merges all subscriptions into one index, without those that were deleted.
 
         Merges are made beside batches and updates as they are due; this one has ended when the
         call returns.
 
+        Parameters
+        ----------
+        sample : events that take the place of those of ``build``, as there; an update of its own.
+            The index is built anew with them in any case. Where there are none, none count
+
         Raises
         ------
+        EventError : the events of the sample do not fit the schema
         OptionError : the kind of index refuses the subscriptions, or the matcher is closed. Nothing
             has changed then, as with any other error
         """
-        self._live.compact()
+        self._live.compact(sample)
 
     def close(self) -> None:
         """Ends what runs beside the caller: a merge is given up, and the journal let go of.

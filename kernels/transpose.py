@@ -90,9 +90,10 @@ def rows_at_once(col, attributes, rows):
 
 
 @kernel
-def count_codes(batch, codes, hints, hits):
-    """Add to hits (codes) how many entries have each code of each attribute, code 1 of attribute
-    0 first.
+def count_codes(batch, codes, hints, hits, present):
+    """Add to hits (codes) how many entries have each code of each attribute.
+
+    Code 1 of attribute 0 comes first. To present (A) is added how many rows have each attribute.
     """
     base = 0
     for a in range(len(batch.col) - 1):
@@ -109,6 +110,7 @@ def count_codes(batch, codes, hints, hits):
                 batch.key[e],
             )
             hits[base + code - 1] += 1
+            present[a] += e == batch.col[a] or batch.row[e] != batch.row[e - 1]
         base += end - begin + 1
 
 

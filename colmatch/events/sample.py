@@ -45,26 +45,70 @@ def count_values(
     Codes and literals are frozen; ``lenient`` as for a Reader.
     """
     reader, hints = Reader(attributes, literals, lenient), freeze(hints_of(codes.first, codes.bound))
-    hits = np.zeros(len(codes.bound) + len(codes.multi), np.int64)
+    hits, present = np.zeros(len(codes.bound) + len(codes.multi), np.int64), np.zeros(len(codes.multi), np.int64)
+    rows = 0
     for batch in events:
-        count_codes(reader.read(batch), codes, hints, hits)
-    return Sample(hits)
+        count_codes(reader.read(batch), codes, hints, hits, present)
+        rows += batch.num_rows
+    return Sample(hits, present, rows)
+
+
+def count_keys(events: Iterator[pa.RecordBatch], attributes: Attributes, literals: Vocabulary) -> Sample:
+    """What the events say about which keys are frequent, as ``count_values`` does by code.
+
+    A string that no literal is keeps the key that it has now.
+    """
+    reader = Reader(attributes, literals)
+    attr, key, present, rows = [], [], np.zeros(len(attributes), np.int64), 0
+    for batch in events:
+        read = reader.read(batch)
+        attr.append(np.repeat(np.arange(len(attributes)), np.diff(read.col)))
+        key.append(read.key[: read.col[-1]].copy())
+        new = np.append(True, (np.diff(read.row[: read.col[-1]]) != 0) | (np.diff(attr[-1]) != 0))
+        present += np.bincount(attr[-1][new[: len(attr[-1])]], minlength=len(attributes))
+        rows += batch.num_rows
+    every, keys = np.concatenate([np.empty(0, np.int64), *attr]), np.concatenate([np.empty(0, np.int64), *key])
+    order = np.lexsort((keys, every))
+    every, keys = every[order], keys[order]
+    begins = np.flatnonzero(np.append(True, (np.diff(every) != 0) | (np.diff(keys) != 0))[: len(keys)])
+    first = np.searchsorted(every[begins], np.arange(len(attributes) + 1))
+    return Sample(np.diff(np.append(begins, len(keys))), present, rows, first, keys[begins])
 
 
 def recount_values(
-    kept: NDArray[np.uint8], attributes: Attributes, codes: layout.Codes, literals: Vocabulary
+    kept: NDArray[np.uint8], attributes: Attributes, codes: layout.Codes | None, literals: Vocabulary
 ) -> Sample | None:
-    """What kept events say, or None.
+    """What kept events say by code, or by key where there are no codes; or None.
 
     An attribute that came later may have a column that does not fit: then they say nothing.
     """
     if not len(kept):
         return None
     try:
-        return count_values(pa.ipc.open_stream(pa.py_buffer(kept)), attributes, codes, literals)
+        events = pa.ipc.open_stream(pa.py_buffer(kept))
+        if codes is None:
+            return count_keys(events, attributes, literals)
+        return count_values(events, attributes, codes, literals)
     except (EventError, pa.ArrowException) as error:
         _log.warning("the sample of events that the matcher was built with is left out of account: %s", error)
         return None
+
+
+def kept_events(
+    events: object, size: int, columns: list[str], attributes: Attributes, literals: Vocabulary, lenient: bool
+) -> NDArray[np.uint8]:
+    """Those of a sample's events that are kept, all of which fit the attributes.
+
+    size, columns : as for a ``SampleKeeper``; ``lenient`` as for a Reader
+
+    Raises
+    ------
+    EventError : an event does not fit
+    """
+    keeper, reader = SampleKeeper(events, size, columns), Reader(attributes, literals, lenient)
+    for batch in keeper:
+        reader.read(batch)
+    return keeper.kept()
 
 
 class SampleKeeper:

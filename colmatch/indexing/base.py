@@ -68,8 +68,11 @@ class IndexKind:
         the lower and of the upper ends and a ``Meeting`` (``kernels/meets.py``). Where a kind has
         none, every conjunction is looked at
 
+    grows_by_sample : settings -> whether growing segments are to be given a sample, whose hits are
+        by key
+
     A kind that has ``insert`` and ``delete`` is that of its growing segments, which are built on
-    labels instead of codes (``kernels/layout.py``), while a sample's hits are still by code.
+    labels instead of codes (``kernels/layout.py``).
     """
 
     settings: type[Settings]
@@ -87,6 +90,7 @@ class IndexKind:
     scratch_topk: Callable[[Any, Codes, int, int], Any] | None = None
     match_ranges: Callable[..., int] | None = None
     strata: Callable[[Any], Strata] | None = None
+    grows_by_sample: Callable[[Any], bool] = lambda settings: False
 
     @property
     def name(self) -> str:

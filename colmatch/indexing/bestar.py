@@ -16,13 +16,11 @@ It counts as BE-Tree does.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from colmatch.indexing import trees
 from colmatch.indexing.settings import Settings, setting
-from colmatch.indexing.statistics import Sample, Statistics
-from colmatch.kernels.layout import I64, Codes, Predicates
-from colmatch.kernels.trees.arrays import ALPHA, BETA, EXHAUSTIVE, Tree
+from colmatch.kernels.layout import I64
+from colmatch.kernels.trees.arrays import ALPHA, BETA, EXHAUSTIVE
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -33,9 +31,7 @@ class BEStarSettings(Settings):
     about = "BE*-Tree: divided by attribute, then into buckets as narrow as what is in them"
 
     capacity: int = setting(160, "conjunctions that a leaf may have before it is divided", range(1, 100_001))
-    ranking: str = setting(
-        "selectivity", "what says by which attribute a leaf is divided", ("selectivity", "popularity")
-    )
+    ranking: str = setting("selectivity", trees.RANKING_MEANING, trees.RANKINGS)
     split: str = setting("exhaustive", "try every cut of a bucket, or go from both ends", ("exhaustive", "approximate"))
     alpha: int = setting(10, "percent of a bucket that must be on either side of a cut", range(1, 51))
     beta: int = setting(4, "times as wide as it was a bucket may become before another is put above it", range(1, 1001))
@@ -53,12 +49,4 @@ def _plan(settings: BEStarSettings) -> I64:
     return plan
 
 
-def build(preds: Predicates, codes: Codes, sample: Sample | None, settings: Any) -> tuple[Tree, Predicates]:
-    return trees.built(_plan(settings), preds, codes, settings.construction == "bulk")
-
-
-def cost(statistics: Statistics) -> float:
-    return 10_000.0 + 0.45 * statistics.conjunctions + 200 * statistics.programs
-
-
-KIND = trees.kind(BEStarSettings, build, cost)
+KIND = trees.kind(BEStarSettings, _plan)

@@ -9,7 +9,10 @@ the be-tree library describe it. Deviations:
 - Halves do not meet. In the library both own the middle.
 - By ``ranking="selectivity"`` a conjunction goes by the attribute whose values fewest events are
   expected to meet, and a leaf is divided by the attributes that are so chosen most often.
-  ``"popularity"`` is the document's optimistic rank: gain alone.
+  ``"popularity"`` is the document's optimistic rank: gain alone. ``"feedback"`` is its loss: events
+  are those of a window, the sample, which is counted again with each index that is built. A
+  conjunction is expected to match as often wherever it stands, so that the fewest look at it is all
+  that the loss can tell.
 - An event goes down where it has the attribute. The library also goes down where it may be absent.
 - What no attribute can place (negations, programs that may accept without any one predicate) stands
   in a bucket of its own and is verified for every event.
@@ -30,13 +33,11 @@ go down together.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from colmatch.indexing import trees
 from colmatch.indexing.settings import Settings, setting
-from colmatch.indexing.statistics import Sample, Statistics
-from colmatch.kernels.layout import I64, Codes, Predicates
-from colmatch.kernels.trees.arrays import BY_CODES, RIGID, Tree
+from colmatch.kernels.layout import I64
+from colmatch.kernels.trees.arrays import BY_CODES, RIGID
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -47,9 +48,7 @@ class BETreeSettings(Settings):
     about = "BE-Tree: divided by attribute, then by halves of the attribute's domain"
 
     capacity: int = setting(160, "conjunctions that a leaf may have before it is divided", range(1, 100_001))
-    ranking: str = setting(
-        "selectivity", "what says by which attribute a leaf is divided", ("selectivity", "popularity")
-    )
+    ranking: str = setting("selectivity", trees.RANKING_MEANING, trees.RANKINGS)
     halves: str = setting("keys", "what is cut in the middle: the keys of a domain, or its codes", ("keys", "codes"))
     construction: str = setting("bulk", "all at once, or one by one", ("bulk", "dynamic"))
     short_circuit: bool = setting(True, "skip what needs an attribute that the event has not", (True, False))
@@ -65,12 +64,4 @@ def _plan(settings: BETreeSettings) -> I64:
     return plan
 
 
-def build(preds: Predicates, codes: Codes, sample: Sample | None, settings: Any) -> tuple[Tree, Predicates]:
-    return trees.built(_plan(settings), preds, codes, settings.construction == "bulk")
-
-
-def cost(statistics: Statistics) -> float:
-    return 10_000.0 + 0.45 * statistics.conjunctions + 200 * statistics.programs
-
-
-KIND = trees.kind(BETreeSettings, build, cost)
+KIND = trees.kind(BETreeSettings, _plan)

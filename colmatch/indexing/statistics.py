@@ -11,9 +11,19 @@ from colmatch.kernels.layout import FLAG_RUN, Codes, Predicates
 
 
 class Sample(NamedTuple):
-    """What some events said about all of them."""
+    """What some events said about all of them.
 
-    hits: NDArray[np.int64]  # (codes) values with each code of each attribute, code 1 of attribute 0 first
+    hits : values with each code of each attribute, code 1 of attribute 0 first; or with each key
+    present : (A) events that have each attribute
+    events : how many there are
+    first, key : attribute -> its keys (A + 1), ascending (K); None where hits are by code
+    """
+
+    hits: NDArray[np.int64]
+    present: NDArray[np.int64]
+    events: int
+    first: NDArray[np.int64] | None = None
+    key: NDArray[np.int64] | None = None
 
 
 class Statistics(NamedTuple):

@@ -7,7 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from colmatch.arrays.frozen import contiguous
 from colmatch.arrays.growing import extended
+from colmatch.arrays.ranges import ranges_of
 from colmatch.indexing.base import IndexKind, highest_scores, reorder
 from colmatch.indexing.settings import Settings
 from colmatch.indexing.statistics import Sample, Statistics
@@ -47,6 +49,7 @@ from colmatch.kernels.trees.arrays import (
     SLOTS,
     STATE_WORDS,
     UNBOUNDED,
+    WINDOW,
     Tree,
     TreeScratch,
     TreeWork,
@@ -72,9 +75,11 @@ from colmatch.kernels.trees.change import (
 from colmatch.kernels.trees.match import match
 from colmatch.kernels.trees.ranges import match_ranges
 
-Build = Callable[[Predicates, Codes, Sample | None, Any], tuple[Tree, Predicates]]
-
-
+RANKINGS = ("selectivity", "popularity", "feedback")
+RANKING_MEANING = (
+    "what a conjunction goes by: the attribute where its predicate holds for the least of the domain, that which most "
+    "have, or that where the fewest events of the sample meet it (without a sample: selectivity)"
+)
 EVALUATIONS = ("lazy", "memo", "bitmap")  # in the order of LAZY, MEMO, BITMAP
 
 
@@ -88,7 +93,19 @@ def common_plan(settings: Any) -> I64:
     return plan
 
 
-def empty(plan: I64, codes: Codes) -> Tree:
+def _window(settings: Any, sample: Sample | None, codes: Codes) -> tuple[I64, I64, I64, I64]:
+    """Returns the arrays ``WINDOW`` of a tree: what events had, where the ranking goes by that."""
+    none = contiguous(np.empty(0, np.int64))
+    if sample is None or settings.ranking != "feedback":
+        return none, none, none, none
+    first, key = sample.first, sample.key
+    if first is None or key is None:
+        first, key = ranges_of(np.diff(codes.first) + 1), none
+    rows = np.append(sample.present, sample.events)
+    return contiguous(ranges_of(sample.hits)), contiguous(first), contiguous(key), contiguous(rows)
+
+
+def empty(plan: I64, codes: Codes, window: tuple[I64, I64, I64, I64]) -> Tree:
     """A tree without conjunctions: the root, and the bucket for what nothing can place."""
     state = np.zeros(STATE_WORDS, np.int64)
     state[[FREE_NODE, FREE_PART]] = state[FREE_BLOCK:] = NONE
@@ -97,17 +114,18 @@ def empty(plan: I64, codes: Codes) -> Tree:
     node[:2, [LEFT, RIGHT, LEAF, FIRST]] = NONE
     above[:2, [BELOW, LEVEL]] = 0
     above[0, CAPACITY] = plan[LEAF_CAPACITY]
+    none = np.empty(0, np.uint32)
     return Tree(
         node, above, np.zeros((4, PART_WORDS), np.uint32), np.zeros(16, np.uint32),
         np.zeros(64, np.uint32), np.zeros(64, np.uint64), np.zeros((64, 2), np.uint32), np.empty(0, np.uint32), np.zeros((0, 4), np.uint32),
         plan, state, codes.multi.copy(), np.array([UNBOUNDED], np.uint8),
-        *(np.empty(0, np.uint32) for _ in range(5)),
+        none, none, none, none, none, *window,
     )  # fmt: skip
 
 
-def built(plan: I64, preds: Predicates, codes: Codes, bulk: bool) -> tuple[Tree, Predicates]:
-    count = len(preds.owner)
-    tree = empty(plan, codes)
+def _built(plan: I64, preds: Predicates, codes: Codes, sample: Sample | None, settings: Any) -> tuple[Tree, Predicates]:
+    count, bulk = len(preds.owner), settings.construction == "bulk"
+    tree = empty(plan, codes, _window(settings, sample, codes))
     tree = tree._replace(at=np.full(count, NONE, np.uint32))
     tree.state[SEVERAL] = (preds.owner[1:] == preds.owner[:-1]).any()
     work = _work(tree, count, len(codes.multi))
@@ -125,6 +143,8 @@ def built(plan: I64, preds: Predicates, codes: Codes, bulk: bool) -> tuple[Tree,
         order, need, reach, bound = _by_bound(tree, preds, order, need, reach)
     used = {"node": NODES, "above": NODES, "part": N_PARTS, "box": BOXES}
     trimmed = {name: getattr(tree, name)[: tree.state[at]].copy() for name, at in used.items()}
+    if not len(tree.window_key):  # by code: nothing is placed any more
+        trimmed |= zip(WINDOW, _window(settings, None, codes), strict=True)
     tree = tree._replace(entry=place, need=need, reach=reach, at=tree.at[order], **trimmed)
     preds = reorder(preds, order)
     tree = _shared(tree, preds, codes)
@@ -232,7 +252,8 @@ def writable(tree: Tree) -> Tree:
     tree = tree._replace(same=none, some=none, by_attr=none)
     if tree.bounded[0] != UNBOUNDED:
         tree = tree._replace(bounded=np.array([UNBOUNDED], np.uint8), bound=none, bound_below=none)
-    return Tree(*(array if array.flags.writeable else array.copy() for array in tree))  # type: ignore[arg-type]
+    changed = {name: array.copy() for name, array in tree._asdict().items() if not array.flags.writeable}
+    return tree._replace(**changed | {name: contiguous(getattr(tree, name)) for name in WINDOW})
 
 
 def _work(tree: Tree, count: int, attributes: int) -> TreeWork:
@@ -293,8 +314,17 @@ def repeats(tree: Tree) -> bool:
     return bool(tree.state[SEVERAL])
 
 
-def kind(settings: type[Settings], build: Build, cost: Callable[[Statistics], float]) -> IndexKind:
-    """Returns a kind of index that is a tree of these."""
+def cost(statistics: Statistics) -> float:
+    return 10_000.0 + 0.45 * statistics.conjunctions + 200 * statistics.programs
+
+
+def kind(settings: type[Settings], plan_of: Callable[[Any], I64]) -> IndexKind:
+    """Returns a kind of index that is a tree of these; ``plan_of`` settings is the tree's plan."""
+
+    def build(preds: Predicates, codes: Codes, sample: Sample | None, asked: Any) -> tuple[Tree, Predicates]:
+        return _built(plan_of(asked), preds, codes, sample, asked)
+
     return IndexKind(
-        settings, Tree, build, scratch, match, cost, repeats, inserted, removed, match_topk=match_topk, match_ranges=match_ranges
+        settings, Tree, build, scratch, match, cost, repeats, inserted, removed, match_topk=match_topk,
+        match_ranges=match_ranges, grows_by_sample=lambda asked: asked.ranking == "feedback",
     )  # fmt: skip

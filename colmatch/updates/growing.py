@@ -17,6 +17,7 @@ from colmatch.arrays.ranges import members, ranges_of
 from colmatch.indexing.base import Built
 from colmatch.indexing.registry import FEWEST, KINDS, find
 from colmatch.indexing.settings import Settings
+from colmatch.indexing.statistics import Sample
 from colmatch.kernels.layout import Codes, Predicates
 from colmatch.updates import labels
 from colmatch.updates.combined import combine, concatenated
@@ -40,12 +41,18 @@ class GrowingSegment(Segment):
     _store: PredicateStore | None = None
 
     @staticmethod
-    def begun(predicates: Predicates, codes: Codes, asked: Settings, size: int) -> GrowingSegment:
-        """Indexes the first predicates, which have dense codes."""
+    def begun(
+        predicates: Predicates, codes: Codes, asked: Settings, size: int, seen: Callable[[], Sample | None]
+    ) -> GrowingSegment:
+        """Indexes the first predicates, which have dense codes.
+
+        seen : says what a sample of events said, by key
+        """
         settings = for_few(asked)
         kind = find(settings.kind)
         predicates, codes = labels.with_labels(predicates, codes)
-        arrays, predicates = kind.build(predicates, codes, None, settings)
+        sample = seen() if kind.grows_by_sample(settings) else None
+        arrays, predicates = kind.build(predicates, codes, sample, settings)
         return GrowingSegment(codes, freeze(predicates), Built(kind, settings, freeze(arrays)), size)
 
     @staticmethod
@@ -54,7 +61,12 @@ class GrowingSegment(Segment):
         return GrowingSegment(segment.codes, segment.predicates, segment.index, segment.size)
 
     def with_more(
-        self, predicates: Predicates, codes: Codes, more: int, left: Callable[[], NDArray[np.bool_]]
+        self,
+        predicates: Predicates,
+        codes: Codes,
+        more: int,
+        left: Callable[[], NDArray[np.bool_]],
+        seen: Callable[[], Sample | None],
     ) -> GrowingSegment:
         """Returns the segment with more subscriptions, whose numbers come after all others.
 
@@ -63,6 +75,7 @@ class GrowingSegment(Segment):
         predicates, codes : dense and read-only; subscriptions count from 0
         more : how many they are
         left : says whether each number that the segment has is of a subscription
+        seen : as for ``begun``
         """
         size = self.size + more
         with suppress(labels.NoRoomError):
@@ -75,7 +88,7 @@ class GrowingSegment(Segment):
             return self._next(joined, together, self.index._replace(arrays=arrays), size)
         both = [self, Segment(codes, predicates, self.index, more)]
         dense = combine(both, [0, self.size], np.concatenate([left(), np.ones(more, bool)]))
-        return GrowingSegment.begun(dense.by_subscription(), dense.codes, self.index.settings, size)
+        return GrowingSegment.begun(dense.by_subscription(), dense.codes, self.index.settings, size, seen)
 
     def without(self, numbers: NDArray[np.int64]) -> GrowingSegment:
         """Returns the segment without some subscriptions, by number: ascending."""

@@ -16,6 +16,7 @@ import os
 import weakref
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from time import perf_counter
 from typing import Any, Protocol
 
@@ -24,9 +25,10 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from colmatch.errors import ColmatchError, OptionError, SubscriptionError, shown
+from colmatch.events.sample import kept_events
 from colmatch.indexing.registry import FEWEST
 from colmatch.indexing.settings import Settings
-from colmatch.kernels.layout import Codes, Literals
+from colmatch.kernels.layout import U8, Codes, Literals
 from colmatch.schema import Attributes
 from colmatch.subscriptions.ids import listed, wanted_ids
 from colmatch.subscriptions.intake import Errors, Intake, Source, read
@@ -86,12 +88,13 @@ class LiveSet:
 
     def parts(self) -> Parts:
         """Returns what a matcher of the present version is made of."""
+        now = self.now  # first: a sample is there before its version
         return Parts(
             schema=self.schema,
             options=self.options,
             asked=self.asked,
             sample=self.sample,
-            version=self.now,
+            version=now,
         )
 
     def stats(self) -> dict[str, Any]:
@@ -181,10 +184,22 @@ class LiveSet:
         self.merger.look()
         self._pace.ended(began)
 
-    def compact(self) -> None:
+    def compact(self, sample: Any) -> None:
         """Merges all segments into one, as ``Matcher.compact`` does."""
         self._check_open()
-        self.merger.compact()
+        kept = None
+        if sample is not None:
+            now, lenient = self.now, self.options.missing_columns == "null"
+            columns = self.schema.arrow.names
+            kept = kept_events(sample, self.options.batch_rows, columns, now.attributes, now.literals, lenient)
+        self.merger.compact(kept)
+
+    def move_window(self, after: Version, sample: U8) -> None:
+        """Makes a version that was built with another sample the present one: in a turn."""
+        if self.journal is not None:
+            self.journal.append(self.now.updates, records.of_sample(sample))
+        self.sample = sample
+        self.now = after.changed(updates=self.now.updates + 1)
 
     def close(self) -> None:
         """Ends the merges and the journal, as ``Matcher.close`` does."""
@@ -204,6 +219,7 @@ class LiveSet:
             with self.turn.take():
                 before = self.now if type is None else self._of_type(self.now, type)
                 change = records.read(together, Attributes(list(before.attributes)))
+                self.sample = self.sample if change.sample is None else change.sample
                 old, _ = before.numbers_of(change.touched)
                 after = self._without(before, np.unique(old[old >= 0]))
                 if len(change.new.ids):
@@ -309,12 +325,15 @@ class LiveSet:
             seen = recounted(self.sample, named, codes, known)
             segment, _ = indexed(asked, lowered.predicates, codes, seen, count, count)
             return _appended(before, [*segments, segment], False, changes)
+        by_key = partial(recounted, self.sample, named, None, known)
         if before.growing and isinstance(last, GrowingSegment) and last.size + count <= policy.GROWING_MOST:
             base, size = before.bases[-1], last.size
-            segments[-1] = last.with_more(lowered.predicates, codes, count, lambda: ~before.deleted.among(base, size))
+            segments[-1] = last.with_more(
+                lowered.predicates, codes, count, lambda: ~before.deleted.among(base, size), by_key
+            )
             living = (*before.living[:-1], before.living[-1] + count)
             return before.changed(segments=tuple(segments), living=living, **changes)
-        begun = GrowingSegment.begun(lowered.predicates, codes, self.asked, count)
+        begun = GrowingSegment.begun(lowered.predicates, codes, self.asked, count, by_key)
         return _appended(before, [*segments, begun], True, changes)
 
 

@@ -53,6 +53,8 @@ class VersionHolder(Protocol):
     asked: Settings
     sample: U8
 
+    def move_window(self, after: Version, sample: U8) -> None: ...
+
 
 class Merger:
     """Merges the segments of a matcher when it is due.
@@ -95,8 +97,11 @@ class Merger:
             except RuntimeError as error:  # no more threads: the next update looks again
                 _log.warning("segments are not merged: %s", error)
 
-    def compact(self) -> None:
-        """Merges all segments that there are. Returns when that is done; raises what it raises."""
+    def compact(self, sample: U8 | None) -> None:
+        """Merges all segments that there are. Returns when that is done; raises what it raises.
+
+        sample : takes the place of the one that there is; None to keep that
+        """
         live = self._live()
         assert live is not None
         done = False
@@ -106,7 +111,8 @@ class Merger:
                     live.now = now = live.now.changed(growing=False)
                 done = len(now.segments) == 1 and not now.gone and not len(now.segments[0].codes.label)
                 try:
-                    done = done or self._switch(live, self._merge(live, now, 0, now.frozen, live.asked))
+                    if sample is not None or not done:
+                        done = self._switch(live, self._merge(live, now, 0, now.frozen, live.asked, sample), sample)
                 except StoppedError:
                     raise OptionError("the matcher was closed while it was compacted: nothing has changed") from None
             self._sweep(live)
@@ -156,8 +162,13 @@ class Merger:
             self.error, self._failed = str(error) or type(error).__name__, now.segments[: now.frozen]
             _log.warning("segments %d to %d could not be merged: %r", found[0], found[1] - 1, error)
 
-    def _merge(self, live: VersionHolder, now: Version, start: int, stop: int, asked: Settings) -> MergeResult:
-        """Merges some neighbours to a segment of a kind. If they are all, numbers have no gaps."""
+    def _merge(
+        self, live: VersionHolder, now: Version, start: int, stop: int, asked: Settings, sample: U8 | None = None
+    ) -> MergeResult:
+        """Merges some neighbours to a segment of a kind. If they are all, numbers have no gaps.
+
+        sample : instead of that which there is
+        """
         self._check()
         segments, base = now.segments[start:stop], now.bases[start]
         end = now.bases[stop] if stop < len(now.bases) else len(now.ids)
@@ -166,7 +177,7 @@ class Merger:
         whole = start == 0 and stop == now.frozen
         all = combine(segments, now.bases[start:stop], left, dense=whole)
         self._check()
-        seen = recounted(live.sample, now.attributes, all.codes, now.literals)
+        seen = recounted(live.sample if sample is None else sample, now.attributes, all.codes, now.literals)
         self._check()
         segment, reason = indexed(asked, all, all.codes, seen, count if whole else end - base, count)
         self._check()
@@ -181,9 +192,10 @@ class Merger:
         if self.is_stopped:
             raise StoppedError
 
-    def _switch(self, live: VersionHolder, result: MergeResult) -> bool:
+    def _switch(self, live: VersionHolder, result: MergeResult, sample: U8 | None = None) -> bool:
         """Puts what was merged in the place of its segments, with what has been deleted since.
 
+        With another sample, this becomes that which there is.
         Returns False if they are not what they were: their literals have other labels now.
         """
         start, stop = result.start, result.start + len(result.segments)
@@ -204,7 +216,10 @@ class Merger:
             )
             if result.ids is not None:
                 after = _renumbered(after, result, gone, size)
-            live.now = after
+            if sample is None:
+                live.now = after
+            else:
+                live.move_window(after, sample)
         return True
 
     def _sweep(self, live: VersionHolder) -> None:

@@ -21,7 +21,7 @@ from colmatch.arrays.frozen import contiguous
 from colmatch.arrays.ranges import members, ranges_of
 from colmatch.errors import StoreError
 from colmatch.kernels.labels.literals import key_boundaries
-from colmatch.kernels.layout import ATTR_MASK, FLAG_RUN, Codes, Literals, Predicates
+from colmatch.kernels.layout import ATTR_MASK, FLAG_RUN, U8, Codes, Literals, Predicates
 from colmatch.lowering.labels import string_labels
 from colmatch.lowering.lower import LoweredExpressions
 from colmatch.schema import Attribute, Attributes, Family, Role, Type
@@ -61,6 +61,7 @@ SECTIONS = {
     "rejected": "u1",  # a line of JSON for each
     "local_literal": "u1",
     "priority": "<f8",  # (C)
+    "sample": "u1",  # the events that are counted from now on, behind a byte: there may be none
 }
 _TYPES = {name: np.dtype(type) for name, type in SECTIONS.items()}
 _PLACES = {name: place for place, name in enumerate(SECTIONS)}
@@ -75,6 +76,7 @@ class Change(NamedTuple):
     ids: Ids  # what each update touched, in no particular order
     update: I64  # which one, as the number of its record, did so
     rejected: dict[int, list[Rejected]]  # what updates left out, by the number of the record
+    sample: U8 | None  # the events that are counted from then on, None where these stay
 
 
 def of_insert(new: Intake) -> bytes:
@@ -113,6 +115,11 @@ def of_insert(new: Intake) -> bytes:
 def of_delete(ids: Ids) -> bytes:
     """Returns the record of a delete."""
     return _packed(_ids("gone", "gone", ids), {})
+
+
+def of_sample(sample: U8) -> bytes:
+    """Returns the record of another sample."""
+    return _packed({}, {"sample": b"+" + sample.tobytes()})
 
 
 def _packed(sections: dict[str, NDArray[Any]], texts: dict[str, bytes]) -> bytes:
@@ -264,7 +271,8 @@ def read(records: Sequence[bytes], attributes: Attributes) -> Change:
         ids = ids.filter(keep)
     local = next((text.decode() for text in columns.texts("local_literal")), None)
     lowered = LoweredExpressions(predicates, codes, literals, {}).frozen()
-    return Change(touched, Intake(lowered, attributes, ids, [], local), each, update, _rejected(columns))
+    sample = next((contiguous(np.frombuffer(text, np.uint8)[1:]) for text in reversed(columns.texts("sample"))), None)
+    return Change(touched, Intake(lowered, attributes, ids, [], local), each, update, _rejected(columns), sample)
 
 
 def _joined_ids(columns: _Columns, name: str, stem: str) -> Ids:

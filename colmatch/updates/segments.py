@@ -154,7 +154,9 @@ def indexed(
     return segment, chosen.reason
 
 
-def recounted(sample: U8, attributes: Attributes, codes: Codes, literals: Vocabulary) -> Sample | None:
-    """Returns what the events of a sample say of codes of the first attributes."""
+def recounted(sample: U8, attributes: Attributes, codes: Codes | None, literals: Vocabulary) -> Sample | None:
+    """Returns what the events of a sample say of codes of the first attributes, or of all keys."""
+    if codes is None:
+        return recount_values(sample, attributes, None, literals)
     known = Attributes(attributes.members[: len(codes.multi)])
     return recount_values(sample, known, freeze(codes), literals)

@@ -65,6 +65,8 @@ LAZY, MEMO, BITMAP = range(3)
 # ``bounded``: what bounds of scores there are.
 UNBOUNDED, BY_WEIGHTS, BY_PRIORITY = range(3)
 
+WINDOW = ("window", "window_first", "window_key", "window_rows")  # arrays that changes read only
+
 SMALLEST = 2  # a block of class k has 4 << k entries
 
 
@@ -94,6 +96,12 @@ class Tree(NamedTuple):
     same: U32  # (P) number of the distinct predicate that each is; (0) where predicates are not shared
     some: U32  # (V) one predicate of each number, ascending by first word; (0) but for BITMAP
     by_attr: U32  # (A + 1) attribute -> its plain predicates in ``some``; or (0)
+    # What a window of events had, where changes are to go by that; else and in an index that takes
+    # no more all are (0).
+    window: I64  # (W + 1) values with the codes, or keys, before each
+    window_first: I64  # (A + 1) attribute -> its codes, from code 1 on, or its keys; of those that were known
+    window_key: I64  # (W) key, ascending within an attribute; (0) where values are counted by code
+    window_rows: I64  # (A + 1) events with each attribute, all events
 
 
 class TreeWork(NamedTuple):

@@ -39,6 +39,7 @@ from colmatch.kernels.trees.arrays import (
 from colmatch.kernels.trees.boxes import add_all, copy_bounds
 from colmatch.kernels.trees.geometry import predicate_on, range_of, required_end, share, width
 from colmatch.kernels.trees.tables import find_part, new_node
+from colmatch.kernels.trees.window import looked_at
 
 
 @device
@@ -65,9 +66,11 @@ def can_be_placed(preds, c):
 def narrowest(tree, preds, codes, c, n):
     """The predicate that holds for the smallest part of its domain, and which part that is.
 
-    Among the attributes that the path to bucket ``n`` has not; -1 where there is none.
+    With a window it is that which the smallest part of the events meets. Among the attributes that
+    the path to bucket ``n`` has not; -1 where there is none.
     """
     best, least = np.int64(-1), 2.0
+    by_window = len(tree.window_first) > 0
     for p in range(preds.first[c], required_end(preds, c)):
         word = np.int64(preds.pred[p, 0])
         if word & FLAG_NONE or is_used(tree, n, word & ATTR_MASK):
@@ -76,6 +79,8 @@ def narrowest(tree, preds, codes, c, n):
             continue  # only these can have several
         lo, hi = range_of(preds, p)
         part = share(codes, word & ATTR_MASK, lo, hi)
+        if by_window:  # not always: to hand over what it needs takes as long as all else here
+            part = looked_at(tree, codes, word & ATTR_MASK, lo, hi, part)
         if part < least:
             best, least = np.int64(p), part
     return best, least

@@ -20,6 +20,7 @@ from strategies import an_expression, some_rows, terms
 from tree_walk import Walker, empty_tree
 
 import colmatch as cm
+from colmatch.events.sample import count_keys
 from colmatch.indexing import trees
 from colmatch.kernels.trees import arrays as a
 
@@ -32,7 +33,7 @@ SETTINGS: dict[str, dict[str, list[Any]]] = {
     "bestar": {"split": ["exhaustive", "approximate"], "alpha": [1, 10, 50], "beta": [1, 2, 4]},
 }
 COMMON: dict[str, list[Any]] = {
-    "capacity": [1, 2, 5], "ranking": ["selectivity", "popularity"], "short_circuit": [True, False],
+    "capacity": [1, 2, 5], "ranking": ["selectivity", "popularity", "feedback"], "short_circuit": [True, False],
 }  # fmt: skip
 
 
@@ -82,7 +83,9 @@ class Changes(RuleBasedStateMachine):
         given = {name: rng.choice(values) for name, values in (COMMON | SETTINGS[self.kind]).items()}
         self.pool = pool(number)
         self.preds, self.codes = inside.predicates(self.pool.scan), inside.codes(self.pool.scan)
-        self.tree = empty_tree(self.pool.scan, self.kind, **given)
+        attributes, literals = inside.attributes(self.pool.scan), inside.version(self.pool.scan).literals
+        sample = count_keys(iter(self.pool.events.to_batches()), attributes, literals)
+        self.tree = empty_tree(self.pool.scan, self.kind, sample, **given)
         self.there: set[int] = set()
 
     def enter(self, some: list[int]) -> None:

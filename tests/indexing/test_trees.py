@@ -18,8 +18,13 @@ from colmatch.workload import named
 
 TREES = pytest.mark.parametrize("kind", ["betree", "bestar"])
 SETTINGS: dict[str, list[dict[str, Any]]] = {
-    "betree": [{}, {"ranking": "popularity"}, {"halves": "codes"}],
-    "bestar": [{}, {"ranking": "popularity"}, {"split": "approximate", "alpha": 30}, {"beta": 1}],
+    "betree": [{}, {"ranking": "popularity"}, {"halves": "codes"}, {"ranking": "feedback"}],
+    "bestar": [
+        {},
+        {"ranking": "popularity"},
+        {"split": "approximate", "alpha": 30},
+        {"ranking": "feedback", "beta": 1},
+    ],
 }
 
 
@@ -64,12 +69,12 @@ def test_conjunctions_come_and_go(kind: str, seed: int) -> None:
 
 @TREES
 @pytest.mark.parametrize("construction", ["bulk", "dynamic"])
-@pytest.mark.parametrize("number", range(3))
+@pytest.mark.parametrize("number", range(4))
 def test_a_tree_of_all_is_whole(kind: str, construction: str, number: int) -> None:
     workload = named("dense", subscriptions=200 if NO_JIT else 5000, attributes=20, event_size=(5, 20))
     settings = SETTINGS[kind][number]
     index = cm.index(kind, capacity=5, construction=construction, **settings)
-    matcher = cm.Matcher.build(workload.predicate_table(), workload.schema(), index=index)
+    matcher = cm.Matcher.build(workload.predicate_table(), workload.schema(), index=index, sample=workload.events(50))
     tree, preds, codes = inside.arrays(matcher), inside.predicates(matcher), inside.codes(matcher)
     everything = set(range(len(preds.owner)))
     Walker(tree, preds, codes).check(everything, packed=len(everything))

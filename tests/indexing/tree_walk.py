@@ -11,6 +11,7 @@ import numpy as np
 import colmatch as cm
 from colmatch.arrays.frozen import freeze
 from colmatch.indexing.registry import find
+from colmatch.indexing.statistics import Sample
 from colmatch.kernels.bits import mix
 from colmatch.kernels.layout import ATTR_MASK, FLAG_NONE, FLAG_RUN, REJECT, Codes, Predicates
 from colmatch.kernels.trees import arrays as a
@@ -25,11 +26,11 @@ class Walked(NamedTuple):
     all: Hull
 
 
-def empty_tree(scan: cm.Matcher, kind: str, **settings: Any) -> Tree:
+def empty_tree(scan: cm.Matcher, kind: str, sample: Sample | None = None, **settings: Any) -> Tree:
     """A tree without conjunctions, for those of a matcher."""
     preds = inside.predicates(scan)
     none = preds._replace(first=preds.first[:1], pred=preds.pred[:0], owner=preds.owner[:0])
-    return find(kind).build(freeze(none), inside.codes(scan), None, cm.index(kind, **settings))[0]
+    return find(kind).build(freeze(none), inside.codes(scan), sample, cm.index(kind, **settings))[0]
 
 
 def union(one: Hull, other: Hull) -> Hull:
