@@ -84,6 +84,7 @@ CHANGES: dict[str, Callable[[cm.Matcher], Any]] = {
     "replace": lambda m: m.replace({3: "s = 'zz'", 31: "a = 9", 52: "a < 2"}),
     "delete": lambda m: m.delete([2, 31, 12]),
     "compact": lambda m: m.compact(),
+    "compact with a sample": lambda m: m.compact(sample=EVENTS),
 }
 
 
@@ -91,7 +92,7 @@ def state(matcher: cm.Matcher) -> Any:
     assert gc.isenabled()
     found = pairs(matcher.match(EVENTS))
     assert len(found) == sum(matcher.count(EVENTS))
-    return found, sorted(matcher.ids.to_pylist()), len(matcher)
+    return found, sorted(matcher.ids.to_pylist()), len(matcher), matcher.stats()["arrays"]["sample"] > 0
 
 
 @every_kind
@@ -121,7 +122,7 @@ def test_the_state_is_that_before_or_after(kind: str, change: str) -> None:
             _, place = passed(lambda: act(made), at)  # noqa: B023
             assert state(made) in states, place
             after = states.index(state(made))
-            act(made) if not after or change == "compact" else None
+            act(made) if not after or change.startswith("compact") else None
             made.insert({90: "a = 30"})
             made.delete([90])
             assert state(made) == states[1], place
@@ -135,6 +136,7 @@ JOURNALLED: dict[str, Callable[[cm.Matcher, Path], Any]] = {
     "what is rejected": lambda m, _: m.insert({60: "a = 5", 61: "b = 1"}, errors="collect"),
     "delete": lambda m, _: m.delete([2, 31]),
     "save": lambda m, path: m.save(path),
+    "compact with a sample": lambda m, _: m.compact(sample=EVENTS),
 }
 
 
