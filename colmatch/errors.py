@@ -25,7 +25,33 @@ class SubscriptionError(ColmatchError, ValueError):
 
 
 class EventError(ColmatchError, ValueError):
-    """A batch of events does not fit the schema that the matcher was built with."""
+    """A batch of events does not fit the schema that the matcher was built with.
+
+    Attributes
+    ----------
+    message : what is wrong and what would be right, without the place
+    column : what the place is called, None where all that is wrong is in ``message``
+    event : number of the event with the place, None likewise
+    """
+
+    def __init__(self, message: str, *, column: str | None = None, event: int | None = None) -> None:
+        self.message = message
+        self.column = column
+        self.event = event
+        super().__init__(message)
+
+    def __str__(self) -> str:
+        if self.event is None:
+            return self.message
+        return f"{'' if self.column is None else f'{self.column}, '}event {self.event}: {self.message}"
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (_event_error, (self.message, self.column, self.event))
+
+    def count_from(self, first: int) -> None:
+        """Numbers the event anew: it was counted within a batch whose first event is ``first``."""
+        if self.event is not None:
+            self.event += first
 
 
 class StoreError(ColmatchError, ValueError):
@@ -70,6 +96,10 @@ class ExpressionError(ColmatchError, ValueError):
     def at(self, id: int | str) -> ExpressionError:
         """This error, said of subscription ``id``."""
         return ExpressionError(self.message, id=id, line=self.line, column=self.column)
+
+
+def _event_error(message: str, column: str | None, event: int | None) -> EventError:
+    return EventError(message, column=column, event=event)
 
 
 def _expression_error(message: str, id: int | str | None, line: int | None, column: int | None) -> ExpressionError:

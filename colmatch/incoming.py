@@ -152,6 +152,18 @@ def plain(column: pa.Array) -> pa.Array:
     return column
 
 
+def doubles_of(column: pa.Array, raises: type[ColmatchError], what: str) -> pa.DoubleArray:
+    """Numbers of any type as doubles, NULL where they are. Of type null, all are.
+
+    Raises ``raises`` where they are no numbers.
+    """
+    types, given = pa.types, column.type
+    if not (types.is_integer(given) or types.is_floating(given) or types.is_decimal(given) or types.is_null(given)):
+        raise raises(f"{what} is {given}: numbers are needed, which are integers, floats or decimals of any width")
+    with refusing(raises, f"{what} cannot be read"):
+        return column.cast(pa.float64(), safe=False)
+
+
 def is_list(type: pa.DataType) -> bool:
     return bool(pa.types.is_list(type) or pa.types.is_large_list(type) or pa.types.is_fixed_size_list(type))
 

@@ -10,20 +10,20 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from colmatch.events.ranged import columns_of
+from colmatch.events.range_reader import columns_of
 from colmatch.explain import Explanation, explain
 from colmatch.indexing.registry import KINDS
 from colmatch.indexing.settings import Settings
 from colmatch.matching.best import BestMatches
-from colmatch.matching.ranged import RangeNames, asked_ranges
+from colmatch.matching.range_worker import RangeNames, checked_ranges
 from colmatch.matching.workers import Workers
 from colmatch.options import Options
 from colmatch.store import saved
 from colmatch.store.journal import Journal
 from colmatch.subscriptions.intake import Errors
 from colmatch.subscriptions.rejected import Rejected
+from colmatch.updates.initial import initial_parts
 from colmatch.updates.live import LiveSet
-from colmatch.updates.making import made
 from colmatch.updates.versions import Parts
 
 __all__ = ["Matcher", "Rejected", "kinds"]
@@ -86,7 +86,7 @@ class Matcher(BestMatches):
         ExpressionError : an expression cannot be understood; says which, where and why
         SubscriptionError, SchemaError, OptionError : the arguments cannot be used
         """
-        return cls(made(subscriptions, schema, index, options, errors, sample))
+        return cls(initial_parts(subscriptions, schema, index, options, errors, sample))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the matcher to one file, atomically.
@@ -268,7 +268,7 @@ class Matcher(BestMatches):
 
     def columns_with(self, ranges: RangeNames | None = None) -> list[str]:
         """Returns the top-level columns that events need in which attributes are ranges."""
-        return columns_of(self._live.now.attributes, asked_ranges(ranges, self.schema))
+        return columns_of(self._live.now.attributes, checked_ranges(ranges, self.schema))
 
     def match(self, events: Any, ranges: RangeNames | None = None) -> pa.Table:
         """Finds which subscriptions are true for which events.
@@ -300,14 +300,14 @@ class Matcher(BestMatches):
         OptionError : ``ranges`` is no such mapping, or what it names is no scalar of the schema
         """
         schema = self._live.now.result_schema
-        return pa.Table.from_batches(self._workers.pairs(events, schema, asked_ranges(ranges, self.schema)), schema)
+        return pa.Table.from_batches(self._workers.pairs(events, schema, checked_ranges(ranges, self.schema)), schema)
 
     def match_batches(self, events: Any, ranges: RangeNames | None = None) -> Iterator[pa.RecordBatch]:
         """Yields what ``match`` returns, piece by piece as results come.
 
         Memory does not follow the size of the input.
         """
-        return self._workers.pairs(events, self._live.now.result_schema, asked_ranges(ranges, self.schema))
+        return self._workers.pairs(events, self._live.now.result_schema, checked_ranges(ranges, self.schema))
 
     def match_lists(self, events: Any, ranges: RangeNames | None = None) -> pa.ChunkedArray:
         """Returns the ids that match each event: list<id> array, one list a row, in row order.
@@ -315,7 +315,7 @@ class Matcher(BestMatches):
         Ids within a list are in no particular order. ``ranges`` as for ``match``.
         """
         type = self._live.now.ids.array.type
-        lists = self._workers.lists(events, type, asked_ranges(ranges, self.schema))
+        lists = self._workers.lists(events, type, checked_ranges(ranges, self.schema))
         return pa.chunked_array(list(lists), pa.list_(type))
 
     def count(self, events: Any, ranges: RangeNames | None = None) -> NDArray[np.int64]:
@@ -323,7 +323,7 @@ class Matcher(BestMatches):
 
         ``ranges`` as for ``match``.
         """
-        counts = list(self._workers.counts(events, asked_ranges(ranges, self.schema)))
+        counts = list(self._workers.counts(events, checked_ranges(ranges, self.schema)))
         return np.concatenate(counts) if counts else np.empty(0, np.int64)
 
     def explain(self, event: Any, id: int | str) -> Explanation:

@@ -22,8 +22,8 @@ class Options:
     threads : threads that match at once; 0 is one for each core that the process may use. Inside
         Spark it is always one, since Spark runs a worker for each core. 0 to 1024.
     missing_columns : what it means that events lack a column, or a field of a struct, that an
-        expression uses: ``"error"`` raises an EventError, ``"null"`` takes it to be NULL in every
-        row.
+        expression uses or that is an end of a range: ``"error"`` raises an EventError, ``"null"``
+        takes it to be NULL in every row.
     max_depth : deepest nesting of parentheses, NOT and unary minus that the parser accepts. 1 to
         400.
     timezone : zone in which a timestamp literal without one is read when its column has a zone

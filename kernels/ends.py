@@ -6,24 +6,24 @@ from colmatch.kernels._jit import kernel
 
 
 @kernel
-def join_ends(low, high, ranged, least, most, col, row, key, high_key, wrong):
+def join_ends(low, high, is_range, least, most, col, row, key, high_key, wrong):
     """Puts the upper ends of ranges beside the lower ones, which stand among all other entries.
 
     Where one end is missing, there is no bound; where both are, there is no entry. Returns whether
     no range begins above its end; else ``wrong`` has the attribute and row of one that does.
 
-    low, high : ``layout.Batch`` with the entries of all attributes, and of ranges only. ranged (A)
-    uint8. least, most (A) int64 : keys of what has no bound. col (A + 1), row, key (E) : written as
-    those of a batch, with the lower ends. high_key (E) int64 : the upper ends, which are the same
-    where an attribute is no range. wrong (2) int64
+    low, high : ``layout.Batch`` with the entries of all attributes, and of ranges only. is_range
+    (A) uint8. least, most (A) int64 : keys of what has no bound. col (A + 1), row, key (E) :
+    written as those of a batch, with the lower ends. high_key (E) int64 : the upper ends, which are
+    the same where an attribute is no range. wrong (2) int64
     """
     low_col, low_row, low_key = low.col, low.row, low.key
     other_col, other_row, other_key = high.col, high.row, high.key
     n = np.int64(0)
     col[0] = 0
-    for a in range(len(ranged)):
+    for a in range(len(is_range)):
         e, e_end = low_col[a], low_col[a + 1]
-        if not ranged[a]:
+        if not is_range[a]:
             for i in range(e, e_end):
                 row[n] = low_row[i]
                 key[n] = high_key[n] = low_key[i]

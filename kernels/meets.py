@@ -224,12 +224,12 @@ def meet_all(multi, preds, low, high, start, stop, meeting, sink, counters):
 
 
 @kernel
-def find_hardest(preds, ranged, dead, base, points, attribute):
+def find_hardest(preds, is_range, dead, base, points, attribute):
     """Finds a program that would have to be asked at more than ``MOST_POINTS`` points.
 
     Returns its conjunction, or -1.
 
-    ranged (A) uint8. dead, base : bits of deleted subscriptions, and the number of the first of
+    is_range (A) uint8. dead, base : bits of deleted subscriptions, and the number of the first of
     these; what they ask does not matter. points (A) int64 : zeros on entry and return. attribute
     (1) int64 : one that it has several predicates on
     """
@@ -242,7 +242,7 @@ def find_hardest(preds, ranged, dead, base, points, attribute):
             for p in range(first[c], first[c + 1]):
                 word = pred[p, 0]
                 a = word & ATTR_MASK
-                if not ranged[a]:
+                if not is_range[a]:
                     continue
                 own = np.int64(pred[p, 2]) - np.int64(pred[p, 1]) if word & FLAG_RUN else np.int64(1)
                 if pass_on == 0:

@@ -1,4 +1,7 @@
-"""Rows that may still find better subscriptions, for whoever wants the best alone."""
+"""These kernels find the rows of a batch for which the next stratum can have a better match.
+
+``colmatch/matching/strata.py`` matches these rows with it, and no others.
+"""
 
 from colmatch.kernels._jit import device, kernel
 from colmatch.kernels.bounds import ROUNDED
@@ -8,7 +11,7 @@ from colmatch.kernels.top import SCORING, least_score
 
 @device
 def highest_score(best, scoring, first, value, row):
-    """How high what can score ``best`` without event weights can score for a row.
+    """Returns the highest score in a row of a match that scores ``best`` without event weights.
 
     first, value : of ``layout.EventWeights``
     """
@@ -24,10 +27,11 @@ def highest_score(best, scoring, first, value, row):
 
 @kernel
 def gather_remaining(rows, start, stop, best, weights, top, row, remaining):
-    """Copies the rows for which what scores up to ``best`` can still be among the best.
+    """Copies the rows for which a match that scores ``best`` would be among those wanted.
 
-    best float64 : without event weights; row (stop - start) int64 : written, the number of each in
-    the batch; remaining : ``layout.Rows``, written. Returns how many there are.
+    best float64 : highest score of what follows, without event weights; row (stop - start) int64 :
+    written, the number of each in the batch; remaining : ``layout.Rows``, written. Returns how many
+    there are.
     """
     scoring, entries, n = top.state[SCORING], 0, 0
     first, attr, code = rows.first, rows.attr, rows.code

@@ -23,7 +23,7 @@ from colmatch.indexing.plan import AutoSettings, index, settings_of
 from colmatch.indexing.registry import KINDS
 from colmatch.indexing.settings import Settings, allowed
 from colmatch.matcher import Matcher
-from colmatch.matching.ranged import RangeNames, asked_ranges
+from colmatch.matching.range_worker import RangeNames, checked_ranges
 from colmatch.options import Options, value_of_text
 from colmatch.subscriptions.table import PredicateTable
 
@@ -141,7 +141,7 @@ def read_subscriptions(paths: Sequence[str], format: str | None, ids: str | None
     return tables[0] if len(tables) == 1 else pa.concat_tables(tables, promote_options="default")
 
 
-def ranges_of(texts: Sequence[str]) -> RangeNames | None:
+def read_ranges(texts: Sequence[str]) -> RangeNames | None:
     """Reads attributes that are ranges, each ``NAME=LOW,HIGH``, as ``Matcher.match`` takes them."""
     ranges: dict[str, tuple[str, str]] = {}
     for text in texts:
@@ -183,20 +183,23 @@ def reading_events(
 
     ``whole`` : all columns that the expressions use must be there. ``weights`` : columns besides
     """
-    used, strict = matcher.columns_with(ranges), whole and matcher.options.missing_columns == "error"
-    types, required = _with_ends(matcher, ranges)
+    used = matcher.columns_with(ranges)
+    types, paths = _with_ends(matcher, ranges)
     for name, type in (weights or {}).items():
         types = types if name in types.names else types.append(pa.field(name, type))
     wanted = [*used, *kept, *(weights or {})]
-    required = [*required, *((name,) for name in weights or {})]
+    may_lack = whole and matcher.options.missing_columns == "null"
+    required = {} if may_lack else dict.fromkeys(paths, "--missing-columns null takes it to be NULL")
+    required |= dict.fromkeys(((name,) for name in weights or {}), "--event-weights names it")
     with reading(
-        path, format, schema=types, columns=wanted, required=required, strict=strict, nulls=["", *nulls]
+        path, format, schema=types, columns=wanted, required=required, strict=whole, nulls=["", *nulls]
     ) as rows:
         folded = {name.lower() for name in rows.schema.names}
         absent = [name for name in used if name.lower() not in folded]
         if absent and whole:
             say(
-                f"note: {path} has no column {', '.join(map(repr, absent))}, which the expressions use: NULL throughout"
+                f"note: {path} has no column {', '.join(map(repr, absent))}, which the expressions "
+                f"{'use' if ranges is None else 'or ranges use'}: NULL throughout"
             )
         yield rows
 
@@ -204,7 +207,7 @@ def reading_events(
 def _with_ends(matcher: Matcher, ranges: RangeNames | None) -> tuple[pa.Schema, list[tuple[str, ...]]]:
     """The types of events with columns for the ends of ranges, and paths that must be there."""
     types, required = matcher.schema.arrow, matcher.paths
-    for range in asked_ranges(ranges, matcher.schema):
+    for range in checked_ranges(ranges, matcher.schema):
         if range.path not in required:
             continue  # no expression uses it
         required.remove(range.path)

@@ -25,7 +25,7 @@ import io
 import os
 import sys
 import zlib
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import ExitStack, contextmanager
 from itertools import chain
 from typing import Any, BinaryIO, NamedTuple, cast
@@ -94,7 +94,7 @@ def reading(
     *,
     schema: pa.Schema | None = None,
     columns: Sequence[str] | None = None,
-    required: Sequence[tuple[str, ...]] = (),
+    required: Mapping[tuple[str, ...], str] | None = None,
     strict: bool = True,
     nulls: Sequence[str] = ("",),
 ) -> Iterator[Input]:
@@ -108,8 +108,9 @@ def reading(
         inferred from the first block
     columns : the columns wanted, in any order; those that the file has not are left out. None for
         all. A name also stands for the only one that differs in case alone, but in jsonl
-    required : columns, and in jsonl fields of structs, without which the file cannot be used. Of
-        jsonl it is only known behind the last line that no line has one
+    required : columns, and in jsonl fields of structs, without which the file cannot be used, and
+        what to say of each that is not there. Of jsonl it is only known behind the last line that
+        no line has one
     strict : raise when something that is required is not there; else only ``Input.unseen`` tells
     nulls : csv only, the texts that mean NULL where not quoted
 
@@ -122,15 +123,14 @@ def reading(
     shown = "standard input" if path == "-" else path
     with ExitStack() as stack:
         with naming(shown):
+            required = required or {}
             rows = _open(path, kind, stack, schema, columns, required, strict, nulls)
             names = rows.schema.names
             folded = {name.lower() for name in names}
-            for name in [path[0] for path in required if strict]:
+            for (name, *_), advice in required.items() if strict else ():
                 if name.lower() not in folded:
                     some = near(name, rows.names, "the file")
-                    raise ColmatchError(
-                        f"there is no column {name!r}, which is needed: {some} (--missing-columns null takes it to be NULL)"
-                    )
+                    raise ColmatchError(f"there is no column {name!r}, which is needed: {some} ({advice})")
         if columns is not None:
             present = meant(names, columns)
             if present != names:
@@ -164,8 +164,8 @@ def _guarded(batches: Iterable[pa.RecordBatch], shown: str) -> Iterator[pa.Recor
 
 
 def _open(
-    path: str, kind: str, stack: ExitStack, schema: pa.Schema | None, columns: Sequence[str] | None, required: Sequence[tuple[str, ...]],
-    strict: bool, nulls: Sequence[str],
+    path: str, kind: str, stack: ExitStack, schema: pa.Schema | None, columns: Sequence[str] | None,
+    required: Mapping[tuple[str, ...], str], strict: bool, nulls: Sequence[str],
 ) -> Input:  # fmt: skip
     source = stack.enter_context(_input(path))
     if kind == "parquet":
@@ -206,7 +206,7 @@ def _open(
             return Input(schema or pa.schema([]), iter(()), None, [])
         keys = PathWatch(cast(BinaryIO, _Prefixed(first, source)), required)
         full, batches = read_batches(cast(BinaryIO, keys), schema, only)
-        return Input(full, keys.check(batches) if strict else batches, None, full.names, keys.unseen)
+        return Input(full, keys.check(batches, required) if strict else batches, None, full.names, keys.unseen)
     return _open_csv(source, schema, columns, nulls)
 
 

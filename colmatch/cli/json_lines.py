@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, BinaryIO
 
 import pyarrow as pa
@@ -76,8 +76,12 @@ class PathWatch:
             self._look([line])
             yield line
 
-    def check(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def check(
+        self, batches: Iterable[pa.RecordBatch], advice: Mapping[tuple[str, ...], str]
+    ) -> Iterator[pa.RecordBatch]:
         """Yields the batches that are made of the source.
+
+        advice : what to say of each path, if it is unseen
 
         Raises
         ------
@@ -87,8 +91,9 @@ class PathWatch:
         self._look([self._tail])
         if self.unseen:
             path = min(self.unseen)
-            said = f"no line has {'.'.join(path)!r}, which is needed: check how it is written"
-            raise ColmatchError(f"{said}, or take it to be NULL (--missing-columns null)")
+            raise ColmatchError(
+                f"no line has {'.'.join(path)!r}, which is needed: check how it is written ({advice[path]})"
+            )
 
     def _look(self, lines: Iterable[bytes]) -> None:
         for line in lines:

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from colmatch.cli.options import format_option, missing_option, null_option
-from colmatch.errors import ColmatchError
+from colmatch.errors import ColmatchError, EventError
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from colmatch import Matcher
     from colmatch.cli.files import Input
-    from colmatch.matching.ranged import RangeNames
+    from colmatch.matching.range_worker import RangeNames
 
 
 @click.command()
@@ -76,7 +76,7 @@ def match(
     cat flights.csv | colmatch match alerts.colmatch - --format csv --keep carrier,flight | head
     colmatch match alerts.colmatch flights.parquet --top 5 --event-weights delay=urgency
     """
-    from colmatch.cli.arguments import open_matcher, ranges_of, read_event_weights, reading_events
+    from colmatch.cli.arguments import open_matcher, read_event_weights, read_ranges, reading_events
     from colmatch.cli.files import format_of, rebatch
     from colmatch.cli.writing import writing
 
@@ -98,14 +98,21 @@ def match(
     if output == "-" and out_format == "arrows" and sys.stdout.isatty():
         raise click.UsageError("Arrow is not for a terminal: pipe it, or write it to a file with -o")
     kept = list(dict.fromkeys(name.strip() for names in keep for name in names.split(",") if name.strip()))
-    among = ranges_of(ranges)
+    among = read_ranges(ranges)
     with reading_events(matcher, events, format, kept, nulls, weights=_typed(best, needed), ranges=among) as rows:
         schema = _result_schema(matcher, rows, shape, kept, events)
+        given = schema, shape, kept, best, needed, among
+        for _ in _results(matcher, _row_of_nulls(rows.schema), 0, *given):
+            pass  # says what columns lack or are of a wrong type, before anything is written
         with writing(output, schema, out_format) as writer, _bar(rows.total) as advance:
             start = 0
             for batch in rebatch(rows.batches, matcher.options.batch_rows):
-                for result in _results(matcher, batch, start, schema, shape, kept, best, needed, among):
-                    writer.write_batch(result)
+                try:
+                    for result in _results(matcher, batch, start, *given):
+                        writer.write_batch(result)
+                except EventError as error:
+                    error.count_from(start)
+                    raise
                 start += batch.num_rows
                 advance(batch.num_rows)
 
@@ -136,6 +143,12 @@ def _result_schema(matcher: Matcher, rows: Input, shape: str, kept: Sequence[str
             raise ColmatchError(f"column {name!r} cannot be kept: the result has a column of that name")
         fields.append(rows.schema.field(name))
     return pa.schema([*fields, *(pa.field(*result) for result in last)])
+
+
+def _row_of_nulls(schema: pa.Schema) -> pa.RecordBatch:
+    import pyarrow as pa
+
+    return pa.RecordBatch.from_arrays([pa.nulls(1, field.type) for field in schema], names=schema.names)
 
 
 def _results(

@@ -6,7 +6,7 @@ import click
 
 from colmatch.cli.options import format_option, missing_option, null_option
 from colmatch.cli.shell import plain, print_figures
-from colmatch.errors import ColmatchError
+from colmatch.errors import ColmatchError, EventError
 
 
 @click.command()
@@ -57,7 +57,11 @@ def explain(
             seen += batch.num_rows
         else:
             raise ColmatchError(f"{events} has {seen:,} rows, so there is no row {row} (they count from 0)")
-    click.echo(str(matcher.explain(event, id)))
+    try:
+        click.echo(str(matcher.explain(event, id)))
+    except EventError as error:
+        error.count_from(row)
+        raise
 
 
 @click.command()

@@ -8,7 +8,7 @@ nothing of them.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 import pyarrow as pa
@@ -47,9 +47,9 @@ def count_values(
     reader, hints = Reader(attributes, literals, lenient), freeze(hints_of(codes.first, codes.bound))
     hits, present = np.zeros(len(codes.bound) + len(codes.multi), np.int64), np.zeros(len(codes.multi), np.int64)
     rows = 0
-    for batch in events:
-        count_codes(reader.read(batch), codes, hints, hits, present)
-        rows += batch.num_rows
+    for entries, count in _entries(events, reader):
+        count_codes(entries, codes, hints, hits, present)
+        rows += count
     return Sample(hits, present, rows)
 
 
@@ -60,19 +60,31 @@ def count_keys(events: Iterator[pa.RecordBatch], attributes: Attributes, literal
     """
     reader = Reader(attributes, literals)
     attr, key, present, rows = [], [], np.zeros(len(attributes), np.int64), 0
-    for batch in events:
-        read = reader.read(batch)
+    for read, count in _entries(events, reader):
         attr.append(np.repeat(np.arange(len(attributes)), np.diff(read.col)))
         key.append(read.key[: read.col[-1]].copy())
         new = np.append(True, (np.diff(read.row[: read.col[-1]]) != 0) | (np.diff(attr[-1]) != 0))
         present += np.bincount(attr[-1][new[: len(attr[-1])]], minlength=len(attributes))
-        rows += batch.num_rows
+        rows += count
     every, keys = np.concatenate([np.empty(0, np.int64), *attr]), np.concatenate([np.empty(0, np.int64), *key])
     order = np.lexsort((keys, every))
     every, keys = every[order], keys[order]
     begins = np.flatnonzero(np.append(True, (np.diff(every) != 0) | (np.diff(keys) != 0))[: len(keys)])
     first = np.searchsorted(every[begins], np.arange(len(attributes) + 1))
     return Sample(np.diff(np.append(begins, len(keys))), present, rows, first, keys[begins])
+
+
+def _entries(events: Iterable[pa.RecordBatch], reader: Reader) -> Iterator[tuple[layout.Batch, int]]:
+    """Reads events, batch by batch. Says also how many a batch has; an error names the event."""
+    before = 0
+    for batch in events:
+        try:
+            entries = reader.read(batch)
+        except EventError as error:
+            error.count_from(before)
+            raise
+        yield entries, batch.num_rows
+        before += batch.num_rows
 
 
 def recount_values(
@@ -106,8 +118,8 @@ def kept_events(
     EventError : an event does not fit
     """
     keeper, reader = SampleKeeper(events, size, columns), Reader(attributes, literals, lenient)
-    for batch in keeper:
-        reader.read(batch)
+    for _ in _entries(keeper, reader):
+        pass
     return keeper.kept()
 
 

@@ -153,9 +153,9 @@ class WorkingMemory:
         name = binding.items[int(state[select.WHERE])]
         row = int(state[select.ROW])
         if code == select.OVERFLOW:
-            return EventError(
-                f"column {name!r}, row {row} of the batch: the value is too large for the schema's unit or scale: cast it"
-            )
-        if code == select.NULL_KEY:
-            return EventError(f"column {name!r}, row {row} of the batch: a key of the map is NULL: mend the source")
-        return EventError(f"column {name!r}, row {row} of the batch: its dictionary has no such value: mend the source")
+            said = "the value is too large for the schema's unit or scale: cast it"
+        elif code == select.NULL_KEY:
+            said = "a key of the map is NULL: mend the source"
+        else:
+            said = "its dictionary has no such value: mend the source"
+        return EventError(said, column=f"column {name!r}", event=row)

@@ -17,8 +17,8 @@ from typing import Any
 from colmatch.errors import SchemaError
 from colmatch.expr.assemble import Assembly
 from colmatch.expr.ast import CALLS, WORDS, And, Constant, Expr, Not, Or, Predicate, Refusal, Truth, Verb, walk
-from colmatch.expr.scored import weighed
 from colmatch.expr.tree import MANY, All, Formula, Modes, conjoin, disjoin
+from colmatch.expr.weights import modes_with_weight
 from colmatch.indexing.settings import Budget
 from colmatch.kernels.layout import KEY_MAX, KEY_MIN
 from colmatch.lowering.floors import misfit
@@ -113,7 +113,7 @@ class Normaliser:
                 found = known.get(id(node))
                 if found is None:
                     # the node is held so that its id stays its own
-                    found = known[id(node)] = node, self._scored(node)
+                    found = known[id(node)] = node, self._with_weight(node)
                 done.append(found[1][mode])
                 size += 1
             elif kind is And or kind is Or:
@@ -143,17 +143,17 @@ class Normaliser:
 
     # Predicates
 
-    def _scored(self, p: Predicate) -> tuple[Formula, ...]:
+    def _with_weight(self, p: Predicate) -> tuple[Formula, ...]:
         """The modes of a predicate with its weight, and those without."""
         modes = self._predicate(p)
         if p.weighs is not None:
-            return weighed(modes, p.weighs.slot, range(4), self._any_attribute(p))
+            return modes_with_weight(modes, p.weighs.slot, range(4), self._any_attribute(p))
         if self.by_attribute:
             attr = self._any_attribute(p)
             of_column = self.attributes[attr].role is Role.SIZE and not p.subject.size
             negative = p.verb in (Verb.NE, Verb.NULL) or (p.verb is Verb.SAME and p.operands[0] is None)
-            scored = (FALSE, NOT_TRUE) if negative else (TRUE, NOT_FALSE)
-            return weighed(modes, BY_COLUMN if of_column else BY_ATTRIBUTE, scored, attr)
+            which = (FALSE, NOT_TRUE) if negative else (TRUE, NOT_FALSE)
+            return modes_with_weight(modes, BY_COLUMN if of_column else BY_ATTRIBUTE, which, attr)
         return modes + modes
 
     def _any_attribute(self, p: Predicate) -> int:

@@ -1,7 +1,8 @@
-"""Strata: the conjunctions of a set by how high they can score, for whoever wants the best alone.
+"""A cut divides the conjunctions of an index into strata, by the highest score that each can have.
 
-Who has found enough in the first strata need not look at the others. Where they are cut depends on
-how many matches events are thought to have: the first strata are to be enough for few.
+``match_topk`` reads the strata from the highest scores to the lowest, and is done with an event as
+soon as no further stratum can have anything better. Strata are cut by the number of matches that an
+event is expected to have, so that the first ones are enough where few matches are wanted.
 """
 
 from __future__ import annotations
@@ -20,22 +21,22 @@ ENOUGH = 4.0  # matches that the first of more than two strata has
 
 
 class Cut(NamedTuple):
-    """C conjunctions cut to S strata, the best first."""
+    """C conjunctions, divided into S strata, the highest scores first."""
 
     stratum: U8  # (C)
     best: F64  # (S, 4) highest score by ``layout.DOT`` and so on, if no event gives weights
-    expected: F64  # (S) matches that an event is thought to have
+    expected: F64  # (S) matches that an event is expected to have
 
 
 def is_ranked(preds: Predicates) -> bool:
-    """Returns whether some conjunctions may be better than others."""
+    """Returns whether conjunctions can differ in their scores."""
     return len(preds.weight) > 0 or len(preds.priority) > 0
 
 
 def cut_strata(preds: Predicates, expected: F64) -> Cut:
-    """Cuts conjunctions to strata: by their weights, or by priority where there are no weights.
+    """Divides conjunctions into strata by weights, or by priorities where nothing has weights.
 
-    expected (C) : share of events that each is thought to match
+    expected (C) : share of events that each is expected to match
     """
     most = bounds_of(preds)
     falling = -most[:, DOT if len(preds.weight) else PRIORITY]
@@ -58,5 +59,5 @@ def cut_strata(preds: Predicates, expected: F64) -> Cut:
 
 
 def whole(count: int) -> Cut:
-    """Returns the stratum of so many conjunctions that nothing is known of."""
+    """Returns a single stratum of so many conjunctions, whose scores and matches are unknown."""
     return Cut(np.zeros(count, np.uint8), np.full((1, 4), np.inf), np.full(1, np.inf))

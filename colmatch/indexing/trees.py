@@ -1,4 +1,4 @@
-"""What BE-Tree and BE*-Tree do alike: tables made, grown, and changed."""
+"""BE-Tree and BE*-Tree share this code: it builds, lengthens and changes the tables of a tree."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def _window(settings: Any, sample: Sample | None, codes: Codes) -> tuple[I64, I6
 
 
 def empty(plan: I64, codes: Codes, window: tuple[I64, I64, I64, I64]) -> Tree:
-    """A tree without conjunctions: the root, and the bucket for what nothing can place."""
+    """Returns a tree without conjunctions: a root, and a bucket for what no attribute can place."""
     state = np.zeros(STATE_WORDS, np.int64)
     state[[FREE_NODE, FREE_PART]] = state[FREE_BLOCK:] = NONE
     state[NODES] = 2
@@ -152,7 +152,7 @@ def _built(plan: I64, preds: Predicates, codes: Codes, sample: Sample | None, se
 
 
 def _shared(tree: Tree, preds: Predicates, codes: Codes) -> Tree:
-    """Gives a tree that was packed the numbers of distinct predicates, if it is to have them.
+    """Gives a packed tree the numbers of distinct predicates, if its plan says so.
 
     Those of several intervals are the same only where they share them.
     """
@@ -182,7 +182,7 @@ def _by_bound(tree: Tree, preds: Predicates, order: U32, need: U64, reach: U32) 
 
 
 def _bounded(tree: Tree, preds: Predicates, bound: U32) -> Tree:
-    """Gives a tree that was packed the bounds of scores."""
+    """Gives a packed tree its bounds of scores."""
     below, stack, order = (np.zeros(len(tree.node) + 2, np.uint32) for _ in range(3))
     count = order_nodes(tree.node, tree.part, stack, order)
     bound_nodes(tree.node, tree.part, bound, order[:count].copy(), below)
@@ -228,7 +228,7 @@ def removed(tree: Tree, preds: Predicates, codes: Codes, conjunctions: I64) -> T
 
 
 def _relieved(tree: Tree, preds: Predicates, codes: Codes, work: TreeWork) -> tuple[Tree, TreeWork]:
-    """With nothing that is too full and could be divided."""
+    """Divides all that is too full, as far as it can be divided."""
     while work.left[TODO] or work.left[WAITING]:
         fits = halve_all(tree, preds, codes, work) if work.left[TODO] else divide_all(tree, preds, codes, work)
         if not fits:
@@ -245,8 +245,9 @@ def _with_room(tree: Tree, work: TreeWork) -> tuple[Tree, TreeWork]:
 
 
 def writable(tree: Tree) -> Tree:
-    """The tree as one that can be changed, without what would not follow: bounds of scores, and
-    numbers of predicates.
+    """Returns a tree that can be changed: arrays that are read-only are copied.
+
+    Changes do not keep bounds of scores and numbers of predicates true, so it has none of these.
     """
     none = np.empty(0, np.uint32)
     tree = tree._replace(same=none, some=none, by_attr=none)
@@ -266,7 +267,7 @@ def _work(tree: Tree, count: int, attributes: int) -> TreeWork:
 
 
 def _grown(tree: Tree, nodes: int, parts: int, entries: int, boxes: int) -> Tree:
-    """With room for so many rows more of each table."""
+    """Returns a tree with room for so many more rows of each table."""
     state = tree.state
     used = {
         "node": NODES,
@@ -319,7 +320,7 @@ def cost(statistics: Statistics) -> float:
 
 
 def kind(settings: type[Settings], plan_of: Callable[[Any], I64]) -> IndexKind:
-    """Returns a kind of index that is a tree of these; ``plan_of`` settings is the tree's plan."""
+    """Returns a kind of index that is a tree; ``plan_of`` makes the tree's plan of settings."""
 
     def build(preds: Predicates, codes: Codes, sample: Sample | None, asked: Any) -> tuple[Tree, Predicates]:
         return _built(plan_of(asked), preds, codes, sample, asked)

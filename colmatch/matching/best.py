@@ -8,8 +8,8 @@ from typing import Any
 import pyarrow as pa
 
 from colmatch.errors import OptionError
-from colmatch.matching.asked import Asked, asked_for
-from colmatch.matching.ranged import RangeNames, asked_ranges
+from colmatch.matching.range_worker import RangeNames, checked_ranges
+from colmatch.matching.topk import TopK, checked_topk
 from colmatch.matching.workers import Workers
 from colmatch.updates.live import LiveSet
 
@@ -68,8 +68,8 @@ class BestMatches:
 
         The rows of one event are in one piece.
         """
-        asked = self._asked_for(k, score, event_weights)
-        return self._workers.best(events, asked, self._live.now.scored_schema)
+        topk = self._topk(k, score, event_weights)
+        return self._workers.best(events, topk, self._live.now.scored_schema)
 
     def counters(
         self, events: Any, k: int | None = None, ranges: RangeNames | None = None, **scoring: Any
@@ -92,12 +92,12 @@ class BestMatches:
             raise OptionError("the best matches are found for values, not for ranges: give k or ranges, not both")
         if k is None and scoring:
             raise OptionError(f"{next(iter(scoring))}= is for the best matches: give k, too")
-        asked = None if k is None else self._asked_for(k, **scoring)
-        return self._workers.counters(events, asked, asked_ranges(ranges, self._live.schema))
+        topk = None if k is None else self._topk(k, **scoring)
+        return self._workers.counters(events, topk, checked_ranges(ranges, self._live.schema))
 
     def columns_of_weights(self, k: int, score: str = "dot", event_weights: Any = None) -> list[str]:
         """Returns the columns of the events that ``match_topk`` needs for event weights."""
-        return self._asked_for(k, score, event_weights).columns
+        return self._topk(k, score, event_weights).columns
 
-    def _asked_for(self, k: int, score: str = "dot", event_weights: Any = None) -> Asked:
-        return asked_for(k, score, event_weights, self._live.schema, self._live.now)
+    def _topk(self, k: int, score: str = "dot", event_weights: Any = None) -> TopK:
+        return checked_topk(k, score, event_weights, self._live.schema, self._live.now)

@@ -11,13 +11,12 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from colmatch.arrays.frozen import frozen
 from colmatch.arrays.ranges import members, ranges_of
 from colmatch.errors import EventError, near
-from colmatch.incoming import one_piece, plain
+from colmatch.incoming import doubles_of, one_piece, plain
 from colmatch.kernels.layout import EventWeights
 from colmatch.kernels.weights import join_weights
 from colmatch.lowering.weights import WEIGHT_MOST, Name
@@ -195,16 +194,11 @@ def _numbers(column: pa.Array, what: str, event: Callable[[int], int]) -> NDArra
 
     event : number of the event of a place, for errors
     """
-    types, given = pa.types, column.type
-    if types.is_null(given):
-        return np.ones(len(column))
-    if not (types.is_integer(given) or types.is_floating(given) or types.is_decimal(given)):
-        raise EventError(f"{what} is {given}: numbers are needed")
-    value: NDArray[np.float64] = pc.fill_null(column.cast(pa.float64(), safe=False), 1.0).to_numpy(zero_copy_only=False)
+    doubles = doubles_of(column, EventError, what)
+    value: NDArray[np.float64] = doubles.fill_null(1.0).to_numpy(zero_copy_only=False)
     good = (value >= 0) & (value <= WEIGHT_MOST)
     if not good.all():
         wrong = int(np.argmin(good))
-        raise EventError(
-            f"{what}, event {event(wrong)}: the weight is {value[wrong]}, a number from 0 to 1e100 is needed"
-        )
+        said = f"the weight is {value[wrong]}, a number from 0 to 1e100 is needed"
+        raise EventError(said, column=what, event=event(wrong))
     return value

@@ -19,10 +19,10 @@ from colmatch.kernels._jit import entry
 from colmatch.kernels.layout import DOT, MAX, SUM, EventWeights, Top
 from colmatch.kernels.scores import ScoreScratch, offer_known, offer_pairs
 from colmatch.kernels.top import AGAIN, BASE, SCORING, sort_best
-from colmatch.matching.asked import Asked
 from colmatch.matching.event_weights import NO_WEIGHTS
 from colmatch.matching.pieces import Piece
 from colmatch.matching.strata import found_in_strata
+from colmatch.matching.topk import TopK
 from colmatch.matching.worker import NO_DEAD, Job, Part, Worker
 from colmatch.updates.versions import Version
 
@@ -31,7 +31,7 @@ AGAIN_MOST = 256  # best matches, beyond which it is dear to look whether a subs
 PLACES = 1 << 22  # places of heaps, and weights of events, that there are at a time: 50 MB
 
 
-class Best(NamedTuple):
+class BestPiece(NamedTuple):
     """The best matches of some consecutive rows of a batch, the best of each row first."""
 
     piece: Piece
@@ -43,36 +43,37 @@ class Best(NamedTuple):
         return pa.RecordBatch.from_arrays([*pairs.columns, pa.array(self.score)], schema=schema)
 
 
-def ranked(
-    worker: Worker, version: Version, lenient: bool, rows: pa.RecordBatch, offset: int, asked: Asked
-) -> Iterator[Best]:
+def best_pieces(
+    worker: Worker, version: Version, lenient: bool, rows: pa.RecordBatch, offset: int, topk: TopK
+) -> Iterator[BestPiece]:
     """Yields the best matches of a batch, in pieces that need no more than ``PLACES``.
 
     lenient : a column that is not there is NULL
     offset : number of the first row within the whole input
     """
-    most = max(min(asked.most, len(version)), 1)
+    most = max(min(topk.most, len(version)), 1)
     size = max(PLACES // most, 1)
     pending = [rows.slice(start, size) for start in range(0, rows.num_rows, size)][::-1]
     while pending:
         some = pending.pop()
         weights: EventWeights | None = NO_WEIGHTS
-        if asked.weights is not None:
-            weights = asked.weights.read(version.attributes, some, offset, PLACES)
+        if topk.weights is not None:
+            weights = topk.weights.read(version.attributes, some, offset, PLACES)
         if weights is None:
             half = some.num_rows // 2
             pending += [some.slice(half), some.slice(0, half)]
             continue
-        yield _best(worker, version, worker.read(version, lenient, some, True, best=True), offset, most, asked, weights)
+        job = worker.read(version, lenient, some, True, offset, best=True)
+        yield _best_piece(worker, version, job, offset, most, topk, weights)
         offset += some.num_rows
 
 
-def _best(
-    worker: Worker, version: Version, job: Job, offset: int, most: int, asked: Asked, weights: EventWeights
-) -> Best:
+def _best_piece(
+    worker: Worker, version: Version, job: Job, offset: int, most: int, topk: TopK, weights: EventWeights
+) -> BestPiece:
     rows, memory, attributes = job.rows, worker.memory, len(version.attributes)
     # without weights of events, all of these are 1
-    scoring = SUM if asked.scoring == DOT and not len(weights.first) else asked.scoring
+    scoring = SUM if topk.scoring == DOT and not len(weights.first) else topk.scoring
     id, offsets, data = version.ids.order
     top = Top(
         score=memory.array(rows * most, np.float64).reshape(rows, most),
@@ -110,8 +111,8 @@ def _best(
     if ids is not None:
         taken = memory.array(found, np.int64)
         np.take(ids, number, out=taken)
-        return Best(Piece(offset, place, taken, None, memory), score)
-    return Best(Piece(offset, place, number, version.ids.array, memory), score)
+        return BestPiece(Piece(offset, place, taken, None, memory), score)
+    return BestPiece(Piece(offset, place, number, version.ids.array, memory), score)
 
 
 def _offer_found(

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from colmatch.arrays.frozen import frozen
 from colmatch.arrays.recycled import Recycled
+from colmatch.errors import EventError
 from colmatch.events.reader import Reader
 from colmatch.kernels import layout, sink
 from colmatch.kernels._jit import entry
@@ -85,7 +86,7 @@ class Worker:
         lenient : a column that is not there is NULL
         wanted : whether pairs are wanted, or counts alone
         """
-        job = self.read(version, lenient, rows, wanted)
+        job = self.read(version, lenient, rows, wanted, offset)
         for start, stop in self.found(job):
             yield self._drain(version, job, start, stop, offset)
         self.forget_codes()
@@ -124,13 +125,20 @@ class Worker:
             self._stamped += stop - start
         return place, sub
 
-    def read(self, version: Version, lenient: bool, rows: pa.RecordBatch, wanted: bool, best: bool = False) -> Job:
+    def read(
+        self, version: Version, lenient: bool, rows: pa.RecordBatch, wanted: bool, offset: int, best: bool = False
+    ) -> Job:
         """Reads a batch that is to be matched with all segments of a version.
 
         wanted : whether pairs are wanted, or counts alone
+        offset : number of its first event, for errors
         best : whether the best matches alone are
         """
-        entries = self._entries(version, lenient, rows)
+        try:
+            entries = self._entries(version, lenient, rows)
+        except EventError as error:
+            error.count_from(offset)
+            raise
         count, size = rows.num_rows, int(entries.col[-1])
         if self._capacity[0] < count or self._capacity[1] < size:
             self._make_room(count, size)

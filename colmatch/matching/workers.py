@@ -10,13 +10,13 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from colmatch.events.gather import seen_batches
-from colmatch.events.ranged import Ranges, columns_of
+from colmatch.events.range_reader import Ranges, columns_of
 from colmatch.kernels import layout
-from colmatch.matching.asked import Asked
 from colmatch.matching.pieces import Piece
-from colmatch.matching.ranged import RangeWorker
-from colmatch.matching.ranking import ranked
+from colmatch.matching.range_worker import RangeWorker
+from colmatch.matching.ranking import best_pieces
 from colmatch.matching.threads import Result, cores, in_order
+from colmatch.matching.topk import TopK
 from colmatch.matching.worker import Worker
 from colmatch.updates.live import LiveSet
 from colmatch.updates.versions import Version
@@ -38,30 +38,31 @@ class Workers:
         """Yields the ids that match each event, one list a row, of the type that they have."""
         return self._results(events, True, lambda piece: piece.lists(type), ranges)
 
-    def best(self, events: Any, asked: Asked, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    def best(self, events: Any, topk: TopK, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
         """Yields the best matches of each event, as ``Matcher.match_topk_batches`` does."""
 
         def found(worker: Worker, version: Version, batch: pa.RecordBatch, offset: int) -> Iterator[pa.RecordBatch]:
-            for best in ranked(worker, version, self._is_lenient(), batch, offset, asked):
+            for best in best_pieces(worker, version, self._is_lenient(), batch, offset, topk):
                 yield best.table(schema)
 
-        return self._run(events, found, columns=asked.columns)
+        return self._run(events, found, columns=topk.columns)
 
     def counts(self, events: Any, ranges: Ranges) -> Iterator[NDArray[np.int64]]:
         """Yields how many subscriptions match each event: (rows)."""
         return self._results(events, False, Piece.counts, ranges)
 
-    def counters(self, events: Any, asked: Asked | None, ranges: Ranges) -> dict[str, int]:
+    def counters(self, events: Any, topk: TopK | None, ranges: Ranges) -> dict[str, int]:
         """Returns what the kernels looked at for these events, as ``Matcher.counters`` does."""
-        worker = self._made(ranges)
-        for batch, version in self._batches(events, ranges, () if asked is None else asked.columns):
+        worker, offset = self._new_worker(ranges), 0
+        for batch, version in self._batches(events, ranges, () if topk is None else topk.columns):
             found: Iterator[object] = (
-                worker.run(version, self._is_lenient(), batch, False, 0)
-                if asked is None
-                else ranked(worker, version, self._is_lenient(), batch, 0, asked)
+                worker.run(version, self._is_lenient(), batch, False, offset)
+                if topk is None
+                else best_pieces(worker, version, self._is_lenient(), batch, offset, topk)
             )
             for _ in found:
                 pass
+            offset += batch.num_rows
         places = {
             "conjunctions": layout.CONJUNCTIONS,
             "candidates": layout.CANDIDATES,
@@ -96,25 +97,25 @@ class Workers:
         """
 
         def task(batch: pa.RecordBatch, version: Version, offset: int) -> Iterator[Result]:
-            worker = self._taken(ranges)
+            worker = self._idle_worker(ranges)
             yield from found(worker, version, batch, offset)
             # not after an error, nor when the caller stops early: what it holds may be half done
             self._give_back(worker)
 
         return in_order(self._batches(events, ranges, columns), cores(self._live.options.threads), task)
 
-    def _taken(self, ranges: Ranges) -> Worker:
+    def _idle_worker(self, ranges: Ranges) -> Worker:
         """Returns a worker that nobody else has."""
         try:  # asking first would not do: another thread may be quicker
             if not ranges:
                 return self._idle.pop()
             worker = self._idle_for_ranges.pop()
         except IndexError:
-            return self._made(ranges)
+            return self._new_worker(ranges)
         worker.ranges = ranges
         return worker
 
-    def _made(self, ranges: Ranges) -> Worker:
+    def _new_worker(self, ranges: Ranges) -> Worker:
         return RangeWorker(ranges) if ranges else Worker()
 
     def _give_back(self, worker: Worker) -> None:

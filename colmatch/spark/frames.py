@@ -49,9 +49,9 @@ except ImportError as error:
     raise DependencyError(f'colmatch.spark needs PySpark 4: pip install "colmatch[spark]" ({error})') from error
 
 from colmatch.matcher import Matcher
-from colmatch.matching.ranged import RangeNames
+from colmatch.matching.range_worker import RangeNames
 from colmatch.session import same_zone
-from colmatch.spark.worker import Best, IndexFile, Task
+from colmatch.spark.worker import IndexFile, Task, TopKOptions
 from colmatch.store.file import content_hash
 from colmatch.store.saved import file_name
 
@@ -132,12 +132,12 @@ def match_topk(
     ------
     OptionError : ``k``, ``score`` or ``event_weights`` cannot be used, or as from ``match``
     EventError, StoreError, OSError : as from ``match``. What a worker finds wrong with a weight is
-        an EventError in the job that fails
+        an EventError in the job that fails, which counts events within their partition
     """
     _check_arguments(matcher, "pairs", shared)
     if isinstance(event_weights, Mapping):
         event_weights = dict(event_weights)
-    return _matched(df, matcher, keep, False, shared, Best(k, score, event_weights))
+    return _matched(df, matcher, keep, False, shared, TopKOptions(k, score, event_weights))
 
 
 def _matched(
@@ -146,7 +146,7 @@ def _matched(
     keep: Sequence[str],
     lists: bool,
     shared: bool | None,
-    best: Best | None = None,
+    best: TopKOptions | None = None,
     ranges: RangeNames | None = None,
 ) -> DataFrame:
     results = ["subscriptions" if lists else "subscription"] + ["score"] * (best is not None)
@@ -294,7 +294,7 @@ def _check_types(
     events: DataFrame,
     used: list[tuple[int, str]],
     matcher: Matcher,
-    best: Best | None,
+    best: TopKOptions | None,
     ranges: RangeNames | None,
 ) -> None:
     """Raises what a worker would raise on its first batch.

@@ -22,10 +22,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from colmatch.errors import StoreError
+from colmatch.errors import EventError, StoreError
 from colmatch.events.gather import batches as gathered
 from colmatch.matcher import Matcher
-from colmatch.matching.ranged import RangeNames
+from colmatch.matching.range_worker import RangeNames
 from colmatch.store.file import content_hash
 
 # Of one batch that goes back to Spark. An event may match every subscription, and each of its pairs
@@ -61,7 +61,7 @@ class IndexFile:
 
 
 @dataclass(frozen=True)
-class Best:
+class TopKOptions:
     """How many of the most relevant matches are wanted, and by which score.
 
     Fields are as in ``Matcher.match_topk``.
@@ -94,7 +94,7 @@ class Task:
     used: tuple[tuple[int, str], ...]
     lists: bool
     names: tuple[str, ...]
-    best: Best | None = None
+    best: TopKOptions | None = None
     ranges: RangeNames | None = None
 
     def __call__(self, partition: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -103,12 +103,17 @@ class Task:
             return
         matcher = open_index(self.index)
         reader = pa.RecordBatchReader.from_batches(first.schema, chain([first], partition))
-        rows = self._list_rows if self.lists else self._pair_rows
+        rows, start = self._list_rows if self.lists else self._pair_rows, 0
         for batch in gathered(reader, matcher.options.batch_rows):
             kept = batch.columns[: self.kept]
             events = batch.select([i for i, _ in self.used]).rename_columns([name for _, name in self.used])
-            for columns in rows(matcher, events, kept):
-                yield pa.RecordBatch.from_arrays(columns, names=list(self.names))
+            try:
+                for columns in rows(matcher, events, kept):
+                    yield pa.RecordBatch.from_arrays(columns, names=list(self.names))
+            except EventError as error:
+                error.count_from(start)
+                raise
+            start += batch.num_rows
 
     def _pair_rows(self, matcher: Matcher, events: pa.RecordBatch, kept: list[pa.Array]) -> Iterator[list[pa.Array]]:
         # Bounded by bytes too: a pair repeats what its event carries. The mean is near enough,

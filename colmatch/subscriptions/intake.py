@@ -27,6 +27,7 @@ from colmatch.subscriptions.table import PredicateTable
 from colmatch.subscriptions.weights import (
     GivenWeights,
     Rejects,
+    check_names,
     checked_priority,
     given_priority,
     given_weights,
@@ -259,6 +260,7 @@ def _arrow_pairs(source: Any) -> Pairs:
     ids, texts = (column_of(table, name, SubscriptionError, where) for name in ("id", "expression"))
     if ids.null_count:
         raise SubscriptionError(f"{where}: column 'id' is NULL in row {ids.is_null().index(True).as_py()}")
+    check_names(table, where)
     given = texts.type.value_type if pa.types.is_dictionary(texts.type) else texts.type
     if not (pa.types.is_string(given) or pa.types.is_large_string(given)):
         raise SubscriptionError(f"{where}: column 'expression' is {texts.type}, a string is needed")

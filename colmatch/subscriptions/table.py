@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from colmatch.errors import SubscriptionError
-from colmatch.incoming import column_of, is_list, is_nested, sentence, table_of
+from colmatch.incoming import column_of, doubles_of, is_list, is_nested, sentence, table_of
 from colmatch.subscriptions.ids import ids_of_column
 
 _COLUMNS = ("id", "attribute", "op", "operands", "conjunction", "weight", "priority")
@@ -34,7 +34,8 @@ class PredicateTable:
                                      rows; 0 where NULL
         ===========  ==============  ==================================================
 
-        Strings may also come as dictionaries of strings.
+        Strings may also come as dictionaries of strings, doubles as any integers, floats or
+        decimals. A weight or priority that is nothing but NULL is as if it were not there.
 
         ``op`` is one of ``= <> != < <= > >= between in like ilike rlike startswith endswith
         contains array_contains arrays_overlap``, each of them (signs too) also with ``not`` before
@@ -85,6 +86,8 @@ def _check(source: Any, where: str) -> pa.Table:
         if name in ("id", "attribute", "op") and column.null_count:
             row = int(pc.index(column.is_null(), True).as_py())
             raise SubscriptionError(f"{where}: column {name!r} is NULL in row {row}")
+        if name in ("weight", "priority") and column.null_count == len(column):
+            continue  # as if it were not there
         columns[name] = _convert(name, column, where)
     return pa.table(columns)
 
@@ -107,14 +110,11 @@ def _convert(name: str, column: pa.Array, where: str) -> pa.Array:
         if not types.is_large_list(given):
             raise SubscriptionError(f"{where}: column 'operands' is {given}, a list is needed")
         return column
-    whole = types.is_integer(given) if name == "conjunction" else types.is_floating(given) or types.is_integer(given)
-    if not whole and not types.is_null(given):
-        raise SubscriptionError(
-            f"{where}: column {name!r} is {given}, {'int32' if name == 'conjunction' else 'double'} is needed"
-        )
+    if name in ("weight", "priority"):
+        return doubles_of(column, SubscriptionError, f"{where}: column {name!r}").fill_null(0)
+    if not types.is_integer(given) and not types.is_null(given):
+        raise SubscriptionError(f"{where}: column {name!r} is {given}, int32 is needed")
     try:
-        return pc.fill_null(
-            column.cast(pa.int32()) if name == "conjunction" else column.cast(pa.float64(), safe=False), 0
-        )
+        return pc.fill_null(column.cast(pa.int32()), 0)
     except pa.ArrowInvalid as error:
         raise SubscriptionError(f"{where}: a number in column {name!r} does not fit int32: {sentence(error)}") from None

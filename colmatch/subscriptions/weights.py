@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from colmatch.arrays.ranges import members, ranges_of
 from colmatch.errors import SchemaError, SubscriptionError, shown
-from colmatch.incoming import column_of, plain, refusing
+from colmatch.incoming import column_of, doubles_of, plain, refusing
 from colmatch.lowering.lower import Reject
 from colmatch.lowering.weights import WEIGHT_MOST, AttributeWeights, Name
 from colmatch.schema import Schema
@@ -21,6 +21,9 @@ F64 = NDArray[np.float64]
 Rejects = dict[int, Reject]
 
 
+MEANT = {"weight": "weights", "weights": "weights", "priority": "priority", "priorities": "priority"}
+
+
 class GivenWeights(NamedTuple):
     """What S subscriptions give to attributes: W weights."""
 
@@ -28,6 +31,25 @@ class GivenWeights(NamedTuple):
     names: list[str]
     name: I64  # (W) place among ``names``
     value: F64  # (W)
+
+
+def check_names(table: pa.Table, where: str) -> None:
+    """Checks that a table of texts has no column that is almost called as these.
+
+    Any other column is the caller's own.
+
+    Raises
+    ------
+    SubscriptionError : it has one
+    """
+    for name in table.column_names:
+        meant = MEANT.get(name.strip().lower(), name)
+        if meant != name:
+            raise SubscriptionError(
+                f"{where}: a column {name!r} would mean nothing: what attributes weigh is a column 'weights' of maps, what a "
+                "subscription weighs a column 'priority' of numbers, and 'weight' is for the rows of a PredicateTable. "
+                f"Rename it to {meant!r} if it is meant so, or drop it"
+            )
 
 
 def given_weights(table: pa.Table, where: str) -> GivenWeights | None:
@@ -42,7 +64,7 @@ def given_weights(table: pa.Table, where: str) -> GivenWeights | None:
         return None
     column = column_of(table, "weights", SubscriptionError, where)
     what = f"{where}: column 'weights'"
-    if pa.types.is_null(column.type):
+    if column.null_count == len(column):
         return None
     if pa.types.is_struct(column.type):
         return _of_struct(column, what)
@@ -53,16 +75,20 @@ def given_weights(table: pa.Table, where: str) -> GivenWeights | None:
         )
     first = column.offsets.to_numpy()
     count = np.where(column.is_valid().to_numpy(zero_copy_only=False), np.diff(first), 0).astype(np.int64)
-    if not count.any():
-        return None
-    places = pa.array(members(first[:-1].astype(np.int64), ranges_of(count)))
+    places = members(first[:-1].astype(np.int64), ranges_of(count))
     with refusing(SubscriptionError, f"{what} is {column.type!s:.200} and cannot be read"):
-        keys, items = (plain(part).take(places) for part in (column.keys, column.items))
+        keys, items = plain(column.keys), plain(column.items)
+        there = items.is_valid().to_numpy(zero_copy_only=False)[places]
+        sub = np.repeat(np.arange(len(count)), count)[there]
+        keys, items = (part.take(pa.array(places[there])) for part in (keys, items))
+    if not len(sub):
+        return None
     keys = keys if pa.types.is_dictionary(keys.type) else keys.dictionary_encode()
     if not (pa.types.is_string(keys.type.value_type) or pa.types.is_large_string(keys.type.value_type)):
         raise SubscriptionError(f"{what} is {column.type}: its keys must be strings")
+    name = keys.indices.to_numpy().astype(np.int64)
     return GivenWeights(
-        count, keys.dictionary.to_pylist(), keys.indices.to_numpy().astype(np.int64), _doubles(items, what)
+        np.bincount(sub, minlength=len(count)), keys.dictionary.to_pylist(), name, _doubles(items, what)
     )
 
 
@@ -91,11 +117,7 @@ def given_priority(table: pa.Table, where: str) -> F64 | None:
 
 
 def _doubles(column: pa.Array, what: str) -> F64:
-    types, given = pa.types, column.type
-    if not (types.is_floating(given) or types.is_integer(given) or types.is_decimal(given) or types.is_null(given)):
-        raise SubscriptionError(f"{what} is {given}, double is needed")
-    with refusing(SubscriptionError, f"{what} cannot be read"):
-        doubles: F64 = column.cast(pa.float64(), safe=False).fill_null(0).to_numpy(zero_copy_only=False)
+    doubles: F64 = doubles_of(column, SubscriptionError, what).fill_null(0).to_numpy(zero_copy_only=False)
     return doubles
 
 

@@ -16,7 +16,7 @@ Counters are those of ``match``; CANDIDATES and PREDICATES are about unsure conj
 
 import numpy as np
 
-from colmatch.kernels._jit import device, kernel
+from colmatch.kernels._jit import device, inlined, kernel
 from colmatch.kernels.bounds import ROUNDED
 from colmatch.kernels.kindex.match import END, advance, lists_of, note_clauses, open_segments, segments_of, sift
 from colmatch.kernels.layout import CANDIDATES, CONJUNCTIONS, MATCHES, NODES, PREDICATES, PRIORITY, SUM
@@ -124,29 +124,159 @@ def score_clauses(preds, rows, row, c, unsure, scoring, scratch, scores, counter
     return plain_score(preds.pred, preds.weight, preds.first, c, scoring, scores.weight_of)
 
 
+@inlined
+def row_factor(index, rows, row, scoring, static, weights, weight_of):
+    """What the bounds of conjunctions are to be multiplied by for a row, -1 if they are unknown."""
+    if len(index.bound) == 0 or static == (len(index.segment_weight) > 0):
+        return -1.0
+    if static or scoring == SUM:
+        return ROUNDED
+    begin, end = rows.first[row], rows.first[row + 1]
+    return ROUNDED * most_given(rows.attr, begin, end, index.part_rest, weights.first, weights.value, row, weight_of)
+
+
+@inlined
+def read_number(index, number, need, left, target, clauses, scratch):
+    """Reads all entries of a conjunction. Returns whether it is true, and how many are read."""
+    entry, clause, at, end = index.entry, index.clause, scratch.at, scratch.end
+    heap, front, counter = scratch.heap, scratch.front, scratch.counter
+    base, skipping = np.uint64(len(entry) - len(clause)), index.skipping[0] != 0
+    read, count, begin = 0, np.int64(0), np.int64(0)
+    holds = front[0] >> np.uint64(32) & np.uint64(1) != np.uint64(0)
+    if clauses:
+        first = number - np.uint64(index.with_clauses[1])
+        begin = index.clause_first[first]
+        count = index.clause_first[first + np.uint64(1)] - begin
+        for j in range(count):  # what follows stands in kindex/match.py as well
+            counter[j] = index.clause_true[begin + j]
+        for t in range(need):
+            i = front[t] & np.uint64(2**32 - 1)
+            note_clauses(entry, clause, base, at[i], end[i], number, counter)
+    while left > 0 and heap[0] >> np.uint64(33) == number:
+        i = heap[0] & np.uint64(2**32 - 1)
+        if clauses:
+            note_clauses(entry, clause, base, at[i], end[i], number, counter)
+        key, steps = advance(entry, at, end, i, target, skipping)
+        read += steps
+        sift(heap, left, np.uint64(0), key)
+    if clauses:
+        holds = True
+        for j in range(count):
+            holds = holds and counter[j] > 0
+    return holds, read
+
+
+@inlined
+def score_of(index, preds, rows, row, number, clauses, scoring, static, scratch, scores, counters):
+    """Score of a conjunction whose entries were found, -inf if that was not all and it is false."""
+    c = np.int64(index.conj[number])
+    if clauses:
+        doubt = index.unsure[number - np.uint64(index.with_clauses[1])] != 0
+        return score_clauses(preds, rows, row, c, doubt, scoring, scratch, scores, counters)
+    if not static:
+        return plain_score(preds.pred, preds.weight, preds.first, c, scoring, scores.weight_of)
+    return static_score(preds.priority, c) if scoring == PRIORITY else 0.0
+
+
+@inlined
+def move_front(index, need, left, target, scratch):
+    """Moves the lists in front to a key, in order. Returns how many entries that reads."""
+    entry, at, end, heap, front = index.entry, scratch.at, scratch.end, scratch.heap, scratch.front
+    one, whole, last, read = np.uint64(1), np.uint64(32), need - np.uint64(1), 0
+    skipping = index.skipping[0] != 0
+    moving = np.uint64(0)
+    while moving < need and front[moving] >> whole < target:
+        moving += one
+    while moving > 0:  # this loop stands in kindex/match.py as well
+        moving -= one
+        i = front[moving] & np.uint64(2**32 - 1)
+        key, steps = advance(entry, at, end, i, target, skipping)
+        read += steps
+        if left > 0 and heap[0] < key:
+            first = heap[0]
+            sift(heap, left, np.uint64(0), key)
+            key = first
+        for place in range(moving, last):
+            other = front[place + one]
+            front[place] = min(key, other)
+            key = max(key, other)
+        front[last] = key
+    return read
+
+
+@inlined
+def match_part(index, preds, rows, row, part, size, factor, scratch, scores, top, counters):
+    """Offers the matches of a row in one part, of which so many lists are open."""
+    entry, bound, part_first, front, heap = index.entry, index.bound, index.part_first, scratch.front, scratch.heap
+    value, at, end, weight_of = scratch.value, scratch.at, scratch.end, scores.weight_of
+    one, half = np.uint64(1), np.uint64(33)
+    base, again, scoring = np.uint64(top.state[BASE]), top.state[AGAIN] != 0, top.state[SCORING]
+    need, clauses = max(np.uint64(index.part_size[part]), one), part >= index.with_clauses[0]
+    static = is_static(preds.weight, scoring)
+    read, decided, last_key = int(size), 0, END
+    by_lists = factor >= 0.0 and len(index.segment_weight) > 0
+    least = least_score(top.score, top.fill, row)
+    if by_lists:
+        values = np.uint64(0) if clauses else need
+        most = index.part_rest[part] * factor + bound_lists(
+            index.segment_weight, scratch.opened, size, values, rows.attr, rows.first[row], rows.first[row + 1],
+            scoring, weight_of, value, scratch.largest,
+        )  # fmt: skip
+        if most < least:
+            return
+    if factor >= 0.0:
+        number = first_below(bound, part_first[part], part_first[part + 1], factor, least)
+        last_key = np.uint64(number) << half
+        size = keep_segments(entry, at, end, value, size, last_key)
+    left = np.uint64(0)
+    last = need - one
+    front[last] = END
+    if size >= need:
+        left = open_segments(entry, at, size, need, heap, front)
+    while front[last] < last_key:
+        number = front[last] >> half
+        target = number + number
+        lower = False
+        if by_lists:
+            reached = index.part_rest[part] * factor
+            for t in range(need):
+                reached += value[front[t] & np.uint64(2**32 - 1)]
+            lower = reached < least
+        if lower and (left == 0 or heap[0] >> half > number):
+            if left == 0 or heap[0] >= last_key:
+                break
+            target = (heap[0] >> half) << one
+        elif front[0] >> half == number:
+            decided += 1
+            target += np.uint64(2)
+            holds, steps = read_number(index, number, need, left, target, clauses, scratch)
+            read += steps
+            sub = np.uint64(preds.owner[index.conj[number]]) + base
+            if holds and not is_dead(top.dead, sub):
+                score = score_of(index, preds, rows, row, number, clauses, scoring, static, scratch, scores, counters)
+                if score > -np.inf:
+                    counters[MATCHES] += 1
+                    offer(
+                        top.score, top.number, top.fill, row, score, np.uint32(sub), again, top.id, top.offset, top.data
+                    )
+                if factor >= 0.0 and least < least_score(top.score, top.fill, row):
+                    least = least_score(top.score, top.fill, row)
+                    after = first_below(bound, np.int64(number), np.int64(last_key >> half), factor, least)
+                    last_key = np.uint64(after) << half
+        read += move_front(index, need, left, target, scratch)
+    counters[NODES] += read
+    counters[CONJUNCTIONS] += decided
+
+
 @kernel
 def match_topk(index, preds, rows, start, stop, scratch, weights, scores, top, counters):
     """Offers the matches of rows ``start:stop`` to the best of each, unless they cannot be."""
-    entry, clause, conj, unsure = index.entry, index.clause, index.conj, index.unsure
-    clause_first, clause_true, part_size = index.clause_first, index.clause_true, index.part_size
-    first_part, first_number = index.with_clauses[0], np.uint64(index.with_clauses[1])
-    bound, part_first, segment_weight, part_rest = index.bound, index.part_first, index.segment_weight, index.part_rest
-    clause_base = np.uint64(len(entry) - len(clause))
-    skipping = index.skipping[0] != 0
-    row_first, row_attr, row_code, owner = rows.first, rows.attr, rows.code, preds.owner
-    pred, weight, pred_first, priority = preds.pred, preds.weight, preds.first, preds.priority
-    low, next, whose, at, end = scratch.low, scratch.next, scratch.whose, scratch.at, scratch.end
-    heap, front, counter, opened = scratch.heap, scratch.front, scratch.counter, scratch.opened
-    value, largest, weight_of = scratch.value, scratch.largest, scores.weight_of
-    base, scoring, again, dead = np.uint64(top.state[BASE]), top.state[SCORING], top.state[AGAIN] != 0, top.dead
-    best, best_number, fill, id, offset, data = top.score, top.number, top.fill, top.id, top.offset, top.data
-    given_first, given_attr, given = weights.first, weights.attr, weights.value
-    programs, static = len(unsure) > 0, is_static(weight, scoring)
-    one, half, whole = np.uint64(1), np.uint64(33), np.uint64(32)
-    the_list = np.uint64(2**32 - 1)
+    row_first, row_attr, row_code = rows.first, rows.attr, rows.code
+    low, next, whose = scratch.low, scratch.next, scratch.whose
+    scoring, weight_of = top.state[SCORING], scores.weight_of
+    programs, static = len(index.unsure) > 0, is_static(preds.weight, scoring)
     for row in range(start, stop):
-        entries, entries_end = row_first[row], row_first[row + 1]
-        lists = lists_of(row_attr, row_code, entries, entries_end, index, scratch.seen, low, next, whose)
+        lists = lists_of(row_attr, row_code, row_first[row], row_first[row + 1], index, scratch.seen, low, next, whose)
         part = np.int64(-1)
         for i in range(lists):
             part = max(part, np.int64(index.segment_part[next[i] - 1]))
@@ -154,126 +284,16 @@ def match_topk(index, preds, rows, start, stop, scratch, weights, scores, top, c
             continue
         if programs:
             spread(row_first, row_attr, row_code, row, index.multi, scratch.table)
-        weigh_row(given_first, given_attr, given, row, weight_of)
-        factor = -1.0
-        if len(bound) > 0 and static != (len(segment_weight) > 0):
-            factor = ROUNDED
-            if not static and scoring != SUM:
-                factor *= most_given(row_attr, entries, entries_end, part_rest, given_first, given, row, weight_of)
-        by_lists = factor >= 0.0 and len(segment_weight) > 0
-        least = least_score(best, fill, row)
+        weigh_row(weights.first, weights.attr, weights.value, row, weight_of)
+        factor = row_factor(index, rows, row, scoring, static, weights, weight_of)
         while part >= 0:
-            need = max(np.uint64(part_size[part]), one)
-            clauses = part >= first_part
+            width = 2 if part >= index.with_clauses[0] else 1
             size, reach, following, lists = segments_of(
-                part, 2 if clauses else 1, lists, index, low, next, whose, at, end, opened
+                part, width, lists, index, low, next, whose, scratch.at, scratch.end, scratch.opened
             )
-            this, part = part, following
-            if reach < need:
-                continue
-            read, decided = int(size), 0
-            most, last_key = np.inf, END
-            if by_lists:
-                values = np.uint64(0) if clauses else need
-                most = part_rest[this] * factor + bound_lists(
-                    segment_weight,
-                    opened,
-                    size,
-                    values,
-                    row_attr,
-                    entries,
-                    entries_end,
-                    scoring,
-                    weight_of,
-                    value,
-                    largest,
-                )
-                if most < least:
-                    continue
-            if factor >= 0.0:
-                number = first_below(bound, part_first[this], part_first[this + 1], factor, least)
-                last_key = np.uint64(number) << half
-                size = keep_segments(entry, at, end, value, size, last_key)
-            left = np.uint64(0)
-            last = need - one
-            front[last] = END
-            if size >= need:
-                left = open_segments(entry, at, size, need, heap, front)
-            while front[last] < last_key:
-                number = front[last] >> half
-                target = number + number
-                lower = False
-                if by_lists:
-                    reached = part_rest[this] * factor
-                    for t in range(need):
-                        reached += value[front[t] & the_list]
-                    lower = reached < least
-                if lower and (left == 0 or heap[0] >> half > number):
-                    if left == 0 or heap[0] >= last_key:
-                        break
-                    target = (heap[0] >> half) << one
-                elif front[0] >> half == number:
-                    decided += 1
-                    target += np.uint64(2)
-                    holds = front[0] >> whole & one != np.uint64(0)
-                    if clauses:
-                        begin = clause_first[number - first_number]
-                        count = clause_first[number - first_number + one] - begin
-                        for j in range(count):  # what follows stands in kindex/match.py as well
-                            counter[j] = clause_true[begin + j]
-                        for t in range(need):
-                            i = front[t] & the_list
-                            note_clauses(entry, clause, clause_base, at[i], end[i], number, counter)
-                    while left > 0 and heap[0] >> half == number:
-                        i = heap[0] & the_list
-                        if clauses:
-                            note_clauses(entry, clause, clause_base, at[i], end[i], number, counter)
-                        key, steps = advance(entry, at, end, i, target, skipping)
-                        read += steps
-                        sift(heap, left, np.uint64(0), key)
-                    if clauses:
-                        holds = True
-                        for j in range(count):
-                            holds = holds and counter[j] > 0
-                    c = np.int64(conj[number])
-                    sub = np.uint64(owner[c]) + base
-                    if holds and not is_dead(dead, sub):
-                        score = 0.0
-                        if clauses:
-                            doubt = unsure[number - first_number] != 0
-                            score = score_clauses(preds, rows, row, c, doubt, scoring, scratch, scores, counters)
-                        elif not static:
-                            score = plain_score(pred, weight, pred_first, c, scoring, weight_of)
-                        elif scoring == PRIORITY:
-                            score = static_score(priority, c)
-                        if score > -np.inf:
-                            counters[MATCHES] += 1
-                            offer(best, best_number, fill, row, score, np.uint32(sub), again, id, offset, data)
-                        if factor >= 0.0 and least < least_score(best, fill, row):
-                            least = least_score(best, fill, row)
-                            after = first_below(bound, np.int64(number), np.int64(last_key >> half), factor, least)
-                            last_key = np.uint64(after) << half
-                            if most < least:
-                                break
-                moving = np.uint64(0)
-                while moving < need and front[moving] >> whole < target:
-                    moving += one
-                while moving > 0:  # this loop stands in kindex/match.py as well
-                    moving -= one
-                    i = front[moving] & the_list
-                    key, steps = advance(entry, at, end, i, target, skipping)
-                    read += steps
-                    if left > 0 and heap[0] < key:
-                        first = heap[0]
-                        sift(heap, left, np.uint64(0), key)
-                        key = first
-                    for place in range(moving, last):
-                        other = front[place + one]
-                        front[place] = min(key, other)
-                        key = max(key, other)
-                    front[last] = key
-            counters[NODES] += read
-            counters[CONJUNCTIONS] += decided
-        unweigh_row(given_first, given_attr, row, weight_of)
+            if reach >= max(np.uint64(index.part_size[part]), np.uint64(1)):
+                match_part(index, preds, rows, row, part, size, factor, scratch, scores, top, counters)
+            part = following
+        unweigh_row(weights.first, weights.attr, row, weight_of)
         if programs:
             clear(row_first, row_attr, row, scratch.table)

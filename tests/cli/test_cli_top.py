@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from shell import EVENTS, SCHEMA, fails, run, write
+from shell import EVENTS, SCHEMA, fails, invoke, run, write
 
 from colmatch.cli.files import read_table
 
@@ -90,6 +90,29 @@ def test_what_cannot_be(tmp_path: Path, index: Path) -> None:
         assert message in fails("match", index, events, *options, code=code), options
 
 
+@pytest.mark.parametrize("options", [[], ["--missing-columns", "null"]])
+def test_weights_that_are_not_there_are_missed_before_anything_is_written(
+    tmp_path: Path, index: Path, options: list[str]
+) -> None:
+    for form, columns in (("csv", ["age", "city"]), ("parquet", WEIGHED.column_names), ("arrow", ["age", "city"])):
+        events = write(tmp_path / f"events.{form}", WEIGHED.select(columns))
+        for weights in ("urgent", "age=urgent"):
+            failed = invoke("match", index, events, "--top", 1, "--event-weights", weights, *options)
+            assert failed.exit_code == 1 and failed.stdout == "", (form, weights)
+            assert "no column 'urgent', which is needed: " in failed.stderr
+            assert "(--event-weights names it)" in failed.stderr
+        failed = invoke("match", index, events, "--top", 1, "--event-weights", "age=city", *options)
+        assert failed.stdout == "" and "column 'city' is string: numbers are needed" in failed.stderr, form
+
+
+def test_a_wrong_weight_names_the_event(tmp_path: Path) -> None:
+    build = ("build", write(tmp_path / "subs.parquet", SUBS), "--schema", SCHEMA, "-o", tmp_path / "i")
+    run(*build, "--option", "batch_rows=2")
+    events = write(tmp_path / "events.parquet", WEIGHED.set_column(4, "urgency", pa.array([1.0, 1.0, 1.0, -1.0])))
+    options = ["--top", 1, "--event-weights", "age=urgency"]
+    assert "column 'urgency', event 3: the weight is -1.0" in fails("match", tmp_path / "i", events, *options)
+
+
 def test_weights_that_no_line_has(tmp_path: Path, index: Path) -> None:
     """Also where it is another case: keys of JSON lines are read as they are written."""
     events = write(tmp_path / "events.jsonl", WEIGHED)
@@ -97,3 +120,4 @@ def test_weights_that_no_line_has(tmp_path: Path, index: Path) -> None:
         options = ["--top", 1, "--event-weights", f"age={name}", "-o", tmp_path / "out.csv"]
         assert f"no line has '{name}', which is needed" in fails("match", index, events, *options, code=1)
         assert not (tmp_path / "out.csv").exists()
+        assert f"no line has '{name}'" in fails("match", index, events, *options, "--missing-columns", "null")

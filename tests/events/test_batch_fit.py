@@ -28,7 +28,7 @@ from colmatch.schema import INT, Attribute, Attributes, Family, Role, Type
 def test_values_that_do_not_fit() -> None:
     micros = value("when", Type(Family.TIMESTAMP, unit="us", name="timestamp[us]"))
     batch = pa.record_batch({"when": pa.array([0, None, 2**62], pa.timestamp("s"))})
-    with pytest.raises(EventError, match=r"column 'when', row 2 of the batch: .* too large"):
+    with pytest.raises(EventError, match=r"column 'when', event 2: .* too large"):
         Reader(Attributes([micros]), literals([[]])).read(batch)
     hidden = pa.Array.from_buffers(
         pa.timestamp("s"), 2, [pa.py_buffer(b"\1"), pa.py_buffer(struct.pack("<qq", 5, 2**62))]
@@ -40,7 +40,7 @@ def test_values_that_do_not_fit() -> None:
 def test_dictionary_index_out_of_range() -> None:
     indexes = pa.array([0, 7], pa.int8())
     column = pa.DictionaryArray.from_arrays(indexes, pa.array(["a"]), safe=False)
-    with pytest.raises(EventError, match="column 'x', row 1 .* dictionary"):
+    with pytest.raises(EventError, match="column 'x', event 1: .* dictionary"):
         Reader(Attributes([value("x", STRING)]), literals([[]])).read(pa.record_batch({"x": column}))
 
 

@@ -137,7 +137,7 @@ def test_keys_that_are_null(many: bool) -> None:
         pa.array([0, 0, 1], pa.int8()), pa.array(["a", None] + ["b"] * (20 if many else 0))
     )
     column = pa.MapArray.from_arrays(pa.array([0, 2, 3], pa.int32()), keys, pa.array([1, 2, 3]))
-    with pytest.raises(EventError, match=r"column 'm', row 1 of the batch: a key of the map is NULL"):
+    with pytest.raises(EventError, match=r"column 'm', event 1: a key of the map is NULL"):
         reader.read(pa.record_batch({"m": column}))
     good = pa.record_batch({"m": pa.array([[("a", 5)]], pa.map_(pa.string(), pa.int64()))})
     assert entries(reader.read(good)) == [[(0, 5)]]
@@ -148,5 +148,5 @@ def test_values_of_unknown_keys_need_not_fit() -> None:
     reader = Reader(Attributes([micros]), literals([[]]))
     type = pa.map_(pa.string(), pa.timestamp("s"))
     assert entries(reader.read(pa.record_batch({"m": pa.array([[("b", 2**62), ("a", 1)]], type)}))) == [[(0, 10**6)]]
-    with pytest.raises(EventError, match=r"column 'm', row 1 of the batch: .* too large"):
+    with pytest.raises(EventError, match=r"column 'm', event 1: .* too large"):
         reader.read(pa.record_batch({"m": pa.array([[("a", 1)], [("b", 1), ("a", 2**62)]], type)}))

@@ -12,7 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from shell import fails, run
+from shell import fails, run, write
 
 import colmatch as cm
 from colmatch.cli.json_lines import PathWatch
@@ -243,6 +243,16 @@ def test_a_worker_that_comes_back_late_goes_by_the_new_option() -> None:
         list(late)
     with pytest.raises(cm.EventError, match="no column 'dest'"):
         matcher.count(events)
+
+
+def test_explain_names_the_row_of_the_file(tmp_path: Path) -> None:
+    schema = {"at": pa.timestamp("us")}
+    cm.Matcher.build({1: "at IS NOT NULL"}, schema).save(tmp_path / "i")
+    events = write(tmp_path / "e.arrow", pa.table({"at": pa.array([0, 0, 2**60], pa.timestamp("s"))}))
+    assert "matches" in run("explain", tmp_path / "i", events, "--id", "1", "--row", "1").stdout
+    said = "column 'at', event 2: the value is too large"
+    assert said in fails("explain", tmp_path / "i", events, "--id", "1", "--row", "2")
+    assert said in fails("match", tmp_path / "i", events)
 
 
 def test_explain_on_the_command_line(tmp_path: Path, index: Path) -> None:

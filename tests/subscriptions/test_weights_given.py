@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Any
 
 import inside
@@ -103,7 +104,10 @@ def test_a_struct_gives_what_is_not_null() -> None:
     table = pa.table({"id": [1, 2, 3, 4], "expression": ["age = 30 AND vip"] * 4, "weights": given})
     assert [scores(table)[id][0] for id in (1, 2, 3, 4)] == [2, 0, 3, 2]
     assert scores(table.slice(1))[4][0] == 2
-    with pytest.raises(cm.SubscriptionError, match="'weights', field 'age' is string, double is needed"):
+    with pytest.raises(
+        cm.SubscriptionError,
+        match="'weights', field 'age' is string: numbers are needed",
+    ):
         cm.Matcher.build(table.set_column(2, "weights", pa.array([{"age": "x"}] * 4)), SCHEMA)
     nothing = table.set_column(2, "weights", pa.array([{"age": None}] * 4, pa.struct({"age": pa.int8()})))
     assert inside.predicates(cm.Matcher.build(nothing, SCHEMA)).weight.shape == (0, 2)
@@ -150,13 +154,90 @@ def test_wrong_priorities_name_the_subscription(value: float) -> None:
     [
         ({"weights": ["x"]}, "'weights' is string, a map from names"),
         ({"weights": pa.array([[(1, 1.0)]], pa.map_(pa.int64(), pa.float64()))}, "keys must be strings"),
-        ({"weights": pa.array([[("age", "x")]], pa.map_(pa.string(), pa.string()))}, "'weights' is string, double"),
-        ({"priority": ["x"]}, "'priority' is string, double is needed"),
+        (
+            {"weights": pa.array([[("age", "x")]], pa.map_(pa.string(), pa.string()))},
+            "'weights' is string: numbers are needed",
+        ),
+        (
+            {"priority": ["x"]},
+            "'priority' is string: numbers are needed, which are integers, floats or decimals of any",
+        ),
+        (
+            {"weight": [1.0]},
+            "a column 'weight' would mean nothing: .* Rename it to 'weights' if it is meant so, or drop",
+        ),
+        ({"Weights": [1.0]}, "a column 'Weights' would mean nothing"),
+        ({"priorities": [1.0]}, "a column 'priorities' would mean nothing: .* Rename it to 'priority'"),
     ],
 )
 def test_columns_of_wrong_types(columns: Any, said: str) -> None:
     with pytest.raises(cm.SubscriptionError, match=said):
         cm.Matcher.build(pa.table({"id": [1], "expression": ["age = 30"], **columns}), SCHEMA)
+
+
+NUMBERS = [
+    *(pa.int8(), pa.uint8(), pa.int16(), pa.uint16(), pa.int32(), pa.uint32(), pa.int64(), pa.uint64()),
+    *(pa.float16(), pa.float32(), pa.float64()),
+    *(pa.decimal32(5, 1), pa.decimal64(5, 1), pa.decimal128(20, 2), pa.decimal256(50, 3)),
+]
+
+
+@pytest.mark.parametrize("type", NUMBERS, ids=str)
+def test_numbers_of_all_types_are_weights_by_all_ways(type: pa.DataType) -> None:
+    expression, age = {"id": [1], "expression": ["age = 30"]}, pa.array(["age"])
+    value = pa.array([Decimal(2)]).cast(type) if not pa.types.is_float16(type) else pa.array([2.0], type)
+    condition = {"id": [1], "attribute": ["age"], "op": ["="], "operands": [[30]]}
+    for table in (
+        pa.table(expression | {"weights": pa.MapArray.from_arrays([0, 1], age, value), "priority": value}),
+        pa.table(expression | {"weights": pa.StructArray.from_arrays([value], ["age"]), "priority": value}),
+        cm.PredicateTable(pa.table(condition | {"weight": value, "priority": value})),
+    ):
+        assert scores(table) == {1: (2, 2)}
+    weights = pa.table({"id": [1], "expression": ["age = 30"], "weights": pa.array([[("age", 3.0)]], WEIGHTS)})
+    matcher, event = cm.Matcher.build(weights, SCHEMA), pa.Table.from_batches([ROW])
+    for column, given in ((value, {"age": "w"}), (pa.MapArray.from_arrays([0, 1], age, value), "w")):
+        found = matcher.match_topk(event.append_column("w", column), 1, event_weights=given)
+        assert found["score"].to_pylist() == [6]
+
+
+NULLS = [pa.null(), pa.float64(), pa.string()]
+
+
+@pytest.mark.parametrize("type", NULLS, ids=str)
+def test_nothing_but_null_is_the_default_by_all_ways(type: pa.DataType) -> None:
+    """Whatever its type, as if the column were not there."""
+    nothing = pa.nulls(2, type)
+    expressions = {"id": [1, 2], "expression": ["age = 30", "vip"]}
+    conditions = {"id": [1, 2], "attribute": ["age", "age"], "op": ["=", "="], "operands": [[30], [30]]}
+    maps = [pa.array([None, None], WEIGHTS), pa.array([[("age", None)], []], WEIGHTS)]
+    if not pa.types.is_string(type):
+        maps.append(pa.MapArray.from_arrays([0, 1, 2], pa.array(["age", "vip"]), nothing))
+    ways = [pa.table(expressions | {"weights": weights, "priority": nothing}) for weights in [nothing, *maps]]
+    ways += [cm.PredicateTable(pa.table(conditions | {"weight": nothing, "priority": nothing}))]
+    for subscriptions in ways:
+        matcher = cm.Matcher.build(subscriptions, SCHEMA)
+        assert inside.predicates(matcher).weight.shape == (0, 2) and not len(inside.predicates(matcher).priority)
+        for score in ("dot", "priority"):
+            with pytest.raises(cm.OptionError, match="no (predicate|subscription) has a"):
+                matcher.match_topk(ROW, 1, score=score)
+
+
+def test_null_in_a_map_gives_nothing_as_in_a_struct() -> None:
+    """So what the column gives counts for its size, too."""
+    given = {"tags": 1.0, "size(tags)": None}
+    columns = {"id": [1], "expression": ["size(tags) = 2"]}
+    for weights in (pa.array([list(given.items())], WEIGHTS), pa.array([given])):
+        assert scores(pa.table(columns | {"weights": weights}))[1][0] == 1
+
+
+@pytest.mark.parametrize("type", [pa.null(), pa.float64()], ids=str)
+def test_events_whose_weights_are_nothing_but_null(type: pa.DataType) -> None:
+    weights = pa.table({"id": [1], "expression": ["age = 30"], "weights": pa.array([[("age", 3.0)]], WEIGHTS)})
+    matcher, nothing = cm.Matcher.build(weights, SCHEMA), pa.nulls(1, type)
+    entry = pa.MapArray.from_arrays([0, 1], pa.array(["age"]), nothing)
+    for column, given in ((nothing, {"age": "w"}), (entry, "w"), (pa.nulls(1), "w")):
+        found = matcher.match_topk(pa.Table.from_batches([ROW]).append_column("w", column), 1, event_weights=given)
+        assert found["score"].to_pylist() == [3]
 
 
 def rows(weight: list[Any], priority: list[Any] | None = None, ids: Any = (1, 1, 2)) -> pa.Table:

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from colmatch.arrays.frozen import contiguous
 from colmatch.errors import EventError, OptionError, SchemaError, shown
-from colmatch.events.ranged import Range, RangeReader, Ranges, used_patterns
+from colmatch.events.range_reader import Range, RangeReader, Ranges, used_patterns
 from colmatch.kernels import layout
 from colmatch.kernels._jit import entry
 from colmatch.kernels.meets import MANY, Meeting, find_hardest, meet_all
@@ -27,7 +27,7 @@ from colmatch.updates.versions import Version
 RangeNames = Mapping[str, tuple[str, str]]  # attribute -> columns of its ends
 
 
-def asked_ranges(ranges: object, schema: Schema) -> Ranges:
+def checked_ranges(ranges: object, schema: Schema) -> Ranges:
     """Returns what a caller says of ranges, ``{attribute: (column, column)}``, checked.
 
     Raises
@@ -92,11 +92,11 @@ class RangeWorker(Worker):
             self._ranges_read = read_for
         for segment, base, living in zip(version.segments, version.bases, version.living, strict=True):
             if living and self._checked.get(segment) != self.ranges:
-                self._check(version, segment, base, reader.ranged)
+                self._check(version, segment, base, reader.is_range)
         entries, self._high_key = reader.read(rows)
         return entries
 
-    def _check(self, version: Version, segment: Segment, base: int, ranged: layout.U8) -> None:
+    def _check(self, version: Version, segment: Segment, base: int, is_range: layout.U8) -> None:
         """Refuses what cannot be asked of ranges, where a segment asks it."""
         for id, range in used_patterns(version.attributes, self.ranges).items():
             if id < len(segment.used) and segment.used[id]:
@@ -107,7 +107,7 @@ class RangeWorker(Worker):
                 )
         attribute = np.zeros(1, np.int64)
         points = np.zeros(len(version.attributes), np.int64)
-        hardest = find_hardest(segment.predicates, ranged, version.dead, base, points, attribute)
+        hardest = find_hardest(segment.predicates, is_range, version.dead, base, points, attribute)
         if hardest >= 0:
             id = version.ids.array[base + int(segment.predicates.owner[hardest])].as_py()
             raise EventError(

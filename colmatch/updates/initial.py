@@ -18,7 +18,7 @@ from colmatch.updates.segments import indexed
 from colmatch.updates.versions import Parts, Version
 
 
-def made(
+def initial_parts(
     subscriptions: Any, schema: Any, index: str | Settings, options: Options | None, errors: Errors, sample: Any
 ) -> Parts:
     """Indexes subscriptions; arguments and errors are those of ``Matcher.build``."""
@@ -31,9 +31,9 @@ def made(
     literals = Vocabulary.among(known)
     seen, kept = None, NOTHING
     if sample is not None:
-        keeping = SampleKeeper(sample, options.batch_rows, columns.arrow.names)
+        keeper = SampleKeeper(sample, options.batch_rows, columns.arrow.names)
         lenient = options.missing_columns == "null"
-        seen, kept = count_values(iter(keeping), attributes, codes, literals, lenient), keeping.kept()
+        seen, kept = count_values(iter(keeper), attributes, codes, literals, lenient), keeper.kept()
     segment, reason = indexed(asked, lowered.predicates, codes, seen, count, count)
     version = Version(
         attributes=attributes,

@@ -78,6 +78,11 @@ class RangeReader:
     """Reads record batches for the attributes of one matcher, some of which are ranges.
 
     One thread at a time. What ``read`` returns is valid until the next call.
+
+    Parameters
+    ----------
+    lenient : a column that is not there is NULL in every row, that of an end as well; else it is an
+        error
     """
 
     def __init__(self, attributes: Attributes, literals: Vocabulary, lenient: bool, ranges: Ranges) -> None:
@@ -86,18 +91,18 @@ class RangeReader:
         self._schema: pa.Schema | None = None
         self._paths: dict[int, tuple[Path, Path]] = {}
         self._readers: tuple[Reader, Reader] | None = None
-        self._ranged = np.zeros(len(attributes), np.uint8)
+        self._is_range = np.zeros(len(attributes), np.uint8)
         self._least, self._most = np.zeros(len(attributes), np.int64), np.zeros(len(attributes), np.int64)
         for id in self._ranges:
-            self._ranged[id] = 1
+            self._is_range[id] = 1
             self._least[id], self._most[id] = _extent(attributes[id].type)
         self._col = np.zeros(len(attributes) + 1, np.int64)
         self._row, self._key, self._high_key = np.empty(0, np.int32), np.empty(0, np.int64), np.empty(0, np.int64)
 
     @property
-    def ranged(self) -> U8:
+    def is_range(self) -> U8:
         """Whether each attribute is a range: (A)."""
-        return frozen(self._ranged)
+        return frozen(self._is_range)
 
     def read(self, batch: pa.RecordBatch) -> tuple[Batch, I64]:
         """Reads the entries of every attribute, of ranges the lower ends.
@@ -119,7 +124,7 @@ class RangeReader:
         if not join_ends(
             lower,
             upper,
-            frozen(self._ranged),
+            frozen(self._is_range),
             frozen(self._least),
             frozen(self._most),
             self._col,
@@ -130,8 +135,10 @@ class RangeReader:
         ):
             range, row = self._ranges[int(wrong[0])], int(wrong[1])
             raise EventError(
-                f"column {range.low!r}, row {row} of the batch: it is above column {range.high!r}, and {range.name!r} "
-                "goes from the lower to the higher: exchange them, or put NULL where there is no bound"
+                f"it is above column {range.high!r}, and {range.name!r} goes from the lower to the higher: "
+                "exchange them, or put NULL where there is no bound",
+                column=f"column {range.low!r}",
+                event=row,
             )
         end = int(self._col[-1])
         return (
@@ -142,9 +149,10 @@ class RangeReader:
     def _bound(self, schema: pa.Schema) -> tuple[Reader, Reader]:
         if self._readers is not None and (schema is self._schema or schema.equals(self._schema)):
             return self._readers
-        paths = {
-            id: (_end(schema, range.low, range), _end(schema, range.high, range)) for id, range in self._ranges.items()
-        }
+        if not self._lenient:
+            for range in self._ranges.values():
+                _check_ends(schema, range)
+        paths = {id: (tuple(range.low.split(".")), tuple(range.high.split("."))) for id, range in self._ranges.items()}
         if self._readers is None or paths != self._paths:
             lower, upper = _attributes_of(self._attributes, paths)
             self._readers = Reader(lower, self._literals, self._lenient), Reader(upper, self._literals, self._lenient)
@@ -153,15 +161,17 @@ class RangeReader:
         return self._readers
 
 
-def _end(schema: pa.Schema, name: str, range: Range) -> Path:
-    """Finds an end of a range in the events: a column, or a field of one."""
-    path = tuple(name.split("."))
-    if path[0].lower() not in {known.lower() for known in schema.names}:
-        raise EventError(
-            f"the events have no column {path[0]!r}, which is to be an end of {range.name!r}: "
-            f"{near(path[0], schema.names, 'the batch')}"
-        )
-    return path
+def _check_ends(schema: pa.Schema, range: Range) -> None:
+    """Checks that the events have the columns in which the ends of a range are."""
+    folded = {known.lower() for known in schema.names}
+    for name in (range.low.split(".")[0], range.high.split(".")[0]):
+        if name.lower() not in folded:
+            some = near(name, schema.names, "the batch")
+            raise EventError(
+                f"the events have no column {name!r}, which is to be an end of {range.name!r}: "
+                f"{some}{'' if some.endswith('?') else ';'} "
+                "Options(missing_columns='null') would take it to be NULL in every row"
+            )
 
 
 _deriving = Lock()

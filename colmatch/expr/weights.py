@@ -12,17 +12,17 @@ from colmatch.expr.tree import All, Formula, Modes, always, conjoin, disjoin
 from colmatch.lowering.forms import PART, Leaf
 
 
-def weighed(modes: Modes, weight: int, scored: Iterable[int], attr: int) -> tuple[Formula, ...]:
+def modes_with_weight(modes: Modes, weight: int, which: Iterable[int], attr: int) -> tuple[Formula, ...]:
     """Returns the modes of a predicate with a weight, and those without.
 
     Parameters
     ----------
     weight : as a leaf has it
-    scored : modes that have the weight
+    which : modes that have the weight
     attr : an attribute of the predicate, for a mode that is always true
     """
     found: list[Formula] = list(modes)
-    for mode in scored:
+    for mode in which:
         found[mode] = _with_weight(found[mode], weight, attr)
     bare = modes if weight < 0 else tuple(_with_weight(mode, PART, attr) for mode in modes)
     return (*found, *bare)

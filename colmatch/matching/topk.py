@@ -1,4 +1,4 @@
-"""What is asked for when the best matches are: how many, by which score, with which weights."""
+"""Which of the best matches a caller wants: how many, by which score, with which weights."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from colmatch.updates.versions import Version
 SCORES = {"dot": DOT, "sum": SUM, "max": MAX, "priority": PRIORITY}
 
 
-class Asked(NamedTuple):
-    """The ``most`` best matches of each event are asked for, by a score."""
+class TopK(NamedTuple):
+    """A caller wants the ``most`` best matches of each event, by a score."""
 
     most: int
     scoring: int  # as ``kernels.layout`` numbers them
@@ -32,7 +32,7 @@ class Asked(NamedTuple):
         return [] if self.weights is None else self.weights.columns
 
 
-def asked_for(k: object, score: object, event_weights: object, schema: Schema, version: Version) -> Asked:
+def checked_topk(k: object, score: object, event_weights: object, schema: Schema, version: Version) -> TopK:
     """Checks what a caller asks for.
 
     Raises
@@ -45,7 +45,7 @@ def asked_for(k: object, score: object, event_weights: object, schema: Schema, v
         raise OptionError(f"score={shown(score)}: one of {', '.join(map(repr, SCORES))} is needed")
     weights, scoring = _weights(event_weights, schema), SCORES[score]
     _check_scores(score, version)
-    return Asked(int(k), scoring, weights if scoring in (DOT, MAX) else None)
+    return TopK(int(k), scoring, weights if scoring in (DOT, MAX) else None)
 
 
 def _check_scores(score: str, version: Version) -> None:
