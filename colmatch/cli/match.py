@@ -102,8 +102,9 @@ def match(
     with reading_events(matcher, events, format, kept, nulls, weights=_typed(best, needed), ranges=among) as rows:
         schema = _result_schema(matcher, rows, shape, kept, events)
         given = schema, shape, kept, best, needed, among
-        for _ in _results(matcher, _row_of_nulls(rows.schema), 0, *given):
-            pass  # says what columns lack or are of a wrong type, before anything is written
+        if events != "-":  # Ctrl-C is to find the output open while standard input is read
+            for _ in _results(matcher, _row_of_nulls(rows.schema), 0, *given):
+                pass  # says what columns lack or are of a wrong type, before anything is written
         with writing(output, schema, out_format) as writer, _bar(rows.total) as advance:
             start = 0
             for batch in rebatch(rows.batches, matcher.options.batch_rows):

@@ -35,7 +35,10 @@ EVENTS = pa.table({"age": [36, 7, None], "city": ["Nice", None, "Nancy"]})
             pa.table({"id": [1], "expression": ["age = 1"], "weights": [1]}),
             "'weights' is int64, a map from names of attrib",
         ),
-        (pa.table({"id": [1], "expression": ["age = 1"], "priority": ["x"]}), "'priority' is string, double is needed"),
+        (
+            pa.table({"id": [1], "expression": ["age = 1"], "priority": ["x"]}),
+            "'priority' is string: numbers are needed",
+        ),
     ],
 )
 def test_subscriptions_that_cannot_be_read(subscriptions: Any, said: str) -> None:
