@@ -80,7 +80,7 @@ def arrays(matcher: cm.Matcher) -> Any:
 
 def sample(matcher: cm.Matcher) -> NDArray[np.uint8]:
     """Returns the events that are counted whenever a segment is built."""
-    return matcher._live.sample
+    return matcher._live.now.sample
 
 
 def idle(matcher: cm.Matcher) -> list[Worker]:

@@ -47,7 +47,7 @@ def _encode(parts: Parts) -> tuple[dict[str, Any], dict[str, np.ndarray[Any, Any
     }
     arrays |= {f"literals.{name}": array for name, array in whole(version.literals)._asdict().items()}
     arrays |= ids_to_arrays(version.ids)
-    arrays |= {"dead": version.dead, "sample": parts.sample}
+    arrays |= {"dead": version.dead, "sample": version.sample}
     header = {
         "version": __version__,
         "asked": _settings(parts.asked),
@@ -92,6 +92,7 @@ def _decode(where: str, header: dict[str, Any], arrays: dict[str, np.ndarray[Any
             reason=header["reason"],
             local_literal=header["local_literal"],
             rejected=by_id(map(Rejected.of_list, header["rejected"])),
+            sample=_typed("sample", layout.U8, arrays),
             updates=header["updates"],
             merges=header["merges"],
         )
@@ -99,7 +100,6 @@ def _decode(where: str, header: dict[str, Any], arrays: dict[str, np.ndarray[Any
             schema=Schema(pa.ipc.read_schema(pa.py_buffer(base64.b64decode(header["schema"])))),
             options=Options(**header["options"]),
             asked=index(header["asked"]["kind"], **header["asked"]["settings"]),
-            sample=_typed("sample", layout.U8, arrays),
             version=version,
         )
     except (*_UNREADABLE, AttributeError, ColmatchError, pa.ArrowInvalid) as error:

@@ -49,5 +49,6 @@ def initial_parts(
         reason=reason,
         local_literal=intake.local_literal,
         rejected=by_id(intake.rejected),
+        sample=kept,
     )
-    return Parts(schema=columns, options=options, asked=asked, sample=kept, version=version)
+    return Parts(schema=columns, options=options, asked=asked, version=version)

@@ -67,14 +67,12 @@ class LiveSet:
     journal : has each update before the version that it makes is there; None where nobody asked
     turn : held by who makes a new version
     now : the present version
-    sample : events that are counted whenever a segment is built (``colmatch/events/sample.py``)
     """
 
     def __init__(self, parts: Parts) -> None:
         self.schema = parts.schema
         self.options = parts.options
         self.asked = parts.asked
-        self.sample = parts.sample
         self.now = parts.version
         self.journal: Log | None = None
         self._source: Source | None = None
@@ -88,19 +86,12 @@ class LiveSet:
 
     def parts(self) -> Parts:
         """Returns what a matcher of the present version is made of."""
-        now = self.now  # first: a sample is there before its version
-        return Parts(
-            schema=self.schema,
-            options=self.options,
-            asked=self.asked,
-            sample=self.sample,
-            version=now,
-        )
+        return Parts(schema=self.schema, options=self.options, asked=self.asked, version=self.now)
 
     def stats(self) -> dict[str, Any]:
         """Returns what ``Matcher.stats`` does."""
         now = self.now
-        statistics, sizes = now.statistics(), now.sizes() | {"sample": self.sample.nbytes}
+        statistics, sizes = now.statistics(), now.sizes()
         total = sum(sizes.values())
         return {
             **statistics._asdict(),
@@ -196,10 +187,8 @@ class LiveSet:
 
     def move_window(self, after: Version, sample: U8) -> None:
         """Makes a version that was built with another sample the present one: in a turn."""
-        if self.journal is not None:
-            self.journal.append(self.now.updates, records.of_sample(sample))
-        self.sample = sample
-        self.now = after.changed(updates=self.now.updates + 1)
+        after = after.changed(sample=sample, updates=self.now.updates + 1)
+        self._publish(after, lambda: records.of_sample(sample))
 
     def close(self) -> None:
         """Ends the merges and the journal, as ``Matcher.close`` does."""
@@ -219,7 +208,8 @@ class LiveSet:
             with self.turn.take():
                 before = self.now if type is None else self._of_type(self.now, type)
                 change = records.read(together, Attributes(list(before.attributes)))
-                self.sample = self.sample if change.sample is None else change.sample
+                if change.sample is not None:
+                    before = before.changed(sample=change.sample)
                 old, _ = before.numbers_of(change.touched)
                 after = self._without(before, np.unique(old[old >= 0]))
                 if len(change.new.ids):
@@ -322,10 +312,10 @@ class LiveSet:
         }
         last, count = segments[-1], len(new.ids)
         if count > policy.GROWING_MOST:
-            seen = recounted(self.sample, named, codes, known)
+            seen = recounted(before.sample, named, codes, known)
             segment, _ = indexed(asked, lowered.predicates, codes, seen, count, count)
             return _appended(before, [*segments, segment], False, changes)
-        by_key = partial(recounted, self.sample, named, None, known)
+        by_key = partial(recounted, before.sample, named, None, known)
         if before.growing and isinstance(last, GrowingSegment) and last.size + count <= policy.GROWING_MOST:
             base, size = before.bases[-1], last.size
             segments[-1] = last.with_more(

@@ -51,7 +51,6 @@ class VersionHolder(Protocol):
     turn: Turn
     now: Version
     asked: Settings
-    sample: U8
 
     def move_window(self, after: Version, sample: U8) -> None: ...
 
@@ -177,7 +176,7 @@ class Merger:
         whole = start == 0 and stop == now.frozen
         all = combine(segments, now.bases[start:stop], left, dense=whole)
         self._check()
-        seen = recounted(live.sample if sample is None else sample, now.attributes, all.codes, now.literals)
+        seen = recounted(now.sample if sample is None else sample, now.attributes, all.codes, now.literals)
         self._check()
         segment, reason = indexed(asked, all, all.codes, seen, count if whole else end - base, count)
         self._check()

@@ -45,6 +45,7 @@ class Version:
     local_literal : a timestamp literal that was read in the zone of the options, None where nothing
         depends on that
     rejected : what was left out, by id
+    sample : events that are counted whenever a segment is built (``colmatch/events/sample.py``)
     updates, merges : how many have been made
     """
 
@@ -61,6 +62,7 @@ class Version:
     reason: str
     local_literal: str | None
     rejected: Mapping[int | str, Rejected]
+    sample: U8
     updates: int = 0
     merges: int = 0
 
@@ -142,7 +144,7 @@ class Version:
         for literals in (self.literals.old.literals, self.literals.young.literals):
             for name, array in literals._asdict().items():
                 sizes[f"literals.{name}"] = sizes.get(f"literals.{name}", 0) + int(array.nbytes)
-        return sizes | {"ids": self.ids.array.nbytes, "dead": self.dead.nbytes}
+        return sizes | {"ids": self.ids.array.nbytes, "dead": self.dead.nbytes, "sample": self.sample.nbytes}
 
     def changed(self, **changes: Any) -> Version:
         """Returns a version that differs in some fields."""
@@ -164,14 +166,12 @@ def named_arrays(segment: Segment) -> dict[str, Any]:
 class Parts:
     """What a matcher is made of: what is saved, pickled and opened.
 
-    ``asked`` are the settings that it was built with, maybe of ``auto``; ``sample`` has the events
-    of ``colmatch/events/sample.py``.
+    ``asked`` are the settings that it was built with, maybe of ``auto``.
     """
 
     schema: Schema
     options: Options
     asked: Settings
-    sample: U8
     version: Version
 
 
