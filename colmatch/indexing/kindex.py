@@ -137,8 +137,8 @@ def build(
         level_first=domains.level_first, level_list=domains.level_list,
         raw=domains.raw, raw_first=domains.raw_first, planes=np.array([planes, lists]),
         list_first=list_first, segment_part=segment_part, segment_first=segment_first, entry=entry, clause=entry_clause,
-        part_size=(ranks & 0xFFFFFFFF).astype(np.uint32), with_clauses=np.array([first_part, begin]), clause_first=clause_first,
-        clause_true=clause_true, unsure=unsure[conj[begin:]], conj=conj, multi=codes.multi,
+        part_size=(ranks & 0xFFFFFFFF).astype(np.uint32), with_clauses=np.array([first_part, begin]),
+        clause_first=clause_first, clause_true=clause_true, unsure=unsure[conj[begin:]], conj=conj, multi=codes.multi,
         skipping=np.array([SKIPPING], np.uint8), repeats=np.array([repeats], np.uint8),
         bound=bound[conj] if len(bound) else bound, part_first=parts[: len(parts) if len(bound) else 0],
         segment_weight=segment_weight, part_rest=part_rest,
@@ -207,8 +207,8 @@ def _afford(entries: float, enumeration: str, most: int | None = None) -> None:
             else "take another kind of index"
         )
         raise OptionError(
-            f"index('kindex', enumerate={enumeration!r}) would take {entries:,.0f} lists and entries, more than the {most:,} "
-            f"that fit: {advice}"
+            f"index('kindex', enumerate={enumeration!r}) would take {entries:,.0f} lists and entries, "
+            f"more than the {most:,} that fit: {advice}"
         )
 
 

@@ -71,7 +71,9 @@ def asked_for(given: object) -> Settings:
 
     Raises OptionError for anything else.
     """
-    return given if isinstance(given, Settings) and type(given) is not Settings else index(given)  # type: ignore[arg-type]
+    if isinstance(given, Settings) and type(given) is not Settings:
+        return given
+    return index(given)  # type: ignore[arg-type]
 
 
 def _costs(kinds: Iterable[IndexKind], statistics: Statistics) -> dict[str, float]:

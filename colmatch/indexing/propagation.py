@@ -256,7 +256,8 @@ def delete(arrays: PropagationIndex, preds: Predicates, codes: Codes, conjunctio
 
 
 def _writable(arrays: PropagationIndex) -> PropagationIndex:
-    return PropagationIndex(*(array if array.flags.writeable else array.copy() for array in arrays))  # type: ignore[arg-type]
+    own = (array if array.flags.writeable else array.copy() for array in arrays)
+    return PropagationIndex(*own)  # type: ignore[arg-type]
 
 
 def _with_attributes(arrays: PropagationIndex, preds: Predicates, begin: int, end: int) -> PropagationIndex:

@@ -117,8 +117,8 @@ def empty(plan: I64, codes: Codes, window: tuple[I64, I64, I64, I64]) -> Tree:
     none = np.empty(0, np.uint32)
     return Tree(
         node, above, np.zeros((4, PART_WORDS), np.uint32), np.zeros(16, np.uint32),
-        np.zeros(64, np.uint32), np.zeros(64, np.uint64), np.zeros((64, 2), np.uint32), np.empty(0, np.uint32), np.zeros((0, 4), np.uint32),
-        plan, state, codes.multi.copy(), np.array([UNBOUNDED], np.uint8),
+        np.zeros(64, np.uint32), np.zeros(64, np.uint64), np.zeros((64, 2), np.uint32), np.empty(0, np.uint32),
+        np.zeros((0, 4), np.uint32), plan, state, codes.multi.copy(), np.array([UNBOUNDED], np.uint8),
         none, none, none, none, none, *window,
     )  # fmt: skip
 
@@ -269,26 +269,16 @@ def _work(tree: Tree, count: int, attributes: int) -> TreeWork:
 def _grown(tree: Tree, nodes: int, parts: int, entries: int, boxes: int) -> Tree:
     """Returns a tree with room for so many more rows of each table."""
     state = tree.state
-    used = {
-        "node": NODES,
-        "above": NODES,
-        "part": N_PARTS,
-        "entry": ENTRIES,
-        "need": ENTRIES,
-        "reach": ENTRIES,
-        "box": BOXES,
-    }
-    more = {
-        "node": nodes,
-        "above": nodes,
-        "part": parts,
-        "entry": entries,
-        "reach": entries,
-        "need": entries,
-        "box": boxes,
+    rows = {
+        ("node", "above"): (NODES, nodes),
+        ("part",): (N_PARTS, parts),
+        ("entry", "need", "reach"): (ENTRIES, entries),
+        ("box",): (BOXES, boxes),
     }
     grown = {
-        name: extended(getattr(tree, name), int(state[at]), int(state[at]) + more[name]) for name, at in used.items()
+        name: extended(getattr(tree, name), int(state[used]), int(state[used]) + more)
+        for names, (used, more) in rows.items()
+        for name in names
     }
     tree = tree._replace(**grown)
     if 2 * (state[SLOTS] + parts) > len(tree.slot):
@@ -316,6 +306,11 @@ def repeats(tree: Tree) -> bool:
 
 
 def cost(statistics: Statistics) -> float:
+    """Estimates 0.45 ns for each conjunction, and 0.2 us for each program.
+
+    ``dense``, one thread of an AMD EPYC: 0.50 to 0.57 ms an event at 1M, of which 28,000 to 30,000
+    are looked at, and 0.11 at 200,000.
+    """
     return 10_000.0 + 0.45 * statistics.conjunctions + 200 * statistics.programs
 
 

@@ -21,16 +21,11 @@ from colmatch.kernels.trees.arrays import (
     ALWAYS,
     ATTR,
     COUNT,
-    FIRST,
     HALVES,
     LEAF,
-    NEXT,
     NONE,
     OWN_HI,
     OWN_LO,
-    PART_ATTR,
-    PART_HI,
-    PART_LO,
     ROOT,
     SHORT_CIRCUIT,
     TOP,
@@ -38,7 +33,7 @@ from colmatch.kernels.trees.arrays import (
 from colmatch.kernels.trees.best_tiles import best_of_tile
 from colmatch.kernels.trees.bounds import factor_of, floor_code
 from colmatch.kernels.trees.heap import pop, push
-from colmatch.kernels.trees.values import attributes_there, has_value
+from colmatch.kernels.trees.values import attributes_there, enter_parts, has_value, leads_on
 
 
 @device
@@ -91,7 +86,7 @@ def best_of_row(index, preds, rows, row, factor, scratch, scores, top, counters)
 
     factor : what bounds are to be multiplied by
     """
-    node, part, multi, bound_below = index.node, index.part, index.multi, index.bound_below
+    node, part, slot, multi, bound_below = index.node, index.part, index.slot, index.multi, index.bound_below
     attr, code, begin, end, table = rows.attr, rows.code, rows.first[row], rows.first[row + 1], scratch.table
     heap, parts, stack = scratch.heap, scratch.parts, scratch.stack
     best, fill, bounded = top.score, top.fill, len(bound_below) > 0
@@ -113,17 +108,14 @@ def best_of_row(index, preds, rows, row, factor, scratch, scores, top, counters)
                 ):
                     stack[depth] = node[n, half]
                     depth += 1
-        if own:
-            p = np.int64(node[n, FIRST])
-            while p != NONE:
-                visited += 1
-                by, lo, hi = np.int64(part[p, PART_ATTR]), part[p, PART_LO], part[p, PART_HI]
-                if has_value(multi, table, attr, code, begin, end, by, lo, hi):
-                    high = bound_below[part[p, TOP]] if bounded else np.uint32(0)
-                    height = push(heap, parts, height, high, p)
-                p = np.int64(part[p, NEXT])
-            if node[n, COUNT] > 0:
-                offer_leaf(index, preds, rows, row, n, factor, absent, scratch, scores, top, counters)
+        if own and leads_on(node, n, absent):
+            met, more = enter_parts(node, part, slot, n, multi, table, table, rows, row, stack, depth)
+            visited += more
+            for i in range(depth, met):
+                high = bound_below[part[stack[i], TOP]] if bounded else np.uint32(0)
+                height = push(heap, parts, height, high, stack[i])
+        if own and node[n, COUNT] > 0:
+            offer_leaf(index, preds, rows, row, n, factor, absent, scratch, scores, top, counters)
         if depth == 0 and height > 0 and heap[0] >= floor_code(least_score(best, fill, row), factor):
             stack[0], depth = part[parts[0], TOP], np.int64(1)
             height = pop(heap, parts, height)

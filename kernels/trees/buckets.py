@@ -14,7 +14,7 @@ from colmatch.kernels._jit import device
 from colmatch.kernels.trees.arrays import ALPHA, ATTR, COUNT, EXHAUSTIVE, LEAF, SPACED
 from colmatch.kernels.trees.geometry import middle_of, width
 
-STAYS, TO_LEFT, TO_RIGHT = 0, 1, 2
+STAYS, TO_LEFT, TO_RIGHT = 0, 1, 2  # where an entry of a leaf goes
 
 
 @device

@@ -6,7 +6,7 @@ there; so a stack with a place for each bucket never overflows.
 
 import numpy as np
 
-from colmatch.kernels._jit import device, kernel
+from colmatch.kernels._jit import kernel
 from colmatch.kernels.bits import ask_for
 from colmatch.kernels.layout import CANDIDATES, CONJUNCTIONS, NODES, PREDICATES
 from colmatch.kernels.predicates import clear, conjunction_holds, spread
@@ -16,57 +16,18 @@ from colmatch.kernels.trees.arrays import (
     ALWAYS,
     ATTR,
     COUNT,
-    FIRST,
     HALVES,
     LEAF,
-    NEXT,
     NODE_WORDS,
     NONE,
     OWN_HI,
     OWN_LO,
-    PART_ATTR,
-    PART_HI,
-    PART_LO,
-    PARTS,
     ROOT,
     SHORT_CIRCUIT,
     TOP,
 )
-from colmatch.kernels.trees.geometry import attribute_bit
-from colmatch.kernels.trees.tables import directory, find_part
 from colmatch.kernels.trees.tiles import match_tile
-from colmatch.kernels.trees.values import attributes_there, has_value
-
-
-@device
-def _enter_parts(node, part, slot, stack, height, n, multi, table, attr, code, begin, end):
-    """Notes the topmost buckets of a directory that a row meets, entries ``begin:end``.
-
-    Returns how many buckets are noted, and how many parts were visited.
-    """
-    visited = np.int64(0)
-    if node[n, PARTS] <= end - begin:
-        p = np.int64(node[n, FIRST])
-        while p != NONE:
-            visited += 1
-            a = np.int64(part[p, PART_ATTR])
-            if has_value(multi, table, attr, code, begin, end, a, part[p, PART_LO], part[p, PART_HI]):
-                stack[height] = part[p, TOP]
-                ask_for(node, np.uint64(part[p, TOP]) * np.uint64(NODE_WORDS))
-                height += 1
-            p = np.int64(part[p, NEXT])
-        return height, visited
-    bits = directory(node, n)
-    for e in range(begin, end):
-        a = np.int64(attr[e])
-        if (e > begin and attr[e - 1] == a) or bits & attribute_bit(a) == 0:
-            continue
-        visited += 1
-        p = find_part(slot, part, n, a)
-        if p >= 0 and has_value(multi, table, attr, code, begin, end, a, part[p, PART_LO], part[p, PART_HI]):
-            stack[height] = part[p, TOP]
-            height += 1
-    return height, visited
+from colmatch.kernels.trees.values import attributes_there, enter_parts, has_value, leads_on
 
 
 @kernel
@@ -76,12 +37,11 @@ def match(index, preds, rows, start, stop, scratch, sink, counters):
     Returns the first row not finished: ``stop``, unless the sink became full.
     """
     node, part, entry, need, reach, multi = index.node, index.part, index.entry, index.need, index.reach, index.multi
-    slot = index.slot
     short = index.plan[SHORT_CIRCUIT] != 0
     first, pred, run_lo, run_hi, owner = preds.first, preds.pred, preds.run_lo, preds.run_hi, preds.owner
     jump_first, jump = preds.jump_first, preds.jump
     attr, code = rows.attr, rows.code
-    table, stack = scratch.table, scratch.stack
+    slot, table, stack = index.slot, scratch.table, scratch.stack
     row = start
     while row < stop:
         fill = sink.state[FILL]
@@ -115,9 +75,13 @@ def match(index, preds, rows, start, stop, scratch, sink, counters):
                         height += 1
             if not own:
                 continue
-            if node[n, PARTS] > 0 and directory(node, n) & ~absent != 0:
-                height, more = _enter_parts(node, part, slot, stack, height, n, multi, table, attr, code, begin, end)
+            if leads_on(node, n, absent):
+                known = height
+                height, more = enter_parts(node, part, slot, n, multi, table, table, rows, row, stack, height)
                 visited += more
+                for i in range(known, height):
+                    stack[i] = part[stack[i], TOP]
+                    ask_for(node, np.uint64(stack[i]) * np.uint64(NODE_WORDS))
             leaf, count = np.int64(node[n, LEAF]), np.int64(node[n, COUNT])
             v, one = np.int64(0), n > ALWAYS and not multi[np.int64(node[n, ATTR])]  # whether there is one value
             if one:

@@ -15,87 +15,41 @@ from colmatch.kernels.trees.arrays import (
     ALWAYS,
     ATTR,
     COUNT,
-    FIRST,
     HALVES,
     LEAF,
-    NEXT,
     NONE,
     OWN_HI,
     OWN_LO,
-    PART_ATTR,
-    PART_HI,
-    PART_LO,
-    PARTS,
     ROOT,
     SHORT_CIRCUIT,
     TOP,
 )
-from colmatch.kernels.trees.geometry import attribute_bit
-from colmatch.kernels.trees.tables import directory, find_part
-from colmatch.kernels.trees.values import attributes_there, has_value
+from colmatch.kernels.trees.values import attributes_there, enter_parts, leads_on, meets
 
 
 @device
-def _meets(multi, low, high, attr, code, begin, end, a, lo, hi):
-    """Whether the row, entries ``begin:end``, has an attribute that meets a range.
-
-    low, high : tables of the ends. Of several entries one has to lie within it.
-    """
-    if multi[a]:
-        return has_value(multi, low, attr, code, begin, end, a, lo, hi)
-    return low[a] != 0 and lo <= high[a] and low[a] <= hi
-
-
-@device
-def _enter_parts(index, stack, height, n, low, high, attr, code, begin, end):
-    """Notes the topmost buckets of a directory that a row meets, entries ``begin:end``.
-
-    Returns how many buckets are noted, and how many parts were visited.
-    """
-    node, part, multi = index.node, index.part, index.multi
-    visited = np.int64(0)
-    if node[n, PARTS] > end - begin:
-        there = directory(node, n)
-        for e in range(begin, end):
-            a = np.int64(attr[e])
-            if there & attribute_bit(a) == 0 or (e > begin and attr[e - 1] == a):
-                continue
-            visited += 1
-            p = find_part(index.slot, part, n, a)
-            if p >= 0 and _meets(multi, low, high, attr, code, begin, end, a, part[p, PART_LO], part[p, PART_HI]):
-                stack[height] = part[p, TOP]
-                height += 1
-        return height, visited
-    p = np.int64(node[n, FIRST])
-    while p != NONE:
-        visited += 1
-        a, lo, hi = np.int64(part[p, PART_ATTR]), part[p, PART_LO], part[p, PART_HI]
-        if _meets(multi, low, high, attr, code, begin, end, a, lo, hi):
-            stack[height] = part[p, TOP]
-            height += 1
-        p = np.int64(part[p, NEXT])
-    return height, visited
-
-
-@device
-def _go_down(index, stack, height, n, absent, low, high, attr, code, begin, end):
-    """Notes what a row is to visit below a bucket, entries ``begin:end``.
+def _go_down(index, stack, height, n, absent, low, high, rows, row):
+    """Notes what a row is to visit below a bucket.
 
     Returns whether it is to look at the bucket's own leaf, how many buckets are noted, and how many
     parts were visited. absent : bits of attributes that the row has not
     """
-    node, multi = index.node, index.multi
+    node, part, multi = index.node, index.part, index.multi
+    attr, code, begin, end = rows.attr, rows.code, rows.first[row], rows.first[row + 1]
     own, visited = n <= ALWAYS, np.int64(0)
     if not own:
         a = np.int64(node[n, ATTR])
-        own = _meets(multi, low, high, attr, code, begin, end, a, node[n, OWN_LO], node[n, OWN_HI])
+        own = meets(multi, low, high, attr, code, begin, end, a, node[n, OWN_LO], node[n, OWN_HI])
         for half, lowest in HALVES:
             below, lo, hi = node[n, half], node[n, lowest], node[n, lowest + 1]
-            if below != NONE and _meets(multi, low, high, attr, code, begin, end, a, lo, hi):
+            if below != NONE and meets(multi, low, high, attr, code, begin, end, a, lo, hi):
                 stack[height] = below
                 height += 1
-    if own and node[n, PARTS] > 0 and directory(node, n) & ~absent != 0:
-        height, visited = _enter_parts(index, stack, height, n, low, high, attr, code, begin, end)
+    if own and leads_on(node, n, absent):
+        known = height
+        height, visited = enter_parts(node, part, index.slot, n, multi, low, high, rows, row, stack, height)
+        for i in range(known, height):
+            stack[i] = part[stack[i], TOP]
     return own, height, visited
 
 
@@ -115,15 +69,15 @@ def _leaf_fits(index, preds, n, row, absent, attr, code, begin, end, meeting, si
             continue
         c = np.int64(entry[i])
         if programs and preds.jump_first[c] >= 0:
-            meets, taken = program_meets(preds, c, attr, code, begin, end, meeting)
+            holds, taken = program_meets(preds, c, attr, code, begin, end, meeting)
         else:
-            meets, taken = plain_meets(
+            holds, taken = plain_meets(
                 preds.pred, preds.run_lo, preds.run_hi, preds.first[c], preds.first[c + 1], attr, code, begin, end,
                 low, high,
             )  # fmt: skip
         counters[CANDIDATES] += 1
         counters[PREDICATES] += taken
-        if meets and not emit(sink, row, preds.owner[c], counters):
+        if holds and not emit(sink, row, preds.owner[c], counters):
             return False
     return True
 
@@ -148,7 +102,7 @@ def match_ranges(index, preds, low, high, start, stop, scratch, meeting, sink, c
         while height > 0 and fits:
             height -= 1
             n = np.int64(stack[height])
-            own, height, parts = _go_down(index, stack, height, n, absent, bottom, top, attr, code, begin, end)
+            own, height, parts = _go_down(index, stack, height, n, absent, bottom, top, low, row)
             visited += 1 + parts
             if own:
                 fits = _leaf_fits(index, preds, n, row, absent, attr, code, begin, end, meeting, sink, counters)

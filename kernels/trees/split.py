@@ -38,12 +38,10 @@ from colmatch.kernels.trees.arrays import (
     TOP,
 )
 from colmatch.kernels.trees.boxes import copy_bounds, take_leaf_into_box, tighten
-from colmatch.kernels.trees.buckets import three_buckets
+from colmatch.kernels.trees.buckets import STAYS, TO_LEFT, TO_RIGHT, three_buckets
 from colmatch.kernels.trees.geometry import middle_of, predicate_on, required_end
 from colmatch.kernels.trees.place import is_used, narrowest
 from colmatch.kernels.trees.tables import find_part, keep, make_room, new_node, new_part, put
-
-STAYS, TO_LEFT, TO_RIGHT = 0, 1, 2
 
 
 @device

@@ -51,6 +51,38 @@ def test_lists_that_together_weigh_too_little_are_skipped_through() -> None:
     assert matcher.counters(EVENT, 100, event_weights=HIDDEN)["conjunctions"] == MANY + 3
 
 
+def test_a_part_begins_with_bounds_of_what_was_found_before() -> None:
+    """Its lists alone could score enough, and none of its conjunctions."""
+    two = [{"a": 5.0, "b": 0.0}, {"a": 0.0, "b": 5.0}, *[{"a": 0.0, "b": 0.0}] * MANY]
+    matcher = of([{"c": 3.0, "d": 3.0, "z": 2.0}, *two])
+    assert best(matcher, 1) == [(0, 8.0)]
+    assert matcher.counters(EVENT, 1)["conjunctions"] == 1
+    assert matcher.counters(EVENT)["conjunctions"] == MANY + 3
+
+
+REST = [("a", "=", 1.0), ("b", "is null", 5.0)]
+
+
+@pytest.mark.parametrize(
+    ("other", "weights", "wanted"),
+    [
+        pytest.param([("a", "=", 4.0), ("c", "=", 1.5)], None, 6.0, id="part"),
+        pytest.param([("d", "=", 7.0)], {"d": 0.75}, 6.0, id="lists"),
+        pytest.param([("a", "=", 10.0)], {"b": 100.0}, 501.0, id="given"),
+        pytest.param([("a", "=", 10.0)], dict.fromkeys("acdz", 0.25), 5.25, id="not given"),
+    ],
+)
+def test_bounds_have_what_is_true_without_an_attribute(other: Any, weights: Any, wanted: float) -> None:
+    """What has no list counts for parts and lists, and by the weight of what the event has not."""
+    rows = [(i, *row) for i, one in enumerate([other, REST]) for row in one]
+    id, name, op, weight = zip(*rows, strict=True)
+    operands = pa.array([[0] if o == "=" else [] for o in op], pa.list_(pa.int64()))
+    table = pa.table({"id": id, "attribute": name, "op": op, "operands": operands, "weight": weight})
+    matcher = cm.Matcher.build(cm.PredicateTable(table), SCHEMA, index="kindex")
+    event = EVENT.set_column(1, "b", pa.nulls(1, pa.int64()))
+    assert matcher.match_topk(event, 1, event_weights=weights)["score"].to_pylist() == [wanted]
+
+
 @pytest.mark.parametrize("score", ["dot", "sum", "max"])
 @pytest.mark.parametrize("k", [1, 3])
 def test_conjunctions_of_lower_bounds_are_not_looked_at(score: str, k: int) -> None:

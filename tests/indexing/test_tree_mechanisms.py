@@ -165,6 +165,15 @@ def test_a_bucket_above_another_gets_a_second_half(step: int) -> None:
     assert max(counted(matcher, a=i * step)["conjunctions"] for i in (3, 20, 50, 300, 499, 100_000)) <= 15
 
 
+def test_what_lies_between_two_halves_goes_to_the_nearer() -> None:
+    low, high = [f"a = {i}" for i in range(10)], [f"a = {10_000 + i}" for i in range(10)]
+    texts = [text for pair in zip(low, high, strict=True) for text in pair]
+    below, above = ([f"a = {base + i}" for i in range(5)] for base in (20, 9_980))
+    for more, counts in ((below, [15, 10]), (above, [10, 15])):
+        matcher = built(texts + more, "bestar", capacity=15, construction="dynamic", beta=1000)
+        assert halves(inside.arrays(matcher)) == counts
+
+
 def one_cut(ranges: list[tuple[int, int]], **settings: Any) -> tuple[Tree, int, list[int]]:
     """A tree whose only bucket was cut once; and the codes that its ranges have, by entry."""
     texts = [f"a BETWEEN {lo} AND {hi}" for lo, hi in ranges]

@@ -24,19 +24,34 @@ def test_only_buckets_that_a_range_meets_are_looked_at(kind: str, low: int | Non
     counted = matcher.counters(events, ranges=PRICE)
     assert counted["conjunctions"] <= len(wanted) + 12
     assert counted["candidates"] == counted["matches"] == len(wanted)
+    assert counted["nodes"] <= 3 * len(wanted) + 30, "halves that the range does not meet are passed over"
 
 
-def test_parts_that_no_range_meets_are_not_entered() -> None:
-    """Those of BE*-Tree: one of BE-Tree is as wide as the attribute's domain."""
+def test_what_stays_between_halves_is_read_only_where_its_own_range_is_met() -> None:
+    rules = {i: f"price = {value}" for i, value in enumerate([*range(10), *range(20, 30)])}
+    rules |= {100 + i: "price BETWEEN 9 AND 20" for i in range(20)}
+    matcher = cm.Matcher.build(rules, {"price": "int64"}, index=cm.index("bestar", capacity=5, alpha=25))
+    assert matcher.counters(pa.table({"low": [14], "high": [15]}), ranges=PRICE)["conjunctions"] == 20
+    assert matcher.counters(pa.table({"low": [3], "high": [3]}), ranges=PRICE)["conjunctions"] <= 5
+
+
+@pytest.mark.parametrize("given", [20, 15], ids=["read", "asked"])
+def test_parts_that_no_range_meets_are_not_entered(given: int) -> None:
+    """Those of BE*-Tree: one of BE-Tree is as wide as the attribute's domain.
+
+    given : attributes that the event has; with fewer than the directory has, it is asked for them
+    """
     names = [f"a{i}" for i in range(20)]
     rules = {i: f"{names[i % 20]} BETWEEN {10 + i // 20 % 7} AND 20" for i in range(COUNT)}
-    matcher = cm.Matcher.build(rules, dict.fromkeys(names, "int64"), index=cm.index("bestar", capacity=3))
-    ranges = {name: (f"{name} low", f"{name} high") for name in names}
-    ends = {end: (30, 40) if end.startswith("a1") else (0, 5) for end in names}
-    events = pa.table({f"{name} {end}": [ends[name][i]] for name in names for i, end in enumerate(("low", "high"))})
+    options = cm.Options(missing_columns="null")
+    index = cm.index("bestar", capacity=3)
+    matcher = cm.Matcher.build(rules, dict.fromkeys(names, "int64"), index=index, options=options)
+    ends = {name: (30, 40) if name.startswith("a1") else (0, 5) for name in names[:given]}
+    ranges = {name: (f"{name} low", f"{name} high") for name in ends}
+    events = pa.table({f"{name} {end}": [ends[name][i]] for name in ends for i, end in enumerate(("low", "high"))})
     counted = matcher.counters(events, ranges=ranges)
     assert counted["matches"] == counted["conjunctions"] == counted["candidates"] == 0
-    assert counted["nodes"] <= 2 + len(names)  # the two topmost buckets, and the parts of the root
+    assert counted["nodes"] <= 2 + given  # the two topmost buckets, and the parts of the root
 
 
 @TREES

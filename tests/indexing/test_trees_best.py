@@ -19,7 +19,8 @@ def built(kind: str, table: dict[str, list[Any]], attributes: int, **settings: A
     schema = pa.schema([(f"a{i}", pa.int64()) for i in range(attributes)])
     types = {"weight": pa.float64(), "priority": pa.float64()}
     columns = {name: pa.array(values, types.get(name)) for name, values in table.items()}
-    return cm.Matcher.build(cm.PredicateTable(pa.table(columns)), schema, index=cm.index(kind, **settings))
+    index, options = cm.index(kind, **settings), cm.Options(missing_columns="null")
+    return cm.Matcher.build(cm.PredicateTable(pa.table(columns)), schema, index=index, options=options)
 
 
 def equalities(found: list[tuple[int, int]]) -> dict[str, list[Any]]:
@@ -32,7 +33,8 @@ def equalities(found: list[tuple[int, int]]) -> dict[str, list[Any]]:
 
 
 def looked_at(matcher: cm.Matcher, event: dict[str, int], rows: int, **asked: Any) -> dict[str, float]:
-    events = pa.table({name: [value] * rows for name, value in event.items()}, matcher.schema.arrow)
+    fields = {name: pa.array([value] * rows, pa.int64()) for name, value in event.items()}
+    events = pa.table(fields)
     return {name: count / rows for name, count in matcher.counters(events, **asked).items()}
 
 
@@ -55,7 +57,7 @@ def test_a_leaf_is_left_at_the_first_that_is_too_low(kind: str, rows: int) -> No
 @pytest.mark.parametrize("step", [1, -1])
 def test_parts_are_visited_in_the_order_of_their_bounds(kind: str, rows: int, step: int) -> None:
     """The best part comes first, wherever it stands in the directory, and is the only one."""
-    parts, each = 8, 20
+    parts, each = 40, 10
     table = equalities([(a, v) for a in range(parts) for v in range(each)])
     table["weight"] = [(a if step > 0 else parts - a) / 8 for a in range(parts) for _ in range(each)]
     matcher = built(kind, table, parts, capacity=1)
@@ -64,6 +66,27 @@ def test_parts_are_visited_in_the_order_of_their_bounds(kind: str, rows: int, st
     all, best = looked_at(matcher, event, rows), looked_at(matcher, event, rows, k=1)
     assert best["candidates"] == 1
     assert best["nodes"] < all["nodes"] / 2
+    assert parts < best["nodes"] * rows < 1.5 * parts, "after the best one, no other part is tried"
+
+
+@TREES
+@ROWS
+@pytest.mark.parametrize("asked", [{}, {"k": 1}], ids=["all", "best"])
+def test_a_long_directory_is_asked_for_what_an_event_has(kind: str, rows: int, asked: dict[str, int]) -> None:
+    """The matcher has too many attributes for rows to go down together."""
+    parts = 1100
+    table = equalities([(i % parts, i) for i in range(2 * parts)]) | {"weight": [1.0 + i % 7 for i in range(2 * parts)]}
+    matcher = built(kind, table, parts, capacity=2)
+    counted = looked_at(matcher, {"a5": 5, "a7": -1}, rows, **asked)
+    assert counted["matches"] == 1 and counted["nodes"] <= 2 + 2 * 2 + 2
+
+
+@TREES
+@pytest.mark.parametrize("asked", [{}, {"k": 1}], ids=["all", "best"])
+def test_a_directory_without_what_an_event_has_is_passed_over(kind: str, asked: dict[str, int]) -> None:
+    table = equalities([(i % 3, i) for i in range(60)]) | {"weight": [1.0] * 60}
+    matcher = built(kind, table, 8, capacity=5)
+    assert looked_at(matcher, {f"a{i}": 1 for i in range(3, 8)}, 1, **asked)["nodes"] == 2
 
 
 @TREES
@@ -74,7 +97,9 @@ def test_a_half_is_not_visited_whose_bound_is_too_low(kind: str, rows: int) -> N
     table = {
         "id": [i for i in range(count) for _ in range(2)], "conjunction": [0] * (2 * count),
         "attribute": ["a0"] * (2 * count), "op": [">=", "<="] * count,
-        "operands": [[v] for i in range(count) for v in ((32 - (64 >> i % 6), 33 + (64 >> i % 6)) if i % 6 else (0, 1000))],
+        "operands": [
+            [v] for i in range(count) for v in ((32 - (64 >> i % 6), 33 + (64 >> i % 6)) if i % 6 else (0, 1000))
+        ],
         "weight": [v for i in range(count) for v in ((8.0, 0.0) if i == 0 else (0.125, 0.0))],
     }  # fmt: skip
     matcher = built(kind, table, 1, capacity=2)

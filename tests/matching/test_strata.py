@@ -16,7 +16,7 @@ from contract import NO_JIT, pairs
 
 import colmatch as cm
 import colmatch.indexing.strata
-from colmatch.kernels.layout import DOT
+from colmatch.kernels.layout import DOT, MAX
 from colmatch.workload import named
 
 SIZE, ROWS = (300, 60) if NO_JIT else (20_000, 1024)
@@ -177,3 +177,30 @@ def test_a_set_without_weights_has_one_stratum() -> None:
     workload = named("dense", subscriptions=SIZE // 5)
     matcher = cm.Matcher.build(workload.predicate_table(), workload.schema(), index="bitslice")
     assert len(strata(matcher).best) == 1
+
+
+def test_scores_below_zero_rise_where_the_event_gives_little_weight() -> None:
+    """What is best of a stratum without weights of events is not always the highest of it."""
+    low, high = [f"l{i}" for i in range(12)], [f"h{i}" for i in range(12)]  # too many for a DNF
+    either = " AND ".join(f"({a} >= 0 OR {b} >= 0)" for a, b in zip(low, high, strict=True))
+    map, count = pa.map_(pa.string(), pa.float64()), 200
+    mixed = [*((name, -0.5) for name in low), *((name, 1.0) for name in high)]
+    weights = pa.array([mixed] * count + [[("b", -1.0)]] * 20, map)
+    table = pa.table({"id": range(count + 20), "expression": [either] * count + ["b = 0"] * 20, "weights": weights})
+    matcher = cm.Matcher.build(table, dict.fromkeys([*low, *high, "b"], "int64"), index="bitslice")
+    assert strata(matcher).best[:, MAX].tolist() == [1.0, -1.0]
+    events = pa.table(dict.fromkeys([*low, "b"], [0] * 4) | dict.fromkeys(high, [-1] * 4))
+    assert matcher.match_topk(events, 1, "max", {"b": 0.25})["score"].to_pylist() == [-0.25] * 4
+
+
+def test_the_first_step_takes_more_than_are_wanted() -> None:
+    """Else every other event would have too few in it, and need another step."""
+    size = 1000
+    columns = {"id": range(size), "attribute": ["a"] * size, "op": [">="] * size}
+    limits = pa.array([[i] for i in range(size)], pa.list_(pa.int64()))
+    columns |= {"operands": limits, "weight": [8.0 if i % 10 == 0 else 1.0 for i in range(size)]}
+    matcher = cm.Matcher.build(cm.PredicateTable(pa.table(columns)), {"a": "int64"}, index="bitslice")
+    assert 50 < strata(matcher).expected[0] < 51
+    event = pa.table({"a": [size]})
+    assert matcher.counters(event, k=40)["matches"] == 100, "the first stratum's"
+    assert matcher.counters(event, k=47)["matches"] == size, "of both, at once"
