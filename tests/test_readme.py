@@ -47,6 +47,9 @@ def shop(tmp_path, monkeypatch):
     weights = pa.array([{"delay": 2.0}, {"origin": 1.0}], pa.map_(pa.string(), pa.float64()))
     pyarrow.parquet.write_table(alerts.append_column("weights", weights), "wishes.parquet")
     pyarrow.csv.write_csv(alerts, "alerts.csv")
+    texts = [text for language, text in BLOCKS if language == "csv"]
+    for name, text in zip(["trips.csv", "offers.csv", "hotels.csv"], texts, strict=True):
+        Path(name).write_text(text)
 
 
 def command(line):
@@ -68,10 +71,18 @@ def section(title):
 
 
 def test_commands_of_the_command_line(shop):
-    printed = [command(line) for line in section("On the command line")]
+    lines = section("On the command line")
+    printed = [command(line) for line in lines]
     assert pyarrow.parquet.read_table("fired.parquet").num_rows == 40
     assert "delay > 30" in printed[2]
     assert set(pyarrow.parquet.read_table("best.parquet")["score"].to_pylist()) == {1.0, 2.0}
+    said = dict(zip(lines, printed, strict=True))
+    header = '"event","subscription","score"\n'
+    assert [text for line, text in said.items() if "trips.cm offers" in line] == [
+        header + "0,2,3\n0,1,2\n", header + "0,1,8\n0,2,4\n", header + "0,2,3\n"
+    ]  # fmt: skip
+    (ranges,) = [text for line, text in said.items() if "--range" in line]
+    assert sorted(ranges.splitlines()[1:]) == ["0,1", "0,2", "1,2"]
 
 
 def test_commands_that_measure(shop):

@@ -5,6 +5,7 @@ Commands import this module when they run, since it imports everything heavy.
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,7 +19,7 @@ import pyarrow as pa
 from colmatch.cli.files import Input, naming, read_table, reading
 from colmatch.cli.schema_text import parse_schema
 from colmatch.cli.shell import say
-from colmatch.errors import ColmatchError, OptionError
+from colmatch.errors import ColmatchError, OptionError, shown
 from colmatch.indexing.plan import AutoSettings, index, settings_of
 from colmatch.indexing.registry import KINDS
 from colmatch.indexing.settings import Settings, allowed
@@ -118,12 +119,37 @@ def schema_from(text: str) -> pa.Schema:
         return parse_schema(file.read())
 
 
+def joined_schema(like: str | None, text: str | None) -> pa.Schema:
+    """Returns the columns of a file of rows, with those of a schema's text, which count before."""
+    columns = {} if like is None else {field.name: field for field in schema_of(like)}
+    if text is not None:
+        columns |= {field.name: field for field in schema_from(text)}
+    return pa.schema(columns.values())
+
+
+def _with_maps(path: str, table: pa.Table) -> pa.Table:
+    """Returns a table whose column ``weights``, where it is text, is read as JSON objects."""
+    place = table.schema.get_field_index("weights")
+    if place < 0 or not pa.types.is_string(table.schema.field(place).type):
+        return table
+    rows: list[list[tuple[str, float]] | None] = []
+    for number, text in enumerate(table.column(place).to_pylist()):
+        try:
+            given = None if text is None else json.loads(text)
+            rows.append(None if given is None else [(name, float(weight)) for name, weight in given.items()])
+        except (ValueError, TypeError, AttributeError, OverflowError, RecursionError) as error:
+            said = f'{shown(text)} are no weights, write them as JSON: {{"price": 2, "dest": 0.5}}'
+            raise ColmatchError(f"{path}, row {number + 1} after the header: {said}") from error
+    weights = pa.array(rows, pa.map_(pa.string(), pa.float64()))
+    return table.set_column(place, "weights", weights)
+
+
 def read_subscriptions(paths: Sequence[str], format: str | None, ids: str | None) -> pa.Table | PredicateTable:
     """Reads files of expressions, or of predicates, as ``Matcher.build`` takes them."""
     types = {"expression": pa.string()}
     if ids:
         types["id"] = pa.type_for_alias(ids)
-    tables = [read_table(path, format, types=types) for path in paths]
+    tables = [_with_maps(path, read_table(path, format, types=types)) for path in paths]
     predicates = [{"attribute", "op"} <= set(table.column_names) for table in tables]
     if all(predicates):
         return PredicateTable(

@@ -20,7 +20,11 @@ from colmatch.cli.shell import say
     metavar="SCHEMA",
     help='Columns of the events: "age:int64, city:string", or a file that says so.',
 )
-@click.option("--like", metavar="EVENTS", help="Take the columns of the events from this file.")
+@click.option(
+    "--like",
+    metavar="EVENTS",
+    help="Take the columns of the events from this file; those of --schema are added, or count before.",
+)
 @index_option
 @set_option
 @click.option(
@@ -56,20 +60,22 @@ def build(
     """Build an index of the expressions in SUBS and save it.
 
     SUBS has the columns id and expression; or, one row a predicate, the columns id, attribute, op
-    and operands (several such files may be given, one for each type of operands).
+    and operands (several such files may be given, one for each type of operands). Beside the
+    expressions, weights (a map; as CSV a JSON object such as {"price": 2}) and priority are for
+    --top.
 
     \b
     colmatch build alerts.csv --schema "dest:string, dep_delay:double" -o alerts.colmatch
     """
     from colmatch import Matcher
-    from colmatch.cli.arguments import read_index, read_options, read_subscriptions, schema_from, schema_of
+    from colmatch.cli.arguments import joined_schema, read_index, read_options, read_subscriptions
 
-    if (schema_text is None) == (like is None):
-        raise click.UsageError("say what columns the events have: one of --schema and --like")
+    if schema_text is None and like is None:
+        raise click.UsageError("say what columns the events have: --schema or --like, or both")
     if rejected_path and errors == "raise":
         raise click.UsageError("--rejected needs --errors collect")
     chosen, index = read_options(options), read_index(kind, settings)
-    schema = schema_of(like) if like is not None else schema_from(schema_text or "")
+    schema = joined_schema(like, schema_text)
     if rejected_path:
         from colmatch.cli.files import format_of
 

@@ -26,6 +26,7 @@ _PRINTED = {
     "boolean": "bool",
     "int": "int32",
     "bigint": "int64",
+    "date": "date32",
 }
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, BinaryIO, Protocol
 
@@ -30,7 +30,8 @@ class BatchWriter(Protocol):
 def writing(path: str, schema: pa.Schema, format: str | None = None) -> Iterator[BatchWriter]:
     """Opens a file for record batches of ``schema``.
 
-    The file takes its place when the block ends well, and never does when it raises.
+    The file takes its place when the block ends well, and never does when it raises. Nothing is
+    written before the first batch, or the end of a block without any.
 
     Raises
     ------
@@ -45,12 +46,34 @@ def writing(path: str, schema: pa.Schema, format: str | None = None) -> Iterator
                     f"column {field.name!r} is {field.type}, which CSV cannot carry: use jsonl, parquet or arrow"
                 )
     with _whole(path) as sink:
-        writer = _writer(sink, schema, kind)
+        writer = _LateWriter(lambda: _writer(sink, schema, kind))
         try:
             yield writer
+            writer.open()
         finally:
             writer.close()
         sink.flush()
+
+
+class _LateWriter:
+    """Makes the writer of a format when there is something to write: some begin with a header."""
+
+    def __init__(self, make: Callable[[], BatchWriter]) -> None:
+        self._make = make
+        self._made: BatchWriter | None = None
+
+    def open(self) -> BatchWriter:
+        """Returns the writer, which is made when it is first asked for."""
+        if self._made is None:
+            self._made = self._make()
+        return self._made
+
+    def write_batch(self, batch: pa.RecordBatch) -> object:
+        return self.open().write_batch(batch)
+
+    def close(self) -> None:
+        if self._made is not None:
+            self._made.close()
 
 
 def _writer(sink: BinaryIO, schema: pa.Schema, kind: str) -> BatchWriter:

@@ -7,6 +7,7 @@ The lower ends are read in the place of the attribute, with all others; the uppe
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from threading import Lock
 from weakref import WeakKeyDictionary
 
@@ -20,7 +21,7 @@ from colmatch.events.reader import Reader
 from colmatch.events.vocabulary import Vocabulary
 from colmatch.kernels.ends import join_ends
 from colmatch.kernels.layout import I64, KEY_MAX, KEY_MIN, U8, Batch
-from colmatch.schema import Attributes, Family, Type
+from colmatch.schema import Attributes, Family, value_type
 
 KEPT = 8  # pairs of attributes that are remembered for one matcher
 
@@ -29,10 +30,12 @@ KEPT = 8  # pairs of attributes that are remembered for one matcher
 class Range:
     """An attribute that is a range in each event, and the names of the columns of its ends.
 
-    A dot in such a name leads to the field of a struct.
+    A dot in such a name leads to the field of a struct. ``type`` is that of the attribute, as the
+    schema has it: where a range has no bound, it ends with the last value of this type.
     """
 
     path: Path
+    type: pa.DataType
     low: str
     high: str
 
@@ -93,9 +96,9 @@ class RangeReader:
         self._readers: tuple[Reader, Reader] | None = None
         self._is_range = np.zeros(len(attributes), np.uint8)
         self._least, self._most = np.zeros(len(attributes), np.int64), np.zeros(len(attributes), np.int64)
-        for id in self._ranges:
-            self._is_range[id] = 1
-            self._least[id], self._most[id] = _extent(attributes[id].type)
+        self._is_range[list(self._ranges)] = 1
+        if self._ranges:
+            _write_extents(attributes, literals, self._ranges, self._least, self._most)
         self._col = np.zeros(len(attributes) + 1, np.int64)
         self._row, self._key, self._high_key = np.empty(0, np.int32), np.empty(0, np.int64), np.empty(0, np.int64)
 
@@ -115,7 +118,11 @@ class RangeReader:
             with, or a range begins above its end
         """
         low, high = self._bound(batch.schema)
-        lower, upper = low.read(batch), high.read(batch)
+        try:
+            lower, upper = low.read(batch), high.read(batch)
+        except EventError as error:
+            self._raise_of_end(error)
+            raise
         entries = int(lower.col[-1] + upper.col[-1])
         if len(self._row) < entries:
             room = entries * 5 // 4
@@ -141,10 +148,22 @@ class RangeReader:
                 event=row,
             )
         end = int(self._col[-1])
+        beyond = np.flatnonzero(self._key[:end] > self._high_key[:end])
+        if len(beyond):  # an end from a column of a wider type, and no bound: a range of one value
+            attr = np.searchsorted(self._col, beyond, "right") - 1
+            begin, last = self._key[beyond], self._high_key[beyond]
+            self._key[beyond] = self._high_key[beyond] = np.where(last == self._most[attr], begin, last)
         return (
             Batch(lower.rows, frozen(self._col), frozen(self._row[:end]), frozen(self._key[:end])),
             frozen(self._high_key[:end]),
         )
+
+    def _raise_of_end(self, error: EventError) -> None:
+        """Raises a fuller error where one is about the type of an end."""
+        for range in self._ranges.values():
+            for name in (range.low, range.high):
+                if str(error).startswith(f"column {name!r} is "):
+                    raise EventError(f"{error} (it is an end of the range {range.name!r}: {range.type})") from None
 
     def _bound(self, schema: pa.Schema) -> tuple[Reader, Reader]:
         if self._readers is not None and (schema is self._schema or schema.equals(self._schema)):
@@ -202,14 +221,46 @@ def _attributes_of(attributes: Attributes, paths: dict[int, tuple[Path, Path]]) 
         return known[key]
 
 
-# keys of the lowest float64 and of NaN (``colmatch/lowering/keys.py``)
-_FLOATS = int(np.float64(-np.inf).view(np.int64)) ^ KEY_MAX, int(np.float64(np.nan).view(np.int64))
+def _write_extents(
+    attributes: Attributes, literals: Vocabulary, ranges: dict[int, Range], least: I64, most: I64
+) -> None:
+    """Writes the keys of the least and the greatest value of each range, by attribute.
+
+    They are read as any event is, since the key of a string goes by the literals.
+    """
+    names = {id: str(id) for id in ranges}
+    wanted = [attribute.freed() for attribute in attributes]
+    for id, name in names.items():
+        wanted[id] = replace(attributes[id], path=(name,))
+    ends = [_extremes(range.type) for range in ranges.values()]
+    found = Reader(Attributes(wanted), literals).read(pa.RecordBatch.from_arrays(ends, names=list(names.values())))
+    for id in ranges:
+        begin, end = found.col[id : id + 2]
+        least[id] = found.key[begin]
+        most[id] = found.key[begin + 1] if end - begin == 2 else KEY_MAX
 
 
-def _extent(type: Type) -> tuple[int, int]:
-    """The lowest and the highest key of a type: those of a range without a bound."""
-    if type.family is Family.BOOL:
-        return 0, 1
-    if type.family is Family.FLOAT:
-        return _FLOATS
-    return (0 if type.textual else KEY_MIN), KEY_MAX
+def _extremes(type: pa.DataType) -> pa.Array:
+    """Returns the least and the greatest value of a type, NULL where none is the greatest."""
+    types = pa.types
+    while types.is_dictionary(type) or types.is_run_end_encoded(type):
+        type = type.value_type
+    if types.is_boolean(type):
+        return pa.array([False, True])
+    if types.is_floating(type):
+        return pa.array([-np.inf, np.nan])
+    if types.is_decimal(type):
+        ends = [Decimal((sign, (9,) * type.precision, -type.scale)) for sign in (1, 0)]
+        return pa.array(ends, pa.decimal128(type.precision, type.scale))
+    if types.is_integer(type):
+        of = np.iinfo(type.to_pandas_dtype())
+        return pa.array([of.min, of.max], type)
+    if types.is_fixed_size_binary(type):
+        return pa.array([b"\x00" * type.byte_width, b"\xff" * type.byte_width])
+    if types.is_date(type):
+        return pa.array([-(2**31), 2**31 - 1], pa.int32()).view(pa.date32())
+    if types.is_timestamp(type):
+        return pa.array([KEY_MIN, KEY_MAX], pa.int64()).view(type)
+    value = value_type(type)
+    assert value is not None
+    return pa.array(["", None] if value.family is Family.STRING else [b"", None])

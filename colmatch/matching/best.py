@@ -28,7 +28,8 @@ class BestMatches:
 
         Sadoghi and Jacobsen, "Relevance Matters" (III.C, VI). What is true is scored: a predicate
         by its weight, an AND by its parts, an OR by the best of its parts that are true. What has
-        no weight weighs 0.
+        no weight weighs 0, and a subscription without a priority has 0: where no subscription has
+        any, or none has any longer, all scores are 0, and the best are those of the lowest ids.
 
         Parameters
         ----------
@@ -53,8 +54,8 @@ class BestMatches:
 
         Raises
         ------
-        OptionError : ``k``, ``score`` or ``event_weights`` cannot be used, or no subscription has
-            what the score is made of
+        OptionError : ``k``, ``score`` or ``event_weights`` cannot be used. It does not depend on
+            the subscriptions that are there
         EventError : as from ``match``; or a column of weights is not there, has no numbers, or one
             that is negative, infinite or NaN
         """
@@ -72,12 +73,18 @@ class BestMatches:
         return self._workers.best(events, topk, self._live.now.scored_schema)
 
     def counters(
-        self, events: Any, k: int | None = None, ranges: RangeNames | None = None, **scoring: Any
+        self,
+        events: Any,
+        k: int | None = None,
+        ranges: RangeNames | None = None,
+        score: str | None = None,
+        event_weights: str | Mapping[str, str | float] | None = None,
     ) -> dict[str, int]:
         """Counts what the kernels look at for these events, which is the same on every machine.
 
-        k : what is looked at to find the k best of each event; ``scoring`` as for ``match_topk``
+        k : what is looked at to find the k best of each event
         ranges : as for ``match``; not together with ``k``
+        score, event_weights : with ``k``, as for ``match_topk``
 
         Returns
         -------
@@ -90,9 +97,10 @@ class BestMatches:
         """
         if k is not None and ranges is not None:
             raise OptionError("the best matches are found for values, not for ranges: give k or ranges, not both")
-        if k is None and scoring:
-            raise OptionError(f"{next(iter(scoring))}= is for the best matches: give k, too")
-        topk = None if k is None else self._topk(k, **scoring)
+        for name, given in (("score", score), ("event_weights", event_weights)):
+            if k is None and given is not None:
+                raise OptionError(f"{name}= is for the best matches: give k, too")
+        topk = None if k is None else self._topk(k, "dot" if score is None else score, event_weights)
         return self._workers.counters(events, topk, checked_ranges(ranges, self._live.schema))
 
     def columns_of_weights(self, k: int, score: str = "dot", event_weights: Any = None) -> list[str]:
@@ -100,4 +108,4 @@ class BestMatches:
         return self._topk(k, score, event_weights).columns
 
     def _topk(self, k: int, score: str = "dot", event_weights: Any = None) -> TopK:
-        return checked_topk(k, score, event_weights, self._live.schema, self._live.now)
+        return checked_topk(k, score, event_weights, self._live.schema)

@@ -52,7 +52,7 @@ def checked_ranges(ranges: object, schema: Schema) -> Ranges:
             raise OptionError(f"ranges: column {column.name!r} is {column.arrow}, only one value can be a range")
         if column.path in found:
             raise OptionError(f"ranges: {column.name!r} is there twice")
-        found[column.path] = Range(column.path, *ends)
+        found[column.path] = Range(column.path, column.arrow, *ends)
     return tuple(found.values())
 
 
@@ -102,8 +102,9 @@ class RangeWorker(Worker):
             if id < len(segment.used) and segment.used[id]:
                 op, operand = version.attributes[id].pattern or ("", "")
                 raise EventError(
-                    f"{range.name!r} cannot be a range: expressions compare it with a text pattern, {op} {shown(operand)} "
-                    "for one, and the ends of a range do not tell whether a string between them is like it"
+                    f"{range.name!r} cannot be a range: expressions compare it with a text pattern, {op} "
+                    f"{shown(operand)} for one, and the ends of a range do not tell whether a string between "
+                    "them is like it"
                 )
         attribute = np.zeros(1, np.int64)
         points = np.zeros(len(version.attributes), np.int64)
@@ -111,9 +112,9 @@ class RangeWorker(Worker):
         if hardest >= 0:
             id = version.ids.array[base + int(segment.predicates.owner[hardest])].as_py()
             raise EventError(
-                f"subscription {shown(id)} asks too much of the range {version.attributes[int(attribute[0])].name!r}: it is "
-                "an AND of many ORs, whose conditions on ranges are met by too many combinations of values; give fewer "
-                "attributes as ranges, build with a larger dnf_budget, or write it as an OR of ANDs"
+                f"subscription {shown(id)} asks too much of the range {version.attributes[int(attribute[0])].name!r}: "
+                "it is an AND of many ORs, whose conditions on ranges are met by too many combinations of values; "
+                "give fewer attributes as ranges, build with a larger dnf_budget, or write it as an OR of ANDs"
             )
         self._checked[segment] = self.ranges
 

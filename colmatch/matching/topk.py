@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
+from decimal import Decimal
 from typing import NamedTuple
 
 import numpy as np
@@ -14,7 +15,6 @@ from colmatch.lowering.weights import WEIGHT_MOST, Name
 from colmatch.matching.event_weights import ColumnWeights, MapWeights, Weights
 from colmatch.schema import Role, Schema
 from colmatch.subscriptions.operators import attribute_named
-from colmatch.updates.versions import Version
 
 SCORES = {"dot": DOT, "sum": SUM, "max": MAX, "priority": PRIORITY}
 
@@ -32,7 +32,7 @@ class TopK(NamedTuple):
         return [] if self.weights is None else self.weights.columns
 
 
-def checked_topk(k: object, score: object, event_weights: object, schema: Schema, version: Version) -> TopK:
+def checked_topk(k: object, score: object, event_weights: object, schema: Schema) -> TopK:
     """Checks what a caller asks for.
 
     Raises
@@ -44,25 +44,7 @@ def checked_topk(k: object, score: object, event_weights: object, schema: Schema
     if not isinstance(score, str) or score not in SCORES:
         raise OptionError(f"score={shown(score)}: one of {', '.join(map(repr, SCORES))} is needed")
     weights, scoring = _weights(event_weights, schema), SCORES[score]
-    _check_scores(score, version)
     return TopK(int(k), scoring, weights if scoring in (DOT, MAX) else None)
-
-
-def _check_scores(score: str, version: Version) -> None:
-    """Checks that scores can differ: some subscription has what they are made of, or had it."""
-    if not len(version):
-        return
-    predicates = [segment.predicates for segment in version.segments]
-    if score == "priority":
-        if not any(len(preds.priority) for preds in predicates):
-            raise OptionError(
-                "score='priority': no subscription has a priority: build with a column 'priority' beside 'id'"
-            )
-    elif not any(len(preds.weight) for preds in predicates):
-        raise OptionError(
-            f"score={score!r}: no predicate has a weight, so all matches would score 0: build with a column 'weights' "
-            "beside 'id' and 'expression', a column 'weight' of a PredicateTable, or col(...).weight(w)"
-        )
 
 
 def _weights(given: object, schema: Schema) -> Weights | None:
@@ -104,9 +86,9 @@ def _meant(key: str, schema: Schema) -> Name | None:
 def _source(key: str, given: object) -> str | float:
     if isinstance(given, str):
         return given
-    number = isinstance(given, int | float | np.integer | np.floating) and not isinstance(given, bool)
+    number = isinstance(given, int | float | Decimal | np.integer | np.floating) and not isinstance(given, bool)
     if number:
-        with suppress(OverflowError):
+        with suppress(OverflowError, ValueError):  # ValueError: a signalling NaN
             value = float(given)  # type: ignore[arg-type]
             if 0 <= value <= WEIGHT_MOST:
                 return value

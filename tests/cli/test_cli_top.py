@@ -121,3 +121,12 @@ def test_weights_that_no_line_has(tmp_path: Path, index: Path) -> None:
         assert f"no line has '{name}', which is needed" in fails("match", index, events, *options, code=1)
         assert not (tmp_path / "out.csv").exists()
         assert f"no line has '{name}'" in fails("match", index, events, *options, "--missing-columns", "null")
+
+
+@pytest.mark.parametrize("wrong", ["oops", "[1]", '{"price": "much"}', '{"price": null}'])
+def test_weights_of_csv_that_are_no_json_name_the_row(tmp_path: Path, wrong: str) -> None:
+    subs = tmp_path / "subs.csv"
+    quoted = wrong.replace('"', '""')
+    subs.write_text(f'id,expression,weights\n1,price < 1,\n2,price < 2,"{quoted}"\n')
+    said = fails("build", subs, "-o", tmp_path / "index", "--schema", "price: double")
+    assert "row 2 after the header" in said and "are no weights, write them as JSON" in said

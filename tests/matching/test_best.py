@@ -93,6 +93,11 @@ def test_maps_of_weights(type: pa.DataType) -> None:
     assert found == [(0, "x", 8.0), (0, "y", 5.0), (0, "é", 2.5), (1, "x", 2.0), (2, "é", 1.5)]
 
 
+def test_weights_of_any_number() -> None:
+    for number in (2, 2.0, Decimal("2.0"), np.float32(2), np.int8(2)):
+        assert best(weights={"a": number}) == best(weights={"a": 2.0})
+
+
 def test_columns_of_nothing() -> None:
     for weights in ("n", {"a": "n"}):
         assert best(weights=weights, events=EVENTS.append_column("n", pa.nulls(3))) == best()
@@ -109,7 +114,6 @@ def test_odd_numbers(k: Any) -> None:
     [
         ({"score": "cosine"}, cm.OptionError, "score='cosine': one of 'dot', 'sum', 'max', 'priority'"),
         ({"score": ["dot"]}, cm.OptionError, "one of 'dot'"),
-        ({"score": "priority"}, cm.OptionError, "no subscription has a priority"),
         ({"event_weights": 3}, cm.OptionError, "event_weights=3: the name of a column"),
         ({"event_weights": {"c": "w"}}, cm.OptionError, "unknown attribute 'c'"),
         ({"event_weights": {3: "w"}}, cm.OptionError, "3 is no name"),
@@ -118,6 +122,7 @@ def test_odd_numbers(k: Any) -> None:
         ({"event_weights": {"a": -1}}, cm.OptionError, "'a' has -1"),
         ({"event_weights": {"a": True}}, cm.OptionError, "'a' has True"),
         ({"event_weights": {"size(tags)": 1}}, cm.OptionError, "that of a column counts for its size"),
+        ({"event_weights": {"a": Decimal("sNaN")}}, cm.OptionError, "'a' has Decimal"),
         ({"event_weights": {"a": 1e101}}, cm.OptionError, "a number from 0 to 1e100"),
         ({"event_weights": {"a": 10**400}}, cm.OptionError, "a number from 0 to 1e100"),
         ({"event_weights": {"a": "v"}}, cm.EventError, "no column 'v'"),
@@ -144,17 +149,38 @@ def test_odd_weights_of_events(wrong: float) -> None:
             one.match_topk(events, 1, event_weights=given)
 
 
-def test_scores_that_nobody_has() -> None:
-    plain = cm.Matcher.build({1: "a > 1"}, SCHEMA)
-    with pytest.raises(cm.OptionError, match="no predicate has a weight"):
-        plain.match_topk(EVENTS, 1)
+def test_scores_that_nobody_has_are_0_whatever_was_there_before() -> None:
+    """What is asked is not an error today and none tomorrow, as subscriptions come and go."""
+    scores = ("dot", "sum", "max", "priority")
     empty = cm.Matcher.build({}, SCHEMA)
-    for score in ("dot", "priority"):
+    for score in scores:
         assert len(empty.match_topk(EVENTS, 1, score)) == 0
+    plain = cm.Matcher.build({"z": "a > 1", "b": "a > 1"}, SCHEMA)
     weighed = matcher()
+    weighed.insert({"z": "a > 1", "b": "a > 1"})
     weighed.delete(["x", "y", "é"])
-    weighed.insert({"z": "a > 1"})
-    assert weighed.match_topk(EVENTS, 1)["score"].to_pylist() == [0.0, 0.0]
+    for _ in range(2):
+        for score in scores:
+            found = weighed.match_topk(EVENTS, 1, score)
+            assert found == plain.match_topk(EVENTS, 1, score)
+            assert found["score"].to_pylist() == [0.0, 0.0] and found["subscription"].to_pylist() == ["b", "b"]
+            assert weighed.counters(EVENTS, k=1, score=score)["matches"] == 4
+        weighed.compact()
+
+
+def test_no_priority_is_0() -> None:
+    rules = {"id": [1, 2, 3], "expression": ["a > 1"] * 3}
+    given = pa.table({**rules, "priority": pa.array([None, 0.5, -0.5])})
+    found = cm.Matcher.build(given, SCHEMA).match_topk(EVENTS.slice(0, 1), 3, "priority").to_pydict()
+    assert found["subscription"] == [2, 1, 3] and found["score"] == [0.5, 0.0, -0.5]
+
+
+def test_what_is_no_part_of_a_score_is_refused() -> None:
+    for arguments in ({"score": "dot"}, {"event_weights": {"a": 2.0}}):
+        with pytest.raises(cm.OptionError, match=f"{next(iter(arguments))}= is for the best matches: give k, too"):
+            matcher().counters(EVENTS, **arguments)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="bogus"):
+        matcher().counters(EVENTS, k=1, bogus=2)  # type: ignore[call-arg]
 
 
 def test_a_kind_may_find_them_itself() -> None:

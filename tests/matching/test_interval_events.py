@@ -120,7 +120,10 @@ def test_ranges_that_cannot_be_understood(ranges: Any, said: str) -> None:
     ("columns", "said"),
     [
         ({"low": [1, 5], "high": [1, 4]}, "column 'low', event 1: it is above column 'high', and 'price'"),
-        ({"low": [1.5], "high": [2.5]}, "column 'low' is double, the schema says int64: cast it"),
+        (
+            {"low": [1.5], "high": [2.5]},
+            "column 'low' is double, the schema says int64: cast it (it is an end of the range 'price': int64)",
+        ),
         ({"low": [1], "high": [[2]]}, "column 'high' is list<"),
     ],
 )
@@ -277,6 +280,26 @@ def test_what_does_not_fit_is_said_before_anything_is_written(tmp_path: Any) -> 
         events = written(tmp_path / "rows.parquet", [rows])
         failed = invoke("match", index, events, "--range", "price=x.low,x.high")
         assert failed.exit_code == 1 and failed.stdout == "" and said in failed.stderr
+
+
+def test_nothing_is_written_before_the_first_batch_is_good(tmp_path: Any) -> None:
+    """Whatever is wrong in its rows, and from standard input, too."""
+    index, rows = tmp_path / "index", tmp_path / "rows.csv"
+    cm.Matcher.build({1: "price = 5"}, SCHEMA).save(index)
+    rows.write_text("low,high\n3,2\n")
+    for path, text in ((rows, None), ("-", rows.read_bytes())):
+        failed = invoke("match", index, path, "--format", "csv", "--range", "price=low,high", input=text)
+        assert failed.exit_code == 1 and failed.stdout == "" and "event 0: it is above" in failed.stderr
+    rows.write_text("low,high\n")
+    assert run("match", index, rows, "--range", "price=low,high").stdout == '"event","subscription"\n'
+
+
+def test_checks_begin_anew_with_other_ranges() -> None:
+    matcher = cm.Matcher.build({1: "dest LIKE '%a' AND price > 1"}, SCHEMA, index="scan", options=cm.Options(threads=1))
+    rows = events(dest=["ba"], low=[1], high=[5], price=[3], a=["a"], b=["c"])
+    assert lists(matcher.match_lists(rows, ranges=PRICE)) == [[1]]
+    with pytest.raises(cm.EventError, match="'dest' cannot be a range"):
+        matcher.match_lists(rows, ranges={"dest": ("a", "b")})
 
 
 def test_files_whose_ranges_are_wrong_name_the_event(tmp_path: Any) -> None:

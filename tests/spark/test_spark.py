@@ -145,7 +145,6 @@ def test_what_cannot_be_asked_of_the_best_is_said_before_a_job_runs(events):
     for error, message, arguments in [
         (OptionError, "k=0", (0,)),
         (OptionError, "score='best'", (1, "best")),
-        (OptionError, "no subscription has a priority", (1, "priority")),
         (OptionError, "unknown attribute 'agee'", (1, "dot", {"agee": "id"})),
         (EventError, "no column 'urgency', which event_weights names", (1, "dot", {"age": "urgency"})),
         (EventError, "column 'city' is string: numbers are needed", (1, "dot", {"age": "city"})),
