@@ -28,3 +28,14 @@ def test_attributes_that_are_ranges(spark):
         match(events, matcher, ranges={"age": ("lowest", "most.to")})
     with pytest.raises(OptionError, match="ranges"):
         match(events, matcher, ranges="age")
+
+
+def test_an_end_that_no_column_has_is_no_bound(spark):
+    rules = {1: "age BETWEEN 22 AND 36", 2: "age > 40", 3: "age IS NULL"}
+    matcher = Matcher.build(rules, SCHEMA, options=Options(threads=1, missing_columns="null"))
+    events = spark.sql("SELECT id, if(id = 5, NULL, id * 10 + 5) AS most FROM range(6)")
+    found = match(events, matcher, keep=["id"], ranges={"age": ("lowest", "most")}).collect()
+    wanted = {(2, 1), (3, 1), (4, 1), (4, 2)}  # an age up to 25, 35 and 45
+    assert {(row["id"], row["subscription"]) for row in found if row["id"] < 5} == wanted
+    local = matcher.match(pa.table({"most": pa.array([None], pa.int64())}), ranges={"age": ("lowest", "most")})
+    assert {row["subscription"] for row in found if row["id"] == 5} == set(local["subscription"].to_pylist())
