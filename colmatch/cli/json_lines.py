@@ -184,12 +184,25 @@ def _with_maps(
                 entries = [
                     _entries(value.get(field.name), field.name, number + i) for i, value in enumerate(objects, 1)
                 ]
-                arrays[field.name] = pa.array(entries, field.type)
+                arrays[field.name] = _maps(entries, field, number)
             number += len(lines)
             columns = [arrays[field.name].cast(field.type) for field in schema]
             yield pa.RecordBatch.from_arrays(columns, schema=schema)
 
     return schema, batches()
+
+
+def _maps(entries: list[Any], field: pa.Field, before: int) -> pa.Array:
+    """Makes a column of maps; ``before`` lines came before them."""
+    try:
+        return pa.array(entries, field.type)
+    except pa.ArrowException:
+        for i, entry in enumerate(entries, 1):
+            try:
+                pa.array([entry], field.type)
+            except pa.ArrowException as error:
+                raise ColmatchError(f"line {before + i}: column {field.name!r}: {error}") from error
+        raise
 
 
 def _rows_alone(rows: int) -> pa.RecordBatch:

@@ -156,6 +156,7 @@ def test_null_and_the_empty_string_of_csv(tmp_path: Path) -> None:
         ("t.csv.gz", gzip.compress(b"a,b\n1,2\n", mtime=0)[:-9], "t.csv.gz: "),
         ("t.jsonl", b"{no", "t.jsonl: "),
         ("t.jsonl", b'{"m": 3}\n', "line 1: column 'm' is a map"),
+        ("t.jsonl", b'{"m": {"a": 1}}\n{"m": {"a": "x"}}\n', "line 2: column 'm': Could not convert 'x'"),
         ("t.jsonl", b'{"m": {}}\n[]\n', "t.jsonl: "),
         ("t.jsonl", b'{"m": {"k": "v"}}\n', "t.jsonl: "),
     ],
