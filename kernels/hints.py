@@ -3,7 +3,12 @@
 A key's code is the number of boundaries at or below it, and one. *Hints* cut the span between an
 attribute's lowest and highest boundary into equal cells, about as many as it has boundaries, and
 say how many lie below each cell; so the search goes over the few boundaries of one cell, unless
-they are crowded. A cell of one key has no boundaries within: there the hints are the codes.
+they are crowded. A cell of one key has no boundaries within: there the hints are the codes. Where
+most boundaries would lie in few cells, as amounts of money do, cells are as wide as they are far
+from the lowest boundary: each doubling of the distance is cut into as many.
+
+Many keys of one attribute are searched for together, step by step, so that no key waits for
+another, and without a branch that goes either way (``codes_together``).
 """
 
 from typing import NamedTuple
@@ -11,12 +16,18 @@ from typing import NamedTuple
 import numpy as np
 
 from colmatch.kernels._jit import device, kernel
+from colmatch.kernels.bits import ask_for
 from colmatch.kernels.layout import I64, KEY_MAX, U32
 from colmatch.kernels.search import first_at_least
 
 SIGN = np.uint64(1 << 63)
 EXACT = 8  # cells for each boundary, if every key then has one of its own
 CROWD = 8  # boundaries of a cell beyond which they are not looked at one after the other
+TILE = np.uint64(64)  # keys that are searched for together
+FEW = np.uint64(8)  # keys that are not worth it
+ONE = np.uint64(1)
+ONE_POINT_ZERO = np.float64(1.0).view(np.uint64)
+GAIN = 4  # times fewer steps that growing cells must take to be taken: they cost a conversion
 
 
 class Hints(NamedTuple):
@@ -25,7 +36,7 @@ class Hints(NamedTuple):
     lowest: I64  # (A) boundary; KEY_MAX where there are none
     highest: I64  # (A) boundary; KEY_MAX where there are none
     first: I64  # (A + 1) attribute -> its cells and, behind them, one for the end; two where there are no boundaries
-    shift: I64  # (A) a cell is as wide as 2^shift keys
+    shift: I64  # (A) a cell is as wide as 2^shift keys; below 0 as ``cell_of`` says
     below: U32  # (H) boundaries below the cell
 
 
@@ -36,6 +47,18 @@ def distance(low, high):
     The signs are flipped first, so that nothing overflows.
     """
     return (np.uint64(high) ^ SIGN) - (np.uint64(low) ^ SIGN)
+
+
+@device
+def cell_of(far, shift):
+    """Cell of a key that is ``far`` (uint64) from the lowest boundary.
+
+    Below 0, shift says how many of the last bits are left out of what the distance and one is as a
+    float64, whose bits ascend with it.
+    """
+    if shift >= 0:
+        return far >> np.uint64(shift)
+    return (np.float64(np.float64(far) + 1.0).view(np.uint64) - ONE_POINT_ZERO) >> np.uint64(-shift)
 
 
 @kernel
@@ -56,11 +79,30 @@ def cut_cells(code_first, bound, lowest, highest, first, shift):
         if begin == end:
             continue
         lowest[a], highest[a] = bound[begin], bound[end - 1]
-        span = distance(bound[begin], bound[end - 1])
+        span, most = distance(bound[begin], bound[end - 1]), np.uint64(2 * (end - begin))
         if span >= np.uint64(EXACT * (end - begin)):
-            while (span >> np.uint64(shift[a])) >= np.uint64(2 * (end - begin)):
+            while cell_of(span, shift[a]) >= most:
                 shift[a] += 1
-        first[a + 1] += np.int64(span >> np.uint64(shift[a]))
+            crowd = _crowd(bound, begin, end, shift[a])
+            if crowd > GAIN * (end - begin):
+                growing = np.int64(-1)
+                while cell_of(span, growing) >= most:
+                    growing -= 1
+                if GAIN * _crowd(bound, begin, end, growing) < crowd:
+                    shift[a] = growing
+        first[a + 1] += np.int64(cell_of(span, shift[a]))
+
+
+@device
+def _crowd(bound, begin, end, shift):
+    """Boundaries in the cells of all boundaries, together."""
+    crowd, size, last = end - end, end - end, np.uint64(0)
+    for b in range(begin, end):
+        cell = cell_of(distance(bound[begin], bound[b]), shift)
+        size = size + 1 if cell == last else 1
+        last = cell
+        crowd += 2 * size - 1
+    return crowd
 
 
 @kernel
@@ -78,7 +120,7 @@ def count_below(code_first, bound, first, shift, below):
         for cell in range(cells):
             # The last place is behind all cells.
             while b < end and (
-                cell == cells - 1 or distance(bound[code_first[a]], bound[b]) >> np.uint64(shift[a]) < np.uint64(cell)
+                cell == cells - 1 or cell_of(distance(bound[code_first[a]], bound[b]), shift[a]) < np.uint64(cell)
             ):
                 b += 1
             below[first[a] + cell] = b - code_first[a]
@@ -91,7 +133,7 @@ def between(lowest, highest, cell_first, shift, below, key):
     """
     if key < lowest:
         return np.int64(0), np.int64(0)
-    cell = np.uint64(cell_first) + (distance(lowest, min(key, highest)) >> np.uint64(shift))
+    cell = np.uint64(cell_first) + cell_of(distance(lowest, min(key, highest)), shift)
     most = np.int64(below[cell + np.uint64(1)])
     if shift == 0 or key >= highest:
         return most, most
@@ -111,3 +153,40 @@ def hinted_code(bound, begin, lowest, highest, cell_first, shift, below, key):
     while low < most and bound[np.uint64(begin + low)] <= key:
         low += 1
     return low + 1
+
+
+@device
+def codes_together(bound, begin, end, lowest, highest, cell_first, shift, below, key, start, keys, found):
+    """Write ``hinted_code`` of up to ``TILE`` keys to found (TILE) uint32.
+
+    bound[begin:end] : boundaries of the attribute, of which a cell has many. key (E) int64 : the
+    keys stand from ``start`` on.
+
+    Each step adds the same power of two to the place of a key, or nothing: behind its cell no
+    boundary is at or below it, so as many steps as the fullest of their cells needs do for all.
+    Sums, not conditions, so that compilers make no branch of it.
+    """
+    first, begin = np.uint64(cell_first), np.uint64(begin)
+    for i in range(keys):
+        cell = cell_of(distance(lowest, min(max(key[start + np.uint64(i)], lowest), highest)), shift)
+        found[i] = cell
+        ask_for(below, first + cell)
+    most = np.uint32(0)
+    for i in range(keys):
+        cell = first + np.uint64(found[i])
+        low = below[cell]
+        size = below[cell + ONE] - low
+        found[i] = low
+        ask_for(bound, begin + np.uint64(low + (size >> np.uint32(1))))
+        most |= size
+    last, step = np.uint64(end) - begin - ONE, np.uint64(0)
+    while most >> step > np.uint32(0):
+        step += ONE
+    while step > np.uint64(0):
+        step -= ONE
+        for i in range(keys):
+            at = min(np.uint64(found[i]) + (ONE << step) - ONE, last)
+            further = np.uint64(bound[begin + at] <= key[start + np.uint64(i)])
+            found[i] = np.uint64(found[i]) + (further << step)
+    for i in range(keys):
+        found[i] = min(found[i], np.uint32(last + ONE)) + np.uint32(1)

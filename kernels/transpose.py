@@ -4,7 +4,7 @@ import numpy as np
 
 from colmatch.kernels._jit import device, kernel
 from colmatch.kernels.bits import ask_for
-from colmatch.kernels.hints import distance, hinted_code
+from colmatch.kernels.hints import FEW, ONE, TILE, cell_of, codes_together, distance, hinted_code
 from colmatch.kernels.ranges import begin_ranges, rewind_ranges
 
 ROW_BLOCK = 256
@@ -52,10 +52,11 @@ def transpose(batch, used, next, first, attr, place):
 
 
 @kernel
-def code_rows(batch, codes, hints, used, next, first, place, code):
+def code_rows(batch, codes, hints, used, next, first, place, found, code):
     """Fill ``Rows.code`` (at least E), of rows that ``transpose`` has placed.
 
     Apart from it, since segments that use the same attributes have the same rows but for codes.
+    found (``hints.TILE``) uint32: scratch.
     """
     rows = len(first) - 1
     bound, code_first, lowest, highest = codes.bound, codes.first, hints.lowest, hints.highest
@@ -69,17 +70,21 @@ def code_rows(batch, codes, hints, used, next, first, place, code):
         end = first[min(stop, rows)]
         for a in range(attributes):
             e, e_end = np.uint64(next[a]), np.uint64(col[a + 1])
-            begin = code_first[a]
+            begin, behind = code_first[a], code_first[a + 1]
             cells, shift, low, high = cell_first[a], cell_shift[a], lowest[a], highest[a]
             soon = min(a + AHEAD, attributes - 1)
             for soon_e in range(next[soon], min(next[soon] + AHEAD, col[soon + 1])):
                 key = min(max(entry_key[soon_e], lowest[soon]), highest[soon])
-                ask_for(
-                    below, np.uint64(cell_first[soon]) + (distance(lowest[soon], key) >> np.uint64(cell_shift[soon]))
-                )
+                ask_for(below, np.uint64(cell_first[soon]) + cell_of(distance(lowest[soon], key), cell_shift[soon]))
+            while shift != 0 and e + FEW <= e_end and place[e] < end:
+                keys = min(e_end - e, TILE)  # some of the next block among them
+                codes_together(bound, begin, behind, low, high, cells, shift, below, entry_key, e, keys, found)
+                for i in range(keys):
+                    code[np.uint64(place[e + np.uint64(i)])] = found[i]
+                e += keys
             while e < e_end and place[e] < end:
                 code[np.uint64(place[e])] = hinted_code(bound, begin, low, high, cells, shift, below, entry_key[e])
-                e += np.uint64(1)
+                e += ONE
             next[a] = e
 
 

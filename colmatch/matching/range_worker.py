@@ -153,6 +153,7 @@ class RangeWorker(Worker):
             self._next,
             events.first,
             self._place,
+            self._found,
             self._high_code,
         )
         if len(segment.codes.label):

@@ -16,6 +16,7 @@ from colmatch.errors import EventError
 from colmatch.events.reader import Reader
 from colmatch.kernels import layout, sink
 from colmatch.kernels._jit import entry
+from colmatch.kernels.hints import TILE
 from colmatch.kernels.transpose import code_rows, to_labels, transpose
 from colmatch.matching.pieces import Piece
 from colmatch.updates.segments import Segment
@@ -67,6 +68,7 @@ class Worker:
         self._scratch: weakref.WeakKeyDictionary[Segment, tuple[Any, tuple[int, int]]] = weakref.WeakKeyDictionary()
         self._capacity = (0, 0)  # rows and entries that there is room for
         self._rows = layout.Rows(np.empty(1, np.int64), np.empty(0, np.uint32), np.empty(0, np.uint32))
+        self._found = np.empty(TILE, np.uint32)  # codes of keys that are searched for together
         self._place = np.empty(0, np.int32)  # where in ``_rows`` an entry of the batch stands
         self._placed: bytes | None = None  # the attributes whose entries do
         self._coded: Segment | None = None  # the segment whose codes do
@@ -234,6 +236,7 @@ class Worker:
             self._next,
             events.first,
             self._place,
+            self._found,
             events.code,
         )
         if len(segment.codes.label):

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from colmatch.kernels._jit import device, kernel
-from colmatch.kernels.hints import distance
+from colmatch.kernels.hints import cell_of, distance
 from colmatch.kernels.layout import (
     ADDED,
     ATTR_MASK,
@@ -115,9 +115,9 @@ def _number(bound, begin, least, cells, shift, below, key):
     """How many boundaries of an attribute are at or below ``key``, which is one of them; see
     ``hints.hinted_code``.
 
-    All but ``bound`` and the two keys are unsigned.
+    All but ``bound``, shift and the two keys are unsigned.
     """
-    cell = cells + (distance(least, key) >> shift)
+    cell = cells + cell_of(distance(least, key), shift)
     low, number = np.int64(below[cell]), np.int64(below[cell + np.uint64(1)])
     if number > low + 1:  # else the cell holds one, which is the key
         number = first_at_least(bound, begin + low, begin + number, key) - begin + 1
@@ -146,7 +146,7 @@ def code_predicates(first, weight, lo, hi, program, codes, hints, pred, run_lo, 
             word, intervals = pred[p, 0], np.uint64(pred[p, 1])
             a = np.uint64(word & np.uint32(ATTR_MASK))
             begin, most = code_first[a], code_first[a + one] - code_first[a] + 1
-            cells, shift = np.uint64(cell_first[a]), np.uint64(cell_shift[a])
+            cells, shift = np.uint64(cell_first[a]), cell_shift[a]
             least = bound[np.uint64(begin)] if most > 1 else KEY_MIN
             total = 0
             low, high = 1, 0

@@ -1,0 +1,39 @@
+"""Segment-Tree: intervals at the few nodes that cover them, over the spaces between boundaries.
+
+It is static, as its source is: to add a boundary is to build it anew.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from colmatch.arrays.frozen import freeze, sealed
+from colmatch.kernels.layout import I64
+from colmatch.kernels.locators import segment_tree
+from colmatch.kernels.locators.segment_tree import SegmentTree
+from colmatch.locators.base import counting_kind
+from colmatch.locators.eytzinger import arranged
+from colmatch.locators.spaces import cut
+
+
+def build(low: I64, high: I64) -> SegmentTree:
+    """The tree of some intervals."""
+    parts = cut(low, high)
+    tree = arranged(sealed(parts.bound))
+    # Keys from the last boundary on may go down to any space behind it.
+    last = np.where(parts.last == len(parts.bound), len(tree) - 1, parts.last)
+    begin, last = sealed(parts.begin), sealed(last)
+    first = np.empty(2 * len(tree) + 1, np.int64)
+    segment_tree.count_nodes(begin, last, first)
+    member = np.empty(first[-1], np.uint32)
+    segment_tree.fill_nodes(begin, last, first, member)
+    return freeze(SegmentTree(tree, first, member))
+
+
+KIND = counting_kind(
+    "segment-tree",
+    "a tree over the spaces, with each interval at the highest nodes that it covers",
+    build,
+    segment_tree.count,
+    segment_tree.fill,
+)
