@@ -4,12 +4,11 @@ The event stands in two forms: its row of ``layout.Rows``, and a *table* (A) uin
 attributes, zero but for those that the row has: the code of a single-valued attribute; for one with
 several entries 1 + the place of the first among the row's entries.
 
-Functions of inner loops take arrays, not the NamedTuples that hold them: taking an array out of a
-NamedTuple costs two atomic operations on its reference count. Even so a call hands over seven words
-for each array, so a kernel writes the almost universal case, one interval of one single-valued
-attribute, in its own loop and calls only for the rest. Verification of a candidate in SCAN at 1M:
-290 ns with NamedTuples, 80 with a call for each predicate, no less when numba inlines it (it counts
-references all the same), 20 so.
+Functions of inner loops take arrays, not the NamedTuples that hold them, since a call hands over
+seven words for each array. So a kernel also writes the almost universal case, one interval of one
+single-valued attribute, in its own loop and calls only for the rest. Verification of a candidate in
+SCAN at 1M took 290 ns with NamedTuples, 80 with a call for each predicate, 20 so, when each array
+that a function was handed was also counted (``_jit.POLICY``).
 """
 
 import numpy as np

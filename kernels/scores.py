@@ -140,16 +140,15 @@ def group_conjunctions(owner, conj_first, conj):
 
 
 @kernel
-def score_each(preds, scoring, table, known):
+def score_each(preds, scoring, table, known, seen):
     """Writes the score that each subscription has for every event that gives no weights.
 
     It is NaN where it depends on what of a subscription is true, so for programs and several
     conjunctions. A priority never does.
 
-    table (A) float64 : ones; known (S) float64 : NaN on entry
+    table (A) float64 : ones; known (S) float64 : NaN on entry; seen (S) uint8 : zeros on entry
     """
     pred, weight, first, programs = preds.pred, preds.weight, preds.first, len(preds.jump_first) > 0
-    seen = np.zeros(len(known), np.uint8)
     for c in range(len(preds.owner)):
         s = preds.owner[c]
         if is_static(weight, scoring):

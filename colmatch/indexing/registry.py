@@ -3,10 +3,20 @@
 from __future__ import annotations
 
 from colmatch.errors import OptionError, shown
-from colmatch.indexing import bestar, betree, bitslice, kindex, opindex, propagation, scan
+from colmatch.indexing import bestar, betree, bitslice, kindex, opindex, propagation, pstbloom, psthash, scan
 from colmatch.indexing.base import IndexKind
 
-_ALL = (scan.KIND, kindex.KIND, propagation.KIND, opindex.KIND, betree.KIND, bestar.KIND, bitslice.KIND)
+_ALL = (
+    scan.KIND,
+    kindex.KIND,
+    propagation.KIND,
+    opindex.KIND,
+    betree.KIND,
+    bestar.KIND,
+    pstbloom.KIND,
+    psthash.KIND,
+    bitslice.KIND,
+)
 KINDS: dict[str, IndexKind] = {kind.name: kind for kind in _ALL}
 FEWEST = scan.KIND  # for few subscriptions whose own kind takes no inserts: no other has so little to keep
 

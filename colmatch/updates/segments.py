@@ -86,7 +86,8 @@ class Segment:
         known = self._known_scores.get(scoring)
         if known is None:
             written = np.full(self.size, np.nan)
-            score_each(self.predicates, scoring, np.ones(len(self.codes.multi)), written)
+            ones, seen = np.ones(len(self.codes.multi)), np.zeros(self.size, np.uint8)
+            score_each(self.predicates, scoring, ones, written, seen)
             known = self._known_scores[scoring] = frozen(written)
         return known
 

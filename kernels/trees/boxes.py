@@ -10,6 +10,7 @@ Source: "Relevance Matters", IV-B and Algorithm 3.
 import numpy as np
 
 from colmatch.kernels._jit import device
+from colmatch.kernels.geometry import predicate_among, predicate_on, range_of
 from colmatch.kernels.layout import FLAG_RUN
 from colmatch.kernels.trees.arrays import (
     ALL_HIGH,
@@ -40,7 +41,6 @@ from colmatch.kernels.trees.arrays import (
     TOP,
     UP,
 )
-from colmatch.kernels.trees.geometry import predicate_among, predicate_on, range_of
 
 
 @device

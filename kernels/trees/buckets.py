@@ -11,8 +11,8 @@ Source: "Relevance Matters", V-A3.
 import numpy as np
 
 from colmatch.kernels._jit import device
+from colmatch.kernels.geometry import middle_of, width
 from colmatch.kernels.trees.arrays import ALPHA, ATTR, COUNT, EXHAUSTIVE, LEAF, SPACED
-from colmatch.kernels.trees.geometry import middle_of, width
 
 STAYS, TO_LEFT, TO_RIGHT = 0, 1, 2  # where an entry of a leaf goes
 

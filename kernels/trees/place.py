@@ -6,6 +6,7 @@ Source: "Relevance Matters", Algorithms 1 and 2.
 import numpy as np
 
 from colmatch.kernels._jit import device
+from colmatch.kernels.geometry import predicate_on, range_of, required_end, share, width
 from colmatch.kernels.layout import ATTR_MASK, FLAG_MULTI, FLAG_NONE
 from colmatch.kernels.trees.arrays import (
     ALL_HIGH,
@@ -37,7 +38,6 @@ from colmatch.kernels.trees.arrays import (
     UP,
 )
 from colmatch.kernels.trees.boxes import add_all, copy_bounds
-from colmatch.kernels.trees.geometry import predicate_on, range_of, required_end, share, width
 from colmatch.kernels.trees.tables import find_part, new_node
 from colmatch.kernels.trees.window import looked_at
 

@@ -6,6 +6,7 @@ Source: "Relevance Matters", Algorithms 4 and 5, V-A and V-B.
 import numpy as np
 
 from colmatch.kernels._jit import device
+from colmatch.kernels.geometry import middle_of, predicate_on, required_end
 from colmatch.kernels.layout import ATTR_MASK, CODE_MAX, FLAG_NONE
 from colmatch.kernels.trees.arrays import (
     ATTR,
@@ -39,7 +40,6 @@ from colmatch.kernels.trees.arrays import (
 )
 from colmatch.kernels.trees.boxes import copy_bounds, take_leaf_into_box, tighten
 from colmatch.kernels.trees.buckets import STAYS, TO_LEFT, TO_RIGHT, three_buckets
-from colmatch.kernels.trees.geometry import middle_of, predicate_on, required_end
 from colmatch.kernels.trees.place import is_used, narrowest
 from colmatch.kernels.trees.tables import find_part, keep, make_room, new_node, new_part, put
 

@@ -4,6 +4,7 @@ import numpy as np
 
 from colmatch.kernels._jit import device
 from colmatch.kernels.bits import mix
+from colmatch.kernels.geometry import attribute_bit, attributes_of, predicate_on, range_of
 from colmatch.kernels.layout import CODE_MAX
 from colmatch.kernels.trees.arrays import (
     ABOVE_WORDS,
@@ -51,7 +52,6 @@ from colmatch.kernels.trees.arrays import (
     TOP,
     UP,
 )
-from colmatch.kernels.trees.geometry import attribute_bit, attributes_of, predicate_on, range_of
 
 
 @device

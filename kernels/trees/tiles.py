@@ -4,6 +4,7 @@ import numpy as np
 
 from colmatch.kernels._jit import device
 from colmatch.kernels.bits import ask_for, ctz, popcount, without_lowest
+from colmatch.kernels.geometry import attribute_bit
 from colmatch.kernels.layout import CANDIDATES, CONJUNCTIONS, NODES, PREDICATES
 from colmatch.kernels.sink import emit
 from colmatch.kernels.tiles import TILE_ROWS, clear_tile, fill_tile, lanes_that_hold, lanes_within
@@ -26,7 +27,6 @@ from colmatch.kernels.trees.arrays import (
     SHORT_CIRCUIT,
     TOP,
 )
-from colmatch.kernels.trees.geometry import attribute_bit
 from colmatch.kernels.trees.memo import lanes_by_memo, start_memo
 
 

@@ -3,8 +3,8 @@
 import numpy as np
 
 from colmatch.kernels._jit import device, inlined
+from colmatch.kernels.geometry import attribute_bit
 from colmatch.kernels.trees.arrays import FIRST, NEXT, NONE, PART_ATTR, PART_HI, PART_LO, PARTS
-from colmatch.kernels.trees.geometry import attribute_bit
 from colmatch.kernels.trees.tables import directory, find_part
 
 

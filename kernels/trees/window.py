@@ -6,8 +6,8 @@ fewest that look at it are the fewest false candidates.
 """
 
 from colmatch.kernels._jit import device
+from colmatch.kernels.geometry import below
 from colmatch.kernels.search import first_at_least
-from colmatch.kernels.trees.geometry import below
 
 
 @device

@@ -42,7 +42,7 @@ def test_build_takes_settings_of_the_kind(tmp_path: Path, events: Path) -> None:
         ("kindex", "enumerate=all", "'boundaries' or 'raw' is needed"),
         ("scan", "dnf_budget=many", "index('scan', dnf_budget='many'): a whole number from 1 to 4096 is needed"),
         ("scan", "dnf_budget=0", "a whole number from 1 to 4096"),
-        ("auto", "signatures=false", "'signatures' is a setting of 'opindex': name that kind"),
+        ("auto", "signatures=false", "'signatures' is a setting of 'opindex' and 'pstbloom': name that kind"),
         ("scan", "dnf_budget", "'dnf_budget' should be NAME=VALUE, see `colmatch kinds`"),
     ],
 )

@@ -225,6 +225,7 @@ def test_defaults_are_those_that_were_measured() -> None:
         "short_circuit": True,
         "evaluation": "lazy",
     }
+    spaces = {"ranking": "share", "construction": "bulk"}
     defaults = {kind: cm.index(kind).to_dict() for kind in [*KINDS, "auto"]}
     assert defaults == {
         "scan": {"dnf_budget": 64, "tiles": True},
@@ -233,6 +234,8 @@ def test_defaults_are_those_that_were_measured() -> None:
         "opindex": {"dnf_budget": 64, "cnf_budget": 4, "signatures": True},
         "betree": {"dnf_budget": 64, **trees, "halves": "keys"},
         "bestar": {"dnf_budget": 64, **trees, "split": "exhaustive", "alpha": 10, "beta": 4},
+        "pstbloom": {"dnf_budget": 64, **spaces, "leaves": 128, "signatures": True},
+        "psthash": {"dnf_budget": 64, **spaces, "leaves": 4, "dimensions": 2, "spaces": 64},
         "bitslice": {"dnf_budget": 64, "close_columns": True},
         "auto": {"dnf_budget": 64},
     }

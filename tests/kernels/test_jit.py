@@ -231,6 +231,26 @@ def test_each_kernel_has_one_signature_and_is_kept(tmp_path):
     assert warm["compiled"] == []
 
 
+@pytest.mark.skipif(config.DISABLE_JIT, reason="nothing is compiled")
+def test_arrays_are_not_counted():
+    @_jit.device
+    def either(a, b, i):
+        if i > 1:
+            return a[i]
+        return b[i]
+
+    @_jit.kernel
+    def total(a, b):
+        n = 0.0
+        for i in range(len(a)):
+            n += either(a, b, i) / a[i]
+        return n
+
+    assert total(np.ones(4), np.full(4, 2.0)) == 6.0
+    (code,) = total.inspect_llvm().values()
+    assert "NRT_incref" not in code and "NRT_decref" not in code
+
+
 @_jit.kernel
 def compiled_bits(words, out):
     for i in range(words.size):

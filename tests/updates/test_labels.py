@@ -120,7 +120,7 @@ def test_there_is_no_room_between_labels_next_to_each_other() -> None:
     assert joined.bound.tolist() == [10, 1000, 1001] and label.tolist() == [500, 502]
 
 
-@pytest.mark.parametrize("kind", ["scan", "opindex", "propagation"])
+@pytest.mark.parametrize("kind", ["scan", "opindex", "propagation", "pstbloom", "psthash"])
 def test_without_room_a_growing_segment_is_labelled_anew(kind: str) -> None:
     first = {i: f"a = {i} OR a NOT IN ({i}, {i + 50}) AND b > {i}" for i in range(9)}
     matcher = cm.Matcher.build({}, {"a": "int64", "b": "int64"}, index=kind)

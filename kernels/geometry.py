@@ -14,13 +14,19 @@ from colmatch.kernels.layout import ATTR_MASK, FLAG_NONE, FLAG_RUN, REJECT
 @device
 def below(codes, a, code):
     """How many boundaries of an attribute begin a code up to this one."""
-    begin, end = codes.first[a], codes.first[a + 1]
-    if len(codes.label) == 0:
+    return boundaries_below(codes.first, codes.label, a, code)
+
+
+@device
+def boundaries_below(first, label, a, code):
+    """``below`` on the arrays of codes, for inner loops."""
+    begin, end = first[a], first[a + 1]
+    if len(label) == 0:
         return min(np.int64(code) - 1, end - begin)
     low, high = begin, end
     while low < high:
         middle = (low + high) >> 1
-        if codes.label[middle] <= code:
+        if label[middle] <= code:
             low = middle + 1
         else:
             high = middle
@@ -38,16 +44,24 @@ def code_from(codes, a, n):
 @device
 def low_key(codes, a, code):
     """Lowest key with this code, or the lowest boundary."""
-    begin = codes.first[a]
-    return float(codes.bound[begin + max(below(codes, a, code) - 1, 0)])
+    return _key_from(codes.first, codes.bound, a, below(codes, a, code))
 
 
 @device
 def high_key(codes, a, code):
     """The key after the highest with this code, or after the highest boundary."""
-    begin, end = codes.first[a], codes.first[a + 1]
-    n = below(codes, a, code)
-    return float(codes.bound[begin + n]) if begin + n < end else float(codes.bound[end - 1]) + 1.0
+    return _key_after(codes.first, codes.bound, a, below(codes, a, code))
+
+
+@device
+def _key_from(first, bound, a, n):
+    return float(bound[first[a] + max(n - 1, 0)])
+
+
+@device
+def _key_after(first, bound, a, n):
+    begin, end = first[a], first[a + 1]
+    return float(bound[begin + n]) if begin + n < end else float(bound[end - 1]) + 1.0
 
 
 @device
@@ -61,11 +75,19 @@ def width(codes, a, lo, hi):
 @device
 def share(codes, a, lo, hi):
     """Which part of the keys between the outermost boundaries has a code from ``lo`` to ``hi``."""
-    begin, end = codes.first[a], codes.first[a + 1]
+    return share_between(codes.first, codes.bound, codes.label, a, lo, hi)
+
+
+@device
+def share_between(first, bound, label, a, lo, hi):
+    """``share`` on the arrays of codes, for inner loops."""
+    begin, end = first[a], first[a + 1]
     if begin == end:
         return 1.0
-    domain = max(float(codes.bound[end - 1]) + 1.0 - float(codes.bound[begin]), 1.0)
-    return min(width(codes, a, lo, hi) / domain, 1.0)
+    low = _key_from(first, bound, a, boundaries_below(first, label, a, lo))
+    high = _key_after(first, bound, a, boundaries_below(first, label, a, hi))
+    domain = max(float(bound[end - 1]) + 1.0 - float(bound[begin]), 1.0)
+    return min(max(high - low, 0.0) / domain, 1.0)
 
 
 @device

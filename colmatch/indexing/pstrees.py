@@ -1,0 +1,164 @@
+"""PS-Trees as tables that grow: what PSTBloom and PSTHash do alike."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+import numpy as np
+
+from colmatch.arrays.frozen import freeze
+from colmatch.arrays.growing import extended
+from colmatch.arrays.ranges import ranges_of
+from colmatch.indexing.base import highest_codes, reorder
+from colmatch.indexing.statistics import Sample
+from colmatch.kernels.layout import FLAG_MULTI, I64, LABEL_TOP, U8, U32, U64, Codes, Predicates
+from colmatch.kernels.pstree.arrays import (
+    CELLS,
+    CUT_WORDS,
+    CUTS,
+    DIGIT_BITS,
+    FANOUT,
+    FIRST,
+    FREE_BLOCK,
+    FREE_CELLS,
+    FREE_CUT,
+    FREE_INNER,
+    FREE_SPACE,
+    INNER_WORDS,
+    INNERS,
+    LAST,
+    LIST,
+    LOWEST,
+    NEXT,
+    NONE,
+    ROOT,
+    SEVERAL,
+    SIZE,
+    SPACE_WORDS,
+    SPACES,
+    START,
+    STATE_WORDS,
+    TREE_WORDS,
+    PSTree,
+)
+from colmatch.kernels.pstree.build import choose_all, count_ends, make_cells, make_spaces, reorder_probes
+from colmatch.kernels.pstree.tables import MOST_DIGITS
+
+NONE_SEEN: I64 = np.empty(0, np.int64)
+Tables = TypeVar("Tables", bound=Any)  # ``PSTree``, or a kind's arrays that have all of its
+
+
+def empty_tables(highest: U64, lowest: int) -> PSTree:
+    """PS-Trees without predicates.
+
+    highest (A) : the highest key of each attribute
+    """
+    state = np.zeros(STATE_WORDS, np.int64)
+    state[[FREE_INNER, FREE_CUT, FREE_SPACE, FREE_CELLS]] = state[FREE_BLOCK:] = NONE
+    state[LOWEST] = lowest
+    space = np.zeros((4, SPACE_WORDS), np.uint32)
+    space[:, [NEXT, START, LIST, SIZE]] = NONE
+    return PSTree(
+        _without_spaces(len(highest)), top_bits(highest), highest, np.zeros((4, INNER_WORDS), np.uint32),
+        np.zeros((4, CUT_WORDS), np.uint32), np.zeros(4, np.uint64), space, state,
+    )  # fmt: skip
+
+
+def top_bits(highest: U64) -> U8:
+    """Bits below the highest digit of each attribute's keys."""
+    bits = np.searchsorted(np.uint64(1) << np.arange(64, dtype=np.uint64), highest, "right")
+    return np.maximum(bits - DIGIT_BITS, 0).astype(np.uint8)
+
+
+def _without_spaces(attributes: int) -> Any:
+    tree = np.zeros((attributes, TREE_WORDS), np.uint32)
+    tree[:, [ROOT, FIRST, LAST, CELLS]] = NONE
+    return tree
+
+
+def with_attributes(tables: Tables, codes: Codes) -> Tables:
+    """With room for the attributes of ``codes``, which may be more."""
+    more = len(codes.multi) - len(tables.multi)
+    if len(codes.label) and (tables.highest != LABEL_TOP).any():  # there were no boundaries, and so no cuts
+        highest = np.full(len(tables.highest), LABEL_TOP, np.uint64)
+        tables = tables._replace(highest=highest, top=top_bits(highest))
+    if more <= 0:
+        return tables
+    highest = highest_codes(codes)[-more:].astype(np.uint64)
+    return tables._replace(  # type: ignore[no-any-return]
+        tree=np.concatenate([tables.tree, _without_spaces(more)]),
+        top=np.append(tables.top, top_bits(highest)),
+        highest=np.append(tables.highest, highest),
+        multi=np.append(tables.multi, codes.multi[-more:]),
+    )
+
+
+def writable(tables: Tables) -> Tables:
+    """The tables as such that can be changed."""
+    return type(tables)(*(array if array.flags.writeable else array.copy() for array in tables))  # type: ignore[no-any-return]
+
+
+def seen_by(sample: Sample | None) -> I64:
+    """Event counters: values of a sample before each code of all attributes, or (0) without one."""
+    return NONE_SEEN if sample is None else ranges_of(sample.hits)
+
+
+def with_rows(tables: Tables, inners: int, cuts: int, spaces: int) -> Tables:
+    """With room for so many rows more of each table."""
+    used = {"inner": (INNERS, inners), "cut": (CUTS, cuts), "key": (CUTS, cuts), "space": (SPACES, spaces)}
+    grown = {
+        name: extended(getattr(tables, name), int(tables.state[at]), int(tables.state[at]) + more)
+        for name, (at, more) in used.items()
+    }
+    return tables._replace(**grown)  # type: ignore[no-any-return]
+
+
+def with_conjunctions(index: Tables, preds: Predicates, codes: Codes, begin: int, end: int) -> Tables:
+    """With room for the conjunctions ``begin:end``, and for their attributes."""
+    index = with_attributes(index, codes)
+    known, at = len(index.probe), len(index.at)
+    size = int(preds.first[end])
+    index = index._replace(
+        probe=np.append(index.probe, np.zeros(max(size - known, 0), np.uint32)),
+        at=np.append(index.at, np.zeros(max(end - at, 0), np.uint8)),
+    )
+    word = preds.pred[preds.first[begin] : size, 0]
+    index.state[SEVERAL] |= (preds.owner[begin + 1 : end] == preds.owner[begin : end - 1]).any()
+    index.state[SEVERAL] |= (word & np.uint32(FLAG_MULTI)).any()
+    return index
+
+
+def ordered(index: Tables, preds: Predicates, codes: Codes, work: Any) -> tuple[Tables, Predicates, Any]:
+    """With access predicates, and conjunctions in the order of these.
+
+    But those of a growing segment stand by subscription.
+    """
+    key = np.empty(len(preds.owner), np.int64)
+    choose_all(index.plan, index.top, preds, codes, work, index.probe, key)
+    if not len(codes.label):
+        order, probe = np.argsort(key, kind="stable").astype(np.uint32), np.empty_like(index.probe)
+        reorder_probes(preds.first, order, index.probe, probe)
+        preds, index, work = reorder(preds, order), index._replace(probe=probe), work._replace(next=work.next[order])
+    return index, freeze(preds), work
+
+
+def with_spaces(index: Tables, preds: Predicates, codes: Codes) -> tuple[Tables, U32]:
+    """With the spaces and cells of all predicates that ``probe`` says are to have them.
+
+    Returns also the space that has each boundary.
+    """
+    attributes, boundaries = len(codes.multi), len(codes.bound)
+    uses, ends = np.zeros((attributes, 2), np.int64), np.zeros(boundaries, np.int64)
+    row, progress = np.empty(boundaries, np.uint32), np.zeros(2, np.int64)
+    count_ends(preds, codes, index.probe, uses, ends)
+    while not make_spaces(index, codes, uses, ends, row, progress):
+        index = with_rows(index, MOST_DIGITS, 1, 2)
+    while not make_cells(index, uses):
+        index = with_rows(index, 0, 0, FANOUT)
+    return index, row
+
+
+def trimmed(index: Tables, **used: int) -> Tables:
+    """Without rows that are not used: of each named array, so many are left."""
+    longer = {name: size for name, size in used.items() if size < len(getattr(index, name))}
+    return index._replace(**{name: getattr(index, name)[:size].copy() for name, size in longer.items()})  # type: ignore[no-any-return]

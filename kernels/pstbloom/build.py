@@ -1,0 +1,98 @@
+"""All at once: lists side by side, and signatures."""
+
+import numpy as np
+
+from colmatch.kernels._jit import device, kernel
+from colmatch.kernels.layout import ATTR_MASK
+from colmatch.kernels.pstbloom.arrays import SIGNED, STRIDE, WORDS
+from colmatch.kernels.pstbloom.sign import sign_everywhere, sign_rows
+from colmatch.kernels.pstree.arrays import ALWAYS, CELLS, COUNT, FANOUT, LIST, NONE, PREDS, RESERVED, SPACES
+from colmatch.kernels.pstree.build import count_run, rows_of
+from colmatch.kernels.pstree.choose import ACCESS, BY_CELL, BY_SPACE, PRESENT, is_placed
+from colmatch.kernels.pstree.intervals import cells_within, interval_of, intervals_of
+
+
+@kernel
+def count_lists(tree, preds, codes, row, covers, lists):
+    """Counts the predicates of each space, and what its list is to have.
+
+    Writes ``PREDS`` and ``LIST``, where it begins. covers, lists (S + 1) int64 : zeros on entry.
+    Returns how many entries there are.
+    """
+    pred, run_lo, run_hi = preds.pred, preds.run_lo, preds.run_hi
+    trees, probe, code_first, label = tree.tree, tree.probe, codes.first, codes.label
+    for p in range(len(probe)):
+        how, a = np.int64(probe[p]) & PRESENT, np.int64(probe[p]) & ATTR_MASK
+        is_access = np.int64(probe[p]) & ACCESS != 0
+        if how == BY_CELL:
+            cells = cells_within(tree.top, pred, run_lo, run_hi, p)
+            for i in range(FANOUT):
+                if (cells >> i) & 1:
+                    count_run(covers, lists, np.int64(trees[a, CELLS]) + i, np.int64(trees[a, CELLS]) + i, is_access)
+        elif how == BY_SPACE:
+            begin, end = intervals_of(pred, p)
+            for j in range(begin, end):
+                lo, hi = interval_of(pred, run_lo, run_hi, p, j)
+                if lo <= hi:
+                    s, last = rows_of(trees, code_first, label, row, a, lo, hi)
+                    count_run(covers, lists, s, last, is_access)
+    n, covering, listed = np.int64(0), np.int64(0), np.int64(0)
+    for c in range(len(preds.owner)):
+        n += not is_placed(probe, preds.first, c)
+    tree.space[ALWAYS, LIST] = 0
+    for s in range(RESERVED, tree.state[SPACES]):
+        covering += covers[s]
+        listed += lists[s]
+        tree.space[s, PREDS] = covering
+        tree.state[SIGNED] += covering - listed
+        tree.space[s, LIST] = n if listed > 0 else NONE
+        n += listed
+    return n
+
+
+@kernel
+def fill_all(tree, preds, codes, next, row):
+    """Writes the lists that were counted, and the signatures, which are all zero.
+
+    next (C, 2) uint32 : what an entry has of each conjunction
+    """
+    pred, run_lo, run_hi = preds.pred, preds.run_lo, preds.run_hi
+    trees, probe, space, entry, signature = tree.tree, tree.probe, tree.space, tree.entry, tree.sign
+    words, stride = np.uint64(tree.state[WORDS]), np.uint64(tree.state[STRIDE])
+    code_first, label = codes.first, codes.label
+    for c in range(len(preds.owner)):
+        tree.at[c] = 1
+        if not is_placed(probe, preds.first, c):
+            _append(space, entry, np.int64(ALWAYS), np.int64(ALWAYS), c, next)
+        for p in range(preds.first[c], preds.first[c + 1]):
+            how, a = np.int64(probe[p]) & PRESENT, np.int64(probe[p]) & ATTR_MASK
+            is_access = np.int64(probe[p]) & ACCESS != 0
+            if how == BY_CELL:
+                cells = cells_within(tree.top, pred, run_lo, run_hi, p)
+                for i in range(FANOUT):
+                    s = np.int64(trees[a, CELLS]) + i
+                    if (cells >> i) & 1:
+                        if is_access:
+                            _append(space, entry, s, s, c, next)
+                        else:
+                            sign_rows(signature, words, stride, s, s, c)
+            elif how == BY_SPACE:
+                begin, end = intervals_of(pred, p)
+                for j in range(begin, end):
+                    lo, hi = interval_of(pred, run_lo, run_hi, p, j)
+                    if lo > hi:
+                        continue
+                    s, last = rows_of(trees, code_first, label, row, a, lo, hi)
+                    if is_access:
+                        _append(space, entry, s, last, c, next)
+                    else:
+                        sign_rows(signature, words, stride, s, last, c)
+    sign_everywhere(tree)
+
+
+@device
+def _append(space, entry, s, last, c, next):
+    for row in range(np.uint64(s), np.uint64(last + 1)):
+        at = np.uint64(space[row, LIST]) + np.uint64(space[row, COUNT])
+        entry[at, 0], entry[at, 1], entry[at, 2] = c, next[c, 0], next[c, 1]
+        space[row, COUNT] += np.uint32(1)

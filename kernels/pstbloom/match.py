@@ -1,0 +1,148 @@
+"""A row's spaces have the candidates, and the signatures that they must stand in.
+
+Source: algorithm 5 of "PS-Tree-Based Efficient Boolean Expression Matching for High-Dimensional and
+Dense Workloads".
+"""
+
+import numpy as np
+
+from colmatch.kernels._jit import device, kernel
+from colmatch.kernels.bits import ask_for
+from colmatch.kernels.layout import ATTR_MASK, CONJUNCTIONS, NODES
+from colmatch.kernels.predicates import clear, spread
+from colmatch.kernels.pstbloom.arrays import STRIDE, WORDS
+from colmatch.kernels.pstree.arrays import ALWAYS, CELLS, COUNT, EVERYWHERE, LIST, NONE
+from colmatch.kernels.pstree.choose import ACCESS
+from colmatch.kernels.pstree.search import find_space
+from colmatch.kernels.pstree.verify import BLOCK, verify
+from colmatch.kernels.sink import FILL, roll_back
+
+# What a word of ``probe`` says: the attribute, below that how it is tested; and what is not tested.
+LOW, HIGH, TESTED = np.uint64(ATTR_MASK), np.uint64(29), np.uint64(ACCESS)
+
+
+@device
+def _visit_spaces(tree, top, inner, cut, space, stride, attr, code, begin, end, place, visit):
+    """Notes the spaces and cells of a row's values, entries ``begin:end``.
+
+    Returns how many have lists. place : where their signatures begin, and that of all
+    conjunctions, for their presence alone
+    """
+    n = 0
+    if space[ALWAYS, COUNT] > 0:
+        visit[0] = ALWAYS
+        n = 1
+    for e in range(begin, end):
+        a = np.int64(attr[e])
+        place[4 * a + 3] = np.uint64(EVERYWHERE * stride)
+        s = find_space(tree, top, inner, cut, a, np.uint64(code[e]))
+        if s != NONE:
+            place[4 * a + 1] = np.uint64(s * stride)
+            if space[s, COUNT] > 0:
+                visit[n] = s
+                n += 1
+        s = np.int64(tree[a, CELLS])
+        if s != NONE:
+            s += np.int64(code[e]) >> np.int64(top[a])
+            place[4 * a + 2] = np.uint64(s * stride)
+            if space[s, COUNT] > 0:
+                visit[n] = s
+                n += 1
+    return n
+
+
+@device
+def _that_can(entry, begin, end, place, signature, mask, conj, one, two, first):
+    """Notes the entries ``begin:end`` whose next two predicates can be true. Returns how many.
+
+    Those whose attributes are there first, so that their signatures are on their way from memory.
+    """
+    n = np.uint64(0)
+    for i in range(begin, end):
+        first_word, second_word = np.uint64(entry[i, 1]), np.uint64(entry[i, 2])
+        by_first = place[(first_word & LOW) << np.uint64(2) | first_word >> HIGH]
+        by_second = place[(second_word & LOW) << np.uint64(2) | second_word >> HIGH]
+        if by_first != 0 and by_second != 0:
+            c = np.uint64(entry[i, 0])
+            at = (c & mask) >> np.uint64(6)
+            ask_for(signature, by_first + at)
+            ask_for(signature, by_second + at)
+            conj[n], one[n], two[n] = c, by_first + at, by_second + at
+            n += np.uint64(1)
+    found = np.uint64(0)
+    for k in range(n):
+        c = np.uint64(conj[k])
+        if (signature[one[k]] & signature[two[k]]) >> (c & np.uint64(63)) & np.uint64(1) != 0:
+            ask_for(first, c)
+            conj[found] = c
+            found += np.uint64(1)
+    return found
+
+
+@device
+def _is_signed(probe, begin, end, place, signature, bit):
+    """Whether all predicates ``begin:end`` can be true, going by signatures."""
+    at, shift = bit >> np.uint64(6), bit & np.uint64(63)
+    for p in range(np.uint64(begin), np.uint64(end)):
+        word = np.uint64(probe[p])
+        if word != 0 and word < TESTED:
+            where = place[(word & LOW) << np.uint64(2) | word >> HIGH]
+            if (signature[where + at] >> shift) & np.uint64(1) == 0:
+                return False
+    return True
+
+
+@kernel
+def match(index, preds, rows, start, stop, scratch, sink, counters):
+    """Match rows ``start:stop``.
+
+    Returns the first row not finished: ``stop``, unless the sink became full.
+    """
+    tree, top, inner, cut, space = index.tree, index.top, index.inner, index.cut, index.space
+    entry, signature, probe, multi = index.entry, index.sign, index.probe, index.multi
+    stride, mask = index.state[STRIDE], np.uint64(64 * index.state[WORDS] - 1)
+    first, attr, code = preds.first, rows.attr, rows.code
+    table, place, visit = scratch.table, scratch.place, scratch.visit
+    scratch_conj, one, two, candidate = scratch.conj, scratch.one, scratch.two, scratch.candidate
+    place[0] = np.uint64(EVERYWHERE * stride)  # of what has no further predicate
+    for row in range(start, stop):
+        fill = sink.state[FILL]
+        begin, end = rows.first[row], rows.first[row + 1]
+        spread(rows.first, attr, code, row, multi, table)
+        n = _visit_spaces(tree, top, inner, cut, space, stride, attr, code, begin, end, place, visit)
+        looked_at, noted, fits = np.int64(0), 0, True
+        for v in range(n):
+            s = np.int64(visit[v])
+            begin_list = np.uint64(space[s, LIST])
+            end_list = begin_list + np.uint64(space[s, COUNT])
+            looked_at += np.int64(end_list - begin_list)
+            block = begin_list
+            while block < end_list and fits:
+                block_end = min(block + np.uint64(BLOCK), end_list)
+                found = _that_can(entry, block, block_end, place, signature, mask, scratch_conj, one, two, first)
+                for k in range(found):
+                    ask_for(probe, np.uint64(first[scratch_conj[k]]))
+                for k in range(found):
+                    c = np.uint64(scratch_conj[k])
+                    if _is_signed(probe, first[c], first[c + np.uint64(1)], place, signature, c & mask):
+                        candidate[noted] = c
+                        noted += 1
+                    if noted == BLOCK:
+                        fits = fits and verify(
+                            preds, row, attr, code, begin, end, table, candidate, noted, sink, counters
+                        )
+                        noted = 0
+                block = block_end
+            if not fits:
+                break
+        fits = fits and verify(preds, row, attr, code, begin, end, table, candidate, noted, sink, counters)
+        clear(rows.first, attr, row, table)
+        for e in range(begin, end):
+            for how in range(1, 4):
+                place[4 * np.int64(attr[e]) + how] = 0
+        counters[NODES] += n
+        counters[CONJUNCTIONS] += looked_at
+        if not fits:
+            roll_back(sink, fill, counters)
+            return row
+    return stop

@@ -1,0 +1,296 @@
+"""Conjunctions come and go.
+
+A change that finds no room stops between two steps, says what it needs, and goes on when it is
+called again.
+
+Source: algorithm 6 of "PS-Tree-Based Efficient Boolean Expression Matching for High-Dimensional and
+Dense Workloads", and its section 6.2 for what a split copies.
+"""
+
+import numpy as np
+
+from colmatch.kernels._jit import device, kernel
+from colmatch.kernels.layout import ATTR_MASK
+from colmatch.kernels.psthash.arrays import (
+    DIMENSIONS_MOST,
+    GOES_NEXT,
+    INTERVAL,
+    MEMBER,
+    MEMBER_PLACE,
+    NEED_BUCKETS,
+    NEED_CUTS,
+    NEED_ENTRIES,
+    NEED_INNERS,
+    NEED_SPACES,
+    NEW_SPACE,
+    OLD_SPACE,
+    PLACE,
+    PREDICATE,
+    STEP,
+)
+from colmatch.kernels.psthash.buckets import collect, find_nth, free_empty, lacks_buckets, make_nth
+from colmatch.kernels.pstree.arrays import (
+    ALWAYS,
+    CELL_USES,
+    CELLS,
+    COUNT,
+    FANOUT,
+    FIRST,
+    LESS,
+    LIST,
+    NEXT,
+    NONE,
+    PREDS,
+    START,
+    USES,
+)
+from colmatch.kernels.pstree.change import (
+    begin_attribute,
+    count_spaces,
+    cut_at,
+    cuts_above,
+    cuts_below,
+    end_attribute,
+    leave_cells,
+    run_of,
+    uncut_at,
+)
+from colmatch.kernels.pstree.choose import ACCESS, BY_CELL, choose, is_placed
+from colmatch.kernels.pstree.intervals import cells_within, interval, intervals
+from colmatch.kernels.pstree.lists import class_for, drop_list, has_room, lacks_block, pull, push, room_of
+from colmatch.kernels.pstree.tables import MOST_DIGITS, free_space, lacks_rows, new_cells
+
+CHOOSE, CUT_BELOW, CUT_ABOVE, WALK, LISTS, PAIR = range(6)  # steps
+
+
+@device
+def _lacks(tree, work, inners, cuts, spaces, count, buckets):
+    """Whether there is no room for rows and a block of ``count`` entries, which is noted."""
+    entries = room_of(class_for(count)) if count > 0 else 0
+    left = work.left
+    left[NEED_INNERS], left[NEED_CUTS], left[NEED_SPACES] = inners, cuts, spaces
+    left[NEED_ENTRIES], left[NEED_BUCKETS] = entries, buckets
+    return (
+        lacks_rows(tree, inners, cuts, spaces)
+        or (count > 0 and lacks_block(tree.state, tree.entry, count))
+        or (buckets > 0 and lacks_buckets(tree, buckets))
+    )
+
+
+@device
+def _list(tree, work, table, row, c):
+    """Puts a conjunction into the list of a space or bucket. Says whether there was room."""
+    if not has_room(table, row) and _lacks(tree, work, 0, 0, 0, np.int64(table[row, COUNT]) + 1, 0):
+        return False
+    push(tree.state, tree.entry, table, row, c, work.next[c, 0], work.next[c, 1])
+    return True
+
+
+@device
+def _enter_nth(tree, work, c, n):
+    """Puts a conjunction into the n-th bucket of what was collected of it."""
+    if _lacks(tree, work, 0, 0, 0, 0, DIMENSIONS_MOST):
+        return False
+    b = make_nth(tree.bucket, tree.slot, tree.space, tree.state, work.spaces, work.dims, n)
+    return _list(tree, work, tree.bucket, b, c)
+
+
+@device
+def _finish_split(tree, preds, work, a):
+    """Puts the members of a space that was cut into the buckets of what was cut off, too."""
+    left = work.left
+    new, old = left[NEW_SPACE], left[OLD_SPACE]
+    if new == NONE:
+        return True
+    while left[MEMBER] < np.int64(tree.space[old, COUNT]):
+        at = np.int64(tree.space[old, LIST]) + left[MEMBER]
+        c = np.int64(tree.entry[at, 0])
+        work.next[c, 0], work.next[c, 1] = tree.entry[at, 1], tree.entry[at, 2]
+        buckets = collect(tree, preds, work, c, a, new)
+        while left[MEMBER_PLACE] < buckets:
+            if not _enter_nth(tree, work, c, left[MEMBER_PLACE]):
+                return False
+            left[MEMBER_PLACE] += 1
+        if not _list(tree, work, tree.space, new, c):
+            return False
+        left[MEMBER] += 1
+        left[MEMBER_PLACE] = 0
+    left[NEW_SPACE] = NONE
+    return True
+
+
+@device
+def _cut(tree, preds, work, a, key):
+    """Cuts at a key. Says whether there was room for that; what is to be copied may wait."""
+    if _lacks(tree, work, MOST_DIGITS, 1, 1, 0, 0):
+        return False
+    new = cut_at(tree, a, key)
+    if new != NONE:
+        left = work.left
+        left[NEW_SPACE], left[MEMBER], left[MEMBER_PLACE] = new, 0, 0
+        left[OLD_SPACE] = tree.cut[np.int64(tree.space[new, START]), LESS]
+    return True
+
+
+@device
+def _enter_spaces(tree, preds, work, c, p):
+    """Makes a conjunction a member of the spaces of a predicate, which may have to be cut first."""
+    left, a = work.left, np.int64(preds.pred[p, 0]) & ATTR_MASK
+    if tree.tree[a, FIRST] == NONE:
+        if _lacks(tree, work, 0, 0, 1, 0, 0):
+            return False
+        begin_attribute(tree, a)
+    # what goes step by step stands in pstbloom/change.py as well: kernels take no functions
+    begin, end = intervals(preds, p)
+    while left[INTERVAL] < end - begin:
+        lo, hi = interval(preds, p, begin + left[INTERVAL])
+        if lo <= hi:
+            if left[STEP] == CUT_BELOW:
+                if cuts_below(tree, lo) and not _cut(tree, preds, work, a, np.uint64(lo)):
+                    return False
+                left[STEP] = CUT_ABOVE
+            if not _finish_split(tree, preds, work, a):
+                return False
+            if left[STEP] == CUT_ABOVE:
+                if cuts_above(tree, a, hi) and not _cut(tree, preds, work, a, np.uint64(hi + 1)):
+                    return False
+                left[STEP] = WALK
+            if not _finish_split(tree, preds, work, a):
+                return False
+            s, last = run_of(tree, a, lo, hi)
+            if left[STEP] == WALK:  # this stands in pstbloom/change.py as well
+                left[STEP], left[PLACE] = LISTS, s
+            while left[PLACE] != NONE:
+                s = left[PLACE]
+                if not _list(tree, work, tree.space, s, c):
+                    return False
+                tree.space[s, PREDS] += 1
+                left[PLACE] = NONE if s == last else np.int64(tree.space[s, NEXT])
+        left[INTERVAL] += 1
+        left[STEP] = CUT_BELOW
+    tree.tree[a, USES] += 1
+    return True
+
+
+@device
+def _count_cells(tree, preds, p, step):
+    a = np.int64(preds.pred[p, 0]) & ATTR_MASK
+    cells, first = cells_within(tree.top, preds.pred, preds.run_lo, preds.run_hi, p), np.int64(tree.tree[a, CELLS])
+    for i in range(FANOUT):
+        if (cells >> i) & 1:
+            count_spaces(tree.space, first + i, first + i, PREDS, step)
+
+
+@device
+def _enter_cells(tree, preds, work, p):
+    a = np.int64(preds.pred[p, 0]) & ATTR_MASK
+    if tree.tree[a, CELLS] == NONE:
+        if _lacks(tree, work, 0, 0, FANOUT, 0, 0):
+            return False
+        tree.tree[a, CELLS] = new_cells(tree)
+    _count_cells(tree, preds, p, 1)
+    tree.tree[a, CELL_USES] += 1
+    return True
+
+
+@kernel
+def enter(tree, preds, codes, work, end):
+    """Enters conjunctions up to ``end``, from ``work.left`` on. Says whether there was room."""
+    left = work.left  # how this goes on stands in pstbloom/change.py as well
+    while left[GOES_NEXT] < end:
+        c = left[GOES_NEXT]
+        if left[STEP] == CHOOSE:
+            choose(tree.plan, tree.top, tree.probe, preds, codes, work.seen, work.score, c, work.next)
+            if not is_placed(tree.probe, preds.first, c) and not _list(tree, work, tree.space, np.int64(ALWAYS), c):
+                return False
+            left[PREDICATE], left[INTERVAL], left[STEP], left[PLACE] = preds.first[c], 0, CUT_BELOW, 0
+        while left[PREDICATE] < preds.first[c + 1]:
+            how = np.int64(tree.probe[left[PREDICATE]])
+            if how & ACCESS:
+                if how & BY_CELL:
+                    fits = _enter_cells(tree, preds, work, left[PREDICATE])
+                else:
+                    fits = _enter_spaces(tree, preds, work, c, left[PREDICATE])
+                if not fits:
+                    return False
+            left[PREDICATE] += 1
+            left[INTERVAL], left[STEP], left[PLACE] = 0, CUT_BELOW, 0
+        buckets = collect(tree, preds, work, c, np.int64(-1), 0)
+        while left[PLACE] < buckets:
+            if not _enter_nth(tree, work, c, left[PLACE]):
+                return False
+            left[PLACE] += 1
+        tree.at[c] = 1
+        left[GOES_NEXT] += 1
+        left[STEP] = CHOOSE
+    return True
+
+
+@device
+def _leave_buckets(tree, preds, work, c, a, s):
+    """Takes a conjunction out of its buckets, or of those alone that have a space ``s``."""
+    for n in range(collect(tree, preds, work, c, a, s)):
+        b = find_nth(tree, work, n)
+        pull(tree.state, tree.entry, tree.bucket, b, c)
+        free_empty(tree, b)
+
+
+@device
+def _uncut(tree, preds, work, a, key):
+    """Takes an end of a predicate away. What it merges goes out of the buckets."""
+    s = uncut_at(tree, a, key)
+    if s == NONE:
+        return
+    for i in range(np.int64(tree.space[s, COUNT])):
+        c = np.int64(tree.entry[np.int64(tree.space[s, LIST]) + i, 0])
+        _leave_buckets(tree, preds, work, c, a, s)
+    drop_list(tree.state, tree.entry, tree.space, s)
+    free_space(tree, s)
+
+
+@device
+def _leave_spaces(tree, preds, work, c, p):
+    a = np.int64(preds.pred[p, 0]) & ATTR_MASK
+    begin, end = intervals(preds, p)  # this loop stands in pstbloom/change.py as well
+    for j in range(begin, end):
+        lo, hi = interval(preds, p, j)
+        if lo > hi:
+            continue
+        s, last = run_of(tree, a, lo, hi)
+        count_spaces(tree.space, s, last, PREDS, -1)
+        pull(tree.state, tree.entry, tree.space, s, c)
+        while s != last:
+            s = np.int64(tree.space[s, NEXT])
+            pull(tree.state, tree.entry, tree.space, s, c)
+        if cuts_below(tree, lo):
+            _uncut(tree, preds, work, a, np.uint64(lo))
+        if cuts_above(tree, a, hi):
+            _uncut(tree, preds, work, a, np.uint64(hi + 1))
+    tree.tree[a, USES] -= 1
+    end_attribute(tree, a)
+
+
+@device
+def _leave_cells(tree, preds, p):
+    a = np.int64(preds.pred[p, 0]) & ATTR_MASK
+    _count_cells(tree, preds, p, -1)
+    leave_cells(tree, a)
+
+
+@kernel
+def remove(tree, preds, work, conjunctions):
+    """Takes conjunctions out; those that are not there are passed over."""
+    for c in conjunctions:
+        if not tree.at[c]:
+            continue
+        _leave_buckets(tree, preds, work, c, np.int64(-1), 0)
+        for p in range(preds.first[c], preds.first[c + 1]):
+            how = np.int64(tree.probe[p])
+            if how & ACCESS:
+                if how & BY_CELL:
+                    _leave_cells(tree, preds, p)
+                else:
+                    _leave_spaces(tree, preds, work, c, p)
+        if not is_placed(tree.probe, preds.first, c):
+            pull(tree.state, tree.entry, tree.space, ALWAYS, c)
+        tree.at[c] = 0

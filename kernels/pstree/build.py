@@ -1,0 +1,133 @@
+"""All at once: the choice of access predicates, an order of conjunctions, and spaces.
+
+The tables are new, so the spaces of an attribute are neighbours in the order of their keys, and a
+predicate is a range of rows.
+"""
+
+import numpy as np
+
+from colmatch.kernels._jit import device, kernel
+from colmatch.kernels.geometry import boundaries_below, code_from
+from colmatch.kernels.layout import ATTR_MASK
+from colmatch.kernels.pstree.arrays import CELL_USES, CELLS, ENDS, FANOUT, FIRST, LAST, NONE, START, USES
+from colmatch.kernels.pstree.change import begin_attribute, cut_at
+from colmatch.kernels.pstree.choose import ACCESS, BY_CELL, BY_SPACE, PRESENT, choose
+from colmatch.kernels.pstree.intervals import interval_of, intervals_of
+from colmatch.kernels.pstree.tables import MOST_DIGITS, lacks_rows, new_cells
+
+LAST_KEY = 2**63 - 1
+
+
+@kernel
+def choose_all(plan, top, preds, codes, work, probe, key):
+    """Chooses the access predicates, and writes by what conjunctions are to be ordered.
+
+    That is the first access attribute, and where the predicate begins: so those of one space are
+    neighbours. key (C) int64; probe (P) uint32
+    """
+    for c in range(len(key)):
+        choose(plan, top, probe, preds, codes, work.seen, work.score, c, work.next)
+        key[c] = LAST_KEY
+        for p in range(preds.first[c], preds.first[c + 1]):
+            if np.int64(probe[p]) & ACCESS:
+                begin, _ = intervals_of(preds.pred, p)
+                lo, _ = interval_of(preds.pred, preds.run_lo, preds.run_hi, p, begin)
+                wide = np.int64(1) if np.int64(probe[p]) & BY_CELL else np.int64(0)
+                key[c] = min((np.int64(preds.pred[p, 0]) & ATTR_MASK) << 33 | wide << 32 | lo, key[c])
+
+
+@kernel
+def reorder_probes(first, order, probe, to):
+    """Writes ``probe`` (P) of conjunctions in another order, (C) uint32, to an array of its own."""
+    n = 0
+    for c in order:
+        for p in range(first[c], first[c + 1]):
+            to[n] = probe[p]
+            n += 1
+
+
+@kernel
+def count_ends(preds, codes, probe, uses, ends):
+    """Counts the predicates that are to have spaces, those with cells, and where the former end.
+
+    uses (A, 2), ends (B) int64 : zeros on entry; of attributes, and of boundaries
+    """
+    pred, run_lo, run_hi = preds.pred, preds.run_lo, preds.run_hi
+    first, label = codes.first, codes.label
+    for p in range(len(probe)):
+        how = np.int64(probe[p]) & PRESENT
+        if how != BY_SPACE and how != BY_CELL:
+            continue
+        a = np.int64(probe[p]) & ATTR_MASK
+        uses[a, 0 if how == BY_SPACE else 1] += 1
+        begin, end = intervals_of(pred, p)
+        for j in range(begin, end if how == BY_SPACE else begin):
+            lo, hi = interval_of(pred, run_lo, run_hi, p, j)
+            if lo > hi:
+                continue
+            low, high = boundaries_below(first, label, a, lo), boundaries_below(first, label, a, hi)
+            if low > 0:
+                ends[first[a] + low - 1] += 1
+            if first[a] + high < first[a + 1]:
+                ends[first[a] + high] += 1
+
+
+@kernel
+def make_spaces(tree, codes, uses, ends, row, progress):
+    """Makes the spaces and cells that predicates have. Says whether there was room.
+
+    uses, ends : as ``count_ends`` left them. row (B) uint32 : written, the space that has each
+    boundary. progress (2) int64 : attribute and boundary that go next
+    """
+    while progress[0] < len(uses):
+        a = progress[0]
+        if uses[a, 0] > 0:
+            while progress[1] < codes.first[a + 1]:
+                if lacks_rows(tree, MOST_DIGITS, 1, 2):
+                    return False
+                begin_attribute(tree, a)
+                b = progress[1]
+                if ends[b] > 0:
+                    s = cut_at(tree, a, np.uint64(code_from(codes, a, b - codes.first[a])))
+                    tree.cut[np.int64(tree.space[s, START]), ENDS] = ends[b]
+                row[b] = tree.tree[a, LAST]
+                progress[1] += 1
+            if lacks_rows(tree, 0, 0, 1):
+                return False
+            begin_attribute(tree, a)
+            tree.tree[a, USES] = uses[a, 0]
+        progress[0] += 1
+        progress[1] = codes.first[a + 1]
+    return True
+
+
+@kernel
+def make_cells(tree, uses):
+    """Makes the cells of attributes. Says whether there was room."""
+    for a in range(len(uses)):
+        if uses[a, 1] > 0 and tree.tree[a, CELLS] == NONE:
+            if lacks_rows(tree, 0, 0, FANOUT):
+                return False
+            tree.tree[a, CELLS] = new_cells(tree)
+            tree.tree[a, CELL_USES] = uses[a, 1]
+    return True
+
+
+@device
+def rows_of(tree, code_first, label, row, a, lo, hi):
+    """The first and the last row of a predicate's spaces."""
+    low, high = boundaries_below(code_first, label, a, lo), boundaries_below(code_first, label, a, hi)
+    first, begin = np.int64(tree[a, FIRST]), code_first[a]
+    return first if low == 0 else np.int64(row[begin + low - 1]), first if high == 0 else np.int64(
+        row[begin + high - 1]
+    )
+
+
+@device
+def count_run(covers, lists, s, last, is_access):
+    """Counts a predicate at rows, by where runs begin and end."""
+    covers[s] += 1
+    covers[last + 1] -= 1
+    if is_access:
+        lists[s] += 1
+        lists[last + 1] -= 1

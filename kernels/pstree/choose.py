@@ -1,0 +1,159 @@
+"""By which predicates a conjunction is found: those that the fewest events are expected to meet.
+
+Source: section 3.3 of "PS-Tree-Based Efficient Boolean Expression Matching for High-Dimensional and
+Dense Workloads". Event counters are those of single codes, the finest spaces that there are, summed
+up: so what a predicate has is a difference, however many spaces it covers.
+"""
+
+import numpy as np
+
+from colmatch.kernels._jit import device, inlined
+from colmatch.kernels.bits import popcount
+from colmatch.kernels.geometry import boundaries_below, end_of_required, share_between
+from colmatch.kernels.layout import ATTR_MASK, FLAG_MULTI, FLAG_NONE
+from colmatch.kernels.pstree.arrays import FANOUT
+from colmatch.kernels.pstree.intervals import cells_within, interval_of, intervals_of
+
+# How a predicate is tested before a conjunction is verified, in the high bits of ``probe``; its
+# attribute stands in the low ones. 0 : not at all.
+BY_SPACE = 1 << 29  # where its spaces are those of its own ends
+BY_CELL = 1 << 30  # where they are the cells of its attribute
+PRESENT = BY_SPACE | BY_CELL  # whether the attribute is there
+ACCESS = 1 << 31  # and BY_SPACE or BY_CELL : the conjunction is found by it
+
+# ``plan``
+LEAVES, BY_OPERATOR, DIMENSIONS, PRODUCT, SIGNATURES = range(5)
+PLAN_WORDS = 8
+
+LOOSE = 4  # codes that cells may have for each of a predicate's own
+SPACES_MOST = 128  # codes beyond which it takes cells in any case
+
+# The document's order of operators: =, IN, BETWEEN, one-sided, <>, NOT IN.
+EQUALITY, ONE_OF, BETWEEN, ONE_SIDED, UNEQUAL, NONE_OF = range(6)
+
+
+@device
+def is_placed(probe, first, c):
+    """Whether a conjunction has an access predicate."""
+    for p in range(first[c], first[c + 1]):
+        if np.int64(probe[p]) & ACCESS:
+            return True
+    return False
+
+
+@inlined
+def _codes_within(pred, run_lo, run_hi, code_first, label, p):
+    """How many codes, and so spaces at most, a predicate has."""
+    a, n = np.int64(pred[p, 0]) & ATTR_MASK, np.int64(0)
+    begin, end = intervals_of(pred, p)
+    for j in range(begin, end):
+        lo, hi = interval_of(pred, run_lo, run_hi, p, j)
+        below_hi, below_lo = boundaries_below(code_first, label, a, hi), boundaries_below(code_first, label, a, lo)
+        n += max(below_hi - below_lo + 1, 0)
+    return n
+
+
+@inlined
+def _at_spaces(most, top, pred, run_lo, run_hi, code_first, label, p):
+    """The word of a predicate: by cells if it has many codes, and they have few others."""
+    a = np.int64(pred[p, 0]) & ATTR_MASK
+    n = _codes_within(pred, run_lo, run_hi, code_first, label, p)
+    if n <= most:
+        return a | BY_SPACE
+    cells = np.int64(popcount(np.uint64(cells_within(top, pred, run_lo, run_hi, p))))
+    others = cells * ((code_first[a + 1] - code_first[a]) // FANOUT + 1)
+    return a | (BY_CELL if n > SPACES_MOST or others <= LOOSE * n else BY_SPACE)
+
+
+@device
+def _operator(pred, run_lo, run_hi, code_first, bound, label, p):
+    """The operator that a predicate may have been, by its intervals."""
+    a = np.int64(pred[p, 0]) & ATTR_MASK
+    begin, end = intervals_of(pred, p)
+    lowest, _ = interval_of(pred, run_lo, run_hi, p, begin)
+    _, highest = interval_of(pred, run_lo, run_hi, p, end - 1)
+    n, first = code_first[a + 1] - code_first[a], code_first[a]
+    b, b_end = boundaries_below(code_first, label, a, lowest), boundaries_below(code_first, label, a, highest)
+    if end - begin > 1:
+        return ONE_OF if b > 0 and b_end < n else UNEQUAL if end - begin == 2 else NONE_OF
+    if b == 0 or b_end == n:
+        return NONE_OF if b == 0 and b_end == n else ONE_SIDED
+    return EQUALITY if bound[first + b_end] == bound[first + b - 1] + 1 else BETWEEN
+
+
+@inlined
+def _score(pred, run_lo, run_hi, code_first, bound, label, seen, by_operator, p):
+    """How many events are expected to meet a predicate, in some unit."""
+    a = np.int64(pred[p, 0]) & ATTR_MASK
+    part, events = 0.0, np.int64(0)
+    begin, end = intervals_of(pred, p)
+    for j in range(begin, end):
+        lo, hi = interval_of(pred, run_lo, run_hi, p, j)
+        if lo > hi:
+            continue
+        part += share_between(code_first, bound, label, a, lo, hi)
+        if len(seen) > 0:
+            base = code_first[a] + a
+            events += seen[base + hi] - seen[base + lo - 1]
+    part = min(part, 1.0) / 2
+    if len(seen) > 0:
+        return events + part
+    return _operator(pred, run_lo, run_hi, code_first, bound, label, p) + part if by_operator else part
+
+
+@inlined
+def choose(plan, top, probe, preds, codes, seen, score, c, next):
+    """Chooses the access predicates of a conjunction, on different attributes.
+
+    They are up to as many as ``plan`` says, fewer where they would have more spaces together.
+    Writes ``probe`` of all its predicates: the access predicates alone are ``ACCESS``, and others
+    without which it is false are to be tested; and ``next`` (C, 2), the words of the two most
+    selective ones among these, 0 where there is none.
+
+    seen (codes + 1) int64 : values of a sample before each code of all attributes, or (0). score :
+    scratch, for all predicates of a conjunction
+    """
+    pred, run_lo, run_hi = preds.pred, preds.run_lo, preds.run_hi
+    code_first, bound, label = codes.first, codes.bound, codes.label
+    first, last = preds.first[c], end_of_required(preds.first, preds.jump_first, preds.jump, c)
+    for p in range(first, preds.first[c + 1]):
+        probe[p] = 0
+    for p in range(first, last):
+        by_operator = plan[BY_OPERATOR] != 0
+        score[p - first] = _score(pred, run_lo, run_hi, code_first, bound, label, seen, by_operator, p)
+    product = np.int64(1)
+    for taken in range(plan[DIMENSIONS]):
+        best = np.int64(-1)
+        for p in range(first, last):
+            word = np.int64(pred[p, 0])
+            if word & FLAG_NONE or (best >= 0 and score[best - first] <= score[p - first]):
+                continue
+            used = False
+            for q in range(first, last if taken > 0 else first):
+                used |= np.int64(probe[q]) & ACCESS != 0 and np.int64(probe[q]) & ATTR_MASK == word & ATTR_MASK
+            if not used:
+                best = np.int64(p)
+        if best < 0:
+            break
+        chosen = _at_spaces(plan[LEAVES], top, pred, run_lo, run_hi, code_first, label, best) | ACCESS
+        if chosen & BY_CELL:
+            product *= np.int64(popcount(np.uint64(cells_within(top, pred, run_lo, run_hi, best))))
+        else:
+            product *= _codes_within(pred, run_lo, run_hi, code_first, label, best)
+        if taken > 0 and product > plan[PRODUCT]:
+            break
+        probe[best] = chosen
+    one, two = np.int64(-1), np.int64(-1)
+    for p in range(first, last):
+        word = np.int64(pred[p, 0])
+        if word & FLAG_NONE or np.int64(probe[p]) & ACCESS:
+            continue
+        probe[p] = word & ATTR_MASK | PRESENT
+        if plan[SIGNATURES] and not word & FLAG_MULTI:
+            probe[p] = _at_spaces(plan[LEAVES], top, pred, run_lo, run_hi, code_first, label, p)
+        if one < 0 or score[p - first] < score[one - first]:
+            one, two = np.int64(p), one
+        elif two < 0 or score[p - first] < score[two - first]:
+            two = np.int64(p)
+    next[c, 0] = probe[one] if one >= 0 else 0
+    next[c, 1] = probe[two] if two >= 0 else 0

@@ -1,0 +1,50 @@
+"""The intervals of a predicate, and the cells that it has keys in."""
+
+import numpy as np
+
+from colmatch.kernels._jit import device
+from colmatch.kernels.layout import ATTR_MASK, FLAG_RUN
+from colmatch.kernels.pstree.arrays import FANOUT
+
+
+@device
+def intervals(preds, p):
+    """Where the intervals of a predicate stand: their range in ``run_lo``, or one of its own."""
+    return intervals_of(preds.pred, p)
+
+
+@device
+def interval(preds, p, j):
+    """An interval of a predicate, which may be empty."""
+    return interval_of(preds.pred, preds.run_lo, preds.run_hi, p, j)
+
+
+@device
+def intervals_of(pred, p):
+    """``intervals`` on an array, for inner loops."""
+    if pred[p, 0] & np.uint32(FLAG_RUN):
+        return np.int64(pred[p, 1]), np.int64(pred[p, 2])
+    return np.int64(0), np.int64(1)
+
+
+@device
+def interval_of(pred, run_lo, run_hi, p, j):
+    """``interval`` on arrays, for inner loops."""
+    if pred[p, 0] & np.uint32(FLAG_RUN):
+        return np.int64(run_lo[j]), np.int64(run_hi[j])
+    return np.int64(pred[p, 1]), np.int64(pred[p, 2])
+
+
+@device
+def cells_within(top, pred, run_lo, run_hi, p):
+    """Bits of the cells that a predicate has keys in.
+
+    top (A) : of ``PSTree``
+    """
+    shift, cells = np.int64(top[np.int64(pred[p, 0]) & ATTR_MASK]), np.int64(0)
+    begin, end = intervals_of(pred, p)
+    for j in range(begin, end):
+        lo, hi = interval_of(pred, run_lo, run_hi, p, j)
+        if lo <= hi:
+            cells |= (2 << min(hi >> shift, FANOUT - 1)) - (1 << (lo >> shift))
+    return cells

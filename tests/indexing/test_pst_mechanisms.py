@@ -1,0 +1,206 @@
+"""What PSTBloom and PSTHash are about, seen in their counters and tables: each part of them spares
+work.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import inside
+import numpy as np
+import pyarrow as pa
+import pytest
+from contract import NO_JIT
+from pstree_walk import check_pstbloom, check_psthash
+from tree_walk import empty_tree
+
+import colmatch as cm
+from colmatch.indexing.registry import find
+from colmatch.kernels.pstbloom.arrays import SIGNED, WORDS
+from colmatch.kernels.psthash import arrays as h
+from colmatch.kernels.pstree import arrays as a
+from colmatch.workload import named
+
+KINDS = pytest.mark.parametrize("kind", ["pstbloom", "psthash"])
+CHECKS = {"pstbloom": check_pstbloom, "psthash": check_psthash}
+OPTIONS = cm.Options(missing_columns="null")
+NAMES = ["a", "b", "c", *(f"x{i}" for i in range(100))]
+SCHEMA = pa.schema([(name, pa.int64()) for name in NAMES])
+
+
+def built(texts: list[str], kind: str, sample: pa.Table | None = None, **settings: Any) -> cm.Matcher:
+    return cm.Matcher.build(
+        dict(enumerate(texts)), SCHEMA, index=cm.index(kind, **settings), options=OPTIONS, sample=sample
+    )
+
+
+def counted(matcher: cm.Matcher, **event: int) -> dict[str, int]:
+    return matcher.counters(pa.table({name: pa.array([value], pa.int64()) for name, value in event.items()}))
+
+
+@KINDS
+def test_only_the_space_of_a_value_is_read(kind: str) -> None:
+    matcher = built([f"a = {i}" for i in range(300)], kind)
+    assert counted(matcher, a=7)["conjunctions"] == 1
+    assert counted(matcher, a=7, b=5)["conjunctions"] == 1
+    assert counted(matcher, a=1000)["conjunctions"] == 0
+
+
+@KINDS
+def test_the_narrowest_predicate_finds_a_conjunction(kind: str) -> None:
+    one = {"dimensions": 1} if kind == "psthash" else {}
+    matcher = built([f"a BETWEEN 0 AND {500 + i % 10} AND b = {i}" for i in range(1000)], kind, **one)
+    assert counted(matcher, a=5, b=7)["conjunctions"] == 1
+    assert counted(matcher, a=5)["conjunctions"] == 0
+
+
+@KINDS
+def test_a_sample_tells_which_predicate_few_events_meet(kind: str) -> None:
+    """By their widths, ``b = 1`` is the most selective; but all events have it."""
+    one = {"dimensions": 1, "leaves": 128} if kind == "psthash" else {}
+    texts = [f"a BETWEEN {i} AND {i + 5} AND b = 1" for i in range(100)] + ["b = 100"]
+    events = pa.table({"a": pa.array(np.arange(1000) % 100), "b": pa.array([1] * 1000)})
+    blind, told = built(texts, kind, **one), built(texts, kind, events, **one)
+    assert counted(blind, a=50, b=1)["conjunctions"] == 100
+    assert counted(told, a=50, b=1)["conjunctions"] == 6
+    assert counted(told, a=50, b=1)["matches"] == counted(blind, a=50, b=1)["matches"] == 6
+
+
+@KINDS
+@pytest.mark.parametrize(
+    ("texts", "value"),
+    [
+        (["a = 1 AND b IN (1, 3)", "a = 9 AND b = 900"], 1),
+        (["a IN (1, 90) AND b BETWEEN 1 AND 2", "a = 99 AND b = 900"], 90),
+        (["a BETWEEN 1 AND 90 AND b < 2", "a = 99 AND b = 1", "b = 900 AND a = 1"], 50),
+        (["a >= 2 AND b <> 7"], 5),
+    ],
+)
+def test_operators_rank_first_if_that_is_asked_for(kind: str, texts: list[str], value: int) -> None:
+    """= before IN, IN before BETWEEN, that before <, and that before <>, whatever their widths."""
+    one = {"dimensions": 1} if kind == "psthash" else {}
+    operators, share = (built(texts, kind, ranking=how, **one) for how in ("operators", "share"))
+    assert counted(operators, a=value)["conjunctions"] >= 1
+    assert counted(share, a=value)["conjunctions"] == 0
+
+
+def test_signatures_leave_out_what_would_fail() -> None:
+    workload = named("dense", subscriptions=2000 if NO_JIT else 20_000)
+    events = workload.events(100)
+    few, all_ = (
+        cm.Matcher.build(
+            workload.predicate_table(), workload.schema(), index=cm.index("pstbloom", signatures=signatures)
+        ).counters(events)
+        for signatures in (True, False)
+    )
+    assert few["conjunctions"] == all_["conjunctions"] and few["matches"] == all_["matches"]
+    assert few["candidates"] - few["matches"] < 0.35 * (all_["candidates"] - all_["matches"])
+    assert few["candidates"] - few["matches"] < 0.2 * (few["conjunctions"] - few["matches"])
+
+
+def test_signatures_grow_with_what_they_have() -> None:
+    """One of 64 bits would let everybody through; one that was made for few is made anew."""
+    texts = [f"a = {i % 10} AND b BETWEEN {i % 50} AND {i % 50 + 20}" for i in range(3000)]
+    bulk, dynamic = (inside.arrays(built(texts, "pstbloom", construction=how)) for how in ("bulk", "dynamic"))
+    assert bulk.state[WORDS] == dynamic.state[WORDS] >= 16
+    assert bulk.state[SIGNED] == dynamic.state[SIGNED]
+    scan = cm.Matcher.build(dict(enumerate(texts)), SCHEMA, index="scan")
+    index, preds, codes = empty_tree(scan, "pstbloom"), inside.predicates(scan), inside.codes(scan)
+    insert = find("pstbloom").insert
+    assert insert is not None
+    for begin in range(0, 3000, 100):
+        index = insert(index, preds, codes, begin, begin + 100)
+        assert index.state[SIGNED] <= 64 * index.state[WORDS] * index.state[a.SPACES]
+    check_pstbloom(index, preds, set(range(3000)))
+
+
+def test_rows_without_an_attribute_are_told_without_its_predicate() -> None:
+    for kind in ("pstbloom", "psthash"):
+        one = {"dimensions": 1} if kind == "psthash" else {}
+        matcher = built([f"a = 1 AND x{i} >= 0" for i in range(50)], kind, **one)
+        assert counted(matcher, a=1)["candidates"] == 0
+        assert counted(matcher, a=1, x3=1)["candidates"] == counted(matcher, a=1, x3=1)["matches"] == 1
+
+
+def test_two_predicates_find_less_than_one() -> None:
+    texts = [f"a = {i % 20} AND b = {i // 20}" for i in range(400)]
+    one, two = (built(texts, "psthash", dimensions=n) for n in (1, 2))
+    assert counted(two, a=3, b=7)["conjunctions"] == 1
+    assert counted(one, a=3, b=7)["conjunctions"] == 20
+    three = built([f"{text} AND c = {i % 2}" for i, text in enumerate(texts)], "psthash", dimensions=3)
+    assert counted(three, a=3, b=7, c=1)["conjunctions"] == 1
+    assert counted(three, a=3, b=7, c=0)["conjunctions"] == 0
+    assert counted(three, a=3, b=7)["conjunctions"] == 0
+
+
+def test_what_has_one_predicate_or_may_be_absent_is_found_too() -> None:
+    matcher = built(["a = 1", "a = 1 AND b = 2", "a IS NULL", "NOT (a <=> 3)"], "psthash")
+    assert counted(matcher, a=1)["conjunctions"] == 3
+    assert counted(matcher, a=1, b=2)["matches"] == 3
+
+
+def test_only_pairs_that_some_subscription_has_are_looked_for() -> None:
+    """An event of 60 attributes has 1,770 pairs; five of them are somebody's, and what has no
+    partner is asked for by itself alone.
+    """
+    texts = [f"x{2 * i} = 1 AND x{2 * i + 1} = 1" for i in range(30)]
+    matcher = built(texts, "psthash")
+    event = {f"x{i}": 1 for i in range(60)}
+    assert counted(matcher, **event)["matches"] == 30
+    assert counted(matcher, **event)["nodes"] <= 60 + 30
+    assert counted(matcher, **{f"x{2 * i}": 1 for i in range(30)})["nodes"] == 30
+
+
+def test_longer_spaces_are_looked_for_only_where_they_begin() -> None:
+    texts = [f"x{i} = 1 AND x{i + 1} = {i} AND x{i + 2} = 1" for i in range(0, 50, 5)]
+    matcher = built(texts, "psthash", dimensions=3)
+    event = {f"x{i}": 1 for i in range(60)}
+    assert counted(matcher, **event)["nodes"] < 60 + 60
+
+
+def test_a_cap_on_spaces_leaves_one_access_predicate() -> None:
+    texts = [f"a BETWEEN {i} AND {i + 3} AND b BETWEEN {i} AND {i + 3}" for i in range(50)]
+    many, few = (inside.arrays(built(texts, "psthash", spaces=most)) for most in (16, 15))
+    assert max(h_count(many)) == 16 and max(h_count(few)) == 4
+    assert len(h_count(many)) == 50
+
+
+def h_count(index: Any) -> list[int]:
+    """In how many spaces each conjunction is that buckets have."""
+    conj = []
+    for b in range(int(index.state[h.BUCKETS])):
+        at, count = index.bucket[b, [h.BUCKET_LIST, h.BUCKET_COUNT]].tolist()
+        conj += index.entry[at : at + count, 0].tolist() if count else []
+    return np.unique(conj, return_counts=True)[1].tolist()
+
+
+@KINDS
+def test_wide_predicates_have_at_most_16_cells(kind: str) -> None:
+    """By spaces of their own, each would have hundreds."""
+    texts = [f"a BETWEEN {i} AND {i + 5000}" for i in range(0, 10_000, 10)]
+    matcher = built(texts, kind)
+    index = inside.arrays(matcher)
+    assert index.state[a.ENTRIES] <= 16 * len(texts) and index.state[a.CUTS] == 0
+    spaces = inside.arrays(built(texts, kind, leaves=100_000, **({"spaces": 100_000} if kind == "psthash" else {})))
+    assert spaces.state[a.ENTRIES] > 300 * len(texts) and spaces.state[a.CUTS] > 1000
+    event = counted(matcher, a=6000)
+    assert event["matches"] == 501 and event["conjunctions"] < 501 + 2 * len(texts) / 16 + 2
+
+
+@KINDS
+def test_spaces_are_merged_when_predicates_go(kind: str) -> None:
+    texts = [f"a BETWEEN {i} AND {i + 50}" for i in range(100)] + ["a BETWEEN 20 AND 60"]
+    scan = cm.Matcher.build(dict(enumerate(texts)), SCHEMA, index="scan")
+    preds, codes, wide = inside.predicates(scan), inside.codes(scan), {"leaves": 1000}
+    insert, delete = find(kind).insert, find(kind).delete
+    assert insert is not None and delete is not None
+    index = insert(
+        empty_tree(scan, kind, **wide, **({"spaces": 1000} if kind == "psthash" else {})), preds, codes, 0, 101
+    )
+    assert index.state[a.CUTS] > 100
+    index = delete(index, preds, codes, np.arange(100))
+    walker = CHECKS[kind](index, preds, {100})
+    (spaces,) = [some for some in walker.spaces.values() if some]
+    assert len(spaces) == 3 and index.state[a.MERGED] > 100
+    assert inside.with_index(scan, kind, index).counters(pa.table({"a": [30]}))["nodes"] <= 1
+    assert len(index.space) == len(insert(index, preds, codes, 0, 100).space)
