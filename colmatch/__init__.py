@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from colmatch.version import __version__ as __version__
 
 if TYPE_CHECKING:
+    from colmatch import betree as betree
     from colmatch.errors import ColmatchError as ColmatchError
     from colmatch.errors import DependencyError as DependencyError
     from colmatch.errors import EventError as EventError
@@ -52,6 +53,7 @@ _HOMES = {
     "SchemaError": "errors",
     "StoreError": "errors",
     "SubscriptionError": "errors",
+    "betree": "betree",
     "col": "expr.build",
     "from_pairs": "events.long_form",
     "index": "indexing.plan",
@@ -65,7 +67,8 @@ def __getattr__(name: str) -> Any:
     home = _HOMES.get(name)
     if home is None:
         raise AttributeError(f"module 'colmatch' has no attribute {name!r}")
-    value = globals()[name] = getattr(import_module(f"colmatch.{home}"), name)
+    module = import_module(f"colmatch.{home}")
+    value = globals()[name] = module if home == name else getattr(module, name)
     return value
 
 

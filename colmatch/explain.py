@@ -7,15 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
+from colmatch.betree.events import event_batches
 from colmatch.errors import EventError, SubscriptionError, shown
 from colmatch.events.binding import require
 from colmatch.events.gather import batches
 from colmatch.events.reader import Reader
+from colmatch.events.required import Required
 from colmatch.incoming import refusing
 from colmatch.kernels import layout
 from colmatch.lowering.written import LiteralTexts, key_runs, predicate_text
@@ -44,16 +47,24 @@ class Node:
 class Explanation:
     """Prints as a tree.
 
-    ``matched`` is whether the subscription is true; ``tree`` the evaluated expression.
+    ``matched`` is whether the subscription is true; ``tree`` the evaluated expression; ``missing``
+    what a predicate on a missing value is: unknown or false; ``lacking`` what the event has no
+    value of and must have.
     """
 
     id: int | str
     matched: bool
     tree: Node
     event: dict[str, Any] = field(repr=False)
+    missing: str = "unknown"
+    lacking: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        lines = [f"subscription {self.id!r}: {'matches' if self.matched else 'does not match'}"]
+        mode = "" if self.missing == "unknown" else f" (what is missing is {self.missing})"
+        lines = [f"subscription {self.id!r}: {'matches' if self.matched else 'does not match'}{mode}"]
+        if self.lacking:
+            must = "which must be defined, so that the event matches nothing"
+            lines.append(f"   the event lacks {', '.join(map(repr, self.lacking))}, {must}")
 
         def show(node: Node, indent: str, last: bool) -> None:
             value = "" if node.children or node.value is _NOTHING else f"   [{_shown(node.value)}]"
@@ -86,11 +97,12 @@ def explain(parts: Parts, event: Any, id: int | str) -> Explanation:
     mine = np.flatnonzero(preds.owner == number - version.bases[holder]).tolist()
     if parts.options.missing_columns == "error":  # of what other subscriptions use, anything may be missing
         words = (preds.pred[p, 0] for c in mine for p in range(preds.first[c], preds.first[c + 1]))
-        require(row.schema, (version.attributes[int(word) & layout.ATTR_MASK].path for word in words))
+        used = (version.attributes[int(word) & layout.ATTR_MASK] for word in words)
+        require(row.schema, chain.from_iterable(attribute.paths for attribute in used))
     entries = Reader(version.attributes, version.literals).read(row)
     keys = [entries.key[entries.col[a] : entries.col[a + 1]].tolist() for a in range(len(version.attributes))]
     values = {name: _shown_value(column) for name, column in zip(row.schema.names, row.columns, strict=True)}
-    told = _Told(version.attributes, whole(version.literals), segment, keys, values)
+    told = _Told(version.attributes, whole(version.literals), segment, keys, values, parts.language.two_valued)
     nodes = [_conjunction(told, c) for c in mine]
     if not nodes:
         tree = Node("FALSE: contradicts itself", False, _NOTHING)
@@ -98,7 +110,10 @@ def explain(parts: Parts, event: Any, id: int | str) -> Explanation:
         tree = nodes[0]
     else:
         tree = Node("any of", _any([node.truth for node in nodes]), _NOTHING, tuple(nodes))
-    return Explanation(id, tree.truth is True, tree, values)
+    lacks = Required(parts.schema).lacks(row, lenient=True)
+    lacking = () if lacks is None else tuple(lacks.columns)
+    matched = tree.truth is True and not lacking
+    return Explanation(id, matched, tree, values, parts.language.missing, lacking)
 
 
 def _shown_value(column: pa.Array) -> Any:
@@ -113,6 +128,8 @@ def _shown_value(column: pa.Array) -> Any:
 
 
 def _row(parts: Parts, event: Any) -> pa.RecordBatch:
+    if isinstance(event, Mapping) and parts.language.is_betree:
+        return next(event_batches([event], parts.schema.arrow))
     if isinstance(event, Mapping):
         fields = [field for field in parts.schema.arrow if field.name in event]
         unknown = [name for name in event if name not in parts.schema.arrow.names]
@@ -186,6 +203,7 @@ class _Told(NamedTuple):
     segment: Segment
     keys: list[list[int]]
     values: dict[str, Any]
+    two_valued: bool
 
 
 def _conjunction(told: _Told, c: int) -> Node:
@@ -219,26 +237,35 @@ def _predicate(told: _Told, p: int) -> Node:
     attribute = told.attributes[attr]
     runs = key_runs(predicates, told.segment.codes, p)
     found = any(lo <= key <= hi for key in keys[attr] for lo, hi in runs)
-    truth: TruthValue = not found if none else found if keys[attr] or _two_valued(attribute) else None
+    truth: TruthValue = (
+        not found if none else found if keys[attr] or told.two_valued or _two_valued(attribute) else None
+    )
     return Node(
         predicate_text(attribute, LiteralTexts(told.literals, attr), runs, none), truth, _value(attribute, told.values)
     )
 
 
 def _two_valued(attribute: Attribute) -> bool:
-    return attribute.role is Role.HAS_NULL
+    return attribute.role in (Role.HAS_NULL, Role.CALL)
+
+
+def _found(values: dict[str, Any], name: str) -> Any:
+    """The value of that name, or else of one that differs in case."""
+    if name in values:
+        return values[name]
+    return next((value for known, value in values.items() if known.lower() == name.lower()), None)
 
 
 def _value(attribute: Attribute, values: dict[str, Any]) -> Any:
+    if attribute.role is Role.CALL:
+        return {name: _found(values, name) for (name,) in attribute.paths}
     value: Any = values
     for part in attribute.path:
         if value is None:
             return None
         if not isinstance(value, dict):
             return value
-        value = (
-            value.get(part) if part in value else next((v for k, v in value.items() if k.lower() == part.lower()), None)
-        )
+        value = _found(value, part)
     if isinstance(value, list) and attribute.role is Role.ENTRY:
         return next((v for k, v in value if k == attribute.key), None)
     return value

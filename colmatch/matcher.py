@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
-from colmatch.events.range_reader import columns_of
 from colmatch.explain import Explanation, explain
 from colmatch.indexing.registry import KINDS
 from colmatch.indexing.settings import Settings
-from colmatch.matching.best import BestMatches
-from colmatch.matching.range_worker import RangeNames, checked_ranges
+from colmatch.language import Language
+from colmatch.matching.matches import Matches
 from colmatch.matching.workers import Workers
 from colmatch.options import Options
 from colmatch.store import saved
@@ -34,7 +30,7 @@ def kinds() -> list[str]:
     return list(KINDS)
 
 
-class Matcher(BestMatches):
+class Matcher(Matches):
     """A set of subscriptions, indexed: made by ``Matcher.build`` or ``Matcher.open``.
 
     A matcher may be used by several threads at once; each gets working memory of its own.
@@ -64,6 +60,9 @@ class Matcher(BestMatches):
         options: Options | None = None,
         errors: Errors = "raise",
         sample: Any = None,
+        language: str = "sql",
+        missing: str | None = None,
+        constants: Any = None,
     ) -> Matcher:
         """Indexes subscriptions for events of a schema.
 
@@ -72,7 +71,9 @@ class Matcher(BestMatches):
         subscriptions : ``{id: text}``, an iterable of ``(id, text or expression)``, an Arrow table
             with columns ``id`` and ``expression`` (any object with the Arrow C stream or array
             protocol), or a ``PredicateTable``. Ids are int64 or strings, and unique
-        schema : ``pyarrow.Schema``, ``{name: type}`` or ``Schema``
+        schema : ``pyarrow.Schema``, ``{name: type}`` or ``Schema``; or, in the language of be-tree,
+            what ``colmatch.betree.Domains`` takes. An event without a value of a field that is not
+            nullable matches nothing
         index : name of a kind of index, ``"auto"`` for that with the lowest estimated time an
             event, or either with settings, as ``colmatch.index`` makes it
         sample : some events, as ``match`` takes them, that are like those to come: they tell which
@@ -80,13 +81,20 @@ class Matcher(BestMatches):
             matcher and of its saved form, and count again with each index that updates build
         errors : ``"raise"`` the first error, or ``"collect"``: leave bad expressions out and list
             them in ``rejected``
+        language : of the expressions: ``"sql"``, or ``"betree"``, that of the be-tree library
+        missing : what is said of a value that is missing: ``"unknown"``, as in SQL, or ``"false"``:
+            then all predicates but IS NULL are false of it, also ``<>`` and ``NOT IN``, and NOT
+            makes true of false. By default as in the language: unknown in SQL, false in be-tree's
+        constants : ``{id: {"flight_id": 7}}``, with which be-tree's expressions are read; of a
+            table, its column ``constants``
 
         Raises
         ------
         ExpressionError : an expression cannot be understood; says which, where and why
         SubscriptionError, SchemaError, OptionError : the arguments cannot be used
         """
-        return cls(initial_parts(subscriptions, schema, index, options, errors, sample))
+        asked = Language.asked_for(language, missing)
+        return cls(initial_parts(subscriptions, schema, index, options, errors, sample, asked, constants))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the matcher to one file, atomically.
@@ -135,7 +143,7 @@ class Matcher(BestMatches):
 
     # Changing
 
-    def insert(self, subscriptions: Any, errors: Errors = "raise") -> None:
+    def insert(self, subscriptions: Any, errors: Errors = "raise", constants: Any = None) -> None:
         """Adds subscriptions: either all, or with an error none.
 
         Parameters
@@ -145,6 +153,7 @@ class Matcher(BestMatches):
             empty matcher takes either type
         errors : ``"raise"`` the first error, or ``"collect"``: leave bad expressions out and list
             them in ``rejected``
+        constants : as for ``build``
 
         Raises
         ------
@@ -156,15 +165,15 @@ class Matcher(BestMatches):
             and ``stats()`` says so
         StoreError : the journal cannot be written; nothing has changed then
         """
-        self._live.insert(subscriptions, errors, replace=False)
+        self._live.insert(subscriptions, errors, replace=False, constants=constants)
 
-    def replace(self, subscriptions: Any, errors: Errors = "raise") -> None:
+    def replace(self, subscriptions: Any, errors: Errors = "raise", constants: Any = None) -> None:
         """Adds subscriptions in the place of those that have the same ids, in one step.
 
         Arguments and errors are those of ``insert``, but an id may be there already or not. What is
         left out as bad leaves what it would have replaced.
         """
-        self._live.insert(subscriptions, errors, replace=True)
+        self._live.insert(subscriptions, errors, replace=True, constants=constants)
 
     def delete(self, ids: Any) -> None:
         """Removes subscriptions: either all, or with an error none.
@@ -241,6 +250,16 @@ class Matcher(BestMatches):
         self._live.options = self._live.options.with_settings(options)
 
     @property
+    def language(self) -> str:
+        """The language of the expressions: sql or betree."""
+        return self._live.language.name
+
+    @property
+    def missing(self) -> str:
+        """What is said of a value that is missing: unknown or false."""
+        return self._live.language.missing
+
+    @property
     def ids(self) -> pa.Array:
         """The id of each subscription, as an int64 or string array."""
         now = self._live.now
@@ -249,7 +268,7 @@ class Matcher(BestMatches):
     @property
     def paths(self) -> list[tuple[str, ...]]:
         """Columns that the expressions use, and fields of structs, such as ``("user", "age")``."""
-        return list(dict.fromkeys(attribute.path for attribute in self._live.now.attributes if attribute.path))
+        return list(dict.fromkeys(path for attribute in self._live.now.attributes for path in attribute.paths))
 
     @property
     def index(self) -> Settings:
@@ -263,68 +282,12 @@ class Matcher(BestMatches):
 
     @property
     def columns(self) -> list[str]:
-        """Top-level columns that the expressions use; all others may be left out of the events."""
-        return list(self._live.now.columns)
+        """Top-level columns that events need; all others may be left out of them.
 
-    def columns_with(self, ranges: RangeNames | None = None) -> list[str]:
-        """Returns the top-level columns that events need in which attributes are ranges."""
-        return columns_of(self._live.now.attributes, checked_ranges(ranges, self.schema))
-
-    def match(self, events: Any, ranges: RangeNames | None = None) -> pa.Table:
-        """Finds which subscriptions are true for which events.
-
-        Parameters
-        ----------
-        events : anything with ``__arrow_c_stream__`` or ``__arrow_c_array__``, with all columns
-            that the expressions use (``columns``) unless ``Options(missing_columns="null")``. All
-            rows of a table or data frame see the same updates. A reader, which has no length, sees
-            those that are made between its batches
-        ranges : ``{"price": ("price_low", "price_high")}``: columns or fields of structs that are
-            ranges in the events, from the value of one column to that of another, both included.
-            These have the attribute's type; the attribute need have no column of its own. NULL is
-            no bound, NULL twice is NULL. A subscription matches if it is true of some value of each
-            range. ``betree`` and ``bestar`` visit only what ranges meet, ``scan`` has a kernel of
-            its own; with all other kinds every condition of every subscription is looked at
-
-        Returns
-        -------
-        table (event: int64 number of the row, subscription: type of the ids), ordered by event. The
-        subscriptions of one event are in no particular order, but in the same as long as the
-        matcher is not updated and nothing is merged
-
-        Raises
-        ------
-        EventError : a column is not there, or does not fit the schema; or a range begins above its
-            end, or some expression cannot be asked of ranges: a text pattern that is no prefix, or
-            an AND of ORs with too many conditions on them
-        OptionError : ``ranges`` is no such mapping, or what it names is no scalar of the schema
+        They are those that the expressions use, and those that must be defined: that the schema
+        declares not nullable.
         """
-        schema = self._live.now.result_schema
-        return pa.Table.from_batches(self._workers.pairs(events, schema, checked_ranges(ranges, self.schema)), schema)
-
-    def match_batches(self, events: Any, ranges: RangeNames | None = None) -> Iterator[pa.RecordBatch]:
-        """Yields what ``match`` returns, piece by piece as results come.
-
-        Memory does not follow the size of the input.
-        """
-        return self._workers.pairs(events, self._live.now.result_schema, checked_ranges(ranges, self.schema))
-
-    def match_lists(self, events: Any, ranges: RangeNames | None = None) -> pa.ChunkedArray:
-        """Returns the ids that match each event: list<id> array, one list a row, in row order.
-
-        Ids within a list are in no particular order. ``ranges`` as for ``match``.
-        """
-        type = self._live.now.ids.array.type
-        lists = self._workers.lists(events, type, checked_ranges(ranges, self.schema))
-        return pa.chunked_array(list(lists), pa.list_(type))
-
-    def count(self, events: Any, ranges: RangeNames | None = None) -> NDArray[np.int64]:
-        """Returns the number of subscriptions that match each event: (rows) int64.
-
-        ``ranges`` as for ``match``.
-        """
-        counts = list(self._workers.counts(events, checked_ranges(ranges, self.schema)))
-        return np.concatenate(counts) if counts else np.empty(0, np.int64)
+        return self.columns_with()
 
     def explain(self, event: Any, id: int | str) -> Explanation:
         """Explains why a subscription is true, or not, for one event.

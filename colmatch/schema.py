@@ -10,6 +10,7 @@ Only attributes that some expression uses get a dense id, so unused columns cost
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
@@ -96,6 +97,7 @@ class Role(IntEnum):
     SIZE = 2  # number of elements of a list, or of entries of a map; absent where it is NULL
     HAS_NULL = 3  # key 1 where the list has a NULL element, else absent
     ENTRY = 4  # the value under one key of a map
+    CALL = 5  # of a special function: a derived column, see ``events/calls.py``
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +111,7 @@ class Attribute:
     path: tuple[str, ...]
     role: Role
     type: Type
-    key: str | int | None = None  # ENTRY: the map's key
+    key: str | int | None = None  # ENTRY: the map's key; CALL: what is called of what
     pattern: tuple[str, str] | None = None  # (operator, operand): like, ilike, rlike, endswith, contains
 
     @property
@@ -121,6 +123,13 @@ class Attribute:
     def is_free(self) -> bool:
         """Whether its id is nobody's, so that a new attribute may have it."""
         return not self.path
+
+    @property
+    def paths(self) -> list[tuple[str, ...]]:
+        """The columns, or fields of structs, that it needs; none if its id is nobody's."""
+        if self.role is Role.CALL:
+            return [(name,) for name in json.loads(str(self.key))[1]]
+        return [self.path] if self.path else []
 
     def freed(self) -> Attribute:
         """Returns what stands in its place when nothing uses it any more.
@@ -180,7 +189,7 @@ class Attributes:
         """The top-level columns that the attributes need, in the order in which they need them."""
         known, columns = self._columns
         if known < self.used:
-            columns = list(dict.fromkeys(attribute.path[0] for attribute in self.members if attribute.path))
+            columns = list(dict.fromkeys(path[0] for attribute in self.members for path in attribute.paths))
             self._columns = self.used, columns
         return columns
 
@@ -377,13 +386,8 @@ def _column(path: tuple[str, ...], arrow: pa.DataType) -> Column:
     types = pa.types
     if types.is_struct(arrow):
         return Column(path, Shape.STRUCT, arrow)
-    if (
-        types.is_list(arrow)
-        or types.is_large_list(arrow)
-        or types.is_fixed_size_list(arrow)
-        or types.is_list_view(arrow)
-        or types.is_large_list_view(arrow)
-    ):
+    lists = (types.is_list, types.is_large_list, types.is_fixed_size_list, types.is_list_view, types.is_large_list_view)
+    if any(is_list(arrow) for is_list in lists):
         element = value_type(arrow.value_type)
         return Column(path, Shape.LIST if element else Shape.UNUSABLE, arrow, element)
     if types.is_map(arrow):

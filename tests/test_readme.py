@@ -85,6 +85,15 @@ def test_commands_of_the_command_line(shop):
     assert sorted(ranges.splitlines()[1:]) == ["0,1", "0,2", "1,2"]
 
 
+def test_commands_for_rules_of_betree(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("domains.txt").write_text("age|integer|false|0|150\ncity|string|true\n")
+    Path("rules.tsv").write_text('id\texpression\n1\tage >= 18 and city in ("NYC", "LA")\n')
+    Path("events.jsonl").write_text('{"age": 36, "city": "LA"}\n{"city": "NYC"}\n')
+    printed = [command(line) for line in section("Coming from be-tree")]
+    assert printed[1].split() == ['"event","subscription"', "0,1"]
+
+
 def test_commands_that_measure(shop):
     pytest.importorskip("matplotlib")
     bench, generate = section("Measure your own")

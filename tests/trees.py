@@ -5,6 +5,7 @@ three-valued.
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from typing import Any
 
 from hypothesis import strategies as st
@@ -94,6 +95,21 @@ def meaning(e: Expr, event: dict[str, Any]) -> bool | None:
                 return True
             return None if x and ys and (None in x or None in ys) else False
     return compare(e.verb, x, ys[0])
+
+
+def plain_meaning(e: Expr, event: dict[str, Any]) -> bool:
+    """What a tree means where a predicate on what is absent is false, and nothing is unknown."""
+    if isinstance(e, And):
+        return all(plain_meaning(p, event) for p in e.parts)
+    if isinstance(e, Or):
+        return any(plain_meaning(p, event) for p in e.parts)
+    if isinstance(e, Not):
+        return not plain_meaning(e.part, event)
+    if isinstance(e, Truth):
+        return plain_meaning(e.part, event) is e.value
+    if isinstance(e, Predicate) and e.negated:
+        return meaning(replace(e, negated=False), event) is False
+    return meaning(e, event) is True
 
 
 # Trees

@@ -16,10 +16,13 @@ from typing import Any
 import click
 import pyarrow as pa
 
-from colmatch.cli.files import Input, naming, read_table, reading
+from colmatch.betree.domains import Domains
+from colmatch.cli.betree_lines import reading_events_of
+from colmatch.cli.files import Input, format_of, naming, read_table, reading
 from colmatch.cli.schema_text import parse_schema
 from colmatch.cli.shell import say
 from colmatch.errors import ColmatchError, OptionError, shown
+from colmatch.events.required import Required
 from colmatch.indexing.plan import AutoSettings, index, settings_of
 from colmatch.indexing.registry import KINDS
 from colmatch.indexing.settings import Settings, allowed
@@ -144,6 +147,12 @@ def _with_maps(path: str, table: pa.Table) -> pa.Table:
     return table.set_column(place, "weights", weights)
 
 
+def domains_from(path: str) -> Domains:
+    """Reads a file of domains of the be-tree library."""
+    with naming(path), open(path, encoding="utf-8") as file:
+        return Domains(file.read())
+
+
 def read_subscriptions(paths: Sequence[str], format: str | None, ids: str | None) -> pa.Table | PredicateTable:
     """Reads files of expressions, or of predicates, as ``Matcher.build`` takes them."""
     types = {"expression": pa.string()}
@@ -209,6 +218,10 @@ def reading_events(
 
     ``whole`` : all columns that the expressions use must be there. ``weights`` : columns besides
     """
+    if matcher.language == "betree" and format_of(path, format) == "jsonl":
+        with reading_events_of(path, matcher.schema.arrow) as rows:
+            yield rows
+        return
     used = matcher.columns_with(ranges)
     types, paths = _with_ends(matcher, ranges)
     for name, type in (weights or {}).items():
@@ -228,6 +241,30 @@ def reading_events(
                 f"{'use' if ranges is None else 'or ranges use'}: NULL throughout"
             )
         yield rows
+
+
+class Lacking:
+    """Events that lack what must be defined, and so match nothing: how many there were."""
+
+    def __init__(self, matcher: Matcher, ranges: RangeNames | None) -> None:
+        self._required = Required(matcher.schema, checked_ranges(ranges, matcher.schema))
+        self._rows = 0
+        self._columns: dict[str, int] = {}
+
+    def look(self, batch: pa.RecordBatch) -> None:
+        """Counts those of a batch."""
+        lacks = self._required.lacks(batch, lenient=True)
+        if lacks is not None:
+            self._rows += int(lacks.row.sum())
+            for name, rows in lacks.columns.items():
+                self._columns[name] = self._columns.get(name, 0) + int(rows.sum())
+
+    def say(self) -> None:
+        """Says how many there were, if there were any."""
+        if self._rows:
+            some = ", ".join(f"{name!r} ({rows:,})" for name, rows in self._columns.items())
+            number = "1 event matches" if self._rows == 1 else f"{self._rows:,} events match"
+            say(f"note: {number} nothing, lacking what must be defined: {some}")
 
 
 def _with_ends(matcher: Matcher, ranges: RangeNames | None) -> tuple[pa.Schema, list[tuple[str, ...]]]:

@@ -25,6 +25,23 @@ from colmatch.cli.shell import say
     metavar="EVENTS",
     help="Take the columns of the events from this file; those of --schema are added, or count before.",
 )
+@click.option(
+    "--language",
+    type=click.Choice(["sql", "betree"]),
+    default="sql",
+    show_default=True,
+    help="The language of the expressions: the WHERE of Spark SQL, or that of the be-tree library.",
+)
+@click.option(
+    "--domains",
+    metavar="FILE",
+    help="With --language betree: the columns of the events, one a line, name|type|allow_undefined[|min|max].",
+)
+@click.option(
+    "--missing",
+    type=click.Choice(["unknown", "false"]),
+    help="What is said of a missing value; by default unknown, with --language betree false.",
+)
 @index_option
 @set_option
 @click.option(
@@ -56,6 +73,7 @@ def build(
     options: tuple[str, ...],
     ids: str | None,
     format: str | None,
+    **language: Any,
 ) -> None:
     """Build an index of the expressions in SUBS and save it.
 
@@ -66,16 +84,21 @@ def build(
 
     \b
     colmatch build alerts.csv --schema "dest:string, dep_delay:double" -o alerts.colmatch
+    colmatch build rules.tsv --language betree --domains domains.txt -o rules.colmatch
     """
     from colmatch import Matcher
-    from colmatch.cli.arguments import joined_schema, read_index, read_options, read_subscriptions
+    from colmatch.cli.arguments import domains_from, joined_schema, read_index, read_options, read_subscriptions
 
-    if schema_text is None and like is None:
-        raise click.UsageError("say what columns the events have: --schema or --like, or both")
+    domains = language.pop("domains")
+    if domains is not None and language["language"] != "betree":
+        raise click.UsageError("--domains goes with --language betree")
+    if (domains is None) == (schema_text is None and like is None):
+        more = "; or --domains, without them" if language["language"] == "betree" else ""
+        raise click.UsageError(f"say what columns the events have: --schema or --like, or both{more}")
     if rejected_path and errors == "raise":
         raise click.UsageError("--rejected needs --errors collect")
     chosen, index = read_options(options), read_index(kind, settings)
-    schema = joined_schema(like, schema_text)
+    schema: Any = domains_from(domains) if domains is not None else joined_schema(like, schema_text)
     if rejected_path:
         from colmatch.cli.files import format_of
 
@@ -86,6 +109,7 @@ def build(
         index=index,
         options=chosen,
         errors="collect" if rejected_path or errors == "collect" else "raise",
+        **language,
     )
     matcher.save(index_path)
     bad = list(matcher.rejected)

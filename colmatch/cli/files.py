@@ -11,6 +11,7 @@ arrow    .arrow .feather .ipc     the file form, memory-mapped; a stream under t
 arrows   .arrows                  the stream form
 csv      .csv .csv.gz             a header line; an empty field is NULL and ``""`` the empty
                                   string
+tsv      .tsv .tsv.gz             as csv with tabs between the fields, and no quotes: read only
 jsonl    .jsonl .ndjson .json     one object a line; also with .gz
 =======  =======================  ==========================================================
 
@@ -45,6 +46,7 @@ _EXTENSIONS = {
     ".ipc": "arrow",
     ".arrows": "arrows",
     ".csv": "csv",
+    ".tsv": "tsv",
     ".jsonl": "jsonl",
     ".ndjson": "jsonl",
     ".json": "jsonl",
@@ -69,8 +71,8 @@ def format_of(path: str, format: str | None = None) -> str:
     ------
     ColmatchError : neither says it, or the format cannot go through a standard stream
     """
-    if format is not None and format not in FORMATS:
-        raise ColmatchError(f"no format is called {format!r}; there are {', '.join(FORMATS)}")
+    if format is not None and format not in (*FORMATS, "tsv"):
+        raise ColmatchError(f"no format is called {format!r}; there are {', '.join(FORMATS)} and, to be read, tsv")
     if path == "-":
         if format is None:
             raise ColmatchError("a standard stream has no extension: say which of arrows, csv and jsonl it carries")
@@ -136,7 +138,7 @@ def reading(
             if present != names:
                 narrowed = pa.schema([rows.schema.field(name) for name in present])
                 rows = rows._replace(schema=narrowed, batches=(batch.select(present) for batch in rows.batches))
-        yield rows._replace(batches=_guarded(rows.batches, shown))
+        yield rows._replace(batches=guarded(rows.batches, shown))
 
 
 @contextmanager
@@ -158,7 +160,8 @@ def naming(shown: str) -> Iterator[None]:
         raise ColmatchError(f"{shown}: {sentence(error)}") from error
 
 
-def _guarded(batches: Iterable[pa.RecordBatch], shown: str) -> Iterator[pa.RecordBatch]:
+def guarded(batches: Iterable[pa.RecordBatch], shown: str) -> Iterator[pa.RecordBatch]:
+    """Yields batches of a file; errors name it."""
     with naming(shown):
         yield from batches
 
@@ -167,7 +170,7 @@ def _open(
     path: str, kind: str, stack: ExitStack, schema: pa.Schema | None, columns: Sequence[str] | None,
     required: Mapping[tuple[str, ...], str], strict: bool, nulls: Sequence[str],
 ) -> Input:  # fmt: skip
-    source = stack.enter_context(_input(path))
+    source = stack.enter_context(opened(path))
     if kind == "parquet":
         import pyarrow.parquet as pq
 
@@ -182,12 +185,12 @@ def _open(
         source.seek(0)
         if start == b"ARROW1":
             mapped = stack.enter_context(pa.memory_map(path))
-            opened = pa.ipc.open_file(mapped)
+            file = pa.ipc.open_file(mapped)
             return Input(
-                opened.schema,
-                (opened.get_batch(i) for i in range(opened.num_record_batches)),
+                file.schema,
+                (file.get_batch(i) for i in range(file.num_record_batches)),
                 None,
-                opened.schema.names,
+                file.schema.names,
             )
         kind = "arrows"
     if kind == "arrows":
@@ -207,13 +210,26 @@ def _open(
         keys = PathWatch(cast(BinaryIO, _Prefixed(first, source)), required)
         full, batches = read_batches(cast(BinaryIO, keys), schema, only)
         return Input(full, keys.check(batches, required) if strict else batches, None, full.names, keys.unseen)
-    return _open_csv(source, schema, columns, nulls)
+    return _open_csv(source, schema, columns, nulls, kind == "tsv")
 
 
-def _open_csv(source: BinaryIO, schema: pa.Schema | None, columns: Sequence[str] | None, nulls: Sequence[str]) -> Input:
+def _parse_options(tabs: bool) -> Any:
+    """How lines are taken apart. An expression may well be written over several, in quotes."""
     import pyarrow.csv as pa_csv
 
-    header = next(csv.reader([source.readline().decode("utf-8-sig")]), [])
+    if tabs:
+        return pa_csv.ParseOptions(delimiter="\t", quote_char=False)
+    return pa_csv.ParseOptions(newlines_in_values=True)
+
+
+def _open_csv(
+    source: BinaryIO, schema: pa.Schema | None, columns: Sequence[str] | None, nulls: Sequence[str], tabs: bool
+) -> Input:
+    import pyarrow.csv as pa_csv
+
+    line = source.readline().decode("utf-8-sig")
+    header = line.rstrip("\r\n").split("\t") if tabs else next(csv.reader([line]), [])
+    header = [] if header == [""] else header
     if not header:
         raise ColmatchError("the file is empty, but a line with the names of the columns is needed")
     twice = sorted({name for name in header if header.count(name) > 1})
@@ -234,7 +250,7 @@ def _open_csv(source: BinaryIO, schema: pa.Schema | None, columns: Sequence[str]
         strings_can_be_null=True,
         quoted_strings_can_be_null=False,
     )
-    parse = pa_csv.ParseOptions(newlines_in_values=True)
+    parse = _parse_options(tabs)
     reader = pa_csv.open_csv(
         cast(BinaryIO, _Prefixed(first, source)),
         read_options=pa_csv.ReadOptions(column_names=header),
@@ -269,7 +285,8 @@ class _Prefixed:
 
 
 @contextmanager
-def _input(path: str) -> Iterator[Any]:
+def opened(path: str) -> Iterator[Any]:
+    """Opens a file for its bytes, unpacked, or standard input."""
     if path == "-":
         # not ``sys.stdin.buffer``: a thread of Arrow's may wait in it, and Python cannot end while
         # its lock is held
@@ -294,10 +311,10 @@ def read_table(path: str, format: str | None = None, *, types: dict[str, pa.Data
     """
     kind = format_of(path, format)
     shown = "standard input" if path == "-" else path
-    if kind not in ("csv", "jsonl"):
+    if kind not in ("csv", "tsv", "jsonl"):
         with reading(path, format) as rows, naming(shown):
             return pa.Table.from_batches(rows.batches, rows.schema)
-    with naming(shown), _input(path) as source:
+    with naming(shown), opened(path) as source:
         if kind == "jsonl":
             import pyarrow.json as pa_json
 
@@ -310,7 +327,7 @@ def read_table(path: str, format: str | None = None, *, types: dict[str, pa.Data
         convert = pa_csv.ConvertOptions(
             column_types=types, null_values=[""], strings_can_be_null=True, quoted_strings_can_be_null=False
         )
-        parse = pa_csv.ParseOptions(newlines_in_values=True)  # an expression may well be written over several lines
+        parse = _parse_options(kind == "tsv")
         table = pa_csv.read_csv(source, parse_options=parse, convert_options=convert)
         _ = table.column_names  # as above
         return table

@@ -76,7 +76,7 @@ def match(
     cat flights.csv | colmatch match alerts.colmatch - --format csv --keep carrier,flight | head
     colmatch match alerts.colmatch flights.parquet --top 5 --event-weights delay=urgency
     """
-    from colmatch.cli.arguments import open_matcher, read_event_weights, read_ranges, reading_events
+    from colmatch.cli.arguments import Lacking, open_matcher, read_event_weights, read_ranges, reading_events
     from colmatch.cli.files import format_of, rebatch
     from colmatch.cli.writing import writing
 
@@ -106,7 +106,7 @@ def match(
             for _ in _results(matcher, _row_of_nulls(rows.schema), 0, *given):
                 pass  # says what columns lack or are of a wrong type, before anything is written
         with writing(output, schema, out_format) as writer, _bar(rows.total) as advance:
-            start = 0
+            start, lacking = 0, Lacking(matcher, among)
             for batch in rebatch(rows.batches, matcher.options.batch_rows):
                 try:
                     for result in _results(matcher, batch, start, *given):
@@ -114,8 +114,10 @@ def match(
                 except EventError as error:
                     error.count_from(start)
                     raise
+                lacking.look(batch)
                 start += batch.num_rows
                 advance(batch.num_rows)
+    lacking.say()
 
 
 def _typed(best: tuple[int, str, Any] | None, needed: Sequence[str]) -> dict[str, pa.DataType]:

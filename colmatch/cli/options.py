@@ -13,8 +13,9 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 
 def format_option(name: str, whose: str) -> Callable[[_F], _F]:
     """Makes an option that names the format of a file."""
+    formats = FORMATS if name == "--out-format" else [*FORMATS, "tsv"]
     return click.option(
-        name, type=click.Choice(FORMATS), help=f"Format of {whose}; by default what its extension says."
+        name, type=click.Choice(formats), help=f"Format of {whose}; by default what its extension says."
     )
 
 

@@ -39,6 +39,8 @@ def writing(path: str, schema: pa.Schema, format: str | None = None) -> Iterator
     ColmatchError : the format cannot carry a column
     """
     kind = format_of(path, format)
+    if kind == "tsv":
+        raise ColmatchError(f"{path}: tsv is only read, since its fields have no quotes: write csv")
     if kind == "csv":
         for field in schema:
             if pa.types.is_nested(field.type):

@@ -208,7 +208,7 @@ class _Binder:
             return
         place, arrow = found
         name = ".".join(attribute.path)
-        if attribute.role is Role.VALUE:
+        if attribute.role in (Role.VALUE, Role.CALL):
             leaf = self._leaf(name, arrow, attribute.type)
             if leaf is not None:
                 self._item(name, select.VALUE, id, id + 1, place, leaf=leaf, set=self.needs.literal_set(id))

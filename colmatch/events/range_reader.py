@@ -71,7 +71,7 @@ def used_patterns(attributes: Attributes, ranges: Ranges) -> dict[int, Range]:
 def columns_of(attributes: Attributes, ranges: Ranges) -> list[str]:
     """Returns the top-level columns that events need in which attributes are ranges."""
     by_path = {range.path for range in ranges}
-    names = [attribute.path[0] for attribute in attributes if attribute.path and attribute.path not in by_path]
+    names = [path[0] for attribute in attributes for path in attribute.paths if path not in by_path]
     for range in used_ranges(attributes, ranges).values():
         names += [range.low.split(".")[0], range.high.split(".")[0]]
     return list(dict.fromkeys(names))

@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from colmatch.arrays.frozen import frozen
 from colmatch.events.binding import Binding, bind
+from colmatch.events.calls import CallColumns
 from colmatch.events.needs import Needs
 from colmatch.events.patterns import PatternRows
 from colmatch.events.vocabulary import Vocabulary
@@ -51,6 +52,7 @@ class Reader:
         self._needs = Needs(attributes.members, literals)
         self._memory = WorkingMemory(self._needs, 0)
         self._patterns = PatternRows(attributes) if self._needs.pattern_runs else None
+        self._calls = CallColumns(attributes, lenient)
         self._bindings: list[tuple[pa.Schema, Binding, Binding | None]] = []
         self._struct = _ArrowArray()
         self._address = ctypes.addressof(self._struct)
@@ -64,6 +66,8 @@ class Reader:
         ------
         EventError : a column does not fit the schema that the matcher was built with
         """
+        if self._calls:
+            batch = self._calls.added_to(batch)
         binding, pattern_binding = self._bind(batch.schema)
         if binding.decode:
             batch = _decoded(batch, binding.decode)

@@ -75,6 +75,7 @@ class Verb(IntEnum):
     ARRAY_CONTAINS = 17
     ARRAYS_OVERLAP = 18
     CONTAINS_ALL = 19
+    CALL = 20  # a special function: the subject's name is its text, its key what it reads
 
 
 SIGNS = {Verb.EQ: "=", Verb.NE: "<>", Verb.LT: "<", Verb.LE: "<=", Verb.GT: ">", Verb.GE: ">=", Verb.SAME: "<=>"}
@@ -192,6 +193,7 @@ class Predicate(Expr):
     subject: Subject
     operands: tuple[Operand | None, ...] = ()  # None is NULL
     weighs: Operand | None = None  # the weight that it was given
+    negated: bool = False  # NOT is a part of it, as in NOT IN: it is never true of what is absent
 
     __str__ = Expr.__str__
 
@@ -326,6 +328,9 @@ def subject_sql(subject: Subject) -> str:
 
 def _predicate(predicate: Predicate) -> str:
     verb, name = predicate.verb, subject_sql(predicate.subject)
+    if predicate.negated:
+        plain = _predicate(replace(predicate, negated=False))
+        return f"NOT {plain}" if verb in CALLS else f"{name} NOT{plain.removeprefix(name)}"
     operands = [operand_sql(operand) for operand in predicate.operands]
     if verb in SIGNS:
         return f"{name} {SIGNS[verb]} {operands[0]}"
@@ -337,7 +342,7 @@ def _predicate(predicate: Predicate) -> str:
         return f"{name} IN ({', '.join(operands)})"
     if verb is Verb.NULL:
         return f"{name} IS NULL"
-    if verb is Verb.BARE:
+    if verb is Verb.BARE or verb is Verb.CALL:
         return name
     if verb is Verb.ARRAYS_OVERLAP:
         return f"arrays_overlap({name}, array({', '.join(operands)}))"

@@ -14,12 +14,13 @@ import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from colmatch.errors import ExpressionError
-from colmatch.expr.ast import And, Constant, Expr, Or, Predicate, Refusal, Truth, conjoin, rebuild, walk
+from colmatch.expr.ast import And, Expr, Or, Refusal, conjoin, rebuild
 from colmatch.expr.normalise import Normaliser
+from colmatch.expr.shared import TreeForms
 from colmatch.expr.split import MARK, fill, raw_literals, split
 from colmatch.incoming import is_text
 from colmatch.indexing.settings import Budget
-from colmatch.lowering.forms import Form, Kind, Operand
+from colmatch.lowering.forms import Form, Operand
 from colmatch.options import Options
 from colmatch.schema import Attributes, Schema
 
@@ -50,20 +51,26 @@ class Compiler:
         refused later on)
     budget : how many conjunctions an expression may be multiplied out into
     by_attribute : whether subscriptions give weights to attributes
+    two_valued : whether what is said of an absent value is False instead of Unknown
     """
 
     def __init__(
-        self, schema: Schema, attributes: Attributes, options: Options, budget: Budget, by_attribute: bool = False
+        self,
+        schema: Schema,
+        attributes: Attributes,
+        options: Options,
+        budget: Budget,
+        by_attribute: bool = False,
+        two_valued: bool = False,
     ) -> None:
         from colmatch.expr.parse import Parser  # brings sqlglot, which takes longer to import than everything else here
 
-        self._max_depth = options.max_depth
-        self._parser = Parser(options.max_depth)
-        self._normaliser = Normaliser(schema, attributes, budget, by_attribute)
+        self._parser = Parser(options.max_depth, two_valued)
+        self._normaliser = Normaliser(schema, attributes, budget, by_attribute, two_valued)
+        self._trees = TreeForms(self._normaliser, self._parser.nodes, options.max_depth)
         self._shapes: dict[str, Form | None] = {}  # by split(text)[0]; None: its texts must be read properly
         self._phrases: dict[str, Phrase | None] = {}  # by their shape; None: not a condition by itself
         self._readings: dict[Any, Form] = {}  # by the tokens of a proper reading
-        self._trees: dict[Any, Form] = {}  # by structure
 
     def form(self, expression: str | Expr) -> tuple[Form, list[Any]]:
         """Makes the form of an expression, and its literals by slot.
@@ -176,16 +183,18 @@ class Compiler:
 
     def _place(self, phrase: Phrase, first: int) -> Expr:
         """The phrase's tree with its slots numbered from ``first``."""
-        parser = self._parser
+        nodes = self._parser.nodes
 
         def shifted(operand: Operand | None) -> Operand | None:
             if operand is None or operand.slot < 0:
                 return operand
-            return parser.operand(operand.kind, operand.slot + first, operand.many, operand.negative)
+            return nodes.operand(operand.kind, operand.slot + first, operand.many, operand.negative)
 
         tree = rebuild(
             phrase.tree,
-            lambda p: parser.predicate(p.verb, p.subject, tuple([shifted(operand) for operand in p.operands])),
+            lambda p: nodes.predicate(
+                p.verb, p.subject, tuple([shifted(operand) for operand in p.operands]), negated=p.negated
+            ),
         )
         phrase.placed[first] = tree
         return tree
@@ -216,58 +225,9 @@ class Compiler:
         from colmatch.expr.parse import refused
 
         try:
-            key, literals = self._structure(tree)
-            found = self._trees.get(key)
-            if found is None:
-                found = self._trees[key] = self._normaliser.form(self._slotted(tree), len(literals))
-            return found, literals
+            return self._trees.form(tree)
         except Refusal as refusal:
             raise refused(refusal, None, None) from None
-
-    def _structure(self, tree: Expr) -> tuple[tuple[Any, ...], list[Any]]:
-        """What two trees share when they differ in their literals alone, and the literals."""
-        key: list[Any] = []
-        literals: list[Any] = []
-        for node, children in walk(tree, self._max_depth):
-            if isinstance(node, Predicate):
-                key.append(node.verb)
-                key.append(node.subject)
-                for operand in node.operands:
-                    if operand is None:
-                        key.append(None)
-                    elif operand.kind is Kind.BOOL:
-                        key.append((operand.many, operand.value))
-                    else:
-                        key.append(-operand.kind - 1 if operand.many else operand.kind)
-                        literals.append(list(operand.value) if operand.many else operand.value)
-                key.append("" if node.weighs is None else "weight")
-                if node.weighs is not None:
-                    literals.append(node.weighs.value)
-            elif isinstance(node, (Truth, Constant)):
-                key.append((type(node), node.value))
-            else:
-                key.append((type(node), children))
-        return tuple(key), literals
-
-    def _slotted(self, tree: Expr) -> Expr:
-        """``tree`` with slots, numbered in reading order, for values."""
-        parser, slot = self._parser, 0
-
-        def place(operand: Operand | None) -> Operand | None:
-            nonlocal slot
-            if operand is None:
-                return None
-            if operand.kind is Kind.BOOL:
-                return operand if operand.many else parser.boolean(bool(operand.value))
-            slot += 1
-            return parser.operand(operand.kind, slot - 1, operand.many)
-
-        return rebuild(
-            tree,
-            lambda p: parser.predicate(
-                p.verb, p.subject, tuple([place(operand) for operand in p.operands]), place(p.weighs)
-            ),
-        )
 
 
 def _agree(text: str, literals: list[Any], reading: Reading) -> bool:

@@ -1,13 +1,7 @@
 """The tree of ``ast.py`` -> a form.
 
 Attributes are resolved, NOT is gone, and what is left is a disjunction of conjunctions or a
-program.
-
-Each condition can be asked four questions, the *modes*: is it True, is it False, is it not True, is
-it not False. With NULLs about, the third is not the second. A matcher asks the first; NOT turns
-True into False and not-True into not-False; AND is True when all of its parts are, and not True
-when some part is not True. So every mode of every node is an AND or OR of modes of its parts, down
-to *leaves*, which are two-valued: "the event has a value of ``a`` in this set", "it has none".
+program. Every node is asked in one of the modes of ``modes.py``.
 """
 
 from __future__ import annotations
@@ -17,28 +11,35 @@ from typing import Any
 from colmatch.errors import SchemaError
 from colmatch.expr.assemble import Assembly
 from colmatch.expr.ast import CALLS, WORDS, And, Constant, Expr, Not, Or, Predicate, Refusal, Truth, Verb, walk
+from colmatch.expr.modes import (
+    FALSE,
+    NOT_FALSE,
+    NOT_TRUE,
+    POSITIVE,
+    PRESENT,
+    TRUE,
+    UNKNOWN,
+    absent,
+    ask_truth,
+    in_set,
+    of_predicate,
+)
 from colmatch.expr.tree import MANY, All, Formula, Modes, conjoin, disjoin
 from colmatch.expr.weights import modes_with_weight
+from colmatch.incoming import is_list
 from colmatch.indexing.settings import Budget
 from colmatch.kernels.layout import KEY_MAX, KEY_MIN
 from colmatch.lowering.floors import misfit
 from colmatch.lowering.forms import BY_ATTRIBUTE, BY_COLUMN, PATTERNS, Conjunction, Form, Kind, Leaf, Op, Operand, Test
 from colmatch.schema import BOOL, INT, Attribute, Attributes, Column, Family, Role, Schema, Shape, Type
 
-TRUE, FALSE, NOT_TRUE, NOT_FALSE = range(4)  # the modes; two that differ in the lowest bit are swapped by NOT
-UNSCORED = 4  # is added to a mode: without weights
-
-
-_POSITIVE = (TRUE, NOT_FALSE, TRUE | UNSCORED, NOT_FALSE | UNSCORED)
 # how often a predicate may stand in a form, on average: IS UNKNOWN repeats its part, so nesting it
 # doubles
 REPEATS = 64
 
-PRESENT = (Test(Op.PRESENT),)
 _EMPTY = (Test(Op.EQ, (Operand(Kind.INT, value=0),)),)
 _TRUE = (Test(Op.EQ, (Operand(Kind.BOOL, value=True),)),)
 _FALSE = (Test(Op.EQ, (Operand(Kind.BOOL, value=False),)),)
-_UNKNOWN: Modes = (False, False, True, True)
 
 _OPS = {
     Verb.EQ: Op.EQ, Verb.NE: Op.EQ, Verb.LT: Op.LT, Verb.LE: Op.LE, Verb.GT: Op.GT, Verb.GE: Op.GE, Verb.SAME: Op.EQ,
@@ -59,14 +60,23 @@ class Normaliser:
     object, so that forms share them: 100,000 different forms over 100 columns have a few thousand
     leaves between them.
 
-    With ``by_attribute``, positive predicates weigh what subscriptions give to attributes.
+    With ``by_attribute``, positive predicates weigh what subscriptions give to attributes. With
+    ``two_valued``, a predicate on an absent value is False, and no condition is ever Unknown.
     """
 
-    def __init__(self, schema: Schema, attributes: Attributes, budget: Budget, by_attribute: bool = False) -> None:
+    def __init__(
+        self,
+        schema: Schema,
+        attributes: Attributes,
+        budget: Budget,
+        by_attribute: bool = False,
+        two_valued: bool = False,
+    ) -> None:
         self.schema = schema
         self.attributes = attributes
         self.budget = budget
         self.by_attribute = by_attribute
+        self.two_valued = two_valued
         self._modes: dict[int, tuple[Predicate, tuple[Formula, ...]]] = {}
         self._plain: list[Conjunction] = []
 
@@ -119,7 +129,7 @@ class Normaliser:
             elif kind is And or kind is Or:
                 # AND asks all of its parts in modes TRUE and NOT_FALSE, some of them in the other
                 # two; OR the other way round.
-                combine = conjoin if (kind is And) == (mode in _POSITIVE) else disjoin
+                combine = conjoin if (kind is And) == (mode in POSITIVE) else disjoin
                 stack.append((combine, len(node.parts)))
                 stack.extend([(part, mode) for part in node.parts])
             elif kind is Not:
@@ -127,9 +137,10 @@ class Normaliser:
             elif kind is Truth:
                 if node.value is None and most == MANY:
                     most = 1000 + REPEATS * sum(type(part) is Predicate for part, _ in walk(tree, MANY))
-                _truth(node, mode, stack, self.by_attribute)
+                ask_truth(node, mode, stack, self.by_attribute, self.two_valued)
             elif kind is Constant:
-                done.append(_UNKNOWN[mode & 3] if node.value is None else (mode in _POSITIVE) == node.value)
+                value = False if node.value is None and self.two_valued else node.value
+                done.append(UNKNOWN[mode & 3] if value is None else (mode in POSITIVE) == value)
             else:
                 parts = done[-mode:]
                 del done[-mode:]
@@ -145,19 +156,22 @@ class Normaliser:
 
     def _with_weight(self, p: Predicate) -> tuple[Formula, ...]:
         """The modes of a predicate with its weight, and those without."""
-        modes = self._predicate(p)
+        modes = of_predicate(self._predicate(p), p.negated, self.two_valued)
         if p.weighs is not None:
             return modes_with_weight(modes, p.weighs.slot, range(4), self._any_attribute(p))
         if self.by_attribute:
             attr = self._any_attribute(p)
             of_column = self.attributes[attr].role is Role.SIZE and not p.subject.size
             negative = p.verb in (Verb.NE, Verb.NULL) or (p.verb is Verb.SAME and p.operands[0] is None)
+            negative |= p.negated
             which = (FALSE, NOT_TRUE) if negative else (TRUE, NOT_FALSE)
             return modes_with_weight(modes, BY_COLUMN if of_column else BY_ATTRIBUTE, which, attr)
         return modes + modes
 
     def _any_attribute(self, p: Predicate) -> int:
         """An attribute that the predicate is about."""
+        if p.verb is Verb.CALL:
+            return self._call(p)
         column, key = self._column(p)
         if key is not None:
             assert column.type is not None
@@ -167,10 +181,20 @@ class Normaliser:
         assert column.type is not None
         return self._attribute(column, Role.VALUE, column.type)
 
+    def _call(self, p: Predicate) -> int:
+        """The attribute that a special function is."""
+        return self.attributes.intern(Attribute(p.subject.path, Role.CALL, BOOL, p.subject.key))
+
     def _predicate(self, p: Predicate) -> Modes:
+        if p.verb is Verb.CALL:
+            attr = self._call(p)
+            some, none = Leaf(attr, _TRUE), Leaf(attr, _TRUE, True)
+            return some, none, none, some
         column, key = self._column(p)
         verb = p.verb
         if p.subject.size:
+            if column.shape is Shape.UNUSABLE and p.verb is Verb.NULL:
+                return absent(self._attribute(column, Role.SIZE, INT))
             if column.shape not in (Shape.LIST, Shape.MAP) or key is not None:
                 raise Refusal(f"size needs a list or map column; {column.name!r} is {column.arrow}", predicate=p)
             return self._scalar(p, self._attribute(column, Role.SIZE, INT), INT, f"size({column.name})")
@@ -179,7 +203,7 @@ class Normaliser:
         if column.shape is Shape.MAP:
             if key is None:
                 if verb is Verb.NULL:
-                    return _absent(self._attribute(column, Role.SIZE, INT))
+                    return absent(self._attribute(column, Role.SIZE, INT))
                 example = f"{column.name}['key'], or write size({column.name})"
                 raise Refusal(f"column {column.name!r} is a map: name an entry, as in {example}", predicate=p)
             assert column.type is not None
@@ -215,7 +239,8 @@ class Normaliser:
         if column.shape is Shape.STRUCT:
             field = column.arrow.field(0).name if column.arrow.num_fields else "field"
             raise Refusal(f"column {name!r} is a struct: name a field, as in {name}.{field}", predicate=p)
-        if column.shape is Shape.UNUSABLE:
+        told = p.subject.size and p.verb is Verb.NULL and is_list(column.arrow)  # whether there is one
+        if column.shape is Shape.UNUSABLE and not told:
             raise Refusal(f"column {name!r} is {column.arrow}, which expressions cannot use", predicate=p)
         if key is not None:
             if column.shape is Shape.LIST:
@@ -263,7 +288,7 @@ class Normaliser:
     def _scalar(self, p: Predicate, attr: int, type: Type, name: str) -> Modes:
         verb = p.verb
         if verb is Verb.NULL:
-            return _absent(attr)
+            return absent(attr)
         if verb is Verb.BARE:
             if type.family is not Family.BOOL:
                 raise Refusal(
@@ -280,20 +305,20 @@ class Normaliser:
         nulls = len(p.operands) - len(values)
         if verb is Verb.SAME:
             if nulls:
-                return _absent(attr)
+                return absent(attr)
             same, other = Leaf(attr, (Test(op, values),)), Leaf(attr, (Test(op, values),), True)
             return same, other, other, same
         if verb is Verb.BETWEEN and nulls:
             low, high = p.operands
             one = Test(Op.GE, (low,)) if low is not None else Test(Op.LE, (high,)) if high is not None else None
             # AND with Unknown is never True; it is False where the other side is.
-            return (False, _set(attr, one)[FALSE], True, _set(attr, one)[NOT_FALSE]) if one else _UNKNOWN
+            return (False, in_set(attr, one)[FALSE], True, in_set(attr, one)[NOT_FALSE]) if one else UNKNOWN
         if verb is Verb.IN and nulls:
-            found = _set(attr, Test(op, values)) if values else _UNKNOWN
+            found = in_set(attr, Test(op, values)) if values else UNKNOWN
             return found[TRUE], False, found[NOT_TRUE], True
         if nulls:
-            return _UNKNOWN
-        modes = _set(attr, Test(op, values))
+            return UNKNOWN
+        modes = in_set(attr, Test(op, values))
         return (modes[1], modes[0], modes[3], modes[2]) if verb is Verb.NE else modes
 
     def _pattern(self, p: Predicate, op: Op, attr: int, type: Type, name: str) -> Modes:
@@ -302,7 +327,7 @@ class Normaliser:
             raise Refusal(f"{word} needs a string column; {name!r} is {type}", predicate=p)
         operand = p.operands[0]
         if operand is None:
-            return _UNKNOWN
+            return UNKNOWN
         if operand.kind is not Kind.STRING:
             raise Refusal(f"{word} needs a string, not {_KINDS[operand.kind]}", None, p, operand.slot)
         # A pattern is an attribute of its own later on: where the value is NULL it is absent just
@@ -315,7 +340,7 @@ class Normaliser:
         verb, name = p.verb, column.name
         size = self._attribute(column, Role.SIZE, INT)
         if verb is Verb.NULL:
-            return _absent(size)
+            return absent(size)
         if verb not in _LISTS:
             example = f"array_contains({name}, ...), arrays_overlap({name}, array(...)) or size({name})"
             raise Refusal(f"column {name!r} is a list: write {example}", predicate=p)
@@ -337,8 +362,10 @@ class Normaliser:
 
         Never ``outside``: that is "some other element".
         """
-        null = self._attribute(column, Role.HAS_NULL, BOOL)
         some, none = Leaf(element, (test,)), Leaf(element, (test,), True)
+        if not column.arrow.field(0).nullable:
+            return some, conjoin([Leaf(size, PRESENT), none]), none, disjoin([some, Leaf(size, PRESENT, True)])
+        null = self._attribute(column, Role.HAS_NULL, BOOL)
         false = conjoin([Leaf(size, PRESENT), none, Leaf(null, PRESENT, True)])
         return some, false, none, disjoin([some, Leaf(size, PRESENT, True), Leaf(null, PRESENT)])
 
@@ -351,40 +378,3 @@ class Normaliser:
         some: Formula = Leaf(element, (Test(Op.IN, values),)) if values else False
         none: Formula = Leaf(element, (Test(Op.IN, values),), True) if values else True
         return some, Leaf(size, _EMPTY), none, disjoin([some, Leaf(size, _EMPTY, True)])
-
-
-def _truth(node: Truth, mode: int, stack: list[Any], by_attribute: bool) -> None:
-    """(part) IS TRUE / FALSE / UNKNOWN is never Unknown: not-True is False, not-False is True.
-
-    IS UNKNOWN asks its part twice, whose own weights count once, and those by attribute not at all.
-    """
-    yes, unscored = mode in _POSITIVE, mode & UNSCORED
-    if node.value is not None:
-        asked = (TRUE if yes else NOT_TRUE) if node.value else (FALSE if yes else NOT_FALSE)
-        stack.append((node.part, asked | unscored))
-    elif _two_valued(node.part):
-        stack.append((Constant(False), mode))
-    else:
-        stack.append((conjoin if yes else disjoin, 2))
-        if yes:
-            first = unscored | (UNSCORED if by_attribute else 0)
-            stack.extend([(node.part, NOT_TRUE | first), (node.part, NOT_FALSE | UNSCORED)])
-        else:
-            stack.extend([(node.part, TRUE | unscored), (node.part, FALSE | unscored)])
-
-
-def _two_valued(node: Expr) -> bool:
-    while isinstance(node, Not):
-        node = node.part
-    return isinstance(node, Truth) or (isinstance(node, Predicate) and node.verb in (Verb.NULL, Verb.SAME))
-
-
-def _absent(attr: int) -> Modes:
-    null, present = Leaf(attr, PRESENT, True), Leaf(attr, PRESENT)
-    return null, present, present, null
-
-
-def _set(attr: int, test: Test) -> Modes:
-    """Modes of "the value is in this set" of an attribute with at most one value."""
-    inside, outside = (test,), (Test(test.op, test.operands, not test.outside),)
-    return Leaf(attr, inside), Leaf(attr, outside), Leaf(attr, inside, True), Leaf(attr, outside, True)

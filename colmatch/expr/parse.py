@@ -5,6 +5,7 @@ sqlglot's Spark parser parses it, and what its tree may have is a whitelist of n
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from typing import Any
 
 from sqlglot import exp
@@ -14,9 +15,10 @@ from sqlglot.tokenizer_core import TokenType
 from colmatch.errors import ExpressionError, shown
 from colmatch.expr.ast import And, Constant, Expr, Not, Or, Predicate, Refusal, Subject, Verb, conjoin, truth
 from colmatch.expr.literals import ALLOWED, Reading
+from colmatch.expr.shared import SharedNodes
 from colmatch.expr.stack import room
 from colmatch.expr.tokens import SPARK, read_text
-from colmatch.lowering.forms import Kind, Operand
+from colmatch.lowering.forms import Operand
 
 _COMPARISONS = {
     exp.EQ: Verb.EQ, exp.NEQ: Verb.NE, exp.LT: Verb.LT, exp.LTE: Verb.LE, exp.GT: Verb.GT, exp.GTE: Verb.GE,
@@ -27,6 +29,7 @@ _PATTERNS = {
     exp.Like: Verb.LIKE, exp.ILike: Verb.ILIKE, exp.RegexpLike: Verb.RLIKE,
     exp.StartsWith: Verb.STARTSWITH, exp.EndsWith: Verb.ENDSWITH, exp.Contains: Verb.CONTAINS,
 }  # fmt: skip
+_WITH_NOT = (exp.In, exp.Between, exp.Like, exp.ILike, exp.RegexpLike)
 _LITERALS = (exp.Literal, exp.Boolean, exp.Null)
 
 SHALLOW = 8  # levels of nesting that any stack has room for
@@ -36,15 +39,20 @@ FRAMES = 60  # of the stack, for a level: the interpreted sqlglot takes some 20
 class Parser:
     """Texts to trees.
 
-    Equal predicates of all its texts are one object, so that what is made of them can be kept by
-    ``id()``.
+    Equal predicates of all its texts are one object, of ``nodes``.
+
+    Parameters
+    ----------
+    max_depth : deepest nesting that is accepted
+    two_valued : the NOT of ``a NOT IN (1)`` and the like is a part of the predicate, which is not
+        true of what is absent; else that is ``NOT a IN (1)``
     """
 
-    def __init__(self, max_depth: int) -> None:
+    def __init__(self, max_depth: int, two_valued: bool = False) -> None:
         self.max_depth = max_depth
+        self._two_valued = two_valued
         self._sqlglot = SPARK.parser(error_level=ErrorLevel.IMMEDIATE, error_message_context=0)
-        self._operands: dict[Any, Operand] = {}
-        self._predicates: dict[Any, Predicate] = {}
+        self.nodes = SharedNodes()
 
     def read(self, text: str) -> Reading:
         """See ``tokens.read_text``."""
@@ -63,31 +71,6 @@ class Parser:
         # a node of sqlglot's that lacks what its grammar promises
         except (KeyError, AttributeError, TypeError) as error:
             raise Refusal(f"this is not a condition; {ALLOWED}", _begin(root, reading)) from error
-
-    def operand(self, kind: Kind, slot: int, many: bool = False, negative: bool = False) -> Operand:
-        """The operand of a slot, one object for equal ones."""
-        key = (kind, slot, many, negative)
-        found = self._operands.get(key)
-        if found is None:
-            found = self._operands[key] = Operand(kind, slot, many, negative)
-        return found
-
-    def boolean(self, value: bool) -> Operand:
-        """The operand TRUE or FALSE, one object for equal ones."""
-        found = self._operands.get(value)
-        if found is None:
-            found = self._operands[value] = Operand(Kind.BOOL, value=value)
-        return found
-
-    def predicate(
-        self, verb: Verb, subject: Subject, operands: tuple[Operand | None, ...], weighs: Operand | None = None
-    ) -> Predicate:
-        """All operands come from ``operand`` and ``boolean``, which keep them alive."""
-        key = (verb, subject, *map(id, operands), id(weighs))
-        found = self._predicates.get(key)
-        if found is None:
-            found = self._predicates[key] = Predicate(verb, subject, operands, weighs)
-        return found
 
     # sqlglot
 
@@ -127,8 +110,8 @@ class Parser:
                 stack.extend(parts)
             elif kind is tuple:
                 what, count = node
-                if what is Not:
-                    done.append(Not(done.pop()))
+                if what is Not or what == self._negated:
+                    done.append(what(done.pop()))
                 elif what is None:
                     done.append(truth(done.pop(), count))
                 else:
@@ -138,13 +121,15 @@ class Parser:
             elif kind is exp.Paren:
                 stack.append(node.args["this"])
             elif kind is exp.Not:
-                stack.append((Not, 1))
-                stack.append(node.args["this"])
+                part = node.args["this"]
+                inside = self._two_valued and type(part) in _WITH_NOT and _is_inside(part, reading)
+                stack.append((self._negated if inside else Not, 1))
+                stack.append(part)
             elif kind is exp.Is:
                 part, value = _bare(node.args["this"]), node.args["expression"]
                 subject = self._subject(part, reading)
                 if type(value) is exp.Null and subject is not None:
-                    done.append(self.predicate(Verb.NULL, subject, ()))
+                    done.append(self.nodes.predicate(Verb.NULL, subject, ()))
                 elif type(value) is exp.Null or type(value) is exp.Boolean:
                     stack.append((None, None if type(value) is exp.Null else bool(value.args["this"])))
                     stack.append(part)
@@ -179,8 +164,8 @@ class Parser:
         if kind is exp.Literal:
             slot = int(node.args["this"])
             found, many, negative = reading.operands[slot]
-            return self.operand(found, slot, many, negative)
-        return self.boolean(bool(node.args["this"])) if kind is exp.Boolean else None
+            return self.nodes.operand(found, slot, many, negative)
+        return self.nodes.boolean(bool(node.args["this"])) if kind is exp.Boolean else None
 
     def _predicate(self, node: Any, kind: Any, reading: Reading) -> Expr:
         args = node.args
@@ -188,7 +173,7 @@ class Parser:
         if verb is not None:
             return self._comparison(verb, args, kind is exp.NullSafeNEQ, node, reading)
         if kind is exp.Column:
-            return self.predicate(Verb.BARE, self._named(node, reading), ())
+            return self.nodes.predicate(Verb.BARE, self._named(node, reading), ())
         if kind is exp.Between:
             if args.get("symmetric"):
                 raise Refusal("BETWEEN SYMMETRIC is not supported: put the smaller value first", _begin(node, reading))
@@ -206,7 +191,7 @@ class Parser:
             if type(pattern) is exp.Any or type(pattern) is exp.All:
                 return self._quantified(verb, node, reading)
             found = self._test(verb, args["this"], [pattern], reading)
-            return Not(found) if args.get("negate") else found
+            return self._negated(found) if args.get("negate") else found
         if kind is exp.ArrayContains:
             return self._test(Verb.ARRAY_CONTAINS, args["this"], [args["expression"]], reading)
         if kind is exp.Anonymous or kind is exp.ArrayOverlaps:
@@ -227,8 +212,14 @@ class Parser:
             else:
                 what = "conditions"
             raise Refusal(f"comparing {what} is not supported: compare a column with a literal", _begin(node, reading))
-        found = self.predicate(verb, self._named(left, reading), (self._single(right, reading),))
+        found = self.nodes.predicate(verb, self._named(left, reading), (self._single(right, reading),))
         return Not(found) if negated else found
+
+    def _negated(self, found: Expr) -> Expr:
+        """Returns a predicate with a NOT of its own, as in NOT IN."""
+        if not self._two_valued or not isinstance(found, Predicate):
+            return Not(found)
+        return self.nodes.predicate(found.verb, found.subject, found.operands, found.weighs, negated=True)
 
     def _single(self, node: exp.Expr, reading: Reading) -> Operand | None:
         node = _bare(node)
@@ -244,7 +235,9 @@ class Parser:
         return subject
 
     def _test(self, verb: Verb, subject: exp.Expr, operands: list[exp.Expr], reading: Reading) -> Predicate:
-        return self.predicate(verb, self._named(subject, reading), tuple([self._single(o, reading) for o in operands]))
+        return self.nodes.predicate(
+            verb, self._named(subject, reading), tuple([self._single(o, reading) for o in operands])
+        )
 
     def _quantified(self, verb: Verb, node: exp.Expr, reading: Reading) -> Expr:
         """LIKE ANY (...) and LIKE ALL (...)."""
@@ -256,7 +249,7 @@ class Parser:
             raise Refusal("LIKE ANY and LIKE ALL need patterns in parentheses", _begin(node, reading))
         parts: list[Expr] = [self._test(verb, node.args["this"], [member], reading) for member in members]
         if node.args.get("negate"):
-            parts = [Not(part) for part in parts]
+            parts = [self._negated(part) for part in parts]
         return conjoin(Or if type(some) is exp.Any else And, parts)
 
     def _function(self, node: exp.Expr, reading: Reading) -> Expr:
@@ -312,6 +305,15 @@ def _begin(node: exp.Expr, reading: Reading) -> int:
         if isinstance(part, (exp.Expr, list)):
             stack.extend(reversed(part if isinstance(part, list) else list(part.args.values())))
     return reading.tokens[0].start
+
+
+def _is_inside(node: exp.Expr, reading: Reading) -> bool:
+    """Whether the NOT of a predicate stands behind its subject, as in NOT IN."""
+    tokens = reading.tokens
+    i = bisect_left(tokens, _begin(node, reading), key=lambda token: token.start) + 1
+    while i < len(tokens) and tokens[i].token_type is TokenType.R_PAREN:
+        i += 1
+    return i < len(tokens) and tokens[i].token_type is TokenType.NOT
 
 
 def _syntax(error: ParseError, reading: Reading) -> Refusal:

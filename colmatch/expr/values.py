@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
 
-from colmatch.expr.ast import NAN, Expr, Predicate, Refusal, rebuild
+from colmatch.expr.ast import NAN, Expr, Refusal, rebuild
 from colmatch.expr.literals import Reading
 from colmatch.expr.parse import Parser, refused
 from colmatch.lowering.forms import Kind, Operand
@@ -43,7 +44,7 @@ def with_values(tree: Expr, reading: Reading) -> Expr:
             )
         return Operand(operand.kind, value=_value(operand.kind, literal, operand.negative))
 
-    return rebuild(tree, lambda p: Predicate(p.verb, p.subject, tuple([value(operand) for operand in p.operands])))
+    return rebuild(tree, lambda p: replace(p, operands=tuple([value(operand) for operand in p.operands])))
 
 
 def _value(kind: Kind, text: Any, negative: bool) -> Any:

@@ -100,6 +100,8 @@ def predicate_text(attribute: Attribute, texts: LiteralTexts, runs: Runs, none: 
         return f"({text}) IS NOT TRUE" if none else text
     if attribute.role is Role.HAS_NULL:
         return f"{attribute.name} has {'no' if none else 'a'} NULL element"
+    if attribute.role is Role.CALL:
+        return f"NOT {attribute.name}" if none else attribute.name
     if runs == [(KEY_MIN, KEY_MAX)]:
         owner = ".".join(attribute.path) if attribute.role is Role.SIZE else attribute.name
         return f"{owner} IS {'' if none else 'NOT '}NULL"

@@ -36,6 +36,18 @@ class Piece(NamedTuple):
         """Returns how many subscriptions match each row: (rows)."""
         return np.diff(self.place)
 
+    def without(self, dropped: NDArray[np.bool_]) -> tuple[Piece, NDArray[np.bool_]]:
+        """Returns a piece without the pairs of some rows, and which pairs are left.
+
+        dropped : (rows) whether each is
+        """
+        counts = np.diff(self.place)
+        left = np.repeat(~dropped, counts)
+        place = np.zeros(len(counts) + 1, np.int64)
+        np.cumsum(np.where(dropped, 0, counts), out=place[1:])
+        # where counts alone are wanted, there are no pairs
+        return self._replace(place=place, id=self.id[left] if len(self.id) else self.id), left
+
     def _ids(self, type: pa.DataType) -> pa.Array:
         ids = pa.array(self.id) if self.names is None else self.names.take(pa.array(self.id))
         if ids.type == type:

@@ -42,6 +42,11 @@ class BestPiece(NamedTuple):
         pairs = self.piece.pairs(pa.schema(list(schema)[:2]))
         return pa.RecordBatch.from_arrays([*pairs.columns, pa.array(self.score)], schema=schema)
 
+    def without(self, dropped: NDArray[np.bool_]) -> BestPiece:
+        """Returns a piece without the pairs of some rows: (rows) whether each is dropped."""
+        piece, left = self.piece.without(dropped)
+        return BestPiece(piece, self.score[left])
+
 
 def best_pieces(
     worker: Worker, version: Version, lenient: bool, rows: pa.RecordBatch, offset: int, topk: TopK

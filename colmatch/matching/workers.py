@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from colmatch.events.gather import seen_batches
 from colmatch.events.range_reader import Ranges, columns_of
+from colmatch.events.required import Lacks, Required, lacks_table
 from colmatch.kernels import layout
 from colmatch.matching.pieces import Piece
 from colmatch.matching.range_worker import RangeWorker
@@ -27,29 +28,47 @@ class Workers:
 
     def __init__(self, live: LiveSet) -> None:
         self._live = live
+        self._required = Required(live.schema)
         self._idle: list[Worker] = []
         self._idle_for_ranges: list[RangeWorker] = []
 
     def pairs(self, events: Any, schema: pa.Schema, ranges: Ranges) -> Iterator[pa.RecordBatch]:
         """Yields the pairs of event and subscription, as ``Matcher.match_batches`` does."""
-        return self._results(events, True, lambda piece: piece.pairs(schema), ranges)
+        return self._results(events, True, lambda piece, lacks, offset: piece.pairs(schema), ranges)
+
+    def pairs_and_lacks(
+        self, events: Any, schema: pa.Schema, ranges: Ranges
+    ) -> Iterator[tuple[pa.RecordBatch, pa.RecordBatch]]:
+        """Yields pairs, and what events lack that must be defined, as ``Matcher.match`` does."""
+
+        def both(piece: Piece, lacks: Lacks | None, offset: int) -> tuple[pa.RecordBatch, pa.RecordBatch]:
+            told = lacks if piece.first == offset else None  # once for each batch
+            return piece.pairs(schema), lacks_table(told, offset)
+
+        return self._results(events, True, both, ranges)
 
     def lists(self, events: Any, type: pa.DataType, ranges: Ranges) -> Iterator[pa.ListArray]:
         """Yields the ids that match each event, one list a row, of the type that they have."""
-        return self._results(events, True, lambda piece: piece.lists(type), ranges)
+        return self._results(events, True, lambda piece, lacks, offset: piece.lists(type), ranges)
 
     def best(self, events: Any, topk: TopK, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
         """Yields the best matches of each event, as ``Matcher.match_topk_batches`` does."""
 
+        required = self.required(())
+
         def found(worker: Worker, version: Version, batch: pa.RecordBatch, offset: int) -> Iterator[pa.RecordBatch]:
+            lacks = required.lacks(batch, self._is_lenient())
             for best in best_pieces(worker, version, self._is_lenient(), batch, offset, topk):
+                if lacks is not None:
+                    start = best.piece.first - offset
+                    best = best.without(lacks.row[start : start + len(best.piece.place) - 1])
                 yield best.table(schema)
 
         return self._run(events, found, columns=topk.columns)
 
     def counts(self, events: Any, ranges: Ranges) -> Iterator[NDArray[np.int64]]:
         """Yields how many subscriptions match each event: (rows)."""
-        return self._results(events, False, Piece.counts, ranges)
+        return self._results(events, False, lambda piece, lacks, offset: piece.counts(), ranges)
 
     def counters(self, events: Any, topk: TopK | None, ranges: Ranges) -> dict[str, int]:
         """Returns what the kernels looked at for these events, as ``Matcher.counters`` does."""
@@ -72,15 +91,29 @@ class Workers:
         }
         return {name: int(worker.counters[place]) for name, place in places.items()}
 
-    def _results(self, events: Any, pairs: bool, form: Callable[[Piece], Result], ranges: Ranges) -> Iterator[Result]:
+    def required(self, ranges: Ranges) -> Required:
+        """Returns what no event may lack."""
+        return Required(self._live.schema, ranges) if ranges else self._required
+
+    def _results(
+        self, events: Any, pairs: bool, form: Callable[[Piece, Lacks | None, int], Result], ranges: Ranges
+    ) -> Iterator[Result]:
         """Yields each piece in a form, in the order of the events.
 
+        Parameters
+        ----------
         pairs : whether the form needs pairs, or counts alone
+        form : of a piece, what the rows of its batch lack, and the number of the first of these
         """
+        required = self.required(ranges)
 
         def found(worker: Worker, version: Version, batch: pa.RecordBatch, offset: int) -> Iterator[Result]:
+            lacks = required.lacks(batch, self._is_lenient())
             for piece in worker.run(version, self._is_lenient(), batch, pairs, offset):
-                yield form(piece)
+                if lacks is not None:
+                    start = piece.first - offset
+                    piece, _ = piece.without(lacks.row[start : start + len(piece.place) - 1])
+                yield form(piece, lacks, offset)
 
         return self._run(events, found, ranges)
 
@@ -133,9 +166,10 @@ class Workers:
         columns : that are needed beside those of the expressions
         """
         live = self._live
+        others = [*columns, *self.required(ranges).columns]
 
         def needed(version: Version) -> list[str]:
             own = columns_of(version.attributes, ranges) if ranges else version.columns
-            return [*own, *columns] if columns else own
+            return [*own, *others] if others else own
 
         return seen_batches(events, live.options.batch_rows, lambda: live.now, needed)

@@ -18,6 +18,7 @@ from colmatch.indexing.plan import index
 from colmatch.indexing.registry import find
 from colmatch.indexing.settings import Settings
 from colmatch.kernels import layout
+from colmatch.language import Language
 from colmatch.options import Options
 from colmatch.schema import Attributes, Schema
 from colmatch.store.file import content_hash, pack, read_arrays, unpack, write_arrays
@@ -61,6 +62,7 @@ def _encode(parts: Parts) -> tuple[dict[str, Any], dict[str, np.ndarray[Any, Any
         "updates": version.updates,
         "merges": version.merges,
         "options": parts.options.to_dict(),
+        "language": parts.language.to_dict(),
         "schema": base64.b64encode(parts.schema.arrow.serialize().to_pybytes()).decode(),
         "attributes": [attribute_entry(attribute) for attribute in version.attributes],
         "rejected": [list(entry) for entry in version.rejected.values()],
@@ -101,6 +103,7 @@ def _decode(where: str, header: dict[str, Any], arrays: dict[str, np.ndarray[Any
             options=Options(**header["options"]),
             asked=index(header["asked"]["kind"], **header["asked"]["settings"]),
             version=version,
+            language=Language(**header.get("language", {})),  # files of 0.2 and older say nothing of it
         )
     except (*_UNREADABLE, AttributeError, ColmatchError, pa.ArrowInvalid) as error:
         wrote = header.get("version", "before 0.2")

@@ -15,11 +15,13 @@ from colmatch.arrays.frozen import sealed
 from colmatch.errors import ExpressionError, OptionError, SubscriptionError, shown
 from colmatch.incoming import column_of, table_of
 from colmatch.indexing.settings import Budget
+from colmatch.language import SQL, Language
 from colmatch.lowering.few import FEW, FewExpressions
 from colmatch.lowering.lower import LoweredExpressions, Lowering
 from colmatch.options import Options
 from colmatch.schema import Attributes, Schema
 from colmatch.session import Session
+from colmatch.subscriptions.constants import constants_of_table, with_constants
 from colmatch.subscriptions.ids import Ids, checked_unique, ids_of_column, ids_of_values
 from colmatch.subscriptions.rejected import Rejected
 from colmatch.subscriptions.rows import add_table
@@ -35,6 +37,7 @@ from colmatch.subscriptions.weights import (
 )
 
 if TYPE_CHECKING:
+    from colmatch.expr.betree_compile import BetreeCompiler
     from colmatch.expr.compile import Compiler
 
 Errors = Literal["raise", "collect"]
@@ -71,12 +74,15 @@ class Source:
         that are rejected
     """
 
-    def __init__(self, schema: Schema, options: Options, attributes: Attributes, budget: Budget) -> None:
+    def __init__(
+        self, schema: Schema, options: Options, attributes: Attributes, budget: Budget, language: Language = SQL
+    ) -> None:
         self.schema = schema
         self.options = options
         self.budget = budget
+        self.language = language
         self.attributes = attributes
-        self._compilers: dict[bool, Compiler] = {}  # by whether weights are given to attributes
+        self._compilers: dict[bool, Compiler | BetreeCompiler] = {}  # by whether weights are given to attributes
         self._few: FewExpressions | None = None
         self._compiled = 0
 
@@ -91,7 +97,7 @@ class Source:
         """
         if not isinstance(errors, str) or errors not in ("raise", "collect"):
             raise OptionError(f"errors={shown(errors)}: 'raise' or 'collect' is needed")
-        attributes, given = self.attributes, read(subscriptions)
+        attributes, given = self.attributes, read(subscriptions, self.language)
         if isinstance(given, PredicateTable):
             lowering = Lowering(attributes, Session(self.options.timezone))
             ids = Ids(add_table(given, self.schema, attributes, lowering))
@@ -123,20 +129,34 @@ class Source:
             raise first.at(ids[sub])
         return _finish(lowering, attributes, ids, (compiler, expressions), failed, errors)
 
-    def _compiler_for(self, expressions: int, by_attribute: bool) -> tuple[Compiler, FewExpressions]:
+    def _compiler_for(self, expressions: int, by_attribute: bool) -> tuple[Compiler | BetreeCompiler, FewExpressions]:
         """Returns the compiler, for so many more expressions, and what lowers a few forms."""
         if self._few is None or self._compiled > FORMS_KEPT:
             self._compilers, self._compiled = {}, 0
             self._few = FewExpressions(self.attributes, Session(self.options.timezone))
         compiler = self._compilers.get(by_attribute)
         if compiler is None:
-            from colmatch.expr.compile import Compiler
-
-            compiler = self._compilers[by_attribute] = Compiler(
-                self.schema, self.attributes, self.options, self.budget, by_attribute
+            compiler = self._compilers[by_attribute] = _compiler_of(self.language)(
+                self.schema,
+                self.attributes,
+                self.options,
+                self.budget,
+                by_attribute,
+                self.language.two_valued,
             )
         self._compiled += expressions
         return compiler, self._few
+
+
+def _compiler_of(language: Language) -> type[Compiler | BetreeCompiler]:
+    """Imports what reads a language: SQL brings its parser."""
+    if language.is_betree:
+        from colmatch.expr.betree_compile import BetreeCompiler
+
+        return BetreeCompiler
+    from colmatch.expr.compile import Compiler
+
+    return Compiler
 
 
 def _with_priority(lowered: LoweredExpressions, priority: NDArray[np.float64] | None) -> LoweredExpressions:
@@ -147,7 +167,7 @@ def _with_priority(lowered: LoweredExpressions, priority: NDArray[np.float64] | 
 
 
 def _forms(
-    compiler: Compiler, expressions: list[Any], failed: dict[int, ExpressionError], stop: bool
+    compiler: Compiler | BetreeCompiler, expressions: list[Any], failed: dict[int, ExpressionError], stop: bool
 ) -> Iterable[tuple[Any, ...]]:
     """Returns forms, and for each its subscriptions and their literals.
 
@@ -221,20 +241,31 @@ def _finish(
     return Intake(lowered.frozen(), attributes, ids, rejected, lowering.session.literal)
 
 
-def read(subscriptions: Any) -> PredicateTable | Pairs:
+def read(subscriptions: Any, language: Language = SQL, constants: Any = None) -> PredicateTable | Pairs:
     """Reads what the caller hands over, which may take time, or call the matcher again.
+
+    constants : by id, for a language that has some
 
     Raises
     ------
     SubscriptionError : it cannot be read, or an id is none, or there twice
     """
+    given = _read(subscriptions, language)
+    if constants is not None and isinstance(given, PredicateTable):
+        raise OptionError("constants= goes with expressions, not with a PredicateTable")
+    if constants is None or isinstance(given, PredicateTable):
+        return given
+    return given._replace(expressions=with_constants(given.ids, given.expressions, constants, language))
+
+
+def _read(subscriptions: Any, language: Language) -> PredicateTable | Pairs:
     if isinstance(subscriptions, (PredicateTable, Pairs)):
         return subscriptions
     is_list = type(subscriptions) is list  # as usual, and quicker
     if not is_list and isinstance(subscriptions, Mapping):
         ids, expressions = list(subscriptions), list(subscriptions.values())
     elif not is_list and (hasattr(subscriptions, "__arrow_c_stream__") or hasattr(subscriptions, "__arrow_c_array__")):
-        return _arrow_pairs(subscriptions)
+        return _arrow_pairs(subscriptions, language)
     elif is_list or (isinstance(subscriptions, Iterable) and not isinstance(subscriptions, (str, bytes))):
         ids, expressions = [], []
         for i, pair in enumerate(_iterate(subscriptions)):
@@ -254,7 +285,7 @@ def _iterate(pairs: Iterable[Any]) -> Iterator[Any]:
     yield from pairs
 
 
-def _arrow_pairs(source: Any) -> Pairs:
+def _arrow_pairs(source: Any, language: Language) -> Pairs:
     where = "the table of subscriptions"
     table = table_of(source, SubscriptionError, where)
     ids, texts = (column_of(table, name, SubscriptionError, where) for name in ("id", "expression"))
@@ -265,4 +296,7 @@ def _arrow_pairs(source: Any) -> Pairs:
     if not (pa.types.is_string(given) or pa.types.is_large_string(given)):
         raise SubscriptionError(f"{where}: column 'expression' is {texts.type}, a string is needed")
     unique = Ids(checked_unique(ids_of_column(ids, where)))
-    return Pairs(unique, texts.to_pylist(), given_weights(table, where), given_priority(table, where))
+    expressions = texts.to_pylist()
+    if language.is_betree:
+        expressions = with_constants(unique, expressions, constants_of_table(table, unique, where), language)
+    return Pairs(unique, expressions, given_weights(table, where), given_priority(table, where))

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+from colmatch.betree.events import schema_of
 from colmatch.events.sample import NOTHING, SampleKeeper, count_values
 from colmatch.events.vocabulary import Vocabulary
 from colmatch.indexing import plan
 from colmatch.indexing.settings import Settings
+from colmatch.language import Language
 from colmatch.options import Options, checked
 from colmatch.schema import Attributes, Schema
-from colmatch.subscriptions.intake import Errors, Source
+from colmatch.subscriptions.intake import Errors, Source, read
 from colmatch.subscriptions.rejected import by_id
 from colmatch.updates.deleted import Deleted
 from colmatch.updates.literals import labelled
@@ -19,13 +21,24 @@ from colmatch.updates.versions import Parts, Version
 
 
 def initial_parts(
-    subscriptions: Any, schema: Any, index: str | Settings, options: Options | None, errors: Errors, sample: Any
+    subscriptions: Any,
+    schema: Any,
+    index: str | Settings,
+    options: Options | None,
+    errors: Errors,
+    sample: Any,
+    language: Language,
+    constants: Any = None,
 ) -> Parts:
     """Indexes subscriptions; arguments and errors are those of ``Matcher.build``."""
     asked = plan.asked_for(index)
     options = Options() if options is None else checked(options)
+    if language.is_betree:
+        schema = schema_of(schema)
     columns = schema if isinstance(schema, Schema) else Schema(schema)
-    intake = Source(columns, options, Attributes(), asked.budget).take_in(subscriptions, errors)
+    intake = Source(columns, options, Attributes(), asked.budget, language).take_in(
+        read(subscriptions, language, constants), errors
+    )
     lowered, attributes, count = intake.lowered, intake.attributes, len(intake.ids)
     codes, known = labelled(lowered.codes, lowered.literals)
     literals = Vocabulary.among(known)
@@ -51,4 +64,4 @@ def initial_parts(
         rejected=by_id(intake.rejected),
         sample=kept,
     )
-    return Parts(schema=columns, options=options, asked=asked, version=version)
+    return Parts(schema=columns, options=options, asked=asked, version=version, language=language)

@@ -73,6 +73,7 @@ class LiveSet:
         self.schema = parts.schema
         self.options = parts.options
         self.asked = parts.asked
+        self.language = parts.language
         self.now = parts.version
         self.journal: Log | None = None
         self._source: Source | None = None
@@ -86,7 +87,9 @@ class LiveSet:
 
     def parts(self) -> Parts:
         """Returns what a matcher of the present version is made of."""
-        return Parts(schema=self.schema, options=self.options, asked=self.asked, version=self.now)
+        return Parts(
+            schema=self.schema, options=self.options, asked=self.asked, version=self.now, language=self.language
+        )
 
     def stats(self) -> dict[str, Any]:
         """Returns what ``Matcher.stats`` does."""
@@ -96,6 +99,8 @@ class LiveSet:
         return {
             **statistics._asdict(),
             "rejected": len(now.rejected),
+            "language": self.language.name,
+            "missing": self.language.missing,
             "index": now.index.kind.name,
             "settings": now.index.settings.to_dict(),
             "reason": now.reason,
@@ -116,11 +121,13 @@ class LiveSet:
 
     # What callers ask for
 
-    def insert(self, subscriptions: Any, errors: Errors, replace: bool) -> None:
+    def insert(self, subscriptions: Any, errors: Errors, replace: bool, constants: Any = None) -> None:
         """Inserts as ``Matcher.insert`` and ``replace`` do."""
         began = perf_counter()
         self._check_open()
-        given = read(subscriptions)  # before the turn: others need not wait for the caller's source
+        given = read(
+            subscriptions, self.language, constants
+        )  # before the turn: others need not wait for the caller's source
         with self.turn.take():
             self._check_open()  # again, since reading may have taken long
             before = self.now
@@ -241,7 +248,8 @@ class LiveSet:
         source, used = self._source, before.attributes.used
         if source is None or policy.is_much(source.attributes.used - used, source.attributes.used):
             # ids that no version uses any more are free for this one
-            source = Source(self.schema, self.options, Attributes(list(before.attributes)), self.asked.budget)
+            attributes = Attributes(list(before.attributes))
+            source = Source(self.schema, self.options, attributes, self.asked.budget, self.language)
         return source
 
     def _of_type(self, before: Version, type: pa.DataType) -> Version:

@@ -16,6 +16,7 @@ from colmatch.indexing.base import Built
 from colmatch.indexing.settings import Settings
 from colmatch.indexing.statistics import Statistics
 from colmatch.kernels.layout import U8, U64
+from colmatch.language import SQL, Language
 from colmatch.options import Options
 from colmatch.schema import Attributes, Schema
 from colmatch.subscriptions.ids import Ids
@@ -173,6 +174,7 @@ class Parts:
     options: Options
     asked: Settings
     version: Version
+    language: Language = SQL
 
 
 def _address(array: np.ndarray[Any, Any]) -> int:

@@ -1,0 +1,227 @@
+"""Attributes as the be-tree library declares them, and the columns that they are here.
+
+A domain is a field of an Arrow schema, which has all that is known of it: its type, whether it may
+be undefined, and in its metadata what Arrow has no word for. So a saved matcher knows its domains,
+and expressions of this language can be matched with events of any Arrow schema.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+
+from colmatch.errors import SchemaError, near, shown
+from colmatch.incoming import is_text
+from colmatch.schema import Family, Schema, value_type
+
+BOOLEAN, INTEGER, FLOAT, STRING, ENUM = "boolean", "integer", "float", "string", "integer enum"
+INTEGERS, STRINGS, SEGMENTS, FREQUENCY = "integer list", "string list", "segments", "frequency"
+
+
+def _list(type: pa.DataType) -> pa.DataType:
+    return pa.list_(pa.field("item", type, nullable=False))
+
+
+ARROW: dict[str, pa.DataType] = {
+    BOOLEAN: pa.bool_(),
+    INTEGER: pa.int64(),
+    FLOAT: pa.float64(),
+    STRING: pa.string(),
+    ENUM: pa.int64(),
+    INTEGERS: _list(pa.int64()),
+    STRINGS: _list(pa.string()),
+    SEGMENTS: _list(pa.struct({"id": pa.int64(), "timestamp": pa.int64()})),
+    FREQUENCY: _list(
+        pa.struct(
+            {"type": pa.string(), "id": pa.int64(), "ns": pa.string(), "value": pa.int64(), "timestamp": pa.int64()}
+        )
+    ),
+}
+_TYPE, _BOUNDS = b"betree.type", (b"betree.min", b"betree.max")
+_NAME = re.compile("[a-zA-Z_][a-zA-Z0-9_-]*")
+_NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]*)?([eE][+-]?[0-9]+)?")
+_TRUTHS = {"true": True, "false": False}
+_FAMILIES = {Family.BOOL: BOOLEAN, Family.INT: INTEGER, Family.FLOAT: FLOAT, Family.STRING: STRING}
+_LINE = "name|type|allow_undefined, or name|type|allow_undefined|min|max"
+
+
+class Domain(NamedTuple):
+    """One attribute: the column that it is, its type and whether events may lack it."""
+
+    name: str
+    type: str
+    allow_undefined: bool
+
+
+class Domains:
+    """The attributes that expressions may name, as the be-tree library has them declared.
+
+    Parameters
+    ----------
+    domains : lines ``name|type|allow_undefined|min|max``, as one text or many; a mapping from name
+        to ``"type|allow_undefined|min|max"``, to a tuple of these or to a mapping; or mappings that
+        have the name, too. ``min`` and ``max`` may be left out; values beyond them are legal, as in
+        the library. Names count in lower case. Empty lines and what follows a ``#`` mean nothing
+
+    Attributes
+    ----------
+    arrow : the columns of the events, as ``Matcher.build`` takes them; so it does this object
+
+    Raises
+    ------
+    SchemaError : a domain cannot be understood; says which, by line, and what would be right
+
+    Examples
+    --------
+    >>> Domains("age|integer|false|0|150\\ncity|string|true").arrow.names
+    ['age', 'city']
+    """
+
+    def __init__(self, domains: object) -> None:
+        fields: dict[str, pa.Field] = {}
+        for where, parts in _declared(domains):
+            field = _field(where, parts)
+            if field.name in fields:
+                raise SchemaError(f"{where}: {field.name!r} is declared twice; names count in lower case")
+            fields[field.name] = field
+        self.arrow = pa.schema(list(fields.values()))
+
+    def __arrow_c_schema__(self) -> object:
+        return self.arrow.__arrow_c_schema__()
+
+    def __repr__(self) -> str:
+        return f"Domains({', '.join(f'{name}: {domain.type}' for name, domain in domains_of(self.arrow).items())})"
+
+
+def domains_of(schema: pa.Schema) -> dict[str, Domain]:
+    """Returns the domains that the columns of a schema are, by name in lower case.
+
+    What no domain can be is left out.
+
+    Raises
+    ------
+    SchemaError : names differ in case alone
+    """
+    found: dict[str, Domain] = {}
+    for field in schema:
+        name = field.name.lower()
+        type = (field.metadata or {}).get(_TYPE, b"").decode() or _type_of(field.type)
+        if name in found:
+            raise SchemaError(f"columns {found[name].name!r} and {field.name!r} differ in case alone: rename one")
+        if type is not None:
+            found[name] = Domain(field.name, type, field.nullable)
+    return found
+
+
+def _type_of(arrow: pa.DataType) -> str | None:
+    """The type of a domain that was not declared as one; None where no domain has such values."""
+    for name, known in ARROW.items():
+        if known.equals(arrow):
+            return name
+    own = value_type(arrow)
+    if own is not None:
+        return _FAMILIES.get(own.family)
+    if pa.types.is_list(arrow) or pa.types.is_large_list(arrow):
+        element = value_type(arrow.value_type)
+        return {Family.INT: INTEGERS, Family.STRING: STRINGS}.get(element.family) if element is not None else None
+    return None
+
+
+def required_columns(schema: Schema) -> list[str]:
+    """Returns the columns that no event may lack."""
+    return [field.name for field in schema.arrow if not field.nullable]
+
+
+# What was declared
+# --------------------------------------------------------------------------
+
+
+def _declared(domains: object) -> Iterable[tuple[str, list[Any]]]:
+    """Yields each domain as its parts, and what errors call its place."""
+    if isinstance(domains, str):
+        domains = domains.removeprefix("\ufeff").splitlines()
+    if isinstance(domains, Mapping):
+        for name, rest in domains.items():
+            yield f"domain {shown(name)}", [name, *_parts(rest, f"domain {shown(name)}")]
+        return
+    if isinstance(domains, (bytes, Domains)) or not isinstance(domains, Iterable):
+        raise SchemaError(f"domains are lines {_LINE}, or a mapping, not {type(domains).__name__}")
+    for number, one in enumerate(_iterate(domains), 1):
+        if isinstance(one, str):
+            line = one.partition("#")[0].strip()
+            if line:
+                yield f"line {number} of the domains", [part.strip() for part in line.split("|")]
+        elif isinstance(one, Mapping) and "name" in one:
+            where = f"domain {shown(one['name'])}"
+            yield where, [one["name"], *_parts({key: one[key] for key in one if key != "name"}, where)]
+        else:
+            raise SchemaError(f"domain number {number} is {shown(one)}: a line {_LINE} is needed, or a mapping")
+
+
+def _iterate(domains: Iterable[Any]) -> Iterable[Any]:
+    yield from domains
+
+
+def _parts(given: object, where: str) -> list[Any]:
+    if isinstance(given, str):
+        return [part.strip() for part in given.split("|")]
+    if isinstance(given, (tuple, list)):
+        return list(given)
+    if not isinstance(given, Mapping):
+        raise SchemaError(f"{where} is {shown(given)}: 'type|allow_undefined', a tuple or a mapping is needed")
+    known = ("type", "allow_undefined", "min", "max", "max_values")
+    unknown = [key for key in given if key not in known]
+    if unknown:
+        raise SchemaError(f"{where}: {shown(unknown[0])} is unknown; there are {', '.join(known)}")
+    if "type" not in given or "allow_undefined" not in given:
+        raise SchemaError(f"{where}: both type and allow_undefined are needed")
+    bounds = [given.get("min"), given.get("max")]
+    return [given["type"], given["allow_undefined"], *(bounds if bounds != [None, None] else [])]
+
+
+def _field(where: str, parts: list[Any]) -> pa.Field:
+    if len(parts) not in (3, 5):
+        raise SchemaError(f"{where} has {len(parts)} parts: {_LINE} is needed")
+    name, type, undefined = parts[:3]
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        raise SchemaError(f"{where}: {shown(name)} is no name: letters, digits, _ and - are, and no digit first")
+    words = " ".join(type.lower().split()) if isinstance(type, str) and is_text(type) else None
+    if words not in ARROW:
+        some = near(words, ARROW, "the language") if words is not None else f"there are {', '.join(ARROW)}"
+        raise SchemaError(f"{where}: no type is called {shown(type)}: {some}")
+    if isinstance(undefined, str):
+        undefined = _TRUTHS.get(undefined.lower(), undefined)
+    if not isinstance(undefined, bool):
+        raise SchemaError(f"{where}: allow_undefined is {shown(undefined)}: true or false is needed")
+    metadata = {_TYPE: words.encode()}
+    bounds = [_bound(where, bound, words) for bound in parts[3:]]
+    if len(bounds) == 2 and None not in bounds and bounds[0] > bounds[1]:
+        raise SchemaError(f"{where}: min is {bounds[0]} and max {bounds[1]}: exchange them")
+    metadata |= {key: repr(value).encode() for key, value in zip(_BOUNDS, bounds, strict=False) if value is not None}
+    return pa.field(name.lower(), ARROW[words], undefined, metadata)
+
+
+def _bound(where: str, given: Any, type: str) -> Any:
+    """A bound as a number, None where there is none."""
+    if given is None or given == "":
+        return None
+    if isinstance(given, str):
+        if not _NUMBER.fullmatch(given) or len(given) > 400:
+            raise SchemaError(f"{where}: {shown(given)} is no number")
+        given = float(given) if set(given) & set(".eE") else int(given)
+    if isinstance(given, bool) or not isinstance(given, (int, float)) or not _is_finite(given):
+        raise SchemaError(f"{where}: {shown(given)} is no number")
+    if type not in (INTEGER, FLOAT, ENUM, INTEGERS):
+        raise SchemaError(f"{where}: a domain of type {type} has neither min nor max")
+    return given
+
+
+def _is_finite(number: float) -> bool:
+    try:
+        return math.isfinite(number)
+    except OverflowError:  # an int that no float can be
+        return False

@@ -1,0 +1,77 @@
+"""Expressions of the be-tree library's language -> forms and literals."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from colmatch.betree.domains import domains_of
+from colmatch.errors import ExpressionError
+from colmatch.expr.ast import Expr, Refusal
+from colmatch.expr.betree_parse import parse_betree
+from colmatch.expr.normalise import Normaliser
+from colmatch.expr.shared import SharedNodes, TreeForms
+from colmatch.indexing.settings import Budget
+from colmatch.lowering.forms import Form
+from colmatch.options import Options
+from colmatch.schema import Attributes, Schema
+
+
+class WithConstants(NamedTuple):
+    """A text, and the constants that were given with it."""
+
+    text: Any
+    constants: Mapping[str, int]
+
+
+class BetreeCompiler:
+    """Turns expressions into forms, as ``Compiler`` does those of SQL. One thread at a time.
+
+    Parameters are those of ``Compiler``; the schema's columns are the domains.
+    """
+
+    def __init__(
+        self,
+        schema: Schema,
+        attributes: Attributes,
+        options: Options,
+        budget: Budget,
+        by_attribute: bool = False,
+        two_valued: bool = True,
+    ) -> None:
+        self._domains = domains_of(schema.arrow)
+        self._max_depth = options.max_depth
+        self._trees = TreeForms(
+            Normaliser(schema, attributes, budget, by_attribute, two_valued), SharedNodes(), options.max_depth
+        )
+
+    def form(self, expression: Any) -> tuple[Form, list[Any]]:
+        """Makes the form of an expression, and its literals by slot, as ``Compiler.form`` does.
+
+        Raises
+        ------
+        ExpressionError : without id; with line and column when it is a text
+        """
+        constants = None
+        if isinstance(expression, WithConstants):
+            expression, constants = expression
+        if expression is None:
+            raise ExpressionError("the expression is NULL: write a condition, or true")
+        if not isinstance(expression, (str, Expr)):
+            raise ExpressionError(f"an expression is a text or is built with col(...), not {type(expression).__name__}")
+        text = expression if isinstance(expression, str) else None
+        try:
+            if isinstance(expression, Expr):
+                return self._trees.form(expression.node())
+            return self._trees.form(parse_betree(expression, self._domains, self._max_depth, constants))
+        except Refusal as refusal:
+            message = " ".join(refusal.message.splitlines())
+            if text is None:
+                raise ExpressionError(message) from None
+            before = text[: refusal.at or 0]
+            line, column = before.count("\n") + 1, len(before) - before.rfind("\n")
+            raise ExpressionError(message, line=line, column=column) from None
+
+    def place(self, expression: Any, slot: int) -> tuple[int, int] | None:
+        """Returns no place: whatever can be wrong with a literal is found when it is read."""
+        return None

@@ -1,0 +1,331 @@
+"""A text of the be-tree library's language -> the tree of ``ast.py``, with its literals in it.
+
+Names are looked up and types are checked on the way, since the language is one of typed domains:
+what a text is refused for, it is refused for at the place where that stands. ``not`` binds tighter
+than ``and``, that tighter than ``or``; no function calls itself, so that parentheses may nest as
+deep as the options say.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from colmatch.betree.domains import (
+    BOOLEAN,
+    ENUM,
+    FLOAT,
+    FREQUENCY,
+    INTEGER,
+    INTEGERS,
+    SEGMENTS,
+    STRING,
+    STRINGS,
+    Domain,
+)
+from colmatch.errors import near, shown
+from colmatch.expr import betree_tokens as words
+from colmatch.expr.ast import And, Constant, Expr, Not, Or, Predicate, Refusal, Subject, Verb, conjoin
+from colmatch.expr.betree_calls import CALLS, Constants, call
+from colmatch.expr.betree_tokens import Word, words_of
+from colmatch.lowering.forms import Kind, Operand
+
+EPSILON = 2.220446049250313e-16  # floats that differ by less are equal
+
+_COMPARISONS = {"<": Verb.LT, "<=": Verb.LE, ">": Verb.GT, ">=": Verb.GE, "=": Verb.EQ, "<>": Verb.NE}
+_FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
+_TEXTS = {"contains": Verb.CONTAINS, "starts_with": Verb.STARTSWITH, "ends_with": Verb.ENDSWITH}
+_LISTS = {"one": (Verb.ARRAYS_OVERLAP, False), "none": (Verb.ARRAYS_OVERLAP, True), "all": (Verb.CONTAINS_ALL, False)}
+_RESERVED = ("and", "or", "not", "in")
+_AFTER = ("and", "or", "&&", "||", ")")
+_LITERALS = (words.INTEGER, words.FLOAT, words.STRING)
+_SAID = {words.INTEGER: "an integer", words.FLOAT: "a float", words.STRING: "a string"}
+_KINDS = {words.INTEGER: Kind.INT, words.FLOAT: Kind.DOUBLE, words.STRING: Kind.STRING}
+
+
+class _Level:
+    """What stands in one pair of parentheses, as far as it was read."""
+
+    __slots__ = ("ands", "at", "negated", "ors")
+
+    def __init__(self, at: int, negated: bool) -> None:
+        self.ors: list[Expr] = []
+        self.ands: list[Expr] = []
+        self.negated = negated  # what stands before it
+        self.at = at
+
+    def close(self) -> Expr:
+        found = conjoin(Or, [*self.ors, conjoin(And, self.ands)])
+        return Not(found) if self.negated else found
+
+
+def parse_betree(text: str, domains: Mapping[str, Domain], max_depth: int, constants: Constants = None) -> Expr:
+    """Makes the tree of a text.
+
+    Parameters
+    ----------
+    domains : by name in lower case
+    constants : what was given with the expression, for ``within_frequency_cap``
+
+    Raises
+    ------
+    Refusal : not a sentence of the language, with the place
+    """
+    reader = _Leaves(words_of(text), domains, constants)
+    levels = [_Level(0, False)]
+    i, negated, some = 0, False, reader.words
+    while True:
+        word = some[i]  # where a condition is expected
+        if word.kind == words.NAME and word.value == "not":
+            negated, i = not negated, i + 1
+            continue
+        if word.kind == words.SIGN and word.value == "(":
+            if len(levels) > max_depth:
+                raise Refusal(
+                    f"the expression nests deeper than {max_depth} levels: flatten it, or raise Options(max_depth=...)",
+                    word.at,
+                )
+            levels.append(_Level(word.at, negated))
+            negated, i = False, i + 1
+            continue
+        found, i = reader.leaf(i)
+        levels[-1].ands.append(Not(found) if negated else found)
+        negated = False
+        while some[i].kind == words.SIGN and some[i].value == ")":
+            if len(levels) == 1:
+                raise Refusal("this ) closes nothing", some[i].at)
+            found = levels.pop().close()
+            levels[-1].ands.append(found)
+            i += 1
+        word = some[i]  # where a condition has ended
+        if word.kind == words.END:
+            break
+        if word.value in ("or", "||") and word.kind in (words.NAME, words.SIGN):
+            level = levels[-1]
+            level.ors.append(conjoin(And, level.ands))
+            level.ands = []
+        elif word.value not in ("and", "&&") or word.kind not in (words.NAME, words.SIGN):
+            raise _expected("and, or or the end" if len(levels) == 1 else "and, or or )", word)
+        i += 1
+    if len(levels) > 1:
+        raise Refusal("this ( is not closed", levels[-1].at)
+    return levels[0].close()
+
+
+def _expected(what: str, word: Word) -> Refusal:
+    found = "the text ends" if word.kind == words.END else f"there is {shown(word.value)}"
+    return Refusal(f"{what} is expected here, where {found}", word.at)
+
+
+class _Leaves:
+    """Reads conditions without ``and``, ``or`` and ``not``."""
+
+    def __init__(self, some: list[Word], domains: Mapping[str, Domain], constants: Constants) -> None:
+        self.words = some
+        self._domains = domains
+        self._constants = constants
+
+    def leaf(self, i: int) -> tuple[Expr, int]:
+        """Returns the condition that begins at word ``i``, and the word after it."""
+        word = self.words[i]
+        if word.kind in _LITERALS:
+            return self._literal_first(i)
+        if word.kind != words.NAME or word.value in _RESERVED:
+            raise _expected("a condition", word)
+        if word.value in ("true", "false"):
+            return Constant(word.value == "true"), i + 1
+        if self._is(i + 1, "("):
+            return self._call(i)
+        return self._attribute_first(i)
+
+    def _is(self, i: int, sign: str) -> bool:
+        return i < len(self.words) and self.words[i].kind in (words.SIGN, words.NAME) and self.words[i].value == sign
+
+    def _domain(self, i: int, allowed: tuple[str, ...], what: str) -> Domain:
+        """The attribute that word ``i`` names, of one of the types that are allowed."""
+        word = self.words[i]
+        if word.kind != words.NAME or word.value in _RESERVED:
+            raise _expected("the name of an attribute", word)
+        domain = self._domains.get(word.value.lower())
+        if domain is None:
+            name = word.value if len(word.value) <= 80 else word.value[:80] + "…"
+            some = near(word.value.lower()[:200], self._domains, "the list of domains")
+            if word.value.lower() in (*_RESERVED, "true", "false"):
+                some = "words of the language are in lower case"
+            raise Refusal(f"unknown attribute {name!r}: {some}", word.at)
+        if allowed and domain.type not in allowed:
+            needed = allowed[0] if len(allowed) == 1 else f"{', '.join(allowed[:-1])} or {allowed[-1]}"
+            raise Refusal(
+                f"{what} is for attributes of type {needed}; {domain.name!r} is of type {domain.type}", word.at
+            )
+        return domain
+
+    def _attribute_first(self, i: int) -> tuple[Expr, int]:
+        sign = self.words[i + 1]
+        if sign.kind == words.SIGN and sign.value in _COMPARISONS:
+            literal = self.words[i + 2]
+            if literal.kind not in _LITERALS:
+                raise _expected("a literal", literal)
+            return self._compare(i, sign.value, i + 2), i + 3
+        negated = sign.kind == words.NAME and sign.value == "not"
+        if sign.kind == words.NAME and (negated or sign.value == "in"):
+            if negated and not self._is(i + 2, "in"):
+                raise _expected("in", self.words[i + 2])
+            return self._member(i, i + 2 + negated, negated)
+        if sign.kind == words.NAME and sign.value in _LISTS and self._is(i + 2, "of"):
+            return self._list(i, *_LISTS[sign.value])
+        if sign.kind == words.NAME and sign.value == "is":
+            return self._state(i)
+        domain = self._domain(i, (), "")
+        if domain.type != BOOLEAN and sign.kind != words.END and sign.value not in _AFTER:
+            raise _expected("a comparison or another operator", sign)
+        if domain.type != BOOLEAN:
+            raise Refusal(
+                f"{domain.name!r} is of type {domain.type}, not a condition by itself: compare it with something",
+                self.words[i].at,
+            )
+        return Predicate(Verb.BARE, _subject(domain)), i + 1
+
+    def _literal_first(self, i: int) -> tuple[Expr, int]:
+        literal, sign = self.words[i], self.words[i + 1]
+        if sign.kind == words.SIGN and sign.value in _COMPARISONS:
+            return self._compare(i + 2, _FLIPPED.get(sign.value, sign.value), i), i + 3
+        negated = sign.kind == words.NAME and sign.value == "not"
+        if not self._is(i + 1 + negated, "in"):
+            raise _expected("in" if negated else "a comparison or in", self.words[i + 1 + negated])
+        at = i + 2 + negated
+        if literal.kind == words.FLOAT:
+            raise Refusal("lists have no floats: an integer or a string can be in one", literal.at)
+        domain = self._domain(at, (INTEGERS, STRINGS), "in behind a literal")
+        self._fit(domain, literal)
+        operand = Operand(_KINDS[literal.kind], value=literal.value)
+        return Predicate(Verb.ARRAY_CONTAINS, _subject(domain), (operand,), negated=negated), at + 1
+
+    def _fit(self, domain: Domain, literal: Word) -> None:
+        """Refuses a literal that the attribute, or an element of it, can never be."""
+        needed = [words.STRING] if domain.type in (STRING, STRINGS) else [words.INTEGER]
+        if domain.type == FLOAT:
+            needed = [words.FLOAT, words.INTEGER]
+        if literal.kind not in needed:
+            raise Refusal(
+                f"{domain.name!r} is of type {domain.type}: {_SAID[needed[0]]} is needed here, not {_SAID[literal.kind]}",
+                literal.at,
+            )
+
+    def _compare(self, i: int, sign: str, at: int) -> Expr:
+        """The comparison of the attribute at word ``i`` with the literal at word ``at``."""
+        equal = sign in ("=", "<>")
+        domain = self._domain(i, (INTEGER, FLOAT, STRING, ENUM) if equal else (INTEGER, FLOAT), sign)
+        literal = self.words[at]
+        self._fit(domain, literal)
+        if domain.type == FLOAT:
+            value = float(literal.value)
+            if equal:
+                low, high = like(value)
+                operands = Operand(Kind.DOUBLE, value=low), Operand(Kind.DOUBLE, value=high)
+                return Predicate(Verb.BETWEEN, _subject(domain), operands, negated=sign == "<>")
+            return Predicate(_COMPARISONS[sign], _subject(domain), (Operand(Kind.DOUBLE, value=value),))
+        return Predicate(_COMPARISONS[sign], _subject(domain), (Operand(_KINDS[literal.kind], value=literal.value),))
+
+    def _member(self, i: int, at: int, negated: bool) -> tuple[Expr, int]:
+        """``attribute in (...)``, whose list begins at word ``at``."""
+        if self.words[at].kind == words.NAME:
+            raise Refusal(
+                "two attributes are not compared: a list of literals in parentheses is expected here", self.words[at].at
+            )
+        domain = self._domain(i, (INTEGER, STRING), "in")
+        kind, values, end = self._values(at, domain)
+        return Predicate(Verb.IN, _subject(domain), (Operand(kind, many=True, value=values),), negated=negated), end
+
+    def _list(self, i: int, verb: Verb, negated: bool) -> tuple[Expr, int]:
+        domain = self._domain(i, (INTEGERS, STRINGS), f"{self.words[i + 1].value} of")
+        kind, values, end = self._values(i + 3, domain)
+        if verb is Verb.CONTAINS_ALL:
+            operands = tuple([Operand(kind, value=value) for value in values])
+        else:
+            operands = (Operand(kind, many=True, value=values),)
+        return Predicate(verb, _subject(domain), operands, negated=negated), end
+
+    def _values(self, i: int, domain: Domain) -> tuple[Kind, tuple[Any, ...], int]:
+        """A list of literals, each once, and the word after it."""
+        if not self._is(i, "("):
+            raise _expected("a list of literals in parentheses", self.words[i])
+        values: dict[Any, None] = {}
+        first = self.words[i + 1]
+        while True:
+            literal = self.words[i + 1]
+            if literal.kind not in (words.INTEGER, words.STRING):
+                raise _expected("an integer or a string", literal)
+            if literal.kind != first.kind:
+                raise Refusal("integers and strings are not mixed in a list", literal.at)
+            self._fit(domain, literal)
+            values[literal.value] = None
+            i += 2
+            if self._is(i, ")"):
+                return _KINDS[first.kind], tuple(values), i + 1
+            if not self._is(i, ","):
+                raise _expected("a comma or )", self.words[i])
+
+    def _state(self, i: int) -> tuple[Expr, int]:
+        """``is null``, ``is not null`` and ``is empty``."""
+        if self._is(i + 2, "empty"):
+            domain = self._domain(i, (INTEGERS, STRINGS), "is empty")
+            zero = Operand(Kind.INT, value=0)
+            return Predicate(Verb.EQ, _subject(domain)._replace(size=True), (zero,)), i + 3
+        negated = self._is(i + 2, "not")
+        at = i + 2 + negated
+        if not self._is(at, "null"):
+            raise _expected("null" if negated else "null, not null or empty", self.words[at])
+        domain = self._domain(i, (), "")
+        if not domain.allow_undefined:
+            raise Refusal(f"{domain.name!r} is never undefined: its domain does not allow that", self.words[i].at)
+        # of a list of structs, no more can be asked than how many there are
+        found = Predicate(Verb.NULL, _subject(domain)._replace(size=domain.type in (SEGMENTS, FREQUENCY)))
+        return (Not(found) if negated else found), at + 1
+
+    def _call(self, i: int) -> tuple[Expr, int]:
+        """A function, whose name is word ``i``."""
+        name = self.words[i]
+        if name.value not in _TEXTS and name.value not in CALLS:
+            some = near(name.value[:200], [*_TEXTS, *CALLS], "the language")
+            raise Refusal(f"there is no function {shown(name.value)}: {some}", name.at)
+        arguments, end = self._arguments(i + 2)
+        if name.value in CALLS:
+            return call(name, arguments, self._domains, self._constants), end
+        if len(arguments) != 2 or arguments[0].kind != words.NAME or arguments[1].kind != words.STRING:
+            raise Refusal(f'{name.value} takes an attribute and a string, as in {name.value}(city, "x")', name.at)
+        domain = self._domain(i + 2, (STRING,), name.value)
+        operand = Operand(Kind.STRING, value=arguments[1].value)
+        return Predicate(_TEXTS[name.value], _subject(domain), (operand,)), end
+
+    def _arguments(self, i: int) -> tuple[list[Word], int]:
+        """The arguments that begin at word ``i``, and the word after them."""
+        found: list[Word] = []
+        while True:
+            word = self.words[i]
+            if word.kind not in _LITERALS and word.kind != words.NAME:
+                raise _expected("an argument", word)
+            found.append(word)
+            if self._is(i + 1, ")"):
+                return found, i + 2
+            if not self._is(i + 1, ","):
+                raise _expected("a comma or )", self.words[i + 1])
+            i += 2
+
+
+def _subject(domain: Domain) -> Subject:
+    return Subject((domain.name,))
+
+
+def like(value: float) -> tuple[float, float]:
+    """Returns the least and the largest of the floats that are equal to one."""
+    found = []
+    for away in (-math.inf, math.inf):
+        last = value + math.copysign(EPSILON, away)
+        while abs(last - value) >= EPSILON:
+            last = math.nextafter(last, value)
+        while abs(math.nextafter(last, away) - value) < EPSILON:
+            last = math.nextafter(last, away)
+        found.append(last)
+    return found[0], found[1]

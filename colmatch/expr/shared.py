@@ -1,0 +1,125 @@
+"""Trees with values in them -> forms, each distinct structure once.
+
+What is normalised is kept by ``id()``: equal predicates are one object, made by ``SharedNodes``.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from colmatch.expr.ast import Constant, Expr, Predicate, Subject, Truth, Verb, rebuild, walk
+from colmatch.expr.normalise import Normaliser
+from colmatch.lowering.forms import Form, Kind, Operand
+
+
+class SharedNodes:
+    """Predicates whose operands are slots: equal ones are one object."""
+
+    def __init__(self) -> None:
+        self._operands: dict[Any, Operand] = {}
+        self._predicates: dict[Any, Predicate] = {}
+
+    def operand(self, kind: Kind, slot: int, many: bool = False, negative: bool = False) -> Operand:
+        """The operand of a slot, one object for equal ones."""
+        key = (kind, slot, many, negative)
+        found = self._operands.get(key)
+        if found is None:
+            found = self._operands[key] = Operand(kind, slot, many, negative)
+        return found
+
+    def boolean(self, value: bool) -> Operand:
+        """The operand TRUE or FALSE, one object for equal ones."""
+        found = self._operands.get(value)
+        if found is None:
+            found = self._operands[value] = Operand(Kind.BOOL, value=value)
+        return found
+
+    def predicate(
+        self,
+        verb: Verb,
+        subject: Subject,
+        operands: tuple[Operand | None, ...],
+        weighs: Operand | None = None,
+        negated: bool = False,
+    ) -> Predicate:
+        """All operands come from ``operand`` and ``boolean``, which keep them alive."""
+        key = (verb, subject, *map(id, operands), id(weighs), negated)
+        found = self._predicates.get(key)
+        if found is None:
+            found = self._predicates[key] = Predicate(verb, subject, operands, weighs, negated)
+        return found
+
+
+class TreeForms:
+    """The forms of trees with values in them.
+
+    Parameters
+    ----------
+    nodes : predicates that other texts of the same normaliser use, too
+    max_depth : deepest nesting that is accepted
+    """
+
+    def __init__(self, normaliser: Normaliser, nodes: SharedNodes, max_depth: int) -> None:
+        self._normaliser = normaliser
+        self._nodes = nodes
+        self._max_depth = max_depth
+        self._forms: dict[Any, Form] = {}  # by structure
+
+    def form(self, tree: Expr) -> tuple[Form, list[Any]]:
+        """Makes the form of a tree, and returns its literals by slot.
+
+        Raises
+        ------
+        Refusal : it nests too deep, or does not fit the schema
+        """
+        key, literals = self._structure(tree)
+        found = self._forms.get(key)
+        if found is None:
+            found = self._forms[key] = self._normaliser.form(self._slotted(tree), len(literals))
+        return found, literals
+
+    def _structure(self, tree: Expr) -> tuple[tuple[Any, ...], list[Any]]:
+        """What two trees share when they differ in their literals alone, and the literals."""
+        key: list[Any] = []
+        literals: list[Any] = []
+        for node, children in walk(tree, self._max_depth):
+            if isinstance(node, Predicate):
+                key.append(node.verb)
+                key.append(node.subject)
+                for operand in node.operands:
+                    if operand is None:
+                        key.append(None)
+                    elif operand.kind is Kind.BOOL:
+                        key.append((operand.many, operand.value))
+                    else:
+                        key.append(-operand.kind - 1 if operand.many else operand.kind)
+                        literals.append(list(operand.value) if operand.many else operand.value)
+                key.append(node.negated)
+                key.append("" if node.weighs is None else "weight")
+                if node.weighs is not None:
+                    literals.append(node.weighs.value)
+            elif isinstance(node, (Truth, Constant)):
+                key.append((type(node), node.value))
+            else:
+                key.append((type(node), children))
+        return tuple(key), literals
+
+    def _slotted(self, tree: Expr) -> Expr:
+        """``tree`` with slots, numbered in reading order, for values."""
+        nodes, slot = self._nodes, 0
+
+        def place(operand: Operand | None) -> Operand | None:
+            nonlocal slot
+            if operand is None:
+                return None
+            if operand.kind is Kind.BOOL:
+                return operand if operand.many else nodes.boolean(bool(operand.value))
+            slot += 1
+            return nodes.operand(operand.kind, slot - 1, operand.many)
+
+        return rebuild(
+            tree,
+            lambda p: nodes.predicate(
+                p.verb, p.subject, tuple([place(operand) for operand in p.operands]), place(p.weighs), p.negated
+            ),
+        )

@@ -1,0 +1,59 @@
+"""The language that expressions are in, and what they mean where a value is missing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from colmatch.errors import OptionError, shown
+
+NAMES = ("sql", "betree")
+MEANINGS = ("unknown", "false")
+
+
+@dataclass(frozen=True, slots=True)
+class Language:
+    """How expressions are read and what they mean; saved with the matcher.
+
+    Attributes
+    ----------
+    name : ``"sql"``, the WHERE of Spark SQL, or ``"betree"``, the language of the be-tree library
+    missing : what a predicate on an absent value is: ``"unknown"``, as in SQL, or ``"false"``, and
+        then NOT is plain negation
+    """
+
+    name: str = "sql"
+    missing: str = "unknown"
+
+    @staticmethod
+    def asked_for(name: object, missing: object) -> Language:
+        """Returns the language that arguments of ``Matcher.build`` name.
+
+        missing : None is what the language says
+
+        Raises
+        ------
+        OptionError : there is none of that name, or no such meaning
+        """
+        if not isinstance(name, str) or name not in NAMES:
+            raise OptionError(f"language={shown(name)}: 'sql' or 'betree' is needed")
+        if missing is None:
+            missing = "false" if name == "betree" else "unknown"
+        if not isinstance(missing, str) or missing not in MEANINGS:
+            raise OptionError(f"missing={shown(missing)}: 'unknown' or 'false' is needed")
+        return Language(str(name), str(missing))
+
+    @property
+    def is_betree(self) -> bool:
+        """Whether columns are domains, and events objects of JSON, as in the be-tree library."""
+        return self.name == "betree"
+
+    @property
+    def two_valued(self) -> bool:
+        """Whether a predicate on an absent value is false."""
+        return self.missing == "false"
+
+    def to_dict(self) -> dict[str, str]:
+        return {"name": self.name, "missing": self.missing}
+
+
+SQL = Language()

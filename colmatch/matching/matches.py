@@ -1,0 +1,113 @@
+"""The part of a matcher that finds all subscriptions that are true for each event."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Literal, overload
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from colmatch.errors import EventError, OptionError, shown
+from colmatch.events.range_reader import columns_of
+from colmatch.events.required import LACKS
+from colmatch.matching.best import BestMatches
+from colmatch.matching.range_worker import RangeNames, checked_ranges
+
+
+class Matches(BestMatches):
+    """Finds all matches of events, and the best. ``Matcher`` is one."""
+
+    def columns_with(self, ranges: RangeNames | None = None) -> list[str]:
+        """Returns the top-level columns that events need in which attributes are ranges."""
+        own = columns_of(self._live.now.attributes, checked_ranges(ranges, self._live.schema))
+        return list(dict.fromkeys([*own, *self._workers.required(checked_ranges(ranges, self._live.schema)).columns]))
+
+    @overload
+    def match(self, events: Any, ranges: RangeNames | None = None) -> pa.Table: ...
+
+    @overload
+    def match(
+        self, events: Any, ranges: RangeNames | None = None, *, invalid: Literal["skip", "raise"]
+    ) -> pa.Table: ...
+
+    @overload
+    def match(
+        self, events: Any, ranges: RangeNames | None = None, *, invalid: Literal["collect"]
+    ) -> tuple[pa.Table, pa.Table]: ...
+
+    def match(self, events: Any, ranges: RangeNames | None = None, *, invalid: str = "skip") -> Any:
+        """Finds which subscriptions are true for which events.
+
+        Parameters
+        ----------
+        events : anything with ``__arrow_c_stream__`` or ``__arrow_c_array__``, with all columns
+            that the expressions use (``columns``) unless ``Options(missing_columns="null")``. All
+            rows of a table or data frame see the same updates. A reader, which has no length, sees
+            those that are made between its batches
+        ranges : ``{"price": ("price_low", "price_high")}``: columns or fields of structs that are
+            ranges in the events, from the value of one column to that of another, both included.
+            These have the attribute's type; the attribute need have no column of its own. NULL is
+            no bound, NULL twice is NULL. A subscription matches if it is true of some value of each
+            range. ``betree`` and ``bestar`` visit only what ranges meet, ``scan`` has a kernel of
+            its own; with all other kinds every condition of every subscription is looked at
+
+        invalid : what becomes of an event that lacks what must be defined, a column that the schema
+            declares not nullable. It matches nothing: with ``"skip"``, that is all; ``"raise"`` is
+            an error; with ``"collect"`` a second table is returned, which says which and why
+
+        Returns
+        -------
+        table (event: int64 number of the row, subscription: type of the ids), ordered by event. The
+        subscriptions of one event are in no particular order, but in the same as long as the
+        matcher is not updated and nothing is merged. With ``invalid="collect"`` a pair of this and
+        a table (event, column: what it lacks, reason), ordered by event
+
+        Raises
+        ------
+        EventError : a column is not there, or does not fit the schema; or a range begins above its
+            end, or some expression cannot be asked of ranges: a text pattern that is no prefix, or
+            an AND of ORs with too many conditions on them
+        OptionError : ``ranges`` is no such mapping, or what it names is no scalar of the schema; or
+            ``invalid`` is something else
+        """
+        if not isinstance(invalid, str) or invalid not in ("skip", "raise", "collect"):
+            raise OptionError(f"invalid={shown(invalid)}: 'skip', 'raise' or 'collect' is needed")
+        schema, among = self._live.now.result_schema, checked_ranges(ranges, self._live.schema)
+        if invalid == "skip":
+            return pa.Table.from_batches(self._workers.pairs(events, schema, among), schema)
+        found: list[pa.RecordBatch] = []
+        lacking: list[pa.RecordBatch] = []
+        for pairs, lacks in self._workers.pairs_and_lacks(events, schema, among):
+            if lacks.num_rows and invalid == "raise":
+                event, column, reason = (field[0].as_py() for field in lacks)
+                raise EventError(reason, column=f"column {column!r}", event=event)
+            found.append(pairs)
+            lacking.append(lacks)
+        matches = pa.Table.from_batches(found, schema)
+        return matches if invalid == "raise" else (matches, pa.Table.from_batches(lacking, LACKS))
+
+    def match_batches(self, events: Any, ranges: RangeNames | None = None) -> Iterator[pa.RecordBatch]:
+        """Yields what ``match`` returns, piece by piece as results come.
+
+        Memory does not follow the size of the input.
+        """
+        return self._workers.pairs(events, self._live.now.result_schema, checked_ranges(ranges, self._live.schema))
+
+    def match_lists(self, events: Any, ranges: RangeNames | None = None) -> pa.ChunkedArray:
+        """Returns the ids that match each event: list<id> array, one list a row, in row order.
+
+        Ids within a list are in no particular order. ``ranges`` as for ``match``.
+        """
+        type = self._live.now.ids.array.type
+        lists = self._workers.lists(events, type, checked_ranges(ranges, self._live.schema))
+        return pa.chunked_array(list(lists), pa.list_(type))
+
+    def count(self, events: Any, ranges: RangeNames | None = None) -> NDArray[np.int64]:
+        """Returns the number of subscriptions that match each event: (rows) int64.
+
+        ``ranges`` as for ``match``.
+        """
+        counts = list(self._workers.counts(events, checked_ranges(ranges, self._live.schema)))
+        return np.concatenate(counts) if counts else np.empty(0, np.int64)

@@ -1,0 +1,86 @@
+"""Constants that are given with expressions of the be-tree library's language."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import pyarrow as pa
+
+from colmatch.errors import OptionError, SubscriptionError, shown
+from colmatch.expr.betree_compile import WithConstants
+from colmatch.incoming import column_of
+from colmatch.language import Language
+from colmatch.subscriptions.ids import Ids
+
+NAME = "constants"  # of the column
+
+
+def with_constants(ids: Ids, expressions: list[Any], constants: object, language: Language) -> list[Any]:
+    """Returns expressions with the constants of their ids, ``{id: {name: number}}``.
+
+    Raises
+    ------
+    OptionError : constants are given, and the language has none; or they are no such mapping
+    SubscriptionError : some are given for what is no subscription, or are no numbers
+    """
+    if constants is None:
+        return expressions
+    if not language.is_betree:
+        raise OptionError("constants= goes with language='betree': SQL has no constants of an expression")
+    if not isinstance(constants, Mapping):
+        raise OptionError(f"constants={shown(constants)}: a mapping {{id: {{name: number}}}} is needed")
+    left = dict(constants)
+    found: list[Any] = []
+    for i, expression in enumerate(expressions):
+        given = left.pop(ids[i], None)
+        found.append(expression if given is None else WithConstants(expression, _checked(ids[i], given)))
+    if left:
+        raise SubscriptionError(
+            f"constants are given for {shown(next(iter(left)))}, which is none of the subscriptions"
+        )
+    return found
+
+
+def constants_of_table(table: pa.Table, ids: Ids, where: str) -> dict[int | str, Any] | None:
+    """Returns what a column ``constants`` gives: maps, structs or objects of JSON.
+
+    None where there is no such column.
+
+    Raises
+    ------
+    SubscriptionError : what is in it is something else
+    """
+    if NAME not in table.column_names:
+        return None
+    column = column_of(table, NAME, SubscriptionError, where)
+    found: dict[int | str, Any] = {}
+    for i, value in enumerate(column.to_pylist()):
+        if isinstance(value, str):
+            value = _parsed(ids[i], value)
+        if isinstance(value, list):  # a map
+            value = dict(value)
+        if isinstance(value, dict):
+            value = {name: number for name, number in value.items() if number is not None}
+        if value:
+            found[ids[i]] = value
+    return found
+
+
+def _parsed(id: int | str, text: str) -> Any:
+    if not text.strip():
+        return None
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise SubscriptionError(f"the constants of {shown(id)} are not JSON: {error}") from None
+
+
+def _checked(id: int | str, given: object) -> dict[str, int]:
+    if not isinstance(given, Mapping):
+        raise SubscriptionError(f"the constants of {shown(id)} are {shown(given)}: {{name: number}} is needed")
+    for name, number in given.items():
+        if not isinstance(name, str) or type(number) is not int:
+            raise SubscriptionError(f"the constant {shown(name)} of {shown(id)} is {shown(number)}: an int is needed")
+    return dict(given)
