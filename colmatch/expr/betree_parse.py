@@ -30,6 +30,7 @@ from colmatch.expr.ast import And, Constant, Expr, Not, Or, Predicate, Refusal, 
 from colmatch.expr.betree_calls import CALLS, Constants, call
 from colmatch.expr.betree_tokens import Word, words_of
 from colmatch.lowering.forms import Kind, Operand
+from colmatch.lowering.keys import float_key, key_float
 
 EPSILON = 2.220446049250313e-16  # floats that differ by less are equal
 
@@ -322,10 +323,12 @@ def like(value: float) -> tuple[float, float]:
     """Returns the least and the largest of the floats that are equal to one."""
     found = []
     for away in (-math.inf, math.inf):
-        last = value + math.copysign(EPSILON, away)
-        while abs(last - value) >= EPSILON:
-            last = math.nextafter(last, value)
-        while abs(math.nextafter(last, away) - value) < EPSILON:
-            last = math.nextafter(last, away)
-        found.append(last)
+        inside, outside = float_key(value), float_key(math.nextafter(value + math.copysign(EPSILON, away), away))
+        while abs(outside - inside) > 1:
+            middle = (inside + outside) // 2
+            if abs(key_float(middle) - value) < EPSILON:
+                inside = middle
+            else:
+                outside = middle
+        found.append(key_float(inside))
     return found[0], found[1]
