@@ -67,7 +67,7 @@ from colmatch.kernels.pstbloom.build import (
 from colmatch.kernels.pstbloom.change import enter, remove
 from colmatch.kernels.pstbloom.match import match
 from colmatch.kernels.pstbloom.sign import sign_all
-from colmatch.kernels.pstree.arrays import CUTS, ENTRIES, EVERYWHERE, INNERS, RESERVED, SEVERAL, SPACES
+from colmatch.kernels.pstree.arrays import CUTS, ENTRIES, EVERYWHERE, INNERS, RESERVED, SEVERAL, SPACES, WALK_WORDS
 from colmatch.kernels.pstree.choose import BY_OPERATOR, DIMENSIONS, LEAVES, PLAN_WORDS, SIGNATURES
 from colmatch.kernels.pstree.verify import BLOCK
 
@@ -214,11 +214,11 @@ def scratch(index: PSTBloom, codes: Codes, rows: int, entries: int) -> Scratch:
     return Scratch(
         np.zeros(attributes, np.uint32),
         np.zeros(4 * attributes, np.uint64),
+        np.empty((entries, WALK_WORDS), np.uint32),
         np.empty(2 * entries + 1, np.uint32),
         np.empty(BLOCK, np.uint32),
         np.empty(BLOCK, np.uint64),
         np.empty(BLOCK, np.uint64),
-        np.empty(BLOCK, np.uint32),
     )
 
 

@@ -65,7 +65,7 @@ from colmatch.kernels.psthash.buckets import note_buckets
 from colmatch.kernels.psthash.build import KEY_WORDS, begin_lists, count_buckets, count_members, fill_lists
 from colmatch.kernels.psthash.change import enter, remove
 from colmatch.kernels.psthash.match import match
-from colmatch.kernels.pstree.arrays import CUTS, ENTRIES, FANOUT, INNERS, NONE, RESERVED, SEVERAL, SPACES
+from colmatch.kernels.pstree.arrays import CUTS, ENTRIES, FANOUT, INNERS, NONE, RESERVED, SEVERAL, SPACES, WALK_WORDS
 from colmatch.kernels.pstree.choose import BY_OPERATOR, DIMENSIONS, LEAVES, PLAN_WORDS, PRODUCT
 from colmatch.kernels.pstree.verify import BLOCK
 
@@ -207,7 +207,8 @@ def delete(index: PSTHash, preds: Predicates, codes: Codes, conjunctions: I64) -
 def scratch(index: PSTHash, codes: Codes, rows: int, entries: int) -> Scratch:
     spaces = 2 * entries + 1
     return Scratch(
-        np.zeros(max(len(codes.multi), 1), np.uint32), np.empty(spaces, np.uint32), np.empty(spaces, np.uint32),
+        np.zeros(max(len(codes.multi), 1), np.uint32), np.empty((entries, WALK_WORDS), np.uint32),
+        np.empty(spaces, np.uint32), np.empty(spaces, np.uint32),
         np.empty((DIMENSIONS_MOST * BLOCK + spaces, 4), np.uint32), np.empty((BLOCK, 3), np.uint32),
         np.empty(BLOCK, np.int64), np.empty(BLOCK, np.uint32),
     )  # fmt: skip

@@ -9,7 +9,7 @@ everybody in that of ``EVERYWHERE``.
 from typing import Annotated, NamedTuple
 
 from colmatch.kernels.layout import F64, I64, U8, U32, U64
-from colmatch.kernels.pstree.arrays import CUT_WORDS, INNER_WORDS, OWN, SPACE_WORDS, TREE_WORDS
+from colmatch.kernels.pstree.arrays import CUT_WORDS, INNER_WORDS, OWN, SPACE_WORDS, TREE_WORDS, WALK_WORDS
 
 # ``state``
 WORDS = OWN  # of a signature, a power of two
@@ -62,8 +62,8 @@ class Scratch(NamedTuple):
     # (4 A) of each attribute, by how it is tested, the first word of the signature of what the row
     # has; zero between rows: then nobody is in it
     place: U64
+    walk: Annotated[U32, WALK_WORDS]  # (entries of a row, 4)
     visit: U32  # spaces whose lists are to be read
-    conj: U32  # (BLOCK) conjunctions of a list that have all attributes
+    conj: U32  # (BLOCK) conjunctions of lists that have all attributes
     one: U64  # (BLOCK) words of signatures that they have to stand in
     two: U64  # (BLOCK)
-    candidate: U32  # (BLOCK) those of a row that are to be verified

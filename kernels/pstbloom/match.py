@@ -11,9 +11,9 @@ from colmatch.kernels.bits import ask_for
 from colmatch.kernels.layout import ATTR_MASK, CONJUNCTIONS, NODES
 from colmatch.kernels.predicates import clear, spread
 from colmatch.kernels.pstbloom.arrays import STRIDE, WORDS
-from colmatch.kernels.pstree.arrays import ALWAYS, CELLS, COUNT, EVERYWHERE, LIST, NONE
+from colmatch.kernels.pstree.arrays import ALWAYS, CELLS, COUNT, EVERYWHERE, FOUND, LIST, NONE
 from colmatch.kernels.pstree.choose import ACCESS
-from colmatch.kernels.pstree.search import find_space
+from colmatch.kernels.pstree.search import find_together
 from colmatch.kernels.pstree.verify import BLOCK, verify
 from colmatch.kernels.sink import FILL, roll_back
 
@@ -22,7 +22,7 @@ LOW, HIGH, TESTED = np.uint64(ATTR_MASK), np.uint64(29), np.uint64(ACCESS)
 
 
 @device
-def _visit_spaces(tree, top, inner, cut, space, stride, attr, code, begin, end, place, visit):
+def _visit_spaces(tree, top, inner, cut, space, stride, attr, code, begin, end, place, walk, visit):
     """Notes the spaces and cells of a row's values, entries ``begin:end``.
 
     Returns how many have lists. place : where their signatures begin, and that of all
@@ -32,10 +32,11 @@ def _visit_spaces(tree, top, inner, cut, space, stride, attr, code, begin, end, 
     if space[ALWAYS, COUNT] > 0:
         visit[0] = ALWAYS
         n = 1
+    find_together(tree, top, inner, cut, space, attr, code, begin, end, walk)
     for e in range(begin, end):
         a = np.int64(attr[e])
         place[4 * a + 3] = np.uint64(EVERYWHERE * stride)
-        s = find_space(tree, top, inner, cut, a, np.uint64(code[e]))
+        s = np.int64(walk[e - begin, FOUND])
         if s != NONE:
             place[4 * a + 1] = np.uint64(s * stride)
             if space[s, COUNT] > 0:
@@ -52,12 +53,11 @@ def _visit_spaces(tree, top, inner, cut, space, stride, attr, code, begin, end, 
 
 
 @device
-def _that_can(entry, begin, end, place, signature, mask, conj, one, two, first):
-    """Notes the entries ``begin:end`` whose next two predicates can be true. Returns how many.
+def _that_have(entry, begin, end, place, signature, mask, conj, one, two, n):
+    """Notes the entries ``begin:end`` whose next two attributes are there.
 
-    Those whose attributes are there first, so that their signatures are on their way from memory.
+    Their signatures are on their way from memory then. Returns how many are noted, n before.
     """
-    n = np.uint64(0)
     for i in range(begin, end):
         first_word, second_word = np.uint64(entry[i, 1]), np.uint64(entry[i, 2])
         by_first = place[(first_word & LOW) << np.uint64(2) | first_word >> HIGH]
@@ -69,14 +69,7 @@ def _that_can(entry, begin, end, place, signature, mask, conj, one, two, first):
             ask_for(signature, by_second + at)
             conj[n], one[n], two[n] = c, by_first + at, by_second + at
             n += np.uint64(1)
-    found = np.uint64(0)
-    for k in range(n):
-        c = np.uint64(conj[k])
-        if (signature[one[k]] & signature[two[k]]) >> (c & np.uint64(63)) & np.uint64(1) != 0:
-            ask_for(first, c)
-            conj[found] = c
-            found += np.uint64(1)
-    return found
+    return n
 
 
 @device
@@ -92,6 +85,27 @@ def _is_signed(probe, begin, end, place, signature, bit):
     return True
 
 
+@device
+def _that_can(conj, one, two, n, place, signature, mask, first, probe):
+    """Of n conjunctions keeps those that signatures let through. Returns how many there are."""
+    found = np.uint64(0)
+    for k in range(n):
+        c = np.uint64(conj[k])
+        if (signature[one[k]] & signature[two[k]]) >> (c & np.uint64(63)) & np.uint64(1) != 0:
+            ask_for(first, c)
+            conj[found] = c
+            found += np.uint64(1)
+    for k in range(found):
+        ask_for(probe, np.uint64(first[conj[k]]))
+    n, found = found, np.uint64(0)
+    for k in range(n):
+        c = np.uint64(conj[k])
+        if _is_signed(probe, first[c], first[c + np.uint64(1)], place, signature, c & mask):
+            conj[found] = c
+            found += np.uint64(1)
+    return found
+
+
 @kernel
 def match(index, preds, rows, start, stop, scratch, sink, counters):
     """Match rows ``start:stop``.
@@ -102,45 +116,37 @@ def match(index, preds, rows, start, stop, scratch, sink, counters):
     entry, signature, probe, multi = index.entry, index.sign, index.probe, index.multi
     stride, mask = index.state[STRIDE], np.uint64(64 * index.state[WORDS] - 1)
     first, attr, code = preds.first, rows.attr, rows.code
-    table, place, visit = scratch.table, scratch.place, scratch.visit
-    scratch_conj, one, two, candidate = scratch.conj, scratch.one, scratch.two, scratch.candidate
+    table, place, walk, visit = scratch.table, scratch.place, scratch.walk, scratch.visit
+    conj, one, two = scratch.conj, scratch.one, scratch.two
     place[0] = np.uint64(EVERYWHERE * stride)  # of what has no further predicate
     for row in range(start, stop):
         fill = sink.state[FILL]
         begin, end = rows.first[row], rows.first[row + 1]
         spread(rows.first, attr, code, row, multi, table)
-        n = _visit_spaces(tree, top, inner, cut, space, stride, attr, code, begin, end, place, visit)
-        looked_at, noted, fits = np.int64(0), 0, True
-        for v in range(n):
-            s = np.int64(visit[v])
-            begin_list = np.uint64(space[s, LIST])
-            end_list = begin_list + np.uint64(space[s, COUNT])
-            looked_at += np.int64(end_list - begin_list)
-            block = begin_list
-            while block < end_list and fits:
-                block_end = min(block + np.uint64(BLOCK), end_list)
-                found = _that_can(entry, block, block_end, place, signature, mask, scratch_conj, one, two, first)
-                for k in range(found):
-                    ask_for(probe, np.uint64(first[scratch_conj[k]]))
-                for k in range(found):
-                    c = np.uint64(scratch_conj[k])
-                    if _is_signed(probe, first[c], first[c + np.uint64(1)], place, signature, c & mask):
-                        candidate[noted] = c
-                        noted += 1
-                    if noted == BLOCK:
-                        fits = fits and verify(
-                            preds, row, attr, code, begin, end, table, candidate, noted, sink, counters
-                        )
-                        noted = 0
-                block = block_end
-            if not fits:
-                break
-        fits = fits and verify(preds, row, attr, code, begin, end, table, candidate, noted, sink, counters)
+        visits = _visit_spaces(tree, top, inner, cut, space, stride, attr, code, begin, end, place, walk, visit)
+        for v in range(visits):
+            ask_for(entry, np.uint64(3) * np.uint64(space[visit[v], LIST]))
+        v, at, last = np.int64(0), np.uint64(0), np.uint64(0)
+        looked_at, fits, more = np.int64(0), True, True
+        while fits and more:
+            noted = np.uint64(0)
+            while noted < BLOCK and (at < last or v < visits):  # lists go on where they were left
+                if at == last:
+                    at = np.uint64(space[visit[v], LIST])
+                    last = at + np.uint64(space[visit[v], COUNT])
+                    looked_at += np.int64(last - at)
+                    v += 1
+                until = min(at + np.uint64(BLOCK) - noted, last)
+                noted = _that_have(entry, at, until, place, signature, mask, conj, one, two, noted)
+                at = until
+            more = at < last or v < visits
+            noted = _that_can(conj, one, two, noted, place, signature, mask, first, probe)
+            fits = verify(preds, row, attr, code, begin, end, table, conj, np.int64(noted), sink, counters)
         clear(rows.first, attr, row, table)
         for e in range(begin, end):
             for how in range(1, 4):
                 place[4 * np.int64(attr[e]) + how] = 0
-        counters[NODES] += n
+        counters[NODES] += visits
         counters[CONJUNCTIONS] += looked_at
         if not fits:
             roll_back(sink, fill, counters)

@@ -12,7 +12,17 @@ from it is theirs, too. Cells are never cut and have none.
 from typing import Annotated, NamedTuple
 
 from colmatch.kernels.layout import F64, I64, U8, U32, U64
-from colmatch.kernels.pstree.arrays import COUNT, CUT_WORDS, INNER_WORDS, LIST, OWN, SIZE, SPACE_WORDS, TREE_WORDS
+from colmatch.kernels.pstree.arrays import (
+    COUNT,
+    CUT_WORDS,
+    INNER_WORDS,
+    LIST,
+    OWN,
+    SIZE,
+    SPACE_WORDS,
+    TREE_WORDS,
+    WALK_WORDS,
+)
 
 DIMENSIONS_MOST = 4
 
@@ -73,6 +83,7 @@ class Work(NamedTuple):
 
 class Scratch(NamedTuple):
     table: U32  # (A) zero between rows
+    walk: Annotated[U32, WALK_WORDS]  # (E, 4)
     attr: U32  # (2 E) attributes of the row's spaces, ascending
     space: U32  # (2 E) its spaces and cells
     # (2 E + DIMENSIONS_MOST * BLOCK, 4) prefixes of buckets that are to be looked for, where the

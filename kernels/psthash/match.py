@@ -23,8 +23,8 @@ from colmatch.kernels.psthash.arrays import (
     PREFIX,
 )
 from colmatch.kernels.psthash.buckets import place_of
-from colmatch.kernels.pstree.arrays import ALWAYS, CELLS, COUNT, LIST, NONE
-from colmatch.kernels.pstree.search import find_space
+from colmatch.kernels.pstree.arrays import ALWAYS, CELLS, COUNT, FOUND, LIST, NONE
+from colmatch.kernels.pstree.search import find_together
 from colmatch.kernels.pstree.verify import BLOCK, LINE, verify
 from colmatch.kernels.sink import FILL, roll_back
 
@@ -36,18 +36,18 @@ def partners(table, row):
 
 
 @device
-def _list_spaces(tree, top, inner, cut, attr, code, begin, end, space_attr, space):
+def _list_spaces(tree, top, inner, cut, space, attr, code, begin, end, walk, space_attr, own):
     """Lists the spaces and cells of a row's values, entries ``begin:end``. Returns their number."""
     n = 0
+    find_together(tree, top, inner, cut, space, attr, code, begin, end, walk)
     for e in range(begin, end):
-        a = np.int64(attr[e])
-        s = find_space(tree, top, inner, cut, a, np.uint64(code[e]))
+        a, s = np.int64(attr[e]), np.int64(walk[e - begin, FOUND])
         if s != NONE:
-            space_attr[n], space[n] = a, s
+            space_attr[n], own[n] = a, s
             n += 1
         s = np.int64(tree[a, CELLS])
         if s != NONE:
-            space_attr[n], space[n] = a, s + (np.int64(code[e]) >> np.int64(top[a]))
+            space_attr[n], own[n] = a, s + (np.int64(code[e]) >> np.int64(top[a]))
             n += 1
     return n
 
@@ -145,12 +145,12 @@ def match(index, preds, rows, start, stop, scratch, sink, counters):
     attr, code = rows.attr, rows.code
     table, space_attr, own = scratch.table, scratch.attr, scratch.space
     stack, key, place, conj = scratch.stack, scratch.key, scratch.slot, scratch.conj
-    space, first = index.space, preds.first
+    tree, top, inner, cut, space, first = index.tree, index.top, index.inner, index.cut, index.space, preds.first
     for row in range(start, stop):
         fill = sink.state[FILL]
         begin, end = rows.first[row], rows.first[row + 1]
         spread(rows.first, attr, code, row, multi, table)
-        count = _list_spaces(index.tree, index.top, index.inner, index.cut, attr, code, begin, end, space_attr, own)
+        count = _list_spaces(tree, top, inner, cut, space, attr, code, begin, end, scratch.walk, space_attr, own)
         noted, fits, looked_at = np.int64(0), True, np.int64(space[ALWAYS, COUNT])
         at, last = np.int64(space[ALWAYS, LIST]), np.int64(space[ALWAYS, LIST]) + looked_at
         while at < last and fits:

@@ -48,6 +48,12 @@ LIST, COUNT, SIZE = 3, 4, 5  # of conjunctions: first entry, how many, class of 
 PARTNERS_LOW, PARTNERS_HIGH = 6, 7
 SPACE_WORDS = 8
 
+# A row of what a search for several keys has: the space that was found for the key in this place;
+# and of a key that is still looked for its inner node or cut, how it goes on (``search.py``), its
+# place.
+FOUND, NODE, WAY, WHOSE = range(4)
+WALK_WORDS = 4
+
 # Spaces of no attribute: the list of the first is of what no attribute can place.
 ALWAYS, EVERYWHERE = 0, 1
 RESERVED = 2

@@ -3,8 +3,29 @@
 import numpy as np
 
 from colmatch.kernels._jit import device
-from colmatch.kernels.bits import ctz, popcount
-from colmatch.kernels.pstree.arrays import CHILDREN, DIGIT_BITS, EQUAL, FIRST, LESS, NONE, ROOT
+from colmatch.kernels.bits import ask_for, ctz, popcount
+from colmatch.kernels.pstree.arrays import (
+    CHILDREN,
+    CUT_WORDS,
+    DIGIT_BITS,
+    EQUAL,
+    FIRST,
+    FOUND,
+    INNER_WORDS,
+    LESS,
+    NODE,
+    NONE,
+    ROOT,
+    SPACE_WORDS,
+    TREE_WORDS,
+    WAY,
+    WHOSE,
+)
+
+# Where a path has gone: with the key's own digits, or by a neighbour above or below.
+ON_PATH, ABOVE, BELOW = np.uint64(0), np.uint64(1), np.uint64(2)
+# What ``WAY`` says: where the next digit begins, whether a cut is reached, on which side
+SHIFT, AT_CUT, SIDE = np.uint64(63), np.uint64(64), np.uint64(8)
 
 
 @device
@@ -27,33 +48,87 @@ def highest_bit(bits):
 
 
 @device
-def find_space(tree, top, inner, cut, a, key):
-    """The space of an attribute that has a key, NONE where the attribute has no spaces.
+def next_below(inner, n, key, shift, side):
+    """The child of an inner node by which the space of a key is found, and on which side.
 
-    Where the key's path ends, a neighbour in the same inner node leads to a cut beside the key: the
-    first one above, whose ``LESS`` is the space, or the last one below, whose ``EQUAL`` is.
+    Where the key's path ends, a neighbour leads to a cut beside the key: the first one above, whose
+    ``LESS`` is the space, or the last one below, whose ``EQUAL`` is. side : where the path has gone
+    so far, ``ON_PATH`` at the root
     """
+    children = np.uint64(inner[n, CHILDREN])
+    digit = digit_of(key, shift)
+    if side == ON_PATH:
+        above = children >> digit
+        if above & np.uint64(1) == 0:
+            side = ABOVE if above != 0 else BELOW
+            digit = digit + ctz(above) if above != 0 else highest_bit(children)
+    else:
+        digit = ctz(children) if side == ABOVE else highest_bit(children)
+    return np.int64(inner[n, digit]), side
+
+
+@device
+def find_space(tree, top, inner, cut, a, key):
+    """The space of an attribute that has a key, NONE where the attribute has no spaces."""
     n = np.int64(tree[a, ROOT])
     if n == NONE:
         return np.int64(tree[a, FIRST])
-    shift = np.uint64(top[a])
+    shift, side = np.uint64(top[a]), ON_PATH
     while True:
-        digit = digit_of(key, shift)
-        above = np.uint64(inner[n, CHILDREN]) >> digit
-        if above & np.uint64(1) == 0:
-            break
-        n = np.int64(inner[n, digit])
+        n, side = next_below(inner, n, key, shift, side)
         if shift == 0:
-            return np.int64(cut[n, EQUAL])
+            return np.int64(cut[n, LESS if side == ABOVE else EQUAL])
         shift = next_shift(shift)
-    side = LESS if above != 0 else EQUAL
-    digit = digit + ctz(above) if above != 0 else highest_bit(np.uint64(inner[n, CHILDREN]))
-    n = np.int64(inner[n, digit])
-    while shift != 0:
-        shift = next_shift(shift)
-        children = np.uint64(inner[n, CHILDREN])
-        n = np.int64(inner[n, ctz(children) if side == LESS else highest_bit(children)])
-    return np.int64(cut[n, side])
+
+
+@device
+def find_together(tree, top, inner, cut, space, attr, key, begin, end, walk):
+    """Writes the space of each of the keys ``begin:end``, as ``find_space``: column ``FOUND``.
+
+    All go down a node at a time, so that what comes next for each is on its way from memory while
+    the others are looked at; so are the spaces at last. A key after the other waits for four nodes
+    of memory: with 30 keys a row and thousands of attributes, that is half the time of PSTBloom.
+
+    walk (end - begin, 4)
+    """
+    for e in range(begin, end):
+        ask_for(tree, np.uint64(attr[e]) * np.uint64(TREE_WORDS))
+    left = np.int64(0)
+    for e in range(begin, end):
+        a = np.int64(attr[e])
+        n = np.int64(tree[a, ROOT])
+        if n == NONE:
+            walk[e - begin, FOUND] = tree[a, FIRST]
+        else:
+            _ask_for_inner(inner, n)
+            walk[left, NODE], walk[left, WAY], walk[left, WHOSE] = n, np.uint32(top[a]), e - begin
+            left += 1
+    while left > 0:
+        steps, left = left, np.int64(0)
+        for k in range(steps):
+            n, way, i = np.int64(walk[k, NODE]), np.uint64(walk[k, WAY]), np.int64(walk[k, WHOSE])
+            side = way >> SIDE
+            if way & AT_CUT != 0:
+                s = cut[n, LESS if side == ABOVE else EQUAL]
+                ask_for(space, np.uint64(s) * np.uint64(SPACE_WORDS))
+                walk[i, FOUND] = s
+                continue
+            shift = way & SHIFT
+            n, side = next_below(inner, n, np.uint64(key[begin + i]), shift, side)
+            if shift == 0:
+                ask_for(cut, np.uint64(n) * np.uint64(CUT_WORDS))
+                way = AT_CUT
+            else:
+                _ask_for_inner(inner, n)
+                way = next_shift(shift)
+            walk[left, NODE], walk[left, WAY], walk[left, WHOSE] = n, way | side << SIDE, i
+            left += 1
+
+
+@device
+def _ask_for_inner(inner, n):
+    ask_for(inner, np.uint64(n) * np.uint64(INNER_WORDS))
+    ask_for(inner, np.uint64(n) * np.uint64(INNER_WORDS) + np.uint64(CHILDREN))
 
 
 @device
