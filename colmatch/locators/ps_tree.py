@@ -12,9 +12,10 @@ from typing import NamedTuple
 import numpy as np
 
 from colmatch.indexing.pstrees import empty_tables, with_rows
+from colmatch.kernels.hints import TILE
 from colmatch.kernels.layout import I64, KEY_MAX, U32
 from colmatch.kernels.locators import ps_tree
-from colmatch.kernels.pstree.arrays import PSTree
+from colmatch.kernels.pstree.arrays import WALK_WORDS, PSTree
 from colmatch.kernels.pstree.change import enter_ranges, find_spaces
 from colmatch.kernels.pstree.tables import MOST_DIGITS
 from colmatch.locators.spaces import boundary_kind
@@ -50,6 +51,13 @@ KIND = boundary_kind(
     "ps-tree",
     "boundaries in a radix tree of their digits, 4 bits each",
     ready=ready,
-    locate=lambda of, points, space: ps_tree.locate(of.search, points, space),
+    locate=lambda of, points, space: ps_tree.locate(
+        of.search,
+        points,
+        np.zeros(TILE, np.uint32),
+        np.empty(TILE, np.uint64),
+        np.empty((TILE, WALK_WORDS), np.uint32),
+        space,
+    ),
     touch=lambda of, points, counters: ps_tree.touch(of.search, points, counters),
 )

@@ -5,26 +5,27 @@ import numpy as np
 from colmatch.kernels._jit import kernel
 from colmatch.kernels.hints import SIGN
 from colmatch.kernels.locators.counting import LINES, NODES
-from colmatch.kernels.pstree.search import find_space, next_shift
+from colmatch.kernels.pstree.arrays import FOUND
+from colmatch.kernels.pstree.search import find_together, next_shift
 
 
 @kernel
-def locate(of, points, space):
+def locate(of, points, attr, key, walk, space):
     """Write the space of each point.
 
     of : ends (2) int64, the lowest and the highest boundary; ``PSTree`` of one attribute, whose
     keys count from the lowest; rank (S), number of each of its spaces. points (m) int64, space (m)
-    int64
+    int64. For a while: attr (n) uint32 of zeros, key (n) uint64, walk (n, 4), of n keys at a time
     """
     trees, top, inner, cut, rank = of.tree.tree, of.tree.top, of.tree.inner, of.tree.cut, of.rank
     lowest, highest = of.ends
-    for i in range(len(points)):
-        point = points[i]
-        if point < lowest:
-            space[i] = 0
-        else:
-            key = (np.uint64(min(point, highest)) ^ SIGN) - (np.uint64(lowest) ^ SIGN)
-            space[i] = rank[find_space(trees, top, inner, cut, 0, key)]
+    for start in range(0, len(points), len(key)):
+        size = min(len(key), len(points) - start)
+        for i in range(size):
+            key[i] = (np.uint64(min(max(points[start + i], lowest), highest)) ^ SIGN) - (np.uint64(lowest) ^ SIGN)
+        find_together(trees, top, inner, cut, of.tree.space, attr, key, 0, size, walk)
+        for i in range(size):
+            space[start + i] = 0 if points[start + i] < lowest else rank[walk[i, FOUND]]
 
 
 @kernel
