@@ -22,17 +22,16 @@ LOW, HIGH, TESTED = np.uint64(ATTR_MASK), np.uint64(29), np.uint64(ACCESS)
 
 
 @device
-def _visit_spaces(tree, top, inner, cut, space, stride, attr, code, begin, end, place, walk, visit):
+def _visit_spaces(tree, top, space, stride, attr, code, begin, end, walk, place, visit):
     """Notes the spaces and cells of a row's values, entries ``begin:end``.
 
-    Returns how many have lists. place : where their signatures begin, and that of all
-    conjunctions, for their presence alone
+    Returns how many have lists. walk : has the spaces of keys. place : where their signatures
+    begin, and that of all conjunctions, for their presence alone
     """
     n = 0
     if space[ALWAYS, COUNT] > 0:
         visit[0] = ALWAYS
         n = 1
-    find_together(tree, top, inner, cut, space, attr, code, begin, end, walk)
     for e in range(begin, end):
         a = np.int64(attr[e])
         place[4 * a + 3] = np.uint64(EVERYWHERE * stride)
@@ -123,7 +122,8 @@ def match(index, preds, rows, start, stop, scratch, sink, counters):
         fill = sink.state[FILL]
         begin, end = rows.first[row], rows.first[row + 1]
         spread(rows.first, attr, code, row, multi, table)
-        visits = _visit_spaces(tree, top, inner, cut, space, stride, attr, code, begin, end, place, walk, visit)
+        find_together(tree, top, inner, cut, space, attr, code, begin, end, walk)
+        visits = _visit_spaces(tree, top, space, stride, attr, code, begin, end, walk, place, visit)
         for v in range(visits):
             ask_for(entry, np.uint64(3) * np.uint64(space[visit[v], LIST]))
         v, at, last = np.int64(0), np.uint64(0), np.uint64(0)
