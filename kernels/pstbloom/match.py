@@ -126,9 +126,9 @@ def match(index, preds, rows, start, stop, scratch, sink, counters):
         visits = _visit_spaces(tree, top, space, stride, attr, code, begin, end, walk, place, visit)
         for v in range(visits):
             ask_for(entry, np.uint64(3) * np.uint64(space[visit[v], LIST]))
-        v, at, last = np.int64(0), np.uint64(0), np.uint64(0)
-        looked_at, fits, more = np.int64(0), True, True
-        while fits and more:
+        v, at, last = 0, np.uint64(0), np.uint64(0)
+        looked_at, fits = np.int64(0), True
+        while fits and (at < last or v < visits):
             noted = np.uint64(0)
             while noted < BLOCK and (at < last or v < visits):  # lists go on where they were left
                 if at == last:
@@ -139,7 +139,6 @@ def match(index, preds, rows, start, stop, scratch, sink, counters):
                 until = min(at + np.uint64(BLOCK) - noted, last)
                 noted = _that_have(entry, at, until, place, signature, mask, conj, one, two, noted)
                 at = until
-            more = at < last or v < visits
             noted = _that_can(conj, one, two, noted, place, signature, mask, first, probe)
             fits = verify(preds, row, attr, code, begin, end, table, conj, np.int64(noted), sink, counters)
         clear(rows.first, attr, row, table)
