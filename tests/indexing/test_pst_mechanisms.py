@@ -98,6 +98,16 @@ def test_signatures_leave_out_what_would_fail() -> None:
     assert few["candidates"] - few["matches"] < 0.2 * (few["conjunctions"] - few["matches"])
 
 
+def test_all_predicates_have_signatures() -> None:
+    """What the third or fourth one turns away is not verified, either."""
+    parts = [f"{name} = {i}" for i, name in enumerate(NAMES[:6])]
+    matcher = built([" AND ".join(parts)], "pstbloom")
+    event = {name: i for i, name in enumerate(NAMES[:6])}
+    assert counted(matcher, **event)["matches"] == 1
+    for name in NAMES[:6]:
+        assert counted(matcher, **event | {name: 77})["candidates"] == 0
+
+
 def test_signatures_grow_with_what_they_have() -> None:
     """One of 64 bits would let everybody through; one that was made for few is made anew."""
     texts = [f"a = {i % 10} AND b BETWEEN {i % 50} AND {i % 50 + 20}" for i in range(3000)]
@@ -185,6 +195,12 @@ def test_wide_predicates_have_at_most_16_cells(kind: str) -> None:
     assert spaces.state[a.ENTRIES] > 300 * len(texts) and spaces.state[a.CUTS] > 1000
     event = counted(matcher, a=6000)
     assert event["matches"] == 501 and event["conjunctions"] < 501 + 2 * len(texts) / 16 + 2
+
+
+def test_values_that_are_spread_have_spaces_of_their_own() -> None:
+    """The cells of so few would have those of all others, too."""
+    texts = [f"a IN ({', '.join(str(i + 100 * j) for j in range(6))})" for i in range(100)]
+    assert counted(built(texts, "psthash"), a=205)["conjunctions"] == 1
 
 
 @KINDS
