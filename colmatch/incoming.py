@@ -121,11 +121,21 @@ def one_piece(column: pa.ChunkedArray | pa.Array, raises: type[ColmatchError], w
         return joined.chunk(0) if isinstance(joined, pa.ChunkedArray) else joined
 
 
-def values_of(source: Any, raises: type[ColmatchError], what: str) -> list[Any]:
-    """The values of anything with the Arrow C stream or array protocol that is one column."""
+def is_arrow(source: object) -> bool:
+    """Says whether an object has the Arrow C stream or array protocol."""
+    return hasattr(source, "__arrow_c_stream__") or hasattr(source, "__arrow_c_array__")
+
+
+def single_column(source: Any, raises: type[ColmatchError], what: str) -> pa.Array:
+    """Anything with the Arrow C stream or array protocol that is one column."""
     with refusing(raises, f"{what} cannot be read"):
         column = pa.chunked_array(source) if hasattr(source, "__arrow_c_stream__") else pa.array(source)
-        found: list[Any] = one_piece(column, raises, what).to_pylist()
+        return one_piece(column, raises, what)
+
+
+def values_of(source: Any, raises: type[ColmatchError], what: str) -> list[Any]:
+    """The values of what ``single_column`` takes."""
+    found: list[Any] = single_column(source, raises, what).to_pylist()
     return found
 
 

@@ -18,7 +18,7 @@ import numpy as np
 from colmatch.kernels._jit import device, kernel
 from colmatch.kernels.layout import ACCEPT, ATTR_MASK, CANDIDATES, CONJUNCTIONS, FLAG_NONE, FLAG_RUN, PREDICATES, U32
 from colmatch.kernels.predicates import clear, flagged_holds, spread
-from colmatch.kernels.sink import FILL, emit, is_dead, roll_back
+from colmatch.kernels.sink import FILL, emit, is_dead, is_decided, stops
 
 ROW_BLOCK = 64
 CONJ_BLOCK = 1024
@@ -197,6 +197,8 @@ def meet_all(multi, preds, low, high, start, stop, meeting, sink, counters):
         for c in range(0, len(owner), CONJ_BLOCK):
             c_end = min(c + CONJ_BLOCK, len(owner))
             for row in range(block, block_end):
+                if is_decided(sink, row):
+                    continue
                 spread_ends(row_first, attr, code, high.code, row, multi, meeting)
                 e, e_end = row_first[row], row_first[row + 1]
                 steps = np.int64(0)
@@ -216,8 +218,7 @@ def meet_all(multi, preds, low, high, start, stop, meeting, sink, counters):
                 counters[CONJUNCTIONS] += c_end - c
                 counters[CANDIDATES] += c_end - c
                 counters[PREDICATES] += steps
-                if not fits:
-                    roll_back(sink, fill, counters)
+                if not fits and stops(sink, fill, counters):
                     return block
         block = block_end
     return stop

@@ -11,6 +11,9 @@ WANTED = 1
 NEEDED = 2
 BASE = 3
 
+# What ``state[WANTED]`` asks for: how many matches a row has, the pairs, or whether there is one.
+COUNTS, PAIRS, ANY = 0, 1, 2
+
 AHEAD = 32  # pairs whose places are on their way from memory: a store that waits for its place holds up all after it
 
 
@@ -25,7 +28,7 @@ def is_dead(dead, number):
 
 
 @device
-def emit(sink, row, sub, counters):
+def take(sink, row, sub, counters):
     """Note a match, unless the subscription was deleted.
 
     False when pairs are wanted and there is no room: the caller rolls its block of rows back.
@@ -33,7 +36,7 @@ def emit(sink, row, sub, counters):
     number = np.uint64(sub + sink.state[BASE])
     if is_dead(sink.dead, number):
         return True
-    if sink.state[WANTED]:
+    if sink.state[WANTED] == PAIRS:
         n = sink.state[FILL]
         if n == len(sink.sub):
             return False
@@ -42,6 +45,30 @@ def emit(sink, row, sub, counters):
         sink.state[FILL] = n + 1
     sink.hits[row] += 1
     counters[MATCHES] += 1
+    return True
+
+
+@device
+def is_decided(sink, row):
+    """Says whether nothing more is wanted of a row."""
+    return sink.state[WANTED] == ANY and sink.hits[row] > 0
+
+
+@device
+def emit(sink, row, sub, counters):
+    """Note a match as ``take`` does. False also when nothing more is wanted of the row.
+
+    Then the caller asks ``stops`` which of both it is.
+    """
+    return take(sink, row, sub, counters) and not is_decided(sink, row)
+
+
+@device
+def stops(sink, fill, counters):
+    """Says whether there was no room when ``emit`` said False, and rolls the row back then."""
+    if sink.state[WANTED] == ANY:
+        return False
+    roll_back(sink, fill, counters)
     return True
 
 

@@ -19,6 +19,7 @@ from colmatch.arrays.frozen import freeze
 from colmatch.indexing.base import Built, IndexKind
 from colmatch.indexing.registry import find
 from colmatch.kernels import layout
+from colmatch.kernels.sink import PAIRS
 from colmatch.matching.pieces import Piece
 from colmatch.matching.worker import Worker
 from colmatch.schema import Attributes
@@ -90,7 +91,7 @@ def idle(matcher: cm.Matcher) -> list[Worker]:
 
 def run(worker: Worker, matcher: cm.Matcher, batch: pa.RecordBatch) -> list[Piece]:
     """Returns the matches of one batch, in the pieces that a worker makes of it."""
-    return list(worker.run(version(matcher), False, batch, True, 0))
+    return list(worker.run(version(matcher), False, batch, PAIRS, 0))
 
 
 def scratch(worker: Worker, matcher: cm.Matcher) -> Any:

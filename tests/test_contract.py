@@ -57,6 +57,12 @@ def check(
     count = matcher.count(events)
     assert count.dtype == np.int64
     assert count.tolist() == [len(some) for some in lists]
+    exists = matcher.exists(events)
+    assert exists.dtype == bool and exists.tolist() == [bool(some) for some in lists]
+    half = matcher.subset(list(ids)[::2])
+    of_half = [(i, id) for i, id in wanted if id in set(list(ids)[::2])]
+    assert pairs(matcher.match(events, ids=half)) == of_half
+    assert matcher.exists(events, ids=half).tolist() == [any(i == j for j, _ in of_half) for i in range(len(rows))]
     batches = list(matcher.match_batches(events))
     assert pairs(pa.Table.from_batches(batches, matcher.match(events).schema)) == wanted
 

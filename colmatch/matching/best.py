@@ -8,7 +8,10 @@ from typing import Any
 import pyarrow as pa
 
 from colmatch.errors import OptionError
+from colmatch.kernels.sink import ANY, COUNTS
+from colmatch.matching.asked import Asked
 from colmatch.matching.range_worker import RangeNames, checked_ranges
+from colmatch.matching.subset import subset_of
 from colmatch.matching.topk import TopK, checked_topk
 from colmatch.matching.workers import Workers
 from colmatch.updates.live import LiveSet
@@ -22,7 +25,13 @@ class BestMatches:
         self._workers = workers
 
     def match_topk(
-        self, events: Any, k: int, score: str = "dot", event_weights: str | Mapping[str, str | float] | None = None
+        self,
+        events: Any,
+        k: int,
+        score: str = "dot",
+        event_weights: str | Mapping[str, str | float] | None = None,
+        *,
+        ids: Any = None,
     ) -> pa.Table:
         """Finds the most relevant subscriptions among those that are true for each event.
 
@@ -38,6 +47,7 @@ class BestMatches:
         score : ``"dot"`` adds up the weights of the predicates of an AND, each times what the event
             gives to its attribute; ``"sum"`` adds up their weights alone; ``"max"`` is the largest
             of the products; ``"priority"`` that of the subscription, whatever is true
+        ids : as for ``match``
         event_weights : what events give to attributes, for ``dot`` and ``max``: the name of a
             column of maps from name to weight, or a mapping from name to the name of a column of
             numbers, or to a number for all events. Names are those of a ``PredicateTable``:
@@ -60,17 +70,23 @@ class BestMatches:
             that is negative, infinite or NaN
         """
         schema = self._live.now.scored_schema
-        return pa.Table.from_batches(self.match_topk_batches(events, k, score, event_weights), schema)
+        return pa.Table.from_batches(self.match_topk_batches(events, k, score, event_weights, ids=ids), schema)
 
     def match_topk_batches(
-        self, events: Any, k: int, score: str = "dot", event_weights: str | Mapping[str, str | float] | None = None
+        self,
+        events: Any,
+        k: int,
+        score: str = "dot",
+        event_weights: str | Mapping[str, str | float] | None = None,
+        *,
+        ids: Any = None,
     ) -> Iterator[pa.RecordBatch]:
         """Yields what ``match_topk`` returns, piece by piece as results come.
 
         The rows of one event are in one piece.
         """
         topk = self._topk(k, score, event_weights)
-        return self._workers.best(events, topk, self._live.now.scored_schema)
+        return self._workers.best(events, topk, self._live.now.scored_schema, self._asked(ids=ids))
 
     def counters(
         self,
@@ -79,11 +95,16 @@ class BestMatches:
         ranges: RangeNames | None = None,
         score: str | None = None,
         event_weights: str | Mapping[str, str | float] | None = None,
+        *,
+        ids: Any = None,
+        exists: bool = False,
     ) -> dict[str, int]:
         """Counts what the kernels look at for these events, which is the same on every machine.
 
         k : what is looked at to find the k best of each event
         ranges : as for ``match``; not together with ``k``
+        ids : as for ``match``
+        exists : what is looked at for ``exists``; not together with ``k``
         score, event_weights : with ``k``, as for ``match_topk``
 
         Returns
@@ -97,15 +118,22 @@ class BestMatches:
         """
         if k is not None and ranges is not None:
             raise OptionError("the best matches are found for values, not for ranges: give k or ranges, not both")
+        if k is not None and exists:
+            raise OptionError("give k, to find the best matches, or exists, to find out whether there are any")
         for name, given in (("score", score), ("event_weights", event_weights)):
             if k is None and given is not None:
                 raise OptionError(f"{name}= is for the best matches: give k, too")
         topk = None if k is None else self._topk(k, "dot" if score is None else score, event_weights)
-        return self._workers.counters(events, topk, checked_ranges(ranges, self._live.schema))
+        return self._workers.counters(events, topk, self._asked(ranges, ids), ANY if exists else COUNTS)
 
     def columns_of_weights(self, k: int, score: str = "dot", event_weights: Any = None) -> list[str]:
         """Returns the columns of the events that ``match_topk`` needs for event weights."""
         return self._topk(k, score, event_weights).columns
+
+    def _asked(self, ranges: RangeNames | None = None, ids: Any = None) -> Asked:
+        """Returns what a call says beside the events, checked."""
+        among = None if ids is None else subset_of(ids, self._live.now)
+        return Asked(checked_ranges(ranges, self._live.schema), among)
 
     def _topk(self, k: int, score: str = "dot", event_weights: Any = None) -> TopK:
         return checked_topk(k, score, event_weights, self._live.schema)

@@ -14,6 +14,7 @@ from colmatch.events.range_reader import columns_of
 from colmatch.events.required import LACKS
 from colmatch.matching.best import BestMatches
 from colmatch.matching.range_worker import RangeNames, checked_ranges
+from colmatch.matching.subset import Subset, subset_of
 
 
 class Matches(BestMatches):
@@ -24,20 +25,37 @@ class Matches(BestMatches):
         own = columns_of(self._live.now.attributes, checked_ranges(ranges, self._live.schema))
         return list(dict.fromkeys([*own, *self._workers.required(checked_ranges(ranges, self._live.schema)).columns]))
 
+    def subset(self, ids: Any) -> Subset:
+        """Prepares some subscriptions to be matched among: what ``ids=`` takes.
+
+        That an id has no subscription is no error: it matches nothing. The subset follows the
+        matcher: what has one of its ids when a batch begins is in it, be it inserted or replaced
+        since. Where many events are matched among the same ids, this spares looking them up again.
+
+        Parameters
+        ----------
+        ids : any iterable, or an array of Arrow or numpy
+
+        Raises
+        ------
+        SubscriptionError : they are no list of ids, or of another type than those of the matcher
+        """
+        return subset_of(ids, self._live.now)
+
     @overload
-    def match(self, events: Any, ranges: RangeNames | None = None) -> pa.Table: ...
+    def match(self, events: Any, ranges: RangeNames | None = None, *, ids: Any = None) -> pa.Table: ...
 
     @overload
     def match(
-        self, events: Any, ranges: RangeNames | None = None, *, invalid: Literal["skip", "raise"]
+        self, events: Any, ranges: RangeNames | None = None, *, invalid: Literal["skip", "raise"], ids: Any = None
     ) -> pa.Table: ...
 
     @overload
     def match(
-        self, events: Any, ranges: RangeNames | None = None, *, invalid: Literal["collect"]
+        self, events: Any, ranges: RangeNames | None = None, *, invalid: Literal["collect"], ids: Any = None
     ) -> tuple[pa.Table, pa.Table]: ...
 
-    def match(self, events: Any, ranges: RangeNames | None = None, *, invalid: str = "skip") -> Any:
+    def match(self, events: Any, ranges: RangeNames | None = None, *, invalid: str = "skip", ids: Any = None) -> Any:
         """Finds which subscriptions are true for which events.
 
         Parameters
@@ -57,6 +75,8 @@ class Matches(BestMatches):
             declares not nullable. It matches nothing: with ``"skip"``, that is all; ``"raise"`` is
             an error; with ``"collect"`` a second table is returned, which says which and why
 
+        ids : only subscriptions that have one of these are found: what ``subset`` takes or returns
+
         Returns
         -------
         table (event: int64 number of the row, subscription: type of the ids), ordered by event. The
@@ -74,12 +94,12 @@ class Matches(BestMatches):
         """
         if not isinstance(invalid, str) or invalid not in ("skip", "raise", "collect"):
             raise OptionError(f"invalid={shown(invalid)}: 'skip', 'raise' or 'collect' is needed")
-        schema, among = self._live.now.result_schema, checked_ranges(ranges, self._live.schema)
+        schema, asked = self._live.now.result_schema, self._asked(ranges, ids)
         if invalid == "skip":
-            return pa.Table.from_batches(self._workers.pairs(events, schema, among), schema)
+            return pa.Table.from_batches(self._workers.pairs(events, schema, asked), schema)
         found: list[pa.RecordBatch] = []
         lacking: list[pa.RecordBatch] = []
-        for pairs, lacks in self._workers.pairs_and_lacks(events, schema, among):
+        for pairs, lacks in self._workers.pairs_and_lacks(events, schema, asked):
             if lacks.num_rows and invalid == "raise":
                 event, column, reason = (field[0].as_py() for field in lacks)
                 raise EventError(reason, column=f"column {column!r}", event=event)
@@ -88,26 +108,37 @@ class Matches(BestMatches):
         matches = pa.Table.from_batches(found, schema)
         return matches if invalid == "raise" else (matches, pa.Table.from_batches(lacking, LACKS))
 
-    def match_batches(self, events: Any, ranges: RangeNames | None = None) -> Iterator[pa.RecordBatch]:
+    def match_batches(
+        self, events: Any, ranges: RangeNames | None = None, *, ids: Any = None
+    ) -> Iterator[pa.RecordBatch]:
         """Yields what ``match`` returns, piece by piece as results come.
 
         Memory does not follow the size of the input.
         """
-        return self._workers.pairs(events, self._live.now.result_schema, checked_ranges(ranges, self._live.schema))
+        return self._workers.pairs(events, self._live.now.result_schema, self._asked(ranges, ids))
 
-    def match_lists(self, events: Any, ranges: RangeNames | None = None) -> pa.ChunkedArray:
+    def match_lists(self, events: Any, ranges: RangeNames | None = None, *, ids: Any = None) -> pa.ChunkedArray:
         """Returns the ids that match each event: list<id> array, one list a row, in row order.
 
-        Ids within a list are in no particular order. ``ranges`` as for ``match``.
+        Ids within a list are in no particular order. ``ranges`` and ``ids`` as for ``match``.
         """
         type = self._live.now.ids.array.type
-        lists = self._workers.lists(events, type, checked_ranges(ranges, self._live.schema))
+        lists = self._workers.lists(events, type, self._asked(ranges, ids))
         return pa.chunked_array(list(lists), pa.list_(type))
 
-    def count(self, events: Any, ranges: RangeNames | None = None) -> NDArray[np.int64]:
+    def count(self, events: Any, ranges: RangeNames | None = None, *, ids: Any = None) -> NDArray[np.int64]:
         """Returns the number of subscriptions that match each event: (rows) int64.
 
-        ``ranges`` as for ``match``.
+        ``ranges`` and ``ids`` as for ``match``.
         """
-        counts = list(self._workers.counts(events, checked_ranges(ranges, self._live.schema)))
+        counts = list(self._workers.counts(events, self._asked(ranges, ids)))
         return np.concatenate(counts) if counts else np.empty(0, np.int64)
+
+    def exists(self, events: Any, ranges: RangeNames | None = None, *, ids: Any = None) -> NDArray[np.bool_]:
+        """Says of each event whether any subscription matches it: (rows) bool.
+
+        An event is left at its first match, by ``bitslice`` at the end of its segment. ``ranges``
+        and ``ids`` as for ``match``.
+        """
+        found = list(self._workers.exists(events, self._asked(ranges, ids)))
+        return np.concatenate(found) if found else np.empty(0, np.bool_)

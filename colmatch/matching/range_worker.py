@@ -122,7 +122,8 @@ class RangeWorker(Worker):
                 "it is an AND of many ORs, whose conditions on ranges are met by too many combinations of values; "
                 "give fewer attributes as ranges, build with a larger dnf_budget, or write it as an OR of ANDs"
             )
-        self._checked[segment] = self.ranges
+        if not version.narrowed:  # then others have still to be looked at
+            self._checked[segment] = self.ranges
 
     def _dead(self, version: Version, found_dead: int) -> layout.U64:
         return version.dead  # what an index has taken out is still among the predicates

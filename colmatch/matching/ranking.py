@@ -18,6 +18,7 @@ from colmatch.indexing.base import Strata
 from colmatch.kernels._jit import entry
 from colmatch.kernels.layout import DOT, MAX, SUM, EventWeights, Top
 from colmatch.kernels.scores import ScoreScratch, offer_known, offer_pairs
+from colmatch.kernels.sink import PAIRS
 from colmatch.kernels.top import AGAIN, BASE, SCORING, sort_best
 from colmatch.matching.event_weights import NO_WEIGHTS
 from colmatch.matching.pieces import Piece
@@ -68,7 +69,7 @@ def best_pieces(
             half = some.num_rows // 2
             pending += [some.slice(half), some.slice(0, half)]
             continue
-        job = worker.read(version, lenient, some, True, offset, best=True)
+        job = worker.read(version, lenient, some, PAIRS, offset, best=True)
         yield _best_piece(worker, version, job, offset, most, topk, weights)
         offset += some.num_rows
 

@@ -17,6 +17,7 @@ from colmatch.indexing.base import Strata
 from colmatch.kernels._jit import entry
 from colmatch.kernels.layout import EventWeights, Rows, Top
 from colmatch.kernels.remaining import gather_remaining
+from colmatch.kernels.sink import PAIRS
 from colmatch.kernels.top import SCORING
 from colmatch.matching.worker import Job, Part, Worker
 
@@ -46,7 +47,7 @@ def found_in_strata(
             if rows < job.rows:
                 events = remaining._replace(first=remaining.first[: rows + 1])
         some = part._replace(arrays=strata.part(begin, end))
-        alone = Job(job.entries, rows, events, [some], np.zeros(rows, np.int64), True, segment.repeats)
+        alone = Job(job.entries, rows, events, [some], np.zeros(rows, np.int64), PAIRS, segment.repeats)
         for start, stop in worker.found(alone):
             place, sub = worker.ordered(alone, start, stop)
             if rows < job.rows:

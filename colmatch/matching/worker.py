@@ -45,7 +45,7 @@ class Job(NamedTuple):
     events: layout.Rows  # the same, once they have the codes of a part
     parts: list[Part]
     hits: NDArray[np.int64]  # (rows) pairs of each row
-    pairs: bool  # whether pairs are to be written: they are wanted, or must be seen to be counted
+    wanted: int  # what kernels are asked for (``kernels/sink.py``); pairs, too, where they must be seen to be counted
     repeats: bool  # whether pairs may be found twice
 
 
@@ -82,11 +82,11 @@ class Worker:
         self.memory = Recycled()
         self.rates: weakref.WeakKeyDictionary[Segment, float] = weakref.WeakKeyDictionary()
 
-    def run(self, version: Version, lenient: bool, rows: pa.RecordBatch, wanted: bool, offset: int) -> Iterator[Piece]:
+    def run(self, version: Version, lenient: bool, rows: pa.RecordBatch, wanted: int, offset: int) -> Iterator[Piece]:
         """Yields the matches of one batch, in pieces that the sink can hold.
 
         lenient : a column that is not there is NULL
-        wanted : whether pairs are wanted, or counts alone
+        wanted : of each row, as ``kernels/sink.py`` says
         """
         job = self.read(version, lenient, rows, wanted, offset)
         for start, stop in self.found(job):
@@ -106,7 +106,7 @@ class Worker:
         start, span = 0, -(-count // max(min(int(parts), count), 1))
         while start < count:
             stop, span = self._match(job, start, span)
-            if job.pairs:
+            if job.wanted == sink.PAIRS:
                 self._pairs_a_row = self._sink.state[sink.FILL] / (stop - start)
             yield start, stop
             start = stop
@@ -128,11 +128,11 @@ class Worker:
         return place, sub
 
     def read(
-        self, version: Version, lenient: bool, rows: pa.RecordBatch, wanted: bool, offset: int, best: bool = False
+        self, version: Version, lenient: bool, rows: pa.RecordBatch, wanted: int, offset: int, best: bool = False
     ) -> Job:
         """Reads a batch that is to be matched with all segments of a version.
 
-        wanted : whether pairs are wanted, or counts alone
+        wanted : of each row, as ``kernels/sink.py`` says
         offset : number of its first event, for errors
         best : whether the best matches alone are
         """
@@ -164,8 +164,9 @@ class Worker:
             self._stamp = np.zeros(len(version.ids) * 5 // 4 if len(self._stamp) else len(version.ids), np.int64)
         self.forget_codes()
         # what is found twice must be written down to be told
+        wanted = sink.PAIRS if repeats and wanted == sink.COUNTS else wanted
         events = self._rows._replace(first=self._rows.first[: count + 1])
-        return Job(entries, count, events, parts, np.zeros(count, np.int64), wanted or repeats, repeats)
+        return Job(entries, count, events, parts, np.zeros(count, np.int64), wanted, repeats)
 
     def _entries(self, version: Version, lenient: bool, rows: pa.RecordBatch) -> layout.Batch:
         reader, read_for = self._reader, (version.attributes, version.literals, lenient)
@@ -207,7 +208,7 @@ class Worker:
         """
         while True:
             limit = min(start + span, job.rows)
-            self._sink.state[:] = 0, job.pairs, 0, 0
+            self._sink.state[:] = 0, job.wanted, 0, 0
             for part in job.parts:
                 first = part is job.parts[0]
                 stop = self._match_part(job, part, start, limit, first)
@@ -296,7 +297,8 @@ class Worker:
     def _drain(self, version: Version, job: Job, start: int, stop: int, offset: int) -> Piece:
         ids = version.ids.numbers
         names = version.ids.array if ids is None else None
-        if job.pairs and (job.repeats or ids is None):
+        pairs = job.wanted == sink.PAIRS
+        if pairs and (job.repeats or ids is None):
             place, sub = self.ordered(job, start, stop)
             if ids is None:
                 return Piece(start + offset, place, sub, names, self.memory)
@@ -305,9 +307,9 @@ class Worker:
             return Piece(start + offset, place, id, names, self.memory)
         place = np.zeros(stop - start + 1, np.int64)
         np.cumsum(job.hits[start:stop], out=place[1:])
-        pairs = int(place[-1]) if job.pairs else 0
-        id = self.memory.array(pairs, np.uint32 if ids is None else np.int64)
-        if pairs and ids is not None:
+        size = int(place[-1]) if pairs else 0
+        id = self.memory.array(size, np.uint32 if ids is None else np.int64)
+        if size and ids is not None:
             sink.order_ids(self._sink, start, place[:-1].copy(), ids, id)
         return Piece(start + offset, place, id, names, self.memory)
 

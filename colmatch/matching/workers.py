@@ -13,6 +13,8 @@ from colmatch.events.gather import seen_batches
 from colmatch.events.range_reader import Ranges, columns_of
 from colmatch.events.required import Lacks, Required, lacks_table
 from colmatch.kernels import layout
+from colmatch.kernels.sink import ANY, COUNTS, PAIRS
+from colmatch.matching.asked import Asked
 from colmatch.matching.pieces import Piece
 from colmatch.matching.range_worker import RangeWorker
 from colmatch.matching.ranking import best_pieces
@@ -32,12 +34,12 @@ class Workers:
         self._idle: list[Worker] = []
         self._idle_for_ranges: list[RangeWorker] = []
 
-    def pairs(self, events: Any, schema: pa.Schema, ranges: Ranges) -> Iterator[pa.RecordBatch]:
+    def pairs(self, events: Any, schema: pa.Schema, asked: Asked) -> Iterator[pa.RecordBatch]:
         """Yields the pairs of event and subscription, as ``Matcher.match_batches`` does."""
-        return self._results(events, True, lambda piece, lacks, offset: piece.pairs(schema), ranges)
+        return self._results(events, PAIRS, lambda piece, lacks, offset: piece.pairs(schema), asked)
 
     def pairs_and_lacks(
-        self, events: Any, schema: pa.Schema, ranges: Ranges
+        self, events: Any, schema: pa.Schema, asked: Asked
     ) -> Iterator[tuple[pa.RecordBatch, pa.RecordBatch]]:
         """Yields pairs, and what events lack that must be defined, as ``Matcher.match`` does."""
 
@@ -45,13 +47,13 @@ class Workers:
             told = lacks if piece.first == offset else None  # once for each batch
             return piece.pairs(schema), lacks_table(told, offset)
 
-        return self._results(events, True, both, ranges)
+        return self._results(events, PAIRS, both, asked)
 
-    def lists(self, events: Any, type: pa.DataType, ranges: Ranges) -> Iterator[pa.ListArray]:
+    def lists(self, events: Any, type: pa.DataType, asked: Asked) -> Iterator[pa.ListArray]:
         """Yields the ids that match each event, one list a row, of the type that they have."""
-        return self._results(events, True, lambda piece, lacks, offset: piece.lists(type), ranges)
+        return self._results(events, PAIRS, lambda piece, lacks, offset: piece.lists(type), asked)
 
-    def best(self, events: Any, topk: TopK, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    def best(self, events: Any, topk: TopK, schema: pa.Schema, asked: Asked) -> Iterator[pa.RecordBatch]:
         """Yields the best matches of each event, as ``Matcher.match_topk_batches`` does."""
 
         required = self.required(())
@@ -64,18 +66,22 @@ class Workers:
                     best = best.without(lacks.row[start : start + len(best.piece.place) - 1])
                 yield best.table(schema)
 
-        return self._run(events, found, columns=topk.columns)
+        return self._run(events, found, asked, topk.columns)
 
-    def counts(self, events: Any, ranges: Ranges) -> Iterator[NDArray[np.int64]]:
+    def counts(self, events: Any, asked: Asked) -> Iterator[NDArray[np.int64]]:
         """Yields how many subscriptions match each event: (rows)."""
-        return self._results(events, False, lambda piece, lacks, offset: piece.counts(), ranges)
+        return self._results(events, COUNTS, lambda piece, lacks, offset: piece.counts(), asked)
 
-    def counters(self, events: Any, topk: TopK | None, ranges: Ranges) -> dict[str, int]:
+    def exists(self, events: Any, asked: Asked) -> Iterator[NDArray[np.bool_]]:
+        """Yields whether any subscription matches each event: (rows)."""
+        return self._results(events, ANY, lambda piece, lacks, offset: piece.counts() > 0, asked)
+
+    def counters(self, events: Any, topk: TopK | None, asked: Asked, wanted: int) -> dict[str, int]:
         """Returns what the kernels looked at for these events, as ``Matcher.counters`` does."""
-        worker, offset = self._new_worker(ranges), 0
-        for batch, version in self._batches(events, ranges, () if topk is None else topk.columns):
+        worker, offset = self._new_worker(asked.ranges), 0
+        for batch, version in self._batches(events, asked, () if topk is None else topk.columns):
             found: Iterator[object] = (
-                worker.run(version, self._is_lenient(), batch, False, offset)
+                worker.run(version, self._is_lenient(), batch, wanted, offset)
                 if topk is None
                 else best_pieces(worker, version, self._is_lenient(), batch, offset, topk)
             )
@@ -96,32 +102,32 @@ class Workers:
         return Required(self._live.schema, ranges) if ranges else self._required
 
     def _results(
-        self, events: Any, pairs: bool, form: Callable[[Piece, Lacks | None, int], Result], ranges: Ranges
+        self, events: Any, wanted: int, form: Callable[[Piece, Lacks | None, int], Result], asked: Asked
     ) -> Iterator[Result]:
         """Yields each piece in a form, in the order of the events.
 
         Parameters
         ----------
-        pairs : whether the form needs pairs, or counts alone
+        wanted : what the form needs of each row, as ``kernels/sink.py`` says
         form : of a piece, what the rows of its batch lack, and the number of the first of these
         """
-        required = self.required(ranges)
+        required = self.required(asked.ranges)
 
         def found(worker: Worker, version: Version, batch: pa.RecordBatch, offset: int) -> Iterator[Result]:
             lacks = required.lacks(batch, self._is_lenient())
-            for piece in worker.run(version, self._is_lenient(), batch, pairs, offset):
+            for piece in worker.run(version, self._is_lenient(), batch, wanted, offset):
                 if lacks is not None:
                     start = piece.first - offset
                     piece, _ = piece.without(lacks.row[start : start + len(piece.place) - 1])
                 yield form(piece, lacks, offset)
 
-        return self._run(events, found, ranges)
+        return self._run(events, found, asked)
 
     def _run(
         self,
         events: Any,
         found: Callable[[Worker, Version, pa.RecordBatch, int], Iterator[Result]],
-        ranges: Ranges = (),
+        asked: Asked,
         columns: Sequence[str] = (),
     ) -> Iterator[Result]:
         """Yields what is found in each batch, in the order of the events.
@@ -130,12 +136,12 @@ class Workers:
         """
 
         def task(batch: pa.RecordBatch, version: Version, offset: int) -> Iterator[Result]:
-            worker = self._idle_worker(ranges)
+            worker = self._idle_worker(asked.ranges)
             yield from found(worker, version, batch, offset)
             # not after an error, nor when the caller stops early: what it holds may be half done
             self._give_back(worker)
 
-        return in_order(self._batches(events, ranges, columns), cores(self._live.options.threads), task)
+        return in_order(self._batches(events, asked, columns), cores(self._live.options.threads), task)
 
     def _idle_worker(self, ranges: Ranges) -> Worker:
         """Returns a worker that nobody else has."""
@@ -160,16 +166,19 @@ class Workers:
     def _is_lenient(self) -> bool:
         return self._live.options.missing_columns == "null"
 
-    def _batches(self, events: Any, ranges: Ranges, columns: Sequence[str]) -> Iterator[tuple[pa.RecordBatch, Version]]:
+    def _batches(self, events: Any, asked: Asked, columns: Sequence[str]) -> Iterator[tuple[pa.RecordBatch, Version]]:
         """Cuts events to batches, each with the version that there was when it began.
 
         columns : that are needed beside those of the expressions
         """
-        live = self._live
+        live, (ranges, among) = self._live, asked
         others = [*columns, *self.required(ranges).columns]
 
         def needed(version: Version) -> list[str]:
             own = columns_of(version.attributes, ranges) if ranges else version.columns
             return [*own, *others] if others else own
 
-        return seen_batches(events, live.options.batch_rows, lambda: live.now, needed)
+        def now() -> Version:
+            return live.now if among is None else among.of(live.now)
+
+        return seen_batches(events, live.options.batch_rows, now, needed)

@@ -15,7 +15,7 @@ from colmatch.arrays.frozen import contiguous, frozen, sealed
 from colmatch.arrays.growing import Growing
 from colmatch.errors import SubscriptionError, shown
 from colmatch.events.reader import texts_of
-from colmatch.incoming import is_text, sentence, values_of
+from colmatch.incoming import is_arrow, is_text, plain, refusing, sentence, single_column, values_of
 from colmatch.kernels.layout import I64, KEY_MAX, KEY_MIN, U8
 from colmatch.subscriptions.lookup import NUMBERS, IdLookup
 
@@ -112,7 +112,7 @@ def listed(ids: Any) -> list[Any]:
     SubscriptionError : it is not a list of ids
     """
     if not isinstance(ids, list):
-        if hasattr(ids, "__arrow_c_stream__") or hasattr(ids, "__arrow_c_array__"):
+        if is_arrow(ids):
             ids = values_of(ids, SubscriptionError, "the list of ids")
         if isinstance(ids, (str, bytes)) or not isinstance(ids, Iterable):
             raise SubscriptionError(f"{shown(ids)} is not a list of ids: put a single one into a list")
@@ -132,6 +132,37 @@ def wanted_ids(values: list[Any], type: pa.DataType) -> Ids:
     for id in values:
         if not can_be_id(plain_id(id), type):
             raise SubscriptionError(f"there is no subscription {shown(id)}: nothing was deleted")
+    return Ids(pa.array(values, type))
+
+
+def ids_among(given: Any, type: pa.DataType) -> Ids:
+    """Returns ids that a caller lists to be matched among, which may be those of no subscription.
+
+    given : any iterable, an array of numpy or of Arrow. type : of the ids that there are
+
+    Raises
+    ------
+    SubscriptionError : it is no list of ids, or they are of another type
+    """
+    if not is_arrow(given) and not isinstance(given, np.ndarray):
+        return _listed_among(listed(given), type)
+    with refusing(SubscriptionError, "ids cannot be read"):
+        column = single_column(given if is_arrow(given) else pa.array(given), SubscriptionError, "ids")
+    if not len(column):
+        return Ids(pa.array([], type))
+    if column.null_count:
+        raise SubscriptionError(f"ids: number {int(np.argmax(np.asarray(column.is_null())))} is NULL")
+    column = ids_of_column(plain(column), "ids")
+    if column.type != type:
+        raise SubscriptionError(f"the ids of this matcher are {type}, those given are {column.type}")
+    return Ids(column)
+
+
+def _listed_among(values: list[Any], type: pa.DataType) -> Ids:
+    values = [plain_id(id) for id in values]
+    for id in values:
+        if not can_be_id(id, type):
+            raise SubscriptionError(f"ids: {shown(id)} is no id of this matcher, whose ids are {type}")
     return Ids(pa.array(values, type))
 
 

@@ -48,6 +48,7 @@ class Version:
     rejected : what was left out, by id
     sample : events that are counted whenever a segment is built (``colmatch/events/sample.py``)
     updates, merges : how many have been made
+    narrowed : only some of the subscriptions are to be found, and all others count as deleted
     """
 
     attributes: Attributes
@@ -66,6 +67,7 @@ class Version:
     sample: U8
     updates: int = 0
     merges: int = 0
+    narrowed: bool = False
 
     def __len__(self) -> int:
         return len(self.ids) - self.gone

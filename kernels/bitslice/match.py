@@ -25,7 +25,7 @@ from colmatch.kernels.bitslice.results import put, verify
 from colmatch.kernels.bitslice.tiles import bin_entries, clear_tile, fill_tile, sets_few
 from colmatch.kernels.layout import CONJUNCTIONS, MATCHES, NODES
 from colmatch.kernels.search import first_at_least
-from colmatch.kernels.sink import FILL, NEEDED, WANTED
+from colmatch.kernels.sink import FILL, NEEDED, PAIRS, WANTED
 
 
 @device
@@ -152,7 +152,7 @@ def match(index, preds, rows, start, stop, scratch, sink, counters):
     """
     row_first, row_attr, row_code = rows.first, rows.attr, rows.code
     slot, slot_first, column, progress = scratch.slot, scratch.slot_first, scratch.column, scratch.progress
-    before, wanted = sink.state[FILL], sink.state[WANTED] != 0
+    before, wanted = sink.state[FILL], sink.state[WANTED] == PAIRS
     pairs = (row_first[stop] - row_first[start]) / (stop - start)
     progress[FOUND], progress[NOTED], progress[LOOKED], progress[TILES] = before, 0, 0, 0
     bin_entries(row_first, row_attr, row_code, start, stop, index.rank, index.bin_first, index.bin_of, slot, slot_first)

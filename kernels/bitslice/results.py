@@ -10,7 +10,7 @@ from colmatch.kernels.bitslice.arrays import CONJ_MASK, FOUND, NOTED, PROGRAM, V
 from colmatch.kernels.layout import ATTR_MASK, CANDIDATES, FLAG_RUN, PREDICATES
 from colmatch.kernels.predicates import clear, flagged_holds, program_accepts, spread
 from colmatch.kernels.ranges import begin_ranges
-from colmatch.kernels.sink import BASE, WANTED, is_dead
+from colmatch.kernels.sink import BASE, PAIRS, WANTED, is_dead
 
 AHEAD = 32  # candidates whose predicates are on their way from memory
 
@@ -24,7 +24,7 @@ def put(who, owner, order, base, start, survivors, n, sink, candidates, progress
     they are not written.
     """
     posting, place, mask = survivors.posting, survivors.place, survivors.mask
-    sink_row, sink_sub, hits, wanted = sink.row, sink.sub, sink.hits, sink.state[WANTED] != 0
+    sink_row, sink_sub, hits, wanted = sink.row, sink.sub, sink.hits, sink.state[WANTED] == PAIRS
     dead, number = sink.dead, np.uint64(sink.state[BASE])
     candidate_row, candidate_conj = candidates.row, candidates.conj
     fill, noted = np.uint64(progress[FOUND]), progress[NOTED]
@@ -36,6 +36,8 @@ def put(who, owner, order, base, start, survivors, n, sink, candidates, progress
         conj = word & CONJ_MASK
         at = np.uint64(place[s]) + np.uint64(base)
         if word & VERIFY:
+            if len(dead) > 0 and is_dead(dead, np.uint64(owner[conj]) + number):
+                continue
             while left != 0:
                 candidate_row[noted] = order[at + ctz(left)]
                 candidate_conj[noted] = conj
@@ -95,7 +97,7 @@ def verify(preds, rows, multi, start, count, scratch, sink, progress, counters):
     first, pred, run_lo, run_hi, owner = preds.first, preds.pred, preds.run_lo, preds.run_hi, preds.owner
     jump_first, jump = preds.jump_first, preds.jump
     row_first, row_attr, row_code = rows.first, rows.attr, rows.code
-    sink_row, sink_sub, hits, wanted = sink.row, sink.sub, sink.hits, sink.state[WANTED] != 0
+    sink_row, sink_sub, hits, wanted = sink.row, sink.sub, sink.hits, sink.state[WANTED] == PAIRS
     dead, number = sink.dead, np.uint64(sink.state[BASE])
     row_end, ordered, table = scratch.order, scratch.ordered, scratch.values
     fill, noted = np.uint64(progress[FOUND]), progress[NOTED]

@@ -37,7 +37,7 @@ from colmatch.kernels.bits import ask_for
 from colmatch.kernels.kindex.arrays import FANOUT_BITS, NO_CLAUSE, ONCE
 from colmatch.kernels.layout import CANDIDATES, CONJUNCTIONS, NODES, PREDICATES
 from colmatch.kernels.predicates import clear, conjunction_holds, spread
-from colmatch.kernels.sink import FILL, emit, roll_back
+from colmatch.kernels.sink import FILL, emit, stops
 
 END = np.uint64(2**64 - 1)  # key of a list that has no more entries
 
@@ -363,7 +363,6 @@ def match(index, preds, rows, start, stop, scratch, sink, counters):
             counters[CONJUNCTIONS] += decided
         if not full and candidates > 0:
             full = not verify(index, preds, rows, row, candidates, scratch, sink, counters)
-        if full:
-            roll_back(sink, fill, counters)
+        if full and stops(sink, fill, counters):
             return row
     return stop

@@ -46,7 +46,7 @@ from colmatch.kernels.opindex.arrays import (
     signature_bit,
 )
 from colmatch.kernels.predicates import clear, conjunction_holds, spread
-from colmatch.kernels.sink import FILL, emit, roll_back
+from colmatch.kernels.sink import FILL, emit, is_decided, roll_back
 
 ROW_BLOCK = 256
 
@@ -172,7 +172,7 @@ def emit_always(index, preds, rows, row, scratch, sink, counters):
         if verify(preds, rows, row, c, scratch.table, counters) and not emit(
             sink, row, np.int64(preds.owner[c]), counters
         ):
-            fits = False
+            fits = is_decided(sink, row)
             break
     clear(rows.first, rows.attr, row, scratch.table)
     return fits
@@ -216,6 +216,8 @@ def match(index, preds, rows, start, stop, scratch, sink, counters):
             while at > 0 and slots > 0 and fits:  # the rows of the block that have the pivot
                 row = np.int64(row_of[at - 1])
                 at = np.int64(chain[at - 1])
+                if is_decided(sink, row):
+                    continue
                 fresh_from = next_stamp(stamp, counter)
                 entry, entry_end = np.uint64(row_first[row] - base), np.uint64(row_first[row + 1] - base)
                 searched, read, touched, finished = np.int64(0), np.uint64(0), np.uint64(0), np.uint64(0)
@@ -293,7 +295,7 @@ def match(index, preds, rows, start, stop, scratch, sink, counters):
                         if not verify(preds, rows, row, c, table, counters):
                             continue
                     if not emit(sink, row, np.int64(owner[c]), counters):
-                        fits = False
+                        fits = is_decided(sink, row)
                         break
                 if entered:
                     clear(row_first, rows.attr, row, table)

@@ -35,7 +35,7 @@ from colmatch.kernels.propagation.arrays import (
 )
 from colmatch.kernels.propagation.predicates import plain_home
 from colmatch.kernels.search import first_at_least
-from colmatch.kernels.sink import FILL, emit, roll_back
+from colmatch.kernels.sink import FILL, emit, stops
 
 FEW = 8  # conjunctions of a slab of which a first look says whether one is left
 
@@ -249,7 +249,6 @@ def match(index, preds, rows, start, stop, scratch, sink, counters):
         counters[NODES] += visited + np.int64(clear_bits(bits, touched, words))
         if programs:
             clear(first, attr, row, table)
-        if not fits:
-            roll_back(sink, fill, counters)
+        if not fits and stops(sink, fill, counters):
             return row
     return stop

@@ -15,7 +15,7 @@ from colmatch.kernels.pstree.arrays import ALWAYS, CELLS, COUNT, EVERYWHERE, FOU
 from colmatch.kernels.pstree.choose import ACCESS
 from colmatch.kernels.pstree.search import find_together
 from colmatch.kernels.pstree.verify import BLOCK, verify
-from colmatch.kernels.sink import FILL, roll_back
+from colmatch.kernels.sink import FILL, stops
 
 # What a word of ``probe`` says: the attribute, below that how it is tested; and what is not tested.
 LOW, HIGH, TESTED = np.uint64(ATTR_MASK), np.uint64(29), np.uint64(ACCESS)
@@ -147,7 +147,6 @@ def match(index, preds, rows, start, stop, scratch, sink, counters):
                 place[4 * np.int64(attr[e]) + how] = 0
         counters[NODES] += visits
         counters[CONJUNCTIONS] += looked_at
-        if not fits:
-            roll_back(sink, fill, counters)
+        if not fits and stops(sink, fill, counters):
             return row
     return stop

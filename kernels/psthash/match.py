@@ -26,7 +26,7 @@ from colmatch.kernels.psthash.buckets import place_of
 from colmatch.kernels.pstree.arrays import ALWAYS, CELLS, COUNT, FOUND, LIST, NONE
 from colmatch.kernels.pstree.search import find_together
 from colmatch.kernels.pstree.verify import BLOCK, LINE, verify
-from colmatch.kernels.sink import FILL, roll_back
+from colmatch.kernels.sink import FILL, stops
 
 
 @device
@@ -185,7 +185,6 @@ def match(index, preds, rows, start, stop, scratch, sink, counters):
             fits = verify(preds, row, attr, code, begin, end, table, conj, noted, sink, counters)
         counters[CONJUNCTIONS] += looked_at
         clear(rows.first, attr, row, table)
-        if not fits:
-            roll_back(sink, fill, counters)
+        if not fits and stops(sink, fill, counters):
             return row
     return stop

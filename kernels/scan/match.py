@@ -23,7 +23,7 @@ from colmatch.kernels.layout import ATTR_MASK, CANDIDATES, CODE_MAX, CONJUNCTION
 from colmatch.kernels.predicates import clear, flagged_holds, hull, program_accepts, spread
 from colmatch.kernels.scan.arrays import HEAD_BLOCK, HEADS, ROW_BLOCK
 from colmatch.kernels.scan.tiles import match_tile
-from colmatch.kernels.sink import FILL, emit, roll_back
+from colmatch.kernels.sink import FILL, emit, is_decided, roll_back, stops
 from colmatch.kernels.tiles import TILE_LEAST, TILE_ROWS
 
 
@@ -138,6 +138,8 @@ def match(index, preds, rows, start, stop, scratch, sink, counters):
         while begin < heads:
             end = min(begin + np.uint64(HEAD_BLOCK), heads)
             for row in range(block, block_end):
+                if is_decided(sink, row):
+                    continue
                 spread(row_first, row_attr, row_code, row, multi, table)
                 left = survivors(head, second, begin, end, table, survivor)
                 counters[CONJUNCTIONS] += end - begin
@@ -176,8 +178,7 @@ def match(index, preds, rows, start, stop, scratch, sink, counters):
                             break
                 counters[PREDICATES] += steps
                 clear(row_first, row_attr, row, table)
-                if full:
-                    roll_back(sink, fill, counters)
+                if full and stops(sink, fill, counters):
                     return block
             begin = end
         block = block_end

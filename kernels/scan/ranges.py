@@ -6,7 +6,7 @@ from colmatch.kernels._jit import device, kernel
 from colmatch.kernels.layout import CANDIDATES, CONJUNCTIONS, PREDICATES
 from colmatch.kernels.meets import clear_ends, plain_meets, program_meets, spread_ends
 from colmatch.kernels.scan.arrays import HEAD_BLOCK, HEADS, ROW_BLOCK
-from colmatch.kernels.sink import FILL, emit, roll_back
+from colmatch.kernels.sink import FILL, emit, is_decided, stops
 
 
 @device
@@ -52,6 +52,8 @@ def match_ranges(index, preds, low, high, start, stop, scratch, meeting, sink, c
         while begin < heads:
             end = min(begin + np.uint64(HEAD_BLOCK), heads)
             for row in range(block, block_end):
+                if is_decided(sink, row):
+                    continue
                 spread_ends(row_first, attr, code, high.code, row, multi, meeting)
                 left = _that_meet(head, second, begin, end, bottom, top, survivor)
                 e, e_end = row_first[row], row_first[row + 1]
@@ -77,8 +79,7 @@ def match_ranges(index, preds, low, high, start, stop, scratch, meeting, sink, c
                 counters[CONJUNCTIONS] += end - begin
                 counters[CANDIDATES] += left
                 counters[PREDICATES] += steps
-                if not fits:
-                    roll_back(sink, fill, counters)
+                if not fits and stops(sink, fill, counters):
                     return block
             begin = end
         block = block_end

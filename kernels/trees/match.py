@@ -10,7 +10,7 @@ from colmatch.kernels._jit import kernel
 from colmatch.kernels.bits import ask_for
 from colmatch.kernels.layout import CANDIDATES, CONJUNCTIONS, NODES, PREDICATES
 from colmatch.kernels.predicates import clear, conjunction_holds, spread
-from colmatch.kernels.sink import FILL, emit, roll_back
+from colmatch.kernels.sink import FILL, emit, roll_back, stops
 from colmatch.kernels.tiles import TILE_LEAST, TILE_ROWS
 from colmatch.kernels.trees.arrays import (
     ALWAYS,
@@ -106,8 +106,7 @@ def match(index, preds, rows, start, stop, scratch, sink, counters):
         counters[CANDIDATES] += candidates
         counters[PREDICATES] += steps
         clear(rows.first, attr, row, table)
-        if full:
-            roll_back(sink, fill, counters)
+        if full and stops(sink, fill, counters):
             return row
         row += 1
     return stop

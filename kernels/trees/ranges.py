@@ -10,7 +10,7 @@ import numpy as np
 from colmatch.kernels._jit import device, kernel
 from colmatch.kernels.layout import CANDIDATES, CONJUNCTIONS, NODES, PREDICATES
 from colmatch.kernels.meets import clear_ends, plain_meets, program_meets, spread_ends
-from colmatch.kernels.sink import FILL, emit, roll_back
+from colmatch.kernels.sink import FILL, emit, stops
 from colmatch.kernels.trees.arrays import (
     ALWAYS,
     ATTR,
@@ -108,7 +108,6 @@ def match_ranges(index, preds, low, high, start, stop, scratch, meeting, sink, c
                 fits = _leaf_fits(index, preds, n, row, absent, attr, code, begin, end, meeting, sink, counters)
         counters[NODES] += visited
         clear_ends(low.first, attr, row, meeting)
-        if not fits:
-            roll_back(sink, fill, counters)
+        if not fits and stops(sink, fill, counters):
             return row
     return stop

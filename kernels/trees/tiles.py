@@ -6,7 +6,7 @@ from colmatch.kernels._jit import device
 from colmatch.kernels.bits import ask_for, ctz, popcount, without_lowest
 from colmatch.kernels.geometry import attribute_bit
 from colmatch.kernels.layout import CANDIDATES, CONJUNCTIONS, NODES, PREDICATES
-from colmatch.kernels.sink import emit
+from colmatch.kernels.sink import is_decided, take
 from colmatch.kernels.tiles import TILE_ROWS, clear_tile, fill_tile, lanes_that_hold, lanes_within
 from colmatch.kernels.trees.arrays import (
     ALWAYS,
@@ -114,7 +114,9 @@ def match_tile(index, preds, rows, start, stop, scratch, sink, counters):
     fits = True
     while height > 0 and fits:
         height -= 1
-        n, here = np.int64(stack[height]), waiting[height]
+        n, here = np.int64(stack[height]), waiting[height] & whole
+        if here == 0:
+            continue
         visited += np.uint64(1)
         a, placed = np.uint32(node[n, ATTR]), n > ALWAYS
         own = here
@@ -148,7 +150,9 @@ def match_tile(index, preds, rows, start, stop, scratch, sink, counters):
         for i in range(leaf, end):
             if short and need[i] & nowhere != 0:
                 continue
-            left = own & lanes_within(tile, a, reach[i, 0], reach[i, 1]) if one else own
+            left = own & whole
+            if one:
+                left &= lanes_within(tile, a, reach[i, 0], reach[i, 1])
             if short:
                 left = that_have(left, need[i], absent)
             if left == 0:
@@ -165,7 +169,9 @@ def match_tile(index, preds, rows, start, stop, scratch, sink, counters):
                 )
             steps += taken
             while left != 0 and fits:
-                fits = emit(sink, start + np.int64(ctz(left)), owner[c], counters)
+                row = start + np.int64(ctz(left))
+                fits = take(sink, row, owner[c], counters)
+                whole &= ~(np.uint64(is_decided(sink, row)) << ctz(left))
                 left = without_lowest(left)
             if not fits:
                 break
