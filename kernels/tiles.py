@@ -10,6 +10,7 @@ from colmatch.kernels._jit import device
 from colmatch.kernels.bits import ctz, popcount, without_lowest, words_within
 from colmatch.kernels.layout import ACCEPT, ATTR_MASK
 from colmatch.kernels.predicates import flagged_holds
+from colmatch.kernels.sink import is_decided, take
 
 TILE_ROWS = 64
 TILE_LEAST = 24  # rows for which a tile is made: fewer are quicker one by one
@@ -32,6 +33,22 @@ def clear_tile(first, attr, start, stop, tile):
     for row in range(start, stop):
         for e in range(first[row], first[row + 1]):
             tile[np.uint64(attr[e]) * np.uint64(TILE_ROWS) + np.uint64(row - start)] = 0
+
+
+@device
+def take_lanes(left, start, sub, sink, counters):
+    """Notes a match of a subscription with some rows of the tile, which begins with row ``start``.
+
+    Says whether there was room in the sink, and of which rows nothing more is wanted.
+    """
+    fits, decided = True, np.uint64(0)
+    while left != 0 and fits:
+        lane = ctz(left)
+        row = start + np.int64(lane)
+        fits = take(sink, row, sub, counters)
+        decided |= np.uint64(is_decided(sink, row)) << lane
+        left = without_lowest(left)
+    return fits, decided
 
 
 @device

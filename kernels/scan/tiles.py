@@ -11,8 +11,7 @@ from colmatch.kernels.bits import ctz, popcount, without_lowest
 from colmatch.kernels.layout import ATTR_MASK, CANDIDATES, CONJUNCTIONS, PREDICATES
 from colmatch.kernels.predicates import flagged_holds
 from colmatch.kernels.scan.arrays import HEADS
-from colmatch.kernels.sink import is_decided, take
-from colmatch.kernels.tiles import TILE_ROWS, clear_tile, fill_tile, lane_accepted, lanes_within
+from colmatch.kernels.tiles import TILE_ROWS, clear_tile, fill_tile, lane_accepted, lanes_within, take_lanes
 
 
 @device
@@ -68,11 +67,8 @@ def match_tile(index, preds, rows, start, stop, scratch, sink, counters):
                             left ^= np.uint64(1) << lane
                 p += np.uint64(1)
         done |= left
-        while left != 0 and fits:
-            row = start + np.int64(ctz(left))
-            fits = take(sink, row, sub, counters)
-            every &= ~(np.uint64(is_decided(sink, row)) << ctz(left))
-            left = without_lowest(left)
+        fits, decided = take_lanes(left, start, sub, sink, counters)
+        every &= ~decided
         if not fits:
             break
     clear_tile(row_first, row_attr, start, stop, tile)

@@ -6,8 +6,7 @@ from colmatch.kernels._jit import device
 from colmatch.kernels.bits import ask_for, ctz, popcount, without_lowest
 from colmatch.kernels.geometry import attribute_bit
 from colmatch.kernels.layout import CANDIDATES, CONJUNCTIONS, NODES, PREDICATES
-from colmatch.kernels.sink import is_decided, take
-from colmatch.kernels.tiles import TILE_ROWS, clear_tile, fill_tile, lanes_that_hold, lanes_within
+from colmatch.kernels.tiles import TILE_ROWS, clear_tile, fill_tile, lanes_that_hold, lanes_within, take_lanes
 from colmatch.kernels.trees.arrays import (
     ALWAYS,
     ATTR,
@@ -150,9 +149,7 @@ def match_tile(index, preds, rows, start, stop, scratch, sink, counters):
         for i in range(leaf, end):
             if short and need[i] & nowhere != 0:
                 continue
-            left = own & whole
-            if one:
-                left &= lanes_within(tile, a, reach[i, 0], reach[i, 1])
+            left = own & whole & (lanes_within(tile, a, reach[i, 0], reach[i, 1]) if one else own)
             if short:
                 left = that_have(left, need[i], absent)
             if left == 0:
@@ -168,11 +165,8 @@ def match_tile(index, preds, rows, start, stop, scratch, sink, counters):
                     left, c, first, pred, run_lo, run_hi, jump_first, jump, row_first, row_attr, row_code, tile
                 )
             steps += taken
-            while left != 0 and fits:
-                row = start + np.int64(ctz(left))
-                fits = take(sink, row, owner[c], counters)
-                whole &= ~(np.uint64(is_decided(sink, row)) << ctz(left))
-                left = without_lowest(left)
+            fits, decided = take_lanes(left, start, np.int64(owner[c]), sink, counters)
+            whole &= ~decided
             if not fits:
                 break
     clear_tile(rows.first, row_attr, start, stop, tile)
