@@ -114,8 +114,6 @@ def match_tile(index, preds, rows, start, stop, scratch, sink, counters):
     while height > 0 and fits:
         height -= 1
         n, here = np.int64(stack[height]), waiting[height] & whole
-        if here == 0:
-            continue
         visited += np.uint64(1)
         a, placed = np.uint32(node[n, ATTR]), n > ALWAYS
         own = here
