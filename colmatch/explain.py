@@ -16,6 +16,7 @@ import pyarrow as pa
 from colmatch.betree.events import event_batches
 from colmatch.errors import EventError, SubscriptionError, shown
 from colmatch.events.binding import require
+from colmatch.events.derived import DerivedColumns
 from colmatch.events.gather import batches
 from colmatch.events.reader import Reader
 from colmatch.events.required import Required
@@ -102,7 +103,9 @@ def explain(parts: Parts, event: Any, id: int | str) -> Explanation:
     entries = Reader(version.attributes, version.literals).read(row)
     keys = [entries.key[entries.col[a] : entries.col[a + 1]].tolist() for a in range(len(version.attributes))]
     values = {name: _shown_value(column) for name, column in zip(row.schema.names, row.columns, strict=True)}
-    told = _Told(version.attributes, whole(version.literals), segment, keys, values, parts.language.two_valued)
+    computed = DerivedColumns(version.attributes, lenient=True).added_to(row)
+    known = {name: _shown_value(column) for name, column in zip(computed.schema.names, computed.columns, strict=True)}
+    told = _Told(version.attributes, whole(version.literals), segment, keys, known, parts.language.two_valued)
     nodes = [_conjunction(told, c) for c in mine]
     if not nodes:
         tree = Node("FALSE: contradicts itself", False, _NOTHING)

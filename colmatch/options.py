@@ -27,7 +27,10 @@ class Options:
     max_depth : deepest nesting of parentheses, NOT and unary minus that the parser accepts. 1 to
         400.
     timezone : zone in which a timestamp literal without one is read when its column has a zone
-        (Spark's session time zone): ``"Europe/Berlin"``, ``"+02:00"``.
+        (Spark's session time zone): ``"Europe/Berlin"``, ``"+02:00"``. Parts of timestamps, such as
+        ``hour(at)``, are those of its clocks.
+    ansi : whether what is computed follows Spark's ANSI mode: what overflows, is divided by zero or
+        does not fit a cast is an EventError; else it wraps, or is NULL.
     """
 
     batch_rows: int = 8192
@@ -35,6 +38,7 @@ class Options:
     missing_columns: str = "error"
     max_depth: int = 200
     timezone: str = "UTC"
+    ansi: bool = False
 
     def __post_init__(self) -> None:
         for name, low, high in (
@@ -47,6 +51,8 @@ class Options:
                 raise OptionError(f"Options({name}={shown(value)}): a whole number from {low} to {high} is needed")
         if self.missing_columns not in ("error", "null"):
             raise OptionError(f"Options(missing_columns={shown(self.missing_columns)}): 'error' or 'null' is needed")
+        if not isinstance(self.ansi, bool):
+            raise OptionError(f"Options(ansi={shown(self.ansi)}): True or False is needed")
         from colmatch.session import time_zone
 
         try:
@@ -67,7 +73,7 @@ class Options:
                 raise OptionError(f"the index was built with {name}={getattr(self, name)!r}: build anew for {value!r}")
         return options
 
-    def to_dict(self) -> dict[str, int | str]:
+    def to_dict(self) -> dict[str, int | str | bool]:
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
 

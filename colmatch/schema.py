@@ -98,6 +98,10 @@ class Role(IntEnum):
     HAS_NULL = 3  # key 1 where the list has a NULL element, else absent
     ENTRY = 4  # the value under one key of a map
     CALL = 5  # of a special function: a derived column, see ``events/calls.py``
+    COMPUTED = 6  # a derived column that is computed of others, see ``events/derived.py``
+
+
+DERIVED = (Role.CALL, Role.COMPUTED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +115,7 @@ class Attribute:
     path: tuple[str, ...]
     role: Role
     type: Type
-    key: str | int | None = None  # ENTRY: the map's key; CALL: what is called of what
+    key: str | int | None = None  # ENTRY: the map's key; CALL, COMPUTED: what is called of what
     pattern: tuple[str, str] | None = None  # (operator, operand): like, ilike, rlike, endswith, contains
 
     @property
@@ -127,8 +131,8 @@ class Attribute:
     @property
     def paths(self) -> list[tuple[str, ...]]:
         """The columns, or fields of structs, that it needs; none if its id is nobody's."""
-        if self.role is Role.CALL:
-            return [(name,) for name in json.loads(str(self.key))[1]]
+        if self.role in DERIVED:
+            return [(name,) if isinstance(name, str) else tuple(name) for name in json.loads(str(self.key))[1]]
         return [self.path] if self.path else []
 
     def freed(self) -> Attribute:
@@ -350,9 +354,7 @@ def value_type(arrow: pa.DataType) -> Type | None:
     """Type of the values of a scalar Arrow type, None where expressions cannot use them."""
     types = pa.types
     name = str(arrow)
-    if types.is_dictionary(arrow):
-        return value_type(arrow.value_type)
-    if types.is_run_end_encoded(arrow):
+    if types.is_dictionary(arrow) or types.is_run_end_encoded(arrow):
         return value_type(arrow.value_type)
     if types.is_boolean(arrow):
         return BOOL
@@ -368,12 +370,8 @@ def value_type(arrow: pa.DataType) -> Type | None:
         return Type(Family.DECIMAL, scale=arrow.scale, name=name)
     if types.is_string(arrow) or types.is_large_string(arrow) or types.is_string_view(arrow):
         return Type(Family.STRING, name="string")
-    if (
-        types.is_binary(arrow)
-        or types.is_large_binary(arrow)
-        or types.is_binary_view(arrow)
-        or types.is_fixed_size_binary(arrow)
-    ):
+    binary = (types.is_binary, types.is_large_binary, types.is_binary_view, types.is_fixed_size_binary)
+    if any(is_binary(arrow) for is_binary in binary):
         return Type(Family.BINARY, name="binary")
     if types.is_date(arrow):
         return Type(Family.DATE, name="date")

@@ -18,6 +18,7 @@ import pyarrow as pa
 from colmatch.arrays.frozen import frozen
 from colmatch.events.binding import Binding, bind
 from colmatch.events.calls import CallColumns
+from colmatch.events.derived import DerivedColumns
 from colmatch.events.needs import Needs
 from colmatch.events.patterns import PatternRows
 from colmatch.events.vocabulary import Vocabulary
@@ -53,6 +54,7 @@ class Reader:
         self._memory = WorkingMemory(self._needs, 0)
         self._patterns = PatternRows(attributes) if self._needs.pattern_runs else None
         self._calls = CallColumns(attributes, lenient)
+        self._derived = DerivedColumns(attributes, lenient)
         self._bindings: list[tuple[pa.Schema, Binding, Binding | None]] = []
         self._struct = _ArrowArray()
         self._address = ctypes.addressof(self._struct)
@@ -68,6 +70,8 @@ class Reader:
         """
         if self._calls:
             batch = self._calls.added_to(batch)
+        if self._derived:
+            batch = self._derived.added_to(batch)
         binding, pattern_binding = self._bind(batch.schema)
         if binding.decode:
             batch = _decoded(batch, binding.decode)

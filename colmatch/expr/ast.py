@@ -20,6 +20,7 @@ from enum import IntEnum
 from typing import Any, NamedTuple, NoReturn
 
 from colmatch.errors import ExpressionError, shown
+from colmatch.expr.computed import Computed, negated_sql
 from colmatch.expr.spelling import operand_sql, quote_name
 from colmatch.lowering.forms import Kind, Operand, quoted
 from colmatch.lowering.weights import WEIGHT_MOST
@@ -44,12 +45,14 @@ class Refusal(Exception):
 class Subject(NamedTuple):
     """What a predicate is about.
 
-    It is a column or struct field, an entry of a map, or with ``size`` the number of elements.
+    It is a column or struct field, an entry of a map, with ``size`` the number of elements, or what
+    is computed of columns: then it has no path.
     """
 
     path: tuple[str, ...]
     key: str | int | None = None
     size: bool = False
+    computed: Computed | None = None
 
 
 class Verb(IntEnum):
@@ -320,6 +323,8 @@ def rebuild(expr: Expr, change: Callable[[Predicate], Predicate]) -> Expr:
 
 def subject_sql(subject: Subject) -> str:
     """Writes a subject as Spark SQL."""
+    if subject.computed is not None:
+        return subject.computed.sql(True)
     name = ".".join(map(quote_name, subject.path))
     if subject.key is not None:
         name += f"[{quoted(subject.key) if isinstance(subject.key, str) else subject.key}]"
@@ -328,6 +333,8 @@ def subject_sql(subject: Subject) -> str:
 
 def _predicate(predicate: Predicate) -> str:
     verb, name = predicate.verb, subject_sql(predicate.subject)
+    if predicate.negated and predicate.subject.computed is not None and verb is Verb.BARE:
+        return negated_sql(predicate.subject.computed)
     if predicate.negated:
         plain = _predicate(replace(predicate, negated=False))
         return f"NOT {plain}" if verb in CALLS else f"{name} NOT{plain.removeprefix(name)}"

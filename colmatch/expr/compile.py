@@ -11,6 +11,7 @@ parsed as a whole, which also finds the place of errors.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from colmatch.errors import ExpressionError
@@ -39,6 +40,32 @@ class Phrase(NamedTuple):
     tree: Expr  # with slots from 0
     slots: int
     placed: dict[int, Expr]  # the tree with slots from another number
+    baked: tuple[int, ...]  # slots of literals that are a part of what is computed, as in x % 7 = 1
+
+
+class ByLiterals(NamedTuple):
+    """What texts of one shape come to that differ in literals of computed values.
+
+    These are in ``baked`` slots; ``known`` has the form, or the phrase, for each of their values.
+    """
+
+    baked: tuple[int, ...]
+    known: dict[tuple[str, ...], Any]
+
+    def key(self, literals: list[Any], first: int = 0) -> tuple[str, ...]:
+        """The literals that matter, of a text in which those of the shape begin at ``first``."""
+        return tuple([literals[first + slot] for slot in self.baked])
+
+
+def _kept(known: dict[str, Any], shape: str, baked: Iterable[int], literals: list[Any], first: int, found: Any) -> None:
+    """Keeps what was found for a shape, or for those of its texts that have the same literals."""
+    if not baked:
+        known[shape] = found
+        return
+    same = known.get(shape)
+    if not isinstance(same, ByLiterals):
+        same = known[shape] = ByLiterals(tuple(baked), {})
+    same.known[same.key(literals, first)] = found
 
 
 class Compiler:
@@ -66,10 +93,12 @@ class Compiler:
         from colmatch.expr.parse import Parser  # brings sqlglot, which takes longer to import than everything else here
 
         self._parser = Parser(options.max_depth, two_valued)
-        self._normaliser = Normaliser(schema, attributes, budget, by_attribute, two_valued)
+        self._normaliser = Normaliser(schema, attributes, budget, by_attribute, two_valued, options)
         self._trees = TreeForms(self._normaliser, self._parser.nodes, options.max_depth)
-        self._shapes: dict[str, Form | None] = {}  # by split(text)[0]; None: its texts must be read properly
-        self._phrases: dict[str, Phrase | None] = {}  # by their shape; None: not a condition by itself
+        # by split(text)[0]; None: its texts must be read properly
+        self._shapes: dict[str, Form | ByLiterals | None] = {}
+        # by their shape; None: not a condition by itself
+        self._phrases: dict[str, Phrase | ByLiterals | None] = {}
         self._readings: dict[Any, Form] = {}  # by the tokens of a proper reading
 
     def form(self, expression: str | Expr) -> tuple[Form, list[Any]]:
@@ -92,10 +121,13 @@ class Compiler:
                 return self._read(expression, None, None)
             if MARK not in expression and is_text(expression):
                 form = self._shapes.get(shape)
-                if form is None and shape not in self._shapes:
+                several = type(form) is ByLiterals
+                if several:
+                    form = form.known.get(form.key(literals))  # type: ignore[union-attr]
+                if form is None and (several or shape not in self._shapes):
                     form = self._assembled(expression, shape, literals)
                 if form is not None:
-                    return form, literals
+                    return form, literals  # type: ignore[return-value]
             return self._read(expression, shape, literals)
         if isinstance(expression, Expr):
             return self._built(expression.node())
@@ -117,16 +149,19 @@ class Compiler:
         """
         if "--" in shape or "/*" in shape:
             return None
-        tree = self._tree(text, shape, literals)
+        baked: list[int] = []
+        tree = self._tree(text, shape, literals, baked)
         if tree is None:
             return None
         try:
-            form = self._shapes[shape] = self._normaliser.form(tree, len(literals))
+            form = self._normaliser.form(tree, len(literals))
         except Refusal:
             return None
+        _kept(self._shapes, shape, baked, literals, 0, form)
         return form
 
-    def _tree(self, text: str, shape: str, literals: list[Any]) -> Expr | None:
+    def _tree(self, text: str, shape: str, literals: list[Any], baked: list[int]) -> Expr | None:
+        """The tree that the phrases of a text make; ``baked`` takes in their baked slots."""
         words = _JOIN.split(shape)
         either: list[Expr] = []
         every: list[Expr] = []
@@ -145,6 +180,7 @@ class Compiler:
                 return None
             tree = phrase.placed.get(slot)
             every.append(self._place(phrase, slot) if tree is None else tree)
+            baked += [slot + i for i in phrase.baked]
             slot += phrase.slots
             if i + 1 < len(words) and words[i + 1].strip() in ("OR", "or", "Or", "oR"):
                 either.append(conjoin(And, every))
@@ -161,12 +197,18 @@ class Compiler:
         ``known`` are all literals of ``text``, and ``raw`` is filled with how they are written.
         """
         try:
-            return self._phrases[piece]
+            phrase = self._phrases[piece]
         except KeyError:
             pass
+        else:
+            if type(phrase) is not ByLiterals:
+                return phrase  # type: ignore[return-value]
+            same = phrase.known.get(phrase.key(known, slot))
+            if same is not None:
+                return same  # type: ignore[no-any-return]
         if piece.count("(") > piece.count(")"):
             return None
-        found = None
+        found: Phrase | None = None
         count = piece.count(MARK)
         if not raw:
             raw.extend([literal for literal, _ in raw_literals(text)])
@@ -175,10 +217,12 @@ class Compiler:
             shape, literals = (piece, known) if alone == text else split(alone)
             reading = self._parser.read(alone)
             if not reading.joined and shape == piece and _agree(alone, literals, reading):
-                found = Phrase(self._parser.parse(reading), count, {})
+                tree = self._parser.parse(reading)
+                found = Phrase(tree, count, {}, tuple(sorted(reading.baked)))
         except (Refusal, ValueError):
             pass
-        self._phrases[piece] = found
+        if found is not None or piece not in self._phrases:
+            _kept(self._phrases, piece, found.baked if found else (), known, slot, found)
         return found
 
     def _place(self, phrase: Phrase, first: int) -> Expr:
@@ -209,9 +253,11 @@ class Compiler:
             if shape is not None and shape not in self._shapes and MARK not in text:
                 if literals is not None and _agree(text, literals, reading):
                     form = self._normaliser.form(parser.parse(reading), len(literals))
-                    self._shapes[shape] = form
+                    _kept(self._shapes, shape, sorted(reading.baked), literals, 0, form)
                     return form, literals
                 self._shapes[shape] = None
+            if reading.computed:  # literals may be a part of its attributes
+                return self._normaliser.form(parser.parse(reading), len(reading.literals)), reading.literals
             key = _key(reading)
             found = self._readings.get(key)
             if found is None:

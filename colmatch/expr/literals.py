@@ -22,7 +22,8 @@ T = TokenType
 
 ALLOWED = (
     "allowed are = <> < <= > >= <=> BETWEEN, IN, IS NULL, IS TRUE, IS DISTINCT FROM, LIKE, ILIKE, RLIKE, startswith, endswith, contains, "
-    "array_contains, arrays_overlap, contains_all, size, AND, OR, NOT"
+    "array_contains, arrays_overlap, contains_all, size, AND, OR, NOT, and + - * / % || and functions such as abs, lower, coalesce, year, "
+    "CAST of columns and literals"
 )
 ENDS = frozenset({T.VAR, T.NUMBER, T.R_PAREN, T.TRUE, T.FALSE, T.NULL})  # after these, a minus subtracts
 _SUFFIXES = {
@@ -54,6 +55,9 @@ class Reading:
     # a word that begins something that is not supported, if the parser finds fault
     start: tuple[str, int] | None = None
     depth: int = 0
+    computed: bool = False  # it may have computed values, which literals are a part of
+    baked: list[int] = field(default_factory=list)  # slots of these, once it is parsed
+    casts: list[str] = field(default_factory=list)  # types that values are cast to
 
     def place(self, at: int) -> tuple[int, int]:
         """Line and column, from 1."""
@@ -176,17 +180,29 @@ class LiteralReader:
         return i
 
     def signed(self, i: int) -> int:
-        """A sign and what follows: a number."""
+        """A sign and what follows: a number, or what is computed with."""
         raw, first, negative = self.raw, i, False
-        if not (self.reading.tokens and self.reading.tokens[-1].token_type in ENDS):
-            while i < self.end and raw[i].token_type in (T.DASH, T.PLUS):
-                negative ^= raw[i].token_type is T.DASH
-                i += 1
-            if i < self.end and raw[i].token_type is T.NUMBER:
-                return self.literal(i, first, negative)
-            if i < self.end and raw[i].token_type is T.DOT:
-                return self.point(i, negative)
-        raise Refusal(f"arithmetic is not supported: compare a column with a literal; {ALLOWED}", raw[first].start)
+        if self.reading.tokens and self.reading.tokens[-1].token_type in ENDS:
+            return self.operator(i)
+        while i < self.end and raw[i].token_type in (T.DASH, T.PLUS):
+            negative ^= raw[i].token_type is T.DASH
+            i += 1
+        if i < self.end and raw[i].token_type is T.NUMBER:
+            return self.literal(i, first, negative)
+        if i < self.end and raw[i].token_type is T.DOT:
+            return self.point(i, negative)
+        if i >= self.end:
+            raise Refusal("something is missing after the sign", raw[first].start)
+        if negative:
+            raw[first].token_type = T.DASH
+            self.operator(first)
+        return i
+
+    def operator(self, i: int) -> int:
+        """An operator of arithmetic."""
+        self.reading.computed = True
+        self.reading.tokens.append(self.raw[i])
+        return i + 1
 
     def point(self, i: int, negative: bool = False) -> int:
         """``.5``, which the tokenizer cuts after the point."""

@@ -9,8 +9,10 @@ from __future__ import annotations
 from typing import Any
 
 from colmatch.errors import SchemaError
+from colmatch.events.nodes import arrow_type
 from colmatch.expr.assemble import Assembly
 from colmatch.expr.ast import CALLS, WORDS, And, Constant, Expr, Not, Or, Predicate, Refusal, Truth, Verb, walk
+from colmatch.expr.computed_types import Typing
 from colmatch.expr.modes import (
     FALSE,
     NOT_FALSE,
@@ -31,7 +33,8 @@ from colmatch.indexing.settings import Budget
 from colmatch.kernels.layout import KEY_MAX, KEY_MIN
 from colmatch.lowering.floors import misfit
 from colmatch.lowering.forms import BY_ATTRIBUTE, BY_COLUMN, PATTERNS, Conjunction, Form, Kind, Leaf, Op, Operand, Test
-from colmatch.schema import BOOL, INT, Attribute, Attributes, Column, Family, Role, Schema, Shape, Type
+from colmatch.options import Options
+from colmatch.schema import BOOL, INT, Attribute, Attributes, Column, Family, Role, Schema, Shape, Type, value_type
 
 # how often a predicate may stand in a form, on average: IS UNKNOWN repeats its part, so nesting it
 # doubles
@@ -71,12 +74,14 @@ class Normaliser:
         budget: Budget,
         by_attribute: bool = False,
         two_valued: bool = False,
+        options: Options | None = None,
     ) -> None:
         self.schema = schema
         self.attributes = attributes
         self.budget = budget
         self.by_attribute = by_attribute
         self.two_valued = two_valued
+        self._typing = Typing(schema, options or Options())
         self._modes: dict[int, tuple[Predicate, tuple[Formula, ...]]] = {}
         self._plain: list[Conjunction] = []
 
@@ -172,6 +177,8 @@ class Normaliser:
         """An attribute that the predicate is about."""
         if p.verb is Verb.CALL:
             return self._call(p)
+        if p.subject.computed is not None:
+            return self._computed(p)[0]
         column, key = self._column(p)
         if key is not None:
             assert column.type is not None
@@ -185,11 +192,25 @@ class Normaliser:
         """The attribute that a special function is."""
         return self.attributes.intern(Attribute(p.subject.path, Role.CALL, BOOL, p.subject.key))
 
+    def _computed(self, p: Predicate) -> tuple[int, Type, str]:
+        """The attribute that a computed value is, its type and its name."""
+        assert p.subject.computed is not None
+        try:
+            name, node = self._typing.of(p.subject.computed)
+        except Refusal as refusal:
+            refusal.predicate = p
+            raise
+        type = value_type(arrow_type(node.type))
+        assert type is not None
+        return self.attributes.intern(Attribute((name,), Role.COMPUTED, type, node.key)), type, name
+
     def _predicate(self, p: Predicate) -> Modes:
         if p.verb is Verb.CALL:
             attr = self._call(p)
             some, none = Leaf(attr, _TRUE), Leaf(attr, _TRUE, True)
             return some, none, none, some
+        if p.subject.computed is not None:
+            return self._scalar(p, *self._computed(p))
         column, key = self._column(p)
         verb = p.verb
         if p.subject.size:
@@ -222,7 +243,7 @@ class Normaliser:
 
         As in Spark, ``s['x']`` of a struct is a field and ``m.x`` of a map an entry.
         """
-        path, key, _ = p.subject
+        path, key = p.subject[:2]
         try:
             column = self.schema.column(path)
         except SchemaError as error:

@@ -13,7 +13,9 @@ from sqlglot.errors import ErrorLevel, ParseError
 from sqlglot.tokenizer_core import TokenType
 
 from colmatch.errors import ExpressionError, shown
-from colmatch.expr.ast import And, Constant, Expr, Not, Or, Predicate, Refusal, Subject, Verb, conjoin, truth
+from colmatch.expr.ast import SIGNS, And, Constant, Expr, Not, Or, Predicate, Refusal, Subject, Verb, conjoin, truth
+from colmatch.expr.computed import comparison
+from colmatch.expr.computed_parse import ComputedReader, coalesced, function_of, is_computed
 from colmatch.expr.literals import ALLOWED, Reading
 from colmatch.expr.shared import SharedNodes
 from colmatch.expr.stack import room
@@ -137,6 +139,8 @@ class Parser:
                     raise Refusal(
                         "IS is followed by NULL, TRUE, FALSE, UNKNOWN or DISTINCT FROM", _begin(node, reading)
                     )
+            elif kind is exp.Anonymous and function_of(node) == "coalesce":
+                stack.append(coalesced(node, _begin(node, reading)))
             elif kind is exp.Boolean:
                 done.append(Constant(bool(node.args["this"])))
             elif kind is exp.Null:
@@ -157,7 +161,11 @@ class Parser:
             if inner is None or inner.size or node.args.get("expression") is not None:
                 raise Refusal("size(...) takes the name of one list or map column", _begin(node, reading))
             return inner._replace(size=True)
-        return None
+        return self._computed(node, reading) if is_computed(node) else None
+
+    def _computed(self, node: exp.Expr, reading: Reading) -> Subject:
+        value = ComputedReader(reading, lambda part: _begin(part, reading)).read(node)
+        return Subject((), computed=value)
 
     def _operand(self, node: exp.Expr, reading: Reading) -> Operand | None:
         kind = type(node)
@@ -172,7 +180,7 @@ class Parser:
         verb = _COMPARISONS.get(kind)
         if verb is not None:
             return self._comparison(verb, args, kind is exp.NullSafeNEQ, node, reading)
-        if kind is exp.Column:
+        if kind is exp.Column or is_computed(node):
             return self.nodes.predicate(Verb.BARE, self._named(node, reading), ())
         if kind is exp.Between:
             if args.get("symmetric"):
@@ -204,15 +212,29 @@ class Parser:
         left, right = _bare(args["this"]), _bare(args["expression"])
         if type(left) in _LITERALS and type(right) not in _LITERALS:
             left, right, verb = right, left, _FLIPPED.get(verb, verb)
-        if type(right) not in _LITERALS or type(left) in _LITERALS:
-            if type(right) in _LITERALS:
-                what = "two literals"
-            elif self._subject(left, reading) is not None and self._subject(right, reading) is not None:
-                what = "two columns"
-            else:
-                what = "conditions"
-            raise Refusal(f"comparing {what} is not supported: compare a column with a literal", _begin(node, reading))
+        if type(left) in _LITERALS:
+            raise Refusal(
+                "comparing two literals is not supported: compare a column with a literal", _begin(node, reading)
+            )
+        if type(right) not in _LITERALS:
+            return self._between_two(verb, left, right, negated, node, reading)
         found = self.nodes.predicate(verb, self._named(left, reading), (self._single(right, reading),))
+        return Not(found) if negated else found
+
+    def _between_two(
+        self, verb: Verb, left: exp.Expr, right: exp.Expr, negated: bool, node: exp.Expr, reading: Reading
+    ) -> Expr:
+        """The comparison of two columns, or values that are computed of columns."""
+        subjects = [self._subject(side, reading) for side in (left, right)]
+        if None in subjects:
+            raise Refusal(
+                "comparing conditions is not supported: compare a column with a literal", _begin(node, reading)
+            )
+        if any(subject.size for subject in subjects if subject is not None):
+            raise Refusal("a size is compared with a number", _begin(node, reading))
+        read = ComputedReader(reading, lambda part: _begin(part, reading)).read
+        value, other = comparison(SIGNS[verb], read(left), read(right))
+        found = self.nodes.predicate(Verb.BARE, Subject((), computed=value), (), negated=other)
         return Not(found) if negated else found
 
     def _negated(self, found: Expr) -> Expr:
@@ -253,7 +275,7 @@ class Parser:
         return conjoin(Or if type(some) is exp.Any else And, parts)
 
     def _function(self, node: exp.Expr, reading: Reading) -> Expr:
-        name = str(node.args["this"]).lower() if type(node) is exp.Anonymous else "arrays_overlap"
+        name = function_of(node).lower() or "arrays_overlap"
         arguments = list(
             node.args["expressions"] if type(node) is exp.Anonymous else (node.args["this"], node.args["expression"])
         )
@@ -286,7 +308,9 @@ def _said(node: exp.Expr) -> str:
     if isinstance(node, (exp.Array, exp.Tuple)):
         return "a list"
     if isinstance(node, exp.Func) and not isinstance(node, (exp.And, exp.Or)):
-        return f"{str(node.args['this'] if isinstance(node, exp.Anonymous) else node.sql_name()).lower()}(...)"
+        return f"{function_of(node) or node.sql_name().lower()}(...)"
+    if is_computed(node):
+        return "a computed value"
     return "a condition" if isinstance(node, (exp.Predicate, exp.Not, exp.Connector)) else f"{type(node).__name__!r}"
 
 
@@ -348,7 +372,9 @@ def refused(refusal: Refusal, reading: Reading | None, text: str | None) -> Expr
         if 0 <= refusal.slot < len(reading.literal_at):
             at = reading.literal_at[refusal.slot]
         elif predicate is not None:
-            wanted = predicate.subject._replace(size=False)
+            computed = predicate.subject.computed
+            path = () if computed is None else next(computed.columns, ())
+            wanted = Subject(path) if path else predicate.subject._replace(size=False)
             at = next(
                 (at for at, subject in zip(reading.subject_at, reading.subjects, strict=True) if subject == wanted),
                 None,

@@ -18,10 +18,11 @@ import re
 
 from sqlglot.dialects.spark import Spark
 from sqlglot.errors import TokenError
-from sqlglot.tokenizer_core import TokenType
+from sqlglot.tokenizer_core import Token, TokenType
 
 from colmatch.errors import shown
 from colmatch.expr.ast import Refusal, Subject
+from colmatch.expr.computed import CAST, FUNCTIONS as VALUES, PREFIX
 from colmatch.expr.literals import ALLOWED, ENDS, NUMBERS, LiteralReader, Reading
 from colmatch.lowering.forms import Kind
 
@@ -62,6 +63,7 @@ _STARTS = {
     "SELECT": "subqueries are not supported", "WITH": "subqueries are not supported", "EXISTS": "subqueries are not supported",
     "CASE": "CASE is not supported: write it with AND, OR and NOT", "INTERVAL": "intervals are not supported: write the date itself",
 }  # fmt: skip
+_OPERATORS = frozenset({T.STAR, T.SLASH, T.MOD, T.DPIPE})
 _LITERAL_ROLES = (NUMBER, STRING)
 _DEEPER = (OPEN, NOT)
 
@@ -106,6 +108,10 @@ def _unclosed(text: str) -> tuple[int, str]:
 
 
 class _TokenReader(LiteralReader):
+    def __init__(self, text: str, tokens: list[Token], max_depth: int) -> None:
+        super().__init__(text, tokens, max_depth)
+        self._skipped: dict[int, int] = {}  # the AS of a cast -> the parenthesis behind its type
+
     def run(self) -> Reading:
         reading, raw, end = self.reading, self.raw, self.end
         out, subjects = reading.tokens, reading.subjects
@@ -266,6 +272,11 @@ class _TokenReader(LiteralReader):
                 return j + 1
         if plain and name.upper() in _STARTS:
             raise Refusal(f"{_STARTS[name.upper()]}; {ALLOWED}", token.start)
+        if plain and name in VALUES:
+            self.reading.computed = True
+            token.token_type, token.text = T.VAR, PREFIX + name
+            self.reading.tokens.append(token)
+            return i + 1
         if not plain or name not in FUNCTIONS:
             raise Refusal(f"function {token.text!r} is not supported; {ALLOWED}", token.start)
         token.token_type = T.ARRAY if name == "array" else T.VAR
@@ -282,7 +293,10 @@ class _TokenReader(LiteralReader):
         return i + 1
 
     def _cast(self, i: int) -> int:
-        """CAST(literal AS type), where the type says no more than the kind of literal."""
+        """CAST(literal AS type), where the type says no more than the kind of literal.
+
+        Any other is a function of its value, with the type in its name.
+        """
         raw = self.raw
         j = i + 2
         negative = False
@@ -298,15 +312,29 @@ class _TokenReader(LiteralReader):
             if kind is Kind.DOUBLE or (kind is not None and raw[value].token_type is T.STRING):
                 self.literal(value, i, negative, kind)
                 return j + 3
-        raise Refusal(
-            "CAST is supported only of a literal to DOUBLE, DATE or TIMESTAMP, as in CAST('NaN' AS DOUBLE)",
-            raw[i].start,
-        )
+        depth, type = 0, 0
+        for j in range(i + 1, self.end):
+            kind = raw[j].token_type
+            depth += (kind is T.L_PAREN) - (kind is T.R_PAREN)
+            if kind is T.ALIAS and depth == 1:
+                type = j
+            if not depth:
+                break
+        if depth or not i + 2 < type < j - 1:
+            raise Refusal("CAST takes a value and a type, as in CAST(age AS BIGINT)", raw[i].start)
+        self._skipped[type] = j
+        self.reading.computed = True
+        raw[i].token_type, raw[i].text = T.VAR, f"{CAST}{len(self.reading.casts)}"
+        self.reading.casts.append(self.text[raw[type].end + 1 : raw[j].start])
+        self.reading.tokens.append(raw[i])
+        return i + 1
 
     # Words and the rest
 
     def _word(self, i: int, role: int) -> int:
         """Keywords where the grammar has them, and names everywhere else."""
+        if i in self._skipped:
+            return self._skipped[i]
         raw, out = self.raw, self.reading.tokens
         token = raw[i]
         kind = token.token_type
@@ -327,13 +355,13 @@ class _TokenReader(LiteralReader):
                 return i + 1
         if kind is T.DOT:
             return self.point(i)
+        if kind in _OPERATORS and before in ENDS:
+            return self.operator(i)
         if self._named(i):
             return self._name(i)
         text = self.text[token.start : token.end + 1]
         if kind is T.SEMICOLON:
             raise Refusal("one expression is needed, not several statements: take the ';' out", token.start)
-        if kind in (T.STAR, T.SLASH, T.MOD, T.DPIPE, T.PIPE, T.AMP, T.CARET, T.TILDE, T.DAMP):
-            raise Refusal(
-                f"operator {text!r} is not supported: compare a column with a literal; {ALLOWED}", token.start
-            )
+        if kind in (T.PIPE, T.AMP, T.CARET, T.TILDE, T.DAMP):
+            raise Refusal(f"operator {text!r} is not supported; {ALLOWED}", token.start)
         raise Refusal(f"{shown(text)} is not expected here; {ALLOWED}", token.start)

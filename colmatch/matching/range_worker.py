@@ -20,7 +20,7 @@ from colmatch.kernels._jit import entry
 from colmatch.kernels.meets import MANY, Meeting, find_hardest, meet_all
 from colmatch.kernels.transpose import code_rows, to_labels
 from colmatch.matching.worker import Job, Part, Worker
-from colmatch.schema import Column, Role, Schema, Shape
+from colmatch.schema import DERIVED, Column, Schema, Shape
 from colmatch.updates.segments import Segment
 from colmatch.updates.versions import Version
 
@@ -108,10 +108,10 @@ class RangeWorker(Worker):
                 )
         asked = {range.path for range in self.ranges}
         for id, attr in enumerate(version.attributes):
-            read = asked.intersection(attr.paths) if attr.role is Role.CALL else ()
-            for (name,) in read:
+            read = asked.intersection(attr.paths) if attr.role in DERIVED else ()
+            for path in read:
                 if id < len(segment.used) and segment.used[id]:
-                    raise EventError(f"{name!r} cannot be a range: {attr.name} needs one value of it")
+                    raise EventError(f"{'.'.join(path)!r} cannot be a range: {attr.name} needs one value of it")
         attribute = np.zeros(1, np.int64)
         points = np.zeros(len(version.attributes), np.int64)
         hardest = find_hardest(segment.predicates, is_range, version.dead, base, points, attribute)

@@ -1,0 +1,154 @@
+"""Casts between the types of computed values, as Spark makes them with ANSI off and on."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from colmatch.errors import EventError, shown
+from colmatch.events.dates import instant, local
+from colmatch.incoming import refusing
+
+_TRUE = frozenset({"t", "true", "y", "yes", "1"})
+_FALSE = frozenset({"f", "false", "n", "no", "0"})
+_SPACES = "".join(map(chr, range(33)))  # what Spark takes away from both ends of a text
+_WHOLE = re.compile(r"[+-]?\d+", re.ASCII)
+_WHOLE_PART = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d*)", re.ASCII)
+_DOUBLE = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?[df]?", re.ASCII | re.IGNORECASE)
+_WORDS = {"nan": "nan", "inf": "inf", "+inf": "inf", "infinity": "inf", "+infinity": "inf", "-inf": "-inf",
+          "-infinity": "-inf"}  # fmt: skip
+
+
+def cast(values: Any, to: pa.DataType, mode: str, zone: str = "UTC") -> Any:
+    """Casts an array or scalar.
+
+    Parameters
+    ----------
+    mode : "ansi", or ""
+    zone : of the session, where instants are made of what clocks show, or the reverse
+
+    Raises
+    ------
+    EventError : with ANSI, a value does not fit
+    """
+    ansi, have, types = mode == "ansi", values.type, pa.types
+    if isinstance(values, pa.Scalar):
+        return cast(pa.array([values.as_py()], have), to, mode, zone)[0]
+    if types.is_string(have):
+        return _of_text(values, to, ansi)
+    if types.is_timestamp(have) or types.is_date(have):
+        return _instants(values, to, zone)
+    if types.is_boolean(to):
+        return pc.not_equal(values, pa.scalar(0, have))
+    if types.is_boolean(have):
+        return values.cast(pa.int8()).cast(to)
+    if types.is_string(to):
+        return values.cast(to)
+    if types.is_decimal(have):
+        return _of_decimal(values, to, ansi)
+    if types.is_decimal(to):
+        return _to_decimal(values, to, ansi)
+    if types.is_integer(to):
+        return _whole(values, to, ansi)
+    return values.cast(to, safe=False)
+
+
+def _instants(values: Any, to: pa.DataType, zone: str) -> Any:
+    have, types = values.type, pa.types
+    if types.is_timestamp(have) and have.tz is not None:
+        values = local(values, zone)
+    if types.is_date(to):
+        return pc.floor_temporal(values, unit="day").cast(to)
+    values = values.cast(pa.timestamp("us"))
+    return values if to.tz is None else instant(values, zone)
+
+
+def _whole(values: Any, to: pa.DataType, ansi: bool) -> Any:
+    """Numbers to whole numbers: fractions are cut off, what is too large wraps or is refused."""
+    if ansi and pa.types.is_integer(values.type):
+        with refusing(EventError, f"a value does not fit {to}"):
+            return values.cast(to)
+    if pa.types.is_integer(values.type):
+        return values.cast(to, safe=False)
+    first = to if to.bit_width >= 32 else pa.int32()
+    least, most = -(2.0 ** (first.bit_width - 1)), 2.0 ** (first.bit_width - 1)
+    numbers = pc.fill_null(values, 0.0).to_numpy(zero_copy_only=False).astype(np.float64)
+    numbers = np.trunc(numbers)
+    if ansi:
+        bits = to.bit_width - 1
+        if not ((numbers >= -(2.0**bits)) & (numbers < 2.0**bits)).all():
+            raise EventError(f"a value does not fit {to}")
+    low, high = numbers <= least, numbers >= most
+    inside = np.where(low | high | np.isnan(numbers), 0.0, numbers).astype(np.int64)
+    inside[low], inside[high] = -(1 << first.bit_width - 1), (1 << first.bit_width - 1) - 1
+    found = pa.array(inside, mask=np.asarray(values.is_null().to_numpy(zero_copy_only=False)))
+    return found.cast(to, safe=False)
+
+
+def _of_decimal(values: Any, to: pa.DataType, ansi: bool) -> Any:
+    if pa.types.is_floating(to):
+        return values.cast(pa.string()).cast(pa.float64()).cast(to, safe=False)
+    if pa.types.is_decimal(to):
+        return _to_decimal(values, to, ansi)
+    with refusing(EventError, f"a value does not fit {to}"):
+        whole = pc.round(values, 0, "towards_zero").cast(pa.decimal128(38, 0)).cast(pa.int64())
+    return _whole(whole, to, ansi)
+
+
+def _to_decimal(values: Any, to: pa.DataType, ansi: bool) -> Any:
+    """Rounds half up; what has too many digits is NULL, or refused."""
+    if pa.types.is_integer(values.type):
+        values = values.cast(pa.decimal128(20, 0))
+    have = values.type
+    if have.scale > to.scale:
+        values = pc.round(
+            values.cast(pa.decimal128(min(have.precision + 1, 38), have.scale)), to.scale, "half_towards_infinity"
+        )
+    elif to.precision - to.scale >= have.precision - have.scale:
+        return values.cast(to)
+    whole = to.precision - to.scale
+    limit = pa.scalar(10**whole, pa.decimal128(38, 0)) if whole < 38 else None
+    if limit is not None:
+        large = pc.greater_equal(pc.abs(values), limit)
+        if pc.any(large).as_py():
+            if ansi:
+                raise EventError(f"a value does not fit {to}")
+            values = pc.if_else(large, pa.scalar(None, values.type), values)
+    return values.cast(to)
+
+
+def _of_text(values: Any, to: pa.DataType, ansi: bool) -> Any:
+    def change(text: str) -> Any:
+        found = _read(text.strip(_SPACES), to, ansi)
+        if found is None and ansi:
+            raise EventError(f"{shown(text)} does not fit {to}")
+        return found
+
+    encoded = values.dictionary_encode()
+    return pa.array([change(text) for text in encoded.dictionary.to_pylist()], to).take(encoded.indices)
+
+
+def _read(text: str, to: pa.DataType, ansi: bool) -> Any:
+    """The value that a text says, None if it says none of the type."""
+    if pa.types.is_boolean(to):
+        return True if text.lower() in _TRUE else False if text.lower() in _FALSE else None
+    if pa.types.is_floating(to):
+        word = _WORDS.get(text.lower())
+        if word is None and not _DOUBLE.fullmatch(text):
+            return None
+        return (
+            float(np.float32(text.rstrip("dDfF")))
+            if word is None and to.bit_width == 32
+            else float(word or text.rstrip("dDfF"))
+        )
+    pattern = _WHOLE if ansi else _WHOLE_PART
+    if not pattern.fullmatch(text) or not any(map(str.isdigit, text)):
+        return None
+    whole = text.partition(".")[0]
+    value = int(whole) if whole.lstrip("+-") else 0
+    most = 1 << to.bit_width - 1
+    return value if -most <= value < most else None

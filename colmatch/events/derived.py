@@ -1,0 +1,184 @@
+"""Computed values over the events: a derived column for each, computed before a batch is read.
+
+All values of a matcher are one plan, in which each part that several have is there once. What no
+later step needs is let go of at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from colmatch.errors import EventError, near
+from colmatch.events.casts import cast
+from colmatch.events.functions import FUNCTIONS, TYPED, literal
+from colmatch.events.gather import meant
+from colmatch.events.nodes import Node, arrow_type, node_of
+from colmatch.incoming import refusing, without_runs
+from colmatch.schema import Attribute, Family, Role, value_type
+
+
+class Step(NamedTuple):
+    """A function, and the numbers of the steps whose results it takes."""
+
+    run: Callable[..., Any]
+    arguments: tuple[int, ...]
+    last: tuple[int, ...]  # those that no later step takes
+    name: str  # of the first value that has the step as a part
+
+
+class DerivedColumns:
+    """Adds the columns of all computed values that the expressions use to batches.
+
+    Parameters
+    ----------
+    lenient : a column that is not there is NULL in every row; else it is an error
+    """
+
+    def __init__(self, attributes: Iterable[Attribute], lenient: bool) -> None:
+        self._lenient = lenient
+        self._columns: list[tuple[int, tuple[str, ...], pa.DataType]] = []
+        self._literals: list[tuple[int, pa.Scalar]] = []
+        self._nodes: dict[Node, int] = {}
+        self._names: dict[str, None] = {}  # in order
+        steps: list[Step | None] = []
+        results: list[int] = []
+        for attribute in attributes:
+            if attribute.role is Role.COMPUTED and attribute.path[0] not in self._names:  # patterns have one, too
+                self._names[attribute.path[0]] = None
+                results.append(self._number(node_of(str(attribute.key)), steps, attribute.path[0]))
+        self._results = results
+        self._steps = _with_last(steps, set(results))
+
+    def _number(self, node: Node, steps: list[Step | None], name: str) -> int:
+        """The number of the step that computes a node; a new one where there is none yet."""
+        number = self._nodes.get(node)
+        if number is not None:
+            return number
+        step: Step | None = None
+        arrow = arrow_type(node.type)
+        if node.function not in ("column", "literal"):
+            parts = [a for a in node.arguments if isinstance(a, Node)]
+            constants = [a for a in node.arguments if not isinstance(a, Node)]
+            arguments = tuple([self._number(part, steps, name) for part in parts])
+            step = Step(_function(node, arrow, constants), arguments, (), name)
+        number = self._nodes[node] = len(steps)
+        steps.append(step)
+        if node.function == "column":
+            self._columns.append((number, node.arguments, arrow))
+        elif node.function == "literal":
+            with refusing(EventError, f"{node.arguments[0]!r} is no {node.type}"):
+                self._literals.append((number, literal(node.type, node.arguments[0])))
+        return number
+
+    def __bool__(self) -> bool:
+        return bool(self._names)
+
+    def added_to(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Returns a batch with the columns of the values behind its own.
+
+        Raises
+        ------
+        EventError : a column that they read is not there, or of another type; or with ANSI, a value
+            cannot be computed
+        """
+        values: list[Any] = [None] * len(self._steps)
+        for number, path, arrow in self._columns:
+            values[number] = _column(batch, path, arrow, self._lenient)
+        for number, scalar in self._literals:
+            values[number] = scalar
+        for number, step in enumerate(self._steps):
+            if step is not None:
+                try:
+                    values[number] = step.run(*[values[i] for i in step.arguments])
+                except EventError as error:
+                    raise EventError(f"{step.name} cannot be computed: {error}") from error
+                for i in step.last:
+                    values[i] = None
+        rows = batch.num_rows
+        found = [values[number] for number in self._results]
+        arrays = [pa.repeat(value, rows) if isinstance(value, pa.Scalar) else value for value in found]
+        return pa.RecordBatch.from_arrays([*batch.columns, *arrays], [*batch.schema.names, *self._names])
+
+
+def _function(node: Node, arrow: pa.DataType, constants: list[Any]) -> Callable[..., Any]:
+    if node.function == "cast":
+        mode, *zone = constants
+        return lambda value: cast(value, arrow, mode, *zone)
+    function = FUNCTIONS[node.function]
+    if node.function in TYPED:
+        return lambda value: function(value, arrow)
+    if constants:
+        return lambda *values: function(*values, *constants)
+    return function
+
+
+def _with_last(steps: list[Step | None], kept: set[int]) -> list[Step | None]:
+    """The steps, each with those whose results it is the last to take."""
+    seen = set(kept)
+    found: list[Step | None] = []
+    for step in reversed(steps):
+        if step is not None:
+            last = tuple(set(step.arguments) - seen)
+            seen.update(last)
+            step = step._replace(last=last)
+        found.append(step)
+    return found[::-1]
+
+
+def _column(batch: pa.RecordBatch, path: tuple[str, ...], arrow: pa.DataType, lenient: bool) -> Any:
+    """A column, or a field of a struct, in the type that it is computed with.
+
+    Raises
+    ------
+    EventError : it is not there, or of another type
+    """
+    name = ".".join(path)
+    column: Any = None
+    names = batch.schema.names
+    for depth, part in enumerate(path):
+        same = meant(names, [part])
+        if not same and lenient:
+            return pa.nulls(batch.num_rows, arrow)
+        if len(same) != 1:
+            said = f"there are {len(same)} columns" if same else "the events have no column"
+            raise EventError(f"{said} {name!r}, which the expressions compute with: {near(part, names, 'the batch')}")
+        column = batch.column(same[0]) if depth == 0 else pc.struct_field(column, same[0])
+        if depth + 1 < len(path):
+            if pa.types.is_null(column.type):
+                return pa.nulls(batch.num_rows, arrow)
+            if not pa.types.is_struct(column.type):
+                raise EventError(f"column {'.'.join(path[: depth + 1])!r} is {column.type}, no struct: cast it")
+            names = [field.name for field in column.type]
+    return _plain(column, name, arrow)
+
+
+def _plain(column: Any, name: str, arrow: pa.DataType) -> Any:
+    """A column without dictionaries and runs, of the type that it is computed with."""
+    if column.type == arrow:
+        return column
+    given, types = column.type, pa.types
+    if isinstance(given, pa.BaseExtensionType):
+        column = column.storage
+    with refusing(EventError, f"column {name!r} cannot be computed with"):
+        while types.is_run_end_encoded(column.type) or types.is_dictionary(column.type):
+            runs = types.is_run_end_encoded(column.type)
+            column = without_runs(column) if runs else column.dictionary_decode()
+        if types.is_null(column.type):
+            return pa.nulls(len(column), arrow)
+        have, wanted = value_type(column.type), value_type(arrow)
+        assert wanted is not None
+        fits = have is not None and (
+            have.family is wanted.family
+            or (have.family is Family.INT and wanted.family is Family.FLOAT and column.type.bit_width <= 32)
+        )
+        if types.is_timestamp(arrow):
+            fits = fits and (column.type.tz is None) == (arrow.tz is None)
+        if types.is_floating(column.type):
+            fits = fits and column.type.bit_width <= arrow.bit_width
+        if not fits:
+            raise EventError(f"column {name!r} is {given}, the expressions compute with {wanted}: cast it")
+        return column.cast(arrow)

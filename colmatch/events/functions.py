@@ -1,0 +1,223 @@
+"""What functions of computed values do with Arrow arrays, as Spark does it.
+
+Each takes arrays or scalars of exactly the types that ``expr/computed_types.py`` says, then its
+constants. Where Arrow computes otherwise (a division by zero, a cast that does not fit, NaN in a
+comparison, letters that are not ASCII) it is mended here.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from colmatch.errors import EventError
+from colmatch.events.dates import PARTS, date_trunc, part_of
+from colmatch.events.nodes import arrow_type
+from colmatch.incoming import refusing
+
+Value = Any  # a pyarrow.Array, or a pyarrow.Scalar where it is the same in all rows
+_MINUS_ONE = -1
+
+
+def of_distinct(values: Value, change: Callable[[str], Any], type: pa.DataType) -> Value:
+    """Calls a function for each distinct string."""
+    if isinstance(values, pa.Scalar):
+        text = values.as_py()
+        return pa.scalar(None if text is None else change(text), type)
+    encoded = values.dictionary_encode()
+    changed = pa.array([change(text) for text in encoded.dictionary.to_pylist()], type)
+    return changed.take(encoded.indices)
+
+
+def is_ascii(values: pa.Array) -> bool:
+    """Whether all characters of strings are; what stands in the same buffer counts, too."""
+    data = values.buffers()[2]
+    return data is None or not data.size or int(np.frombuffer(data, np.uint8).max()) < 128
+
+
+def _nan(values: Value) -> Value:
+    return pc.is_nan(values)
+
+
+def _equal(one: Value, other: Value) -> Value:
+    found = pc.equal(one, other)
+    if pa.types.is_floating(one.type):  # to Spark, NaN is one value, the largest
+        found = pc.or_(found, pc.and_(_nan(one), _nan(other)))
+    return found
+
+
+def _less(one: Value, other: Value) -> Value:
+    if pa.types.is_boolean(one.type):
+        return pc.and_(pc.invert(one), other)
+    found = pc.less(one, other)
+    if pa.types.is_floating(one.type):
+        found = pc.or_(found, pc.and_(pc.invert(_nan(one)), _nan(other)))
+    return found
+
+
+def _same(one: Value, other: Value) -> Value:
+    found = pc.fill_null(_equal(one, other), False)
+    return pc.or_(found, pc.and_(pc.is_null(one), pc.is_null(other)))
+
+
+def _zero(one: Value, other: Value, checked: bool) -> Value:
+    """A divisor without zeros: NULL where it is zero, or an error where something is divided."""
+    zero = pc.equal(other, pa.scalar(0, other.type))
+    some = zero if isinstance(zero, pa.Scalar) else pc.any(zero)
+    if some.as_py() is not True:
+        return other
+    if checked and pc.any(_array(pc.and_(zero, pc.is_valid(one)))).as_py():
+        raise EventError("division by zero")
+    return pc.if_else(zero, pa.scalar(None, other.type), other)
+
+
+def _array(value: Value) -> pa.Array:
+    return pa.array([value.as_py()], value.type) if isinstance(value, pa.Scalar) else value
+
+
+def _divide(one: Value, other: Value, checked: bool = False) -> Value:
+    return pc.divide(one, _zero(one, other, checked))
+
+
+def _modulo(one: Value, other: Value, checked: bool = False) -> Value:
+    """The remainder with the sign of the dividend."""
+    other = _zero(one, other, checked)
+    type = one.type
+    if pa.types.is_floating(type):
+        return _fmod(one, other)
+    # the least number divided by -1 is too large, and leaves 0 as what is divided by 1 does
+    other = pc.if_else(pc.equal(other, pa.scalar(_MINUS_ONE, type)), pa.scalar(1, type), other)
+    return pc.subtract(one, pc.multiply(pc.divide(one, other), other))
+
+
+def _fmod(one: Value, other: Value) -> Value:
+    with np.errstate(invalid="ignore"):
+        found = np.fmod(_doubles(one), _doubles(other))
+    null = pc.or_(pc.is_null(one), pc.is_null(other))
+    if isinstance(null, pa.Scalar):
+        return pa.scalar(None if null.as_py() else found[0], one.type)
+    return pc.if_else(null, pa.scalar(None, one.type), pa.array(np.broadcast_to(found, len(null))))
+
+
+def _doubles(value: Value) -> Any:
+    return pc.fill_null(_array(value), pa.scalar(1, value.type)).to_numpy(zero_copy_only=False)
+
+
+def _case(simple: str, change: Callable[[str], str]) -> Callable[[Value], Value]:
+    ascii_only = getattr(pc, simple)
+
+    def changed(values: Value) -> Value:
+        if isinstance(values, pa.Scalar) or not is_ascii(values):
+            return of_distinct(values, change, pa.string())
+        return ascii_only(values)
+
+    return changed
+
+
+def _substring(values: Value, place: int, count: int | None = None) -> Value:
+    """Characters from ``place``, from 1, or counted from the end where it is negative."""
+    if count is not None and count <= 0:
+        return pc.utf8_slice_codeunits(values, 0, 0)
+    start = place - 1 if place > 0 else place
+    stop = None if count is None else start + count
+    if stop is not None and start < 0 <= stop:
+        stop = None
+    return pc.utf8_slice_codeunits(values, start, stop)
+
+
+def _concat(*values: Value) -> Value:
+    return pc.binary_join_element_wise(*values, "")
+
+
+def _address(values: Value) -> Value:
+    """Addresses as texts whose order is that of the numbers, those of either version together."""
+
+    def change(text: str) -> str | None:
+        try:
+            address = ipaddress.ip_address(text)
+        except ValueError:
+            return None
+        return f"{address.version}{int(address):0{address.max_prefixlen // 4}x}"
+
+    return of_distinct(values, change, pa.string())
+
+
+def _within(values: Value, low: str, high: str) -> Value:
+    return pc.and_(pc.greater_equal(values, low), pc.less_equal(values, high))
+
+
+def _narrow(values: Value, type: pa.DataType) -> Value:
+    with refusing(EventError, "decimals of more than 18 digits cannot be compared"):
+        return values.cast(type)
+
+
+def _checked(function: Callable[..., Value]) -> Callable[..., Value]:
+    def run(*values: Value) -> Value:
+        with refusing(EventError, "the result is too large"):
+            return function(*values)
+
+    return run
+
+
+def _identity(value: Value) -> Value:
+    return value
+
+
+FUNCTIONS: dict[str, Callable[..., Value]] = {
+    "add": pc.add,
+    "subtract": pc.subtract,
+    "multiply": pc.multiply,
+    "add_checked": _checked(pc.add_checked),
+    "subtract_checked": _checked(pc.subtract_checked),
+    "multiply_checked": _checked(pc.multiply_checked),
+    "divide": _divide,
+    "divide_checked": lambda one, other: _divide(one, other, True),
+    "modulo": _modulo,
+    "modulo_checked": lambda one, other: _modulo(one, other, True),
+    "negate": pc.negate,
+    "negate_checked": _checked(pc.negate_checked),
+    "abs": pc.abs,
+    "abs_checked": _checked(pc.abs_checked),
+    "equal": _equal,
+    "less": _less,
+    "same": _same,
+    "not": pc.invert,
+    "coalesce": pc.coalesce,
+    "lower": _case("ascii_lower", str.lower),
+    "upper": _case("ascii_upper", str.upper),
+    "trim": lambda values: pc.utf8_trim(values, characters=" "),
+    "ltrim": lambda values: pc.utf8_ltrim(values, characters=" "),
+    "rtrim": lambda values: pc.utf8_rtrim(values, characters=" "),
+    "length": pc.utf8_length,
+    "concat": _concat,
+    "substring": _substring,
+    "address": _address,
+    "within": _within,
+    "narrow": _narrow,
+    "date_trunc": date_trunc,
+    **{name: part_of(name) for name in PARTS},
+}
+TYPED = frozenset({"narrow"})  # are told the type of what they return
+
+
+def literal(type: str, text: str) -> pa.Scalar:
+    """The value of a literal that is computed with."""
+    from decimal import Decimal
+
+    arrow = arrow_type(type)
+    if pa.types.is_boolean(arrow):
+        return pa.scalar(text == "true", arrow)
+    if pa.types.is_integer(arrow):
+        return pa.scalar(int(text), arrow)
+    if pa.types.is_floating(arrow):
+        return pa.scalar(float(text), arrow)
+    if pa.types.is_decimal(arrow):
+        return pa.scalar(Decimal(text), arrow)
+    if pa.types.is_string(arrow):
+        return pa.scalar(text, arrow)
+    return pa.scalar(text, pa.string()).cast(arrow)

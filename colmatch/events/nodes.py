@@ -1,0 +1,81 @@
+"""What is computed of columns, with all types and casts said: a tree that an attribute's key holds.
+
+Types are Spark's, by its names; ``decimal(p,s)`` has its digits.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+
+ARROW = {
+    "boolean": pa.bool_(), "tinyint": pa.int8(), "smallint": pa.int16(), "int": pa.int32(), "bigint": pa.int64(),
+    "float": pa.float32(), "double": pa.float64(), "string": pa.string(), "binary": pa.binary(), "date": pa.date32(),
+    "timestamp": pa.timestamp("us", "UTC"), "timestamp_ntz": pa.timestamp("us"),
+}  # fmt: skip
+INTEGERS = ("tinyint", "smallint", "int", "bigint")
+_DECIMAL = re.compile(r"decimal\((\d+),(\d+)\)")
+
+
+class Node(NamedTuple):
+    """A function, the type of what it returns, and its arguments.
+
+    An argument is a node, or a constant that the function is told.
+    """
+
+    function: str
+    type: str
+    arguments: tuple[Any, ...]
+
+    @property
+    def key(self) -> str:
+        """What an attribute has for its key: the function, the columns that it reads, the tree."""
+        columns: dict[tuple[str, ...], None] = {}
+        _collect(self, columns)
+        return json.dumps(["", list(columns), self], ensure_ascii=False, separators=(",", ":"))
+
+
+def _collect(node: Node, columns: dict[tuple[str, ...], None]) -> None:
+    if node.function == "column":
+        columns[node.arguments] = None
+        return
+    for argument in node.arguments:
+        if isinstance(argument, Node):
+            _collect(argument, columns)
+
+
+@lru_cache(10_000)
+def node_of(key: str) -> Node:
+    """Returns the tree of an attribute's key."""
+    return _node(json.loads(key)[2])
+
+
+def _node(parts: list[Any]) -> Node:
+    function, type, arguments = parts
+    if function in ("column", "literal"):
+        return Node(function, type, tuple(arguments))
+    return Node(function, type, tuple([_node(a) if isinstance(a, list) else a for a in arguments]))
+
+
+def arrow_type(type: str) -> pa.DataType:
+    """Returns the Arrow type in which values of a type are computed."""
+    found = ARROW.get(type)
+    if found is None:
+        found = pa.decimal128(*digits(type))
+    return found
+
+
+def digits(type: str) -> tuple[int, int]:
+    """Returns the digits of a decimal type, and those after the point."""
+    found = _DECIMAL.fullmatch(type)
+    assert found
+    return int(found[1]), int(found[2])
+
+
+def is_decimal(type: str) -> bool:
+    """Whether a type is decimal."""
+    return type.startswith("decimal")

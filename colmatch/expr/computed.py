@@ -1,0 +1,97 @@
+"""Values that are computed of columns, as an expression writes them: ``price * qty``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from colmatch.expr.spelling import quote_name
+from colmatch.lowering.forms import quoted
+
+SIGNS = {"+", "-", "*", "/", "%", "=", "<", "<=", ">", ">=", "<=>"}
+DEEPEST = 64  # levels of a computed value
+PREFIX = "cm_"  # of functions, so that sqlglot takes them as they are
+CAST = f"{PREFIX}cast_"  # with the number of the type behind it
+PARTS = {
+    "year": "date", "quarter": "date", "month": "date", "day": "date", "dayofmonth": "date", "dayofyear": "date",
+    "dayofweek": "date", "weekday": "date", "hour": "time", "minute": "time", "second": "time",
+}  # fmt: skip
+SYNONYMS = {
+    "ucase": "upper", "lcase": "lower", "char_length": "length", "character_length": "length", "len": "length",
+    "substr": "substring", "dayofmonth": "day", "mod": "%",
+}  # fmt: skip
+FUNCTIONS = frozenset(
+    {*PARTS, *SYNONYMS, "abs", "lower", "upper", "trim", "ltrim", "rtrim", "length", "coalesce", "concat", "substring"}
+    | {"date_trunc", "cidr_contains"}
+)
+_SUFFIXES = {"bigint": "L", "float": "F", "double": "D"}
+
+
+class Computed(NamedTuple):
+    """A function of values.
+
+    A column has the parts of its name for arguments, a literal its type and text, and a cast a
+    value and a type.
+    """
+
+    function: str
+    arguments: tuple[Any, ...]
+
+    @property
+    def columns(self) -> Iterator[tuple[str, ...]]:
+        """The names of the columns that it reads, as they are written."""
+        if self.function == "column":
+            yield self.arguments
+        elif self.function != "literal":
+            for argument in self.arguments:
+                if isinstance(argument, Computed):
+                    yield from argument.columns
+
+    def sql(self, within: bool = False) -> str:
+        """Writes it as Spark SQL, with parentheses around an operator that is within another."""
+        if self.function == "column":
+            return ".".join(map(quote_name, self.arguments))
+        if self.function == "literal":
+            return _literal_sql(*self.arguments)
+        if self.function == "cast":
+            return f"CAST({self.arguments[0].sql()} AS {self.arguments[1].upper()})"
+        if self.function == "negate":
+            return f"-({self.arguments[0].sql()})"
+        if self.function in SIGNS:
+            left, right = self.arguments
+            text = f"{left.sql(True)} {self.function} {right.sql(True)}"
+            return f"({text})" if within else text
+        return f"{self.function}({', '.join(argument.sql() for argument in self.arguments)})"
+
+
+def _literal_sql(type: str, text: str) -> str:
+    if type == "string":
+        return quoted(text)
+    if type in ("date", "timestamp", "timestamp_ntz"):
+        return f"{type.upper()} {quoted(text)}"
+    if type == "boolean":
+        return text.upper()
+    if type.startswith("decimal"):
+        return text if "." in text else text + "BD"
+    if type in ("double", "float") and not text[-1].isdigit():
+        return f"CAST({quoted(text)} AS {type.upper()})"
+    return text + _SUFFIXES.get(type, "")
+
+
+def comparison(sign: str, left: Computed, right: Computed) -> tuple[Computed, bool]:
+    """Returns a comparison by = or < or <=>, and whether it is its negation that is meant.
+
+    All values have one order, so that ``a >= b`` is what ``a < b`` is not.
+    """
+    if sign in (">", "<="):
+        left, right = right, left
+    plain = {"<>": "=", ">": "<", "<=": "<", ">=": "<"}.get(sign, sign)
+    return Computed(plain, (left, right)), sign in ("<>", "<=", ">=")
+
+
+def negated_sql(value: Computed) -> str:
+    """Writes the negation of a comparison as one."""
+    left, right = value.arguments
+    if value.function == "=":
+        return f"{left.sql(True)} <> {right.sql(True)}"
+    return f"{right.sql(True)} <= {left.sql(True)}"

@@ -1,0 +1,145 @@
+"""sqlglot's nodes -> computed values: arithmetic, functions and comparisons of columns."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from sqlglot import exp
+
+from colmatch.expr.ast import Refusal
+from colmatch.expr.computed import CAST, DEEPEST, FUNCTIONS, PREFIX, Computed
+from colmatch.expr.literals import Reading
+from colmatch.lowering.forms import Kind
+
+_OPERATORS = {
+    exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/", exp.Mod: "%", exp.DPipe: "concat",
+    exp.EQ: "=", exp.NEQ: "<>", exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">=", exp.NullSafeEQ: "<=>",
+}  # fmt: skip
+_COMPARISONS = frozenset({"=", "<>", "<", "<=", ">", ">=", "<=>"})
+_SUFFIX = re.compile(r"[0-9.]+(?:[eE][+-]?[0-9]+)?([A-Za-z]*)", re.ASCII)
+INT_MOST, BIGINT_MOST = 1 << 31, 1 << 63
+
+
+def is_computed(node: exp.Expr) -> bool:
+    """Whether a node is a value that is computed, and no condition."""
+    operator = _OPERATORS.get(type(node))
+    if operator is not None:
+        return operator not in _COMPARISONS
+    return type(node) is exp.Neg or (type(node) is exp.Anonymous and str(node.args["this"]).startswith(PREFIX))
+
+
+def function_of(node: exp.Expr) -> str:
+    """The name of a function as the text has it; empty if it is none."""
+    return str(node.args["this"]).removeprefix(PREFIX) if type(node) is exp.Anonymous else ""
+
+
+def coalesced(node: exp.Expr, at: int) -> exp.Expr:
+    """``coalesce`` of conditions, as a condition without it."""
+    parts = node.args["expressions"]
+    if not parts:
+        raise Refusal("coalesce has too few or too many arguments here", at)
+    found = parts[-1]
+    for part in reversed(parts[:-1]):
+        true = exp.Is(this=part, expression=exp.Boolean(this=True))
+        if type(found) is exp.Boolean:
+            false = exp.Not(this=exp.Is(this=part, expression=exp.Boolean(this=False)))
+            found = false if found.args["this"] else true
+            continue
+        unknown = exp.Is(this=part, expression=exp.Null())
+        found = exp.Or(this=true, expression=exp.And(this=unknown, expression=found))
+    return found
+
+
+class ComputedReader:
+    """Reads the computed values of one text."""
+
+    def __init__(self, reading: Reading, begin: Any) -> None:
+        self._reading = reading
+        self._begin = begin  # where the text of a node begins
+
+    def read(self, node: exp.Expr, depth: int = 0) -> Computed:
+        """Returns what a node computes.
+
+        Raises
+        ------
+        Refusal : it is not a value, or nests too deep
+        """
+        while type(node) is exp.Paren:
+            node = node.args["this"]
+        if depth > DEEPEST:
+            raise Refusal(f"a computed value nests deeper than {DEEPEST} levels: flatten it", self._begin(node))
+        kind, args = type(node), node.args
+        if kind is exp.Literal:
+            return self._literal(int(args["this"]))
+        if kind is exp.Boolean:
+            return Computed("literal", ("boolean", str(bool(args["this"])).lower()))
+        if kind is exp.Column and args["this"].args["this"].isdigit():
+            return self._column(int(args["this"].args["this"]))
+        operator = _OPERATORS.get(kind)
+        if operator is not None:
+            both = tuple([self.read(args[side], depth + 1) for side in ("this", "expression")])
+            return Computed(operator, both)
+        if kind is exp.Neg:
+            return Computed("negate", (self.read(args["this"], depth + 1),))
+        if kind is exp.Anonymous and str(args["this"]).startswith(CAST):
+            return self._cast(node, depth)
+        name = function_of(node)
+        if name in FUNCTIONS:
+            return Computed(name, tuple([self.read(argument, depth + 1) for argument in args["expressions"]]))
+        raise Refusal("a column, a literal or a function of them is needed here", self._begin(node))
+
+    def _cast(self, node: exp.Expr, depth: int) -> Computed:
+        arguments = node.args["expressions"]
+        if len(arguments) != 1:
+            raise Refusal("CAST takes one value, as in CAST(age AS BIGINT)", self._begin(node))
+        type = self._reading.casts[int(node.args["this"].removeprefix(CAST))]
+        return Computed("cast", (self.read(arguments[0], depth + 1), type))
+
+    def _column(self, number: int) -> Computed:
+        subject = self._reading.subjects[number]
+        if subject.key is not None:
+            raise Refusal(
+                "entries of maps cannot be computed with: compare them with literals", self._reading.subject_at[number]
+            )
+        return Computed("column", subject.path)
+
+    def _literal(self, slot: int) -> Computed:
+        reading = self._reading
+        kind, many, negative = reading.operands[slot]
+        text, at = reading.literals[slot], reading.literal_at[slot]
+        if many or kind is Kind.BINARY:
+            raise Refusal(f"a {'list' if many else 'binary literal'} cannot be computed with", at)
+        if slot not in reading.baked:
+            reading.baked.append(slot)
+        if kind in (Kind.INT, Kind.DECIMAL, Kind.DOUBLE):
+            found = _SUFFIX.match(reading.text, at + re.match(r"[-+\s]*", reading.text[at:]).end())  # type: ignore[union-attr]
+            suffix = found[1].upper() if found else ""
+            return number(kind, "-" + text if negative else text, suffix)
+        return Computed("literal", (_TYPES[kind], text))
+
+
+_TYPES = {
+    Kind.STRING: "string", Kind.BOOL: "boolean", Kind.DATE: "date", Kind.TIMESTAMP: "timestamp",
+    Kind.TIMESTAMP_NTZ: "timestamp_ntz",
+}  # fmt: skip
+_INTEGERS = {"L": "bigint", "S": "smallint", "Y": "tinyint"}
+
+
+def number(kind: Kind, text: str, suffix: str = "") -> Computed:
+    """A literal of the type that Spark gives to a number."""
+    if kind is Kind.DOUBLE:
+        return Computed("literal", ("float" if suffix == "F" else "double", repr(float(text))))
+    if kind is Kind.INT:
+        value = int(text)
+        type = _INTEGERS.get(suffix, "int")
+        if type == "int" and not -INT_MOST <= value < INT_MOST:
+            type = "bigint"
+        if -BIGINT_MOST <= value < BIGINT_MOST:
+            return Computed("literal", (type, str(value)))
+    digits = text.lstrip("+-")
+    whole, _, fraction = digits.partition(".")
+    precision = max(len((whole + fraction).lstrip("0")), len(fraction), 1)
+    sign = "-" if text.startswith("-") else ""
+    plain = f"{whole or '0'}.{fraction}" if fraction else whole or "0"
+    return Computed("literal", (f"decimal({precision},{len(fraction)})", sign + plain))

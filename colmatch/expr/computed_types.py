@@ -1,0 +1,345 @@
+"""Computed values: their normal form, and their types, as Spark's rules have them.
+
+What Arrow computes otherwise than Spark is said to the functions in the nodes: casts are explicit,
+and so is whether an overflow is an error.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pyarrow as pa
+
+from colmatch.errors import SchemaError, shown
+from colmatch.events.nodes import INTEGERS, Node, digits, is_decimal
+from colmatch.expr.ast import Refusal
+from colmatch.expr.computed import PARTS, SYNONYMS, Computed
+from colmatch.options import Options
+from colmatch.schema import Schema, Shape, value_type
+from colmatch.session import time_zone
+
+_NUMBERS = (*INTEGERS, "float", "double")
+_OF_INTEGER = {"tinyint": 3, "smallint": 5, "int": 10, "bigint": 20}
+_INSTANTS = ("date", "timestamp_ntz", "timestamp")  # each can be compared as one behind it
+_ALIASES = {
+    "byte": "tinyint", "short": "smallint", "integer": "int", "long": "bigint", "real": "float", "dec": "decimal",
+    "numeric": "decimal", "bool": "boolean", "timestamp_ltz": "timestamp",
+}  # fmt: skip
+_TYPE = re.compile(r"\s*([A-Za-z_]+)\s*(?:\(\s*(\d{1,3})\s*(?:,\s*(\d{1,3})\s*)?\))?\s*", re.ASCII)
+_CASTS = {  # what can be cast to a type, but for itself
+    "boolean": ("number", "decimal", "string"), "tinyint": ("number", "decimal", "boolean", "string"),
+    "float": ("number", "decimal", "boolean", "string"), "string": ("integer", "boolean"),
+    "date": ("timestamp", "timestamp_ntz"), "timestamp": ("date", "timestamp_ntz"),
+    "timestamp_ntz": ("date", "timestamp"), "decimal": ("integer", "decimal", "boolean"),
+}  # fmt: skip
+_UNITS = {
+    "year": "year", "yyyy": "year", "yy": "year", "quarter": "quarter", "month": "month", "mon": "month", "mm": "month",
+    "week": "week", "day": "day", "dd": "day", "hour": "hour", "minute": "minute", "second": "second",
+    "millisecond": "millisecond", "microsecond": "microsecond",
+}  # fmt: skip
+_COMMUTE = frozenset({"+", "*", "=", "<=>"})
+
+
+class Typing:
+    """The types of computed values over one schema."""
+
+    def __init__(self, schema: Schema, options: Options) -> None:
+        self._schema = schema
+        self._ansi = options.ansi
+        self._zone = _arrow_zone(options.timezone)
+        self._known: dict[Computed, tuple[str, Node]] = {}
+
+    def of(self, value: Computed) -> tuple[str, Node]:
+        """Returns the name of a value, which is its normal form, and its node.
+
+        Raises
+        ------
+        Refusal : it does not fit the schema, or is not computed as in Spark
+        """
+        found = self._known.get(value)
+        if found is None:
+            normal = self._normal(value)
+            node = self._node(normal)
+            if is_decimal(node.type):
+                node = _narrow(node)
+            found = self._known[value] = normal.sql(), node
+        return found
+
+    # The normal form
+
+    def _normal(self, value: Computed) -> Computed:
+        name, arguments = value
+        if name == "column":
+            return Computed("column", self._path(arguments))
+        if name == "literal":
+            return value
+        if name == "cast":
+            return Computed("cast", (self._normal(arguments[0]), _type_of_text(arguments[1])))
+        name = SYNONYMS.get(name, name)
+        parts = [self._normal(argument) for argument in arguments]
+        if name in (">", ">="):
+            name = "<" if name == ">" else "<="
+            parts.reverse()
+        if name in _COMMUTE and len(parts) == 2:
+            parts.sort(key=Computed.sql)
+        return Computed(name, tuple(parts))
+
+    def _path(self, path: tuple[str, ...]) -> tuple[str, ...]:
+        try:
+            column = self._schema.column(path)
+        except SchemaError as error:
+            raise Refusal(str(error)) from None
+        if column.shape is not Shape.SCALAR:
+            raise Refusal(f"column {column.name!r} is {column.arrow}, which nothing can be computed of")
+        return column.path
+
+    # Types
+
+    def _node(self, value: Computed) -> Node:
+        name, arguments = value
+        if name == "column":
+            return Node("column", _type_of(self._schema.column(arguments).arrow, ".".join(arguments)), arguments)
+        if name == "literal":
+            return Node("literal", arguments[0], (arguments[1],))
+        nodes = [self._node(argument) for argument in arguments if isinstance(argument, Computed)]
+        if name == "cast":
+            return self._explicit(nodes[0], arguments[1])
+        if name == "cidr_contains":
+            return _in_network(nodes)
+        method: Callable[[str, list[Node]], Node] = getattr(self, _METHODS.get(name, "_part"))
+        return method(name, nodes)
+
+    def _cast(self, node: Node, type: str) -> Node:
+        if node.type == type:
+            return node
+        zoned = "timestamp" in (node.type, type)
+        return Node("cast", type, (node, "ansi" if self._ansi else "", *([self._zone] if zoned else [])))
+
+    def _explicit(self, node: Node, type: str) -> Node:
+        have = node.type
+        if have == type:
+            return node
+        classes = {
+            have.partition("(")[0],
+            "integer" if have in INTEGERS else have,
+            "number" if have in _NUMBERS else have,
+        }
+        group = type.partition("(")[0]
+        group = "tinyint" if group in INTEGERS else "float" if group == "double" else group
+        if not classes & set(_CASTS.get(group, ())):
+            raise Refusal(f"CAST of {have} to {type} is not computed as Spark does it, so it is refused")
+        return self._cast(node, type)
+
+    def _common(self, name: str, nodes: list[Node]) -> list[Node]:
+        """The arguments, all cast to the type that Spark finds for them."""
+        type = nodes[0].type
+        for node in nodes[1:]:
+            type = self._wider(name, type, node.type)
+        if any(is_decimal(node.type) for node in nodes) and is_decimal(type) and digits(type)[0] > 38:
+            raise Refusal(f"{name} needs decimals of more than 38 digits: cast its parts to fewer")
+        return [self._cast(node, type) for node in nodes]
+
+    def _wider(self, name: str, one: str, other: str) -> str:
+        if one == other:
+            return one
+        if one in _INSTANTS and other in _INSTANTS:
+            return max(one, other, key=_INSTANTS.index)
+        if not (_numeric(one) and _numeric(other)):
+            raise Refusal(f"{_said(name)} {one} and {other}: cast one of them")
+        if is_decimal(one) or is_decimal(other):
+            if {one, other} & {"float", "double"}:
+                return "double"
+            (p, s), (q, t) = _digits(one), _digits(other)
+            return f"decimal({max(p - s, q - t) + max(s, t)},{max(s, t)})"
+        wide = max(one, other, key=_NUMBERS.index)
+        return "double" if wide == "float" and self._ansi else wide
+
+    # Functions
+
+    def _arithmetic(self, name: str, nodes: list[Node]) -> Node:
+        _count(name, nodes, 2)
+        for node in nodes:
+            if not _numeric(node.type):
+                raise Refusal(f"{name!r} needs numbers, not {node.type}")
+        checked = "_checked" if self._ansi else ""
+        exact = any(is_decimal(node.type) for node in nodes) and not {n.type for n in nodes} & {"float", "double"}
+        if exact and name in "/%":
+            raise Refusal(f"{name!r} of decimals is not computed as Spark rounds it: cast one of them to DOUBLE")
+        if name == "/":
+            return Node("divide" + checked, "double", tuple([self._cast(node, "double") for node in nodes]))
+        if exact:
+            (p, s), (q, t) = (_literal_digits(node) for node in nodes)
+            if name == "*":
+                type = p + q + 1, s + t
+            else:
+                type = max(p - s, q - t) + max(s, t) + 1, max(s, t)
+            if type[0] > 38:
+                raise Refusal(f"{name!r} makes decimals of {type[0]} digits, at most 38 can be computed: cast to fewer")
+            both = [self._cast(node, f"decimal({d},{e})") for node, d, e in zip(nodes, (p, q), (s, t), strict=True)]
+            return Node(_ARITHMETIC[name], f"decimal({type[0]},{type[1]})", tuple(both))
+        both = self._common(name, nodes)
+        return Node(_ARITHMETIC[name] + checked, both[0].type, tuple(both))
+
+    def _unary(self, name: str, nodes: list[Node]) -> Node:
+        _count(name, nodes, 1)
+        if not _numeric(nodes[0].type):
+            raise Refusal(f"{name} needs a number, not {nodes[0].type}")
+        checked = "_checked" if self._ansi and nodes[0].type in INTEGERS else ""
+        return Node(name + checked, nodes[0].type, tuple(nodes))
+
+    def _comparison(self, name: str, nodes: list[Node]) -> Node:
+        both = tuple(self._common(name, nodes))
+        if name in ("<=", "<>"):  # of a total order
+            inner = Node("less", "boolean", both[::-1]) if name == "<=" else Node("equal", "boolean", both)
+            return Node("not", "boolean", (inner,))
+        return Node({"=": "equal", "<": "less", "<=>": "same"}[name], "boolean", both)
+
+    def _coalesce(self, name: str, nodes: list[Node]) -> Node:
+        _count(name, nodes, 1, 1000)
+        both = self._common(name, nodes)
+        return Node("coalesce", both[0].type, tuple(both))
+
+    def _text(self, name: str, nodes: list[Node]) -> Node:
+        _count(name, nodes, *((1, 1000) if name == "concat" else (1,)))
+        for node in nodes:
+            if node.type != "string":
+                raise Refusal(f"{name} needs strings, not {node.type}: cast it")
+        return Node(name, "int" if name == "length" else "string", tuple(nodes))
+
+    def _substring(self, name: str, nodes: list[Node]) -> Node:
+        _count(name, nodes, 2, 3)
+        place = [node.arguments[0] for node in nodes[1:] if node.function == "literal" and node.type == "int"]
+        if nodes[0].type != "string" or len(place) != len(nodes) - 1:
+            raise Refusal("substring takes a string and whole numbers, as in substring(name, 1, 3)")
+        return Node("substring", "string", (nodes[0], *map(int, place)))
+
+    def _part(self, name: str, nodes: list[Node]) -> Node:
+        _count(name, nodes, 1)
+        type = nodes[0].type
+        if type not in _INSTANTS or (type == "date" and PARTS[name] == "time"):
+            raise Refusal(f"{name} needs a {'date or ' * (PARTS[name] == 'date')}timestamp, not {type}")
+        return Node(name, "int", (nodes[0], *([self._zone] if type == "timestamp" else [])))
+
+    def _date_trunc(self, name: str, nodes: list[Node]) -> Node:
+        _count(name, nodes, 2)
+        unit, of = nodes
+        found = _UNITS.get(str(unit.arguments[0]).lower()) if unit.function == "literal" else None
+        if found is None or of.type not in _INSTANTS:
+            raise Refusal("date_trunc takes a unit and a timestamp, as in date_trunc('month', at)")
+        return Node("date_trunc", "timestamp", (self._cast(of, "timestamp"), found, self._zone))
+
+
+_ARITHMETIC = {"+": "add", "-": "subtract", "*": "multiply", "%": "modulo"}
+_METHODS = {
+    **dict.fromkeys(("+", "-", "*", "/", "%"), "_arithmetic"), **dict.fromkeys(("negate", "abs"), "_unary"),
+    **dict.fromkeys(("=", "<>", "<", "<=", "<=>"), "_comparison"), "coalesce": "_coalesce",
+    **dict.fromkeys(("lower", "upper", "trim", "ltrim", "rtrim", "length", "concat"), "_text"),
+    "substring": "_substring", "date_trunc": "_date_trunc",
+}  # fmt: skip
+
+
+def _said(name: str) -> str:
+    return f"{name} takes values of one type, not" if name.isalpha() else f"{name!r} compares values of one type, not"
+
+
+def _count(name: str, nodes: list[Node], least: int, most: int = 0) -> None:
+    if not least <= len(nodes) <= (most or least):
+        raise Refusal(f"{name} has too few or too many arguments here")
+
+
+def _numeric(type: str) -> bool:
+    return type in _NUMBERS or is_decimal(type)
+
+
+def _digits(type: str) -> tuple[int, int]:
+    return digits(type) if is_decimal(type) else (_OF_INTEGER[type], 0)
+
+
+def _literal_digits(node: Node) -> tuple[int, int]:
+    """The digits of a number; those that it has where it is a whole number that is written out."""
+    if node.function == "literal" and node.type in INTEGERS:
+        return len(node.arguments[0].lstrip("-")), 0
+    return _digits(node.type)
+
+
+def _narrow(node: Node) -> Node:
+    """A decimal of digits that a key has room for."""
+    precision, scale = digits(node.type)
+    if scale > 18:
+        raise Refusal(
+            f"{scale} digits after the point cannot be compared, at most 18: cast to DECIMAL(18, 6) or the like"
+        )
+    return node if precision <= 18 else Node("narrow", f"decimal(18,{scale})", (node,))
+
+
+def _in_network(nodes: list[Node]) -> Node:
+    """``cidr_contains('10.0.0.0/8', ip)``."""
+    example = "cidr_contains takes a network and a column of strings, as in cidr_contains('10.0.0.0/8', ip)"
+    if len(nodes) != 2 or nodes[0].function != "literal" or any(node.type != "string" for node in nodes):
+        raise Refusal(example)
+    text: Any = nodes[0].arguments[0]
+    try:
+        network = ipaddress.ip_network(text, strict=False)
+    except ValueError:
+        raise Refusal(f"{shown(text)} is not a network, as '10.0.0.0/8' is") from None
+    width = network.max_prefixlen // 4
+    ends = [f"{network.version}{int(end):0{width}x}" for end in (network.network_address, network.broadcast_address)]
+    return Node("within", "boolean", (Node("address", "string", (nodes[1],)), *ends))
+
+
+def _type_of_text(text: str) -> str:
+    """The name of a type that CAST is to.
+
+    Raises
+    ------
+    Refusal : there is no such type
+    """
+    found = _TYPE.fullmatch(text)
+    name = found[1].lower() if found else ""
+    name = _ALIASES.get(name, name)
+    if found and name == "decimal":
+        precision, scale = int(found[2] or 10), int(found[3] or 0)
+        if 1 <= precision <= 38 and scale <= precision:
+            return f"decimal({precision},{scale})"
+    elif found and found[2] is None and (name in _NUMBERS or name in _INSTANTS or name in ("string", "boolean")):
+        return name
+    raise Refusal(f"CAST knows no type {shown(text)}: write BIGINT, DOUBLE, DECIMAL(12, 2), STRING, DATE or the like")
+
+
+def _type_of(arrow: pa.DataType, name: str) -> str:
+    """Spark's type for values of a column.
+
+    Raises
+    ------
+    Refusal : nothing can be computed of them as Spark would
+    """
+    types = pa.types
+    while types.is_dictionary(arrow) or types.is_run_end_encoded(arrow):
+        arrow = arrow.value_type
+    known = value_type(arrow)
+    assert known is not None
+    if types.is_integer(arrow) and not types.is_uint64(arrow):
+        width = arrow.bit_width * (2 if types.is_unsigned_integer(arrow) else 1)
+        return {8: "tinyint", 16: "smallint", 32: "int", 64: "bigint"}[width]
+    if types.is_floating(arrow):
+        return "double" if arrow.bit_width == 64 else "float"
+    if types.is_decimal(arrow):
+        return f"decimal({arrow.precision},{arrow.scale})"
+    if types.is_timestamp(arrow) and arrow.unit != "ns":
+        return "timestamp_ntz" if arrow.tz is None else "timestamp"
+    plain = {"bool": "boolean", "string": "string", "binary": "binary", "date": "date"}.get(known.family.name.lower())
+    if plain is None:
+        raise Refusal(f"column {name!r} is {arrow}, and Spark has no such type to compute with: cast the column")
+    return plain
+
+
+def _arrow_zone(name: str) -> str:
+    """A time zone as Arrow names it."""
+    offset = time_zone(name).utcoffset(None)
+    if offset is None:
+        return name
+    minutes = int(offset.total_seconds()) // 60
+    return f"{'-' if minutes < 0 else '+'}{abs(minutes) // 60:02}:{abs(minutes) % 60:02}"
