@@ -42,12 +42,12 @@ def cast(values: Any, to: pa.DataType, mode: str, zone: str = "UTC") -> Any:
         return _of_text(values, to, ansi)
     if types.is_timestamp(have) or types.is_date(have):
         return _instants(values, to, zone)
+    if types.is_string(to):
+        return values.cast(to)
     if types.is_boolean(to):
         return pc.not_equal(values, pa.scalar(0, have))
     if types.is_boolean(have):
         return values.cast(pa.int8()).cast(to)
-    if types.is_string(to):
-        return values.cast(to)
     if types.is_decimal(have):
         return _of_decimal(values, to, ansi)
     if types.is_decimal(to):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Callable
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -32,12 +33,6 @@ def of_distinct(values: Value, change: Callable[[str], Any], type: pa.DataType) 
     encoded = values.dictionary_encode()
     changed = pa.array([change(text) for text in encoded.dictionary.to_pylist()], type)
     return changed.take(encoded.indices)
-
-
-def is_ascii(values: pa.Array) -> bool:
-    """Whether all characters of strings are; what stands in the same buffer counts, too."""
-    data = values.buffers()[2]
-    return data is None or not data.size or int(np.frombuffer(data, np.uint8).max()) < 128
 
 
 def _nan(values: Value) -> Value:
@@ -112,7 +107,7 @@ def _case(simple: str, change: Callable[[str], str]) -> Callable[[Value], Value]
     ascii_only = getattr(pc, simple)
 
     def changed(values: Value) -> Value:
-        if isinstance(values, pa.Scalar) or not is_ascii(values):
+        if isinstance(values, pa.Scalar) or pc.all(pc.string_is_ascii(values)).as_py() is False:
             return of_distinct(values, change, pa.string())
         return ascii_only(values)
 
@@ -206,9 +201,7 @@ TYPED = frozenset({"narrow"})  # are told the type of what they return
 
 
 def literal(type: str, text: str) -> pa.Scalar:
-    """The value of a literal that is computed with."""
-    from decimal import Decimal
-
+    """The value of a literal that is computed with; of a date or timestamp, its number."""
     arrow = arrow_type(type)
     if pa.types.is_boolean(arrow):
         return pa.scalar(text == "true", arrow)
@@ -220,4 +213,4 @@ def literal(type: str, text: str) -> pa.Scalar:
         return pa.scalar(Decimal(text), arrow)
     if pa.types.is_string(arrow):
         return pa.scalar(text, arrow)
-    return pa.scalar(text, pa.string()).cast(arrow)
+    return pa.scalar(int(text), pa.int32() if pa.types.is_date(arrow) else pa.int64()).cast(arrow)

@@ -13,7 +13,8 @@ from operator import index
 from typing import Any
 
 from colmatch.errors import ExpressionError, shown
-from colmatch.expr.ast import NAN, Constant, Expr, Not, Predicate, Subject, Verb, subject_sql
+from colmatch.expr.ast import NAN, SIGNS, Constant, Expr, Not, Predicate, Subject, Verb, subject_sql
+from colmatch.expr.build_computed import Computing, compared
 from colmatch.lowering.forms import Kind, Operand
 
 
@@ -35,7 +36,7 @@ def col(*path: str) -> ColumnHandle:
     return ColumnHandle(Subject(tuple(map(str, path[0].split(".") if len(path) == 1 else path))))
 
 
-class ColumnHandle(Expr):
+class ColumnHandle(Computing, Expr):
     """What ``col`` returns. Its comparisons are conditions; a Boolean column is one by itself."""
 
     __slots__ = ("_subject",)
@@ -74,6 +75,8 @@ class ColumnHandle(Expr):
         return ColumnHandle(self._subject._replace(size=True))
 
     def _test(self, verb: Verb, *values: Any) -> Expr:
+        if verb in SIGNS and isinstance(values[0], ColumnHandle):
+            return compared(SIGNS[verb], self, values[0])
         return Predicate(verb, self._subject, tuple([literal(value) for value in values]))
 
     def __eq__(self, other: object) -> Expr:  # type: ignore[override]
@@ -192,7 +195,7 @@ def literal(value: Any) -> Operand | None:
     if value is None:
         return None
     if isinstance(value, Expr):
-        raise ExpressionError("comparing two columns is not supported: compare a column with a value")
+        raise ExpressionError("a value is needed here, not a column or a condition")
     if hasattr(value, "as_py"):
         return literal(value.as_py())
     if kind.__module__ == "numpy" and hasattr(value, "dtype") and value.ndim == 0:

@@ -101,6 +101,11 @@ class Compiler:
         self._phrases: dict[str, Phrase | ByLiterals | None] = {}
         self._readings: dict[Any, Form] = {}  # by the tokens of a proper reading
 
+    @property
+    def zoned(self) -> str | None:
+        """A computed value that depends on the time zone of the options, if there is one."""
+        return self._normaliser.typing.zoned
+
     def form(self, expression: str | Expr) -> tuple[Form, list[Any]]:
         """Makes the form of an expression, and its literals by slot.
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from colmatch.expr.spelling import quote_name
-from colmatch.lowering.forms import quoted
+from colmatch.lowering.forms import Kind, quoted
 
 SIGNS = {"+", "-", "*", "/", "%", "=", "<", "<=", ">", ">=", "<=>"}
 DEEPEST = 64  # levels of a computed value
@@ -24,6 +24,8 @@ FUNCTIONS = frozenset(
     {*PARTS, *SYNONYMS, "abs", "lower", "upper", "trim", "ltrim", "rtrim", "length", "coalesce", "concat", "substring"}
     | {"date_trunc", "cidr_contains"}
 )
+INT_MOST, BIGINT_MOST = 1 << 31, 1 << 63
+_INTEGERS = {"L": "bigint", "S": "smallint", "Y": "tinyint"}
 _SUFFIXES = {"bigint": "L", "float": "F", "double": "D"}
 
 
@@ -95,3 +97,22 @@ def negated_sql(value: Computed) -> str:
     if value.function == "=":
         return f"{left.sql(True)} <> {right.sql(True)}"
     return f"{right.sql(True)} <= {left.sql(True)}"
+
+
+def number(kind: Kind, text: str, suffix: str = "") -> Computed:
+    """A literal of the type that Spark gives to a number."""
+    if kind is Kind.DOUBLE:
+        return Computed("literal", ("float" if suffix == "F" else "double", repr(float(text))))
+    if kind is Kind.INT:
+        value = int(text)
+        type = _INTEGERS.get(suffix, "int")
+        if type == "int" and not -INT_MOST <= value < INT_MOST:
+            type = "bigint"
+        if -BIGINT_MOST <= value < BIGINT_MOST:
+            return Computed("literal", (type, str(value)))
+    digits = text.lstrip("+-")
+    whole, _, fraction = digits.partition(".")
+    precision = max(len((whole + fraction).lstrip("0")), len(fraction), 1)
+    sign = "-" if text.startswith("-") else ""
+    plain = f"{whole or '0'}.{fraction}" if fraction else whole or "0"
+    return Computed("literal", (f"decimal({precision},{len(fraction)})", sign + plain))

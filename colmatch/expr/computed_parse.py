@@ -8,17 +8,16 @@ from typing import Any
 from sqlglot import exp
 
 from colmatch.expr.ast import Refusal
-from colmatch.expr.computed import CAST, DEEPEST, FUNCTIONS, PREFIX, Computed
+from colmatch.expr.computed import CAST, DEEPEST, FUNCTIONS, PREFIX, Computed, number
 from colmatch.expr.literals import Reading
 from colmatch.lowering.forms import Kind
 
-_OPERATORS = {
+_OPERATORS: dict[type[exp.Expr], str] = {
     exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/", exp.Mod: "%", exp.DPipe: "concat",
     exp.EQ: "=", exp.NEQ: "<>", exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">=", exp.NullSafeEQ: "<=>",
 }  # fmt: skip
 _COMPARISONS = frozenset({"=", "<>", "<", "<=", ">", ">=", "<=>"})
 _SUFFIX = re.compile(r"[0-9.]+(?:[eE][+-]?[0-9]+)?([A-Za-z]*)", re.ASCII)
-INT_MOST, BIGINT_MOST = 1 << 31, 1 << 63
 
 
 def is_computed(node: exp.Expr) -> bool:
@@ -26,7 +25,23 @@ def is_computed(node: exp.Expr) -> bool:
     operator = _OPERATORS.get(type(node))
     if operator is not None:
         return operator not in _COMPARISONS
-    return type(node) is exp.Neg or (type(node) is exp.Anonymous and str(node.args["this"]).startswith(PREFIX))
+    if type(node) is exp.Anonymous and str(node.args["this"]).startswith(PREFIX):
+        return not is_coalesced(node)
+    return type(node) is exp.Neg
+
+
+def is_coalesced(node: exp.Expr) -> bool:
+    """Whether a node is ``coalesce`` of a condition, as in ``coalesce(a > 3, false)``."""
+    stack = [node]
+    while stack:
+        node = stack.pop()
+        while type(node) is exp.Paren:
+            node = node.args["this"]
+        if isinstance(node, (exp.Predicate, exp.Not, exp.Connector)):
+            return True
+        if function_of(node) == "coalesce":
+            stack.extend(node.args["expressions"])
+    return False
 
 
 def function_of(node: exp.Expr) -> str:
@@ -39,7 +54,7 @@ def coalesced(node: exp.Expr, at: int) -> exp.Expr:
     parts = node.args["expressions"]
     if not parts:
         raise Refusal("coalesce has too few or too many arguments here", at)
-    found = parts[-1]
+    found: exp.Expr = parts[-1]
     for part in reversed(parts[:-1]):
         true = exp.Is(this=part, expression=exp.Boolean(this=True))
         if type(found) is exp.Boolean:
@@ -123,23 +138,3 @@ _TYPES = {
     Kind.STRING: "string", Kind.BOOL: "boolean", Kind.DATE: "date", Kind.TIMESTAMP: "timestamp",
     Kind.TIMESTAMP_NTZ: "timestamp_ntz",
 }  # fmt: skip
-_INTEGERS = {"L": "bigint", "S": "smallint", "Y": "tinyint"}
-
-
-def number(kind: Kind, text: str, suffix: str = "") -> Computed:
-    """A literal of the type that Spark gives to a number."""
-    if kind is Kind.DOUBLE:
-        return Computed("literal", ("float" if suffix == "F" else "double", repr(float(text))))
-    if kind is Kind.INT:
-        value = int(text)
-        type = _INTEGERS.get(suffix, "int")
-        if type == "int" and not -INT_MOST <= value < INT_MOST:
-            type = "bigint"
-        if -BIGINT_MOST <= value < BIGINT_MOST:
-            return Computed("literal", (type, str(value)))
-    digits = text.lstrip("+-")
-    whole, _, fraction = digits.partition(".")
-    precision = max(len((whole + fraction).lstrip("0")), len(fraction), 1)
-    sign = "-" if text.startswith("-") else ""
-    plain = f"{whole or '0'}.{fraction}" if fraction else whole or "0"
-    return Computed("literal", (f"decimal({precision},{len(fraction)})", sign + plain))

@@ -14,12 +14,14 @@ from typing import Any
 import pyarrow as pa
 
 from colmatch.errors import SchemaError, shown
-from colmatch.events.nodes import INTEGERS, Node, digits, is_decimal
+from colmatch.events.nodes import INTEGERS, Node, arrow_type, digits, is_decimal
 from colmatch.expr.ast import Refusal
 from colmatch.expr.computed import PARTS, SYNONYMS, Computed
+from colmatch.lowering.floors import LiteralErrors, literal_floors
+from colmatch.lowering.forms import Kind
 from colmatch.options import Options
 from colmatch.schema import Schema, Shape, value_type
-from colmatch.session import time_zone
+from colmatch.session import Session, time_zone
 
 _NUMBERS = (*INTEGERS, "float", "double")
 _OF_INTEGER = {"tinyint": 3, "smallint": 5, "int": 10, "bigint": 20}
@@ -50,6 +52,8 @@ class Typing:
         self._schema = schema
         self._ansi = options.ansi
         self._zone = _arrow_zone(options.timezone)
+        self._session = Session(options.timezone)
+        self.zoned: str | None = None  # a value that depends on the time zone
         self._known: dict[Computed, tuple[str, Node]] = {}
 
     def of(self, value: Computed) -> tuple[str, Node]:
@@ -66,6 +70,8 @@ class Typing:
             if is_decimal(node.type):
                 node = _narrow(node)
             found = self._known[value] = normal.sql(), node
+            if _mentions(node, self._zone):
+                self.zoned = self.zoned or found[0]
         return found
 
     # The normal form
@@ -103,7 +109,7 @@ class Typing:
         if name == "column":
             return Node("column", _type_of(self._schema.column(arguments).arrow, ".".join(arguments)), arguments)
         if name == "literal":
-            return Node("literal", arguments[0], (arguments[1],))
+            return self._literal(*arguments)
         nodes = [self._node(argument) for argument in arguments if isinstance(argument, Computed)]
         if name == "cast":
             return self._explicit(nodes[0], arguments[1])
@@ -111,6 +117,21 @@ class Typing:
             return _in_network(nodes)
         method: Callable[[str, list[Node]], Node] = getattr(self, _METHODS.get(name, "_part"))
         return method(name, nodes)
+
+    def _literal(self, type: str, text: str) -> Node:
+        if type not in _INSTANTS:
+            return Node("literal", type, (text,))
+        wanted = value_type(arrow_type(type))
+        assert wanted is not None
+        kind = {"date": Kind.DATE, "timestamp": Kind.TIMESTAMP}.get(type, Kind.TIMESTAMP_NTZ)
+        try:
+            floor, place = literal_floors(wanted, kind, [text], False, self._session)
+        except LiteralErrors as errors:
+            raise Refusal(errors.reasons[0]) from None
+        self.zoned = self.zoned or self._session.literal
+        if place[0]:
+            raise Refusal(f"{shown(text)} has nanoseconds, which Spark has not")
+        return Node("literal", type, (str(floor[0]),))
 
     def _cast(self, node: Node, type: str) -> Node:
         if node.type == type:
@@ -230,6 +251,13 @@ class Typing:
         if found is None or of.type not in _INSTANTS:
             raise Refusal("date_trunc takes a unit and a timestamp, as in date_trunc('month', at)")
         return Node("date_trunc", "timestamp", (self._cast(of, "timestamp"), found, self._zone))
+
+
+def _mentions(node: Node, zone: str) -> bool:
+    """Whether something in it is computed by the clocks of a zone."""
+    if node.function in ("column", "literal"):
+        return False
+    return any(_mentions(a, zone) if isinstance(a, Node) else a == zone for a in node.arguments)
 
 
 _ARITHMETIC = {"+": "add", "-": "subtract", "*": "multiply", "%": "modulo"}

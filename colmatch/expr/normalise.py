@@ -81,7 +81,7 @@ class Normaliser:
         self.budget = budget
         self.by_attribute = by_attribute
         self.two_valued = two_valued
-        self._typing = Typing(schema, options or Options())
+        self.typing = Typing(schema, options or Options())
         self._modes: dict[int, tuple[Predicate, tuple[Formula, ...]]] = {}
         self._plain: list[Conjunction] = []
 
@@ -196,7 +196,7 @@ class Normaliser:
         """The attribute that a computed value is, its type and its name."""
         assert p.subject.computed is not None
         try:
-            name, node = self._typing.of(p.subject.computed)
+            name, node = self.typing.of(p.subject.computed)
         except Refusal as refusal:
             refusal.predicate = p
             raise

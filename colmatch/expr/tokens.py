@@ -22,7 +22,8 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from colmatch.errors import shown
 from colmatch.expr.ast import Refusal, Subject
-from colmatch.expr.computed import CAST, FUNCTIONS as VALUES, PREFIX
+from colmatch.expr.computed import CAST, PREFIX
+from colmatch.expr.computed import FUNCTIONS as VALUES
 from colmatch.expr.literals import ALLOWED, ENDS, NUMBERS, LiteralReader, Reading
 from colmatch.lowering.forms import Kind
 
@@ -312,20 +313,20 @@ class _TokenReader(LiteralReader):
             if kind is Kind.DOUBLE or (kind is not None and raw[value].token_type is T.STRING):
                 self.literal(value, i, negative, kind)
                 return j + 3
-        depth, type = 0, 0
+        depth, word = 0, 0
         for j in range(i + 1, self.end):
-            kind = raw[j].token_type
-            depth += (kind is T.L_PAREN) - (kind is T.R_PAREN)
-            if kind is T.ALIAS and depth == 1:
-                type = j
+            type = raw[j].token_type
+            depth += (type is T.L_PAREN) - (type is T.R_PAREN)
+            if type is T.ALIAS and depth == 1:
+                word = j
             if not depth:
                 break
-        if depth or not i + 2 < type < j - 1:
+        if depth or not i + 2 < word < j - 1:
             raise Refusal("CAST takes a value and a type, as in CAST(age AS BIGINT)", raw[i].start)
-        self._skipped[type] = j
+        self._skipped[word] = j
         self.reading.computed = True
         raw[i].token_type, raw[i].text = T.VAR, f"{CAST}{len(self.reading.casts)}"
-        self.reading.casts.append(self.text[raw[type].end + 1 : raw[j].start])
+        self.reading.casts.append(self.text[raw[word].end + 1 : raw[j].start])
         self.reading.tokens.append(raw[i])
         return i + 1
 

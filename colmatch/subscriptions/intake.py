@@ -115,7 +115,8 @@ class Source:
             try:
                 lowered = few.lower([compiler.form(expression) for expression in expressions])
                 if lowered is not None:
-                    return Intake(_with_priority(lowered, priority), attributes, ids, [], few.session.literal)
+                    local = few.session.literal or compiler.zoned
+                    return Intake(_with_priority(lowered, priority), attributes, ids, [], local)
             except ExpressionError:
                 pass  # to be told below
         lowering = Lowering(attributes, Session(self.options.timezone), weights, priority)
@@ -238,7 +239,8 @@ def _finish(
         ids = ids.filter(left)
         owner = (np.cumsum(left) - 1)[lowered.predicates.owner].astype(np.uint32)
         lowered = lowered._replace(predicates=lowered.predicates._replace(owner=owner))
-    return Intake(lowered.frozen(), attributes, ids, rejected, lowering.session.literal)
+    local = lowering.session.literal or (texts[0].zoned if texts is not None else None)
+    return Intake(lowered.frozen(), attributes, ids, rejected, local)
 
 
 def read(subscriptions: Any, language: Language = SQL, constants: Any = None) -> PredicateTable | Pairs:

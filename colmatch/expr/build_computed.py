@@ -1,0 +1,121 @@
+"""Values that are computed of columns, written in Python: ``col("price") * col("qty")``."""
+
+from __future__ import annotations
+
+from datetime import date, datetime
+from decimal import Decimal
+from typing import Any, Self
+
+from colmatch.errors import ExpressionError
+from colmatch.expr.ast import Expr, Predicate, Subject, Verb
+from colmatch.expr.computed import FUNCTIONS as NAMES
+from colmatch.expr.computed import Computed, comparison, number
+from colmatch.lowering.forms import Kind, Operand
+
+
+class Computing:
+    """What can be computed of a column, or of what is computed."""
+
+    __slots__ = ()
+    _subject: Subject
+
+    def _made(self, function: str, *arguments: Any) -> Self:
+        value = Computed(function, tuple([computed(argument) for argument in arguments]))
+        return type(self)(Subject((), computed=value))  # type: ignore[call-arg]
+
+    def __add__(self, other: Any) -> Self:
+        return self._made("+", self, other)
+
+    def __radd__(self, other: Any) -> Self:
+        return self._made("+", other, self)
+
+    def __sub__(self, other: Any) -> Self:
+        return self._made("-", self, other)
+
+    def __rsub__(self, other: Any) -> Self:
+        return self._made("-", other, self)
+
+    def __mul__(self, other: Any) -> Self:
+        return self._made("*", self, other)
+
+    def __rmul__(self, other: Any) -> Self:
+        return self._made("*", other, self)
+
+    def __truediv__(self, other: Any) -> Self:
+        return self._made("/", self, other)
+
+    def __rtruediv__(self, other: Any) -> Self:
+        return self._made("/", other, self)
+
+    def __mod__(self, other: Any) -> Self:
+        return self._made("%", self, other)
+
+    def __rmod__(self, other: Any) -> Self:
+        return self._made("%", other, self)
+
+    def __neg__(self) -> Self:
+        return self._made("negate", self)
+
+    def __abs__(self) -> Self:
+        return self._made("abs", self)
+
+    def cast(self, type: str) -> Self:
+        """The value as another type, which is written as in SQL: ``"bigint"``."""
+        if not isinstance(type, str):
+            raise ExpressionError("cast takes the name of a type, as in cast('bigint')")
+        value = Computed("cast", (computed(self), type))
+        return self.__class__(Subject((), computed=value))  # type: ignore[call-arg]
+
+
+def function(name: str, *arguments: Any) -> Any:
+    """A function of columns and values, by the name that it has in SQL.
+
+    Examples
+    --------
+    >>> str(function("lower", col("s")) == "x")
+    "lower(s) = 'x'"
+    """
+    from colmatch.expr.build import ColumnHandle
+
+    plain = name.lower() if isinstance(name, str) else name
+    if plain not in NAMES:
+        raise ExpressionError(f"there is no function {name!r}: {', '.join(sorted(NAMES))} are")
+    return ColumnHandle(Subject((), computed=Computed(plain, tuple([computed(argument) for argument in arguments]))))
+
+
+def compared(sign: str, left: Computing, right: Computing) -> Expr:
+    """The comparison of two columns, or of what is computed of them."""
+    value, negated = comparison(sign, computed(left), computed(right))
+    return Predicate(Verb.BARE, Subject((), computed=value), negated=negated)
+
+
+def computed(value: Any) -> Computed:
+    """A column, a computed value or a Python value as an argument.
+
+    Raises
+    ------
+    ExpressionError : nothing can be computed with it
+    """
+    from colmatch.expr.build import literal
+
+    if isinstance(value, Computing):
+        subject = value._subject
+        if subject.computed is not None:
+            return subject.computed
+        if subject.key is not None or subject.size:
+            raise ExpressionError("entries of maps and sizes cannot be computed with: compare them with values")
+        return Computed("column", subject.path)
+    operand = literal(value)
+    if operand is None or operand.kind is Kind.BINARY:
+        raise ExpressionError("NULL and bytes cannot be computed with")
+    return _literal(operand)
+
+
+def _literal(operand: Operand) -> Computed:
+    value = operand.value
+    if operand.kind in (Kind.INT, Kind.DECIMAL, Kind.DOUBLE):
+        return number(operand.kind, format(value, "f") if isinstance(value, Decimal) else repr(value))
+    if operand.kind is Kind.BOOL:
+        return Computed("literal", ("boolean", str(value).lower()))
+    text = value.isoformat(sep=" ") if isinstance(value, datetime) else value
+    return Computed("literal", (operand.kind.name.lower(), text.isoformat() if isinstance(text, date) else text))
