@@ -48,13 +48,16 @@ VALUES = {
     "day": (pa.date32(), [dt.date(1582, 10, 15), dt.date(1969, 12, 31), dt.date(2024, 2, 29), dt.date(2024, 3, 31), dt.date(9999, 12, 31)]),
     "at": (pa.timestamp("us", "UTC"), [dt.datetime(1890, 5, 1, tzinfo=UTC), dt.datetime(1969, 12, 31, 23, 59, 59, 999999, UTC),
            dt.datetime(2024, 3, 31, 0, 59, 59, tzinfo=UTC), dt.datetime(2024, 3, 31, 1, 30, tzinfo=UTC),
-           dt.datetime(2024, 10, 27, 0, 30, tzinfo=UTC), dt.datetime(2024, 10, 27, 1, 30, tzinfo=UTC), dt.datetime(2025, 1, 1, 0, 0, 1, tzinfo=UTC)]),
-    "loc": (pa.timestamp("us"), [dt.datetime(1969, 12, 31, 23, 59, 59, 5), dt.datetime(2024, 3, 31, 2, 30), dt.datetime(2024, 10, 27, 2, 30), dt.datetime(2024, 2, 29)]),
+           dt.datetime(2024, 10, 27, 0, 30, tzinfo=UTC), dt.datetime(2024, 10, 27, 1, 30, tzinfo=UTC),
+           dt.datetime(2025, 1, 1, 0, 0, 1, tzinfo=UTC)]),
+    "loc": (pa.timestamp("us"), [dt.datetime(1969, 12, 31, 23, 59, 59, 5), dt.datetime(2024, 3, 31, 2, 30),
+            dt.datetime(2024, 10, 27, 2, 30), dt.datetime(2024, 2, 29)]),
 }  # fmt: skip
 SCHEMA = pa.schema([(name, type) for name, (type, _) in VALUES.items()])
 CLASSES = {
     "number": ["i8", "i16", "i32", "i64", "f32", "f64", "d", "e"], "text": ["s", "t"], "truth": ["b", "c"], "instant": ["day", "at", "loc"],
 }  # fmt: skip
+DECIMALS = ["DECIMAL(10,2)", "DECIMAL(18,0)"]
 SIGNS = ["=", "<>", "<", "<=", ">", ">=", "<=>"]
 TAME = {"i8": 3, "i16": 3, "i32": 3, "i64": 3, "f32": 3, "f64": 3, "d": 3, "e": 3}  # no more than this from 0
 
@@ -101,7 +104,7 @@ class Writer:
             lambda: f"length({self.text(deeper)})",
             lambda: f"{rng.choice(['year', 'month', 'day', 'quarter', 'dayofyear', 'dayofweek', 'weekday'])}({self.instant(deeper)})",
             lambda: f"{rng.choice(['hour', 'minute', 'second'])}({rng.choice(['at', 'loc'])})",
-            lambda: f"CAST({self.number(deeper)} AS {rng.choice(['TINYINT', 'SMALLINT', 'INT', 'BIGINT', 'DOUBLE', 'FLOAT', 'DECIMAL(10,2)', 'DECIMAL(18,0)'])})",
+            lambda: f"CAST({self.number(deeper)} AS {rng.choice(['TINYINT', 'SMALLINT', 'INT', 'BIGINT', 'DOUBLE', 'FLOAT', *DECIMALS])})",
             lambda: f"CAST({self.text(deeper)} AS {rng.choice(['TINYINT', 'INT', 'BIGINT', 'DOUBLE', 'FLOAT'])})",
             lambda: f"CAST({self.truth(deeper)} AS {rng.choice(['INT', 'DOUBLE'])})",
         ])()  # fmt: skip
@@ -238,13 +241,9 @@ def test_spark_agrees_in_ansi_mode(zoned: SparkSession) -> None:
     for text in texts:
         try:
             truths = spark_truths(zoned, events, [text])
-        except Exception as error:  # noqa: BLE001, of several classes
-            assert (
-                "ArithmeticException" in str(error)
-                or "_OVERFLOW" in str(error)
-                or "ZERO" in str(error)
-                or "CAST_INVALID" in str(error)
-            )
+        except Exception as error:
+            if not any(word in str(error) for word in ("ARITHMETIC", "OVERFLOW", "ZERO", "CAST_INVALID")):
+                raise
             erred += 1
             with pytest.raises(cm.EventError, match="cannot be computed"):
                 cm.Matcher.build({0: text}, SCHEMA, options=cm.Options(timezone=ZONE, ansi=True)).match(events)

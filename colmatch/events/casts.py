@@ -111,9 +111,8 @@ def _to_decimal(values: Any, to: pa.DataType, ansi: bool) -> Any:
     elif to.precision - to.scale >= have.precision - have.scale:
         return values.cast(to)
     whole = to.precision - to.scale
-    limit = pa.scalar(10**whole, pa.decimal128(38, 0)) if whole < 38 else None
-    if limit is not None:
-        large = pc.greater_equal(pc.abs(values), limit)
+    if whole < values.type.precision - values.type.scale:
+        large = pc.greater_equal(pc.abs(values), pa.scalar(10**whole, values.type))
         if pc.any(large).as_py():
             if ansi:
                 raise EventError(f"a value does not fit {to}")

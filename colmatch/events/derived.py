@@ -90,6 +90,15 @@ class DerivedColumns:
             values[number] = _column(batch, path, arrow, self._lenient)
         for number, scalar in self._literals:
             values[number] = scalar
+        with refusing(EventError, "what the expressions compute of the columns cannot be computed"):
+            self._run(values)
+        rows = batch.num_rows
+        found = [values[number] for number in self._results]
+        arrays = [pa.repeat(value, rows) if isinstance(value, pa.Scalar) else value for value in found]
+        return pa.RecordBatch.from_arrays([*batch.columns, *arrays], [*batch.schema.names, *self._names])
+
+    def _run(self, values: list[Any]) -> None:
+        """Takes all steps; ``values`` has columns and literals, and takes in the results."""
         for number, step in enumerate(self._steps):
             if step is not None:
                 try:
@@ -98,10 +107,6 @@ class DerivedColumns:
                     raise EventError(f"{step.name} cannot be computed: {error}") from error
                 for i in step.last:
                     values[i] = None
-        rows = batch.num_rows
-        found = [values[number] for number in self._results]
-        arrays = [pa.repeat(value, rows) if isinstance(value, pa.Scalar) else value for value in found]
-        return pa.RecordBatch.from_arrays([*batch.columns, *arrays], [*batch.schema.names, *self._names])
 
 
 def _function(node: Node, arrow: pa.DataType, constants: list[Any]) -> Callable[..., Any]:

@@ -30,6 +30,8 @@ class BetreeCompiler:
     Parameters are those of ``Compiler``; the schema's columns are the domains.
     """
 
+    zoned: str | None = None  # nothing in the language depends on a time zone
+
     def __init__(
         self,
         schema: Schema,

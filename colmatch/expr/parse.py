@@ -34,6 +34,10 @@ _PATTERNS = {
 _WITH_NOT = (exp.In, exp.Between, exp.Like, exp.ILike, exp.RegexpLike)
 _LITERALS = (exp.Literal, exp.Boolean, exp.Null)
 
+_BEHIND_SUBJECTS = frozenset(
+    {TokenType.NOT, TokenType.IN, TokenType.BETWEEN, TokenType.LIKE, TokenType.ILIKE, TokenType.RLIKE}
+)
+
 SHALLOW = 8  # levels of nesting that any stack has room for
 FRAMES = 60  # of the stack, for a level: the interpreted sqlglot takes some 20
 
@@ -335,7 +339,7 @@ def _is_inside(node: exp.Expr, reading: Reading) -> bool:
     """Whether the NOT of a predicate stands behind its subject, as in NOT IN."""
     tokens = reading.tokens
     i = bisect_left(tokens, _begin(node, reading), key=lambda token: token.start) + 1
-    while i < len(tokens) and tokens[i].token_type is TokenType.R_PAREN:
+    while i < len(tokens) and tokens[i].token_type not in _BEHIND_SUBJECTS:
         i += 1
     return i < len(tokens) and tokens[i].token_type is TokenType.NOT
 

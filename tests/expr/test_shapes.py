@@ -209,7 +209,7 @@ def test_phrases_mean_what_the_whole_does(pairs: list[tuple[str, str]]) -> None:
     text = "".join(phrase + join for phrase, join in pairs) + "v"
     c = compiler()
     shape, literals = split(text)
-    tree = c._tree(text, shape, literals)
+    tree = c._tree(text, shape, literals, [])
     reading = c._parser.read(text)
     whole = c._parser.parse(reading)
     if tree is None:
@@ -237,7 +237,7 @@ def test_an_or_without_spaces_is_no_phrase(text: str) -> None:
     c = compiler()
     form, _ = c.form(text)
     assert form == compiler()._normaliser.form(c._parser.parse(c._parser.read(text)), form.slots)
-    assert c._tree(text, *split(text)) is None
+    assert c._tree(text, *split(text), []) is None
 
 
 def test_comments_are_not_cut() -> None:

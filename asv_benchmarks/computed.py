@@ -1,0 +1,91 @@
+"""What computed attributes cost, beside what their columns cost to compute in pyarrow.
+
+    python asv_benchmarks/computed.py --attributes 1000 --subscriptions 100000
+
+Three times in turns, medians, on one thread: matching with computed attributes; matching the same
+conditions on columns that are there already; and computing these columns by plain calls of pyarrow.
+What the first takes more than the second is compared with the third.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from benchmarks.measure import machine, medians, one_thread, versions
+
+import colmatch as cm
+
+ROWS = 8192
+COLUMNS = 40
+
+
+def events() -> pa.Table:
+    rng = np.random.default_rng(7)
+    whole = {f"a{i}": pa.array(rng.integers(0, 1000, ROWS), pa.int64()) for i in range(COLUMNS)}
+    return pa.table(whole | {f"f{i}": pa.array(rng.random(ROWS) * 100) for i in range(COLUMNS)})
+
+
+def values(count: int) -> list[tuple[str, object]]:
+    """Expressions, and what computes each with pyarrow."""
+    rng = random.Random(7)
+    found: dict[str, object] = {}
+    while len(found) < count:
+        i, j, k = rng.randrange(COLUMNS), rng.randrange(COLUMNS), rng.randrange(1000)
+        kind = len(found) % 4
+        if kind == 0:
+            found[f"a{i} * a{j} + {k}"] = lambda t, i=i, j=j, k=k: pc.add(
+                pc.multiply(t[f"a{i}"], t[f"a{j}"]), pa.scalar(k)
+            )
+        elif kind == 1:
+            found[f"f{i} * f{j} - f{k % COLUMNS}"] = lambda t, i=i, j=j, k=k: pc.subtract(
+                pc.multiply(t[f"f{i}"], t[f"f{j}"]), t[f"f{k % COLUMNS}"]
+            )
+        elif kind == 2:
+            found[f"abs(a{i} - {k})"] = lambda t, i=i, k=k: pc.abs(pc.subtract(t[f"a{i}"], pa.scalar(k)))
+        else:
+            found[f"coalesce(f{i}, 0D) + {k}.5D"] = lambda t, i=i, k=k: pc.add(pc.coalesce(t[f"f{i}"], 0.0), k + 0.5)
+    return list(found.items())
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--attributes", type=int, default=1000)
+    parser.add_argument("--subscriptions", type=int, default=100_000)
+    given = parser.parse_args()
+    one_thread()
+    print(machine(), versions())
+    table = events()
+    chosen = values(given.attributes)
+    batch = table.combine_chunks().to_batches()[0]
+    computed = {f"v{n}": run(batch) for n, (_, run) in enumerate(chosen)}
+    ready = pa.table({name: batch[name] for name in table.column_names} | computed)
+    rng = random.Random(8)
+    texts, plain = {}, {}
+    for id in range(given.subscriptions):
+        n, low = rng.randrange(len(chosen)), rng.randrange(1000)
+        rest = f"a{rng.randrange(COLUMNS)} = {low} AND a{rng.randrange(COLUMNS)} < {rng.randrange(1000)}"
+        texts[id] = f"{chosen[n][0]} > {low} AND {rest}"
+        plain[id] = f"v{n} > {low} AND {rest}"
+    options = cm.Options(threads=1)
+    ours = cm.Matcher.build(texts, table.schema, options=options)
+    theirs = cm.Matcher.build(plain, ready.schema, options=options)
+    assert ours.match(table).equals(theirs.match(ready))
+    times = medians(
+        {
+            "computed": lambda: ours.match(table),
+            "there already": lambda: theirs.match(ready),
+            "pyarrow": lambda: [run(batch) for _, run in chosen],
+        }
+    )
+    for name, seconds in times.items():
+        print(f"{name:14} {seconds / ROWS * 1e6:8.2f} us an event")
+    more = times["computed"] - times["there already"]
+    print(f"computing costs {more / times['pyarrow']:.2f} x what it costs in pyarrow")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,120 @@
+"""Computed values in expressions: how they are read, their normal form, and what is refused."""
+
+import re
+
+import pyarrow as pa
+import pytest
+
+import colmatch as cm
+from colmatch import col, function
+from colmatch.expr.values import parse
+
+SCHEMA = pa.schema(
+    {
+        "a": pa.int32(), "b": pa.int32(), "n": pa.int64(), "f": pa.float64(), "s": pa.string(), "t": pa.string(),
+        "flag": pa.bool_(), "d": pa.decimal128(10, 2), "e": pa.decimal128(18, 12), "day": pa.date32(), "u": pa.uint64(),
+        "at": pa.timestamp("us", "UTC"), "ns": pa.timestamp("ns"), "l": pa.list_(pa.int32()),
+        "m": pa.map_(pa.string(), pa.int32()), "user": pa.struct({"age": pa.int32()}),
+    }
+)  # fmt: skip
+
+
+def names(*texts: str) -> list[str]:
+    matcher = cm.Matcher.build(dict(enumerate(texts)), SCHEMA)
+    return [attribute.name for attribute in matcher._live.now.attributes]
+
+
+@pytest.mark.parametrize(
+    ("text", "built"),
+    [
+        ("a < b", col("a") < col("b")),
+        ("a <> b", col("a") != col("b")),
+        ("a >= b", col("a") >= col("b")),
+        ("(a * b) > 100", col("a") * col("b") > 100),
+        ("(a + (2 * b)) IN (1, 2)", (col("a") + 2 * col("b")).isin([1, 2])),
+        ("lower(s) = 'x'", function("lower", col("s")) == "x"),
+        ("substring(s, 1, 2) LIKE 'x%'", function("substring", col("s"), 1, 2).like("x%")),
+        ("CAST(a AS BIGINT) IS NULL", col("a").cast("BIGINT").is_null()),
+        ("(user.age % 7) = 1", col("user.age") % 7 == 1),
+        ("-(a) = 1", -col("a") == 1),
+        ("date_trunc('day', at) = at", function("date_trunc", "day", col("at")) == col("at")),
+    ],
+)
+def test_text_and_builder_are_one(text: str, built: cm.expr.ast.Expr) -> None:
+    assert str(built).replace("((", "(") in (text, str(parse(text)))
+    assert parse(str(built)) == built
+    assert str(parse(text)) == str(built)
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        ("a < b", "b > a", "a >= b", "NOT (a < b)", "A < B"),
+        ("a * b = 1", "b * a > 3", "(b)*a IN (4, 5)"),
+        ("substr(s, 1, 2) = 'x'", "SUBSTRING(s, 1, 2) <> 'y'"),
+        ("cast(a AS long) = 1", "CAST(a AS BIGINT) = 2"),
+    ],
+)
+def test_equal_values_are_one_attribute(texts: tuple[str, ...]) -> None:
+    assert len(names(*texts)) == 1
+
+
+def test_literals_are_a_part_of_values() -> None:
+    """Texts of one shape share their form only where literals outside of values differ."""
+    texts = {i: f"n % {i // 5 + 2} = {i % 5} AND a > {i}" for i in range(60)}
+    matcher = cm.Matcher.build(texts, SCHEMA)
+    for n in (0, 7, 11, 12):
+        events = pa.table({"n": [n], "a": pa.array([30], pa.int32())})
+        assert matcher.match(events)["subscription"].to_pylist() == [
+            i for i in texts if n % (i // 5 + 2) == i % 5 and i < 30
+        ]
+    assert names("a + 1 = 2", "a + 1L = 2", "a + 1.0 = 2") == ["1 + a", "1L + a", "1.0 + a"]
+
+
+@pytest.mark.parametrize(
+    ("text", "says", "column"),
+    [
+        ("flag AND a + s > 1", "'+' needs numbers, not string", 10),
+        ("flag AND s < a", "'<' compares values of one type, not", 10),
+        ("d / 2 > 1", "'/' of decimals is not computed as Spark rounds it", 1),
+        ("d % 2 > 1", "'%' of decimals", 1),
+        ("d * d * d * d > 1", "'*' makes decimals of 43 digits", 1),
+        ("e * e > 1", "24 digits after the point", 1),
+        ("lower(a) = 'x'", "lower needs strings, not int", 7),
+        ("lower(s, t) = 'x'", "lower has too few or too many arguments", 7),
+        ("year(s) = 1", "year needs a date or timestamp, not string", 6),
+        ("hour(day) = 1", "hour needs a timestamp, not date", 6),
+        ("date_trunc('eon', at) = at", "date_trunc takes a unit", 19),
+        ("cidr_contains('10.0.0.0/99', s)", "'10.0.0.0/99' is not a network", 30),
+        ("cidr_contains(s, '10.0.0.0/8')", "cidr_contains takes a network", 15),
+        ("substring(s, a) = 'x'", "substring takes a string and whole numbers", 11),
+        ("CAST(a AS blob) = 1", "CAST knows no type 'blob'", 6),
+        ("CAST(f AS STRING) = 'x'", "CAST of double to string", 6),
+        ("u + 1 > 2", "column 'u' is uint64", 1),
+        ("year(ns) = 1", "column 'ns' is timestamp[ns]", 6),
+        ("l + 1 > 2", "column 'l' is list", 1),
+        ("m['k'] + 1 > 2", "entries of maps cannot be computed with", 1),
+        ("size(l) > a", "a size is compared with a number", 6),
+        ("nothing + 1 > 2", "unknown attribute 'nothing'", 1),
+        ("a + X'1F' > 2", "a binary literal cannot be computed with", 5),
+        ("flag AND (a = 1) = (b = 1)", "comparing conditions is not supported", 11),
+        ("a" + " + 1" * 80 + "= 1", "nests deeper than 64", 1),
+        ("a + DATE '2024-02-30' > 1", "'2024-02-30' is not a day", 1),
+    ],
+)
+def test_refused(text: str, says: str, column: int) -> None:
+    with pytest.raises(cm.ExpressionError, match=re.escape(says)) as found:
+        cm.Matcher.build({1: text}, SCHEMA)
+    assert found.value.line == 1 and found.value.column == column
+
+
+def test_the_builder_refuses() -> None:
+    for make, says in [
+        (lambda: col("a") + None, "NULL and bytes"),
+        (lambda: col("m")["k"] + 1, "entries of maps"),
+        (lambda: function("soundex", col("s")), "there is no function 'soundex'"),
+        (lambda: col("a").cast(int), "cast takes the name of a type"),
+        (lambda: col("a").isin([col("b")]), "a value is needed here"),
+    ]:
+        with pytest.raises(cm.ExpressionError, match=says):
+            make()
