@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from colmatch.events.long_form import from_pairs as from_pairs
     from colmatch.explain import Explanation as Explanation
     from colmatch.expr.build import col as col
-    from colmatch.expr.build_computed import function as function
+    from colmatch.expr.build import function as function
     from colmatch.indexing.plan import index as index
     from colmatch.matcher import Matcher as Matcher
     from colmatch.matcher import Rejected as Rejected
@@ -56,7 +56,7 @@ _HOMES = {
     "SubscriptionError": "errors",
     "betree": "betree",
     "col": "expr.build",
-    "function": "expr.build_computed",
+    "function": "expr.build",
     "from_pairs": "events.long_form",
     "index": "indexing.plan",
     "kinds": "matcher",

@@ -327,6 +327,8 @@ class Matcher(Matches):
     def local_literal(self) -> str | None:
         """A timestamp literal that was read in ``Options.timezone``, None where there was none.
 
+        Or what is computed of timestamps by the clocks of that zone, such as ``hour(at)``.
+
         It stays known when its subscription is deleted: none is looked for among the others.
         """
         return self._live.now.local_literal

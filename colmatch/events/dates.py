@@ -36,7 +36,7 @@ def part_of(name: str) -> Callable[..., Any]:
     def part(values: Any, zone: str | None = None) -> Any:
         check(values)
         if zone is not None:
-            values = values.cast(pa.timestamp("us", zone))
+            values = local(values, zone)  # Arrow's own seconds are those of UTC
         return function(values).cast(pa.int32())
 
     return part
@@ -59,12 +59,16 @@ def check(values: Any) -> None:
 
 def local(values: Any, zone: str) -> Any:
     """What clocks of a zone show, as timestamps without a zone."""
+    if zone in ("UTC", "+00:00"):
+        return values.cast(pa.timestamp("us"))
     return pc.local_timestamp(values.cast(pa.timestamp("us", zone)))
 
 
 def instant(values: Any, zone: str) -> Any:
-    """The instants at which clocks of a zone show something: the first of two; where clocks are
-    set forward, the value as long behind the gap as it is within it.
+    """The instants at which clocks of a zone show something.
+
+    Of two it is the first. Where clocks are set forward, it is as long behind the gap as the value
+    is within it.
     """
     if zone[0] in "+-":
         minutes = (int(zone[1:3]) * 60 + int(zone[4:])) * (-1 if zone[0] == "-" else 1)

@@ -8,7 +8,7 @@ from typing import Any, Self
 
 from colmatch.errors import ExpressionError
 from colmatch.expr.ast import Expr, Predicate, Subject, Verb
-from colmatch.expr.computed import FUNCTIONS as NAMES
+from colmatch.expr.build_literals import literal
 from colmatch.expr.computed import Computed, comparison, number
 from colmatch.lowering.forms import Kind, Operand
 
@@ -67,22 +67,6 @@ class Computing:
         return self.__class__(Subject((), computed=value))  # type: ignore[call-arg]
 
 
-def function(name: str, *arguments: Any) -> Any:
-    """A function of columns and values, by the name that it has in SQL.
-
-    Examples
-    --------
-    >>> str(function("lower", col("s")) == "x")
-    "lower(s) = 'x'"
-    """
-    from colmatch.expr.build import ColumnHandle
-
-    plain = name.lower() if isinstance(name, str) else name
-    if plain not in NAMES:
-        raise ExpressionError(f"there is no function {name!r}: {', '.join(sorted(NAMES))} are")
-    return ColumnHandle(Subject((), computed=Computed(plain, tuple([computed(argument) for argument in arguments]))))
-
-
 def compared(sign: str, left: Computing, right: Computing) -> Expr:
     """The comparison of two columns, or of what is computed of them."""
     value, negated = comparison(sign, computed(left), computed(right))
@@ -96,8 +80,6 @@ def computed(value: Any) -> Computed:
     ------
     ExpressionError : nothing can be computed with it
     """
-    from colmatch.expr.build import literal
-
     if isinstance(value, Computing):
         subject = value._subject
         if subject.computed is not None:

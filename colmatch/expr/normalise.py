@@ -167,8 +167,7 @@ class Normaliser:
         if self.by_attribute:
             attr = self._any_attribute(p)
             of_column = self.attributes[attr].role is Role.SIZE and not p.subject.size
-            negative = p.verb in (Verb.NE, Verb.NULL) or (p.verb is Verb.SAME and p.operands[0] is None)
-            negative |= p.negated
+            negative = p.verb in (Verb.NE, Verb.NULL) or (p.verb is Verb.SAME and p.operands[0] is None) or p.negated
             which = (FALSE, NOT_TRUE) if negative else (TRUE, NOT_FALSE)
             return modes_with_weight(modes, BY_COLUMN if of_column else BY_ATTRIBUTE, which, attr)
         return modes + modes

@@ -4,9 +4,11 @@ import re
 
 import pyarrow as pa
 import pytest
+from inside import attributes
 
 import colmatch as cm
 from colmatch import col, function
+from colmatch.expr.ast import Expr
 from colmatch.expr.values import parse
 
 SCHEMA = pa.schema(
@@ -21,7 +23,7 @@ SCHEMA = pa.schema(
 
 def names(*texts: str) -> list[str]:
     matcher = cm.Matcher.build(dict(enumerate(texts)), SCHEMA)
-    return [attribute.name for attribute in matcher._live.now.attributes]
+    return [attribute.name for attribute in attributes(matcher)]
 
 
 @pytest.mark.parametrize(
@@ -40,7 +42,7 @@ def names(*texts: str) -> list[str]:
         ("date_trunc('day', at) = at", function("date_trunc", "day", col("at")) == col("at")),
     ],
 )
-def test_text_and_builder_are_one(text: str, built: cm.expr.ast.Expr) -> None:
+def test_text_and_builder_are_one(text: str, built: Expr) -> None:
     assert str(built).replace("((", "(") in (text, str(parse(text)))
     assert parse(str(built)) == built
     assert str(parse(text)) == str(built)
