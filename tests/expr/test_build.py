@@ -108,7 +108,7 @@ def test_not_a_truth_value() -> None:
 @pytest.mark.parametrize(
     "make",
     [
-        lambda: a == b,
+        lambda: a == t.size(),
         lambda: a == object(),
         lambda: a == [1],
         lambda: a.isin("NYC"),
