@@ -284,7 +284,7 @@ def _check_zone(df: DataFrame, matcher: Matcher) -> None:
     )
     if literal is not None and not same_zone(read, session):
         raise OptionError(
-            f"timestamp literals or parts of timestamps, {literal!r} for one, were read in the zone {read!r}, and the zone of this session "
+            f"parts of timestamps or timestamp literals, {literal!r} for one, were read in the zone {read!r}, and the zone of this session "
             f"is {session!r}: "
             f"build the matcher with Options(timezone={session!r}), or set spark.sql.session.timeZone to {read!r}, "
             "or give both columns and literals a zone"
