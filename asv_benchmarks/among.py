@@ -12,6 +12,7 @@ import argparse
 import time
 
 import numpy as np
+import pyarrow as pa
 from benchmarks.measure import machine, medians, one_thread, versions
 
 import colmatch as cm
@@ -32,23 +33,29 @@ def main() -> None:
     print(versions("colmatch", "numba", "numpy", "pyarrow"))
     for name in given.workloads:
         print(f"\n{name}, {given.subscriptions:,} subscriptions, {given.share:.1%} of them")
-        print(f"| kind | match | match(ids=subset) | match(ids=array) | exists | count |\n|{'---|' * 6}")
+        print(f"| kind | match | match(ids=subset) | match(ids=array) | match(tags=) | exists | count |\n|{'---|' * 7}")
         workload = named(name, subscriptions=given.subscriptions)
         events = workload.events(given.batch)
         for kind in given.kinds:
-            matcher = cm.Matcher.build(workload.predicate_table(), workload.schema(), index=kind)
-            print(f"| `{kind}` | {' | '.join(line(matcher, events, given))} |", flush=True)
+            some = drawn(given)
+            tags = pa.table({"id": some, "tags": ["vip"] * len(some)})
+            matcher = cm.Matcher.build(workload.predicate_table(), workload.schema(), index=kind, tags=tags)
+            print(f"| `{kind}` | {' | '.join(line(matcher, events, some, given))} |", flush=True)
 
 
-def line(matcher: cm.Matcher, events: object, given: argparse.Namespace) -> list[str]:
+def drawn(given: argparse.Namespace) -> pa.Array:
+    """The ids of some subscriptions, which are numbers from 0 on."""
     rng = np.random.default_rng(1)
-    some = rng.choice(given.subscriptions, int(given.subscriptions * given.share), replace=False)
-    ids = matcher.ids.take(some)
+    return pa.array(rng.choice(given.subscriptions, int(given.subscriptions * given.share), replace=False))
+
+
+def line(matcher: cm.Matcher, events: object, ids: pa.Array, given: argparse.Namespace) -> list[str]:
     subset = matcher.subset(ids)
     ways = {
         "match": lambda: matcher.match(events),
         "subset": lambda: matcher.match(events, ids=subset),
         "array": lambda: matcher.match(events, ids=ids),
+        "tags": lambda: matcher.match(events, tags=["vip"]),
         "exists": lambda: matcher.exists(events),
         "count": lambda: matcher.count(events),
     }

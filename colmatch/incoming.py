@@ -157,6 +157,8 @@ def plain(column: pa.Array) -> pa.Array:
         return column.cast(pa.large_string())
     if types.is_binary_view(given):
         return column.cast(pa.large_binary())
+    if types.is_list_view(given) or types.is_large_list_view(given):
+        return plain(_of_views(column))
     if is_list(given) and not is_nested(given.value_type):
         return _large_list(column)
     return column
@@ -194,6 +196,13 @@ def without_runs(column: pa.Array) -> pa.Array:
         large = pa.large_string() if pa.types.is_string_view(values.type) else pa.large_binary()
         return values.cast(large).take(at).cast(values.type)
     return values.take(at)
+
+
+def _of_views(column: pa.Array) -> pa.LargeListArray:
+    """List views as lists. A cast would take what a NULL has for its place."""
+    ends = pc.cumulative_sum(pc.fill_null(pc.list_value_length(column), 0).cast(pa.int64()))
+    offsets = pa.concat_arrays([pa.array([0], pa.int64()), ends])
+    return pa.LargeListArray.from_arrays(offsets, column.flatten(), mask=column.is_null())
 
 
 def _large_list(column: pa.Array) -> pa.Array:

@@ -63,6 +63,7 @@ class Matcher(Matches):
         language: str = "sql",
         missing: str | None = None,
         constants: Any = None,
+        tags: Any = None,
     ) -> Matcher:
         """Indexes subscriptions for events of a schema.
 
@@ -87,6 +88,9 @@ class Matcher(Matches):
             makes true of false. By default as in the language: unknown in SQL, false in be-tree's
         constants : ``{id: {"flight_id": 7}}``, with which be-tree's expressions are read; of a
             table, its column ``constants``
+        tags : ``{id: ["tenant-7"]}``, or a table (id, tags): what some subscriptions have for tags,
+            by which ``match(events, tags=...)`` chooses among them. Of a table of expressions, its
+            column ``tags``: lists of strings, or a string for a single one
 
         Raises
         ------
@@ -94,7 +98,7 @@ class Matcher(Matches):
         SubscriptionError, SchemaError, OptionError : the arguments cannot be used
         """
         asked = Language.asked_for(language, missing)
-        return cls(initial_parts(subscriptions, schema, index, options, errors, sample, asked, constants))
+        return cls(initial_parts(subscriptions, schema, index, options, errors, sample, asked, constants, tags))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the matcher to one file, atomically.
@@ -143,7 +147,7 @@ class Matcher(Matches):
 
     # Changing
 
-    def insert(self, subscriptions: Any, errors: Errors = "raise", constants: Any = None) -> None:
+    def insert(self, subscriptions: Any, errors: Errors = "raise", constants: Any = None, tags: Any = None) -> None:
         """Adds subscriptions: either all, or with an error none.
 
         Parameters
@@ -153,7 +157,7 @@ class Matcher(Matches):
             empty matcher takes either type
         errors : ``"raise"`` the first error, or ``"collect"``: leave bad expressions out and list
             them in ``rejected``
-        constants : as for ``build``
+        constants, tags : as for ``build``
 
         Raises
         ------
@@ -165,15 +169,16 @@ class Matcher(Matches):
             and ``stats()`` says so
         StoreError : the journal cannot be written; nothing has changed then
         """
-        self._live.insert(subscriptions, errors, replace=False, constants=constants)
+        self._live.insert(subscriptions, errors, replace=False, constants=constants, tags=tags)
 
-    def replace(self, subscriptions: Any, errors: Errors = "raise", constants: Any = None) -> None:
+    def replace(self, subscriptions: Any, errors: Errors = "raise", constants: Any = None, tags: Any = None) -> None:
         """Adds subscriptions in the place of those that have the same ids, in one step.
 
         Arguments and errors are those of ``insert``, but an id may be there already or not. What is
-        left out as bad leaves what it would have replaced.
+        left out as bad leaves what it would have replaced. A subscription has the tags that come
+        with it, and none of the one that it replaces.
         """
-        self._live.insert(subscriptions, errors, replace=True, constants=constants)
+        self._live.insert(subscriptions, errors, replace=True, constants=constants, tags=tags)
 
     def delete(self, ids: Any) -> None:
         """Removes subscriptions: either all, or with an error none.
@@ -264,6 +269,12 @@ class Matcher(Matches):
         """The id of each subscription, as an int64 or string array."""
         now = self._live.now
         return now.ids.array.filter(now.live()) if now.gone else now.ids.array
+
+    @property
+    def tags(self) -> pa.ListArray:
+        """The tags of each subscription, in the order of ``ids``: lists of strings."""
+        now = self._live.now
+        return now.tags.lists(now.live())
 
     @property
     def paths(self) -> list[tuple[str, ...]]:

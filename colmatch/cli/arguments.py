@@ -28,6 +28,7 @@ from colmatch.indexing.registry import KINDS
 from colmatch.indexing.settings import Settings, allowed
 from colmatch.matcher import Matcher
 from colmatch.matching.range_worker import RangeNames, checked_ranges
+from colmatch.matching.subset import Subset
 from colmatch.options import Options, value_of_text
 from colmatch.subscriptions.table import PredicateTable
 
@@ -147,6 +148,25 @@ def _with_maps(path: str, table: pa.Table) -> pa.Table:
     return table.set_column(place, "weights", weights)
 
 
+def _with_tags(path: str, table: pa.Table) -> pa.Table:
+    """Returns a table whose column ``tags``, where it is text, is read as JSON lists or tags."""
+    place = table.schema.get_field_index("tags")
+    if place < 0 or not pa.types.is_string(table.schema.field(place).type):
+        return table
+    rows: list[Any] = []
+    for number, text in enumerate(table.column(place).to_pylist()):
+        if not text or not text.lstrip().startswith("["):
+            rows.append([text] if text else None)
+            continue
+        try:
+            rows.append(json.loads(text))
+            pa.array([rows[-1]], pa.list_(pa.string()))
+        except (ValueError, TypeError, pa.ArrowException, RecursionError) as error:
+            said = f'{shown(text)} are no tags, write them as JSON: ["tenant-7", "vip"]'
+            raise ColmatchError(f"{path}, row {number + 1} after the header: {said}") from error
+    return table.set_column(place, "tags", pa.array(rows, pa.list_(pa.string())))
+
+
 def domains_from(path: str) -> Domains:
     """Reads a file of domains of the be-tree library."""
     with naming(path), open(path, encoding="utf-8") as file:
@@ -158,7 +178,10 @@ def read_subscriptions(paths: Sequence[str], format: str | None, ids: str | None
     types = {"expression": pa.string()}
     if ids:
         types["id"] = pa.type_for_alias(ids)
-    tables = [_with_maps(path, read_table(path, format, types=types)) for path in paths]
+    tables = []
+    for path in paths:  # in CSV all tags are texts, also those that look like numbers
+        texts = {"tags": pa.string()} if format_of(path, format) in ("csv", "tsv") else {}
+        tables.append(_with_tags(path, _with_maps(path, read_table(path, format, types=types | texts))))
     predicates = [{"attribute", "op"} <= set(table.column_names) for table in tables]
     if all(predicates):
         return PredicateTable(
@@ -188,6 +211,25 @@ def read_ranges(texts: Sequence[str]) -> RangeNames | None:
             raise click.BadParameter(f"{name.strip()!r} is there twice", param_hint="'--range'")
         ranges[name.strip()] = low, high
     return ranges or None
+
+
+def read_subset(matcher: Matcher, ids: str | None, tags: Sequence[str]) -> Subset | None:
+    """Reads which subscriptions to match among: ids, or @ and a file that has them; and tags."""
+    if ids is None:
+        return matcher.subset(tags=tags) if tags else None
+    type, wanted = matcher.ids.type, list(tags) if tags else None
+    if ids.startswith("@"):
+        table = read_table(ids[1:], types={"id": type})
+        if "id" not in table.column_names:
+            raise ColmatchError(f"{ids[1:]}: there is no column 'id' among {', '.join(table.column_names)}")
+        return matcher.subset(table.column("id"), wanted)
+    listed = [text.strip() for text in ids.split(",") if text.strip()]
+    if pa.types.is_string(type):
+        return matcher.subset(listed, wanted)
+    for text in listed:
+        if not re.fullmatch(r"[+-]?\d{1,19}", text):
+            raise click.BadParameter(f"{text!r} is no id: those of this index are numbers", param_hint="'--ids'")
+    return matcher.subset(list(map(int, listed)), wanted)
 
 
 def open_matcher(path: str, missing_columns: str | None = None) -> Matcher:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from colmatch import Matcher
     from colmatch.cli.files import Input
     from colmatch.matching.range_worker import RangeNames
+    from colmatch.matching.subset import Subset
 
 
 @click.command()
@@ -28,6 +29,11 @@ if TYPE_CHECKING:
 @click.option(
     "--lists", "shape", flag_value="lists", help="One row an event: the list of its subscriptions (not as CSV)."
 )
+@click.option("--exists", "shape", flag_value="exists", help="One row an event: whether any subscription matches it.")
+@click.option(
+    "--ids", metavar="IDS", help="Only among these subscriptions: 3,7,12, or @FILE for the column id of a file."
+)
+@click.option("--tag", "tags", multiple=True, metavar="TAG", help="Only among those with any of these. Repeatable.")
 @click.option("--top", type=click.IntRange(min=1), metavar="K", help="The K most relevant of each event, with scores.")
 @click.option(
     "--score",
@@ -65,7 +71,7 @@ def match(
     out_format: str | None,
     nulls: tuple[str, ...],
     top: int | None,
-    **scoring: Any,
+    **more: Any,
 ) -> None:
     """Write which subscriptions of INDEX are true for each row of EVENTS.
 
@@ -76,14 +82,21 @@ def match(
     cat flights.csv | colmatch match alerts.colmatch - --format csv --keep carrier,flight | head
     colmatch match alerts.colmatch flights.parquet --top 5 --event-weights delay=urgency
     """
-    from colmatch.cli.arguments import Lacking, open_matcher, read_event_weights, read_ranges, reading_events
+    from colmatch.cli.arguments import (
+        Lacking,
+        open_matcher,
+        read_event_weights,
+        read_ranges,
+        read_subset,
+        reading_events,
+    )
     from colmatch.cli.files import format_of, rebatch
     from colmatch.cli.writing import writing
 
     matcher = open_matcher(index_path, missing_columns)
     if top is not None and shape is not None:
         raise click.UsageError(f"--top has rows of its own: leave --{shape} out")
-    score, weights = scoring["score"], scoring["weights"]
+    score, weights = more["score"], more["weights"]
     if top is None and (weights or score is not None):
         raise click.UsageError(f"{'--event-weights' if weights else '--score'} goes with --top")
     if top is not None and ranges:
@@ -98,15 +111,15 @@ def match(
     if output == "-" and out_format == "arrows" and sys.stdout.isatty():
         raise click.UsageError("Arrow is not for a terminal: pipe it, or write it to a file with -o")
     kept = list(dict.fromkeys(name.strip() for names in keep for name in names.split(",") if name.strip()))
-    among = read_ranges(ranges)
-    with reading_events(matcher, events, format, kept, nulls, weights=_typed(best, needed), ranges=among) as rows:
+    spans, among = read_ranges(ranges), read_subset(matcher, more["ids"], more["tags"])
+    with reading_events(matcher, events, format, kept, nulls, weights=_typed(best, needed), ranges=spans) as rows:
         schema = _result_schema(matcher, rows, shape, kept, events)
-        given = schema, shape, kept, best, needed, among
+        given = schema, shape, kept, best, needed, spans, among
         if events != "-":  # Ctrl-C is to find the output open while standard input is read
             for _ in _results(matcher, _row_of_nulls(rows.schema), 0, *given):
                 pass  # says what columns lack or are of a wrong type, before anything is written
         with writing(output, schema, out_format) as writer, _bar(rows.total) as advance:
-            start, lacking = 0, Lacking(matcher, among)
+            start, lacking = 0, Lacking(matcher, spans)
             for batch in rebatch(rows.batches, matcher.options.batch_rows):
                 try:
                     for result in _results(matcher, batch, start, *given):
@@ -136,6 +149,7 @@ def _result_schema(matcher: Matcher, rows: Input, shape: str, kept: Sequence[str
         "pairs": [("subscription", id_type)],
         "best": [("subscription", id_type), ("score", pa.float64())],
         "count": [("matches", pa.int64())],
+        "exists": [("matches", pa.bool_())],
         "lists": [("subscriptions", pa.list_(id_type))],
     }[shape]
     fields = [pa.field("event", pa.int64())]
@@ -164,6 +178,7 @@ def _results(
     best: tuple[int, str, Any] | None,
     needed: Sequence[str],
     ranges: RangeNames | None,
+    among: Subset | None,
 ) -> Iterator[pa.RecordBatch]:
     """Yields what is to be written about the events of ``batch``, which count from ``start``.
 
@@ -178,16 +193,23 @@ def _results(
     used = batch.select(meant(batch.schema.names, [*matcher.columns_with(ranges), *needed]))
     columns = batch.select(kept)
     if shape in ("pairs", "best"):
-        for pairs in matcher.match_batches(used, ranges) if best is None else matcher.match_topk_batches(used, *best):
+        found = (
+            matcher.match_batches(used, ranges, ids=among)
+            if best is None
+            else matcher.match_topk_batches(used, *best, ids=among)
+        )
+        for pairs in found:
             event = pairs["event"]
             rows = [column.take(event) for column in columns.columns]
             yield pa.RecordBatch.from_arrays([pc.add(event, start), *rows, *pairs.columns[1:]], schema=schema)
         return
     numbers = pa.array(np.arange(start, start + batch.num_rows))
     if shape == "count":
-        last = pa.array(matcher.count(used, ranges), pa.int64())
+        last = pa.array(matcher.count(used, ranges, ids=among), pa.int64())
+    elif shape == "exists":
+        last = pa.array(matcher.exists(used, ranges, ids=among))
     else:
-        last = matcher.match_lists(used, ranges).combine_chunks()
+        last = matcher.match_lists(used, ranges, ids=among).combine_chunks()
     yield pa.RecordBatch.from_arrays([numbers, *columns.columns, last], schema=schema)
 
 

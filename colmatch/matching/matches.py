@@ -25,37 +25,65 @@ class Matches(BestMatches):
         own = columns_of(self._live.now.attributes, checked_ranges(ranges, self._live.schema))
         return list(dict.fromkeys([*own, *self._workers.required(checked_ranges(ranges, self._live.schema)).columns]))
 
-    def subset(self, ids: Any) -> Subset:
+    def subset(self, ids: Any = None, tags: Any = None) -> Subset:
         """Prepares some subscriptions to be matched among: what ``ids=`` takes.
 
         That an id has no subscription is no error: it matches nothing. The subset follows the
-        matcher: what has one of its ids when a batch begins is in it, be it inserted or replaced
-        since. Where many events are matched among the same ids, this spares looking them up again.
+        matcher: what has one of its ids, or tags, when a batch begins is in it, be it inserted or
+        replaced since. Where many events are matched among the same ids, this spares looking them
+        up again.
 
         Parameters
         ----------
-        ids : any iterable, or an array of Arrow or numpy
+        ids : any iterable, or an array of Arrow or numpy; by default those of all subscriptions
+        tags : of these, those that have any of these tags, as for ``match``; by default all
 
         Raises
         ------
         SubscriptionError : they are no list of ids, or of another type than those of the matcher
+        OptionError : ``tags`` is no list of strings, or nothing is said
         """
-        return subset_of(ids, self._live.now)
-
-    @overload
-    def match(self, events: Any, ranges: RangeNames | None = None, *, ids: Any = None) -> pa.Table: ...
+        found = subset_of(ids, tags, self._live.now)
+        if found is None:
+            raise OptionError("a subset is of some ids, or of some tags: say which")
+        return found
 
     @overload
     def match(
-        self, events: Any, ranges: RangeNames | None = None, *, invalid: Literal["skip", "raise"], ids: Any = None
+        self, events: Any, ranges: RangeNames | None = None, *, ids: Any = None, tags: Any = None
     ) -> pa.Table: ...
 
     @overload
     def match(
-        self, events: Any, ranges: RangeNames | None = None, *, invalid: Literal["collect"], ids: Any = None
+        self,
+        events: Any,
+        ranges: RangeNames | None = None,
+        *,
+        invalid: Literal["skip", "raise"],
+        ids: Any = None,
+        tags: Any = None,
+    ) -> pa.Table: ...
+
+    @overload
+    def match(
+        self,
+        events: Any,
+        ranges: RangeNames | None = None,
+        *,
+        invalid: Literal["collect"],
+        ids: Any = None,
+        tags: Any = None,
     ) -> tuple[pa.Table, pa.Table]: ...
 
-    def match(self, events: Any, ranges: RangeNames | None = None, *, invalid: str = "skip", ids: Any = None) -> Any:
+    def match(
+        self,
+        events: Any,
+        ranges: RangeNames | None = None,
+        *,
+        invalid: str = "skip",
+        ids: Any = None,
+        tags: Any = None,
+    ) -> Any:
         """Finds which subscriptions are true for which events.
 
         Parameters
@@ -77,6 +105,10 @@ class Matches(BestMatches):
 
         ids : only subscriptions that have one of these are found: what ``subset`` takes or returns
 
+        tags : only subscriptions that have any of these tags are found: an iterable of strings, or
+            an array of Arrow. With ``ids``, those that have one of both. That nobody has a tag is
+            no error
+
         Returns
         -------
         table (event: int64 number of the row, subscription: type of the ids), ordered by event. The
@@ -90,11 +122,11 @@ class Matches(BestMatches):
             end, or some expression cannot be asked of ranges: a text pattern that is no prefix, or
             an AND of ORs with too many conditions on them
         OptionError : ``ranges`` is no such mapping, or what it names is no scalar of the schema; or
-            ``invalid`` is something else
+            ``invalid`` or ``tags`` is something else
         """
         if not isinstance(invalid, str) or invalid not in ("skip", "raise", "collect"):
             raise OptionError(f"invalid={shown(invalid)}: 'skip', 'raise' or 'collect' is needed")
-        schema, asked = self._live.now.result_schema, self._asked(ranges, ids)
+        schema, asked = self._live.now.result_schema, self._asked(ranges, ids, tags)
         if invalid == "skip":
             return pa.Table.from_batches(self._workers.pairs(events, schema, asked), schema)
         found: list[pa.RecordBatch] = []
@@ -109,36 +141,43 @@ class Matches(BestMatches):
         return matches if invalid == "raise" else (matches, pa.Table.from_batches(lacking, LACKS))
 
     def match_batches(
-        self, events: Any, ranges: RangeNames | None = None, *, ids: Any = None
+        self, events: Any, ranges: RangeNames | None = None, *, ids: Any = None, tags: Any = None
     ) -> Iterator[pa.RecordBatch]:
         """Yields what ``match`` returns, piece by piece as results come.
 
         Memory does not follow the size of the input.
         """
-        return self._workers.pairs(events, self._live.now.result_schema, self._asked(ranges, ids))
+        return self._workers.pairs(events, self._live.now.result_schema, self._asked(ranges, ids, tags))
 
-    def match_lists(self, events: Any, ranges: RangeNames | None = None, *, ids: Any = None) -> pa.ChunkedArray:
+    def match_lists(
+        self, events: Any, ranges: RangeNames | None = None, *, ids: Any = None, tags: Any = None
+    ) -> pa.ChunkedArray:
         """Returns the ids that match each event: list<id> array, one list a row, in row order.
 
-        Ids within a list are in no particular order. ``ranges`` and ``ids`` as for ``match``.
+        Ids within a list are in no particular order. ``ranges``, ``ids`` and ``tags`` as for
+        ``match``.
         """
         type = self._live.now.ids.array.type
-        lists = self._workers.lists(events, type, self._asked(ranges, ids))
+        lists = self._workers.lists(events, type, self._asked(ranges, ids, tags))
         return pa.chunked_array(list(lists), pa.list_(type))
 
-    def count(self, events: Any, ranges: RangeNames | None = None, *, ids: Any = None) -> NDArray[np.int64]:
+    def count(
+        self, events: Any, ranges: RangeNames | None = None, *, ids: Any = None, tags: Any = None
+    ) -> NDArray[np.int64]:
         """Returns the number of subscriptions that match each event: (rows) int64.
 
-        ``ranges`` and ``ids`` as for ``match``.
+        ``ranges``, ``ids`` and ``tags`` as for ``match``.
         """
-        counts = list(self._workers.counts(events, self._asked(ranges, ids)))
+        counts = list(self._workers.counts(events, self._asked(ranges, ids, tags)))
         return np.concatenate(counts) if counts else np.empty(0, np.int64)
 
-    def exists(self, events: Any, ranges: RangeNames | None = None, *, ids: Any = None) -> NDArray[np.bool_]:
+    def exists(
+        self, events: Any, ranges: RangeNames | None = None, *, ids: Any = None, tags: Any = None
+    ) -> NDArray[np.bool_]:
         """Says of each event whether any subscription matches it: (rows) bool.
 
-        An event is left at its first match, by ``bitslice`` at the end of its segment. ``ranges``
-        and ``ids`` as for ``match``.
+        An event is left at its first match, by ``bitslice`` at the end of its segment. ``ranges``,
+        ``ids`` and ``tags`` as for ``match``.
         """
-        found = list(self._workers.exists(events, self._asked(ranges, ids)))
+        found = list(self._workers.exists(events, self._asked(ranges, ids, tags)))
         return np.concatenate(found) if found else np.empty(0, np.bool_)

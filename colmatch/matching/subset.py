@@ -5,75 +5,108 @@ All others count as deleted, so whatever finds matches, or the best of them, nee
 
 from __future__ import annotations
 
-from typing import Any
+import weakref
+from functools import partial, reduce
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from colmatch.arrays.frozen import sealed
-from colmatch.kernels.layout import U64
+from colmatch.arrays.frozen import contiguous, sealed
+from colmatch.errors import shown
+from colmatch.kernels.segments.dead import spare
 from colmatch.subscriptions.ids import Ids, ids_among
+from colmatch.subscriptions.tags import tags_asked
 from colmatch.updates.deleted import Deleted
 from colmatch.updates.versions import Version
 
 
-class Subset:
-    """Some subscriptions, by id, prepared to be matched among: ``Matcher.subset`` makes it.
+class Left(NamedTuple):
+    """What of a version is left where all but some subscriptions count as deleted."""
 
-    It follows its matcher: an id counts for the subscription that has it when a batch begins, if
-    any has.
+    deleted: Deleted
+    living: tuple[int, ...]
+    found_dead: tuple[int, ...]
+    gone: int
+    narrowed: bool = True
+
+
+class Subset:
+    """Some subscriptions, prepared to be matched among: ``Matcher.subset`` makes it.
+
+    It follows its matcher: an id, or a tag, counts for the subscriptions that have it when a batch
+    begins, if any have.
+
+    Parameters
+    ----------
+    ids : those that have one of them; None for all
+    tags : of these, those that have any tag of each of these sets
     """
 
-    __slots__ = ("_ids", "_known")
+    __slots__ = ("_ids", "_known", "_tags")
 
-    def __init__(self, ids: Ids) -> None:
+    def __init__(self, ids: Ids | None, tags: tuple[frozenset[str], ...] = ()) -> None:
         self._ids = ids
-        self._known: tuple[Version, Version] | None = None  # a version, and what was left of it
-
-    def __len__(self) -> int:
-        return len(self._ids)
+        self._tags = tags
+        self._known: tuple[weakref.ref[Version], Left] | None = None
 
     def __repr__(self) -> str:
-        return f"Subset({len(self):,} ids)"
+        said = [] if self._ids is None else [f"{len(self._ids):,} ids"]
+        said += [f"tags={shown(sorted(tags))}" for tags in self._tags]
+        return f"Subset({', '.join(said)})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Subset, (self._ids, self._tags)
 
     def of(self, version: Version) -> Version:
         """Returns a version in which no other subscription is left."""
         known = self._known  # read once, since several threads may ask
-        if known is None or known[0] is not version:
-            known = version, narrowed(version, self._numbers(version))
+        if known is None or known[0]() is not version:
+            # the version is not held, so that what updates have replaced can go
+            known = weakref.ref(version), left_of(version, self._numbers(version))
             self._known = known
-        return known[1]
+        return version.changed(**known[1]._asdict())
 
     def _numbers(self, version: Version) -> NDArray[np.int64]:
-        if version.ids.type != self._ids.type:
-            return np.empty(0, np.int64)  # all that there were are gone, and others have come
-        numbers, _ = version.numbers_of(self._ids)
+        """Returns the numbers of the subscriptions that are meant, ascending, once each."""
+        sets = [version.tags.numbers(tags) for tags in self._tags]
+        if self._ids is not None:
+            # where ids are of another type, all that there were are gone
+            same = version.ids.type == self._ids.type
+            sets.append(np.unique(version.ids.find(self._ids)) if same else np.empty(0, np.int64))
+        numbers = reduce(partial(np.intersect1d, assume_unique=True), sets).copy()
+        version.deleted.drop(numbers)
         return numbers[numbers >= 0]
 
+    def with_tags(self, tags: frozenset[str]) -> Subset:
+        """Returns those that have any of some tags."""
+        return Subset(self._ids, (*self._tags, tags))
 
-def subset_of(ids: Any, version: Version) -> Subset:
-    """Returns what a caller says of ids, which may be a subset already.
+
+def subset_of(ids: Any, tags: Any, version: Version) -> Subset | None:
+    """Returns what a caller says of ids and tags. None where nothing is said: all are meant.
 
     Raises
     ------
-    SubscriptionError : it is no list of ids, or they are of another type
+    SubscriptionError : ``ids`` is no list of ids, or they are of another type
+    OptionError : ``tags`` is no list of strings
     """
-    return ids if isinstance(ids, Subset) else Subset(ids_among(ids, version.ids.type))
+    wanted = None if tags is None else tags_asked(tags)
+    if isinstance(ids, Subset):
+        return ids if wanted is None else ids.with_tags(wanted)
+    if ids is None:
+        return None if wanted is None else Subset(None, (wanted,))
+    return Subset(ids_among(ids, version.ids.type), () if wanted is None else (wanted,))
 
 
-def narrowed(version: Version, numbers: NDArray[np.int64]) -> Version:
-    """Returns a version of which some numbers are left, which are of subscriptions."""
-    others = np.ones(-(-len(version.ids) // 64) * 64, bool)
-    others[numbers] = False
-    gone = tuple(
-        int(np.count_nonzero(others[base : base + segment.size]))
-        for segment, base in zip(version.segments, version.bases, strict=True)
-    )
-    bits: U64 = sealed(np.packbits(others, bitorder="little").view(np.uint64))
-    return version.changed(
-        deleted=Deleted(bits),
-        living=tuple(segment.size - others for segment, others in zip(version.segments, gone, strict=True)),
-        found_dead=gone,
-        gone=sum(gone),
-        narrowed=True,
-    )
+def left_of(version: Version, numbers: NDArray[np.int64]) -> Left:
+    """Returns what of a version is left of which only some numbers are.
+
+    numbers : of subscriptions, ascending, once each
+    """
+    bits = np.full(-(-len(version.ids) // 64), -1, np.int64).view(np.uint64)
+    spare(contiguous(numbers), bits)
+    ends = np.append(np.array(version.bases, np.int64), len(version.ids))
+    living = np.diff(np.searchsorted(numbers, ends)).tolist()
+    gone = [segment.size - some for segment, some in zip(version.segments, living, strict=True)]
+    return Left(Deleted(sealed(bits)), tuple(living), tuple(gone), len(version.ids) - len(numbers))

@@ -4,15 +4,7 @@
 that the workers can read the index, and hands the rest to ``mapInArrow``; ``worker.py`` is what
 then runs. Everything that can be wrong is found here, before a job starts.
 
-The index travels as a file:
-
-- a classic session with a local master reads it where it is. It is linked (not copied) into a
-  folder of this process first where the file system allows, so that a query keeps its version when
-  the index is replaced under it, up to eight times;
-- any other session has it sent to its workers once, as an artifact whose name carries the content
-  hash, since Spark refuses a name twice;
-- with ``shared=True`` the workers open the path that was given: right for an index on a file system
-  that all of them mount.
+``shipping.py`` says how the index gets there.
 
 Kernels are compiled once for each machine and kept on disk (``kernels/_jit.py``). ``match`` runs
 one row of NULLs through the matcher, so workers on this machine find them compiled. The first
@@ -24,25 +16,18 @@ worker compiles for itself.
 
 from __future__ import annotations
 
-import atexit
 import os
-import shutil
-import tempfile
-import weakref
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cache
-from pathlib import Path
 from typing import Any, Literal
 
 import pyarrow as pa
 
-from colmatch.errors import DependencyError, EventError, OptionError, StoreError, near, shown
+from colmatch.errors import DependencyError, EventError, OptionError, near, shown
 
 try:
     from pyspark.errors import PySparkException
-    from pyspark.sql import Column, DataFrame, SparkSession
-    from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
+    from pyspark.sql import Column, DataFrame
     from pyspark.sql.pandas.types import to_arrow_schema
     from pyspark.sql.types import ArrayType, DataType, DoubleType, LongType, StringType, StructField, StructType
 except ImportError as error:
@@ -51,17 +36,8 @@ except ImportError as error:
 from colmatch.matcher import Matcher
 from colmatch.matching.range_worker import RangeNames
 from colmatch.session import same_zone
-from colmatch.spark.worker import IndexFile, Task, TopKOptions
-from colmatch.store.file import content_hash
-from colmatch.store.saved import file_name
-
-VERSIONS_KEPT = 8  # of one index, in this process: a link holds the disk space of what it names
-
-# names of the artifacts that a session has
-_sent: weakref.WeakKeyDictionary[SparkSession, set[str]] = weakref.WeakKeyDictionary()
-# version of the matcher, file, its hash
-_saves: weakref.WeakKeyDictionary[Matcher, tuple[int, Path, str]] = weakref.WeakKeyDictionary()
-_links: dict[Path, list[Path]] = {}  # path that was given -> links to its versions, the newest last
+from colmatch.spark.shipping import opened_index, reachable
+from colmatch.spark.worker import Task, TopKOptions
 
 
 def match(
@@ -71,6 +47,8 @@ def match(
     mode: Literal["pairs", "list"] = "pairs",
     shared: bool | None = None,
     ranges: RangeNames | None = None,
+    ids: Any = None,
+    tags: Any = None,
 ) -> DataFrame:
     """Matches each row of ``df`` against all subscriptions.
 
@@ -87,6 +65,7 @@ def match(
     shared : True when workers can open the given path, False to have the file sent to them, None to
         send it unless ``df`` belongs to a classic session with a local master
     ranges : attributes that are ranges in the events, as for ``Matcher.match``
+    ids, tags : as for ``Matcher.match``. They go to the workers with each task
 
     Returns
     -------
@@ -96,15 +75,16 @@ def match(
     ------
     EventError : a column that the expressions or ``keep`` name is missing, or has a type that the
         matcher was not built for
-    OptionError : ``keep``, ``mode``, ``shared`` or ``ranges`` cannot be used; or timestamp literals
-        without a zone were read in another zone than that of the session,
+    OptionError : ``keep``, ``mode``, ``shared``, ``ranges`` or ``tags`` cannot be used; or
+        timestamp literals without a zone were read in another zone than that of the session,
         ``spark.sql.session.timeZone``
+    SubscriptionError : ``ids`` is no list of ids
     StoreError, OSError : the path does not hold a matcher
 
     colmatch must be installed on the workers.
     """
     _check_arguments(matcher, mode, shared)
-    return _matched(df, matcher, keep, mode == "list", shared, ranges=ranges)
+    return _matched(df, matcher, keep, mode == "list", shared, ranges=ranges, among=_among(ids, tags))
 
 
 def match_topk(
@@ -115,12 +95,14 @@ def match_topk(
     event_weights: str | Mapping[str, str | float] | None = None,
     keep: Sequence[str] = (),
     shared: bool | None = None,
+    ids: Any = None,
+    tags: Any = None,
 ) -> DataFrame:
     """Finds the most relevant subscriptions among those that are true for each row of ``df``.
 
     Parameters
     ----------
-    df, matcher, keep, shared : as for ``match``
+    df, matcher, keep, shared, ids, tags : as for ``match``
     k, score, event_weights : as for ``Matcher.match_topk``; columns of weights are those of ``df``
 
     Returns
@@ -135,9 +117,8 @@ def match_topk(
         an EventError in the job that fails, which counts events within their partition
     """
     _check_arguments(matcher, "pairs", shared)
-    if isinstance(event_weights, Mapping):
-        event_weights = dict(event_weights)
-    return _matched(df, matcher, keep, False, shared, TopKOptions(k, score, event_weights))
+    best = TopKOptions(k, score, dict(event_weights) if isinstance(event_weights, Mapping) else event_weights)
+    return _matched(df, matcher, keep, False, shared, best, among=_among(ids, tags))
 
 
 def _matched(
@@ -148,6 +129,7 @@ def _matched(
     shared: bool | None,
     best: TopKOptions | None = None,
     ranges: RangeNames | None = None,
+    among: Sequence[Any] = (),
 ) -> DataFrame:
     results = ["subscriptions" if lists else "subscription"] + ["score"] * (best is not None)
     kept = _names(keep)
@@ -155,8 +137,9 @@ def _matched(
         raise EventError(f"events are a Spark DataFrame here, not {type(df).__name__}: Matcher.match takes others")
     columns = _ColumnNames(df)
     _check_kept(kept, columns, results)
-    given, file, hash, opened = _opened(matcher)
+    given, file, hash, opened = opened_index(matcher)
     _check_zone(df, opened)
+    subset = opened.subset(*among) if among else None
     # What is kept comes first, so the worker needs only its number; what is used may be among it.
     sent = [columns.find(name, "keep") for name in kept]
     used: list[tuple[int, str]] = []
@@ -189,9 +172,13 @@ def _matched(
     schema = StructType([StructField(name, field.dataType, field.nullable, field.metadata) for name, field in fields])
     for name, one in zip(results, (answer, DoubleType())):
         schema.add(name, one, nullable=False)
-    index = _reach(df, given, file, hash, shared)
-    task = Task(index, len(kept), tuple(used), lists, tuple(schema.names), best, ranges and dict(ranges))
+    index = reachable(df, given, file, hash, shared)
+    task = Task(index, len(kept), tuple(used), lists, tuple(schema.names), best, ranges and dict(ranges), subset)
     return events.mapInArrow(task, schema)
+
+
+def _among(ids: Any, tags: Any) -> Sequence[Any]:
+    return () if ids is None and tags is None else (ids, tags)
 
 
 def _check_arguments(matcher: object, mode: str, shared: bool | None) -> None:
@@ -222,19 +209,6 @@ def _check_kept(kept: list[str], columns: _ColumnNames, results: list[str]) -> N
     for name, times in Counter(map(columns.folded, kept)).items():
         if times > 1:
             raise OptionError(f"keep has {name!r} {times} times")
-
-
-def _opened(matcher: Matcher | str | os.PathLike[str]) -> tuple[Path, Path, str, Matcher]:
-    """Returns the path that was given, a file of the same matcher, its hash, and the matcher."""
-    if isinstance(matcher, Matcher):
-        file, hash = _saved(matcher)
-        return file, file, hash, matcher
-    given = Path(os.path.abspath(file_name(matcher)))
-    file, hash = _pinned(given)
-    opened = Matcher.open(file, mmap=True)
-    if content_hash(file) != hash:
-        raise StoreError(f"{given} was replaced while it was read: call match again")
-    return given, file, hash, opened
 
 
 class _ColumnNames:
@@ -319,74 +293,3 @@ def _check_types(
         matcher.match(row, ranges)
     else:
         matcher.match_topk(row, best.k, best.score, best.event_weights)
-
-
-def _reach(df: DataFrame, given: Path, file: Path, hash: str, shared: bool | None) -> IndexFile:
-    """Makes an index readable for workers: ``file``, which the caller calls ``given``."""
-    if shared:
-        return IndexFile(hash, str(given), str(given), artifact=False)
-    spark = df.sparkSession
-    if (
-        shared is None
-        and isinstance(df, ClassicDataFrame)
-        and (spark.conf.get("spark.master") or "").startswith("local")
-    ):
-        return IndexFile(hash, str(given), str(file), artifact=False)
-    name = f"colmatch-{hash}"
-    names = _sent.setdefault(spark, set())
-    if name not in names:
-        if file.name != name:
-            file = Path(shutil.copyfile(file, _folder() / name))
-        spark.addArtifact(str(file), file=True)
-        names.add(name)
-    return IndexFile(hash, str(given), name, artifact=True)
-
-
-def _saved(matcher: Matcher) -> tuple[Path, str]:
-    """Saves a matcher, once for each of its versions; returns the file and its content hash."""
-    saved = _saves.get(matcher)
-    version = matcher.version  # before it is saved: an update in between makes this save look old, not new
-    if saved is None or saved[0] != version:
-        new = _folder() / f"new-{os.urandom(8).hex()}"
-        matcher.save(new)
-        hash = content_hash(new)
-        saved = _saves[matcher] = version, new.replace(_folder() / f"colmatch-{hash}"), hash
-    return saved[1:]
-
-
-def _pinned(path: Path) -> tuple[Path, str]:
-    """Links an index under its content hash; returns the link and that hash.
-
-    The link keeps this version when the index is replaced. It is the path itself on another file
-    system than the temporary folder, or where links are not allowed.
-    """
-    new = _folder() / f"link-{os.urandom(8).hex()}"
-    try:
-        os.link(os.path.realpath(path), new)
-    except OSError:
-        return path, content_hash(path)
-    try:
-        hash = content_hash(new)
-        link = new.replace(_folder() / f"colmatch-{hash}")
-    finally:
-        new.unlink(missing_ok=True)  # also when it was to replace a link to the same file, which does nothing
-    links = _links[path] = [*(old for old in _links.get(path, []) if old != link), link]
-    for old in links[:-VERSIONS_KEPT]:
-        links.remove(old)
-        if not any(old in others for others in [*_links.values(), [file for _, file, _ in _saves.values()]]):
-            old.unlink(missing_ok=True)
-    return link, hash
-
-
-@cache
-def _folder() -> Path:
-    """Makes a folder for files that live as long as this process, since jobs read them."""
-    folder = Path(tempfile.mkdtemp(prefix="colmatch-"))
-    owner = os.getpid()
-
-    def remove() -> None:
-        if os.getpid() == owner:  # not a forked child
-            shutil.rmtree(folder, ignore_errors=True)
-
-    atexit.register(remove)
-    return folder

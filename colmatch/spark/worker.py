@@ -26,6 +26,7 @@ from colmatch.errors import EventError, StoreError
 from colmatch.events.gather import batches as gathered
 from colmatch.matcher import Matcher
 from colmatch.matching.range_worker import RangeNames
+from colmatch.matching.subset import Subset
 from colmatch.store.file import content_hash
 
 # Of one batch that goes back to Spark. An event may match every subscription, and each of its pairs
@@ -87,6 +88,7 @@ class Task:
     names : column names of the result
     best : the best matches alone are wanted, with their scores
     ranges : attributes that are ranges, as for ``Matcher.match``
+    among : the subscriptions that are matched among; None for all
     """
 
     index: IndexFile
@@ -96,6 +98,7 @@ class Task:
     names: tuple[str, ...]
     best: TopKOptions | None = None
     ranges: RangeNames | None = None
+    among: Subset | None = None
 
     def __call__(self, partition: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         first = next(partition, None)
@@ -122,9 +125,9 @@ class Task:
         most = max(1, min(PAIRS_MOST, BYTES_MOST // max(width, 1)))
         best = self.best
         found = (
-            matcher.match_batches(events, self.ranges)
+            matcher.match_batches(events, self.ranges, ids=self.among)
             if best is None
-            else matcher.match_topk_batches(events, best.k, best.score, best.event_weights)
+            else matcher.match_topk_batches(events, best.k, best.score, best.event_weights, ids=self.among)
         )
         for pairs in found:
             for start in range(0, len(pairs), most):
@@ -134,7 +137,7 @@ class Task:
                 yield [*(column.take(rows) for column in kept), ids, *part.columns[2:]]
 
     def _list_rows(self, matcher: Matcher, events: pa.RecordBatch, kept: list[pa.Array]) -> Iterator[list[pa.Array]]:
-        lists = matcher.match_lists(events, self.ranges)
+        lists = matcher.match_lists(events, self.ranges, ids=self.among)
         row = 0
         for chunk in lists.chunks if isinstance(lists, pa.ChunkedArray) else [lists]:
             ends = np.cumsum(pc.list_value_length(chunk).to_numpy(zero_copy_only=False), dtype=np.int64)

@@ -25,6 +25,7 @@ from colmatch.store.file import content_hash, pack, read_arrays, unpack, write_a
 from colmatch.store.journal import Journal, unjournalled
 from colmatch.subscriptions.ids import ids_of_arrays, ids_to_arrays
 from colmatch.subscriptions.rejected import Rejected, by_id
+from colmatch.subscriptions.tags import NO_TAGS, Tags, tags_of_arrays, tags_to_arrays
 from colmatch.updates.deleted import Deleted
 from colmatch.updates.growing import GrowingSegment
 from colmatch.updates.literals import whole
@@ -47,7 +48,7 @@ def _encode(parts: Parts) -> tuple[dict[str, Any], dict[str, np.ndarray[Any, Any
         for name, array in zip(named._fields, named, strict=True)
     }
     arrays |= {f"literals.{name}": array for name, array in whole(version.literals)._asdict().items()}
-    arrays |= ids_to_arrays(version.ids)
+    arrays |= ids_to_arrays(version.ids) | tags_to_arrays(version.tags)
     arrays |= {"dead": version.dead, "sample": version.sample}
     header = {
         "version": __version__,
@@ -95,6 +96,7 @@ def _decode(where: str, header: dict[str, Any], arrays: dict[str, np.ndarray[Any
             local_literal=header["local_literal"],
             rejected=by_id(map(Rejected.of_list, header["rejected"])),
             sample=_typed("sample", layout.U8, arrays),
+            tags=_tags(arrays),
             updates=header["updates"],
             merges=header["merges"],
         )
@@ -128,6 +130,16 @@ def _ids(arrays: dict[str, np.ndarray[Any, Any]]) -> dict[str, np.ndarray[Any, A
     if "ids.offset" not in arrays:
         return {"ids": _typed("ids", layout.I64, arrays)}
     return {"ids.offset": _typed("ids.offset", layout.I32, arrays), "ids": _typed("ids", layout.U8, arrays)}
+
+
+def _tags(arrays: dict[str, np.ndarray[Any, Any]]) -> Tags:
+    """Returns the tags, none of a file that was written before there were any."""
+    if "tags.number" not in arrays:
+        return NO_TAGS
+    number, tag = _typed("tags.number", layout.I64, arrays), _typed("tags.tag", layout.I32, arrays)
+    return tags_of_arrays(
+        number, tag, _typed("tags.offset", layout.I32, arrays), _typed("tags.names", layout.U8, arrays)
+    )
 
 
 def _named(prefix: str, of: Any, arrays: dict[str, np.ndarray[Any, Any]]) -> Any:

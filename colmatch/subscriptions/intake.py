@@ -26,6 +26,7 @@ from colmatch.subscriptions.ids import Ids, checked_unique, ids_of_column, ids_o
 from colmatch.subscriptions.rejected import Rejected
 from colmatch.subscriptions.rows import add_table
 from colmatch.subscriptions.table import PredicateTable
+from colmatch.subscriptions.tags import NO_TAGS, GivenTags, Tags, given_tags, tags_of, tags_of_table
 from colmatch.subscriptions.weights import (
     GivenWeights,
     Rejects,
@@ -52,6 +53,7 @@ class Intake(NamedTuple):
     ids: Ids  # of each subscription that is left
     rejected: list[Rejected]
     local_literal: str | None  # a timestamp literal that was read in the zone of the options, None where there is none
+    tags: Tags = NO_TAGS  # of the subscriptions that are left
 
 
 class Pairs(NamedTuple):
@@ -61,6 +63,7 @@ class Pairs(NamedTuple):
     expressions: list[Any]
     weights: GivenWeights | None = None  # what they give to attributes
     priority: NDArray[np.float64] | None = None
+    tags: GivenTags | None = None
 
 
 class Source:
@@ -101,8 +104,9 @@ class Source:
         if isinstance(given, PredicateTable):
             lowering = Lowering(attributes, Session(self.options.timezone))
             ids = Ids(add_table(given, self.schema, attributes, lowering))
-            return _finish(lowering, attributes, ids, None, {}, errors)
+            return _finish(lowering, attributes, ids, None, {}, errors, tags_of(given.tags, ids))
         ids, expressions = given.ids, given.expressions
+        tags = tags_of(given.tags, ids)
         compiler, few = self._compiler_for(len(expressions), given.weights is not None)
         wrong: Rejects = {}
         weights, priority = None, given.priority
@@ -116,7 +120,7 @@ class Source:
                 lowered = few.lower([compiler.form(expression) for expression in expressions])
                 if lowered is not None:
                     local = few.session.literal or compiler.zoned
-                    return Intake(_with_priority(lowered, priority), attributes, ids, [], local)
+                    return Intake(_with_priority(lowered, priority), attributes, ids, [], local, tags)
             except ExpressionError:
                 pass  # to be told below
         lowering = Lowering(attributes, Session(self.options.timezone), weights, priority)
@@ -128,7 +132,7 @@ class Source:
         if errors == "raise" and failed:
             ((sub, first),) = failed.items()
             raise first.at(ids[sub])
-        return _finish(lowering, attributes, ids, (compiler, expressions), failed, errors)
+        return _finish(lowering, attributes, ids, (compiler, expressions), failed, errors, tags)
 
     def _compiler_for(self, expressions: int, by_attribute: bool) -> tuple[Compiler | BetreeCompiler, FewExpressions]:
         """Returns the compiler, for so many more expressions, and what lowers a few forms."""
@@ -218,6 +222,7 @@ def _finish(
     texts: Any,
     failed: dict[int, ExpressionError],
     errors: Errors,
+    tags: Tags,
 ) -> Intake:
     lowered = lowering.finish()
     bad = {
@@ -236,23 +241,33 @@ def _finish(
     if bad:
         left = np.ones(len(ids), bool)
         left[list(bad)] = False
-        ids = ids.filter(left)
+        ids, tags = ids.filter(left), tags.filter(left)
         owner = (np.cumsum(left) - 1)[lowered.predicates.owner].astype(np.uint32)
         lowered = lowered._replace(predicates=lowered.predicates._replace(owner=owner))
     local = lowering.session.literal or (texts[0].zoned if texts is not None else None)
-    return Intake(lowered.frozen(), attributes, ids, rejected, local)
+    return Intake(lowered.frozen(), attributes, ids, rejected, local, tags)
 
 
-def read(subscriptions: Any, language: Language = SQL, constants: Any = None) -> PredicateTable | Pairs:
+def read(
+    subscriptions: Any, language: Language = SQL, constants: Any = None, tags: Any = None
+) -> PredicateTable | Pairs:
     """Reads what the caller hands over, which may take time, or call the matcher again.
 
     constants : by id, for a language that has some
+    tags : by id
 
     Raises
     ------
-    SubscriptionError : it cannot be read, or an id is none, or there twice
+    SubscriptionError : it cannot be read, or an id is none, or there twice; or tags are given twice
     """
     given = _read(subscriptions, language)
+    if tags is not None:
+        if given.tags is not None:
+            raise SubscriptionError(
+                "tags= is given, and the subscriptions have tags of their own: one of both is needed"
+            )
+        beside = given_tags(tags)
+        given = given.with_tags(beside) if isinstance(given, PredicateTable) else given._replace(tags=beside)
     if constants is not None and isinstance(given, PredicateTable):
         raise OptionError("constants= goes with expressions, not with a PredicateTable")
     if constants is None or isinstance(given, PredicateTable):
@@ -301,4 +316,5 @@ def _arrow_pairs(source: Any, language: Language) -> Pairs:
     expressions = texts.to_pylist()
     if language.is_betree:
         expressions = with_constants(unique, expressions, constants_of_table(table, unique, where), language)
-    return Pairs(unique, expressions, given_weights(table, where), given_priority(table, where))
+    weights, priority = given_weights(table, where), given_priority(table, where)
+    return Pairs(unique, expressions, weights, priority, tags_of_table(table, where))

@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 from colmatch.errors import SubscriptionError
 from colmatch.incoming import column_of, doubles_of, is_list, is_nested, sentence, table_of
 from colmatch.subscriptions.ids import ids_of_column
+from colmatch.subscriptions.tags import GivenTags
 
 _COLUMNS = ("id", "attribute", "op", "operands", "conjunction", "weight", "priority")
 
@@ -59,10 +60,17 @@ class PredicateTable:
     def __init__(self, *tables: Any) -> None:
         if not tables:
             raise SubscriptionError("PredicateTable() needs at least one table")
+        self.tags: GivenTags | None = None
         self.tables = [_check(table, f"table {i + 1} of PredicateTable") for i, table in enumerate(tables)]
         kinds = {str(table["id"].type) for table in self.tables}
         if len(kinds) > 1:
             raise SubscriptionError(f"column 'id' must have one type in all tables, not {' and '.join(sorted(kinds))}")
+
+    def with_tags(self, tags: GivenTags) -> PredicateTable:
+        """Returns these predicates, and tags of their subscriptions."""
+        other = object.__new__(PredicateTable)
+        other.tables, other.tags = self.tables, tags
+        return other
 
     def __len__(self) -> int:
         return sum(table.num_rows for table in self.tables)

@@ -29,6 +29,7 @@ def initial_parts(
     sample: Any,
     language: Language,
     constants: Any = None,
+    tags: Any = None,
 ) -> Parts:
     """Indexes subscriptions; arguments and errors are those of ``Matcher.build``."""
     asked = plan.asked_for(index)
@@ -37,7 +38,7 @@ def initial_parts(
         schema = schema_of(schema)
     columns = schema if isinstance(schema, Schema) else Schema(schema)
     intake = Source(columns, options, Attributes(), asked.budget, language).take_in(
-        read(subscriptions, language, constants), errors
+        read(subscriptions, language, constants, tags), errors
     )
     lowered, attributes, count = intake.lowered, intake.attributes, len(intake.ids)
     codes, known = labelled(lowered.codes, lowered.literals)
@@ -63,5 +64,6 @@ def initial_parts(
         local_literal=intake.local_literal,
         rejected=by_id(intake.rejected),
         sample=kept,
+        tags=intake.tags,
     )
     return Parts(schema=columns, options=options, asked=asked, version=version, language=language)

@@ -33,6 +33,7 @@ from colmatch.schema import Attributes
 from colmatch.subscriptions.ids import listed, wanted_ids
 from colmatch.subscriptions.intake import Errors, Intake, Source, read
 from colmatch.subscriptions.rejected import following, following_all
+from colmatch.subscriptions.tags import NO_TAGS
 from colmatch.updates import literals, policy, records, sweeping
 from colmatch.updates.combined import combine
 from colmatch.updates.deleted import Deleted
@@ -110,6 +111,7 @@ class LiveSet:
             "merge_error": self.merger.error,
             "journal": None if self.journal is None else self.journal.stats(now.updates),
             "gaps": now.gone,
+            "tags": len(now.tags.names),
             "segments": [
                 {"index": segment.index.kind.name, "subscriptions": living, "deleted": found_dead}
                 for segment, living, found_dead in zip(now.segments, now.living, now.found_dead, strict=True)
@@ -121,13 +123,14 @@ class LiveSet:
 
     # What callers ask for
 
-    def insert(self, subscriptions: Any, errors: Errors, replace: bool, constants: Any = None) -> None:
+    def insert(
+        self, subscriptions: Any, errors: Errors, replace: bool, constants: Any = None, tags: Any = None
+    ) -> None:
         """Inserts as ``Matcher.insert`` and ``replace`` do."""
         began = perf_counter()
         self._check_open()
-        given = read(
-            subscriptions, self.language, constants
-        )  # before the turn: others need not wait for the caller's source
+        # before the turn: others need not wait for the caller's source
+        given = read(subscriptions, self.language, constants, tags)
         with self.turn.take():
             self._check_open()  # again, since reading may have taken long
             before = self.now
@@ -270,6 +273,7 @@ class LiveSet:
             found_dead=(0,),
             gone=0,
             ids=known.slice(0, 0),
+            tags=NO_TAGS,
             reason=reason,
         )
 
@@ -316,6 +320,7 @@ class LiveSet:
             "literals": known,
             "local_literal": before.local_literal or new.local_literal,
             "ids": ids,
+            "tags": before.tags.extended(new.tags, len(before.ids)),
             "updates": self.now.updates + 1,
         }
         last, count = segments[-1], len(new.ids)

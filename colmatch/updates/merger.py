@@ -17,6 +17,7 @@ from colmatch.errors import OptionError
 from colmatch.indexing.settings import Settings
 from colmatch.kernels.layout import U8
 from colmatch.subscriptions.ids import Ids
+from colmatch.subscriptions.tags import NO_TAGS, Tags
 from colmatch.updates import policy
 from colmatch.updates.combined import combine
 from colmatch.updates.deleted import Deleted
@@ -39,6 +40,7 @@ class MergeResult(NamedTuple):
     segment: Segment
     reason: str
     ids: Ids | None  # of those that were left, which have new numbers; None where numbers stay
+    tags: Tags  # of the same
 
 
 class StoppedError(Exception):
@@ -172,7 +174,7 @@ class Merger:
         segments, base = now.segments[start:stop], now.bases[start]
         end = now.bases[stop] if stop < len(now.bases) else len(now.ids)
         left = ~now.deleted.among(base, end - base)
-        count, ids = int(np.count_nonzero(left)), None
+        count, ids, tags = int(np.count_nonzero(left)), None, NO_TAGS
         whole = start == 0 and stop == now.frozen
         all = combine(segments, now.bases[start:stop], left, dense=whole)
         self._check()
@@ -185,7 +187,8 @@ class Merger:
             ids = now.ids.slice(0, end)
             ids = ids.filter(left) if count < end else ids
             ids.prepare()
-        return MergeResult(start, segments, base, left, segment, reason, ids)
+            tags = now.tags.filter(left)
+        return MergeResult(start, segments, base, left, segment, reason, ids, tags)
 
     def _check(self) -> None:
         if self.is_stopped:
@@ -237,6 +240,7 @@ def _renumbered(version: Version, result: MergeResult, gone: NDArray[np.bool_], 
     dead = np.concatenate([np.flatnonzero(gone[result.left]), later])
     return version.changed(
         ids=ids.extended(version.ids.slice(size, len(version.ids))) if tail else ids,
+        tags=result.tags.extended(version.tags.from_number(size), result.segment.size),
         bases=(0, *(base - shift for base in version.bases[1:])),
         deleted=Deleted().with_more(dead),
         gone=len(dead),

@@ -28,6 +28,7 @@ from colmatch.schema import Attribute, Attributes, Family, Role, Type
 from colmatch.subscriptions.ids import Ids, ids_of_arrays, ids_to_arrays
 from colmatch.subscriptions.intake import Intake
 from colmatch.subscriptions.rejected import Rejected
+from colmatch.subscriptions.tags import Tags
 from colmatch.updates.combined import selected
 
 I64 = NDArray[np.int64]
@@ -62,6 +63,9 @@ SECTIONS = {
     "local_literal": "u1",
     "priority": "<f8",  # (C)
     "sample": "u1",  # the events that are counted from now on, behind a byte: there may be none
+    "tags": "<u4",  # tags of each new subscription
+    "tag_size": "<u4",  # bytes of each of them
+    "tag_data": "u1",
 }
 _TYPES = {name: np.dtype(type) for name, type in SECTIONS.items()}
 _PLACES = {name: place for place, name in enumerate(SECTIONS)}
@@ -103,6 +107,8 @@ def of_insert(new: Intake) -> bytes:
         sections["tree_size"] = predicates.tree_first[1:] - predicates.tree_first[:-1]
     if len(literals.offset) > 1:
         sections |= _literals(used, literals)
+    if len(new.tags):
+        sections |= new.tags.sections(len(new.ids))
     members = new.attributes.members
     texts = {
         "attributes": b"\n".join([_attribute_text(members[a]) for a in used.tolist()]),
@@ -266,13 +272,14 @@ def read(records: Sequence[bytes], attributes: Attributes) -> Change:
     keep, touched, each, update = _left(
         ids, subs, _joined_ids(columns, "gone", "gone"), columns.sizes("gone") + columns.sizes("gone_size")
     )
+    tags = Tags.of_sections(columns.filled("tags", subs), columns["tag_size"], columns["tag_data"])
     if not keep.all():
         predicates = selected(predicates, codes, keep)
-        ids = ids.filter(keep)
+        ids, tags = ids.filter(keep), tags.filter(keep)
     local = next((text.decode() for text in columns.texts("local_literal")), None)
     lowered = LoweredExpressions(predicates, codes, literals, {}).frozen()
     sample = next((contiguous(np.frombuffer(text, np.uint8)[1:]) for text in reversed(columns.texts("sample"))), None)
-    return Change(touched, Intake(lowered, attributes, ids, [], local), each, update, _rejected(columns), sample)
+    return Change(touched, Intake(lowered, attributes, ids, [], local, tags), each, update, _rejected(columns), sample)
 
 
 def _joined_ids(columns: _Columns, name: str, stem: str) -> Ids:

@@ -21,6 +21,7 @@ from colmatch.options import Options
 from colmatch.schema import Attributes, Schema
 from colmatch.subscriptions.ids import Ids
 from colmatch.subscriptions.rejected import Rejected
+from colmatch.subscriptions.tags import NO_TAGS, Tags
 from colmatch.updates.deleted import Deleted
 from colmatch.updates.segments import Segment
 
@@ -47,6 +48,7 @@ class Version:
         depends on that
     rejected : what was left out, by id
     sample : events that are counted whenever a segment is built (``colmatch/events/sample.py``)
+    tags : of the numbers; those of one that is deleted stay until numbers are new
     updates, merges : how many have been made
     narrowed : only some of the subscriptions are to be found, and all others count as deleted
     """
@@ -65,6 +67,7 @@ class Version:
     local_literal: str | None
     rejected: Mapping[int | str, Rejected]
     sample: U8
+    tags: Tags = NO_TAGS
     updates: int = 0
     merges: int = 0
     narrowed: bool = False
@@ -147,7 +150,13 @@ class Version:
         for literals in (self.literals.old.literals, self.literals.young.literals):
             for name, array in literals._asdict().items():
                 sizes[f"literals.{name}"] = sizes.get(f"literals.{name}", 0) + int(array.nbytes)
-        return sizes | {"ids": self.ids.array.nbytes, "dead": self.dead.nbytes, "sample": self.sample.nbytes}
+        tags = self.tags.number.nbytes + self.tags.tag.nbytes
+        return sizes | {
+            "ids": self.ids.array.nbytes,
+            "dead": self.dead.nbytes,
+            "sample": self.sample.nbytes,
+            "tags": tags,
+        }
 
     def changed(self, **changes: Any) -> Version:
         """Returns a version that differs in some fields."""

@@ -34,3 +34,10 @@ def mark_dead(dead, numbers, bits):
         bits[w] = dead[w] if w < len(dead) else np.uint64(0)
     for i in range(len(numbers)):
         bits[numbers[i] >> 6] |= np.uint64(1) << np.uint64(numbers[i] & 63)
+
+
+@kernel
+def spare(numbers, bits):
+    """Clear the bits of some numbers (N) int64 among ``bits`` (W) uint64."""
+    for i in range(len(numbers)):
+        bits[numbers[i] >> 6] &= ~(np.uint64(1) << np.uint64(numbers[i] & 63))

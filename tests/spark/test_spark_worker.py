@@ -11,7 +11,7 @@ from pyspark.serializers import CloudPickleSerializer
 
 from colmatch.matcher import Matcher
 from colmatch.options import Options
-from colmatch.spark import frames as colmatch_spark
+from colmatch.spark import shipping
 from colmatch.spark import worker as spark_worker
 from colmatch.spark.frames import match
 from colmatch.spark.worker import IndexFile, Task, open_index
@@ -83,11 +83,11 @@ def test_where_files_cannot_be_linked(events, tmp_path, monkeypatch):
 def test_few_versions_are_held(tmp_path):
     path = tmp_path / "alerts"
     links = []
-    for id in range(colmatch_spark.VERSIONS_KEPT + 2):
+    for id in range(shipping.VERSIONS_KEPT + 2):
         Matcher.build({id: "age = 103"}, AGE).save(path)
-        links.append(colmatch_spark._pinned(path)[0])
-        assert colmatch_spark._pinned(path)[0] == links[-1]
-    assert [link.exists() for link in links] == [False] * 2 + [True] * colmatch_spark.VERSIONS_KEPT
+        links.append(shipping._pinned(path)[0])
+        assert shipping._pinned(path)[0] == links[-1]
+    assert [link.exists() for link in links] == [False] * 2 + [True] * shipping.VERSIONS_KEPT
 
 
 def test_a_query_keeps_its_version_of_a_replaced_index(events, tmp_path):

@@ -236,7 +236,7 @@ def test_labels_last_for_times_that_ascend_below_a_far_end(kind: str, monkeypatc
 @every_kind
 def test_what_spark_was_sent_is_saved_again_after_an_update(kind: str) -> None:
     pytest.importorskip("pyspark.sql", reason="pyspark is not installed", exc_type=ImportError)
-    from colmatch.spark.frames import _saved
+    from colmatch.spark.shipping import _saved
 
     matcher = cm.Matcher.build({1: "a = 1"}, SCHEMA, index=kind)
     first, hash = _saved(matcher)

@@ -1,0 +1,122 @@
+"""How an index gets to Spark's workers: as a file.
+
+
+- a classic session with a local master reads it where it is. It is linked (not copied) into a
+  folder of this process first where the file system allows, so that a query keeps its version when
+  the index is replaced under it, up to eight times;
+- any other session has it sent to its workers once, as an artifact whose name carries the content
+  hash, since Spark refuses a name twice;
+- with ``shared=True`` the workers open the path that was given: right for an index on a file system
+  that all of them mount.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import shutil
+import tempfile
+import weakref
+from functools import cache
+from pathlib import Path
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
+
+from colmatch.errors import StoreError
+from colmatch.matcher import Matcher
+from colmatch.spark.worker import IndexFile
+from colmatch.store.file import content_hash
+from colmatch.store.saved import file_name
+
+VERSIONS_KEPT = 8  # of one index, in this process: a link holds the disk space of what it names
+
+# names of the artifacts that a session has
+_sent: weakref.WeakKeyDictionary[SparkSession, set[str]] = weakref.WeakKeyDictionary()
+# version of the matcher, file, its hash
+_saves: weakref.WeakKeyDictionary[Matcher, tuple[int, Path, str]] = weakref.WeakKeyDictionary()
+_links: dict[Path, list[Path]] = {}  # path that was given -> links to its versions, the newest last
+
+
+def opened_index(matcher: Matcher | str | os.PathLike[str]) -> tuple[Path, Path, str, Matcher]:
+    """Returns the path that was given, a file of the same matcher, its hash, and the matcher."""
+    if isinstance(matcher, Matcher):
+        file, hash = _saved(matcher)
+        return file, file, hash, matcher
+    given = Path(os.path.abspath(file_name(matcher)))
+    file, hash = _pinned(given)
+    opened = Matcher.open(file, mmap=True)
+    if content_hash(file) != hash:
+        raise StoreError(f"{given} was replaced while it was read: call match again")
+    return given, file, hash, opened
+
+
+def reachable(df: DataFrame, given: Path, file: Path, hash: str, shared: bool | None) -> IndexFile:
+    """Makes an index readable for workers: ``file``, which the caller calls ``given``."""
+    if shared:
+        return IndexFile(hash, str(given), str(given), artifact=False)
+    spark = df.sparkSession
+    if (
+        shared is None
+        and isinstance(df, ClassicDataFrame)
+        and (spark.conf.get("spark.master") or "").startswith("local")
+    ):
+        return IndexFile(hash, str(given), str(file), artifact=False)
+    name = f"colmatch-{hash}"
+    names = _sent.setdefault(spark, set())
+    if name not in names:
+        if file.name != name:
+            file = Path(shutil.copyfile(file, _folder() / name))
+        spark.addArtifact(str(file), file=True)
+        names.add(name)
+    return IndexFile(hash, str(given), name, artifact=True)
+
+
+def _saved(matcher: Matcher) -> tuple[Path, str]:
+    """Saves a matcher, once for each of its versions; returns the file and its content hash."""
+    saved = _saves.get(matcher)
+    version = matcher.version  # before it is saved: an update in between makes this save look old, not new
+    if saved is None or saved[0] != version:
+        new = _folder() / f"new-{os.urandom(8).hex()}"
+        matcher.save(new)
+        hash = content_hash(new)
+        saved = _saves[matcher] = version, new.replace(_folder() / f"colmatch-{hash}"), hash
+    return saved[1:]
+
+
+def _pinned(path: Path) -> tuple[Path, str]:
+    """Links an index under its content hash; returns the link and that hash.
+
+    The link keeps this version when the index is replaced. It is the path itself on another file
+    system than the temporary folder, or where links are not allowed.
+    """
+    new = _folder() / f"link-{os.urandom(8).hex()}"
+    try:
+        os.link(os.path.realpath(path), new)
+    except OSError:
+        return path, content_hash(path)
+    try:
+        hash = content_hash(new)
+        link = new.replace(_folder() / f"colmatch-{hash}")
+    finally:
+        new.unlink(missing_ok=True)  # also when it was to replace a link to the same file, which does nothing
+    links = _links[path] = [*(old for old in _links.get(path, []) if old != link), link]
+    for old in links[:-VERSIONS_KEPT]:
+        links.remove(old)
+        if not any(old in others for others in [*_links.values(), [file for _, file, _ in _saves.values()]]):
+            old.unlink(missing_ok=True)
+    return link, hash
+
+
+@cache
+def _folder() -> Path:
+    """Makes a folder for files that live as long as this process, since jobs read them."""
+    folder = Path(tempfile.mkdtemp(prefix="colmatch-"))
+    owner = os.getpid()
+
+    def remove() -> None:
+        if os.getpid() == owner:  # not a forked child
+            shutil.rmtree(folder, ignore_errors=True)
+
+    atexit.register(remove)
+    return folder

@@ -1,0 +1,297 @@
+"""Tags of subscriptions: names, of a tenant or a campaign, by which some are matched among.
+
+A subscription has any number of them, and they are no part of what it says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from colmatch.arrays.frozen import contiguous, frozen, sealed
+from colmatch.arrays.growing import Growing
+from colmatch.arrays.ranges import ranges_of
+from colmatch.errors import OptionError, SubscriptionError, shown
+from colmatch.events.reader import texts_of
+from colmatch.incoming import column_of, is_arrow, is_text, plain, refusing, table_of, values_of
+from colmatch.kernels.layout import I32, I64, U8
+from colmatch.subscriptions.ids import Ids, checked_unique, ids_of_column, ids_of_values
+
+NAME = "tags"  # of the column
+LISTS = pa.list_(pa.string())
+YOUNG_LEAST = 4096  # pairs that are looked through rather than sorted among the others
+
+_NO_NUMBERS: I64 = frozen(np.empty(0, np.int64))
+_NO_PLACES: I32 = frozen(np.empty(0, np.int32))
+
+
+class GivenTags(NamedTuple):
+    """Tags as a caller gives them: a list of strings for each of some ids.
+
+    ``ids`` is None where they are those of the subscriptions, in their order.
+    """
+
+    ids: Ids | None
+    lists: pa.LargeListArray
+
+
+class _Sorted(NamedTuple):
+    """The first pairs of some tags, ordered by tag."""
+
+    pairs: int  # how many
+    first: I64  # (tags + 1)
+    number: I64  # ascends within each tag
+
+
+class Tags:
+    """Which numbers have which tags: T pairs of both, each once. It does not change.
+
+    Parameters
+    ----------
+    number (T) : ascending
+    tag (T) : place among ``names``
+    names : place of each tag; others may be added behind them
+
+    Attributes
+    ----------
+    number, tag, names : the same
+    """
+
+    __slots__ = ("_sorted", "_store", "names", "number", "tag")
+
+    def __init__(
+        self,
+        number: I64 = _NO_NUMBERS,
+        tag: I32 = _NO_PLACES,
+        names: dict[str, int] | None = None,
+        store: tuple[Growing, Growing] | None = None,
+        ordered: _Sorted | None = None,
+    ) -> None:
+        self.number = number
+        self.tag = tag
+        self.names = {} if names is None else names
+        self._store = store
+        self._sorted = ordered
+
+    @staticmethod
+    def of_lists(lists: pa.LargeListArray, number: NDArray[np.int64] | None = None) -> Tags:
+        """Returns the tags of ascending numbers, or of those from 0 on: a list for each."""
+        count = lists.value_lengths().fill_null(0).to_numpy()
+        each = lists.flatten().dictionary_encode()
+        number = np.arange(len(lists)) if number is None else number
+        found = np.stack([np.repeat(number, count), each.indices.to_numpy().astype(np.int64)])
+        found = np.unique(found, axis=1)
+        names = {name: i for i, name in enumerate(each.dictionary.to_pylist())}
+        return Tags(sealed(found[0].copy()), sealed(found[1].astype(np.int32)), names)
+
+    @staticmethod
+    def of_sections(count: NDArray[Any], size: NDArray[Any], data: NDArray[Any]) -> Tags:
+        """Returns the tags that ``sections`` has taken apart; none of no numbers."""
+        offset = ranges_of(size)
+        buffers = [None, pa.py_buffer(offset), pa.py_buffer(data)]
+        texts = pa.Array.from_buffers(pa.large_string(), len(size), buffers).cast(pa.string())
+        return Tags.of_lists(pa.LargeListArray.from_arrays(pa.array(ranges_of(count)), texts)) if len(size) else NO_TAGS
+
+    def sections(self, numbers: int) -> dict[str, NDArray[Any]]:
+        """Returns how many tags each of some numbers has, the bytes of each tag, and these."""
+        offset, data = texts_of(self.texts())
+        return {"tags": np.bincount(self.number, minlength=numbers), "tag_size": np.diff(offset), "tag_data": data}
+
+    def __len__(self) -> int:
+        return len(self.number)
+
+    def numbers(self, wanted: Iterable[str]) -> I64:
+        """Returns the numbers that have any of some tags, ascending."""
+        places = [place for place in map(self.names.get, set(wanted)) if place is not None]
+        if not places or not len(self):
+            return _NO_NUMBERS
+        ordered = self._ordered()
+        parts = [
+            ordered.number[ordered.first[place] : ordered.first[place + 1]]
+            for place in places
+            if place + 1 < len(ordered.first)
+        ]
+        young = self.tag[ordered.pairs :]
+        parts.append(self.number[ordered.pairs :][np.isin(young, places)])
+        found = np.concatenate(parts)
+        return found if len(places) == 1 else np.unique(found)
+
+    def _ordered(self) -> _Sorted:
+        known = self._sorted
+        if known is None or len(self) - known.pairs > max(YOUNG_LEAST, known.pairs // 4):
+            first = ranges_of(np.bincount(self.tag, minlength=len(self.names)))
+            known = _Sorted(len(self), first, self.number[np.argsort(self.tag, kind="stable")])
+            self._sorted = known
+        return known
+
+    def lists(self, left: NDArray[np.bool_]) -> pa.ListArray:
+        """Returns the tags of each number that is left, as lists of strings.
+
+        left : of all numbers
+        """
+        of = self.filter(left)
+        count = np.bincount(of.number, minlength=int(np.count_nonzero(left)))
+        return pa.ListArray.from_arrays(pa.array(ranges_of(count), pa.int32()), of.texts())
+
+    def texts(self) -> pa.StringArray:
+        """Returns the tag of each pair."""
+        return pa.array(list(self.names), pa.string()).take(pa.array(self.tag))
+
+    def filter(self, left: NDArray[np.bool_]) -> Tags:
+        """Returns the tags of the numbers that are left, which have new ones, without gaps.
+
+        left : of the first numbers; none of the others is left
+        """
+        stop = int(np.searchsorted(self.number, len(left)))
+        some = left[self.number[:stop]]
+        number, tag = self.number[:stop][some], self.tag[:stop][some]
+        return self._renamed((np.cumsum(left) - 1)[number], tag)
+
+    def extended(self, more: Tags, base: int) -> Tags:
+        """Returns these tags and others, whose numbers count from ``base`` on.
+
+        They stand behind these in the same memory if there is room.
+        """
+        if not len(more):
+            return self
+        if not len(self):
+            return Tags(sealed(more.number + base), more.tag, dict(more.names))
+        names = self.names
+        place = np.array([names.setdefault(name, len(names)) for name in more.names], np.int32)
+        store = self._store or (Growing(self.number), Growing(self.tag))
+        for column in store:
+            column.size = len(self)  # what an update that failed had put behind them is forgotten
+        store[0].append(more.number + base)
+        store[1].append(place[more.tag])
+        return Tags(store[0].view(), store[1].view(), names, store, self._sorted)
+
+    def from_number(self, begin: int) -> Tags:
+        """Returns the tags of all numbers from one on, which counts as 0."""
+        start = int(np.searchsorted(self.number, begin))
+        return self._renamed(self.number[start:] - begin, self.tag[start:])
+
+    def _renamed(self, number: NDArray[np.int64], tag: NDArray[np.int32]) -> Tags:
+        """Returns some pairs, without the names that none of them has."""
+        used, place = np.unique(tag, return_inverse=True)
+        names = list(self.names)
+        return Tags(sealed(number), sealed(place.astype(np.int32)), {names[i]: n for n, i in enumerate(used.tolist())})
+
+
+NO_TAGS = Tags()
+
+
+def tags_to_arrays(tags: Tags) -> dict[str, NDArray[Any]]:
+    """Returns the arrays that a saved matcher has for tags, by name."""
+    offset, data = texts_of(pa.array(list(tags.names), pa.string()))
+    return {"tags.number": tags.number, "tags.tag": tags.tag, "tags.offset": offset, "tags.names": data}
+
+
+def tags_of_arrays(number: I64, tag: I32, offset: I32, data: U8) -> Tags:
+    """Makes tags of what ``tags_to_arrays`` returned."""
+    names = pa.StringArray.from_buffers(len(offset) - 1, pa.py_buffer(offset), pa.py_buffer(data))
+    return Tags(number, tag, {name: i for i, name in enumerate(names.to_pylist())})
+
+
+def tags_of_table(table: pa.Table, where: str) -> GivenTags | None:
+    """Reads the column ``tags`` of a table of expressions. None where there is nothing in it.
+
+    Raises
+    ------
+    SubscriptionError : it is not of lists of strings, or of strings
+    """
+    if NAME not in table.column_names:
+        return None
+    column = column_of(table, NAME, SubscriptionError, where)
+    return None if column.null_count == len(column) else GivenTags(None, _lists(column, where))
+
+
+def given_tags(given: object) -> GivenTags:
+    """Reads tags that come beside the subscriptions: ``{id: ["tag"]}``, or a table (id, tags).
+
+    Raises
+    ------
+    SubscriptionError : they are something else, or an id is there twice
+    """
+    where = "tags="
+    if isinstance(given, Mapping):
+        with refusing(SubscriptionError, f"{where} has what is no list of strings"):
+            values = [[tags] if isinstance(tags, str) else list(tags) for tags in given.values()]
+            lists = pa.array(values, pa.large_list(pa.string()))
+        return GivenTags(ids_of_values(list(given)), _lists(lists, where))
+    if not is_arrow(given):
+        raise SubscriptionError(f"{where}{shown(given)}: a mapping {{id: ['tag']}} or a table (id, tags) is needed")
+    table = table_of(given, SubscriptionError, where)
+    id, column = (column_of(table, name, SubscriptionError, where) for name in ("id", NAME))
+    if id.null_count:
+        raise SubscriptionError(f"{where}: column 'id' is NULL in row {id.is_null().index(True).as_py()}")
+    return GivenTags(Ids(checked_unique(ids_of_column(id, where))), _lists(column, where))
+
+
+def _lists(column: pa.Array, where: str) -> pa.LargeListArray:
+    """Returns a column of tags as lists, NULL where it is."""
+    types, what = pa.types, f"{where}: column 'tags'"
+    if types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    if types.is_null(column.type):
+        return pa.nulls(len(column), pa.large_list(pa.string()))
+    if types.is_string(column.type) or types.is_large_string(column.type):
+        with refusing(SubscriptionError, f"{what} cannot be read"):
+            there = column.is_valid().to_numpy(zero_copy_only=False)
+            offset = pa.array(ranges_of(there.astype(np.int64)))
+            return pa.LargeListArray.from_arrays(offset, column.drop_null().cast(pa.string()))
+    if not types.is_large_list(column.type):
+        raise SubscriptionError(f"{what} is {column.type}: lists of strings are needed, or a string for a single one")
+    values = plain(column.values)
+    if not (types.is_string(values.type) or types.is_large_string(values.type) or types.is_null(values.type)):
+        raise SubscriptionError(f"{what} is {column.type}: lists of strings are needed, or a string for a single one")
+    with refusing(SubscriptionError, f"{what} cannot be read"):
+        lists = column.cast(pa.large_list(pa.string()))
+    within = lists.flatten()
+    if within.null_count:
+        row = int(lists.value_parent_indices()[int(np.argmax(np.asarray(within.is_null())))].as_py())
+        raise SubscriptionError(f"{what} has NULL within the list of row {row}")
+    return lists
+
+
+def tags_of(given: GivenTags | None, ids: Ids) -> Tags:
+    """Returns the tags of subscriptions by their numbers, which are those of their ids.
+
+    Raises
+    ------
+    SubscriptionError : tags are given for what is no subscription
+    """
+    if given is None:
+        return NO_TAGS
+    if given.ids is None:
+        return Tags.of_lists(given.lists)
+    if not len(given.ids):
+        return NO_TAGS
+    found = ids.find(given.ids) if given.ids.type == ids.type else np.full(len(given.ids), -1)
+    if found.min() < 0:
+        raise SubscriptionError(
+            f"tags are given for {shown(given.ids[int(found.argmin())])}, which is none of the subscriptions"
+        )
+    order = np.argsort(found)
+    return Tags.of_lists(given.lists.take(pa.array(order)), contiguous(found[order]))
+
+
+def tags_asked(given: Any) -> frozenset[str]:
+    """Returns the tags that a caller lists to be matched among.
+
+    Raises
+    ------
+    OptionError : they are no list of strings
+    """
+    if is_arrow(given):
+        given = values_of(given, OptionError, "tags=")
+    if isinstance(given, (str, bytes, Mapping)) or not isinstance(given, Iterable):
+        raise OptionError(f"tags={shown(given)}: a list of strings is needed, put a single one into a list")
+    listed = list(given)
+    for tag in listed:
+        if not isinstance(tag, str) or not is_text(tag):
+            raise OptionError(f"tags= has {shown(tag)}, which is no tag: strings are needed")
+    return frozenset(map(str, listed))
