@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from colmatch.arrays.frozen import contiguous, sealed
+from colmatch.arrays.ranges import distinct
 from colmatch.errors import shown
 from colmatch.kernels.segments.dead import spare
 from colmatch.subscriptions.ids import Ids, ids_among
@@ -73,7 +74,7 @@ class Subset:
         if self._ids is not None:
             # where ids are of another type, all that there were are gone
             same = version.ids.type == self._ids.type
-            sets.append(np.unique(version.ids.find(self._ids)) if same else np.empty(0, np.int64))
+            sets.append(distinct(version.ids.find(self._ids)) if same else np.empty(0, np.int64))
         numbers = reduce(partial(np.intersect1d, assume_unique=True), sets).copy()
         version.deleted.drop(numbers)
         return numbers[numbers >= 0]

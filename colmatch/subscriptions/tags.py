@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from colmatch.arrays.frozen import contiguous, frozen, sealed
 from colmatch.arrays.growing import Growing
-from colmatch.arrays.ranges import ranges_of
+from colmatch.arrays.ranges import distinct, ranges_of
 from colmatch.errors import OptionError, SubscriptionError, shown
 from colmatch.events.reader import texts_of
 from colmatch.incoming import column_of, is_arrow, is_text, plain, refusing, table_of, values_of
@@ -118,7 +118,7 @@ class Tags:
         young = self.tag[ordered.pairs :]
         parts.append(self.number[ordered.pairs :][np.isin(young, places)])
         found = np.concatenate(parts)
-        return found if len(places) == 1 else np.unique(found)
+        return found if len(places) == 1 else distinct(found)
 
     def _ordered(self) -> _Sorted:
         known = self._sorted
