@@ -52,6 +52,7 @@ KERNEL_FLOORS = (
         "locators",
         "segments",
         "ids",
+        "reasons",
     ),
     ("pstree",),
     ("meets", "remaining", "scores", "tiles"),

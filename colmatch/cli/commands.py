@@ -19,6 +19,7 @@ from colmatch.cli.build import build
 from colmatch.cli.demo import demo
 from colmatch.cli.generate import generate
 from colmatch.cli.match import match
+from colmatch.cli.reasons import reasons
 from colmatch.cli.shell import Shell
 from colmatch.cli.show import explain, kinds, stats
 
@@ -47,7 +48,7 @@ def cli() -> None:
     """
 
 
-for command in (build, match, explain, stats, kinds, demo, bench, generate):
+for command in (build, match, explain, reasons, stats, kinds, demo, bench, generate):
     cli.add_command(command)
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from colmatch.cli.options import format_option, missing_option, null_option
+from colmatch.cli.options import format_option, ids_option, missing_option, null_option, tag_option
 from colmatch.errors import ColmatchError, EventError
 
 if TYPE_CHECKING:
@@ -30,10 +30,8 @@ if TYPE_CHECKING:
     "--lists", "shape", flag_value="lists", help="One row an event: the list of its subscriptions (not as CSV)."
 )
 @click.option("--exists", "shape", flag_value="exists", help="One row an event: whether any subscription matches it.")
-@click.option(
-    "--ids", metavar="IDS", help="Only among these subscriptions: 3,7,12, or @FILE for the column id of a file."
-)
-@click.option("--tag", "tags", multiple=True, metavar="TAG", help="Only among those with any of these. Repeatable.")
+@ids_option
+@tag_option
 @click.option("--top", type=click.IntRange(min=1), metavar="K", help="The K most relevant of each event, with scores.")
 @click.option(
     "--score",

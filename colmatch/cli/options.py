@@ -38,3 +38,9 @@ missing_option = click.option(
 null_option = click.option(
     "--null", "nulls", multiple=True, metavar="TEXT", help="CSV: a text that means NULL, as an empty field does."
 )
+ids_option = click.option(
+    "--ids", metavar="IDS", help="Only among these subscriptions: 3,7,12, or @FILE for the column id of a file."
+)
+tag_option = click.option(
+    "--tag", "tags", multiple=True, metavar="TAG", help="Only among those with any of these. Repeatable."
+)

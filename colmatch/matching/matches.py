@@ -14,6 +14,7 @@ from colmatch.events.range_reader import columns_of
 from colmatch.events.required import LACKS
 from colmatch.matching.best import BestMatches
 from colmatch.matching.range_worker import RangeNames, checked_ranges
+from colmatch.matching.reasons import By, checked_by
 from colmatch.matching.subset import Subset, subset_of
 
 
@@ -181,3 +182,32 @@ class Matches(BestMatches):
         """
         found = list(self._workers.exists(events, self._asked(ranges, ids, tags)))
         return np.concatenate(found) if found else np.empty(0, np.bool_)
+
+    def reasons(self, events: Any, by: By = "attribute", *, ids: Any = None, tags: Any = None) -> pa.Table:
+        """Says why subscriptions match none of the events: what alone has turned events away.
+
+        A subscription would be true of such an event, were what is named true of it: for a campaign
+        that gets nothing, what is to be relaxed, and how much that would bring.
+
+        Parameters
+        ----------
+        events : as for ``match``, all matched with the subscriptions that there are when it begins
+        by : ``"attribute"``, all that a subscription says of one attribute together, or
+            ``"predicate"``, each predicate by itself. Its text is made once for each of those that
+            are told, so ask for some subscriptions rather than for all of millions
+        ids, tags : as for ``match``
+
+        Returns
+        -------
+        table (subscription, attribute, predicate, events: int64) for each subscription that matches
+        none of the events, in the order of ``Matcher.ids``; names are dictionaries of strings, and
+        ``predicate`` is there only by predicate. What alone turned most events away comes first. A
+        last row with NULL for a name tells how many events no single one has turned away. Events
+        that lack what must be defined do not count. Predicates are those that ``explain`` shows:
+        negations have gone into them
+
+        Raises
+        ------
+        EventError, SubscriptionError, OptionError : as from ``match``; or ``by`` is something else
+        """
+        return self._workers.reasons(events, self._asked(None, ids, tags), checked_by(by))

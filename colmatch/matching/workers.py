@@ -18,6 +18,7 @@ from colmatch.matching.asked import Asked
 from colmatch.matching.pieces import Piece
 from colmatch.matching.range_worker import RangeWorker
 from colmatch.matching.ranking import best_pieces
+from colmatch.matching.reasons import By, Reasons
 from colmatch.matching.threads import Result, cores, in_order
 from colmatch.matching.topk import TopK
 from colmatch.matching.worker import Worker
@@ -97,6 +98,22 @@ class Workers:
         }
         return {name: int(worker.counters[place]) for name, place in places.items()}
 
+    def reasons(self, events: Any, asked: Asked, by: By) -> pa.Table:
+        """Returns why subscriptions match none of the events, as ``Matcher.reasons`` does."""
+        worker, offset, required = self._new_worker(()), 0, self.required(())
+        version = self._live.now if asked.among is None else asked.among.of(self._live.now)
+        told = Reasons(version, by)
+        for batch, _ in self._batches(events, asked, (), version):
+            lacks = required.lacks(batch, self._is_lenient())
+            valid = np.ones(batch.num_rows, np.uint8) if lacks is None else (~lacks.row).astype(np.uint8)
+            job = worker.read(version, self._is_lenient(), batch, COUNTS, offset)
+            for part in job.parts:
+                worker.code(job, part)
+                told.look(job, part, version.bases.index(part.base), valid)
+            worker.forget_codes()
+            offset += batch.num_rows
+        return told.table()
+
     def required(self, ranges: Ranges) -> Required:
         """Returns what no event may lack."""
         return Required(self._live.schema, ranges) if ranges else self._required
@@ -166,10 +183,13 @@ class Workers:
     def _is_lenient(self) -> bool:
         return self._live.options.missing_columns == "null"
 
-    def _batches(self, events: Any, asked: Asked, columns: Sequence[str]) -> Iterator[tuple[pa.RecordBatch, Version]]:
+    def _batches(
+        self, events: Any, asked: Asked, columns: Sequence[str], version: Version | None = None
+    ) -> Iterator[tuple[pa.RecordBatch, Version]]:
         """Cuts events to batches, each with the version that there was when it began.
 
         columns : that are needed beside those of the expressions
+        version : the same for all, instead
         """
         live, (ranges, among) = self._live, asked
         others = [*columns, *self.required(ranges).columns]
@@ -179,6 +199,8 @@ class Workers:
             return [*own, *others] if others else own
 
         def now() -> Version:
+            if version is not None:
+                return version
             return live.now if among is None else among.of(live.now)
 
         return seen_batches(events, live.options.batch_rows, now, needed)

@@ -66,6 +66,19 @@ def test_ids_that_are_strings(tmp_path: Path) -> None:
         assert found(tmp_path, "--ids", ids) == [(1, "1"), (1, "3"), (3, "1")]
 
 
+@pytest.mark.parametrize("form", ["csv", "jsonl", "parquet"])
+def test_reasons(tmp_path: Path, form: str) -> None:
+    index, out = made(tmp_path, list(SUBS)), tmp_path / f"out.{form}"
+    events = write(tmp_path / f"events.{form}", EVENTS.drop_columns("tags"))
+    run("reasons", index, events, "-o", out)
+    assert read_table(str(out)).to_pylist() == [{"subscription": 7, "attribute": "age", "events": 4}]
+    run("reasons", index, events, "--by", "predicate", "--tag", "x", "-o", out)
+    wanted = {"subscription": 7, "attribute": "age", "predicate": "age >= 101", "events": 4}
+    assert read_table(str(out)).to_pylist() == [wanted]
+    shown = run("reasons", index, events, "--ids", "1,2").output.replace('"', "")
+    assert shown == "subscription,attribute,events\n"
+
+
 def test_what_is_wrong(tmp_path: Path) -> None:
     index, events = made(tmp_path, list(SUBS)), write(tmp_path / "e.parquet", EVENTS)
     assert "'x' is no id: those of this index are numbers" in invoke("match", index, events, "--ids", "1,x").output

@@ -1,0 +1,67 @@
+"""``colmatch reasons``: why subscriptions match none of the rows of a file."""
+
+from __future__ import annotations
+
+import click
+
+from colmatch.cli.options import format_option, ids_option, missing_option, null_option, tag_option
+
+
+@click.command()
+@click.argument("index_path", metavar="INDEX")
+@click.argument("events")
+@click.option("-o", "--output", default="-", show_default=True, metavar="OUT", help="Where to write the reasons.")
+@click.option(
+    "--by",
+    type=click.Choice(["attribute", "predicate"]),
+    default="attribute",
+    show_default=True,
+    help="Count what is said of one attribute together, or each predicate by itself.",
+)
+@ids_option
+@tag_option
+@missing_option
+@format_option("--format", "EVENTS")
+@format_option("--out-format", "OUT (standard output: csv)")
+@null_option
+def reasons(
+    index_path: str,
+    events: str,
+    output: str,
+    by: str,
+    ids: str | None,
+    tags: tuple[str, ...],
+    missing_columns: str | None,
+    format: str | None,
+    out_format: str | None,
+    nulls: tuple[str, ...],
+) -> None:
+    """Write why subscriptions of INDEX match no row of EVENTS at all.
+
+    One row for each subscription that matches nothing and each attribute: how many events that
+    attribute alone has turned away. A row without an attribute counts events for which no single
+    one was enough.
+
+    \b
+    colmatch reasons campaigns.colmatch requests.parquet --ids 4711 --by predicate
+    """
+    import pyarrow as pa
+
+    from colmatch.cli.arguments import open_matcher, read_subset, reading_events
+    from colmatch.cli.writing import writing
+    from colmatch.matching.reasons import checked_by
+
+    matcher = open_matcher(index_path, missing_columns)
+    among = read_subset(matcher, ids, tags)
+    if output == "-" and out_format is None:
+        out_format = "csv"
+    with reading_events(matcher, events, format, [], nulls) as rows:
+        found = matcher.reasons(pa.RecordBatchReader.from_batches(rows.schema, rows.batches), checked_by(by), ids=among)
+    plain = pa.schema([pa.field(field.name, _plain(field.type)) for field in found.schema])
+    with writing(output, plain, out_format) as writer:
+        for batch in found.cast(plain).to_batches():
+            writer.write_batch(batch)
+
+
+def _plain(type: object) -> object:
+    return getattr(type, "value_type", type)

@@ -1,0 +1,179 @@
+"""Why subscriptions match nothing: the events that one predicate alone has turned away.
+
+Each subscription is tested for 64 events at once by a kernel of its own (``kernels/reasons.py``),
+as ``scan`` does, but goes on behind the first predicate that is false. A subscription that is true
+of an event is looked at no more, so it costs as much as there are subscriptions that match nothing.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple, cast
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from colmatch.arrays.frozen import contiguous
+from colmatch.errors import OptionError, shown
+from colmatch.kernels import reasons as kernels
+from colmatch.kernels.layout import ATTR_MASK, FLAG_NONE, FLAG_RUN, I64, U8
+from colmatch.kernels.tiles import TILE_ROWS
+from colmatch.lowering.written import LiteralTexts, key_runs, predicate_text
+from colmatch.matching.worker import Job, Part
+from colmatch.schema import Attribute, Role
+from colmatch.updates.literals import whole
+from colmatch.updates.segments import Segment
+from colmatch.updates.versions import Version
+
+By = Literal["attribute", "predicate"]
+
+
+def checked_by(by: object) -> By:
+    """Returns what reasons are told by.
+
+    Raises
+    ------
+    OptionError : it is neither
+    """
+    if isinstance(by, str) and by in ("attribute", "predicate"):
+        return cast(By, by)
+    raise OptionError(f"by={shown(by)}: 'attribute' or 'predicate' is needed")
+
+
+class Found(NamedTuple):
+    """What has been found of a segment: of S subscriptions with T slots, P predicates."""
+
+    slot: I64  # (P) of each predicate, within its subscription
+    begin: I64  # (S + 1) subscription -> its slots
+    sample: I64  # (T) a predicate of each slot
+    alone: I64  # (T) events that it alone has turned away
+    several: I64  # (S) events that no slot alone has turned away
+    done: U8  # (S) 1 for what has matched, or is not asked for
+
+    @staticmethod
+    def of(segment: Segment, base: int, version: Version, by: By) -> Found:
+        """Returns what is known of a segment before the first event."""
+        predicates = segment.predicates
+        count = len(predicates.pred)
+        slot, begin, sample = np.empty(count, np.int64), np.empty(segment.size + 1, np.int64), np.empty(count, np.int64)
+        name = _name_numbers(version) if by == "attribute" else np.empty(0, np.int64)
+        slots = kernels.number_slots(predicates, *segment.conjunctions, name, slot, begin, sample)
+        dead = version.deleted.among(base, segment.size).astype(np.uint8)
+        return Found(slot, begin, sample[:slots], np.zeros(slots, np.int64), np.zeros(segment.size, np.int64), dead)
+
+
+class Reasons:
+    """Looks at batches of events, and tells in the end why subscriptions have matched nothing.
+
+    Parameters
+    ----------
+    version : with which all batches are matched
+    by : what shares a count: equal predicates, or all that are about one attribute
+    """
+
+    def __init__(self, version: Version, by: By) -> None:
+        self._version = version
+        self._by = by
+        self._found = [
+            Found.of(segment, base, version, by) for segment, base in zip(version.segments, version.bases, strict=True)
+        ]
+
+    def look(self, job: Job, part: Part, place: int, valid: U8) -> None:
+        """Counts what the events of a job, coded for a part, say of a segment.
+
+        place : of the segment. valid (rows) : 0 for events that match nothing whatever they are
+        """
+        found, segment = self._found[place], part.segment
+        predicates, most = segment.predicates, int(np.diff(found.begin).max(initial=0))
+        longest = int(np.diff(predicates.first).max(initial=0)) + 1
+        scratch = (
+            np.zeros(len(segment.codes.multi) * TILE_ROWS, np.uint32),
+            np.empty(most, np.uint64),
+            np.empty(most, np.uint64),
+            np.empty(longest, np.uint64),
+            np.zeros(longest, np.uint64),
+        )
+        slots = (found.slot, found.begin)
+        rows, multi = job.events, segment.codes.multi
+        kernels.count_reasons(
+            predicates,
+            *segment.conjunctions,
+            slots,
+            multi,
+            rows,
+            valid,
+            found.done,
+            scratch,
+            found.alone,
+            found.several,
+        )
+
+    def table(self) -> pa.Table:
+        """Returns what ``Matcher.reasons`` does."""
+        parts = [self._of_segment(i, found) for i, found in enumerate(self._found)]
+        number, slot, events, place = (np.concatenate(column) for column in zip(*parts, strict=True))
+        order = np.lexsort((-events, slot < 0, number))
+        number, slot, events, place = number[order], slot[order], events[order], place[order]
+        attribute, text = self._named(place, slot)
+        columns = {"subscription": self._version.ids.array.take(pa.array(number)), "attribute": attribute}
+        if self._by == "predicate":
+            columns["predicate"] = text
+        return pa.table(columns | {"events": pa.array(events, pa.int64())})
+
+    def _of_segment(self, place: int, found: Found) -> tuple[NDArray[np.int64], ...]:
+        """Returns rows of the table: numbers, slots or -1 for none, events, and ``place``."""
+        left = found.done == 0
+        of = np.repeat(np.arange(len(left)), np.diff(found.begin))
+        some = np.flatnonzero((found.alone > 0) & left[of])
+        none = np.flatnonzero(left & ((found.several > 0) | (np.bincount(of[some], minlength=len(left)) == 0)))
+        number = np.concatenate([of[some], none]) + self._version.bases[place]
+        slot = np.concatenate([some, np.full(len(none), -1)])
+        events = np.concatenate([found.alone[some], found.several[none]])
+        return number, slot, events, np.full(len(number), place)
+
+    def _named(self, place: NDArray[np.int64], slot: NDArray[np.int64]) -> tuple[pa.Array, pa.Array]:
+        """Returns the attribute and the predicate of each slot, NULL for none.
+
+        A text is made once for each predicate of a segment that is told.
+        """
+        attributes, known = self._version.attributes, whole(self._version.literals)
+        name, text = np.full(len(slot), -1, np.int32), np.full(len(slot), -1, np.int32)
+        names: dict[str, int] = {}
+        texts: dict[str, int] = {}
+        for i, segment in enumerate(self._version.segments):
+            at = np.flatnonzero((place == i) & (slot >= 0))
+            sample = self._found[i].sample[slot[at]]
+            pred = segment.predicates.pred[sample].astype(np.int64)
+            pred[pred[:, 0] & FLAG_RUN != 0, 1:] = sample[pred[:, 0] & FLAG_RUN != 0, None]  # runs are their own
+            if self._by == "attribute":
+                pred = pred[:, :1] & ATTR_MASK
+            _, first, each = np.unique(pred, axis=0, return_index=True, return_inverse=True)
+            own: list[tuple[int, int]] = []
+            for p in sample[first].tolist():
+                word = int(segment.predicates.pred[p, 0])
+                attribute, said = attributes[word & ATTR_MASK], ""
+                if self._by == "predicate":
+                    literals = LiteralTexts(known, word & ATTR_MASK)
+                    runs = key_runs(segment.predicates, segment.codes, p)
+                    said = predicate_text(attribute, literals, runs, bool(word & FLAG_NONE))
+                own.append((names.setdefault(_name(attribute), len(names)), texts.setdefault(said, len(texts))))
+            name[at], text[at] = np.array(own, np.int32).reshape(-1, 2)[each.ravel()].T
+        return _dictionary(name, names), _dictionary(text, texts)
+
+
+def _dictionary(place: NDArray[np.int32], names: dict[str, int]) -> pa.Array:
+    """Returns texts by their places; NULL where one is below 0."""
+    return pa.DictionaryArray.from_arrays(pa.array(place, mask=place < 0), pa.array(list(names), pa.string()))
+
+
+def _name_numbers(version: Version) -> I64:
+    """Returns a number for what each attribute is called."""
+    numbers: dict[str, int] = {}
+    return contiguous(
+        np.array([numbers.setdefault(_name(attribute), len(numbers)) for attribute in version.attributes], np.int64)
+    )
+
+
+def _name(attribute: Attribute) -> str:
+    """Returns what people call an attribute: its column, whatever is asked of that."""
+    return attribute.name if attribute.role is Role.ENTRY else ".".join(attribute.path)

@@ -1,0 +1,180 @@
+"""Why subscriptions match nothing: rows that one thing alone has turned away.
+
+A subscription has *slots*, into which its predicates are put: equal predicates share one, or all
+predicates on what has one name. A slot alone turns a row away if the subscription would be true of
+the row were all predicates of the slot true. Negations are within predicates, so nothing becomes
+false when one of them becomes true.
+"""
+
+import numpy as np
+
+from colmatch.kernels._jit import device, kernel
+from colmatch.kernels.bits import ctz, popcount, without_lowest
+from colmatch.kernels.layout import ACCEPT, ATTR_MASK, FLAG_RUN
+from colmatch.kernels.predicates import flagged_holds
+from colmatch.kernels.tiles import TILE_ROWS, clear_tile, fill_tile, lanes_within
+
+
+@device
+def same_predicate(pred, run_lo, run_hi, p, q):
+    """Says whether two predicates are equal, whatever their runs' places are."""
+    word = pred[p, 0]
+    if word != pred[q, 0]:
+        return False
+    if not word & FLAG_RUN:
+        return pred[p, 1] == pred[q, 1] and pred[p, 2] == pred[q, 2]
+    begin, other = np.int64(pred[p, 1]), np.int64(pred[q, 1])
+    count = np.int64(pred[p, 2]) - begin
+    if np.int64(pred[q, 2]) - other != count:
+        return False
+    for i in range(count):
+        if run_lo[begin + i] != run_lo[other + i] or run_hi[begin + i] != run_hi[other + i]:
+            return False
+    return True
+
+
+@kernel
+def number_slots(preds, first, members, name, slot, begin, sample):
+    """Numbers the slots of each subscription, from 0 on. Returns how many there are in all.
+
+    first (S + 1), members (C) int64 : conjunctions of each subscription. name (A) int64 : number of
+    what each attribute is called, or (0) where only equal predicates share a slot. slot (P) int64,
+    begin (S + 1) int64, sample (P) int64 : written; the slot of each predicate, where those of each
+    subscription begin, and some predicate of each slot
+    """
+    pred, run_lo, run_hi = preds.pred, preds.run_lo, preds.run_hi
+    total = np.int64(0)
+    for s in range(len(first) - 1):
+        begin[s] = total
+        for i in range(first[s], first[s + 1]):
+            c = members[i]
+            for p in range(preds.first[c], preds.first[c + 1]):
+                at = begin[s]
+                while at < total:
+                    q = sample[at]
+                    if len(name) > 0:
+                        if name[pred[p, 0] & ATTR_MASK] == name[pred[q, 0] & ATTR_MASK]:
+                            break
+                    elif same_predicate(pred, run_lo, run_hi, p, q):
+                        break
+                    at += 1
+                if at == total:
+                    sample[total] = p
+                    total += 1
+                slot[p] = at - begin[s]
+    begin[len(first) - 1] = total
+    return total
+
+
+@device
+def lanes_of(pred, run_lo, run_hi, p, every, start, row_first, row_attr, row_code, tile):
+    """Rows of ``every`` in the tile, which begins with row ``start``, where a predicate is true."""
+    word = pred[p, 0]
+    if word <= ATTR_MASK:
+        return every & lanes_within(tile, word, pred[p, 1], pred[p, 2])
+    there = every
+    while there != 0:
+        lane = ctz(there)
+        there = without_lowest(there)
+        row = start + np.int64(lane)
+        v = tile[np.uint64(word & ATTR_MASK) * np.uint64(TILE_ROWS) + lane]
+        if not flagged_holds(pred, run_lo, run_hi, p, v, row_attr, row_code, row_first[row], row_first[row + 1]):
+            every ^= np.uint64(1) << lane
+    return every
+
+
+@device
+def accepted(jump, at_jump, count, holds, slot, p, forced, every, target):
+    """Rows of which a program is true, with the predicates of slot ``forced`` taken to be true.
+
+    holds (predicates of the program) : rows where each is true. target : as many zeros, which it is
+    again. Jumps lead forward only, so one pass does it
+    """
+    found = np.uint64(0)
+    target[0] = every
+    for i in range(count):
+        rows = target[i]
+        target[i] = np.uint64(0)
+        true = rows if slot[p + i] == forced else rows & holds[i]
+        for side in range(2):
+            part = true if side == 0 else rows & ~true
+            to = jump[at_jump + i, side]
+            if to >= 0:
+                target[to] |= part
+            elif to == ACCEPT:
+                found |= part
+    return found
+
+
+@kernel
+def count_reasons(
+    preds, first, members, slots, multi, rows, valid, dead, scratch, alone, several
+):  # fmt: skip
+    """Counts the rows that each slot of a subscription alone turns away.
+
+    Parameters
+    ----------
+    first, members : as for ``number_slots``; slots : a pair of ``slot`` and ``begin`` as it wrote
+    multi (A) uint8 : as in ``layout.Codes``
+    rows : ``layout.Rows``
+    valid (N) uint8 : 0 for rows that are left out
+    dead (S) uint8 : 1 for subscriptions that are left out. Written: those that are true of a row
+    scratch : tile (A * 64) uint32, zeros; failed, sole (most slots of a subscription) uint64;
+        holds, target (longest program) uint64, zeros
+    alone (slots) int64 : added to
+    several (S) int64 : rows that no slot alone has turned away; added to
+    """
+    slot, begin = slots
+    tile, failed, sole, holds, target = scratch
+    pred, run_lo, run_hi, jump_first = preds.pred, preds.run_lo, preds.run_hi, preds.jump_first
+    row_first, row_attr, row_code = rows.first, rows.attr, rows.code
+    for start in range(0, len(valid), TILE_ROWS):
+        stop = min(start + TILE_ROWS, len(valid))
+        every = np.uint64(0)
+        for row in range(start, stop):
+            every |= np.uint64(valid[row]) << np.uint64(row - start)
+        if every == 0:
+            continue
+        fill_tile(row_first, row_attr, row_code, start, stop, multi, tile)
+        for s in range(len(dead)):
+            if dead[s]:
+                continue
+            count, matched = begin[s + 1] - begin[s], np.uint64(0)
+            for i in range(count):
+                sole[i] = np.uint64(0)
+            for i in range(first[s], first[s + 1]):
+                c = members[i]
+                p, p_end = preds.first[c], preds.first[c + 1]
+                if len(jump_first) > 0 and jump_first[c] >= 0:
+                    for q in range(p, p_end):
+                        holds[q - p] = lanes_of(
+                            pred, run_lo, run_hi, q, every, start, row_first, row_attr, row_code, tile
+                        )
+                    at = jump_first[c]
+                    matched |= accepted(preds.jump, at, p_end - p, holds, slot, p, -1, every, target)
+                    for j in range(count):
+                        sole[j] |= accepted(preds.jump, at, p_end - p, holds, slot, p, j, every, target)
+                    continue
+                once, twice, q = np.uint64(0), np.uint64(0), p
+                for j in range(p, p_end):
+                    failed[slot[j]] = np.uint64(0)
+                while q < p_end and twice != every:
+                    rest = every & ~twice
+                    fails = rest & ~lanes_of(pred, run_lo, run_hi, q, rest, start, row_first, row_attr, row_code, tile)
+                    new = fails & ~failed[slot[q]]  # in this slot, no other has failed
+                    twice |= once & new
+                    once |= new
+                    failed[slot[q]] |= fails
+                    q += 1
+                matched |= every & ~once
+                for j in range(p, p_end):
+                    sole[slot[j]] |= failed[slot[j]] & ~twice
+            if matched != 0:
+                dead[s] = 1
+                continue
+            any = np.uint64(0)
+            for i in range(count):
+                alone[begin[s] + i] += np.int64(popcount(sole[i]))
+                any |= sole[i]
+            several[s] += np.int64(popcount(every & ~any))
+        clear_tile(row_first, row_attr, start, stop, tile)
