@@ -29,7 +29,8 @@ def from_json(rules: object, conditions: object = None) -> dict[int | str, Expr]
     ``equal`` to null; an order against a fact that is null is false, where JavaScript takes it for
     0; integers beyond 2**53 are exact; NaN, which JSON does not have, is above all numbers. Columns
     have types, so a rule that compares a number with a text is an error of ``Matcher.build``, where
-    the engine would never fire it. The order of two facts that are columns of text is that of text.
+    the engine would never fire it; numbers that are not whole want float64, as JavaScript's are.
+    The order of two facts that are columns of text is that of text.
 
     Events and priorities are left out: all rules are looked at, in no order.
 
