@@ -19,6 +19,7 @@ from colmatch.version import __version__ as __version__
 
 if TYPE_CHECKING:
     from colmatch import betree as betree
+    from colmatch import rules as rules
     from colmatch.errors import ColmatchError as ColmatchError
     from colmatch.errors import DependencyError as DependencyError
     from colmatch.errors import EventError as EventError
@@ -60,6 +61,7 @@ _HOMES = {
     "from_pairs": "events.long_form",
     "index": "indexing.plan",
     "kinds": "matcher",
+    "rules": "rules",
 }
 
 __all__ = sorted(_HOMES)

@@ -2,10 +2,12 @@
 
 import contextlib
 import io
+import json
 import re
 import shlex
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pyarrow as pa
@@ -17,15 +19,15 @@ README = (Path(__file__).parent.parent / "README.md").read_text()
 BLOCKS = re.findall(r"^```(\w*)\n(.*?)^```\n", README, re.MULTILINE | re.DOTALL)
 
 
-def needs_spark(code):
-    return "colmatch.spark" in code
+def needs_what_is_not_there(code):
+    return "colmatch.spark" in code or ("import duckdb" in code and not find_spec("duckdb"))
 
 
 def test_python_prints_what_stands_behind_it(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)  # some of it writes files
     names, checked = {}, 0
     for (language, code), (answers, expected) in zip(BLOCKS, [*BLOCKS[1:], ("", "")], strict=True):
-        if language != "python" or needs_spark(code):
+        if language != "python" or needs_what_is_not_there(code):
             continue
         printed = io.StringIO()
         with contextlib.redirect_stdout(printed):
@@ -62,7 +64,7 @@ def command(line):
 
 
 def section(title):
-    (text,) = re.findall(rf"^## {title}\n(.*?)(?=^## )", README, re.MULTILINE | re.DOTALL)
+    (text,) = re.findall(rf"^##+ {title}\n(.*?)(?=^##)", README, re.MULTILINE | re.DOTALL)
     return [
         line
         for _, code in re.findall(r"^```(bash)\n(.*?)^```\n", text, re.MULTILINE | re.DOTALL)
@@ -90,8 +92,18 @@ def test_commands_for_rules_of_betree(tmp_path, monkeypatch):
     Path("domains.txt").write_text("age|integer|false|0|150\ncity|string|true\n")
     Path("rules.tsv").write_text('id\texpression\n1\tage >= 18 and city in ("NYC", "LA")\n')
     Path("events.jsonl").write_text('{"age": 36, "city": "LA"}\n{"city": "NYC"}\n')
-    printed = [command(line) for line in section("Coming from be-tree")]
+    printed = [command(line) for line in section("be-tree")]
     assert printed[1].split() == ['"event","subscription"', "0,1"]
+
+
+def test_commands_for_rules_of_json_rules_engine(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    small = {"fact": "amount", "operator": "lessThan", "value": 5}
+    gift = {"fact": "tags", "operator": "contains", "value": "gift"}
+    Path("rules.json").write_text(json.dumps([{"conditions": {"all": [{"not": small}, gift]}}]))
+    Path("orders.jsonl").write_text('{"amount": 1, "tags": ["gift"]}\n{"tags": ["gift"]}\n{"amount": 9}\n')
+    printed = [command(line) for line in section("json-rules-engine")]
+    assert printed[1].split() == ['"event","subscription"', "1,0"]
 
 
 def test_commands_that_measure(shop):

@@ -27,10 +27,11 @@ from colmatch.cli.shell import say
 )
 @click.option(
     "--language",
-    type=click.Choice(["sql", "betree"]),
+    type=click.Choice(["sql", "betree", "json-rules"]),
     default="sql",
     show_default=True,
-    help="The language of the expressions: the WHERE of Spark SQL, or that of the be-tree library.",
+    help="The language of the expressions: the WHERE of Spark SQL, that of the be-tree library, or rules of "
+    "json-rules-engine.",
 )
 @click.option(
     "--domains",
@@ -80,14 +81,16 @@ def build(
     SUBS has the columns id and expression; or, one row a predicate, the columns id, attribute, op
     and operands (several such files may be given, one for each type of operands). Beside the
     expressions, weights (a map; as CSV a JSON object such as {"price": 2}) and priority are for
-    --top.
+    --top. With --language json-rules, SUBS is JSON: a list of rules, or one rule a line.
 
     \b
     colmatch build alerts.csv --schema "dest:string, dep_delay:double" -o alerts.colmatch
     colmatch build rules.tsv --language betree --domains domains.txt -o rules.colmatch
+    colmatch build rules.json --language json-rules --like events.jsonl -o rules.colmatch
     """
     from colmatch import Matcher
     from colmatch.cli.arguments import domains_from, joined_schema, read_index, read_options, read_subscriptions
+    from colmatch.cli.json_rules import read_json_rules
 
     domains = language.pop("domains")
     if domains is not None and language["language"] != "betree":
@@ -103,8 +106,15 @@ def build(
         from colmatch.cli.files import format_of
 
         format_of(rejected_path)  # an unknown extension is better said before the work than after it
+    if language["language"] == "json-rules":
+        if ids or format:
+            raise click.UsageError("--ids and --format do not go with --language json-rules")
+        language["language"] = "sql"  # whose meaning its conditions have
+        expressions: Any = read_json_rules(subs)
+    else:
+        expressions = read_subscriptions(subs, format, ids)
     matcher = Matcher.build(
-        read_subscriptions(subs, format, ids),
+        expressions,
         schema,
         index=index,
         options=chosen,

@@ -1,0 +1,279 @@
+"""Conditions of json-rules-engine, objects as JSON has them -> conditions of the builder.
+
+The meaning is that of the package's sources, version 7.3: ``rule.js`` (an empty ``any`` is true),
+``engine-default-operators.js`` (``===``, and which facts an operator is true of at all) and
+``almanac.js`` (facts as values, paths). Every NOT is said of ``IS TRUE``, so what is made means the
+same with two values and with three.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from colmatch.errors import near, shown
+from colmatch.expr.ast import And, Constant, Expr, Not, Or, Subject, conjoin, truth
+from colmatch.expr.build import ColumnHandle
+from colmatch.incoming import is_text
+
+ROOT = "conditions"  # the path to those of a rule
+WORDS = ("all", "any", "not", "condition", "fact")  # what a condition is, by the key that it has
+DEEPEST = 400  # levels of conditions, which is the most that Options(max_depth=...) allows
+MOST = 1_000_000  # conditions of a rule, with those that it refers to
+_PATH = re.compile(r"""(\$|[\w-]+)(\.[\w-]+|\[(['"])[\w .-]+\3\])*""")
+_STEP = re.compile(r"""\.?([\w-]+)|\[(['"])([\w .-]+)\2\]""")
+
+
+class Unusable(Exception):
+    """A condition cannot be had.
+
+    Attributes
+    ----------
+    place : the path to it, within its rule or named condition
+    owner : the named condition that it is in, else None
+    """
+
+    def __init__(self, place: str, message: str, owner: str | None = None) -> None:
+        super().__init__(message)
+        self.place = place
+        self.message = message
+        self.owner = owner
+
+
+class Conditions:
+    """Converts conditions, and the named ones that they refer to, each of these once."""
+
+    def __init__(self, named: Mapping[Any, Any]) -> None:
+        self._named = named
+        self._known: dict[str, tuple[Expr, int]] = {}  # by name: the condition, and how many it has
+
+    @property
+    def names(self) -> list[Any]:
+        """What the named conditions are called."""
+        return list(self._named)
+
+    def convert(self, conditions: Any) -> Expr:
+        """Converts the conditions of a rule.
+
+        Raises
+        ------
+        Unusable : they cannot be had, or the engine would refuse them
+        """
+        return _Conversion(self._named, self._known).convert(conditions, ROOT)
+
+    def check_named(self, name: Any) -> None:
+        """Converts a named condition, unless another refers to it, which was converted."""
+        if name not in self._known:
+            _Conversion(self._named, self._known).convert({"condition": name}, "")
+
+
+class _Conversion:
+    """A stack instead of recursion, since conditions may nest as deep as they like.
+
+    Each entry of it is a condition to convert; or, with a word, how many of the last ones that were
+    converted are to be combined, or the name of the last one. Behind it, its place and level.
+    """
+
+    def __init__(self, named: Mapping[Any, Any], known: dict[str, tuple[Expr, int]]) -> None:
+        self._named = named
+        self._known = known
+        self._stack: list[tuple[str, Any, str, int]] = []
+        self._done: list[tuple[Expr, int]] = []
+        self._inside: list[str] = []  # the named conditions that are being converted, by name
+
+    def convert(self, conditions: Any, place: str) -> Expr:
+        """Converts conditions, of which ``place`` is the path."""
+        self._stack.append(("", conditions, place, 0))
+        try:
+            while self._stack:
+                word, given, place, level = self._stack.pop()
+                if word == "condition":
+                    self._known[self._inside.pop()] = self._done[-1]
+                elif word:
+                    self._combine(word, given, place)
+                else:
+                    self._begin(given, place, level)
+        except Unusable as error:
+            error.owner = f"condition {shown(self._inside[-1])}" if self._inside else None
+            raise
+        ((made, _),) = self._done
+        return made
+
+    def _begin(self, given: Any, place: str, level: int) -> None:
+        """Converts a condition without parts, or puts its parts on the stack."""
+        if level > DEEPEST:
+            raise Unusable("", f"conditions nest deeper than {DEEPEST} levels")
+        word = _word(given, place, is_root=place in ("", ROOT))
+        if word == "fact":
+            self._done.append((_comparison(given, place), 1))
+            return
+        parts, inner = given[word], f"{place}.{word}" if place else word
+        if word == "condition":
+            self._refer(parts, inner, level)
+        elif word == "not":
+            if isinstance(parts, (list, tuple)):
+                raise Unusable(inner, "an object is needed, not a list")
+            self._stack += [(word, 1, place, level), ("", parts, inner, level + 1)]
+        elif isinstance(parts, (list, tuple)):
+            self._stack.append((word, len(parts), place, level))
+            self._stack += [("", parts[n], f"{inner}[{n}]", level + 1) for n in reversed(range(len(parts)))]
+        else:
+            raise Unusable(inner, f"a list is needed, not {shown(parts)}")
+
+    def _refer(self, name: Any, place: str, level: int) -> None:
+        """Takes a named condition that is known, or puts it on the stack."""
+        if not isinstance(name, str):
+            raise Unusable(place, f"the name of a condition is needed, not {shown(name)}")
+        if name in self._inside:
+            circle = " -> ".join(map(shown, [*self._inside[self._inside.index(name) :], name]))
+            raise Unusable(place, f"conditions refer to one another in a circle: {circle}")
+        known = self._known.get(name)
+        if known is not None:
+            self._done.append(known)
+        elif name in self._named:
+            self._inside.append(name)
+            self._stack += [("condition", name, place, level), ("", self._named[name], "", level + 1)]
+        else:
+            more = near(name[:200], map(str, self._named), "conditions=") if self._named else "conditions= takes them"
+            raise Unusable(place, f"there is no named condition {shown(name)}: {more}")
+
+    def _combine(self, word: str, count: int, place: str) -> None:
+        parts = self._done[len(self._done) - count :]
+        del self._done[len(self._done) - count :]
+        number = sum(size for _, size in parts)
+        if number > MOST:
+            raise Unusable(place, f"with the named conditions there are more than {MOST:,} conditions")
+        if word == "not":
+            made = _negation(parts[0][0])
+        elif parts:
+            made = conjoin(And if word == "all" else Or, [part for part, _ in parts])
+        else:
+            made = Constant(True)  # of an empty any, too
+        self._done.append((made, number))
+
+
+def _word(given: Any, place: str, is_root: bool) -> str:
+    """Returns what kind of condition this is."""
+    if not isinstance(given, Mapping):
+        raise Unusable(place, f"a condition is an object, not {shown(given)}")
+    found = [word for word in WORDS if word in given]
+    if not found:
+        raise Unusable(place, f"a condition has one of {', '.join(WORDS)}, not {shown(list(given))}")
+    if len(found) > 1:
+        raise Unusable(place, f"a condition has {' and '.join(found)}: one of them is needed")
+    if is_root and found == ["fact"]:
+        raise Unusable(place, "all, any, not or condition is needed around the facts of a rule")
+    return found[0]
+
+
+def _negation(part: Expr) -> Expr:
+    """Returns "it is not true", which is never unknown."""
+    return Constant(not part.value) if isinstance(part, Constant) else Not(truth(part, True))
+
+
+# Comparisons
+# --------------------------------------------------------------------------
+
+
+def _comparison(given: Mapping[Any, Any], place: str) -> Expr:
+    for key in ("operator", "value"):
+        if key not in given:
+            raise Unusable(place, f"a condition with a fact needs {key!r}, too")
+    operator = given["operator"]
+    make = _OPERATORS.get(operator) if isinstance(operator, str) else None
+    if make is None:
+        at = f"{place}.operator"
+        if isinstance(operator, str) and ":" in operator:
+            raise Unusable(at, f"the decorators of operators cannot be had ({shown(operator)})")
+        known = near(operator[:200], _OPERATORS, "the list of operators") if isinstance(operator, str) else "a text"
+        raise Unusable(at, f"there is no operator {shown(operator)}, custom ones cannot be had: {known}")
+    column = _column(given, place)
+    value = given["value"]
+    at = f"{place}.value"
+    if isinstance(value, Mapping):
+        if "fact" not in value:
+            raise Unusable(at, f"an object is equal to nothing, but {{'fact': ...}} is a fact; not {shown(value)}")
+        value = _column(value, at)
+    return make(column, value, at)
+
+
+def _column(given: Mapping[Any, Any], place: str) -> ColumnHandle:
+    """Returns the column that a fact and its path are."""
+    name, path = given["fact"], given.get("path")
+    if not isinstance(name, str) or not name or not is_text(name):
+        raise Unusable(f"{place}.fact", f"the name of a fact is needed, not {shown(name)}")
+    if given.get("params"):
+        raise Unusable(f"{place}.params", "params go to functions, and facts are columns of the events here")
+    if not path:
+        return ColumnHandle(Subject((name,)))
+    if not isinstance(path, str) or not is_text(path) or not _PATH.fullmatch(path):
+        raise Unusable(f"{place}.path", f"{shown(path)}: only names can be had, as in $.address.city or $['a b']")
+    steps = [step[1] or step[3] for step in _STEP.finditer(path.removeprefix("$"))]
+    return ColumnHandle(Subject((name, *steps)))
+
+
+def _scalar(value: Any, place: str) -> Any:
+    """Checks a value of JSON that is no list and no object."""
+    is_number = isinstance(value, (int, float)) and not (isinstance(value, float) and math.isnan(value))
+    if value is None or is_number or (isinstance(value, str) and is_text(value)):
+        return value
+    raise Unusable(place, f"a text, a number, true, false or null is needed, not {shown(value)}")
+
+
+def _equal(column: ColumnHandle, value: Any, place: str) -> Expr:
+    if isinstance(value, ColumnHandle):
+        return column.eq_null_safe(value)
+    return column.is_null() if _scalar(value, place) is None else column == value
+
+
+def _in(column: ColumnHandle, value: Any, place: str) -> Expr:
+    if isinstance(value, ColumnHandle):
+        raise Unusable(place, "a list is needed: facts that are lists cannot be searched in")
+    if not isinstance(value, (list, tuple)):
+        raise Unusable(place, f"a list is needed, not {shown(value)}")
+    values = [_scalar(one, f"{place}[{number}]") for number, one in enumerate(value)]
+    found = column.isin([one for one in values if one is not None])
+    if None not in values:
+        return found
+    return column.is_null() if isinstance(found, Constant) else found | column.is_null()
+
+
+def _contains(column: ColumnHandle, value: Any, place: str) -> Expr:
+    if isinstance(value, ColumnHandle):
+        raise Unusable(place, "a value is needed: facts cannot be searched for in lists")
+    if _scalar(value, place) is None:
+        raise Unusable(place, "lists cannot be searched for null")
+    return column.array_contains(value)
+
+
+def _does_not_contain(column: ColumnHandle, value: Any, place: str) -> Expr:
+    return column.is_not_null() & _negation(_contains(column, value, place))
+
+
+def _ordered(sign: Callable[[ColumnHandle, Any], Expr]) -> Callable[[ColumnHandle, Any, str], Expr]:
+    def compare(column: ColumnHandle, value: Any, place: str) -> Expr:
+        if isinstance(value, (bool, str)) or value is None:
+            raise Unusable(place, f"a number is needed, or a fact, not {shown(value)}")
+        return sign(column, value if isinstance(value, ColumnHandle) else _scalar(value, place))
+
+    return compare
+
+
+def _not(make: Callable[[ColumnHandle, Any, str], Expr]) -> Callable[[ColumnHandle, Any, str], Expr]:
+    return lambda column, value, place: _negation(make(column, value, place))
+
+
+_OPERATORS: dict[str, Callable[[ColumnHandle, Any, str], Expr]] = {
+    "equal": _equal,
+    "notEqual": _not(_equal),
+    "lessThan": _ordered(lambda column, value: column < value),
+    "lessThanInclusive": _ordered(lambda column, value: column <= value),
+    "greaterThan": _ordered(lambda column, value: column > value),
+    "greaterThanInclusive": _ordered(lambda column, value: column >= value),
+    "in": _in,
+    "notIn": _not(_in),
+    "contains": _contains,
+    "doesNotContain": _does_not_contain,
+}

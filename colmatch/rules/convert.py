@@ -1,0 +1,88 @@
+"""Rules of json-rules-engine, as JSON or as what was read of it -> conditions of the builder."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from colmatch.errors import ExpressionError, shown
+from colmatch.expr.ast import Expr
+from colmatch.rules.conditions import Conditions, Unusable
+from colmatch.rules.source import Rule, named_conditions, read_rules
+
+TOLD = 10  # rules of which an error says what is wrong
+
+
+def from_json(rules: object, conditions: object = None) -> dict[int | str, Expr]:
+    """Reads rules of the npm package json-rules-engine (7.3) for ``Matcher.build``.
+
+    Facts are columns, a ``path`` such as ``$.address.city`` is a field of a struct. A rule matches
+    an event where the engine, with ``allowUndefinedFacts``, fires it:
+
+    - a fact that is absent, or null, is less than nothing and contains nothing, but it is
+      ``notEqual`` to all but null, and ``notIn`` all lists without null
+    - ``doesNotContain`` is true of lists alone
+    - ``not`` is plain negation, so ``missing=`` of ``Matcher.build`` makes no difference
+    - an empty ``all`` is true, and so is an empty ``any``
+
+    Where it differs: an event does not tell what is absent from what is null, and both are
+    ``equal`` to null; an order against a fact that is null is false, where JavaScript takes it for
+    0; integers beyond 2**53 are exact; NaN, which JSON does not have, is above all numbers. Columns
+    have types, so a rule that compares a number with a text is an error of ``Matcher.build``, where
+    the engine would never fire it; numbers that are not whole want float64, as JavaScript's are.
+    The order of two facts that are columns of text is that of text.
+
+    Events and priorities are left out: all rules are looked at, in no order.
+
+    Parameters
+    ----------
+    rules : JSON, as text or bytes or an open file: a list of rules, one rule, an object from id to
+        rule, or lines with a rule each; or what was read of it, each rule still a text or not
+    conditions : the named conditions that rules refer to, an object from name to conditions
+
+    Returns
+    -------
+    dict from id to condition. Ids are those of the object, else the names of the rules if all have
+    one, else their positions from 0
+
+    Raises
+    ------
+    ExpressionError : some rules cannot be had: custom operators, decorated ones, ``params``, paths
+        other than names, and what the engine refuses; says of the first ten what is wrong, and the
+        path to it
+    SubscriptionError : this is not JSON, or not rules; or two have the same name
+
+    Examples
+    --------
+    >>> rule = '{"conditions": {"not": {"fact": "age", "operator": "lessThan", "value": 18}}}'
+    >>> {id: str(condition) for id, condition in from_json(rule).items()}
+    {0: 'NOT ((age < 18) IS TRUE)'}
+    """
+    given = read_rules(rules)
+    converter = Conditions(named_conditions(conditions))
+    wrong: list[str] = []
+    made = {}
+    for name in converter.names:
+        _attempt(converter.check_named, name, f"condition {shown(name)}", wrong)
+    for rule in given if not wrong else ():
+        made[rule.id] = _attempt(_condition_of, (converter, rule), rule.label, wrong)
+    if wrong:
+        more = f"; and {len(wrong) - TOLD:,} more" if len(wrong) > TOLD else ""
+        raise ExpressionError("; ".join(wrong[:TOLD]) + more)
+    return made
+
+
+def _condition_of(both: tuple[Conditions, Rule]) -> Expr:
+    converter, rule = both
+    if not isinstance(rule.given, Mapping):
+        raise Unusable("", f"an object with conditions is needed, not {shown(rule.given)}")
+    if "conditions" not in rule.given:
+        raise Unusable("", "it has no conditions")
+    return converter.convert(rule.given["conditions"])
+
+
+def _attempt(work: Any, argument: Any, label: str, wrong: list[str]) -> Any:
+    try:
+        return work(argument)
+    except Unusable as error:
+        wrong.append(f"{error.owner or label}: {f'{error.place}: ' if error.place else ''}{error.message}")

@@ -1,0 +1,130 @@
+"""Rules as callers hand them over, JSON or what was read of it -> a list of rules with ids."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple, NoReturn
+
+from colmatch.errors import SubscriptionError, shown
+from colmatch.incoming import is_text
+
+NEEDED = "a list of rules, one rule, or an object from id to rule is needed"
+
+
+class Rule(NamedTuple):
+    """A rule as it was given, and what it is called."""
+
+    id: int | str
+    label: str  # what errors call it
+    given: Any  # what was read of its JSON, not checked
+
+
+def read_rules(source: object) -> list[Rule]:
+    """Reads rules from all that ``from_json`` takes.
+
+    Raises
+    ------
+    SubscriptionError : this is not JSON, or not rules; or two have the same name
+    """
+    given = _read(source)
+    if isinstance(given, Mapping) and "conditions" not in given:
+        return [Rule(id, f"rule {shown(id)}", _read_rule(rule, f"rule {shown(id)}")) for id, rule in given.items()]
+    if isinstance(given, Mapping):
+        given = [given]
+    elif isinstance(given, (str, bytes)) or not isinstance(given, Iterable):
+        raise SubscriptionError(f"these are no rules: {NEEDED}, not {shown(given)}")
+    rules = [_read_rule(rule, f"rule {number}") for number, rule in enumerate(given) if not _is_blank(rule)]
+    names = [_name(rule, number) for number, rule in enumerate(rules)]
+    first: dict[int | str, int] = {}
+    for number, name in enumerate(names):
+        if name is None:
+            return [Rule(number, f"rule {number}", rule) for number, rule in enumerate(rules)]
+        if first.setdefault(name, number) != number:
+            raise SubscriptionError(
+                f"rules {first[name]} and {number} are both named {shown(name)}: give them other names, or none"
+            )
+    return [Rule(name, f"rule {shown(name)}", rule) for name, rule in zip(first, rules, strict=True)]
+
+
+def named_conditions(source: object) -> Mapping[Any, Any]:
+    """Reads named conditions, an object from name to conditions, or its JSON; None is none.
+
+    Raises
+    ------
+    SubscriptionError : it is not JSON, or no object
+    """
+    given = {} if source is None else _read_one(source, "the named conditions")
+    if isinstance(given, Mapping):
+        return given
+    raise SubscriptionError(f"named conditions are an object from name to conditions, not {shown(given)}")
+
+
+def _name(rule: Any, number: int) -> int | str | None:
+    """Returns the name of a rule; for the engine, what is empty is none."""
+    name = rule.get("name") if isinstance(rule, Mapping) else None
+    if name is None or name is False or name == "":
+        return None
+    if isinstance(name, bool) or not isinstance(name, (int, str)) or (isinstance(name, str) and not is_text(name)):
+        raise SubscriptionError(f"rule {number}: name is {shown(name)}: a text or a whole number is needed")
+    return name
+
+
+def _read(source: Any) -> Any:
+    if isinstance(source, (str, bytes, bytearray, memoryview)) or hasattr(source, "read"):
+        return _read_one(source, "the rules")
+    return source
+
+
+def _read_one(source: Any, what: str) -> Any:
+    """Returns what JSON says, or lines of JSON; and what is none as it is."""
+    if hasattr(source, "read"):
+        source = source.read()
+    if not isinstance(source, (str, bytes, bytearray, memoryview)):
+        return source
+    text = _text(source, what)
+    try:
+        return _json(text, what)
+    except SubscriptionError:
+        lines = [(number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
+        if len(lines) < 2 or not _is_object(lines[0][1]):
+            raise
+    return [_json(line, f"{what}, line {number}") for number, line in lines]
+
+
+def _read_rule(rule: Any, what: str) -> Any:
+    """Returns a rule that may be a text of its own, as the engine's ``toJSON`` makes it."""
+    return _json(_text(rule, what), what) if isinstance(rule, (str, bytes)) else rule
+
+
+def _text(source: Any, what: str) -> str:
+    if isinstance(source, str):
+        return source.removeprefix("\ufeff")
+    try:
+        return bytes(source).decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise SubscriptionError(f"{what}: this is not UTF-8: {error}") from None
+
+
+def _json(text: str, what: str) -> Any:
+    try:
+        return json.loads(text, parse_constant=_refuse)
+    except RecursionError:
+        raise SubscriptionError(f"{what}: conditions within conditions, too deep") from None
+    except ValueError as error:  # also of numbers with thousands of digits
+        raise SubscriptionError(f"{what}: this is not JSON: {error}") from None
+
+
+def _is_object(line: str) -> bool:
+    try:
+        return isinstance(_json(line, ""), dict)
+    except SubscriptionError:
+        return False
+
+
+def _is_blank(rule: Any) -> bool:
+    return isinstance(rule, (str, bytes)) and not rule.strip()
+
+
+def _refuse(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no number of JSON")
