@@ -21,6 +21,7 @@ from colmatch.lowering.lower import LoweredExpressions, Lowering
 from colmatch.options import Options
 from colmatch.schema import Attributes, Schema
 from colmatch.session import Session
+from colmatch.subscriptions.computed import ComputedNames
 from colmatch.subscriptions.constants import constants_of_table, with_constants
 from colmatch.subscriptions.ids import Ids, checked_unique, ids_of_column, ids_of_values
 from colmatch.subscriptions.rejected import Rejected
@@ -103,8 +104,10 @@ class Source:
         attributes, given = self.attributes, read(subscriptions, self.language)
         if isinstance(given, PredicateTable):
             lowering = Lowering(attributes, Session(self.options.timezone))
-            ids = Ids(add_table(given, self.schema, attributes, lowering))
-            return _finish(lowering, attributes, ids, None, {}, errors, tags_of(given.tags, ids))
+            computed = ComputedNames(self.schema, self.options)
+            ids = Ids(add_table(given, self.schema, computed, attributes, lowering))
+            intake = _finish(lowering, attributes, ids, None, {}, errors, tags_of(given.tags, ids))
+            return intake._replace(local_literal=intake.local_literal or computed.zoned)
         ids, expressions = given.ids, given.expressions
         tags = tags_of(given.tags, ids)
         compiler, few = self._compiler_for(len(expressions), given.weights is not None)

@@ -13,6 +13,7 @@ from colmatch.lowering.floors import misfit
 from colmatch.lowering.forms import PATTERNS, Kind, Op
 from colmatch.lowering.weights import Name
 from colmatch.schema import BOOL, INT, Attribute, Column, Family, Role, Schema, Shape
+from colmatch.subscriptions.computed import ComputedNames
 
 OPERATORS: dict[str, Op] = {
     "=": Op.EQ,
@@ -155,7 +156,7 @@ class Target(NamedTuple):
     extras: tuple[tuple[Attribute, bool], ...] = ()  # (attribute, none): presence, or absence
 
 
-def target(schema: Schema, name: str, operator: Operator, kind: Kind | None) -> Target:
+def target(schema: Schema, computed: ComputedNames, name: str, operator: Operator, kind: Kind | None) -> Target:
     """Finds what an attribute and an operator stand for, with operands of a kind.
 
     Raises
@@ -165,7 +166,14 @@ def target(schema: Schema, name: str, operator: Operator, kind: Kind | None) -> 
     try:
         column, role, key = _resolve(schema, name)
     except SchemaError as error:
-        raise ExpressionError(str(error)) from None
+        value = computed.find(name)
+        if value is None:
+            raise ExpressionError(str(error)) from None
+        if operator.on_list:
+            raise ExpressionError(
+                f"attribute {name!r} is {value.type}, array_contains and arrays_overlap need a list"
+            ) from None
+        return _compared(value, name, operator, kind)
     path, shape, op = column.path, column.shape, operator.op
     size = Attribute(path, Role.SIZE, INT)
     if op is Op.PRESENT:
@@ -189,10 +197,16 @@ def target(schema: Schema, name: str, operator: Operator, kind: Kind | None) -> 
         raise ExpressionError(f"column {column.name!r} is {column.arrow}: {hint}")
     else:
         attribute = Attribute(path, role, column.type)
+    return _compared(attribute, name, operator, kind)
+
+
+def _compared(attribute: Attribute, name: str, operator: Operator, kind: Kind | None) -> Target:
+    """Returns the test of an attribute, which is called ``name``."""
+    op = operator.op
     if op is Op.PRESENT:
         return Target(attribute, op, False, operator.negated)
     if op in PATTERNS and attribute.type.family is not Family.STRING:
-        raise ExpressionError(f"column {column.name!r} is {column.arrow}, {op.name.lower()} needs a string")
+        raise ExpressionError(f"attribute {name!r} is {attribute.type}, {op.name.lower()} needs a string")
     if kind is None:
         raise ExpressionError(f"the operands of {op.name.lower()} on {name!r} have a type that cannot be compared")
     needed = misfit(attribute.type, kind)
@@ -201,7 +215,8 @@ def target(schema: Schema, name: str, operator: Operator, kind: Kind | None) -> 
             f"attribute {name!r} is {attribute.type}, the operands are {kind.name.lower()}: give {needed}"
         )
     if operator.on_list and operator.negated:
-        return Target(attribute, op, False, True, ((size, False), (Attribute(path, Role.HAS_NULL, BOOL), True)))
+        size, has_null = Attribute(attribute.path, Role.SIZE, INT), Attribute(attribute.path, Role.HAS_NULL, BOOL)
+        return Target(attribute, op, False, True, ((size, False), (has_null, True)))
     if op in PATTERNS or op is Op.IN:
         return Target(attribute, op, False, operator.negated, ((attribute, False),) if operator.negated else ())
     return Target(attribute, op, operator.negated, False)

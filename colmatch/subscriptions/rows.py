@@ -14,6 +14,7 @@ from colmatch.lowering.forms import Kind, Op, Operand
 from colmatch.lowering.lower import Lowering, Reject
 from colmatch.lowering.weights import FURTHER_PART
 from colmatch.schema import BOOL, Attributes, Schema
+from colmatch.subscriptions.computed import ComputedNames
 from colmatch.subscriptions.operators import OPERATORS, Operator, operand_kind, target
 from colmatch.subscriptions.table import PredicateTable
 from colmatch.subscriptions.weights import fits, no_weight
@@ -27,7 +28,9 @@ _OPERANDS = {Op.BETWEEN: (2, 2, "two"), Op.IN: (0, 2**62, "a list of"), Op.PRESE
 PIECE = 1 << 17
 
 
-def add_table(table: PredicateTable, schema: Schema, attributes: Attributes, lowering: Lowering) -> pa.Array:
+def add_table(
+    table: PredicateTable, schema: Schema, computed: ComputedNames, attributes: Attributes, lowering: Lowering
+) -> pa.Array:
     """Gives all predicates to the lowering.
 
     Returns the ids of the subscriptions, in order of first appearance. Rows that cannot be used are
@@ -44,7 +47,7 @@ def add_table(table: PredicateTable, schema: Schema, attributes: Attributes, low
         values = ids.to_numpy(zero_copy_only=False)
         if pa.types.is_int64(ids.type) and not np.any(values[1:] < values[:-1]):
             _add_priority(table, np.cumsum(np.append(False, values[1:] != values[:-1])), lowering)
-            return _add_in_pieces(_TypedTable(first, schema, attributes, weighted), values, lowering)
+            return _add_in_pieces(_TypedTable(first, schema, computed, attributes, weighted), values, lowering)
     ids = pa.chunked_array(
         [t["id"].combine_chunks() if t["id"].num_chunks != 1 else t["id"].chunk(0) for t in table.tables]
     )
@@ -55,7 +58,7 @@ def add_table(table: PredicateTable, schema: Schema, attributes: Attributes, low
     first_leaf = -1
     at = 0
     for each in table.tables:
-        part = _TypedTable(each, schema, attributes, weighted)
+        part = _TypedTable(each, schema, computed, attributes, weighted)
         base, some = part.add(0, each.num_rows, subs[at : at + each.num_rows], lowering)
         at += each.num_rows
         first_leaf = base if first_leaf < 0 else first_leaf
@@ -124,7 +127,10 @@ def _add_conjunctions(first_leaf: int, conj: I64, lowering: Lowering) -> None:
 class _TypedTable:
     """One table, and what each *combo*, a pair of attribute and operator in it, stands for."""
 
-    def __init__(self, part: pa.Table, schema: Schema, attributes: Attributes, weighted: bool) -> None:
+    def __init__(
+        self, part: pa.Table, schema: Schema, computed: ComputedNames, attributes: Attributes, weighted: bool
+    ) -> None:
+        self.schema, self.computed, self.attributes = schema, computed, attributes
         chunk = {
             name: (part[name].chunk(0) if part[name].num_chunks else pa.array([], part[name].type))
             for name in part.column_names
@@ -150,18 +156,18 @@ class _TypedTable:
         for start in range(0, part.num_rows, PIECE):
             used[self._combo(start, start + PIECE)] = True
         for c in np.flatnonzero(used).tolist():
-            self._resolve(c, names[c // len(ops)], ops[c % len(ops)], schema, attributes)
+            self._resolve(c, names[c // len(ops)], ops[c % len(ops)])
 
     def _combo(self, start: int, stop: int) -> I64:
         combo: I64 = self.attribute[start:stop].astype(np.int64) * self.ops + self.op[start:stop]
         return combo
 
-    def _resolve(self, c: int, name: str, op: str, schema: Schema, attributes: Attributes) -> None:
-        operator = Operator.parse(op)
+    def _resolve(self, c: int, name: str, op: str) -> None:
+        operator, attributes = Operator.parse(op), self.attributes
         try:
             if operator is None:
                 raise ExpressionError(f"unknown operator {op!r}: use {', '.join(OPERATORS)} or their negations")
-            found = target(schema, name, operator, self.kind)
+            found = target(self.schema, self.computed, name, operator, self.kind)
         except ExpressionError as error:
             self.bad[c] = error.message
             self.group_of[c] = self.groups.setdefault(None, len(self.groups))

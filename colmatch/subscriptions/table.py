@@ -25,7 +25,8 @@ class PredicateTable:
 
         ===========  ==============  ==================================================
         id           int64 / string  subscription; its rows need not stand together
-        attribute    string          ``age``, ``user.age``, ``attrs['k']``, ``size(tags)``
+        attribute    string          ``age``, ``user.age``, ``attrs['k']``, ``size(tags)``, or what
+                                     is computed: ``lower(dest)``, ``price * qty``
         op           string          see below
         operands     list of a type  NULL or empty for ``is null``, two for ``between``
         conjunction  int32           optional: rows of one id and number are ANDed, rows

@@ -137,6 +137,23 @@ def test_programs(by: str) -> None:
     }
 
 
+def test_many_rows_of_which_few_have_anything() -> None:
+    """What a row of one tile has is forgotten in the next."""
+    of = cm.Matcher.build({1: "a = 1 AND b = 1", 2: "a IS NULL AND b IS NOT NULL AND s IS NOT NULL"}, SCHEMA)
+    rows = [{"a": 1, "b": 2, "s": "x", "t": None}] * 64 + [{"a": None, "b": None, "s": "x", "t": None}] * 66
+    events = pa.Table.from_pylist(rows, SCHEMA)
+    assert told(of.reasons(events), "attribute") == {1: {"b": 64, None: 66}, 2: {"a": 64, "b": 66}}
+
+
+@pytest.mark.parametrize("kind", ["scan", "bestar"])
+def test_lists_that_begin_alike_are_two_predicates(kind: str) -> None:
+    text = "(a IN (1, 3) AND b = 1) OR (a IN (1, 3, 5) AND b = 2) OR (a IN (1, 4) AND b = 3) OR (a IN (1, 3) AND b = 4)"
+    of = cm.Matcher.build({1: text}, SCHEMA, index=kind)
+    rows = [{"a": 9, "b": b, "s": None, "t": None} for b in (1, 2, 3, 4)]
+    found = told(of.reasons(pa.Table.from_pylist(rows, SCHEMA), "predicate"), "predicate")
+    assert found == {1: {"a IN (1, 3)": 2, "a IN (1, 3, 5)": 1, "a IN (1, 4)": 1}}
+
+
 def test_a_campaign_that_gets_nothing() -> None:
     of = cm.Matcher.build(
         {"ski": "a >= 5 AND b = 1 AND s = 'x'", "sea": "a > 0", "off": "a = 1 AND a = 2"}, SCHEMA, tags={"ski": ["t7"]}
@@ -167,11 +184,11 @@ def test_events_that_lack_what_must_be_defined() -> None:
 
 
 def test_updates_between_batches_are_not_seen() -> None:
-    of = cm.Matcher.build({1: "a > 5"}, {"a": "int64"}, options=cm.Options(batch_rows=2))
+    of = cm.Matcher.build({1: "a > 5"}, {"a": "int64", "other": "int64"}, options=cm.Options(batch_rows=2))
 
     def batches() -> Any:
         yield pa.record_batch({"a": [1, 2]})
-        of.replace({1: "a > 0", 2: "a > 9"})
+        of.replace({1: "a > 0", 2: "other > 9"})
         of.compact()
         yield pa.record_batch({"a": [3, 4]})
 

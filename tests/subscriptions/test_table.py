@@ -177,8 +177,9 @@ NAMES = [
 @pytest.mark.parametrize("attribute", NAMES, ids=range(len(NAMES)))
 def test_names_of_blanks_and_brackets(attribute: str) -> None:
     table = pa.table({"id": [7], "attribute": [attribute], "op": ["="], "operands": [[1]]})
-    with pytest.raises(cm.ExpressionError, match="unknown attribute"):
+    with pytest.raises(cm.ExpressionError, match="unknown attribute|a '\\)' is missing") as raised:
         cm.Matcher.build(cm.PredicateTable(table), SCHEMA)
+    assert len(str(raised.value)) < 500
 
 
 @pytest.mark.parametrize("attribute", ["attrs['k']", " attrs [ 'k' ] ", 'attrs["k"]', "ATTRS['k']", "attrs['\\k']"])

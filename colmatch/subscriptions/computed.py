@@ -1,0 +1,70 @@
+"""Attributes of predicate tables that are computed: ``lower(dest)``, ``price * qty``."""
+
+from __future__ import annotations
+
+import re
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from colmatch.errors import ExpressionError, shown
+from colmatch.options import Options
+from colmatch.schema import Attribute, Role, Schema, value_type
+
+if TYPE_CHECKING:
+    from colmatch.expr.computed_types import Typing
+    from colmatch.expr.parse import Parser
+
+_SIGNS = re.compile(r"[-+*/%(<=>]")
+_COMPARISONS = ("<", "<=", "=", "<=>")
+
+
+class ComputedNames:
+    """What a table names that is computed of columns, written as in SQL.
+
+    The parser is imported when a name looks like that.
+    """
+
+    def __init__(self, schema: Schema, options: Options) -> None:
+        self._schema = schema
+        self._options = options
+        self.zoned: str | None = None  # one that depends on the time zone of the options
+
+    @cached_property
+    def _parser(self) -> Parser:
+        from colmatch.expr.parse import Parser
+
+        return Parser(self._options.max_depth)
+
+    @cached_property
+    def _typing(self) -> Typing:
+        from colmatch.expr.computed_types import Typing
+
+        return Typing(self._schema, self._options)
+
+    def find(self, name: str) -> Attribute | None:
+        """Returns the attribute that a text stands for, None where it does not look like any.
+
+        Raises
+        ------
+        ExpressionError : it cannot be computed; without a place
+        """
+        if not _SIGNS.search(name):
+            return None
+        from colmatch.events.nodes import arrow_type
+        from colmatch.expr.ast import Predicate, Refusal, Verb
+
+        try:
+            found = self._parser.parse(self._parser.read(f"({name}) IS NULL"))
+            if not isinstance(found, Predicate) or found.verb is not Verb.NULL or found.subject.computed is None:
+                return None
+            if found.subject.computed.function in _COMPARISONS:
+                raise ExpressionError(f"attribute {shown(name)} is a comparison: write it as an expression")
+            text, node = self._typing.of(found.subject.computed)
+        except Refusal as refusal:
+            if "(" not in name:
+                return None  # more likely a column of an odd name
+            raise ExpressionError(f"attribute {shown(name)}: {refusal}") from None
+        self.zoned = self._typing.zoned
+        type = value_type(arrow_type(node.type))
+        assert type is not None
+        return Attribute((text,), Role.COMPUTED, type, node.key)
