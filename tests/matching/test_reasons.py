@@ -147,11 +147,17 @@ def test_many_rows_of_which_few_have_anything() -> None:
 
 @pytest.mark.parametrize("kind", ["scan", "bestar"])
 def test_lists_that_begin_alike_are_two_predicates(kind: str) -> None:
-    text = "(a IN (1, 3) AND b = 1) OR (a IN (1, 3, 5) AND b = 2) OR (a IN (1, 4) AND b = 3) OR (a IN (1, 3) AND b = 4)"
-    of = cm.Matcher.build({1: text}, SCHEMA, index=kind)
+    parts = [
+        "(a IN (1, 3) AND b = 1)",
+        "(a IN (1, 3, 5) AND b = 2)",
+        "(a IN (1, 4) AND b = 3)",
+        "(a IN (1, 3) AND b = 4)",
+    ]
+    texts = {1: " OR ".join(parts), 2: " OR ".join(parts[::-1]), 3: " OR ".join(parts[1:] + parts[:1])}
+    of = cm.Matcher.build(texts, SCHEMA, index=kind)
     rows = [{"a": 9, "b": b, "s": None, "t": None} for b in (1, 2, 3, 4)]
     found = told(of.reasons(pa.Table.from_pylist(rows, SCHEMA), "predicate"), "predicate")
-    assert found == {1: {"a IN (1, 3)": 2, "a IN (1, 3, 5)": 1, "a IN (1, 4)": 1}}
+    assert found == dict.fromkeys(texts, {"a IN (1, 3)": 2, "a IN (1, 3, 5)": 1, "a IN (1, 4)": 1})
 
 
 def test_a_campaign_that_gets_nothing() -> None:
@@ -188,7 +194,7 @@ def test_updates_between_batches_are_not_seen() -> None:
 
     def batches() -> Any:
         yield pa.record_batch({"a": [1, 2]})
-        of.replace({1: "a > 0", 2: "other > 9"})
+        of.replace({1: "other > 0"})
         of.compact()
         yield pa.record_batch({"a": [3, 4]})
 
