@@ -157,7 +157,8 @@ def test_lists_that_begin_alike_are_two_predicates(kind: str) -> None:
     of = cm.Matcher.build(texts, SCHEMA, index=kind)
     rows = [{"a": 9, "b": b, "s": None, "t": None} for b in (1, 2, 3, 4)]
     found = told(of.reasons(pa.Table.from_pylist(rows, SCHEMA), "predicate"), "predicate")
-    assert found == dict.fromkeys(texts, {"a IN (1, 3)": 2, "a IN (1, 3, 5)": 1, "a IN (1, 4)": 1})
+    wanted = {"a IN (1, 3)": 2, "a IN (1, 3, 5)": 1, "a IN (1, 4)": 1}
+    assert found == {1: wanted, 2: wanted, 3: wanted}
 
 
 def test_a_campaign_that_gets_nothing() -> None:
