@@ -135,7 +135,9 @@ def single_column(source: Any, raises: type[ColmatchError], what: str) -> pa.Arr
 
 def values_of(source: Any, raises: type[ColmatchError], what: str) -> list[Any]:
     """The values of what ``single_column`` takes."""
-    found: list[Any] = single_column(source, raises, what).to_pylist()
+    column = single_column(source, raises, what)
+    with refusing(raises, f"{what} is {column.type!s:.200} and cannot be read"):
+        found: list[Any] = column.to_pylist()
     return found
 
 

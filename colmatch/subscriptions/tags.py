@@ -17,7 +17,7 @@ from colmatch.arrays.growing import Growing
 from colmatch.arrays.ranges import distinct, ranges_of
 from colmatch.errors import OptionError, SubscriptionError, shown
 from colmatch.events.reader import texts_of
-from colmatch.incoming import column_of, is_arrow, is_text, plain, refusing, table_of, values_of
+from colmatch.incoming import column_of, is_arrow, is_text, refusing, table_of, values_of
 from colmatch.kernels.layout import I32, I64, U8
 from colmatch.subscriptions.ids import Ids, checked_unique, ids_of_column, ids_of_values
 
@@ -245,8 +245,8 @@ def _lists(column: pa.Array, where: str) -> pa.LargeListArray:
             return pa.LargeListArray.from_arrays(offset, column.drop_null().cast(pa.string()))
     if not types.is_large_list(column.type):
         raise SubscriptionError(f"{what} is {column.type}: lists of strings are needed, or a string for a single one")
-    values = plain(column.values)
-    if not (types.is_string(values.type) or types.is_large_string(values.type) or types.is_null(values.type)):
+    of = column.type.value_type
+    if not (types.is_string(of) or types.is_large_string(of) or types.is_null(of)):
         raise SubscriptionError(f"{what} is {column.type}: lists of strings are needed, or a string for a single one")
     with refusing(SubscriptionError, f"{what} cannot be read"):
         lists = column.cast(pa.large_list(pa.string()))

@@ -40,6 +40,12 @@ ATTRIBUTES = [
     "\\",
     "(",
     "deep.x",
+    "lower(s)",
+    "a + f",
+    "a * s",
+    "upper(",
+    "hour(ts) % 2",
+    "a < f",
 ]
 OPS = [
     "=",
@@ -89,6 +95,19 @@ def predicate_table(rng: Random) -> Any:
     return table(rng, columns)
 
 
+def tags(rng: Random) -> Any:
+    """What may be given as the tags of subscriptions."""
+    way = rng.randrange(3)
+    if way == 0:
+        return odd(rng)
+    if way == 1:
+        return {rng.choice([1, 2, "1", None, 2**70]): odd(rng) for _ in range(2)}
+    rows = rng.choice([0, 1, 2])
+    return table(
+        rng, {"id": array(rng, rows) if rng.random() < 0.3 else pa.array(range(rows)), "tags": lists(rng, rows)}
+    )
+
+
 def events(rng: Random) -> Any:
     rows = rng.choice([0, 1, 1, 3])
     columns = {field.name: pa.nulls(rows, field.type) for field in SCHEMA if rng.random() < 0.6} or {
@@ -121,6 +140,14 @@ EXPRESSIONS = {
     3: "attrs['k'] > 1 OR by_num[3] = 'x' OR array_contains(tags, 'x') OR size(tags) = 1",
     4: "user.age = 1 OR dec > 1 OR u64 = 1 OR coded = 'x'",
     5: "bin = X'1F' OR local > TIMESTAMP_NTZ '2013-01-31 00:00:00'",
+}  # fmt: skip
+
+
+NOTHING = pa.RecordBatch.from_pylist([{}], SCHEMA)
+TAKEN = {
+    "match": ("ids", "tags", "ranges", "invalid"), "match_lists": ("ids", "tags", "ranges"), "count": ("ids", "tags", "ranges"),
+    "exists": ("ids", "tags", "ranges"), "match_topk": ("ids", "tags", "k", "score"), "reasons": ("ids", "tags", "by"),
+    "subset": ("ids", "tags"), "counters": ("ids", "tags", "ranges", "k", "score"),
 }  # fmt: skip
 
 
@@ -161,8 +188,13 @@ def test_tables_of_expressions(seed: int) -> None:
         if rng.random() < 0.3
         else pa.array([_texts(rng) for _ in range(rows)]),
     }
-    matcher = call(cm.Matcher.build, table(rng, columns), SCHEMA, index="scan", errors=rng.choice(["raise", "collect"]))
+    if rng.random() < 0.3:
+        columns["tags"] = array(rng, rows) if rng.random() < 0.5 else lists(rng, rows)
+    beside = {"tags": tags(rng)} if rng.random() < 0.2 else {}
+    errors = rng.choice(["raise", "collect"])
+    matcher = call(cm.Matcher.build, table(rng, columns), SCHEMA, index="scan", errors=errors, **beside)
     if matcher is not None:
+        assert len(matcher.tags) == len(matcher)
         call(matcher.delete, ids)
 
 
@@ -242,11 +274,34 @@ def test_files(matchers: list[cm.Matcher], folder: Path, seed: int) -> None:
 @given(SEEDS)
 def test_arguments(matchers: list[cm.Matcher], seed: int) -> None:
     rng = Random(seed)
-    what = rng.randrange(8)
-    if what < 3:
+    what = rng.randrange(9)
+    if what == 8:
+        matcher = rng.choice(matchers)
+        asked = {
+            name: odd(rng) for name in ("ids", "tags", "ranges", "invalid", "by", "k", "score") if rng.random() < 0.3
+        }
+        ask = rng.choice(["match", "match_lists", "count", "exists", "match_topk", "reasons", "subset", "counters"])
+        taken = {name: value for name, value in asked.items() if name in TAKEN[ask]}
+        if ask == "match_topk":
+            taken.setdefault("k", 1)
+        call(getattr(matcher, ask), *([] if ask == "subset" else [NOTHING]), **taken)
+        call(cm.rules.from_json, odd(rng), *([odd(rng)] if rng.random() < 0.3 else []))
+    elif what < 3:
         arguments: dict[str, Any] = {"subscriptions": {1: "a = 1"}, "schema": SCHEMA, "index": "scan"}
         for name in rng.sample(
-            ["subscriptions", "schema", "index", "options", "errors", "sample"], rng.choice([1, 1, 2])
+            [
+                "subscriptions",
+                "schema",
+                "index",
+                "options",
+                "errors",
+                "sample",
+                "language",
+                "missing",
+                "constants",
+                "tags",
+            ],
+            rng.choice([1, 1, 2]),
         ):
             arguments[name] = odd(rng)
         call(cm.Matcher.build, **arguments)
@@ -265,6 +320,7 @@ def test_arguments(matchers: list[cm.Matcher], seed: int) -> None:
         for _ in range(3):
             call(getattr(matcher, rng.choice(["insert", "replace", "delete"])), odd(rng))
         call(matcher.insert, {9: "TRUE"}, errors=odd(rng))
+        call(matcher.replace, {8: "TRUE"}, tags=tags(rng))
         call(matcher.count, pa.table({"a": [1]}))
     elif what == 6:
         name = rng.choice(["dense", "opindex", odd(rng)])
