@@ -198,9 +198,13 @@ def test_updates_between_batches_are_not_seen() -> None:
         of.replace({1: "other > 0"})
         of.compact()
         yield pa.record_batch({"a": [3, 4]})
+        yield pa.record_batch({"a": [1, 9]})
+        yield pa.record_batch({"a": [1, 2]})
 
     reader = pa.RecordBatchReader.from_batches(pa.schema({"a": pa.int64()}), batches())
-    assert [tuple(row.values()) for row in of.reasons(reader).to_pylist()] == [(1, "a", 4)]
+    assert of.reasons(reader).num_rows == 0
+    reader = pa.RecordBatchReader.from_batches(pa.schema({"other": pa.int64()}), [])
+    assert [tuple(row.values()) for row in of.reasons(reader).to_pylist()] == [(1, None, 0)]
 
 
 def test_what_is_refused() -> None:
