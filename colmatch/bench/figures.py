@@ -10,6 +10,7 @@ import gc
 import statistics
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import NamedTuple
 
 import numpy as np
@@ -113,18 +114,33 @@ def measure(
         raise OptionError(f"{max(sizes):,} subscriptions are asked for, and there are {total:,}")
     for index in indexes:  # loads the parser and the kernels that build, for which else the first kind would pay
         Matcher.build(prefix(subscriptions, min(total, 20)), schema, index=index, options=options)
-    for size in sorted(set(sizes)):
-        part = prefix(subscriptions, size)
-        made = [_build(part, schema, index, options, events) for index in indexes]
-        for batch in sorted({min(batch, events.num_rows) for batch in batches}):
-            rows = min(max(batch, SMALLEST), events.num_rows)
-            pieces = [events.slice(start, min(batch, rows - start)) for start in range(0, rows, batch)]
-            found = {line.kind: sum(matcher.match(piece).num_rows for piece in pieces) for matcher, line in made}
-            if len(set(found.values())) > 1:
-                raise ColmatchError(f"the kinds do not agree, please report this as a bug: {found}")
-            runs = {line.kind: _run(matcher, pieces) for matcher, line in made}
-            for (_, line), seconds in zip(made, _medians(runs, repeat).values(), strict=True):
-                yield line._replace(batch=batch, event=seconds / rows, matches=found[line.kind] / rows)
+    with _settled():
+        for size in sorted(set(sizes)):
+            part = prefix(subscriptions, size)
+            made = [_build(part, schema, index, options, events) for index in indexes]
+            for batch in sorted({min(batch, events.num_rows) for batch in batches}):
+                rows = min(max(batch, SMALLEST), events.num_rows)
+                pieces = [events.slice(start, min(batch, rows - start)) for start in range(0, rows, batch)]
+                found = {line.kind: sum(matcher.match(piece).num_rows for piece in pieces) for matcher, line in made}
+                if len(set(found.values())) > 1:
+                    raise ColmatchError(f"the kinds do not agree, please report this as a bug: {found}")
+                runs = {line.kind: _run(matcher, pieces) for matcher, line in made}
+                for (_, line), seconds in zip(made, _medians(runs, repeat).values(), strict=True):
+                    yield line._replace(batch=batch, event=seconds / rows, matches=found[line.kind] / rows)
+
+
+@contextmanager
+def _settled() -> Iterator[None]:
+    """Keeps what there is already out of garbage collections, of which each measurement has one.
+
+    They would take longer than what is measured: a tenth of a second with kernels loaded.
+    """
+    gc.collect()
+    gc.freeze()
+    try:
+        yield
+    finally:
+        gc.unfreeze()
 
 
 def _build(
