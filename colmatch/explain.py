@@ -241,15 +241,13 @@ def _predicate(told: _Told, p: int) -> Node:
     runs = key_runs(predicates, told.segment.codes, p)
     found = any(lo <= key <= hi for key in keys[attr] for lo, hi in runs)
     truth: TruthValue = (
-        not found if none else found if keys[attr] or told.two_valued or _two_valued(attribute) else None
+        not found if none else found if keys[attr] or told.two_valued or attribute.role is Role.HAS_NULL else None
     )
-    return Node(
-        predicate_text(attribute, LiteralTexts(told.literals, attr), runs, none), truth, _value(attribute, told.values)
-    )
-
-
-def _two_valued(attribute: Attribute) -> bool:
-    return attribute.role in (Role.HAS_NULL, Role.CALL)
+    value = _value(attribute, told.values)
+    text = predicate_text(attribute, LiteralTexts(told.literals, attr), runs, none)
+    if truth is None and attribute.role is Role.CALL and (None not in value.values() or text.endswith(" NULL")):
+        truth = False
+    return Node(text, truth, value)
 
 
 def _found(values: dict[str, Any], name: str) -> Any:
@@ -259,16 +257,21 @@ def _found(values: dict[str, Any], name: str) -> Any:
     return next((value for known, value in values.items() if known.lower() == name.lower()), None)
 
 
-def _value(attribute: Attribute, values: dict[str, Any]) -> Any:
-    if attribute.role is Role.CALL:
-        return {name: _found(values, name) for (name,) in attribute.paths}
+def _at(values: dict[str, Any], path: tuple[str, ...]) -> Any:
     value: Any = values
-    for part in attribute.path:
+    for part in path:
         if value is None:
             return None
         if not isinstance(value, dict):
             return value
         value = _found(value, part)
+    return value
+
+
+def _value(attribute: Attribute, values: dict[str, Any]) -> Any:
+    if attribute.role is Role.CALL:
+        return {".".join(path): _at(values, path) for path in attribute.paths}
+    value = _at(values, attribute.path)
     if isinstance(value, list) and attribute.role is Role.ENTRY:
         return next((v for k, v in value if k == attribute.key), None)
     return value

@@ -34,6 +34,13 @@ class SharedNodes:
             found = self._operands[value] = Operand(Kind.BOOL, value=value)
         return found
 
+    def constant(self, kind: Kind, value: Any) -> Operand:
+        """The operand of a value that has no slot, one object for equal ones."""
+        found = self._operands.get((kind, value))
+        if found is None:
+            found = self._operands[kind, value] = Operand(kind, value=value)
+        return found
+
     def predicate(
         self,
         verb: Verb,

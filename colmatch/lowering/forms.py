@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any
 
+from colmatch.calls import unpacked
 from colmatch.kernels.lowering import operators
 
 
@@ -63,6 +64,12 @@ class Kind(IntEnum):
 def quoted(text: str) -> str:
     """Writes a string literal as Spark SQL reads it, in single quotes."""
     return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
+
+
+def arguments_text(function: str, data: bytes) -> str:
+    """Writes the arguments of a special function, which are packed."""
+    values = unpacked(function, data)
+    return ", ".join([quoted(value) if isinstance(value, str) else repr(value) for value in values])
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,64 @@
+"""sqlglot's nodes -> calls of special functions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from sqlglot import exp
+
+from colmatch.expr.ast import Predicate, Refusal, Verb
+from colmatch.expr.calls import COLUMNS, WrongArgument, checked_columns, column_needed, literal_of, subject_of
+from colmatch.expr.computed import Computed
+from colmatch.expr.literals import Reading
+from colmatch.expr.shared import SharedNodes
+from colmatch.lowering.forms import Kind
+
+
+def parsed_call(
+    name: str, arguments: list[Any], nodes: SharedNodes, reading: Reading, begin: Callable[[Any], int], at: int
+) -> Predicate:
+    """Makes the predicate that a call is. Its literals are a part of it: their slots are baked.
+
+    Parameters
+    ----------
+    begin : where the text of an argument begins
+    at : where that of the call begins
+
+    Raises
+    ------
+    Refusal : an argument is not what the function takes
+    """
+    some = [_inner(argument) for argument in arguments]
+    try:
+        checked_columns(name, len(some))
+        columns = [_column(name, argument, place, reading) for place, argument in enumerate(some[:COLUMNS])]
+        literal = literal_of(name, [_value(argument, reading) for argument in some[COLUMNS:]])
+    except WrongArgument as error:
+        where = begin(some[error.place]) if some else at
+        raise Refusal(str(error), where) from None
+    return nodes.predicate(Verb.CALL, subject_of(name, columns), (nodes.constant(Kind.BINARY, literal),))
+
+
+def _inner(node: Any) -> Any:
+    while type(node) is exp.Paren:
+        node = node.args["this"]
+    return node
+
+
+def _column(name: str, node: Any, place: int, reading: Reading) -> Computed:
+    number = node.args["this"].args["this"] if type(node) is exp.Column else ""
+    if not number.isdigit() or reading.subjects[int(number)].key is not None:
+        raise WrongArgument(place, column_needed(name))
+    return Computed("column", reading.subjects[int(number)].path)
+
+
+def _value(node: Any, reading: Reading) -> tuple[Kind | None, Any]:
+    if type(node) is not exp.Literal:
+        return None, None
+    slot = int(node.args["this"])
+    kind, many, negative = reading.operands[slot]
+    if slot not in reading.baked:
+        reading.baked.append(slot)
+    text = reading.literals[slot]
+    return (None, None) if many else (kind, f"-{text}" if negative else text)
