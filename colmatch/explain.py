@@ -16,6 +16,7 @@ import pyarrow as pa
 from colmatch.betree.events import event_batches
 from colmatch.errors import EventError, SubscriptionError, shown
 from colmatch.events.binding import require
+from colmatch.events.clock import Clock
 from colmatch.events.derived import DerivedColumns
 from colmatch.events.gather import batches
 from colmatch.events.reader import Reader
@@ -85,13 +86,15 @@ def _shown(value: Any) -> str:
     return text if len(text) <= 80 else text[:77] + "..."
 
 
-def explain(parts: Parts, event: Any, id: int | str) -> Explanation:
+def explain(parts: Parts, event: Any, id: int | str, clock: Clock | None = None) -> Explanation:
     """Explains as ``Matcher.explain`` does."""
     version = parts.version
     number = version.find(id)
     if number is None:
         raise SubscriptionError(f"there is no subscription {shown(id)}")
     row = _row(parts, event)
+    if clock is not None:
+        row = clock.added_to(row, clock.names(version.attributes))
     holder = version.holder(number)
     segment = version.segments[holder]
     preds = segment.predicates

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from colmatch.cli.options import format_option, missing_option, null_option
+from colmatch.cli.options import format_option, missing_option, now_option, null_option
 from colmatch.errors import ColmatchError, EventError
 
 if TYPE_CHECKING:
@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     metavar="NAME=LOW,HIGH",
     help="A column of the expressions that is a range in each event, from column LOW to column HIGH. Repeatable.",
 )
+@now_option
 @missing_option
 @format_option("--format", "EVENTS")
 @format_option("--out-format", "OUT (standard output: csv, or jsonl with --lists)")
@@ -65,6 +66,7 @@ def match(
     out_format: str | None,
     nulls: tuple[str, ...],
     top: int | None,
+    now: str | None,
     **scoring: Any,
 ) -> None:
     """Write which subscriptions of INDEX are true for each row of EVENTS.
@@ -76,7 +78,7 @@ def match(
     cat flights.csv | colmatch match alerts.colmatch - --format csv --keep carrier,flight | head
     colmatch match alerts.colmatch flights.parquet --top 5 --event-weights delay=urgency
     """
-    from colmatch.cli.arguments import Lacking, open_matcher, read_event_weights, read_ranges, reading_events
+    from colmatch.cli.arguments import Lacking, open_matcher, read_event_weights, read_now, read_ranges, reading_events
     from colmatch.cli.files import format_of, rebatch
     from colmatch.cli.writing import writing
 
@@ -99,7 +101,8 @@ def match(
         raise click.UsageError("Arrow is not for a terminal: pipe it, or write it to a file with -o")
     kept = list(dict.fromkeys(name.strip() for names in keep for name in names.split(",") if name.strip()))
     among = read_ranges(ranges)
-    with reading_events(matcher, events, format, kept, nulls, weights=_typed(best, needed), ranges=among) as rows:
+    weights, time = _typed(best, needed), read_now(now)
+    with reading_events(matcher, events, format, kept, nulls, weights=weights, ranges=among, now=time) as rows:
         schema = _result_schema(matcher, rows, shape, kept, events)
         given = schema, shape, kept, best, needed, among
         if events != "-":  # Ctrl-C is to find the output open while standard input is read

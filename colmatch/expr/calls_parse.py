@@ -35,7 +35,8 @@ def parsed_call(
         columns = [_column(name, argument, place, reading) for place, argument in enumerate(some[:COLUMNS])]
         literal = literal_of(name, [_value(argument, reading) for argument in some[COLUMNS:]])
     except WrongArgument as error:
-        where = begin(some[error.place]) if some else at
+        placed = bool(some) and some[error.place].find(exp.Column, exp.Literal) is not None
+        where = begin(some[error.place]) if placed else at
         raise Refusal(str(error), where) from None
     return nodes.predicate(Verb.CALL, subject_of(name, columns), (nodes.constant(Kind.BINARY, literal),))
 

@@ -13,17 +13,18 @@ from colmatch.errors import EventError, OptionError, shown
 from colmatch.events.range_reader import columns_of
 from colmatch.events.required import LACKS
 from colmatch.matching.best import BestMatches
-from colmatch.matching.range_worker import RangeNames, checked_ranges
+from colmatch.matching.range_worker import RangeNames
 from colmatch.matching.subset import Subset, subset_of
 
 
 class Matches(BestMatches):
     """Finds all matches of events, and the best. ``Matcher`` is one."""
 
-    def columns_with(self, ranges: RangeNames | None = None) -> list[str]:
-        """Returns the top-level columns that events need in which attributes are ranges."""
-        own = columns_of(self._live.now.attributes, checked_ranges(ranges, self._live.schema))
-        return list(dict.fromkeys([*own, *self._workers.required(checked_ranges(ranges, self._live.schema)).columns]))
+    def columns_with(self, ranges: RangeNames | None = None, now: Any = None) -> list[str]:
+        """Returns the top-level columns that events need if ranges, or the time, are given."""
+        attributes, asked = self._live.now.attributes, self._asked(ranges, now=now)
+        own = [*columns_of(attributes, asked.ranges), *self._workers.required(asked.ranges).columns]
+        return list(dict.fromkeys(own if asked.now is None else asked.now.without(own, attributes)))
 
     def subset(self, ids: Any) -> Subset:
         """Prepares some subscriptions to be matched among: what ``ids=`` takes.
@@ -43,19 +44,33 @@ class Matches(BestMatches):
         return subset_of(ids, self._live.now)
 
     @overload
-    def match(self, events: Any, ranges: RangeNames | None = None, *, ids: Any = None) -> pa.Table: ...
+    def match(self, events: Any, ranges: RangeNames | None = None, *, ids: Any = None, now: Any = None) -> pa.Table: ...
 
     @overload
     def match(
-        self, events: Any, ranges: RangeNames | None = None, *, invalid: Literal["skip", "raise"], ids: Any = None
+        self,
+        events: Any,
+        ranges: RangeNames | None = None,
+        *,
+        invalid: Literal["skip", "raise"],
+        ids: Any = None,
+        now: Any = None,
     ) -> pa.Table: ...
 
     @overload
     def match(
-        self, events: Any, ranges: RangeNames | None = None, *, invalid: Literal["collect"], ids: Any = None
+        self,
+        events: Any,
+        ranges: RangeNames | None = None,
+        *,
+        invalid: Literal["collect"],
+        ids: Any = None,
+        now: Any = None,
     ) -> tuple[pa.Table, pa.Table]: ...
 
-    def match(self, events: Any, ranges: RangeNames | None = None, *, invalid: str = "skip", ids: Any = None) -> Any:
+    def match(
+        self, events: Any, ranges: RangeNames | None = None, *, invalid: str = "skip", ids: Any = None, now: Any = None
+    ) -> Any:
         """Finds which subscriptions are true for which events.
 
         Parameters
@@ -76,6 +91,10 @@ class Matches(BestMatches):
             an error; with ``"collect"`` a second table is returned, which says which and why
 
         ids : only subscriptions that have one of these are found: what ``subset`` takes or returns
+        now : what time it is for all events, for the special functions: a datetime, or seconds
+            since 1970 began in UTC. Their clocks and ``now`` need no columns then, and columns of
+            these names count for nothing. Columns of whole numbers have whole seconds. A datetime
+            without a zone is one in ``Options(timezone=...)``
 
         Returns
         -------
@@ -90,11 +109,11 @@ class Matches(BestMatches):
             end, or some expression cannot be asked of ranges: a text pattern that is no prefix, or
             an AND of ORs with too many conditions on them
         OptionError : ``ranges`` is no such mapping, or what it names is no scalar of the schema; or
-            ``invalid`` is something else
+            ``invalid`` or ``now`` is something else
         """
         if not isinstance(invalid, str) or invalid not in ("skip", "raise", "collect"):
             raise OptionError(f"invalid={shown(invalid)}: 'skip', 'raise' or 'collect' is needed")
-        schema, asked = self._live.now.result_schema, self._asked(ranges, ids)
+        schema, asked = self._live.now.result_schema, self._asked(ranges, ids, now)
         if invalid == "skip":
             return pa.Table.from_batches(self._workers.pairs(events, schema, asked), schema)
         found: list[pa.RecordBatch] = []
@@ -109,36 +128,43 @@ class Matches(BestMatches):
         return matches if invalid == "raise" else (matches, pa.Table.from_batches(lacking, LACKS))
 
     def match_batches(
-        self, events: Any, ranges: RangeNames | None = None, *, ids: Any = None
+        self, events: Any, ranges: RangeNames | None = None, *, ids: Any = None, now: Any = None
     ) -> Iterator[pa.RecordBatch]:
         """Yields what ``match`` returns, piece by piece as results come.
 
         Memory does not follow the size of the input.
         """
-        return self._workers.pairs(events, self._live.now.result_schema, self._asked(ranges, ids))
+        return self._workers.pairs(events, self._live.now.result_schema, self._asked(ranges, ids, now))
 
-    def match_lists(self, events: Any, ranges: RangeNames | None = None, *, ids: Any = None) -> pa.ChunkedArray:
+    def match_lists(
+        self, events: Any, ranges: RangeNames | None = None, *, ids: Any = None, now: Any = None
+    ) -> pa.ChunkedArray:
         """Returns the ids that match each event: list<id> array, one list a row, in row order.
 
-        Ids within a list are in no particular order. ``ranges`` and ``ids`` as for ``match``.
+        Ids within a list are in no particular order. ``ranges``, ``ids`` and ``now`` as for
+        ``match``.
         """
         type = self._live.now.ids.array.type
-        lists = self._workers.lists(events, type, self._asked(ranges, ids))
+        lists = self._workers.lists(events, type, self._asked(ranges, ids, now))
         return pa.chunked_array(list(lists), pa.list_(type))
 
-    def count(self, events: Any, ranges: RangeNames | None = None, *, ids: Any = None) -> NDArray[np.int64]:
+    def count(
+        self, events: Any, ranges: RangeNames | None = None, *, ids: Any = None, now: Any = None
+    ) -> NDArray[np.int64]:
         """Returns the number of subscriptions that match each event: (rows) int64.
 
-        ``ranges`` and ``ids`` as for ``match``.
+        ``ranges``, ``ids`` and ``now`` as for ``match``.
         """
-        counts = list(self._workers.counts(events, self._asked(ranges, ids)))
+        counts = list(self._workers.counts(events, self._asked(ranges, ids, now)))
         return np.concatenate(counts) if counts else np.empty(0, np.int64)
 
-    def exists(self, events: Any, ranges: RangeNames | None = None, *, ids: Any = None) -> NDArray[np.bool_]:
+    def exists(
+        self, events: Any, ranges: RangeNames | None = None, *, ids: Any = None, now: Any = None
+    ) -> NDArray[np.bool_]:
         """Says of each event whether any subscription matches it: (rows) bool.
 
-        An event is left at its first match, by ``bitslice`` at the end of its segment. ``ranges``
-        and ``ids`` as for ``match``.
+        An event is left at its first match, by ``bitslice`` at the end of its segment. ``ranges``,
+        ``ids`` and ``now`` as for ``match``.
         """
-        found = list(self._workers.exists(events, self._asked(ranges, ids)))
+        found = list(self._workers.exists(events, self._asked(ranges, ids, now)))
         return np.concatenate(found) if found else np.empty(0, np.bool_)

@@ -171,14 +171,16 @@ class Workers:
 
         columns : that are needed beside those of the expressions
         """
-        live, (ranges, among) = self._live, asked
+        live, ranges, among, clock = self._live, asked.ranges, asked.among, asked.now
         others = [*columns, *self.required(ranges).columns]
 
         def needed(version: Version) -> list[str]:
             own = columns_of(version.attributes, ranges) if ranges else version.columns
-            return [*own, *others] if others else own
+            own = [*own, *others] if others else own
+            return own if clock is None else clock.without(own, version.attributes)
 
         def now() -> Version:
             return live.now if among is None else among.of(live.now)
 
-        return seen_batches(events, live.options.batch_rows, now, needed)
+        found = seen_batches(events, live.options.batch_rows, now, needed)
+        return found if clock is None else clock.shown_to(found)
