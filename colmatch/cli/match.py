@@ -66,8 +66,7 @@ def match(
     out_format: str | None,
     nulls: tuple[str, ...],
     top: int | None,
-    now: str | None,
-    **scoring: Any,
+    **others: Any,
 ) -> None:
     """Write which subscriptions of INDEX are true for each row of EVENTS.
 
@@ -85,7 +84,7 @@ def match(
     matcher = open_matcher(index_path, missing_columns)
     if top is not None and shape is not None:
         raise click.UsageError(f"--top has rows of its own: leave --{shape} out")
-    score, weights = scoring["score"], scoring["weights"]
+    score, weights = others["score"], others["weights"]
     if top is None and (weights or score is not None):
         raise click.UsageError(f"{'--event-weights' if weights else '--score'} goes with --top")
     if top is not None and ranges:
@@ -101,7 +100,7 @@ def match(
         raise click.UsageError("Arrow is not for a terminal: pipe it, or write it to a file with -o")
     kept = list(dict.fromkeys(name.strip() for names in keep for name in names.split(",") if name.strip()))
     among = read_ranges(ranges)
-    weights, time = _typed(best, needed), read_now(now)
+    weights, time = _typed(best, needed), read_now(others["now"])
     with reading_events(matcher, events, format, kept, nulls, weights=weights, ranges=among, now=time) as rows:
         schema = _result_schema(matcher, rows, shape, kept, events)
         given = schema, shape, kept, best, needed, among
