@@ -1,4 +1,4 @@
-"""Special functions of expressions: the circles that places of a batch are in."""
+"""Special functions of expressions: circles that places are in, and what lists of structs hold."""
 
 import math
 from typing import NamedTuple
@@ -89,3 +89,61 @@ def find_circles(circles, latitude, longitude, start, row, found, state):
                     fill += 1
         state[0] = fill
     return len(latitude)
+
+
+class Wanted(NamedTuple):
+    """W lists of arguments that ask for one of K keys in a list of structs."""
+
+    key: I64  # (K) ascending
+    first: I64  # (K + 1) key -> lists of arguments
+    most: I64  # (W) of caps: how often
+    seconds: F64  # (W)
+
+
+class Held(NamedTuple):
+    """The structs of all rows of a batch, by row."""
+
+    row: I64  # (S) ascending
+    key: I64  # (S)
+    value: I64  # (S) of caps: how often so far
+    then: F64  # (S) seconds
+    now: F64  # (R) seconds, NaN where they are unknown
+
+
+WITHIN, BEFORE, REACHED = range(3)
+
+
+@kernel
+def find_held(wanted, held, test, start, seen, row, found, state):
+    """Finds the lists of arguments that are true of what rows hold, from struct ``start`` on.
+
+    Of structs with one key in a row the first counts. Returns the first struct that found no room.
+
+    test : WITHIN, BEFORE or REACHED
+    seen (K) int64 : scratch, the row that had each key last; at first -1
+    row, found (M) int64 : written: row and list of arguments of each pair
+    state[0] : pairs so far
+    """
+    for s in range(start, len(held.row)):
+        k = first_at_least(wanted.key, 0, len(wanted.key), held.key[s])
+        r = held.row[s]
+        if k == len(wanted.key) or wanted.key[k] != held.key[s] or seen[k] == r:
+            continue
+        fill, now, then = state[0], held.now[r], held.then[s]
+        if fill + wanted.first[k + 1] - wanted.first[k] > len(row):
+            return s
+        seen[k] = r
+        for w in range(wanted.first[k], wanted.first[k + 1]):
+            seconds = wanted.seconds[w]
+            if test == WITHIN:
+                true = now - seconds <= then
+            elif test == BEFORE:
+                true = now - seconds > then
+            else:
+                free = wanted.most[w] > held.value[s] or (seconds != 0 and now - then > seconds)
+                true = not free and not math.isnan(now)
+            if true:
+                row[fill], found[fill] = r, w
+                fill += 1
+        state[0] = fill
+    return len(held.row)

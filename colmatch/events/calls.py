@@ -22,15 +22,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from colmatch.arrays.frozen import contiguous
+from colmatch.arrays.frozen import contiguous, freeze
 from colmatch.arrays.ranges import members, ranges_of
 from colmatch.calls import BEFORE, CAP, CIRCLE, FORMS, Call
 from colmatch.errors import EventError
 from colmatch.events.circles import circles_of, places_in
+from colmatch.events.pairs import found_pairs
 from colmatch.events.paths import column_at
 from colmatch.events.vocabulary import Vocabulary, WordList
 from colmatch.incoming import doubles_of, refusing
-from colmatch.kernels.calls import Circles
+from colmatch.kernels.calls import BEFORE as IS_BEFORE
+from colmatch.kernels.calls import REACHED, Circles, Held, Wanted, find_held
+from colmatch.kernels.calls import WITHIN as IS_WITHIN
 from colmatch.kernels.layout import F64, I64, Literals
 from colmatch.schema import Attributes, Role
 
@@ -41,6 +44,7 @@ HALF = (1 << 32) - 1  # ids and values of caps have 32 bits, without a sign
 
 Pairs = tuple[I64, I64]  # rows, which ascend, and numbers of literals
 _READS = "which a function of the expressions reads"
+_NO_TEXTS = pa.array([], pa.large_binary())
 _NO_PAIRS: Pairs = (np.empty(0, np.int64), np.empty(0, np.int64))
 
 
@@ -113,7 +117,7 @@ def _strings(literals: Literals) -> pa.Array:
 class _Asked(NamedTuple):
     """The lists of arguments that are asked of one function, from one part of the literals.
 
-    ``index`` is what finds them: circles, or what ``_Sorted`` has.
+    ``index`` is what finds them: circles, or what ``_Keyed`` has.
     """
 
     literal: I64  # the number of each list of arguments among the literals
@@ -121,12 +125,12 @@ class _Asked(NamedTuple):
     index: Any
 
 
-class _Sorted(NamedTuple):
-    """Lists of arguments, sorted by what a row must have in its list of structs."""
+class _Keyed(NamedTuple):
+    """Lists of arguments by what a row must have in its list of structs."""
 
-    key: I64
-    numbers: NDArray[np.int64]  # (lists of arguments, 2 or 3) as they are packed
-    spaces: pa.Array  # of caps: distinct types with name spaces; a key begins with the number of one
+    wanted: Wanted
+    types: pa.Array  # of caps, distinct: a key is the number of a type, that of a name space, and an id
+    spaces: pa.Array
 
 
 def _asked_of(part: WordList, id: int, function: str) -> _Asked:
@@ -150,16 +154,35 @@ def _made(literals: Literals, id: int, function: str) -> _Asked:
         finite = np.isfinite(circle).all(axis=1)
         latitude, longitude, radius = (contiguous(column) for column in circle[finite].T)
         return _Asked(begin + fits[finite], known, circles_of(latitude, longitude, radius))
-    numbers, spaces = packed.view("<i8").astype(np.int64), pa.array([], pa.large_binary())
-    key = numbers[:, 0]
+    numbers = packed.view("<i8").astype(np.int64)
+    key, most, seconds = numbers[:, 0], numbers[:, 1] & HALF, numbers[:, -1].astype(np.float64)
+    types, spaces = _NO_TEXTS, _NO_TEXTS
     if function == CAP:
         tail = ranges_of(length[fits] - size)
         place = members(offset[fits] + size, tail)
         tails = _strings(literals._replace(offset=tail, data=literals.data[place])).dictionary_encode()
-        spaces = tails.dictionary
-        key = (tails.indices.to_numpy().astype(np.int64) << 32) + (key & HALF)
+        type, space = _cut(tails.dictionary)
+        types, spaces = type.unique(), space.unique()
+        number = _space_of(type, space, types, spaces)
+        key = (number[tails.indices.to_numpy()] << 32) + (key & HALF)
     order = np.argsort(key, kind="stable")
-    return _Asked(begin + fits[order], known, _Sorted(key[order], numbers[order], spaces))
+    distinct, first = np.unique(key[order], return_index=True)
+    wanted = freeze(Wanted(distinct, np.append(first, len(key)), most[order], seconds[order]))
+    return _Asked(begin + fits[order], known, _Keyed(wanted, types, spaces))
+
+
+def _cut(tails: pa.Array) -> tuple[pa.Array, pa.Array]:
+    """Cuts distinct types with their name spaces at the zero between them."""
+    words = [tail.partition(b"\0") for tail in tails.to_pylist()]
+    return tuple([pa.array([word[i] for word in words], pa.large_binary()) for i in (0, 2)])
+
+
+def _space_of(type: pa.Array, space: pa.Array, types: pa.Array, spaces: pa.Array) -> I64:
+    """The number of each type with its name space; -1 where nobody asks for it."""
+    number = [
+        pc.index_in(one, all).fill_null(-1).to_numpy().astype(np.int64) for one, all in ((type, types), (space, spaces))
+    ]
+    return np.where(np.minimum(*number) < 0, -1, number[0] * len(spaces) + number[1])
 
 
 # What rows answer
@@ -185,67 +208,48 @@ class _Segments:
     """Rows that have a list of segments: since when they were in those that are asked for."""
 
     def __init__(self, rows: _Rows, call: Call) -> None:
-        self._now = rows.numbers(call.columns[1])
-        self._row, (id, timestamp) = rows.structs(call.columns[0], SEGMENT_FIELDS)
-        self._id, self._then = id.to_numpy(), timestamp.to_numpy() / MICROSECONDS
-        self._before = call.function == BEFORE
-        self.known = rows.defined(call.columns[0]) & ~np.isnan(self._now)
+        now = rows.numbers(call.columns[1])
+        row, (id, timestamp) = rows.structs(call.columns[0], SEGMENT_FIELDS)
+        key, then = id.to_numpy(), timestamp.to_numpy() / MICROSECONDS
+        self._held = freeze(Held(row, key, key, then, now))
+        self._test = IS_BEFORE if call.function == BEFORE else IS_WITHIN
+        self.known = rows.defined(call.columns[0]) & ~np.isnan(now)
 
     def true_of(self, asked: _Asked) -> Pairs:
-        member, which = _joined(asked.index.key, self._id, self._row)
-        row, then = self._row[member], self._then[member]
-        since = self._now[row] - asked.index.numbers[which, 1].astype(np.float64)
-        true = since > then if self._before else since <= then
-        return row[true], asked.literal[which[true]]
+        return _found(asked, self._held, self._test)
 
 
 class _Caps:
     """Rows that have a list of caps: those that are reached."""
 
     def __init__(self, rows: _Rows, call: Call) -> None:
-        self._now = rows.numbers(call.columns[1])
-        self._row, (type, self._id, space, value, timestamp) = rows.structs(call.columns[0], CAP_FIELDS)
+        now = rows.numbers(call.columns[1])
+        row, (type, id, space, value, timestamp) = rows.structs(call.columns[0], CAP_FIELDS)
         name = ".".join(call.columns[0])
         with refusing(EventError, f"column {name!r} has text that is not UTF-8"):
             for texts in (type, space):
                 texts.validate(full=True)
-        binary = pa.large_binary()
-        self._space = pc.binary_join_element_wise(type.cast(binary), space.cast(binary), pa.scalar(b"\0", binary))
-        self._value, self._then = value.to_numpy() & HALF, timestamp.to_numpy() / MICROSECONDS
-        empty = np.bincount(self._row, minlength=rows.count) == 0
-        self.known = rows.defined(call.columns[0]) & (empty | ~np.isnan(self._now))
+        self._type, self._space = type.cast(pa.large_binary()), space.cast(pa.large_binary())
+        id, value = id.to_numpy() & HALF, value.to_numpy() & HALF
+        self._held = Held(row, id, contiguous(value), contiguous(timestamp.to_numpy() / MICROSECONDS), now)
+        empty = np.bincount(row, minlength=rows.count) == 0
+        self.known = rows.defined(call.columns[0]) & (empty | ~np.isnan(now))
 
     def true_of(self, asked: _Asked) -> Pairs:
-        caps: _Sorted = asked.index
-        space = pc.index_in(self._space, caps.spaces).fill_null(-1).to_numpy().astype(np.int64)
-        key = np.where(space < 0, -1, (space << 32) + (self._id.to_numpy() & HALF))
-        member, which = _joined(caps.key, key, self._row)
-        row = self._row[member]
-        length = caps.numbers[which, 2].astype(np.float64)
-        free = (caps.numbers[which, 1] & HALF) > self._value[member]
-        free |= (length != 0) & (self._now[row] - self._then[member] > length)
-        reached = ~free & self.known[row]
-        return row[reached], asked.literal[which[reached]]
+        caps: _Keyed = asked.index
+        space = _space_of(self._type, self._space, caps.types, caps.spaces)
+        key = np.where(space < 0, -1, (space << 32) + self._held.key)
+        return _found(asked, freeze(self._held._replace(key=key)), REACHED)
+
+
+def _found(asked: _Asked, held: Held, test: int) -> Pairs:
+    wanted: Wanted = asked.index.wanted
+    seen = np.full(len(wanted.key), -1)
+    row, which = found_pairs(len(held.row), lambda start, *room: find_held(wanted, held, test, start, seen, *room))
+    return row, asked.literal[which]
 
 
 _READERS: Mapping[str, Any] = {CIRCLE: _Places, CAP: _Caps} | dict.fromkeys(FORMS.keys() - {CIRCLE, CAP}, _Segments)
-
-
-def _joined(wanted: I64, key: I64, row: I64) -> Pairs:
-    """Finds what rows have of what is wanted: of structs with one key in a row, the first.
-
-    Returns pairs of a struct and a wanted one of the same key, the structs ascending.
-
-    wanted (W) : ascending. key, row (S) : of structs, rows ascending
-    """
-    begin, end = np.searchsorted(wanted, key, "left"), np.searchsorted(wanted, key, "right")
-    hit = np.flatnonzero(end > begin)
-    order = np.lexsort((begin[hit], row[hit]))  # stable
-    hit = hit[order]
-    again = (row[hit[1:]] == row[hit[:-1]]) & (begin[hit[1:]] == begin[hit[:-1]])
-    hit = hit[np.append(True, ~again)[: len(hit)]]
-    size = end[hit] - begin[hit]
-    return np.repeat(hit, size), members(begin[hit], ranges_of(size))
 
 
 class _Rows:

@@ -8,15 +8,14 @@ has nine cells at most, and a place asks one cell of each level.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from colmatch.arrays.frozen import contiguous, freeze
 from colmatch.arrays.ranges import ranges_of
+from colmatch.events.pairs import found_pairs
 from colmatch.kernels.calls import EARTH, FAR, LEVELS, RADIANS, Circles, find_circles
 from colmatch.kernels.layout import F64, I64
 
 SPARE = 1e-5  # degrees; with a thousandth of a radius, what the formula may be wrong by and more
-PAIRS = 1 << 14  # for which there is room at first
 ALL_LEVELS = 1 << np.arange(LEVELS)
 
 
@@ -70,17 +69,5 @@ def circles_of(latitude: F64, longitude: F64, radius: F64) -> Circles:
 
 def places_in(circles: Circles, latitude: F64, longitude: F64) -> tuple[I64, I64]:
     """Finds the circles in which places are: rows, which ascend, and numbers of circles."""
-    row, found, state = np.empty(PAIRS, np.int64), np.empty(PAIRS, np.int64), np.zeros(1, np.int64)
-    latitude, longitude, start = contiguous(latitude), contiguous(longitude), 0
-    while True:
-        start = find_circles(circles, latitude, longitude, start, row, found, state)
-        fill = int(state[0])
-        if start == len(latitude):
-            return row[:fill], found[:fill]
-        row, found = _larger(row, fill), _larger(found, fill)
-
-
-def _larger(array: NDArray[np.int64], fill: int) -> NDArray[np.int64]:
-    more = np.empty(2 * len(array), np.int64)
-    more[:fill] = array[:fill]
-    return more
+    places = contiguous(latitude), contiguous(longitude)
+    return found_pairs(len(latitude), lambda start, *room: find_circles(circles, *places, start, *room))

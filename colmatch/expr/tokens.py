@@ -279,8 +279,7 @@ class _TokenReader(LiteralReader):
             token.token_type, token.text = T.VAR, PREFIX + name
             self.reading.tokens.append(token)
             return i + 1
-        if plain and name in ARGUMENTS:  # literals are a part of the call
-            self.reading.computed = True
+        if plain and name in ARGUMENTS:
             token.token_type, token.text = T.VAR, name
             self.reading.tokens.append(token)
             return i + 1
