@@ -3,7 +3,8 @@
 ``segment_within(seen, now, 12, 3600)`` asks whether a row of the events is in segment 12. Over the
 same columns many lists of arguments are asked, so the function *of these columns* is an attribute
 (role CALL), and a list of arguments is one of its literals. A literal has a fixed form, so that
-100,000 of them are decoded at once. The empty literal stands for "all that it reads is known".
+100,000 of them are decoded at once. The empty literal stands for "something that it reads is not
+known".
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ FORMS = {
 }  # numbers; then a cap's type, a zero, its name space
 ARGUMENTS = {CIRCLE: 3, WITHIN: 2, BEFORE: 2, CAP: 5}
 CLOCKED = (WITHIN, BEFORE, CAP)  # whose second column is the clock
-KNOWN = b""  # the literal of rows in which all that the function reads is known
+UNKNOWN = b""  # the literal of rows in which something that the function reads is not known
 PLACE = "…"  # in an attribute's name, where arguments stand
 
 

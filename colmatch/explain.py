@@ -243,13 +243,11 @@ def _predicate(told: _Told, p: int) -> Node:
     attribute = told.attributes[attr]
     runs = key_runs(predicates, told.segment.codes, p)
     found = any(lo <= key <= hi for key in keys[attr] for lo, hi in runs)
-    truth: TruthValue = (
-        not found if none else found if keys[attr] or told.two_valued or attribute.role is Role.HAS_NULL else None
-    )
     value = _value(attribute, told.values)
+    of_call = attribute.role is Role.CALL
+    sure = told.two_valued or attribute.role is Role.HAS_NULL or (of_call and None not in value.values())
+    truth: TruthValue = not found if none else found if found or (keys[attr] and not of_call) or sure else None
     text = predicate_text(attribute, LiteralTexts(told.literals, attr), runs, none)
-    if truth is None and attribute.role is Role.CALL and (None not in value.values() or text.endswith(" NULL")):
-        truth = False
     return Node(text, truth, value)
 
 

@@ -90,9 +90,9 @@ class CallColumns:
         for part in self._parts:
             asked = _asked_of(part, id, call.function)
             pairs = [read.true_of(asked)]
-            if asked.known >= 0:
-                known = np.flatnonzero(read.known)
-                pairs.append((known, np.full(len(known), asked.known)))
+            if asked.unknown >= 0:
+                unknown = np.flatnonzero(~read.known)
+                pairs.append((unknown, np.full(len(unknown), asked.unknown)))
             for row, literal in pairs:
                 found.append(row)
                 texts.append(_strings(part.literals).take(pa.array(literal)))
@@ -121,7 +121,7 @@ class _Asked(NamedTuple):
     """
 
     literal: I64  # the number of each list of arguments among the literals
-    known: int  # that of the literal of what is known, -1 if nobody asks
+    unknown: int  # that of the literal of rows that are not known, -1 if nobody asks
     index: Any
 
 
@@ -145,7 +145,7 @@ def _made(literals: Literals, id: int, function: str) -> _Asked:
     begin, end = int(literals.first[id]), int(literals.first[id + 1])
     offset = literals.offset[begin : end + 1]
     length, size = np.diff(offset), struct.calcsize(FORMS[function])
-    known = begin if end > begin and not length[0] else -1
+    unknown = begin if end > begin and not length[0] else -1
     # an id that has been another attribute's may have literals of other lengths
     fits = np.flatnonzero(length > size if function == CAP else length == size)
     packed = literals.data[offset[fits][:, None] + np.arange(size)]
@@ -153,7 +153,7 @@ def _made(literals: Literals, id: int, function: str) -> _Asked:
         circle = packed.view("<f8").astype(np.float64)
         finite = np.isfinite(circle).all(axis=1)
         latitude, longitude, radius = (contiguous(column) for column in circle[finite].T)
-        return _Asked(begin + fits[finite], known, circles_of(latitude, longitude, radius))
+        return _Asked(begin + fits[finite], unknown, circles_of(latitude, longitude, radius))
     numbers = packed.view("<i8").astype(np.int64)
     key, most, seconds = numbers[:, 0], numbers[:, 1] & HALF, numbers[:, -1].astype(np.float64)
     types, spaces = _NO_TEXTS, _NO_TEXTS
@@ -168,7 +168,7 @@ def _made(literals: Literals, id: int, function: str) -> _Asked:
     order = np.argsort(key, kind="stable")
     distinct, first = np.unique(key[order], return_index=True)
     wanted = freeze(Wanted(distinct, np.append(first, len(key)), most[order], seconds[order]))
-    return _Asked(begin + fits[order], known, _Keyed(wanted, types, spaces))
+    return _Asked(begin + fits[order], unknown, _Keyed(wanted, types, spaces))
 
 
 def _cut(tails: pa.Array) -> tuple[pa.Array, pa.Array]:

@@ -9,13 +9,13 @@ from typing import Any, NoReturn
 
 import pyarrow as pa
 
-from colmatch.calls import BEFORE, CAP, CIRCLE, KNOWN, PLACE, WITHIN, Call, packed
+from colmatch.calls import BEFORE, CAP, CIRCLE, PLACE, UNKNOWN, WITHIN, Call, packed
 from colmatch.errors import SchemaError
 from colmatch.events.calls import CAP_FIELDS, SEGMENT_FIELDS
 from colmatch.expr.ast import Predicate, Refusal, Subject, Verb
 from colmatch.expr.computed import Computed
 from colmatch.expr.spelling import quote_name
-from colmatch.expr.tree import Modes, conjoin, disjoin
+from colmatch.expr.tree import Modes
 from colmatch.incoming import is_list
 from colmatch.lowering.forms import Kind, Leaf, Op, Operand, Test
 from colmatch.schema import Attribute, Family, Role, Schema, Type
@@ -174,9 +174,9 @@ def call_modes(attr: int, p: Predicate) -> Modes:
     A cap has an entry where it is reached, all others where they are true.
     """
     assert p.subject.computed is not None
-    entry, known = (Test(Op.EQ, p.operands),), (Test(Op.EQ, (Operand(Kind.BINARY, value=KNOWN),)),)  # type: ignore[arg-type]
+    (operand,) = p.operands
+    assert operand is not None
+    entry, either = (Test(Op.EQ, (operand,)),), (Test(Op.IN, (operand, Operand(Kind.BINARY, value=UNKNOWN))),)
     some, none = Leaf(attr, entry), Leaf(attr, entry, True)
-    lacks, rest = disjoin([some, Leaf(attr, known, True)]), conjoin([Leaf(attr, known), none])
-    if p.subject.computed.function == CAP:
-        return rest, some, lacks, none
-    return some, rest, none, lacks
+    maybe, other = Leaf(attr, either), Leaf(attr, either, True)
+    return (other, some, maybe, none) if p.subject.computed.function == CAP else (some, other, none, maybe)

@@ -13,7 +13,7 @@ from itertools import pairwise
 import numpy as np
 import pyarrow as pa
 
-from colmatch.calls import CAP, KNOWN, PLACE, Call
+from colmatch.calls import CAP, PLACE, UNKNOWN, Call
 from colmatch.kernels import layout
 from colmatch.kernels.layout import KEY_MAX, KEY_MIN
 from colmatch.lowering.forms import arguments_text, quoted
@@ -119,8 +119,8 @@ def _call_text(attribute: Attribute, literals: list[bytes], none: bool) -> str:
     call = Call.of(str(attribute.key))
     parts = []
     for literal in literals:
-        if literal == KNOWN:
-            parts.append(f"{attribute.name} IS {'' if none else 'NOT '}NULL")
+        if literal == UNKNOWN:
+            parts.append(f"{attribute.name} IS {'NOT ' if none else ''}NULL")
             continue
         text = attribute.name[: -len(PLACE) - 1] + arguments_text(call.function, literal) + ")"
         parts.append(f"NOT {text}" if none is not (call.function == CAP) else text)

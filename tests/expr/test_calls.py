@@ -246,10 +246,10 @@ def test_explain() -> None:
     told = str(matcher.explain({"lat": None, "place": {"lon": 1.0}, "caps": [], "t": 5}, 1)).splitlines()
     assert told[:2] == ["subscription 1: does not match", "└─ False   all of"]
     assert sorted(line[6:] for line in told[2:]) == [
-        "False   geo_within_radius(lat, place.lon, …) IS NOT NULL   [{'lat': None, 'place.lon': 1.0}]",
-        "True    NOT geo_within_radius(lat, place.lon, 1.0, 2.0, 3.5)   [{'lat': None, 'place.lon': 1.0}]",
-        "True    within_frequency_cap(caps, t, 'f', 7, 'n', 3, 60)   [{'caps': [], 't': 5}]",
-        "True    within_frequency_cap(caps, t, …) IS NOT NULL   [{'caps': [], 't': 5}]",
+        "False   geo_within_radius(lat, place.lon, …) IS NOT NULL AND NOT geo_within_radius(lat, place.lon, 1.0, 2.0, "
+        "3.5)   [{'lat': None, 'place.lon': 1.0}]",
+        "True    within_frequency_cap(caps, t, …) IS NOT NULL AND within_frequency_cap(caps, t, 'f', 7, 'n', 3, 60)   "
+        "[{'caps': [], 't': 5}]",
     ]
     assert sorted(matcher.columns) == ["caps", "lat", "place", "t"]
 
