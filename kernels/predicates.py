@@ -83,7 +83,8 @@ def flagged_holds(pred, run_lo, run_hi, p, v, attr, code, begin, end):
                     low, high = np.int64(run_lo[low]), np.int64(run_hi[low])
                 while e < end and attr[e] == a and not found:
                     here = np.int64(code[e])
-                    found = (low <= here and here <= high) or (other_low <= here and here <= other_high)
+                    if (low <= here and here <= high) or (other_low <= here and here <= other_high):
+                        found = True
                     e += 1
     elif v != 0:
         if word & FLAG_RUN:

@@ -118,8 +118,8 @@ class Compiler:
 
             try:
                 pack(form, literals)
-            except WrongArgument:  # the parser says where
-                self._read(str(expression), None, None)
+            except WrongArgument:
+                self._refuse(str(expression))
                 raise
         return form, literals
 
@@ -181,6 +181,16 @@ class Compiler:
             return None
         _kept(self._shapes, shape, baked, literals, 0, form)
         return form
+
+    def _refuse(self, text: str) -> None:
+        """Raises what is wrong with a text of a known form, with its place."""
+        from colmatch.expr.parse import refused
+
+        reading = self._parser.read(text)
+        try:
+            self._parser.parse(reading)
+        except Refusal as refusal:
+            raise refused(refusal, reading, text) from None
 
     def _form(self, tree: Expr, slots: int) -> Form:
         from colmatch.expr.calls_parse import with_packings

@@ -240,6 +240,27 @@ def test_literals_of_one_shape_are_told_apart() -> None:
     assert [sorted(ids) for ids in found] == [[7, 9], [57]]
 
 
+def test_a_later_text_of_a_shape_is_refused_at_its_place() -> None:
+    texts = {
+        1: "a = 1 OR segment_within(seen, t, 12, 60)",
+        2: "a = 2 OR segment_within(seen, t, 12, 99999999999999999999)",
+    }
+    with pytest.raises(cm.ExpressionError, match="a whole number of 64 bits is expected here") as error:
+        cm.Matcher.build(texts, SCHEMA)
+    assert (error.value.line, error.value.column) == (1, 38)
+    texts[3] = texts[1].replace("12", "-12")
+    texts |= {id: f"/* {id} */ segment_within(seen, t, {id}, {9**id})" for id in (11, 13, 15, 17, 19, 21)}
+    matcher = cm.Matcher.build(texts, SCHEMA, errors="collect")
+    assert [(bad.id, bad.position) for bad in matcher.rejected] == [(2, (1, 38)), (21, (1, 38))]
+    with pytest.raises(cm.ExpressionError, match="whole number below"):
+        matcher.insert(
+            {
+                4: "within_frequency_cap(caps, t, 'f', 1, 'n', 1, 1)",
+                5: "within_frequency_cap(caps, t, 'f', 1, 'n', 4294967296, 1)",
+            }
+        )
+
+
 def test_explain() -> None:
     text = "NOT geo_within_radius(lat, place.lon, 1, 2, 3.5) AND within_frequency_cap(caps, t, 'f', 7, 'n', 3, 60)"
     matcher = cm.Matcher.build({1: text}, SCHEMA)
