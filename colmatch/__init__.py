@@ -32,6 +32,10 @@ if TYPE_CHECKING:
     from colmatch.explain import Explanation as Explanation
     from colmatch.expr.build import col as col
     from colmatch.expr.build import function as function
+    from colmatch.expr.build_calls import geo_within_radius as geo_within_radius
+    from colmatch.expr.build_calls import segment_before as segment_before
+    from colmatch.expr.build_calls import segment_within as segment_within
+    from colmatch.expr.build_calls import within_frequency_cap as within_frequency_cap
     from colmatch.indexing.plan import index as index
     from colmatch.matcher import Matcher as Matcher
     from colmatch.matcher import Rejected as Rejected
@@ -59,9 +63,13 @@ _HOMES = {
     "col": "expr.build",
     "function": "expr.build",
     "from_pairs": "events.long_form",
+    "geo_within_radius": "expr.build_calls",
     "index": "indexing.plan",
     "kinds": "matcher",
     "rules": "rules",
+    "segment_before": "expr.build_calls",
+    "segment_within": "expr.build_calls",
+    "within_frequency_cap": "expr.build_calls",
 }
 
 __all__ = sorted(_HOMES)

@@ -16,6 +16,7 @@ import pyarrow as pa
 from colmatch.betree.events import event_batches
 from colmatch.errors import EventError, SubscriptionError, shown
 from colmatch.events.binding import require
+from colmatch.events.clock import Clock
 from colmatch.events.derived import DerivedColumns
 from colmatch.events.gather import batches
 from colmatch.events.reader import Reader
@@ -85,13 +86,15 @@ def _shown(value: Any) -> str:
     return text if len(text) <= 80 else text[:77] + "..."
 
 
-def explain(parts: Parts, event: Any, id: int | str) -> Explanation:
+def explain(parts: Parts, event: Any, id: int | str, clock: Clock | None = None) -> Explanation:
     """Explains as ``Matcher.explain`` does."""
     version = parts.version
     number = version.find(id)
     if number is None:
         raise SubscriptionError(f"there is no subscription {shown(id)}")
     row = _row(parts, event)
+    if clock is not None:
+        row = clock.added_to(row, clock.names(version.attributes))
     holder = version.holder(number)
     segment = version.segments[holder]
     preds = segment.predicates
@@ -240,16 +243,12 @@ def _predicate(told: _Told, p: int) -> Node:
     attribute = told.attributes[attr]
     runs = key_runs(predicates, told.segment.codes, p)
     found = any(lo <= key <= hi for key in keys[attr] for lo, hi in runs)
-    truth: TruthValue = (
-        not found if none else found if keys[attr] or told.two_valued or _two_valued(attribute) else None
-    )
-    return Node(
-        predicate_text(attribute, LiteralTexts(told.literals, attr), runs, none), truth, _value(attribute, told.values)
-    )
-
-
-def _two_valued(attribute: Attribute) -> bool:
-    return attribute.role in (Role.HAS_NULL, Role.CALL)
+    value = _value(attribute, told.values)
+    of_call = attribute.role is Role.CALL
+    sure = told.two_valued or attribute.role is Role.HAS_NULL or (of_call and None not in value.values())
+    truth: TruthValue = not found if none else found if found or (keys[attr] and not of_call) or sure else None
+    text = predicate_text(attribute, LiteralTexts(told.literals, attr), runs, none)
+    return Node(text, truth, value)
 
 
 def _found(values: dict[str, Any], name: str) -> Any:
@@ -259,16 +258,21 @@ def _found(values: dict[str, Any], name: str) -> Any:
     return next((value for known, value in values.items() if known.lower() == name.lower()), None)
 
 
-def _value(attribute: Attribute, values: dict[str, Any]) -> Any:
-    if attribute.role is Role.CALL:
-        return {name: _found(values, name) for (name,) in attribute.paths}
+def _at(values: dict[str, Any], path: tuple[str, ...]) -> Any:
     value: Any = values
-    for part in attribute.path:
+    for part in path:
         if value is None:
             return None
         if not isinstance(value, dict):
             return value
         value = _found(value, part)
+    return value
+
+
+def _value(attribute: Attribute, values: dict[str, Any]) -> Any:
+    if attribute.role is Role.CALL:
+        return {".".join(path): _at(values, path) for path in attribute.paths}
+    value = _at(values, attribute.path)
     if isinstance(value, list) and attribute.role is Role.ENTRY:
         return next((v for k, v in value if k == attribute.key), None)
     return value

@@ -7,6 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from colmatch.events.clock import clock_of
 from colmatch.explain import Explanation, explain
 from colmatch.indexing.registry import KINDS
 from colmatch.indexing.settings import Settings
@@ -300,13 +301,14 @@ class Matcher(Matches):
         """
         return self.columns_with()
 
-    def explain(self, event: Any, id: int | str) -> Explanation:
+    def explain(self, event: Any, id: int | str, *, now: Any = None) -> Explanation:
         """Explains why a subscription is true, or not, for one event.
 
         Parameters
         ----------
         event : a mapping from column to value, or anything Arrow-capable with one row
         id : of the subscription
+        now : as for ``match``
 
         Raises
         ------
@@ -314,7 +316,8 @@ class Matcher(Matches):
         EventError : not one row, or it does not fit the schema, or lacks a column that this
             subscription uses
         """
-        return explain(self._live.parts(), event, id)
+        parts = self._live.parts()
+        return explain(parts, event, id, clock_of(now, parts.schema, parts.options.timezone))
 
     def stats(self) -> dict[str, Any]:
         """Returns sizes, the bytes of each array, the kind of index, its settings and why.

@@ -97,7 +97,7 @@ class Role(IntEnum):
     SIZE = 2  # number of elements of a list, or of entries of a map; absent where it is NULL
     HAS_NULL = 3  # key 1 where the list has a NULL element, else absent
     ENTRY = 4  # the value under one key of a map
-    CALL = 5  # of a special function: a derived column, see ``events/calls.py``
+    CALL = 5  # of a special function, the arguments that are true: derived, see ``events/calls.py``
     COMPUTED = 6  # a derived column that is computed of others, see ``events/derived.py``
 
 
@@ -121,7 +121,7 @@ class Attribute:
     @property
     def multi(self) -> bool:
         """Whether an event may have several entries of it."""
-        return self.role is Role.ELEMENT
+        return self.role in (Role.ELEMENT, Role.CALL)
 
     @property
     def is_free(self) -> bool:

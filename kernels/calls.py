@@ -1,26 +1,149 @@
-"""Special functions of expressions, for all rows of a batch: one call for each argument list."""
+"""Special functions of expressions: circles that places are in, and what lists of structs hold."""
 
 import math
+from typing import NamedTuple
 
-from colmatch.kernels._jit import kernel
+from colmatch.kernels._jit import device, kernel
+from colmatch.kernels.layout import F64, I64
+from colmatch.kernels.search import first_at_least
 
 EARTH = 6372.8  # km, its radius as the be-tree library takes it
 RADIANS = math.pi / 180.0
+FAR = 1e6  # degrees of longitude beyond which cells are not asked
+LEVELS = 15  # of cells: 2 ** level of them from pole to pole, and as many around
+
+
+class Circles(NamedTuple):
+    """N circles, and K cells in which one can lie.
+
+    A cell is a level, and the numbers of a row of latitudes and of a column of longitudes.
+    """
+
+    latitude: F64  # (N) degrees
+    longitude: F64  # (N) degrees
+    radius: F64  # (N) km
+    cosine: F64  # (N) of the latitude
+    levels: I64  # the levels that cells are of
+    cell: I64  # (K) level << 32 | row << 16 | column, ascending
+    first: I64  # (K + 1) cell -> member
+    member: I64  # numbers of circles
+    anywhere: I64  # numbers of circles that have no cells
+
+
+@device
+def is_within(circles, i, latitude, longitude, cosine):
+    """Says whether a place is in circle ``i``: by the haversine of the great circle."""
+    north = (latitude - circles.latitude[i]) * RADIANS
+    if abs(latitude) <= 90 and abs(circles.latitude[i]) <= 90 and abs(north) * EARTH > circles.radius[i] * 1.001:
+        return False  # farther away by latitude alone
+    up = math.sin(north / 2)
+    across = math.sin((longitude - circles.longitude[i]) * RADIANS / 2)
+    chord = up * up + cosine * circles.cosine[i] * across * across
+    if chord < 0:  # beyond a pole
+        return False
+    return 2 * EARTH * math.asin(math.sqrt(min(chord, 1.0))) <= circles.radius[i]
 
 
 @kernel
-def within_circle(latitude, longitude, lat, lon, radius, out):
-    """Finds out whether a place is within some kilometres of another, on a great circle.
+def find_circles(circles, latitude, longitude, start, row, found, state):
+    """Finds the circles in which places are, from row ``start`` on.
 
-    latitude, longitude (R) float64 : degrees, NaN where they are unknown. out (R) uint8 : written
+    Returns the first row that found no room. Pairs ascend by row.
+
+    latitude, longitude (R) float64 : degrees. NaN and infinite ones are in no circle
+    row, found (M) int64 : written: row and number of the circle of each pair
+    state[0] : pairs so far
     """
-    cosine = math.cos(lat * RADIANS)
-    beyond = abs(lat) > 90  # over the pole and down again
-    for r in range(len(out)):
-        north = (latitude[r] - lat) * RADIANS
-        out[r] = 0
-        # else it is farther away by latitude alone
-        if beyond or abs(latitude[r]) > 90 or abs(north) * EARTH <= radius * 1.001:
-            up, across = math.sin(north / 2), math.sin((longitude[r] - lon) * RADIANS / 2)
-            chord = up * up + math.cos(latitude[r] * RADIANS) * cosine * across * across
-            out[r] = 2 * EARTH * math.asin(math.sqrt(min(chord, 1.0))) <= radius
+    for r in range(start, len(latitude)):
+        here, there = latitude[r], longitude[r]
+        if not (abs(here) < math.inf and abs(there) < math.inf):
+            continue
+        before = fill = state[0]
+        cosine = math.cos(here * RADIANS)
+        regular = abs(here) <= 90 and abs(there) <= FAR
+        turn = there / 360
+        turn -= math.floor(turn)
+        for step in range(-1, len(circles.levels) if regular else 0):
+            begin, end = 0, len(circles.anywhere) if regular else len(circles.latitude)
+            if step >= 0:
+                level = circles.levels[step]
+                many = 1 << level
+                down = min(int((here + 90) / 180 * many), many - 1)
+                along = min(int(turn * many), many - 1)
+                cell = level << 32 | down << 16 | along
+                k = first_at_least(circles.cell, 0, len(circles.cell), cell)
+                if k == len(circles.cell) or circles.cell[k] != cell:
+                    continue
+                begin, end = circles.first[k], circles.first[k + 1]
+            for m in range(begin, end):
+                i = m
+                if step >= 0:
+                    i = circles.member[m]
+                elif regular:
+                    i = circles.anywhere[m]
+                if is_within(circles, i, here, there, cosine):
+                    if fill == len(row):
+                        state[0] = before
+                        return r
+                    row[fill], found[fill] = r, i
+                    fill += 1
+        state[0] = fill
+    return len(latitude)
+
+
+class Wanted(NamedTuple):
+    """W lists of arguments that ask for one of K keys in a list of structs."""
+
+    key: I64  # (K) ascending
+    first: I64  # (K + 1) key -> lists of arguments
+    most: I64  # (W) of caps: how often
+    seconds: F64  # (W)
+
+
+class Held(NamedTuple):
+    """The structs of all rows of a batch, by row."""
+
+    row: I64  # (S) ascending
+    key: I64  # (S)
+    value: I64  # (S) of caps: how often so far
+    then: F64  # (S) seconds
+    now: F64  # (R) seconds, NaN where they are unknown
+
+
+WITHIN, BEFORE, REACHED = range(3)
+
+
+@kernel
+def find_held(wanted, held, test, start, seen, row, found, state):
+    """Finds the lists of arguments that are true of what rows hold, from struct ``start`` on.
+
+    Of structs with one key in a row the first counts. Returns the first struct that found no room.
+
+    test : WITHIN, BEFORE or REACHED
+    seen (K) int64 : scratch, the row that had each key last; at first -1
+    row, found (M) int64 : written: row and list of arguments of each pair
+    state[0] : pairs so far
+    """
+    for s in range(start, len(held.row)):
+        k = first_at_least(wanted.key, 0, len(wanted.key), held.key[s])
+        r = held.row[s]
+        if k == len(wanted.key) or wanted.key[k] != held.key[s] or seen[k] == r:
+            continue
+        fill, now, then = state[0], held.now[r], held.then[s]
+        if fill + wanted.first[k + 1] - wanted.first[k] > len(row):
+            return s
+        seen[k] = r
+        for w in range(wanted.first[k], wanted.first[k + 1]):
+            seconds = wanted.seconds[w]
+            if test == WITHIN:
+                true = now - seconds <= then
+            elif test == BEFORE:
+                true = now - seconds > then
+            else:
+                free = wanted.most[w] > held.value[s] or (seconds != 0 and now - then > seconds)
+                true = not free and not math.isnan(now)
+            if true:
+                row[fill], found[fill] = r, w
+                fill += 1
+        state[0] = fill
+    return len(held.row)

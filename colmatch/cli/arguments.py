@@ -5,6 +5,7 @@ Commands import this module when they run, since it imports everything heavy.
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 import os
 import re
@@ -22,6 +23,7 @@ from colmatch.cli.files import Input, format_of, naming, read_table, reading
 from colmatch.cli.schema_text import parse_schema
 from colmatch.cli.shell import say
 from colmatch.errors import ColmatchError, OptionError, shown
+from colmatch.events.clock import clock_of
 from colmatch.events.required import Required
 from colmatch.indexing.plan import AutoSettings, index, settings_of
 from colmatch.indexing.registry import KINDS
@@ -31,6 +33,8 @@ from colmatch.matching.range_worker import RangeNames, checked_ranges
 from colmatch.matching.subset import Subset
 from colmatch.options import Options, value_of_text
 from colmatch.subscriptions.table import PredicateTable
+
+Now = dt.datetime | float | None
 
 
 def read_options(pairs: Sequence[str]) -> Options:
@@ -232,6 +236,20 @@ def read_subset(matcher: Matcher, ids: str | None, tags: Sequence[str]) -> Subse
     return matcher.subset(list(map(int, listed)), wanted)
 
 
+def read_now(text: str | None) -> Now:
+    """Reads a time: seconds, or a date and time as ISO 8601 writes them."""
+    if text is None:
+        return None
+    for read in (int, float, dt.datetime.fromisoformat):
+        try:
+            return read(text.strip())
+        except ValueError:
+            pass
+    raise click.BadParameter(
+        f"{text!r} should be seconds since 1970, or a time such as 2026-11-23T10:00:00+01:00", param_hint="'--now'"
+    )
+
+
 def open_matcher(path: str, missing_columns: str | None = None) -> Matcher:
     """Opens a saved matcher.
 
@@ -255,17 +273,21 @@ def reading_events(
     whole: bool = True,
     weights: Mapping[str, pa.DataType] | None = None,
     ranges: RangeNames | None = None,
+    now: Now = None,
 ) -> Iterator[Input]:
     """Opens the needed columns of a file of events, in the types that the matcher was built with.
 
-    ``whole`` : all columns that the expressions use must be there. ``weights`` : columns besides
+    ``whole`` : all columns that the expressions use must be there. ``weights`` : columns besides.
+    ``now`` : the time that clocks show, whose columns need not be there
     """
     if matcher.language == "betree" and format_of(path, format) == "jsonl":
         with reading_events_of(path, matcher.schema.arrow) as rows:
-            yield rows
+            yield _at_time(matcher, rows, now)
         return
-    used = matcher.columns_with(ranges)
+    used = matcher.columns_with(ranges, now)
     types, paths = _with_ends(matcher, ranges)
+    clocks = set(matcher.columns_with(ranges)) - set(used)
+    paths = [path for path in paths if path[0] not in clocks]
     for name, type in (weights or {}).items():
         types = types if name in types.names else types.append(pa.field(name, type))
     wanted = [*used, *kept, *(weights or {})]
@@ -282,7 +304,19 @@ def reading_events(
                 f"note: {path} has no column {', '.join(map(repr, absent))}, which the expressions "
                 f"{'use' if ranges is None else 'or ranges use'}: NULL throughout"
             )
-        yield rows
+        yield _at_time(matcher, rows, now)
+
+
+def _at_time(matcher: Matcher, rows: Input, now: Now) -> Input:
+    """Returns events whose clocks show a time that is given."""
+    clock = clock_of(now, matcher.schema, matcher.options.timezone)
+    if clock is None:
+        return rows
+    every = matcher.columns_with()
+    names = [name for name in every if name not in matcher.columns_with(now=now)]
+    nothing = pa.RecordBatch.from_arrays([pa.nulls(0, field.type) for field in rows.schema], schema=rows.schema)
+    schema = clock.added_to(nothing, names).schema
+    return rows._replace(schema=schema, batches=(clock.added_to(batch, names) for batch in rows.batches))
 
 
 class Lacking:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from colmatch.cli.options import format_option, ids_option, missing_option, null_option, tag_option
+from colmatch.cli.options import format_option, ids_option, missing_option, now_option, null_option, tag_option
 from colmatch.errors import ColmatchError, EventError
 
 if TYPE_CHECKING:
@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     metavar="NAME=LOW,HIGH",
     help="A column of the expressions that is a range in each event, from column LOW to column HIGH. Repeatable.",
 )
+@now_option
 @missing_option
 @format_option("--format", "EVENTS")
 @format_option("--out-format", "OUT (standard output: csv, or jsonl with --lists)")
@@ -84,6 +85,7 @@ def match(
         Lacking,
         open_matcher,
         read_event_weights,
+        read_now,
         read_ranges,
         read_subset,
         reading_events,
@@ -110,7 +112,8 @@ def match(
         raise click.UsageError("Arrow is not for a terminal: pipe it, or write it to a file with -o")
     kept = list(dict.fromkeys(name.strip() for names in keep for name in names.split(",") if name.strip()))
     spans, among = read_ranges(ranges), read_subset(matcher, more["ids"], more["tags"])
-    with reading_events(matcher, events, format, kept, nulls, weights=_typed(best, needed), ranges=spans) as rows:
+    weights, time = _typed(best, needed), read_now(more["now"])
+    with reading_events(matcher, events, format, kept, nulls, weights=weights, ranges=spans, now=time) as rows:
         schema = _result_schema(matcher, rows, shape, kept, events)
         given = schema, shape, kept, best, needed, spans, among
         if events != "-":  # Ctrl-C is to find the output open while standard input is read

@@ -35,6 +35,12 @@ missing_option = click.option(
     help="What it means that EVENTS lacks a column that expressions use; by default what INDEX was built with. "
     "Of JSON lines it is known behind the last line.",
 )
+now_option = click.option(
+    "--now",
+    metavar="TIME",
+    help="What time it is for special functions: seconds since 1970, or a time such as 2026-11-23T10:00:00+01:00. "
+    "Their clocks need no columns then.",
+)
 null_option = click.option(
     "--null", "nulls", multiple=True, metavar="TEXT", help="CSV: a text that means NULL, as an empty field does."
 )

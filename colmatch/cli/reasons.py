@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from colmatch.cli.options import format_option, ids_option, missing_option, null_option, tag_option
+from colmatch.cli.options import format_option, ids_option, missing_option, now_option, null_option, tag_option
 
 
 @click.command()
@@ -20,6 +20,7 @@ from colmatch.cli.options import format_option, ids_option, missing_option, null
 )
 @ids_option
 @tag_option
+@now_option
 @missing_option
 @format_option("--format", "EVENTS")
 @format_option("--out-format", "OUT (standard output: csv)")
@@ -31,6 +32,7 @@ def reasons(
     by: str,
     ids: str | None,
     tags: tuple[str, ...],
+    now: str | None,
     missing_columns: str | None,
     format: str | None,
     out_format: str | None,
@@ -47,7 +49,7 @@ def reasons(
     """
     import pyarrow as pa
 
-    from colmatch.cli.arguments import open_matcher, read_subset, reading_events
+    from colmatch.cli.arguments import open_matcher, read_now, read_subset, reading_events
     from colmatch.cli.writing import writing
     from colmatch.matching.reasons import checked_by
 
@@ -55,7 +57,7 @@ def reasons(
     among = read_subset(matcher, ids, tags)
     if output == "-" and out_format is None:
         out_format = "csv"
-    with reading_events(matcher, events, format, [], nulls) as rows:
+    with reading_events(matcher, events, format, [], nulls, now=read_now(now)) as rows:
         found = matcher.reasons(pa.RecordBatchReader.from_batches(rows.schema, rows.batches), checked_by(by), ids=among)
     plain = pa.schema([pa.field(field.name, _plain(field.type)) for field in found.schema])
     with writing(output, plain, out_format) as writer:

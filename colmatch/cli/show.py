@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from colmatch.cli.options import format_option, missing_option, null_option
+from colmatch.cli.options import format_option, missing_option, now_option, null_option
 from colmatch.cli.shell import plain, print_figures
 from colmatch.errors import ColmatchError, EventError
 
@@ -14,6 +14,7 @@ from colmatch.errors import ColmatchError, EventError
 @click.argument("events")
 @click.option("--row", default=0, show_default=True, type=click.IntRange(min=0), help="Number of the event, from 0.")
 @click.option("--id", "id_text", required=True, help="Id of the subscription.")
+@now_option
 @missing_option
 @format_option("--format", "EVENTS")
 @null_option
@@ -22,6 +23,7 @@ def explain(
     events: str,
     row: int,
     id_text: str,
+    now: str | None,
     missing_columns: str | None,
     format: str | None,
     nulls: tuple[str, ...],
@@ -34,7 +36,7 @@ def explain(
     """
     import pyarrow as pa
 
-    from colmatch.cli.arguments import open_matcher, reading_events
+    from colmatch.cli.arguments import open_matcher, read_now, reading_events
 
     matcher = open_matcher(index_path, missing_columns)
     id: int | str = id_text
@@ -45,7 +47,8 @@ def explain(
             raise click.BadParameter(
                 f"{id_text!r}: the ids of this index are whole numbers", param_hint="'--id'"
             ) from None
-    with reading_events(matcher, events, format, [], nulls, whole=False) as rows:
+    time = read_now(now)
+    with reading_events(matcher, events, format, [], nulls, whole=False, now=time) as rows:
         seen = 0
         for batch in rows.batches:
             if row < seen + batch.num_rows:

@@ -22,7 +22,7 @@ from colmatch.events.needs import MapKeys, Needs, Path
 from colmatch.kernels.arrow import read, select
 from colmatch.kernels.arrow import structs as physical
 from colmatch.kernels.layout import I64
-from colmatch.schema import DERIVED, UNITS, Attribute, Family, Role, Type, value_type
+from colmatch.schema import UNITS, Attribute, Family, Role, Type, value_type
 
 DAY = 86_400_000  # milliseconds
 
@@ -208,7 +208,7 @@ class _Binder:
             return
         place, arrow = found
         name = ".".join(attribute.path)
-        if attribute.role in (Role.VALUE, *DERIVED):
+        if attribute.role in (Role.VALUE, Role.COMPUTED):
             leaf = self._leaf(name, arrow, attribute.type)
             if leaf is not None:
                 self._item(name, select.VALUE, id, id + 1, place, leaf=leaf, set=self.needs.literal_set(id))

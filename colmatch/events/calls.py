@@ -1,20 +1,20 @@
-"""Special functions over the events: a derived column for each distinct list of arguments.
+"""Special functions over the events: for each row the lists of arguments of which they are true.
 
-``segment_within(seen, 12, 3600)`` is true or false of a whole row, whatever expression asks. So it
-is an attribute like any other, of role CALL: a Boolean column that the events have not and that
-``CallColumns`` adds before a batch is read. It is NULL instead of false, since an expression asks
-for True alone and what is NULL has no entry.
+``segment_within(seen, now, 12, 3600)`` is one of many lists of arguments that are asked of the
+same columns. So a function of given columns is one attribute, of role CALL, whose entries in a row
+are the literals (``colmatch/calls.py``) that are true of it: a column of lists that the events have
+not and that ``CallColumns`` adds before a batch is read. Only what is true has a place in it.
 
-Few rows are in a segment or have reached a cap. So a batch is asked what segments and caps it has,
-and only the functions that ask for these are evaluated, for the rows that have them: a thousand
-lists of arguments cost little more than the rows' own segments and caps. A cap is asked whether it
-is reached, which few are, and ``CAPS_KNOWN`` whether anything is known of a row's caps.
+A row is not asked every list of arguments, but the arguments are asked for what the row has: the
+circles around its place (``circles.py``), the segments and caps of its lists. Few rows have reached
+a cap, so a cap has an entry where it is reached. What is found quickest is made once for the old
+literals of a matcher and once for the young ones, which are few.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping
+import struct
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,41 +22,30 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from colmatch.arrays.frozen import contiguous
-from colmatch.errors import EventError, near
-from colmatch.events.gather import meant
+from colmatch.arrays.frozen import contiguous, freeze
+from colmatch.arrays.ranges import members, ranges_of
+from colmatch.calls import BEFORE, CAP, CIRCLE, FORMS, Call
+from colmatch.errors import EventError
+from colmatch.events.circles import circles_of, places_in
+from colmatch.events.pairs import found_pairs
+from colmatch.events.paths import column_at
+from colmatch.events.vocabulary import Vocabulary, WordList
 from colmatch.incoming import doubles_of, refusing
-from colmatch.kernels.calls import within_circle
-from colmatch.kernels.layout import F64, I64
+from colmatch.kernels.calls import BEFORE as IS_BEFORE
+from colmatch.kernels.calls import REACHED, Circles, Held, Wanted, find_held
+from colmatch.kernels.calls import WITHIN as IS_WITHIN
+from colmatch.kernels.layout import F64, I64, Literals
 from colmatch.schema import Attributes, Role
 
-CAPS_KNOWN, CAP_REACHED, CIRCLE = "frequency_caps_known", "frequency_cap_reached", "geo_within_radius"
 MICROSECONDS = 1e6  # in a second
-CAP = {"type": pa.string(), "id": pa.int64(), "ns": pa.string(), "value": pa.int64(), "timestamp": pa.int64()}
+SEGMENT_FIELDS = {"id": pa.int64(), "timestamp": pa.int64()}
+CAP_FIELDS = {"type": pa.string(), "id": pa.int64(), "ns": pa.string(), "value": pa.int64(), "timestamp": pa.int64()}
 HALF = (1 << 32) - 1  # ids and values of caps have 32 bits, without a sign
 
-
-class Call(NamedTuple):
-    """A special function, the columns that it reads and its other arguments."""
-
-    function: str
-    columns: tuple[str, ...]
-    arguments: tuple[Any, ...]
-
-    @property
-    def key(self) -> str:
-        """What an attribute has for its key."""
-        return json.dumps(self)
-
-    @staticmethod
-    def of(key: str) -> Call:
-        """Returns the call whose key it is."""
-        function, columns, arguments = json.loads(key)
-        return Call(function, tuple(columns), tuple(arguments))
-
-
-Rows = NDArray[np.int64]
-Calls = list[tuple[int, Call]]  # with the places of their columns
+Pairs = tuple[I64, I64]  # rows, which ascend, and numbers of literals
+_READS = "which a function of the expressions reads"
+_NO_TEXTS = pa.array([], pa.large_binary())
+_NO_PAIRS: Pairs = (np.empty(0, np.int64), np.empty(0, np.int64))
 
 
 class CallColumns:
@@ -67,33 +56,20 @@ class CallColumns:
     lenient : a column that is not there is NULL in every row; else it is an error
     """
 
-    def __init__(self, attributes: Attributes, lenient: bool) -> None:
+    def __init__(self, attributes: Attributes, literals: Vocabulary | Literals, lenient: bool) -> None:
         self._lenient = lenient
-        self._names: list[str] = []
-        self._circles: Calls = []
-        self._known: Calls = []
-        self._segments: dict[tuple[str, ...], dict[int, Calls]] = {}  # by the columns they read, and by id
-        self._caps: dict[tuple[str, str, int], Calls] = {}  # by type, name space and id
-        for attribute in attributes:
-            if attribute.role is Role.CALL:
-                self._enter(len(self._names), Call.of(str(attribute.key)))
-                self._names.append(attribute.path[0])
-        self._keys = _CapKeys(self._caps)
-
-    def _enter(self, place: int, call: Call) -> None:
-        if call.function == CIRCLE:
-            self._circles.append((place, call))
-        elif call.function == CAPS_KNOWN:
-            self._known.append((place, call))
-        elif call.function == CAP_REACHED:
-            type, space, id = call.arguments[:3]
-            self._caps.setdefault((type, space, id & HALF), []).append((place, call))
-        else:
-            of_column = self._segments.setdefault(call.columns, {})
-            of_column.setdefault(call.arguments[0], []).append((place, call))
+        self._calls = [
+            (id, attribute.path[0], Call.of(str(attribute.key)))
+            for id, attribute in enumerate(attributes)
+            if attribute.role is Role.CALL
+        ]
+        if self._calls:
+            known = literals if isinstance(literals, Vocabulary) else Vocabulary.among(literals)
+            known = known.of(len(attributes))
+            self._parts = [part for part in (known.old, known.young) if len(part)]
 
     def __bool__(self) -> bool:
-        return bool(self._names)
+        return bool(self._calls)
 
     def added_to(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Returns a batch with the columns of the functions behind its own.
@@ -102,146 +78,234 @@ class CallColumns:
         ------
         EventError : a column that they read is not there, or of another type
         """
-        count = batch.num_rows
         rows = _Rows(batch, self._lenient)
-        arrays, own = batch.columns, batch.num_columns
-        arrays += [pa.nulls(count, pa.bool_())] * len(self._names)
-        for found in (self._in_circles(rows), self._in_segments(rows), self._of_caps(rows)):
-            for place, true in found:
-                out = np.zeros(count, np.uint8)
-                out[true] = 1
-                bits = pa.py_buffer(np.packbits(out, bitorder="little"))
-                arrays[own + place] = pa.Array.from_buffers(pa.bool_(), count, [bits, bits])  # what is true is valid
-        return pa.RecordBatch.from_arrays(arrays, [*batch.schema.names, *self._names])
+        arrays = [*batch.columns, *(self._column(rows, id, call) for id, _, call in self._calls)]
+        return pa.RecordBatch.from_arrays(arrays, [*batch.schema.names, *(name for _, name, _ in self._calls)])
 
-    def _in_circles(self, rows: _Rows) -> Iterator[tuple[int, NDArray[Any]]]:
-        """Yields the place of each column, and whether each row is true."""
-        for place, call in self._circles:
-            latitude, longitude, radius = map(float, call.arguments)
-            north, east = (rows.numbers(name) for name in call.columns)
-            out = np.empty(len(north), np.uint8)
-            within_circle(north, east, latitude, longitude, radius, out)
-            yield place, out.view(np.bool_)
-
-    def _in_segments(self, rows: _Rows) -> Iterator[tuple[int, NDArray[Any]]]:
-        """Yields the place of each column that is not all NULL, and its true rows."""
-        for (column, clock), by_id in self._segments.items():
-            now = rows.numbers(clock)
-            row, members = rows.structs(column, {"id": pa.int64(), "timestamp": pa.int64()})
-            for id, some, of in _groups(members[0].to_numpy(), row, list(by_id)):
-                then = members[1].to_numpy()[some] / MICROSECONDS
-                for place, call in by_id[id]:
-                    since = now[of] - float(call.arguments[1])
-                    yield place, of[since > then if call.function == "segment_before" else since <= then]
-
-    def _of_caps(self, rows: _Rows) -> Iterator[tuple[int, NDArray[Any]]]:
-        """Yields the place of each column that is not all NULL, and its true rows."""
-        if not self._known:
-            return
-        now = rows.numbers(self._known[0][1].columns[1])
-        row, (type, id, ns, value, at) = rows.structs("frequency_caps", CAP)
-        empty = np.bincount(row, minlength=len(now)) == 0
-        known = rows.defined("frequency_caps") & (empty | ~np.isnan(now))
-        for place, _ in self._known:
-            yield place, known
-        if not self._caps:
-            return
-        key = self._keys.of(type, ns, id.to_numpy())
-        values, since = value.to_numpy() & HALF, at.to_numpy() / MICROSECONDS
-        for wanted, some, of in _groups(key, row, self._keys.wanted):
-            for place, call in self._keys.calls[wanted]:
-                most, length = call.arguments[3] & HALF, float(call.arguments[4])
-                free = most > values[some]
-                if length:
-                    free |= now[of] - since[some] > length
-                yield place, of[~free]
+    def _column(self, rows: _Rows, id: int, call: Call) -> pa.Array:
+        """For each row a list of the literals that are true of it."""
+        found: list[I64] = []
+        texts: list[pa.Array] = []
+        read = _READERS[call.function](rows, call)
+        for part in self._parts:
+            asked = _asked_of(part, id, call.function)
+            pairs = [read.true_of(asked)]
+            if asked.unknown >= 0:
+                unknown = np.flatnonzero(~read.known)
+                pairs.append((unknown, np.full(len(unknown), asked.unknown)))
+            for row, literal in pairs:
+                found.append(row)
+                texts.append(_strings(part.literals).take(pa.array(literal)))
+        row, text = np.concatenate([_NO_PAIRS[0], *found]), pa.chunked_array(texts, pa.large_binary())
+        text = text.combine_chunks() if text.num_chunks != 1 else text.chunk(0)
+        if sum(len(some) > 0 for some in found) > 1:
+            order = np.argsort(row, kind="stable")
+            text = text.take(pa.array(order))
+        offset = ranges_of(np.bincount(row, minlength=rows.count))
+        return pa.LargeListArray.from_arrays(pa.array(offset), text)
 
 
-def _groups(key: I64, row: Rows, wanted: list[int]) -> Iterator[tuple[int, Rows, Rows]]:
-    """Yields wanted keys that are there, where each stands first in a row, and these rows."""
-    order = np.argsort(key, kind="stable")
-    key, of = key[order], row[order]
-    first = np.append(True, (key[1:] != key[:-1]) | (of[1:] != of[:-1]))[: len(key)]
-    order, key, of = order[first], key[first], of[first]
-    asked = np.array(wanted, np.int64)
-    begin, end = np.searchsorted(key, asked, "left"), np.searchsorted(key, asked, "right")
-    for i in np.flatnonzero(end > begin).tolist():
-        some = slice(begin[i], end[i])
-        yield wanted[i], order[some], of[some]
+def _strings(literals: Literals) -> pa.Array:
+    buffers = [None, pa.py_buffer(literals.offset), pa.py_buffer(literals.data)]
+    return pa.Array.from_buffers(pa.large_binary(), len(literals.offset) - 1, buffers)
 
 
-class _CapKeys:
-    """Types, name spaces and ids of caps, as one number for each."""
-
-    def __init__(self, caps: Mapping[tuple[str, str, int], Calls]) -> None:
-        self._types = {name: i for i, name in enumerate(dict.fromkeys(type for type, _, _ in caps))}
-        self._spaces = {name: i for i, name in enumerate(dict.fromkeys(space for _, space, _ in caps))}
-        self.calls = {
-            (self._types[type] * len(self._spaces) + self._spaces[space] << 32) + id: calls
-            for (type, space, id), calls in caps.items()
-        }
-        self.wanted = list(self.calls)
-
-    def of(self, type: pa.Array, space: pa.Array, id: I64) -> I64:
-        """Returns the keys of caps; -1 where no function asks for any such."""
-        with refusing(EventError, "column 'frequency_caps' has text that is not UTF-8"):
-            types, spaces = _numbers(type, self._types), _numbers(space, self._spaces)
-        keys: I64 = (types * len(self._spaces) + spaces << 32) + (id & HALF)
-        return np.where((types < 0) | (spaces < 0), -1, keys)
+# What is asked: the literals of one attribute
+# --------------------------------------------------------------------------
 
 
-def _numbers(names: pa.Array, known: Mapping[str, int]) -> I64:
-    """The number of each name, -1 of those that are not known."""
-    encoded = names.dictionary_encode()
-    of = np.array([known.get(name, -1) for name in encoded.dictionary.to_pylist()], np.int64)
-    found: I64 = of[encoded.indices.to_numpy()] if len(of) else np.empty(0, np.int64)
+class _Asked(NamedTuple):
+    """The lists of arguments that are asked of one function, from one part of the literals.
+
+    ``index`` is what finds them: circles, or what ``_Keyed`` has.
+    """
+
+    literal: I64  # the number of each list of arguments among the literals
+    unknown: int  # that of the literal of rows that are not known, -1 if nobody asks
+    index: Any
+
+
+class _Keyed(NamedTuple):
+    """Lists of arguments by what a row must have in its list of structs."""
+
+    wanted: Wanted
+    types: pa.Array  # of caps, distinct: a key is the number of a type, that of a name space, and an id
+    spaces: pa.Array
+
+
+def _asked_of(part: WordList, id: int, function: str) -> _Asked:
+    """What is asked of a function; made once for all that read events with these literals."""
+    found = part.kept.get((id, function))
+    if found is None:
+        found = part.kept[id, function] = _made(part.literals, id, function)
     return found
+
+
+def _made(literals: Literals, id: int, function: str) -> _Asked:
+    begin, end = int(literals.first[id]), int(literals.first[id + 1])
+    offset = literals.offset[begin : end + 1]
+    length, size = np.diff(offset), struct.calcsize(FORMS[function])
+    unknown = begin if end > begin and not length[0] else -1
+    # an id that has been another attribute's may have literals of other lengths
+    fits = np.flatnonzero(length > size if function == CAP else length == size)
+    packed = literals.data[offset[fits][:, None] + np.arange(size)]
+    if function == CIRCLE:
+        circle = packed.view("<f8").astype(np.float64)
+        finite = np.isfinite(circle).all(axis=1)
+        latitude, longitude, radius = (contiguous(column) for column in circle[finite].T)
+        return _Asked(begin + fits[finite], unknown, circles_of(latitude, longitude, radius))
+    numbers = packed.view("<i8").astype(np.int64)
+    key, most, seconds = numbers[:, 0], numbers[:, 1] & HALF, numbers[:, -1].astype(np.float64)
+    types, spaces = _NO_TEXTS, _NO_TEXTS
+    if function == CAP:
+        tail = ranges_of(length[fits] - size)
+        place = members(offset[fits] + size, tail)
+        tails = _strings(literals._replace(offset=tail, data=literals.data[place])).dictionary_encode()
+        type, space = _cut(tails.dictionary)
+        types, spaces = type.unique(), space.unique()
+        number = _space_of(type, space, types, spaces)
+        key = (number[tails.indices.to_numpy()] << 32) + (key & HALF)
+    order = np.argsort(key, kind="stable")
+    distinct, first = np.unique(key[order], return_index=True)
+    wanted = freeze(Wanted(distinct, np.append(first, len(key)), most[order], seconds[order]))
+    return _Asked(begin + fits[order], unknown, _Keyed(wanted, types, spaces))
+
+
+def _cut(tails: pa.Array) -> tuple[pa.Array, pa.Array]:
+    """Cuts distinct types with their name spaces at the zero between them."""
+    words = [tail.partition(b"\0") for tail in tails.to_pylist()]
+    return tuple([pa.array([word[i] for word in words], pa.large_binary()) for i in (0, 2)])
+
+
+def _space_of(type: pa.Array, space: pa.Array, types: pa.Array, spaces: pa.Array) -> I64:
+    """The number of each type with its name space; -1 where nobody asks for it."""
+    number = [
+        pc.index_in(one, all).fill_null(-1).to_numpy().astype(np.int64) for one, all in ((type, types), (space, spaces))
+    ]
+    return np.where(np.minimum(*number) < 0, -1, number[0] * len(spaces) + number[1])
+
+
+# What rows answer
+# --------------------------------------------------------------------------
+
+
+class _Places:
+    """Rows that have a place: in which circles it is."""
+
+    def __init__(self, rows: _Rows, call: Call) -> None:
+        self._latitude, self._longitude = (rows.numbers(path) for path in call.columns)
+        self.known = ~(np.isnan(self._latitude) | np.isnan(self._longitude))
+
+    def true_of(self, asked: _Asked) -> Pairs:
+        circles: Circles = asked.index
+        if not len(circles.latitude):
+            return _NO_PAIRS
+        row, circle = places_in(circles, self._latitude, self._longitude)
+        return row, asked.literal[circle]
+
+
+class _Segments:
+    """Rows that have a list of segments: since when they were in those that are asked for."""
+
+    def __init__(self, rows: _Rows, call: Call) -> None:
+        now = rows.numbers(call.columns[1])
+        row, (id, timestamp) = rows.structs(call.columns[0], SEGMENT_FIELDS)
+        key, then = id.to_numpy(), timestamp.to_numpy() / MICROSECONDS
+        self._held = freeze(Held(row, key, key, then, now))
+        self._test = IS_BEFORE if call.function == BEFORE else IS_WITHIN
+        self.known = rows.defined(call.columns[0]) & ~np.isnan(now)
+
+    def true_of(self, asked: _Asked) -> Pairs:
+        return _found(asked, self._held, self._test)
+
+
+class _Caps:
+    """Rows that have a list of caps: those that are reached."""
+
+    def __init__(self, rows: _Rows, call: Call) -> None:
+        now = rows.numbers(call.columns[1])
+        row, (type, id, space, value, timestamp) = rows.structs(call.columns[0], CAP_FIELDS)
+        name = ".".join(call.columns[0])
+        with refusing(EventError, f"column {name!r} has text that is not UTF-8"):
+            for texts in (type, space):
+                texts.validate(full=True)
+        self._type, self._space = type.cast(pa.large_binary()), space.cast(pa.large_binary())
+        id, value = id.to_numpy() & HALF, value.to_numpy() & HALF
+        self._held = Held(row, id, contiguous(value), contiguous(timestamp.to_numpy() / MICROSECONDS), now)
+        empty = np.bincount(row, minlength=rows.count) == 0
+        self.known = rows.defined(call.columns[0]) & (empty | ~np.isnan(now))
+
+    def true_of(self, asked: _Asked) -> Pairs:
+        caps: _Keyed = asked.index
+        space = _space_of(self._type, self._space, caps.types, caps.spaces)
+        key = np.where(space < 0, -1, (space << 32) + self._held.key)
+        return _found(asked, freeze(self._held._replace(key=key)), REACHED)
+
+
+def _found(asked: _Asked, held: Held, test: int) -> Pairs:
+    wanted: Wanted = asked.index.wanted
+    seen = np.full(len(wanted.key), -1)
+    row, which = found_pairs(len(held.row), lambda start, *room: find_held(wanted, held, test, start, seen, *room))
+    return row, asked.literal[which]
+
+
+_READERS: Mapping[str, Any] = {CIRCLE: _Places, CAP: _Caps} | dict.fromkeys(FORMS.keys() - {CIRCLE, CAP}, _Segments)
 
 
 class _Rows:
     """What functions read of a batch, each column once."""
 
     def __init__(self, batch: pa.RecordBatch, lenient: bool) -> None:
+        self.count = batch.num_rows
         self._batch = batch
         self._lenient = lenient
-        self._numbers: dict[str, F64] = {}
+        self._numbers: dict[tuple[str, ...], F64] = {}
+        self._structs: dict[tuple[str, ...], tuple[I64, list[pa.Array]]] = {}
 
-    def numbers(self, name: str) -> F64:
-        """A column of numbers, NaN where it is NULL."""
-        found = self._numbers.get(name)
+    def _column(self, path: tuple[str, ...]) -> pa.Array:
+        column = column_at(self._batch, path, self._lenient, _READS)
+        return pa.nulls(self.count) if column is None else column
+
+    def numbers(self, path: tuple[str, ...]) -> F64:
+        """A column of numbers, or of times in seconds: (rows) float64, NaN where it is NULL."""
+        found = self._numbers.get(path)
         if found is None:
-            numbers = doubles_of(self._column(name), EventError, f"column {name!r}, which a function reads,")
-            found = self._numbers[name] = contiguous(numbers.to_numpy(zero_copy_only=False))
+            column, name = self._column(path), ".".join(path)
+            scale = 1.0
+            if pa.types.is_timestamp(column.type):
+                column, scale = (
+                    column.cast(pa.timestamp("us", column.type.tz), safe=False).cast(pa.int64()),
+                    MICROSECONDS,
+                )
+            numbers = doubles_of(column, EventError, f"column {name!r}, which a function reads,")
+            found = self._numbers[path] = contiguous(numbers.to_numpy(zero_copy_only=False) / scale)
         return found
 
-    def _column(self, name: str) -> pa.Array:
-        same = meant(self._batch.schema.names, [name])
-        if not same and self._lenient:
-            return pa.nulls(self._batch.num_rows)
-        if len(same) != 1:
-            said = f"there are {len(same)} columns" if same else "the events have no column"
-            raise EventError(
-                f"{said} {name!r}, which a function of the expressions reads: "
-                f"{near(name, self._batch.schema.names, 'the batch')}"
-            )
-        return self._batch.column(same[0])
-
-    def defined(self, name: str) -> NDArray[np.bool_]:
+    def defined(self, path: tuple[str, ...]) -> NDArray[np.bool_]:
         """Which rows of a column are not NULL."""
-        return np.asarray(self._column(name).is_valid().to_numpy(zero_copy_only=False), np.bool_)
+        return np.asarray(self._column(path).is_valid().to_numpy(zero_copy_only=False), np.bool_)
 
-    def structs(self, name: str, fields: Mapping[str, pa.DataType]) -> tuple[Rows, list[pa.Array]]:
+    def structs(self, path: tuple[str, ...], fields: Mapping[str, pa.DataType]) -> tuple[I64, list[pa.Array]]:
         """The row of each struct in a column of lists, ascending, and their fields."""
-        column, type = self._column(name), pa.large_list(pa.struct(fields))
-        with refusing(
-            EventError, f"column {name!r} is {column.type!s:.200}, a function of the expressions needs {type}"
-        ):
-            column = column.cast(type)
-        size = pc.fill_null(pc.list_value_length(column), 0).to_numpy()
-        values = column.flatten()
-        members = values.flatten()
-        if values.null_count or any(member.null_count for member in members):
-            raise EventError(
-                f"column {name!r} has NULL within a list, where a function of the expressions needs values"
-            )
-        return np.repeat(np.arange(len(size)), size), members
+        found = self._structs.get(path)
+        if found is None:
+            found = self._structs[path] = _structs(self._column(path), ".".join(path), fields)
+        return found
+
+
+def _structs(column: pa.Array, name: str, fields: Mapping[str, pa.DataType]) -> tuple[I64, list[pa.Array]]:
+    type = pa.large_list(pa.struct(fields))
+    with refusing(EventError, f"column {name!r} is {column.type!s:.200}, a function of the expressions needs {type}"):
+        column = column.cast(type)
+    size = pc.fill_null(pc.list_value_length(column), 0).to_numpy()
+    values = column.flatten()
+    structs = values.flatten()
+    if values.null_count or any(field.null_count for field in structs):
+        raise EventError(f"column {name!r} has NULL within a list, where a function of the expressions needs values")
+    return np.repeat(np.arange(len(size)), size), structs
+
+
+def clocks_of(attributes: Iterable[Any]) -> list[str]:
+    """Returns the columns that special functions have for clocks."""
+    calls = (Call.of(str(attribute.key)) for attribute in attributes if attribute.role is Role.CALL)
+    return list(dict.fromkeys(call.clock for call in calls if call.clock is not None))

@@ -10,13 +10,12 @@ from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from colmatch.errors import EventError, near
+from colmatch.errors import EventError
 from colmatch.events.casts import cast
 from colmatch.events.functions import FUNCTIONS, TYPED, literal
-from colmatch.events.gather import meant
 from colmatch.events.nodes import Node, arrow_type, node_of
+from colmatch.events.paths import column_at
 from colmatch.incoming import refusing, without_runs
 from colmatch.schema import Attribute, Family, Role, value_type
 
@@ -141,24 +140,10 @@ def _column(batch: pa.RecordBatch, path: tuple[str, ...], arrow: pa.DataType, le
     ------
     EventError : it is not there, or of another type
     """
-    name = ".".join(path)
-    column: Any = None
-    names = batch.schema.names
-    for depth, part in enumerate(path):
-        same = meant(names, [part])
-        if not same and lenient:
-            return pa.nulls(batch.num_rows, arrow)
-        if len(same) != 1:
-            said = f"there are {len(same)} columns" if same else "the events have no column"
-            raise EventError(f"{said} {name!r}, which the expressions compute with: {near(part, names, 'the batch')}")
-        column = batch.column(same[0]) if depth == 0 else pc.struct_field(column, same[0])
-        if depth + 1 < len(path):
-            if pa.types.is_null(column.type):
-                return pa.nulls(batch.num_rows, arrow)
-            if not pa.types.is_struct(column.type):
-                raise EventError(f"column {'.'.join(path[: depth + 1])!r} is {column.type}, no struct: cast it")
-            names = [field.name for field in column.type]
-    return _plain(column, name, arrow)
+    column = column_at(batch, path, lenient, "which the expressions compute with")
+    if column is None:
+        return pa.nulls(batch.num_rows, arrow)
+    return _plain(column, ".".join(path), arrow)
 
 
 def _plain(column: Any, name: str, arrow: pa.DataType) -> Any:

@@ -53,7 +53,7 @@ class Reader:
         self._needs = Needs(attributes.members, literals)
         self._memory = WorkingMemory(self._needs, 0)
         self._patterns = PatternRows(attributes) if self._needs.pattern_runs else None
-        self._calls = CallColumns(attributes, lenient)
+        self._calls = CallColumns(attributes, literals, lenient)
         self._derived = DerivedColumns(attributes, lenient)
         self._bindings: list[tuple[pa.Schema, Binding, Binding | None]] = []
         self._struct = _ArrowArray()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -27,6 +28,7 @@ class WordList:
 
     def __init__(self, literals: Literals) -> None:
         self.literals = literals
+        self.kept: dict[Any, Any] = {}  # what was made of them for special functions (``calls.py``)
 
     @cached_property
     def prefix(self) -> I64:
@@ -46,6 +48,7 @@ class WordList:
         words = WordList(self.literals._replace(first=first))
         if "prefix" in self.__dict__:
             words.__dict__["prefix"] = self.prefix
+        words.kept = self.kept
         return words
 
 

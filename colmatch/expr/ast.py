@@ -22,7 +22,7 @@ from typing import Any, NamedTuple, NoReturn
 from colmatch.errors import ExpressionError, shown
 from colmatch.expr.computed import Computed, negated_sql
 from colmatch.expr.spelling import operand_sql, quote_name
-from colmatch.lowering.forms import Kind, Operand, quoted
+from colmatch.lowering.forms import Kind, Operand, arguments_text, quoted
 from colmatch.lowering.weights import WEIGHT_MOST
 
 NAN = float("nan")  # the one that trees hold, so that they are equal
@@ -78,7 +78,7 @@ class Verb(IntEnum):
     ARRAY_CONTAINS = 17
     ARRAYS_OVERLAP = 18
     CONTAINS_ALL = 19
-    CALL = 20  # a special function: the subject's name is its text, its key what it reads
+    CALL = 20  # a special function: the subject has the columns that it reads, its operand the arguments
 
 
 SIGNS = {Verb.EQ: "=", Verb.NE: "<>", Verb.LT: "<", Verb.LE: "<=", Verb.GT: ">", Verb.GE: ">=", Verb.SAME: "<=>"}
@@ -333,6 +333,8 @@ def subject_sql(subject: Subject) -> str:
 
 def _predicate(predicate: Predicate) -> str:
     verb, name = predicate.verb, subject_sql(predicate.subject)
+    if verb is Verb.CALL and predicate.operands[0] is not None and predicate.subject.computed is not None:
+        return f"{name[:-1]}, {arguments_text(predicate.subject.computed.function, predicate.operands[0].value)})"
     if predicate.negated and predicate.subject.computed is not None and verb is Verb.BARE:
         return negated_sql(predicate.subject.computed)
     if predicate.negated:
@@ -349,7 +351,7 @@ def _predicate(predicate: Predicate) -> str:
         return f"{name} IN ({', '.join(operands)})"
     if verb is Verb.NULL:
         return f"{name} IS NULL"
-    if verb is Verb.BARE or verb is Verb.CALL:
+    if verb is Verb.BARE:
         return name
     if verb is Verb.ARRAYS_OVERLAP:
         return f"arrays_overlap({name}, array({', '.join(operands)}))"

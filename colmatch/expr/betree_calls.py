@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from colmatch.betree.domains import FLOAT, FREQUENCY, INTEGER, SEGMENTS, Domain
+from colmatch.calls import PLACE
 from colmatch.errors import shown
-from colmatch.events.calls import CAP_REACHED, CAPS_KNOWN, Call
+from colmatch.events.calls import HALF
 from colmatch.expr import betree_tokens as words
-from colmatch.expr.ast import And, Expr, Not, Predicate, Refusal, Subject, Verb, conjoin
+from colmatch.expr.ast import Expr, Predicate, Refusal, Verb
 from colmatch.expr.betree_tokens import Word
+from colmatch.expr.calls import packed_or_none, subject_of
+from colmatch.expr.computed import Computed
+from colmatch.lowering.forms import Kind, Operand
 
 Constants = Mapping[str, int] | None
 
@@ -38,7 +41,7 @@ def call(name: Word, arguments: list[Word], domains: Mapping[str, Domain], const
         _check(name, given == [words.STRING, words.STRING, words.INTEGER, words.INTEGER])
         id = _cap_id(name, arguments[0], constants)
         read = [("frequency_caps", FREQUENCY), ("now", INTEGER)]
-        values = [values[0], values[1], id, values[2], values[3]]
+        values = [values[0], id & HALF, values[1], values[2] & HALF, values[3]]
     elif name.value == "geo_within_radius":
         _check(name, len(given) == 3 and all(kind in _NUMBERS for kind in given))
         read = [("latitude", FLOAT), ("longitude", FLOAT)]
@@ -48,19 +51,13 @@ def call(name: Word, arguments: list[Word], domains: Mapping[str, Domain], const
         read = [(values[0] if named else "segments_with_timestamp", SEGMENTS), ("now", INTEGER)]
         values = values[named:]
     columns = [_read(name, attribute, type, domains) for attribute, type in read]
-    if name.value.startswith("segment"):
-        shown_values = [columns[0], *map(str, values)]
-    else:
-        shown_values = [json.dumps(value, ensure_ascii=False) for value in values]
-    if name.value == "within_frequency_cap":  # few have reached theirs
-        reached = _predicate(CAP_REACHED, shown_values, columns, values)
-        return conjoin(And, [_predicate(CAPS_KNOWN, columns, columns, []), Not(reached)])
-    return _predicate(name.value, shown_values, columns, values)
-
-
-def _predicate(function: str, written: list[str], columns: list[str], values: list[Any]) -> Expr:
-    text = f"{function}({', '.join(written)})"
-    return Predicate(Verb.CALL, Subject((text,), Call(function, tuple(columns), tuple(values)).key))
+    shown_columns = [columns[0]] if name.value.startswith("segment") else []
+    literal = packed_or_none(name.value, tuple(values))
+    if literal is None:
+        _check(name, False)
+    subject = subject_of(name.value, [Computed("column", (column,)) for column in columns])
+    text = f"{name.value}({', '.join([*shown_columns, PLACE])})"
+    return Predicate(Verb.CALL, subject._replace(path=(text,)), (Operand(Kind.BINARY, value=literal),))
 
 
 def _check(name: Word, right: bool) -> None:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from colmatch.errors import ExpressionError
 from colmatch.expr.ast import And, Expr, Or, Refusal, conjoin, rebuild
+from colmatch.expr.calls import WrongArgument
 from colmatch.expr.normalise import Normaliser
 from colmatch.expr.shared import TreeForms
 from colmatch.expr.split import MARK, fill, raw_literals, split
@@ -107,6 +108,22 @@ class Compiler:
         return self._normaliser.typing.zoned
 
     def form(self, expression: str | Expr) -> tuple[Form, list[Any]]:
+        """Makes the form of an expression, and its literals by slot, as ``_unpacked`` does.
+
+        Arguments of special functions are one literal in the first of their slots.
+        """
+        form, literals = self._unpacked(expression)
+        if form.packings:
+            from colmatch.expr.calls_parse import pack
+
+            try:
+                pack(form, literals)
+            except WrongArgument:
+                self._refuse(str(expression))
+                raise
+        return form, literals
+
+    def _unpacked(self, expression: str | Expr) -> tuple[Form, list[Any]]:
         """Makes the form of an expression, and its literals by slot.
 
         Every expression of the same shape has the same object for its form.
@@ -159,11 +176,26 @@ class Compiler:
         if tree is None:
             return None
         try:
-            form = self._normaliser.form(tree, len(literals))
+            form = self._form(tree, len(literals))
         except Refusal:
             return None
         _kept(self._shapes, shape, baked, literals, 0, form)
         return form
+
+    def _refuse(self, text: str) -> None:
+        """Raises what is wrong with a text of a known form, with its place."""
+        from colmatch.expr.parse import refused
+
+        reading = self._parser.read(text)
+        try:
+            self._parser.parse(reading)
+        except Refusal as refusal:
+            raise refused(refusal, reading, text) from None
+
+    def _form(self, tree: Expr, slots: int) -> Form:
+        from colmatch.expr.calls_parse import with_packings
+
+        return with_packings(self._normaliser.form(tree, slots))
 
     def _tree(self, text: str, shape: str, literals: list[Any], baked: list[int]) -> Expr | None:
         """The tree that the phrases of a text make; ``baked`` takes in their baked slots."""
@@ -237,7 +269,8 @@ class Compiler:
         def shifted(operand: Operand | None) -> Operand | None:
             if operand is None or operand.slot < 0:
                 return operand
-            return nodes.operand(operand.kind, operand.slot + first, operand.many, operand.negative)
+            slot = operand.slot + first
+            return nodes.operand(operand.kind, slot, operand.many, operand.negative, operand.value)
 
         tree = rebuild(
             phrase.tree,
@@ -257,16 +290,16 @@ class Compiler:
             reading = parser.read(text)
             if shape is not None and shape not in self._shapes and MARK not in text:
                 if literals is not None and _agree(text, literals, reading):
-                    form = self._normaliser.form(parser.parse(reading), len(literals))
+                    form = self._form(parser.parse(reading), len(literals))
                     _kept(self._shapes, shape, sorted(reading.baked), literals, 0, form)
                     return form, literals
                 self._shapes[shape] = None
             if reading.computed:  # literals may be a part of its attributes
-                return self._normaliser.form(parser.parse(reading), len(reading.literals)), reading.literals
+                return self._form(parser.parse(reading), len(reading.literals)), reading.literals
             key = _key(reading)
             found = self._readings.get(key)
             if found is None:
-                found = self._readings[key] = self._normaliser.form(parser.parse(reading), len(reading.literals))
+                found = self._readings[key] = self._form(parser.parse(reading), len(reading.literals))
             return found, reading.literals
         except Refusal as refusal:
             raise refused(refusal, reading, text) from None

@@ -12,6 +12,7 @@ from colmatch.errors import SchemaError
 from colmatch.events.nodes import arrow_type
 from colmatch.expr.assemble import Assembly
 from colmatch.expr.ast import CALLS, WORDS, And, Constant, Expr, Not, Or, Predicate, Refusal, Truth, Verb, walk
+from colmatch.expr.calls import call_attribute, call_modes
 from colmatch.expr.computed_types import Typing
 from colmatch.expr.modes import (
     FALSE,
@@ -188,8 +189,8 @@ class Normaliser:
         return self._attribute(column, Role.VALUE, column.type)
 
     def _call(self, p: Predicate) -> int:
-        """The attribute that a special function is."""
-        return self.attributes.intern(Attribute(p.subject.path, Role.CALL, BOOL, p.subject.key))
+        """The attribute that a special function of given columns is."""
+        return self.attributes.intern(call_attribute(self.schema, p))
 
     def _computed(self, p: Predicate) -> tuple[int, Type, str]:
         """The attribute that a computed value is, its type and its name."""
@@ -205,9 +206,7 @@ class Normaliser:
 
     def _predicate(self, p: Predicate) -> Modes:
         if p.verb is Verb.CALL:
-            attr = self._call(p)
-            some, none = Leaf(attr, _TRUE), Leaf(attr, _TRUE, True)
-            return some, none, none, some
+            return call_modes(self._call(p), p)
         if p.subject.computed is not None:
             return self._scalar(p, *self._computed(p))
         column, key = self._column(p)

@@ -14,6 +14,8 @@ from sqlglot.tokenizer_core import TokenType
 
 from colmatch.errors import ExpressionError, shown
 from colmatch.expr.ast import SIGNS, And, Constant, Expr, Not, Or, Predicate, Refusal, Subject, Verb, conjoin, truth
+from colmatch.expr.calls import EXAMPLES
+from colmatch.expr.calls_parse import parsed_call
 from colmatch.expr.computed import comparison
 from colmatch.expr.computed_parse import ComputedReader, coalesced, function_of, is_computed
 from colmatch.expr.literals import ALLOWED, Reading
@@ -283,6 +285,10 @@ class Parser:
         arguments = list(
             node.args["expressions"] if type(node) is exp.Anonymous else (node.args["this"], node.args["expression"])
         )
+        if name in EXAMPLES:
+            return parsed_call(
+                name, arguments, self.nodes, reading, lambda part: _begin(part, reading), _begin(node, reading)
+            )
         if name == "arrays_overlap" and len(arguments) == 2:
             if type(_bare(arguments[0])) is exp.Array:
                 arguments.reverse()

@@ -9,7 +9,7 @@ from typing import Any
 
 from colmatch.expr.ast import Constant, Expr, Predicate, Subject, Truth, Verb, rebuild, walk
 from colmatch.expr.normalise import Normaliser
-from colmatch.lowering.forms import Form, Kind, Operand
+from colmatch.lowering.forms import Form, Kind, Operand, Packing
 
 
 class SharedNodes:
@@ -19,12 +19,14 @@ class SharedNodes:
         self._operands: dict[Any, Operand] = {}
         self._predicates: dict[Any, Predicate] = {}
 
-    def operand(self, kind: Kind, slot: int, many: bool = False, negative: bool = False) -> Operand:
+    def operand(
+        self, kind: Kind, slot: int, many: bool = False, negative: bool = False, packing: Packing | None = None
+    ) -> Operand:
         """The operand of a slot, one object for equal ones."""
-        key = (kind, slot, many, negative)
+        key = (kind, slot, many, negative, packing)
         found = self._operands.get(key)
         if found is None:
-            found = self._operands[key] = Operand(kind, slot, many, negative)
+            found = self._operands[key] = Operand(kind, slot, many, negative, packing)
         return found
 
     def boolean(self, value: bool) -> Operand:

@@ -20,6 +20,7 @@ from sqlglot.dialects.spark import Spark
 from sqlglot.errors import TokenError
 from sqlglot.tokenizer_core import Token, TokenType
 
+from colmatch.calls import ARGUMENTS
 from colmatch.errors import shown
 from colmatch.expr.ast import Refusal, Subject
 from colmatch.expr.computed import CAST, PREFIX
@@ -276,6 +277,10 @@ class _TokenReader(LiteralReader):
         if plain and name in VALUES:
             self.reading.computed = True
             token.token_type, token.text = T.VAR, PREFIX + name
+            self.reading.tokens.append(token)
+            return i + 1
+        if plain and name in ARGUMENTS:
+            token.token_type, token.text = T.VAR, name
             self.reading.tokens.append(token)
             return i + 1
         if not plain or name not in FUNCTIONS:

@@ -16,8 +16,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Any
+from typing import Any, NamedTuple
 
+from colmatch.calls import unpacked
 from colmatch.kernels.lowering import operators
 
 
@@ -65,9 +66,25 @@ def quoted(text: str) -> str:
     return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 
+def arguments_text(function: str, data: bytes) -> str:
+    """Writes the arguments of a special function, which are packed."""
+    values = unpacked(function, data)
+    return ", ".join([quoted(value) if isinstance(value, str) else repr(value) for value in values])
+
+
+class Packing(NamedTuple):
+    """Arguments of a special function in a text: kind of each, and whether a minus is before it."""
+
+    function: str
+    arguments: tuple[tuple[Kind, bool], ...]
+
+
 @dataclass(frozen=True, slots=True)
 class Operand:
     """One literal, or a list of them: the one in ``slot``, or ``value`` itself.
+
+    With a slot and a ``Packing`` for its value, it is the literal that arguments make which stand
+    in the slot and behind it.
 
     Values are the literal's text without quotes, already unescaped, or a Python value of its kind
     (int, Decimal, float, str, bool, datetime.date, datetime.datetime, bytes).
@@ -139,3 +156,4 @@ class Form:
     leaves: tuple[Leaf, ...]
     conjunctions: tuple[Conjunction, ...]
     slots: int = 0  # literals it expects
+    packings: tuple[tuple[int, Packing], ...] = ()  # slots of arguments that are to be made one literal first

@@ -13,9 +13,10 @@ from itertools import pairwise
 import numpy as np
 import pyarrow as pa
 
+from colmatch.calls import CAP, PLACE, UNKNOWN, Call
 from colmatch.kernels import layout
 from colmatch.kernels.layout import KEY_MAX, KEY_MIN
-from colmatch.lowering.forms import quoted
+from colmatch.lowering.forms import arguments_text, quoted
 from colmatch.lowering.keys import NEVER_ROUNDS, UINT64_OFFSET, key_float
 from colmatch.lowering.times import EPOCH
 from colmatch.schema import Attribute, Family, Role, Type
@@ -101,7 +102,7 @@ def predicate_text(attribute: Attribute, texts: LiteralTexts, runs: Runs, none: 
     if attribute.role is Role.HAS_NULL:
         return f"{attribute.name} has {'no' if none else 'a'} NULL element"
     if attribute.role is Role.CALL:
-        return f"NOT {attribute.name}" if none else attribute.name
+        return _call_text(attribute, [texts[key] for key, _ in texts.dense(runs)], none)
     if runs == [(KEY_MIN, KEY_MAX)]:
         owner = ".".join(attribute.path) if attribute.role is Role.SIZE else attribute.name
         return f"{owner} IS {'' if none else 'NOT '}NULL"
@@ -111,6 +112,19 @@ def predicate_text(attribute: Attribute, texts: LiteralTexts, runs: Runs, none: 
     if attribute.multi:
         return f"NOT {text}" if none else text
     return f"({text}) IS NOT TRUE" if none else text
+
+
+def _call_text(attribute: Attribute, literals: list[bytes], none: bool) -> str:
+    """Writes that a special function is true of some arguments, or of none."""
+    call = Call.of(str(attribute.key))
+    parts = []
+    for literal in literals:
+        if literal == UNKNOWN:
+            parts.append(f"{attribute.name} IS {'NOT ' if none else ''}NULL")
+            continue
+        text = attribute.name[: -len(PLACE) - 1] + arguments_text(call.function, literal) + ")"
+        parts.append(f"NOT {text}" if none is not (call.function == CAP) else text)
+    return (" AND " if none else " OR ").join(parts)
 
 
 class _Condition:

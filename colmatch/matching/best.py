@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from colmatch.errors import OptionError
+from colmatch.events.clock import clock_of
 from colmatch.kernels.sink import ANY, COUNTS
 from colmatch.matching.asked import Asked
 from colmatch.matching.range_worker import RangeNames, checked_ranges
@@ -38,6 +39,7 @@ class BestMatches:
         *,
         ids: Any = None,
         tags: Any = None,
+        now: Any = None,
     ) -> pa.Table:
         """Finds the most relevant subscriptions among those that are true for each event.
 
@@ -53,7 +55,7 @@ class BestMatches:
         score : ``"dot"`` adds up the weights of the predicates of an AND, each times what the event
             gives to its attribute; ``"sum"`` adds up their weights alone; ``"max"`` is the largest
             of the products; ``"priority"`` that of the subscription, whatever is true
-        ids, tags : as for ``match``
+        ids, tags, now : as for ``match``
         event_weights : what events give to attributes, for ``dot`` and ``max``: the name of a
             column of maps from name to weight, or a mapping from name to the name of a column of
             numbers, or to a number for all events. Names are those of a ``PredicateTable``:
@@ -77,7 +79,7 @@ class BestMatches:
         """
         schema = self._live.now.scored_schema
         return pa.Table.from_batches(
-            self.match_topk_batches(events, k, score, event_weights, ids=ids, tags=tags), schema
+            self.match_topk_batches(events, k, score, event_weights, ids=ids, tags=tags, now=now), schema
         )
 
     def match_topk_batches(
@@ -89,13 +91,14 @@ class BestMatches:
         *,
         ids: Any = None,
         tags: Any = None,
+        now: Any = None,
     ) -> Iterator[pa.RecordBatch]:
         """Yields what ``match_topk`` returns, piece by piece as results come.
 
         The rows of one event are in one piece.
         """
         topk = self._topk(k, score, event_weights)
-        return self._workers.best(events, topk, self._live.now.scored_schema, self._asked(None, ids, tags))
+        return self._workers.best(events, topk, self._live.now.scored_schema, self._asked(None, ids, tags, now))
 
     def counters(
         self,
@@ -107,13 +110,14 @@ class BestMatches:
         *,
         ids: Any = None,
         tags: Any = None,
+        now: Any = None,
         exists: bool = False,
     ) -> dict[str, int]:
         """Counts what the kernels look at for these events, which is the same on every machine.
 
         k : what is looked at to find the k best of each event
         ranges : as for ``match``; not together with ``k``
-        ids, tags : as for ``match``
+        ids, tags, now : as for ``match``
         exists : what is looked at for ``exists``; not together with ``k``
         score, event_weights : with ``k``, as for ``match_topk``
 
@@ -134,18 +138,19 @@ class BestMatches:
             if k is None and given is not None:
                 raise OptionError(f"{name}= is for the best matches: give k, too")
         topk = None if k is None else self._topk(k, "dot" if score is None else score, event_weights)
-        return self._workers.counters(events, topk, self._asked(ranges, ids, tags), ANY if exists else COUNTS)
+        return self._workers.counters(events, topk, self._asked(ranges, ids, tags, now), ANY if exists else COUNTS)
 
     def columns_of_weights(self, k: int, score: str = "dot", event_weights: Any = None) -> list[str]:
         """Returns the columns of the events that ``match_topk`` needs for event weights."""
         return self._topk(k, score, event_weights).columns
 
-    def _asked(self, ranges: RangeNames | None, ids: Any, tags: Any) -> Asked:
+    def _asked(self, ranges: RangeNames | None = None, ids: Any = None, tags: Any = None, now: Any = None) -> Asked:
         """Returns what a call says beside the events, checked."""
         among = (
             self._tagged(tags_asked(tags)) if ids is None and tags is not None else subset_of(ids, tags, self._live.now)
         )
-        return Asked(checked_ranges(ranges, self._live.schema), among)
+        clock = clock_of(now, self._live.schema, self._live.options.timezone)
+        return Asked(checked_ranges(ranges, self._live.schema), among, clock)
 
     def _topk(self, k: int, score: str = "dot", event_weights: Any = None) -> TopK:
         return checked_topk(k, score, event_weights, self._live.schema)

@@ -13,7 +13,7 @@ from colmatch.errors import EventError, OptionError, shown
 from colmatch.events.range_reader import columns_of
 from colmatch.events.required import LACKS
 from colmatch.matching.best import BestMatches
-from colmatch.matching.range_worker import RangeNames, checked_ranges
+from colmatch.matching.range_worker import RangeNames
 from colmatch.matching.reasons import By, checked_by
 from colmatch.matching.subset import Subset, subset_of
 
@@ -21,10 +21,11 @@ from colmatch.matching.subset import Subset, subset_of
 class Matches(BestMatches):
     """Finds all matches of events, and the best. ``Matcher`` is one."""
 
-    def columns_with(self, ranges: RangeNames | None = None) -> list[str]:
-        """Returns the top-level columns that events need in which attributes are ranges."""
-        own = columns_of(self._live.now.attributes, checked_ranges(ranges, self._live.schema))
-        return list(dict.fromkeys([*own, *self._workers.required(checked_ranges(ranges, self._live.schema)).columns]))
+    def columns_with(self, ranges: RangeNames | None = None, now: Any = None) -> list[str]:
+        """Returns the top-level columns that events need if ranges, or the time, are given."""
+        attributes, asked = self._live.now.attributes, self._asked(ranges, now=now)
+        own = [*columns_of(attributes, asked.ranges), *self._workers.required(asked.ranges).columns]
+        return list(dict.fromkeys(own if asked.now is None else asked.now.without(own, attributes)))
 
     def subset(self, ids: Any = None, tags: Any = None) -> Subset:
         """Prepares some subscriptions to be matched among: what ``ids=`` takes.
@@ -51,7 +52,7 @@ class Matches(BestMatches):
 
     @overload
     def match(
-        self, events: Any, ranges: RangeNames | None = None, *, ids: Any = None, tags: Any = None
+        self, events: Any, ranges: RangeNames | None = None, *, ids: Any = None, tags: Any = None, now: Any = None
     ) -> pa.Table: ...
 
     @overload
@@ -63,6 +64,7 @@ class Matches(BestMatches):
         invalid: Literal["skip", "raise"],
         ids: Any = None,
         tags: Any = None,
+        now: Any = None,
     ) -> pa.Table: ...
 
     @overload
@@ -74,6 +76,7 @@ class Matches(BestMatches):
         invalid: Literal["collect"],
         ids: Any = None,
         tags: Any = None,
+        now: Any = None,
     ) -> tuple[pa.Table, pa.Table]: ...
 
     def match(
@@ -84,6 +87,7 @@ class Matches(BestMatches):
         invalid: str = "skip",
         ids: Any = None,
         tags: Any = None,
+        now: Any = None,
     ) -> Any:
         """Finds which subscriptions are true for which events.
 
@@ -105,10 +109,13 @@ class Matches(BestMatches):
             an error; with ``"collect"`` a second table is returned, which says which and why
 
         ids : only subscriptions that have one of these are found: what ``subset`` takes or returns
-
         tags : only subscriptions that have any of these tags are found: an iterable of strings, or
             an array of Arrow. With ``ids``, those that have one of both. That nobody has a tag is
             no error
+        now : what time it is for all events, for the special functions: a datetime, or seconds
+            since 1970 began in UTC. Their clocks and ``now`` need no columns then, and columns of
+            these names count for nothing. Columns of whole numbers have whole seconds. A datetime
+            without a zone is one in ``Options(timezone=...)``
 
         Returns
         -------
@@ -123,11 +130,11 @@ class Matches(BestMatches):
             end, or some expression cannot be asked of ranges: a text pattern that is no prefix, or
             an AND of ORs with too many conditions on them
         OptionError : ``ranges`` is no such mapping, or what it names is no scalar of the schema; or
-            ``invalid`` or ``tags`` is something else
+            ``invalid``, ``tags`` or ``now`` is something else
         """
         if not isinstance(invalid, str) or invalid not in ("skip", "raise", "collect"):
             raise OptionError(f"invalid={shown(invalid)}: 'skip', 'raise' or 'collect' is needed")
-        schema, asked = self._live.now.result_schema, self._asked(ranges, ids, tags)
+        schema, asked = self._live.now.result_schema, self._asked(ranges, ids, tags, now)
         if invalid == "skip":
             return pa.Table.from_batches(self._workers.pairs(events, schema, asked), schema)
         found: list[pa.RecordBatch] = []
@@ -142,48 +149,50 @@ class Matches(BestMatches):
         return matches if invalid == "raise" else (matches, pa.Table.from_batches(lacking, LACKS))
 
     def match_batches(
-        self, events: Any, ranges: RangeNames | None = None, *, ids: Any = None, tags: Any = None
+        self, events: Any, ranges: RangeNames | None = None, *, ids: Any = None, tags: Any = None, now: Any = None
     ) -> Iterator[pa.RecordBatch]:
         """Yields what ``match`` returns, piece by piece as results come.
 
         Memory does not follow the size of the input.
         """
-        return self._workers.pairs(events, self._live.now.result_schema, self._asked(ranges, ids, tags))
+        return self._workers.pairs(events, self._live.now.result_schema, self._asked(ranges, ids, tags, now))
 
     def match_lists(
-        self, events: Any, ranges: RangeNames | None = None, *, ids: Any = None, tags: Any = None
+        self, events: Any, ranges: RangeNames | None = None, *, ids: Any = None, tags: Any = None, now: Any = None
     ) -> pa.ChunkedArray:
         """Returns the ids that match each event: list<id> array, one list a row, in row order.
 
-        Ids within a list are in no particular order. ``ranges``, ``ids`` and ``tags`` as for
-        ``match``.
+        Ids within a list are in no particular order. ``ranges``, ``ids``, ``tags`` and ``now`` as
+        for ``match``.
         """
         type = self._live.now.ids.array.type
-        lists = self._workers.lists(events, type, self._asked(ranges, ids, tags))
+        lists = self._workers.lists(events, type, self._asked(ranges, ids, tags, now))
         return pa.chunked_array(list(lists), pa.list_(type))
 
     def count(
-        self, events: Any, ranges: RangeNames | None = None, *, ids: Any = None, tags: Any = None
+        self, events: Any, ranges: RangeNames | None = None, *, ids: Any = None, tags: Any = None, now: Any = None
     ) -> NDArray[np.int64]:
         """Returns the number of subscriptions that match each event: (rows) int64.
 
-        ``ranges``, ``ids`` and ``tags`` as for ``match``.
+        ``ranges``, ``ids``, ``tags`` and ``now`` as for ``match``.
         """
-        counts = list(self._workers.counts(events, self._asked(ranges, ids, tags)))
+        counts = list(self._workers.counts(events, self._asked(ranges, ids, tags, now)))
         return np.concatenate(counts) if counts else np.empty(0, np.int64)
 
     def exists(
-        self, events: Any, ranges: RangeNames | None = None, *, ids: Any = None, tags: Any = None
+        self, events: Any, ranges: RangeNames | None = None, *, ids: Any = None, tags: Any = None, now: Any = None
     ) -> NDArray[np.bool_]:
         """Says of each event whether any subscription matches it: (rows) bool.
 
         An event is left at its first match, by ``bitslice`` at the end of its segment. ``ranges``,
-        ``ids`` and ``tags`` as for ``match``.
+        ``ids``, ``tags`` and ``now`` as for ``match``.
         """
-        found = list(self._workers.exists(events, self._asked(ranges, ids, tags)))
+        found = list(self._workers.exists(events, self._asked(ranges, ids, tags, now)))
         return np.concatenate(found) if found else np.empty(0, np.bool_)
 
-    def reasons(self, events: Any, by: By = "attribute", *, ids: Any = None, tags: Any = None) -> pa.Table:
+    def reasons(
+        self, events: Any, by: By = "attribute", *, ids: Any = None, tags: Any = None, now: Any = None
+    ) -> pa.Table:
         """Says why subscriptions match none of the events: what alone has turned events away.
 
         A subscription would be true of such an event, were what is named true of it: for a campaign
@@ -195,7 +204,7 @@ class Matches(BestMatches):
         by : ``"attribute"``, all that a subscription says of one attribute together, or
             ``"predicate"``, each predicate by itself. Its text is made once for each of those that
             are told, so ask for some subscriptions rather than for all of millions
-        ids, tags : as for ``match``
+        ids, tags, now : as for ``match``
 
         Returns
         -------
@@ -210,4 +219,4 @@ class Matches(BestMatches):
         ------
         EventError, SubscriptionError, OptionError : as from ``match``; or ``by`` is something else
         """
-        return self._workers.reasons(events, self._asked(None, ids, tags), checked_by(by))
+        return self._workers.reasons(events, self._asked(None, ids, tags, now), checked_by(by))

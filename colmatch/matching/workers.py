@@ -191,16 +191,24 @@ class Workers:
         columns : that are needed beside those of the expressions
         version : the same for all, instead
         """
-        live, (ranges, among) = self._live, asked
+        live, ranges, among, clock = self._live, asked.ranges, asked.among, asked.now
         others = [*columns, *self.required(ranges).columns]
 
         def needed(version: Version) -> list[str]:
             own = columns_of(version.attributes, ranges) if ranges else version.columns
-            return [*own, *others] if others else own
+            own = [*own, *others] if others else own
+            return own if clock is None else clock.without(own, version.attributes)
+
+        known: tuple[Version, Version] | None = None  # and what is left of it: one object, as long as it stays
 
         def now() -> Version:
-            if version is not None:
-                return version
-            return live.now if among is None else among.of(live.now)
+            nonlocal known
+            if version is not None or among is None:
+                return live.now if version is None else version
+            current = live.now
+            if known is None or known[0] is not current:
+                known = current, among.of(current)
+            return known[1]
 
-        return seen_batches(events, live.options.batch_rows, now, needed)
+        found = seen_batches(events, live.options.batch_rows, now, needed)
+        return found if clock is None else clock.shown_to(found)

@@ -37,7 +37,7 @@ from numpy.typing import NDArray
 from colmatch.errors import StoreError
 from colmatch.store.replacing import replacing
 
-VERSION = 2
+VERSION = 3
 
 Array = NDArray[Any]
 Path = str | os.PathLike[str]

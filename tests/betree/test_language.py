@@ -231,7 +231,7 @@ def test_ranges_beside_functions() -> None:
     events = events.append_column("low", pa.array([1, 1])).append_column("high", pa.array([9, 5]))
     assert pairs(matcher.match(events, ranges={"i": ("low", "high")})) == [(0, 1), (0, 2), (1, 2)]
     with pytest.raises(
-        cm.EventError, match=r"'now' cannot be a range: segment_within\(segments_with_timestamp, 1, 20\) needs"
+        cm.EventError, match=r"'now' cannot be a range: segment_within\(segments_with_timestamp, …\) needs"
     ):
         matcher.match(events, ranges={"now": ("low", "high")})
 

@@ -61,6 +61,20 @@ def test_build_and_match(shop: Path) -> None:
     assert told.startswith("subscription 2: matches (what is missing is false)")
 
 
+def test_the_time_is_given(shop: Path) -> None:
+    build()
+    for now, fired in ((102600, "0,3"), ("1970-01-02T04:30:01", None), ("1970-01-02T05:30:00+01:00", "0,3")):
+        rows = run("match", "r.cm", "events.jsonl", "--now", now).stdout.split()[1:]
+        assert rows == [row for row in ("0,1", fired, "2,2") if row]
+    told = run("explain", "r.cm", "events.jsonl", "--id", 3, "--now", "102601").stdout
+    assert told.startswith("subscription 3: does not match") and "'now': 102601" in told
+    write(shop / "events.parquet", cm.betree.events(LINES, DOMAINS + "frequency_caps|frequency|true").drop(["now"]))
+    assert run("match", "r.cm", "events.parquet", "--now", 102600).stdout.split()[1:] == ["0,1", "0,3", "2,2"]
+    assert run("match", "r.cm", "events.parquet", "--now", 102600, "--keep", "now").stdout.split()[1] == "0,102600,1"
+    assert "no column 'now'" in fails("match", "r.cm", "events.parquet")
+    assert "should be seconds since 1970" in fails("match", "r.cm", "events.jsonl", "--now", "noon", code=2)
+
+
 def test_both_languages_have_either_meaning(shop: Path) -> None:
     build("--missing", "unknown")
     assert run("match", "r.cm", "events.jsonl").stdout.split()[1:] == ["0,1", "0,3"]

@@ -18,6 +18,7 @@ from contract import every_kind, lists, pairs
 
 import colmatch as cm
 from colmatch.arrays.growing import Growing
+from colmatch.matching.worker import Worker
 from colmatch.subscriptions import tags as module
 from colmatch.updates import policy
 
@@ -278,6 +279,14 @@ def test_single_inserts_copy_little() -> None:
             of.insert({i: "a > 0"}, tags={i: ["x", f"t{i % 7}"]})
     assert copied < 4000
     assert len(of.match(EVENTS.slice(1, 1), tags=["t3"])) == 71
+
+
+def test_small_batches_of_a_reader_are_matched_together() -> None:
+    of = cm.Matcher.build(dict.fromkeys(range(10), "a > 0"), SCHEMA, tags={3: ["x"]}, options=cm.Options(threads=1))
+    small = pa.RecordBatchReader.from_batches(EVENTS.schema, EVENTS.to_batches() * 50)
+    with patch.object(Worker, "run", autospec=True, side_effect=Worker.run) as matched:
+        assert of.count(small, tags=["x"]).sum() == 100
+    assert matched.call_count == 1
 
 
 def test_subsets_of_tags_are_kept_and_hold_no_version() -> None:

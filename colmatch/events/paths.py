@@ -1,0 +1,41 @@
+"""Columns and fields of structs of a batch, by the names that lead to them."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from colmatch.errors import EventError, near
+from colmatch.events.gather import meant
+
+
+def column_at(batch: pa.RecordBatch, path: tuple[str, ...], lenient: bool, used: str) -> pa.Array | None:
+    """Returns a column, or a field of a struct; None where it is NULL in every row.
+
+    Parameters
+    ----------
+    lenient : what is not there is NULL in every row; else it is an error
+    used : what it is for, in errors
+
+    Raises
+    ------
+    EventError : it is not there, or several times
+    """
+    name = ".".join(path)
+    column: pa.Array | None = None
+    names = batch.schema.names
+    for depth, part in enumerate(path):
+        same = meant(names, [part])
+        if not same and lenient:
+            return None
+        if len(same) != 1:
+            said = f"there are {len(same)} columns" if same else "the events have no column"
+            raise EventError(f"{said} {name!r}, {used}: {near(part, names, 'the batch')}")
+        column = batch.column(same[0]) if depth == 0 else pc.struct_field(column, same[0])
+        if depth + 1 < len(path):
+            if pa.types.is_null(column.type):
+                return None
+            if not pa.types.is_struct(column.type):
+                raise EventError(f"column {'.'.join(path[: depth + 1])!r} is {column.type}, no struct: cast it")
+            names = [field.name for field in column.type]
+    return column

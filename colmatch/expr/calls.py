@@ -1,0 +1,182 @@
+"""Special functions in expressions: their arguments, checked, and what they come to."""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+import pyarrow as pa
+
+from colmatch.calls import BEFORE, CAP, CIRCLE, PLACE, UNKNOWN, WITHIN, Call, packed
+from colmatch.errors import SchemaError
+from colmatch.events.calls import CAP_FIELDS, SEGMENT_FIELDS
+from colmatch.expr.ast import Predicate, Refusal, Subject, Verb
+from colmatch.expr.computed import Computed
+from colmatch.expr.spelling import quote_name
+from colmatch.expr.tree import Modes
+from colmatch.incoming import is_list
+from colmatch.lowering.forms import Kind, Leaf, Op, Operand, Test
+from colmatch.schema import Attribute, Family, Role, Schema, Type
+
+EXAMPLES = {
+    CIRCLE: "geo_within_radius(latitude, longitude, 48.2, 16.4, 10.0), two columns, degrees and kilometres",
+    WITHIN: "segment_within(segments, now, 12, 3600), two columns, an id and seconds",
+    BEFORE: "segment_before(segments, now, 12, 3600), two columns, an id and seconds",
+    CAP: "within_frequency_cap(caps, now, 'flight', 7, 'shop', 3, 3600), two columns, a type, an id, a name space, "
+    "a number of times and seconds",
+}
+COLUMNS = 2  # of each function, its first arguments
+_NUMBER, _WHOLE, _WORD, _HALF = "a number", "a whole number of 64 bits", "a string", "a whole number below 2^32"
+_NEEDED = {
+    CIRCLE: (_NUMBER, _NUMBER, _NUMBER),
+    WITHIN: (_WHOLE, _WHOLE),
+    BEFORE: (_WHOLE, _WHOLE),
+    CAP: (_WORD, _HALF, _WORD, _HALF, _WHOLE),
+}
+_RANGES = {_WHOLE: (-(1 << 63), 1 << 63), _HALF: (0, 1 << 32)}
+_KINDS = {
+    _NUMBER: (Kind.INT, Kind.DECIMAL, Kind.DOUBLE),
+    _WORD: (Kind.STRING,),
+    _WHOLE: (Kind.INT,),
+    _HALF: (Kind.INT,),
+}
+_BINARY = Type(Family.BINARY, name="arguments")
+
+
+class WrongArgument(Exception):
+    """An argument is not what a function takes: its place among all, and what is said."""
+
+    def __init__(self, place: int, message: str) -> None:
+        super().__init__(message)
+        self.place = place
+
+
+def checked_columns(function: str, count: int) -> None:
+    """Checks how many arguments there are.
+
+    Raises
+    ------
+    WrongArgument : another number than the function takes
+    """
+    needed = COLUMNS + len(_NEEDED[function])
+    if count != needed:
+        raise WrongArgument(
+            min(count, needed) - 1, f"{function} takes {needed} arguments, not {count}, as in {EXAMPLES[function]}"
+        )
+
+
+def literal_of(function: str, arguments: Sequence[tuple[Kind | None, Any]]) -> bytes:
+    """Makes arguments a literal.
+
+    Parameters
+    ----------
+    arguments : those behind the columns: kind, None for what is no literal, and value
+
+    Raises
+    ------
+    WrongArgument : one is none that the function takes
+    """
+    values: list[Any] = []
+    for place, ((kind, given), needed) in enumerate(zip(arguments, _NEEDED[function], strict=True), COLUMNS):
+        value: Any = None
+        if kind in _KINDS[needed]:
+            value = str(given) if needed is _WORD else float(given) if needed is _NUMBER else int(given)
+        low, most = _RANGES.get(needed, (0, 0))
+        fits = value is not None and (needed not in _RANGES or low <= value < most)
+        if not fits or (needed is _NUMBER and not math.isfinite(value)) or (needed is _WORD and "\0" in value):
+            raise WrongArgument(place, f"{needed} is expected here: {function} is called as in {EXAMPLES[function]}")
+        values.append(value)
+    return packed(function, tuple(values))
+
+
+def packed_or_none(function: str, values: tuple[Any, ...]) -> bytes | None:
+    """Makes arguments of be-tree's language a literal, None where they do not fit."""
+    try:
+        return packed(function, values)
+    except (ValueError, struct.error, OverflowError):
+        return None
+
+
+def subject_of(function: str, columns: Sequence[Computed]) -> Subject:
+    """Returns the subject of a predicate that calls a function over columns."""
+    return Subject((), computed=Computed(function, tuple(columns)))
+
+
+def column_needed(function: str) -> str:
+    """Says that an argument is to be a column."""
+    return f"the name of a column is expected here: {function} is called as in {EXAMPLES[function]}"
+
+
+# What a call comes to
+# --------------------------------------------------------------------------
+
+
+def call_attribute(schema: Schema, p: Predicate) -> Attribute:
+    """Returns the attribute that a function of columns is.
+
+    Raises
+    ------
+    Refusal : a column is not there, or of another type than the function reads
+    """
+    assert p.subject.computed is not None
+    function, arguments = p.subject.computed
+    columns: list[tuple[str, ...]] = []
+    for place, argument in enumerate(arguments):
+        at = Predicate(Verb.BARE, Subject(argument.arguments))  # for the place of an error
+        try:
+            column = schema.column(argument.arguments)
+        except SchemaError as error:
+            raise Refusal(str(error), predicate=at) from None
+        columns.append(column.path)
+        if function == CIRCLE or place == 1:
+            clock = function != CIRCLE
+            fine = _is_number(column.arrow) or (clock and pa.types.is_timestamp(column.arrow))
+            needed = "a number of seconds, or a timestamp" if clock else "a number of degrees"
+        else:
+            fields = CAP_FIELDS if function == CAP else SEGMENT_FIELDS
+            fine, needed = _is_list_of(column.arrow, fields), f"a list of {pa.struct(fields)}"
+        if not fine:
+            _refuse_type(function, column.name, column.arrow, needed, at)
+        if function != CIRCLE and place == 1 and len(column.path) > 1:
+            raise Refusal(f"{function} takes a column for its clock, not the field {column.name!r}", predicate=at)
+    names = [".".join(map(quote_name, path)) for path in columns]
+    path = p.subject.path or (f"{function}({', '.join([*names, PLACE])})",)
+    return Attribute(path, Role.CALL, _BINARY, Call(function, tuple(columns)).key)
+
+
+def _refuse_type(function: str, name: str, given: pa.DataType, needed: str, at: Predicate) -> NoReturn:
+    raise Refusal(f"column {name!r} is {given!s:.200}, {function} needs {needed}", predicate=at)
+
+
+def _is_number(type: pa.DataType) -> bool:
+    return bool(pa.types.is_integer(type) or pa.types.is_floating(type) or pa.types.is_decimal(type))
+
+
+def _is_list_of(type: pa.DataType, fields: dict[str, pa.DataType]) -> bool:
+    """Whether values are lists of structs with these fields, strings or whole numbers."""
+    if not is_list(type) or not pa.types.is_struct(type.value_type):
+        return False
+    given = {field.name: field.type for field in type.value_type}
+    texts = (pa.types.is_string, pa.types.is_large_string)
+    return given.keys() == fields.keys() and all(
+        any(is_text(given[name]) for is_text in texts)
+        if pa.types.is_string(wanted)
+        else pa.types.is_integer(given[name])
+        for name, wanted in fields.items()
+    )
+
+
+def call_modes(attr: int, p: Predicate) -> Modes:
+    """The modes of a call: Unknown where something that it reads is not known.
+
+    A cap has an entry where it is reached, all others where they are true.
+    """
+    assert p.subject.computed is not None
+    (operand,) = p.operands
+    assert operand is not None
+    entry, either = (Test(Op.EQ, (operand,)),), (Test(Op.IN, (operand, Operand(Kind.BINARY, value=UNKNOWN))),)
+    some, none = Leaf(attr, entry), Leaf(attr, entry, True)
+    maybe, other = Leaf(attr, either), Leaf(attr, either, True)
+    return (other, some, maybe, none) if p.subject.computed.function == CAP else (some, other, none, maybe)
