@@ -19,7 +19,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import pyarrow as pa
 
@@ -40,6 +40,14 @@ from colmatch.spark.shipping import opened_index, reachable
 from colmatch.spark.worker import Task, TopKOptions
 
 
+class Beside(NamedTuple):
+    """What a call says beside the events, as ``Matcher.match`` takes it."""
+
+    ids: Any = None
+    tags: Any = None
+    now: Any = None
+
+
 def match(
     df: DataFrame,
     matcher: Matcher | str | os.PathLike[str],
@@ -49,6 +57,7 @@ def match(
     ranges: RangeNames | None = None,
     ids: Any = None,
     tags: Any = None,
+    now: Any = None,
 ) -> DataFrame:
     """Matches each row of ``df`` against all subscriptions.
 
@@ -65,7 +74,7 @@ def match(
     shared : True when workers can open the given path, False to have the file sent to them, None to
         send it unless ``df`` belongs to a classic session with a local master
     ranges : attributes that are ranges in the events, as for ``Matcher.match``
-    ids, tags : as for ``Matcher.match``. They go to the workers with each task
+    ids, tags, now : as for ``Matcher.match``. They go to the workers with each task
 
     Returns
     -------
@@ -84,7 +93,7 @@ def match(
     colmatch must be installed on the workers.
     """
     _check_arguments(matcher, mode, shared)
-    return _matched(df, matcher, keep, mode == "list", shared, ranges=ranges, among=_among(ids, tags))
+    return _matched(df, matcher, keep, mode == "list", shared, Beside(ids, tags, now), ranges=ranges)
 
 
 def match_topk(
@@ -97,12 +106,13 @@ def match_topk(
     shared: bool | None = None,
     ids: Any = None,
     tags: Any = None,
+    now: Any = None,
 ) -> DataFrame:
     """Finds the most relevant subscriptions among those that are true for each row of ``df``.
 
     Parameters
     ----------
-    df, matcher, keep, shared, ids, tags : as for ``match``
+    df, matcher, keep, shared, ids, tags, now : as for ``match``
     k, score, event_weights : as for ``Matcher.match_topk``; columns of weights are those of ``df``
 
     Returns
@@ -118,7 +128,7 @@ def match_topk(
     """
     _check_arguments(matcher, "pairs", shared)
     best = TopKOptions(k, score, dict(event_weights) if isinstance(event_weights, Mapping) else event_weights)
-    return _matched(df, matcher, keep, False, shared, best, among=_among(ids, tags))
+    return _matched(df, matcher, keep, False, shared, Beside(ids, tags, now), best)
 
 
 def _matched(
@@ -127,9 +137,9 @@ def _matched(
     keep: Sequence[str],
     lists: bool,
     shared: bool | None,
+    beside: Beside,
     best: TopKOptions | None = None,
     ranges: RangeNames | None = None,
-    among: Sequence[Any] = (),
 ) -> DataFrame:
     results = ["subscriptions" if lists else "subscription"] + ["score"] * (best is not None)
     kept = _names(keep)
@@ -139,7 +149,8 @@ def _matched(
     _check_kept(kept, columns, results)
     given, file, hash, opened = opened_index(matcher)
     _check_zone(df, opened)
-    subset = opened.subset(*among) if among else None
+    ids, tags, now = beside
+    subset = None if ids is None and tags is None else opened.subset(ids, tags)
     # What is kept comes first, so the worker needs only its number; what is used may be among it.
     sent = [columns.find(name, "keep") for name in kept]
     used: list[tuple[int, str]] = []
@@ -151,7 +162,7 @@ def _matched(
         used.append((sent.index(found), name))
 
     lenient = opened.options.missing_columns == "null"
-    for name in opened.columns_with(ranges):
+    for name in opened.columns_with(ranges, now):
         if not lenient or name in columns:
             use(name, "an expression" if ranges is None else "an expression or a range")
     if best is not None:
@@ -164,7 +175,7 @@ def _matched(
         if sent
         else df.selectExpr("true AS c0")
     )
-    _check_types(events, used, opened, best, ranges)
+    _check_types(events, used, opened, best, ranges, now)
 
     id = LongType() if pa.types.is_integer(opened.ids.type) else StringType()
     answer: DataType = ArrayType(id, containsNull=False) if lists else id
@@ -173,12 +184,8 @@ def _matched(
     for name, one in zip(results, (answer, DoubleType())):
         schema.add(name, one, nullable=False)
     index = reachable(df, given, file, hash, shared)
-    task = Task(index, len(kept), tuple(used), lists, tuple(schema.names), best, ranges and dict(ranges), subset)
+    task = Task(index, len(kept), tuple(used), lists, tuple(schema.names), best, ranges and dict(ranges), subset, now)
     return events.mapInArrow(task, schema)
-
-
-def _among(ids: Any, tags: Any) -> Sequence[Any]:
-    return () if ids is None and tags is None else (ids, tags)
 
 
 def _check_arguments(matcher: object, mode: str, shared: bool | None) -> None:
@@ -271,6 +278,7 @@ def _check_types(
     matcher: Matcher,
     best: TopKOptions | None,
     ranges: RangeNames | None,
+    now: Any,
 ) -> None:
     """Raises what a worker would raise on its first batch.
 
@@ -290,6 +298,6 @@ def _check_types(
     nulls = pa.record_batch([pa.nulls(1, type) for type in types], names=events.columns)
     row = nulls.select([i for i, _ in used]).rename_columns([name for _, name in used])
     if best is None:
-        matcher.match(row, ranges)
+        matcher.match(row, ranges, now=now)
     else:
-        matcher.match_topk(row, best.k, best.score, best.event_weights)
+        matcher.match_topk(row, best.k, best.score, best.event_weights, now=now)

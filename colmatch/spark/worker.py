@@ -17,6 +17,7 @@ from collections import OrderedDict
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import chain
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -89,6 +90,7 @@ class Task:
     best : the best matches alone are wanted, with their scores
     ranges : attributes that are ranges, as for ``Matcher.match``
     among : the subscriptions that are matched among; None for all
+    now : the time of all events, as for ``Matcher.match``
     """
 
     index: IndexFile
@@ -99,6 +101,7 @@ class Task:
     best: TopKOptions | None = None
     ranges: RangeNames | None = None
     among: Subset | None = None
+    now: Any = None
 
     def __call__(self, partition: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         first = next(partition, None)
@@ -125,9 +128,11 @@ class Task:
         most = max(1, min(PAIRS_MOST, BYTES_MOST // max(width, 1)))
         best = self.best
         found = (
-            matcher.match_batches(events, self.ranges, ids=self.among)
+            matcher.match_batches(events, self.ranges, ids=self.among, now=self.now)
             if best is None
-            else matcher.match_topk_batches(events, best.k, best.score, best.event_weights, ids=self.among)
+            else matcher.match_topk_batches(
+                events, best.k, best.score, best.event_weights, ids=self.among, now=self.now
+            )
         )
         for pairs in found:
             for start in range(0, len(pairs), most):
@@ -137,7 +142,7 @@ class Task:
                 yield [*(column.take(rows) for column in kept), ids, *part.columns[2:]]
 
     def _list_rows(self, matcher: Matcher, events: pa.RecordBatch, kept: list[pa.Array]) -> Iterator[list[pa.Array]]:
-        lists = matcher.match_lists(events, self.ranges, ids=self.among)
+        lists = matcher.match_lists(events, self.ranges, ids=self.among, now=self.now)
         row = 0
         for chunk in lists.chunks if isinstance(lists, pa.ChunkedArray) else [lists]:
             ends = np.cumsum(pc.list_value_length(chunk).to_numpy(zero_copy_only=False), dtype=np.int64)

@@ -3,7 +3,7 @@
 import pyarrow as pa
 import pytest
 
-from colmatch.errors import OptionError, SubscriptionError
+from colmatch.errors import EventError, OptionError, SubscriptionError
 from colmatch.matcher import Matcher
 from colmatch.options import Options
 from colmatch.spark.frames import match, match_topk
@@ -35,3 +35,18 @@ def test_ids_and_tags(spark):
         match(events, matcher, ids=["x"])
     with pytest.raises(OptionError, match="a list of strings is needed"):
         match(events, matcher, tags="red")
+
+
+def test_the_time_that_it_is(spark):
+    fields = pa.struct({"id": pa.int64(), "timestamp": pa.int64()})
+    schema = pa.schema({"seen": pa.list_(fields), "now": pa.int64()})
+    matcher = Matcher.build({1: "segment_within(seen, now, 3, 10)"}, schema, options=Options(threads=1))
+    events = spark.sql("SELECT id, array(named_struct('id', 3L, 'timestamp', id * 1000000)) AS seen FROM range(30)")
+    found = match(events, matcher, keep=["id"], now=20).collect()
+    assert sorted(row["id"] for row in found) == list(range(10, 30))
+    best = match_topk(events, matcher, 1, keep=["id"], now=25).collect()
+    assert sorted(row["id"] for row in best) == list(range(15, 30))
+    with pytest.raises(EventError, match="no column 'now'"):
+        match(events, matcher)
+    with pytest.raises(OptionError, match="a datetime is needed"):
+        match(events, matcher, now="soon")
