@@ -143,6 +143,10 @@ EXPRESSIONS = {
 }  # fmt: skip
 
 
+SIZES = [
+    "subscriptions", "seed", "attributes", "operators", "width", "equality", "event_size", "layout", "value_zipf",
+    "planted", "x",
+]  # fmt: skip
 NOTHING = pa.RecordBatch.from_pylist([{}], SCHEMA)
 TAKEN = {
     "match": ("ids", "tags", "ranges", "invalid"), "match_lists": ("ids", "tags", "ranges"), "count": ("ids", "tags", "ranges"),
@@ -324,20 +328,7 @@ def test_arguments(matchers: list[cm.Matcher], seed: int) -> None:
         call(matcher.count, pa.table({"a": [1]}))
     elif what == 6:
         name = rng.choice(["dense", "opindex", odd(rng)])
-        fields = [
-            "subscriptions",
-            "seed",
-            "attributes",
-            "operators",
-            "width",
-            "equality",
-            "event_size",
-            "layout",
-            "value_zipf",
-            "planted",
-            "x",
-        ]
-        made = call(named, name, **{rng.choice(fields): odd(rng)})
+        made = call(named, name, **{rng.choice(SIZES): odd(rng)})
         if made is not None:
             call(getattr(made, rng.choice(["texts", "predicates", "events", "pairs"])), odd(rng), odd(rng))
     else:
