@@ -44,7 +44,7 @@ HALF = (1 << 32) - 1  # ids and values of caps have 32 bits, without a sign
 
 Pairs = tuple[I64, I64]  # rows, which ascend, and numbers of literals
 _READS = "which a function of the expressions reads"
-_NO_TEXTS = pa.array([], pa.large_binary())
+_NO_TEXTS = pa.nulls(0, pa.large_binary())
 _NO_PAIRS: Pairs = (np.empty(0, np.int64), np.empty(0, np.int64))
 
 
