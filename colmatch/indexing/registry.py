@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from colmatch.errors import OptionError, shown
-from colmatch.indexing import bestar, betree, bitslice, kindex, opindex, propagation, pstbloom, psthash, scan
+from colmatch.indexing import bestar, betree, bitslice, kindex, opindex, pbtree, propagation, pstbloom, psthash, scan
 from colmatch.indexing.base import IndexKind
 
 _ALL = (
@@ -15,6 +15,7 @@ _ALL = (
     bestar.KIND,
     pstbloom.KIND,
     psthash.KIND,
+    pbtree.KIND,
     bitslice.KIND,
 )
 KINDS: dict[str, IndexKind] = {kind.name: kind for kind in _ALL}
