@@ -8,17 +8,21 @@ from typing import Any
 import pyarrow as pa
 
 from colmatch.explain import Explanation, explain
+from colmatch.indexing.pbtree import is_paged
 from colmatch.indexing.registry import KINDS
 from colmatch.indexing.settings import Settings
 from colmatch.language import Language
 from colmatch.matching.matches import Matches
 from colmatch.matching.workers import Workers
 from colmatch.options import Options
+from colmatch.paged.file import is_pages
+from colmatch.paged.live import PagedSet, built, opened
+from colmatch.paged.workers import PagedWorkers
 from colmatch.store import saved
 from colmatch.store.journal import Journal
 from colmatch.subscriptions.intake import Errors
 from colmatch.subscriptions.rejected import Rejected
-from colmatch.updates.initial import initial_parts
+from colmatch.updates.initial import indexed_parts, taken_in
 from colmatch.updates.live import LiveSet
 from colmatch.updates.versions import Parts
 
@@ -42,8 +46,12 @@ class Matcher(Matches):
     schema : the events' columns
     """
 
-    def __init__(self, parts: Parts, journal: Journal | None = None) -> None:
+    def __init__(self, parts: Parts | PagedSet, journal: Journal | None = None) -> None:
         self.schema = parts.schema
+        if isinstance(parts, PagedSet):
+            self._live: Any = parts
+            super().__init__(self._live, PagedWorkers(parts))
+            return
         self._live = LiveSet(parts)
         if journal is not None:
             saved.replay(self._live, journal)
@@ -98,7 +106,8 @@ class Matcher(Matches):
         SubscriptionError, SchemaError, OptionError : the arguments cannot be used
         """
         asked = Language.asked_for(language, missing)
-        return cls(initial_parts(subscriptions, schema, index, options, errors, sample, asked, constants, tags))
+        given = taken_in(subscriptions, schema, index, options, errors, asked, constants, tags)
+        return cls(built(given, sample) if is_paged(given.asked) else indexed_parts(given, sample))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the matcher to one file, atomically.
@@ -112,7 +121,10 @@ class Matcher(Matches):
             it has a journal with updates that are not this matcher's, or that is being written
         OSError : as from the built-in ``open``. Whatever is raised, ``path`` is as it was
         """
-        saved.save(path, self._live)
+        if isinstance(self._live, PagedSet):
+            self._live.save(saved.file_name(path))
+        else:
+            saved.save(path, self._live)
 
     @classmethod
     def open(
@@ -140,6 +152,9 @@ class Matcher(Matches):
             of a file; or the journal is in use, damaged (it says where), or of another save
         OSError : as from the built-in ``open``
         """
+        name = saved.file_name(path)
+        if is_pages(name):
+            return cls(opened(name))
         return cls(*saved.load(path, mmap, verify, journal, fsync))
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -314,7 +329,7 @@ class Matcher(Matches):
         EventError : not one row, or it does not fit the schema, or lacks a column that this
             subscription uses
         """
-        return explain(self._live.parts(), event, id)
+        return explain(self._live.parts_of(id), event, id)
 
     def stats(self) -> dict[str, Any]:
         """Returns sizes, the bytes of each array, the kind of index, its settings and why.

@@ -158,7 +158,7 @@ class Matches(BestMatches):
         Ids within a list are in no particular order. ``ranges``, ``ids`` and ``tags`` as for
         ``match``.
         """
-        type = self._live.now.ids.array.type
+        type = self._live.now.id_type
         lists = self._workers.lists(events, type, self._asked(ranges, ids, tags))
         return pa.chunked_array(list(lists), pa.list_(type))
 

@@ -36,6 +36,7 @@ class Cache:
     ----------
     mem, frame, used, dirty : as kernels have them
     page (frames) : the page of each frame, -1 for none
+    holds : an update is being made: what it has read stays, too
     reads, hits : pages that were read from the file; asked for by others than kernels, and there
     """
 
@@ -43,6 +44,7 @@ class Cache:
         self.frames = max(budget // PAGE, LEAST)
         self._read = read
         self.reads = self.hits = 0
+        self.holds = False
         self.frame: I32 = np.full(1, -1, np.int32)
         self._begin(self.frames + 1)
 
@@ -54,12 +56,24 @@ class Cache:
         self._bytes = memoryview(self.mem).cast("B")
         self._hand = 1
 
+    def budget(self, size: int) -> None:
+        """Takes another budget of bytes; all pages are forgotten where it differs."""
+        if max(size // PAGE, LEAST) != self.frames:
+            self.frames = max(size // PAGE, LEAST)
+            self.frame[:] = -1
+            self._begin(self.frames + 1)
+
     def resize(self, pages: int) -> None:
         """Makes room for page numbers below ``pages``; pages beyond are forgotten."""
         if pages > len(self.frame):
             more = np.full(max(pages, len(self.frame) * 5 // 4), -1, np.int32)
             more[: len(self.frame)] = self.frame
             self.frame = more
+
+    def hold(self) -> None:
+        """Begins an update: what it reads from now on stays until ``shrink``."""
+        self.used[:] = 0
+        self.holds = True
 
     def clear(self) -> None:
         """Forgets all pages."""
@@ -79,6 +93,7 @@ class Cache:
 
     def shrink(self) -> None:
         """Goes back to the budget, after an update that needed more."""
+        self.holds = False
         if len(self.page) > self.frames + 1:
             self.frame[:] = -1
             self._begin(self.frames + 1)
@@ -104,7 +119,7 @@ class Cache:
             can[free] = False
             order = np.roll(np.flatnonzero(can), -int(np.count_nonzero(can[: self._hand])))
             old = order[self.used[order] == 0][: count - len(free)]
-            if len(old) < count - len(free):
+            if len(old) < count - len(free) and not self.holds:
                 self.used[order] = 0
                 old = np.concatenate([old, order[~np.isin(order, old)]])[: count - len(free)]
             if len(old):

@@ -221,3 +221,22 @@ def fill_table(mem, base_page, entry, each):
     for at in range(middles):
         mem[base + HEAD + at] = base_page + pages + at
     return n + 1, base_page + n
+
+
+@kernel
+def place_records(length, page, word, first_page):
+    """Write the page and the word of each record, one after the other. Returns how many pages.
+
+    Records that no page can hold have 0 for a page.
+    """
+    n, used = np.int64(0), np.int64(WORDS)
+    for i in range(len(length)):
+        if length[i] > CHILDREN:
+            page[i], word[i] = 0, 0
+            continue
+        if used + length[i] > WORDS:
+            n += 1
+            used = np.int64(HEAD)
+        page[i], word[i] = first_page + n - 1, used
+        used += length[i]
+    return n

@@ -45,7 +45,8 @@ def failed(pages):
 def at(pages, page):
     """Returns where a page stands."""
     if page <= 0 or page >= len(pages.frame):
-        pages.state[WRONG] = 1
+        if not failed(pages):  # what follows a miss says nothing
+            pages.state[WRONG] = 1
         return np.int64(0)
     where = np.int64(pages.frame[page])
     if where < 0:
