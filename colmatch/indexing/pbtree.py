@@ -7,8 +7,14 @@ live there too (``colmatch/paged/``). Without, the same pages are arrays in memo
 
 Deviations: keys are whole numbers, so each predicate stands in one list (``kernels/pbtree/plan``).
 Leaf items have a pointer for their own SidSet, too, so leaves have items of one size and SidSets
-share nodes. All four pointers follow one rule, that of GTPointer (section 4.2): the last node whose
+share nodes. All pointers follow one rule, that of GTPointer (section 4.2): the last node whose
 first key is not above the key. What cannot be counted is verified.
+
+Ranges with two ends have two lists of their own. A value is in those that began before it and have
+not ended, or in those that end behind it and have begun: the first is counted for values in the
+lower half of a tree, the second for others. So few entries are read at both ends of a domain, and
+at no value those of both ends; ranges in GreaterThan and LessThan cost a million ``dense``
+subscriptions 1.8 million entries an event.
 """
 
 from __future__ import annotations
@@ -136,9 +142,9 @@ def filled(tree: I64, key: I64, slot: U32, trees: int, base_page: int) -> Filled
     mem = np.empty(pages * WORDS, np.uint32)
     entry = np.zeros((trees, TREE_WORDS), np.uint32)
     used = bulk.fill_trees(
-        mem, base_page, np.zeros(trees + 1, np.int64), contiguous(list_first), key, slot, contiguous(FILLS),
-        np.empty((LISTS, longest), np.int64), np.empty((LISTS, longest), np.int64),
-        np.empty(most, np.int64), np.empty(most, np.int64), entry,
+        mem, base_page, contiguous(list_first), key, slot, contiguous(FILLS),
+        (np.empty((LISTS, longest), np.int64), np.empty((LISTS, longest), np.int64), *np.zeros((2, LISTS), np.int64)),
+        (np.empty(most, np.int64), np.empty(most, np.int64)), entry,
     )  # fmt: skip
     return Filled(mem[: used * WORDS], entry)
 
@@ -169,7 +175,7 @@ def scratch(index: PbtreeIndex, codes: Codes, rows: int, entries: int) -> Pbtree
     return PbtreeScratch(
         np.empty(slots, np.uint8),
         np.empty(slots + 1, np.uint32),
-        np.empty((tasks, 4), np.int64),
+        np.empty((tasks, 6), np.int64),
         np.empty(tasks, np.int64),
         np.zeros(len(index.frame), np.uint8),
         np.zeros(max(len(codes.multi), 1), np.uint32),

@@ -55,6 +55,8 @@ class Cache:
         self.dirty: U8 = np.zeros(frames, np.uint8)
         self._bytes = memoryview(self.mem).cast("B")
         self._hand = 1
+        self._top = 1  # frames from here on have never had a page
+        self._free: list[int] = []  # others that have none
 
     def budget(self, size: int) -> None:
         """Takes another budget of bytes; all pages are forgotten where it differs."""
@@ -81,6 +83,7 @@ class Cache:
         self.page[:] = -1
         self.used[:] = 0
         self.dirty[:] = 0
+        self._top, self._free = 1, []
 
     def forget(self, pages: NDArray[np.int64]) -> None:
         """Forgets some pages."""
@@ -90,6 +93,11 @@ class Cache:
         self.dirty[frames] = 0
         self.used[frames] = 0
         self.frame[pages] = -1
+        self._free += frames.tolist()
+
+    def changed(self) -> NDArray[np.int64]:
+        """Returns the frames that the update has changed."""
+        return np.flatnonzero(self.dirty[: self._top])
 
     def shrink(self) -> None:
         """Goes back to the budget, after an update that needed more."""
@@ -111,7 +119,10 @@ class Cache:
 
         keep : frames that are needed
         """
-        free = np.flatnonzero(self.page[1:] < 0)[:count] + 1
+        some = [self._free.pop() for _ in range(min(count, len(self._free)))]
+        never = min(count - len(some), len(self.page) - self._top)
+        free = np.array([*some, *range(self._top, self._top + never)], np.int64)
+        self._top += never
         if len(free) < count:
             can = (self.dirty == 0) & (self.page >= 0)
             can[0] = False
@@ -133,13 +144,16 @@ class Cache:
 
     def _more(self, count: int) -> NDArray[np.int64]:
         """Adds frames, for an update that has changed all there are."""
-        frames = len(self.page)
+        frames, wanted = len(self.page), count
         count = max(count, frames // 2)
         mem, page, used, dirty, hand = self.mem, self.page, self.used, self.dirty, self._hand
         self._begin(frames + count)
         self.mem[: len(mem)], self.page[:frames], self.used[:frames], self.dirty[:frames] = mem, page, used, dirty
-        self._hand = hand
-        return np.arange(frames, frames + count)
+        self._hand, self._top = hand, frames
+        more = count - wanted
+        self._free = list(range(frames + wanted, frames + count)) if more else []
+        self._top = frames + count
+        return np.arange(frames, frames + wanted)
 
     def load(self, pages: NDArray[np.int64]) -> None:
         """Brings pages into memory, in the order of the file.
@@ -157,10 +171,14 @@ class Cache:
         self.reads += len(wanted)
         numbers, places = wanted.tolist(), frames.tolist()
         begin = 0
-        for i in range(1, len(numbers) + 1):
-            if i == len(numbers) or numbers[i] != numbers[i - 1] + 1 or i - begin == 256:
-                self._read(numbers[begin], [self.view(place) for place in places[begin:i]])
-                begin = i
+        try:
+            for i in range(1, len(numbers) + 1):
+                if i == len(numbers) or numbers[i] != numbers[i - 1] + 1 or i - begin == 256:
+                    self._read(numbers[begin], [self.view(place) for place in places[begin:i]])
+                    begin = i
+        except BaseException:
+            self._free += [place for place in places if place < self._top and self.page[place] < 0]
+            raise
         self.page[frames] = wanted
         self.frame[wanted] = frames
         self.used[frames] = 1

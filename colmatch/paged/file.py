@@ -313,7 +313,7 @@ class PageFile:
         ------
         StoreError : it cannot be written; all is as before the update then
         """
-        frames = np.flatnonzero(self.cache.dirty)
+        frames = self.cache.changed()
         pages = self.cache.page[frames]
         order = np.argsort(pages)
         frames, pages = frames[order], pages[order]
@@ -338,7 +338,7 @@ class PageFile:
         self.stamp = stamp
         self._take(self.pages, pages, self.log_end + len(head))
         self.log_end = end
-        self.cache.dirty[:] = 0
+        self.cache.dirty[frames] = 0
         self.cache.shrink()
         if self.log_end > LOG_MOST:
             with suppress(OSError):  # all is in the log: it grows until there is room for a copy
@@ -360,7 +360,7 @@ class PageFile:
 
     def give_up(self, pages: int) -> None:
         """Forgets what was changed since the last commit; there were so many pages then."""
-        dirty = np.flatnonzero(self.cache.dirty)
+        dirty = self.cache.changed()
         self.cache.forget(self.cache.page[dirty])
         self.cache.dirty[:] = 0
         self.cache.shrink()

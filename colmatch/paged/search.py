@@ -108,7 +108,7 @@ class Searcher:
         known, tasks = self._scratch, WALKS * (entries + 1)
         if known is None or len(known.left) != slots or len(known.wanted) < tasks:
             self._scratch = known = _Scratch(
-                np.empty((tasks, 4), np.int64),
+                np.empty((tasks, 6), np.int64),
                 np.empty(slots, np.uint8),
                 np.empty(slots + 1, np.uint32),
                 np.empty(tasks, np.int64),

@@ -353,6 +353,7 @@ class PageStore:
             np.empty((self._shadows, 2), np.int64),
             np.array(fresh, np.int64),
             np.empty(self.file.pages, np.int64),
+            np.zeros(LISTS, np.int64),
             np.zeros(6, np.int64),
         )
 

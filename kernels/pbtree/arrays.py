@@ -3,7 +3,7 @@
 A page is 1,024 words of 32 bits. The first twelve are its header; page 0 means "none". A key takes
 two words, the low one first.
 
-leaf       up to 168 items: key, and for each of the four lists a pointer, whose top bit says that
+leaf       up to 126 items: key, and for each of the six lists a pointer, whose top bit says that
            the key is in that list. It points to the last node whose first key is not above the key
 inner      up to 336 keys and one child more; child i + 1 has keys from key i on
 list node  numbers of slots from the front, items from the back: key, and where its SidSet ends.
@@ -22,7 +22,7 @@ CHECKSUM, OTHER, STAMP, STAMP_HIGH, KIND, ITEMS, PREV, NEXT, SIDS, CONTINUES, OW
 # Kinds of pages.
 FREE, LEAF, INNER, LIST, TABLE, RECORDS, BLOB, ROOT = range(8)
 
-LEAF_MOST = 168
+LEAF_MOST = 126
 LEAF_POINTERS = HEAD + 2 * LEAF_MOST
 INNER_MOST = 336
 INNER_KEYS = HEAD + INNER_MOST + 1
@@ -33,9 +33,9 @@ CHILDREN = WORDS - HEAD  # of a page of a table
 IN_LIST = 1 << 31
 PAGE_MASK = IN_LIST - 1
 
-# The four lists of an attribute.
-EQUAL, GREATER, LESS, UNEQUAL = range(4)
-LISTS = 4
+# The lists of an attribute; ranges with two ends are in the last two, once for each end.
+EQUAL, GREATER, LESS, UNEQUAL, LOW_END, HIGH_END = range(6)
+LISTS = 6
 
 # An attribute's entry in the table of attributes.
 TREE_WORDS = 8
@@ -50,8 +50,10 @@ MOST_NEEDED = 127
 VERIFY = 128  # the flag beside what a slot needs
 
 # How far a walk has come.
-TOP, MIDDLE, ENTRY, DOWN, EQ, GT, LT_START, LT_BACK, LT, NE_START, NE_BACK, NE = range(12)
-WALKS = 8  # tasks that an entry of an event can become, at most
+# Walks along lists; the first four are about ranges that do not hold, and come before all others.
+TOP, MIDDLE, ENTRY, DOWN, ENDED, BEGINS, EQ, GT, LT_START, LT_BACK, LT, NE_START, NE_BACK, NE, BEGUN, ENDS = range(16)
+IS_HIT = EQ  # stages from here on count what holds
+WALKS = 10  # tasks that an entry of an event can become, at most
 
 
 class PbtreeIndex(NamedTuple):
@@ -68,7 +70,8 @@ class PbtreeScratch(NamedTuple):
 
     left: U8  # (C) what each slot has still to count
     done: U32  # (C) slots that have counted all
-    task: Annotated[I64, 4]  # (WALKS * entries of a row) stage, page, heads of two lists, key
+    # (WALKS * entries of a row, 6) stage, page, tree or which half of it, heads of lists, key
+    task: Annotated[I64, 6]
     wanted: I64  # (as many) pages that are not there
     used: U8  # (frames) 1 where a page was read
     table: U32  # (A) zero between calls

@@ -87,16 +87,21 @@ def fill_list(mem, n, base_page, key, slot, begin, end, fill, out_key, out_node)
 
 
 @device
-def fill_leaves(mem, n, base_page, count, list_key, list_node, fill, level_key, level_page):
-    """Write the leaves of a tree out of the keys of its lists. Returns next page, and leaves."""
-    a, b, c, d = np.int64(0), np.int64(0), np.int64(0), np.int64(0)
+def fill_leaves(mem, n, base_page, count, at, list_key, list_node, fill, level_key, level_page):
+    """Write the leaves of a tree out of the keys of its lists. Returns next page, and leaves.
+
+    count, at (LISTS) : keys of each list; scratch
+    """
     leaves, base, items, before = np.int64(0), np.int64(0), np.int64(fill), np.int64(0)
-    while a < count[0] or b < count[1] or c < count[2] or d < count[3]:
+    for which in range(LISTS):
+        at[which] = 0
+    while True:
         best, some = np.int64(0), False
         for which in range(LISTS):
-            at = a if which == 0 else b if which == 1 else c if which == 2 else d
-            if at < count[which] and (not some or list_key[which, at] < best):
-                best, some = list_key[which, at], True
+            if at[which] < count[which] and (not some or list_key[which, at[which]] < best):
+                best, some = list_key[which, at[which]], True
+        if not some:
+            return n, leaves
         if items >= fill:
             fresh = new_page(mem, n, LEAF)
             if leaves > 0:
@@ -108,24 +113,14 @@ def fill_leaves(mem, n, base_page, count, list_key, list_node, fill, level_key, 
             n += 1
         put_key(mem, base + HEAD + 2 * items, best)
         for which in range(LISTS):
-            at = a if which == 0 else b if which == 1 else c if which == 2 else d
             flag = np.int64(0)
-            if at < count[which] and list_key[which, at] == best:
-                at += 1
+            if at[which] < count[which] and list_key[which, at[which]] == best:
+                at[which] += 1
                 flag = IN_LIST
-                if which == 0:
-                    a = at
-                elif which == 1:
-                    b = at
-                elif which == 2:
-                    c = at
-                else:
-                    d = at
-            node = np.int64(0) if at == 0 else list_node[which, at - 1]
+            node = np.int64(0) if at[which] == 0 else list_node[which, at[which] - 1]
             mem[base + LEAF_POINTERS + LISTS * items + which] = node | flag
         items += 1
         mem[base + ITEMS] = items
-    return n, leaves
 
 
 @device
@@ -151,43 +146,39 @@ def fill_inner(mem, n, base_page, count, fill, level_key, level_page):
 
 
 @kernel
-def fill_trees(mem, base_page, tree_first, list_first, key, slot, fills, list_key, list_node, level_key, level_page, entry):
+def fill_trees(mem, base_page, list_first, key, slot, fills, keys, levels_of, entry):
     """Write the trees of sorted entries. Returns how many pages they take.
 
     Parameters
     ----------
     mem : room for them
     base_page : number of the first page of ``mem``
-    tree_first : one number more than there are trees, for their count alone
     list_first (LISTS * trees + 1) : tree and list -> its entries
     key, slot : of the entries, sorted by key within each list
     fills : words of a list node, items of a leaf, children of an inner page that are taken
-    list_key, list_node, level_key, level_page : scratch, for the entries of a list
+    keys : scratch, keys and nodes of each list (LISTS, entries of a list), and two of (LISTS)
+    levels_of : scratch, keys and pages of a level (leaves)
     entry (trees, TREE_WORDS) : written
     """
+    list_key, list_node, count, at = keys
+    level_key, level_page = levels_of
     n = np.int64(0)
-    for tree in range(len(tree_first) - 1):
-        a, b, c, d = np.int64(0), np.int64(0), np.int64(0), np.int64(0)
+    for tree in range(len(entry)):
+        total = np.int64(0)
         for which in range(LISTS):
             begin, end = list_first[LISTS * tree + which], list_first[LISTS * tree + which + 1]
-            keys = np.int64(0)
+            count[which] = 0
             if begin < end:
                 entry[tree, HEADS + which] = base_page + n
-                n, keys = fill_list(
+                n, count[which] = fill_list(
                     mem, n, base_page, key, slot, begin, end, fills[0], list_key[which], list_node[which]
                 )
-            if which == 0:
-                a = keys
-            elif which == 1:
-                b = keys
-            elif which == 2:
-                c = keys
-            else:
-                d = keys
-        count = (a, b, c, d)
-        if a + b + c + d == 0:
+            total += count[which]
+        if total == 0:
             continue
-        n, level = fill_leaves(mem, n, base_page, count, list_key, list_node, fills[1], level_key, level_page)
+        n, level = fill_leaves(
+            mem, n, base_page, count, at, list_key, list_node, fills[1], level_key, level_page
+        )
         levels = 0
         while level > 1:
             n, level = fill_inner(mem, n, base_page, level, fills[2], level_key, level_page)

@@ -32,6 +32,7 @@ class Pages(NamedTuple):
     shadow_of: Annotated[I64, 2]  # (shadows, 2) frame, and what ``dirty`` said of it
     fresh: I64  # pages that nobody uses, in memory and empty
     freed: I64  # pages that nobody uses any more
+    carried: I64  # (LISTS) scratch
     state: I64  # (6)
 
 

@@ -84,7 +84,7 @@ def enter_item(pages, e, key, path, depth):
 
     Returns the leaf and the place.
     """
-    mem, leaf = pages.mem, path[depth, 0]
+    mem, leaf, carried = pages.mem, path[depth, 0], pages.carried
     base = at(pages, leaf)
     place = last_item(mem, base, key)
     if place >= 0 and key_at(mem, base + HEAD + 2 * place) == key:
@@ -98,10 +98,8 @@ def enter_item(pages, e, key, path, depth):
         return leaf, place
     place += 1
     pointers = before + LEAF_POINTERS + LISTS * last
-    a, b, c, d = np.int64(0), np.int64(0), np.int64(0), np.int64(0)
-    if last >= 0:
-        a, b = np.int64(mem[pointers]) & PAGE_MASK, np.int64(mem[pointers + 1]) & PAGE_MASK
-        c, d = np.int64(mem[pointers + 2]) & PAGE_MASK, np.int64(mem[pointers + 3]) & PAGE_MASK
+    for which in range(LISTS):
+        carried[which] = np.int64(mem[pointers + which]) & PAGE_MASK if last >= 0 else 0
     if mem[base + ITEMS] == LEAF_MOST:
         right = split_leaf(pages, e, path, depth)
         if failed(pages):
@@ -113,7 +111,8 @@ def enter_item(pages, e, key, path, depth):
     open_item(mem, base, place)
     put_key(mem, base + HEAD + 2 * place, key)
     pointers = base + LEAF_POINTERS + LISTS * place
-    mem[pointers], mem[pointers + 1], mem[pointers + 2], mem[pointers + 3] = a, b, c, d
+    for which in range(LISTS):
+        mem[pointers + which] = carried[which]
     return leaf, place
 
 

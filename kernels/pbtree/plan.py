@@ -1,8 +1,8 @@
 """PB+tree: what of a conjunction is counted, and where in the lists it stands.
 
 Keys are whole numbers, so ``> 5`` is ``>= 6``: each predicate stands in one list, where the
-document puts ``>=`` and ``<=`` into the leaf as well. A range with two ends is two predicates, IN
-several keys on one slot, of which an event meets one, NOT IN as many ``<>``.
+document puts ``>=`` and ``<=`` into the leaf as well. A range with two ends is two predicates in
+lists of their own, IN several keys on one slot, of which an event meets one, NOT IN as many ``<>``.
 """
 
 import numpy as np
@@ -13,8 +13,10 @@ from colmatch.kernels.pbtree.arrays import (
     ALWAYS,
     EQUAL,
     GREATER,
+    HIGH_END,
     LESS,
     LISTS,
+    LOW_END,
     MOST_NEEDED,
     OWN_TREES,
     UNEQUAL,
@@ -67,8 +69,8 @@ def enter_range(out_tree, out_key, out_slot, n, tree, lo, hi, slot):
         return enter(out_tree, out_key, out_slot, n, tree, GREATER, lo, slot), 1
     if lo == KEY_MIN:
         return enter(out_tree, out_key, out_slot, n, tree, LESS, hi, slot), 1
-    n = enter(out_tree, out_key, out_slot, n, tree, GREATER, lo, slot)
-    return enter(out_tree, out_key, out_slot, n, tree, LESS, hi, slot), 2
+    n = enter(out_tree, out_key, out_slot, n, tree, LOW_END, lo, slot)
+    return enter(out_tree, out_key, out_slot, n, tree, HIGH_END, hi, slot), 1
 
 
 @device

@@ -253,8 +253,10 @@ def delete(pages, top, tree, which, key, slot, path):
         return
     pointer = base + LEAF_POINTERS + LISTS * place
     mem[pointer + which] = np.int64(mem[pointer + which]) & PAGE_MASK
-    if not (mem[pointer] | mem[pointer + 1] | mem[pointer + 2] | mem[pointer + 3]) & IN_LIST:
-        remove_item(pages, e, path, depth, place)
+    for i in range(LISTS):
+        if mem[pointer + i] & IN_LIST:
+            return
+    remove_item(pages, e, path, depth, place)
 
 
 @device
