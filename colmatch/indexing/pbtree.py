@@ -70,11 +70,11 @@ class PbtreeSettings(Settings):
     about = "a B+tree for each attribute, in pages of 4 KiB: in a file, of which a cache holds a part, or in memory"
 
     path: str = setting("", "the file that the index lives in; '' for pages in memory", Texts([""]))
-    cache_bytes: int = setting(
-        1 << 26, "bytes of pages of the file that are held in memory", range(1 << 15, 1 << 40)
-    )
+    cache_bytes: int = setting(1 << 26, "bytes of pages of the file that are held in memory", range(1 << 15, 1 << 40))
     fsync: bool = setting(
-        False, "write updates of the file to the disk before a call returns, so that they outlast a power cut", (False, True)
+        False,
+        "write updates of the file to the disk before a call returns, so that they outlast a power cut",
+        (False, True),
     )
 
 
@@ -102,13 +102,18 @@ def entries_of(preds: Predicates, codes: Codes, slots: NDArray[np.uint32], is_co
 def entries_of_keys(preds: Predicates, keys: tuple[I64, I64, I64, I64], slots: NDArray[np.uint32]) -> Entries:
     """Returns the entries of conjunctions whose intervals of keys are known."""
     needed: U8 = np.zeros(len(slots), np.uint8)
-    arrays = (
-        contiguous(preds.first), contiguous(preds.pred), contiguous(preds.jump_first), contiguous(preds.jump),
-        *map(contiguous, keys), contiguous(slots), needed,
-    )  # fmt: skip
-    count = plan_conjunctions(*arrays, _room(0))
-    found = _room(count)
-    plan_conjunctions(*arrays, found)
+    low, high, runs_low, runs_high = map(contiguous, keys)
+    programs = contiguous(preds.jump_first), contiguous(preds.jump)
+
+    def plan(entries: tuple[I64, I64, U32]) -> int:
+        count: int = plan_conjunctions(
+            contiguous(preds.first), contiguous(preds.pred), *programs, low, high, runs_low, runs_high,
+            contiguous(slots), needed, entries,
+        )  # fmt: skip
+        return count
+
+    found = _room(plan(_room(0)))
+    plan(found)
     return Entries(*found, needed)
 
 
@@ -137,7 +142,9 @@ def filled(tree: I64, key: I64, slot: U32, trees: int, base_page: int) -> Filled
     by_tree = size.reshape(-1, LISTS).sum(axis=1)
     leaves = -(-by_tree // int(FILLS[1])) + 1
     # a node that is left early has room for less than what comes, which is then more than half
-    pages = int((-(-size * (1 + ITEM) // (int(FILLS[0]) // 3)) + (size > 0)).sum() + leaves.sum() + (leaves // 100 + 4).sum())
+    pages = int(
+        (-(-size * (1 + ITEM) // (int(FILLS[0]) // 3)) + (size > 0)).sum() + leaves.sum() + (leaves // 100 + 4).sum()
+    )
     most = int(leaves.max(initial=0)) + 1
     mem = np.empty(pages * WORDS, np.uint32)
     entry = np.zeros((trees, TREE_WORDS), np.uint32)

@@ -95,10 +95,17 @@ def all_entries(some: Keyed) -> Entries:
     conjunctions = len(some.predicates.owner)
     own = entries_of_keys(some.predicates, some.keys, some.slots[:conjunctions])
     first, keys = first_slots(some), id_keys(some.ids)
-    tagged = [(hash_of(tag), slot) for text, slot in zip(some.tags, first.tolist(), strict=True) if text for tag in json.loads(text)]
+    tagged = [
+        (hash_of(tag), slot)
+        for text, slot in zip(some.tags, first.tolist(), strict=True)
+        if text
+        for tag in json.loads(text)
+    ]
     tag_key, tag_slot = np.array(tagged, np.int64).reshape(-1, 2).T
     return Entries(
-        np.concatenate([own.tree, np.full(len(keys), IDS * LISTS + EQUAL), np.full(len(tag_key), TAGS * LISTS + EQUAL)]),
+        np.concatenate(
+            [own.tree, np.full(len(keys), IDS * LISTS + EQUAL), np.full(len(tag_key), TAGS * LISTS + EQUAL)]
+        ),
         np.concatenate([own.key, keys, tag_key]),
         np.concatenate([own.slot, first, tag_slot.astype(np.uint32)]),
         np.concatenate([own.needed, np.zeros(len(some.slots) - conjunctions, np.uint8)]),
@@ -208,7 +215,7 @@ class Made(NamedTuple):
     """A file that is made: all its pages but the headers."""
 
     blocks: list[NDArray[np.uint32]]
-    count: int
+    total: int  # pages of the file
 
 
 def made(some: Keyed, trees: int, blob: bytes, updates: int) -> Made:
@@ -260,7 +267,9 @@ def lock_of(path: str) -> Iterator[int]:
         try:
             fcntl.flock(log, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise StoreError(f"{path} is being changed by another process, or another matcher: close that first") from None
+            raise StoreError(
+                f"{path} is being changed by another process, or another matcher: close that first"
+            ) from None
         yield log
     finally:
         os.close(log)
@@ -280,13 +289,13 @@ def write(path: str, pages: Made, generation: int, stamp: int) -> None:
         with open(beside, "wb") as file:
             for number in (generation, generation + 1):  # the higher counts, page 0 or 1 as it is even
                 file.seek(number % 2 * PAGE)
-                file.write(header_bytes(number, stamp, pages.count))
+                file.write(header_bytes(number, stamp, pages.total))
             file.seek(ROOT * PAGE)
             number = ROOT
             for block in pages.blocks:
                 words = block.reshape(-1, WORDS)
                 words[:, 2], words[:, 3] = stamp & 0xFFFFFFFF, stamp >> 32
-                view = memoryview(block).cast("B")
+                view = block.reshape(-1).view(np.uint8).data
                 sums = [checksum(view[i * PAGE : (i + 1) * PAGE], number + i) for i in range(len(words))]
                 words[:, 0] = sums
                 file.write(view)

@@ -53,7 +53,7 @@ class Cache:
         self.page: I64 = np.full(frames, -1, np.int64)
         self.used: U8 = np.zeros(frames, np.uint8)
         self.dirty: U8 = np.zeros(frames, np.uint8)
-        self._bytes = memoryview(self.mem).cast("B")
+        self._bytes = self.mem.view(np.uint8).data
         self._hand = 1
         self._top = 1  # frames from here on have never had a page
         self._free: list[int] = []  # others that have none

@@ -253,20 +253,22 @@ class PageFile:
         os.close(self.handle)
         self.handle, self.log = main, opened
         self.generation = 0  # all anew, since the file may be another one
-        self.refresh()
         try:
+            self.refresh()
             if generation_of(os.pread(self.log, BEGIN, 0)) != self.generation:
                 self._begin_log()
             else:
                 os.ftruncate(self.log, self.log_end)
+            self.is_writer = True
         except OSError as error:
-            self.close_writing()
             raise self._unwritable(error) from error
-        self.is_writer = True
+        finally:
+            if not self.is_writer:
+                self.close_writing()
 
     def close_writing(self) -> None:
         """Gives the right to change the file back."""
-        if self.is_writer:
+        if self.log >= 0:
             fcntl.flock(self.log, fcntl.LOCK_UN)
         self.is_writer = False
 

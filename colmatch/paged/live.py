@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, TypeVar
 
 import numpy as np
@@ -445,10 +445,8 @@ class PagedSet:
         """Copies what is in the log to the file, and lets go of it."""
         with self.lock:
             if self.file.is_writer and self._pid == os.getpid():
-                try:
+                with suppress(OSError):  # all is in the log
                     self.file.checkpoint()
-                except OSError:  # all is in the log
-                    pass
                 self.file.close_writing()
             self._closed = True
 
@@ -542,4 +540,3 @@ def _generation_of(path: str) -> int:
 def opened(path: str) -> PagedSet:
     """Opens a file of pages."""
     return PagedSet(path)
-

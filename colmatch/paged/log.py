@@ -77,6 +77,8 @@ def read_update(handle: int, generation: int, at: int, size: int) -> Update | No
         if len(data) < PAGE or checksum(data, page) != _CRC.unpack_from(data)[0]:
             return None
         sums += data[:4]
-    if _CRC.unpack_from(head, _UPDATE.size)[0] != zlib.crc32(sums, zlib.crc32(numbers, zlib.crc32(head[: _UPDATE.size]))):
+    if _CRC.unpack_from(head, _UPDATE.size)[0] != zlib.crc32(
+        sums, zlib.crc32(numbers, zlib.crc32(head[: _UPDATE.size]))
+    ):
         return None
     return Update(stamp, total, pages, offset, end)

@@ -198,7 +198,16 @@ def unpacked(words: U32s, first: I64) -> Keyed:
         ids = Ids(contiguous(_int64(head[:, ID : ID_HIGH + 1].astype(np.uint32))))
     tags = _texts(reader, head[:, TAG_BYTES])
     predicates = Predicates(
-        pred_first, pred, *(np.zeros(len(runs), np.uint32),) * 2, owner, weight, jump_first, jump, tree_first, tree, priority
+        pred_first,
+        pred,
+        *(np.zeros(len(runs), np.uint32),) * 2,
+        owner,
+        weight,
+        jump_first,
+        jump,
+        tree_first,
+        tree,
+        priority,
     )
     keys = (low, high, _int64(runs[:, :2]), _int64(runs[:, 2:]))
     return Keyed(predicates, keys, ids, tags, slots, sizes)
@@ -256,5 +265,3 @@ def coded(some: Keyed, multi: NDArray[np.uint8]) -> tuple[Predicates, Codes]:
     codes = Codes(first.astype(np.int64), bound[new], multi)
     run_lo, run_hi = lowest[plain:].astype(np.uint32), highest[plain:].astype(np.uint32)
     return freeze(preds._replace(pred=pred, run_lo=run_lo, run_hi=run_hi)), freeze(codes)
-
-

@@ -93,7 +93,9 @@ class Searcher:
         state = np.array([0, count, -1, 0, 0, 0], np.int64)
         cache, parts = self.store.file.cache, []
         while state[0] < count:
-            search_rows((cache.mem, cache.frame, cache.used), top, needed, rows, state, scratch, self._out, self.counters)
+            search_rows(
+                (cache.mem, cache.frame, cache.used), top, needed, rows, state, scratch, self._out, self.counters
+            )
             if state[5]:
                 self.store.loaded(scratch.wanted[: state[5]])
             elif state[0] < count:
@@ -152,5 +154,9 @@ def piece_of(found: Found, rows: int, offset: int, pages: PageStore, memory: Any
         return Piece(offset, place, ids, None, memory)
     spot = found.entry[:, 2].astype(np.int64) << 16 | found.entry[:, 3].astype(np.int64)
     distinct, which = np.unique(spot, return_inverse=True)
-    names = unpacked(*pages.records(distinct >> 16, distinct & 0xFFFF)).ids.array if len(distinct) else pa.array([], pa.string())
+    names = (
+        unpacked(*pages.records(distinct >> 16, distinct & 0xFFFF)).ids.array
+        if len(distinct)
+        else pa.array([], pa.string())
+    )
     return Piece(offset, place, which.astype(np.uint32), names, memory)

@@ -41,12 +41,12 @@ class PagedVersion(Version):
         return pa.string() if self.__dict__["is_text"] else pa.int64()
 
     @property
-    def ids(self) -> Ids:  # type: ignore[override]
+    def ids(self) -> Ids:
         found: Ids = self.__dict__["paged"].whole().ids
         return found
 
     @property
-    def tags(self) -> Any:  # type: ignore[override]
+    def tags(self) -> Any:
         return self.__dict__["paged"].whole().tags
 
     def live(self) -> Any:

@@ -177,7 +177,7 @@ class PageStore:
 
     def take_slots(self, count: int) -> NDArray[np.uint32]:
         """Returns slots that nobody has."""
-        taken = []
+        taken: list[int] = []
         while len(taken) < count and (free := self.root(FREE_SLOT)):
             taken.append(free - 1)
             self.set_root(FREE_SLOT, int(self.slots(np.array([free - 1]))[0, 0]))
@@ -376,5 +376,3 @@ class PageStore:
         if len(pages) and int(pages.max()) >= self.file.pages:
             raise damaged(self.file.path, int(pages.max()))
         self.file.cache.load(pages)
-
-

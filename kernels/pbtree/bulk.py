@@ -24,7 +24,6 @@ from colmatch.kernels.pbtree.arrays import (
     SIDS,
     TABLE,
     TREE_ROOT,
-    TREE_WORDS,
     WORDS,
 )
 from colmatch.kernels.pbtree.pages import item_at, put_key
@@ -116,7 +115,7 @@ def fill_leaves(mem, n, base_page, count, at, list_key, list_node, fill, level_k
             flag = np.int64(0)
             if at[which] < count[which] and list_key[which, at[which]] == best:
                 at[which] += 1
-                flag = IN_LIST
+                flag = np.int64(IN_LIST)
             node = np.int64(0) if at[which] == 0 else list_node[which, at[which] - 1]
             mem[base + LEAF_POINTERS + LISTS * items + which] = node | flag
         items += 1
@@ -176,9 +175,7 @@ def fill_trees(mem, base_page, list_first, key, slot, fills, keys, levels_of, en
             total += count[which]
         if total == 0:
             continue
-        n, level = fill_leaves(
-            mem, n, base_page, count, at, list_key, list_node, fills[1], level_key, level_page
-        )
+        n, level = fill_leaves(mem, n, base_page, count, at, list_key, list_node, fills[1], level_key, level_page)
         levels = 0
         while level > 1:
             n, level = fill_inner(mem, n, base_page, level, fills[2], level_key, level_page)
@@ -189,7 +186,7 @@ def fill_trees(mem, base_page, list_first, key, slot, fills, keys, levels_of, en
 
 @kernel
 def fill_table(mem, base_page, entry, each):
-    """Write a table of entries (E, W) of W words, ``each`` of a page. Returns pages, and the top."""
+    """Write a table of entries (E, W), ``each`` of them to a page. Returns pages, and the top."""
     words = entry.shape[1]
     n = np.int64(0)
     pages = (len(entry) + each - 1) // each

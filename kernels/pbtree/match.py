@@ -269,9 +269,7 @@ def search_rows(cache, top, needed, rows, state, scratch, out, counters):
                 left[slot] = needed[slot] & (VERIFY - 1)
             state[2] = begin_row(attr, key, first[row], first[row + 1], top, task)
             state[3] = 0
-        state[2], state[5], state[3] = advance(
-            mem, frame, used, task, state[2], left, done, wanted, state[3], counters
-        )
+        state[2], state[5], state[3] = advance(mem, frame, used, task, state[2], left, done, wanted, state[3], counters)
         if state[5] > 0:
             return
         if state[4] + state[3] > len(out):

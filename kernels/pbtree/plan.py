@@ -124,9 +124,7 @@ def enter_any(word, lo, hi, runs_low, runs_high, out_tree, out_key, out_slot, n,
 
 
 @kernel
-def plan_conjunctions(
-    first, pred, jump_first, jump, low, high, runs_low, runs_high, slot_of, needed, entries
-):
+def plan_conjunctions(first, pred, jump_first, jump, low, high, runs_low, runs_high, slot_of, needed, entries):
     """Enter conjunctions into the lists. Returns how many entries that are.
 
     low, high, runs_low, runs_high : of ``key_intervals``
@@ -142,29 +140,30 @@ def plan_conjunctions(
         program = np.int64(-1)
         if len(jump_first) > 0:
             program = jump_first[c]
-        verify, count, fallback, possible = program >= 0, np.int64(0), np.int64(-1), True
+        verify, impossible = np.int64(program >= 0), np.int64(0)
+        count, fallback = np.int64(0), np.int64(-1)
         for p in range(first[c], first[c + 1]):
             if program >= 0 and jump[program + p - first[c], 1] != REJECT:
                 break
             word = pred[p, 0]
             if word & (FLAG_NONE | FLAG_MULTI):
-                verify = True
+                verify = np.int64(1)
                 if not word & FLAG_NONE and fallback < 0:
-                    fallback = p
+                    fallback = np.int64(p)
             elif low[p] > high[p] or (word & FLAG_RUN and low[p] == high[p]):
-                possible, verify = False, True
+                impossible = verify = np.int64(1)
             elif count + 2 + UNEQUAL_MOST > MOST_NEEDED:
-                verify = True
+                verify = np.int64(1)
             else:
                 n, met, whole = enter_predicate(
                     word, low[p], high[p], runs_low, runs_high, out_tree, out_key, out_slot, n, slot
                 )
                 count += met
-                verify = verify or not whole
+                verify |= np.int64(not whole)
             if program >= 0 and jump[program + p - first[c], 0] != p + 1 - first[c]:
                 break
-        if count == 0 and possible:
-            count = 1
+        if count == 0 and not impossible:
+            count = np.int64(1)
             if fallback >= 0 and not (pred[fallback, 0] & FLAG_RUN and low[fallback] == high[fallback]):
                 n = enter_any(
                     pred[fallback, 0], low[fallback], high[fallback], runs_low, runs_high,

@@ -36,7 +36,16 @@ from colmatch.kernels.pbtree.editing import (
     take_page,
 )
 from colmatch.kernels.pbtree.leaves import descend, enter_item, item_from, remove_item
-from colmatch.kernels.pbtree.pages import begin_of, first_key, item_at, items_below, key_at, last_key, put_key, words_used
+from colmatch.kernels.pbtree.pages import (
+    begin_of,
+    first_key,
+    item_at,
+    items_below,
+    key_at,
+    last_key,
+    put_key,
+    words_used,
+)
 
 
 @device
@@ -194,7 +203,7 @@ def insert(pages, top, tree, which, key, slot, path):
 
 @device
 def find_slot(pages, node, key, slot):
-    """Find a slot in a SidSet, whose last node is ``node``: node, item, place; place -1 for none."""
+    """Find a slot in a SidSet that ends in ``node``. Returns node, item and place, -1 for none."""
     mem = pages.mem
     while node != 0:
         base = at(pages, node)

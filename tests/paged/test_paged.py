@@ -47,7 +47,11 @@ def test_every_way_in_and_out(seed: int, tmp_path: Path) -> None:
     check_ways(matcher, expressions, ids, rows, events, wanted)
     matcher.save(tmp_path / "b")
     matcher.close()
-    for again in (cm.Matcher.open(tmp_path / "a"), cm.Matcher.open(tmp_path / "b"), pickle.loads(pickle.dumps(matcher))):
+    for again in (
+        cm.Matcher.open(tmp_path / "a"),
+        cm.Matcher.open(tmp_path / "b"),
+        pickle.loads(pickle.dumps(matcher)),
+    ):
         check_ways(again, expressions, ids, rows, events, wanted)
     check(str(tmp_path / "b"))
     for e, id in list(zip(expressions, ids))[:10]:
@@ -81,7 +85,12 @@ def test_tags_reasons_ranges_and_betree(tmp_path: Path) -> None:
         matcher.replace({1: "a > 2"}, tags={1: ["v"]})
         assert pairs(matcher.match(events, tags=["u"])) == [(0, 3), (0, 4), (1, 4), (2, 4)]
         assert pairs(matcher.match(events, ids=[1, 4, 77], tags=["v"])) == [(1, 1), (2, 1)]
-        assert dict(zip(matcher.ids.to_pylist(), matcher.tags.to_pylist())) == {1: ["v"], 2: [], 3: ["é", "u"], 4: ["u"]}
+        assert dict(zip(matcher.ids.to_pylist(), matcher.tags.to_pylist())) == {
+            1: ["v"],
+            2: [],
+            3: ["é", "u"],
+            4: ["u"],
+        }
     one, two = made
     for ask in (
         lambda matcher: pairs(matcher.match(events, ranges={"a": ("low", "high")})),
@@ -185,7 +194,11 @@ def test_updates_in_any_order() -> None:
     case = Pages.TestCase
     phases = [phase for phase in Phase if phase is not Phase.shrink]
     case.settings = settings(
-        case.settings, max_examples=2 if NO_JIT else 12, stateful_step_count=8 if NO_JIT else 20, deadline=None, phases=phases
+        case.settings,
+        max_examples=2 if NO_JIT else 12,
+        stateful_step_count=8 if NO_JIT else 20,
+        deadline=None,
+        phases=phases,
     )
     case("runTest").debug()
 
@@ -204,7 +217,7 @@ def test_trees_that_grow_and_shrink(seed: int, tmp_path: Path) -> None:
         ])  # fmt: skip
 
     there = {i: text() for i in range(300)}
-    schema = {name: "int64" for name in "abc"}
+    schema = dict.fromkeys("abc", "int64")
     matcher, deep = paged(there, schema, tmp_path / "a"), 0
     events = pa.table({name: rng.choices(range(-spread, spread), k=12) for name in "abc"})
     count = 400 if NO_JIT else 1500
