@@ -64,7 +64,16 @@ def caches(given: argparse.Namespace, path: Path) -> None:
             settings = matcher.index
         told = json.loads(
             subprocess.run(
-                [sys.executable, __file__, "--child", path, "--workload", given.workload, "--subscriptions", str(given.subscriptions)],
+                [
+                    sys.executable,
+                    __file__,
+                    "--child",
+                    path,
+                    "--workload",
+                    given.workload,
+                    "--subscriptions",
+                    str(given.subscriptions),
+                ],
                 check=True,
                 capture_output=True,
                 env=os.environ | {"CACHE": str(budget)},
@@ -98,7 +107,7 @@ def resident() -> int:
 
 
 def child(name: str, count: int, path: Path) -> None:
-    """Matches in a process of its own, with a cache of ``$CACHE`` bytes, and says what that took."""
+    """Matches in a process of its own, with a cache of ``$CACHE`` bytes, and says what it took."""
     workload = named(name, subscriptions=count + 2000)
     events = workload.events(EVENTS)
     with tempfile.TemporaryDirectory() as folder:
@@ -163,7 +172,9 @@ def visits(path: Path) -> None:
                     "id": pa.array(np.arange(2 * count)),
                     "attribute": pa.array(["a"] * (2 * count)),
                     "op": pa.array(["="] * count + [">"] * count),
-                    "operands": pa.array(np.concatenate([keys, keys + 500]).reshape(-1, 1).tolist(), pa.list_(pa.int64())),
+                    "operands": pa.array(
+                        np.concatenate([keys, keys + 500]).reshape(-1, 1).tolist(), pa.list_(pa.int64())
+                    ),
                 }
             )
         )
@@ -172,10 +183,13 @@ def visits(path: Path) -> None:
         told = matcher.counters(events)
         changed = []
         new = [(10**8 + i, f"a > {rng.randrange(1000 * count)}") for i in range(200)]
-        for change in (lambda one: matcher.insert([one]), lambda one: matcher.delete([one[0]])):
+        for insert in (True, False):
             before = matcher.stats()["cache"]["writes"]
             for one in new:
-                change(one)
+                if insert:
+                    matcher.insert([one])
+                else:
+                    matcher.delete([one[0]])
             changed.append((matcher.stats()["cache"]["writes"] - before) / len(new))
         matcher.close()
         print(

@@ -8,8 +8,7 @@ from typing import Any, cast
 import pyarrow as pa
 
 from colmatch.explain import Explanation, explain
-from colmatch.indexing.pbtree import is_paged
-from colmatch.indexing.registry import KINDS
+from colmatch.indexing.registry import KINDS, is_in_pages
 from colmatch.indexing.settings import Settings
 from colmatch.language import Language
 from colmatch.matching.matches import Matches
@@ -108,7 +107,7 @@ class Matcher(Matches):
         """
         asked = Language.asked_for(language, missing)
         given = taken_in(subscriptions, schema, index, options, errors, asked, constants, tags)
-        return cls(built(given, sample) if is_paged(given.asked) else indexed_parts(given, sample))
+        return cls(built(given, sample) if is_in_pages(given.asked) else indexed_parts(given, sample))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the matcher to one file, atomically.

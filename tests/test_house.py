@@ -247,7 +247,7 @@ def test_one_kind_never_imports_another():
 
 def test_only_the_registry_knows_the_kinds():
     for name, module in modules("colmatch").items():
-        if name.startswith("indexing/"):
+        if name.startswith(("indexing/", "paged/")):  # the second is a room of pbtree's own
             continue
         known = {
             used

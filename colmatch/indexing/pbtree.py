@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -199,9 +199,8 @@ def cost(statistics: Statistics) -> float:
     return 2_000 + 0.05 * statistics.conjunctions + 0.5 * statistics.intervals + 400 * statistics.programs
 
 
-KIND = IndexKind(PbtreeSettings, PbtreeIndex, build, scratch, match, cost, repeats=repeats)
+def in_pages(settings: PbtreeSettings) -> bool:
+    return settings.path != ""
 
 
-def is_paged(settings: Any) -> bool:
-    """Says whether an index with these settings lives in a file."""
-    return isinstance(settings, PbtreeSettings) and settings.path != ""
+KIND = IndexKind(PbtreeSettings, PbtreeIndex, build, scratch, match, cost, repeats=repeats, in_pages=in_pages)

@@ -53,6 +53,7 @@ class Cache:
         self.page: I64 = np.full(frames, -1, np.int64)
         self.used: U8 = np.zeros(frames, np.uint8)
         self.dirty: U8 = np.zeros(frames, np.uint8)
+        self._kept: U8 = np.zeros(frames, np.uint8)
         self._bytes = self.mem.view(np.uint8).data
         self._hand = 1
         self._top = 1  # frames from here on have never had a page
@@ -124,23 +125,33 @@ class Cache:
         free = np.array([*some, *range(self._top, self._top + never)], np.int64)
         self._top += never
         if len(free) < count:
-            can = (self.dirty == 0) & (self.page >= 0)
-            can[0] = False
-            can[keep] = False
-            can[free] = False
-            order = np.roll(np.flatnonzero(can), -int(np.count_nonzero(can[: self._hand])))
-            old = order[self.used[order] == 0][: count - len(free)]
-            if len(old) < count - len(free) and not self.holds:
-                self.used[order] = 0
-                old = np.concatenate([old, order[~np.isin(order, old)]])[: count - len(free)]
-            if len(old):
-                self._hand = int(old[-1]) + 1
-                self.frame[self.page[old]] = -1
-                self.page[old] = -1
-            free = np.concatenate([free, old])
+            free = np.concatenate([free, *self._evicted(count - len(free), keep)])
         if len(free) < count:
             free = np.concatenate([free, self._more(count - len(free))])
         return free
+
+    def _evicted(self, count: int, keep: NDArray[np.int64]) -> list[NDArray[np.int64]]:
+        """Goes on with the hand of the clock until so many frames are free, or none can be."""
+        frames, found = len(self.page) - 1, []
+        self._kept[keep] = 1
+        turns = frames if self.holds else 2 * frames
+        while count > 0 and turns > 0:
+            window = (self._hand - 1 + np.arange(min(2 * count + 64, frames))) % frames + 1
+            can = (self.page[window] >= 0) & (self.dirty[window] == 0) & (self._kept[window] == 0)
+            places = np.flatnonzero(can & (self.used[window] == 0))[:count]
+            if len(places) == count:
+                window = window[: places[-1] + 1]
+            old = window[places]
+            if not self.holds:
+                self.used[window] = 0
+            self.frame[self.page[old]] = -1
+            self.page[old] = -1
+            self._hand = int(window[-1]) % frames + 1
+            turns -= len(window)
+            count -= len(old)
+            found.append(old)
+        self._kept[keep] = 0
+        return found
 
     def _more(self, count: int) -> NDArray[np.int64]:
         """Adds frames, for an update that has changed all there are."""

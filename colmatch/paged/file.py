@@ -1,4 +1,4 @@
-"""A file of pages with a log, a lock and a cache: what an update has done is there, or none of it.
+"""A file of pages with a log, a lock and a cache: each update is there, or not.
 
 Pages 0 and 1 are headers, of which the one with the higher generation counts. An update appends the
 pages that it has changed to the log, with one call of the system. Now and then these pages are

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 
@@ -13,16 +13,13 @@ from colmatch.paged.store import PageStore
 from colmatch.subscriptions.ids import Ids
 from colmatch.updates.versions import Version
 
-if TYPE_CHECKING:
-    from colmatch.paged.live import PagedSet
-
 
 class PagedVersion(Version):
     """A version whose subscriptions are in pages. Ids and tags are read when they are asked for."""
 
     @staticmethod
-    def of(paged: PagedSet, base: Version, pages: PageStore) -> PagedVersion:
-        """Returns the version of the state that is being read."""
+    def of(paged: Any, base: Version, pages: PageStore) -> PagedVersion:
+        """Returns the version of the state that is being read, of a ``PagedReader``."""
         made = object.__new__(PagedVersion)
         values = made.__dict__
         values.update({name: value for name, value in base.__dict__.items() if name not in ("ids", "tags")})

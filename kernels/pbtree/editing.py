@@ -12,7 +12,7 @@ import numpy as np
 
 from colmatch.kernels._jit import device
 from colmatch.kernels.layout import I32, I64, U8, U32
-from colmatch.kernels.pbtree.arrays import FREE, HEAD, KIND, TABLE, WORDS
+from colmatch.kernels.pbtree.arrays import FREE, HEAD, KIND, NEXT, PREV, TABLE, WORDS
 
 # Places of ``Pages.state``.
 MISSED, NO_ROOM, WRONG, FRESH, FREED, SHADOWS = range(6)
@@ -106,6 +106,28 @@ def free_page(pages, page):
     pages.mem[base + KIND] = FREE
     pages.freed[pages.state[FREED]] = page
     pages.state[FREED] += 1
+
+
+@device
+def unlink(pages, page):
+    """Take a page out of a chain. Returns the pages before it and behind it."""
+    mem, base = pages.mem, edit(pages, page)
+    before, behind = np.int64(mem[base + PREV]), np.int64(mem[base + NEXT])
+    if before != 0:
+        mem[edit(pages, before) + NEXT] = behind
+    if behind != 0:
+        mem[edit(pages, behind) + PREV] = before
+    return before, behind
+
+
+@device
+def link_behind(pages, page, fresh):
+    """Put a new page into a chain, behind another."""
+    mem, base, other = pages.mem, edit(pages, page), edit(pages, fresh)
+    behind = np.int64(mem[base + NEXT])
+    mem[other + PREV], mem[other + NEXT], mem[base + NEXT] = page, behind, fresh
+    if behind != 0:
+        mem[edit(pages, behind) + PREV] = fresh
 
 
 @device

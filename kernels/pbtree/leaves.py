@@ -15,12 +15,11 @@ from colmatch.kernels.pbtree.arrays import (
     LEAF_POINTERS,
     LEVELS,
     LISTS,
-    NEXT,
     PAGE_MASK,
     PREV,
     TREE_ROOT,
 )
-from colmatch.kernels.pbtree.editing import WRONG, at, edit, failed, free_page, take_page
+from colmatch.kernels.pbtree.editing import WRONG, at, edit, failed, free_page, link_behind, take_page, unlink
 from colmatch.kernels.pbtree.pages import child_of, key_at, last_item, put_key
 
 DEPTH_MOST = 12  # of a tree: each level below the root has at least two pages, or is merged away
@@ -123,17 +122,14 @@ def split_leaf(pages, e, path, depth):
     base, right = edit(pages, leaf), take_page(pages, LEAF)
     if failed(pages):
         return right
-    other, behind = edit(pages, right), np.int64(mem[base + NEXT])
+    other = edit(pages, right)
+    link_behind(pages, leaf, right)
+    if failed(pages):
+        return right
     half = np.int64(mem[base + ITEMS]) // 2
     mem[other + ITEMS] = np.int64(mem[base + ITEMS]) - half
     move_items(mem, base, half, other, np.int64(0), np.int64(mem[other + ITEMS]))
     mem[base + ITEMS] = half
-    mem[other + PREV], mem[other + NEXT], mem[base + NEXT] = leaf, behind, right
-    if behind != 0:
-        last = edit(pages, behind)
-        if failed(pages):
-            return right
-        mem[last + PREV] = right
     enter_child(pages, e, path, depth, key_at(mem, other + HEAD), right)
     return right
 
@@ -208,51 +204,46 @@ def remove_item(pages, e, path, depth, place):
     move_items(mem, base, place + 1, base, place, items - place)
     mem[base + ITEMS] = items
     if items == 0:
-        unlink_leaf(pages, leaf)
+        unlink(pages, leaf)
         remove_child(pages, e, path, depth)
     elif items < LEAF_MOST // 4 and depth > 0:
         merge_leaves(pages, e, path, depth)
 
 
 @device
-def unlink_leaf(pages, leaf):
-    """Take a leaf out of the chain of leaves."""
-    mem, base = pages.mem, edit(pages, leaf)
-    before, behind = np.int64(mem[base + PREV]), np.int64(mem[base + NEXT])
-    if before != 0:
-        other = edit(pages, before)
-        if failed(pages):
-            return
-        mem[other + NEXT] = behind
-    if behind != 0:
-        other = edit(pages, behind)
-        if failed(pages):
-            return
-        mem[other + PREV] = before
+def neighbours(pages, path, depth):
+    """Find the page at ``depth`` of a path and the one beside it below the same page.
+
+    Returns which child the left one is, both pages, and how many items each has; child -1 where
+    there is none beside it.
+    """
+    mem = pages.mem
+    parent, place = at(pages, path[depth - 1, 0]), path[depth - 1, 1]
+    none = np.int64(0)
+    if failed(pages) or mem[parent + ITEMS] == 0:
+        return np.int64(-1), none, none, none, none
+    if place == mem[parent + ITEMS]:
+        place -= 1
+    left, right = np.int64(mem[parent + HEAD + place]), np.int64(mem[parent + HEAD + place + 1])
+    one, two = at(pages, left), at(pages, right)
+    if failed(pages):
+        return np.int64(-1), none, none, none, none
+    return place, left, right, np.int64(mem[one + ITEMS]), np.int64(mem[two + ITEMS])
 
 
 @device
 def merge_leaves(pages, e, path, depth):
     """Move the items of a leaf and of its neighbour below the same page into one, if they fit."""
     mem = pages.mem
-    parent, place = at(pages, path[depth - 1, 0]), path[depth - 1, 1]
-    if failed(pages) or mem[parent + ITEMS] == 0:
+    place, left, right, some, others = neighbours(pages, path, depth)
+    if place < 0 or some + others > LEAF_MOST * 3 // 4:
         return
-    if place == mem[parent + ITEMS]:
-        place -= 1
-    left, right = np.int64(mem[parent + HEAD + place]), np.int64(mem[parent + HEAD + place + 1])
-    one, two = at(pages, left), at(pages, right)
-    if failed(pages):
-        return
-    some, others = np.int64(mem[one + ITEMS]), np.int64(mem[two + ITEMS])
-    if some + others > LEAF_MOST * 3 // 4:
-        return
-    one = edit(pages, left)
+    one, two = edit(pages, left), at(pages, right)
     if failed(pages):
         return
     move_items(mem, two, np.int64(0), one, some, others)
     mem[one + ITEMS] = some + others
-    unlink_leaf(pages, right)
+    unlink(pages, right)
     path[depth, 0], path[depth - 1, 1] = right, place + 1
     remove_child(pages, e, path, depth)
 
@@ -301,19 +292,10 @@ def merge_inner(pages, path, depth):
     Returns whether the page at ``depth`` of the path is now one that is to go.
     """
     mem = pages.mem
-    parent, place = at(pages, path[depth - 1, 0]), path[depth - 1, 1]
-    if failed(pages) or mem[parent + ITEMS] == 0:
+    place, left, right, some, others = neighbours(pages, path, depth)
+    if place < 0 or some + others + 1 > INNER_MOST * 3 // 4:
         return False
-    if place == mem[parent + ITEMS]:
-        place -= 1
-    left, right = np.int64(mem[parent + HEAD + place]), np.int64(mem[parent + HEAD + place + 1])
-    one, two = at(pages, left), at(pages, right)
-    if failed(pages):
-        return False
-    some, others = np.int64(mem[one + ITEMS]), np.int64(mem[two + ITEMS])
-    if some + others + 1 > INNER_MOST * 3 // 4:
-        return False
-    one = edit(pages, left)
+    one, two, parent = edit(pages, left), at(pages, right), at(pages, path[depth - 1, 0])
     if failed(pages):
         return False
     put_key(mem, one + INNER_KEYS + 2 * some, key_at(mem, parent + INNER_KEYS + 2 * place))

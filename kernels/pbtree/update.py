@@ -32,8 +32,10 @@ from colmatch.kernels.pbtree.editing import (
     end_operation,
     failed,
     free_page,
+    link_behind,
     reach_table_page,
     take_page,
+    unlink,
 )
 from colmatch.kernels.pbtree.leaves import descend, enter_item, item_from, remove_item
 from colmatch.kernels.pbtree.pages import (
@@ -125,13 +127,9 @@ def split_list(pages, root, which, node, key, path):
         mem[base + ITEMS] = j + 1
         mem[item_at(base, j) + 2] = cut
         mem[other + CONTINUES] = 1
-    behind = np.int64(mem[base + NEXT])
-    mem[other + PREV], mem[other + NEXT], mem[base + NEXT] = node, behind, right
-    if behind != 0:
-        last = edit(pages, behind)
-        if failed(pages):
-            return node
-        mem[last + PREV] = right
+    link_behind(pages, node, right)
+    if failed(pages):
+        return node
     first = first_key(mem, other)
     set_pointers_from(pages, root, first, which, node, right, np.int64(0), False, path)
     return right if key >= first else node
@@ -304,18 +302,9 @@ def remove_key(pages, e, root, which, node, j, key, leaf, place):
             mem[base + CONTINUES] = 0
             set_pointers(pages, leaf, place, which, node, before, first_key(mem, base), True)
         return more
+    unlink(pages, node)
     if before == 0:
         mem[e + HEADS + which] = behind
-    else:
-        other = edit(pages, before)
-        if failed(pages):
-            return False
-        mem[other + NEXT] = behind
-    if behind != 0:
-        other = edit(pages, behind)
-        if failed(pages):
-            return False
-        mem[other + PREV] = before
     set_pointers(pages, leaf, place, which, node, before, np.int64(0), False)
     free_page(pages, node)
     return more
@@ -323,7 +312,7 @@ def remove_key(pages, e, root, which, node, j, key, leaf, place):
 
 @device
 def merge_lists(pages, root, which, node, path):
-    """Move what is in a node and in the next one, or else the one before, into one if it fits."""
+    """Move a node and the next one, or else the one before, into one if they fit."""
     mem, base = pages.mem, at(pages, node)
     left, right = node, np.int64(mem[base + NEXT])
     if right == 0:
@@ -334,15 +323,9 @@ def merge_lists(pages, root, which, node, path):
     if failed(pages) or words_used(mem, one) + words_used(mem, two) > LIST_ROOM * 3 // 4:
         return
     one, two = edit(pages, left), edit(pages, right)
-    behind = np.int64(mem[two + NEXT])
-    if behind != 0:
-        other = edit(pages, behind)
-        if failed(pages):
-            return
-        mem[other + PREV] = left
+    unlink(pages, right)
     if failed(pages):
         return
-    mem[one + NEXT] = behind
     some, size = np.int64(mem[one + ITEMS]), np.int64(mem[one + SIDS])
     first = first_key(mem, two)
     joined = 1 if last_key(mem, one) == first else 0

@@ -16,6 +16,7 @@ from random import Random
 from typing import Any
 from unittest.mock import patch
 
+import inside
 import pyarrow as pa
 import pytest
 from contract import NO_JIT, pairs
@@ -45,7 +46,7 @@ def as_said(matcher: cm.Matcher, ids: set[int]) -> None:
 
 def reopened(matcher: cm.Matcher, path: Path) -> cm.Matcher:
     """The file as another process finds it, when that of a matcher has ended."""
-    matcher._live.file.close()
+    inside.page_file(matcher).close()
     return cm.Matcher.open(path)
 
 
@@ -111,9 +112,9 @@ def test_a_checkpoint_that_ends_anywhere(tmp_path: Path) -> None:
                 (tmp_path / f"pages{'.' + end if end else ''}").read_bytes()
             )
         copy = cm.Matcher.open(tmp_path / "copy")
-        copy._live.file.begin_writing()
+        inside.page_file(copy).begin_writing()
         with failing(fail_at) as failed, suppress(OSError):
-            copy._live.file.checkpoint()
+            inside.page_file(copy).checkpoint()
         copy = reopened(copy, tmp_path / "copy")
         as_said(copy, ids)
         copy.insert({200: text(200)})
