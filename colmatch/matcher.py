@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import Any, cast
 
 import pyarrow as pa
 
 from colmatch.events.clock import clock_of
 from colmatch.explain import Explanation, explain
-from colmatch.indexing.registry import KINDS
+from colmatch.indexing.registry import KINDS, is_in_pages
 from colmatch.indexing.settings import Settings
 from colmatch.language import Language
 from colmatch.matching.matches import Matches
 from colmatch.matching.workers import Workers
 from colmatch.options import Options
+from colmatch.paged.file import is_pages
+from colmatch.paged.live import PagedSet, built, opened
+from colmatch.paged.workers import PagedWorkers
 from colmatch.store import saved
 from colmatch.store.journal import Journal
 from colmatch.subscriptions.intake import Errors
 from colmatch.subscriptions.rejected import Rejected
-from colmatch.updates.initial import initial_parts
+from colmatch.updates.initial import indexed_parts, taken_in
 from colmatch.updates.live import LiveSet
 from colmatch.updates.versions import Parts
 
@@ -43,8 +46,13 @@ class Matcher(Matches):
     schema : the events' columns
     """
 
-    def __init__(self, parts: Parts, journal: Journal | None = None) -> None:
+    def __init__(self, parts: Parts | PagedSet, journal: Journal | None = None) -> None:
         self.schema = parts.schema
+        self._paged = parts if isinstance(parts, PagedSet) else None
+        if isinstance(parts, PagedSet):
+            self._live = cast(LiveSet, parts)  # it does what this class asks of one
+            super().__init__(self._live, PagedWorkers(parts))
+            return
         self._live = LiveSet(parts)
         if journal is not None:
             saved.replay(self._live, journal)
@@ -99,7 +107,8 @@ class Matcher(Matches):
         SubscriptionError, SchemaError, OptionError : the arguments cannot be used
         """
         asked = Language.asked_for(language, missing)
-        return cls(initial_parts(subscriptions, schema, index, options, errors, sample, asked, constants, tags))
+        given = taken_in(subscriptions, schema, index, options, errors, asked, constants, tags)
+        return cls(built(given, sample) if is_in_pages(given.asked) else indexed_parts(given, sample))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the matcher to one file, atomically.
@@ -113,7 +122,10 @@ class Matcher(Matches):
             it has a journal with updates that are not this matcher's, or that is being written
         OSError : as from the built-in ``open``. Whatever is raised, ``path`` is as it was
         """
-        saved.save(path, self._live)
+        if self._paged is not None:
+            self._paged.save(saved.file_name(path))
+        else:
+            saved.save(path, self._live)
 
     @classmethod
     def open(
@@ -141,6 +153,9 @@ class Matcher(Matches):
             of a file; or the journal is in use, damaged (it says where), or of another save
         OSError : as from the built-in ``open``
         """
+        name = saved.file_name(path)
+        if is_pages(name):
+            return cls(opened(name))
         return cls(*saved.load(path, mmap, verify, journal, fsync))
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -316,7 +331,7 @@ class Matcher(Matches):
         EventError : not one row, or it does not fit the schema, or lacks a column that this
             subscription uses
         """
-        parts = self._live.parts()
+        parts = self._live.parts_of(id)
         return explain(parts, event, id, clock_of(now, parts.schema, parts.options.timezone))
 
     def stats(self) -> dict[str, Any]:

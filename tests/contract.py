@@ -46,7 +46,9 @@ def some_settings(rng: Random, kind: str) -> Settings:
     for field in fields(settings_of(kind)):
         values = field.metadata["allowed"]
         drawn[field.name] = (
-            rng.choice([n for n in (1, 2, 3, 64) if n in values]) if isinstance(values, range) else rng.choice(values)
+            rng.choice([n for n in (1, 2, 3, 64) if n in values] or [field.default])
+            if isinstance(values, range)
+            else rng.choice(values)
         )
     return cm.index(kind, **drawn)
 

@@ -154,3 +154,8 @@ def merge(matcher: cm.Matcher, now: Version, start: int, stop: int) -> bool:
     merger, live = matcher._live.merger, matcher._live
     with merger._one.take():
         return merger._switch(live, merger._merge(live, now, start, stop, live.asked))
+
+
+def page_file(matcher: cm.Matcher) -> Any:
+    """The file of pages that a matcher lives in."""
+    return matcher._live.file

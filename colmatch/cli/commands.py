@@ -21,7 +21,7 @@ from colmatch.cli.generate import generate
 from colmatch.cli.match import match
 from colmatch.cli.reasons import reasons
 from colmatch.cli.shell import Shell
-from colmatch.cli.show import explain, kinds, stats
+from colmatch.cli.show import check, explain, kinds, stats
 
 
 def _version(ctx: click.Context, _: click.Parameter, asked: bool) -> None:
@@ -48,7 +48,7 @@ def cli() -> None:
     """
 
 
-for command in (build, match, explain, reasons, stats, kinds, demo, bench, generate):
+for command in (build, match, explain, reasons, stats, check, kinds, demo, bench, generate):
     cli.add_command(command)
 
 

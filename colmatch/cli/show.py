@@ -79,12 +79,38 @@ def stats(index_path: str, as_json: bool) -> None:
     import json
 
     from colmatch.cli.arguments import open_matcher
+    from colmatch.paged.check import looked_at, told
+    from colmatch.paged.file import is_pages
 
     figures = open_matcher(index_path).stats()
+    if is_pages(index_path):
+        figures |= told(looked_at(index_path))
     if as_json:
         click.echo(json.dumps(figures, indent=2, default=plain, ensure_ascii=False))
     else:
         print_figures(figures)
+
+
+@click.command()
+@click.argument("index_path", metavar="INDEX")
+def check(index_path: str) -> None:
+    """Look at every page, link and count of INDEX, a file that pbtree works in.
+
+    Says what is wrong and ends with 1 where something is not as it should be.
+
+    \b
+    colmatch check alerts.pages
+    """
+    from colmatch.cli.arguments import open_matcher
+    from colmatch.paged.check import check as checked
+    from colmatch.paged.check import told
+    from colmatch.paged.file import is_pages
+
+    if is_pages(index_path):
+        print_figures(told(checked(index_path)))
+    else:
+        open_matcher(index_path)  # checks all checksums
+    click.echo(f"{index_path} is as it was written")
 
 
 @click.command()

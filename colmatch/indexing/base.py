@@ -71,6 +71,8 @@ class IndexKind:
     grows_by_sample : settings -> whether growing segments are to be given a sample, whose hits are
         by key
 
+    in_pages : settings -> whether the matcher lives in a file of pages (``colmatch/paged/``)
+
     A kind that has ``insert`` and ``delete`` is that of its growing segments, which are built on
     labels instead of codes (``kernels/layout.py``).
     """
@@ -91,6 +93,7 @@ class IndexKind:
     match_ranges: Callable[..., int] | None = None
     strata: Callable[[Any], Strata] | None = None
     grows_by_sample: Callable[[Any], bool] = lambda settings: False
+    in_pages: Callable[[Any], bool] = lambda settings: False
 
     @property
     def name(self) -> str:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from colmatch.errors import OptionError, shown
-from colmatch.indexing import bestar, betree, bitslice, kindex, opindex, propagation, pstbloom, psthash, scan
+from colmatch.indexing import bestar, betree, bitslice, kindex, opindex, pbtree, propagation, pstbloom, psthash, scan
 from colmatch.indexing.base import IndexKind
+from colmatch.indexing.settings import Settings
 
 _ALL = (
     scan.KIND,
@@ -15,6 +16,7 @@ _ALL = (
     bestar.KIND,
     pstbloom.KIND,
     psthash.KIND,
+    pbtree.KIND,
     bitslice.KIND,
 )
 KINDS: dict[str, IndexKind] = {kind.name: kind for kind in _ALL}
@@ -27,3 +29,8 @@ def find(name: str) -> IndexKind:
     if kind is None:
         raise OptionError(f"index={shown(name)}: the kinds are {', '.join(map(repr, KINDS))} and 'auto'")
     return kind
+
+
+def is_in_pages(settings: Settings) -> bool:
+    """Says whether a matcher with these settings lives in a file of pages."""
+    return settings.kind in KINDS and KINDS[settings.kind].in_pages(settings)

@@ -165,7 +165,7 @@ class Matches(BestMatches):
         Ids within a list are in no particular order. ``ranges``, ``ids``, ``tags`` and ``now`` as
         for ``match``.
         """
-        type = self._live.now.ids.array.type
+        type = self._live.now.id_type
         lists = self._workers.lists(events, type, self._asked(ranges, ids, tags, now))
         return pa.chunked_array(list(lists), pa.list_(type))
 

@@ -51,6 +51,11 @@ class Subset:
         self._tags = tags
         self._known: tuple[weakref.ref[Version], Left] | None = None
 
+    @property
+    def said(self) -> tuple[Ids | None, tuple[frozenset[str], ...]]:
+        """The ids and the sets of tags that it was made of."""
+        return self._ids, self._tags
+
     def __repr__(self) -> str:
         said = [] if self._ids is None else [f"{len(self._ids):,} ids"]
         said += [f"tags={shown(sorted(tags))}" for tags in self._tags]
@@ -73,7 +78,7 @@ class Subset:
         sets = [version.tags.numbers(tags) for tags in self._tags]
         if self._ids is not None:
             # where ids are of another type, all that there were are gone
-            same = version.ids.type == self._ids.type
+            same = version.id_type == self._ids.type
             sets.append(distinct(version.ids.find(self._ids)) if same else np.empty(0, np.int64))
         numbers = reduce(partial(np.intersect1d, assume_unique=True), sets).copy()
         version.deleted.drop(numbers)
@@ -97,7 +102,7 @@ def subset_of(ids: Any, tags: Any, version: Version) -> Subset | None:
         return ids if wanted is None else ids.with_tags(wanted)
     if ids is None:
         return None if wanted is None else Subset(None, (wanted,))
-    return Subset(ids_among(ids, version.ids.type), () if wanted is None else (wanted,))
+    return Subset(ids_among(ids, version.id_type), () if wanted is None else (wanted,))
 
 
 def left_of(version: Version, numbers: NDArray[np.int64]) -> Left:

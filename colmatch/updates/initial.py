@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from colmatch.betree.events import schema_of
 from colmatch.events.sample import NOTHING, SampleKeeper, count_values
@@ -12,7 +12,7 @@ from colmatch.indexing.settings import Settings
 from colmatch.language import Language
 from colmatch.options import Options, checked
 from colmatch.schema import Attributes, Schema
-from colmatch.subscriptions.intake import Errors, Source, read
+from colmatch.subscriptions.intake import Errors, Intake, Source, read
 from colmatch.subscriptions.rejected import by_id
 from colmatch.updates.deleted import Deleted
 from colmatch.updates.literals import labelled
@@ -32,6 +32,31 @@ def initial_parts(
     tags: Any = None,
 ) -> Parts:
     """Indexes subscriptions; arguments and errors are those of ``Matcher.build``."""
+    given = taken_in(subscriptions, schema, index, options, errors, language, constants, tags)
+    return indexed_parts(given, sample)
+
+
+class Given(NamedTuple):
+    """What a caller gives to build a matcher of, checked and lowered."""
+
+    asked: Settings
+    options: Options
+    schema: Schema
+    language: Language
+    intake: Intake
+
+
+def taken_in(
+    subscriptions: Any,
+    schema: Any,
+    index: str | Settings,
+    options: Options | None,
+    errors: Errors,
+    language: Language,
+    constants: Any = None,
+    tags: Any = None,
+) -> Given:
+    """Checks and lowers; arguments and errors are those of ``Matcher.build``."""
     asked = plan.asked_for(index)
     options = Options() if options is None else checked(options)
     if language.is_betree:
@@ -40,6 +65,12 @@ def initial_parts(
     intake = Source(columns, options, Attributes(), asked.budget, language).take_in(
         read(subscriptions, language, constants, tags), errors
     )
+    return Given(asked, options, columns, language, intake)
+
+
+def indexed_parts(given: Given, sample: Any) -> Parts:
+    """Indexes what was taken in."""
+    asked, options, columns, language, intake = given
     lowered, attributes, count = intake.lowered, intake.attributes, len(intake.ids)
     codes, known = labelled(lowered.codes, lowered.literals)
     literals = Vocabulary.among(known)

@@ -92,6 +92,10 @@ class LiveSet:
             schema=self.schema, options=self.options, asked=self.asked, version=self.now, language=self.language
         )
 
+    def parts_of(self, id: int | str) -> Parts:
+        """Returns parts that have a subscription, if there is one."""
+        return self.parts()
+
     def stats(self) -> dict[str, Any]:
         """Returns what ``Matcher.stats`` does."""
         now = self.now

@@ -76,6 +76,11 @@ class Version:
         return len(self.ids) - self.gone
 
     @property
+    def id_type(self) -> pa.DataType:
+        """The type of the ids: int64 or string."""
+        return self.ids.type
+
+    @property
     def index(self) -> Built:
         """The index of the oldest segment."""
         return self.segments[0].index
@@ -93,7 +98,7 @@ class Version:
     @cached_property
     def result_schema(self) -> pa.Schema:
         """The schema of matches."""
-        return pa.schema([("event", pa.int64()), ("subscription", self.ids.array.type)])
+        return pa.schema([("event", pa.int64()), ("subscription", self.id_type)])
 
     @cached_property
     def scored_schema(self) -> pa.Schema:

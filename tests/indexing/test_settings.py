@@ -236,6 +236,7 @@ def test_defaults_are_those_that_were_measured() -> None:
         "bestar": {"dnf_budget": 64, **trees, "split": "exhaustive", "alpha": 10, "beta": 4},
         "pstbloom": {"dnf_budget": 64, **spaces, "leaves": 128, "signatures": True},
         "psthash": {"dnf_budget": 64, **spaces, "leaves": 4, "dimensions": 2, "spaces": 64},
+        "pbtree": {"dnf_budget": 64, "path": "", "cache_bytes": 1 << 26, "fsync": False},
         "bitslice": {"dnf_budget": 64, "close_columns": True},
         "auto": {"dnf_budget": 64},
     }

@@ -1,0 +1,1 @@
+"""Matchers that live in a file of pages: ``file`` keeps pages, ``store`` what stands in them."""

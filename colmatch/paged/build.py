@@ -1,0 +1,314 @@
+"""A file of pages made at once, bottom-up, in the place of whatever has its name."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from colmatch.arrays.frozen import contiguous
+from colmatch.errors import StoreError
+from colmatch.indexing.pbtree import Entries, entries_of_keys, filled, table_pages
+from colmatch.kernels.layout import I64, U8, U32, Codes, Predicates
+from colmatch.kernels.pbtree import bulk
+from colmatch.kernels.pbtree.arrays import (
+    BLOB,
+    CHILDREN,
+    EQUAL,
+    HEAD,
+    IDS,
+    ITEMS,
+    KIND,
+    LISTS,
+    NEXT,
+    OWN_TREES,
+    RECORDS,
+    SIDS,
+    TAGS,
+    TREES,
+    WORDS,
+)
+from colmatch.kernels.pbtree.arrays import ROOT as ROOT_KIND
+from colmatch.kernels.pbtree.plan import key_intervals
+from colmatch.paged import store
+from colmatch.paged.cache import PAGE, checksum
+from colmatch.paged.file import ROOT, header_bytes, log_path
+from colmatch.paged.log import BEGIN, generation_of
+from colmatch.paged.records import Keyed, packed, slots_needed
+from colmatch.subscriptions.ids import Ids
+from colmatch.subscriptions.tags import Tags
+
+PIECE = 1 << 16  # subscriptions whose records are packed together
+FIRST = ROOT + 1  # the first page of trees
+
+
+def hash_of(text: str) -> int:
+    """Returns the key that a text has in a tree: 64 bits, with a sign."""
+    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "little", signed=True)
+
+
+def keyed(preds: Predicates, codes: Codes, ids: Ids, tags: Tags, slots: NDArray[np.uint32] | None = None) -> Keyed:
+    """Returns subscriptions by key, with slots from 0 on unless others are given."""
+    low, high = np.zeros(len(preds.pred), np.int64), np.zeros(len(preds.pred), np.int64)
+    runs_low, runs_high = np.zeros(len(preds.run_lo), np.int64), np.zeros(len(preds.run_lo), np.int64)
+    key_intervals(
+        contiguous(codes.first), contiguous(codes.bound), False,
+        contiguous(preds.pred), contiguous(preds.run_lo), contiguous(preds.run_hi), low, high, runs_low, runs_high,
+    )  # fmt: skip
+    sizes, without = slots_needed(preds.owner, len(ids))
+    if slots is None:
+        slots = np.arange(len(preds.owner) + len(without), dtype=np.uint32)
+    texts = [b""] * len(ids)
+    if len(tags):
+        lists = tags.lists(np.ones(len(ids), bool)).to_pylist()
+        texts = [json.dumps(some, ensure_ascii=False).encode() if some else b"" for some in lists]
+    return Keyed(preds, (low, high, runs_low, runs_high), ids, texts, slots, sizes)
+
+
+def first_slots(some: Keyed) -> NDArray[np.uint32]:
+    """Returns the first slot of each subscription."""
+    conjunctions = len(some.predicates.owner)
+    first = np.zeros(len(some.ids), np.uint32)
+    there = some.sizes > 0
+    begins = np.cumsum(some.sizes) - some.sizes
+    first[there] = some.slots[:conjunctions][begins[there]]
+    first[~there] = some.slots[conjunctions:]
+    return first
+
+
+def id_keys(ids: Ids) -> I64:
+    """Returns the key that each id has in the tree of ids."""
+    if ids.numbers is not None:
+        return ids.numbers
+    return np.array([hash_of(id) for id in ids.array.to_pylist()], np.int64)
+
+
+def all_entries(some: Keyed) -> Entries:
+    """Returns what subscriptions have in all trees; what slots need is for ``some.slots``."""
+    conjunctions = len(some.predicates.owner)
+    own = entries_of_keys(some.predicates, some.keys, some.slots[:conjunctions])
+    first, keys = first_slots(some), id_keys(some.ids)
+    tagged = [
+        (hash_of(tag), slot)
+        for text, slot in zip(some.tags, first.tolist(), strict=True)
+        if text
+        for tag in json.loads(text)
+    ]
+    tag_key, tag_slot = np.array(tagged, np.int64).reshape(-1, 2).T
+    return Entries(
+        np.concatenate(
+            [own.tree, np.full(len(keys), IDS * LISTS + EQUAL), np.full(len(tag_key), TAGS * LISTS + EQUAL)]
+        ),
+        np.concatenate([own.key, keys, tag_key]),
+        np.concatenate([own.slot, first, tag_slot.astype(np.uint32)]),
+        np.concatenate([own.needed, np.zeros(len(some.slots) - conjunctions, np.uint8)]),
+    )
+
+
+def slot_entries(some: Keyed, page: I64, word: I64) -> U32:
+    """Returns what the table of slots says of ``some.slots``, by page and word of each record."""
+    conjunctions = len(some.predicates.owner)
+    owner = np.concatenate([some.predicates.owner.astype(np.int64), np.flatnonzero(some.sizes == 0)])
+    entry = np.empty((len(owner), store.SLOT_WORDS), np.uint32)
+    entry[:, :2] = np.ascontiguousarray(id_keys(some.ids)[owner]).view(np.uint32).reshape(-1, 2)
+    entry[:, 2], entry[:, 3] = page[owner], word[owner]
+    assert len(some.slots) == len(owner) >= conjunctions
+    return entry
+
+
+def part_of(some: Keyed, begin: int, end: int) -> Keyed:
+    """Returns some neighbouring subscriptions, of which each has a conjunction or none has one."""
+    preds, (low, high, runs_low, runs_high) = some.predicates, some.keys
+    c, d = np.searchsorted(preds.owner, [begin, end]).tolist()
+    p, q = int(preds.first[c]), int(preds.first[d])
+    programs = len(preds.jump_first) > 0
+    trees = preds.tree_first[c : d + 1] if programs else preds.tree_first
+    cut = preds._replace(
+        first=preds.first[c : d + 1] - p,
+        pred=preds.pred[p:q],
+        owner=preds.owner[c:d] - np.uint32(begin),
+        weight=preds.weight[p:q],
+        jump_first=preds.jump_first[c:d],
+        tree_first=trees - trees[0] if programs else trees,
+        tree=preds.tree[trees[0] : trees[-1]] if programs else preds.tree,
+        priority=preds.priority[c:d],
+    )
+    without = np.cumsum(some.sizes == 0)
+    before, behind = int(without[begin - 1]) if begin else 0, int(without[end - 1])
+    conjunctions = len(preds.owner)
+    slots = np.concatenate([some.slots[c:d], some.slots[conjunctions + before : conjunctions + behind]])
+    return Keyed(
+        cut, (low[p:q], high[p:q], runs_low, runs_high), some.ids.slice(begin, end), some.tags[begin:end], slots,
+        some.sizes[begin:end],
+    )  # fmt: skip
+
+
+class _Pages:
+    """Pages that are made one block after the other."""
+
+    def __init__(self) -> None:
+        self.count = FIRST
+        self.blocks: list[NDArray[np.uint32]] = []
+
+    def add(self, words: NDArray[np.uint32]) -> int:
+        """Appends whole pages. Returns the number of the first."""
+        first = self.count
+        self.blocks.append(words)
+        self.count += len(words) // WORDS
+        return first
+
+    def table(self, entry: U32, each: int) -> int:
+        """Appends a table. Returns its first page."""
+        mem = np.empty(table_pages(len(entry), each) * WORDS, np.uint32)
+        used, top = bulk.fill_table(mem, self.count, contiguous(entry), each)
+        self.add(mem[: used * WORDS])
+        return int(top)
+
+    def chain(self, words: U32) -> int:
+        """Appends words as a chain of pages. Returns the first."""
+        count = max(-(-len(words) // CHILDREN), 1)
+        mem = np.zeros((count, WORDS), np.uint32)
+        filled_words = np.zeros(count * CHILDREN, np.uint32)
+        filled_words[: len(words)] = words
+        mem[:, HEAD:] = filled_words.reshape(count, CHILDREN)
+        mem[:, KIND], mem[:, SIDS] = BLOB, CHILDREN
+        mem[-1, SIDS] = len(words) - (count - 1) * CHILDREN
+        mem[:-1, NEXT] = self.count + 1 + np.arange(count - 1)
+        return self.add(mem.ravel())
+
+    def records(self, some: Keyed) -> tuple[I64, I64]:
+        """Appends records. Returns page and word of each."""
+        page, word = np.zeros(len(some.ids), np.int64), np.zeros(len(some.ids), np.int64)
+        for begin in range(0, len(some.ids), PIECE):
+            end = min(begin + PIECE, len(some.ids))
+            words, first = packed(part_of(some, begin, end))
+            length = np.diff(first)
+            base = self.count
+            count = bulk.place_records(length, page[begin:end], word[begin:end], base)
+            mem = np.zeros((count, WORDS), np.uint32)
+            mem[:, KIND] = RECORDS
+            here = np.flatnonzero(page[begin:end])
+            number = page[begin:end][here] - base
+            mem[:, ITEMS] = np.bincount(number, minlength=count)
+            mem[:, SIDS] = np.bincount(number, length[here], minlength=count).astype(np.uint32)
+            flat = mem.ravel()
+            at = number * WORDS + word[begin:end][here]
+            each = np.zeros(len(here) + 1, np.int64)
+            np.cumsum(length[here], out=each[1:])
+            flat[np.repeat(at - each[:-1], length[here]) + np.arange(each[-1])] = words[
+                np.repeat(first[:-1][here] - each[:-1], length[here]) + np.arange(each[-1])
+            ]
+            self.add(flat)
+            for i in np.flatnonzero(page[begin:end] == 0).tolist():
+                page[begin + i] = self.chain(words[first[i] : first[i + 1]])
+        return page, word
+
+
+class Made(NamedTuple):
+    """A file that is made: all its pages but the headers."""
+
+    blocks: list[NDArray[np.uint32]]
+    total: int  # pages of the file
+
+
+def made(some: Keyed, trees: int, blob: bytes, updates: int) -> Made:
+    """Makes the pages of subscriptions. trees : of attributes. blob : what describes them."""
+    entries = all_entries(some)
+    pages = _Pages()
+    tree_count = trees + OWN_TREES
+    tree_pages = filled(entries.tree, entries.key, entries.slot, tree_count, FIRST)
+    needed: U8 = entries.needed
+    del entries
+    pages.add(tree_pages.page)
+    page, word = pages.records(some)
+    top = pages.table(tree_pages.entry, TREES)
+    slots = np.zeros((len(some.slots), store.SLOT_WORDS), np.uint32)
+    slots[some.slots] = slot_entries(some, page, word)
+    slots_top = pages.table(slots, store.SLOTS_OF_PAGE)
+    bytes_ = np.zeros(-(-len(needed) // store.NEEDED_OF_PAGE) * store.NEEDED_OF_PAGE, np.uint8)
+    bytes_[some.slots] = needed
+    needed_top = pages.table(bytes_.view(np.uint32).reshape(-1, CHILDREN), 1)
+    root = np.zeros(WORDS, np.uint32)
+    root[KIND] = ROOT_KIND
+    root[store.TREES_TOP], root[store.SLOTS_TOP], root[store.NEEDED_TOP] = top, slots_top, needed_top
+    root[store.SLOT_COUNT], root[store.SUBSCRIPTIONS] = len(some.slots), len(some.ids)
+    root[store.UPDATES], root[store.UPDATES_HIGH] = updates & 0xFFFFFFFF, updates >> 32
+    root[store.TEXT_IDS] = some.ids.numbers is None
+    root[store.TREE_COUNT] = tree_count
+    root[store.BLOB_PAGE], root[store.BLOB_BYTES] = pages.chain(words_of(blob)), len(blob)
+    return Made([root, *pages.blocks], pages.count)
+
+
+def words_of(blob: bytes) -> U32:
+    """Returns bytes as words."""
+    return np.frombuffer(blob.ljust(-(-len(blob) // 4) * 4, b"\0"), np.uint32)
+
+
+@contextmanager
+def lock_of(path: str) -> Iterator[int]:
+    """Holds the right to change a file, as ``PageFile.begin_writing`` takes it: the log's handle.
+
+    Raises
+    ------
+    StoreError : another has it, or nothing can be written there
+    """
+    try:
+        log = os.open(log_path(path), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+    except OSError as error:
+        raise StoreError(f"{path} cannot be written: {os.strerror(error.errno or 0)}: nothing was changed") from error
+    try:
+        try:
+            fcntl.flock(log, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise StoreError(
+                f"{path} is being changed by another process, or another matcher: close that first"
+            ) from None
+        yield log
+    finally:
+        os.close(log)
+
+
+def write(path: str, pages: Made, generation: int, stamp: int) -> None:
+    """Writes a file in the place of another, at once. Who reads the other one is not disturbed.
+
+    generation : higher than that of the other one, and of its log
+
+    Raises
+    ------
+    StoreError : it cannot be written; ``path`` is as it was
+    """
+    beside = path + ".new"
+    try:
+        with open(beside, "wb") as file:
+            for number in (generation, generation + 1):  # the higher counts, page 0 or 1 as it is even
+                file.seek(number % 2 * PAGE)
+                file.write(header_bytes(number, stamp, pages.total))
+            file.seek(ROOT * PAGE)
+            number = ROOT
+            for block in pages.blocks:
+                words = block.reshape(-1, WORDS)
+                words[:, 2], words[:, 3] = stamp & 0xFFFFFFFF, stamp >> 32
+                view = block.reshape(-1).view(np.uint8).data
+                sums = [checksum(view[i * PAGE : (i + 1) * PAGE], number + i) for i in range(len(words))]
+                words[:, 0] = sums
+                file.write(view)
+                number += len(words)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(beside, path)
+    except OSError as error:
+        with suppress(OSError):
+            os.unlink(beside)
+        raise StoreError(f"{path} cannot be written: {os.strerror(error.errno or 0)}: nothing was changed") from error
+
+
+def next_generation(log: int, generation: int) -> int:
+    """Returns a generation that no file or log of a path has had."""
+    return max(generation, generation_of(os.pread(log, BEGIN, 0))) + 1

@@ -1,0 +1,244 @@
+"""A cache of pages: frames in one array, which kernels read, and who is where."""
+
+from __future__ import annotations
+
+import os
+import zlib
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from colmatch.errors import StoreError
+from colmatch.kernels.layout import I32, I64, U8, U32
+from colmatch.kernels.pbtree.arrays import CHECKSUM, STAMP, STAMP_HIGH, WORDS
+
+PAGE = 4 * WORDS  # bytes
+LEAST = 8  # frames
+
+
+class StaleError(Exception):
+    """Another process has changed a page since this one began to read: begin again."""
+
+
+def checksum(page: memoryview | bytes, number: int) -> int:
+    """Returns the checksum of a page, which its first four bytes are to be."""
+    return zlib.crc32(page[4:], number)
+
+
+class Cache:
+    """Frames of pages, in the manner of a clock: what was read since the hand went by may stay.
+
+    Frame 0 holds no page (``kernels/pbtree/editing.py``). Frames that an update has changed stay
+    until it ends; where there are more of them than the budget, there are more frames till then.
+
+    Attributes
+    ----------
+    mem, frame, used, dirty : as kernels have them
+    page (frames) : the page of each frame, -1 for none
+    holds : an update is being made: what it has read stays, too
+    reads, hits : pages that were read from the file; asked for by others than kernels, and there
+    """
+
+    def __init__(self, budget: int, read: Callable[[int, list[memoryview]], None]) -> None:
+        self.frames = max(budget // PAGE, LEAST)
+        self._read = read
+        self.reads = self.hits = 0
+        self.holds = False
+        self.frame: I32 = np.full(1, -1, np.int32)
+        self._begin(self.frames + 1)
+
+    def _begin(self, frames: int) -> None:
+        self.mem: U32 = np.zeros(frames * WORDS, np.uint32)
+        self.page: I64 = np.full(frames, -1, np.int64)
+        self.used: U8 = np.zeros(frames, np.uint8)
+        self.dirty: U8 = np.zeros(frames, np.uint8)
+        self._kept: U8 = np.zeros(frames, np.uint8)
+        self._bytes = self.mem.view(np.uint8).data
+        self._hand = 1
+        self._top = 1  # frames from here on have never had a page
+        self._free: list[int] = []  # others that have none
+
+    def budget(self, size: int) -> None:
+        """Takes another budget of bytes; all pages are forgotten where it differs."""
+        if max(size // PAGE, LEAST) != self.frames:
+            self.frames = max(size // PAGE, LEAST)
+            self.frame[:] = -1
+            self._begin(self.frames + 1)
+
+    def resize(self, pages: int) -> None:
+        """Makes room for page numbers below ``pages``; pages beyond are forgotten."""
+        if pages > len(self.frame):
+            more = np.full(max(pages, len(self.frame) * 5 // 4), -1, np.int32)
+            more[: len(self.frame)] = self.frame
+            self.frame = more
+
+    def hold(self) -> None:
+        """Begins an update: what it reads from now on stays until ``shrink``."""
+        self.used[:] = 0
+        self.holds = True
+
+    def clear(self) -> None:
+        """Forgets all pages."""
+        self.frame[:] = -1
+        self.page[:] = -1
+        self.used[:] = 0
+        self.dirty[:] = 0
+        self._top, self._free = 1, []
+
+    def forget(self, pages: NDArray[np.int64]) -> None:
+        """Forgets some pages."""
+        frames = self.frame[pages]
+        frames = frames[frames >= 0]
+        self.page[frames] = -1
+        self.dirty[frames] = 0
+        self.used[frames] = 0
+        self.frame[pages] = -1
+        self._free += frames.tolist()
+
+    def changed(self) -> NDArray[np.int64]:
+        """Returns the frames that the update has changed."""
+        return np.flatnonzero(self.dirty[: self._top])
+
+    def shrink(self) -> None:
+        """Goes back to the budget, after an update that needed more."""
+        self.holds = False
+        if len(self.page) > self.frames + 1:
+            self.frame[:] = -1
+            self._begin(self.frames + 1)
+
+    def view(self, frame: int) -> memoryview:
+        """Returns the bytes of a frame."""
+        return self._bytes[frame * PAGE : (frame + 1) * PAGE]
+
+    def words(self, frame: int) -> U32:
+        """Returns the words of a frame."""
+        return self.mem[frame * WORDS : (frame + 1) * WORDS]
+
+    def victims(self, count: int, keep: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Returns frames for so many pages: free ones, or those that were not read for long.
+
+        keep : frames that are needed
+        """
+        some = [self._free.pop() for _ in range(min(count, len(self._free)))]
+        never = min(count - len(some), len(self.page) - self._top)
+        free = np.array([*some, *range(self._top, self._top + never)], np.int64)
+        self._top += never
+        if len(free) < count:
+            free = np.concatenate([free, *self._evicted(count - len(free), keep)])
+        if len(free) < count:
+            free = np.concatenate([free, self._more(count - len(free))])
+        return free
+
+    def _evicted(self, count: int, keep: NDArray[np.int64]) -> list[NDArray[np.int64]]:
+        """Goes on with the hand of the clock until so many frames are free, or none can be."""
+        frames, found = len(self.page) - 1, []
+        self._kept[keep] = 1
+        turns = frames if self.holds else 2 * frames
+        while count > 0 and turns > 0:
+            window = (self._hand - 1 + np.arange(min(2 * count + 64, frames))) % frames + 1
+            can = (self.page[window] >= 0) & (self.dirty[window] == 0) & (self._kept[window] == 0)
+            places = np.flatnonzero(can & (self.used[window] == 0))[:count]
+            if len(places) == count:
+                window = window[: places[-1] + 1]
+            old = window[places]
+            if not self.holds:
+                self.used[window] = 0
+            self.frame[self.page[old]] = -1
+            self.page[old] = -1
+            self._hand = int(window[-1]) % frames + 1
+            turns -= len(window)
+            count -= len(old)
+            found.append(old)
+        self._kept[keep] = 0
+        return found
+
+    def _more(self, count: int) -> NDArray[np.int64]:
+        """Adds frames, for an update that has changed all there are."""
+        frames, wanted = len(self.page), count
+        count = max(count, frames // 2)
+        mem, page, used, dirty, hand = self.mem, self.page, self.used, self.dirty, self._hand
+        self._begin(frames + count)
+        self.mem[: len(mem)], self.page[:frames], self.used[:frames], self.dirty[:frames] = mem, page, used, dirty
+        self._hand, self._top = hand, frames
+        more = count - wanted
+        self._free = list(range(frames + wanted, frames + count)) if more else []
+        self._top = frames + count
+        return np.arange(frames, frames + wanted)
+
+    def load(self, pages: NDArray[np.int64]) -> None:
+        """Brings pages into memory, in the order of the file.
+
+        Pages that are there already stay; of more than there are frames, the first ones come.
+        """
+        wanted = np.unique(pages)
+        there = self.frame[wanted]
+        self.hits += int(np.count_nonzero(there >= 0))
+        keep = there[there >= 0].astype(np.int64)
+        wanted = wanted[there < 0][: max(self.frames - len(keep), 1)]
+        if not len(wanted):
+            return
+        frames = self.victims(len(wanted), keep)[: len(wanted)]
+        self.reads += len(wanted)
+        numbers, places = wanted.tolist(), frames.tolist()
+        begin = 0
+        try:
+            for i in range(1, len(numbers) + 1):
+                if i == len(numbers) or numbers[i] != numbers[i - 1] + 1 or i - begin == 256:
+                    self._read(numbers[begin], [self.view(place) for place in places[begin:i]])
+                    begin = i
+        except BaseException:
+            self._free += [place for place in places if place < self._top and self.page[place] < 0]
+            raise
+        self.page[frames] = wanted
+        self.frame[wanted] = frames
+        self.used[frames] = 1
+
+    def at(self, page: int) -> int:
+        """Returns the frame of a page, which is read if it is not there."""
+        frame = int(self.frame[page])
+        if frame < 0:
+            self.load(np.array([page]))
+            frame = int(self.frame[page])
+        else:
+            self.hits += 1
+            self.used[frame] = 1
+        return frame
+
+    def fresh(self, page: int) -> int:
+        """Returns an empty frame for a page that has no contents yet."""
+        frame = int(self.frame[page])
+        if frame < 0:
+            frame = int(self.victims(1, np.empty(0, np.int64))[0])
+            self.page[frame], self.frame[page] = page, frame
+        self.words(frame)[:] = 0
+        self.dirty[frame] = 1
+        self.used[frame] = 1
+        return frame
+
+    def is_whole(self, page: int, view: memoryview) -> bool:
+        """Says whether a page has the checksum that it should have."""
+        return int.from_bytes(view[:4], "little") == checksum(view, page)
+
+
+def stamp_of(view: memoryview) -> int:
+    """Returns the number of the update that has written a page."""
+    return int.from_bytes(view[4 * STAMP : 4 * STAMP_HIGH + 4], "little")
+
+
+def seal(words: U32, view: memoryview, page: int, stamp: int) -> None:
+    """Gives a page its stamp and its checksum."""
+    words[STAMP], words[STAMP_HIGH] = stamp & 0xFFFFFFFF, stamp >> 32
+    words[CHECKSUM] = checksum(view, page)
+
+
+def damaged(path: str, page: int) -> StoreError:
+    """Returns the error for a page that is not what was written."""
+    return StoreError(
+        f"{path} is damaged: page {page} (from byte {page * PAGE} on) is not what was written: take a copy, or build it again"
+    )
+
+
+def read_error(path: str, error: OSError) -> StoreError:
+    """Returns the error for a file that cannot be read."""
+    return StoreError(f"{path} cannot be read: {os.strerror(error.errno or 0)}: nothing was changed")

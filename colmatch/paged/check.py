@@ -1,0 +1,299 @@
+"""Looks at every page of a file: checksums, links, order, and that trees say what records say."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any, NamedTuple, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from colmatch.errors import StoreError
+from colmatch.kernels.layout import I64, U32
+from colmatch.kernels.pbtree.arrays import (
+    BLOB,
+    CHILDREN,
+    CONTINUES,
+    FREE,
+    HEAD,
+    HEADS,
+    IN_LIST,
+    INNER,
+    INNER_KEYS,
+    INNER_MOST,
+    ITEM,
+    ITEMS,
+    KIND,
+    LEAF,
+    LEAF_MOST,
+    LEAF_POINTERS,
+    LIST,
+    LIST_ROOM,
+    LISTS,
+    NEXT,
+    PAGE_MASK,
+    PREV,
+    RECORDS,
+    ROOT,
+    SIDS,
+    TABLE,
+    TREE_ROOT,
+    TREE_WORDS,
+    TREES,
+    WORDS,
+)
+from colmatch.paged import build, store
+from colmatch.paged.file import ROOT as ROOT_PAGE
+from colmatch.paged.live import PIECE, PagedSet
+
+NAMES = {
+    FREE: "free", LEAF: "leaf", INNER: "inner", LIST: "list", TABLE: "table", RECORDS: "records", BLOB: "blob",
+    ROOT: "root",
+}  # fmt: skip
+
+
+class Figures(NamedTuple):
+    """What a file is made of."""
+
+    pages: dict[str, int]  # by kind
+    depth: int  # pages from the root of the deepest tree to a leaf
+    fill: dict[str, float]  # how full leaves, inner pages, nodes of lists and records are, 0 to 1
+
+
+class _Checker:
+    """Walks over all pages of a file; each is reached once."""
+
+    def __init__(self, paged: PagedSet) -> None:
+        file = paged.file
+        self.paged, self.path = paged, paged.path
+        self.pages: U32 = np.zeros((file.pages, WORDS), np.uint32)
+        self.pages[ROOT_PAGE:] = file.read_all(np.arange(ROOT_PAGE, file.pages))
+        self.kinds = self.pages[:, KIND]
+        self.seen = np.zeros(file.pages, bool)
+        self.seen[:ROOT_PAGE] = True
+        self.depth = 0
+        self.found: list[tuple[NDArray[np.int64], ...]] = []  # list, key, slot of the entries of nodes
+
+    def wrong(self, page: int, said: str) -> NoReturn:
+        raise StoreError(f"{self.path} is damaged: page {page} {said}: take a copy, or build it again")
+
+    def reach(self, page: int, kind: int) -> U32:
+        """Returns the words of a page that nobody has reached yet."""
+        if not 0 < page < len(self.pages) or self.kinds[page] != kind:
+            self.wrong(page, f"is not a page of the kind {NAMES[kind]!r}, which another page takes it for")
+        if self.seen[page]:
+            self.wrong(page, "is used twice")
+        self.seen[page] = True
+        words: U32 = self.pages[page]
+        return words
+
+    def table(self, top: int) -> list[tuple[int, int]]:
+        """Walks over a table. Returns place and number of its pages."""
+        found = []
+        for i, middle in enumerate(self.reach(top, TABLE)[HEAD:].tolist()):
+            if middle:
+                for j, page in enumerate(self.reach(middle, TABLE)[HEAD:].tolist()):
+                    if page:
+                        self.reach(page, TABLE)
+                        found.append((i * CHILDREN + j, page))
+        return found
+
+    def chain(self, page: int, kind: int) -> int:
+        """Walks over a chain of pages. Returns how many they are."""
+        count = 0
+        while page:
+            page, count = int(self.reach(page, kind)[NEXT]), count + 1
+        return count
+
+    def tree(self, number: int, entry: NDArray[np.uint32]) -> None:
+        """Walks over a tree and its lists."""
+        root = int(entry[TREE_ROOT])
+        if not root:
+            if entry.any():
+                self.wrong(0, f"has lists without a tree: tree {number}")
+            return
+        leaves: list[int] = []
+        self._descend(root, None, None, 1, leaves)
+        keys, pointers = self._leaves(leaves)
+        for which in range(LISTS):
+            self._list(number, which, int(entry[HEADS + which]), keys, pointers[:, which].astype(np.int64))
+
+    def _descend(self, page: int, low: int | None, high: int | None, depth: int, leaves: list[int]) -> None:
+        if not 0 < page < len(self.pages):
+            self.wrong(page, "is not in the file")
+        if self.kinds[page] == LEAF:
+            self.reach(page, LEAF)
+            self.depth = max(self.depth, depth)
+            leaves.append(page)
+            keys = self._keys(page, HEAD, LEAF_MOST)
+        else:
+            words = self.reach(page, INNER)
+            keys = self._keys(page, INNER_KEYS, INNER_MOST)
+            bounds = [low, *keys.tolist(), high]
+            for i, child in enumerate(words[HEAD : HEAD + len(keys) + 1].tolist()):
+                self._descend(child, bounds[i], bounds[i + 1], depth + 1, leaves)
+        if len(keys) and ((low is not None and keys[0] < low) or (high is not None and keys[-1] >= high)):
+            self.wrong(page, "has a key that belongs elsewhere")
+
+    def _keys(self, page: int, begin: int, most: int) -> I64:
+        items = int(self.pages[page, ITEMS])
+        if items > most:
+            self.wrong(page, "has more items than there is room for")
+        keys: I64 = self.pages[page, begin : begin + 2 * items].copy().view(np.int64)
+        if (keys[1:] <= keys[:-1]).any():
+            self.wrong(page, "has keys that do not ascend")
+        return keys
+
+    def _leaves(self, leaves: list[int]) -> tuple[I64, NDArray[np.uint32]]:
+        """Checks the chain of leaves. Returns the keys of all items, and their pointers."""
+        before = 0
+        for page, behind in zip(leaves, [*leaves[1:], 0], strict=True):
+            words = self.pages[page]
+            if words[PREV] != before or words[NEXT] != behind:
+                self.wrong(page, "is not linked with its neighbours")
+            if not words[ITEMS] and len(leaves) > 1:
+                self.wrong(page, "is an empty leaf")
+            before = page
+        keys = np.concatenate([self._keys(page, HEAD, LEAF_MOST) for page in leaves])
+        pointers = [
+            self.pages[page, LEAF_POINTERS : LEAF_POINTERS + LISTS * int(self.pages[page, ITEMS])].reshape(-1, LISTS)
+            for page in leaves
+        ]
+        return keys, np.concatenate(pointers)
+
+    def _list(self, number: int, which: int, page: int, keys: I64, pointers: I64) -> None:
+        """Walks over a list: its order, and that the items of leaves point where they should."""
+        before, last = 0, None
+        firsts, nodes, there = [], [], []
+        while page:
+            words = self.reach(page, LIST)
+            items, sids = int(words[ITEMS]), int(words[SIDS])
+            if not items or sids + ITEM * items > LIST_ROOM or words[PREV] != before:
+                self.wrong(page, "is a node of a list with other sizes or links than it can have")
+            item = words[WORDS - ITEM * items :].reshape(-1, ITEM)[::-1]
+            own = item[:, :2].copy().view(np.int64).ravel()
+            ends = item[:, 2].astype(np.int64)
+            size = np.diff(ends, prepend=0)
+            if (own[1:] <= own[:-1]).any() or (size <= 0).any() or ends[-1] != sids:
+                self.wrong(page, "has keys or SidSets that do not ascend")
+            if last is not None and (own[0] < last or (own[0] == last and not words[CONTINUES])):
+                self.wrong(page, "begins with a key that belongs before it")
+            slots = words[HEAD : HEAD + sids].astype(np.int64)
+            self.found.append((np.full(sids, number * LISTS + which), np.repeat(own, size), slots))
+            firsts.append(int(own[0]))
+            nodes.append(page)
+            there.append(own)
+            before, last, page = page, int(own[-1]), int(words[NEXT])
+        place = np.searchsorted(np.array(firsts, np.int64), keys, "right")
+        wanted = np.array([0, *nodes])[place]
+        if (pointers & PAGE_MASK != wanted).any():
+            self.wrong(int(wanted[int((pointers & PAGE_MASK != wanted).argmax())]), "is not what items point to")
+        in_list = np.isin(keys, np.concatenate([np.empty(0, np.int64), *there]))
+        if (in_list != (pointers & IN_LIST > 0)).any() or len(np.unique(np.concatenate([keys, *there]))) != len(keys):
+            self.wrong(before, "has other keys than its tree")
+
+    def records(self) -> None:
+        """Checks that slots, needed counts and trees say what the records say."""
+        paged = self.paged
+        places = paged.all_places()
+        if len(places) != paged.store.root(store.SUBSCRIPTIONS):
+            self.wrong(
+                ROOT_PAGE, f"says {paged.store.root(store.SUBSCRIPTIONS)} subscriptions, there are {len(places)}"
+            )
+        said: list[tuple[I64, I64, I64]] = []
+        needed = np.zeros(paged.store.root(store.SLOT_COUNT), np.int64)
+        used = np.zeros(len(needed), bool)
+        for begin in range(0, len(places), PIECE):
+            some = places[begin : begin + PIECE]
+            known = paged.keyed(some)
+            entries = build.all_entries(known)
+            said.append((entries.tree, entries.key, entries.slot.astype(np.int64)))
+            if used[known.slots].any() or len(np.unique(known.slots)) < len(known.slots):
+                self.wrong(ROOT_PAGE, "leads to a slot that two subscriptions have")
+            used[known.slots], needed[known.slots] = True, entries.needed
+            wanted = build.slot_entries(known, some >> 16, some & 0xFFFF)
+            if (paged.store.slots(known.slots) != wanted).any():
+                self.wrong(ROOT_PAGE, "leads to a slot of another subscription")
+        if (paged.store.needed() != needed).any():
+            self.wrong(ROOT_PAGE, "leads to a slot with another count than its subscription has")
+        both = []
+        for some_entries in (said, self.found):
+            tree, key, slot = (
+                (np.concatenate([np.empty(0, np.int64), *column]) for column in zip(*some_entries, strict=True))
+                if some_entries
+                else (np.empty(0, np.int64),) * 3
+            )
+            order = np.lexsort((slot, key, tree))
+            both.append((tree[order], key[order], slot[order]))
+        if any(len(a) != len(b) or (a != b).any() for a, b in zip(*both, strict=True)):
+            self.wrong(ROOT_PAGE, "leads to predicates in trees that are not those of the subscriptions")
+        for page in np.flatnonzero(self.kinds == RECORDS).tolist():
+            self.reach(page, RECORDS)
+            if self.pages[page, ITEMS] != np.count_nonzero((places >> 16 == page) & (places & 0xFFFF > 0)):
+                self.wrong(page, "counts other records than it has")
+        for place in places[places & 0xFFFF == 0].tolist():
+            self.chain(place >> 16, BLOB)
+
+    def trees(self) -> Figures:
+        """Checks trees and their lists."""
+        root = self.reach(ROOT_PAGE, ROOT)
+        for place, page in self.table(int(root[store.TREES_TOP])):
+            words = self.pages[page, HEAD : HEAD + TREES * TREE_WORDS].reshape(TREES, TREE_WORDS)
+            for i in range(TREES):
+                self.tree(place * TREES + i, words[i])
+        return self.figures()
+
+    def run(self) -> Figures:
+        """Checks all."""
+        self.trees()
+        root = self.pages[ROOT_PAGE]
+        self.table(int(root[store.SLOTS_TOP]))
+        self.table(int(root[store.NEEDED_TOP]))
+        self.chain(int(root[store.BLOB_PAGE]), BLOB)
+        self.chain(int(root[store.FREE_PAGE]), FREE)
+        self.records()
+        if not self.seen.all():
+            self.wrong(int(self.seen.argmin()), "is lost: nothing leads to it, and it is not free")
+        return self.figures()
+
+    def figures(self) -> Figures:
+        counts = Counter(NAMES.get(kind, "unknown") for kind in self.kinds[ROOT_PAGE:].tolist())
+        items, sids = self.pages[:, ITEMS].astype(np.int64), self.pages[:, SIDS].astype(np.int64)
+        shares = {
+            LEAF: items / LEAF_MOST, INNER: items / INNER_MOST, LIST: (sids + ITEM * items) / LIST_ROOM, RECORDS: sids / CHILDREN,
+        }  # fmt: skip
+        fill = {
+            NAMES[kind]: round(float(share[self.kinds == kind].mean()), 3)
+            for kind, share in shares.items()
+            if (self.kinds == kind).any()
+        }
+        return Figures({"header": 2, **dict(sorted(counts.items()))}, self.depth, fill)
+
+
+def check(path: str) -> Figures:
+    """Verifies every page of a file, every link and every count.
+
+    It takes memory for the whole file.
+
+    Raises
+    ------
+    StoreError : something is not as it should be; says which page
+    """
+    paged = PagedSet(path)
+    return paged.reading(lambda: _Checker(paged).run())
+
+
+def looked_at(path: str) -> Figures:
+    """Counts the pages of a file by kind, and verifies trees and lists alone.
+
+    Raises
+    ------
+    StoreError : something is not as it should be
+    """
+    paged = PagedSet(path)
+    return paged.reading(lambda: _Checker(paged).trees())
+
+
+def told(figures: Figures) -> dict[str, Any]:
+    """Returns figures by name."""
+    return {"pages by kind": figures.pages, "depth": figures.depth, "fill": figures.fill}

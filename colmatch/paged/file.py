@@ -1,0 +1,399 @@
+"""A file of pages with a log, a lock and a cache: each update is there, or not.
+
+Pages 0 and 1 are headers, of which the one with the higher generation counts. An update appends the
+pages that it has changed to the log, with one call of the system. Now and then these pages are
+copied to their places in the file, a header of the next generation says so, and the log begins
+anew: a log of an older generation than the header's has nothing that is not in the file.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import struct
+import zlib
+from contextlib import suppress
+
+import numpy as np
+from numpy.typing import NDArray
+
+from colmatch.errors import OptionError, StoreError
+from colmatch.kernels.layout import U32
+from colmatch.kernels.pbtree.arrays import KIND, NEXT
+from colmatch.paged.cache import PAGE, Cache, StaleError, damaged, read_error, seal, stamp_of
+from colmatch.paged.log import BEGIN, begin_bytes, generation_of, read_update, update_bytes
+
+MAGIC = b"colmatch pages\n"
+VERSION = 1
+ROOT = 2  # the page that all others are found from
+LOG_MOST = 1 << 23  # bytes of a log that are copied to the file
+TRIES = 20  # times that a page is read which another process may be writing
+VECTOR_MOST = 1000  # pieces of one call of the system
+_HEADER = struct.Struct("<15sxIQQQ")
+
+
+def header_bytes(generation: int, stamp: int, pages: int) -> bytes:
+    """Returns a header page."""
+    head = _HEADER.pack(MAGIC, VERSION, generation, stamp, pages).ljust(PAGE - 4, b"\0")
+    return head + struct.pack("<I", zlib.crc32(head))
+
+
+def is_pages(path: str) -> bool:
+    """Says whether a file is one of pages, as far as its first bytes tell."""
+    try:
+        with open(path, "rb") as file:
+            first = file.read(len(MAGIC))
+            file.seek(PAGE)
+            return MAGIC in (first, file.read(len(MAGIC)))
+    except OSError:
+        return False  # whoever opens it says why
+
+
+def log_path(path: str) -> str:
+    """Returns the name of the log of a file."""
+    return path + ".log"
+
+
+class PageFile:
+    """An open file of pages. One process at a time may change it, others read.
+
+    Attributes
+    ----------
+    generation, stamp, pages : of the state that is read: copies to the file, updates, pages
+    in_log (pages) : where in the log each page begins, 0 where the file has it
+    """
+
+    handle = log = -1
+
+    def __init__(self, path: str, cache_bytes: int, fsync: bool = False) -> None:
+        self.path = path
+        self.fsync = fsync
+        self.is_writer = False
+        self._pid = os.getpid()
+        self.generation = self.stamp = self.pages = 0
+        self.in_log: NDArray[np.int64] = np.zeros(0, np.int64)
+        self.log_end = 0
+        self.writes = 0
+        self.cache = Cache(cache_bytes, self._fill)
+        self.handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            self.refresh()
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Lets go of the file, and of the right to change it."""
+        for name in ("handle", "log"):
+            handle = getattr(self, name)
+            setattr(self, name, -1)
+            if handle >= 0:
+                with suppress(OSError):
+                    os.close(handle)
+        self.is_writer = False
+
+    __del__ = close
+
+    # Which state is read
+
+    def _header(self) -> tuple[int, int, int]:
+        best: tuple[int, int, int] | None = None
+        for page in (0, 1):
+            data = os.pread(self.handle, PAGE, page * PAGE)
+            if len(data) == PAGE and zlib.crc32(data[:-4]) == struct.unpack("<I", data[-4:])[0]:
+                magic, version, *found = _HEADER.unpack_from(data)
+                if magic == MAGIC and version != VERSION:
+                    raise StoreError(f"{self.path} has pages of format {version}, this colmatch reads {VERSION}")
+                if magic == MAGIC and (best is None or found[0] > best[0]):
+                    best = found[0], found[1], found[2]
+        if best is None:
+            raise StoreError(f"{self.path} is damaged, or no index: neither of its two headers is whole")
+        return best
+
+    def refresh(self) -> bool:
+        """Goes on to the last update that is finished. Says whether anything has changed.
+
+        Raises
+        ------
+        StoreError : the file is damaged, or cannot be read
+        """
+        if self.is_writer:
+            return False
+        try:
+            return self._refresh()
+        except OSError as error:
+            raise read_error(self.path, error) from error
+
+    def _refresh(self) -> bool:
+        if self.generation and os.stat(self.path).st_ino != os.fstat(self.handle).st_ino:
+            os.close(self.handle)
+            self.handle = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC)
+            self.generation = 0
+        if self.log < 0 and os.path.exists(log_path(self.path)):
+            self.log = os.open(log_path(self.path), os.O_RDONLY | os.O_CLOEXEC)
+        before = self.generation, self.stamp
+        for _ in range(TRIES):
+            generation, stamp, pages = self._header()
+            own = generation_of(os.pread(self.log, BEGIN, 0)) if self.log >= 0 else -1
+            if own <= generation:
+                break
+        if generation != self.generation:
+            self.cache.clear()
+            self.generation, self.stamp, self.pages, self.log_end = generation, stamp, pages, BEGIN
+            self.in_log = np.zeros(pages, np.int64)
+            self.cache.resize(pages)
+        if own == generation:
+            self._follow_log()
+        return before != (self.generation, self.stamp)
+
+    def _follow_log(self) -> None:
+        size = os.fstat(self.log).st_size
+        while self.log_end < size:
+            update = read_update(self.log, self.generation, self.log_end, size)
+            if update is None or update.stamp <= self.stamp:
+                break
+            self._take(update.total, update.pages, update.offset)
+            self.cache.forget(update.pages)
+            self.stamp, self.log_end = update.stamp, update.end
+
+    def _take(self, total: int, pages: NDArray[np.int64], offset: int) -> None:
+        self.pages = total
+        if total > len(self.in_log):
+            self.in_log = np.concatenate([self.in_log, np.zeros(total + total // 4 - len(self.in_log), np.int64)])
+        self.cache.resize(total)
+        self.in_log[pages] = offset + PAGE * np.arange(len(pages))
+
+    # Reading
+
+    def _fill(self, first: int, views: list[memoryview]) -> None:
+        """Reads neighbouring pages into memory."""
+        begin = 0
+        for i in range(len(views) + 1):
+            if i < len(views) and self.in_log[first + i] == 0:
+                continue
+            if begin < i:
+                self._read_run(self.handle, (first + begin) * PAGE, first + begin, views[begin:i])
+            if i < len(views):
+                self._read_run(self.log, int(self.in_log[first + i]), first + i, views[i : i + 1])
+            begin = i + 1
+
+    def _read_run(self, handle: int, offset: int, first: int, views: list[memoryview]) -> None:
+        try:
+            size = os.preadv(handle, views, offset)
+        except OSError as error:
+            raise read_error(self.path, error) from error
+        if size < PAGE * len(views):
+            raise damaged(self.path, first + size // PAGE) if self.is_writer else StaleError
+        for i, view in enumerate(views):
+            if not self.cache.is_whole(first + i, view):
+                self._read_again(handle, offset + i * PAGE, first + i, view)
+            if stamp_of(view) > self.stamp:
+                raise StaleError
+
+    def _read_again(self, handle: int, offset: int, page: int, view: memoryview) -> None:
+        """Reads a page again that another process may have been writing."""
+        for _ in range(TRIES if not self.is_writer else 1):
+            os.preadv(handle, [view], offset)
+            if self.cache.is_whole(page, view):
+                return
+            if self._refresh():
+                raise StaleError
+        raise damaged(self.path, page)
+
+    def read(self, page: int) -> U32:
+        """Returns the words of a page, which stay until other pages are read."""
+        if not 0 < page < self.pages:
+            raise damaged(self.path, page)
+        return self.cache.words(self.cache.at(page))
+
+    def read_all(self, pages: NDArray[np.int64]) -> U32:
+        """Returns a copy of some pages: (pages, WORDS)."""
+        out = np.empty((len(pages), PAGE // 4), np.uint32)
+        if len(pages) and (int(pages.min()) < 1 or int(pages.max()) >= self.pages):
+            raise damaged(self.path, int(pages.max()))
+        step = max(self.cache.frames // 2, 1)
+        order = np.argsort(pages, kind="stable")
+        for begin in range(0, len(pages), step):
+            some = order[begin : begin + step]
+            self.cache.load(pages[some])
+            out[some] = self.cache.mem.reshape(-1, PAGE // 4)[self.cache.frame[pages[some]]]
+        return out
+
+    # Changing
+
+    def begin_writing(self) -> None:
+        """Takes the right to change the file.
+
+        Raises
+        ------
+        StoreError : another process has it, or the file cannot be written
+        """
+        if self._pid != os.getpid():
+            raise OptionError(f"{self.path} was opened before this process was forked: open it again to update it")
+        if self.is_writer:
+            return
+        handle = self.log
+        try:
+            opened = os.open(log_path(self.path), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        except OSError as error:
+            raise self._unwritable(error) from error
+        try:
+            fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            main = os.open(self.path, os.O_RDWR | os.O_CLOEXEC)
+        except BlockingIOError:
+            os.close(opened)
+            raise StoreError(
+                f"{self.path} is being changed by another process, or another matcher of this one: close that first"
+            ) from None
+        except OSError as error:
+            os.close(opened)
+            raise self._unwritable(error) from error
+        if handle >= 0:
+            os.close(handle)
+        os.close(self.handle)
+        self.handle, self.log = main, opened
+        self.generation = 0  # all anew, since the file may be another one
+        try:
+            self.refresh()
+            if generation_of(os.pread(self.log, BEGIN, 0)) != self.generation:
+                self._begin_log()
+            else:
+                os.ftruncate(self.log, self.log_end)
+            self.is_writer = True
+        except OSError as error:
+            raise self._unwritable(error) from error
+        finally:
+            if not self.is_writer:
+                self.close_writing()
+
+    def close_writing(self) -> None:
+        """Gives the right to change the file back."""
+        if self.log >= 0:
+            fcntl.flock(self.log, fcntl.LOCK_UN)
+        self.is_writer = False
+
+    def _unwritable(self, error: OSError) -> StoreError:
+        return StoreError(f"{self.path} cannot be written: {os.strerror(error.errno or 0)}: nothing was changed")
+
+    def edit(self, page: int) -> U32:
+        """Returns the words of a page that is to be changed."""
+        if not 0 < page < self.pages:
+            raise damaged(self.path, page)
+        frame = self.cache.at(page)
+        self.cache.dirty[frame] = 1
+        return self.cache.words(frame)
+
+    def allocate(self, head: int) -> tuple[int, int]:
+        """Returns a page that nobody uses, empty, and the first free one behind it.
+
+        head : the first free page, 0 for none
+        """
+        if head:
+            following = int(self.read(head)[NEXT])
+            self.cache.fresh(head)
+            return head, following
+        page = self.pages
+        if page >= 1 << 31:
+            raise StoreError(f"{self.path} has as many pages as it can have: build it again in two parts")
+        self.pages += 1
+        self.cache.resize(self.pages)
+        if self.pages > len(self.in_log):
+            self.in_log = np.concatenate([self.in_log, np.zeros(self.pages // 4 + 64, np.int64)])
+        self.cache.fresh(page)
+        return page, 0
+
+    def release(self, page: int, head: int) -> None:
+        """Makes a page free, with the free one that comes behind it."""
+        words = self.edit(page)
+        words[:] = 0
+        words[KIND], words[NEXT] = 0, head
+
+    def commit(self) -> None:
+        """Makes what was changed last: it is in the log when the call returns, as one update.
+
+        Raises
+        ------
+        StoreError : it cannot be written; all is as before the update then
+        """
+        frames = self.cache.changed()
+        pages = self.cache.page[frames]
+        order = np.argsort(pages)
+        frames, pages = frames[order], pages[order]
+        stamp = self.stamp + 1
+        views, sums = [], []
+        for frame, page in zip(frames.tolist(), pages.tolist(), strict=True):
+            view = self.cache.view(frame)
+            seal(self.cache.words(frame), view, page, stamp)
+            views.append(view)
+            sums.append(bytes(view[:4]))
+        head = update_bytes(self.generation, stamp, self.pages, pages, b"".join(sums))
+        first = begin_bytes(self.generation) if self.log_end == BEGIN else b""
+        try:
+            end = self._append([memoryview(first + head), *views])
+            if self.fsync:
+                os.fsync(self.log)
+        except OSError as error:
+            with suppress(OSError):
+                os.ftruncate(self.log, self.log_end)
+            raise self._unwritable(error) from error
+        self.writes += len(pages)
+        self.stamp = stamp
+        self._take(self.pages, pages, self.log_end + len(head))
+        self.log_end = end
+        self.cache.dirty[frames] = 0
+        self.cache.shrink()
+        if self.log_end > LOG_MOST:
+            with suppress(OSError):  # all is in the log: it grows until there is room for a copy
+                self.checkpoint()
+
+    def _append(self, parts: list[memoryview]) -> int:
+        at = 0 if self.log_end == BEGIN else self.log_end
+        for begin in range(0, len(parts), VECTOR_MOST):
+            some = parts[begin : begin + VECTOR_MOST]
+            size = sum(map(len, some))
+            done = os.pwritev(self.log, some, at)
+            if done < size:  # the disk is full, or there was a signal
+                rest = b"".join(some)
+                while done < size:
+                    more = os.pwrite(self.log, rest[done:], at + done)
+                    done += more
+            at += size
+        return at
+
+    def give_up(self, pages: int) -> None:
+        """Forgets what was changed since the last commit; there were so many pages then."""
+        dirty = self.cache.changed()
+        self.cache.forget(self.cache.page[dirty])
+        self.cache.dirty[:] = 0
+        self.cache.shrink()
+        self.pages = pages
+
+    def checkpoint(self) -> None:
+        """Copies the pages of the log to the file, and begins the log anew.
+
+        Raises
+        ------
+        OSError : it cannot be written; nothing is lost, since the log has all
+        """
+        pages = np.flatnonzero(self.in_log[: self.pages])
+        if not len(pages) and self.log_end == BEGIN:
+            return
+        os.fsync(self.log)
+        for page, offset in zip(pages.tolist(), self.in_log[pages].tolist(), strict=True):
+            data = os.pread(self.log, PAGE, offset)
+            if os.pwrite(self.handle, data, page * PAGE) < PAGE:
+                raise OSError(28, os.strerror(28))
+        os.fsync(self.handle)
+        generation = self.generation + 1
+        header = header_bytes(generation, self.stamp, self.pages)
+        if os.pwrite(self.handle, header, generation % 2 * PAGE) < PAGE:
+            raise OSError(28, os.strerror(28))
+        os.fsync(self.handle)
+        self.generation = generation
+        self.in_log[:] = 0
+        self._begin_log()  # where that fails, the next update writes over it
+
+    def _begin_log(self) -> None:
+        """Forgets the log, which is of an older generation now; the next update begins another."""
+        self.log_end = BEGIN
+        os.ftruncate(self.log, 0)

@@ -1,0 +1,313 @@
+"""The counterpart of ``updates/live.py`` for a matcher that lives in a file of pages.
+
+An update changes pages in the cache and is in the log when the call returns; what goes wrong before
+leaves the file as it was.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from colmatch.arrays.frozen import freeze
+from colmatch.errors import OptionError, StoreError, SubscriptionError, shown
+from colmatch.events.sample import kept_events
+from colmatch.indexing.pbtree import PbtreeSettings
+from colmatch.indexing.registry import FEWEST
+from colmatch.paged import build, store
+from colmatch.paged.file import ROOT, PageFile, header_bytes
+from colmatch.paged.reading import PagedReader
+from colmatch.paged.records import packed, slots_needed
+from colmatch.schema import Attributes
+from colmatch.store import saved
+from colmatch.store.replacing import replacing
+from colmatch.subscriptions.ids import listed, wanted_ids
+from colmatch.subscriptions.intake import Errors, Intake, Source, read
+from colmatch.subscriptions.rejected import following
+from colmatch.subscriptions.tags import NO_TAGS
+from colmatch.updates import literals
+from colmatch.updates.combined import combine
+from colmatch.updates.initial import Given, indexed_parts
+from colmatch.updates.segments import indexed
+from colmatch.updates.versions import Parts, Version
+
+PIECE = 8192  # records that are read at once
+
+
+class PagedSet(PagedReader):
+    """Subscriptions in a file of pages, which take updates."""
+
+    # Changing
+
+    @contextmanager
+    def _updating(self) -> Iterator[None]:
+        """Makes one update of what is done inside, or none."""
+        self._check_open()
+        with self.turn.take(), self.lock:
+            self._check_open()
+            was_writer = self.file.is_writer
+            self.file.begin_writing()
+            if not was_writer:
+                self._known = None
+                self._blob = -1
+                self.store.forget_needed()
+            self.reading(lambda: None)
+            base, blob, pages = self.base, self._blob, self.file.pages
+            self.file.cache.hold()
+            try:
+                yield
+                words = self.file.edit(ROOT)
+                updates = self.store.updates + 1
+                words[store.UPDATES], words[store.UPDATES_HIGH] = updates & 0xFFFFFFFF, updates >> 32
+                self.file.commit()
+            except BaseException as error:
+                self.file.give_up(pages)
+                self.store.forget_needed()
+                self.base, self._blob, self._source = base, blob, None
+                if isinstance(error, _Nothing):
+                    return
+                raise
+            self.store.keep_needed()
+            self._known = self.file.generation, self.file.stamp
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise OptionError("the matcher is closed and takes no updates any more: open or build another one")
+        if self._pid != os.getpid():
+            raise OptionError(f"{self.path} was opened before this process was forked: open it again to update it")
+
+    def insert(
+        self, subscriptions: Any, errors: Errors, replace: bool, constants: Any = None, tags: Any = None
+    ) -> None:
+        """Inserts as ``Matcher.insert`` and ``replace`` do."""
+        self._check_open()
+        given = read(subscriptions, self.language, constants, tags)
+        with self._updating():
+            source = self._source_of()
+            new = source.take_in(given, errors)
+            type = self.now.id_type
+            if len(new.ids) and new.ids.type != type and self.store.root(store.SUBSCRIPTIONS):
+                raise SubscriptionError(f"the ids of this matcher are {type}, those given are {new.ids.type}")
+            old = self.places(new.ids)
+            if (old >= 0).any() and not replace:
+                known = new.ids[int((old >= 0).argmax())]
+                raise SubscriptionError(
+                    f"subscription {shown(known)} is there already: nothing was inserted; replace() exchanges it"
+                )
+            if not len(new.ids) and not new.rejected:
+                raise _Nothing
+            self._remove(np.unique(old[old >= 0]))
+            self._add(new, source)
+
+    def delete(self, ids: Any) -> None:
+        """Deletes as ``Matcher.delete`` does."""
+        self._check_open()
+        values = listed(ids)
+        with self._updating():
+            wanted = wanted_ids(values, self.now.id_type)
+            old = self.places(wanted)
+            if (old < 0).any():
+                raise SubscriptionError(
+                    f"there is no subscription {shown(wanted[int(old.argmin())])}: nothing was deleted"
+                )
+            if not len(old):
+                raise _Nothing
+            self._remove(np.unique(old))
+            version = self.base.version
+            rejected = following(version.rejected, wanted, ())
+            if rejected is not version.rejected:
+                self._describe(version.changed(rejected=rejected))
+
+    def _source_of(self) -> Source:
+        if self._source is None:
+            attributes = Attributes(list(self.base.version.attributes))
+            self._source = Source(self.schema, self.options, attributes, self._settings.budget, self.language)
+        return self._source
+
+    def _remove(self, places: NDArray[np.int64]) -> None:
+        """Takes the subscriptions of some records away."""
+        for begin in range(0, len(places), PIECE):
+            some = places[begin : begin + PIECE]
+            known = self.keyed(some)
+            self.store.change(build.all_entries(known), False)
+            self.store.give_slots(known.slots.tolist())
+            for place in some.tolist():
+                self.store.remove_record(place >> 16, place & 0xFFFF)
+        self.store.set_root(store.SUBSCRIPTIONS, self.store.root(store.SUBSCRIPTIONS) - len(places))
+
+    def _add(self, new: Intake, source: Source) -> None:
+        """Enters subscriptions, and what describes them."""
+        version, attributes = self.base.version, source.attributes
+        count = len(attributes)
+        predicates, codes, own, _ = new.lowered
+        known, codes, move = literals.joined(version.literals, codes, own, count)
+        if move is not None:
+            self._rebuild_with(move)
+        if len(new.ids):
+            _, without = slots_needed(predicates.owner, len(new.ids))
+            slots = self.store.take_slots(len(predicates.owner) + len(without))
+            some = build.keyed(predicates, codes, new.ids, new.tags, slots)
+            entries = build.all_entries(some)
+            self.store.change(entries, True)
+            words, first = packed(some)
+            spots = [self.store.write_record(words[a:b]) for a, b in zip(first[:-1].tolist(), first[1:].tolist())]
+            page, word = np.array(spots, np.int64).T
+            self.store.set_slots(slots.tolist(), build.slot_entries(some, page, word))
+            self.store.set_needed(slots.tolist(), entries.needed.tolist())
+            self.store.set_root(store.SUBSCRIPTIONS, self.store.root(store.SUBSCRIPTIONS) + len(new.ids))
+            self.store.set_root(store.TEXT_IDS, int(new.ids.numbers is None))
+            self.store.set_root(store.TREE_COUNT, max(self.store.root(store.TREE_COUNT), count + 3))
+        changes: dict[str, Any] = {}
+        if known is not version.literals:
+            changes["literals"] = known
+        if len(version.attributes) < count:
+            changes["attributes"] = Attributes(list(attributes))
+        if version.local_literal is None and new.local_literal is not None:
+            changes["local_literal"] = new.local_literal
+        rejected = following(version.rejected, new.ids, new.rejected)
+        if rejected is not version.rejected:
+            changes["rejected"] = rejected
+        if changes:
+            self._describe(self.base.version.changed(**changes))
+
+    def _rebuild_with(self, move: literals.Move) -> None:
+        """Gives all predicates the keys that string literals have now."""
+        places = self.all_places()
+        version = self.version_of(places)
+        codes = freeze(literals.moved(version.segments[0].codes, move))
+        predicates = version.segments[0].predicates
+        old = self.keyed(places)
+        new = build.keyed(predicates, codes, old.ids, NO_TAGS, old.slots)._replace(tags=old.tags)
+        self.store.change(build.all_entries(old), False)
+        self.store.change(build.all_entries(new), True)
+        words, first = packed(new)
+        for i, place in enumerate(places.tolist()):  # of the same lengths
+            self.store.write_over(place >> 16, place & 0xFFFF, words[first[i] : first[i + 1]])
+
+    def _describe(self, version: Version) -> None:
+        """Writes what describes the subscriptions."""
+        self.base = Parts(
+            schema=self.schema, options=self.options, asked=self._settings, version=version, language=self.language
+        )
+        data = saved.to_bytes(self.base)
+        self.store.remove_chain(self.store.root(store.BLOB_PAGE))
+        self._blob = self.store.write_chain(build.words_of(data))
+        self.store.set_root(store.BLOB_PAGE, self._blob)
+        self.store.set_root(store.BLOB_BYTES, len(data))
+
+    def compact(self, sample: Any) -> None:
+        """Writes the file anew, as ``Matcher.compact`` does."""
+        self._check_open()
+        version = self.now
+        kept = version.sample
+        if sample is not None:
+            lenient = self.options.missing_columns == "null"
+            kept = kept_events(
+                sample, self.options.batch_rows, self.schema.arrow.names, version.attributes, version.literals, lenient
+            )
+        with self.turn.take(), self.lock:
+            self.file.begin_writing()
+            self._known = None
+            whole = self.whole()
+            segment = combine(whole.segments, whole.bases, whole.live(), dense=True)
+            parts = Parts(
+                schema=self.schema,
+                options=self.options,
+                asked=self._settings,
+                version=self.base.version.changed(sample=kept),
+                language=self.language,
+            )
+            some = build.keyed(segment.by_subscription(), segment.codes, whole.ids, whole.tags)
+            updates = self.store.updates + (sample is not None)
+            made = build.made(some, len(whole.attributes), saved.to_bytes(parts), updates)
+            generation = build.next_generation(self.file.log, self.file.generation)
+            build.write(self.path, made, generation, self.file.stamp + 1)
+            self.file.close_writing()
+            self.file.begin_writing()
+            self._known = None
+            self._blob = -1
+            self._whole = None
+            self.reading(lambda: None)
+
+    def save(self, path: str) -> None:
+        """Writes a copy of the file; to its own path, copies what is in the log."""
+        with self.turn.take(), self.lock:
+            if os.path.realpath(path) == os.path.realpath(self.path):
+                self.file.begin_writing()
+                self.file.checkpoint()
+                return
+            self.reading(lambda: self._copy(path))
+
+    def _copy(self, path: str) -> None:
+        whole = self.file.read_all
+        with replacing(path) as file:
+            generation, stamp = self.file.generation + 2, self.file.stamp
+            for number in sorted((generation, generation + 1), key=lambda n: n % 2):
+                file.write(header_bytes(number, stamp, self.file.pages))
+            for begin in range(ROOT, self.file.pages, 256):
+                pages = np.arange(begin, min(begin + 256, self.file.pages))
+                file.write(whole(pages).tobytes())
+
+    def close(self) -> None:
+        """Copies what is in the log to the file, and lets go of it."""
+        with self.lock:
+            if self.file.is_writer and self._pid == os.getpid():
+                with suppress(OSError):  # all is in the log
+                    self.file.checkpoint()
+                self.file.close_writing()
+            self._closed = True
+
+
+class _Nothing(Exception):
+    """An update changes nothing."""
+
+
+def built(given: Given, sample: Any) -> PagedSet:
+    """Makes a file of what was taken in, in the place of what has its name.
+
+    Raises
+    ------
+    StoreError : it cannot be written, or is being changed by another
+    """
+    asked = given.asked
+    assert isinstance(asked, PbtreeSettings)
+    path = asked.path
+    few = given._replace(asked=FEWEST.settings.under(asked.dnf_budget))
+    parts = indexed_parts(few, sample)
+    version = parts.version
+    segment = version.segments[0]
+    some = build.keyed(segment.predicates, segment.codes, version.ids, version.tags)
+    nothing = combine((), (), np.empty(0, bool))
+    empty, _ = indexed(few.asked, nothing, nothing.codes, None, 0, 0)
+    base = Parts(
+        schema=parts.schema,
+        options=parts.options,
+        asked=asked,
+        version=version.changed(
+            segments=(empty,), bases=(0,), living=(0,), ids=version.ids.slice(0, 0), tags=NO_TAGS, reason="asked for"
+        ),
+        language=parts.language,
+    )
+    with build.lock_of(path) as log:
+        generation = build.next_generation(log, _generation_of(path))
+        made = build.made(some, len(version.attributes), saved.to_bytes(base), 0)
+        del some, segment, version, parts
+        build.write(path, made, generation, 1)
+    return PagedSet(path, asked, given.options)
+
+
+def _generation_of(path: str) -> int:
+    try:
+        return PageFile(path, 0).generation
+    except (OSError, StoreError):
+        return 0
+
+
+def opened(path: str) -> PagedSet:
+    """Opens a file of pages."""
+    return PagedSet(path)

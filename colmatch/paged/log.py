@@ -1,0 +1,84 @@
+"""The log beside a file of pages: what updates have made of pages, until it is copied there.
+
+::
+
+    32 bytes   "colmatch log", generation of the file that it follows, checksum
+    updates    40 bytes: "update", generation, stamp, pages, pages of the file, checksum of this and
+               of the numbers; the numbers of the pages; the pages
+
+A page has a checksum of its own, which is among what the update's checksum is about. So an update
+is there when all of it is, and what comes behind the first that is not was never finished.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+import zlib
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from colmatch.paged.cache import PAGE, checksum
+
+_UPDATE = struct.Struct("<6sxxQQIQ")
+_CRC = struct.Struct("<I")
+BEGIN = 32
+UPDATE = _UPDATE.size + _CRC.size
+MAGIC, UPDATE_MAGIC = b"colmatch log", b"update"
+
+
+class Update(NamedTuple):
+    """An update that a log has."""
+
+    stamp: int
+    total: int  # pages of the file
+    pages: NDArray[np.int64]
+    offset: int  # of the first page
+    end: int
+
+
+def begin_bytes(generation: int) -> bytes:
+    """Returns the first bytes of a log."""
+    head = MAGIC + struct.pack("<Q", generation)
+    return (head + _CRC.pack(zlib.crc32(head))).ljust(BEGIN, b"\0")
+
+
+def generation_of(head: bytes) -> int:
+    """Returns the generation of a log by its first bytes, -1 where it is none."""
+    if len(head) < BEGIN or head[:12] != MAGIC or _CRC.unpack_from(head, 20)[0] != zlib.crc32(head[:20]):
+        return -1
+    return int(struct.unpack_from("<Q", head, 12)[0])
+
+
+def update_bytes(generation: int, stamp: int, total: int, pages: NDArray[np.int64], sums: bytes) -> bytes:
+    """Returns what stands before the pages of an update; ``sums`` are their checksums."""
+    head = _UPDATE.pack(UPDATE_MAGIC, generation, stamp, len(pages), total)
+    numbers = pages.astype(np.uint32).tobytes()
+    return head + _CRC.pack(zlib.crc32(sums, zlib.crc32(numbers, zlib.crc32(head)))) + numbers
+
+
+def read_update(handle: int, generation: int, at: int, size: int) -> Update | None:
+    """Reads an update at a place of a log of some size. None where none is finished there."""
+    head = os.pread(handle, UPDATE, at)
+    if len(head) < UPDATE or head[:6] != UPDATE_MAGIC:
+        return None
+    _, own, stamp, count, total = _UPDATE.unpack_from(head)
+    offset = at + UPDATE + 4 * count
+    end = offset + PAGE * count
+    if own != generation or end > size:
+        return None
+    numbers = os.pread(handle, 4 * count, at + UPDATE)
+    pages = np.frombuffer(numbers, np.uint32).astype(np.int64)
+    sums = b""
+    for i, page in enumerate(pages.tolist()):
+        data = os.pread(handle, PAGE, offset + PAGE * i)
+        if len(data) < PAGE or checksum(data, page) != _CRC.unpack_from(data)[0]:
+            return None
+        sums += data[:4]
+    if _CRC.unpack_from(head, _UPDATE.size)[0] != zlib.crc32(
+        sums, zlib.crc32(numbers, zlib.crc32(head[: _UPDATE.size]))
+    ):
+        return None
+    return Update(stamp, total, pages, offset, end)

@@ -1,0 +1,262 @@
+"""A matcher that lives in a file of pages, as far as it is read.
+
+What describes the subscriptions (schema, attributes, string literals, what was rejected) is one
+chain of pages: a saved matcher without subscriptions.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from colmatch.arrays.frozen import contiguous
+from colmatch.errors import StoreError, SubscriptionError, shown
+from colmatch.indexing.pbtree import KIND, PbtreeSettings
+from colmatch.indexing.registry import FEWEST
+from colmatch.kernels.layout import U8
+from colmatch.options import Options
+from colmatch.paged import build, store
+from colmatch.paged.cache import StaleError, read_error
+from colmatch.paged.file import PageFile
+from colmatch.paged.records import Keyed, coded, tags_of, unpacked
+from colmatch.paged.state import PagedVersion
+from colmatch.paged.store import PageStore
+from colmatch.store import saved
+from colmatch.subscriptions.ids import Ids, can_be_id, plain_id
+from colmatch.subscriptions.intake import Source
+from colmatch.subscriptions.tags import NO_TAGS, Tags
+from colmatch.updates.deleted import Deleted
+from colmatch.updates.segments import indexed
+from colmatch.updates.turn import Turn
+from colmatch.updates.versions import Parts, Version
+
+T = TypeVar("T")
+TRIES = 100  # times that reading begins again while another process changes the file
+
+
+class PagedReader:
+    """Subscriptions in a file of pages, as far as they are read.
+
+    Attributes
+    ----------
+    base : all that is not in pages of its own: a matcher without subscriptions
+    lock : held by who uses the cache
+    """
+
+    journal = None
+
+    def __init__(self, path: str, asked: PbtreeSettings | None = None, options: Options | None = None) -> None:
+        self.path = path
+        self.lock = threading.RLock()
+        self.turn = Turn()
+        settings = asked or PbtreeSettings(path=path)
+        self._settings = settings
+        self.file = PageFile(path, settings.cache_bytes, settings.fsync)
+        self.store = PageStore(self.file)
+        self._known: tuple[int, int] | None = None
+        self._blob = -1
+        self._closed = False
+        self._source: Source | None = None
+        self._whole: tuple[tuple[int, int], Version] | None = None
+        self.base: Parts
+        self.reading(lambda: None)
+        if asked is None:
+            kept = self.base.asked
+            assert isinstance(kept, PbtreeSettings)
+            self._settings = PbtreeSettings(kept.dnf_budget, path, kept.cache_bytes, kept.fsync)
+            self.file.fsync = kept.fsync
+            self.file.cache.budget(kept.cache_bytes)
+        self.options = options or self.base.options
+        self._pid = os.getpid()
+
+    # Reading
+
+    def reading(self, work: Callable[[], T]) -> T:
+        """Does something with the pages of one state, from the beginning if others change them.
+
+        Raises
+        ------
+        StoreError : the file is damaged, or cannot be read
+        """
+        with self.lock:
+            for _ in range(TRIES):
+                try:
+                    self.file.refresh()
+                    self._learn()
+                    return work()
+                except StaleError:
+                    continue
+                except OSError as error:
+                    raise read_error(self.path, error) from error
+            raise StoreError(f"{self.path} is changed by another process faster than it can be read: try again")
+
+    def _learn(self) -> None:
+        """Reads what describes the subscriptions, where it has changed."""
+        state = self.file.generation, self.file.stamp
+        if state == self._known:
+            return
+        page, size = self.store.root(store.BLOB_PAGE), self.store.root(store.BLOB_BYTES)
+        if page != self._blob or not self.file.is_writer:
+            data = self.store.read_chain(page).tobytes()[:size]
+            self.base = saved.from_bytes(data)
+            self._blob = page
+        self._known = state
+
+    @property
+    def schema(self) -> Any:
+        return self.base.schema
+
+    @property
+    def asked(self) -> PbtreeSettings:
+        return self._settings
+
+    @property
+    def language(self) -> Any:
+        return self.base.language
+
+    @property
+    def now(self) -> PagedVersion:
+        """What is there now."""
+        return self.reading(lambda: PagedVersion.of(self, self.base.version, self.store))
+
+    def places(self, ids: Ids) -> NDArray[np.int64]:
+        """Returns where the record of each id is: page << 16 | word, -1 where there is none."""
+        out = np.full(len(ids), -1)
+        is_text = ids.numbers is None
+        if len(ids) and is_text != bool(self.store.root(store.TEXT_IDS)):
+            return out
+        keys = build.id_keys(ids).tolist()
+        for i, key in enumerate(keys):
+            slots = self.store.slots_of(0, key)
+            if not len(slots):
+                continue
+            entry = self.store.slots(slots).astype(np.int64)
+            places = entry[:, 2] << 16 | entry[:, 3]
+            if is_text:
+                found = unpacked(*self.store.records(places >> 16, places & 0xFFFF)).ids.array.to_pylist()
+                places = places[[own == ids[i] for own in found]]
+            if len(places):
+                out[i] = places[0]
+        return out
+
+    def all_places(self) -> NDArray[np.int64]:
+        """Returns where all records are, in the order of their first slots."""
+        count = self.store.root(store.SLOT_COUNT)
+        entry = self.store.slots(np.arange(count)).astype(np.int64)
+        places = np.where(entry[:, 2] > 0, entry[:, 2] << 16 | entry[:, 3], -1)
+        distinct, first = np.unique(places, return_index=True)
+        return places[np.sort(first[distinct >= 0])]
+
+    def keyed(self, places: NDArray[np.int64]) -> Keyed:
+        """Returns the subscriptions of some records."""
+        return unpacked(*self.store.records(places >> 16, places & 0xFFFF))
+
+    def version_of(self, places: NDArray[np.int64]) -> Version:
+        """Returns some subscriptions as a version in memory."""
+        some = self.keyed(places)
+        version = self.base.version
+        multi: U8 = contiguous(np.array(version.attributes.multi, np.uint8))
+        predicates, codes = coded(some, multi)
+        count = len(some.ids)
+        asked = FEWEST.settings.under(self._settings.dnf_budget)
+        segment, _ = indexed(asked, predicates, codes, None, count, count)
+        ids = some.ids if count or not self.store.root(store.TEXT_IDS) else Ids(pa.array([], pa.string()))
+        return version.changed(
+            segments=(segment,),
+            bases=(0,),
+            living=(count,),
+            found_dead=(0,),
+            deleted=Deleted(),
+            gone=0,
+            ids=ids,
+            tags=_tags([tags_of(text) for text in some.tags]) if any(some.tags) else NO_TAGS,
+            updates=self.store.updates,
+        )
+
+    def whole(self) -> Version:
+        """Returns all subscriptions as a version in memory, which stays until the next update."""
+
+        def read_all() -> Version:
+            state = self.file.generation, self.file.stamp
+            known = self._whole
+            if known is None or known[0] != state:
+                known = state, self.version_of(self.all_places())
+                self._whole = known
+            return known[1]
+
+        return self.reading(read_all)
+
+    def parts(self) -> Parts:
+        """Returns what a matcher in memory is made of that has the same subscriptions."""
+        asked = PbtreeSettings(self._settings.dnf_budget)
+        return Parts(
+            schema=self.schema, options=self.options, asked=asked, version=self.whole(), language=self.language
+        )
+
+    def parts_of(self, id: int | str) -> Parts:
+        """Returns as ``parts`` with one subscription alone.
+
+        Raises
+        ------
+        SubscriptionError : there is none
+        """
+
+        def find() -> Parts:
+            type = self.now.id_type
+            own = plain_id(id)
+            places = self.places(Ids(pa.array([own], type))) if can_be_id(own, type) else np.array([-1])
+            if places[0] < 0:
+                raise SubscriptionError(f"there is no subscription {shown(id)}")
+            version = self.version_of(places)
+            return Parts(
+                schema=self.schema, options=self.options, asked=self._settings, version=version, language=self.language
+            )
+
+        return self.reading(find)
+
+    def stats(self) -> dict[str, Any]:
+        """Returns what ``Matcher.stats`` does."""
+        version = self.now
+        cache = self.file.cache
+
+        def told() -> dict[str, Any]:
+            root, size = self.store.root, self.file.pages * 4096
+            count = root(store.SUBSCRIPTIONS)
+            return {
+                "subscriptions": count,
+                "conjunctions": root(store.SLOT_COUNT) - root(store.FREE_SLOTS),
+                "attributes": version.attributes.used,
+                "rejected": len(version.rejected),
+                "language": self.language.name,
+                "missing": self.language.missing,
+                "index": KIND.name,
+                "settings": self._settings.to_dict(),
+                "reason": version.reason,
+                "updates": self.store.updates,
+                "merges": 0,
+                "merging": False,
+                "merge_error": None,
+                "journal": None,
+                "gaps": 0,
+                "segments": [{"index": KIND.name, "subscriptions": count, "deleted": 0}],
+                "bytes": size,
+                "bytes_per_subscription": size / max(count, 1),
+                "arrays": {"file": size, "cache": cache.mem.nbytes, "slots": 6 * root(store.SLOT_COUNT)},
+                "pages": self.file.pages,
+                "cache": {
+                    "pages": cache.frames, "reads": cache.reads, "hits": cache.hits, "writes": self.file.writes,
+                },
+                "log_bytes": self.file.log_end,
+            }  # fmt: skip
+
+        return self.reading(told)
+
+
+def _tags(lists: list[list[str]]) -> Tags:
+    return Tags.of_lists(pa.array(lists, pa.large_list(pa.string())))

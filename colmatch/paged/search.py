@@ -1,0 +1,162 @@
+"""Batches of events against a file of pages: the counterpart of ``matching/worker.py``."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from colmatch.arrays.frozen import contiguous
+from colmatch.arrays.ranges import ranges_of
+from colmatch.events.reader import Reader
+from colmatch.kernels import layout
+from colmatch.kernels.layout import I64, U8, U32, Batch
+from colmatch.kernels.pbtree.arrays import VERIFY, WALKS
+from colmatch.kernels.pbtree.match import search_rows
+from colmatch.kernels.pbtree.verify import verify_pairs
+from colmatch.matching.pieces import Piece
+from colmatch.paged import store
+from colmatch.paged.records import coded, unpacked
+from colmatch.paged.store import PageStore
+
+OUT_LEAST = 1 << 14  # pairs of row and slot that there is room for
+VERIFIED_MOST = 4096  # records that are verified together
+
+
+class _Scratch(NamedTuple):
+    """What a search needs for so many slots and entries of a row."""
+
+    task: I64
+    left: U8
+    done: U32
+    wanted: I64
+
+
+class Found(NamedTuple):
+    """Pairs of a batch: row, slot and what the table says of it; ordered by row, each once."""
+
+    row: I64
+    slot: I64
+    entry: U32
+
+
+class Searcher:
+    """Working memory for batches, of one matcher; one thread at a time."""
+
+    def __init__(self, pages: PageStore) -> None:
+        self.store = pages
+        self.counters = np.zeros(layout.N_COUNTERS, np.int64)
+        self._scratch: _Scratch | None = None
+        self._out = np.empty((OUT_LEAST, 2), np.int64)
+        self._reader: Reader | None = None
+        self._read_for: tuple[Any, ...] = ()
+
+    def entries(self, attributes: Any, literals: Any, lenient: bool, rows: pa.RecordBatch) -> Batch:
+        """Reads a batch."""
+        wanted = attributes, literals, lenient
+        if self._reader is None or any(a is not b for a, b in zip(self._read_for, wanted, strict=True)):
+            self._reader, self._read_for = Reader(*wanted), wanted
+        return self._reader.read(rows)
+
+    def found(self, batch: Batch, rows: int, multi: NDArray[np.uint8]) -> Found:
+        """Finds the subscriptions that are true for rows of a batch."""
+        col, entry_row = batch.col, batch.row[: batch.col[-1]]
+        order = np.argsort(entry_row, kind="stable")
+        first = ranges_of(np.bincount(entry_row, minlength=rows))
+        attr = np.repeat(np.arange(len(col) - 1), np.diff(col))[order]
+        key = batch.key[: col[-1]][order]
+        by_row = contiguous(first), contiguous(attr), contiguous(key)
+        pairs = self._search(by_row, rows)
+        row, slot = pairs[:, 0], pairs[:, 1]
+        needed = self.store.needed()
+        entry = self.store.slots(slot)
+        doubtful = needed[slot] & VERIFY > 0
+        if doubtful.any():
+            keep = ~doubtful
+            keep[doubtful] = self._verified(row[doubtful], slot[doubtful], entry[doubtful], by_row, multi)
+            row, slot, entry = row[keep], slot[keep], entry[keep]
+        place = entry[:, 2].astype(np.int64) << 16 | entry[:, 3].astype(np.int64)
+        order = np.lexsort((place, row))
+        row, place = row[order], place[order]
+        new = np.ones(len(row), bool)
+        new[1:] = (row[1:] != row[:-1]) | (place[1:] != place[:-1])
+        kept = order[new]
+        self.counters[layout.MATCHES] += len(kept)
+        return Found(row[new], slot[kept], entry[kept])
+
+    def _search(self, rows: tuple[I64, I64, I64], count: int) -> I64:
+        """Returns pairs of row and slot that have counted all."""
+        needed, top = contiguous(self.store.needed()), self.store.root(store.TREES_TOP)
+        scratch = self._room(len(needed), int(np.diff(rows[0]).max(initial=0)))
+        state = np.array([0, count, -1, 0, 0, 0], np.int64)
+        cache, parts = self.store.file.cache, []
+        while state[0] < count:
+            search_rows(
+                (cache.mem, cache.frame, cache.used), top, needed, rows, state, scratch, self._out, self.counters
+            )
+            if state[5]:
+                self.store.loaded(scratch.wanted[: state[5]])
+            elif state[0] < count:
+                parts.append(self._out[: state[4]].copy())
+                if state[3] > len(self._out):
+                    self._out = np.empty((int(state[3]) * 2, 2), np.int64)
+                state[4] = 0
+        parts.append(self._out[: state[4]].copy())
+        return np.concatenate(parts)
+
+    def _room(self, slots: int, entries: int) -> _Scratch:
+        known, tasks = self._scratch, WALKS * (entries + 1)
+        if known is None or len(known.left) != slots or len(known.wanted) < tasks:
+            self._scratch = known = _Scratch(
+                np.empty((tasks, 6), np.int64),
+                np.empty(slots, np.uint8),
+                np.empty(slots + 1, np.uint32),
+                np.empty(tasks, np.int64),
+            )
+        return known
+
+    def _verified(
+        self, row: I64, slot: I64, entry: U32, rows: tuple[I64, I64, I64], multi: NDArray[np.uint8]
+    ) -> NDArray[np.bool_]:
+        """Says of pairs whether they are true, by the records of the subscriptions."""
+        place = entry[:, 2].astype(np.int64) << 16 | entry[:, 3].astype(np.int64)
+        distinct, which = np.unique(place, return_inverse=True)
+        true = np.zeros(len(row), bool)
+        for begin in range(0, len(distinct), VERIFIED_MOST):
+            some = np.flatnonzero((which >= begin) & (which < begin + VERIFIED_MOST))
+            places = distinct[begin : begin + VERIFIED_MOST]
+            known = unpacked(*self.store.records(places >> 16, places & 0xFFFF))
+            predicates, codes = coded(known, multi)
+            own = known.slots[: len(predicates.owner)].astype(np.int64)
+            order = np.argsort(own)
+            conj = order[np.searchsorted(own[order], slot[some])]
+            by_row = np.argsort(row[some], kind="stable")
+            held, width = np.zeros(len(some), np.uint8), int(np.diff(rows[0]).max(initial=0)) + 1
+            scratch = np.zeros(max(len(multi), 1), np.uint32), np.empty(width, np.uint32), np.empty(width, np.uint32)
+            pairs = contiguous(row[some][by_row]), contiguous(conj[by_row])
+            verify_pairs(predicates, codes, rows, pairs, scratch, held, self.counters)
+            true[some[by_row]] = held > 0
+        return true
+
+
+def by_rows(row: I64, rows: int) -> I64:
+    """Returns where the pairs of each row begin: (rows + 1)."""
+    return ranges_of(np.bincount(row, minlength=rows))
+
+
+def piece_of(found: Found, rows: int, offset: int, pages: PageStore, memory: Any) -> Piece:
+    """Returns the matches of a batch in the form that callers' forms are made of."""
+    place = by_rows(found.row, rows)
+    if not pages.root(store.TEXT_IDS):
+        ids = np.ascontiguousarray(found.entry[:, :2]).view(np.int64).ravel()
+        return Piece(offset, place, ids, None, memory)
+    spot = found.entry[:, 2].astype(np.int64) << 16 | found.entry[:, 3].astype(np.int64)
+    distinct, which = np.unique(spot, return_inverse=True)
+    names = (
+        unpacked(*pages.records(distinct >> 16, distinct & 0xFFFF)).ids.array
+        if len(distinct)
+        else pa.array([], pa.string())
+    )
+    return Piece(offset, place, which.astype(np.uint32), names, memory)

@@ -1,0 +1,54 @@
+"""What a matcher that lives in pages says of itself at one moment."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+
+from colmatch.indexing.base import Built
+from colmatch.indexing.pbtree import KIND
+from colmatch.paged import store
+from colmatch.paged.store import PageStore
+from colmatch.subscriptions.ids import Ids
+from colmatch.updates.versions import Version
+
+
+class PagedVersion(Version):
+    """A version whose subscriptions are in pages. Ids and tags are read when they are asked for."""
+
+    @staticmethod
+    def of(paged: Any, base: Version, pages: PageStore) -> PagedVersion:
+        """Returns the version of the state that is being read, of a ``PagedReader``."""
+        made = object.__new__(PagedVersion)
+        values = made.__dict__
+        values.update({name: value for name, value in base.__dict__.items() if name not in ("ids", "tags")})
+        values["paged"] = paged
+        values["updates"] = pages.updates
+        values["count"] = pages.root(store.SUBSCRIPTIONS)
+        values["is_text"] = bool(pages.root(store.TEXT_IDS))
+        return made
+
+    def __len__(self) -> int:
+        count: int = self.__dict__["count"]
+        return count
+
+    @property
+    def id_type(self) -> pa.DataType:
+        return pa.string() if self.__dict__["is_text"] else pa.int64()
+
+    @property
+    def ids(self) -> Ids:
+        found: Ids = self.__dict__["paged"].whole().ids
+        return found
+
+    @property
+    def tags(self) -> Any:
+        return self.__dict__["paged"].whole().tags
+
+    def live(self) -> Any:
+        return self.__dict__["paged"].whole().live()
+
+    @property
+    def index(self) -> Built:
+        return Built(KIND, self.__dict__["paged"].asked, None)

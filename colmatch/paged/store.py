@@ -1,0 +1,378 @@
+"""What stands in a file of pages: trees, slots, subscriptions, and what describes them.
+
+The root page has the first page of all else::
+
+    TREES    table of trees: those of ids, of tags, of what is always verified, of each attribute
+    SLOTS    table of slots: id (of strings a hash), page and word of the record
+    NEEDED   table of bytes: what each slot has to count
+    ...      how many there are of everything, and which are free
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from colmatch.arrays.ranges import members, ranges_of
+from colmatch.errors import StoreError
+from colmatch.indexing.pbtree import Entries
+from colmatch.kernels.layout import I64, U8, U32
+from colmatch.kernels.pbtree import update
+from colmatch.kernels.pbtree.arrays import (
+    BLOB,
+    CHILDREN,
+    CONTINUES,
+    EQUAL,
+    HEAD,
+    INNER_KEYS,
+    ITEM,
+    ITEMS,
+    KIND,
+    LEAF,
+    LEAF_MOST,
+    LEAF_POINTERS,
+    LISTS,
+    NEXT,
+    PAGE_MASK,
+    PREV,
+    RECORDS,
+    SIDS,
+    TABLE,
+    TREE_ROOT,
+    TREE_WORDS,
+    TREES,
+    WORDS,
+)
+from colmatch.kernels.pbtree.editing import FREED, FRESH, MISSED, NO_FRESH, NO_ROOM, WRONG, Pages
+from colmatch.kernels.pbtree.leaves import DEPTH_MOST
+from colmatch.paged.cache import damaged
+from colmatch.paged.file import ROOT, PageFile
+
+# Words of the root page, behind its header.
+(TREES_TOP, SLOTS_TOP, NEEDED_TOP, SLOT_COUNT, FREE_SLOT, FREE_PAGE, SUBSCRIPTIONS, UPDATES, UPDATES_HIGH, RECORD_PAGE,
+ BLOB_PAGE, BLOB_BYTES, TEXT_IDS, FREE_SLOTS, TREE_COUNT) = range(HEAD, HEAD + 15)  # fmt: skip
+SLOT_WORDS = 4
+SLOTS_OF_PAGE = CHILDREN // SLOT_WORDS
+NEEDED_OF_PAGE = 4 * CHILDREN
+RECORD_MOST = WORDS - HEAD  # words of a record that stands in one page
+FRESH_LEAST, SHADOWS_LEAST = 4, 32
+
+
+class PageStore:
+    """Reads and changes what stands in a file of pages. ``file.commit`` ends an update."""
+
+    def __init__(self, file: PageFile) -> None:
+        self.file = file
+        self._fresh, self._shadows = 0, SHADOWS_LEAST
+        self._known_needed: tuple[tuple[int, int], U8] | None = None
+
+    def root(self, word: int) -> int:
+        """Returns a word of the root page."""
+        return int(self.file.read(ROOT)[word])
+
+    def set_root(self, word: int, value: int) -> None:
+        self.file.edit(ROOT)[word] = value
+
+    @property
+    def updates(self) -> int:
+        words = self.file.read(ROOT)
+        return int(words[UPDATES]) | int(words[UPDATES_HIGH]) << 32
+
+    # Pages and tables
+
+    def allocate(self, kind: int) -> int:
+        page, following = self.file.allocate(self.root(FREE_PAGE))
+        self.set_root(FREE_PAGE, following)
+        self.file.edit(page)[KIND] = kind
+        return page
+
+    def release(self, page: int) -> None:
+        self.file.release(page, self.root(FREE_PAGE))
+        self.set_root(FREE_PAGE, page)
+
+    def table_pages(self, top: int, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Returns the pages of a table, by their places: 0 where there is none."""
+        middles = self.file.read(top)[HEAD + numbers // CHILDREN].astype(np.int64)
+        pages = np.zeros(len(numbers), np.int64)
+        for middle in np.unique(middles[middles > 0]).tolist():
+            here = middles == middle
+            pages[here] = self.file.read(middle)[HEAD + numbers[here] % CHILDREN]
+        return pages
+
+    def reach_table_page(self, top: int, number: int) -> int:
+        """Returns a page of a table, which is made if there is none."""
+        page = top
+        for place, level in ((number // CHILDREN, 1), (number % CHILDREN, 0)):
+            child = int(self.file.read(page)[HEAD + place])
+            if not child:
+                child = self.allocate(TABLE)
+                self.file.edit(child)[ITEMS] = level
+                self.file.edit(page)[HEAD + place] = child
+            page = child
+        return page
+
+    # Slots
+
+    def slots(self, slots: NDArray[np.integer[Any]]) -> U32:
+        """Returns what the table says of slots: (slots, SLOT_WORDS)."""
+        number, place = np.divmod(slots.astype(np.int64), SLOTS_OF_PAGE)
+        distinct, which = np.unique(number, return_inverse=True)
+        pages = self.table_pages(self.root(SLOTS_TOP), distinct)
+        out = np.empty((len(number), SLOT_WORDS), np.uint32)
+        step = max(self.file.cache.frames // 2, 1)
+        order = np.argsort(which, kind="stable")
+        ends = np.searchsorted(which[order], np.arange(len(distinct) + 1))
+        for begin in range(0, len(distinct), step):
+            end = min(begin + step, len(distinct))
+            words = self.file.read_all(pages[begin:end])
+            some = order[ends[begin] : ends[end]]
+            at = HEAD + SLOT_WORDS * place[some]
+            out[some] = words[(which[some] - begin)[:, None], at[:, None] + np.arange(SLOT_WORDS)]
+        return out
+
+    def set_slots(self, slots: Iterable[int], entries: U32) -> None:
+        """Writes what the table says of slots."""
+        top = self.root(SLOTS_TOP)
+        for slot, entry in zip(slots, entries, strict=True):
+            page = self.reach_table_page(top, slot // SLOTS_OF_PAGE)
+            at = HEAD + SLOT_WORDS * (slot % SLOTS_OF_PAGE)
+            self.file.edit(page)[at : at + SLOT_WORDS] = entry
+
+    def set_needed(self, slots: Iterable[int], needed: Iterable[int]) -> None:
+        """Writes what slots have to count."""
+        top, kept = self.root(NEEDED_TOP), self._known_needed
+        known = None if kept is None or kept[0] != (self.file.generation, self.file.stamp) else kept[1]
+        for slot, value in zip(slots, needed, strict=True):
+            page = self.reach_table_page(top, slot // NEEDED_OF_PAGE)
+            self.file.edit(page).view(np.uint8)[4 * HEAD + slot % NEEDED_OF_PAGE] = value
+            if known is not None and slot < len(known):
+                known[slot] = value
+        if known is None or self.root(SLOT_COUNT) > len(known):
+            self._known_needed = None
+
+    def needed(self) -> U8:
+        """Returns what each slot has to count: one byte for each, which stay in memory."""
+        state, count = (self.file.generation, self.file.stamp), self.root(SLOT_COUNT)
+        known = self._known_needed
+        if known is None or known[0] != state:
+            pages = self.table_pages(self.root(NEEDED_TOP), np.arange(-(-count // NEEDED_OF_PAGE)))
+            found = np.zeros(len(pages) * NEEDED_OF_PAGE, np.uint8)
+            step = max(self.file.cache.frames // 2, 1)
+            for begin in range(0, len(pages), step):
+                some = self.file.read_all(pages[begin : begin + step])[:, HEAD:]
+                found[begin * NEEDED_OF_PAGE :][: 4 * some.size] = np.ascontiguousarray(some).view(np.uint8).ravel()
+            self._known_needed = known = state, found[:count].copy()
+        return known[1]
+
+    def keep_needed(self) -> None:
+        """Says that what is known of slots is what the last update has made of them."""
+        if self._known_needed is not None:
+            self._known_needed = (self.file.generation, self.file.stamp), self._known_needed[1]
+
+    def forget_needed(self) -> None:
+        self._known_needed = None
+
+    def take_slots(self, count: int) -> NDArray[np.uint32]:
+        """Returns slots that nobody has."""
+        taken: list[int] = []
+        while len(taken) < count and (free := self.root(FREE_SLOT)):
+            taken.append(free - 1)
+            self.set_root(FREE_SLOT, int(self.slots(np.array([free - 1]))[0, 0]))
+            self.set_root(FREE_SLOTS, self.root(FREE_SLOTS) - 1)
+        high = self.root(SLOT_COUNT)
+        rest = count - len(taken)
+        self.set_root(SLOT_COUNT, high + rest)
+        return np.array([*taken, *range(high, high + rest)], np.uint32)
+
+    def give_slots(self, slots: list[int]) -> None:
+        """Makes slots free."""
+        for slot in slots:
+            entry = np.array([[self.root(FREE_SLOT), 0, 0, 0]], np.uint32)
+            self.set_slots([slot], entry)
+            self.set_root(FREE_SLOT, slot + 1)
+            self.set_root(FREE_SLOTS, self.root(FREE_SLOTS) + 1)
+        self.set_needed(slots, [0] * len(slots))
+
+    # Records
+
+    def write_record(self, words: U32) -> tuple[int, int]:
+        """Writes a record. Returns its page and the word where it begins, 0 for a page chain."""
+        if len(words) > RECORD_MOST:
+            return self.write_chain(words), 0
+        page = self.root(RECORD_PAGE)
+        used = int(self.file.read(page)[SIDS]) if page else RECORD_MOST
+        if used + len(words) > RECORD_MOST:
+            if page and not self.file.read(page)[ITEMS]:
+                self.release(page)
+            page, used = self.allocate(RECORDS), 0
+            self.set_root(RECORD_PAGE, page)
+        into = self.file.edit(page)
+        into[HEAD + used : HEAD + used + len(words)] = words
+        into[SIDS] = used + len(words)
+        into[ITEMS] += 1
+        return page, HEAD + used
+
+    def write_over(self, page: int, word: int, words: U32) -> None:
+        """Writes a record in the place of one of the same length."""
+        if word:
+            self.file.edit(page)[word : word + len(words)] = words
+            return
+        while page:
+            into = self.file.edit(page)
+            size, page = int(into[SIDS]), int(into[NEXT])
+            into[HEAD : HEAD + size], words = words[:size], words[size:]
+
+    def remove_record(self, page: int, word: int) -> None:
+        """Takes a record away. Its page is free when it has no other."""
+        if not word:
+            self.remove_chain(page)
+            return
+        into = self.file.edit(page)
+        into[ITEMS] -= 1
+        if not into[ITEMS] and page != self.root(RECORD_PAGE):
+            self.release(page)
+
+    def write_chain(self, words: U32) -> int:
+        """Writes words to a chain of pages. Returns the first."""
+        first = before = 0
+        for begin in range(0, max(len(words), 1), CHILDREN):
+            some = words[begin : begin + CHILDREN]
+            page = self.allocate(BLOB)
+            into = self.file.edit(page)
+            into[HEAD : HEAD + len(some)] = some
+            into[SIDS] = len(some)
+            if before:
+                self.file.edit(before)[NEXT] = page
+            first, before = first or page, page
+        return first
+
+    def remove_chain(self, page: int) -> None:
+        """Frees a chain of pages."""
+        while page:
+            following = int(self.file.read(page)[NEXT])
+            self.release(page)
+            page = following
+
+    def read_chain(self, page: int) -> U32:
+        """Returns the words of a chain of pages."""
+        parts: list[NDArray[np.uint32]] = []
+        while page:
+            words = self.file.read(page)
+            if words[KIND] != BLOB or len(parts) > self.file.pages:
+                raise damaged(self.file.path, page)
+            parts.append(words[HEAD : HEAD + int(words[SIDS])].copy())
+            page = int(words[NEXT])
+        return np.concatenate(parts) if parts else np.empty(0, np.uint32)
+
+    def records(self, page: I64, word: I64) -> tuple[U32, I64]:
+        """Returns records, by their pages and words: all words, and where each begins."""
+        distinct, which = np.unique(page, return_inverse=True)
+        sizes = np.zeros(len(page), np.int64)
+        parts: list[tuple[NDArray[np.int64], NDArray[np.uint32]]] = []
+        step = max(self.file.cache.frames // 2, 1)
+        for begin in range(0, len(distinct), step):
+            pages = self.file.read_all(distinct[begin : begin + step])
+            some = np.flatnonzero((which >= begin) & (which < begin + step) & (word > 0))
+            flat = pages.ravel()
+            at = (which[some] - begin) * WORDS + word[some]
+            sizes[some] = flat[at]
+            parts.append((some, flat[members(at, ranges_of(sizes[some]))]))
+        for i in np.flatnonzero(word == 0).tolist():
+            words = self.read_chain(int(page[i]))
+            sizes[i] = len(words)
+            parts.append((np.array([i]), words))
+        first = ranges_of(sizes)
+        out = np.empty(int(first[-1]), np.uint32)
+        for some, words in parts:
+            out[members(first[some], ranges_of(sizes[some]))] = words
+        return out, first
+
+    # Trees
+
+    def slots_of(self, tree: int, key: int) -> NDArray[np.int64]:
+        """Returns the SidSet of a key that is in the list of equalities of a tree."""
+        none = np.empty(0, np.int64)
+        page = int(self.table_pages(self.root(TREES_TOP), np.array([tree // TREES]))[0])
+        page = int(self.file.read(page)[HEAD + TREE_WORDS * (tree % TREES) + TREE_ROOT]) if page else 0
+        if not page:
+            return none
+        words = self.file.read(page)
+        while words[KIND] != LEAF:
+            items = int(words[ITEMS])
+            child = int(np.searchsorted(words[INNER_KEYS : INNER_KEYS + 2 * items].copy().view(np.int64), key, "right"))
+            words = self.file.read(int(words[HEAD + child]))
+        keys = words[HEAD : HEAD + 2 * min(int(words[ITEMS]), LEAF_MOST)].view(np.int64)
+        place = int(np.searchsorted(keys, key))
+        if place == len(keys) or keys[place] != key:
+            return none
+        node = int(words[LEAF_POINTERS + LISTS * place + EQUAL]) & PAGE_MASK
+        found: list[NDArray[np.int64]] = []
+        while node:
+            words = self.file.read(node)
+            items = int(words[ITEMS])
+            item = words[WORDS - ITEM * items :].reshape(-1, ITEM)[::-1]
+            keys = item[:, :2].copy().view(np.int64).ravel()
+            j = int(np.searchsorted(keys, key))
+            if j == items or keys[j] != key:
+                break
+            begin = int(item[j - 1, 2]) if j else 0
+            found.append(words[HEAD + begin : HEAD + int(item[j, 2])].astype(np.int64))
+            node = int(words[PREV]) if j == 0 and words[CONTINUES] else 0
+        return np.concatenate(found) if found else none
+
+    def change(self, entries: Entries, is_insert: bool) -> None:
+        """Enters slots into the lists of trees, or takes them out.
+
+        Raises
+        ------
+        StoreError : what is to be taken out is not there: the file is damaged
+        """
+        order = np.lexsort((entries.key, entries.tree))
+        tree, key, slot = entries.tree[order], entries.key[order], entries.slot[order]
+        inserts = np.full(len(tree), is_insert, np.uint8)
+        path = np.zeros((DEPTH_MOST, 2), np.int64)
+        done = self._fresh = 0
+        while done < len(tree):
+            pages = self._pages()
+            done = update.apply(pages, self.root(TREES_TOP), inserts, tree, key, slot, done, path)
+            self._settle(pages)
+
+    def _pages(self) -> Pages:
+        """Returns the cache as operations see it, with pages that nobody uses."""
+        cache = self.file.cache
+        fresh = [self.allocate(TABLE) for _ in range(self._fresh)]
+        return Pages(
+            cache.mem,
+            cache.frame,
+            cache.used,
+            cache.dirty,
+            np.empty(self._shadows * WORDS, np.uint32),
+            np.empty((self._shadows, 2), np.int64),
+            np.array(fresh, np.int64),
+            np.empty(self.file.pages, np.int64),
+            np.zeros(LISTS, np.int64),
+            np.zeros(6, np.int64),
+        )
+
+    def _settle(self, pages: Pages) -> None:
+        """Does what operations asked for."""
+        state = pages.state
+        if state[WRONG]:
+            raise StoreError(f"{self.file.path} is damaged: a predicate is not where it should be: build it again")
+        for page in [*pages.fresh[state[FRESH] :].tolist()[::-1], *pages.freed[: state[FREED]].tolist()]:
+            self.release(page)
+        if state[MISSED]:
+            self.file.read(int(state[MISSED]))
+        elif state[NO_ROOM] == NO_FRESH:
+            self._fresh = max(2 * self._fresh, FRESH_LEAST)
+        elif state[NO_ROOM]:
+            self._shadows *= 2
+
+    def loaded(self, pages: NDArray[np.int64]) -> None:
+        """Brings pages into memory that a kernel asks for, as many as there is room for."""
+        if len(pages) and int(pages.max()) >= self.file.pages:
+            raise damaged(self.file.path, int(pages.max()))
+        self.file.cache.load(pages)

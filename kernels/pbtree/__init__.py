@@ -1,0 +1,5 @@
+"""PB+tree: predicates in pages of 4 KiB, in memory or behind a cache.
+
+``arrays`` says what stands in a page, ``plan`` what of a conjunction is counted, ``bulk`` fills
+pages, ``match`` reads them, ``update`` changes them, ``records`` packs subscriptions.
+"""

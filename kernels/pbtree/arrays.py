@@ -1,0 +1,78 @@
+"""PB+tree: what stands in a page, and the arrays of an index that is held in memory.
+
+A page is 1,024 words of 32 bits. The first twelve are its header; page 0 means "none". A key takes
+two words, the low one first.
+
+leaf       up to 126 items: key, and for each of the six lists a pointer, whose top bit says that
+           the key is in that list. It points to the last node whose first key is not above the key
+inner      up to 336 keys and one child more; child i + 1 has keys from key i on
+list node  numbers of slots from the front, items from the back: key, and where its SidSet ends.
+           SidSets that a node cannot hold go on in the next one, which says so (``CONTINUES``)
+table      level 2 and 1: pages of the next level; level 0: entries of a fixed size
+"""
+
+from typing import Annotated, NamedTuple
+
+from colmatch.kernels.layout import I32, I64, U8, U32
+
+WORDS = 1024
+HEAD = 12
+# Words of a header.
+CHECKSUM, OTHER, STAMP, STAMP_HIGH, KIND, ITEMS, PREV, NEXT, SIDS, CONTINUES, OWNER = range(11)
+# Kinds of pages.
+FREE, LEAF, INNER, LIST, TABLE, RECORDS, BLOB, ROOT = range(8)
+
+LEAF_MOST = 126
+LEAF_POINTERS = HEAD + 2 * LEAF_MOST
+INNER_MOST = 336
+INNER_KEYS = HEAD + INNER_MOST + 1
+LIST_ROOM = WORDS - HEAD
+ITEM = 3  # words of an item of a list node
+CHILDREN = WORDS - HEAD  # of a page of a table
+
+IN_LIST = 1 << 31
+PAGE_MASK = IN_LIST - 1
+
+# The lists of an attribute; ranges with two ends are in the last two, once for each end.
+EQUAL, GREATER, LESS, UNEQUAL, LOW_END, HIGH_END = range(6)
+LISTS = 6
+
+# An attribute's entry in the table of attributes.
+TREE_WORDS = 8
+TREES = CHILDREN // TREE_WORDS  # entries of a page
+TREE_ROOT, LEVELS, HEADS = 0, 1, 2
+
+# Trees that are of no attribute; those of attributes come behind them.
+IDS, TAGS, ALWAYS = range(3)
+OWN_TREES = 3
+
+MOST_NEEDED = 127
+VERIFY = 128  # the flag beside what a slot needs
+
+# How far a walk has come.
+# Walks along lists; the first four are about ranges that do not hold, and come before all others.
+TOP, MIDDLE, ENTRY, DOWN, ENDED, BEGINS, EQ, GT, LT_START, LT_BACK, LT, NE_START, NE_BACK, NE, BEGUN, ENDS = range(16)
+IS_HIT = EQ  # stages from here on count what holds
+WALKS = 10  # tasks that an entry of an event can become, at most
+
+
+class PbtreeIndex(NamedTuple):
+    """Pages in memory; slots are conjunctions."""
+
+    page: U32  # (pages * WORDS)
+    frame: I32  # (pages) page -> where it stands, as a cache has it
+    needed: U8  # (C) what each slot has to count, and VERIFY
+    state: I64  # (2) page that the table of trees begins at; 1 where a subscription has several slots
+
+
+class PbtreeScratch(NamedTuple):
+    """Working memory of one thread."""
+
+    left: U8  # (C) what each slot has still to count
+    done: U32  # (C) slots that have counted all
+    # (WALKS * entries of a row, 6) stage, page, tree or which half of it, heads of lists, key
+    task: Annotated[I64, 6]
+    wanted: I64  # (as many) pages that are not there
+    used: U8  # (frames) 1 where a page was read
+    table: U32  # (A) zero between calls
+    multi: U8  # (A) the attribute may have several entries in a row

@@ -1,0 +1,230 @@
+"""PB+tree: pages made bottom-up from sorted entries."""
+
+import numpy as np
+
+from colmatch.kernels._jit import device, kernel
+from colmatch.kernels.pbtree.arrays import (
+    CHILDREN,
+    CONTINUES,
+    HEAD,
+    HEADS,
+    IN_LIST,
+    INNER,
+    INNER_KEYS,
+    ITEM,
+    ITEMS,
+    KIND,
+    LEAF,
+    LEAF_POINTERS,
+    LEVELS,
+    LIST,
+    LISTS,
+    NEXT,
+    PREV,
+    SIDS,
+    TABLE,
+    TREE_ROOT,
+    WORDS,
+)
+from colmatch.kernels.pbtree.pages import item_at, put_key
+
+
+@device
+def new_page(mem, n, kind):
+    """Begin page ``n``, counted from the first of ``mem``. Returns where it stands."""
+    base = n * WORDS
+    for i in range(WORDS):
+        mem[base + i] = 0
+    mem[base + KIND] = kind
+    return base
+
+
+@device
+def fill_list(mem, n, base_page, key, slot, begin, end, fill, out_key, out_node):
+    """Write the nodes of a list from sorted entries.
+
+    out_key, out_node : written, each key and the last node whose first key is not above it
+
+    Returns the next page, and how many keys.
+    """
+    keys, at = np.int64(0), begin
+    base, before, items, sids, open_page = np.int64(0), np.int64(0), np.int64(0), np.int64(0), False
+    while at < end:
+        size = at
+        while size < end and key[size] == key[at]:
+            size += 1
+        whole, first_part, entered = size - at, True, False
+        while at < size:
+            room = fill - sids - ITEM * items - ITEM
+            # a SidSet that fits into a node of its own is not divided
+            if not open_page or room < 1 or (room < size - at and items > 0 and whole + ITEM <= fill):
+                fresh = new_page(mem, n, LIST)
+                if open_page:
+                    mem[base + NEXT] = base_page + n
+                    mem[fresh + PREV] = before
+                base, before, items, sids, open_page = fresh, base_page + n, np.int64(0), np.int64(0), True
+                n += 1
+                mem[base + CONTINUES] = 0 if first_part else 1
+                room = fill - ITEM
+            part = min(room, size - at)
+            for i in range(part):
+                mem[base + HEAD + sids + i] = slot[at + i]
+            sids += part
+            put_key(mem, item_at(base, items), key[at])
+            mem[item_at(base, items) + 2] = sids
+            items += 1
+            mem[base + ITEMS], mem[base + SIDS] = items, sids
+            at += part
+            first_part = False
+            if entered:
+                out_node[keys - 1] = before
+            else:
+                out_key[keys], out_node[keys] = key[size - 1], before
+                keys += 1
+                entered = True
+    return n, keys
+
+
+@device
+def fill_leaves(mem, n, base_page, count, at, list_key, list_node, fill, level_key, level_page):
+    """Write the leaves of a tree out of the keys of its lists. Returns next page, and leaves.
+
+    count, at (LISTS) : keys of each list; scratch
+    """
+    leaves, base, items, before = np.int64(0), np.int64(0), np.int64(fill), np.int64(0)
+    for which in range(LISTS):
+        at[which] = 0
+    while True:
+        best, some = np.int64(0), False
+        for which in range(LISTS):
+            if at[which] < count[which] and (not some or list_key[which, at[which]] < best):
+                best, some = list_key[which, at[which]], True
+        if not some:
+            return n, leaves
+        if items >= fill:
+            fresh = new_page(mem, n, LEAF)
+            if leaves > 0:
+                mem[base + NEXT] = base_page + n
+                mem[fresh + PREV] = before
+            base, before, items = fresh, base_page + n, np.int64(0)
+            level_key[leaves], level_page[leaves] = best, base_page + n
+            leaves += 1
+            n += 1
+        put_key(mem, base + HEAD + 2 * items, best)
+        for which in range(LISTS):
+            flag = np.int64(0)
+            if at[which] < count[which] and list_key[which, at[which]] == best:
+                at[which] += 1
+                flag = np.int64(IN_LIST)
+            node = np.int64(0) if at[which] == 0 else list_node[which, at[which] - 1]
+            mem[base + LEAF_POINTERS + LISTS * items + which] = node | flag
+        items += 1
+        mem[base + ITEMS] = items
+
+
+@device
+def fill_inner(mem, n, base_page, count, fill, level_key, level_page):
+    """Write one level of inner pages above ``count`` pages. Returns next page, and pages."""
+    made, at = np.int64(0), np.int64(0)
+    while at < count:
+        children = min(fill, count - at)
+        if count - at - children == 1:  # none with a single child
+            children -= 1
+        base = new_page(mem, n, INNER)
+        mem[base + ITEMS] = children - 1
+        lowest = level_key[at]
+        for i in range(children):
+            mem[base + HEAD + i] = level_page[at + i]
+            if i > 0:
+                put_key(mem, base + INNER_KEYS + 2 * (i - 1), level_key[at + i])
+        level_key[made], level_page[made] = lowest, base_page + n
+        made += 1
+        n += 1
+        at += children
+    return n, made
+
+
+@kernel
+def fill_trees(mem, base_page, list_first, key, slot, fills, keys, levels_of, entry):
+    """Write the trees of sorted entries. Returns how many pages they take.
+
+    Parameters
+    ----------
+    mem : room for them
+    base_page : number of the first page of ``mem``
+    list_first (LISTS * trees + 1) : tree and list -> its entries
+    key, slot : of the entries, sorted by key within each list
+    fills : words of a list node, items of a leaf, children of an inner page that are taken
+    keys : scratch, keys and nodes of each list (LISTS, entries of a list), and two of (LISTS)
+    levels_of : scratch, keys and pages of a level (leaves)
+    entry (trees, TREE_WORDS) : written
+    """
+    list_key, list_node, count, at = keys
+    level_key, level_page = levels_of
+    n = np.int64(0)
+    for tree in range(len(entry)):
+        total = np.int64(0)
+        for which in range(LISTS):
+            begin, end = list_first[LISTS * tree + which], list_first[LISTS * tree + which + 1]
+            count[which] = 0
+            if begin < end:
+                entry[tree, HEADS + which] = base_page + n
+                n, count[which] = fill_list(
+                    mem, n, base_page, key, slot, begin, end, fills[0], list_key[which], list_node[which]
+                )
+            total += count[which]
+        if total == 0:
+            continue
+        n, level = fill_leaves(mem, n, base_page, count, at, list_key, list_node, fills[1], level_key, level_page)
+        levels = 0
+        while level > 1:
+            n, level = fill_inner(mem, n, base_page, level, fills[2], level_key, level_page)
+            levels += 1
+        entry[tree, TREE_ROOT], entry[tree, LEVELS] = level_page[0], levels
+    return n
+
+
+@kernel
+def fill_table(mem, base_page, entry, each):
+    """Write a table of entries (E, W), ``each`` of them to a page. Returns pages, and the top."""
+    words = entry.shape[1]
+    n = np.int64(0)
+    pages = (len(entry) + each - 1) // each
+    for at in range(pages):
+        base = new_page(mem, n, TABLE)
+        n += 1
+        for i in range(min(each, len(entry) - at * each)):
+            for w in range(words):
+                mem[base + HEAD + words * i + w] = entry[at * each + i, w]
+        mem[base + ITEMS] = 0
+    middles = (pages + CHILDREN - 1) // CHILDREN
+    for at in range(middles):
+        base = new_page(mem, n, TABLE)
+        n += 1
+        mem[base + ITEMS] = 1
+        for i in range(min(CHILDREN, pages - at * CHILDREN)):
+            mem[base + HEAD + i] = base_page + at * CHILDREN + i
+    base = new_page(mem, n, TABLE)
+    mem[base + ITEMS] = 2
+    for at in range(middles):
+        mem[base + HEAD + at] = base_page + pages + at
+    return n + 1, base_page + n
+
+
+@kernel
+def place_records(length, page, word, first_page):
+    """Write the page and the word of each record, one after the other. Returns how many pages.
+
+    Records that no page can hold have 0 for a page.
+    """
+    n, used = np.int64(0), np.int64(WORDS)
+    for i in range(len(length)):
+        if length[i] > CHILDREN:
+            page[i], word[i] = 0, 0
+            continue
+        if used + length[i] > WORDS:
+            n += 1
+            used = np.int64(HEAD)
+        page[i], word[i] = first_page + n - 1, used
+        used += length[i]
+    return n

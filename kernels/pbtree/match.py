@@ -1,0 +1,331 @@
+"""PB+tree matches a batch: searches as in document 004, section 4.4, then counts.
+
+Each value of an event is a task: it goes down its tree, then becomes a walk along each of the
+lists. A task holds one page at a time and the number of its next, so it can stop wherever a page
+is not in memory, and go on when somebody has brought it.
+"""
+
+import numpy as np
+
+from colmatch.kernels._jit import device, kernel
+from colmatch.kernels.layout import CANDIDATES, CONJUNCTIONS, NODES, PREDICATES
+from colmatch.kernels.pbtree.arrays import (
+    ALWAYS,
+    BEGINS,
+    BEGUN,
+    CHILDREN,
+    CONTINUES,
+    DOWN,
+    ENDED,
+    ENDS,
+    ENTRY,
+    EQ,
+    EQUAL,
+    GREATER,
+    GT,
+    HEAD,
+    HEADS,
+    HIGH_END,
+    IN_LIST,
+    IS_HIT,
+    ITEMS,
+    KIND,
+    LEAF,
+    LEAF_POINTERS,
+    LESS,
+    LISTS,
+    LOW_END,
+    LT,
+    LT_BACK,
+    LT_START,
+    MIDDLE,
+    NE,
+    NE_BACK,
+    NE_START,
+    NEXT,
+    OWN_TREES,
+    PAGE_MASK,
+    PREV,
+    SIDS,
+    TOP,
+    TREE_WORDS,
+    TREES,
+    UNEQUAL,
+    VERIFY,
+    WORDS,
+)
+from colmatch.kernels.pbtree.pages import begin_of, child_of, first_key, item_at, items_below, key_at, last_item
+from colmatch.kernels.predicates import clear, conjunction_holds, spread
+from colmatch.kernels.sink import FILL, emit, is_decided, stops
+
+
+@device
+def count_slots(mem, begin, end, left, done, n):
+    """Count one for each slot in the words ``begin:end``; those that are complete into ``done``.
+
+    ``done`` has room for one more than all slots, each of which is complete once.
+    """
+    one = np.uint64(1)
+    full = np.uint64(n)
+    for i in range(np.uint64(begin), np.uint64(end)):  # without a branch: it could not be foretold
+        slot = np.uint64(mem[i])
+        before = np.uint64(left[slot])
+        left[slot] = before - min(before, one)
+        done[full] = slot
+        full += np.uint64(before == one)
+    return np.int64(full)
+
+
+@device
+def miss_slots(mem, begin, end, left):
+    """Count one more to be counted for each slot in the words ``begin:end``."""
+    for i in range(np.uint64(begin), np.uint64(end)):
+        left[np.uint64(mem[i])] += np.uint8(1)
+
+
+@device
+def met_slots(mem, base, stage, key):
+    """Which numbers of slots of a node are met by an event's key: begin and end, twice."""
+    size = np.int64(mem[base + SIDS])
+    j = items_below(mem, base, key)
+    begin = begin_of(mem, base, j)
+    is_there = j < np.int64(mem[base + ITEMS]) and key_at(mem, item_at(base, j)) == key
+    end = np.int64(mem[item_at(base, j) + 2]) if is_there else begin
+    if stage == EQ or stage == LT_BACK:
+        return begin, end, end, end
+    if stage == GT or stage == BEGUN:
+        return np.int64(0), end, end, end
+    if stage == ENDED:
+        return np.int64(0), begin, begin, begin
+    if stage == BEGINS:
+        return end, size, size, size
+    if stage == LT_START or stage == LT or stage == ENDS:
+        return begin, size, size, size
+    return np.int64(0), begin, end, size
+
+
+@device
+def begin_walks(mem, base, place, key, half, heads, task, n):
+    """Append a walk along each list from an item of a leaf, -1 for none. Returns how many tasks.
+
+    half : 0 where the key is in the lower half of its tree
+    heads : first nodes of the lists LESS and UNEQUAL, LOW_END and HIGH_END, two in each
+    """
+    less, unequal = heads[0] >> 32, heads[0] & PAGE_MASK
+    begins, ends = heads[1] >> 32, heads[1] & PAGE_MASK
+    equal, greater = np.int64(0), np.int64(0)
+    begun, ended = np.int64(0), np.int64(0)
+    if place >= 0:
+        pointer = base + LEAF_POINTERS + LISTS * place
+        if mem[pointer + EQUAL] & IN_LIST and key_at(mem, base + HEAD + 2 * place) == key:
+            equal = np.int64(mem[pointer + EQUAL]) & PAGE_MASK
+        greater = np.int64(mem[pointer + GREATER]) & PAGE_MASK
+        less = np.int64(mem[pointer + LESS]) & PAGE_MASK or less
+        unequal = np.int64(mem[pointer + UNEQUAL]) & PAGE_MASK or unequal
+        begun, ended = np.int64(mem[pointer + LOW_END]) & PAGE_MASK, np.int64(mem[pointer + HIGH_END]) & PAGE_MASK
+        begins, ends = begun or begins, ended or ends
+    n = add_task(task, n, EQ, equal, key)
+    n = add_task(task, n, GT, greater, key)
+    n = add_task(task, n, LT_START, less, key)
+    n = add_task(task, n, NE_START, unequal, key)
+    if half == 0:
+        n = add_task(task, n, BEGUN, begun, key)
+        return add_task(task, n, ENDED, ended, key)
+    n = add_task(task, n, BEGINS, begins, key)
+    return add_task(task, n, ENDS, ends, key)
+
+
+@device
+def add_task(task, n, stage, page, key):
+    if page == 0:
+        return n
+    task[n, 0], task[n, 1], task[n, 2], task[n, 3], task[n, 4], task[n, 5] = stage, page, 0, 0, 0, key
+    return n + 1
+
+
+@device
+def go_on(mem, base, stage, key, task, n):
+    """Say what a walk along a list does behind a node: stage, next page, how many tasks."""
+    continues = mem[base + CONTINUES] != 0 and first_key(mem, base) == key
+    before, behind = np.int64(mem[base + PREV]), np.int64(mem[base + NEXT])
+    if stage == GT or stage == NE_BACK or stage == BEGUN or stage == ENDED:
+        return stage, before, n
+    if stage == EQ or stage == LT_BACK:
+        return stage, before if continues else np.int64(0), n
+    if continues and (stage == LT_START or stage == ENDS):
+        n = add_task(task, n, LT_BACK, before, key)
+    if stage == NE_START:
+        return NE, behind, add_task(task, n, NE_BACK, before, key)
+    if stage == NE or stage == BEGINS:
+        return stage, behind, n
+    return LT, behind, n
+
+
+@device
+def advance(mem, frame, used, task, n, left, done, wanted, finished, counters):
+    """Take all tasks as far as pages are there.
+
+    What counts ranges that do not hold is done before anything counts what holds.
+
+    Returns how many tasks are left, how many of them wait for a page in ``wanted``, and how many
+    slots are complete.
+    """
+    waiting = np.int64(0)
+    for hits in range(2):
+        kept = np.int64(0)
+        i = np.int64(0)
+        while i < n:
+            stage, page, more, key = task[i, 0], task[i, 1], task[i, 2], task[i, 5]
+            heads = (task[i, 3], task[i, 4])
+            i += 1
+            while page != 0:
+                where = np.int64(frame[page])
+                is_late = hits == 0 and stage >= IS_HIT
+                if where < 0 or is_late:
+                    task[kept, 0], task[kept, 1], task[kept, 2], task[kept, 5] = stage, page, more, key
+                    task[kept, 3], task[kept, 4] = heads
+                    kept += 1
+                    if not is_late:
+                        wanted[waiting] = page
+                        waiting += 1
+                    break
+                used[where] = 1
+                base = where * WORDS
+                counters[NODES] += 1
+                if stage == TOP:
+                    stage, page = MIDDLE, np.int64(mem[base + HEAD + more // TREES // CHILDREN])
+                elif stage == MIDDLE:
+                    stage, page = ENTRY, np.int64(mem[base + HEAD + more // TREES % CHILDREN])
+                elif stage == ENTRY:
+                    entry = base + HEAD + TREE_WORDS * (more % TREES)
+                    first = entry + HEADS
+                    heads = (
+                        np.int64(mem[first + LESS]) << 32 | np.int64(mem[first + UNEQUAL]),
+                        np.int64(mem[first + LOW_END]) << 32 | np.int64(mem[first + HIGH_END]),
+                    )
+                    stage, page, more = DOWN, np.int64(mem[entry]), np.int64(-1)
+                elif stage == DOWN:
+                    items = np.int64(mem[base + ITEMS])
+                    if mem[base + KIND] != LEAF:
+                        child = child_of(mem, base, key)
+                        more = np.int64(2 * child > items) if more < 0 else more
+                        page = np.int64(mem[base + HEAD + child])
+                        continue
+                    place = last_item(mem, base, key)
+                    more = np.int64(2 * place >= items) if more < 0 else more
+                    if place < 0 and mem[base + PREV] != 0:
+                        page = np.int64(mem[base + PREV])
+                        continue
+                    n = begin_walks(mem, base, place, key, more, heads, task, n)
+                    page = np.int64(0)
+                else:
+                    a, b, c, d = met_slots(mem, base, stage, key)
+                    first = base + HEAD
+                    if stage < IS_HIT:
+                        miss_slots(mem, first + a, first + b, left)
+                    else:
+                        finished = count_slots(mem, first + a, first + b, left, done, finished)
+                        finished = count_slots(mem, first + c, first + d, left, done, finished)
+                    counters[PREDICATES] += b - a + d - c
+                    stage, page, n = go_on(mem, base, stage, key, task, n)
+        n = kept
+        if waiting > 0:
+            break
+    return n, waiting, finished
+
+
+@device
+def begin_row(attr, key, begin, end, top, task):
+    """Make the tasks of a row: one for each value, and one for what is always verified."""
+    n = add_task(task, np.int64(0), TOP, top, np.int64(0))
+    task[0, 2] = ALWAYS
+    for e in range(begin, end):
+        n = add_task(task, n, TOP, top, np.int64(key[e]))
+        task[n - 1, 2] = OWN_TREES + np.int64(attr[e])
+    return n
+
+
+@kernel
+def search_rows(cache, top, needed, rows, state, scratch, out, counters):
+    """Search and count for rows of a batch, until a page is missing or ``out`` is full.
+
+    Parameters
+    ----------
+    cache : its memory; page -> its frame, or -1; (frames) 1 for what was read
+    needed (slots) : what each has to count, and VERIFY
+    rows : first, attr, key, as ``layout.Rows`` with keys for codes
+    scratch : (tasks, 6); slots that are left; slots that are complete; pages that are wanted
+    state : row to go on with, the row to stop at, its tasks (-1 for a row not begun), slots
+        complete, pairs in ``out``, pages in ``wanted``
+    out : (pairs, 2) row and slot
+    """
+    mem, frame, used = cache
+    first, attr, key = rows
+    task, left, done, wanted = scratch
+    row = state[0]
+    while row < state[1]:
+        if state[2] < 0:
+            for slot in range(len(needed)):
+                left[slot] = needed[slot] & (VERIFY - 1)
+            state[2] = begin_row(attr, key, first[row], first[row + 1], top, task)
+            state[3] = 0
+        state[2], state[5], state[3] = advance(mem, frame, used, task, state[2], left, done, wanted, state[3], counters)
+        if state[5] > 0:
+            return
+        if state[4] + state[3] > len(out):
+            return
+        for i in range(state[3]):
+            out[state[4], 0], out[state[4], 1] = row, done[i]
+            state[4] += 1
+        counters[CANDIDATES] += state[3]
+        counters[CONJUNCTIONS] += len(left)
+        state[2] = -1
+        row += 1
+        state[0] = row
+
+
+@kernel
+def match(index, preds, rows, start, stop, scratch, sink, counters):
+    """Match rows ``start:stop``.
+
+    Returns the first row not finished: ``stop``, unless the sink became full.
+
+    Counters: CANDIDATES, slots that have counted all; PREDICATES, numbers of slots that were read,
+    and predicates evaluated to verify; NODES, pages visited.
+    """
+    first, attr, code, needed = rows.first, rows.attr, rows.code, index.needed
+    left, done, task = scratch.left, scratch.done, scratch.task
+    for row in range(start, stop):
+        if is_decided(sink, row):
+            continue
+        fill = sink.state[FILL]
+        for slot in range(len(needed)):
+            left[slot] = needed[slot] & (VERIFY - 1)
+        n = begin_row(attr, code, first[row], first[row + 1], index.state[0], task)
+        _, _, finished = advance(
+            index.page, index.frame, scratch.used, task, n, left, done, scratch.wanted, np.int64(0), counters
+        )
+        counters[CANDIDATES] += finished
+        counters[CONJUNCTIONS] += len(needed)
+        entered, fits = False, True
+        for i in range(finished):
+            c = np.int64(done[i])
+            if needed[c] & VERIFY:
+                if not entered:
+                    spread(first, attr, code, row, scratch.multi, scratch.table)
+                    entered = True
+                holds, steps = conjunction_holds(
+                    preds.pred, preds.run_lo, preds.run_hi, preds.first, preds.jump_first, preds.jump, c,
+                    attr, code, first[row], first[row + 1], scratch.table,
+                )  # fmt: skip
+                counters[PREDICATES] += steps
+                if not holds:
+                    continue
+            if not emit(sink, row, np.int64(preds.owner[c]), counters):
+                fits = False
+                break
+        if entered:
+            clear(first, attr, row, scratch.table)
+        if not fits and stops(sink, fill, counters):
+            return row
+    return stop

@@ -1,0 +1,52 @@
+"""PB+tree: what was counted but not said by counting alone is verified on its predicates."""
+
+import numpy as np
+
+from colmatch.kernels._jit import kernel
+from colmatch.kernels.layout import PREDICATES
+from colmatch.kernels.predicates import conjunction_holds
+
+
+@kernel
+def verify_pairs(preds, codes, rows, pairs, scratch, held, counters):
+    """Write 1 for each pair of row and conjunction that is true, 0 for others.
+
+    Parameters
+    ----------
+    codes : of the predicates; entries of rows are given codes for each row that has a pair
+    rows : first, attr, key of the entries of all rows
+    pairs : rows, ascending; conjunctions
+    scratch : a table, zero, with a place for each attribute; attributes and codes of a row
+    """
+    first, attr, key = rows
+    pair_row, pair_conj = pairs
+    table, own_attr, own_code = scratch
+    last, size = np.int64(-1), np.int64(0)
+    for i in range(len(pair_row)):
+        row = pair_row[i]
+        if row != last:
+            for e in range(size):
+                table[own_attr[e]] = 0
+            size = first[row + 1] - first[row]
+            for e in range(size):
+                a = attr[first[row] + e]
+                own_attr[e] = a
+                low, high = codes.first[a], codes.first[a + 1]
+                while low < high:
+                    middle = (low + high) >> 1
+                    if codes.bound[middle] <= key[first[row] + e]:
+                        low = middle + 1
+                    else:
+                        high = middle
+                own_code[e] = low - codes.first[a] + 1
+            for e in range(size - 1, -1, -1):
+                table[own_attr[e]] = 1 + e if codes.multi[own_attr[e]] else own_code[e]
+            last = row
+        holds, steps = conjunction_holds(
+            preds.pred, preds.run_lo, preds.run_hi, preds.first, preds.jump_first, preds.jump, pair_conj[i],
+            own_attr, own_code, np.int64(0), size, table,
+        )  # fmt: skip
+        held[i] = holds
+        counters[PREDICATES] += steps
+    for e in range(size):
+        table[own_attr[e]] = 0
