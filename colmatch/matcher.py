@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Any, cast
+from typing import Any
 
 import pyarrow as pa
 
@@ -48,15 +48,15 @@ class Matcher(Matches):
 
     def __init__(self, parts: Parts | PagedSet, journal: Journal | None = None) -> None:
         self.schema = parts.schema
-        self._paged = parts if isinstance(parts, PagedSet) else None
+        self._live: LiveSet | PagedSet
         if isinstance(parts, PagedSet):
-            self._live = cast(LiveSet, parts)  # it does what this class asks of one
-            super().__init__(self._live, PagedWorkers(parts))
+            self._live = parts
+            super().__init__(parts, PagedWorkers(parts))
             return
-        self._live = LiveSet(parts)
+        self._live = live = LiveSet(parts)
         if journal is not None:
-            saved.replay(self._live, journal)
-        super().__init__(self._live, Workers(self._live))
+            saved.replay(live, journal)
+        super().__init__(live, Workers(live))
 
     # Making
 
@@ -122,8 +122,8 @@ class Matcher(Matches):
             it has a journal with updates that are not this matcher's, or that is being written
         OSError : as from the built-in ``open``. Whatever is raised, ``path`` is as it was
         """
-        if self._paged is not None:
-            self._paged.save(saved.file_name(path))
+        if isinstance(self._live, PagedSet):
+            self._live.save(saved.file_name(path))
         else:
             saved.save(path, self._live)
 

@@ -15,9 +15,8 @@ from colmatch.matching.asked import Asked
 from colmatch.matching.range_worker import RangeNames, checked_ranges
 from colmatch.matching.subset import Subset, subset_of
 from colmatch.matching.topk import TopK, checked_topk
-from colmatch.matching.workers import Workers
+from colmatch.matching.workers import Live, Workers
 from colmatch.subscriptions.tags import tags_asked
-from colmatch.updates.live import LiveSet
 
 SUBSETS_KEPT = 64  # of tags that were asked for last: a bit for each subscription
 
@@ -25,7 +24,7 @@ SUBSETS_KEPT = 64  # of tags that were asked for last: a bit for each subscripti
 class BestMatches:
     """Finds the best matches of events. ``Matcher`` is one."""
 
-    def __init__(self, live: LiveSet, workers: Workers) -> None:
+    def __init__(self, live: Live, workers: Workers) -> None:
         self._live = live
         self._workers = workers
         self._tagged = lru_cache(SUBSETS_KEPT)(lambda tags: Subset(None, (tags,)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -22,14 +22,28 @@ from colmatch.matching.reasons import By, Reasons
 from colmatch.matching.threads import Result, cores, in_order
 from colmatch.matching.topk import TopK
 from colmatch.matching.worker import Worker
-from colmatch.updates.live import LiveSet
+from colmatch.options import Options
+from colmatch.schema import Schema
 from colmatch.updates.versions import Version
+
+
+class Live(Protocol):
+    """What a matcher has now, as workers ask for it: a ``LiveSet``, or the pages of a file."""
+
+    @property
+    def schema(self) -> Schema: ...
+
+    @property
+    def options(self) -> Options: ...
+
+    @property
+    def now(self) -> Version: ...
 
 
 class Workers:
     """A pool of workers: each batch goes to an idle one, or to a new one where none is idle."""
 
-    def __init__(self, live: LiveSet) -> None:
+    def __init__(self, live: Live) -> None:
         self._live = live
         self._required = Required(live.schema)
         self._idle: list[Worker] = []

@@ -8,13 +8,14 @@ import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from colmatch.arrays.frozen import contiguous
-from colmatch.errors import StoreError
+from colmatch.errors import StoreError, SubscriptionError, shown
 from colmatch.indexing.pbtree import Entries, entries_of_keys, filled, table_pages
 from colmatch.kernels.layout import I64, U8, U32, Codes, Predicates
 from colmatch.kernels.pbtree import bulk
@@ -41,7 +42,7 @@ from colmatch.paged import store
 from colmatch.paged.cache import PAGE, checksum
 from colmatch.paged.file import ROOT, header_bytes, log_path
 from colmatch.paged.log import BEGIN, generation_of
-from colmatch.paged.records import Keyed, packed, slots_needed
+from colmatch.paged.records import Keyed, packed, slots_needed, tags_of
 from colmatch.subscriptions.ids import Ids
 from colmatch.subscriptions.tags import Tags
 
@@ -95,20 +96,49 @@ def all_entries(some: Keyed) -> Entries:
     conjunctions = len(some.predicates.owner)
     own = entries_of_keys(some.predicates, some.keys, some.slots[:conjunctions])
     first, keys = first_slots(some), id_keys(some.ids)
-    tagged = [
-        (hash_of(tag), slot)
-        for text, slot in zip(some.tags, first.tolist(), strict=True)
-        if text
-        for tag in json.loads(text)
-    ]
-    tag_key, tag_slot = np.array(tagged, np.int64).reshape(-1, 2).T
+    tag_key, tag_slot = _tag_entries(some.tags, first)
     return Entries(
         np.concatenate(
             [own.tree, np.full(len(keys), IDS * LISTS + EQUAL), np.full(len(tag_key), TAGS * LISTS + EQUAL)]
         ),
         np.concatenate([own.key, keys, tag_key]),
-        np.concatenate([own.slot, first, tag_slot.astype(np.uint32)]),
+        np.concatenate([own.slot, first, tag_slot]),
         np.concatenate([own.needed, np.zeros(len(some.slots) - conjunctions, np.uint8)]),
+    )
+
+
+def _tag_entries(texts: list[bytes], slots: NDArray[np.uint32]) -> tuple[I64, NDArray[np.uint32]]:
+    """Returns keys and slots of the tags of subscriptions whose first slots these are."""
+    keys = {text: list(map(hash_of, tags)) for text, tags in _tag_lists(texts).items()}
+    each = [keys[text] for text in texts] if any(texts) else []
+    counts = np.array(list(map(len, each)), np.int64)
+    return np.array(list(chain.from_iterable(each)), np.int64), np.repeat(slots[: len(counts)], counts)
+
+
+def _tag_lists(texts: list[bytes]) -> dict[bytes, list[str]]:
+    """Returns the tags of each text that is there: of as many as there are different ones."""
+    return {text: tags_of(text) for text in set(texts)}
+
+
+def distinct_tags(some: Keyed) -> list[str]:
+    """Returns the tags that subscriptions have.
+
+    Raises
+    ------
+    SubscriptionError : two of them have the same key
+    """
+    tags = sorted(set(chain.from_iterable(_tag_lists(some.tags).values())))
+    known: dict[int, str] = {}
+    for tag in tags:
+        if known.setdefault(hash_of(tag), tag) != tag:
+            raise same_key(tag)
+    return tags
+
+
+def same_key(tag: str) -> SubscriptionError:
+    """Returns the error for a tag whose key another has: one of 2**64."""
+    return SubscriptionError(
+        f"tag {shown(tag)} has the same key of 64 bits as another: nothing was changed; another name has another key"
     )
 
 
@@ -220,6 +250,7 @@ class Made(NamedTuple):
 
 def made(some: Keyed, trees: int, blob: bytes, updates: int) -> Made:
     """Makes the pages of subscriptions. trees : of attributes. blob : what describes them."""
+    distinct_tags(some)
     entries = all_entries(some)
     pages = _Pages()
     tree_count = trees + OWN_TREES

@@ -19,6 +19,7 @@ from colmatch.errors import OptionError, StoreError, SubscriptionError, shown
 from colmatch.events.sample import kept_events
 from colmatch.indexing.pbtree import PbtreeSettings
 from colmatch.indexing.registry import FEWEST
+from colmatch.kernels.pbtree.arrays import TAGS
 from colmatch.paged import build, store
 from colmatch.paged.file import ROOT, PageFile, header_bytes
 from colmatch.paged.reading import PagedReader
@@ -152,6 +153,7 @@ class PagedSet(PagedReader):
             _, without = slots_needed(predicates.owner, len(new.ids))
             slots = self.store.take_slots(len(predicates.owner) + len(without))
             some = build.keyed(predicates, codes, new.ids, new.tags, slots)
+            self._check_tags(build.distinct_tags(some))
             entries = build.all_entries(some)
             self.store.change(entries, True)
             words, first = packed(some)
@@ -174,6 +176,12 @@ class PagedSet(PagedReader):
             changes["rejected"] = rejected
         if changes:
             self._describe(self.base.version.changed(**changes))
+
+    def _check_tags(self, tags: list[str]) -> None:
+        """Refuses tags whose keys others have that are there."""
+        for tag in tags:
+            if not len(self.tagged(tag)) and len(self.store.slots_of(TAGS, build.hash_of(tag))):
+                raise build.same_key(tag)
 
     def _rebuild_with(self, move: literals.Move) -> None:
         """Gives all predicates the keys that string literals have now."""

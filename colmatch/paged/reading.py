@@ -20,6 +20,7 @@ from colmatch.errors import StoreError, SubscriptionError, shown
 from colmatch.indexing.pbtree import KIND, PbtreeSettings
 from colmatch.indexing.registry import FEWEST
 from colmatch.kernels.layout import U8
+from colmatch.kernels.pbtree.arrays import IDS, TAGS
 from colmatch.options import Options
 from colmatch.paged import build, store
 from colmatch.paged.cache import StaleError, read_error
@@ -133,7 +134,7 @@ class PagedReader:
             return out
         keys = build.id_keys(ids).tolist()
         for i, key in enumerate(keys):
-            slots = self.store.slots_of(0, key)
+            slots = self.store.slots_of(IDS, key)
             if not len(slots):
                 continue
             entry = self.store.slots(slots).astype(np.int64)
@@ -144,6 +145,16 @@ class PagedReader:
             if len(places):
                 out[i] = places[0]
         return out
+
+    def tagged(self, tag: str) -> NDArray[np.int64]:
+        """Returns the first slots of the subscriptions that have a tag."""
+        slots = self.store.slots_of(TAGS, build.hash_of(tag))
+        if not len(slots):
+            return slots
+        # All that stand there have the same tag (``_check_tags``), so one of them says which it is.
+        entry = self.store.slots(slots[:1]).astype(np.int64)
+        own = tags_of(self.keyed(entry[:, 2] << 16 | entry[:, 3]).tags[0])
+        return slots if tag in own else slots[:0]
 
     def all_places(self) -> NDArray[np.int64]:
         """Returns where all records are, in the order of their first slots."""

@@ -6,7 +6,8 @@ of all subscriptions when one of them is asked for first after an update.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,14 +20,14 @@ from colmatch.errors import EventError
 from colmatch.events.gather import seen_batches
 from colmatch.events.required import Lacks
 from colmatch.kernels import layout
-from colmatch.kernels.pbtree.arrays import TAGS
 from colmatch.matching.asked import Asked
 from colmatch.matching.pieces import Piece
+from colmatch.matching.reasons import By
 from colmatch.matching.subset import Subset
 from colmatch.matching.threads import Result
 from colmatch.matching.topk import TopK
 from colmatch.matching.workers import Workers
-from colmatch.paged.build import hash_of
+from colmatch.options import Options
 from colmatch.paged.live import PagedSet
 from colmatch.paged.search import Found, Searcher, piece_of
 from colmatch.updates.versions import Version
@@ -36,14 +37,11 @@ class _Whole:
     """A matcher in memory with all subscriptions, as ``Workers`` wants one."""
 
     def __init__(self, paged: PagedSet) -> None:
+        self.schema = paged.schema
         self._paged = paged
 
     @property
-    def schema(self) -> Any:
-        return self._paged.schema
-
-    @property
-    def options(self) -> Any:
+    def options(self) -> Options:
         return self._paged.options
 
     @property
@@ -55,41 +53,45 @@ class PagedWorkers(Workers):
     """Matches batches with the pages of a file."""
 
     def __init__(self, paged: PagedSet) -> None:
-        super().__init__(_Whole(paged))  # type: ignore[arg-type]
+        super().__init__(paged)
         self._paged = paged
+        self._whole = Workers(_Whole(paged))
         self._searcher = Searcher(paged.store)
+
+    def best(self, events: Any, topk: TopK, schema: pa.Schema, asked: Asked) -> Iterator[pa.RecordBatch]:
+        return self._whole.best(events, topk, schema, asked)
+
+    def reasons(self, events: Any, asked: Asked, by: By) -> pa.Table:
+        return self._whole.reasons(events, asked, by)
 
     def _results(
         self, events: Any, wanted: int, form: Callable[[Piece, Lacks | None, int], Result], asked: Asked
     ) -> Iterator[Result]:
         if asked.ranges:
-            yield from super()._results(events, wanted, form, asked)
+            yield from self._whole._results(events, wanted, form, asked)
             return
-        required, offset = self.required(()), 0
-        for batch in self._cut(events, ()):
-            lacks = required.lacks(batch, self._is_lenient())
-            piece = self._piece(batch, offset, asked.among)
-            if lacks is not None:
-                piece, _ = piece.without(lacks.row)
+        offset = 0
+        # all columns: which are needed is known when the pages are read
+        for batch, _ in seen_batches(events, self._paged.options.batch_rows, lambda: None, lambda seen: None):
+            piece, lacks = self._paged.reading(partial(self._piece, batch, offset, asked))
             yield form(piece, lacks, offset)
             offset += batch.num_rows
 
-    def _cut(self, events: Any, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        rows = self._paged.options.batch_rows
-        for batch, _ in seen_batches(events, rows, lambda: None, lambda seen: None):
-            yield batch
+    def _piece(self, batch: pa.RecordBatch, offset: int, asked: Asked) -> tuple[Piece, Lacks | None]:
+        """Returns what a batch matches, and what its events lack."""
+        version, clock = self._paged.base.version, asked.now
+        if clock is not None:
+            batch = clock.added_to(batch, clock.names(version.attributes))
+        lacks = self.required(()).lacks(batch, self._is_lenient())
+        found = self._found(batch, offset, version)
+        if asked.among is not None:
+            found = self._among(found, asked.among)
+        piece = piece_of(found, batch.num_rows, offset, self._paged.store, Recycled())
+        if lacks is not None:
+            piece, _ = piece.without(lacks.row)
+        return piece, lacks
 
-    def _piece(self, batch: pa.RecordBatch, offset: int, among: Subset | None) -> Piece:
-        def search() -> Piece:
-            found = self._found(batch, offset)
-            if among is not None:
-                found = self._among(found, among)
-            return piece_of(found, batch.num_rows, offset, self._paged.store, Recycled())
-
-        return self._paged.reading(search)
-
-    def _found(self, batch: pa.RecordBatch, offset: int) -> Found:
-        version = self._paged.base.version
+    def _found(self, batch: pa.RecordBatch, offset: int, version: Version) -> Found:
         try:
             entries = self._searcher.entries(version.attributes, version.literals, self._is_lenient(), batch)
         except EventError as error:
@@ -107,15 +109,14 @@ class PagedWorkers(Workers):
             same = ids.type == self._paged.now.id_type
             kept &= np.isin(places, self._paged.places(ids) if same else np.empty(0, np.int64))
         for some in tags:
-            pages = self._paged.store
-            slots = np.concatenate([pages.slots_of(TAGS, hash_of(tag)) for tag in some] or [np.empty(0, np.int64)])
-            entry = pages.slots(slots).astype(np.int64)
+            slots = np.concatenate([self._paged.tagged(tag) for tag in some] or [np.empty(0, np.int64)])
+            entry = self._paged.store.slots(slots).astype(np.int64)
             kept &= np.isin(places, entry[:, 2] << 16 | entry[:, 3])
         return Found(found.row[kept], found.slot[kept], found.entry[kept])
 
     def counters(self, events: Any, topk: TopK | None, asked: Asked, wanted: int) -> dict[str, int]:
         if topk is not None or asked.ranges:
-            return super().counters(events, topk, asked, wanted)
+            return self._whole.counters(events, topk, asked, wanted)
         before, reads = self._searcher.counters.copy(), self._paged.file.cache.reads
         matches = 0
         for counts in self._results(events, wanted, lambda piece, lacks, offset: piece.counts(), asked):

@@ -87,7 +87,7 @@ def test_pages_of_the_file_are_full_and_sorted(tmp_path: Path) -> None:
 
 
 def test_a_page_that_is_missing_is_read_once(tmp_path: Path) -> None:
-    """Pages read an event with room for all: none again; with room for few: each that is visited."""
+    """Pages read an event with room for all: none again; with room for few, each visited one."""
     path, count = tmp_path / "pages", 20_000
     index = cm.index("pbtree", path=str(path))
     events = pa.table({"a": [count // 2] * 5})

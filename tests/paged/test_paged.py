@@ -22,6 +22,7 @@ from test_contract import check as check_ways
 from ways_in import predicate_tables, table_rows
 
 import colmatch as cm
+from colmatch.paged import build
 from colmatch.paged.check import check
 
 SEEDS = st.integers(0, 2**32)
@@ -103,6 +104,44 @@ def test_tags_reasons_ranges_and_betree(tmp_path: Path) -> None:
     with pytest.raises(cm.ColmatchError):
         paged({1: "n >"}, domains, tmp_path / "c", language="betree")
     assert not (tmp_path / "c").exists()
+
+
+def test_special_functions_and_the_time(tmp_path: Path) -> None:
+    schema = pa.schema({
+        "lat": pa.float64(), "lon": pa.float64(), "now": pa.int64(),
+        "seen": pa.list_(pa.struct({"id": pa.int64(), "when": pa.timestamp("us")})),
+    })  # fmt: skip
+    texts = {
+        1: "geo_within_radius(lat, lon, 48.0, 11.0, 20)", 2: "segment_within(seen, 12, 3600, now)",
+        3: "segment_before(seen, 12, 3600, now) or now > 5000", 4: "not geo_within_radius(lat, lon, 0.0, 0.0, 5)",
+    }  # fmt: skip
+    events = pa.table({
+        "lat": [48.01, 0.0, None], "lon": [11.01, 0.0, 1.0], "now": [100, 4000, 9000],
+        "seen": [[{"id": 12, "when": 0}], None, [{"id": 12, "when": 8_000_000_000}]],
+    }, schema)  # fmt: skip
+    first = {1: texts[1], 2: texts[2]}
+    matcher, other = paged(first, schema, tmp_path / "a"), cm.Matcher.build(texts, schema, index="scan")
+    matcher.insert({3: texts[3], 4: texts[4]})
+    for now in (None, 0, 3000, 5001, 9_000_000):
+        assert pairs(matcher.match(events, now=now)) == pairs(other.match(events, now=now))
+    assert matcher.explain(events.slice(0, 1), 2, now=1).matched
+    without = events.drop_columns(["now"])
+    assert pairs(matcher.match(without, now=3000)) == pairs(other.match(without, now=3000))
+    with pytest.raises(cm.EventError, match="now"):
+        matcher.match(without)
+
+
+def test_a_tag_whose_key_another_has(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = build.hash_of
+    monkeypatch.setattr(build, "hash_of", lambda text: 7 if text in ("a", "b", "c") else real(text))
+    with pytest.raises(cm.SubscriptionError, match="tag 'b' has the same key"):
+        paged({1: "x > 0", 2: "x > 1"}, {"x": "int64"}, tmp_path / "a", tags={1: ["a"], 2: ["b"]})
+    matcher = paged({1: "x > 0"}, {"x": "int64"}, tmp_path / "a", tags={1: ["a"]})
+    with pytest.raises(cm.SubscriptionError, match="tag 'c' has the same key"):
+        matcher.insert({2: "x > 1"}, tags={2: ["c", "d"]})
+    matcher.insert({2: "x > 1"}, tags={2: ["a", "d"]})
+    found = [matcher.count(pa.table({"x": [5]}), tags=[tag]).tolist() for tag in "abcd"]
+    assert found == [[2], [0], [0], [1]]
 
 
 def test_settings_and_errors(tmp_path: Path) -> None:
