@@ -39,6 +39,7 @@ from colmatch.kernels.pbtree.arrays import (
     LIST_ROOM,
     LISTS,
     OWN_TREES,
+    SPANS,
     TREE_WORDS,
     TREES,
     WALKS,
@@ -181,6 +182,7 @@ def scratch(index: PbtreeIndex, codes: Codes, rows: int, entries: int) -> Pbtree
     slots, tasks = len(index.needed), WALKS * (entries + 1)
     return PbtreeScratch(
         np.empty(slots, np.uint8),
+        np.zeros((SPANS, 2), np.int64),
         np.empty(slots + 1, np.uint32),
         np.empty((tasks, 6), np.int64),
         np.empty(tasks, np.int64),

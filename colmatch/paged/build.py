@@ -38,7 +38,7 @@ from colmatch.kernels.pbtree.arrays import (
 )
 from colmatch.kernels.pbtree.arrays import ROOT as ROOT_KIND
 from colmatch.kernels.pbtree.plan import key_intervals
-from colmatch.paged import store
+from colmatch.paged import chains, store
 from colmatch.paged.cache import PAGE, checksum
 from colmatch.paged.file import ROOT, header_bytes, log_path
 from colmatch.paged.log import BEGIN, generation_of
@@ -248,8 +248,11 @@ class Made(NamedTuple):
     total: int  # pages of the file
 
 
-def made(some: Keyed, trees: int, blob: bytes, updates: int) -> Made:
-    """Makes the pages of subscriptions. trees : of attributes. blob : what describes them."""
+def made(some: Keyed, trees: int, texts: dict[int, bytes], updates: int) -> Made:
+    """Makes the pages of subscriptions.
+
+    trees : of attributes. texts : what describes the subscriptions, by chain
+    """
     distinct_tags(some)
     entries = all_entries(some)
     pages = _Pages()
@@ -268,18 +271,15 @@ def made(some: Keyed, trees: int, blob: bytes, updates: int) -> Made:
     needed_top = pages.table(bytes_.view(np.uint32).reshape(-1, CHILDREN), 1)
     root = np.zeros(WORDS, np.uint32)
     root[KIND] = ROOT_KIND
-    root[store.TREES_TOP], root[store.SLOTS_TOP], root[store.NEEDED_TOP] = top, slots_top, needed_top
-    root[store.SLOT_COUNT], root[store.SUBSCRIPTIONS] = len(some.slots), len(some.ids)
-    root[store.UPDATES], root[store.UPDATES_HIGH] = updates & 0xFFFFFFFF, updates >> 32
-    root[store.TEXT_IDS] = some.ids.numbers is None
-    root[store.TREE_COUNT] = tree_count
-    root[store.BLOB_PAGE], root[store.BLOB_BYTES] = pages.chain(words_of(blob)), len(blob)
+    root[chains.TREES_TOP], root[chains.SLOTS_TOP], root[chains.NEEDED_TOP] = top, slots_top, needed_top
+    root[chains.SLOT_COUNT], root[chains.SUBSCRIPTIONS] = len(some.slots), len(some.ids)
+    root[chains.UPDATES], root[chains.UPDATES_HIGH] = updates & 0xFFFFFFFF, updates >> 32
+    root[chains.TEXT_IDS] = some.ids.numbers is None
+    root[chains.TREE_COUNT] = tree_count
+    for place, data in texts.items():
+        words, size = chains.words_of(data, place)
+        root[place : place + 3] = pages.chain(words), size, 1
     return Made([root, *pages.blocks], pages.count)
-
-
-def words_of(blob: bytes) -> U32:
-    """Returns bytes as words."""
-    return np.frombuffer(blob.ljust(-(-len(blob) // 4) * 4, b"\0"), np.uint32)
 
 
 @contextmanager

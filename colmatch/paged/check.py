@@ -42,7 +42,7 @@ from colmatch.kernels.pbtree.arrays import (
     TREES,
     WORDS,
 )
-from colmatch.paged import build, store
+from colmatch.paged import build, chains
 from colmatch.paged.file import ROOT as ROOT_PAGE
 from colmatch.paged.live import PIECE, PagedSet
 
@@ -196,12 +196,12 @@ class _Checker:
         """Checks that slots, needed counts and trees say what the records say."""
         paged = self.paged
         places = paged.all_places()
-        if len(places) != paged.store.root(store.SUBSCRIPTIONS):
+        if len(places) != paged.store.root(chains.SUBSCRIPTIONS):
             self.wrong(
-                ROOT_PAGE, f"says {paged.store.root(store.SUBSCRIPTIONS)} subscriptions, there are {len(places)}"
+                ROOT_PAGE, f"says {paged.store.root(chains.SUBSCRIPTIONS)} subscriptions, there are {len(places)}"
             )
         said: list[tuple[I64, I64, I64]] = []
-        needed = np.zeros(paged.store.root(store.SLOT_COUNT), np.int64)
+        needed = np.zeros(paged.store.root(chains.SLOT_COUNT), np.int64)
         used = np.zeros(len(needed), bool)
         for begin in range(0, len(places), PIECE):
             some = places[begin : begin + PIECE]
@@ -227,9 +227,9 @@ class _Checker:
             both.append((tree[order], key[order], slot[order]))
         if any(len(a) != len(b) or (a != b).any() for a, b in zip(*both, strict=True)):
             self.wrong(ROOT_PAGE, "leads to predicates in trees that are not those of the subscriptions")
+        counts = np.bincount(places[places & 0xFFFF > 0] >> 16, minlength=len(self.pages))
         for page in np.flatnonzero(self.kinds == RECORDS).tolist():
-            self.reach(page, RECORDS)
-            if self.pages[page, ITEMS] != np.count_nonzero((places >> 16 == page) & (places & 0xFFFF > 0)):
+            if self.reach(page, RECORDS)[ITEMS] != counts[page]:
                 self.wrong(page, "counts other records than it has")
         for place in places[places & 0xFFFF == 0].tolist():
             self.chain(place >> 16, BLOB)
@@ -237,7 +237,7 @@ class _Checker:
     def trees(self) -> Figures:
         """Checks trees and their lists."""
         root = self.reach(ROOT_PAGE, ROOT)
-        for place, page in self.table(int(root[store.TREES_TOP])):
+        for place, page in self.table(int(root[chains.TREES_TOP])):
             words = self.pages[page, HEAD : HEAD + TREES * TREE_WORDS].reshape(TREES, TREE_WORDS)
             for i in range(TREES):
                 self.tree(place * TREES + i, words[i])
@@ -247,10 +247,11 @@ class _Checker:
         """Checks all."""
         self.trees()
         root = self.pages[ROOT_PAGE]
-        self.table(int(root[store.SLOTS_TOP]))
-        self.table(int(root[store.NEEDED_TOP]))
-        self.chain(int(root[store.BLOB_PAGE]), BLOB)
-        self.chain(int(root[store.FREE_PAGE]), FREE)
+        self.table(int(root[chains.SLOTS_TOP]))
+        self.table(int(root[chains.NEEDED_TOP]))
+        for chain in chains.CHAINS:
+            self.chain(int(root[chain]), BLOB)
+        self.chain(int(root[chains.FREE_PAGE]), FREE)
         self.records()
         if not self.seen.all():
             self.wrong(int(self.seen.argmin()), "is lost: nothing leads to it, and it is not free")

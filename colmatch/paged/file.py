@@ -8,6 +8,7 @@ anew: a log of an older generation than the header's has nothing that is not in 
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import struct
@@ -60,6 +61,7 @@ class PageFile:
     Attributes
     ----------
     generation, stamp, pages : of the state that is read: copies to the file, updates, pages
+    opened : how often the file was opened; another file may have taken its place then
     in_log (pages) : where in the log each page begins, 0 where the file has it
     """
 
@@ -74,6 +76,7 @@ class PageFile:
         self.in_log: NDArray[np.int64] = np.zeros(0, np.int64)
         self.log_end = 0
         self.writes = 0
+        self.opened = 1
         self.cache = Cache(cache_bytes, self._fill)
         self.handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         try:
@@ -129,6 +132,7 @@ class PageFile:
             os.close(self.handle)
             self.handle = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC)
             self.generation = 0
+            self.opened += 1
         if self.log < 0 and os.path.exists(log_path(self.path)):
             self.log = os.open(log_path(self.path), os.O_RDONLY | os.O_CLOEXEC)
         before = self.generation, self.stamp
@@ -253,6 +257,7 @@ class PageFile:
         os.close(self.handle)
         self.handle, self.log = main, opened
         self.generation = 0  # all anew, since the file may be another one
+        self.opened += 1
         try:
             self.refresh()
             if generation_of(os.pread(self.log, BEGIN, 0)) != self.generation:
@@ -380,18 +385,18 @@ class PageFile:
             return
         os.fsync(self.log)
         for page, offset in zip(pages.tolist(), self.in_log[pages].tolist(), strict=True):
-            data = os.pread(self.log, PAGE, offset)
-            if os.pwrite(self.handle, data, page * PAGE) < PAGE:
-                raise OSError(28, os.strerror(28))
+            self._put(os.pread(self.log, PAGE, offset), page)
         os.fsync(self.handle)
         generation = self.generation + 1
-        header = header_bytes(generation, self.stamp, self.pages)
-        if os.pwrite(self.handle, header, generation % 2 * PAGE) < PAGE:
-            raise OSError(28, os.strerror(28))
+        self._put(header_bytes(generation, self.stamp, self.pages), generation % 2)
         os.fsync(self.handle)
         self.generation = generation
         self.in_log[:] = 0
         self._begin_log()  # where that fails, the next update writes over it
+
+    def _put(self, data: bytes, page: int) -> None:
+        if os.pwrite(self.handle, data, page * PAGE) < PAGE:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     def _begin_log(self) -> None:
         """Forgets the log, which is of an older generation now; the next update begins another."""

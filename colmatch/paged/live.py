@@ -20,12 +20,11 @@ from colmatch.events.sample import kept_events
 from colmatch.indexing.pbtree import PbtreeSettings
 from colmatch.indexing.registry import FEWEST
 from colmatch.kernels.pbtree.arrays import TAGS
-from colmatch.paged import build, store
+from colmatch.paged import build, chains, described
 from colmatch.paged.file import ROOT, PageFile, header_bytes
 from colmatch.paged.reading import PagedReader
 from colmatch.paged.records import packed, slots_needed
 from colmatch.schema import Attributes
-from colmatch.store import saved
 from colmatch.store.replacing import replacing
 from colmatch.subscriptions.ids import listed, wanted_ids
 from colmatch.subscriptions.intake import Errors, Intake, Source, read
@@ -55,21 +54,20 @@ class PagedSet(PagedReader):
             self.file.begin_writing()
             if not was_writer:
                 self._known = None
-                self._blob = -1
                 self.store.forget_needed()
-            self.reading(lambda: None)
-            base, blob, pages = self.base, self._blob, self.file.pages
+            self.reading(lambda: self.version)
+            before, pages = self._described, self.file.pages
             self.file.cache.hold()
             try:
                 yield
                 words = self.file.edit(ROOT)
                 updates = self.store.updates + 1
-                words[store.UPDATES], words[store.UPDATES_HIGH] = updates & 0xFFFFFFFF, updates >> 32
+                words[chains.UPDATES], words[chains.UPDATES_HIGH] = updates & 0xFFFFFFFF, updates >> 32
                 self.file.commit()
             except BaseException as error:
                 self.file.give_up(pages)
                 self.store.forget_needed()
-                self.base, self._blob, self._source = base, blob, None
+                self._described, self._source = before, None
                 if isinstance(error, _Nothing):
                     return
                 raise
@@ -92,7 +90,7 @@ class PagedSet(PagedReader):
             source = self._source_of()
             new = source.take_in(given, errors)
             type = self.now.id_type
-            if len(new.ids) and new.ids.type != type and self.store.root(store.SUBSCRIPTIONS):
+            if len(new.ids) and new.ids.type != type and self.store.root(chains.SUBSCRIPTIONS):
                 raise SubscriptionError(f"the ids of this matcher are {type}, those given are {new.ids.type}")
             old = self.places(new.ids)
             if (old >= 0).any() and not replace:
@@ -119,14 +117,14 @@ class PagedSet(PagedReader):
             if not len(old):
                 raise _Nothing
             self._remove(np.unique(old))
-            version = self.base.version
+            version = self.version
             rejected = following(version.rejected, wanted, ())
             if rejected is not version.rejected:
                 self._describe(version.changed(rejected=rejected))
 
     def _source_of(self) -> Source:
         if self._source is None:
-            attributes = Attributes(list(self.base.version.attributes))
+            attributes = Attributes(list(self.version.attributes))
             self._source = Source(self.schema, self.options, attributes, self._settings.budget, self.language)
         return self._source
 
@@ -139,11 +137,11 @@ class PagedSet(PagedReader):
             self.store.give_slots(known.slots.tolist())
             for place in some.tolist():
                 self.store.remove_record(place >> 16, place & 0xFFFF)
-        self.store.set_root(store.SUBSCRIPTIONS, self.store.root(store.SUBSCRIPTIONS) - len(places))
+        self.store.set_root(chains.SUBSCRIPTIONS, self.store.root(chains.SUBSCRIPTIONS) - len(places))
 
     def _add(self, new: Intake, source: Source) -> None:
         """Enters subscriptions, and what describes them."""
-        version, attributes = self.base.version, source.attributes
+        version, attributes = self.version, source.attributes
         count = len(attributes)
         predicates, codes, own, _ = new.lowered
         known, codes, move = literals.joined(version.literals, codes, own, count)
@@ -161,9 +159,9 @@ class PagedSet(PagedReader):
             page, word = np.array(spots, np.int64).T
             self.store.set_slots(slots.tolist(), build.slot_entries(some, page, word))
             self.store.set_needed(slots.tolist(), entries.needed.tolist())
-            self.store.set_root(store.SUBSCRIPTIONS, self.store.root(store.SUBSCRIPTIONS) + len(new.ids))
-            self.store.set_root(store.TEXT_IDS, int(new.ids.numbers is None))
-            self.store.set_root(store.TREE_COUNT, max(self.store.root(store.TREE_COUNT), count + 3))
+            self.store.set_root(chains.SUBSCRIPTIONS, self.store.root(chains.SUBSCRIPTIONS) + len(new.ids))
+            self.store.set_root(chains.TEXT_IDS, int(new.ids.numbers is None))
+            self.store.set_root(chains.TREE_COUNT, max(self.store.root(chains.TREE_COUNT), count + 3))
         changes: dict[str, Any] = {}
         if known is not version.literals:
             changes["literals"] = known
@@ -175,7 +173,7 @@ class PagedSet(PagedReader):
         if rejected is not version.rejected:
             changes["rejected"] = rejected
         if changes:
-            self._describe(self.base.version.changed(**changes))
+            self._describe(self.version.changed(**changes))
 
     def _check_tags(self, tags: list[str]) -> None:
         """Refuses tags whose keys others have that are there."""
@@ -199,14 +197,11 @@ class PagedSet(PagedReader):
 
     def _describe(self, version: Version) -> None:
         """Writes what describes the subscriptions."""
-        self.base = Parts(
+        assert self._described is not None
+        parts = Parts(
             schema=self.schema, options=self.options, asked=self._settings, version=version, language=self.language
         )
-        data = saved.to_bytes(self.base)
-        self.store.remove_chain(self.store.root(store.BLOB_PAGE))
-        self._blob = self.store.write_chain(build.words_of(data))
-        self.store.set_root(store.BLOB_PAGE, self._blob)
-        self.store.set_root(store.BLOB_BYTES, len(data))
+        self._described = described.write(self.store, self._described, parts)
 
     def compact(self, sample: Any) -> None:
         """Writes the file anew, as ``Matcher.compact`` does."""
@@ -227,18 +222,17 @@ class PagedSet(PagedReader):
                 schema=self.schema,
                 options=self.options,
                 asked=self._settings,
-                version=self.base.version.changed(sample=kept),
+                version=self.version.changed(sample=kept),
                 language=self.language,
             )
             some = build.keyed(segment.by_subscription(), segment.codes, whole.ids, whole.tags)
             updates = self.store.updates + (sample is not None)
-            made = build.made(some, len(whole.attributes), saved.to_bytes(parts), updates)
+            made = build.made(some, len(whole.attributes), described.chains_of(parts), updates)
             generation = build.next_generation(self.file.log, self.file.generation)
             build.write(self.path, made, generation, self.file.stamp + 1)
             self.file.close_writing()
             self.file.begin_writing()
             self._known = None
-            self._blob = -1
             self._whole = None
             self.reading(lambda: None)
 
@@ -303,7 +297,7 @@ def built(given: Given, sample: Any) -> PagedSet:
     )
     with build.lock_of(path) as log:
         generation = build.next_generation(log, _generation_of(path))
-        made = build.made(some, len(version.attributes), saved.to_bytes(base), 0)
+        made = build.made(some, len(version.attributes), described.chains_of(base), 0)
         del some, segment, version, parts
         build.write(path, made, generation, 1)
     return PagedSet(path, asked, given.options)

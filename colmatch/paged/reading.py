@@ -1,7 +1,6 @@
 """A matcher that lives in a file of pages, as far as it is read.
 
-What describes the subscriptions (schema, attributes, string literals, what was rejected) is one
-chain of pages: a saved matcher without subscriptions.
+What describes the subscriptions is in memory once it was read (``described.py``).
 """
 
 from __future__ import annotations
@@ -22,13 +21,13 @@ from colmatch.indexing.registry import FEWEST
 from colmatch.kernels.layout import U8
 from colmatch.kernels.pbtree.arrays import IDS, TAGS
 from colmatch.options import Options
-from colmatch.paged import build, store
+from colmatch.paged import build, chains, described
 from colmatch.paged.cache import StaleError, read_error
+from colmatch.paged.described import Described
 from colmatch.paged.file import PageFile
 from colmatch.paged.records import Keyed, coded, tags_of, unpacked
 from colmatch.paged.state import PagedVersion
 from colmatch.paged.store import PageStore
-from colmatch.store import saved
 from colmatch.subscriptions.ids import Ids, can_be_id, plain_id
 from colmatch.subscriptions.intake import Source
 from colmatch.subscriptions.tags import NO_TAGS, Tags
@@ -46,7 +45,6 @@ class PagedReader:
 
     Attributes
     ----------
-    base : all that is not in pages of its own: a matcher without subscriptions
     lock : held by who uses the cache
     """
 
@@ -61,11 +59,10 @@ class PagedReader:
         self.file = PageFile(path, settings.cache_bytes, settings.fsync)
         self.store = PageStore(self.file)
         self._known: tuple[int, int] | None = None
-        self._blob = -1
+        self._described: Described | None = None
         self._closed = False
         self._source: Source | None = None
         self._whole: tuple[tuple[int, int], Version] | None = None
-        self.base: Parts
         self.reading(lambda: None)
         if asked is None:
             kept = self.base.asked
@@ -100,14 +97,23 @@ class PagedReader:
     def _learn(self) -> None:
         """Reads what describes the subscriptions, where it has changed."""
         state = self.file.generation, self.file.stamp
-        if state == self._known:
-            return
-        page, size = self.store.root(store.BLOB_PAGE), self.store.root(store.BLOB_BYTES)
-        if page != self._blob or not self.file.is_writer:
-            data = self.store.read_chain(page).tobytes()[:size]
-            self.base = saved.from_bytes(data)
-            self._blob = page
-        self._known = state
+        if state != self._known:
+            self._described = described.read(self.store, self._described)
+            self._known = state
+
+    @property
+    def base(self) -> Parts:
+        """A matcher without subscriptions, and with young string literals alone."""
+        assert self._described is not None
+        return self._described.parts
+
+    @property
+    def version(self) -> Version:
+        """The version of ``base``, with all string literals. To be asked for while reading."""
+        assert self._described is not None
+        self._described = described.with_literals(self.store, self._described)
+        assert self._described.version is not None
+        return self._described.version
 
     @property
     def schema(self) -> Any:
@@ -124,13 +130,13 @@ class PagedReader:
     @property
     def now(self) -> PagedVersion:
         """What is there now."""
-        return self.reading(lambda: PagedVersion.of(self, self.base.version, self.store))
+        return self.reading(lambda: PagedVersion.of(self, self.version, self.store))
 
     def places(self, ids: Ids) -> NDArray[np.int64]:
         """Returns where the record of each id is: page << 16 | word, -1 where there is none."""
         out = np.full(len(ids), -1)
         is_text = ids.numbers is None
-        if len(ids) and is_text != bool(self.store.root(store.TEXT_IDS)):
+        if len(ids) and is_text != bool(self.store.root(chains.TEXT_IDS)):
             return out
         keys = build.id_keys(ids).tolist()
         for i, key in enumerate(keys):
@@ -158,7 +164,7 @@ class PagedReader:
 
     def all_places(self) -> NDArray[np.int64]:
         """Returns where all records are, in the order of their first slots."""
-        count = self.store.root(store.SLOT_COUNT)
+        count = self.store.root(chains.SLOT_COUNT)
         entry = self.store.slots(np.arange(count)).astype(np.int64)
         places = np.where(entry[:, 2] > 0, entry[:, 2] << 16 | entry[:, 3], -1)
         distinct, first = np.unique(places, return_index=True)
@@ -171,13 +177,13 @@ class PagedReader:
     def version_of(self, places: NDArray[np.int64]) -> Version:
         """Returns some subscriptions as a version in memory."""
         some = self.keyed(places)
-        version = self.base.version
+        version = self.version
         multi: U8 = contiguous(np.array(version.attributes.multi, np.uint8))
         predicates, codes = coded(some, multi)
         count = len(some.ids)
         asked = FEWEST.settings.under(self._settings.dnf_budget)
         segment, _ = indexed(asked, predicates, codes, None, count, count)
-        ids = some.ids if count or not self.store.root(store.TEXT_IDS) else Ids(pa.array([], pa.string()))
+        ids = some.ids if count or not self.store.root(chains.TEXT_IDS) else Ids(pa.array([], pa.string()))
         return version.changed(
             segments=(segment,),
             bases=(0,),
@@ -238,10 +244,10 @@ class PagedReader:
 
         def told() -> dict[str, Any]:
             root, size = self.store.root, self.file.pages * 4096
-            count = root(store.SUBSCRIPTIONS)
+            count = root(chains.SUBSCRIPTIONS)
             return {
                 "subscriptions": count,
-                "conjunctions": root(store.SLOT_COUNT) - root(store.FREE_SLOTS),
+                "conjunctions": root(chains.SLOT_COUNT) - root(chains.FREE_SLOTS),
                 "attributes": version.attributes.used,
                 "rejected": len(version.rejected),
                 "language": self.language.name,
@@ -258,7 +264,7 @@ class PagedReader:
                 "segments": [{"index": KIND.name, "subscriptions": count, "deleted": 0}],
                 "bytes": size,
                 "bytes_per_subscription": size / max(count, 1),
-                "arrays": {"file": size, "cache": cache.mem.nbytes, "slots": 6 * root(store.SLOT_COUNT)},
+                "arrays": {"file": size, "cache": cache.mem.nbytes, "slots": 6 * root(chains.SLOT_COUNT)},
                 "pages": self.file.pages,
                 "cache": {
                     "pages": cache.frames, "reads": cache.reads, "hits": cache.hits, "writes": self.file.writes,

@@ -13,11 +13,11 @@ from colmatch.arrays.ranges import ranges_of
 from colmatch.events.reader import Reader
 from colmatch.kernels import layout
 from colmatch.kernels.layout import I64, U8, U32, Batch
-from colmatch.kernels.pbtree.arrays import VERIFY, WALKS
+from colmatch.kernels.pbtree.arrays import SPANS, VERIFY, WALKS
 from colmatch.kernels.pbtree.match import search_rows
 from colmatch.kernels.pbtree.verify import verify_pairs
 from colmatch.matching.pieces import Piece
-from colmatch.paged import store
+from colmatch.paged import chains
 from colmatch.paged.records import coded, unpacked
 from colmatch.paged.store import PageStore
 
@@ -30,6 +30,7 @@ class _Scratch(NamedTuple):
 
     task: I64
     left: U8
+    spans: I64
     done: U32
     wanted: I64
 
@@ -88,9 +89,9 @@ class Searcher:
 
     def _search(self, rows: tuple[I64, I64, I64], count: int) -> I64:
         """Returns pairs of row and slot that have counted all."""
-        needed, top = contiguous(self.store.needed()), self.store.root(store.TREES_TOP)
+        needed, top = contiguous(self.store.needed()), self.store.root(chains.TREES_TOP)
         scratch = self._room(len(needed), int(np.diff(rows[0]).max(initial=0)))
-        state = np.array([0, count, -1, 0, 0, 0], np.int64)
+        state = np.array([0, count, -1, 0, 0, 0, 0], np.int64)
         cache, parts = self.store.file.cache, []
         while state[0] < count:
             search_rows(
@@ -112,6 +113,7 @@ class Searcher:
             self._scratch = known = _Scratch(
                 np.empty((tasks, 6), np.int64),
                 np.empty(slots, np.uint8),
+                np.zeros((SPANS, 2), np.int64),
                 np.empty(slots + 1, np.uint32),
                 np.empty(tasks, np.int64),
             )
@@ -149,7 +151,7 @@ def by_rows(row: I64, rows: int) -> I64:
 def piece_of(found: Found, rows: int, offset: int, pages: PageStore, memory: Any) -> Piece:
     """Returns the matches of a batch in the form that callers' forms are made of."""
     place = by_rows(found.row, rows)
-    if not pages.root(store.TEXT_IDS):
+    if not pages.root(chains.TEXT_IDS):
         ids = np.ascontiguousarray(found.entry[:, :2]).view(np.int64).ravel()
         return Piece(offset, place, ids, None, memory)
     spot = found.entry[:, 2].astype(np.int64) << 16 | found.entry[:, 3].astype(np.int64)

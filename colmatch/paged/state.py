@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from colmatch.indexing.base import Built
 from colmatch.indexing.pbtree import KIND
-from colmatch.paged import store
+from colmatch.paged import chains
 from colmatch.paged.store import PageStore
 from colmatch.subscriptions.ids import Ids
 from colmatch.updates.versions import Version
@@ -25,8 +25,8 @@ class PagedVersion(Version):
         values.update({name: value for name, value in base.__dict__.items() if name not in ("ids", "tags")})
         values["paged"] = paged
         values["updates"] = pages.updates
-        values["count"] = pages.root(store.SUBSCRIPTIONS)
-        values["is_text"] = bool(pages.root(store.TEXT_IDS))
+        values["count"] = pages.root(chains.SUBSCRIPTIONS)
+        values["is_text"] = bool(pages.root(chains.TEXT_IDS))
         return made
 
     def __len__(self) -> int:

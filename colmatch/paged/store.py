@@ -1,12 +1,4 @@
-"""What stands in a file of pages: trees, slots, subscriptions, and what describes them.
-
-The root page has the first page of all else::
-
-    TREES    table of trees: those of ids, of tags, of what is always verified, of each attribute
-    SLOTS    table of slots: id (of strings a hash), page and word of the record
-    NEEDED   table of bytes: what each slot has to count
-    ...      how many there are of everything, and which are free
-"""
+"""What stands in a file of pages: tables of slots, records of subscriptions, trees."""
 
 from __future__ import annotations
 
@@ -22,7 +14,6 @@ from colmatch.indexing.pbtree import Entries
 from colmatch.kernels.layout import I64, U8, U32
 from colmatch.kernels.pbtree import update
 from colmatch.kernels.pbtree.arrays import (
-    BLOB,
     CHILDREN,
     CONTINUES,
     EQUAL,
@@ -49,11 +40,18 @@ from colmatch.kernels.pbtree.arrays import (
 from colmatch.kernels.pbtree.editing import FREED, FRESH, MISSED, NO_FRESH, NO_ROOM, WRONG, Pages
 from colmatch.kernels.pbtree.leaves import DEPTH_MOST
 from colmatch.paged.cache import damaged
-from colmatch.paged.file import ROOT, PageFile
+from colmatch.paged.chains import (
+    FREE_SLOT,
+    FREE_SLOTS,
+    NEEDED_TOP,
+    RECORD_PAGE,
+    SLOT_COUNT,
+    SLOTS_TOP,
+    TREES_TOP,
+    Chains,
+)  # fmt: skip
+from colmatch.paged.file import PageFile
 
-# Words of the root page, behind its header.
-(TREES_TOP, SLOTS_TOP, NEEDED_TOP, SLOT_COUNT, FREE_SLOT, FREE_PAGE, SUBSCRIPTIONS, UPDATES, UPDATES_HIGH, RECORD_PAGE,
- BLOB_PAGE, BLOB_BYTES, TEXT_IDS, FREE_SLOTS, TREE_COUNT) = range(HEAD, HEAD + 15)  # fmt: skip
 SLOT_WORDS = 4
 SLOTS_OF_PAGE = CHILDREN // SLOT_WORDS
 NEEDED_OF_PAGE = 4 * CHILDREN
@@ -61,37 +59,15 @@ RECORD_MOST = WORDS - HEAD  # words of a record that stands in one page
 FRESH_LEAST, SHADOWS_LEAST = 4, 32
 
 
-class PageStore:
+class PageStore(Chains):
     """Reads and changes what stands in a file of pages. ``file.commit`` ends an update."""
 
     def __init__(self, file: PageFile) -> None:
-        self.file = file
+        super().__init__(file)
         self._fresh, self._shadows = 0, SHADOWS_LEAST
         self._known_needed: tuple[tuple[int, int], U8] | None = None
 
-    def root(self, word: int) -> int:
-        """Returns a word of the root page."""
-        return int(self.file.read(ROOT)[word])
-
-    def set_root(self, word: int, value: int) -> None:
-        self.file.edit(ROOT)[word] = value
-
-    @property
-    def updates(self) -> int:
-        words = self.file.read(ROOT)
-        return int(words[UPDATES]) | int(words[UPDATES_HIGH]) << 32
-
-    # Pages and tables
-
-    def allocate(self, kind: int) -> int:
-        page, following = self.file.allocate(self.root(FREE_PAGE))
-        self.set_root(FREE_PAGE, following)
-        self.file.edit(page)[KIND] = kind
-        return page
-
-    def release(self, page: int) -> None:
-        self.file.release(page, self.root(FREE_PAGE))
-        self.set_root(FREE_PAGE, page)
+    # Tables
 
     def table_pages(self, top: int, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
         """Returns the pages of a table, by their places: 0 where there is none."""
@@ -234,38 +210,6 @@ class PageStore:
         into[ITEMS] -= 1
         if not into[ITEMS] and page != self.root(RECORD_PAGE):
             self.release(page)
-
-    def write_chain(self, words: U32) -> int:
-        """Writes words to a chain of pages. Returns the first."""
-        first = before = 0
-        for begin in range(0, max(len(words), 1), CHILDREN):
-            some = words[begin : begin + CHILDREN]
-            page = self.allocate(BLOB)
-            into = self.file.edit(page)
-            into[HEAD : HEAD + len(some)] = some
-            into[SIDS] = len(some)
-            if before:
-                self.file.edit(before)[NEXT] = page
-            first, before = first or page, page
-        return first
-
-    def remove_chain(self, page: int) -> None:
-        """Frees a chain of pages."""
-        while page:
-            following = int(self.file.read(page)[NEXT])
-            self.release(page)
-            page = following
-
-    def read_chain(self, page: int) -> U32:
-        """Returns the words of a chain of pages."""
-        parts: list[NDArray[np.uint32]] = []
-        while page:
-            words = self.file.read(page)
-            if words[KIND] != BLOB or len(parts) > self.file.pages:
-                raise damaged(self.file.path, page)
-            parts.append(words[HEAD : HEAD + int(words[SIDS])].copy())
-            page = int(words[NEXT])
-        return np.concatenate(parts) if parts else np.empty(0, np.uint32)
 
     def records(self, page: I64, word: I64) -> tuple[U32, I64]:
         """Returns records, by their pages and words: all words, and where each begins."""

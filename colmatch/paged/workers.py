@@ -79,7 +79,7 @@ class PagedWorkers(Workers):
 
     def _piece(self, batch: pa.RecordBatch, offset: int, asked: Asked) -> tuple[Piece, Lacks | None]:
         """Returns what a batch matches, and what its events lack."""
-        version, clock = self._paged.base.version, asked.now
+        version, clock = self._paged.version, asked.now
         if clock is not None:
             batch = clock.added_to(batch, clock.names(version.attributes))
         lacks = self.required(()).lacks(batch, self._is_lenient())

@@ -53,6 +53,7 @@ VERIFY = 128  # the flag beside what a slot needs
 # Walks along lists; the first four are about ranges that do not hold, and come before all others.
 TOP, MIDDLE, ENTRY, DOWN, ENDED, BEGINS, EQ, GT, LT_START, LT_BACK, LT, NE_START, NE_BACK, NE, BEGUN, ENDS = range(16)
 IS_HIT = EQ  # stages from here on count what holds
+SPANS = 1024  # nodes of a row whose slots are remembered
 WALKS = 10  # tasks that an entry of an event can become, at most
 
 
@@ -69,6 +70,9 @@ class PbtreeScratch(NamedTuple):
     """Working memory of one thread."""
 
     left: U8  # (C) what each slot has still to count
+    # (SPANS, 2) begin and end of the slots that were counted for a row; of the first, how many
+    # others there are, and how many slots
+    spans: Annotated[I64, 2]
     done: U32  # (C) slots that have counted all
     # (WALKS * entries of a row, 6) stage, page, tree or which half of it, heads of lists, key
     task: Annotated[I64, 6]

@@ -58,6 +58,8 @@ from colmatch.kernels.pbtree.pages import begin_of, child_of, first_key, item_at
 from colmatch.kernels.predicates import clear, conjunction_holds, spread
 from colmatch.kernels.sink import FILL, emit, is_decided, stops
 
+FEW = 16  # all slots are made ready at once where more than one of so many was counted
+
 
 @device
 def count_slots(mem, begin, end, left, done, n):
@@ -81,6 +83,37 @@ def miss_slots(mem, begin, end, left):
     """Count one more to be counted for each slot in the words ``begin:end``."""
     for i in range(np.uint64(begin), np.uint64(end)):
         left[np.uint64(mem[i])] += np.uint8(1)
+
+
+@device
+def note_span(spans, begin, end):
+    """Remember that the slots in the words ``begin:end`` were counted."""
+    if begin == end:
+        return
+    spans[0, 0] += 1
+    spans[0, 1] += end - begin
+    if spans[0, 0] < len(spans):
+        spans[spans[0, 0], 0], spans[spans[0, 0], 1] = begin, end
+
+
+@device
+def begin_count(mem, needed, left, spans, is_known, counters):
+    """Give each slot what it needs, behind a row: those that were counted, if these are few.
+
+    is_known : ``spans`` are those of the row before, whose pages are where they were
+    """
+    count, slots = spans[0, 0], spans[0, 1]
+    spans[0, 0], spans[0, 1] = 0, 0
+    if not is_known or count >= len(spans) or slots > len(needed) // FEW:
+        for slot in range(len(needed)):
+            left[slot] = needed[slot] & (VERIFY - 1)
+        counters[CONJUNCTIONS] += len(needed)
+        return
+    for j in range(1, count + 1):
+        for i in range(np.uint64(spans[j, 0]), np.uint64(spans[j, 1])):
+            slot = np.uint64(mem[i])
+            left[slot] = needed[slot] & np.uint8(VERIFY - 1)
+    counters[CONJUNCTIONS] += slots
 
 
 @device
@@ -162,7 +195,7 @@ def go_on(mem, base, stage, key, task, n):
 
 
 @device
-def advance(mem, frame, used, task, n, left, done, wanted, finished, counters):
+def advance(mem, frame, used, task, n, left, spans, done, wanted, finished, counters):
     """Take all tasks as far as pages are there.
 
     What counts ranges that do not hold is done before anything counts what holds.
@@ -221,6 +254,8 @@ def advance(mem, frame, used, task, n, left, done, wanted, finished, counters):
                 else:
                     a, b, c, d = met_slots(mem, base, stage, key)
                     first = base + HEAD
+                    note_span(spans, first + a, first + b)
+                    note_span(spans, first + c, first + d)
                     if stage < IS_HIT:
                         miss_slots(mem, first + a, first + b, left)
                     else:
@@ -254,23 +289,28 @@ def search_rows(cache, top, needed, rows, state, scratch, out, counters):
     cache : its memory; page -> its frame, or -1; (frames) 1 for what was read
     needed (slots) : what each has to count, and VERIFY
     rows : first, attr, key, as ``layout.Rows`` with keys for codes
-    scratch : (tasks, 6); slots that are left; slots that are complete; pages that are wanted
+    scratch : (tasks, 6); slots that are left; spans of those counted; slots that are complete;
+        pages that are wanted
     state : row to go on with, the row to stop at, its tasks (-1 for a row not begun), slots
-        complete, pairs in ``out``, pages in ``wanted``
+        complete, pairs in ``out``, pages in ``wanted``, 1 when ``scratch`` knows which slots the
+        row before has counted
     out : (pairs, 2) row and slot
     """
     mem, frame, used = cache
     first, attr, key = rows
-    task, left, done, wanted = scratch
+    task, left, spans, done, wanted = scratch
     row = state[0]
     while row < state[1]:
         if state[2] < 0:
-            for slot in range(len(needed)):
-                left[slot] = needed[slot] & (VERIFY - 1)
+            begin_count(mem, needed, left, spans, state[6] > 0, counters)
+            state[6] = 1
             state[2] = begin_row(attr, key, first[row], first[row + 1], top, task)
             state[3] = 0
-        state[2], state[5], state[3] = advance(mem, frame, used, task, state[2], left, done, wanted, state[3], counters)
+        state[2], state[5], state[3] = advance(
+            mem, frame, used, task, state[2], left, spans, done, wanted, state[3], counters
+        )
         if state[5] > 0:
+            state[6] = 0  # pages will be elsewhere
             return
         if state[4] + state[3] > len(out):
             return
@@ -278,7 +318,6 @@ def search_rows(cache, top, needed, rows, state, scratch, out, counters):
             out[state[4], 0], out[state[4], 1] = row, done[i]
             state[4] += 1
         counters[CANDIDATES] += state[3]
-        counters[CONJUNCTIONS] += len(left)
         state[2] = -1
         row += 1
         state[0] = row
@@ -290,23 +329,24 @@ def match(index, preds, rows, start, stop, scratch, sink, counters):
 
     Returns the first row not finished: ``stop``, unless the sink became full.
 
-    Counters: CANDIDATES, slots that have counted all; PREDICATES, numbers of slots that were read,
-    and predicates evaluated to verify; NODES, pages visited.
+    Counters: CANDIDATES, slots that have counted all; CONJUNCTIONS, slots that were made ready to
+    count; PREDICATES, numbers of slots that were read, and predicates evaluated to verify; NODES,
+    pages visited.
     """
     first, attr, code, needed = rows.first, rows.attr, rows.code, index.needed
-    left, done, task = scratch.left, scratch.done, scratch.task
+    left, done, task, spans = scratch.left, scratch.done, scratch.task, scratch.spans
+    is_known = False
     for row in range(start, stop):
         if is_decided(sink, row):
             continue
         fill = sink.state[FILL]
-        for slot in range(len(needed)):
-            left[slot] = needed[slot] & (VERIFY - 1)
+        begin_count(index.page, needed, left, spans, is_known, counters)
+        is_known = True
         n = begin_row(attr, code, first[row], first[row + 1], index.state[0], task)
         _, _, finished = advance(
-            index.page, index.frame, scratch.used, task, n, left, done, scratch.wanted, np.int64(0), counters
+            index.page, index.frame, scratch.used, task, n, left, spans, done, scratch.wanted, np.int64(0), counters
         )
         counters[CANDIDATES] += finished
-        counters[CONJUNCTIONS] += len(needed)
         entered, fits = False, True
         for i in range(finished):
             c = np.int64(done[i])

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 import colmatch as cm
+from colmatch.indexing import pbtree
 from colmatch.kernels.pbtree.arrays import (
     HEAD,
     ITEMS,
@@ -65,6 +66,24 @@ def test_ranges_are_counted_from_the_nearer_end() -> None:
         told = visits(["between"] * count, operands, value)
         assert told["matches"] == 4
         assert told["predicates"] < 50
+
+
+def test_what_was_counted_is_made_ready_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of few slots these alone, of many, or where their places were not kept, all."""
+    count = 5000
+    texts = {i: f"a = {i} AND b > 0" if i % 2 else f"a = {i} OR c = {i}" for i in range(count)}
+    schema = {"a": "int64", "b": "int64", "c": "int64"}
+    events = pa.table({"a": [7, 7, 8, 9, 9], "b": [1, -1, 0, 0, 5], "c": [8, 8, 8, 7, 12]})
+    wanted = cm.Matcher.build(texts, schema, index="scan").match_lists(events).to_pylist()
+    looked_at = []
+    for spans in (1024, 1):
+        monkeypatch.setattr(pbtree, "SPANS", spans)
+        matcher = cm.Matcher.build(texts, schema, index="pbtree")
+        found = matcher.match_lists(events).to_pylist()
+        assert list(map(sorted, found)) == list(map(sorted, wanted))
+        looked_at.append(matcher.counters(events)["conjunctions"])
+    slots = count // 2 * 3
+    assert looked_at == [2 * slots + 2 + 2 + 1, 5 * slots]  # what the first event has counted is b > 0
 
 
 def test_a_sid_set_goes_on_in_the_next_node() -> None:

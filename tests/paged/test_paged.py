@@ -109,15 +109,15 @@ def test_tags_reasons_ranges_and_betree(tmp_path: Path) -> None:
 def test_special_functions_and_the_time(tmp_path: Path) -> None:
     schema = pa.schema({
         "lat": pa.float64(), "lon": pa.float64(), "now": pa.int64(),
-        "seen": pa.list_(pa.struct({"id": pa.int64(), "when": pa.timestamp("us")})),
+        "seen": pa.list_(pa.struct({"id": pa.int64(), "timestamp": pa.int64()})),
     })  # fmt: skip
     texts = {
-        1: "geo_within_radius(lat, lon, 48.0, 11.0, 20)", 2: "segment_within(seen, 12, 3600, now)",
-        3: "segment_before(seen, 12, 3600, now) or now > 5000", 4: "not geo_within_radius(lat, lon, 0.0, 0.0, 5)",
+        1: "geo_within_radius(lat, lon, 48.0, 11.0, 20)", 2: "segment_within(seen, now, 12, 3600)",
+        3: "segment_before(seen, now, 12, 3600) OR now > 5000", 4: "NOT geo_within_radius(lat, lon, 0.0, 0.0, 5)",
     }  # fmt: skip
     events = pa.table({
         "lat": [48.01, 0.0, None], "lon": [11.01, 0.0, 1.0], "now": [100, 4000, 9000],
-        "seen": [[{"id": 12, "when": 0}], None, [{"id": 12, "when": 8_000_000_000}]],
+        "seen": [[{"id": 12, "timestamp": 0}], None, [{"id": 12, "timestamp": 8_000_000_000}]],
     }, schema)  # fmt: skip
     first = {1: texts[1], 2: texts[2]}
     matcher, other = paged(first, schema, tmp_path / "a"), cm.Matcher.build(texts, schema, index="scan")
