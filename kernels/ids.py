@@ -69,6 +69,13 @@ def hash_id(wanted, text, start, end):
     return mix(h, 0)
 
 
+@kernel
+def hash_texts(offset, data, hash):
+    """Write ``hash_id`` of strings. Files of pages have these, so they stay what they are."""
+    for i in range(len(hash)):
+        hash[i] = hash_id(np.int64(0), data, np.int64(offset[i]), np.int64(offset[i + 1]))
+
+
 @device
 def is_at(number, offset, data, place, wanted, text, start, end):
     """Whether an id, as ``hash_id`` takes it, is the one at ``place``."""

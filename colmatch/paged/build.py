@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import fcntl
-import hashlib
-import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from colmatch.arrays.frozen import contiguous
 from colmatch.errors import StoreError, SubscriptionError, shown
+from colmatch.events.reader import texts_of
 from colmatch.indexing.pbtree import Entries, entries_of_keys, filled, table_pages
+from colmatch.kernels.ids import hash_texts
 from colmatch.kernels.layout import I64, U8, U32, Codes, Predicates
 from colmatch.kernels.pbtree import bulk
 from colmatch.kernels.pbtree.arrays import (
@@ -39,20 +39,22 @@ from colmatch.kernels.pbtree.arrays import (
 from colmatch.kernels.pbtree.arrays import ROOT as ROOT_KIND
 from colmatch.kernels.pbtree.plan import key_intervals
 from colmatch.paged import chains, store
-from colmatch.paged.cache import PAGE, checksum
+from colmatch.paged.cache import PAGE, checksum, write_error
 from colmatch.paged.file import ROOT, header_bytes, log_path
 from colmatch.paged.log import BEGIN, generation_of
-from colmatch.paged.records import Keyed, packed, slots_needed, tags_of
+from colmatch.paged.records import Keyed, packed, slots_needed
 from colmatch.subscriptions.ids import Ids
-from colmatch.subscriptions.tags import Tags
+from colmatch.subscriptions.tags import NO_TAGS, Tags
 
 PIECE = 1 << 16  # subscriptions whose records are packed together
 FIRST = ROOT + 1  # the first page of trees
 
 
-def hash_of(text: str) -> int:
-    """Returns the key that a text has in a tree: 64 bits, with a sign."""
-    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "little", signed=True)
+def hashes_of(texts: pa.StringArray) -> I64:
+    """Returns the keys that texts have in trees: 64 bits, with a sign."""
+    keys = np.empty(len(texts), np.int64)
+    hash_texts(*texts_of(texts), keys)
+    return contiguous(keys)
 
 
 def keyed(preds: Predicates, codes: Codes, ids: Ids, tags: Tags, slots: NDArray[np.uint32] | None = None) -> Keyed:
@@ -66,11 +68,7 @@ def keyed(preds: Predicates, codes: Codes, ids: Ids, tags: Tags, slots: NDArray[
     sizes, without = slots_needed(preds.owner, len(ids))
     if slots is None:
         slots = np.arange(len(preds.owner) + len(without), dtype=np.uint32)
-    texts = [b""] * len(ids)
-    if len(tags):
-        lists = tags.lists(np.ones(len(ids), bool)).to_pylist()
-        texts = [json.dumps(some, ensure_ascii=False).encode() if some else b"" for some in lists]
-    return Keyed(preds, (low, high, runs_low, runs_high), ids, texts, slots, sizes)
+    return Keyed(preds, (low, high, runs_low, runs_high), ids, tags, slots, sizes)
 
 
 def first_slots(some: Keyed) -> NDArray[np.uint32]:
@@ -88,7 +86,7 @@ def id_keys(ids: Ids) -> I64:
     """Returns the key that each id has in the tree of ids."""
     if ids.numbers is not None:
         return ids.numbers
-    return np.array([hash_of(id) for id in ids.array.to_pylist()], np.int64)
+    return hashes_of(ids.array)
 
 
 def all_entries(some: Keyed) -> Entries:
@@ -96,7 +94,7 @@ def all_entries(some: Keyed) -> Entries:
     conjunctions = len(some.predicates.owner)
     own = entries_of_keys(some.predicates, some.keys, some.slots[:conjunctions])
     first, keys = first_slots(some), id_keys(some.ids)
-    tag_key, tag_slot = _tag_entries(some.tags, first)
+    tag_key, tag_slot = check_tags(some.tags)[some.tags.tag], first[some.tags.number]
     return Entries(
         np.concatenate(
             [own.tree, np.full(len(keys), IDS * LISTS + EQUAL), np.full(len(tag_key), TAGS * LISTS + EQUAL)]
@@ -107,32 +105,19 @@ def all_entries(some: Keyed) -> Entries:
     )
 
 
-def _tag_entries(texts: list[bytes], slots: NDArray[np.uint32]) -> tuple[I64, NDArray[np.uint32]]:
-    """Returns keys and slots of the tags of subscriptions whose first slots these are."""
-    keys = {text: list(map(hash_of, tags)) for text, tags in _tag_lists(texts).items()}
-    each = [keys[text] for text in texts] if any(texts) else []
-    counts = np.array(list(map(len, each)), np.int64)
-    return np.array(list(chain.from_iterable(each)), np.int64), np.repeat(slots[: len(counts)], counts)
-
-
-def _tag_lists(texts: list[bytes]) -> dict[bytes, list[str]]:
-    """Returns the tags of each text that is there: of as many as there are different ones."""
-    return {text: tags_of(text) for text in set(texts)}
-
-
-def distinct_tags(some: Keyed) -> list[str]:
-    """Returns the tags that subscriptions have.
+def check_tags(tags: Tags) -> I64:
+    """Returns the key that each tag has in their tree.
 
     Raises
     ------
-    SubscriptionError : two of them have the same key
+    SubscriptionError : two of them have the same
     """
-    tags = sorted(set(chain.from_iterable(_tag_lists(some.tags).values())))
-    known: dict[int, str] = {}
-    for tag in tags:
-        if known.setdefault(hash_of(tag), tag) != tag:
-            raise same_key(tag)
-    return tags
+    keys = hashes_of(pa.array(list(tags.names), pa.string()))
+    order = np.argsort(keys, kind="stable")
+    same = np.flatnonzero(keys[order][1:] == keys[order][:-1])
+    if len(same):
+        raise same_key(list(tags.names)[order[same[0] + 1]])
+    return keys
 
 
 def same_key(tag: str) -> SubscriptionError:
@@ -170,12 +155,15 @@ def part_of(some: Keyed, begin: int, end: int) -> Keyed:
         tree=preds.tree[trees[0] : trees[-1]] if programs else preds.tree,
         priority=preds.priority[c:d],
     )
+    here = np.zeros(len(some.sizes), bool)
+    here[begin:end] = True
+    tags = some.tags.filter(here) if len(some.tags) else NO_TAGS
     without = np.cumsum(some.sizes == 0)
     before, behind = int(without[begin - 1]) if begin else 0, int(without[end - 1])
     conjunctions = len(preds.owner)
     slots = np.concatenate([some.slots[c:d], some.slots[conjunctions + before : conjunctions + behind]])
     return Keyed(
-        cut, (low[p:q], high[p:q], runs_low, runs_high), some.ids.slice(begin, end), some.tags[begin:end], slots,
+        cut, (low[p:q], high[p:q], runs_low, runs_high), some.ids.slice(begin, end), tags, slots,
         some.sizes[begin:end],
     )  # fmt: skip
 
@@ -253,7 +241,6 @@ def made(some: Keyed, trees: int, texts: dict[int, bytes], updates: int) -> Made
 
     trees : of attributes. texts : what describes the subscriptions, by chain
     """
-    distinct_tags(some)
     entries = all_entries(some)
     pages = _Pages()
     tree_count = trees + OWN_TREES
@@ -293,7 +280,7 @@ def lock_of(path: str) -> Iterator[int]:
     try:
         log = os.open(log_path(path), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
     except OSError as error:
-        raise StoreError(f"{path} cannot be written: {os.strerror(error.errno or 0)}: nothing was changed") from error
+        raise write_error(path, error) from error
     try:
         try:
             fcntl.flock(log, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -337,7 +324,7 @@ def write(path: str, pages: Made, generation: int, stamp: int) -> None:
     except OSError as error:
         with suppress(OSError):
             os.unlink(beside)
-        raise StoreError(f"{path} cannot be written: {os.strerror(error.errno or 0)}: nothing was changed") from error
+        raise write_error(path, error) from error
 
 
 def next_generation(log: int, generation: int) -> int:

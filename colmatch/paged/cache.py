@@ -239,6 +239,11 @@ def damaged(path: str, page: int) -> StoreError:
     )
 
 
+def write_error(path: str, error: OSError) -> StoreError:
+    """Returns the error for a file that cannot be written."""
+    return StoreError(f"{path} cannot be written: {os.strerror(error.errno or 0)}: nothing was changed")
+
+
 def read_error(path: str, error: OSError) -> StoreError:
     """Returns the error for a file that cannot be read."""
     return StoreError(f"{path} cannot be read: {os.strerror(error.errno or 0)}: nothing was changed")

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from colmatch.errors import OptionError, StoreError
 from colmatch.kernels.layout import U32
 from colmatch.kernels.pbtree.arrays import KIND, NEXT
-from colmatch.paged.cache import PAGE, Cache, StaleError, damaged, read_error, seal, stamp_of
+from colmatch.paged.cache import PAGE, Cache, StaleError, damaged, read_error, seal, stamp_of, write_error
 from colmatch.paged.log import BEGIN, begin_bytes, generation_of, read_update, update_bytes
 
 MAGIC = b"colmatch pages\n"
@@ -240,7 +240,7 @@ class PageFile:
         try:
             opened = os.open(log_path(self.path), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
         except OSError as error:
-            raise self._unwritable(error) from error
+            raise write_error(self.path, error) from error
         try:
             fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
             main = os.open(self.path, os.O_RDWR | os.O_CLOEXEC)
@@ -251,7 +251,7 @@ class PageFile:
             ) from None
         except OSError as error:
             os.close(opened)
-            raise self._unwritable(error) from error
+            raise write_error(self.path, error) from error
         if handle >= 0:
             os.close(handle)
         os.close(self.handle)
@@ -266,7 +266,7 @@ class PageFile:
                 os.ftruncate(self.log, self.log_end)
             self.is_writer = True
         except OSError as error:
-            raise self._unwritable(error) from error
+            raise write_error(self.path, error) from error
         finally:
             if not self.is_writer:
                 self.close_writing()
@@ -276,9 +276,6 @@ class PageFile:
         if self.log >= 0:
             fcntl.flock(self.log, fcntl.LOCK_UN)
         self.is_writer = False
-
-    def _unwritable(self, error: OSError) -> StoreError:
-        return StoreError(f"{self.path} cannot be written: {os.strerror(error.errno or 0)}: nothing was changed")
 
     def edit(self, page: int) -> U32:
         """Returns the words of a page that is to be changed."""
@@ -340,7 +337,7 @@ class PageFile:
         except OSError as error:
             with suppress(OSError):
                 os.ftruncate(self.log, self.log_end)
-            raise self._unwritable(error) from error
+            raise write_error(self.path, error) from error
         self.writes += len(pages)
         self.stamp = stamp
         self._take(self.pages, pages, self.log_end + len(head))
@@ -360,8 +357,7 @@ class PageFile:
             if done < size:  # the disk is full, or there was a signal
                 rest = b"".join(some)
                 while done < size:
-                    more = os.pwrite(self.log, rest[done:], at + done)
-                    done += more
+                    done += os.pwrite(self.log, rest[done:], at + done)
             at += size
         return at
 

@@ -29,7 +29,7 @@ from colmatch.store.replacing import replacing
 from colmatch.subscriptions.ids import listed, wanted_ids
 from colmatch.subscriptions.intake import Errors, Intake, Source, read
 from colmatch.subscriptions.rejected import following
-from colmatch.subscriptions.tags import NO_TAGS
+from colmatch.subscriptions.tags import NO_TAGS, Tags
 from colmatch.updates import literals
 from colmatch.updates.combined import combine
 from colmatch.updates.initial import Given, indexed_parts
@@ -151,7 +151,7 @@ class PagedSet(PagedReader):
             _, without = slots_needed(predicates.owner, len(new.ids))
             slots = self.store.take_slots(len(predicates.owner) + len(without))
             some = build.keyed(predicates, codes, new.ids, new.tags, slots)
-            self._check_tags(build.distinct_tags(some))
+            self._check_tags(some.tags)
             entries = build.all_entries(some)
             self.store.change(entries, True)
             words, first = packed(some)
@@ -175,10 +175,10 @@ class PagedSet(PagedReader):
         if changes:
             self._describe(self.version.changed(**changes))
 
-    def _check_tags(self, tags: list[str]) -> None:
+    def _check_tags(self, tags: Tags) -> None:
         """Refuses tags whose keys others have that are there."""
-        for tag in tags:
-            if not len(self.tagged(tag)) and len(self.store.slots_of(TAGS, build.hash_of(tag))):
+        for tag, key in zip(list(tags.names), build.check_tags(tags).tolist(), strict=True):
+            if not len(self.tagged(tag)) and len(self.store.slots_of(TAGS, key)):
                 raise build.same_key(tag)
 
     def _rebuild_with(self, move: literals.Move) -> None:
@@ -188,7 +188,7 @@ class PagedSet(PagedReader):
         codes = freeze(literals.moved(version.segments[0].codes, move))
         predicates = version.segments[0].predicates
         old = self.keyed(places)
-        new = build.keyed(predicates, codes, old.ids, NO_TAGS, old.slots)._replace(tags=old.tags)
+        new = build.keyed(predicates, codes, old.ids, old.tags, old.slots)
         self.store.change(build.all_entries(old), False)
         self.store.change(build.all_entries(new), True)
         words, first = packed(new)

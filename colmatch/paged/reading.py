@@ -25,12 +25,11 @@ from colmatch.paged import build, chains, described
 from colmatch.paged.cache import StaleError, read_error
 from colmatch.paged.described import Described
 from colmatch.paged.file import PageFile
-from colmatch.paged.records import Keyed, coded, tags_of, unpacked
+from colmatch.paged.records import Keyed, coded, unpacked
 from colmatch.paged.state import PagedVersion
 from colmatch.paged.store import PageStore
 from colmatch.subscriptions.ids import Ids, can_be_id, plain_id
 from colmatch.subscriptions.intake import Source
-from colmatch.subscriptions.tags import NO_TAGS, Tags
 from colmatch.updates.deleted import Deleted
 from colmatch.updates.segments import indexed
 from colmatch.updates.turn import Turn
@@ -154,13 +153,12 @@ class PagedReader:
 
     def tagged(self, tag: str) -> NDArray[np.int64]:
         """Returns the first slots of the subscriptions that have a tag."""
-        slots = self.store.slots_of(TAGS, build.hash_of(tag))
+        slots = self.store.slots_of(TAGS, int(build.hashes_of(pa.array([tag], pa.string()))[0]))
         if not len(slots):
             return slots
         # All that stand there have the same tag (``_check_tags``), so one of them says which it is.
         entry = self.store.slots(slots[:1]).astype(np.int64)
-        own = tags_of(self.keyed(entry[:, 2] << 16 | entry[:, 3]).tags[0])
-        return slots if tag in own else slots[:0]
+        return slots if tag in self.keyed(entry[:, 2] << 16 | entry[:, 3]).tags.names else slots[:0]
 
     def all_places(self) -> NDArray[np.int64]:
         """Returns where all records are, in the order of their first slots."""
@@ -192,7 +190,7 @@ class PagedReader:
             deleted=Deleted(),
             gone=0,
             ids=ids,
-            tags=_tags([tags_of(text) for text in some.tags]) if any(some.tags) else NO_TAGS,
+            tags=some.tags,
             updates=self.store.updates,
         )
 
@@ -273,7 +271,3 @@ class PagedReader:
             }  # fmt: skip
 
         return self.reading(told)
-
-
-def _tags(lists: list[list[str]]) -> Tags:
-    return Tags.of_lists(pa.array(lists, pa.large_list(pa.string())))

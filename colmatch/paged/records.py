@@ -1,6 +1,6 @@
 """Subscriptions as records of 32-bit words: what stands in pages, by key, and how it is read.
 
-A record is a header of 12 words and its sections one after the other: of each conjunction its slot
+A record is a header of 13 words and its sections one after the other: of each conjunction its slot
 and how many predicates it has, of each predicate five words (attribute and flags, lowest and
 highest key; or which of the intervals that follow), and so on. Records are read together: as
 predicates whose codes are those of their own boundaries.
@@ -8,7 +8,6 @@ predicates whose codes are those of their own boundaries.
 
 from __future__ import annotations
 
-import json
 from typing import NamedTuple
 
 import numpy as np
@@ -17,12 +16,15 @@ from numpy.typing import NDArray
 
 from colmatch.arrays.frozen import contiguous, freeze
 from colmatch.arrays.ranges import members, ranges_of
+from colmatch.events.reader import texts_of
 from colmatch.kernels.layout import ATTR_MASK, FLAG_RUN, I64, KEY_MAX, KEY_MIN, Codes, Predicates
 from colmatch.subscriptions.ids import Ids
+from colmatch.subscriptions.tags import Tags
 
 U32s = NDArray[np.uint32]
-HEADER = 12
-LENGTH, FLAGS, CONJUNCTIONS, PREDICATES, RUNS, JUMPS, TREES, ID_BYTES, TAG_BYTES, ID, ID_HIGH, WEIGHTS = range(HEADER)
+HEADER = 13
+(LENGTH, FLAGS, CONJUNCTIONS, PREDICATES, RUNS, JUMPS, TREES, ID_BYTES, TAGS, TAG_BYTES, ID, ID_HIGH,
+ WEIGHTS) = range(HEADER)  # fmt: skip
 TEXT_ID, PROGRAMS, PRIORITY = 1, 2, 4
 
 
@@ -35,7 +37,7 @@ class Keyed(NamedTuple):
     predicates: Predicates
     keys: tuple[I64, I64, I64, I64]  # lowest and highest of predicates, and of runs
     ids: Ids
-    tags: list[bytes]  # of each subscription, a list as JSON; empty for none
+    tags: Tags
     slots: NDArray[np.uint32]  # of each conjunction; and of each subscription without any, behind these
     sizes: I64  # (S) conjunctions
 
@@ -55,10 +57,17 @@ def _words(values: NDArray[np.generic], each: int) -> U32s:
     return np.ascontiguousarray(values).view(np.uint32).reshape(-1, each)
 
 
-def _padded(texts: list[bytes]) -> _Section:
-    filled = [text.ljust(-(-len(text) // 4) * 4, b"\0") for text in texts]
-    counts = np.array([len(text) // 4 for text in filled], np.int64)
-    return _Section(counts, np.frombuffer(b"".join(filled), np.uint32).reshape(-1, 1))
+def _padded(first: I64, data: NDArray[np.uint8]) -> _Section:
+    """Returns bytes as words, of which the last are filled with zeros.
+
+    first (S + 1) : where those of each subscription begin
+    """
+    size = np.diff(first)
+    counts = -(-size // 4)
+    ends = ranges_of(counts)
+    filled = np.zeros(4 * int(ends[-1]), np.uint8)
+    filled[members(4 * ends[:-1], ranges_of(size))] = data[first[0] : first[-1]]
+    return _Section(counts, filled.view(np.uint32).reshape(-1, 1))
 
 
 def packed(some: Keyed) -> tuple[U32s, I64]:
@@ -83,7 +92,10 @@ def packed(some: Keyed) -> tuple[U32s, I64]:
     places = members(low[several], ranges_of(run_counts[several]))
     runs = np.concatenate([_words(runs_low[places], 2), _words(runs_high[places], 2)], axis=1)
     numbers = some.ids.numbers
-    texts = [b""] * count if numbers is not None else [id.encode() for id in some.ids.array.to_pylist()]
+    offset, texts = texts_of(some.ids.array if numbers is None else pa.nulls(0, pa.string()))
+    id_first = np.zeros(count + 1, np.int64) if numbers is not None else offset.astype(np.int64)
+    tags = some.tags.sections(count)
+    tag_first = ranges_of(tags["tag_size"])[ranges_of(tags["tags"])]
     head = np.zeros((count, HEADER), np.uint32)
     flags = 0 if numbers is not None else TEXT_ID
     sections = [
@@ -115,10 +127,14 @@ def packed(some: Keyed) -> tuple[U32s, I64]:
     if len(preds.priority):
         flags |= PRIORITY
         sections.append(_Section(sizes, _words(preds.priority, 2)))
-    sections += [_padded(texts), _padded(some.tags)]
+    sections += [
+        _padded(id_first, texts),
+        _Section(tags["tags"], tags["tag_size"].astype(np.uint32).reshape(-1, 1)),
+        _padded(tag_first, tags["tag_data"]),
+    ]
     head[:, FLAGS], head[:, CONJUNCTIONS], head[:, PREDICATES] = flags, sizes, np.diff(pred_first)
     head[:, RUNS] = sections[4].counts
-    head[:, ID_BYTES], head[:, TAG_BYTES] = list(map(len, texts)), list(map(len, some.tags))
+    head[:, ID_BYTES], head[:, TAGS], head[:, TAG_BYTES] = np.diff(id_first), tags["tags"], np.diff(tag_first)
     if numbers is not None:
         head[:, ID : ID_HIGH + 1] = _words(numbers, 2)
     sections[0] = _Section(sections[0].counts, head)
@@ -193,10 +209,13 @@ def unpacked(words: U32s, first: I64) -> Keyed:
         priority = np.zeros(len(owner))
         priority[np.repeat(own > 0, sizes)] = np.ascontiguousarray(reader.take(own, 2)).view(np.float64).ravel()
     if flags & TEXT_ID:
-        ids = Ids(pa.array([text.decode() for text in _texts(reader, head[:, ID_BYTES])], pa.string()))
+        offset = ranges_of(head[:, ID_BYTES]).astype(np.int32)
+        texts = _bytes(reader, head[:, ID_BYTES])
+        ids = Ids(pa.StringArray.from_buffers(count, pa.py_buffer(offset), pa.py_buffer(texts)))
     else:
         ids = Ids(contiguous(_int64(head[:, ID : ID_HIGH + 1].astype(np.uint32))))
-    tags = _texts(reader, head[:, TAG_BYTES])
+    tag_size = reader.take(head[:, TAGS]).ravel()
+    tags = Tags.of_sections(head[:, TAGS], tag_size, _bytes(reader, head[:, TAG_BYTES]))
     predicates = Predicates(
         pred_first,
         pred,
@@ -218,17 +237,11 @@ def _int64(words: U32s) -> I64:
     return found
 
 
-def _texts(reader: _Reader, sizes: I64) -> list[bytes]:
+def _bytes(reader: _Reader, sizes: I64) -> NDArray[np.uint8]:
+    """Takes bytes as ``_padded`` has them, and leaves the zeros out."""
     counts = -(-sizes // 4)
-    data = reader.take(counts).tobytes()
-    begins = (ranges_of(counts)[:-1] * 4).tolist()
-    return [data[begin : begin + size] for begin, size in zip(begins, sizes.tolist(), strict=True)]
-
-
-def tags_of(text: bytes) -> list[str]:
-    """Returns the tags that a record has."""
-    found: list[str] = json.loads(text) if text else []
-    return found
+    data = np.ascontiguousarray(reader.take(counts)).view(np.uint8).ravel()
+    return data[members(4 * ranges_of(counts)[:-1], ranges_of(sizes))]
 
 
 def coded(some: Keyed, multi: NDArray[np.uint8]) -> tuple[Predicates, Codes]:

@@ -111,8 +111,8 @@ def begin_count(mem, needed, left, spans, is_known, counters):
         return
     for j in range(1, count + 1):
         for i in range(np.uint64(spans[j, 0]), np.uint64(spans[j, 1])):
-            slot = np.uint64(mem[i])
-            left[slot] = needed[slot] & np.uint8(VERIFY - 1)
+            counted = np.uint64(mem[i])
+            left[counted] = needed[counted] & np.uint8(VERIFY - 1)
     counters[CONJUNCTIONS] += slots
 
 
