@@ -112,6 +112,8 @@ def check_tags(tags: Tags) -> I64:
     ------
     SubscriptionError : two of them have the same
     """
+    if not len(tags):
+        return np.empty(0, np.int64)
     keys = hashes_of(pa.array(list(tags.names), pa.string()))
     order = np.argsort(keys, kind="stable")
     same = np.flatnonzero(keys[order][1:] == keys[order][:-1])

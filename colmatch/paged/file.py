@@ -27,7 +27,7 @@ from colmatch.paged.log import BEGIN, begin_bytes, generation_of, read_update, u
 MAGIC = b"colmatch pages\n"
 VERSION = 1
 ROOT = 2  # the page that all others are found from
-LOG_MOST = 1 << 23  # bytes of a log that are copied to the file
+LOG_MOST = 1 << 25  # bytes of a log that are copied to the file
 TRIES = 20  # times that a page is read which another process may be writing
 VECTOR_MOST = 1000  # pieces of one call of the system
 _HEADER = struct.Struct("<15sxIQQQ")

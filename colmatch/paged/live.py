@@ -177,6 +177,8 @@ class PagedSet(PagedReader):
 
     def _check_tags(self, tags: Tags) -> None:
         """Refuses tags whose keys others have that are there."""
+        if not len(tags):
+            return
         for tag, key in zip(list(tags.names), build.check_tags(tags).tolist(), strict=True):
             if not len(self.tagged(tag)) and len(self.store.slots_of(TAGS, key)):
                 raise build.same_key(tag)

@@ -92,10 +92,6 @@ def packed(some: Keyed) -> tuple[U32s, I64]:
     places = members(low[several], ranges_of(run_counts[several]))
     runs = np.concatenate([_words(runs_low[places], 2), _words(runs_high[places], 2)], axis=1)
     numbers = some.ids.numbers
-    offset, texts = texts_of(some.ids.array if numbers is None else pa.nulls(0, pa.string()))
-    id_first = np.zeros(count + 1, np.int64) if numbers is not None else offset.astype(np.int64)
-    tags = some.tags.sections(count)
-    tag_first = ranges_of(tags["tag_size"])[ranges_of(tags["tags"])]
     head = np.zeros((count, HEADER), np.uint32)
     flags = 0 if numbers is not None else TEXT_ID
     sections = [
@@ -127,14 +123,19 @@ def packed(some: Keyed) -> tuple[U32s, I64]:
     if len(preds.priority):
         flags |= PRIORITY
         sections.append(_Section(sizes, _words(preds.priority, 2)))
-    sections += [
-        _padded(id_first, texts),
-        _Section(tags["tags"], tags["tag_size"].astype(np.uint32).reshape(-1, 1)),
-        _padded(tag_first, tags["tag_data"]),
-    ]
+    if numbers is None:
+        offset, texts = texts_of(some.ids.array)
+        id_first = offset.astype(np.int64)
+        sections.append(_padded(id_first, texts))
+        head[:, ID_BYTES] = np.diff(id_first)
+    if len(some.tags):
+        tags = some.tags.sections(count)
+        tag_first = ranges_of(tags["tag_size"])[ranges_of(tags["tags"])]
+        sections.append(_Section(tags["tags"], tags["tag_size"].astype(np.uint32).reshape(-1, 1)))
+        sections.append(_padded(tag_first, tags["tag_data"]))
+        head[:, TAGS], head[:, TAG_BYTES] = tags["tags"], np.diff(tag_first)
     head[:, FLAGS], head[:, CONJUNCTIONS], head[:, PREDICATES] = flags, sizes, np.diff(pred_first)
     head[:, RUNS] = sections[4].counts
-    head[:, ID_BYTES], head[:, TAGS], head[:, TAG_BYTES] = np.diff(id_first), tags["tags"], np.diff(tag_first)
     if numbers is not None:
         head[:, ID : ID_HIGH + 1] = _words(numbers, 2)
     sections[0] = _Section(sections[0].counts, head)
