@@ -1,10 +1,10 @@
 """What `pbtree` reads and how long it takes with its pages in a file, as tables.
 
-    python asv_benchmarks/pages.py --subscriptions 1000000
+    python asv_benchmarks/pages.py --subscriptions 1000000 --plot asv_benchmarks/pictures/pages.svg
 
-Pages read an event and time against the size of the cache, beside kinds in memory; the memory of a
-process that has the index open; single updates; and document 004's table 1: nodes visited as the
-number of keys grows. Each size of cache has a process of its own.
+Pages read an event, time and memory against the size of the cache, each in a process of its own;
+beside kinds in memory, in turns; single updates; and document 004's table 1: nodes visited, and
+pages changed by updates, as the number of keys grows.
 """
 
 from __future__ import annotations
@@ -13,22 +13,27 @@ import argparse
 import gc
 import json
 import os
+import statistics
 import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from benchmarks.measure import machine, versions
+from benchmarks.measure import machine, medians, versions
 
 import colmatch as cm
-from colmatch.workload import named
+from colmatch.kernels.pbtree.arrays import KIND, LIST, SIDS, WORDS
+from colmatch.workload import Workload, named
 
-SHARES = (0.01, 0.05, 0.1, 0.25, 0.5, 1.0)  # of the file, in the cache
+SHARES = (0.01, 0.05, 0.1, 0.2, 0.3, 0.5, 1.0)  # of the file, in the cache
 EVENTS = 256
+SPARE = 2000  # subscriptions that are inserted
+KEYS = (1000, 10_000, 100_000, 1_000_000)
 
 
 def main() -> None:
@@ -36,165 +41,190 @@ def main() -> None:
     parser.add_argument("--subscriptions", type=int, default=100_000, metavar="N")
     parser.add_argument("--workload", default="dense")
     parser.add_argument("--kinds", nargs="*", default=["opindex", "bitslice"], help="in memory, beside it")
-    parser.add_argument("--child", help=argparse.SUPPRESS)
+    parser.add_argument("--plot", metavar="FILE", help="draw time and pages against the cache to a .svg or .png")
+    parser.add_argument("--child", nargs=2, metavar=("FILE", "BYTES"), help=argparse.SUPPRESS)
     given = parser.parse_args()
+    workload = named(given.workload, subscriptions=given.subscriptions + SPARE)
     if given.child:
-        child(given.workload, given.subscriptions, Path(given.child))
+        child(workload, Path(given.child[0]), int(given.child[1]))
         return
     print(machine())
     print(versions("colmatch", "numba", "numpy", "pyarrow"))
     with tempfile.TemporaryDirectory() as folder:
-        caches(given, Path(folder, "pages"))
-        updates(given, Path(folder, "pages"))
+        path = Path(folder, "pages")
+        table = built(workload, given.subscriptions, path)
+        predicted(workload, path)
+        rows = caches(given, path)
+        times = kinds(given, workload, table, path)
+        if given.plot:
+            draw(given.plot, rows, times)
+        del table
+        updates(workload, given.subscriptions, path)
         visits(Path(folder, "visits"))
 
 
-def caches(given: argparse.Namespace, path: Path) -> None:
-    workload = named(given.workload, subscriptions=given.subscriptions + 2000)
-    table, events = workload.predicate_table(0, given.subscriptions), workload.events(EVENTS)
-    cm.Matcher.build(workload.predicate_table(0, 100), workload.schema(), index=cm.index("pbtree", path=str(path)))
+def built(workload: Workload, count: int, path: Path) -> cm.PredicateTable:
+    """Builds the file, with what was compiled before."""
+    schema, index = workload.schema(), cm.index("pbtree", path=str(path))
+    cm.Matcher.build(workload.predicate_table(0, 100), schema, index=index).close()
+    table = workload.predicate_table(0, count)
     began = time.perf_counter()
-    cm.Matcher.build(table, workload.schema(), index=cm.index("pbtree", path=str(path))).close()
-    took, size = time.perf_counter() - began, path.stat().st_size
-    print(f"{given.subscriptions:,} subscriptions: built in {took:.1f} s, {size / 1e6:.0f} MB")
-    print(f"{'cache MB':>9} {'ms an event':>12} {'pages read':>11} {'nodes':>8} {'open ms':>8} {'memory above MB':>16}")
+    cm.Matcher.build(table, schema, index=index).close()
+    print(f"{count:,} subscriptions: built in {time.perf_counter() - began:.1f} s, {path.stat().st_size / 1e6:.0f} MB")
+    return table
+
+
+def predicted(workload: Workload, path: Path) -> None:
+    """Compares nodes with O(log n + L), document 004's table 1, for each value of an event."""
+    pages = np.fromfile(path, np.uint32).reshape(-1, WORDS)
+    slots = float(pages[pages[:, KIND] == LIST, SIDS].mean())
+    events = workload.events(EVENTS)
+    values = sum(len(column) - column.null_count for column in events.columns) / EVENTS
+    with cm.Matcher.open(path, cache_bytes=1 << 39) as matcher:
+        told = matcher.counters(events)
+    nodes, read = told["nodes"] / EVENTS, told["predicates"] / EVENTS
+    print(
+        f"{values:.0f} values an event, L {read:,.0f} in nodes of {slots:.0f} slots: {read / slots:.0f} nodes;"
+        f" measured {nodes:.0f}, so {(nodes - read / slots) / values:.1f} for log n and the ends of lists, a value"
+    )
+
+
+def caches(given: argparse.Namespace, path: Path) -> list[dict[str, float]]:
+    """Matches with caches of several sizes."""
+    print("\n| cache, MB | of the file | ms an event | pages read an event | opened in, ms | resident above, MB |")
+    print("|---|---|---|---|---|---|")
+    rows = []
     for share in SHARES:
-        budget = max(int(share * size), 1 << 15)
-        with cm.Matcher.open(path) as matcher:
-            settings = matcher.index
-        told = json.loads(
-            subprocess.run(
-                [
-                    sys.executable,
-                    __file__,
-                    "--child",
-                    path,
-                    "--workload",
-                    given.workload,
-                    "--subscriptions",
-                    str(given.subscriptions),
-                ],
-                check=True,
-                capture_output=True,
-                env=os.environ | {"CACHE": str(budget)},
-            ).stdout
-        )
+        budget = max(int(share * path.stat().st_size), 1 << 15)
+        command = [sys.executable, __file__, "--workload", given.workload, "--subscriptions", str(given.subscriptions)]
+        told = subprocess.run([*command, "--child", path, str(budget)], check=True, capture_output=True).stdout
+        row = json.loads(told) | {"share": share}
         print(
-            f"{budget / 1e6:9.1f} {told['ms']:12.3f} {told['pages']:11.1f} {told['nodes']:8.1f} {told['open']:8.2f}"
-            f" {told['memory'] / 1e6:16.1f}"
+            f"| {budget / 1e6:.1f} | {share:.0%} | {row['ms']:.3f} | {row['pages']:.1f} | {row['open']:.1f}"
+            f" | {row['memory'] / 1e6:.1f} |",
+            flush=True,
         )
-        assert settings.kind == "pbtree"
-    for kind in given.kinds:
-        matcher = cm.Matcher.build(table, workload.schema(), index=kind, options=cm.Options(threads=1))
-        print(f"{kind:>9} {timed(matcher, events):12.3f}")
-
-
-def timed(matcher: cm.Matcher, events: pa.Table) -> float:
-    """Returns milliseconds an event, the best of three."""
-    matcher.match(events)
-    times = []
-    for _ in range(3):
-        began = time.perf_counter()
-        matcher.match(events)
-        times.append(time.perf_counter() - began)
-    return 1e3 * min(times) / events.num_rows
+        rows.append(row)
+    return rows
 
 
 def resident() -> int:
     """Returns the bytes that this process has in memory, with file mappings."""
-    pages = int(Path("/proc/self/statm").read_text().split()[1])
-    return pages * os.sysconf("SC_PAGE_SIZE")
+    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
-def child(name: str, count: int, path: Path) -> None:
-    """Matches in a process of its own, with a cache of ``$CACHE`` bytes, and says what it took."""
-    workload = named(name, subscriptions=count + 2000)
+def child(workload: Workload, path: Path, budget: int) -> None:
+    """Matches in a process of its own, and says what it took."""
     events = workload.events(EVENTS)
     with tempfile.TemporaryDirectory() as folder:
-        small = cm.Matcher.build(
-            workload.predicate_table(0, 2000), workload.schema(), index=cm.index("pbtree", path=f"{folder}/small")
-        )
+        index = cm.index("pbtree", path=f"{folder}/small")
+        small = cm.Matcher.build(workload.predicate_table(0, 2000), workload.schema(), index=index)
         small.match(events)  # compiles, and makes what does not follow the index
+        small.close()
     del small
     gc.collect()
-    before = resident()
-    began = time.perf_counter()
-    matcher = cm.Matcher.open(path)
-    opened = 1e3 * (time.perf_counter() - began)
-    matcher._live.file.cache.budget(int(os.environ["CACHE"]))
-    took = timed(matcher, events)
-    told = matcher.counters(events)
+    before, began = resident(), time.perf_counter()
+    matcher = cm.Matcher.open(path, cache_bytes=budget)
+    opened = time.perf_counter() - began
+    matcher.match(events)
+    taken = medians({"": lambda: matcher.match(events)}, 5)[""]
+    pages = matcher.counters(events)["pages"] / EVENTS
     memory = resident() - before
-    print(
-        json.dumps(
-            {
-                "ms": took,
-                "pages": told["pages"] / EVENTS,
-                "nodes": told["nodes"] / EVENTS,
-                "open": opened,
-                "memory": memory,
-            }
-        )
-    )
+    print(json.dumps({"ms": 1e3 * taken / EVENTS, "pages": pages, "open": 1e3 * opened, "memory": memory}))
 
 
-def updates(given: argparse.Namespace, path: Path) -> None:
+def kinds(given: argparse.Namespace, workload: Workload, table: cm.PredicateTable, path: Path) -> dict[str, float]:
+    """Times kinds in memory beside `pbtree` with all of its pages in the cache, in turns."""
+    events, options = workload.events(EVENTS), cm.Options(threads=1)
+    matchers = {"pbtree, all cached": cm.Matcher.open(path, cache_bytes=1 << 39)}
+    for kind in ("pbtree", *given.kinds):
+        matchers[kind] = cm.Matcher.build(table, workload.schema(), index=kind, options=options)
+    actions = {name: lambda matcher=matcher: matcher.match(events) for name, matcher in matchers.items()}
+    for action in actions.values():
+        action()
+    times = {name: 1e3 * taken / EVENTS for name, taken in medians(actions, 9).items()}
+    print("\n| | ms an event |\n|---|---|")
+    for name, taken in times.items():
+        print(f"| `{name}` | {taken:.3f} |")
+    return times
+
+
+def updates(workload: Workload, count: int, path: Path) -> None:
     """Times single updates without fsync."""
-    workload = named(given.workload, subscriptions=given.subscriptions + 2000)
-    texts = workload.texts(given.subscriptions, None)
+    texts = workload.texts(count, None)
     ids, some = texts["id"].to_pylist(), texts["expression"].to_pylist()
     gc.collect()
     gc.freeze()
+    print("\n| one by one | median, us | mean, us | pages changed |\n|---|---|---|---|")
     with cm.Matcher.open(path) as matcher:
         for what, change in (
             ("insert", lambda i: matcher.insert([(ids[i], some[i])])),
             ("delete", lambda i: matcher.delete([ids[i]])),
         ):
-            times, before = [], matcher.stats()["cache"]["writes"]
-            for i in range(1000):
-                began = time.perf_counter()
-                change(i)
-                times.append(1e6 * (time.perf_counter() - began))
-            pages = (matcher.stats()["cache"]["writes"] - before) / 1000
-            median, mean = np.median(times), np.mean(times)
-            print(f"{what}: median {median:.0f} us, mean {mean:.0f} us, {pages:.1f} pages changed")
+            before, taken = written(matcher), [timed(change, i) for i in range(1000)]
+            pages = (written(matcher) - before) / len(taken)
+            print(f"| {what} | {statistics.median(taken):.0f} | {statistics.mean(taken):.0f} | {pages:.1f} |")
+
+
+def timed(change: Any, i: int) -> float:
+    began = time.perf_counter()
+    change(i)
+    return 1e6 * (time.perf_counter() - began)
+
+
+def written(matcher: cm.Matcher) -> int:
+    count: int = matcher.stats()["cache"]["writes"]
+    return count
 
 
 def visits(path: Path) -> None:
     """Counts nodes as the number of keys of one attribute grows: document 004, table 1."""
-    print(f"{'keys':>9} {'search':>8} {'L':>8} {'insert':>8} {'delete':>8}  nodes visited, pages changed")
-    for count in (1000, 10_000, 100_000, 1_000_000):
-        rng = Random(0)
-        keys = np.arange(count) * 1000
-        table = cm.PredicateTable(
-            pa.table(
-                {
-                    "id": pa.array(np.arange(2 * count)),
-                    "attribute": pa.array(["a"] * (2 * count)),
-                    "op": pa.array(["="] * count + [">"] * count),
-                    "operands": pa.array(
-                        np.concatenate([keys, keys + 500]).reshape(-1, 1).tolist(), pa.list_(pa.int64())
-                    ),
-                }
-            )
-        )
-        matcher = cm.Matcher.build(table, {"a": "int64"}, index=cm.index("pbtree", path=str(path)))
-        events = pa.table({"a": [int(key) for key in rng.sample(range(0, 1_000_000, 1000), 64)]})
-        told = matcher.counters(events)
-        changed = []
-        new = [(10**8 + i, f"a > {rng.randrange(1000 * count)}") for i in range(200)]
-        for insert in (True, False):
-            before = matcher.stats()["cache"]["writes"]
-            for one in new:
-                if insert:
-                    matcher.insert([one])
-                else:
-                    matcher.delete([one[0]])
-            changed.append((matcher.stats()["cache"]["writes"] - before) / len(new))
-        matcher.close()
-        print(
-            f"{count:9,} {told['nodes'] / 64:8.1f} {told['predicates'] / 64:8.0f} {changed[0]:8.1f} {changed[1]:8.1f}"
-        )
+    print("\n| keys | nodes an event | L | pages an insert | pages a delete |\n|---|---|---|---|---|")
+    for count in KEYS:
+        rng, keys = Random(0), np.arange(count) * 1000
+        columns = {
+            "id": np.arange(2 * count),
+            "attribute": ["a"] * (2 * count),
+            "op": ["="] * count + [">"] * count,
+            "operands": pa.ListArray.from_arrays(np.arange(2 * count + 1, dtype=np.int32), np.append(keys, keys + 500)),
+        }
+        index = cm.index("pbtree", path=str(path))
+        with cm.Matcher.build(cm.PredicateTable(pa.table(columns)), {"a": "int64"}, index=index) as matcher:
+            events = pa.table({"a": rng.sample(range(0, 1_000_000, 1000), 64)})
+            told, changed = matcher.counters(events), []
+            new = {10**8 + i: f"a > {rng.randrange(1000 * count)}" for i in range(200)}
+            for is_insert in (True, False):
+                before = written(matcher)
+                for id, text in new.items():
+                    if is_insert:
+                        matcher.insert({id: text})
+                    else:
+                        matcher.delete([id])
+                changed.append((written(matcher) - before) / len(new))
+        nodes, read = told["nodes"] / 64, told["predicates"] / 64
+        print(f"| {count:,} | {nodes:.1f} | {read:.0f} | {changed[0]:.1f} | {changed[1]:.1f} |", flush=True)
+
+
+def draw(file: str, rows: list[dict[str, float]], times: dict[str, float]) -> None:
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(9, 3.4), layout="constrained")
+    shares = [100 * row["share"] for row in rows]
+    for axis, name, title in zip(
+        figure.subplots(1, 2), ("ms", "pages"), ("time an event, ms", "pages read an event"), strict=True
+    ):
+        axis.plot(shares, [row[name] for row in rows], marker="o", markersize=3, label="pbtree")
+        axis.set_xscale("log")
+        axis.set_xlabel("cache, % of the file")
+        axis.set_ylabel(title)
+        axis.grid(True, alpha=0.25)
+        if name == "ms":
+            axis.set_yscale("log")
+            for number, (kind, taken) in enumerate(list(times.items())[1:], 1):
+                axis.axhline(taken, color=f"C{number}", linestyle="--", label=f"{kind}, in memory")
+            axis.legend(fontsize=8)
+    figure.savefig(file)
+    print(f"\n{file} written")
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from colmatch.errors import OptionError, shown
 from colmatch.events.clock import clock_of
 from colmatch.explain import Explanation, explain
 from colmatch.indexing.registry import KINDS, is_in_pages
@@ -135,8 +136,9 @@ class Matcher(Matches):
         verify: bool = True,
         journal: bool = False,
         fsync: bool = False,
+        cache_bytes: int | None = None,
     ) -> Matcher:
-        """Opens a saved matcher.
+        """Opens a saved matcher, or a file of pages that one lives in (index ``pbtree``).
 
         Parameters
         ----------
@@ -146,16 +148,25 @@ class Matcher(Matches):
             those again that are there, until ``save`` to the same path. One matcher at a time is
             open so, until it is closed or its process ends; others see the last save
         fsync : write to the disk before the call returns, so that updates outlast a power cut
+        cache_bytes : of a file of pages, what is held of it in memory, by default as it was built.
+            Its pages are read when they are needed and checked then, so ``mmap`` and ``verify``
+            mean nothing for it, and updates are in it without a journal
 
         Raises
         ------
+        OptionError : ``cache_bytes`` is no size of a cache, or the file has none; or ``journal`` is
+            asked for where there are pages
         StoreError : the file is damaged, foreign, or of another format version, or ``path`` no name
             of a file; or the journal is in use, damaged (it says where), or of another save
         OSError : as from the built-in ``open``
         """
         name = saved.file_name(path)
         if is_pages(name):
-            return cls(opened(name))
+            if journal:
+                raise OptionError(f"journal=True: {name} is a file of pages, in which updates are at once")
+            return cls(opened(name, cache_bytes, fsync))
+        if cache_bytes is not None:
+            raise OptionError(f"cache_bytes={shown(cache_bytes)}: {name} is no file of pages, so there is no cache")
         return cls(*saved.load(path, mmap, verify, journal, fsync))
 
     def __reduce__(self) -> tuple[Any, ...]:

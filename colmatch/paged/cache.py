@@ -15,6 +15,7 @@ from colmatch.kernels.pbtree.arrays import CHECKSUM, STAMP, STAMP_HIGH, WORDS
 
 PAGE = 4 * WORDS  # bytes
 LEAST = 8  # frames
+ROOM_LEAST = 1024  # frames that there is room for at once, if the budget has as many
 
 
 class StaleError(Exception):
@@ -31,6 +32,7 @@ class Cache:
 
     Frame 0 holds no page (``kernels/pbtree/editing.py``). Frames that an update has changed stay
     until it ends; where there are more of them than the budget, there are more frames till then.
+    A budget of more than the file has pages costs nothing.
 
     Attributes
     ----------
@@ -46,7 +48,11 @@ class Cache:
         self.reads = self.hits = 0
         self.holds = False
         self.frame: I32 = np.full(1, -1, np.int32)
-        self._begin(self.frames + 1)
+        self._begin(self._room())
+
+    def _room(self) -> int:
+        """Returns how many frames to begin with: not more than the pages of the file may fill."""
+        return min(self.frames, max(2 * len(self.frame), ROOM_LEAST)) + 1
 
     def _begin(self, frames: int) -> None:
         self.mem: U32 = np.zeros(frames * WORDS, np.uint32)
@@ -64,7 +70,7 @@ class Cache:
         if max(size // PAGE, LEAST) != self.frames:
             self.frames = max(size // PAGE, LEAST)
             self.frame[:] = -1
-            self._begin(self.frames + 1)
+            self._begin(self._room())
 
     def resize(self, pages: int) -> None:
         """Makes room for page numbers below ``pages``; pages beyond are forgotten."""
@@ -72,6 +78,8 @@ class Cache:
             more = np.full(max(pages, len(self.frame) * 5 // 4), -1, np.int32)
             more[: len(self.frame)] = self.frame
             self.frame = more
+        if self._top == 1 and len(self.page) < self._room():
+            self._begin(self._room())
 
     def hold(self) -> None:
         """Begins an update: what it reads from now on stays until ``shrink``."""
@@ -105,7 +113,7 @@ class Cache:
         self.holds = False
         if len(self.page) > self.frames + 1:
             self.frame[:] = -1
-            self._begin(self.frames + 1)
+            self._begin(self._room())
 
     def view(self, frame: int) -> memoryview:
         """Returns the bytes of a frame."""
@@ -124,6 +132,9 @@ class Cache:
         never = min(count - len(some), len(self.page) - self._top)
         free = np.array([*some, *range(self._top, self._top + never)], np.int64)
         self._top += never
+        if len(free) < count and len(self.page) <= self.frames:  # the file has grown
+            most = self.frames + 1 - len(self.page)
+            free = np.concatenate([free, self._more(min(count - len(free), most), most)])
         if len(free) < count:
             free = np.concatenate([free, *self._evicted(count - len(free), keep)])
         if len(free) < count:
@@ -153,10 +164,11 @@ class Cache:
         self._kept[keep] = 0
         return found
 
-    def _more(self, count: int) -> NDArray[np.int64]:
-        """Adds frames, for an update that has changed all there are."""
-        frames, wanted = len(self.page), count
-        count = max(count, frames // 2)
+    def _more(self, wanted: int, most: int | None = None) -> NDArray[np.int64]:
+        """Adds frames, as many as are wanted or more, and returns the former."""
+        frames = len(self.page)
+        count = max(wanted, frames // 2)
+        count = count if most is None else min(count, most)
         mem, page, used, dirty, hand = self.mem, self.page, self.used, self.dirty, self._hand
         self._begin(frames + count)
         self.mem[: len(mem)], self.page[:frames], self.used[:frames], self.dirty[:frames] = mem, page, used, dirty

@@ -312,6 +312,6 @@ def _generation_of(path: str) -> int:
         return 0
 
 
-def opened(path: str) -> PagedSet:
-    """Opens a file of pages."""
-    return PagedSet(path)
+def opened(path: str, cache_bytes: int | None = None, fsync: bool = False) -> PagedSet:
+    """Opens a file of pages, with what differs from the settings that it was built with."""
+    return PagedSet(path, cache_bytes=cache_bytes, fsync=fsync)

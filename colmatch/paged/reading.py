@@ -49,7 +49,14 @@ class PagedReader:
 
     journal = None
 
-    def __init__(self, path: str, asked: PbtreeSettings | None = None, options: Options | None = None) -> None:
+    def __init__(
+        self,
+        path: str,
+        asked: PbtreeSettings | None = None,
+        options: Options | None = None,
+        cache_bytes: int | None = None,
+        fsync: bool = False,
+    ) -> None:
         self.path = path
         self.lock = threading.RLock()
         self.turn = Turn()
@@ -66,9 +73,10 @@ class PagedReader:
         if asked is None:
             kept = self.base.asked
             assert isinstance(kept, PbtreeSettings)
-            self._settings = PbtreeSettings(kept.dnf_budget, path, kept.cache_bytes, kept.fsync)
-            self.file.fsync = kept.fsync
-            self.file.cache.budget(kept.cache_bytes)
+            size = kept.cache_bytes if cache_bytes is None else cache_bytes
+            self._settings = own = PbtreeSettings(kept.dnf_budget, path, size, fsync or kept.fsync)
+            self.file.fsync = own.fsync
+            self.file.cache.budget(own.cache_bytes)
         self.options = options or self.base.options
         self._pid = os.getpid()
 

@@ -8,12 +8,15 @@
   hash, since Spark refuses a name twice;
 - with ``shared=True`` the workers open the path that was given: right for an index on a file system
   that all of them mount.
+
+A matcher that lives in a file of pages is copied into such a file, as it is when it is asked.
 """
 
 from __future__ import annotations
 
 import atexit
 import os
+import pickle
 import shutil
 import tempfile
 import weakref
@@ -24,7 +27,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 
 from colmatch.errors import StoreError
+from colmatch.indexing.registry import is_in_pages
 from colmatch.matcher import Matcher
+from colmatch.paged.file import is_pages
 from colmatch.spark.worker import IndexFile
 from colmatch.store.file import content_hash
 from colmatch.store.saved import file_name
@@ -35,6 +40,7 @@ VERSIONS_KEPT = 8  # of one index, in this process: a link holds the disk space 
 _sent: weakref.WeakKeyDictionary[SparkSession, set[str]] = weakref.WeakKeyDictionary()
 # version of the matcher, file, its hash
 _saves: weakref.WeakKeyDictionary[Matcher, tuple[int, Path, str]] = weakref.WeakKeyDictionary()
+_paged: dict[Path, Matcher] = {}  # those in files of pages that were given by path; they follow the file
 _links: dict[Path, list[Path]] = {}  # path that was given -> links to its versions, the newest last
 
 
@@ -44,6 +50,10 @@ def opened_index(matcher: Matcher | str | os.PathLike[str]) -> tuple[Path, Path,
         file, hash = _saved(matcher)
         return file, file, hash, matcher
     given = Path(os.path.abspath(file_name(matcher)))
+    if is_pages(str(given)):
+        if given not in _paged:
+            _paged[given] = Matcher.open(given)
+        return opened_index(_paged[given])
     file, hash = _pinned(given)
     opened = Matcher.open(file, mmap=True)
     if content_hash(file) != hash:
@@ -78,7 +88,9 @@ def _saved(matcher: Matcher) -> tuple[Path, str]:
     version = matcher.version  # before it is saved: an update in between makes this save look old, not new
     if saved is None or saved[0] != version:
         new = _folder() / f"new-{os.urandom(8).hex()}"
-        matcher.save(new)
+        # Workers map files into memory, so one of pages is not for them.
+        mapped = pickle.loads(pickle.dumps(matcher)) if is_in_pages(matcher.index) else matcher
+        mapped.save(new)
         hash = content_hash(new)
         saved = _saves[matcher] = version, new.replace(_folder() / f"colmatch-{hash}"), hash
     return saved[1:]

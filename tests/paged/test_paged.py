@@ -174,6 +174,27 @@ def test_settings_and_errors(tmp_path: Path) -> None:
     assert opened.match(pa.table({"a": [4]})).num_rows == 2
 
 
+def test_how_a_file_is_opened(tmp_path: Path) -> None:
+    path = tmp_path / "a"
+    paged({1: "a > 3"}, {"a": "int64"}, path).close()
+    with cm.Matcher.open(path, cache_bytes=1 << 20, fsync=True) as matcher:
+        assert matcher.stats()["cache"]["pages"] == 256
+        assert matcher.index == cm.index("pbtree", path=str(path), cache_bytes=1 << 20, fsync=True)
+    assert cm.Matcher.open(path).index == cm.index("pbtree", path=str(path), cache_bytes=FEW)
+    with cm.Matcher.open(path, cache_bytes=(1 << 40) - 1) as matcher:  # more than any machine has
+        matcher.insert({i: f"a = {i}" for i in range(2, 6000)})
+        assert matcher.match_lists(pa.table({"a": [77]})).to_pylist() in ([[1, 77]], [[77, 1]])
+        assert len(inside.page_file(matcher).cache.page) < 1 << 16
+    with pytest.raises(cm.OptionError, match="journal=True: .* is a file of pages"):
+        cm.Matcher.open(path, journal=True)
+    for odd in (1, 1 << 41, True, "64 MB", 0.5):
+        with pytest.raises(cm.OptionError, match="cache_bytes"):
+            cm.Matcher.open(path, cache_bytes=odd)  # type: ignore[arg-type]
+    cm.Matcher.build({1: "a > 3"}, {"a": "int64"}).save(tmp_path / "b")
+    with pytest.raises(cm.OptionError, match="cache_bytes=1048576: .* is no file of pages"):
+        cm.Matcher.open(tmp_path / "b", cache_bytes=1 << 20)
+
+
 class Pages(RuleBasedStateMachine):
     """Updates in any order, with a cache of 8 pages."""
 

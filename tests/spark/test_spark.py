@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import functions as F
 
+import colmatch as cm
 from colmatch.errors import EventError, OptionError, StoreError
 from colmatch.matcher import Matcher
 from colmatch.options import Options
@@ -89,6 +90,17 @@ def test_pairs(matcher, events):
     pairs = expected(matcher, events)
     assert found(result) == pairs
     assert len({sub for _, sub in pairs}) == len(TEXTS) - 1
+
+
+def test_a_matcher_in_a_file_of_pages(events, tmp_path):
+    index = cm.index("pbtree", path=str(tmp_path / "pages"))
+    with Matcher.build(dict(enumerate(TEXTS)), SCHEMA, index=index) as matcher:
+        pairs = expected(matcher, events)
+        for given in (matcher, tmp_path / "pages"):
+            assert found(match(events, given, keep="id")) == pairs
+        matcher.delete([pairs[0][1]])
+        for given in (matcher, tmp_path / "pages"):
+            assert found(match(events, given, keep="id")) == [pair for pair in pairs if pair[1] != pairs[0][1]]
 
 
 def test_lists_have_a_row_for_each_event(matcher, events):
