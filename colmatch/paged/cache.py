@@ -39,7 +39,8 @@ class Cache:
     mem, frame, used, dirty : as kernels have them
     page (frames) : the page of each frame, -1 for none
     holds : an update is being made: what it has read stays, too
-    reads, hits : pages that were read from the file; asked for by others than kernels, and there
+    reads, hits : pages that were read from the file; that were asked for and there, but for those
+        that kernels ask for to change them
     """
 
     def __init__(self, budget: int, read: Callable[[int, list[memoryview]], None]) -> None:

@@ -137,7 +137,7 @@ class PagedReader:
     @property
     def now(self) -> PagedVersion:
         """What is there now."""
-        return self.reading(lambda: PagedVersion.of(self, self.version, self.store))
+        return self.reading(lambda: PagedVersion.of(self, self.base.version, self.store))
 
     def places(self, ids: Ids) -> NDArray[np.int64]:
         """Returns where the record of each id is: page << 16 | word, -1 where there is none."""

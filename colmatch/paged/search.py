@@ -93,6 +93,7 @@ class Searcher:
         scratch = self._room(len(needed), int(np.diff(rows[0]).max(initial=0)))
         state = np.array([0, count, -1, 0, 0, 0, 0], np.int64)
         cache, parts = self.store.file.cache, []
+        visits, reads = int(self.counters[layout.NODES]), cache.reads
         while state[0] < count:
             search_rows(
                 (cache.mem, cache.frame, cache.used), top, needed, rows, state, scratch, self._out, self.counters
@@ -105,6 +106,7 @@ class Searcher:
                     self._out = np.empty((int(state[3]) * 2, 2), np.int64)
                 state[4] = 0
         parts.append(self._out[: state[4]].copy())
+        cache.hits += int(self.counters[layout.NODES]) - visits - (cache.reads - reads)
         return np.concatenate(parts)
 
     def _room(self, slots: int, entries: int) -> _Scratch:

@@ -15,14 +15,17 @@ from colmatch.updates.versions import Version
 
 
 class PagedVersion(Version):
-    """A version whose subscriptions are in pages. Ids and tags are read when they are asked for."""
+    """A version whose subscriptions are in pages.
+
+    Ids, tags and string literals are read when they are asked for.
+    """
 
     @staticmethod
     def of(paged: Any, base: Version, pages: PageStore) -> PagedVersion:
         """Returns the version of the state that is being read, of a ``PagedReader``."""
         made = object.__new__(PagedVersion)
         values = made.__dict__
-        values.update({name: value for name, value in base.__dict__.items() if name not in ("ids", "tags")})
+        values.update({name: value for name, value in base.__dict__.items() if name not in ("ids", "literals", "tags")})
         values["paged"] = paged
         values["updates"] = pages.updates
         values["count"] = pages.root(chains.SUBSCRIPTIONS)
@@ -41,6 +44,11 @@ class PagedVersion(Version):
     def ids(self) -> Ids:
         found: Ids = self.__dict__["paged"].whole().ids
         return found
+
+    @property
+    def literals(self) -> Any:
+        paged = self.__dict__["paged"]
+        return paged.reading(lambda: paged.version.literals)
 
     @property
     def tags(self) -> Any:

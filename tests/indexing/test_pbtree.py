@@ -115,3 +115,10 @@ def test_a_page_that_is_missing_is_read_once(tmp_path: Path) -> None:
         assert first["nodes"] == again["nodes"] > 100
         assert again["pages"] == 0
         assert first["matches"] == 5 * (count // 2)
+        hits = matcher.stats()["cache"]["hits"]
+        matcher.match(events)
+        assert matcher.stats()["cache"]["hits"] - hits >= again["nodes"]
+    with cm.Matcher.open(path, cache_bytes=1 << 15) as matcher:
+        told = matcher.counters(events)
+        assert told["nodes"] == first["nodes"] and told["pages"] > again["nodes"] / 5 * 4
+        assert matcher.stats()["cache"]["reads"] >= told["pages"]
