@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -13,7 +12,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from colmatch.arrays.frozen import contiguous
-from colmatch.errors import StoreError, SubscriptionError, shown
+from colmatch.errors import SubscriptionError, shown
 from colmatch.events.reader import texts_of
 from colmatch.indexing.pbtree import Entries, entries_of_keys, filled, table_pages
 from colmatch.kernels.ids import hash_texts
@@ -40,8 +39,8 @@ from colmatch.kernels.pbtree.arrays import ROOT as ROOT_KIND
 from colmatch.kernels.pbtree.plan import key_intervals
 from colmatch.paged import chains, store
 from colmatch.paged.cache import PAGE, checksum, write_error
-from colmatch.paged.file import ROOT, header_bytes, log_path
-from colmatch.paged.log import BEGIN, generation_of
+from colmatch.paged.file import ROOT, header_bytes
+from colmatch.paged.log import BEGIN, generation_of, locked_log
 from colmatch.paged.records import Keyed, packed, slots_needed
 from colmatch.subscriptions.ids import Ids
 from colmatch.subscriptions.tags import NO_TAGS, Tags
@@ -279,17 +278,8 @@ def lock_of(path: str) -> Iterator[int]:
     ------
     StoreError : another has it, or nothing can be written there
     """
+    log = locked_log(path)
     try:
-        log = os.open(log_path(path), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
-    except OSError as error:
-        raise write_error(path, error) from error
-    try:
-        try:
-            fcntl.flock(log, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise StoreError(
-                f"{path} is being changed by another process, or another matcher: close that first"
-            ) from None
         yield log
     finally:
         os.close(log)

@@ -9,7 +9,6 @@ anew: a log of an older generation than the header's has nothing that is not in 
 from __future__ import annotations
 
 import errno
-import fcntl
 import os
 import struct
 import zlib
@@ -22,7 +21,8 @@ from colmatch.errors import OptionError, StoreError
 from colmatch.kernels.layout import U32
 from colmatch.kernels.pbtree.arrays import KIND, NEXT
 from colmatch.paged.cache import PAGE, Cache, StaleError, damaged, read_error, seal, stamp_of, write_error
-from colmatch.paged.log import BEGIN, begin_bytes, generation_of, read_update, update_bytes
+from colmatch.paged.log import BEGIN, begin_bytes, generation_of, locked_log, log_path, read_update, update_bytes
+from colmatch.store.replacing import unlock
 
 MAGIC = b"colmatch pages\n"
 VERSION = 1
@@ -48,11 +48,6 @@ def is_pages(path: str) -> bool:
             return MAGIC in (first, file.read(len(MAGIC)))
     except OSError:
         return False  # whoever opens it says why
-
-
-def log_path(path: str) -> str:
-    """Returns the name of the log of a file."""
-    return path + ".log"
 
 
 class PageFile:
@@ -236,19 +231,9 @@ class PageFile:
             raise OptionError(f"{self.path} was opened before this process was forked: open it again to update it")
         if self.is_writer:
             return
-        handle = self.log
+        handle, opened = self.log, locked_log(self.path)
         try:
-            opened = os.open(log_path(self.path), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
-        except OSError as error:
-            raise write_error(self.path, error) from error
-        try:
-            fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
             main = os.open(self.path, os.O_RDWR | os.O_CLOEXEC)
-        except BlockingIOError:
-            os.close(opened)
-            raise StoreError(
-                f"{self.path} is being changed by another process, or another matcher of this one: close that first"
-            ) from None
         except OSError as error:
             os.close(opened)
             raise write_error(self.path, error) from error
@@ -274,7 +259,7 @@ class PageFile:
     def close_writing(self) -> None:
         """Gives the right to change the file back."""
         if self.log >= 0:
-            fcntl.flock(self.log, fcntl.LOCK_UN)
+            unlock(self.log)
         self.is_writer = False
 
     def edit(self, page: int) -> U32:

@@ -20,7 +20,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from colmatch.paged.cache import PAGE, checksum
+from colmatch.errors import StoreError
+from colmatch.paged.cache import PAGE, checksum, write_error
+from colmatch.store.replacing import lock
 
 _UPDATE = struct.Struct("<6sxxQQIQ")
 _CRC = struct.Struct("<I")
@@ -37,6 +39,33 @@ class Update(NamedTuple):
     pages: NDArray[np.int64]
     offset: int  # of the first page
     end: int
+
+
+def log_path(path: str) -> str:
+    """Returns the name of the log of a file."""
+    return path + ".log"
+
+
+def locked_log(path: str) -> int:
+    """Opens the log of a file with the right to change both, which goes when it is closed.
+
+    Raises
+    ------
+    StoreError : another has that right, or nothing can be written there
+    """
+    try:
+        handle = os.open(log_path(path), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+    except OSError as error:
+        raise write_error(path, error) from error
+    locked = lock(handle)
+    if not locked:
+        os.close(handle)
+        if locked is None:
+            raise StoreError(f"{path} cannot be locked on this system: nothing was changed")
+        raise StoreError(
+            f"{path} is being changed by another process, or another matcher of this one: close that first"
+        )
+    return handle
 
 
 def begin_bytes(generation: int) -> bytes:

@@ -57,12 +57,12 @@ class PagedReader:
         cache_bytes: int | None = None,
         fsync: bool = False,
     ) -> None:
-        self.path = path
+        self.path = os.path.abspath(path)
         self.lock = threading.RLock()
         self.turn = Turn()
         settings = asked or PbtreeSettings(path=path)
         self._settings = settings
-        self.file = PageFile(path, settings.cache_bytes, settings.fsync)
+        self.file = PageFile(self.path, settings.cache_bytes, settings.fsync)
         self.store = PageStore(self.file)
         self._known: tuple[int, int] | None = None
         self._described: Described | None = None

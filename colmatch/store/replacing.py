@@ -126,6 +126,12 @@ def lock(handle: int) -> bool | None:
     return True
 
 
+def unlock(handle: int) -> None:
+    """Gives the lock of a file back, also where child processes have the file open."""
+    if fcntl is not None:
+        fcntl.flock(handle, fcntl.LOCK_UN)
+
+
 @cache
 def _machine() -> str:
     """Returns eight hexadecimal digits for what sees these locks: this machine since its start."""

@@ -174,13 +174,19 @@ def test_settings_and_errors(tmp_path: Path) -> None:
     assert opened.match(pa.table({"a": [4]})).num_rows == 2
 
 
-def test_how_a_file_is_opened(tmp_path: Path) -> None:
+def test_how_a_file_is_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "a"
     paged({1: "a > 3"}, {"a": "int64"}, path).close()
     with cm.Matcher.open(path, cache_bytes=1 << 20, fsync=True) as matcher:
         assert matcher.stats()["cache"]["pages"] == 256
         assert matcher.index == cm.index("pbtree", path=str(path), cache_bytes=1 << 20, fsync=True)
     assert cm.Matcher.open(path).index == cm.index("pbtree", path=str(path), cache_bytes=FEW)
+    monkeypatch.chdir(tmp_path)
+    with cm.Matcher.open("a") as matcher:
+        monkeypatch.chdir("/")
+        matcher.insert({2: "a > 4"})
+        assert matcher.count(pa.table({"a": [5]})).tolist() == [2]
+        matcher.delete([2])
     with cm.Matcher.open(path, cache_bytes=(1 << 40) - 1) as matcher:  # more than any machine has
         matcher.insert({i: f"a = {i}" for i in range(2, 6000)})
         assert matcher.match_lists(pa.table({"a": [77]})).to_pylist() in ([[1, 77]], [[77, 1]])

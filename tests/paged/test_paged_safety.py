@@ -195,7 +195,7 @@ def test_a_write_that_fails_leaves_the_old_state_or_the_new(number: int, tmp_pat
                 matcher = reopened(matcher, path)
                 as_said(matcher, ids)
             check(str(path))
-    assert len(told) > 3
+    assert len(told) > (2 if NO_JIT else 3)
     assert all(os.strerror(number) in said for said in told)
 
 
