@@ -21,7 +21,9 @@ F64 = NDArray[np.float64]
 Rejects = dict[int, Reject]
 
 
-MEANT = {"weight": "weights", "weights": "weights", "priority": "priority", "priorities": "priority"}
+MEANT = {
+    "weight": "weights", "weights": "weights", "priority": "priority", "priorities": "priority", "tag": "tags", "tags": "tags",
+}  # fmt: skip
 
 
 class GivenWeights(NamedTuple):
@@ -34,7 +36,7 @@ class GivenWeights(NamedTuple):
 
 
 def check_names(table: pa.Table, where: str) -> None:
-    """Checks that a table of texts has no column that is almost called as these.
+    """Checks that a table of texts has no column that is almost called as these, or as tags are.
 
     Any other column is the caller's own.
 
@@ -47,7 +49,8 @@ def check_names(table: pa.Table, where: str) -> None:
         if meant != name:
             raise SubscriptionError(
                 f"{where}: a column {name!r} would mean nothing: what attributes weigh is a column 'weights' of maps, what a "
-                "subscription weighs a column 'priority' of numbers, and 'weight' is for the rows of a PredicateTable. "
+                "subscription weighs a column 'priority' of numbers, its tags are a column 'tags' of lists of strings, and "
+                "'weight' is for the rows of a PredicateTable. "
                 f"Rename it to {meant!r} if it is meant so, or drop it"
             )
 

@@ -167,6 +167,7 @@ def test_wrong_priorities_name_the_subscription(value: float) -> None:
             "a column 'weight' would mean nothing: .* Rename it to 'weights' if it is meant so, or drop",
         ),
         ({"Weights": [1.0]}, "a column 'Weights' would mean nothing"),
+        ({"tag": [["x"]]}, "a column 'tag' would mean nothing: .* Rename it to 'tags'"),
         ({"priorities": [1.0]}, "a column 'priorities' would mean nothing: .* Rename it to 'priority'"),
     ],
 )
