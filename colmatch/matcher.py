@@ -16,7 +16,7 @@ from colmatch.language import Language
 from colmatch.matching.matches import Matches
 from colmatch.matching.workers import Workers
 from colmatch.options import Options
-from colmatch.paged.file import is_pages
+from colmatch.paged.header import is_pages
 from colmatch.paged.live import PagedSet, built, opened
 from colmatch.paged.workers import PagedWorkers
 from colmatch.store import saved

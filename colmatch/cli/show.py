@@ -80,7 +80,7 @@ def stats(index_path: str, as_json: bool) -> None:
 
     from colmatch.cli.arguments import open_matcher
     from colmatch.paged.check import looked_at, told
-    from colmatch.paged.file import is_pages
+    from colmatch.paged.header import is_pages
 
     figures = open_matcher(index_path).stats()
     if is_pages(index_path):
@@ -104,7 +104,7 @@ def check(index_path: str) -> None:
     from colmatch.cli.arguments import open_matcher
     from colmatch.paged.check import check as checked
     from colmatch.paged.check import told
-    from colmatch.paged.file import is_pages
+    from colmatch.paged.header import is_pages
 
     if is_pages(index_path):
         print_figures(told(checked(index_path)))

@@ -19,7 +19,6 @@ subscriptions 1.8 million entries an event.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -29,7 +28,7 @@ from numpy.typing import NDArray
 from colmatch.arrays.frozen import contiguous
 from colmatch.arrays.ranges import ranges_of
 from colmatch.indexing.base import IndexKind
-from colmatch.indexing.settings import Settings, setting
+from colmatch.indexing.settings import FileNames, Settings, setting
 from colmatch.indexing.statistics import Sample, Statistics
 from colmatch.kernels.layout import I64, U8, U32, Codes, Predicates
 from colmatch.kernels.pbtree import bulk
@@ -53,16 +52,6 @@ from colmatch.kernels.pbtree.plan import key_intervals, plan_conjunctions
 FILLS = np.array([LIST_ROOM * 9 // 10, LEAF_MOST * 9 // 10, 300], np.int64)  # of pages that are made together
 
 
-class Texts(tuple[str, ...]):
-    """All texts."""
-
-    def __contains__(self, value: object) -> bool:
-        return isinstance(value, str)
-
-    def __iter__(self) -> Iterator[str]:
-        return super().__iter__()
-
-
 @dataclass(frozen=True, slots=True, repr=False)
 class PbtreeSettings(Settings):
     """Where the pages are, and how many of them are held in memory."""
@@ -70,7 +59,7 @@ class PbtreeSettings(Settings):
     kind = "pbtree"
     about = "a B+tree for each attribute, in pages of 4 KiB: in a file, of which a cache holds a part, or in memory"
 
-    path: str = setting("", "the file that the index lives in; '' for pages in memory", Texts([""]))
+    path: str = setting("", "the file that the index lives in; '' for pages in memory", FileNames([""]))
     cache_bytes: int = setting(1 << 26, "bytes of pages of the file that are held in memory", range(1 << 15, 1 << 40))
     fsync: bool = setting(
         False,

@@ -8,7 +8,9 @@ values that it may have stand there and nowhere else: errors, the command line a
 from __future__ import annotations
 
 import dataclasses
+import os
 from collections.abc import Container
+from contextlib import suppress
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -46,6 +48,17 @@ def dnf_budget(default: int) -> Any:
     return setting(default, meaning, range(1, 4097))
 
 
+class FileNames(tuple[str, ...]):
+    """All names that a file can have, beside those that are listed."""
+
+    def __contains__(self, value: object) -> bool:
+        if not isinstance(value, str) or super().__contains__(value):
+            return isinstance(value, str)
+        with suppress(ValueError):
+            return b"\0" not in os.fsencode(value) and not value.endswith(os.sep)
+        return False
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class Settings:
     """A kind of index and its settings, made by ``colmatch.index``. Kinds extend this class.
@@ -64,6 +77,9 @@ class Settings:
     def __post_init__(self) -> None:
         for field in fields(self):
             value = getattr(self, field.name)
+            if isinstance(value, (bytes, os.PathLike)) and isinstance(field.metadata["allowed"], FileNames):
+                value = os.fsdecode(value)
+                object.__setattr__(self, field.name, value)
             if type(value) is not type(field.default) or value not in field.metadata["allowed"]:
                 needed = allowed(field)
                 raise OptionError(f"index({self.kind!r}, {field.name}={shown(value)}): {needed} is needed")
@@ -106,4 +122,6 @@ def allowed(field: dataclasses.Field[Any]) -> str:
     values = field.metadata["allowed"]
     if isinstance(values, range):
         return f"a whole number from {values.start} to {values.stop - 1}"
+    if isinstance(values, FileNames):
+        return "the name of a file"
     return " or ".join(map(repr, values))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import NamedTuple
 
 import numpy as np
@@ -39,9 +39,11 @@ from colmatch.kernels.pbtree.arrays import ROOT as ROOT_KIND
 from colmatch.kernels.pbtree.plan import key_intervals
 from colmatch.paged import chains, store
 from colmatch.paged.cache import PAGE, checksum, write_error
-from colmatch.paged.file import ROOT, header_bytes
+from colmatch.paged.file import ROOT
+from colmatch.paged.header import headers
 from colmatch.paged.log import BEGIN, generation_of, locked_log
 from colmatch.paged.records import Keyed, packed, slots_needed
+from colmatch.store.replacing import replaced, replacing
 from colmatch.subscriptions.ids import Ids
 from colmatch.subscriptions.tags import NO_TAGS, Tags
 
@@ -278,6 +280,10 @@ def lock_of(path: str) -> Iterator[int]:
     ------
     StoreError : another has it, or nothing can be written there
     """
+    try:
+        replaced(path)
+    except OSError as error:
+        raise write_error(path, error) from error
     log = locked_log(path)
     try:
         yield log
@@ -294,14 +300,10 @@ def write(path: str, pages: Made, generation: int, stamp: int) -> None:
     ------
     StoreError : it cannot be written; ``path`` is as it was
     """
-    beside = path + ".new"
+    number = ROOT
     try:
-        with open(beside, "wb") as file:
-            for number in (generation, generation + 1):  # the higher counts, page 0 or 1 as it is even
-                file.seek(number % 2 * PAGE)
-                file.write(header_bytes(number, stamp, pages.total))
-            file.seek(ROOT * PAGE)
-            number = ROOT
+        with replacing(path) as file:
+            file.write(headers(generation, stamp, pages.total))
             for block in pages.blocks:
                 words = block.reshape(-1, WORDS)
                 words[:, 2], words[:, 3] = stamp & 0xFFFFFFFF, stamp >> 32
@@ -310,15 +312,11 @@ def write(path: str, pages: Made, generation: int, stamp: int) -> None:
                 words[:, 0] = sums
                 file.write(view)
                 number += len(words)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(beside, path)
     except OSError as error:
-        with suppress(OSError):
-            os.unlink(beside)
         raise write_error(path, error) from error
 
 
 def next_generation(log: int, generation: int) -> int:
-    """Returns a generation that no file or log of a path has had."""
-    return max(generation, generation_of(os.pread(log, BEGIN, 0))) + 1
+    """Returns a generation that no file or log of a path has had, and hardly any other has."""
+    known = max(generation, generation_of(os.pread(log, BEGIN, 0)), 0)
+    return (known or int.from_bytes(os.urandom(7), "little")) + 1

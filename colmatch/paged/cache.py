@@ -19,7 +19,14 @@ ROOM_LEAST = 1024  # frames that there is room for at once, if the budget has as
 
 
 class StaleError(Exception):
-    """Another process has changed a page since this one began to read: begin again."""
+    """Another process has changed a page since this one began to read: begin again.
+
+    page : which one; or it is damaged, where the state is the same once more
+    """
+
+    def __init__(self, page: int) -> None:
+        super().__init__(page)
+        self.page = page
 
 
 def checksum(page: memoryview | bytes, number: int) -> int:

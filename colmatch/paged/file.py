@@ -10,8 +10,6 @@ from __future__ import annotations
 
 import errno
 import os
-import struct
-import zlib
 from contextlib import suppress
 
 import numpy as np
@@ -21,33 +19,14 @@ from colmatch.errors import OptionError, StoreError
 from colmatch.kernels.layout import U32
 from colmatch.kernels.pbtree.arrays import KIND, NEXT
 from colmatch.paged.cache import PAGE, Cache, StaleError, damaged, read_error, seal, stamp_of, write_error
+from colmatch.paged.header import header_bytes, read_header
 from colmatch.paged.log import BEGIN, begin_bytes, generation_of, locked_log, log_path, read_update, update_bytes
-from colmatch.store.replacing import unlock
+from colmatch.store.replacing import is_there, unlock
 
-MAGIC = b"colmatch pages\n"
-VERSION = 1
 ROOT = 2  # the page that all others are found from
 LOG_MOST = 1 << 25  # bytes of a log that are copied to the file
 TRIES = 20  # times that a page is read which another process may be writing
 VECTOR_MOST = 1000  # pieces of one call of the system
-_HEADER = struct.Struct("<15sxIQQQ")
-
-
-def header_bytes(generation: int, stamp: int, pages: int) -> bytes:
-    """Returns a header page."""
-    head = _HEADER.pack(MAGIC, VERSION, generation, stamp, pages).ljust(PAGE - 4, b"\0")
-    return head + struct.pack("<I", zlib.crc32(head))
-
-
-def is_pages(path: str) -> bool:
-    """Says whether a file is one of pages, as far as its first bytes tell."""
-    try:
-        with open(path, "rb") as file:
-            first = file.read(len(MAGIC))
-            file.seek(PAGE)
-            return MAGIC in (first, file.read(len(MAGIC)))
-    except OSError:
-        return False  # whoever opens it says why
 
 
 class PageFile:
@@ -94,20 +73,6 @@ class PageFile:
 
     # Which state is read
 
-    def _header(self) -> tuple[int, int, int]:
-        best: tuple[int, int, int] | None = None
-        for page in (0, 1):
-            data = os.pread(self.handle, PAGE, page * PAGE)
-            if len(data) == PAGE and zlib.crc32(data[:-4]) == struct.unpack("<I", data[-4:])[0]:
-                magic, version, *found = _HEADER.unpack_from(data)
-                if magic == MAGIC and version != VERSION:
-                    raise StoreError(f"{self.path} has pages of format {version}, this colmatch reads {VERSION}")
-                if magic == MAGIC and (best is None or found[0] > best[0]):
-                    best = found[0], found[1], found[2]
-        if best is None:
-            raise StoreError(f"{self.path} is damaged, or no index: neither of its two headers is whole")
-        return best
-
     def refresh(self) -> bool:
         """Goes on to the last update that is finished. Says whether anything has changed.
 
@@ -132,7 +97,7 @@ class PageFile:
             self.log = os.open(log_path(self.path), os.O_RDONLY | os.O_CLOEXEC)
         before = self.generation, self.stamp
         for _ in range(TRIES):
-            generation, stamp, pages = self._header()
+            generation, stamp, pages = read_header(self.handle, self.path)
             own = generation_of(os.pread(self.log, BEGIN, 0)) if self.log >= 0 else -1
             if own <= generation:
                 break
@@ -182,12 +147,13 @@ class PageFile:
         except OSError as error:
             raise read_error(self.path, error) from error
         if size < PAGE * len(views):
-            raise damaged(self.path, first + size // PAGE) if self.is_writer else StaleError
+            page = first + size // PAGE
+            raise damaged(self.path, page) if self.is_writer else StaleError(page)
         for i, view in enumerate(views):
             if not self.cache.is_whole(first + i, view):
                 self._read_again(handle, offset + i * PAGE, first + i, view)
             if stamp_of(view) > self.stamp:
-                raise StaleError
+                raise StaleError(first + i)
 
     def _read_again(self, handle: int, offset: int, page: int, view: memoryview) -> None:
         """Reads a page again that another process may have been writing."""
@@ -196,7 +162,7 @@ class PageFile:
             if self.cache.is_whole(page, view):
                 return
             if self._refresh():
-                raise StaleError
+                raise StaleError(page)
         raise damaged(self.path, page)
 
     def read(self, page: int) -> U32:
@@ -230,6 +196,8 @@ class PageFile:
         if self._pid != os.getpid():
             raise OptionError(f"{self.path} was opened before this process was forked: open it again to update it")
         if self.is_writer:
+            if not is_there(log_path(self.path), self.log):
+                self._take_new_log()
             return
         handle, opened = self.log, locked_log(self.path)
         try:
@@ -255,6 +223,18 @@ class PageFile:
         finally:
             if not self.is_writer:
                 self.close_writing()
+
+    def _take_new_log(self) -> None:
+        """Goes on with another log where somebody has removed it."""
+        try:
+            self.checkpoint()
+        except OSError as error:
+            raise write_error(self.path, error) from error
+        os.close(self.log)
+        self.log = -1
+        self.is_writer = False
+        self.log = locked_log(self.path)
+        self.is_writer = True
 
     def close_writing(self) -> None:
         """Gives the right to change the file back."""

@@ -21,7 +21,8 @@ from colmatch.indexing.pbtree import PbtreeSettings
 from colmatch.indexing.registry import FEWEST
 from colmatch.kernels.pbtree.arrays import TAGS
 from colmatch.paged import build, chains, described
-from colmatch.paged.file import ROOT, PageFile, header_bytes
+from colmatch.paged.file import ROOT, PageFile
+from colmatch.paged.header import headers, is_pages
 from colmatch.paged.reading import PagedReader
 from colmatch.paged.records import packed, slots_needed
 from colmatch.schema import Attributes
@@ -251,8 +252,7 @@ class PagedSet(PagedReader):
         whole = self.file.read_all
         with replacing(path) as file:
             generation, stamp = self.file.generation + 2, self.file.stamp
-            for number in sorted((generation, generation + 1), key=lambda n: n % 2):
-                file.write(header_bytes(number, stamp, self.file.pages))
+            file.write(headers(generation, stamp, self.file.pages))
             for begin in range(ROOT, self.file.pages, 256):
                 pages = np.arange(begin, min(begin + 256, self.file.pages))
                 file.write(whole(pages).tobytes())
@@ -307,7 +307,7 @@ def built(given: Given, sample: Any) -> PagedSet:
 
 def _generation_of(path: str) -> int:
     try:
-        return PageFile(path, 0).generation
+        return PageFile(path, 0).generation if is_pages(path) else 0
     except (OSError, StoreError):
         return 0
 

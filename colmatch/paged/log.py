@@ -13,6 +13,7 @@ is there when all of it is, and what comes behind the first that is not was neve
 from __future__ import annotations
 
 import os
+import stat
 import struct
 import zlib
 from typing import NamedTuple
@@ -57,6 +58,9 @@ def locked_log(path: str) -> int:
         handle = os.open(log_path(path), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
     except OSError as error:
         raise write_error(path, error) from error
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        raise StoreError(f"{log_path(path)} is a pipe or a device: a log is a file")
     locked = lock(handle)
     if not locked:
         os.close(handle)

@@ -22,7 +22,7 @@ from colmatch.kernels.layout import U8
 from colmatch.kernels.pbtree.arrays import IDS, TAGS
 from colmatch.options import Options
 from colmatch.paged import build, chains, described
-from colmatch.paged.cache import StaleError, read_error
+from colmatch.paged.cache import StaleError, damaged, read_error
 from colmatch.paged.described import Described
 from colmatch.paged.file import PageFile
 from colmatch.paged.records import Keyed, coded, unpacked
@@ -90,15 +90,19 @@ class PagedReader:
         StoreError : the file is damaged, or cannot be read
         """
         with self.lock:
+            first: tuple[int, int] | None = None
             for _ in range(TRIES):
                 try:
                     self.file.refresh()
                     self._learn()
                     return work()
-                except StaleError:
-                    continue
+                except StaleError as error:
+                    state, page = (self.file.generation, self.file.stamp), error.page
+                    first, is_same = first or state, first is None or first == state
                 except OSError as error:
                     raise read_error(self.path, error) from error
+            if is_same:
+                raise damaged(self.path, page)
             raise StoreError(f"{self.path} is changed by another process faster than it can be read: try again")
 
     def _learn(self) -> None:

@@ -29,7 +29,7 @@ from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 from colmatch.errors import StoreError
 from colmatch.indexing.registry import is_in_pages
 from colmatch.matcher import Matcher
-from colmatch.paged.file import is_pages
+from colmatch.paged.header import is_pages
 from colmatch.spark.worker import IndexFile
 from colmatch.store.file import content_hash
 from colmatch.store.saved import file_name

@@ -46,7 +46,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     OSError : as from ``open``
     """
     path = os.path.realpath(path)
-    before = _replaced(path)
+    before = replaced(path)
     folder, name = os.path.split(path)
     if not os.path.isdir(folder):
         raise FileNotFoundError(2, "there is no such folder to write to", folder)
@@ -145,7 +145,13 @@ def _machine() -> str:
     return hashlib.sha256(name.encode()).hexdigest()[:8]
 
 
-def _replaced(path: str) -> os.stat_result | None:
+def replaced(path: str) -> os.stat_result | None:
+    """Returns what there is of a file that is to be replaced, None for nothing.
+
+    Raises
+    ------
+    StoreError : it is a folder, a pipe or a device
+    """
     try:
         status = os.stat(path)
     except FileNotFoundError:

@@ -349,3 +349,39 @@ def test_what_comes_from_others_is_seen_at_once(tmp_path: Path) -> None:
     one.save(path)
     one.delete([100])
     as_said(two, {*range(60), 101, 102, 103})
+
+
+def test_a_log_that_is_gone_or_of_another_file(tmp_path: Path) -> None:
+    one, two = tmp_path / "one", tmp_path / "two"
+    matcher, other = built(one), built(two)
+    matcher.insert({70: text(70)})
+    os.unlink(f"{one}.log")
+    matcher.insert({71: text(71)})
+    matcher = reopened(matcher, one)
+    as_said(matcher, {*range(60), 70, 71})
+    matcher.delete([70])
+    inside.page_file(matcher).close()
+    inside.page_file(other).close()
+    shutil.copy(f"{one}.log", f"{two}.log")
+    other = cm.Matcher.open(two)
+    as_said(other, set(range(60)))
+    other.insert({72: text(72)})
+    as_said(reopened(other, two), {*range(60), 72})
+
+
+def test_a_file_that_was_cut(tmp_path: Path) -> None:
+    path = tmp_path / "pages"
+    built(path).close()
+    data = path.read_bytes()
+    for size in (0, 100, 4096, 8192, 9000, len(data) - 1):
+        path.write_bytes(data[:size])
+        with pytest.raises(cm.StoreError, match="is damaged|is empty|is not a saved matcher"):
+            check(str(path)) if size > 9000 else cm.Matcher.open(path)
+    for odd in ("/dev/null", str(tmp_path)):
+        with pytest.raises(cm.StoreError, match="is a pipe or a device|is a folder"):
+            cm.Matcher.build({1: "a > 1"}, SCHEMA, index=cm.index("pbtree", path=odd))
+        assert not os.path.exists(odd + ".log")
+    for odd in ("a\0b", "folder/", 3, None):  # type: ignore[assignment]
+        with pytest.raises(cm.OptionError, match="the name of a file is needed"):
+            cm.index("pbtree", path=odd)
+    assert cm.index("pbtree", path=path).path == cm.index("pbtree", path=os.fsencode(path)).path == str(path)  # type: ignore

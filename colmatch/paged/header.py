@@ -1,0 +1,60 @@
+"""The headers of a file of pages: its first two pages. That with the higher generation counts."""
+
+from __future__ import annotations
+
+import os
+import struct
+import zlib
+
+from colmatch.errors import StoreError
+from colmatch.paged.cache import PAGE
+
+MAGIC = b"colmatch pages\n"
+VERSION = 1
+_HEADER = struct.Struct("<15sxIQQQ")  # magic, version, generation, stamp, pages
+
+
+def header_bytes(generation: int, stamp: int, pages: int) -> bytes:
+    """Returns a header page."""
+    head = _HEADER.pack(MAGIC, VERSION, generation, stamp, pages).ljust(PAGE - 4, b"\0")
+    return head + struct.pack("<I", zlib.crc32(head))
+
+
+def headers(generation: int, stamp: int, pages: int) -> bytes:
+    """Returns both headers of a new file: of this generation and the next, which counts."""
+    numbers = sorted((generation, generation + 1), key=lambda number: number % 2)
+    return b"".join(header_bytes(number, stamp, pages) for number in numbers)
+
+
+def is_pages(path: str) -> bool:
+    """Says whether a file is one of pages, as far as its first bytes tell."""
+    try:
+        if not os.path.isfile(path):
+            return False  # to look into a pipe would wait for somebody to fill it
+        with open(path, "rb") as file:
+            first = file.read(len(MAGIC))
+            file.seek(PAGE)
+            return MAGIC in (first, file.read(len(MAGIC)))
+    except OSError:
+        return False  # whoever opens it says why
+
+
+def read_header(handle: int, path: str) -> tuple[int, int, int]:
+    """Returns generation, stamp and pages of an open file, by the header that counts.
+
+    Raises
+    ------
+    StoreError : neither header is whole, or it is of another format
+    """
+    best: tuple[int, int, int] | None = None
+    for page in (0, 1):
+        data = os.pread(handle, PAGE, page * PAGE)
+        if len(data) == PAGE and zlib.crc32(data[:-4]) == struct.unpack("<I", data[-4:])[0]:
+            magic, version, *found = _HEADER.unpack_from(data)
+            if magic == MAGIC and version != VERSION:
+                raise StoreError(f"{path} has pages of format {version}, this colmatch reads {VERSION}")
+            if magic == MAGIC and (best is None or found[0] > best[0]):
+                best = found[0], found[1], found[2]
+    if best is None:
+        raise StoreError(f"{path} is damaged, or no index: neither of its two headers is whole")
+    return best
