@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import NamedTuple
 
 import numpy as np
@@ -12,7 +12,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from colmatch.arrays.frozen import contiguous
-from colmatch.errors import SubscriptionError, shown
+from colmatch.errors import StoreError, SubscriptionError, shown
 from colmatch.events.reader import texts_of
 from colmatch.indexing.pbtree import Entries, entries_of_keys, filled, table_pages
 from colmatch.kernels.ids import hash_texts
@@ -41,7 +41,7 @@ from colmatch.paged import chains, store
 from colmatch.paged.cache import PAGE, checksum, write_error
 from colmatch.paged.file import ROOT
 from colmatch.paged.header import headers
-from colmatch.paged.log import BEGIN, generation_of, locked_log
+from colmatch.paged.log import generation_of, locked_log
 from colmatch.paged.records import Keyed, packed, slots_needed
 from colmatch.store.replacing import replaced, replacing
 from colmatch.subscriptions.ids import Ids
@@ -316,7 +316,8 @@ def write(path: str, pages: Made, generation: int, stamp: int) -> None:
         raise write_error(path, error) from error
 
 
-def next_generation(log: int, generation: int) -> int:
+def next_generation(path: str, log: int, generation: int) -> int:
     """Returns a generation that no file or log of a path has had, and hardly any other has."""
-    known = max(generation, generation_of(os.pread(log, BEGIN, 0)), 0)
-    return (known or int.from_bytes(os.urandom(7), "little")) + 1
+    with suppress(StoreError):  # what is damaged is made anew
+        generation = max(generation, generation_of(path, log))
+    return (max(generation, 0) or int.from_bytes(os.urandom(7), "little")) + 1

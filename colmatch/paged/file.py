@@ -20,7 +20,16 @@ from colmatch.kernels.layout import U32
 from colmatch.kernels.pbtree.arrays import KIND, NEXT
 from colmatch.paged.cache import PAGE, Cache, StaleError, damaged, read_error, seal, stamp_of, write_error
 from colmatch.paged.header import header_bytes, read_header
-from colmatch.paged.log import BEGIN, begin_bytes, generation_of, locked_log, log_path, read_update, update_bytes
+from colmatch.paged.log import (
+    BEGIN,
+    begin_bytes,
+    check_end,
+    generation_of,
+    locked_log,
+    log_path,
+    read_update,
+    update_bytes,
+)
 from colmatch.store.replacing import is_there, unlock
 
 ROOT = 2  # the page that all others are found from
@@ -98,7 +107,7 @@ class PageFile:
         before = self.generation, self.stamp
         for _ in range(TRIES):
             generation, stamp, pages = read_header(self.handle, self.path)
-            own = generation_of(os.pread(self.log, BEGIN, 0)) if self.log >= 0 else -1
+            own = generation_of(self.path, self.log) if self.log >= 0 else -1
             if own <= generation:
                 break
         if generation != self.generation:
@@ -115,6 +124,7 @@ class PageFile:
         while self.log_end < size:
             update = read_update(self.log, self.generation, self.log_end, size)
             if update is None or update.stamp <= self.stamp:
+                check_end(self.path, self.log, self.generation, self.log_end, size)
                 break
             self._take(update.total, update.pages, update.offset)
             self.cache.forget(update.pages)
@@ -213,7 +223,7 @@ class PageFile:
         self.opened += 1
         try:
             self.refresh()
-            if generation_of(os.pread(self.log, BEGIN, 0)) != self.generation:
+            if generation_of(self.path, self.log) != self.generation:
                 self._begin_log()
             else:
                 os.ftruncate(self.log, self.log_end)

@@ -231,7 +231,7 @@ class PagedSet(PagedReader):
             some = build.keyed(segment.by_subscription(), segment.codes, whole.ids, whole.tags)
             updates = self.store.updates + (sample is not None)
             made = build.made(some, len(whole.attributes), described.chains_of(parts), updates)
-            generation = build.next_generation(self.file.log, self.file.generation)
+            generation = build.next_generation(self.path, self.file.log, self.file.generation)
             build.write(self.path, made, generation, self.file.stamp + 1)
             self.file.close_writing()
             self.file.begin_writing()
@@ -298,10 +298,12 @@ def built(given: Given, sample: Any) -> PagedSet:
         language=parts.language,
     )
     with build.lock_of(path) as log:
-        generation = build.next_generation(log, _generation_of(path))
+        generation = build.next_generation(path, log, _generation_of(path))
         made = build.made(some, len(version.attributes), described.chains_of(base), 0)
         del some, segment, version, parts
         build.write(path, made, generation, 1)
+        with suppress(OSError):  # of another generation, so nobody reads it
+            os.ftruncate(log, 0)
     return PagedSet(path, asked, given.options)
 
 

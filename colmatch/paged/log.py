@@ -78,10 +78,21 @@ def begin_bytes(generation: int) -> bytes:
     return (head + _CRC.pack(zlib.crc32(head))).ljust(BEGIN, b"\0")
 
 
-def generation_of(head: bytes) -> int:
-    """Returns the generation of a log by its first bytes, -1 where it is none."""
-    if len(head) < BEGIN or head[:12] != MAGIC or _CRC.unpack_from(head, 20)[0] != zlib.crc32(head[:20]):
+def generation_of(path: str, handle: int) -> int:
+    """Returns the generation of a log, -1 for one that was not begun.
+
+    Raises
+    ------
+    StoreError : it is damaged, or no log
+    """
+    head = os.pread(handle, BEGIN, 0)
+    if len(head) < BEGIN or not any(head):
         return -1
+    if head[:12] != MAGIC or head != begin_bytes(struct.unpack_from("<Q", head, 12)[0]):
+        raise StoreError(
+            f"{log_path(path)} is damaged, or no log: its first {BEGIN} bytes are not what was written; where it has no "
+            f"updates that you miss, remove it, or else take a copy of it and of {path}, or build it again"
+        )
     return int(struct.unpack_from("<Q", head, 12)[0])
 
 
@@ -115,3 +126,22 @@ def read_update(handle: int, generation: int, at: int, size: int) -> Update | No
     ):
         return None
     return Update(stamp, total, pages, offset, end)
+
+
+def check_end(path: str, handle: int, generation: int, at: int, size: int) -> None:
+    """Checks that no update stands behind one that is not whole: only the last can be unfinished.
+
+    Raises
+    ------
+    StoreError : there is one, so the log is damaged
+    """
+    begin = UPDATE_MAGIC.ljust(8, b"\0") + struct.pack("<Q", generation)
+    rest = os.pread(handle, size - at, at)
+    place = rest.find(begin, 1)
+    while place >= 0:
+        if read_update(handle, generation, at + place, size) is not None:
+            raise StoreError(
+                f"{log_path(path)} is damaged: what stands from byte {at} on is not what was written, and updates come "
+                f"behind it: take a copy of it and of {path}, or build it again"
+            )
+        place = rest.find(begin, place + 1)

@@ -19,37 +19,17 @@ from typing import Any
 from unittest.mock import patch
 
 import inside
-import pyarrow as pa
 import pytest
 from contract import NO_JIT, pairs
+from some_pages import EVENTS, as_said, built, reopened
 from writer import changes, text
 
 import colmatch as cm
 from colmatch.paged import file as paged_file
 from colmatch.paged.check import check
 
-SCHEMA = {"a": "int64", "b": "int64", "c": "string"}
-EVENTS = pa.table({"a": [1, 9, 20, 39], "b": [0, 7, 30, 39], "c": ["x1", "x7", None, "x3"]})
 KILLS = int(os.environ.get("COLMATCH_KILLS", "2" if NO_JIT else "6"))
 WRITER = Path(__file__).with_name("writer.py")
-
-
-def built(path: Path, count: int = 60, cache: int = 1 << 15) -> cm.Matcher:
-    there = {id: text(id) for id in range(count)}
-    return cm.Matcher.build(there, SCHEMA, index=cm.index("pbtree", path=str(path), cache_bytes=cache))
-
-
-def as_said(matcher: cm.Matcher, ids: set[int]) -> None:
-    """The matcher has these subscriptions, and finds what they say."""
-    assert set(matcher.ids.to_pylist()) == ids
-    other = cm.Matcher.build({id: text(id) for id in ids}, SCHEMA, index="scan")
-    assert pairs(matcher.match(EVENTS)) == pairs(other.match(EVENTS))
-
-
-def reopened(matcher: cm.Matcher, path: Path) -> cm.Matcher:
-    """The file as another process finds it, when that of a matcher has ended."""
-    inside.page_file(matcher).close()
-    return cm.Matcher.open(path)
 
 
 def test_a_killed_process_loses_no_finished_update(tmp_path: Path) -> None:
@@ -80,25 +60,6 @@ def test_a_killed_process_loses_no_finished_update(tmp_path: Path) -> None:
         ids, version = now, matcher.version
         as_said(matcher, ids)
         check(str(path))
-
-
-def test_what_is_in_the_log_counts_to_the_last_whole_update(tmp_path: Path) -> None:
-    """Cut anywhere, the log gives the state after some update, never part of one."""
-    path, log = tmp_path / "pages", tmp_path / "pages.log"
-    matcher = built(path)
-    states, ends = [set(range(60))], [os.path.getsize(log)]
-    for id in range(100, 106):
-        matcher.insert({id: text(id)})
-        states.append(states[-1] | {id})
-        ends.append(os.path.getsize(log))
-    whole = log.read_bytes()
-    rng = Random(0)
-    for cut in sorted([*rng.sample(range(len(whole)), 25), *ends]):
-        log.write_bytes(whole[:cut])
-        opened = cm.Matcher.open(path)
-        number = max(i for i, end in enumerate(ends) if end <= max(cut, ends[0]))
-        assert (set(opened.ids.to_pylist()), opened.version) == (states[number], number)
-        opened.close()
 
 
 def test_a_checkpoint_that_ends_anywhere(tmp_path: Path) -> None:
@@ -349,39 +310,3 @@ def test_what_comes_from_others_is_seen_at_once(tmp_path: Path) -> None:
     one.save(path)
     one.delete([100])
     as_said(two, {*range(60), 101, 102, 103})
-
-
-def test_a_log_that_is_gone_or_of_another_file(tmp_path: Path) -> None:
-    one, two = tmp_path / "one", tmp_path / "two"
-    matcher, other = built(one), built(two)
-    matcher.insert({70: text(70)})
-    os.unlink(f"{one}.log")
-    matcher.insert({71: text(71)})
-    matcher = reopened(matcher, one)
-    as_said(matcher, {*range(60), 70, 71})
-    matcher.delete([70])
-    inside.page_file(matcher).close()
-    inside.page_file(other).close()
-    shutil.copy(f"{one}.log", f"{two}.log")
-    other = cm.Matcher.open(two)
-    as_said(other, set(range(60)))
-    other.insert({72: text(72)})
-    as_said(reopened(other, two), {*range(60), 72})
-
-
-def test_a_file_that_was_cut(tmp_path: Path) -> None:
-    path = tmp_path / "pages"
-    built(path).close()
-    data = path.read_bytes()
-    for size in (0, 100, 4096, 8192, 9000, len(data) - 1):
-        path.write_bytes(data[:size])
-        with pytest.raises(cm.StoreError, match="is damaged|is empty|is not a saved matcher"):
-            check(str(path)) if size > 9000 else cm.Matcher.open(path)
-    for odd in ("/dev/null", str(tmp_path)):
-        with pytest.raises(cm.StoreError, match="is a pipe or a device|is a folder"):
-            cm.Matcher.build({1: "a > 1"}, SCHEMA, index=cm.index("pbtree", path=odd))
-        assert not os.path.exists(odd + ".log")
-    for odd in ("a\0b", "folder/", 3, None):  # type: ignore[assignment]
-        with pytest.raises(cm.OptionError, match="the name of a file is needed"):
-            cm.index("pbtree", path=odd)
-    assert cm.index("pbtree", path=path).path == cm.index("pbtree", path=os.fsencode(path)).path == str(path)  # type: ignore

@@ -1,0 +1,139 @@
+"""Logs and files of pages that are cut, flipped, gone or changed by others."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import inside
+import pytest
+from some_pages import SCHEMA, as_said, built, reopened
+from writer import text
+
+import colmatch as cm
+from colmatch.paged.check import check
+
+
+def test_what_is_in_the_log_counts_to_the_last_whole_update(tmp_path: Path) -> None:
+    """Cut anywhere, the log gives the state after some update, never part of one."""
+    path, log = tmp_path / "pages", tmp_path / "pages.log"
+    matcher = built(path)
+    states, ends = [set(range(60))], [os.path.getsize(log)]
+    for id in range(100, 106):
+        matcher.insert({id: text(id)})
+        states.append(states[-1] | {id})
+        ends.append(os.path.getsize(log))
+    whole = log.read_bytes()
+    rng = Random(0)
+    for cut in sorted([*rng.sample(range(len(whole)), 25), *ends]):
+        log.write_bytes(whole[:cut])
+        opened = cm.Matcher.open(path)
+        number = max(i for i, end in enumerate(ends) if end <= max(cut, ends[0]))
+        assert (set(opened.ids.to_pylist()), opened.version) == (states[number], number)
+        opened.close()
+
+
+def test_a_byte_of_the_log_that_is_flipped(tmp_path: Path) -> None:
+    """Of the last update it means that it was not finished; before others it is damage."""
+    path, log = tmp_path / "pages", tmp_path / "pages.log"
+    matcher, ends = built(path), []
+    for id in (70, 71, 72):
+        matcher.insert({id: text(id)})
+        ends.append(log.stat().st_size)
+    inside.page_file(matcher).close()
+    data = log.read_bytes()
+    rng = Random(1)
+    for part, (begin, end) in enumerate(zip([32, *ends[:-1]], ends)):
+        for place in [*range(begin, begin + 60), *rng.sample(range(begin, end), 40)]:
+            log.write_bytes(data[:place] + bytes([data[place] ^ 1 << rng.randrange(8)]) + data[place + 1 :])
+            if part < 2:
+                with pytest.raises(cm.StoreError, match="pages.log is damaged: what stands from byte"):
+                    cm.Matcher.open(path)
+            else:
+                as_said(cm.Matcher.open(path), {*range(60), 70, 71})
+    for place in range(32):
+        log.write_bytes(data[:place] + bytes([data[place] ^ 1 << rng.randrange(8)]) + data[place + 1 :])
+        with pytest.raises(cm.StoreError, match="pages.log is damaged, or no log"):
+            cm.Matcher.open(path)
+    as_said(built(path), set(range(60)))
+
+
+def test_a_log_that_is_gone_or_of_another_file(tmp_path: Path) -> None:
+    one, two = tmp_path / "one", tmp_path / "two"
+    matcher, other = built(one), built(two)
+    matcher.insert({70: text(70)})
+    os.unlink(f"{one}.log")
+    matcher.insert({71: text(71)})
+    matcher = reopened(matcher, one)
+    as_said(matcher, {*range(60), 70, 71})
+    matcher.delete([70])
+    inside.page_file(matcher).close()
+    inside.page_file(other).close()
+    shutil.copy(f"{one}.log", f"{two}.log")
+    other = cm.Matcher.open(two)
+    as_said(other, set(range(60)))
+    other.insert({72: text(72)})
+    as_said(reopened(other, two), {*range(60), 72})
+
+
+def test_a_file_that_was_cut(tmp_path: Path) -> None:
+    path = tmp_path / "pages"
+    built(path).close()
+    data = path.read_bytes()
+    for size in (0, 100, 4096, 8192, 9000, len(data) - 1):
+        path.write_bytes(data[:size])
+        with pytest.raises(cm.StoreError, match="is damaged|is empty|is not a saved matcher"):
+            check(str(path)) if size > 9000 else cm.Matcher.open(path)
+    for odd in ("/dev/null", str(tmp_path)):
+        with pytest.raises(cm.StoreError, match="is a pipe or a device|is a folder"):
+            cm.Matcher.build({1: "a > 1"}, SCHEMA, index=cm.index("pbtree", path=odd))
+        assert not os.path.exists(odd + ".log")
+    for odd in ("a\0b", "folder/", 3, None):  # type: ignore[assignment]
+        with pytest.raises(cm.OptionError, match="the name of a file is needed"):
+            cm.index("pbtree", path=odd)
+    assert cm.index("pbtree", path=path).path == cm.index("pbtree", path=os.fsencode(path)).path == str(path)  # type: ignore
+
+
+def test_who_meets_a_newer_page_begins_again(tmp_path: Path) -> None:
+    path = tmp_path / "pages"
+    one, two = built(path, 600), cm.Matcher.open(path)
+    paged, states = inside.live(two), []
+
+    def work() -> set[int]:
+        states.append(inside.page_file(two).stamp)
+        if len(states) == 1:
+            one.replace({id: text(id + 1) for id in range(600)})
+            one.delete(range(500, 600))
+            one.save(path)  # copies the pages to the file, where they are newer
+        return set(paged.keyed(paged.all_places()).ids.array.to_pylist())
+
+    assert paged.reading(work) == set(range(500))
+    assert len(states) == 2 and states[0] < states[1]
+
+
+def test_pages_are_on_the_disk_before_the_header_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, calls = tmp_path / "pages", []
+    matcher = built(path)
+    matcher.insert({70: text(70)})
+    for name in ("pwrite", "fsync", "ftruncate"):
+
+        def noted(handle: int, *rest: Any, name: str = name, real: Any = getattr(os, name)) -> Any:
+            what = "header" if name == "pwrite" and rest[1] < 8192 else "page" if name == "pwrite" else name
+            which = "log" if os.readlink(f"/proc/self/fd/{handle}").endswith(".log") else "file"
+            if not calls or calls[-1] != (what, which):
+                calls.append((what, which))
+            return real(handle, *rest)
+
+        monkeypatch.setattr(os, name, noted)
+    matcher.save(path)
+    assert calls == [
+        ("fsync", "log"), ("page", "file"), ("fsync", "file"), ("header", "file"), ("fsync", "file"), ("ftruncate", "log"),
+    ]  # fmt: skip
+    first = path.read_bytes()[:8192]
+    matcher.delete([70])
+    matcher.save(path)
+    second = path.read_bytes()[:8192]
+    assert (first[:4096] == second[:4096]) != (first[4096:] == second[4096:])  # one header stays
