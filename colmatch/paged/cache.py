@@ -150,13 +150,16 @@ class Cache:
         return free
 
     def _evicted(self, count: int, keep: NDArray[np.int64]) -> list[NDArray[np.int64]]:
-        """Goes on with the hand of the clock until so many frames are free, or none can be."""
+        """Goes on with the hand of the clock until so many frames are free, or none can be.
+
+        What an update changes is used, and stays as all that it uses.
+        """
         frames, found = len(self.page) - 1, []
         self._kept[keep] = 1
         turns = frames if self.holds else 2 * frames
         while count > 0 and turns > 0:
             window = (self._hand - 1 + np.arange(min(2 * count + 64, frames))) % frames + 1
-            can = (self.page[window] >= 0) & (self.dirty[window] == 0) & (self._kept[window] == 0)
+            can = (self.page[window] >= 0) & (self._kept[window] == 0)
             places = np.flatnonzero(can & (self.used[window] == 0))[:count]
             if len(places) == count:
                 window = window[: places[-1] + 1]

@@ -118,16 +118,21 @@ def test_pages_are_on_the_disk_before_the_header_is(tmp_path: Path, monkeypatch:
     path, calls = tmp_path / "pages", []
     matcher = built(path)
     matcher.insert({70: text(70)})
-    for name in ("pwrite", "fsync", "ftruncate"):
 
-        def noted(handle: int, *rest: Any, name: str = name, real: Any = getattr(os, name)) -> Any:
+    def noting(name: str) -> Any:
+        real = getattr(os, name)
+
+        def noted(handle: int, *rest: Any) -> Any:
             what = "header" if name == "pwrite" and rest[1] < 8192 else "page" if name == "pwrite" else name
             which = "log" if os.readlink(f"/proc/self/fd/{handle}").endswith(".log") else "file"
             if not calls or calls[-1] != (what, which):
                 calls.append((what, which))
             return real(handle, *rest)
 
-        monkeypatch.setattr(os, name, noted)
+        return noted
+
+    for name in ("pwrite", "fsync", "ftruncate"):
+        monkeypatch.setattr(os, name, noting(name))
     matcher.save(path)
     assert calls == [
         ("fsync", "log"), ("page", "file"), ("fsync", "file"), ("header", "file"), ("fsync", "file"), ("ftruncate", "log"),
