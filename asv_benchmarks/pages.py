@@ -77,7 +77,8 @@ def built(workload: Workload, count: int, path: Path) -> cm.PredicateTable:
 def predicted(workload: Workload, path: Path) -> None:
     """Compares nodes with O(log n + L), document 004's table 1, for each value of an event."""
     pages = np.fromfile(path, np.uint32).reshape(-1, WORDS)
-    slots = float(pages[pages[:, KIND] == LIST, SIDS].mean())
+    sizes = pages[pages[:, KIND] == LIST, SIDS].astype(np.float64)
+    slots = (sizes**2).sum() / sizes.sum()  # of the node that a slot is in: long lists have fuller nodes
     events = workload.events(EVENTS)
     values = sum(len(column) - column.null_count for column in events.columns) / EVENTS
     with cm.Matcher.open(path, cache_bytes=1 << 39) as matcher:
