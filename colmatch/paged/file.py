@@ -108,8 +108,13 @@ class PageFile:
         for _ in range(TRIES):
             generation, stamp, pages = read_header(self.handle, self.path)
             own = generation_of(self.path, self.log) if self.log >= 0 else -1
-            if own <= generation:
+            if own != generation + 1:  # the next one: the header may have been written since
                 break
+        else:
+            raise StoreError(
+                f"{self.path} is damaged: its newer header is not what was written, and its log has updates behind that "
+                "one: take a copy of both, or build it again"
+            )
         if generation != self.generation:
             self.cache.clear()
             self.generation, self.stamp, self.pages, self.log_end = generation, stamp, pages, BEGIN

@@ -61,6 +61,28 @@ def test_a_byte_of_the_log_that_is_flipped(tmp_path: Path) -> None:
     as_said(built(path), set(range(60)))
 
 
+def test_a_header_that_is_flipped_hides_no_update(tmp_path: Path) -> None:
+    """Of two headers one counts; the other is needed by nobody."""
+    path = tmp_path / "pages"
+    for checkpoint in (False, True):
+        told = 0
+        for place in (0, 20, 40, 4095, 4096, 4116, 4136, 8191):
+            matcher = built(path)
+            matcher.insert({70: text(70)})
+            if checkpoint:
+                inside.page_file(matcher).checkpoint()
+                matcher.insert({71: text(71)})
+            inside.page_file(matcher).close()
+            data = path.read_bytes()
+            path.write_bytes(data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :])
+            try:
+                as_said(cm.Matcher.open(path), {*range(60), 70, *([71] if checkpoint else [])})
+            except cm.StoreError as error:
+                assert "newer header is not what was written" in str(error)
+                told += 1
+        assert 0 < told < 8
+
+
 def test_a_log_that_is_gone_or_of_another_file(tmp_path: Path) -> None:
     one, two = tmp_path / "one", tmp_path / "two"
     matcher, other = built(one), built(two)
