@@ -31,3 +31,21 @@ def list_members(start, first, place):
         begin = first[i]
         for j in range(begin, first[i + 1]):
             place[j] = start[i] + j - begin
+
+
+@kernel
+def put_rows(words, at, counts, data):
+    """Copies rows to n places, one group of neighbouring rows to each.
+
+    words (W), data (rows, width) of the same type. counts (n) int64 : rows of each group
+    at (n) int64 : where in ``words`` each group goes; moved behind it
+    """
+    row = 0
+    for i in range(len(counts)):
+        place = at[i]
+        for _ in range(counts[i]):
+            for j in range(data.shape[1]):
+                words[place] = data[row, j]
+                place += 1
+            row += 1
+        at[i] = place

@@ -51,6 +51,8 @@ from colmatch.kernels.pbtree.plan import key_intervals, plan_conjunctions
 
 FILLS = np.array([LIST_ROOM * 9 // 10, LEAF_MOST * 9 // 10, 300], np.int64)  # of pages that are made together
 
+FEW = 1 << 12  # entries that there is room for without counting them first
+
 
 @dataclass(frozen=True, slots=True, repr=False)
 class PbtreeSettings(Settings):
@@ -94,17 +96,15 @@ def entries_of_keys(preds: Predicates, keys: tuple[I64, I64, I64, I64], slots: N
     needed: U8 = np.zeros(len(slots), np.uint8)
     low, high, runs_low, runs_high = map(contiguous, keys)
     programs = contiguous(preds.jump_first), contiguous(preds.jump)
+    first, pred, own = contiguous(preds.first), contiguous(preds.pred), contiguous(slots)
 
     def plan(entries: tuple[I64, I64, U32]) -> int:
-        count: int = plan_conjunctions(
-            contiguous(preds.first), contiguous(preds.pred), *programs, low, high, runs_low, runs_high,
-            contiguous(slots), needed, entries,
-        )  # fmt: skip
-        return count
+        return int(plan_conjunctions(first, pred, *programs, low, high, runs_low, runs_high, own, needed, entries))
 
-    found = _room(plan(_room(0)))
-    plan(found)
-    return Entries(*found, needed)
+    most = 2 * len(preds.pred) + len(runs_low) + len(slots)
+    tree, key, slot = found = _room(most if most < FEW else plan(_room(0)))
+    count = plan(found)
+    return Entries(tree[:count], key[:count], slot[:count], needed)
 
 
 def _room(count: int) -> tuple[I64, I64, U32]:

@@ -15,6 +15,7 @@ from colmatch.kernels.pbtree.arrays import CHECKSUM, STAMP, STAMP_HIGH, WORDS
 
 PAGE = 4 * WORDS  # bytes
 LEAST = 8  # frames
+NONE: NDArray[np.int64] = np.empty(0, np.int64)
 ROOM_LEAST = 1024  # frames that there is room for at once, if the budget has as many
 
 
@@ -114,7 +115,7 @@ class Cache:
 
     def changed(self) -> NDArray[np.int64]:
         """Returns the frames that the update has changed."""
-        return np.flatnonzero(self.dirty[: self._top])
+        return np.flatnonzero(self.dirty[: self._top].view(bool))
 
     def shrink(self) -> None:
         """Goes back to the budget, after an update that needed more."""
@@ -127,6 +128,14 @@ class Cache:
         """Returns the bytes of a frame."""
         return self._bytes[frame * PAGE : (frame + 1) * PAGE]
 
+    def sealed(self, frames: NDArray[np.int64], pages: NDArray[np.int64], stamp: int) -> list[memoryview]:
+        """Gives pages their stamp and their checksums. Returns the bytes of each."""
+        words = self.mem.reshape(-1, WORDS)
+        words[frames, STAMP], words[frames, STAMP_HIGH] = stamp & 0xFFFFFFFF, stamp >> 32
+        views = [self.view(frame) for frame in frames.tolist()]
+        words[frames, CHECKSUM] = [checksum(view, page) for view, page in zip(views, pages.tolist(), strict=True)]
+        return views
+
     def words(self, frame: int) -> U32:
         """Returns the words of a frame."""
         return self.mem[frame * WORDS : (frame + 1) * WORDS]
@@ -136,6 +145,9 @@ class Cache:
 
         keep : frames that are needed
         """
+        if count == 1 and self._top < len(self.page) and not self._free:
+            self._top += 1
+            return np.array([self._top - 1])
         some = [self._free.pop() for _ in range(min(count, len(self._free)))]
         never = min(count - len(some), len(self.page) - self._top)
         free = np.array([*some, *range(self._top, self._top + never)], np.int64)
@@ -144,7 +156,9 @@ class Cache:
             most = self.frames + 1 - len(self.page)
             free = np.concatenate([free, self._more(min(count - len(free), most), most)])
         if len(free) < count:
-            free = np.concatenate([free, *self._evicted(count - len(free), keep)])
+            free = np.concatenate([free, *self._evicted(max(count - len(free), self.frames // 128), keep)])
+            self._free += free[count:].tolist()
+            free = free[:count]
         if len(free) < count:
             free = np.concatenate([free, self._more(count - len(free))])
         return free
@@ -202,27 +216,31 @@ class Cache:
         if not len(wanted):
             return
         frames = self.victims(len(wanted), keep)[: len(wanted)]
-        self.reads += len(wanted)
-        numbers, places = wanted.tolist(), frames.tolist()
-        begin = 0
-        try:
-            for i in range(1, len(numbers) + 1):
-                if i == len(numbers) or numbers[i] != numbers[i - 1] + 1 or i - begin == 256:
-                    self._read(numbers[begin], [self.view(place) for place in places[begin:i]])
-                    begin = i
-        except BaseException:
-            self._free += [place for place in places if place < self._top and self.page[place] < 0]
-            raise
+        self._read_into(wanted.tolist(), frames.tolist())
         self.page[frames] = wanted
         self.frame[wanted] = frames
         self.used[frames] = 1
+
+    def _read_into(self, pages: list[int], frames: list[int]) -> None:
+        """Reads pages, ascending, into frames that are free."""
+        self.reads += len(pages)
+        begin = 0
+        try:
+            for i in range(1, len(pages) + 1):
+                if i == len(pages) or pages[i] != pages[i - 1] + 1 or i - begin == 256:
+                    self._read(pages[begin], [self.view(frame) for frame in frames[begin:i]])
+                    begin = i
+        except BaseException:
+            self._free += [frame for frame in frames if frame < self._top and self.page[frame] < 0]
+            raise
 
     def at(self, page: int) -> int:
         """Returns the frame of a page, which is read if it is not there."""
         frame = int(self.frame[page])
         if frame < 0:
-            self.load(np.array([page]))
-            frame = int(self.frame[page])
+            frame = int(self.victims(1, NONE)[0])
+            self._read_into([page], [frame])
+            self.page[frame], self.frame[page], self.used[frame] = page, frame, 1
         else:
             self.hits += 1
             self.used[frame] = 1
@@ -232,7 +250,7 @@ class Cache:
         """Returns an empty frame for a page that has no contents yet."""
         frame = int(self.frame[page])
         if frame < 0:
-            frame = int(self.victims(1, np.empty(0, np.int64))[0])
+            frame = int(self.victims(1, NONE)[0])
             self.page[frame], self.frame[page] = page, frame
         self.words(frame)[:] = 0
         self.dirty[frame] = 1
@@ -247,12 +265,6 @@ class Cache:
 def stamp_of(view: memoryview) -> int:
     """Returns the number of the update that has written a page."""
     return int.from_bytes(view[4 * STAMP : 4 * STAMP_HIGH + 4], "little")
-
-
-def seal(words: U32, view: memoryview, page: int, stamp: int) -> None:
-    """Gives a page its stamp and its checksum."""
-    words[STAMP], words[STAMP_HIGH] = stamp & 0xFFFFFFFF, stamp >> 32
-    words[CHECKSUM] = checksum(view, page)
 
 
 def damaged(path: str, page: int) -> StoreError:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from colmatch.errors import OptionError, StoreError
 from colmatch.kernels.layout import U32
 from colmatch.kernels.pbtree.arrays import KIND, NEXT
-from colmatch.paged.cache import PAGE, Cache, StaleError, damaged, read_error, seal, stamp_of, write_error
+from colmatch.paged.cache import PAGE, Cache, StaleError, damaged, read_error, stamp_of, write_error
 from colmatch.paged.header import header_bytes, read_header
 from colmatch.paged.log import (
     BEGIN,
@@ -302,13 +302,9 @@ class PageFile:
         order = np.argsort(pages)
         frames, pages = frames[order], pages[order]
         stamp = self.stamp + 1
-        views, sums = [], []
-        for frame, page in zip(frames.tolist(), pages.tolist(), strict=True):
-            view = self.cache.view(frame)
-            seal(self.cache.words(frame), view, page, stamp)
-            views.append(view)
-            sums.append(bytes(view[:4]))
-        head = update_bytes(self.generation, stamp, self.pages, pages, b"".join(sums))
+        views = self.cache.sealed(frames, pages, stamp)
+        sums = b"".join([view[:4] for view in views])
+        head = update_bytes(self.generation, stamp, self.pages, pages, sums)
         first = begin_bytes(self.generation) if self.log_end == BEGIN else b""
         try:
             end = self._append([memoryview(first + head), *views])

@@ -90,7 +90,7 @@ class PagedSet(PagedReader):
         with self._updating():
             source = self._source_of()
             new = source.take_in(given, errors)
-            type = self.now.id_type
+            type = self.id_type
             if len(new.ids) and new.ids.type != type and self.store.root(chains.SUBSCRIPTIONS):
                 raise SubscriptionError(f"the ids of this matcher are {type}, those given are {new.ids.type}")
             old = self.places(new.ids)
@@ -101,7 +101,8 @@ class PagedSet(PagedReader):
                 )
             if not len(new.ids) and not new.rejected:
                 raise _Nothing
-            self._remove(np.unique(old[old >= 0]))
+            if (old >= 0).any():
+                self._remove(np.unique(old[old >= 0]))
             self._add(new, source)
 
     def delete(self, ids: Any) -> None:
@@ -109,7 +110,7 @@ class PagedSet(PagedReader):
         self._check_open()
         values = listed(ids)
         with self._updating():
-            wanted = wanted_ids(values, self.now.id_type)
+            wanted = wanted_ids(values, self.id_type)
             old = self.places(wanted)
             if (old < 0).any():
                 raise SubscriptionError(

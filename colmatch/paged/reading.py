@@ -143,6 +143,11 @@ class PagedReader:
         """What is there now."""
         return self.reading(lambda: PagedVersion.of(self, self.base.version, self.store))
 
+    @property
+    def id_type(self) -> pa.DataType:
+        """The type of ids. To be asked for while reading."""
+        return pa.string() if self.store.root(chains.TEXT_IDS) else pa.int64()
+
     def places(self, ids: Ids) -> NDArray[np.int64]:
         """Returns where the record of each id is: page << 16 | word, -1 where there is none."""
         out = np.full(len(ids), -1)
@@ -235,7 +240,7 @@ class PagedReader:
         """
 
         def find() -> Parts:
-            type = self.now.id_type
+            type = self.id_type
             own = plain_id(id)
             places = self.places(Ids(pa.array([own], type))) if can_be_id(own, type) else np.array([-1])
             if places[0] < 0:

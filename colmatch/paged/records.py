@@ -15,9 +15,10 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from colmatch.arrays.frozen import contiguous, freeze
-from colmatch.arrays.ranges import members, ranges_of
+from colmatch.arrays.ranges import members, ranges_of, sizes_of
 from colmatch.events.reader import texts_of
 from colmatch.kernels.layout import ATTR_MASK, FLAG_RUN, I64, KEY_MAX, KEY_MIN, Codes, Predicates
+from colmatch.kernels.ranges import put_rows
 from colmatch.subscriptions.ids import Ids
 from colmatch.subscriptions.tags import Tags
 
@@ -62,7 +63,7 @@ def _padded(first: I64, data: NDArray[np.uint8]) -> _Section:
 
     first (S + 1) : where those of each subscription begin
     """
-    size = np.diff(first)
+    size = sizes_of(first)
     counts = -(-size // 4)
     ends = ranges_of(counts)
     filled = np.zeros(4 * int(ends[-1]), np.uint8)
@@ -70,54 +71,67 @@ def _padded(first: I64, data: NDArray[np.uint8]) -> _Section:
     return _Section(counts, filled.view(np.uint32).reshape(-1, 1))
 
 
+def _slots_by_record(some: Keyed) -> tuple[I64, NDArray[np.uint32]]:
+    """Returns how many slots each record has, and those of all in turn."""
+    sizes, conjunctions = some.sizes, len(some.predicates.owner)
+    if len(some.slots) == conjunctions:
+        return sizes, some.slots
+    counts = np.maximum(sizes, 1)
+    without = np.repeat(sizes == 0, counts)
+    slots = np.empty(len(some.slots), np.uint32)
+    slots[~without], slots[without] = some.slots[:conjunctions], some.slots[conjunctions:]
+    return counts, slots
+
+
 def packed(some: Keyed) -> tuple[U32s, I64]:
     """Returns the words of all records, and where each begins (S + 1)."""
     preds, (low, high, runs_low, runs_high), count = some.predicates, some.keys, len(some.ids)
     sizes = some.sizes
     conj_first = ranges_of(sizes)
-    slot_counts = np.maximum(sizes, 1)
-    slots = np.empty(int(slot_counts.sum()), np.uint32)
-    without = np.repeat(sizes == 0, slot_counts)
-    conjunctions = len(preds.owner)
-    slots[~without], slots[without] = some.slots[:conjunctions], some.slots[conjunctions:]
+    slot_counts, slots = _slots_by_record(some)
     pred_first = preds.first[conj_first]
+    pred_counts = sizes_of(pred_first)
     several = preds.pred[:, 0] & np.uint32(FLAG_RUN) != 0
-    run_counts = np.where(several, high - low, 0)
-    run_ends = ranges_of(run_counts)
+    run_counts = np.zeros(count, np.int64)
+    runs = np.empty((0, 4), np.uint32)
+    if several.any():
+        each = np.where(several, high - low, 0)
+        run_ends = ranges_of(each)
+        run_counts = sizes_of(run_ends[pred_first])
+        places = members(low[several], ranges_of(each[several]))
+        runs = np.concatenate([_words(runs_low[places], 2), _words(runs_high[places], 2)], axis=1)
+        of_record = np.repeat(run_ends[pred_first[:-1]], pred_counts)
+        low = np.where(several, run_ends[:-1] - of_record, low)
+        high = np.where(several, run_ends[1:] - of_record, high)
     pred = np.empty((len(preds.pred), 5), np.uint32)
-    pred[:, 0] = preds.pred[:, 0]
-    of_record = np.repeat(run_ends[pred_first[:-1]], np.diff(pred_first))
-    pred[:, 1:3] = _words(np.where(several, run_ends[:-1] - of_record, low), 2)
-    pred[:, 3:5] = _words(np.where(several, run_ends[1:] - of_record, high), 2)
-    places = members(low[several], ranges_of(run_counts[several]))
-    runs = np.concatenate([_words(runs_low[places], 2), _words(runs_high[places], 2)], axis=1)
+    pred[:, 0], pred[:, 1:3], pred[:, 3:5] = preds.pred[:, 0], _words(low, 2), _words(high, 2)
     numbers = some.ids.numbers
     head = np.zeros((count, HEADER), np.uint32)
     flags = 0 if numbers is not None else TEXT_ID
     sections = [
         _Section(np.ones(count, np.int64), head),
         _Section(slot_counts, slots.reshape(-1, 1)),
-        _Section(sizes, _words(np.diff(preds.first).astype(np.uint32), 1)),
-        _Section(np.diff(pred_first), pred),
-        _Section(np.diff(run_ends[pred_first]), runs),
+        _Section(sizes, _words(sizes_of(preds.first).astype(np.uint32), 1)),
+        _Section(pred_counts, pred),
+        _Section(run_counts, runs),
     ]
     if len(preds.weight):
-        sections.append(_Section(np.diff(pred_first), _words(preds.weight, 4)))
+        sections.append(_Section(pred_counts, _words(preds.weight, 4)))
         head[:, WEIGHTS] = 1
     if len(preds.jump_first):
         flags |= PROGRAMS
         is_program = preds.jump_first >= 0
-        jumps = np.where(is_program, np.diff(preds.first), 0)
-        tree_sizes = np.diff(preds.tree_first)
+        jumps = np.where(is_program, sizes_of(preds.first), 0)
+        tree_sizes = sizes_of(preds.tree_first)
         jump_ends, tree_ends = ranges_of(jumps), preds.tree_first - preds.tree_first[0]
         sections += [
             _Section(sizes, is_program.astype(np.uint32).reshape(-1, 1)),
             _Section(sizes, tree_sizes.astype(np.uint32).reshape(-1, 1)),
             _Section(
-                np.diff(jump_ends[conj_first]),
+                sizes_of(jump_ends[conj_first]),
                 _words(preds.jump[members(preds.jump_first[is_program], ranges_of(jumps[is_program]))], 2),
             ),
-            _Section(np.diff(tree_ends[conj_first]), _words(preds.tree, 1)),
+            _Section(sizes_of(tree_ends[conj_first]), _words(preds.tree, 1)),
         ]
         head[:, JUMPS], head[:, TREES] = sections[-2].counts, sections[-1].counts
     if len(preds.priority):
@@ -127,15 +141,15 @@ def packed(some: Keyed) -> tuple[U32s, I64]:
         offset, texts = texts_of(some.ids.array)
         id_first = offset.astype(np.int64)
         sections.append(_padded(id_first, texts))
-        head[:, ID_BYTES] = np.diff(id_first)
+        head[:, ID_BYTES] = sizes_of(id_first)
     if len(some.tags):
         tags = some.tags.sections(count)
         tag_first = ranges_of(tags["tag_size"])[ranges_of(tags["tags"])]
         sections.append(_Section(tags["tags"], tags["tag_size"].astype(np.uint32).reshape(-1, 1)))
         sections.append(_padded(tag_first, tags["tag_data"]))
-        head[:, TAGS], head[:, TAG_BYTES] = tags["tags"], np.diff(tag_first)
-    head[:, FLAGS], head[:, CONJUNCTIONS], head[:, PREDICATES] = flags, sizes, np.diff(pred_first)
-    head[:, RUNS] = sections[4].counts
+        head[:, TAGS], head[:, TAG_BYTES] = tags["tags"], sizes_of(tag_first)
+    head[:, FLAGS], head[:, CONJUNCTIONS], head[:, PREDICATES] = flags, sizes, pred_counts
+    head[:, RUNS] = run_counts
     if numbers is not None:
         head[:, ID : ID_HIGH + 1] = _words(numbers, 2)
     sections[0] = _Section(sections[0].counts, head)
@@ -144,9 +158,7 @@ def packed(some: Keyed) -> tuple[U32s, I64]:
     first = ranges_of(lengths)
     words, at = np.empty(int(first[-1]), np.uint32), first[:-1].copy()
     for section in sections:
-        width = section.data.shape[1]
-        words[members(at, ranges_of(section.counts * width))] = section.data.ravel()
-        at += section.counts * width
+        put_rows(words, at, contiguous(section.counts), contiguous(section.data))
     return words, first
 
 

@@ -64,7 +64,9 @@ class PageStore(Chains):
 
     def __init__(self, file: PageFile) -> None:
         super().__init__(file)
-        self._fresh, self._shadows = 0, SHADOWS_LEAST
+        self._fresh = 0
+        self._freed: I64 = np.empty(0, np.int64)
+        self._take_shadows(SHADOWS_LEAST)
         self._known_needed: tuple[tuple[int, int], U8] | None = None
 
     # Tables
@@ -73,7 +75,7 @@ class PageStore(Chains):
         """Returns the pages of a table, by their places: 0 where there is none."""
         middles = self.file.read(top)[HEAD + numbers // CHILDREN].astype(np.int64)
         pages = np.zeros(len(numbers), np.int64)
-        for middle in np.unique(middles[middles > 0]).tolist():
+        for middle in sorted({*middles.tolist()} - {0}):
             here = middles == middle
             pages[here] = self.file.read(middle)[HEAD + numbers[here] % CHILDREN]
         return pages
@@ -156,7 +158,8 @@ class PageStore(Chains):
         taken: list[int] = []
         while len(taken) < count and (free := self.root(FREE_SLOT)):
             taken.append(free - 1)
-            self.set_root(FREE_SLOT, int(self.slots(np.array([free - 1]))[0, 0]))
+            page = self.reach_table_page(self.root(SLOTS_TOP), (free - 1) // SLOTS_OF_PAGE)
+            self.set_root(FREE_SLOT, int(self.file.read(page)[HEAD + SLOT_WORDS * ((free - 1) % SLOTS_OF_PAGE)]))
             self.set_root(FREE_SLOTS, self.root(FREE_SLOTS) - 1)
         high = self.root(SLOT_COUNT)
         rest = count - len(taken)
@@ -246,10 +249,10 @@ class PageStore(Chains):
         words = self.file.read(page)
         while words[KIND] != LEAF:
             items = int(words[ITEMS])
-            child = int(np.searchsorted(words[INNER_KEYS : INNER_KEYS + 2 * items].copy().view(np.int64), key, "right"))
+            child = int(words[INNER_KEYS : INNER_KEYS + 2 * items].view(np.int64).searchsorted(key, "right"))
             words = self.file.read(int(words[HEAD + child]))
         keys = words[HEAD : HEAD + 2 * min(int(words[ITEMS]), LEAF_MOST)].view(np.int64)
-        place = int(np.searchsorted(keys, key))
+        place = int(keys.searchsorted(key))
         if place == len(keys) or keys[place] != key:
             return none
         node = int(words[LEAF_POINTERS + LISTS * place + EQUAL]) & PAGE_MASK
@@ -259,7 +262,7 @@ class PageStore(Chains):
             items = int(words[ITEMS])
             item = words[WORDS - ITEM * items :].reshape(-1, ITEM)[::-1]
             keys = item[:, :2].copy().view(np.int64).ravel()
-            j = int(np.searchsorted(keys, key))
+            j = int(keys.searchsorted(key))
             if j == items or keys[j] != key:
                 break
             begin = int(item[j - 1, 2]) if j else 0
@@ -288,18 +291,24 @@ class PageStore(Chains):
         """Returns the cache as operations see it, with pages that nobody uses."""
         cache = self.file.cache
         fresh = [self.allocate(TABLE) for _ in range(self._fresh)]
+        if len(self._freed) < self.file.pages:
+            self._freed = np.empty(self.file.pages * 5 // 4, np.int64)
         return Pages(
             cache.mem,
             cache.frame,
             cache.used,
             cache.dirty,
-            np.empty(self._shadows * WORDS, np.uint32),
-            np.empty((self._shadows, 2), np.int64),
+            self._shadow,
+            self._shadow_of,
             np.array(fresh, np.int64),
-            np.empty(self.file.pages, np.int64),
+            self._freed,
             np.zeros(LISTS, np.int64),
             np.zeros(6, np.int64),
         )
+
+    def _take_shadows(self, pages: int) -> None:
+        self._shadow: U32 = np.empty(pages * WORDS, np.uint32)
+        self._shadow_of: I64 = np.empty((pages, 2), np.int64)
 
     def _settle(self, pages: Pages) -> None:
         """Does what operations asked for."""
@@ -313,7 +322,7 @@ class PageStore(Chains):
         elif state[NO_ROOM] == NO_FRESH:
             self._fresh = max(2 * self._fresh, FRESH_LEAST)
         elif state[NO_ROOM]:
-            self._shadows *= 2
+            self._take_shadows(2 * len(self._shadow_of))
 
     def loaded(self, pages: NDArray[np.int64]) -> None:
         """Brings pages into memory that a kernel asks for, as many as there is room for."""
