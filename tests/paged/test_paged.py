@@ -150,6 +150,20 @@ def test_a_tag_whose_key_another_has(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert found == [[2], [0], [0], [1]]
 
 
+def test_ids_whose_keys_are_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(build, "hashes_of", lambda texts: np.zeros(len(texts), np.int64))
+    matcher = paged({"a": "x > 0", "b": "x > 1"}, {"x": "int64"}, tmp_path / "a")
+    matcher.insert({"c": "x > 2"})
+    with pytest.raises(cm.SubscriptionError, match="'b' is there already"):
+        matcher.insert({"d": "x > 0", "b": "x > 9"})
+    matcher.delete(["b"])
+    matcher.replace({"a": "x > 3"})
+    with pytest.raises(cm.SubscriptionError, match="no subscription 'b'"):
+        matcher.delete(["b"])
+    found = matcher.match_lists(pa.table({"x": [5, 3]})).to_pylist()
+    assert [sorted(row) for row in found] == [["a", "c"], ["c"]]
+
+
 def test_settings_and_errors(tmp_path: Path) -> None:
     matcher = paged({1: "a > 3"}, {"a": "int64"}, tmp_path / "a", cache=1 << 20)
     with pytest.raises(cm.SubscriptionError, match="is there already"):
