@@ -156,6 +156,11 @@ def merge(matcher: cm.Matcher, now: Version, start: int, stop: int) -> bool:
         return merger._switch(live, merger._merge(live, now, start, stop, live.asked))
 
 
+def turn(matcher: cm.Matcher) -> Any:
+    """What updates of the matcher wait for."""
+    return matcher._live.turn
+
+
 def page_file(matcher: cm.Matcher) -> Any:
     """The file of pages that a matcher lives in."""
     return matcher._live.file

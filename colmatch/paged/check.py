@@ -231,6 +231,8 @@ class _Checker:
         for page in np.flatnonzero(self.kinds == RECORDS).tolist():
             if self.reach(page, RECORDS)[ITEMS] != counts[page]:
                 self.wrong(page, "counts other records than it has")
+            if not counts[page] and page != paged.store.root(chains.RECORD_PAGE):
+                self.wrong(page, "has no records, but is not free")
         for place in places[places & 0xFFFF == 0].tolist():
             self.chain(place >> 16, BLOB)
 

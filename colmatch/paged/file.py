@@ -128,7 +128,7 @@ class PageFile:
         size = os.fstat(self.log).st_size
         while self.log_end < size:
             update = read_update(self.log, self.generation, self.log_end, size)
-            if update is None or update.stamp <= self.stamp:
+            if update is None:
                 check_end(self.path, self.log, self.generation, self.log_end, size)
                 break
             self._take(update.total, update.pages, update.offset)

@@ -78,8 +78,6 @@ class PagedSet(PagedReader):
     def _check_open(self) -> None:
         if self._closed:
             raise OptionError("the matcher is closed and takes no updates any more: open or build another one")
-        if self._pid != os.getpid():
-            raise OptionError(f"{self.path} was opened before this process was forked: open it again to update it")
 
     def insert(
         self, subscriptions: Any, errors: Errors, replace: bool, constants: Any = None, tags: Any = None
@@ -102,7 +100,7 @@ class PagedSet(PagedReader):
             if not len(new.ids) and not new.rejected:
                 raise _Nothing
             if (old >= 0).any():
-                self._remove(np.unique(old[old >= 0]))
+                self._remove(np.sort(old[old >= 0]))
             self._add(new, source)
 
     def delete(self, ids: Any) -> None:

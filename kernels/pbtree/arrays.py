@@ -18,7 +18,7 @@ from colmatch.kernels.layout import I32, I64, U8, U32
 WORDS = 1024
 HEAD = 12
 # Words of a header.
-CHECKSUM, OTHER, STAMP, STAMP_HIGH, KIND, ITEMS, PREV, NEXT, SIDS, CONTINUES, OWNER = range(11)
+CHECKSUM, OTHER, STAMP, STAMP_HIGH, KIND, ITEMS, PREV, NEXT, SIDS, CONTINUES = range(10)
 # Kinds of pages.
 FREE, LEAF, INNER, LIST, TABLE, RECORDS, BLOB, ROOT = range(8)
 

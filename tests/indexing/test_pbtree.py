@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from random import Random
 
 import numpy as np
 import pyarrow as pa
@@ -84,6 +85,23 @@ def test_what_was_counted_is_made_ready_again(monkeypatch: pytest.MonkeyPatch) -
         looked_at.append(matcher.counters(events)["conjunctions"])
     slots = count // 2 * 3
     assert looked_at == [2 * slots + 2 + 2 + 1, 5 * slots]  # what the first event has counted is b > 0
+
+
+def test_what_was_counted_is_made_ready_again_where_its_page_is_gone(tmp_path: Path) -> None:
+    """Each event meets one of two predicates, the next one the other."""
+    rng = Random(0)
+    texts = {i: f"a = {i} AND b = {i}" for i in range(50)}
+    others = "cdefghijklmn"
+    for name in others:
+        texts |= {len(texts) + i: f"{name} = {i} AND b = {10**6 + i}" for i in range(400)}
+    index = cm.index("pbtree", path=tmp_path / "pages", cache_bytes=1 << 15)
+    matcher = cm.Matcher.build(texts, dict.fromkeys("ab" + others, "int64"), index=index)
+    rows: list[dict[str, int]] = []
+    for _ in range(60):
+        i = rng.randrange(50)
+        rows += [{"a": i} | {name: rng.randrange(400) for name in others}, {"b": i}]
+    events = pa.Table.from_pylist(rows, pa.schema(dict.fromkeys("ab" + others, pa.int64())))
+    assert matcher.count(events).tolist() == [0] * 120
 
 
 def test_a_sid_set_goes_on_in_the_next_node() -> None:

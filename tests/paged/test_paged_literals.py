@@ -18,8 +18,8 @@ WORDS = [f"w{(37 * i) % 101:03}" for i in range(101)]
 EVENTS = pa.table({"c": [*WORDS[:40], "other"]})
 
 
-def built(path: Path) -> cm.Matcher:
-    index = cm.index("pbtree", path=path, cache_bytes=1 << 15)
+def built(path: Path, cache: int = 1 << 15) -> cm.Matcher:
+    index = cm.index("pbtree", path=path, cache_bytes=cache)
     return cm.Matcher.build({0: "c = 'w000'", 1: "c < 'w050'"}, {"c": "string"}, index=index)
 
 
@@ -48,12 +48,13 @@ def test_who_reads_learns_of_literals_that_grow_old(tmp_path: Path, monkeypatch:
                     assert found(other) == expected(there)
 
 
-def test_a_literal_of_an_update_that_failed_is_new_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("cache", [1 << 15, 1 << 20])  # smaller than what an update needs; larger
+def test_what_failed_is_forgotten(cache: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*_: Any) -> int:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     path = tmp_path / "pages"
-    with built(path) as matcher:
+    with built(path, cache) as matcher:
         with monkeypatch.context() as context:
             context.setattr(inside.page_file(matcher), "_append", full)
             with pytest.raises(cm.StoreError, match="No space left"):

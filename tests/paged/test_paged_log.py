@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from itertools import pairwise
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -14,6 +15,7 @@ from some_pages import SCHEMA, as_said, built, reopened
 from writer import text
 
 import colmatch as cm
+from colmatch.paged import file as paged_file
 from colmatch.paged.check import check
 
 
@@ -133,6 +135,39 @@ def test_who_meets_a_newer_page_begins_again(tmp_path: Path) -> None:
 
     assert paged.reading(work) == set(range(500))
     assert len(states) == 2 and states[0] < states[1]
+
+
+def test_who_meets_a_torn_page_begins_again(tmp_path: Path) -> None:
+    """A writer that was killed while it copied a page leaves the whole one in the log."""
+    path = tmp_path / "pages"
+    one, two = built(path, 600), cm.Matcher.open(path)
+    paged, states = inside.live(two), []
+
+    def work() -> set[int]:
+        file = inside.page_file(two)
+        states.append(file.stamp)
+        if len(states) == 1:
+            one.delete(range(500, 600))
+            data = bytearray(path.read_bytes())
+            for page in inside.page_file(one).in_log.nonzero()[0].tolist():
+                data[4096 * page + 100 : 4096 * page + 200] = bytes(100)
+            path.write_bytes(data)
+        return set(paged.keyed(paged.all_places()).ids.array.to_pylist())
+
+    assert paged.reading(work) == set(range(500))
+    assert len(states) == 2 and states[0] < states[1]
+
+
+def test_a_log_that_is_long_is_copied_to_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(paged_file, "LOG_MOST", 200_000)
+    path, log = tmp_path / "pages", tmp_path / "pages.log"
+    matcher = built(path)
+    sizes = []
+    for id in range(60, 120):
+        matcher.insert({id: text(id)})
+        sizes.append(log.stat().st_size)
+    assert max(sizes) <= 200_000 and sum(a > b for a, b in pairwise(sizes)) > 3
+    as_said(reopened(matcher, path), set(range(120)))
 
 
 def test_pages_are_on_the_disk_before_the_header_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

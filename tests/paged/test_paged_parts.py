@@ -1,0 +1,108 @@
+"""Parts of a matcher in a file of pages: the cache, chains of pages, what events must have."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from random import Random
+
+import inside
+import numpy as np
+import pyarrow as pa
+import pytest
+from contract import pairs
+from some_pages import built
+
+import colmatch as cm
+from colmatch.kernels.pbtree.arrays import CHILDREN
+from colmatch.paged.cache import PAGE, Cache
+from colmatch.paged.store import PageStore
+
+
+@pytest.mark.parametrize("frames", [8, 300, 1000])
+def test_a_cache_uses_all_of_its_frames(frames: int) -> None:
+    """Whatever was asked for, each frame has a page or is free."""
+    read: list[int] = []
+
+    def fill(first: int, views: list[memoryview]) -> None:
+        for i, view in enumerate(views):
+            read.append(first + i)
+            view[:4] = (first + i).to_bytes(4, "little")
+
+    cache, rng = Cache(frames * PAGE, fill), Random(0)
+    cache.resize(3000)
+    for turn in range(2000):
+        page = rng.randrange(1, 3000)
+        if turn % 100 == 99:
+            cache.load(np.array(sorted(rng.sample(range(1, 3000), 5))))
+        assert cache.words(cache.at(page))[0] == page
+    there = cache.page[1:]
+    assert len(there) == frames and np.count_nonzero(there >= 0) >= frames - max(frames // 128, 5)
+    assert np.count_nonzero(there >= 0) + len(cache._free) == frames
+    assert len(read) == cache.reads
+
+
+def test_a_cache_grows_with_the_file() -> None:
+    cache = Cache(5000 * PAGE, lambda first, views: None)
+    cache.resize(100)
+    cache.at(1)
+    cache.resize(4000)
+    for _ in range(2):
+        for page in range(1, 4000):
+            cache.at(page)
+    assert cache.reads == 3999 and len(cache.page) <= 5001
+
+
+def test_a_chain_of_pages_that_lie_apart(tmp_path: Path) -> None:
+    matcher = built(tmp_path / "pages")
+    file = inside.page_file(matcher)
+    file.begin_writing()
+    file.cache.hold()
+    store = PageStore(file)
+    first = store.write_chain(np.zeros(3 * CHILDREN, np.uint32))
+    other = np.arange(2 * CHILDREN, dtype=np.uint32)
+    second = store.write_chain(other)
+    store.remove_chain(first)
+    words = np.arange(7 * CHILDREN - 5, dtype=np.uint32)
+    third = store.write_chain(words)
+    file.commit()
+    for pages in (1, 7, 100):
+        assert (store.read_chain(third, pages) == words).all()
+        assert (store.read_chain(second, pages) == other).all()
+
+
+def test_events_that_lack_what_they_must_have(tmp_path: Path) -> None:
+    schema = pa.schema([pa.field("a", pa.int64(), nullable=False), pa.field("b", pa.int64())])
+    texts = {1: "a > 3 OR b > 3", 2: "b > 3"}
+    index = cm.index("pbtree", path=tmp_path / "pages", cache_bytes=1 << 15)
+    with cm.Matcher.build(texts, schema, index=index) as matcher:
+        found, lacks = matcher.match(pa.table({"a": [5, None, 5], "b": [5, 5, None]}), invalid="collect")
+        assert pairs(found) == [(0, 1), (0, 2), (2, 1)]
+        assert lacks["event"].to_pylist() == [1]
+
+
+def test_a_matcher_that_is_closed_before_its_turn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    matcher = built(tmp_path / "pages")
+    turn = inside.turn(matcher)
+    take = turn.take
+
+    def closes() -> object:
+        matcher.close()
+        return take()
+
+    monkeypatch.setattr(turn, "take", closes)
+    with pytest.raises(cm.OptionError, match="closed"):
+        matcher.insert({100: "a > 3"})
+    assert len(cm.Matcher.open(tmp_path / "pages")) == 60
+
+
+def test_a_process_that_was_forked_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    matcher = built(tmp_path / "pages")
+    matcher.insert({100: "a > 3"})
+    with monkeypatch.context() as context:
+        context.setattr(os, "getpid", lambda: 1)
+        for change in (lambda: matcher.insert({101: "a > 3"}), lambda: matcher.delete([100]), matcher.compact):
+            with pytest.raises(cm.OptionError, match="opened before this process was forked"):
+                change()
+    matcher.delete([100])
+    assert len(matcher) == 60
