@@ -1,12 +1,14 @@
 """Computed values over the events: a derived column for each, computed before a batch is read.
 
 All values of a matcher are one plan, in which each part that several have is there once. What no
-later step needs is let go of at once.
+later step needs is let go of at once. What is computed of literals alone is computed once for all
+batches.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -40,7 +42,7 @@ class DerivedColumns:
     def __init__(self, attributes: Iterable[Attribute], lenient: bool) -> None:
         self._lenient = lenient
         self._columns: list[tuple[int, tuple[str, ...], pa.DataType]] = []
-        self._literals: list[tuple[int, pa.Scalar]] = []
+        self._literals: dict[int, pa.Scalar] = {}
         self._nodes: dict[Node, int] = {}
         self._names: dict[str, None] = {}  # in order
         steps: list[Step | None] = []
@@ -65,12 +67,16 @@ class DerivedColumns:
             arguments = tuple([self._number(part, steps, name) for part in parts])
             step = Step(_function(node, arrow, constants), arguments, (), name)
         number = self._nodes[node] = len(steps)
+        if step is not None and all(i in self._literals for i in step.arguments):
+            with suppress(EventError), refusing(EventError, ""):  # what is wrong, events are told
+                self._literals[number] = step.run(*[self._literals[i] for i in step.arguments])
+                step = None
         steps.append(step)
         if node.function == "column":
             self._columns.append((number, node.arguments, arrow))
         elif node.function == "literal":
             with refusing(EventError, f"{node.arguments[0]!r} is no {node.type}"):
-                self._literals.append((number, literal(node.type, node.arguments[0])))
+                self._literals[number] = literal(node.type, node.arguments[0])
         return number
 
     def __bool__(self) -> bool:
@@ -87,7 +93,7 @@ class DerivedColumns:
         values: list[Any] = [None] * len(self._steps)
         for number, path, arrow in self._columns:
             values[number] = _column(batch, path, arrow, self._lenient)
-        for number, scalar in self._literals:
+        for number, scalar in self._literals.items():
             values[number] = scalar
         with refusing(EventError, "what the expressions compute of the columns cannot be computed"):
             self._run(values)

@@ -166,3 +166,31 @@ def test_decimals_of_more_digits_than_keys_have(events: pa.Table) -> None:
 def test_values_of_the_zone_are_known_to_depend_on_it() -> None:
     assert cm.Matcher.build({0: "hour(at) = 1"}, SCHEMA).local_literal == "hour(at)"
     assert cm.Matcher.build({0: "a + b = 1"}, SCHEMA).local_literal is None
+
+
+def test_what_is_computed_of_literals_alone_is_computed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    casts = []
+    real = derived.cast
+
+    def counted(values: pa.Scalar | pa.Array, *others: object) -> object:
+        casts.append(isinstance(values, pa.Scalar))
+        return real(values, *others)
+
+    monkeypatch.setattr(derived, "cast", counted)
+    table = pa.table({"n": pa.array(range(100), pa.int64()), "a": pa.array(range(100), pa.int32())})
+    options = cm.Options(batch_rows=10, threads=1)
+    matcher = cm.Matcher.build({0: "n + 1 > 99", 1: "n + a > 197"}, table.schema, options=options)
+    assert found(matcher, table) == {0: [99], 1: [99]}
+    assert casts.count(True) == 1 and casts.count(False) == 10  # the literal 1 once; the column in each batch
+
+
+@pytest.mark.parametrize("ansi", [False, True])
+def test_literals_that_cannot_be_computed_are_told_with_the_events(ansi: bool) -> None:
+    schema = pa.schema({"n": pa.int64()})
+    matcher = cm.Matcher.build({0: "n > cast(concat('x', 'y') AS bigint)"}, schema, options=cm.Options(ansi=ansi))
+    events = pa.table({"n": [1]}, schema)
+    if ansi:
+        with pytest.raises(cm.EventError, match="cannot be computed"):
+            matcher.match(events)
+    else:
+        assert not len(matcher.match(events))
