@@ -8,7 +8,6 @@ batches.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from contextlib import suppress
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -63,20 +62,17 @@ class DerivedColumns:
         arrow = arrow_type(node.type)
         if node.function not in ("column", "literal"):
             parts = [a for a in node.arguments if isinstance(a, Node)]
-            constants = [a for a in node.arguments if not isinstance(a, Node)]
             arguments = tuple([self._number(part, steps, name) for part in parts])
-            step = Step(_function(node, arrow, constants), arguments, (), name)
+            step = Step(_function(node), arguments, (), name)
         number = self._nodes[node] = len(steps)
         if step is not None and all(i in self._literals for i in step.arguments):
-            with suppress(EventError), refusing(EventError, ""):  # what is wrong, events are told
-                self._literals[number] = step.run(*[self._literals[i] for i in step.arguments])
-                step = None
+            self._literals[number] = _called(step.run, [self._literals[i] for i in step.arguments])
+            step = None
         steps.append(step)
         if node.function == "column":
             self._columns.append((number, node.arguments, arrow))
         elif node.function == "literal":
-            with refusing(EventError, f"{node.arguments[0]!r} is no {node.type}"):
-                self._literals[number] = literal(node.type, node.arguments[0])
+            self._literals[number] = _literal(node)
         return number
 
     def __bool__(self) -> bool:
@@ -114,7 +110,33 @@ class DerivedColumns:
                     values[i] = None
 
 
-def _function(node: Node, arrow: pa.DataType, constants: list[Any]) -> Callable[..., Any]:
+def constant(node: Node) -> pa.Scalar | None:
+    """Returns what is computed of literals alone, None where columns are in it.
+
+    Raises
+    ------
+    EventError : it cannot be computed, or a part of it that is of literals alone
+    """
+    if node.function == "column":
+        return None
+    if node.function == "literal":
+        return _literal(node)
+    values = [constant(part) for part in node.arguments if isinstance(part, Node)]
+    return None if any(value is None for value in values) else _called(_function(node), values)
+
+
+def _literal(node: Node) -> pa.Scalar:
+    with refusing(EventError, f"{node.arguments[0]!r} is no {node.type}"):
+        return literal(node.type, node.arguments[0])
+
+
+def _called(function: Callable[..., Any], values: list[Any]) -> Any:
+    with refusing(EventError, "what the expressions compute of literals cannot be computed"):
+        return function(*values)
+
+
+def _function(node: Node) -> Callable[..., Any]:
+    arrow, constants = arrow_type(node.type), [a for a in node.arguments if not isinstance(a, Node)]
     if node.function == "cast":
         mode, *zone = constants
         return lambda value: cast(value, arrow, mode, *zone)

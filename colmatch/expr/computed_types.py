@@ -13,7 +13,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from colmatch.errors import SchemaError, shown
+from colmatch.errors import EventError, SchemaError, shown
+from colmatch.events.derived import constant
 from colmatch.events.nodes import INTEGERS, Node, arrow_type, digits, is_decimal
 from colmatch.expr.ast import Refusal
 from colmatch.expr.computed import PARTS, SYNONYMS, Computed
@@ -69,6 +70,10 @@ class Typing:
             node = self._node(normal)
             if is_decimal(node.type):
                 node = _narrow(node)
+            try:
+                constant(node)
+            except EventError as error:
+                raise Refusal(f"{normal.sql()} cannot be computed: {error}") from None
             found = self._known[value] = normal.sql(), node
             if _mentions(node, self._zone):
                 self.zoned = self.zoned or found[0]
