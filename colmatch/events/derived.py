@@ -15,7 +15,7 @@ import pyarrow as pa
 from colmatch.errors import EventError
 from colmatch.events.casts import cast
 from colmatch.events.functions import FUNCTIONS, TYPED, literal
-from colmatch.events.nodes import Node, arrow_type, node_of
+from colmatch.events.nodes import INTEGERS, Node, arrow_type, node_of
 from colmatch.events.paths import column_at
 from colmatch.incoming import refusing, without_runs
 from colmatch.schema import Attribute, Family, Role, value_type
@@ -110,19 +110,35 @@ class DerivedColumns:
                     values[i] = None
 
 
-def constant(node: Node) -> pa.Scalar | None:
-    """Returns what is computed of literals alone, None where columns are in it.
+def check_constants(node: Node) -> bool:
+    """Computes what in a node is of literals alone. Says whether all of it is.
 
     Raises
     ------
-    EventError : it cannot be computed, or a part of it that is of literals alone
+    EventError : it cannot be computed
     """
-    if node.function == "column":
-        return None
+    if node.function in ("column", "literal"):
+        return node.function == "literal"
+    parts = [part for part in node.arguments if isinstance(part, Node)]
+    checked = [check_constants(part) for part in parts]
+    if not all(checked):
+        return False
+    if not _widens(node, parts):
+        _constant(node)
+    return True
+
+
+def _widens(node: Node, parts: list[Node]) -> bool:
+    """Says that a literal becomes a larger integer, which never fails and is most there is."""
+    if node.function != "cast" or node.type not in INTEGERS or parts[0].type not in INTEGERS:
+        return False
+    return INTEGERS.index(node.type) > INTEGERS.index(parts[0].type) and parts[0].function == "literal"
+
+
+def _constant(node: Node) -> pa.Scalar:
     if node.function == "literal":
         return _literal(node)
-    values = [constant(part) for part in node.arguments if isinstance(part, Node)]
-    return None if any(value is None for value in values) else _called(_function(node), values)
+    return _called(_function(node), [_constant(part) for part in node.arguments if isinstance(part, Node)])
 
 
 def _literal(node: Node) -> pa.Scalar:

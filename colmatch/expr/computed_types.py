@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 
 from colmatch.errors import EventError, SchemaError, shown
-from colmatch.events.derived import constant
+from colmatch.events.derived import check_constants
 from colmatch.events.nodes import INTEGERS, Node, arrow_type, digits, is_decimal
 from colmatch.expr.ast import Refusal
 from colmatch.expr.computed import PARTS, SYNONYMS, Computed
@@ -71,7 +71,7 @@ class Typing:
             if is_decimal(node.type):
                 node = _narrow(node)
             try:
-                constant(node)
+                check_constants(node)
             except EventError as error:
                 raise Refusal(f"{normal.sql()} cannot be computed: {error}") from None
             found = self._known[value] = normal.sql(), node
