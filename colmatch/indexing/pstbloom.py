@@ -229,9 +229,8 @@ def repeats(index: PSTBloom) -> bool:
 def cost(statistics: Statistics) -> float:
     """Estimates the lists of events of 30 values, by the share of attributes that these have.
 
-    For ``dense`` an event took 0.016 ms at 10,000 subscriptions, 0.049 at 100,000, 0.28 at a
-    million, and 0.02 at 30,000 over 1,000 attributes or more (``asv_benchmarks/documents.py
-    subscriptions attributes``).
+    Fitted to ``dense`` at 10,000 to a million subscriptions, and to 30,000 over 1,000 attributes or
+    more (``asv_benchmarks/documents.py subscriptions attributes``).
     """
     share = min(30 / max(statistics.attributes, 1), 1.0)
     return 13_000.0 + 0.88 * share * statistics.conjunctions + 200 * statistics.programs

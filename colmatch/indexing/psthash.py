@@ -221,9 +221,8 @@ def repeats(index: PSTHash) -> bool:
 def cost(statistics: Statistics) -> float:
     """Estimates looking for the spaces of pairs of 30 values, then the lists of those found.
 
-    For ``dense`` an event took 0.028 ms at 10,000 subscriptions, 0.086 at 100,000, 0.28 at a
-    million, and 0.03 at 30,000 over 1,000 attributes or more (``asv_benchmarks/documents.py
-    subscriptions attributes``).
+    Fitted to ``dense`` at 10,000 to a million subscriptions, and to 30,000 over 1,000 attributes or
+    more (``asv_benchmarks/documents.py subscriptions attributes``).
     """
     share = min(30 / max(statistics.attributes, 1), 1.0)
     return 30_000.0 + 0.85 * share * statistics.conjunctions + 200 * statistics.programs
