@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -50,6 +51,11 @@ def is_text(text: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
+
+
+def python_value(value: Any) -> Any:
+    """Returns one of NumPy's integers, Booleans or texts as Python's own, and all else as it is."""
+    return value.item() if isinstance(value, (np.integer, np.bool_, np.str_)) else value
 
 
 def sentence(error: BaseException, most: int = 200) -> str:

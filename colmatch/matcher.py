@@ -18,6 +18,7 @@ from colmatch.matching.workers import Workers
 from colmatch.options import Options
 from colmatch.paged.header import is_pages
 from colmatch.paged.live import PagedSet, built, opened
+from colmatch.paged.place import unpaged
 from colmatch.paged.workers import PagedWorkers
 from colmatch.store import saved
 from colmatch.store.journal import Journal
@@ -126,7 +127,9 @@ class Matcher(Matches):
         if isinstance(self._live, PagedSet):
             self._live.save(saved.file_name(path))
         else:
-            saved.save(path, self._live)
+            name = saved.file_name(path)
+            with unpaged(name):
+                saved.save(name, self._live)
 
     @classmethod
     def open(

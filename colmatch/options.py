@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from colmatch.errors import OptionError, shown
+from colmatch.incoming import python_value
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +47,13 @@ class Options:
             ("threads", 0, 1024),
             ("max_depth", 1, 400),
         ):
-            value = getattr(self, name)
+            value = python_value(getattr(self, name))
+            object.__setattr__(self, name, value)
             if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
                 raise OptionError(f"Options({name}={shown(value)}): a whole number from {low} to {high} is needed")
         if self.missing_columns not in ("error", "null"):
             raise OptionError(f"Options(missing_columns={shown(self.missing_columns)}): 'error' or 'null' is needed")
+        object.__setattr__(self, "ansi", python_value(self.ansi))
         if not isinstance(self.ansi, bool):
             raise OptionError(f"Options(ansi={shown(self.ansi)}): True or False is needed")
         from colmatch.session import time_zone

@@ -15,6 +15,7 @@ from dataclasses import dataclass, fields
 from typing import Any, ClassVar, NamedTuple, Self
 
 from colmatch.errors import OptionError, shown
+from colmatch.incoming import python_value
 from colmatch.options import value_of_text
 
 
@@ -76,10 +77,10 @@ class Settings:
 
     def __post_init__(self) -> None:
         for field in fields(self):
-            value = getattr(self, field.name)
+            value = python_value(getattr(self, field.name))
             if isinstance(value, (bytes, os.PathLike)) and isinstance(field.metadata["allowed"], FileNames):
                 value = os.fsdecode(value)
-                object.__setattr__(self, field.name, value)
+            object.__setattr__(self, field.name, value)
             if type(value) is not type(field.default) or value not in field.metadata["allowed"]:
                 needed = allowed(field)
                 raise OptionError(f"index({self.kind!r}, {field.name}={shown(value)}): {needed} is needed")

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
 from typing import NamedTuple
 
 import numpy as np
@@ -12,7 +9,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from colmatch.arrays.frozen import contiguous
-from colmatch.errors import StoreError, SubscriptionError, shown
+from colmatch.errors import SubscriptionError, shown
 from colmatch.events.reader import texts_of
 from colmatch.indexing.pbtree import Entries, entries_of_keys, filled, table_pages
 from colmatch.kernels.ids import hash_texts
@@ -41,9 +38,8 @@ from colmatch.paged import chains, store
 from colmatch.paged.cache import PAGE, checksum, write_error
 from colmatch.paged.file import ROOT
 from colmatch.paged.header import headers
-from colmatch.paged.log import generation_of, locked_log
 from colmatch.paged.records import Keyed, packed, slots_needed
-from colmatch.store.replacing import replaced, replacing
+from colmatch.store.replacing import replacing
 from colmatch.subscriptions.ids import Ids
 from colmatch.subscriptions.tags import NO_TAGS, Tags
 
@@ -272,25 +268,6 @@ def made(some: Keyed, trees: int, texts: dict[int, bytes], updates: int) -> Made
     return Made([root, *pages.blocks], pages.count)
 
 
-@contextmanager
-def lock_of(path: str) -> Iterator[int]:
-    """Holds the right to change a file, as ``PageFile.begin_writing`` takes it: the log's handle.
-
-    Raises
-    ------
-    StoreError : another has it, or nothing can be written there
-    """
-    try:
-        replaced(path)
-    except OSError as error:
-        raise write_error(path, error) from error
-    log = locked_log(path)
-    try:
-        yield log
-    finally:
-        os.close(log)
-
-
 def write(path: str, pages: Made, generation: int, stamp: int) -> None:
     """Writes a file in the place of another, at once. Who reads the other one is not disturbed.
 
@@ -314,10 +291,3 @@ def write(path: str, pages: Made, generation: int, stamp: int) -> None:
                 number += len(words)
     except OSError as error:
         raise write_error(path, error) from error
-
-
-def next_generation(path: str, log: int, generation: int) -> int:
-    """Returns a generation that no file or log of a path has had, and hardly any other has."""
-    with suppress(StoreError):  # what is damaged is made anew
-        generation = max(generation, generation_of(path, log))
-    return (max(generation, 0) or int.from_bytes(os.urandom(7), "little")) + 1

@@ -11,6 +11,7 @@ from __future__ import annotations
 import errno
 import os
 from contextlib import suppress
+from weakref import WeakMethod
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,7 +61,8 @@ class PageFile:
         self.log_end = 0
         self.writes = 0
         self.opened = 1
-        self.cache = Cache(cache_bytes, self._fill)
+        fill = WeakMethod(self._fill)  # nothing that it has keeps a file open that nobody has any more
+        self.cache = Cache(cache_bytes, lambda first, views: fill()(first, views))  # type: ignore[misc]
         self.handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         try:
             self.refresh()
@@ -102,8 +104,7 @@ class PageFile:
             self.handle = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC)
             self.generation = 0
             self.opened += 1
-        if self.log < 0 and os.path.exists(log_path(self.path)):
-            self.log = os.open(log_path(self.path), os.O_RDONLY | os.O_CLOEXEC)
+        self._refresh_log()
         before = self.generation, self.stamp
         for _ in range(TRIES):
             generation, stamp, pages = read_header(self.handle, self.path)
@@ -123,6 +124,16 @@ class PageFile:
         if own == generation:
             self._follow_log()
         return before != (self.generation, self.stamp)
+
+    def _refresh_log(self) -> None:
+        """Opens the log, or another one that has its name now."""
+        path = log_path(self.path)
+        if self.log >= 0 and not is_there(path, self.log):
+            os.close(self.log)
+            self.log, self.generation = -1, 0
+        if self.log < 0:
+            with suppress(FileNotFoundError):
+                self.log = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
 
     def _follow_log(self) -> None:
         size = os.fstat(self.log).st_size
@@ -206,13 +217,12 @@ class PageFile:
 
         Raises
         ------
-        StoreError : another process has it, or the file cannot be written
+        StoreError : another has it, the file cannot be written, or another is in its place by now
         """
         if self._pid != os.getpid():
             raise OptionError(f"{self.path} was opened before this process was forked: open it again to update it")
         if self.is_writer:
-            if not is_there(log_path(self.path), self.log):
-                self._take_new_log()
+            self._go_on_writing()
             return
         handle, opened = self.log, locked_log(self.path)
         try:
@@ -239,17 +249,26 @@ class PageFile:
             if not self.is_writer:
                 self.close_writing()
 
-    def _take_new_log(self) -> None:
-        """Goes on with another log where somebody has removed it."""
-        try:
-            self.checkpoint()
-        except OSError as error:
-            raise write_error(self.path, error) from error
-        os.close(self.log)
-        self.log = -1
-        self.is_writer = False
-        self.log = locked_log(self.path)
-        self.is_writer = True
+    def _go_on_writing(self) -> None:
+        """Sees that the file is there still. A log that was removed begins anew."""
+        if is_there(self.path, self.handle):
+            if is_there(log_path(self.path), self.log):
+                return
+            log = locked_log(self.path)
+            try:
+                is_ours = is_there(self.path, self.handle) and not os.fstat(log).st_size
+                if is_ours and read_header(self.handle, self.path)[0] == self.generation:
+                    self.checkpoint()
+                    self.log, log = log, self.log
+                    return
+            except OSError as error:
+                raise write_error(self.path, error) from error
+            finally:
+                os.close(log)
+        raise StoreError(
+            f"{self.path} was removed, or replaced, since it was opened: nothing was changed; save() writes what this "
+            "matcher has to another file"
+        )
 
     def close_writing(self) -> None:
         """Gives the right to change the file back."""

@@ -15,14 +15,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from colmatch.arrays.frozen import freeze
-from colmatch.errors import OptionError, StoreError, SubscriptionError, shown
+from colmatch.errors import OptionError, SubscriptionError, shown
 from colmatch.events.sample import kept_events
 from colmatch.indexing.pbtree import PbtreeSettings
 from colmatch.indexing.registry import FEWEST
 from colmatch.kernels.pbtree.arrays import TAGS
 from colmatch.paged import build, chains, described
-from colmatch.paged.file import ROOT, PageFile
-from colmatch.paged.header import headers, is_pages
+from colmatch.paged.file import ROOT
+from colmatch.paged.header import headers
+from colmatch.paged.place import next_generation, taking_place
 from colmatch.paged.reading import PagedReader
 from colmatch.paged.records import packed, slots_needed
 from colmatch.schema import Attributes
@@ -230,7 +231,7 @@ class PagedSet(PagedReader):
             some = build.keyed(segment.by_subscription(), segment.codes, whole.ids, whole.tags)
             updates = self.store.updates + (sample is not None)
             made = build.made(some, len(whole.attributes), described.chains_of(parts), updates)
-            generation = build.next_generation(self.path, self.file.log, self.file.generation)
+            generation = next_generation(self.path, self.file.log, self.file.generation)
             build.write(self.path, made, generation, self.file.stamp + 1)
             self.file.close_writing()
             self.file.begin_writing()
@@ -241,7 +242,8 @@ class PagedSet(PagedReader):
     def save(self, path: str) -> None:
         """Writes a copy of the file; to its own path, copies what is in the log."""
         with self.turn.take(), self.lock:
-            if os.path.realpath(path) == os.path.realpath(self.path):
+            path = os.path.realpath(path)
+            if path == self.path:
                 self.file.begin_writing()
                 self.file.checkpoint()
                 return
@@ -249,9 +251,8 @@ class PagedSet(PagedReader):
 
     def _copy(self, path: str) -> None:
         whole = self.file.read_all
-        with replacing(path) as file:
-            generation, stamp = self.file.generation + 2, self.file.stamp
-            file.write(headers(generation, stamp, self.file.pages))
+        with taking_place(path) as generation, replacing(path) as file:
+            file.write(headers(generation, self.file.stamp, self.file.pages))
             for begin in range(ROOT, self.file.pages, 256):
                 pages = np.arange(begin, min(begin + 256, self.file.pages))
                 file.write(whole(pages).tobytes())
@@ -279,7 +280,7 @@ def built(given: Given, sample: Any) -> PagedSet:
     """
     asked = given.asked
     assert isinstance(asked, PbtreeSettings)
-    path = asked.path
+    path = os.path.realpath(asked.path)
     few = given._replace(asked=FEWEST.settings.under(asked.dnf_budget))
     parts = indexed_parts(few, sample)
     version = parts.version
@@ -296,21 +297,11 @@ def built(given: Given, sample: Any) -> PagedSet:
         ),
         language=parts.language,
     )
-    with build.lock_of(path) as log:
-        generation = build.next_generation(path, log, _generation_of(path))
+    with taking_place(path) as generation:
         made = build.made(some, len(version.attributes), described.chains_of(base), 0)
         del some, segment, version, parts
         build.write(path, made, generation, 1)
-        with suppress(OSError):  # of another generation, so nobody reads it
-            os.ftruncate(log, 0)
     return PagedSet(path, asked, given.options)
-
-
-def _generation_of(path: str) -> int:
-    try:
-        return PageFile(path, 0).generation if is_pages(path) else 0
-    except (OSError, StoreError):
-        return 0
 
 
 def opened(path: str, cache_bytes: int | None = None, fsync: bool = False) -> PagedSet:

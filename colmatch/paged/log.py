@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from colmatch.errors import StoreError
 from colmatch.paged.cache import PAGE, checksum, write_error
-from colmatch.store.replacing import lock
+from colmatch.store.replacing import is_there, lock
 
 _UPDATE = struct.Struct("<6sxxQQIQ")
 _CRC = struct.Struct("<I")
@@ -54,6 +54,14 @@ def locked_log(path: str) -> int:
     ------
     StoreError : another has that right, or nothing can be written there
     """
+    while True:
+        handle = _locked(path)
+        if is_there(log_path(path), handle):
+            return handle
+        os.close(handle)  # who had it has removed it
+
+
+def _locked(path: str) -> int:
     try:
         handle = os.open(log_path(path), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
     except OSError as error:

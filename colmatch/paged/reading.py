@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from colmatch.arrays.frozen import contiguous
 from colmatch.errors import StoreError, SubscriptionError, shown
+from colmatch.incoming import python_value
 from colmatch.indexing.pbtree import KIND, PbtreeSettings
 from colmatch.indexing.registry import FEWEST
 from colmatch.kernels.layout import U8
@@ -28,7 +29,7 @@ from colmatch.paged.file import PageFile
 from colmatch.paged.records import Keyed, coded, unpacked
 from colmatch.paged.state import PagedVersion
 from colmatch.paged.store import PageStore
-from colmatch.subscriptions.ids import Ids, can_be_id, plain_id
+from colmatch.subscriptions.ids import Ids, can_be_id
 from colmatch.subscriptions.intake import Source
 from colmatch.updates.deleted import Deleted
 from colmatch.updates.segments import indexed
@@ -57,7 +58,7 @@ class PagedReader:
         cache_bytes: int | None = None,
         fsync: bool = False,
     ) -> None:
-        self.path = os.path.abspath(path)
+        self.path = os.path.realpath(path)
         self.lock = threading.RLock()
         self.turn = Turn()
         settings = asked or PbtreeSettings(path=path)
@@ -241,7 +242,7 @@ class PagedReader:
 
         def find() -> Parts:
             type = self.id_type
-            own = plain_id(id)
+            own = python_value(id)
             places = self.places(Ids(pa.array([own], type))) if can_be_id(own, type) else np.array([-1])
             if places[0] < 0:
                 raise SubscriptionError(f"there is no subscription {shown(id)}")

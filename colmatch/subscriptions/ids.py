@@ -15,7 +15,7 @@ from colmatch.arrays.frozen import contiguous, frozen, sealed
 from colmatch.arrays.growing import Growing
 from colmatch.errors import SubscriptionError, shown
 from colmatch.events.reader import texts_of
-from colmatch.incoming import is_arrow, is_text, plain, refusing, sentence, single_column, values_of
+from colmatch.incoming import is_arrow, is_text, plain, python_value, refusing, sentence, single_column, values_of
 from colmatch.kernels.layout import I64, KEY_MAX, KEY_MIN, U8
 from colmatch.subscriptions.lookup import NUMBERS, IdLookup
 
@@ -34,14 +34,12 @@ def ids_of_values(values: list[Any]) -> Ids:
     if {type(v) for v in values} == {int}:  # as usual, and quicker
         with suppress(OverflowError):  # to be told below
             return _unique(Ids(sealed(np.array(values, np.int64))))
+    values = [python_value(v) for v in values]
     kinds = {
-        str if isinstance(v, str) else int if isinstance(v, (int, np.integer)) and not isinstance(v, bool) else type(v)
-        for v in values
+        str if isinstance(v, str) else int if type(v) is not bool and isinstance(v, int) else type(v) for v in values
     }
     if kinds - {int, str}:
-        i, odd = next(
-            (i, v) for i, v in enumerate(values) if not isinstance(v, (str, int, np.integer)) or isinstance(v, bool)
-        )
+        i, odd = next((i, v) for i, v in enumerate(values) if not isinstance(v, (str, int)) or isinstance(v, bool))
         raise SubscriptionError(f"the id of subscription number {i} is {shown(odd)}: ids are int64 or strings")
     if len(kinds) == 2:
         raise SubscriptionError("some ids are numbers and some are strings: use one type for all")
@@ -49,7 +47,7 @@ def ids_of_values(values: list[Any]) -> Ids:
     try:
         ids = pa.array(values, wanted)
     except (pa.ArrowInvalid, OverflowError, UnicodeEncodeError) as error:
-        place = next((i for i, v in enumerate(values) if not can_be_id(plain_id(v), wanted)), None)
+        place = next((i for i, v in enumerate(values) if not can_be_id(v, wanted)), None)
         if place is None:
             raise SubscriptionError(f"the ids cannot be read: {sentence(error)}") from None
         wrong = "is not valid Unicode" if kinds == {str} else "does not fit int64"
@@ -130,7 +128,7 @@ def wanted_ids(values: list[Any], type: pa.DataType) -> Ids:
         with suppress(OverflowError):  # to be told below
             return Ids(sealed(np.array(values, np.int64)))
     for id in values:
-        if not can_be_id(plain_id(id), type):
+        if not can_be_id(python_value(id), type):
             raise SubscriptionError(f"there is no subscription {shown(id)}: nothing was deleted")
     return Ids(pa.array(values, type))
 
@@ -159,16 +157,11 @@ def ids_among(given: Any, type: pa.DataType) -> Ids:
 
 
 def _listed_among(values: list[Any], type: pa.DataType) -> Ids:
-    values = [plain_id(id) for id in values]
+    values = [python_value(id) for id in values]
     for id in values:
         if not can_be_id(id, type):
             raise SubscriptionError(f"ids: {shown(id)} is no id of this matcher, whose ids are {type}")
     return Ids(pa.array(values, type))
-
-
-def plain_id(id: Any) -> Any:
-    """Returns an id as Python's own integer where it is one of numpy's."""
-    return int(id) if isinstance(id, np.integer) else id
 
 
 def can_be_id(id: object, type: pa.DataType) -> TypeGuard[int | str]:
@@ -274,7 +267,7 @@ class Ids:
 
     def find_one(self, id: object) -> int:
         """Returns the last number that an id has, -1 where there is none."""
-        id = plain_id(id)
+        id = python_value(id)
         return self._index().find_one(id) if len(self) and can_be_id(id, self.type) else -1
 
     def prepare(self) -> None:

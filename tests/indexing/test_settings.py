@@ -263,3 +263,17 @@ def test_values_that_have_no_repr(value: Any) -> None:
     ):
         with pytest.raises(cm.OptionError):
             call()
+
+
+def test_settings_may_be_numpys(tmp_path: Path) -> None:
+    value = cm.index("pbtree", path=tmp_path / "x", cache_bytes=np.int32(1 << 16), fsync=np.True_)
+    assert value == cm.index("pbtree", path=str(tmp_path / "x"), cache_bytes=1 << 16, fsync=True)
+    assert type(value.to_dict()["cache_bytes"]) is int and value.to_dict()["fsync"] is True
+    options = cm.Options(batch_rows=np.int64(64), ansi=np.False_)
+    assert options == cm.Options(batch_rows=64) and options.to_dict()["ansi"] is False
+    assert type(options.batch_rows) is int
+    for odd in (np.True_, np.float64(64)):
+        with pytest.raises(cm.OptionError, match="a whole number from 1 to"):
+            cm.index("scan", dnf_budget=odd)
+        with pytest.raises(cm.OptionError, match="a whole number from 1 to"):
+            cm.Options(batch_rows=odd)

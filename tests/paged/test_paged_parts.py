@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from pathlib import Path
 from random import Random
@@ -11,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from contract import pairs
-from some_pages import built
+from some_pages import EVENTS, built
 
 import colmatch as cm
 from colmatch.kernels.pbtree.arrays import CHILDREN
@@ -106,3 +107,17 @@ def test_a_process_that_was_forked_changes_nothing(tmp_path: Path, monkeypatch: 
                 change()
     matcher.delete([100])
     assert len(matcher) == 60
+
+
+def test_a_matcher_that_nobody_has_any_more_lets_go_of_its_file(tmp_path: Path) -> None:
+    matcher = built(tmp_path / "pages")
+    matcher.insert({100: "a > 3"})
+    assert len(matcher.match(EVENTS)) > 0
+    gc.disable()
+    try:
+        del matcher
+        other = cm.Matcher.open(tmp_path / "pages")
+        other.insert({101: "a > 3"})
+        assert len(other) == 62
+    finally:
+        gc.enable()

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import colmatch as cm
 from colmatch.errors import SubscriptionError
+from colmatch.incoming import python_value
 from colmatch.subscriptions import ids as module
 from colmatch.subscriptions.ids import (
     Ids,
@@ -22,7 +23,6 @@ from colmatch.subscriptions.ids import (
     ids_of_values,
     ids_to_arrays,
     listed,
-    plain_id,
     wanted_ids,
 )
 
@@ -43,6 +43,8 @@ def test_ids_come_back_from_their_arrays(values: list[Any]) -> None:
     ("values", "said"),
     [
         ([1, "x"], "some ids are numbers and some are strings"),
+        ([np.int8(1), np.True_], "subscription number 1 is True: ids are int64 or strings"),
+        ([1, np.timedelta64(3, "s")], "subscription number 1 is "),
         ([1, True], "subscription number 1 is True: ids are int64 or strings"),
         (["a", None], "subscription number 1 is None"),
         ([1, 2**63], "number 1 is 9223372036854775808, which does not fit int64"),
@@ -92,6 +94,9 @@ def test_lists_of_ids() -> None:
         (-(2**63), True, False),
         (2**63, False, False),
         (True, False, False),
+        (np.True_, False, False),
+        (np.str_("y"), False, True),
+        (np.timedelta64(3, "s"), False, False),
         (1.0, False, False),
         ("x", False, True),
         ("\ud800", False, False),
@@ -100,8 +105,8 @@ def test_lists_of_ids() -> None:
     ],
 )
 def test_what_can_be_an_id(id: object, number: bool, text: bool) -> None:
-    assert can_be_id(plain_id(id), pa.int64()) is number
-    assert can_be_id(plain_id(id), pa.string()) is text
+    assert can_be_id(python_value(id), pa.int64()) is number
+    assert can_be_id(python_value(id), pa.string()) is text
 
 
 @pytest.mark.parametrize("values", [[3, -1, 7, 2**40], ["a", "", "Łódź", "bc"]])

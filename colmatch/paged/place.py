@@ -1,0 +1,91 @@
+"""Who may put a file in the place of a file of pages."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+from colmatch.errors import StoreError
+from colmatch.paged.cache import write_error
+from colmatch.paged.file import PageFile
+from colmatch.paged.header import is_pages
+from colmatch.paged.log import MAGIC, generation_of, locked_log, log_path
+from colmatch.store.journal import unjournalled
+from colmatch.store.replacing import replaced
+
+
+@contextmanager
+def taking_place(path: str) -> Iterator[int]:
+    """Sees that a file of pages may be put into a place. Yields a generation for it.
+
+    path : without links. Its log has nothing for the new file, and is removed at the end
+
+    Raises
+    ------
+    StoreError : another changes what is there, or it has a journal with updates, or what has the
+        name of its log is none, or nothing can be written there
+    """
+    try:
+        replaced(path)
+    except OSError as error:
+        raise write_error(path, error) from error
+    with unjournalled(path), _alone(path) as log:
+        there = is_pages(path)
+        if not there and os.pread(log, len(MAGIC), 0) not in (b"", MAGIC):
+            raise StoreError(
+                f"{log_path(path)} is no log of a file of pages, and would be removed: move it away, or give another name"
+            )
+        yield next_generation(path, log, _generation_of(path) if there else 0)
+
+
+@contextmanager
+def unpaged(path: str) -> Iterator[None]:
+    """Sees that a file may be replaced by one without pages, as ``taking_place`` does.
+
+    Raises
+    ------
+    StoreError : it has pages, which another changes
+    """
+    path = os.path.realpath(path)
+    if not os.path.isfile(path) or not is_pages(path):
+        yield
+        return
+    with _alone(path):
+        yield
+
+
+@contextmanager
+def _alone(path: str) -> Iterator[int]:
+    """Holds the right to change a file of pages, as its writer does. The log is removed."""
+    log = locked_log(path)
+    is_new = os.fstat(log).st_size == 0
+    try:
+        try:
+            yield log
+        except BaseException:
+            if is_new:
+                _remove(path)
+            raise
+        _remove(path)
+    finally:
+        os.close(log)
+
+
+def _remove(path: str) -> None:
+    with suppress(OSError):  # of another generation, so nobody reads it
+        os.unlink(log_path(path))
+
+
+def _generation_of(path: str) -> int:
+    try:
+        return PageFile(path, 0).generation
+    except (OSError, StoreError):
+        return 0
+
+
+def next_generation(path: str, log: int, generation: int) -> int:
+    """Returns a generation that no file or log of a path has had, and hardly any other has."""
+    with suppress(StoreError):  # what is damaged is made anew
+        generation = max(generation, generation_of(path, log))
+    return (max(generation, 0) or int.from_bytes(os.urandom(7), "little")) + 1
