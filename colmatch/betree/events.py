@@ -143,14 +143,21 @@ class _Reading:
 
 def _lines(lines: object) -> Iterator[object]:
     if isinstance(lines, str):
-        lines = lines.removeprefix("\ufeff").split("\n")
+        lines = lines.split("\n")
     elif isinstance(lines, bytes):
-        lines = lines.removeprefix(b"\xef\xbb\xbf").split(b"\n")
+        lines = lines.split(b"\n")
     if isinstance(lines, Mapping) or not isinstance(lines, Iterable):
         raise EventError(
             f"events are lines of JSON: an open file, a list or a text is needed, not {type(lines).__name__}"
         )
-    return iter(lines)
+    return (_unmarked(line) if i == 0 else line for i, line in enumerate(lines))
+
+
+def _unmarked(line: object) -> object:
+    """Returns the first line without the mark that some programs put before UTF-8."""
+    if isinstance(line, bytes):
+        return line.removeprefix(b"\xef\xbb\xbf")
+    return line.removeprefix("\ufeff") if isinstance(line, str) else line
 
 
 def _object(line: object) -> Mapping[Any, Any]:

@@ -30,7 +30,7 @@ from colmatch.events.circles import circles_of, places_in
 from colmatch.events.pairs import found_pairs
 from colmatch.events.paths import column_at
 from colmatch.events.vocabulary import Vocabulary, WordList
-from colmatch.incoming import doubles_of, refusing
+from colmatch.incoming import doubles_of, plain, refusing
 from colmatch.kernels.calls import BEFORE as IS_BEFORE
 from colmatch.kernels.calls import REACHED, Circles, Held, Wanted, find_held
 from colmatch.kernels.calls import WITHIN as IS_WITHIN
@@ -264,7 +264,7 @@ class _Rows:
 
     def _column(self, path: tuple[str, ...]) -> pa.Array:
         column = column_at(self._batch, path, self._lenient, _READS)
-        return pa.nulls(self.count) if column is None else column
+        return pa.nulls(self.count) if column is None else plain(column)
 
     def numbers(self, path: tuple[str, ...]) -> F64:
         """A column of numbers, or of times in seconds: (rows) float64, NaN where it is NULL."""
@@ -294,15 +294,23 @@ class _Rows:
 
 
 def _structs(column: pa.Array, name: str, fields: Mapping[str, pa.DataType]) -> tuple[I64, list[pa.Array]]:
-    type = pa.large_list(pa.struct(fields))
+    type, given = pa.large_list(pa.struct(fields)), getattr(column.type, "value_type", None)
     with refusing(EventError, f"column {name!r} is {column.type!s:.200}, a function of the expressions needs {type}"):
         column = column.cast(type)
     size = pc.fill_null(pc.list_value_length(column), 0).to_numpy()
     values = column.flatten()
     structs = values.flatten()
-    if values.null_count or any(field.null_count for field in structs):
-        raise EventError(f"column {name!r} has NULL within a list, where a function of the expressions needs values")
-    return np.repeat(np.arange(len(size)), size), structs
+    row = np.repeat(np.arange(len(size)), size)
+    nulls = [int(part.is_null().index(True).as_py()) for part in (values, *structs) if part.null_count]
+    if nulls:
+        had = {field.name for field in given} if given is not None and pa.types.is_struct(given) else set(fields)
+        lacks = "".join(f"; its structs lack {name!r}" for name in fields if name not in had)
+        raise EventError(
+            f"it has NULL within a list, where a function of the expressions needs values{lacks}",
+            column=f"column {name!r}",
+            event=int(row[min(nulls)]),
+        )
+    return row, structs
 
 
 def clocks_of(attributes: Iterable[Any]) -> list[str]:

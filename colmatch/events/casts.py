@@ -10,15 +10,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from colmatch.errors import EventError, shown
-from colmatch.events.dates import instant, local
+from colmatch.events.dates import DAY_SECONDS, instant, local
 from colmatch.incoming import refusing
 
 _TRUE = frozenset({"t", "true", "y", "yes", "1"})
 _FALSE = frozenset({"f", "false", "n", "no", "0"})
 _SPACES = "".join(map(chr, range(33)))  # what Spark takes away from both ends of a text
 _WHOLE = re.compile(r"[+-]?\d+", re.ASCII)
-_WHOLE_PART = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d*)", re.ASCII)
+_WHOLE_PART = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d*)", re.ASCII)  # a point alone is 0
 _DOUBLE = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?[df]?", re.ASCII | re.IGNORECASE)
+_HEXADECIMAL = re.compile(r"[+-]?0x(?:[0-9a-f]+\.?|[0-9a-f]*\.[0-9a-f]+)p[+-]?\d+[df]?", re.ASCII | re.IGNORECASE)
 _WORDS = {"nan": "nan", "inf": "inf", "+inf": "inf", "infinity": "inf", "+infinity": "inf", "-inf": "-inf",
           "-infinity": "-inf"}  # fmt: skip
 
@@ -62,9 +63,16 @@ def _instants(values: Any, to: pa.DataType, zone: str) -> Any:
     if types.is_timestamp(have) and have.tz is not None:
         values = local(values, zone)
     if types.is_date(to):
-        return pc.floor_temporal(values, unit="day").cast(to)
+        return values.cast(to) if types.is_date(have) else _days(values)
     values = values.cast(pa.timestamp("us"))
     return values if to.tz is None else instant(values, zone)
+
+
+def _days(values: Any) -> Any:
+    """The dates of timestamps; Arrow's own floor leaves 64 bits at both ends."""
+    number = pc.fill_null(values.cast(pa.timestamp("us")).cast(pa.int64()), 0).to_numpy() // (DAY_SECONDS * 10**6)
+    null = np.asarray(values.is_null().to_numpy(zero_copy_only=False))
+    return pa.array(number.astype(np.int32), mask=null).cast(pa.date32())
 
 
 def _whole(values: Any, to: pa.DataType, ansi: bool) -> Any:
@@ -136,7 +144,10 @@ def _read(text: str, to: pa.DataType, ansi: bool) -> Any:
     if pa.types.is_boolean(to):
         return True if text.lower() in _TRUE else False if text.lower() in _FALSE else None
     if pa.types.is_floating(to):
-        word = _WORDS.get(text.lower())
+        if _HEXADECIMAL.fullmatch(text):
+            value = _of_hexadecimal(text.rstrip("dDfF"))
+            return float(np.float32(value)) if to.bit_width == 32 else value
+        word = _WORDS.get(text.lower()) or ("nan" if text in ("+NaN", "-NaN") else None)
         if word is None and not _DOUBLE.fullmatch(text):
             return None
         return (
@@ -145,9 +156,19 @@ def _read(text: str, to: pa.DataType, ansi: bool) -> Any:
             else float(word or text.rstrip("dDfF"))
         )
     pattern = _WHOLE if ansi else _WHOLE_PART
-    if not pattern.fullmatch(text) or not any(map(str.isdigit, text)):
+    if not pattern.fullmatch(text):
         return None
     whole = text.partition(".")[0]
-    value = int(whole) if whole.lstrip("+-") else 0
+    digits = whole.lstrip("+-").lstrip("0")
+    if len(digits) > 19:  # of 64 bits; Python's own limit is some thousands
+        return None
+    value = int(digits or "0") * (-1 if whole.startswith("-") else 1)
     most = 1 << to.bit_width - 1
     return value if -most <= value < most else None
+
+
+def _of_hexadecimal(text: str) -> float:
+    try:
+        return float.fromhex(text)
+    except OverflowError:
+        return -np.inf if text.startswith("-") else np.inf

@@ -6,14 +6,18 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from colmatch.errors import EventError
+from colmatch.events.late import LATE, instants_of, shown_at
+from colmatch.kernels.layout import I64
 
 DAY_SECONDS = 86_400
 MOST_YEARS = 32_000  # before and after 1970: Arrow has 16 bits for a year
 _MOST = {pa.date32(): MOST_YEARS * 365, pa.timestamp("us"): MOST_YEARS * 365 * DAY_SECONDS * 10**6}
+LAST = 2**63 - 1 - DAY_SECONDS * 10**6  # microseconds: a zone does not move it out of 64 bits
 PARTS: dict[str, Callable[[Any], Any]] = {
     "year": pc.year,
     "quarter": pc.quarter,
@@ -58,10 +62,29 @@ def check(values: Any) -> None:
 
 
 def local(values: Any, zone: str) -> Any:
-    """What clocks of a zone show, as timestamps without a zone."""
+    """What clocks of a zone show, as timestamps without a zone.
+
+    Within a day of the first and the last that there are, they are a day from them.
+    """
     if zone in ("UTC", "+00:00"):
         return values.cast(pa.timestamp("us"))
-    return pc.local_timestamp(values.cast(pa.timestamp("us", zone)))
+    return _by_age(values, lambda some: pc.local_timestamp(some.cast(pa.timestamp("us", zone))), shown_at, zone, None)
+
+
+def _by_age(values: Any, early: Callable[[Any], Any], late: Callable[..., I64], zone: str, to: str | None) -> Any:
+    """Timestamps by ``early``, and those from 2038 on by ``late`` where the zone is a region's."""
+    if isinstance(values, pa.Scalar):
+        return _by_age(pa.array([values.as_py()], values.type), early, late, zone, to)[0]
+    number = pc.fill_null(values.cast(pa.timestamp("us", values.type.tz)).cast(pa.int64()), 0).to_numpy()
+    is_late = (number >= LATE) if zone[0] not in "+-" else np.zeros(len(number), bool)
+    clipped = np.clip(number, -LAST, LAST)
+    if not is_late.any() and (clipped == number).all():
+        return early(values)
+    null = np.asarray(values.is_null().to_numpy(zero_copy_only=False))
+    given = pa.array(np.where(is_late, 0, clipped)).cast(pa.timestamp("us", values.type.tz))
+    found = early(given).cast(pa.int64()).to_numpy().copy()
+    found[is_late] = late(clipped[is_late], zone)
+    return pa.array(found, mask=null).cast(pa.timestamp("us", to))
 
 
 def instant(values: Any, zone: str) -> Any:
@@ -72,10 +95,18 @@ def instant(values: Any, zone: str) -> Any:
     """
     if zone[0] in "+-":
         minutes = (int(zone[1:3]) * 60 + int(zone[4:])) * (-1 if zone[0] == "-" else 1)
-        shifted = pc.subtract(values.cast(pa.int64()), pa.scalar(minutes * 60 * 10**6, pa.int64()))
-        return shifted.cast(pa.timestamp("us", "UTC"))
+        moved = pa.scalar(minutes * 60 * 10**6, pa.int64())
+
+        def shifted(some: Any) -> Any:
+            return pc.subtract(some.cast(pa.int64()), moved).cast(pa.timestamp("us", "UTC"))
+
+        return _by_age(values, shifted, instants_of, zone, "UTC")
+    return _by_age(values, lambda some: _early_instant(some, zone), instants_of, zone, "UTC")
+
+
+def _early_instant(values: Any, zone: str) -> Any:
     given = pc.assume_timezone(values, zone, ambiguous="earliest", nonexistent="earliest")
-    found = local(given, zone)
+    found = pc.local_timestamp(given)
     if not pc.all(pc.equal(found, values)).as_py() and given.null_count != len(given):
         after = pc.assume_timezone(values, zone, ambiguous="earliest", nonexistent="latest")
         # "earliest" is the last microsecond before a gap, "latest" the first behind it

@@ -91,8 +91,7 @@ class DerivedColumns:
             values[number] = _column(batch, path, arrow, self._lenient)
         for number, scalar in self._literals.items():
             values[number] = scalar
-        with refusing(EventError, "what the expressions compute of the columns cannot be computed"):
-            self._run(values)
+        self._run(values)
         rows = batch.num_rows
         found = [values[number] for number in self._results]
         arrays = [pa.repeat(value, rows) if isinstance(value, pa.Scalar) else value for value in found]
@@ -103,7 +102,8 @@ class DerivedColumns:
         for number, step in enumerate(self._steps):
             if step is not None:
                 try:
-                    values[number] = step.run(*[values[i] for i in step.arguments])
+                    with refusing(EventError, "Arrow refuses it"):
+                        values[number] = step.run(*[values[i] for i in step.arguments])
                 except EventError as error:
                     raise EventError(f"{step.name} cannot be computed: {error}") from error
                 for i in step.last:

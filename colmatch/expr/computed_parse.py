@@ -83,7 +83,10 @@ class ComputedReader:
         while type(node) is exp.Paren:
             node = node.args["this"]
         if depth > DEEPEST:
-            raise Refusal(f"a computed value nests deeper than {DEEPEST} levels: flatten it", self._begin(node))
+            raise Refusal(
+                f"a computed value nests deeper than {DEEPEST} levels: split a long sum by parentheses",
+                self._begin(node),
+            )
         kind, args = type(node), node.args
         if kind is exp.Literal:
             return self._literal(int(args["this"]))

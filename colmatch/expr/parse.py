@@ -252,7 +252,8 @@ class Parser:
     def _single(self, node: exp.Expr, reading: Reading) -> Operand | None:
         node = _bare(node)
         if type(node) not in _LITERALS:
-            raise Refusal(f"a literal is needed here, not {_said(node)}", _begin(node, reading))
+            other = "; two columns are compared with = and < and the like" if type(node) is exp.Column else ""
+            raise Refusal(f"a literal is needed here, not {_said(node)}{other}", _begin(node, reading))
         return self._operand(node, reading)
 
     def _named(self, node: exp.Expr, reading: Reading) -> Subject:

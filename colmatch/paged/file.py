@@ -30,13 +30,13 @@ from colmatch.paged.log import (
     log_path,
     read_update,
     update_bytes,
+    write_at,
 )
 from colmatch.store.replacing import is_there, unlock
 
 ROOT = 2  # the page that all others are found from
 LOG_MOST = 1 << 25  # bytes of a log that are copied to the file
 TRIES = 20  # times that a page is read which another process may be writing
-VECTOR_MOST = 1000  # pieces of one call of the system
 
 
 class PageFile:
@@ -314,7 +314,8 @@ class PageFile:
 
         Raises
         ------
-        StoreError : it cannot be written; all is as before the update then
+        StoreError : it cannot be written; all is as before the update then. Or it is in the file,
+            but not known to be on the disk: the message says so
         """
         frames = self.cache.changed()
         pages = self.cache.page[frames]
@@ -326,35 +327,28 @@ class PageFile:
         head = update_bytes(self.generation, stamp, self.pages, pages, sums)
         first = begin_bytes(self.generation) if self.log_end == BEGIN else b""
         try:
-            end = self._append([memoryview(first + head), *views])
-            if self.fsync:
-                os.fsync(self.log)
-        except OSError as error:
+            end = write_at(self.log, 0 if first else self.log_end, [memoryview(first + head), *views])
+        except BaseException as error:
             with suppress(OSError):
                 os.ftruncate(self.log, self.log_end)
-            raise write_error(self.path, error) from error
+            if isinstance(error, OSError):
+                raise write_error(self.path, error) from error
+            raise
         self.writes += len(pages)
         self.stamp = stamp
         self._take(self.pages, pages, self.log_end + len(head))
         self.log_end = end
         self.cache.dirty[frames] = 0
         self.cache.shrink()
+        if self.fsync:  # readers may have seen the update, so it is not taken back
+            try:
+                os.fsync(self.log)
+            except OSError as error:
+                said = f"the update is in {self.path}, and may not outlast a power cut: {os.strerror(error.errno or 0)}"
+                raise StoreError(said) from error
         if self.log_end > LOG_MOST:
             with suppress(OSError):  # all is in the log: it grows until there is room for a copy
                 self.checkpoint()
-
-    def _append(self, parts: list[memoryview]) -> int:
-        at = 0 if self.log_end == BEGIN else self.log_end
-        for begin in range(0, len(parts), VECTOR_MOST):
-            some = parts[begin : begin + VECTOR_MOST]
-            size = sum(map(len, some))
-            done = os.pwritev(self.log, some, at)
-            if done < size:  # the disk is full, or there was a signal
-                rest = b"".join(some)
-                while done < size:
-                    done += os.pwrite(self.log, rest[done:], at + done)
-            at += size
-        return at
 
     def give_up(self, pages: int) -> None:
         """Forgets what was changed since the last commit; there were so many pages then."""
@@ -379,11 +373,15 @@ class PageFile:
             self._put(os.pread(self.log, PAGE, offset), page)
         os.fsync(self.handle)
         generation = self.generation + 1
-        self._put(header_bytes(generation, self.stamp, self.pages), generation % 2)
-        os.fsync(self.handle)
-        self.generation = generation
-        self.in_log[:] = 0
-        self._begin_log()  # where that fails, the next update writes over it
+        try:
+            self._put(header_bytes(generation, self.stamp, self.pages), generation % 2)
+            os.fsync(self.handle)
+            self.generation = generation
+            self.in_log[:] = 0
+            self._begin_log()
+        except BaseException:  # which header counts is found out when the file is opened anew
+            self.close_writing()
+            raise
 
     def _put(self, data: bytes, page: int) -> None:
         if os.pwrite(self.handle, data, page * PAGE) < PAGE:

@@ -21,6 +21,7 @@ from colmatch.indexing.pbtree import PbtreeSettings
 from colmatch.indexing.registry import FEWEST
 from colmatch.kernels.pbtree.arrays import TAGS
 from colmatch.paged import build, chains, described
+from colmatch.paged.cache import write_error
 from colmatch.paged.file import ROOT
 from colmatch.paged.header import headers
 from colmatch.paged.place import next_generation, taking_place
@@ -58,7 +59,7 @@ class PagedSet(PagedReader):
                 self._known = None
                 self.store.forget_needed()
             self.reading(lambda: self.version)
-            before, pages = self._described, self.file.pages
+            before, pages, stamp = self._described, self.file.pages, self.file.stamp
             self.file.cache.hold()
             try:
                 yield
@@ -67,14 +68,17 @@ class PagedSet(PagedReader):
                 words[chains.UPDATES], words[chains.UPDATES_HIGH] = updates & 0xFFFFFFFF, updates >> 32
                 self.file.commit()
             except BaseException as error:
-                self.file.give_up(pages)
-                self.store.forget_needed()
-                self._described, self._source = before, None
+                if self.file.stamp == stamp:  # else it is there, and what comes behind it was interrupted
+                    self.file.give_up(pages)
+                    self.store.forget_needed()
+                    self._described, self._source = before, None
                 if isinstance(error, _Nothing):
                     return
                 raise
-            self.store.keep_needed()
-            self._known = self.file.generation, self.file.stamp
+            finally:
+                if self.file.stamp != stamp:
+                    self.store.keep_needed()
+                    self._known = self.file.generation, self.file.stamp
 
     def _check_open(self) -> None:
         if self._closed:
@@ -251,11 +255,14 @@ class PagedSet(PagedReader):
 
     def _copy(self, path: str) -> None:
         whole = self.file.read_all
-        with taking_place(path) as generation, replacing(path) as file:
-            file.write(headers(generation, self.file.stamp, self.file.pages))
-            for begin in range(ROOT, self.file.pages, 256):
-                pages = np.arange(begin, min(begin + 256, self.file.pages))
-                file.write(whole(pages).tobytes())
+        try:
+            with taking_place(path) as generation, replacing(path) as file:
+                file.write(headers(generation, self.file.stamp, self.file.pages))
+                for begin in range(ROOT, self.file.pages, 256):
+                    pages = np.arange(begin, min(begin + 256, self.file.pages))
+                    file.write(whole(pages).tobytes())
+        except OSError as error:
+            raise write_error(path, error) from error
 
     def close(self) -> None:
         """Copies what is in the log to the file, and lets go of it."""

@@ -29,6 +29,7 @@ _UPDATE = struct.Struct("<6sxxQQIQ")
 _CRC = struct.Struct("<I")
 BEGIN = 32
 UPDATE = _UPDATE.size + _CRC.size
+VECTOR_MOST = 1000  # pieces of one call of the system
 MAGIC, UPDATE_MAGIC = b"colmatch log", b"update"
 
 
@@ -109,6 +110,20 @@ def update_bytes(generation: int, stamp: int, total: int, pages: NDArray[np.int6
     head = _UPDATE.pack(UPDATE_MAGIC, generation, stamp, len(pages), total)
     numbers = pages.astype(np.uint32).tobytes()
     return head + _CRC.pack(zlib.crc32(sums, zlib.crc32(numbers, zlib.crc32(head)))) + numbers
+
+
+def write_at(handle: int, at: int, parts: list[memoryview]) -> int:
+    """Writes all of something. Returns where it ends."""
+    for begin in range(0, len(parts), VECTOR_MOST):
+        some = parts[begin : begin + VECTOR_MOST]
+        size = sum(map(len, some))
+        done = os.pwritev(handle, some, at)
+        if done < size:  # the disk is full, or there was a signal
+            rest = b"".join(some)
+            while done < size:
+                done += os.pwrite(handle, rest[done:], at + done)
+        at += size
+    return at
 
 
 def read_update(handle: int, generation: int, at: int, size: int) -> Update | None:

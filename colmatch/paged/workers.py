@@ -106,7 +106,7 @@ class PagedWorkers(Workers):
         kept = np.ones(len(places), bool)
         ids, tags = among.said
         if ids is not None:
-            same = ids.type == self._paged.now.id_type
+            same = ids.type == self._paged.id_type
             kept &= np.isin(places, self._paged.places(ids) if same else np.empty(0, np.int64))
         for some in tags:
             slots = np.concatenate([self._paged.tagged(tag) for tag in some] or [np.empty(0, np.int64)])

@@ -59,7 +59,7 @@ def constants_of_table(table: pa.Table, ids: Ids, where: str) -> dict[int | str,
     for i, value in enumerate(column.to_pylist()):
         if isinstance(value, str):
             value = _parsed(ids[i], value)
-        if isinstance(value, list):  # a map
+        if isinstance(value, list) and pa.types.is_map(column.type):
             value = dict(value)
         if isinstance(value, dict):
             value = {name: number for name, number in value.items() if number is not None}

@@ -218,10 +218,7 @@ def given_tags(given: object) -> GivenTags:
     """
     where = "tags="
     if isinstance(given, Mapping):
-        with refusing(SubscriptionError, f"{where} has what is no list of strings"):
-            values = [[tags] if isinstance(tags, str) else list(tags) for tags in given.values()]
-            lists = pa.array(values, pa.large_list(pa.string()))
-        return GivenTags(ids_of_values(list(given)), _lists(lists, where))
+        return GivenTags(ids_of_values(list(given)), _of_mapping(given))
     if not is_arrow(given):
         raise SubscriptionError(f"{where}{shown(given)}: a mapping {{id: ['tag']}} or a table (id, tags) is needed")
     table = table_of(given, SubscriptionError, where)
@@ -229,6 +226,23 @@ def given_tags(given: object) -> GivenTags:
     if id.null_count:
         raise SubscriptionError(f"{where}: column 'id' is NULL in row {id.is_null().index(True).as_py()}")
     return GivenTags(Ids(checked_unique(ids_of_column(id, where))), _lists(column, where))
+
+
+def _of_mapping(given: Mapping[Any, Any]) -> pa.LargeListArray:
+    values = [[tags] if isinstance(tags, str) else () if tags is None else tags for tags in given.values()]
+    try:
+        found = pa.array(
+            [None if isinstance(tags, Mapping) else list(tags) for tags in values], pa.large_list(pa.string())
+        )
+    except (TypeError, ValueError, pa.ArrowException):
+        found = None
+    if found is None or found.null_count or found.flatten().null_count:
+        for id, tags in zip(given, values, strict=True):
+            is_list = isinstance(tags, Iterable) and not isinstance(tags, (bytes, Mapping))
+            if not is_list or not all(isinstance(tag, str) and is_text(tag) for tag in tags):
+                raise SubscriptionError(f"tags=: those of {shown(id)} are {shown(tags)}: a list of strings is needed")
+        raise SubscriptionError("tags= cannot be read")
+    return found
 
 
 def _lists(column: pa.Array, where: str) -> pa.LargeListArray:

@@ -161,3 +161,9 @@ def test_malformed_lines_give_our_errors_alone(line: str | bytes) -> None:
 def test_values_that_a_narrower_column_cannot_hold() -> None:
     with pytest.raises(cm.EventError, match="the values of 'age' do not fit its column"):
         cm.betree.events('{"age": 300}', pa.schema([("age", pa.int8())]))
+
+
+def test_a_mark_before_the_first_line_is_none_of_its_text() -> None:
+    domains = cm.betree.Domains("age|integer|false|0|150")
+    for lines in ('\ufeff{"age": 3}', b'\xef\xbb\xbf{"age": 3}', ['\ufeff{"age": 3}'], [b'\xef\xbb\xbf{"age": 3}']):
+        assert cm.betree.events(lines, domains)["age"].to_pylist() == [3]

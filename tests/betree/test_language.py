@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from contract import pairs
 from hypothesis import example, given, settings
@@ -249,7 +250,7 @@ def test_columns_that_functions_read() -> None:
         "there is|have no column 'seen'": events.drop_columns(["SEEN"]),
         "there are 2 columns 'now'": events.rename_columns(["seen", "NOW", "must"]).append_column("Now", events["now"]),
         "column 'seen' is int64": events.set_column(0, "seen", pa.array([1])),
-        "column 'seen' has NULL within a list": events.set_column(0, "seen", pa.array([[None]], type)),
+        "column 'seen', event 0: it has NULL within a list": events.set_column(0, "seen", pa.array([[None]], type)),
         "column 'now', which a function reads, is string": events.set_column(1, "now", pa.array(["x"])),
     }
     for said, table in wrong.items():
@@ -301,3 +302,33 @@ def test_constants_are_checked() -> None:
     assert len(cm.Matcher.build(maps, domains, language="betree")) == 2
     with pytest.raises(cm.SubscriptionError, match="the constants of 2 are not JSON"):
         cm.Matcher.build(table.set_column(2, "constants", pa.array(["", "{"])), domains, language="betree")
+
+
+def test_lists_and_numbers_of_other_forms_are_the_same() -> None:
+    """List views, dictionaries and runs. Arrow's own cast of views loses the last list."""
+    type = pa.struct({"id": pa.int64(), "timestamp": pa.int64()})
+    rows = [[{"id": 1, "timestamp": 0}], [], [{"id": 2, "timestamp": 0}, {"id": 1, "timestamp": 10**12}], None]
+    texts = {1: "segment_within(seen, 1, 3600)", 2: "not segment_within(seen, 1, 3600)"}
+    schema = cm.betree.Domains("seen|segments|true\nnow|integer|false")
+    matcher = cm.Matcher.build(texts, schema, language="betree")
+    now = pa.array([5] * 4)
+    expected = matcher.match_lists(pa.table({"seen": pa.array(rows, pa.list_(type)), "now": now})).to_pylist()
+    assert expected[0] == [1] and expected[1] == [2]
+    for lists in (pa.list_view(type), pa.large_list_view(type), pa.large_list(type)):
+        for column in (now, now.dictionary_encode(), pc.run_end_encode(now)):
+            events = pa.record_batch({"seen": pa.array(rows, lists), "now": column})
+            assert matcher.match_lists(events).to_pylist() == expected, (lists, column.type)
+
+
+@pytest.mark.parametrize("wrong", ["[1]", "5", '[["a", 1]]'])
+def test_a_column_of_constants_that_are_none(wrong: str) -> None:
+    table = pa.table({"id": [7], "expression": ["x > 1"], "constants": [wrong]})
+    with pytest.raises(cm.SubscriptionError, match="the constants of 7 are .*: {name: number} is needed"):
+        cm.Matcher.build(table, cm.betree.Domains("x|integer|true"), language="betree")
+
+
+def test_structs_that_lack_a_field_are_said_so() -> None:
+    matcher = cm.Matcher.build({1: "segment_within(seen, 1, 20)"}, cm.betree.Domains(DOMAINS), language="betree")
+    odd = pa.table({"seen": [[], [{"id": 1}]], "now": [40, 40], "must": [1, 1]})
+    with pytest.raises(cm.EventError, match="column 'seen', event 1: .*its structs lack 'timestamp'"):
+        matcher.match(odd)

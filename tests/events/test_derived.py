@@ -202,3 +202,25 @@ def test_literals_that_cannot_be_computed_are_refused_with_the_expression(text: 
     assert [one.id for one in matcher.rejected] == [7] and len(matcher.match(pa.table({"n": [1]}, schema))) == 1
     if ansi:
         assert not len(cm.Matcher.build({7: text}, schema).match(pa.table({"n": [1]}, schema)))
+
+
+def test_texts_that_say_numbers_in_rare_ways() -> None:
+    texts = {
+        1: "CAST(s AS INT) IS NULL",
+        2: "CAST(s AS INT) = 0",
+        3: "CAST(s AS DOUBLE) = 8",
+        4: "CAST(s AS DOUBLE) = 'NaN'",
+    }
+    texts[4] = "CAST(s AS DOUBLE) > 1e308"  # only NaN and infinity
+    matcher = cm.Matcher.build(texts, {"s": "string"})
+    events = pa.table(
+        {"s": ["9" * 5000, "." + "9" * 5000, "0" * 5000, ".", "-.", "", "0x1p3", "+NaN", "-NaN", "+nan", "0x1p99999"]}
+    )
+    found = [[1, 4], [2], [2], [2], [2], [1], [1, 3], [1, 4], [1, 4], [1], [1, 4]]
+    assert matcher.match_lists(events).to_pylist() == found
+
+
+def test_what_arrow_refuses_is_said_of_the_value() -> None:
+    matcher = cm.Matcher.build({1: "CAST(d AS TIMESTAMP) > TIMESTAMP '2020-01-01 00:00:00'"}, {"d": "date32"})
+    with pytest.raises(cm.EventError, match=r"CAST.* cannot be computed: Arrow refuses it"):
+        matcher.match(pa.table({"d": pa.array([2**31 - 1], pa.int32()).cast(pa.date32())}))

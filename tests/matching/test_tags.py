@@ -149,10 +149,10 @@ def test_columns_of_single_tags() -> None:
     [
         ({5: ["x"]}, "tags are given for 5, which is none of the subscriptions"),
         ({"1": ["x"]}, "tags are given for '1', which is none of the subscriptions"),
-        ({1: [2]}, "tags= has what is no list of strings"),
-        ({1: ["x", None]}, "tags=: column 'tags' has NULL within the list of row 0"),
-        ({1: 5}, "tags= has what is no list of strings"),
-        ({1: ["\ud800"]}, "tags= has what is no list of strings"),
+        ({1: [2]}, "tags=: those of 1 are "),
+        ({1: ["x", None]}, "tags=: those of 1 are "),
+        ({1: 5}, "tags=: those of 1 are "),
+        ({1: ["\ud800"]}, "tags=: those of 1 are "),
         (["x"], "tags=['x']: a mapping {id: ['tag']} or a table (id, tags) is needed"),
         (pa.table({"id": [1, 1], "tags": [["x"], ["y"]]}), "id 1 is given more than once"),
         (pa.table({"id": [None, 1], "tags": [["x"], ["y"]]}), "tags=: column 'id' is NULL in row 0"),
@@ -301,3 +301,15 @@ def test_subsets_of_tags_are_kept_and_hold_no_version() -> None:
     of.compact()
     assert of.count(EVENTS, tags=["y"]).sum() == 0
     assert before() is None
+
+
+@pytest.mark.parametrize("wrong", [[1], ["\ud800"], {"a": 1}, b"x", 3, [None], ["a", None]])
+def test_tags_of_a_mapping_that_are_none_are_said_with_their_id(wrong: Any) -> None:
+    with pytest.raises(cm.SubscriptionError, match="tags=: those of 'x2' are .*: a list of strings is needed"):
+        cm.Matcher.build({"x1": "a > 1", "x2": "a > 2"}, {"a": "int64"}, tags={"x1": ["t"], "x2": wrong})
+
+
+def test_no_tags_may_be_none() -> None:
+    matcher = cm.Matcher.build({1: "a > 1", 2: "a > 2"}, {"a": "int64"}, tags={1: None, 2: ("t", "u")})
+    assert matcher.match_lists(pa.table({"a": [5]}), tags=["t"]).to_pylist() == [[2]]
+    assert matcher.match_lists(pa.table({"a": [5]})).to_pylist() == [[1, 2]]

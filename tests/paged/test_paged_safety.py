@@ -21,12 +21,13 @@ from unittest.mock import patch
 import inside
 import pytest
 from contract import NO_JIT, pairs
-from some_pages import EVENTS, as_said, built, reopened
+from some_pages import EVENTS, SCHEMA, as_said, built, reopened
 from writer import changes, text
 
 import colmatch as cm
 from colmatch.paged import file as paged_file
 from colmatch.paged.check import check
+from colmatch.paged.workers import PagedWorkers
 
 KILLS = int(os.environ.get("COLMATCH_KILLS", "2" if NO_JIT else "6"))
 WRITER = Path(__file__).with_name("writer.py")
@@ -309,3 +310,83 @@ def test_what_comes_from_others_is_seen_at_once(tmp_path: Path) -> None:
     one.save(path)
     one.delete([100])
     as_said(two, {*range(60), 101, 102, 103})
+
+
+@pytest.mark.parametrize("many", [False, True])
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), OSError(errno.EIO, "")])
+def test_an_update_that_is_written_is_there_whatever_comes_behind(
+    error: BaseException, many: bool, tmp_path: Path
+) -> None:
+    """Others may have seen it, so it cannot be taken back where it does not get to the disk."""
+    path = tmp_path / "pages"
+    index = cm.index("pbtree", path=path, cache_bytes=1 << 15, fsync=True)
+    matcher = cm.Matcher.build({id: text(id) for id in range(60)}, SCHEMA, index=index)
+    matcher.insert({60: text(60)})
+    reader, ids = cm.Matcher.open(path), set(range(61))
+
+    def fails(handle: int) -> None:
+        as_said(reader, ids)  # which sees the update before the call has failed
+        raise error
+
+    for turn in range(3):
+        new = {id: text(id) for id in range(100 * (turn + 1), 100 * (turn + 1) + (130 if many else 1))}
+        ids |= set(new)
+        expected = KeyboardInterrupt if isinstance(error, KeyboardInterrupt) else cm.StoreError
+        with patch.object(os, "fsync", fails), pytest.raises(expected, match="may not outlast a power cut|^$"):
+            matcher.replace(new)
+        for there in (matcher, reader, cm.Matcher.open(path)):
+            as_said(there, ids)
+        matcher.insert({1000 + turn: text(1000 + turn)})
+        ids.add(1000 + turn)
+        as_said(reader, ids)
+    check(str(path))
+
+
+def test_a_checkpoint_that_is_interrupted(tmp_path: Path) -> None:
+    """Its header may count or not: what is written next is seen by others either way."""
+    path = tmp_path / "pages"
+    matcher, real = built(path), os.fsync
+    for turn, at in enumerate((1, 2, 3)):
+        matcher.insert({100 + turn: text(100)})
+        calls = 0
+
+        def interrupted(handle: int, at: int = at) -> None:
+            nonlocal calls
+            calls += 1
+            real(handle)
+            if calls == at:
+                raise KeyboardInterrupt
+
+        with patch.object(os, "fsync", interrupted), pytest.raises(KeyboardInterrupt):
+            matcher.save(path)
+        matcher.insert({200 + turn: text(200)})
+        ids = {*range(60), *range(100, 101 + turn), *range(200, 201 + turn)}
+        assert set(cm.Matcher.open(path).ids.to_pylist()) == set(matcher.ids.to_pylist()) == ids
+
+
+def test_a_batch_of_some_ids_sees_one_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "pages"
+    there = dict.fromkeys(range(60), "a > 3")
+    writer = cm.Matcher.build(
+        there, SCHEMA, index=cm.index("pbtree", path=path, cache_bytes=1 << 15), tags=dict.fromkeys(there, "t")
+    )
+    reader, real = cm.Matcher.open(path), PagedWorkers._found
+    expected = pairs(reader.match(EVENTS))
+    for asked in ({"ids": list(there)}, {"tags": ["t"]}):
+        left = [1, 2]
+
+        def found(*given: Any, left: list[int] = left) -> Any:
+            result = real(*given)
+            if left:
+                left.pop()
+                writer.replace(there, tags=dict.fromkeys(there, "t"))
+            return result
+
+        with monkeypatch.context() as context:
+            context.setattr(PagedWorkers, "_found", found)
+            assert pairs(reader.match(EVENTS, **asked)) == expected
+
+
+def test_a_copy_to_no_folder(tmp_path: Path) -> None:
+    with pytest.raises(cm.StoreError, match=r"none/copy cannot be written: No such file"):
+        built(tmp_path / "pages").save(tmp_path / "none" / "copy")
