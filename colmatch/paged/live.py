@@ -24,7 +24,7 @@ from colmatch.paged import build, chains, described
 from colmatch.paged.cache import write_error
 from colmatch.paged.file import ROOT
 from colmatch.paged.header import headers
-from colmatch.paged.place import next_generation, taking_place
+from colmatch.paged.place import taking_place
 from colmatch.paged.reading import PagedReader
 from colmatch.paged.records import packed, slots_needed
 from colmatch.schema import Attributes
@@ -235,7 +235,7 @@ class PagedSet(PagedReader):
             some = build.keyed(segment.by_subscription(), segment.codes, whole.ids, whole.tags)
             updates = self.store.updates + (sample is not None)
             made = build.made(some, len(whole.attributes), described.chains_of(parts), updates)
-            generation = next_generation(self.path, self.file.log, self.file.generation)
+            generation = self.file.generation + 1
             build.write(self.path, made, generation, self.file.stamp + 1)
             self.file.close_writing()
             self.file.begin_writing()

@@ -10,7 +10,7 @@ from colmatch.errors import StoreError
 from colmatch.paged.cache import write_error
 from colmatch.paged.file import PageFile
 from colmatch.paged.header import is_pages
-from colmatch.paged.log import MAGIC, generation_of, locked_log, log_path
+from colmatch.paged.log import MAGIC, locked_log, log_path
 from colmatch.store.journal import unjournalled
 from colmatch.store.replacing import replaced
 
@@ -18,6 +18,8 @@ from colmatch.store.replacing import replaced
 @contextmanager
 def taking_place(path: str) -> Iterator[int]:
     """Sees that a file of pages may be put into a place. Yields a generation for it.
+
+    It is one that no file or log of the path has had, and hardly any other has.
 
     path : without links. Its log has nothing for the new file, and is removed at the end
 
@@ -36,7 +38,8 @@ def taking_place(path: str) -> Iterator[int]:
             raise StoreError(
                 f"{log_path(path)} is no log of a file of pages, and would be removed: move it away, or give another name"
             )
-        yield next_generation(path, log, _generation_of(path) if there else 0)
+        generation = _generation_of(path) if there else 0
+        yield 1 + (generation or int.from_bytes(os.urandom(7), "little"))
 
 
 @contextmanager
@@ -78,14 +81,8 @@ def _remove(path: str) -> None:
 
 
 def _generation_of(path: str) -> int:
+    """Returns the generation of a file of pages, 0 for one that is damaged, which is made anew."""
     try:
         return PageFile(path, 0).generation
     except (OSError, StoreError):
         return 0
-
-
-def next_generation(path: str, log: int, generation: int) -> int:
-    """Returns a generation that no file or log of a path has had, and hardly any other has."""
-    with suppress(StoreError):  # what is damaged is made anew
-        generation = max(generation, generation_of(path, log))
-    return (max(generation, 0) or int.from_bytes(os.urandom(7), "little")) + 1

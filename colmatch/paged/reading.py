@@ -67,7 +67,7 @@ class PagedReader:
         self.store = PageStore(self.file)
         self._known: tuple[int, int] | None = None
         self._described: Described | None = None
-        self._closed = self._is_reading = False
+        self._closed = False
         self._source: Source | None = None
         self._whole: tuple[tuple[int, int], Version] | None = None
         self.reading(lambda: None)
@@ -91,22 +91,17 @@ class PagedReader:
         StoreError : the file is damaged, or cannot be read
         """
         with self.lock:
-            if self._is_reading:  # within another, which goes on with the state that it has
-                return work()
             first: tuple[int, int] | None = None
             for _ in range(TRIES):
                 try:
                     self.file.refresh()
                     self._learn()
-                    self._is_reading = True
                     return work()
                 except StaleError as error:
                     state, page = (self.file.generation, self.file.stamp), error.page
                     first, is_same = first or state, first is None or first == state
                 except OSError as error:
                     raise read_error(self.path, error) from error
-                finally:
-                    self._is_reading = False
             if is_same:
                 raise damaged(self.path, page)
             raise StoreError(f"{self.path} is changed by another process faster than it can be read: try again")

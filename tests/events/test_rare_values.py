@@ -94,3 +94,24 @@ def test_constants_that_are_null_are_none() -> None:
     )  # fmt: skip
     domains = cm.betree.Domains("frequency_caps|frequency|true\nnow|integer|false")
     assert len(cm.Matcher.build(table, domains, language="betree")) == 1
+
+
+def test_a_clock_that_is_given_is_that_of_a_column_of_its_name() -> None:
+    """Whole seconds are those that have begun, before 1970 too."""
+    events = pa.table({"now": [5]})
+    matcher = cm.Matcher.build({1: "now = -1", 2: "now = 5"}, events.schema)
+    assert matcher.match_lists(events, now=-0.5).to_pylist() == [[1]]
+    assert matcher.match_lists(events).to_pylist() == [[2]]
+
+
+def test_caps_of_events_have_32_bits() -> None:
+    """Ids and values are cut as the be-tree library cuts them."""
+    texts = {1: "within_frequency_cap('flight', 'ns', 1, 0)"}
+    domains = cm.betree.Domains("frequency_caps|frequency|true\nnow|integer|false")
+    matcher = cm.Matcher.build(texts, domains, language="betree", constants={1: {"flight_id": 10}})
+    caps = [
+        [{"type": "flight", "id": id, "ns": "ns", "value": value, "timestamp": 0}]
+        for id, value in ((10, 5), (2**32 + 10, 5), (11, 5), (10, 2**32), (10, 0))
+    ]
+    found = matcher.match_lists(pa.table({"frequency_caps": caps, "now": [1] * len(caps)}))
+    assert found.to_pylist() == [[], [], [1], [1], [1]]

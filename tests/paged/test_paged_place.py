@@ -14,6 +14,7 @@ from writer import text
 
 import colmatch as cm
 from colmatch.paged import log as log_module
+from colmatch.paged import place
 from colmatch.paged.log import locked_log, log_path
 from colmatch.store.replacing import is_there
 
@@ -51,15 +52,21 @@ def test_a_copy_takes_nothing_of_what_it_replaces(tmp_path: Path, pages: bool) -
         assert not os.path.exists(log_path(str(backup)))
 
 
-def test_a_copy_that_fails_leaves_file_and_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    backup = tmp_path / "backup"
+def test_a_copy_that_fails_leaves_file_and_log(
+    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    backup, folder = tmp_path / "backup", tmp_path_factory.mktemp("other")
     there = built(backup)
     there.insert({100: text(100)})
     reopened(there, backup)
+    other = built(folder / "pages", 5)
     with monkeypatch.context() as context:
         context.setattr(os, "replace", lambda *names: (_ for _ in ()).throw(OSError(28, "No space left")))
         with pytest.raises((cm.StoreError, OSError), match="No space left"):
-            built(tmp_path / "pages", 5).save(backup)
+            other.save(backup)
+        with pytest.raises((cm.StoreError, OSError), match="No space left"):
+            built(tmp_path / "another")
+    assert sorted(os.listdir(tmp_path)) == ["backup", "backup.log"]
     as_said(cm.Matcher.open(backup), SOME | {100})
 
 
@@ -150,3 +157,16 @@ def test_what_is_matched_while_a_file_is_exchanged(tmp_path: Path) -> None:
         assert pairs(reader.match(EVENTS)) == pairs(cm.Matcher.open(path).match(EVENTS))
         assert pa.array(range(count)).equals(reader.ids.sort())
     assert not inside.page_file(reader).is_writer
+
+
+def test_a_log_that_was_left_behind_does_not_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As after a process was killed between putting a file in its place and removing the log."""
+    path = tmp_path / "pages"
+    other, there = built(tmp_path / "other", 5), built(path)
+    there.insert({100: text(100)})
+    reopened(there, path)
+    with monkeypatch.context() as context:
+        context.setattr(place, "_remove", lambda path: None)
+        other.save(path)
+    assert os.path.getsize(log_path(str(path))) > 0
+    as_said(cm.Matcher.open(path), set(range(5)))
