@@ -91,8 +91,10 @@ class PageFile:
         ------
         StoreError : the file is damaged, or cannot be read
         """
-        if self.is_writer:
+        if self.is_writer and self._pid == os.getpid():
             return False
+        if self.is_writer:  # a forked process: the right to change the file, and its lock, are the other's
+            self.is_writer, self.generation = False, 0
         try:
             return self._refresh()
         except OSError as error:

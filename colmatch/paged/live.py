@@ -249,7 +249,10 @@ class PagedSet(PagedReader):
             path = os.path.realpath(path)
             if path == self.path:
                 self.file.begin_writing()
-                self.file.checkpoint()
+                try:
+                    self.file.checkpoint()
+                except OSError as error:
+                    raise write_error(path, error) from error
                 return
             self.reading(lambda: self._copy(path))
 

@@ -28,6 +28,7 @@ def taking_place(path: str) -> Iterator[int]:
     StoreError : another changes what is there, or it has a journal with updates, or what has the
         name of its log is none, or nothing can be written there
     """
+    _check_name(path)
     try:
         replaced(path)
     except OSError as error:
@@ -51,11 +52,18 @@ def unpaged(path: str) -> Iterator[None]:
     StoreError : it has pages, which another changes
     """
     path = os.path.realpath(path)
+    _check_name(path)
     if not os.path.isfile(path) or not is_pages(path):
         yield
         return
     with _alone(path):
         yield
+
+
+def _check_name(path: str) -> None:
+    name = path.removesuffix(log_path(""))
+    if name != path and is_pages(name):
+        raise StoreError(f"{path} is the log of {name}, which would be lost: give another name")
 
 
 @contextmanager

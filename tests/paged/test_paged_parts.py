@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gc
 import os
+import select
+import signal
 from pathlib import Path
 from random import Random
 
@@ -12,7 +14,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from contract import pairs
-from some_pages import EVENTS, built
+from some_pages import EVENTS, built, reopened
+from writer import text
 
 import colmatch as cm
 from colmatch.kernels.pbtree.arrays import CHILDREN
@@ -105,6 +108,7 @@ def test_a_process_that_was_forked_changes_nothing(tmp_path: Path, monkeypatch: 
         for change in (lambda: matcher.insert({101: "a > 3"}), lambda: matcher.delete([100]), matcher.compact):
             with pytest.raises(cm.OptionError, match="opened before this process was forked"):
                 change()
+    matcher = reopened(matcher, tmp_path / "pages")
     matcher.delete([100])
     assert len(matcher) == 60
 
@@ -121,3 +125,39 @@ def test_a_matcher_that_nobody_has_any_more_lets_go_of_its_file(tmp_path: Path) 
         assert len(other) == 62
     finally:
         gc.enable()
+
+
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")  # of Python 3.12 where there are threads
+def test_a_process_that_was_forked_goes_on_reading(tmp_path: Path) -> None:
+    """It sees what the process that it comes from writes, whatever that had written before."""
+    path = tmp_path / "pages"
+    parent = built(path)
+    parent.insert({100: text(100)})
+    begin, answer = os.pipe(), os.pipe()
+    child = os.fork()
+    if child == 0:  # no more is run here than what reads, so that nothing of the tests ends twice
+        try:
+            for _ in range(3):
+                os.read(begin[0], 1)
+                found = set(parent.ids.to_pylist()), pairs(parent.match(EVENTS))
+                os.write(answer[1], repr(found).encode().ljust(8192))
+        except BaseException as error:
+            os.write(answer[1], repr(error).encode().ljust(8192))
+        finally:
+            os._exit(0)
+    try:
+        for turn in range(3):
+            parent.insert({101 + turn: text(101 + turn)})
+            if turn == 1:
+                parent.save(path)  # which copies the log
+            os.write(begin[1], b"x")
+            assert select.select([answer[0]], [], [], 120)[0]
+            said = os.read(answer[0], 8192).decode().strip()
+            assert said == repr((set(parent.ids.to_pylist()), pairs(parent.match(EVENTS))))
+        with pytest.raises(cm.StoreError, match="is being changed by another"):
+            cm.Matcher.open(path).insert({999: "a > 3"})
+    finally:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        for end in (*begin, *answer):
+            os.close(end)

@@ -170,3 +170,13 @@ def test_a_log_that_was_left_behind_does_not_count(tmp_path: Path, monkeypatch: 
         other.save(path)
     assert os.path.getsize(log_path(str(path))) > 0
     as_said(cm.Matcher.open(path), set(range(5)))
+
+
+def test_a_log_is_not_the_name_of_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "pages"
+    matcher = built(path)
+    matcher.insert({100: text(100)})
+    for other in (matcher, built(tmp_path / "other", 5), cm.Matcher.build({1: "a > 3"}, SCHEMA)):
+        with pytest.raises(cm.StoreError, match=r"pages\.log is the log of .*: give another name"):
+            other.save(f"{path}.log")
+    as_said(reopened(matcher, path), SOME | {100})
