@@ -4,7 +4,8 @@
 
 Pages read an event, time and memory against the size of the cache, each in a process of its own;
 beside kinds in memory, in turns; single updates; and document 004's table 1: nodes visited, and
-pages changed by updates, as the number of keys grows.
+pages changed by updates, as the number of keys grows. At last the worst insert, and files of many
+attributes.
 """
 
 from __future__ import annotations
@@ -34,6 +35,8 @@ SHARES = (0.01, 0.05, 0.1, 0.2, 0.3, 0.5, 1.0)  # of the file, in the cache
 EVENTS = 256
 SPARE = 2000  # subscriptions that are inserted
 KEYS = (1000, 10_000, 100_000, 1_000_000)
+FIRST = 1000  # of a list, beside as many other keys as stand at the third place of ``KEYS``
+ATTRIBUTES = (30, 300, 3000, 30_000)
 
 
 def main() -> None:
@@ -61,6 +64,8 @@ def main() -> None:
         del table
         updates(workload, given.subscriptions, path)
         visits(Path(folder, "visits"))
+        worst(Path(folder, "worst"))
+        many_attributes(Path(folder, "many"))
 
 
 def built(workload: Workload, count: int, path: Path) -> cm.PredicateTable:
@@ -204,6 +209,58 @@ def visits(path: Path) -> None:
                 changed.append((written(matcher) - before) / len(new))
         nodes, read = told["nodes"] / 64, told["predicates"] / 64
         print(f"| {count:,} | {nodes:.1f} | {read:.0f} | {changed[0]:.1f} | {changed[1]:.1f} |", flush=True)
+
+
+def worst(path: Path) -> None:
+    """Counts the pages that the first predicates of a list change, beside 100,000 other keys.
+
+    Leaves point to each node of a list but the first. So it is the split of a node that changes
+    many: all leaves whose keys are above those of the new node.
+    """
+    count, index = KEYS[2], cm.index("pbtree", path=str(path))
+    table = pa.table({"id": range(count), "expression": [f"a = {1000 * i}" for i in range(count)]})
+    with cm.Matcher.build(table, {"a": "int64"}, index=index) as matcher:
+        changed = []
+        for i in range(FIRST):
+            before = written(matcher)
+            matcher.insert({count + i: f"a > {-i}"})  # below all leaves, so each split changes all that it can
+            changed.append(written(matcher) - before)
+    print(
+        f"\n{FIRST} predicates beside {count:,} keys: the first changes {changed[0]} pages, the median"
+        f" {statistics.median(changed):.0f}, the mean {statistics.mean(changed):.1f}, the worst {max(changed)}"
+        f" ({4096e-6 * max(changed):.1f} MB of log, at predicate {changed.index(max(changed)) + 1})"
+    )
+
+
+def many_attributes(path: Path) -> None:
+    """Measures files of 20,000 subscriptions with 5 predicates each as attributes become more."""
+    print(
+        "\n| attributes | B a subscription, file | B a subscription, pages in memory | nodes an event | ms an event |"
+    )
+    print("|---|---|---|---|---|")
+    count, options = 20_000, cm.Options(threads=1, missing_columns="null")
+    for attributes in ATTRIBUTES:
+        rng = np.random.default_rng(0)
+        low = rng.integers(0, 1000, 5 * count)
+        ops = np.array(["=", ">", "<", "<>", "between"])[rng.integers(0, 5, 5 * count)]
+        columns = {
+            "id": np.repeat(np.arange(count), 5),
+            "attribute": [f"a{i}" for i in rng.integers(0, attributes, 5 * count)],
+            "op": ops,
+            "operands": [[a, a + 50] if op == "between" else [a] for a, op in zip(low.tolist(), ops, strict=True)],
+        }
+        table, schema = cm.PredicateTable(pa.table(columns)), {f"a{i}": "int64" for i in range(attributes)}
+        cm.Matcher.build(table, schema, index=cm.index("pbtree", path=str(path))).close()
+        matcher = cm.Matcher.build(table, schema, index="pbtree", options=options)
+        names = [f"a{i}" for i in rng.choice(attributes, 30, replace=False)]
+        events = pa.table({name: rng.integers(0, 1000, EVENTS) for name in names})
+        told = matcher.counters(events)
+        taken = 1e3 * medians({"": lambda m=matcher, e=events: m.match(e)}, 9)[""] / EVENTS
+        print(
+            f"| {attributes:,} | {path.stat().st_size / count:.0f} | {matcher.stats()['bytes'] / count:.0f}"
+            f" | {told['nodes'] / EVENTS:.1f} | {taken:.3f} |",
+            flush=True,
+        )
 
 
 def draw(file: str, rows: list[dict[str, float]], times: dict[str, float]) -> None:

@@ -1,21 +1,24 @@
-"""The experiments of the BE*-Tree document, done again beside all kinds of index.
+"""The best matches, settings of the trees, and what trees learn from events: the rest of document
+000's experiments.
 
     python asv_benchmarks/relevance.py
-    python asv_benchmarks/relevance.py cardinality --kinds betree bestar --subscriptions 1000000
+    python asv_benchmarks/relevance.py settings --subscriptions 1000000
     python asv_benchmarks/relevance.py top-subscriptions top-probability
+    python asv_benchmarks/relevance.py event-weights observed
 
 Source: Sadoghi and Jacobsen, "Relevance Matters: Capitalizing on Less Top-k Matching in
-Publish/Subscribe" (VII, tables II and III, figures 6 to 9). For each value of a parameter a row of
-a table: microseconds an event, and, where conjunctions are looked at one by one, how many of them
-and of nodes. These are the same on every machine. ``uniform`` and ``zipf`` say how attributes are
-drawn.
+Publish/Subscribe" (VII, tables II and III, figures 8 and 9). ``documents.py`` has the others. Each
+sweep is a CSV table, ``000-top-probability`` for instance, with the same columns: microseconds an
+event, counters of an event, and what was drawn. ``attribute_zipf`` says how attributes are drawn.
 
 Parameters that are not changed are those of the document's table III
-(``workload.named("bestar")``), but for fewer subscriptions. Trees have the leaf capacity that table
-II names for the probability of a match: 5, 20 or 160. ``bestar`` is built at once (BE*-B),
-``bestar-dynamic`` one by one (BE*). A name like ``bestar-top5`` finds the five best matches, with
-the document's weights. Matching is measured on one thread, in batches of 1,024, kinds in turns,
-medians of the processor's time; building once.
+(``workload.named("bestar")``), but for fewer subscriptions. All events of a batch differ
+(``experiments/cores.py``). Trees have the leaf capacity that table II names for the probability of
+a match: 5, 20 or 160. A name like ``bestar-top5`` finds the five best matches, with the document's
+weights; in ``event-weights`` events give weights, too, as in the document's score. ``observed`` has
+no parallel there: it shows what it costs to observe events, and what the index is like when they
+have changed. Matching is measured on one thread, in batches of 1,024, kinds in turns, medians of
+the processor's time; building once.
 """
 
 from __future__ import annotations
@@ -23,18 +26,23 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import pyarrow as pa
+from benchmarks.expressions import Made
 from benchmarks.measure import machine, medians, one_thread, versions
+from experiments import checks, giving
+from experiments.cores import likely
+from experiments.entry import of_workload
+from experiments.facts import Row, facts
+from experiments.tables import RESULTS, write
 
 import colmatch as cm
 from colmatch.workload import Workload, named
 
 ROWS = 1024  # events, all in one batch
-MATCHING = ("scan", "kindex", "propagation", "opindex", "betree", "bestar", "bestar-dynamic", "bitslice")
 TOP = tuple(f"{kind}{top}" for kind in ("kindex", "bestar", "bitslice") for top in ("", "-top1", "-top5"))
-LISTED = ("kindex", "propagation", "opindex")  # kinds that look at entries of lists, not at conjunctions
 PROBABLE = ((0.01, 5), (0.1, 20), (1.0, 160))  # probability of a match, below which this capacity is best
 SLOW = 60.0  # seconds that measuring one point may take before no new round begins
 
@@ -42,45 +50,22 @@ SLOW = 60.0  # seconds that measuring one point may take before no new round beg
 class Sweep(NamedTuple):
     """One parameter and its values; ``change`` takes one and returns fields of ``Workload``."""
 
-    title: str
+    axis: str
     values: tuple[Any, ...]
     change: Callable[[Any], dict[str, Any]]
-    kinds: tuple[str, ...] = MATCHING
 
 
-def likely(probability: float) -> dict[str, Any]:
-    """Subscriptions planted so that each event matches this share of all."""
-    around = max(1, min(ROWS, int(1 / probability)))
-    return {"planted": probability * around, "around": around}
-
-
-def large(n: int) -> dict[str, Any]:
-    return {"subscriptions": n}
-
-
-SIZES = (100_000, 300_000, 1_000_000)
 SWEEPS = {
-    "subscriptions": Sweep("subscriptions", SIZES, large),
-    "attributes": Sweep("attributes", (50, 400, 1400), lambda n: {"attributes": n}),
-    "cardinality": Sweep(
-        "cardinality", (2_500, 250_000, 250_000_000), lambda n: {"cardinality": n, "width": (0.0, 10 / n)}
-    ),
-    "clusters": Sweep("clusters of values, 0 for none", (2, 4, 10, 26, 0), lambda n: {"clusters": n}),
-    "cluster-size": Sweep("size of a cluster", (25, 100, 400, 800), lambda n: {"cluster_size": n}),
-    "size": Sweep(
-        "predicates of a subscription, pairs of an event",
-        ((5, 13), (16, 26), (66, 81)),
-        lambda sizes: {"subscription_size": (sizes[0],) * 2, "event_size": (sizes[1],) * 2},
-    ),
-    "probability": Sweep("probability of a match", (0.0001, 0.001, 0.01, 0.09), likely),
-    "top-subscriptions": Sweep("subscriptions", SIZES, large, TOP),
-    "top-probability": Sweep("probability of a match", (0.0001, 0.001, 0.01, 0.09), likely, TOP),
+    "top-subscriptions": Sweep("subscriptions", (1, 3, 10), lambda n: {"subscriptions": n}),
+    "top-probability": Sweep("probability", (0.0001, 0.001, 0.01, 0.09), lambda p: likely(p, ROWS)),
 }
 # Settings of BE*-Tree, one changed at a time, and of BE-Tree: halves of codes adapt to the data.
 SETTINGS: tuple[tuple[str, dict[str, Any]], ...] = (
-    *(("bestar", {"capacity": n}) for n in (5, 20, 160)),
+    ("bestar", {}),
+    *(("bestar", {"capacity": n}) for n in (20, 160)),
     *(("bestar", {"alpha": n}) for n in (1, 30, 50)),
-    *(("bestar", {"beta": n}) for n in (1, 2, 16)),
+    # only a tree that grows enlarges buckets, which is where beta matters
+    *(("bestar", {"construction": "dynamic", "beta": n}) for n in (1, 2, 16)),
     ("bestar", {"split": "approximate"}),
     ("bestar", {"ranking": "popularity"}),
     ("bestar", {"short_circuit": False}),
@@ -95,6 +80,23 @@ FEEDBACK = "feedback"
 DRAWN: tuple[dict[str, Any], ...] = ({}, {"attribute_zipf": 1.0}, {"value_zipf": 1.0}, {"value_zipf": 2.0})
 RANKED = ("betree", "betree-feedback", "bestar", "bestar-feedback")
 SEEN = 4096  # events of the window
+# The best matches where events give weights to their attributes (``giving.LAWS``).
+WEIGHED = "event-weights"
+GIVEN = "given"  # the column of these weights
+BEST = ("bestar", "bestar-top1", "bestar-top5", "betree-top5", "kindex-top5", "bitslice-top5")
+KINDS = tuple(dict.fromkeys(TOP + BEST))
+# Matching with a window of events and without, and counters when the events are no longer the same.
+OBSERVED = "observed"
+OFTEN = 96  # times that events are matched until the window has no others
+BUILT, CHANGED, COMPACTED = STAGES = ("as built", "changed", "compacted")
+ABOUT = {
+    "top-subscriptions": "document 000, figure 8: the k best by workload size",
+    "top-probability": "document 000, figure 9: the k best by matching probability",
+    MICRO: "document 000, VII.B: settings of the trees, one changed at a time; capacity 5",
+    FEEDBACK: "conjunctions of `dense` ranked by the domain, and by a window of other events; capacity 160",
+    WEIGHED: "the best matches where events give weights to their attributes; capacity 160",
+    OBSERVED: "`dense` with and without observed events: as built, after these have changed, compacted; capacity 160",
+}
 
 
 def main() -> None:
@@ -103,30 +105,35 @@ def main() -> None:
     print(machine())
     print(versions("colmatch", "numba", "numpy", "pyarrow"))
     few = workload({}, 0.0, 100)
-    for name in given.kinds or dict.fromkeys(MATCHING + TOP):  # kernels are loaded before anything is measured
+    for name in given.kinds or KINDS:  # kernels are loaded before anything is measured
         matcher = build(name, few, few.predicate_table(), 5)
         action(name, matcher, few.events(2))()
-    if FEEDBACK in given.sweeps:
-        feedback(given)
     for name in given.sweeps:
-        if name == FEEDBACK:
-            continue
-        for zipf in (0.0, 1.0):
-            micro(zipf, given) if name == MICRO else sweep(SWEEPS[name], zipf, given)
+        began = time.perf_counter()
+        if name in ONCE:
+            rows = ONCE[name](given)
+        else:
+            laws = (micro(zipf, given) if name == MICRO else sweep(SWEEPS[name], zipf, given) for zipf in (0.0, 1.0))
+            rows = [row for law in laws for row in law]
+        if name in SWEEPS:
+            checks.varied(rows, ["attribute_zipf", SWEEPS[name].axis])
+        path = write(given.results, f"000-{name}", rows, time.perf_counter() - began, ABOUT[name])
+        print(f"{path}: {ABOUT[name]}, {len(rows)} rows", flush=True)
 
 
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    names = [*SWEEPS, MICRO, FEEDBACK]
+    names = [*SWEEPS, MICRO, *ONCE]
     parser.add_argument("sweeps", nargs="*", metavar="PARAMETER", help=f"all, or of {', '.join(names)}")
-    parser.add_argument("--kinds", nargs="+", metavar="KIND", help=f"of {', '.join(dict.fromkeys(MATCHING + TOP))}")
+    parser.add_argument("--kinds", nargs="+", metavar="KIND", help=f"of {', '.join(KINDS)}")
     parser.add_argument(
-        "--subscriptions", type=int, default=100_000, metavar="N", help="where they are not what is changed"
+        "--subscriptions", type=int, default=100_000, metavar="N", help="or a multiple, where they vary"
     )
     parser.add_argument("--repeat", type=int, default=5, metavar="R", help="rounds")
+    parser.add_argument("--results", type=Path, default=RESULTS, metavar="FOLDER", help="where the tables go")
     given = parser.parse_args()
     given.sweeps = given.sweeps if given.sweeps and given.sweeps != ["all"] else names
-    for named_, known in ((given.sweeps, names), (given.kinds or [], MATCHING + TOP)):
+    for named_, known in ((given.sweeps, names), (given.kinds or [], KINDS)):
         for name in named_:
             if name not in known:
                 parser.error(f"{name!r} is none of {', '.join(known)}")
@@ -137,13 +144,9 @@ def workload(change: dict[str, Any], zipf: float, subscriptions: int) -> Workloa
     return named("bestar", **{"subscriptions": subscriptions, "attribute_zipf": zipf, "weights": True, **change})
 
 
-def some_events(of: Workload) -> pa.Table:
-    """Returns the events that subscriptions are planted around, again and again."""
-    events = of.events(min(of.around, ROWS))
-    return pa.concat_tables([events] * -(-ROWS // events.num_rows)).slice(0, ROWS).combine_chunks()
-
-
-def build(name: str, of: Workload, table: cm.PredicateTable, capacity: int, change: Any = None) -> cm.Matcher:
+def build(
+    name: str, of: Workload, table: cm.PredicateTable, capacity: int, change: Any = None, observe: int = 0
+) -> cm.Matcher:
     kind, _, rest = name.partition("-")
     settings = {"capacity": capacity} if kind in ("betree", "bestar") else {}
     settings |= change or {}
@@ -152,22 +155,25 @@ def build(name: str, of: Workload, table: cm.PredicateTable, capacity: int, chan
     sample = None
     if rest == FEEDBACK:
         settings["ranking"], sample = rest, of.events(SEEN, start=ROWS)
-    options = cm.Options(threads=1, batch_rows=ROWS)
+    options = cm.Options(threads=1, batch_rows=ROWS, observe=observe)
     return cm.Matcher.build(table, of.schema(), index=cm.index(kind, **settings), options=options, sample=sample)
 
 
 def action(name: str, matcher: cm.Matcher, events: pa.Table) -> Callable[[], Any]:
     _, top, k = name.partition("-top")
-    return (lambda: matcher.match_topk(events, int(k))) if top else (lambda: matcher.match(events))
+    gives = weights_of(events)
+    return (lambda: matcher.match_topk(events, int(k), "dot", gives)) if top else (lambda: matcher.match(events))
 
 
-def read(name: str, matcher: cm.Matcher, events: pa.Table) -> str:
-    kind, _, k = name.partition("-top")
-    counted = matcher.counters(events, k=int(k) if k else None)
-    if kind in LISTED:
-        return f"{counted['nodes'] / ROWS:,.0f} entries"
-    nodes = f", {counted['nodes'] / ROWS:,.0f} nodes" if kind.startswith("be") else ""
-    return f"{counted['conjunctions'] / ROWS:,.0f} conjunctions{nodes}"
+def weights_of(events: pa.Table) -> str | None:
+    return GIVEN if GIVEN in events.schema.names else None
+
+
+def read(name: str, matcher: cm.Matcher, events: pa.Table) -> Row:
+    """Returns counters of an event: nodes of k-index are entries of lists."""
+    _, _, k = name.partition("-top")
+    counted = matcher.counters(events, **({"k": int(k), "event_weights": weights_of(events)} if k else {}))
+    return {what: counted.get(what, 0) / ROWS for what in ("nodes", "conjunctions", "candidates", "predicates")}
 
 
 def capacity_for(change: dict[str, Any]) -> int:
@@ -175,64 +181,155 @@ def capacity_for(change: dict[str, Any]) -> int:
     return next((capacity for most, capacity in PROBABLE if probability < most), PROBABLE[-1][1])
 
 
-def sweep(of: Sweep, zipf: float, given: argparse.Namespace) -> None:
-    kinds = [kind for kind in given.kinds or of.kinds if kind in of.kinds]
-    law = "zipf" if zipf else "uniform"
-    print(f"\n| {of.title}, {law} | matches an event | {' | '.join(kinds)} |\n|{'---|' * (2 + len(kinds))}")
+def sweep(of: Sweep, zipf: float, given: argparse.Namespace) -> Iterator[Row]:
+    kinds = [kind for kind in given.kinds or TOP if kind in TOP]
     for value in of.values:
-        change = of.change(value)
-        work = workload(change, zipf, given.subscriptions)
-        table, events = work.predicate_table(), some_events(work)
-        matchers = {kind: build(kind, work, table, capacity_for(change)) for kind in kinds}
-        cells = list(row(matchers, events, given))
-        print(f"| {value} | {matches(matchers, events):,.1f} | {' | '.join(cells)} |", flush=True)
+        asked = round(value * given.subscriptions) if of.axis == "subscriptions" else value
+        change = of.change(asked)
+        made, work = drawn(workload(change, zipf, given.subscriptions))
+        matchers = {kind: build(kind, work, made.subscriptions, capacity_for(change)) for kind in kinds}
+        for row in figures(matchers, made, given):
+            yield {"attribute_zipf": zipf, of.axis: asked, **row}
 
 
-def matches(matchers: dict[str, cm.Matcher], events: pa.Table) -> float:
-    """Returns how many matches an event has, on which all kinds must agree."""
+def drawn(work: Workload) -> tuple[Made, Workload]:
+    return of_workload(work, ROWS), work
+
+
+def figures(
+    matchers: dict[str, cm.Matcher], made: Made, given: argparse.Namespace, weights: pa.Array | None = None
+) -> Iterator[Row]:
+    """Yields a row for each matcher, measured in turns; all must find as many matches.
+
+    weights : what events give to their attributes, where the best are looked for
+    """
+    told, events = facts(made), made.events
+    checks.distinct(told)
+    if weights is not None:
+        told, events = told | giving.of_weights(weights), events.append_column(GIVEN, weights)
     found = {kind: int(matcher.count(events).sum()) for kind, matcher in matchers.items()}
-    if len(set(found.values())) > 1:
-        raise SystemExit(f"kinds find different numbers of pairs, {found}")
-    return next(iter(found.values())) / ROWS
-
-
-def row(matchers: dict[str, cm.Matcher], events: pa.Table, given: argparse.Namespace) -> Iterator[str]:
+    checks.agreeing(found)
+    each = next(iter(found.values())) / ROWS
+    told |= {"matches": each, "probability_found": each / told["subscriptions_made"]}
     actions = {name: action(name, matcher, events) for name, matcher in matchers.items()}
     taken = medians(actions, given.repeat, SLOW, time.process_time)
+    first = next(iter(taken))
     for name, matcher in matchers.items():
-        yield f"{taken[name] / ROWS * 1e6:,.1f} us, {read(name, matcher, events)}"
+        timed = {"us": taken[name] / ROWS * 1e6, "ratio": taken[name] / taken[first], "ratio_to": first}
+        size = {"bytes": matcher.stats()["bytes_per_subscription"]}
+        yield {"kind": name, **timed, **size, **read(name, matcher, events), **told}
 
 
-def micro(zipf: float, given: argparse.Namespace) -> None:
-    """The micro experiments: other settings of the trees, with the time to build."""
-    work = workload({}, zipf, given.subscriptions)
-    table, events = work.predicate_table(), some_events(work)
-    law = "zipf" if zipf else "uniform"
-    print(f"\n| settings, {law} | building, s | bytes a subscription | matching |\n|---|---|---|---|")
-    named_, built = {}, {}
+def micro(zipf: float, given: argparse.Namespace) -> Iterator[Row]:
+    """Measures other settings of the trees, with the time to build."""
+    made, work = drawn(workload({}, zipf, given.subscriptions))
+    matchers, built, asked = {}, {}, {}
     for kind, settings in SETTINGS:
         name = f"{kind} {settings}" if settings else kind
         began = time.process_time()
-        named_[name] = build(kind, work, table, 5, settings)
-        built[name] = time.process_time() - began
-    for name, cell in zip(named_, row(named_, events, given), strict=True):
-        size = named_[name].stats()["bytes_per_subscription"]
-        print(f"| `{name}` | {built[name]:.2f} | {size:.0f} | {cell} |", flush=True)
-    matches(named_, events)
+        matchers[name] = build(kind, work, made.subscriptions, 5, settings)
+        built[name], asked[name] = time.process_time() - began, (kind, settings)
+    rows = list(figures(matchers, made, given))
+    driven([(*asked[row["kind"]], row) for row in rows])
+    for row in rows:
+        yield {"attribute_zipf": zipf, **row, "build_s": built[row["kind"]]}
 
 
-def feedback(given: argparse.Namespace) -> None:
-    """Conjunctions of ``dense`` by the domain, and by a window of events; the default capacity."""
-    print(f"\n| `dense` | matches an event | {' | '.join(RANKED)} |\n|{'---|' * (2 + len(RANKED))}")
-    for change in DRAWN:
-        work = named("dense", subscriptions=given.subscriptions, **change)
-        table, events = work.predicate_table(), work.events(ROWS)
-        matchers = {name: build(name, work, table, 160) for name in RANKED}
-        cells = [
-            f"{cell}, {matchers[name].counters(events)['candidates'] / ROWS:,.0f} verified"
-            for name, cell in zip(RANKED, row(matchers, events, given), strict=True)
+def driven(rows: list[tuple[str, dict[str, Any], Row]]) -> None:
+    """Refuses a setting by which nothing differs: neither a counter nor what the index takes.
+
+    It is the last of its row. Those whose other settings are the same stand beside it.
+    """
+    for kind, settings, _ in rows:
+        name = next(reversed(settings), None)
+        rest = {key: value for key, value in settings.items() if key != name}
+        beside = [
+            row
+            for other, given, row in rows
+            if other == kind and {key: value for key, value in given.items() if key != name} == rest
         ]
-        print(f"| {change or ''} | {matches(matchers, events):,.1f} | {' | '.join(cells)} |", flush=True)
+        seen = {tuple(row[what] for what in ("bytes", "nodes", "conjunctions", "candidates")) for row in beside}
+        if name and len(seen) < 2:
+            raise checks.NotVariedError(f"{kind} {settings}: {name} changes no counter, nor what the index takes")
+
+
+def feedback(given: argparse.Namespace) -> list[Row]:
+    """Measures conjunctions of ``dense`` by the domain, and by a window of events."""
+    rows = []
+    for change in DRAWN:
+        made, work = drawn(named("dense", subscriptions=given.subscriptions, **change))
+        matchers = {name: build(name, work, made.subscriptions, 160) for name in RANKED}
+        laws = {law: change.get(law, 0.0) for law in ("attribute_zipf", "value_zipf")}
+        rows += [laws | row for row in figures(matchers, made, given)]
+    return rows
+
+
+def event_weights(given: argparse.Namespace) -> list[Row]:
+    """Measures the best matches by what events give to their attributes."""
+    kinds = [kind for kind in given.kinds or BEST if kind in BEST]
+    rows = []
+    for name in ("bestar", "dense"):
+        made, work = drawn(named(name, subscriptions=given.subscriptions, weights=True))
+        matchers = {kind: build(kind, work, made.subscriptions, 160) for kind in kinds}
+        for law in giving.LAWS:
+            point = {"workload": name, "events_give": law}
+            rows += [point | row for row in figures(matchers, made, given, giving.weights(law, made.events))]
+    checks.varied(rows, ["workload", "events_give"])
+    return rows
+
+
+def observed(given: argparse.Namespace) -> list[Row]:
+    """Measures trees with a window of events and without, before and after events have changed.
+
+    These have frequent values where the first had rare ones. They are matched until the window has
+    no others, and ``compact`` goes by them.
+    """
+    made, work = drawn(named("dense", subscriptions=given.subscriptions, value_zipf=1.0))
+    later = giving.mirrored(work.events(2 * SEEN, start=ROWS), work.cardinality)
+    rows = []
+    for name in RANKED:
+        asked = {f"{name}, observe={most}": most for most in (0, SEEN)}
+        matchers = {called: build(name, work, made.subscriptions, 160, observe=most) for called, most in asked.items()}
+        for stage in STAGES:
+            if stage == COMPACTED:
+                for matcher in matchers.values():
+                    for _ in range(OFTEN):
+                        matcher.count(later)
+                    matcher.compact()
+            now = made if stage == BUILT else made._replace(events=later.slice(0, ROWS))
+            for row in figures(matchers, now, given):
+                point = {"stage": stage, "observe": asked[row["kind"]]}
+                seen = {"observed": matchers[row["kind"]].stats()["observed"]}
+                rows.append({**point, **row, "kind": name, **seen, **giving.of_values(now.events, work.cardinality)})
+    checks.varied(rows, ["stage", "observe"])
+    followed(rows)
+    return rows
+
+
+def followed(rows: list[Row]) -> None:
+    """Refuses an index that events have not moved, if it goes by those that were observed.
+
+    Any other must be as it was.
+    """
+    for name in dict.fromkeys(row["kind"] for row in rows):
+        for most in (0, SEEN):
+            looked = {
+                row["stage"]: (row["nodes"], row["conjunctions"], row["candidates"])
+                for row in rows
+                if (row["kind"], row["observe"]) == (name, most)
+            }
+            moved, goes = looked[COMPACTED] != looked[CHANGED], most > 0 and name.endswith(FEEDBACK)
+            if moved != goes:
+                raise checks.NotVariedError(
+                    f"{name}, observe={most}: compact() must{'' if goes else ' not'} change counters, {looked}"
+                )
+
+
+ONCE: dict[str, Callable[[argparse.Namespace], list[Row]]] = {
+    FEEDBACK: feedback,
+    WEIGHED: event_weights,
+    OBSERVED: observed,
+}
 
 
 if __name__ == "__main__":

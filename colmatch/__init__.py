@@ -15,6 +15,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from colmatch.kernels import _forks  # noqa: F401  # before what takes long to import, which a fork waits for
 from colmatch.version import __version__ as __version__
 
 if TYPE_CHECKING:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from colmatch.arguments import python_value, text
 from colmatch.betree.events import event_batches
 from colmatch.errors import EventError, SubscriptionError, shown
 from colmatch.events.binding import require
@@ -137,8 +138,9 @@ def _row(parts: Parts, event: Any) -> pa.RecordBatch:
     if isinstance(event, Mapping) and parts.language.is_betree:
         return next(event_batches([event], parts.schema.arrow))
     if isinstance(event, Mapping):
+        event = {python_value(name): value for name, value in event.items()}
         fields = [field for field in parts.schema.arrow if field.name in event]
-        unknown = [name for name in event if name not in parts.schema.arrow.names]
+        unknown = [name for name in event if text(name) not in parts.schema.arrow.names]
         if unknown:
             raise EventError(f"the event has {shown(unknown[0])}, which is no column of the schema")
         with refusing(EventError, "the event does not fit the schema"):

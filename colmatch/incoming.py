@@ -7,15 +7,17 @@ is UTF-8.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from itertools import chain
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from colmatch.errors import ColmatchError
+from colmatch.arguments import members
+from colmatch.errors import ColmatchError, shown
 
 # What Arrow, NumPy and Python raise over malformed data.
 _UNREADABLE = (
@@ -26,7 +28,12 @@ _UNREADABLE = (
     LookupError,
     AttributeError,
     NotImplementedError,
+    RecursionError,
+    SystemError,
 )
+NESTED_MOST = 50  # types within each other, and lists: Arrow's files take 64
+_CONTAINERS = (list, tuple, set, frozenset, dict, np.ndarray)
+_PLAIN = frozenset({int, float, str, bytes, bool, type(None)})
 
 
 @contextmanager
@@ -53,11 +60,6 @@ def is_text(text: str) -> bool:
     return True
 
 
-def python_value(value: Any) -> Any:
-    """Returns one of NumPy's integers, Booleans or texts as Python's own, and all else as it is."""
-    return value.item() if isinstance(value, (np.integer, np.bool_, np.str_)) else value
-
-
 def sentence(error: BaseException, most: int = 200) -> str:
     """What an error says, in one line of bounded length."""
     said = " ".join(str(error).split()) or type(error).__name__
@@ -78,13 +80,41 @@ def table_of(source: Any, raises: type[ColmatchError], what: str) -> pa.Table:
     if isinstance(source, pa.RecordBatchReader):
         return source.read_all()
     with refusing(raises, f"{what} cannot be read"):
-        if isinstance(source, dict) or hasattr(source, "__arrow_c_stream__"):
+        if isinstance(source, dict):
+            return pa.table(
+                {name: _flat(column, raises, f"{what}: column {shown(name)}") for name, column in source.items()}
+            )
+        if hasattr(source, "__arrow_c_stream__"):
             return pa.table(source)
         if hasattr(source, "__arrow_c_array__"):
             return pa.Table.from_batches([pa.record_batch(source)])
     raise raises(
         f"{what} is a {type(source).__name__}: an Arrow table, record batch or reader, or a data frame is needed"
     )
+
+
+def _flat(values: Any, raises: type[ColmatchError], what: str) -> Any:
+    """Python values that nest no deeper than a column, for Arrow to find a type for.
+
+    A list that contains itself does, and Arrow has no stack for it. They are looked at level by
+    level, each list once.
+    """
+    values = values if is_arrow(values) or isinstance(values, _CONTAINERS) else members(values)
+    level: list[Any] = [values]
+    for _ in range(NESTED_MOST + 1):
+        lists = {id(one): one for one in level if isinstance(one, _CONTAINERS)}
+        level = list(chain.from_iterable(map(_inside, lists.values())))
+        if not level:
+            return values
+    raise raises(f"{what}: its lists nest deeper than {NESTED_MOST}, or contain themselves")
+
+
+def _inside(container: Any) -> Iterable[Any]:
+    """What a container has that may be a container."""
+    if isinstance(container, np.ndarray):
+        return container.ravel().tolist() if container.dtype.hasobject else ()
+    inside = container.values() if isinstance(container, dict) else container
+    return inside if _PLAIN.isdisjoint(set(map(type, inside))) else [one for one in inside if type(one) not in _PLAIN]
 
 
 def column_of(table: pa.Table, name: str, raises: type[ColmatchError], what: str) -> pa.Array:
@@ -181,7 +211,37 @@ def doubles_of(column: pa.Array, raises: type[ColmatchError], what: str) -> pa.D
     if not (types.is_integer(given) or types.is_floating(given) or types.is_decimal(given) or types.is_null(given)):
         raise raises(f"{what} is {given}: numbers are needed, which are integers, floats or decimals of any width")
     with refusing(raises, f"{what} cannot be read"):
-        return column.cast(pa.float64(), safe=False)
+        # Arrow's cast of a decimal may miss the nearest double; that of its text does not.
+        return (column.cast(pa.string()) if types.is_decimal(given) else column).cast(pa.float64(), safe=False)
+
+
+def exact_doubles_of(column: pa.Array, raises: type[ColmatchError], what: str) -> pa.DoubleArray:
+    """Numbers as doubles, as ``doubles_of`` makes them, where no two of them become the same.
+
+    Raises ``raises`` with the row of one that no double is close enough to: a whole number beyond
+    2**53, say.
+    """
+    doubles, types = doubles_of(column, raises, what), pa.types
+    if types.is_integer(column.type):
+        numbers, values = column.fill_null(0).to_numpy(), doubles.fill_null(0).to_numpy()
+        most = 2.0 ** (64 if types.is_uint64(column.type) else 63)
+        low = values < most
+        same = low & (np.where(low, values, 0).astype(numbers.dtype) == numbers)
+    elif types.is_decimal(column.type):
+        with refusing(raises, f"{what} is {column.type} and cannot be compared with doubles"):
+            wide = pa.decimal256(76, column.type.scale)
+            told = doubles.cast(pa.string()).cast(wide)  # the shortest number that this double is nearest to
+            equal = pc.equal(told, column.cast(wide)).fill_null(True)
+            same = equal.to_numpy(zero_copy_only=False)
+    else:
+        return doubles
+    if not same.all():
+        row = int(np.argmin(same))
+        raise raises(
+            f"{what} is {column[row].as_py()} in row {row}, and the double next to it is another number: numbers from "
+            "-2**53 to 2**53, with 15 digits at most, are told apart"
+        )
+    return doubles
 
 
 def is_list(type: pa.DataType) -> bool:

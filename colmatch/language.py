@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from colmatch.errors import OptionError, shown
+from colmatch.arguments import checked_choice
 
 NAMES = ("sql", "betree")
 MEANINGS = ("unknown", "false")
@@ -34,13 +34,10 @@ class Language:
         ------
         OptionError : there is none of that name, or no such meaning
         """
-        if not isinstance(name, str) or name not in NAMES:
-            raise OptionError(f"language={shown(name)}: 'sql' or 'betree' is needed")
+        language = checked_choice("language={}", name, NAMES)
         if missing is None:
-            missing = "false" if name == "betree" else "unknown"
-        if not isinstance(missing, str) or missing not in MEANINGS:
-            raise OptionError(f"missing={shown(missing)}: 'unknown' or 'false' is needed")
-        return Language(str(name), str(missing))
+            missing = "false" if language == "betree" else "unknown"
+        return Language(language, checked_choice("missing={}", missing, MEANINGS))
 
     @property
     def is_betree(self) -> bool:

@@ -7,8 +7,10 @@ from typing import Any
 
 import pyarrow as pa
 
+from colmatch.arguments import checked_flag
 from colmatch.errors import OptionError, shown
 from colmatch.events.clock import clock_of
+from colmatch.events.modes import moded_value
 from colmatch.explain import Explanation, explain
 from colmatch.indexing.registry import KINDS, is_in_pages
 from colmatch.indexing.settings import Settings
@@ -58,7 +60,7 @@ class Matcher(Matches):
         self._live = live = LiveSet(parts)
         if journal is not None:
             saved.replay(live, journal)
-        super().__init__(live, Workers(live))
+        super().__init__(live, Workers(live, live.observed))
 
     # Making
 
@@ -140,6 +142,7 @@ class Matcher(Matches):
         journal: bool = False,
         fsync: bool = False,
         cache_bytes: int | None = None,
+        trusted: bool = False,
     ) -> Matcher:
         """Opens a saved matcher, or a file of pages that one lives in (index ``pbtree``).
 
@@ -154,6 +157,9 @@ class Matcher(Matches):
         cache_bytes : of a file of pages, what is held of it in memory, by default as it was built.
             Its pages are read when they are needed and checked then, so ``mmap`` and ``verify``
             mean nothing for it, and updates are in it without a journal
+        trusted : a file that you have written yourself, whose arrays are taken as they are. By
+            default they are looked at first, so that no crafted file leads out of them; the index
+            of a kind that cannot be looked at so is made anew (README, "Files from elsewhere")
 
         Raises
         ------
@@ -163,6 +169,8 @@ class Matcher(Matches):
             of a file; or the journal is in use, damaged (it says where), or of another save
         OSError : as from the built-in ``open``
         """
+        flags = {"mmap": mmap, "verify": verify, "journal": journal, "fsync": fsync, "trusted": trusted}
+        mmap, verify, journal, fsync, trusted = (checked_flag(f"{flag}={{}}", given) for flag, given in flags.items())
         name = saved.file_name(path)
         if is_pages(name):
             if journal:
@@ -170,7 +178,7 @@ class Matcher(Matches):
             return cls(opened(name, cache_bytes, fsync))
         if cache_bytes is not None:
             raise OptionError(f"cache_bytes={shown(cache_bytes)}: {name} is no file of pages, so there is no cache")
-        return cls(*saved.load(path, mmap, verify, journal, fsync))
+        return cls(*saved.load(name, mmap, verify, journal, fsync, trusted))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _unpickle, (saved.to_bytes(self._live.parts()),)
@@ -233,7 +241,8 @@ class Matcher(Matches):
         Parameters
         ----------
         sample : events that take the place of those of ``build``, as there; an update of its own.
-            The index is built anew with them in any case. Where there are none, none count
+            The index is built anew with them in any case. Where there are none, none count. By
+            default they are the events that were observed, if the options say so
 
         Raises
         ------
@@ -269,10 +278,7 @@ class Matcher(Matches):
 
     @property
     def options(self) -> Options:
-        """The options that it was built with.
-
-        Others may be set that differ in ``batch_rows``, ``threads`` and ``missing_columns`` only;
-        they count from the next call on.
+        """The options that it was built with; those of ``options.RUNNING`` can be changed.
 
         Raises
         ------
@@ -375,6 +381,14 @@ class Matcher(Matches):
         It stays known when its subscription is deleted: none is looked for among the others.
         """
         return self._live.now.local_literal
+
+    @property
+    def moded_value(self) -> str | None:
+        """A computed value that would mean something else with the other ``Options.ansi``.
+
+        ``None`` where there is none, so that the mode does not matter.
+        """
+        return moded_value(self._live.now.attributes)
 
     @property
     def version(self) -> int:

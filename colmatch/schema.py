@@ -14,15 +14,14 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
-from functools import cached_property
 
 import pyarrow as pa
 
 from colmatch.errors import SchemaError, near, shown
-from colmatch.incoming import refusing
+from colmatch.incoming import NESTED_MOST, refusing
+from colmatch.kernels._forks import cached_property
 
 UNITS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}  # of timestamps, in a second
-NESTED_MOST = 50  # types within each other: Arrow's files take 64
 
 
 class Family(IntEnum):

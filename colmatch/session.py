@@ -6,11 +6,11 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-from functools import cached_property
 from typing import Any
 from zoneinfo import ZoneInfo
 
 from colmatch.errors import shown
+from colmatch.kernels._forks import cached_property
 
 _OFFSET = re.compile(r"(?:UTC|GMT|UT)?([+-])(\d{1,2})(?::?(\d{2}))?", re.ASCII)
 

@@ -19,6 +19,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import TypeVar
 
+from colmatch.kernels import _forks
+
 T = TypeVar("T")
 
 SAY_AFTER = 1.0  # seconds of compiling in this process
@@ -30,6 +32,10 @@ _thread = threading.local()
 
 class NotCompiledError(Exception):
     """A kernel would have to be compiled or loaded in a thread that is to use what is there."""
+
+
+class TornError(RuntimeError):
+    """A kernel would have to be compiled in a child that was forked in the middle of another."""
 
 
 class _State:
@@ -69,6 +75,13 @@ def compiling(action: Callable[[], T], kept: Callable[[], bool]) -> T:
     """
     if getattr(_thread, "compiled_only", False):
         raise NotCompiledError("a kernel is not compiled yet")
+    if _forks.is_torn():
+        raise TornError(
+            "this process was forked while another thread of its parent compiled a kernel, and can neither compile nor "
+            f"load one: the fork waited {_forks.WAIT_MOST:.0f} seconds for it. Fork before the parent matches, or when "
+            "it has matched once"
+        )
+    _forks.give_way()
     began, misses = time.monotonic(), state.misses
 
     def look() -> None:
@@ -89,7 +102,8 @@ def _apart(action: Callable[[], T], look: Callable[[], None]) -> T:
     """Run ``action`` where no signal handler runs."""
     if threading.current_thread() is not threading.main_thread():
         return action()
-    done = threading.Event()
+    busy = threading.Lock()  # an event would have a lock of its own, which a child could find held
+    busy.acquire()
     results: list[T] = []
     errors: list[BaseException] = []
 
@@ -99,11 +113,14 @@ def _apart(action: Callable[[], T], look: Callable[[], None]) -> T:
         except BaseException as error:
             errors.append(error)
         finally:
-            done.set()
+            busy.release()
 
-    threading.Thread(target=run, name="colmatch-compile", daemon=True).start()
-    while not done.wait(TICK):
+    thread = threading.Thread(target=run, name="colmatch-compile", daemon=True)
+    thread.start()
+    while not busy.acquire(timeout=TICK):
         look()
+        if not thread.is_alive() and busy.locked():  # a signal handler has forked, and this is the child
+            return _apart(action, look)
     if errors:
         try:
             raise errors[0]
@@ -124,7 +141,9 @@ def _say(kept: bool) -> None:
         return  # it has been seen to
     with suppress(AttributeError, OSError, ValueError):  # no standard error, or one that is closed
         if sys.stderr.isatty():
-            bars = sys.modules.get("tqdm")  # a line through the middle of a progress bar would leave pieces of it
+            # A line through the middle of a progress bar would leave pieces of it. A child has no
+            # bar, and might wait for ever for the lock of its parent's.
+            bars = None if _forks.is_child() else sys.modules.get("tqdm")
             write = sys.stderr.write if bars is None else lambda line: bars.tqdm.write(line, sys.stderr, end="")
             write(f"colmatch: {text}\n")
             sys.stderr.flush()

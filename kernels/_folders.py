@@ -2,29 +2,36 @@
 
 A compiled kernel is code: whoever can exchange the file runs what they like as its reader. So a
 folder is used only if nobody but this user and root can change what is in it. ``distrust`` looks at
-the folder and at every one above it, since who may write a folder may exchange all that is below.
-In a sticky folder such as ``/tmp`` nobody can exchange what another owns; there it counts who owns
-the next one. A group may write only if it is the user's own, with nobody else in it: many systems
-give each user one and let it write by default. On Windows all this is left to the profile's access
-lists.
+the folder and at all that leads to it, since who may write a folder may exchange all that is below,
+links among it. In a sticky folder such as ``/tmp`` nobody can exchange what another owns; there it
+counts who owns the next one, or the link. A group may write only if it is the user's own, with
+nobody else in it: many systems give each user one and let it write by default. An access list of
+Linux may name more users and groups. On Windows all this is left to the profile's access lists.
 """
 
 import os
 import shutil
 import stat
+import struct
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 FOLDERS_KEPT = 32  # of different sources, versions and settings, beside each other; an edit of a kernel makes a new one
+LINKS_MOST = 40  # as Linux has it
+
+# An access list: a version, then for each entry its tag, what is allowed, and who is named.
+_ACL = "system.posix_acl_access"
+_ACL_USER, _ACL_GROUP_OBJ, _ACL_GROUP, _ACL_MASK = 0x02, 0x04, 0x08, 0x10
 
 
 def base() -> str | None:
-    """``$COLMATCH_CACHE_DIR``, else the user's cache folder, with no links left in it.
+    """``$COLMATCH_CACHE_DIR``, else the user's cache folder: absolute, with the links in it.
 
     None when there is no home folder.
     """
     folder = os.environ.get("COLMATCH_CACHE_DIR") or _user_cache_dir()
-    return None if folder is None else os.path.realpath(folder)
+    return None if folder is None else os.path.join(os.getcwd(), folder)
 
 
 def _user_cache_dir() -> str | None:
@@ -46,38 +53,85 @@ def distrust(folder: Path) -> str | None:
 
     What does not exist yet is passed over.
 
-    ``folder`` is absolute and has no links in it.
+    ``folder`` is absolute. Links in it are followed, as long as others cannot exchange them.
     """
     if os.name != "posix":
         return None
-    for place in (folder, *folder.parents):
+    for place, is_last in _way_to(folder):
         try:
-            status = os.stat(place)
+            status = os.lstat(place)
         except OSError:  # not there, or not to be looked at: then it cannot be read either, which is said elsewhere
             continue
-        sticky = place != folder and status.st_mode & stat.S_ISVTX
-        why = _open_to_others(status, bool(sticky))
+        is_sticky = not is_last and status.st_mode & stat.S_ISVTX
+        why = _open_to_others(status, place, bool(is_sticky))
         if why is not None:
             return f"{place} {why}"
     return None
 
 
-def distrust_file(status: os.stat_result) -> str | None:
+def _way_to(folder: Path) -> Iterator[tuple[Path, bool]]:
+    """Yields each folder and link that leads to a folder, and whether it is the folder itself."""
+    place, todo, links = Path(folder.anchor), list(folder.parts[:0:-1]), 0
+    yield place, not todo
+    while todo:
+        name = todo.pop()
+        if name == "..":
+            place = place.parent
+            continue
+        entry = place / name
+        yield entry, not todo and not entry.is_symlink()
+        if links < LINKS_MOST and entry.is_symlink():
+            target = Path(os.readlink(entry))
+            links += 1
+            if target.is_absolute():
+                place = Path(target.anchor)
+            todo += [part for part in reversed(target.parts) if part != target.anchor]
+        else:
+            place = entry
+
+
+def distrust_file(handle: int) -> str | None:
     """Why others could change an open file, in words; None when they cannot."""
-    return None if os.name != "posix" else _open_to_others(status, False)
+    return None if os.name != "posix" else _open_to_others(os.fstat(handle), handle, False)
 
 
-def _open_to_others(status: os.stat_result, sticky: bool) -> str | None:
+def _open_to_others(status: os.stat_result, place: Path | int, is_sticky: bool) -> str | None:
     user = os.geteuid()
     if status.st_uid not in (0, user):
         return f"belongs to user {status.st_uid}, not to user {user}"
-    if sticky:
+    if is_sticky or stat.S_ISLNK(status.st_mode):  # who may exchange a link is said of its folder
         return None
-    if status.st_mode & stat.S_IWOTH:
-        return f"may be written by everybody (mode {stat.S_IMODE(status.st_mode):04o})"
-    if status.st_mode & stat.S_IWGRP and not _own_group(user, status.st_gid):
-        return f"may be written by group {status.st_gid} (mode {stat.S_IMODE(status.st_mode):04o})"
+    mode = stat.S_IMODE(status.st_mode)
+    if mode & stat.S_IWOTH:
+        return f"may be written by everybody (mode {mode:04o})"
+    if not mode & stat.S_IWGRP:  # nor may anybody whom an access list names: this is the most that they may
+        return None
+    named = _named_writers(place)
+    if (named is None or None in named) and not _own_group(user, status.st_gid):
+        return f"may be written by group {status.st_gid} (mode {mode:04o})"
+    for kind, number in (entry for entry in named or () if entry is not None):
+        if not (number in (0, user) if kind == "user" else _own_group(user, number)):
+            return f"may be written by {kind} {number} (access list)"
     return None
+
+
+def _named_writers(place: Path | int) -> list[tuple[str, int] | None] | None:
+    """Users and groups that an access list lets write, None among them for the owning group.
+
+    None where there is no list.
+    """
+    if sys.platform != "linux":
+        return None
+    try:
+        entries = list(struct.iter_unpack("<HHI", os.getxattr(place, _ACL)[4:]))
+    except (OSError, struct.error):
+        return None
+    most = next((allowed for tag, allowed, _ in entries if tag == _ACL_MASK), 7)
+    return [
+        None if tag == _ACL_GROUP_OBJ else ("user" if tag == _ACL_USER else "group", number)
+        for tag, allowed, number in entries
+        if tag in (_ACL_USER, _ACL_GROUP_OBJ, _ACL_GROUP) and allowed & most & 2
+    ]
 
 
 def _own_group(user: int, group: int) -> bool:

@@ -21,8 +21,9 @@ The base folder is ``$COLMATCH_CACHE_DIR``, read whenever a kernel is first call
 cache folder. Cached code is run as it is, so a folder that others could write is not used
 (``_folders.py``).
 
-``numba.core.caching``, ``CompileResult._reduce`` and ``Dispatcher._cache`` are numba's inner
-workings, which is why pyproject.toml pins its minor version.
+``numba.core.caching``, ``CompileResult._reduce``, ``Dispatcher._cache`` and the locks that a fork
+waits for (``_forks.py``) are numba's inner workings, which is why pyproject.toml pins its minor
+version.
 """
 
 import functools
@@ -41,12 +42,14 @@ from typing import Any, TypeVar
 import llvmlite
 import numba
 import numpy as np
+from llvmlite.binding.ffi import lib as llvm
 from numba.core import caching, config
 from numba.core.compiler import CompileResult
+from numba.core.compiler_lock import global_compiler_lock
 from numba.core.registry import cpu_target
 from numba.core.serialize import dumps
 
-from colmatch.kernels import _compiling, _folders
+from colmatch.kernels import _compiling, _folders, _forks
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -220,7 +223,7 @@ class _DiskCache(caching._Cache):  # type: ignore[misc]
             return None
         try:
             with open(path, "rb") as file:
-                why = _folders.distrust_file(os.fstat(file.fileno()))
+                why = _folders.distrust_file(file.fileno())
                 data = file.read()
         except FileNotFoundError:
             return None
@@ -330,3 +333,5 @@ def _warn_unusable(folder: Path | None, why: str | None) -> None:
 
 
 _SOURCES = _sources()
+
+_forks.wait_for(global_compiler_lock._lock, llvm._lock._lock)

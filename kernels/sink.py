@@ -1,4 +1,4 @@
-"""Results of a match kernel: written by blocks of rows, ordered afterwards by counting."""
+"""Results of a match kernel: written by blocks of rows, ordered afterwards by row and number."""
 
 import numpy as np
 
@@ -116,6 +116,102 @@ def order_ids(sink, start, place, ids, id):
 
 
 @kernel
+def group_keys(sink, start, size, bits, place, key):
+    """Writes a key for each pair of the sink, by groups of rows.
+
+    A key is the row within its group, above the number of the subscription.
+
+    start : first row of the pairs. size : a group has 2**size rows. bits : of a number. place
+    (groups) int64 : on entry where the keys of each group begin, on return where they end. key
+    (pairs) uint32 is written
+    """
+    sink_row, sink_sub = sink.row, sink.sub
+    size, bits = np.uint64(size), np.uint64(bits)
+    within = (np.uint64(1) << size) - np.uint64(1)
+    for i in range(np.uint64(sink.state[FILL])):
+        row = np.uint64(sink_row[i]) - np.uint64(start)
+        k = np.uint64(place[row >> size])
+        key[k] = (row & within) << bits | np.uint64(sink_sub[i])
+        place[row >> size] = np.int64(k + np.uint64(1))
+
+
+@device
+def order_digit(source, first, count, shift, place, target):
+    """Moves keys to another array, ordered by some of their bits: those from ``shift`` on.
+
+    The keys are ``source[first:first + count]``. place (2**digit) uint32 is scratch
+    """
+    mask = np.uint64(len(place)) - np.uint64(1)
+    for d in range(np.uint64(len(place))):
+        place[d] = 0
+    for i in range(count):
+        place[(np.uint64(source[first + i]) >> shift) & mask] += np.uint32(1)
+    total = np.uint32(0)
+    for d in range(np.uint64(len(place))):
+        begin = total
+        total = np.uint32(total + place[d])
+        place[d] = begin
+    for i in range(count):
+        one = source[first + i]
+        d = (np.uint64(one) >> shift) & mask
+        target[np.uint64(place[d])] = one
+        place[d] += np.uint32(1)
+
+
+@kernel
+def order_groups(key, size, bits, digits, scratch, repeats, place, ids, id, sub):
+    """Orders the pairs of each group by row and number, and writes their ids, or their numbers.
+
+    Returns how many there are.
+
+    key (pairs) uint32, size, bits : as from ``group_keys``. digits : how many keys are ordered by.
+    scratch : room for the keys of a group (K) uint32, twice, and for those of a digit (2**d)
+    uint32. repeats : whether pairs may stand there twice, to be dropped. place (rows + 1) int64 :
+    row -> its pairs, rewritten. ids (S) int64, or (0) where numbers are wanted; id (pairs) int64 or
+    sub (pairs) uint32 is written
+    """
+    rows, kept, end = len(place) - 1, np.uint64(0), np.uint64(place[0])
+    mask, width = (np.uint64(1) << np.uint64(bits)) - np.uint64(1), np.uint64(0)
+    while np.uint64(1) << width < np.uint64(len(scratch[2])):
+        width += np.uint64(1)
+    for row in range(0, rows, 1 << size):
+        last = min(row + (1 << size), rows)
+        begin, end = end, np.uint64(place[last])
+        count = end - begin
+        source, first, target, other = key, begin, scratch[0], scratch[1]
+        for d in range(digits):
+            order_digit(source, first, count, np.uint64(d) * width, scratch[2], target)
+            source, first = target, np.uint64(0)
+            target, other = other, target
+        if not repeats:
+            for i in range(count):
+                number = np.uint64(source[first + i]) & mask
+                if len(ids):
+                    id[kept + i] = ids[number]
+                else:
+                    sub[kept + i] = number
+            kept += count
+            continue
+        r = row
+        for i in range(count):
+            one = np.uint64(source[first + i])
+            if i > 0 and one == np.uint64(source[first + i - np.uint64(1)]):
+                continue
+            while r - row < np.int64(one >> np.uint64(bits)):
+                r += 1
+                place[r] = kept
+            if len(ids):
+                id[kept] = ids[one & mask]
+            else:
+                sub[kept] = one & mask
+            kept += np.uint64(1)
+        while r < last:
+            r += 1
+            place[r] = kept
+    return kept
+
+
+@kernel
 def number_events(place, first, event):
     """Writes the event of each pair.
 
@@ -125,27 +221,3 @@ def number_events(place, first, event):
     for row in range(len(place) - 1):
         for i in range(np.uint64(place[row]), np.uint64(place[row + 1])):
             event[i] = first + row
-
-
-@kernel
-def drop_repeats(place, sub, base, stamp):
-    """Drop subscriptions that stand twice among those of one row, in place; the first stays.
-
-    Returns how many pairs are left.
-
-    place (rows + 1) int64 : row -> its pairs, rewritten. stamp (subscriptions) int64 : the row that
-    last had it, as a number above ``base`` that never comes again
-    """
-    kept = 0
-    begin = place[0]
-    for row in range(len(place) - 1):
-        end = place[row + 1]
-        for i in range(begin, end):
-            mark = base + row + 1
-            if stamp[sub[i]] != mark:
-                stamp[sub[i]] = mark
-                sub[kept] = sub[i]
-                kept += 1
-        begin = end
-        place[row + 1] = kept
-    return kept

@@ -65,7 +65,7 @@ def pairs(result: pa.Table) -> list[tuple[int, Any]]:
     assert result.schema.types[0] == pa.int64()
     events = result["event"].to_pylist()
     assert events == sorted(events)
-    return sorted(zip(*result.to_pydict().values()))  # no order is promised within an event
+    return sorted(zip(*result.to_pydict().values()))  # test_contract_order.py looks at their order
 
 
 def lists(result: pa.ChunkedArray) -> list[list[Any]]:

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
+from colmatch.arguments import is_listed, number, python_value, text
 from colmatch.errors import SchemaError, near, shown
 from colmatch.incoming import is_text
 from colmatch.schema import Family, Schema, value_type
@@ -50,11 +51,16 @@ _LINE = "name|type|allow_undefined, or name|type|allow_undefined|min|max"
 
 
 class Domain(NamedTuple):
-    """One attribute: the column that it is, its type and whether events may lack it."""
+    """One attribute: the column that it is, its type, whether events may lack it, and its bounds.
+
+    A bound is None where none was declared.
+    """
 
     name: str
     type: str
     allow_undefined: bool
+    low: int | float | None = None
+    high: int | float | None = None
 
 
 class Domains:
@@ -64,8 +70,9 @@ class Domains:
     ----------
     domains : lines ``name|type|allow_undefined|min|max``, as one text or many; a mapping from name
         to ``"type|allow_undefined|min|max"``, to a tuple of these or to a mapping; or mappings that
-        have the name, too. ``min`` and ``max`` may be left out; values beyond them are legal, as in
-        the library. Names count in lower case. Empty lines and what follows a ``#`` mean nothing
+        have the name, too. ``min`` and ``max`` may be left out; events may have
+        values beyond them, but an expression that needs such a value is an error. Names count in
+        lower case. Empty lines and what follows a ``#`` mean nothing
 
     Attributes
     ----------
@@ -109,12 +116,20 @@ def domains_of(schema: pa.Schema) -> dict[str, Domain]:
     found: dict[str, Domain] = {}
     for field in schema:
         name = field.name.lower()
-        type = (field.metadata or {}).get(_TYPE, b"").decode() or _type_of(field.type)
+        metadata = field.metadata or {}
+        type = metadata.get(_TYPE, b"").decode() or _type_of(field.type)
         if name in found:
             raise SchemaError(f"columns {found[name].name!r} and {field.name!r} differ in case alone: rename one")
         if type is not None:
-            found[name] = Domain(field.name, type, field.nullable)
+            low, high = (_declared_bound(field.name, type, metadata.get(key, b"")) for key in _BOUNDS)
+            found[name] = Domain(field.name, type, field.nullable, low, high)
     return found
+
+
+def _declared_bound(name: str, type: str, written: bytes) -> int | float | None:
+    """The bound that metadata of a column has; None where there is none."""
+    bound: int | float | None = _bound(f"column {name!r}", written.decode(errors="replace"), type)
+    return bound
 
 
 def _type_of(arrow: pa.DataType) -> str | None:
@@ -143,52 +158,54 @@ def required_columns(schema: Schema) -> list[str]:
 def _declared(domains: object) -> Iterable[tuple[str, list[Any]]]:
     """Yields each domain as its parts, and what errors call its place."""
     if isinstance(domains, str):
-        domains = domains.removeprefix("\ufeff").splitlines()
+        domains = str.__str__(domains).removeprefix("\ufeff").splitlines()
     if isinstance(domains, Mapping):
         for name, rest in domains.items():
             yield f"domain {shown(name)}", [name, *_parts(rest, f"domain {shown(name)}")]
         return
-    if isinstance(domains, (bytes, Domains)) or not isinstance(domains, Iterable):
+    if isinstance(domains, Domains) or not is_listed(domains):
         raise SchemaError(f"domains are lines {_LINE}, or a mapping, not {type(domains).__name__}")
-    for number, one in enumerate(_iterate(domains), 1):
+    for n, one in enumerate(_iterate(domains), 1):
         if isinstance(one, str):
-            line = one.partition("#")[0].strip()
+            line = str.__str__(one).partition("#")[0].strip()
             if line:
-                yield f"line {number} of the domains", [part.strip() for part in line.split("|")]
+                yield f"line {n} of the domains", [part.strip() for part in line.split("|")]
         elif isinstance(one, Mapping) and "name" in one:
             where = f"domain {shown(one['name'])}"
             yield where, [one["name"], *_parts({key: one[key] for key in one if key != "name"}, where)]
         else:
-            raise SchemaError(f"domain number {number} is {shown(one)}: a line {_LINE} is needed, or a mapping")
+            raise SchemaError(f"domain number {n} is {shown(one)}: a line {_LINE} is needed, or a mapping")
 
 
-def _iterate(domains: Iterable[Any]) -> Iterable[Any]:
+def _iterate(domains: Any) -> Iterable[Any]:
     yield from domains
 
 
 def _parts(given: object, where: str) -> list[Any]:
-    if isinstance(given, str):
-        return [part.strip() for part in given.split("|")]
+    line = text(given)
+    if line is not None:
+        return [part.strip() for part in line.split("|")]
     if isinstance(given, (tuple, list)):
         return list(given)
     if not isinstance(given, Mapping):
         raise SchemaError(f"{where} is {shown(given)}: 'type|allow_undefined', a tuple or a mapping is needed")
     known = ("type", "allow_undefined", "min", "max", "max_values")
-    unknown = [key for key in given if key not in known]
+    unknown = [key for key in given if text(key) not in known]
     if unknown:
         raise SchemaError(f"{where}: {shown(unknown[0])} is unknown; there are {', '.join(known)}")
     if "type" not in given or "allow_undefined" not in given:
         raise SchemaError(f"{where}: both type and allow_undefined are needed")
     bounds = [given.get("min"), given.get("max")]
-    return [given["type"], given["allow_undefined"], *(bounds if bounds != [None, None] else [])]
+    return [given["type"], given["allow_undefined"], *([] if all(bound is None for bound in bounds) else bounds)]
 
 
 def _field(where: str, parts: list[Any]) -> pa.Field:
     if len(parts) not in (3, 5):
         raise SchemaError(f"{where} has {len(parts)} parts: {_LINE} is needed")
-    name, type, undefined = parts[:3]
-    if not isinstance(name, str) or not _NAME.fullmatch(name):
-        raise SchemaError(f"{where}: {shown(name)} is no name: letters, digits, _ and - are, and no digit first")
+    called, type, undefined = map(python_value, parts[:3])
+    name = text(called)
+    if name is None or not _NAME.fullmatch(name):
+        raise SchemaError(f"{where}: {shown(called)} is no name: letters, digits, _ and - are, and no digit first")
     words = " ".join(type.lower().split()) if isinstance(type, str) and is_text(type) else None
     if words not in ARROW:
         some = near(words, ARROW, "the language") if words is not None else f"there are {', '.join(ARROW)}"
@@ -207,17 +224,19 @@ def _field(where: str, parts: list[Any]) -> pa.Field:
 
 def _bound(where: str, given: Any, type: str) -> Any:
     """A bound as a number, None where there is none."""
-    if given is None or given == "":
+    given = python_value(given)
+    if given is None or (isinstance(given, str) and not given):
         return None
     if isinstance(given, str):
         if not _NUMBER.fullmatch(given) or len(given) > 400:
             raise SchemaError(f"{where}: {shown(given)} is no number")
         given = float(given) if set(given) & set(".eE") else int(given)
-    if isinstance(given, bool) or not isinstance(given, (int, float)) or not _is_finite(given):
+    bound = number(given)
+    if bound is None or not _is_finite(bound):
         raise SchemaError(f"{where}: {shown(given)} is no number")
     if type not in (INTEGER, FLOAT, ENUM, INTEGERS):
         raise SchemaError(f"{where}: a domain of type {type} has neither min nor max")
-    return given
+    return bound
 
 
 def _is_finite(number: float) -> bool:

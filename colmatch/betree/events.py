@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NoReturn
 
 import pyarrow as pa
 
+from colmatch.arguments import is_listed, text
 from colmatch.betree.domains import (
     BOOLEAN,
     ENUM,
@@ -91,6 +92,13 @@ class _Wrong(Exception):
     """A line cannot be read."""
 
 
+def _name(given: object) -> str:
+    name = text(given)
+    if name is None:
+        raise _Wrong(f"{shown(given)} is no name of an attribute")
+    return name.lower()
+
+
 class _Reading:
     """Rows in the making: the values of each attribute that some line has, by row."""
 
@@ -106,7 +114,7 @@ class _Reading:
             if isinstance(line, (str, bytes)) and not line.strip():
                 return
             event = _object(line)
-            for name, value in {str(name).lower(): value for name, value in event.items()}.items():
+            for name, value in {_name(name): value for name, value in event.items()}.items():
                 if value is not None:
                     self._enter(name, value)
         except _Wrong as error:
@@ -141,12 +149,12 @@ class _Reading:
         return pa.RecordBatch.from_arrays(arrays, schema=columns)
 
 
-def _lines(lines: object) -> Iterator[object]:
+def _lines(lines: Any) -> Iterator[object]:
     if isinstance(lines, str):
         lines = lines.split("\n")
     elif isinstance(lines, bytes):
         lines = lines.split(b"\n")
-    if isinstance(lines, Mapping) or not isinstance(lines, Iterable):
+    if isinstance(lines, Mapping) or not is_listed(lines):
         raise EventError(
             f"events are lines of JSON: an open file, a list or a text is needed, not {type(lines).__name__}"
         )

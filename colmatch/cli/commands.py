@@ -20,6 +20,7 @@ from colmatch.cli.demo import demo
 from colmatch.cli.generate import generate
 from colmatch.cli.match import match
 from colmatch.cli.reasons import reasons
+from colmatch.cli.recover import recover
 from colmatch.cli.shell import Shell
 from colmatch.cli.show import check, explain, kinds, stats
 
@@ -48,7 +49,7 @@ def cli() -> None:
     """
 
 
-for command in (build, match, explain, reasons, stats, check, kinds, demo, bench, generate):
+for command in (build, match, explain, reasons, stats, check, recover, kinds, demo, bench, generate):
     cli.add_command(command)
 
 

@@ -14,8 +14,7 @@ from collections.abc import Callable
 import pyarrow as pa
 
 from colmatch.errors import SchemaError
-from colmatch.incoming import is_text
-from colmatch.schema import NESTED_MOST
+from colmatch.incoming import NESTED_MOST, is_text
 
 # pyarrow prints these names but knows only others as aliases.
 _BRACKETS = re.compile(r"[<>()\[\]{}]")

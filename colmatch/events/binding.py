@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
@@ -19,6 +18,7 @@ import pyarrow as pa
 from colmatch.arrays.frozen import frozen
 from colmatch.errors import EventError, near
 from colmatch.events.needs import MapKeys, Needs, Path
+from colmatch.kernels._forks import cached_property
 from colmatch.kernels.arrow import read, select
 from colmatch.kernels.arrow import structs as physical
 from colmatch.kernels.layout import I64

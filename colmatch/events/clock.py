@@ -7,9 +7,9 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple, Protocol, TypeVar
 
-import numpy as np
 import pyarrow as pa
 
+from colmatch.arguments import number
 from colmatch.errors import OptionError, shown
 from colmatch.events.calls import clocks_of
 from colmatch.events.gather import meant
@@ -105,11 +105,14 @@ def clock_of(now: object, schema: Schema, zone: str) -> Clock | None:
     if now is None:
         return None
     if isinstance(now, dt.datetime):
+        if now != now:  # pandas' NaT
+            raise OptionError("now=NaT: a datetime is needed, or seconds since 1970 as a number")
         since = (now if now.tzinfo is not None else now.replace(tzinfo=time_zone(zone))) - EPOCH
         whole = since.days * 86_400 + since.seconds
         return Clock(whole + since.microseconds / 1e6 if since.microseconds else whole, schema)
-    if isinstance(now, (int, np.integer)) and not isinstance(now, bool) and -(1 << 63) <= now < 1 << 63:
-        return Clock(int(now), schema)
-    if isinstance(now, (float, np.floating)) and math.isfinite(now):
-        return Clock(float(now), schema)
+    seconds = number(now)
+    if seconds is not None and (
+        -(1 << 63) <= seconds < 1 << 63 if isinstance(seconds, int) else math.isfinite(seconds)
+    ):
+        return Clock(seconds, schema)
     raise OptionError(f"now={shown(now)}: a datetime is needed, or seconds since 1970 as a number")

@@ -124,7 +124,7 @@ def check_constants(node: Node) -> bool:
     if not all(checked):
         return False
     if not _widens(node, parts):
-        _constant(node)
+        constant(node)
     return True
 
 
@@ -135,10 +135,16 @@ def _widens(node: Node, parts: list[Node]) -> bool:
     return INTEGERS.index(node.type) > INTEGERS.index(parts[0].type) and parts[0].function == "literal"
 
 
-def _constant(node: Node) -> pa.Scalar:
+def constant(node: Node) -> pa.Scalar:
+    """Computes a node of literals alone.
+
+    Raises
+    ------
+    EventError : it cannot be computed
+    """
     if node.function == "literal":
         return _literal(node)
-    return _called(_function(node), [_constant(part) for part in node.arguments if isinstance(part, Node)])
+    return _called(_function(node), [constant(part) for part in node.arguments if isinstance(part, Node)])
 
 
 def _literal(node: Node) -> pa.Scalar:

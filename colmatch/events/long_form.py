@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from colmatch.arguments import text, whole_number
 from colmatch.errors import EventError, shown
 from colmatch.incoming import is_text, only, refusing, table_of, without_runs
 
@@ -59,21 +60,23 @@ def from_pairs(pairs: Any, column: str = "attrs", rows: int | None = None) -> pa
     >>> from_pairs(pairs).to_pylist()
     [{'attrs': [('age', 31), ('km', 12)]}, {'attrs': []}, {'attrs': [('age', 47)]}]
     """
-    if rows is not None and (not isinstance(rows, (int, np.integer)) or isinstance(rows, bool) or rows < 0):
+    count = None if rows is None else whole_number(rows)
+    if rows is not None and (count is None or count < 0):
         raise EventError(f"rows is {shown(rows)}: give the number of events, or None")
-    if not isinstance(column, str) or not is_text(column):
+    name = text(column)
+    if name is None or not is_text(name):
         raise EventError(f"column is {shown(column)}: give the name of the map column")
     event_column, attribute_column, value_column = _columns(pairs)
     event = _events(event_column)
-    if rows is None:
-        rows = int(event[-1]) + 1 if len(event) else 0
-    _check_events(event, rows)
+    if count is None:
+        count = int(event[-1]) + 1 if len(event) else 0
+    _check_events(event, count)
     attribute = _attributes(attribute_column)
-    offsets = np.zeros(rows + 1, np.int32)
-    np.cumsum(np.bincount(event, minlength=rows), out=offsets[1:])
+    offsets = np.zeros(count + 1, np.int32)
+    np.cumsum(np.bincount(event, minlength=count), out=offsets[1:])
     with refusing(EventError, "column 'value' of the pairs cannot be read"):
         entries = pa.MapArray.from_arrays(pa.array(offsets), attribute, value_column)
-    return pa.RecordBatch.from_arrays([entries], names=[column])
+    return pa.RecordBatch.from_arrays([entries], names=[name])
 
 
 def _columns(pairs: Any) -> tuple[pa.Array, pa.Array, pa.Array]:
@@ -142,8 +145,8 @@ def _attributes(column: pa.Array) -> pa.Array:
         return pa.array([], pa.string())
     coded = types.is_dictionary(type)
     value = type.value_type if coded else type
-    text = types.is_string(value) or types.is_large_string(value) or types.is_string_view(value)
-    if not text and (coded or not types.is_integer(type) or type == pa.uint64()):
+    textual = types.is_string(value) or types.is_large_string(value) or types.is_string_view(value)
+    if not textual and (coded or not types.is_integer(type) or type == pa.uint64()):
         raise EventError(
             f"column 'attribute' of the pairs is {type}: cast it to string, to a dictionary of strings, or to int64"
         )

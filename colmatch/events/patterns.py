@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from threading import Lock
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -12,6 +11,7 @@ from colmatch.arrays.frozen import frozen
 from colmatch.events.binding import Binding
 from colmatch.events.needs import Needs
 from colmatch.events.work import WorkingMemory
+from colmatch.kernels import _forks
 from colmatch.kernels.layout import I32, I64
 from colmatch.kernels.text.rows import by_value, expand
 from colmatch.schema import Attribute, Attributes
@@ -42,7 +42,7 @@ class Patterns:
         self.indexes = [PatternIndex(*members, base.type, base.name) for base, members in bases.items()]
 
 
-_building = Lock()
+_building = _forks.lock()
 _built: WeakKeyDictionary[Attributes, tuple[int, Patterns]] = WeakKeyDictionary()
 
 

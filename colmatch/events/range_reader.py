@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from threading import Lock
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -19,6 +18,7 @@ from colmatch.errors import EventError, near
 from colmatch.events.needs import Path
 from colmatch.events.reader import Reader
 from colmatch.events.vocabulary import Vocabulary
+from colmatch.kernels import _forks
 from colmatch.kernels.ends import join_ends
 from colmatch.kernels.layout import I64, KEY_MAX, KEY_MIN, U8, Batch
 from colmatch.schema import Attributes, Family, value_type
@@ -193,7 +193,7 @@ def _check_ends(schema: pa.Schema, range: Range) -> None:
             )
 
 
-_deriving = Lock()
+_deriving = _forks.lock()
 _derived: WeakKeyDictionary[Attributes, dict[tuple[tuple[int, tuple[Path, Path]], ...], tuple[Attributes, Attributes]]]
 _derived = WeakKeyDictionary()
 

@@ -161,14 +161,19 @@ class SampleKeeper:
         parts = self._parts
         while len(parts) > 1 and sum(part.nbytes for part in parts) > MOST_BYTES:
             parts = parts[::2]
-        if not parts or parts[0].nbytes > MOST_BYTES:
-            return NOTHING
-        out = pa.BufferOutputStream()
-        try:
-            with pa.ipc.new_stream(out, parts[0].schema) as stream:
-                for part in parts:
-                    stream.write_batch(part)
-        except pa.ArrowException as error:  # a type that Arrow can hold but not write
-            _log.warning("the sample of events cannot be kept for later, only used now: %s", error)
-            return NOTHING
-        return contiguous(np.frombuffer(out.getvalue(), np.uint8))
+        return stream_of(parts)
+
+
+def stream_of(parts: list[pa.RecordBatch]) -> NDArray[np.uint8]:
+    """Returns events of one schema as an Arrow stream; nothing where they are too large for it."""
+    if not parts or parts[0].nbytes > MOST_BYTES:
+        return NOTHING
+    out = pa.BufferOutputStream()
+    try:
+        with pa.ipc.new_stream(out, parts[0].schema) as stream:
+            for part in parts:
+                stream.write_batch(part)
+    except pa.ArrowException as error:  # a type that Arrow can hold but not write
+        _log.warning("the sample of events cannot be kept for later, only used now: %s", error)
+        return NOTHING
+    return contiguous(np.frombuffer(out.getvalue(), np.uint8))

@@ -7,12 +7,12 @@ for all literals. The parts have one order of labels, and each string literal is
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from colmatch.arrays.frozen import contiguous, frozen
+from colmatch.kernels._forks import cached_property
 from colmatch.kernels.layout import I64, U8, Literals
 
 NONE = Literals(

@@ -3,16 +3,21 @@
 An AND of ORs of 2, five times over, is 32 conjunctions of 5 predicates, or one program of 10. A
 kind of index that has counters for clauses takes the latter in an eighth of the memory, but would
 verify other programs one by one; so a budget has a number for each.
+
+A kind that finds a conjunction by a predicate which it needs would find a program by none: it looks
+at the program for each event. For such a kind an AND of ORs is multiplied out by its shortest OR
+alone (``divided``). Each predicate of that OR begins a program of its own, which needs it, and a
+score is the same: an AND adds up its parts, an OR has the best of them.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
-from colmatch.expr.tree import All, Any_, fold
+from colmatch.expr.tree import MANY, All, Any_, fold
 from colmatch.indexing.settings import Budget
 from colmatch.kernels.layout import ACCEPT, REJECT
-from colmatch.lowering.forms import Conjunction, Form, Leaf
+from colmatch.lowering.forms import Conjunction, Form, Leaf, Op
 
 
 class Assembly:
@@ -28,6 +33,7 @@ class Assembly:
         conjunctions: dict[Any, Conjunction] = {}
         parts = root.parts if isinstance(root, Any_) else [root]
         left = 16 * self.budget.dnf  # so that many parts do not each take the whole budget
+        programs = 16 * self.budget.programs
         for part in parts:
             count = 1 if type(part) is Leaf else part.conjunctions
             if count == 1:
@@ -42,7 +48,10 @@ class Assembly:
                         leaves = tuple(dict.fromkeys(leaves))
                     conjunctions.setdefault(self._same(leaves), Conjunction(leaves))
             else:
-                conjunctions[id(part)] = self._program(part)
+                whole = divided(part, min(self.budget.programs, programs))
+                programs -= len(whole)
+                for one in whole:
+                    conjunctions[id(one)] = self._program(one)
         return Form(tuple(self.leaves), tuple(conjunctions.values()), slots)
 
     def _same(self, leaves: tuple[int, ...]) -> Any:
@@ -90,6 +99,61 @@ class Assembly:
                     stack.append((part, start, on_true, after))
                 start = after
         return Conjunction(tuple(leaves), tuple(jumps), tuple(_postfix(root)))
+
+
+class Ways(NamedTuple):
+    """Has the ANDs that a part of an expression is an OR of; each begins with a leaf it needs."""
+
+    cost: tuple[int, int]  # how many ANDs there are, and the sum of ``_breadth`` of their leaves
+    products: list[tuple[Any, ...]]  # leaves and groups
+
+
+def divided(root: All, most: int) -> list[All]:
+    """Divides a part into up to ``most`` groups, one of which is true when the part is.
+
+    Each group is an AND that begins with a leaf which wants an entry. The groups are as few as
+    possible. Among as few, operators decide: those leaves are taken which the fewest values meet. A
+    part that cannot be divided so, or need not be, is returned as it is.
+    """
+    if most < 1:
+        return [root]
+
+    def leaf(one: Leaf) -> Ways | None:
+        return None if one.none else Ways((1, _breadth(one)), [(one,)])
+
+    def group(node: All, parts: list[Ways | None]) -> Ways | None:
+        known = [ways for ways in parts if ways is not None]
+        if type(node) is Any_:
+            count = sum(ways.cost[0] for ways in known)
+            if len(known) < len(parts) or count > most:
+                return None
+            cost = count, sum(ways.cost[1] for ways in known)
+            return Ways(cost, [product for ways in known for product in ways.products])
+        if not known:
+            return None
+        best = min(range(len(parts)), key=lambda i: parts[i].cost if parts[i] else (MANY, 0))  # type: ignore[union-attr]
+        others = (*node.parts[:best], *node.parts[best + 1 :])
+        ways = parts[best]
+        assert ways is not None
+        return Ways(ways.cost, [(*product, *others) for product in ways.products])
+
+    ways: Ways | None = fold(root, leaf, group)
+    return [root] if ways is None or len(ways.products) == 1 else [_every(product) for product in ways.products]
+
+
+def _every(parts: tuple[Any, ...]) -> All:
+    """Makes the AND of leaves and groups, as they are."""
+    size = sum(1 if type(part) is Leaf else part.size for part in parts)
+    scored = [part if type(part) is Leaf else part.scored for part in parts]
+    return All(list(parts), MANY, size, next((leaf for leaf in scored if leaf is not None and leaf.scores), None))
+
+
+_BREADTH = {Op.EQ: 1, Op.IN: 2, Op.BETWEEN: 8, Op.LT: 32, Op.LE: 32, Op.GT: 32, Op.GE: 32, Op.PRESENT: 64}
+
+
+def _breadth(leaf: Leaf) -> int:
+    """Estimates which share of values meets a leaf, in some unit; few values meet a pattern."""
+    return sum(64 if test.outside else _BREADTH.get(test.op, 4) for test in leaf.tests)
 
 
 def _multiply(root: All) -> list[tuple[Leaf, ...]]:

@@ -13,12 +13,12 @@ subject that it is about and its operands::
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import Any, NamedTuple, NoReturn
 
+from colmatch.arguments import double
 from colmatch.errors import ExpressionError, shown
 from colmatch.expr.computed import Computed, negated_sql
 from colmatch.expr.spelling import operand_sql, quote_name
@@ -213,11 +213,8 @@ def _condition(value: Expr | bool) -> Expr:
 
 
 def _weight(value: Any) -> Operand:
-    try:
-        weight = math.nan if isinstance(value, (bool, str, bytes)) else float(value)
-    except (TypeError, ValueError, OverflowError):
-        weight = math.nan
-    if not abs(weight) <= WEIGHT_MOST:
+    weight = double(value)
+    if weight is None or not abs(weight) <= WEIGHT_MOST:
         raise ExpressionError(f"a weight is {shown(value)}: a number from -1e100 to 1e100 is needed")
     return Operand(Kind.DOUBLE, value=weight)
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from colmatch.arguments import python_value
 from colmatch.betree.domains import domains_of
 from colmatch.errors import ExpressionError
 from colmatch.expr.ast import Expr, Refusal
 from colmatch.expr.betree_parse import parse_betree
 from colmatch.expr.normalise import Normaliser
 from colmatch.expr.shared import SharedNodes, TreeForms
+from colmatch.expr.size import check_size
 from colmatch.indexing.settings import Budget
 from colmatch.lowering.forms import Form
 from colmatch.options import Options
@@ -43,6 +45,7 @@ class BetreeCompiler:
     ) -> None:
         self._domains = domains_of(schema.arrow)
         self._max_depth = options.max_depth
+        self._most = options.max_text_bytes
         self._trees = TreeForms(
             Normaliser(schema, attributes, budget, by_attribute, two_valued), SharedNodes(), options.max_depth
         )
@@ -61,10 +64,12 @@ class BetreeCompiler:
             raise ExpressionError("the expression is NULL: write a condition, or true")
         if not isinstance(expression, (str, Expr)):
             raise ExpressionError(f"an expression is a text or is built with col(...), not {type(expression).__name__}")
+        expression = python_value(expression)
         text = expression if isinstance(expression, str) else None
         try:
-            if isinstance(expression, Expr):
+            if text is None:
                 return self._trees.form(expression.node())
+            check_size(text, self._most)
             return self._trees.form(parse_betree(expression, self._domains, self._max_depth, constants))
         except Refusal as refusal:
             message = " ".join(refusal.message.splitlines())

@@ -27,6 +27,7 @@ from colmatch.betree.domains import (
 from colmatch.errors import near, shown
 from colmatch.expr import betree_tokens as words
 from colmatch.expr.ast import And, Constant, Expr, Not, Or, Predicate, Refusal, Subject, Verb, conjoin
+from colmatch.expr.betree_bounds import check_comparison, check_elements, check_member
 from colmatch.expr.betree_calls import CALLS, Constants, call
 from colmatch.expr.betree_tokens import Word, words_of
 from colmatch.lowering.forms import Kind, Operand
@@ -48,12 +49,13 @@ _KINDS = {words.INTEGER: Kind.INT, words.FLOAT: Kind.DOUBLE, words.STRING: Kind.
 class _Level:
     """What stands in one pair of parentheses, as far as it was read."""
 
-    __slots__ = ("ands", "at", "negated", "ors")
+    __slots__ = ("ands", "at", "negated", "odd", "ors")
 
-    def __init__(self, at: int, negated: bool) -> None:
+    def __init__(self, at: int, negated: bool, odd: bool) -> None:
         self.ors: list[Expr] = []
         self.ands: list[Expr] = []
         self.negated = negated  # what stands before it
+        self.odd = odd  # an odd number of NOTs stands before what is in it
         self.at = at
 
     def close(self) -> Expr:
@@ -74,7 +76,7 @@ def parse_betree(text: str, domains: Mapping[str, Domain], max_depth: int, const
     Refusal : not a sentence of the language, with the place
     """
     reader = _Leaves(words_of(text), domains, constants)
-    levels = [_Level(0, False)]
+    levels = [_Level(0, False, False)]
     i, negated, some = 0, False, reader.words
     while True:
         word = some[i]  # where a condition is expected
@@ -87,10 +89,10 @@ def parse_betree(text: str, domains: Mapping[str, Domain], max_depth: int, const
                     f"the expression nests deeper than {max_depth} levels: flatten it, or raise Options(max_depth=...)",
                     word.at,
                 )
-            levels.append(_Level(word.at, negated))
+            levels.append(_Level(word.at, negated, levels[-1].odd ^ negated))
             negated, i = False, i + 1
             continue
-        found, i = reader.leaf(i)
+        found, i = reader.leaf(i, levels[-1].odd ^ negated)
         levels[-1].ands.append(Not(found) if negated else found)
         negated = False
         while some[i].kind == words.SIGN and some[i].value == ")":
@@ -126,10 +128,15 @@ class _Leaves:
         self.words = some
         self._domains = domains
         self._constants = constants
+        self._odd = False
 
-    def leaf(self, i: int) -> tuple[Expr, int]:
-        """Returns the condition that begins at word ``i``, and the word after it."""
+    def leaf(self, i: int, odd: bool) -> tuple[Expr, int]:
+        """Returns the condition that begins at word ``i``, and the word after it.
+
+        odd : an odd number of NOTs stands before it
+        """
         word = self.words[i]
+        self._odd = odd
         if word.kind in _LITERALS:
             return self._literal_first(i)
         if word.kind != words.NAME or word.value in _RESERVED:
@@ -200,6 +207,8 @@ class _Leaves:
             raise Refusal("lists have no floats: an integer or a string can be in one", literal.at)
         domain = self._domain(at, (INTEGERS, STRINGS), "in behind a literal")
         self._fit(domain, literal)
+        if literal.kind == words.INTEGER:
+            check_elements(domain, (literal.value,), "none" if negated else "one", literal.at, self._odd)
         operand = Operand(_KINDS[literal.kind], value=literal.value)
         return Predicate(Verb.ARRAY_CONTAINS, _subject(domain), (operand,), negated=negated), at + 1
 
@@ -220,6 +229,8 @@ class _Leaves:
         domain = self._domain(i, (INTEGER, FLOAT, STRING, ENUM) if equal else (INTEGER, FLOAT), sign)
         literal = self.words[at]
         self._fit(domain, literal)
+        if literal.kind != words.STRING:
+            check_comparison(domain, sign, literal.value, literal.at, self._odd)
         if domain.type == FLOAT:
             value = float(literal.value)
             if equal:
@@ -237,11 +248,15 @@ class _Leaves:
             )
         domain = self._domain(i, (INTEGER, STRING), "in")
         kind, values, end = self._values(at, domain)
+        if kind is Kind.INT:
+            check_member(domain, values, negated, self.words[at].at, self._odd)
         return Predicate(Verb.IN, _subject(domain), (Operand(kind, many=True, value=values),), negated=negated), end
 
     def _list(self, i: int, verb: Verb, negated: bool) -> tuple[Expr, int]:
         domain = self._domain(i, (INTEGERS, STRINGS), f"{self.words[i + 1].value} of")
         kind, values, end = self._values(i + 3, domain)
+        if kind is Kind.INT:
+            check_elements(domain, values, self.words[i + 1].value, self.words[i + 3].at, self._odd)
         if verb is Verb.CONTAINS_ALL:
             operands = tuple([Operand(kind, value=value) for value in values])
         else:

@@ -6,10 +6,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from operator import index
 from typing import Any
 
-from colmatch.errors import ExpressionError
+from colmatch.arguments import members, text, whole_number
+from colmatch.errors import ExpressionError, shown
 from colmatch.expr.ast import SIGNS, Constant, Expr, Not, Predicate, Subject, Verb, subject_sql
 from colmatch.expr.build_computed import Computing, compared, computed
 from colmatch.expr.build_literals import literal
@@ -30,9 +30,10 @@ def col(*path: str) -> ColumnHandle:
     >>> str(col("age").between(22, 36) & col("city").isin(["NYC"]) & ~col("vip"))
     "age BETWEEN 22 AND 36 AND city IN ('NYC') AND NOT (vip)"
     """
-    if not path or not all(isinstance(part, str) for part in path):
+    names = [name for name in map(text, path) if name is not None]
+    if not names or len(names) < len(path):
         raise ExpressionError("col needs the name of a column, or the names that lead to a struct's field")
-    return ColumnHandle(Subject(tuple(map(str, path[0].split(".") if len(path) == 1 else path))))
+    return ColumnHandle(Subject(tuple(names[0].split(".") if len(names) == 1 else names)))
 
 
 class ColumnHandle(Computing, Expr):
@@ -55,11 +56,8 @@ class ColumnHandle(Computing, Expr):
         return f"<column {self}>"
 
     def __getitem__(self, key: str | int) -> ColumnHandle:
-        try:
-            plain: Any = str(key) if isinstance(key, str) else index(key)
-        except TypeError:
-            plain = None
-        if plain is None or self._subject.key is not None or isinstance(key, bool):
+        plain = whole_number(key) if text(key) is None else text(key)
+        if plain is None or self._subject.key is not None:
             raise ExpressionError("[...] takes the key of a map's entry, a string or a whole number, once")
         return ColumnHandle(self._subject._replace(key=plain))
 
@@ -160,8 +158,9 @@ class ColumnHandle(Computing, Expr):
 
 
 def _text(value: Any) -> str:
-    if isinstance(value, str):
-        return value
+    plain = text(value)
+    if plain is not None:
+        return plain
     raise ExpressionError(f"a text is needed, not {type(value).__name__}")
 
 
@@ -170,9 +169,10 @@ def _members(values: Iterable[Any]) -> tuple[Operand | None, ...]:
 
     Where all values are of one kind it is a single one, as the parser makes of ``(1, 2, 3)``.
     """
-    if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
+    listed = members(values)
+    if listed is None:
         raise ExpressionError(f"a list of values is needed, not {type(values).__name__}")
-    operands = tuple([literal(value) for value in values])
+    operands = tuple([literal(value) for value in listed])
     kinds = {None if operand is None else operand.kind for operand in operands}
     if kinds in ({Kind.INT}, {Kind.DECIMAL}, {Kind.STRING}):
         return (Operand(next(iter(kinds)), many=True, value=tuple([o.value for o in operands if o is not None])),)  # type: ignore[arg-type]
@@ -187,7 +187,7 @@ def function(name: str, *arguments: Any) -> Any:
     >>> str(function("lower", col("s")) == "x")
     "lower(s) = 'x'"
     """
-    plain = name.lower() if isinstance(name, str) else name
+    plain = (text(name) or "").lower()
     if plain not in FUNCTIONS:
-        raise ExpressionError(f"there is no function {name!r}: {', '.join(sorted(FUNCTIONS))} are")
+        raise ExpressionError(f"there is no function {shown(name)}: {', '.join(sorted(FUNCTIONS))} are")
     return ColumnHandle(Subject((), computed=Computed(plain, tuple([computed(argument) for argument in arguments]))))

@@ -6,6 +6,7 @@ from datetime import date, datetime
 from decimal import Decimal
 from typing import Any, Self
 
+from colmatch.arguments import text
 from colmatch.errors import ExpressionError
 from colmatch.expr.ast import Expr, Predicate, Subject, Verb
 from colmatch.expr.build_literals import literal
@@ -61,9 +62,10 @@ class Computing:
 
     def cast(self, type: str) -> Self:
         """The value as another type, which is written as in SQL: ``"bigint"``."""
-        if not isinstance(type, str):
+        name = text(type)
+        if name is None:
             raise ExpressionError("cast takes the name of a type, as in cast('bigint')")
-        value = Computed("cast", (computed(self), type))
+        value = Computed("cast", (computed(self), name))
         return self.__class__(Subject((), computed=value))  # type: ignore[call-arg]
 
 
@@ -99,5 +101,5 @@ def _literal(operand: Operand) -> Computed:
         return number(operand.kind, format(value, "f") if isinstance(value, Decimal) else repr(value))
     if operand.kind is Kind.BOOL:
         return Computed("literal", ("boolean", str(value).lower()))
-    text = value.isoformat(sep=" ") if isinstance(value, datetime) else value
-    return Computed("literal", (operand.kind.name.lower(), text.isoformat() if isinstance(text, date) else text))
+    word = value.isoformat(sep=" ") if isinstance(value, datetime) else value
+    return Computed("literal", (operand.kind.name.lower(), word.isoformat() if isinstance(word, date) else word))

@@ -7,9 +7,16 @@ from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
+
+from colmatch.arguments import python_value, whole_number
 from colmatch.errors import ExpressionError, shown
 from colmatch.expr.ast import NAN, Expr
+from colmatch.incoming import refusing
 from colmatch.lowering.forms import Kind, Operand
+
+_KINDS = "biufSUOM"  # of NumPy's scalars: all but complex numbers, durations and records
 
 
 def literal(value: Any) -> Operand | None:
@@ -19,31 +26,30 @@ def literal(value: Any) -> Operand | None:
     ------
     ExpressionError : no column can be compared with it
     """
+    value = python_value(value)
     kind = type(value)
     if kind is str:
         return Operand(Kind.STRING, value=_clean(value))
-    if kind is int:
+    if kind is int and whole_number(value) is not None:
         return Operand(Kind.INT, value=value)
     if value is None:
         return None
     if isinstance(value, Expr):
         raise ExpressionError("a value is needed here, not a column or a condition")
-    if hasattr(value, "as_py"):
-        return literal(value.as_py())
-    if kind.__module__ == "numpy" and hasattr(value, "dtype") and value.ndim == 0:
+    if isinstance(value, pa.Scalar):
+        with refusing(ExpressionError, f"a value of {value.type!s:.200} cannot be read"):
+            return literal(value.as_py())
+    if isinstance(value, (np.generic, np.ndarray)) and value.ndim == 0 and value.dtype.kind in _KINDS:
         return _numpy(value)
-    if isinstance(value, bool):
+    if kind is bool:
         return Operand(Kind.BOOL, value=value)
-    if isinstance(value, int):
-        return Operand(Kind.INT, value=int(value))
     if isinstance(value, float):
-        return Operand(Kind.DOUBLE, value=NAN if math.isnan(value) else float(value))
+        plain = float.__float__(value)
+        return Operand(Kind.DOUBLE, value=NAN if math.isnan(plain) else plain)
     if isinstance(value, Decimal):
         if not value.is_finite():
             raise ExpressionError(f"Decimal({value}) is not a number: use float('{value}')")
         return Operand(Kind.DECIMAL, value=value)
-    if isinstance(value, str):
-        return Operand(Kind.STRING, value=_clean(str(value)))
     if isinstance(value, datetime) and value == value:  # pandas' NaT is a datetime, and differs from itself
         if getattr(value, "nanosecond", 0):
             return Operand(Kind.TIMESTAMP, value=value.isoformat(sep=" "))
@@ -52,7 +58,7 @@ def literal(value: Any) -> Operand | None:
     if isinstance(value, date) and not isinstance(value, datetime):
         return Operand(Kind.DATE, value=value)
     if isinstance(value, (bytes, bytearray, memoryview)):
-        return Operand(Kind.BINARY, value=bytes(value))
+        return Operand(Kind.BINARY, value=bytes(memoryview(value)))
     raise ExpressionError(
         f"no column can be compared with {shown(value)} ({kind.__name__}): "
         "use int, float, Decimal, str, bool, None, date, datetime or bytes"
@@ -69,6 +75,8 @@ def _clean(text: str) -> str:
 
 
 def _numpy(value: Any) -> Operand | None:
+    if value.dtype.kind == "f":
+        return literal(float(value))
     if value.dtype.kind != "M":
         return literal(value.item())
     text = str(value)
@@ -76,8 +84,11 @@ def _numpy(value: Any) -> Operand | None:
         raise ExpressionError("no column can be compared with NaT: use is_null()")
     unit = str(value.dtype)
     if unit in ("datetime64[D]", "datetime64[M]", "datetime64[Y]", "datetime64[W]"):
-        return literal(value.astype("datetime64[D]").item())
+        day = value.astype("datetime64[D]").item()
+        if not isinstance(day, date):
+            raise ExpressionError(f"no column can be compared with {shown(value)}: dates end with the year 9999")
+        return literal(day)
     found = value.astype("datetime64[us]")
-    if found == value:
+    if found == value and isinstance(found.item(), datetime):
         return literal(found.item())
     return Operand(Kind.TIMESTAMP, value=text.replace("T", " "))

@@ -82,13 +82,20 @@ def literal_of(function: str, arguments: Sequence[tuple[Kind | None, Any]]) -> b
     for place, ((kind, given), needed) in enumerate(zip(arguments, _NEEDED[function], strict=True), COLUMNS):
         value: Any = None
         if kind in _KINDS[needed]:
-            value = str(given) if needed is _WORD else float(given) if needed is _NUMBER else int(given)
+            value = str(given) if needed is _WORD else _float(given) if needed is _NUMBER else int(given)
         low, most = _RANGES.get(needed, (0, 0))
         fits = value is not None and (needed not in _RANGES or low <= value < most)
         if not fits or (needed is _NUMBER and not math.isfinite(value)) or (needed is _WORD and "\0" in value):
             raise WrongArgument(place, f"{needed} is expected here: {function} is called as in {EXAMPLES[function]}")
         values.append(value)
     return packed(function, tuple(values))
+
+
+def _float(given: Any) -> float:
+    try:
+        return float(given)
+    except OverflowError:  # an int that no float can be
+        return math.inf
 
 
 def packed_or_none(function: str, values: tuple[Any, ...]) -> bytes | None:

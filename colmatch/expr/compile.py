@@ -19,6 +19,7 @@ from colmatch.expr.ast import And, Expr, Or, Refusal, conjoin, rebuild
 from colmatch.expr.calls import WrongArgument
 from colmatch.expr.normalise import Normaliser
 from colmatch.expr.shared import TreeForms
+from colmatch.expr.size import check_size
 from colmatch.expr.split import MARK, fill, raw_literals, split
 from colmatch.incoming import is_text
 from colmatch.indexing.settings import Budget
@@ -93,6 +94,7 @@ class Compiler:
     ) -> None:
         from colmatch.expr.parse import Parser  # brings sqlglot, which takes longer to import than everything else here
 
+        self._most = options.max_text_bytes
         self._parser = Parser(options.max_depth, two_valued)
         self._normaliser = Normaliser(schema, attributes, budget, by_attribute, two_valued, options)
         self._trees = TreeForms(self._normaliser, self._parser.nodes, options.max_depth)
@@ -112,7 +114,10 @@ class Compiler:
 
         Arguments of special functions are one literal in the first of their slots.
         """
-        form, literals = self._unpacked(expression)
+        try:
+            form, literals = self._unpacked(expression)
+        finally:
+            self._parser.forget()
         if form.packings:
             from colmatch.expr.calls_parse import pack
 
@@ -137,6 +142,8 @@ class Compiler:
         ExpressionError : without id; with line and column when it is a text
         """
         if isinstance(expression, str):
+            expression = str.__str__(expression)
+            check_size(expression, self._most)
             try:
                 shape, literals = split(expression)
             except ValueError:
@@ -184,7 +191,7 @@ class Compiler:
 
     def _refuse(self, text: str) -> None:
         """Raises what is wrong with a text of a known form, with its place."""
-        from colmatch.expr.parse import refused
+        from colmatch.expr.refused import refused
 
         reading = self._parser.read(text)
         try:
@@ -255,7 +262,7 @@ class Compiler:
             reading = self._parser.read(alone)
             if not reading.joined and shape == piece and _agree(alone, literals, reading):
                 tree = self._parser.parse(reading)
-                found = Phrase(tree, count, {}, tuple(sorted(reading.baked)))
+                found = Phrase(tree, count, {0: tree}, tuple(sorted(reading.baked)))
         except (Refusal, ValueError):
             pass
         if found is not None or piece not in self._phrases:
@@ -283,7 +290,7 @@ class Compiler:
 
     def _read(self, text: str, shape: str | None, literals: list[Any] | None) -> tuple[Form, list[Any]]:
         """The form of a text whose shape is new, or that ``split`` cannot be trusted with."""
-        from colmatch.expr.parse import refused
+        from colmatch.expr.refused import refused
 
         parser, reading = self._parser, None
         try:
@@ -306,7 +313,7 @@ class Compiler:
 
     def _built(self, tree: Expr) -> tuple[Form, list[Any]]:
         """The form of a tree with values in it."""
-        from colmatch.expr.parse import refused
+        from colmatch.expr.refused import refused
 
         try:
             return self._trees.form(tree)

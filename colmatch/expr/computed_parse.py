@@ -17,7 +17,7 @@ _OPERATORS: dict[type[exp.Expr], str] = {
     exp.EQ: "=", exp.NEQ: "<>", exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">=", exp.NullSafeEQ: "<=>",
 }  # fmt: skip
 _COMPARISONS = frozenset({"=", "<>", "<", "<=", ">", ">=", "<=>"})
-_SUFFIX = re.compile(r"[0-9.]+(?:[eE][+-]?[0-9]+)?([A-Za-z]*)", re.ASCII)
+_SUFFIX = re.compile(r"[-+\s]*[0-9.]+(?:[eE][+-]?[0-9]+)?([A-Za-z]*)")
 
 
 def is_computed(node: exp.Expr) -> bool:
@@ -128,10 +128,9 @@ class ComputedReader:
         text, at = reading.literals[slot], reading.literal_at[slot]
         if many or kind is Kind.BINARY:
             raise Refusal(f"a {'list' if many else 'binary literal'} cannot be computed with", at)
-        if slot not in reading.baked:
-            reading.baked.append(slot)
+        reading.baked[slot] = None
         if kind in (Kind.INT, Kind.DECIMAL, Kind.DOUBLE):
-            found = _SUFFIX.match(reading.text, at + re.match(r"[-+\s]*", reading.text[at:]).end())  # type: ignore[union-attr]
+            found = _SUFFIX.match(reading.text, at)
             suffix = found[1].upper() if found else ""
             return number(kind, "-" + text if negative else text, suffix)
         return Computed("literal", (_TYPES[kind], text))

@@ -17,7 +17,7 @@ from colmatch.errors import EventError, SchemaError, shown
 from colmatch.events.derived import check_constants
 from colmatch.events.nodes import INTEGERS, Node, arrow_type, digits, is_decimal
 from colmatch.expr.ast import Refusal
-from colmatch.expr.computed import PARTS, SYNONYMS, Computed
+from colmatch.expr.computed import MOST_PARTS, PARTS, SYNONYMS, Computed
 from colmatch.lowering.floors import LiteralErrors, literal_floors
 from colmatch.lowering.forms import Kind
 from colmatch.options import Options
@@ -224,12 +224,12 @@ class Typing:
         return Node({"=": "equal", "<": "less", "<=>": "same"}[name], "boolean", both)
 
     def _coalesce(self, name: str, nodes: list[Node]) -> Node:
-        _count(name, nodes, 1, 1000)
+        _count(name, nodes, 1, MOST_PARTS)
         both = self._common(name, nodes)
         return Node("coalesce", both[0].type, tuple(both))
 
     def _text(self, name: str, nodes: list[Node]) -> Node:
-        _count(name, nodes, *((1, 1000) if name == "concat" else (1,)))
+        _count(name, nodes, *((1, MOST_PARTS) if name == "concat" else (1,)))
         for node in nodes:
             if node.type != "string":
                 raise Refusal(f"{name} needs strings, not {node.type}: cast it")

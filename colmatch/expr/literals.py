@@ -14,6 +14,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from colmatch.errors import shown
 from colmatch.expr.ast import Refusal, Subject
+from colmatch.expr.computed import MOST_PARTS
 from colmatch.expr.split import unescape
 from colmatch.lowering.forms import Kind
 from colmatch.text.like import with_backslash
@@ -56,8 +57,9 @@ class Reading:
     start: tuple[str, int] | None = None
     depth: int = 0
     computed: bool = False  # it may have computed values, which literals are a part of
-    baked: list[int] = field(default_factory=list)  # slots of these, once it is parsed
+    baked: dict[int, None] = field(default_factory=dict)  # slots of these, once it is parsed
     casts: list[str] = field(default_factory=list)  # types that values are cast to
+    parsed: Any = None  # the tree that the parser made of it, or its refusal
 
     def place(self, at: int) -> tuple[int, int]:
         """Line and column, from 1."""
@@ -74,6 +76,7 @@ class LiteralReader:
         self.end = len(tokens)
         self.max_depth = max_depth
         self.reading = Reading(text)
+        self.operators = 0  # of the value that is computed here
 
     def string(self, i: int) -> tuple[str, int]:
         """The string at token i with those that follow it, and the token after.
@@ -200,6 +203,12 @@ class LiteralReader:
 
     def operator(self, i: int) -> int:
         """An operator of arithmetic."""
+        self.operators += 1
+        if self.operators > MOST_PARTS:
+            raise Refusal(
+                f"a computed value has more than {MOST_PARTS:,} operators: compute it beforehand, as a column",
+                self.raw[i].start,
+            )
         self.reading.computed = True
         self.reading.tokens.append(self.raw[i])
         return i + 1

@@ -11,7 +11,7 @@ from typing import Any
 from colmatch.errors import SchemaError
 from colmatch.events.nodes import arrow_type
 from colmatch.expr.assemble import Assembly
-from colmatch.expr.ast import CALLS, WORDS, And, Constant, Expr, Not, Or, Predicate, Refusal, Truth, Verb, walk
+from colmatch.expr.ast import CALLS, WORDS, And, Constant, Expr, Not, Or, Predicate, Refusal, Subject, Truth, Verb, walk
 from colmatch.expr.calls import call_attribute, call_modes
 from colmatch.expr.computed_types import Typing
 from colmatch.expr.modes import (
@@ -85,6 +85,7 @@ class Normaliser:
         self.typing = Typing(schema, options or Options())
         self._modes: dict[int, tuple[Predicate, tuple[Formula, ...]]] = {}
         self._plain: list[Conjunction] = []
+        self._scalars: dict[Subject, tuple[int, Type, str]] = {}  # columns of one value: attribute, type and name
 
     def form(self, tree: Expr, slots: int) -> Form:
         """Makes a tree a form.
@@ -176,7 +177,7 @@ class Normaliser:
     def _any_attribute(self, p: Predicate) -> int:
         """An attribute that the predicate is about."""
         if p.verb is Verb.CALL:
-            return self._call(p)
+            return self.attributes.intern(call_attribute(self.schema, p))
         if p.subject.computed is not None:
             return self._computed(p)[0]
         column, key = self._column(p)
@@ -187,10 +188,6 @@ class Normaliser:
             return self._attribute(column, Role.SIZE, INT)
         assert column.type is not None
         return self._attribute(column, Role.VALUE, column.type)
-
-    def _call(self, p: Predicate) -> int:
-        """The attribute that a special function of given columns is."""
-        return self.attributes.intern(call_attribute(self.schema, p))
 
     def _computed(self, p: Predicate) -> tuple[int, Type, str]:
         """The attribute that a computed value is, its type and its name."""
@@ -206,11 +203,12 @@ class Normaliser:
 
     def _predicate(self, p: Predicate) -> Modes:
         if p.verb is Verb.CALL:
-            return call_modes(self._call(p), p)
+            return call_modes(self.attributes.intern(call_attribute(self.schema, p)), p)
         if p.subject.computed is not None:
             return self._scalar(p, *self._computed(p))
-        column, key = self._column(p)
-        verb = p.verb
+        if p.subject in self._scalars and p.verb not in _LISTS:
+            return self._scalar(p, *self._scalars[p.subject])
+        (column, key), verb = self._column(p), p.verb
         if p.subject.size:
             if column.shape is Shape.UNUSABLE and p.verb is Verb.NULL:
                 return absent(self._attribute(column, Role.SIZE, INT))
@@ -234,7 +232,9 @@ class Normaliser:
                 predicate=p,
             )
         assert column.type is not None
-        return self._scalar(p, self._attribute(column, Role.VALUE, column.type), column.type, column.name)
+        attr = self._attribute(column, Role.VALUE, column.type)
+        scalar = self._scalars[p.subject] = attr, column.type, column.name
+        return self._scalar(p, *scalar)
 
     def _column(self, p: Predicate) -> tuple[Column, str | int | None]:
         """Column and map key of the subject.
@@ -370,18 +370,19 @@ class Normaliser:
             return self._overlap(column, element, size, values, len(values) < len(p.operands))
         if len(values) < len(p.operands):
             raise Refusal(f"{CALLS[verb]} cannot look for NULL", predicate=p)
-        each = [self._holds(column, element, size, Test(Op.EQ, (value,))) for value in values]
-        if len(each) == 1:
-            return each[0]
-        true, false, not_true, not_false = (list(modes) for modes in zip(*each, strict=True))
-        return conjoin(true), disjoin(false), disjoin(not_true), conjoin(not_false)
+        each = [(Test(Op.EQ, (value,)),) for value in values]
+        some, none = ([Leaf(element, test, lacks) for test in each] for lacks in (False, True))
+        return self._known(column, size, conjoin(list(some)), disjoin(list(none)))
 
     def _holds(self, column: Column, element: int, size: int, test: Test) -> Modes:
         """Some element is in the set; Unknown where none is but one is NULL.
 
         Never ``outside``: that is "some other element".
         """
-        some, none = Leaf(element, (test,)), Leaf(element, (test,), True)
+        return self._known(column, size, Leaf(element, (test,)), Leaf(element, (test,), True))
+
+    def _known(self, column: Column, size: int, some: Formula, none: Formula) -> Modes:
+        """The modes of what elements say, which is Unknown where it is not true and one is NULL."""
         if not column.arrow.field(0).nullable:
             return some, conjoin([Leaf(size, PRESENT), none]), none, disjoin([some, Leaf(size, PRESENT, True)])
         null = self._attribute(column, Role.HAS_NULL, BOOL)

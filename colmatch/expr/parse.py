@@ -5,20 +5,18 @@ sqlglot's Spark parser parses it, and what its tree may have is a whitelist of n
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from typing import Any
 
 from sqlglot import exp
 from sqlglot.errors import ErrorLevel, ParseError
-from sqlglot.tokenizer_core import TokenType
 
-from colmatch.errors import ExpressionError, shown
 from colmatch.expr.ast import SIGNS, And, Constant, Expr, Not, Or, Predicate, Refusal, Subject, Verb, conjoin, truth
 from colmatch.expr.calls import EXAMPLES
 from colmatch.expr.calls_parse import parsed_call
 from colmatch.expr.computed import comparison
 from colmatch.expr.computed_parse import ComputedReader, coalesced, function_of, is_computed
 from colmatch.expr.literals import ALLOWED, Reading
+from colmatch.expr.refused import LITERALS, bare, begin_of, is_inside, said, syntax_refusal
 from colmatch.expr.shared import SharedNodes
 from colmatch.expr.stack import room
 from colmatch.expr.tokens import SPARK, read_text
@@ -34,11 +32,6 @@ _PATTERNS = {
     exp.StartsWith: Verb.STARTSWITH, exp.EndsWith: Verb.ENDSWITH, exp.Contains: Verb.CONTAINS,
 }  # fmt: skip
 _WITH_NOT = (exp.In, exp.Between, exp.Like, exp.ILike, exp.RegexpLike)
-_LITERALS = (exp.Literal, exp.Boolean, exp.Null)
-
-_BEHIND_SUBJECTS = frozenset(
-    {TokenType.NOT, TokenType.IN, TokenType.BETWEEN, TokenType.LIKE, TokenType.ILIKE, TokenType.RLIKE}
-)
 
 SHALLOW = 8  # levels of nesting that any stack has room for
 FRAMES = 60  # of the stack, for a level: the interpreted sqlglot takes some 20
@@ -61,24 +54,44 @@ class Parser:
         self._two_valued = two_valued
         self._sqlglot = SPARK.parser(error_level=ErrorLevel.IMMEDIATE, error_message_context=0)
         self.nodes = SharedNodes()
+        self._last: tuple[str, Reading | Refusal] | None = None  # the text that was read last
 
     def read(self, text: str) -> Reading:
-        """See ``tokens.read_text``."""
-        return read_text(text, self.max_depth)
+        """See ``tokens.read_text``. The last text is known until ``forget`` is called."""
+        if self._last is None or self._last[0] != text:
+            try:
+                self._last = text, read_text(text, self.max_depth)
+            except Refusal as refusal:
+                self._last = text, refusal
+        reading: Reading = _told(self._last[1])
+        return reading
 
     def parse(self, reading: Reading) -> Expr:
-        """Makes the tree of a text that has been read; its operands are slots.
+        """Makes the tree of a text that has been read, once; its operands are slots.
 
         Raises
         ------
         Refusal : not a sentence of the language
         """
+        if reading.parsed is None:
+            try:
+                reading.parsed = self._tree(reading)
+            except Refusal as refusal:
+                reading.parsed = refusal
+        found: Expr = _told(reading.parsed)
+        return found
+
+    def forget(self) -> None:
+        """Lets go of the text that was read last."""
+        self._last = None
+
+    def _tree(self, reading: Reading) -> Expr:
         root = self._skeleton(reading)
         try:
             return self._convert(root, reading)
         # a node of sqlglot's that lacks what its grammar promises
         except (KeyError, AttributeError, TypeError) as error:
-            raise Refusal(f"this is not a condition; {ALLOWED}", _begin(root, reading)) from error
+            raise Refusal(f"this is not a condition; {ALLOWED}", begin_of(root, reading)) from error
 
     # sqlglot
 
@@ -90,7 +103,7 @@ class Parser:
                 with room(FRAMES * reading.depth):
                     found = self._sqlglot.parse_into(exp.Condition, reading.tokens, reading.text)
         except ParseError as error:
-            raise _syntax(error, reading) from None
+            raise syntax_refusal(error, reading) from None
         except RecursionError:
             raise Refusal("the expression nests too deep for the parser: flatten it") from None
         # sqlglot's own, on nonsense such as: OR ( (1, 2)
@@ -130,11 +143,11 @@ class Parser:
                 stack.append(node.args["this"])
             elif kind is exp.Not:
                 part = node.args["this"]
-                inside = self._two_valued and type(part) in _WITH_NOT and _is_inside(part, reading)
+                inside = self._two_valued and type(part) in _WITH_NOT and is_inside(part, reading)
                 stack.append((self._negated if inside else Not, 1))
                 stack.append(part)
             elif kind is exp.Is:
-                part, value = _bare(node.args["this"]), node.args["expression"]
+                part, value = bare(node.args["this"]), node.args["expression"]
                 subject = self._subject(part, reading)
                 if type(value) is exp.Null and subject is not None:
                     done.append(self.nodes.predicate(Verb.NULL, subject, ()))
@@ -143,10 +156,10 @@ class Parser:
                     stack.append(part)
                 else:
                     raise Refusal(
-                        "IS is followed by NULL, TRUE, FALSE, UNKNOWN or DISTINCT FROM", _begin(node, reading)
+                        "IS is followed by NULL, TRUE, FALSE, UNKNOWN or DISTINCT FROM", begin_of(node, reading)
                     )
             elif kind is exp.Anonymous and function_of(node) == "coalesce":
-                stack.append(coalesced(node, _begin(node, reading)))
+                stack.append(coalesced(node, begin_of(node, reading)))
             elif kind is exp.Boolean:
                 done.append(Constant(bool(node.args["this"])))
             elif kind is exp.Null:
@@ -160,17 +173,17 @@ class Parser:
         if kind is exp.Column:
             name = node.args["this"].args["this"]
             if not name.isdigit():  # a keyword that sqlglot lets stand for a column
-                raise Refusal(f"{name!r} is not expected here; {ALLOWED}", _begin(node, reading))
+                raise Refusal(f"{name!r} is not expected here; {ALLOWED}", begin_of(node, reading))
             return reading.subjects[int(name)]
         if kind is exp.ArraySize:
-            inner = self._subject(_bare(node.args["this"]), reading)
+            inner = self._subject(bare(node.args["this"]), reading)
             if inner is None or inner.size or node.args.get("expression") is not None:
-                raise Refusal("size(...) takes the name of one list or map column", _begin(node, reading))
+                raise Refusal("size(...) takes the name of one list or map column", begin_of(node, reading))
             return inner._replace(size=True)
         return self._computed(node, reading) if is_computed(node) else None
 
     def _computed(self, node: exp.Expr, reading: Reading) -> Subject:
-        value = ComputedReader(reading, lambda part: _begin(part, reading)).read(node)
+        value = ComputedReader(reading, lambda part: begin_of(part, reading)).read(node)
         return Subject((), computed=value)
 
     def _operand(self, node: exp.Expr, reading: Reading) -> Operand | None:
@@ -190,13 +203,16 @@ class Parser:
             return self.nodes.predicate(Verb.BARE, self._named(node, reading), ())
         if kind is exp.Between:
             if args.get("symmetric"):
-                raise Refusal("BETWEEN SYMMETRIC is not supported: put the smaller value first", _begin(node, reading))
+                raise Refusal(
+                    "BETWEEN SYMMETRIC is not supported: put the smaller value first", begin_of(node, reading)
+                )
             return self._test(Verb.BETWEEN, args["this"], [args["low"], args["high"]], reading)
         if kind is exp.In:
             members = args.get("expressions")
             if not members:
                 raise Refusal(
-                    "IN needs a list of literals in parentheses, as in city IN ('Nice', 'Lyon')", _begin(node, reading)
+                    "IN needs a list of literals in parentheses, as in city IN ('Nice', 'Lyon')",
+                    begin_of(node, reading),
                 )
             return self._test(Verb.IN, args["this"], members, reading)
         verb = _PATTERNS.get(kind)
@@ -211,18 +227,18 @@ class Parser:
         if kind is exp.Anonymous or kind is exp.ArrayOverlaps:
             return self._function(node, reading)
         if kind is exp.Literal:
-            raise Refusal("a literal is not a condition by itself: compare a column with it", _begin(node, reading))
-        raise Refusal(f"{_said(node)} is not a condition; {ALLOWED}", _begin(node, reading))
+            raise Refusal("a literal is not a condition by itself: compare a column with it", begin_of(node, reading))
+        raise Refusal(f"{said(node)} is not a condition; {ALLOWED}", begin_of(node, reading))
 
     def _comparison(self, verb: Verb, args: Any, negated: bool, node: exp.Expr, reading: Reading) -> Expr:
-        left, right = _bare(args["this"]), _bare(args["expression"])
-        if type(left) in _LITERALS and type(right) not in _LITERALS:
+        left, right = bare(args["this"]), bare(args["expression"])
+        if type(left) in LITERALS and type(right) not in LITERALS:
             left, right, verb = right, left, _FLIPPED.get(verb, verb)
-        if type(left) in _LITERALS:
+        if type(left) in LITERALS:
             raise Refusal(
-                "comparing two literals is not supported: compare a column with a literal", _begin(node, reading)
+                "comparing two literals is not supported: compare a column with a literal", begin_of(node, reading)
             )
-        if type(right) not in _LITERALS:
+        if type(right) not in LITERALS:
             return self._between_two(verb, left, right, negated, node, reading)
         found = self.nodes.predicate(verb, self._named(left, reading), (self._single(right, reading),))
         return Not(found) if negated else found
@@ -234,11 +250,11 @@ class Parser:
         subjects = [self._subject(side, reading) for side in (left, right)]
         if None in subjects:
             raise Refusal(
-                "comparing conditions is not supported: compare a column with a literal", _begin(node, reading)
+                "comparing conditions is not supported: compare a column with a literal", begin_of(node, reading)
             )
         if any(subject.size for subject in subjects if subject is not None):
-            raise Refusal("a size is compared with a number", _begin(node, reading))
-        read = ComputedReader(reading, lambda part: _begin(part, reading)).read
+            raise Refusal("a size is compared with a number", begin_of(node, reading))
+        read = ComputedReader(reading, lambda part: begin_of(part, reading)).read
         value, other = comparison(SIGNS[verb], read(left), read(right))
         found = self.nodes.predicate(Verb.BARE, Subject((), computed=value), (), negated=other)
         return Not(found) if negated else found
@@ -250,17 +266,17 @@ class Parser:
         return self.nodes.predicate(found.verb, found.subject, found.operands, found.weighs, negated=True)
 
     def _single(self, node: exp.Expr, reading: Reading) -> Operand | None:
-        node = _bare(node)
-        if type(node) not in _LITERALS:
+        node = bare(node)
+        if type(node) not in LITERALS:
             other = "; two columns are compared with = and < and the like" if type(node) is exp.Column else ""
-            raise Refusal(f"a literal is needed here, not {_said(node)}{other}", _begin(node, reading))
+            raise Refusal(f"a literal is needed here, not {said(node)}{other}", begin_of(node, reading))
         return self._operand(node, reading)
 
     def _named(self, node: exp.Expr, reading: Reading) -> Subject:
         """The subject that ``node`` is. Anything else is refused."""
-        subject = self._subject(_bare(node), reading)
+        subject = self._subject(bare(node), reading)
         if subject is None:
-            raise Refusal(f"a column is needed here, not {_said(node)}", _begin(node, reading))
+            raise Refusal(f"a column is needed here, not {said(node)}", begin_of(node, reading))
         return subject
 
     def _test(self, verb: Verb, subject: exp.Expr, operands: list[exp.Expr], reading: Reading) -> Predicate:
@@ -275,7 +291,7 @@ class Parser:
         kind = type(inner)
         members = (inner.args.get("expressions") or []) if kind is exp.Tuple else [inner] if kind is exp.Paren else []
         if not members:
-            raise Refusal("LIKE ANY and LIKE ALL need patterns in parentheses", _begin(node, reading))
+            raise Refusal("LIKE ANY and LIKE ALL need patterns in parentheses", begin_of(node, reading))
         parts: list[Expr] = [self._test(verb, node.args["this"], [member], reading) for member in members]
         if node.args.get("negate"):
             parts = [self._negated(part) for part in parts]
@@ -288,110 +304,23 @@ class Parser:
         )
         if name in EXAMPLES:
             return parsed_call(
-                name, arguments, self.nodes, reading, lambda part: _begin(part, reading), _begin(node, reading)
+                name, arguments, self.nodes, reading, lambda part: begin_of(part, reading), begin_of(node, reading)
             )
         if name == "arrays_overlap" and len(arguments) == 2:
-            if type(_bare(arguments[0])) is exp.Array:
+            if type(bare(arguments[0])) is exp.Array:
                 arguments.reverse()
-            array = _bare(arguments[1])
+            array = bare(arguments[1])
             if type(array) is exp.Array:
                 return self._test(Verb.ARRAYS_OVERLAP, arguments[0], array.args.get("expressions") or [], reading)
             example = "arrays_overlap(tags, array('a', 'b'))"
-            raise Refusal(f"arrays_overlap needs a list column and literals, as in {example}", _begin(node, reading))
+            raise Refusal(f"arrays_overlap needs a list column and literals, as in {example}", begin_of(node, reading))
         if name == "contains_all" and len(arguments) > 1:
             return self._test(Verb.CONTAINS_ALL, arguments[0], arguments[1:], reading)
-        raise Refusal(f"{name} has too few or too many arguments here", _begin(node, reading))
+        raise Refusal(f"{name} has too few or too many arguments here", begin_of(node, reading))
 
 
-def _bare(node: exp.Expr) -> exp.Expr:
-    """Returns the node within all parentheses around it."""
-    while type(node) is exp.Paren:
-        node = node.args["this"]
-    return node
-
-
-def _said(node: exp.Expr) -> str:
-    node = _bare(node)
-    if isinstance(node, exp.Column):
-        return "a column"
-    if isinstance(node, _LITERALS):
-        return "a literal"
-    if isinstance(node, (exp.Array, exp.Tuple)):
-        return "a list"
-    if isinstance(node, exp.Func) and not isinstance(node, (exp.And, exp.Or)):
-        return f"{function_of(node) or node.sql_name().lower()}(...)"
-    if is_computed(node):
-        return "a computed value"
-    return "a condition" if isinstance(node, (exp.Predicate, exp.Not, exp.Connector)) else f"{type(node).__name__!r}"
-
-
-def _begin(node: exp.Expr, reading: Reading) -> int:
-    """Offset of the first name or literal in ``node``."""
-    stack: list[Any] = [node]
-    while stack:
-        part = stack.pop()
-        if type(part) is exp.Column:
-            name = part.args["this"].args["this"]
-            if name.isdigit():
-                return reading.subject_at[int(name)]
-            return next((token.start for token in reading.tokens if token.text == name), 0)
-        if type(part) is exp.Literal:
-            return reading.literal_at[int(part.args["this"])]
-        if isinstance(part, (exp.Expr, list)):
-            stack.extend(reversed(part if isinstance(part, list) else list(part.args.values())))
-    return reading.tokens[0].start
-
-
-def _is_inside(node: exp.Expr, reading: Reading) -> bool:
-    """Whether the NOT of a predicate stands behind its subject, as in NOT IN."""
-    tokens = reading.tokens
-    i = bisect_left(tokens, _begin(node, reading), key=lambda token: token.start) + 1
-    while i < len(tokens) and tokens[i].token_type not in _BEHIND_SUBJECTS:
-        i += 1
-    return i < len(tokens) and tokens[i].token_type is TokenType.NOT
-
-
-def _syntax(error: ParseError, reading: Reading) -> Refusal:
-    """sqlglot's complaint in one line, at the word where it stopped."""
-    if reading.start:
-        return Refusal(*reading.start)
-    found = error.errors[0] if error.errors else {}
-    line, column = found.get("line"), found.get("col")
-    tokens = reading.tokens
-    i = next((i for i, token in enumerate(tokens) if token.line == line and token.col == column), len(tokens) - 1)
-    token = tokens[i]
-    word = reading.text[token.start : token.end + 1]
-    last = i == len(tokens) - 1
-    what = str(found.get("description", ""))
-    if what.startswith("Expecting"):
-        return Refusal(f"a {what[10:]!r} is missing after {shown(word)}", token.end + 1)
-    if what.startswith("Required") or (
-        last and token.token_type not in (TokenType.VAR, TokenType.NUMBER, TokenType.R_PAREN)
-    ):
-        return Refusal(
-            f"something is missing after {shown(word)}" if last else f"something is missing near {shown(word)}",
-            token.start,
-        )
-    return Refusal(f"{shown(word)} is not expected here; {ALLOWED}", token.start)
-
-
-def refused(refusal: Refusal, reading: Reading | None, text: str | None) -> ExpressionError:
-    """The error that the caller sees, with its place where there is a text."""
-    at = refusal.at
-    if at is None and reading is not None:
-        predicate = refusal.predicate
-        if 0 <= refusal.slot < len(reading.literal_at):
-            at = reading.literal_at[refusal.slot]
-        elif predicate is not None:
-            computed = predicate.subject.computed
-            path = () if computed is None else next(computed.columns, ())
-            wanted = Subject(path) if path else predicate.subject._replace(size=False)
-            at = next(
-                (at for at, subject in zip(reading.subject_at, reading.subjects, strict=True) if subject == wanted),
-                None,
-            )
-    message = " ".join(refusal.message.splitlines())
-    if text is None:
-        return ExpressionError(message)
-    line, column = Reading(text).place(at or 0)
-    return ExpressionError(message, line=line, column=column)
+def _told(found: Any) -> Any:
+    """Returns what was found, or raises it."""
+    if isinstance(found, Refusal):
+        raise found
+    return found

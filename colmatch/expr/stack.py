@@ -6,12 +6,14 @@ The limit belongs to the whole process, so all who need more share one raise of 
 from __future__ import annotations
 
 import sys
-import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from threading import get_ident
 
-_lock = threading.Lock()
-_inside = 0  # how many threads are in ``room`` now
+from colmatch.kernels import _forks
+
+_lock = _forks.lock()
+_inside: list[int] = []  # the threads that are in ``room`` now, as often as they are
 _before = 0  # the limit that the first of them found
 _raised = 0  # the limit that they made of it
 
@@ -23,12 +25,12 @@ def room(frames: int) -> Iterator[None]:
     The limit only rises while some thread is inside, and the last to leave puts it back, unless
     somebody else has changed it meanwhile.
     """
-    global _inside, _before, _raised
+    global _before, _raised
     with _lock:
         limit = sys.getrecursionlimit()
         if not _inside or limit != _raised:
             _before = limit
-        _inside += 1
+        _inside.append(get_ident())
         _raised = max(limit, _before + frames)
         if _raised > limit:
             sys.setrecursionlimit(_raised)
@@ -36,6 +38,20 @@ def room(frames: int) -> Iterator[None]:
         yield
     finally:
         with _lock:
-            _inside -= 1
+            _inside.remove(get_ident())
             if not _inside and sys.getrecursionlimit() == _raised > _before:
                 sys.setrecursionlimit(_before)
+
+
+class _Shares:
+    """What threads have of the limit: a child has none of those that it has not."""
+
+    def in_child(self) -> None:
+        _inside[:] = [thread for thread in _inside if thread == get_ident()]
+        if not _inside and sys.getrecursionlimit() == _raised > _before:
+            with suppress(RecursionError):  # the thread that forked is deeper than that
+                sys.setrecursionlimit(_before)
+
+
+_shares = _Shares()
+_forks.renewed(_shares)

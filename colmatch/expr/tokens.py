@@ -23,7 +23,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 from colmatch.calls import ARGUMENTS
 from colmatch.errors import shown
 from colmatch.expr.ast import Refusal, Subject
-from colmatch.expr.computed import CAST, PREFIX
+from colmatch.expr.computed import CAST, MOST_PARTS, PREFIX
 from colmatch.expr.computed import FUNCTIONS as VALUES
 from colmatch.expr.literals import ALLOWED, ENDS, NUMBERS, LiteralReader, Reading
 from colmatch.lowering.forms import Kind
@@ -120,6 +120,7 @@ class _TokenReader(LiteralReader):
         add = out.append
         role_of = _ROLES.get
         outer: list[int] = []  # nesting around each open parenthesis
+        commas: list[int] = []  # how many more each of them can have
         depth = 0  # nesting here: parentheses, and the NOTs before this operand
         base = 0
         between = False  # the next AND belongs to BETWEEN
@@ -131,6 +132,7 @@ class _TokenReader(LiteralReader):
             if role == OTHER:
                 add(token)
                 i += 1
+                self.operators = 0
                 if type is T.BETWEEN and not outer:
                     between = True
             elif role == NAME:
@@ -150,14 +152,14 @@ class _TokenReader(LiteralReader):
                     i = j
             elif role == JOIN:
                 if type is T.COMMA:
-                    if not (out and out[-1].token_type in ENDS):
-                        raise Refusal("something is missing before ','", token.start)
+                    self._comma(token, commas)
                 elif not outer:
                     if between and type is T.AND:
                         between = False
                     else:
                         reading.joined = True
                 depth = base
+                self.operators = 0
                 add(token)
                 i += 1
             elif role in _LITERAL_ROLES:
@@ -166,16 +168,12 @@ class _TokenReader(LiteralReader):
                 if role == OPEN or not (out and out[-1].token_type in ENDS):
                     depth += 1
                     if depth > reading.depth:
-                        if depth > self.max_depth:
-                            raise Refusal(
-                                f"the expression nests deeper than {self.max_depth} levels: flatten it, or raise Options(max_depth=...)",
-                                token.start,
-                            )
-                        reading.depth = depth
+                        reading.depth = self._checked_depth(depth, token)
                 add(token)
                 i += 1
                 if role == OPEN:
                     outer.append(base)
+                    commas.append(MOST_PARTS if len(out) > 1 and out[-2].text.startswith(PREFIX) else -1)
                     base = depth
                     if len(out) > 1 and out[-2].token_type in (T.IN, T.ARRAY):
                         i = self.list(i)
@@ -184,6 +182,7 @@ class _TokenReader(LiteralReader):
                     raise Refusal("something is missing before ')'", token.start)
                 if outer:
                     depth = base = outer.pop()
+                    commas.pop()
                 add(token)
                 i += 1
             elif role == SIGN:
@@ -191,6 +190,24 @@ class _TokenReader(LiteralReader):
             else:
                 i = self._word(i, role)
         return reading
+
+    def _comma(self, token: Token, left: list[int]) -> None:
+        """Checks a comma; ``left`` is how many more each open parenthesis can have."""
+        out = self.reading.tokens
+        if not (out and out[-1].token_type in ENDS):
+            raise Refusal("something is missing before ','", token.start)
+        if left:
+            left[-1] -= 1
+            if not left[-1]:
+                raise Refusal(f"a function of values has more than {MOST_PARTS:,} arguments", token.start)
+
+    def _checked_depth(self, depth: int, token: Token) -> int:
+        if depth > self.max_depth:
+            raise Refusal(
+                f"the expression nests deeper than {self.max_depth} levels: flatten it, or raise Options(max_depth=...)",
+                token.start,
+            )
+        return depth
 
     # Names
 

@@ -9,7 +9,8 @@ from typing import Any
 
 from colmatch.expr.ast import NAN, Expr, Refusal, rebuild
 from colmatch.expr.literals import Reading
-from colmatch.expr.parse import Parser, refused
+from colmatch.expr.parse import Parser
+from colmatch.expr.refused import refused
 from colmatch.lowering.forms import Kind, Operand
 from colmatch.options import Options
 

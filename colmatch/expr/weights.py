@@ -6,7 +6,6 @@ It stands on the first part of an AND and on every part of an OR.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 
 from colmatch.expr.tree import All, Formula, Modes, always, conjoin, disjoin
 from colmatch.lowering.forms import PART, Leaf
@@ -32,7 +31,7 @@ def _with_weight(formula: Formula, weight: int, attr: int) -> Formula:
     if isinstance(formula, bool):
         return always(attr, weight) if formula and weight != PART else formula
     if isinstance(formula, Leaf):
-        return replace(formula, weight=weight)
+        return formula._replace(weight=weight)
     if type(formula) is All:
         first, *others = formula.parts
         return conjoin([_with_weight(first, weight, attr), *[_with_weight(part, PART, attr) for part in others]])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,11 +12,13 @@ from numpy.typing import NDArray
 from colmatch.arrays.frozen import contiguous
 from colmatch.arrays.ranges import members, ranges_of
 from colmatch.indexing.settings import Settings
-from colmatch.indexing.statistics import Sample, Statistics
+from colmatch.indexing.statistics import WINDOW, Sample, Statistics
 from colmatch.kernels.bounds import bound_scores
 from colmatch.kernels.layout import DOT, F64, I64, LABEL_TOP, MAX, PRIORITY, U32, Codes, Predicates
 from colmatch.kernels.lowering.conjunctions import reorder_predicates
 from colmatch.kernels.predicates import count_uses
+
+Index = TypeVar("Index", bound=Any)  # the arrays of a kind that has ``WINDOW``
 
 
 class Strata(NamedTuple):
@@ -68,10 +70,15 @@ class IndexKind:
         the lower and of the upper ends and a ``Meeting`` (``kernels/meets.py``). Where a kind has
         none, every conjunction is looked at
 
-    grows_by_sample : settings -> whether growing segments are to be given a sample, whose hits are
-        by key
+    grows_by_sample : settings -> whether it goes by estimates, so that growing segments are to be
+        given a sample, whose hits are by key, and to be begun anew when they have grown by half
 
     in_pages : settings -> whether the matcher lives in a file of pages (``colmatch/paged/``)
+
+    sound : arrays, predicates, codes, subscriptions -> the arrays, checked, of a file that nobody
+        vouches for: kernels that match with them stay within them and come to an end. What is
+        quickly made may be made anew. It raises ``UnsoundError`` (``indexing/sound.py``). Where a
+        kind has none, its index is built anew
 
     A kind that has ``insert`` and ``delete`` is that of its growing segments, which are built on
     labels instead of codes (``kernels/layout.py``).
@@ -94,6 +101,7 @@ class IndexKind:
     strata: Callable[[Any], Strata] | None = None
     grows_by_sample: Callable[[Any], bool] = lambda settings: False
     in_pages: Callable[[Any], bool] = lambda settings: False
+    sound: Callable[[Any, Predicates, Codes, int], Any] | None = None
 
     @property
     def name(self) -> str:
@@ -107,6 +115,13 @@ class Built(NamedTuple):
     kind: IndexKind
     settings: Settings
     arrays: Any
+
+
+def writable(index: Index) -> Index:
+    """Returns an index that can be changed: read-only arrays are copied, but for ``WINDOW``."""
+    changed = {name: array.copy() for name, array in index._asdict().items() if not array.flags.writeable}
+    kept = {name: contiguous(getattr(index, name)) for name in WINDOW}
+    return index._replace(**changed | kept)  # type: ignore[no-any-return]
 
 
 def uses_of(preds: Predicates, attributes: int) -> I64:

@@ -33,6 +33,7 @@ class BEStarSettings(Settings):
     """How a BE*-Tree is built and how it evaluates."""
 
     kind = "bestar"
+    by_predicate = True
     about = "BE*-Tree: divided by attribute, then into buckets as narrow as what is in them"
 
     capacity: int = setting(160, "conjunctions that a leaf may have before it is divided", range(1, 100_001))

@@ -8,7 +8,8 @@ the be-tree library describe it. Deviations:
   data, as a BE-Tree does not.
 - Halves do not meet. In the library both own the middle.
 - By ``ranking="selectivity"`` a conjunction goes by the attribute whose values fewest events are
-  expected to meet, and a leaf is divided by the attributes that are so chosen most often.
+  expected to meet, and a leaf is divided by the attributes of the highest rank: each conjunction
+  that chose one counts 1, its gain, less the share of events that meet it still, its loss.
   ``"popularity"`` is the document's optimistic rank: gain alone. ``"feedback"`` is its loss: events
   are those of a window, the sample, which is counted again with each index that is built. A
   conjunction is expected to match as often wherever it stands, so that the fewest look at it is all
@@ -45,6 +46,7 @@ class BETreeSettings(Settings):
     """How a BE-Tree is built and how it evaluates."""
 
     kind = "betree"
+    by_predicate = True
     about = "BE-Tree: divided by attribute, then by halves of the attribute's domain"
 
     capacity: int = setting(160, "conjunctions that a leaf may have before it is divided", range(1, 100_001))

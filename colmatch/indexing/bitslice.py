@@ -13,10 +13,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from colmatch.arrays.frozen import freeze
 from colmatch.arrays.hints import hints_of
 from colmatch.arrays.ranges import ranges_of
 from colmatch.indexing.base import IndexKind, Strata, reorder, uses_of
 from colmatch.indexing.settings import Settings, setting
+from colmatch.indexing.sound import UnsoundError, below, equal, lengths, no_fault, ranges
 from colmatch.indexing.statistics import Sample, Statistics
 from colmatch.indexing.strata import Cut, cut_strata, is_ranked, whole
 from colmatch.kernels.bitslice.arrays import (
@@ -44,6 +46,7 @@ from colmatch.kernels.bitslice.build import (
     write_postings,
 )
 from colmatch.kernels.bitslice.match import match
+from colmatch.kernels.bitslice.sound import fault_of_bitslice
 from colmatch.kernels.bitslice.strata import expect_matches
 from colmatch.kernels.layout import ATTR_MASK, F64, I32, I64, U32, Codes, Predicates
 
@@ -56,6 +59,7 @@ WORTH = 0.75  # of the cost with all columns open, below which some are closed
 LISTS = 0.25  # intervals of lists for each predicate, above which no column is closed
 AN_ENTRY = 2  # segments of rows for which there is room; those of all rows at once are cheapest
 MOST_SEGMENTS = 1 << 19  # 14 MB
+FAULTS = ("", "groups", "codes of postings", "conjunctions of postings", "ranks", "entries", "bins")
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -266,6 +270,29 @@ def scratch(index: BitsliceIndex, codes: Codes, rows: int, entries: int) -> Bits
     )
 
 
+def sound(index: BitsliceIndex, preds: Predicates, codes: Codes, size: int) -> BitsliceIndex:
+    attributes, groups, postings, entries = len(codes.multi), len(index.reach), len(index.lo), len(index.rest_op)
+    strata = len(index.best)
+    wanted = {"group_first": groups + 1, "hi": postings, "who": postings, "head": 8 * postings, "rest": 2 * entries}
+    wanted |= {"rank": attributes, "bin_first": attributes + 1, "multi": attributes, "top": attributes + 1}
+    wanted |= {"attr_group": (strata + 1) * (attributes + 1), "expected": strata, "ranks": 1, "repeats": 1}
+    lengths(index, wanted)
+    ranges("group_first", index.group_first, postings)
+    ranges("bin_first", index.bin_first, len(index.bin_of))
+    equal("multi", index.multi, codes.multi)
+    equal("top", index.top, np.append(np.diff(codes.first) + 1, 1))
+    below("ranks", index.ranks - 1, MOST_RANKS)
+    if not strata or not entries or len(codes.label):
+        raise UnsoundError("it has no stratum or no entry, or is of labels")
+    no_fault(fault_of_bitslice(index, preds, size), FAULTS)
+    near = hints_of(index.group_first, index.lo.astype(np.int64))
+    return freeze(
+        index._replace(
+            lowest=near.lowest, highest=near.highest, cell_first=near.first, cell_shift=near.shift, below=near.below
+        )
+    )
+
+
 def repeats(index: BitsliceIndex) -> bool:
     return bool(index.repeats[0])
 
@@ -296,4 +323,5 @@ KIND = IndexKind(
     arrange=arrange,
     arranged=arranged,
     strata=strata,
+    sound=sound,
 )

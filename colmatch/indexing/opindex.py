@@ -185,9 +185,7 @@ def _frequency(preds: Predicates, codes: Codes, sample: Sample | None) -> I64:
     uses = uses_of(preds, len(codes.multi))
     if sample is None:
         return uses
-    first = codes.first + np.arange(len(codes.first))
-    hits = np.diff(ranges_of(sample.hits)[first])
-    frequency: I64 = hits * (uses.max(initial=0) + 1) + uses
+    frequency: I64 = sample.values(codes) * (uses.max(initial=0) + 1) + uses
     return frequency
 
 
@@ -323,4 +321,6 @@ def _grown(index: OpIndex, wanted: int) -> OpIndex:
     return fresh
 
 
-KIND = IndexKind(OpIndexSettings, OpIndex, build, scratch, match, cost, repeats, insert, delete)
+KIND = IndexKind(
+    OpIndexSettings, OpIndex, build, scratch, match, cost, repeats, insert, delete, grows_by_sample=lambda asked: True
+)

@@ -8,7 +8,9 @@ live there too (``colmatch/paged/``). Without, the same pages are arrays in memo
 Deviations: keys are whole numbers, so each predicate stands in one list (``kernels/pbtree/plan``).
 Leaf items have a pointer for their own SidSet, too, so leaves have items of one size and SidSets
 share nodes. All pointers follow one rule, that of GTPointer (section 4.2): the last node whose
-first key is not above the key. What cannot be counted is verified.
+first key is not above the key. No leaf points to the first node of a list: the tree's entry does.
+A tree with few predicates is no tree but a block, several of which share a page
+(``kernels/pbtree/blocks.py``). What cannot be counted is verified.
 
 Ranges with two ends have two lists of their own. A value is in those that began before it and have
 not ended, or in those that end behind it and have begun: the first is counted for values in the
@@ -33,12 +35,17 @@ from colmatch.indexing.statistics import Sample, Statistics
 from colmatch.kernels.layout import I64, U8, U32, Codes, Predicates
 from colmatch.kernels.pbtree import bulk
 from colmatch.kernels.pbtree.arrays import (
+    BLOCK_ENTRY,
+    BLOCK_HEAD,
+    CHILDREN,
     ITEM,
     LEAF_MOST,
     LIST_ROOM,
     LISTS,
     OWN_TREES,
+    ROOMS,
     SPANS,
+    TASK,
     TREE_WORDS,
     TREES,
     WALKS,
@@ -59,6 +66,7 @@ class PbtreeSettings(Settings):
     """Where the pages are, and how many of them are held in memory."""
 
     kind = "pbtree"
+    by_predicate = True
     about = "a B+tree for each attribute, in pages of 4 KiB: in a file, of which a cache holds a part, or in memory"
 
     path: str = setting("", "the file that the index lives in; '' for pages in memory", FileNames([""]))
@@ -127,13 +135,20 @@ def filled(tree: I64, key: I64, slot: U32, trees: int, base_page: int) -> Filled
     list_first = ranges_of(np.bincount(tree, minlength=LISTS * trees))
     key, slot = contiguous(key[order]), contiguous(slot[order])
     del order
-    size = np.diff(list_first)
+    size = np.diff(list_first).reshape(-1, LISTS)
+    by_tree = size.sum(axis=1)
+    is_small = by_tree <= ROOMS[-1]
+    small = np.bincount(np.searchsorted(ROOMS, by_tree[is_small & (by_tree > 0)]), minlength=len(ROOMS))
+    shared = -(-small // (CHILDREN // (BLOCK_HEAD + BLOCK_ENTRY * np.array(ROOMS))))
+    size, by_tree = size[~is_small], by_tree[~is_small]
     longest = int(size.max(initial=0))
-    by_tree = size.reshape(-1, LISTS).sum(axis=1)
     leaves = -(-by_tree // int(FILLS[1])) + 1
     # a node that is left early has room for less than what comes, which is then more than half
     pages = int(
-        (-(-size * (1 + ITEM) // (int(FILLS[0]) // 3)) + (size > 0)).sum() + leaves.sum() + (leaves // 100 + 4).sum()
+        (-(-size * (1 + ITEM) // (int(FILLS[0]) // 3)) + (size > 0)).sum()
+        + leaves.sum()
+        + (leaves // 100 + 4).sum()
+        + shared.sum()
     )
     most = int(leaves.max(initial=0)) + 1
     mem = np.empty(pages * WORDS, np.uint32)
@@ -173,7 +188,7 @@ def scratch(index: PbtreeIndex, codes: Codes, rows: int, entries: int) -> Pbtree
         np.empty(slots, np.uint8),
         np.zeros((SPANS, 2), np.int64),
         np.empty(slots + 1, np.uint32),
-        np.empty((tasks, 6), np.int64),
+        np.empty((tasks, TASK), np.int64),
         np.empty(tasks, np.int64),
         np.zeros(len(index.frame), np.uint8),
         np.zeros(max(len(codes.multi), 1), np.uint32),

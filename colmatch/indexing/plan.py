@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from typing import NamedTuple
 
+from colmatch.arguments import text
 from colmatch.errors import OptionError, shown
 from colmatch.indexing.base import IndexKind
 from colmatch.indexing.registry import KINDS, find
@@ -31,7 +32,7 @@ class Plan(NamedTuple):
 
 def settings_of(kind: str) -> type[Settings]:
     """Returns the settings of a kind, or of ``"auto"``. Raises OptionError when there is none."""
-    return AutoSettings if isinstance(kind, str) and kind == AutoSettings.kind else find(kind).settings
+    return AutoSettings if text(kind) == AutoSettings.kind else find(kind).settings
 
 
 def index(kind: str, /, **settings: bool | int | str) -> Settings:

@@ -24,17 +24,17 @@ of the hash table, entries of the lists.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from colmatch.arrays.frozen import freeze
 from colmatch.arrays.growing import extended, with_room
-from colmatch.arrays.ranges import ranges_of
 from colmatch.errors import OptionError
-from colmatch.indexing.base import IndexKind, uses_of
+from colmatch.indexing.base import IndexKind, uses_of, writable
 from colmatch.indexing.settings import Settings
-from colmatch.indexing.statistics import Sample, Statistics
-from colmatch.kernels.layout import ATTR_MASK, FLAG_MULTI, I64, U32, Codes, Predicates
+from colmatch.indexing.statistics import WINDOW, Sample, Statistics, window_of
+from colmatch.kernels.layout import ATTR_MASK, F64, FLAG_MULTI, I64, U32, Codes, Predicates
 from colmatch.kernels.propagation.arrays import (
     ALWAYS,
     BITS,
@@ -95,6 +95,7 @@ class PropagationSettings(Settings):
     """What propagation keeps whole."""
 
     kind = "propagation"
+    by_predicate = True
     about = (
         "Propagation: the distinct predicates that hold as bits, then the subscriptions behind the most selective ones"
     )
@@ -140,22 +141,24 @@ def build(
     state[SEVERAL] = (preds.owner[1:] == preds.owner[:-1]).any()
     index = PropagationIndex(
         key, slot, uses, truth, slab, bits, group_of, group, lo[order], hi[order], bit[order], pool,
-        estimates.present, estimates.codes, estimates.top, estimates.code_first, estimates.label, codes.multi, state,
+        estimates.present, estimates.codes, estimates.top, multi=codes.multi, state=state,
+        **window_of(sample if len(codes.label) else None, codes),
     )  # fmt: skip
     return index, preds
 
 
 def _estimates(preds: Predicates, codes: Codes, sample: Sample | None) -> Estimates:
     attributes = len(codes.multi)
-    intervals = np.diff(codes.first) + 1
-    code_first = ranges_of(intervals)
-    below = np.empty(0, np.int64) if sample is None else ranges_of(sample.hits)
-    present = uses_of(preds, attributes) if sample is None else below[code_first[1:]] - below[code_first[:-1]]
+    present = uses_of(preds, attributes) if sample is None else sample.values(codes)
     top = np.ones(attributes)
     highest_codes(preds, top)
-    return Estimates(
-        present.astype(np.float64), intervals.astype(np.float64), top, code_first, codes.label.copy(), below
-    )
+    intervals = (np.diff(codes.first) + 1).astype(np.float64)
+    return _told(present.astype(np.float64), intervals, top, window_of(sample, codes), codes)
+
+
+def _told(present: F64, intervals: F64, top: F64, window: dict[str, Any], codes: Codes) -> Estimates:
+    own = freeze(codes)
+    return Estimates(present, intervals, top, **window, code_first=own.first, bound=own.bound, label=own.label)
 
 
 def _slots(used: int) -> int:
@@ -230,12 +233,12 @@ def insert(arrays: PropagationIndex, preds: Predicates, codes: Codes, begin: int
     bytes each.
     """
     preds = freeze(preds)
-    arrays = _with_attributes(_writable(arrays), preds, begin, end)
+    arrays = _with_attributes(writable(arrays), preds, begin, end)
     ids = np.empty(int(np.diff(preds.first[begin : end + 1]).max(initial=0)), np.uint32)
     progress = np.zeros(PROGRESS_WORDS, np.int64)
     progress[CONJ], progress[BIT] = begin, -1
-    no_sample = np.empty(0, np.int64)
-    estimates = Estimates(arrays.present, arrays.codes, arrays.top, arrays.code_first, arrays.label, no_sample)
+    window = {name: getattr(arrays, name) for name in WINDOW}
+    estimates = _told(arrays.present, arrays.codes, arrays.top, window, codes)
     while lacking := enter(arrays, preds, end, estimates, ids, progress):
         arrays = _grow(arrays, preds, lacking, int(progress[NEEDED]))
     return arrays
@@ -250,14 +253,9 @@ def delete(arrays: PropagationIndex, preds: Predicates, codes: Codes, conjunctio
     intervals in ``run_lo`` and ``run_hi`` must stay where they are as long as the index is changed:
     another conjunction may have the same predicate.
     """
-    arrays = _writable(arrays)
+    arrays = writable(arrays)
     remove(arrays, freeze(preds), np.ascontiguousarray(conjunctions, np.int64))
     return arrays
-
-
-def _writable(arrays: PropagationIndex) -> PropagationIndex:
-    own = (array if array.flags.writeable else array.copy() for array in arrays)
-    return PropagationIndex(*own)  # type: ignore[arg-type]
 
 
 def _with_attributes(arrays: PropagationIndex, preds: Predicates, begin: int, end: int) -> PropagationIndex:
@@ -321,4 +319,15 @@ def cost(statistics: Statistics) -> float:
     return 1000.0 + 0.2 * distinct + 0.5 * checked + 200 * statistics.programs
 
 
-KIND = IndexKind(PropagationSettings, PropagationIndex, build, scratch, match, cost, repeats, insert, delete)
+KIND = IndexKind(
+    PropagationSettings,
+    PropagationIndex,
+    build,
+    scratch,
+    match,
+    cost,
+    repeats,
+    insert,
+    delete,
+    grows_by_sample=lambda asked: True,
+)

@@ -10,8 +10,10 @@ and Dense Workloads" (sections 4 and 5, algorithms 1 to 5). Deviations:
 - A predicate of more than ``leaves`` codes is not cut into spaces: it takes the cells of its
   attribute, at most 16 (``kernels/pstree/arrays.py``). A space for each end of each predicate makes
   lists of N^2 entries where values are many.
-- Signatures have as many bits as their conjunctions need, four for each on average, as far as 128
-  bytes for each conjunction of the index go. They are made anew when there are more.
+- Signatures have as many bits as their conjunctions need, as far as 128 bytes for each conjunction
+  of the index go: four for each on average, and 16 in those of cells. There are none where they
+  would be too full. They are made anew when there are more.
+- Of an attribute that few predicates are about, only its presence is tested.
 - Of an attribute that may have several values only its presence is tested.
 - Conjunctions are numbered by where their access predicates begin, so the candidates of a space
   stand side by side in memory, and so do their bits in a signature.
@@ -31,22 +33,23 @@ from typing import Any
 import numpy as np
 
 from colmatch.arrays.growing import extended
-from colmatch.indexing.base import IndexKind, highest_codes
+from colmatch.indexing.base import IndexKind, highest_codes, writable
 from colmatch.indexing.pstrees import (
-    NONE_SEEN,
     empty_tables,
     ordered,
-    seen_by,
     trimmed,
     with_conjunctions,
     with_rows,
     with_spaces,
-    writable,
 )
 from colmatch.indexing.settings import Settings, setting
-from colmatch.indexing.statistics import Sample, Statistics
+from colmatch.indexing.statistics import Sample, Statistics, window_of
 from colmatch.kernels.layout import I64, Codes, Predicates
 from colmatch.kernels.pstbloom.arrays import (
+    CELL_SIGNED,
+    CELL_STRIDE,
+    CELL_WORDS,
+    FIRST_CELL,
     GOES_NEXT,
     LEFT_WORDS,
     NEED_CUTS,
@@ -54,6 +57,7 @@ from colmatch.kernels.pstbloom.arrays import (
     NEED_INNERS,
     NEED_SPACES,
     SIGNED,
+    SPACES_FROM,
     STRIDE,
     WORDS,
     PSTBloom,
@@ -67,13 +71,29 @@ from colmatch.kernels.pstbloom.build import (
 from colmatch.kernels.pstbloom.change import enter, remove
 from colmatch.kernels.pstbloom.match import match
 from colmatch.kernels.pstbloom.sign import sign_all
-from colmatch.kernels.pstree.arrays import CUTS, ENTRIES, EVERYWHERE, INNERS, RESERVED, SEVERAL, SPACES, WALK_WORDS
+from colmatch.kernels.pstree.arrays import (
+    CELLS,
+    CUTS,
+    ENTRIES,
+    FANOUT,
+    INNERS,
+    NONE,
+    RESERVED,
+    SEVERAL,
+    SPACES,
+    WALK_WORDS,
+)
 from colmatch.kernels.pstree.choose import BY_OPERATOR, DIMENSIONS, LEAVES, PLAN_WORDS, SIGNATURES
 from colmatch.kernels.pstree.verify import BLOCK
 
-BITS_EACH = 4  # bits of a signature for each conjunction that it is thought to have
+BITS_EACH = 4  # bits of a space's signature for each conjunction that it is thought to have
+# Those of a cell's: cells are few, and turn a third more away with 16 than with 4, for 26 bytes a
+# subscription (``asv_benchmarks/signatures.py``, cardinality 1,000).
+CELL_BITS_EACH = 16
 LINE = 8  # words of a line of the cache
 BYTES_EACH = 128  # of all signatures, for each conjunction
+COMMON = 32  # predicates of an attribute from which on spaces that signatures alone need are worth it
+FULLEST = 0.75  # part of the bits that may be expected to be set; fuller ones turn hardly anybody away
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -81,6 +101,7 @@ class PSTBloomSettings(Settings):
     """How PSTBloom finds candidates, and what it tests before it verifies them."""
 
     kind = "pstbloom"
+    by_predicate = True
     about = "PSTBloom: at the predicate spaces of the most selective predicate, signatures for the others"
 
     leaves: int = setting(
@@ -100,21 +121,19 @@ def _plan(settings: PSTBloomSettings) -> I64:
     plan[LEAVES] = settings.leaves
     plan[BY_OPERATOR] = settings.ranking == "operators"
     plan[DIMENSIONS] = 1
-    plan[SIGNATURES] = settings.signatures
+    plan[SIGNATURES] = COMMON if settings.signatures else 0
     return plan
 
 
 def build(preds: Predicates, codes: Codes, sample: Sample | None, settings: Any) -> tuple[PSTBloom, Predicates]:
     count = len(preds.owner)
-    plan, seen = _plan(settings), seen_by(sample)
-    index = with_conjunctions(_empty(plan, codes), preds, codes, 0, count)
-    work = _work(preds, 0, count, seen)
-    index, preds, work = ordered(index, preds, codes, work)
+    index = _empty(_plan(settings), codes, window_of(sample, codes))
+    index = with_conjunctions(index, preds, codes, 0, count)
+    index, preds, work = ordered(index, preds, codes, _work(preds, 0, count))
     if settings.construction == "bulk":
         index = _built(index, preds, codes, work)
     else:
-        index = _entered(index, preds, codes, work, count)
-        index = _signed(index, preds, _words(index))
+        index = _signed(_entered(index, preds, codes, work, count), preds)
     return (index if len(codes.label) else _trimmed(index)), preds
 
 
@@ -123,84 +142,119 @@ def _built(index: PSTBloom, preds: Predicates, codes: Codes, work: Work) -> PSTB
     index, row = with_spaces(index, preds, codes)
     covers, lists = (np.zeros(int(index.state[SPACES]) + 1, np.int64) for _ in range(2))
     index.state[ENTRIES] = entries = count_lists(index, preds, codes, row, covers, lists)
-    index = _without_signatures(index._replace(entry=np.empty((entries, 3), np.uint32)), _words(index))
+    index = _without_signatures(index._replace(entry=np.empty((entries, 3), np.uint32)))
     fill_all(index, preds, codes, work.next, row)
     return index
 
 
-def _empty(plan: I64, codes: Codes) -> PSTBloom:
+def _empty(plan: I64, codes: Codes, window: dict[str, Any]) -> PSTBloom:
     tables = empty_tables(highest_codes(codes).astype(np.uint64), 1)
-    tables.state[SPACES], tables.state[WORDS], tables.state[STRIDE] = RESERVED, 1, 1
-    sign = np.zeros(len(tables.space), np.uint64)
-    sign[EVERYWHERE] = 2**64 - 1
-    return PSTBloom(
+    tables.state[SPACES] = RESERVED
+    tables.state[[WORDS, STRIDE]] = 1
+    sign = np.array([0, 2**64 - 1], np.uint64)
+    index = PSTBloom(
         **tables._asdict(), entry=np.zeros((16, 3), np.uint32), sign=sign,
         probe=np.empty(0, np.uint32), at=np.empty(0, np.uint8), plan=plan, multi=codes.multi.copy(),
+        common=np.zeros(len(codes.multi), np.uint32), **window,
     )  # fmt: skip
+    index.state[FIRST_CELL] = len(sign)
+    return index
 
 
-def _work(preds: Predicates, begin: int, end: int, seen: I64) -> Work:
+def _work(preds: Predicates, begin: int, end: int) -> Work:
     left = np.zeros(LEFT_WORDS, np.int64)
     left[GOES_NEXT] = begin
     longest = int(np.diff(preds.first[begin : end + 1]).max(initial=0))
-    return Work(left, np.empty(longest), np.empty((end, 2), np.uint32), seen)
+    return Work(left, np.empty(longest), np.empty((end, 2), np.uint32))
 
 
 def _entered(index: PSTBloom, preds: Predicates, codes: Codes, work: Work, end: int) -> PSTBloom:
     """With conjunctions up to ``end``, entered one by one."""
     left = work.left
+    index = _with_room(index)
     while left[GOES_NEXT] < end:
         stop = min(2 * int(left[GOES_NEXT]) + 64, end)
         while not enter(index, preds, codes, work, stop):
             index = with_rows(index, int(left[NEED_INNERS]), int(left[NEED_CUTS]), int(left[NEED_SPACES]))
             used = int(index.state[ENTRIES])
-            index = index._replace(
-                entry=extended(index.entry, used, used + int(left[NEED_ENTRIES])),
-                sign=_as_long(index.sign, len(index.space) * int(index.state[STRIDE])),
-            )
-        if index.state[SIGNED] > 64 * index.state[WORDS] * index.state[SPACES]:  # more than one of a bit
-            words = _words(index)
-            if words > index.state[WORDS]:
-                index = _signed(index, preds, words)
+            index = _with_room(index._replace(entry=extended(index.entry, used, used + int(left[NEED_ENTRIES]))))
+        if _is_crowded(index):
+            index = _signed(index, preds)
     return index
 
 
-def _as_long(sign: Any, size: int) -> Any:
-    return sign if len(sign) >= size else np.append(sign, np.zeros(size - len(sign), np.uint64))
+def _with_room(index: PSTBloom) -> PSTBloom:
+    """With room for the signatures of all rows of spaces, and of the cells of all attributes."""
+    state = index.state
+    first = SPACES_FROM + len(index.space) * int(state[STRIDE])
+    size = first + len(index.tree) * FANOUT * int(state[CELL_STRIDE])
+    if state[FIRST_CELL] == first and size <= len(index.sign):
+        return index
+    sign = np.zeros(size, np.uint64)
+    spaces, cells = index.sign[: int(state[FIRST_CELL])][:first], index.sign[int(state[FIRST_CELL]) :][: size - first]
+    sign[: len(spaces)], sign[first : first + len(cells)] = spaces, cells
+    state[FIRST_CELL] = first
+    return index._replace(sign=sign)
 
 
-def _words(index: PSTBloom) -> int:
-    """Words of a signature, for what the index has."""
-    spaces, signed = int(index.state[SPACES]), int(index.state[SIGNED])
-    most = max(BYTES_EACH * len(index.at) // (8 * spaces), 1)
-    needed = max(BITS_EACH * signed // (64 * spaces), 1)
-    return 1 << (min(most, needed).bit_length() - 1)
+def _signatures(index: PSTBloom) -> tuple[tuple[int, int], tuple[int, int]]:
+    """How often conjunctions are in signatures of spaces, and how many these are; of cells."""
+    state = index.state
+    cells = FANOUT * int(np.count_nonzero(index.tree[:, CELLS] != NONE))
+    return (int(state[SIGNED]), int(state[SPACES]) - cells), (int(state[CELL_SIGNED]), cells)
 
 
-def _signed(index: PSTBloom, preds: Predicates, words: int) -> PSTBloom:
-    """With signatures of so many words."""
-    index = _without_signatures(index, words)
+def _is_crowded(index: PSTBloom) -> bool:
+    """Says whether more than one conjunction of a bit is in signatures that could be longer."""
+    now = index.state[[WORDS, CELL_WORDS]].tolist()
+    crowded = [
+        signed > 64 * words * max(rows, 1) for (signed, rows), words in zip(_signatures(index), now, strict=True)
+    ]
+    return any(crowded) and any(map(int.__gt__, _words(index), now))
+
+
+def _words(index: PSTBloom) -> tuple[int, int]:
+    """Words of a signature of a space, and of a cell, for what the index has."""
+    spaces, cells = _signatures(index)
+    room = BYTES_EACH * len(index.at) // 8
+    of_cells = _length(CELL_BITS_EACH, *cells, room // (FANOUT * max(len(index.tree), 1)))
+    return _length(BITS_EACH, *spaces, max((room - of_cells * cells[1]) // max(spaces[1], 1), 1)), of_cells
+
+
+def _length(bits: int, signed: int, rows: int, most: int) -> int:
+    """Words of so many signatures, up to ``most``; 0 where that is too few, or nobody is in."""
+    if most < 1 or not signed:
+        return 0
+    each = signed / max(rows, 1)
+    words = 1 << (min(most, max(int(bits * each) // 64, 1)).bit_length() - 1)
+    return words if 1 - np.exp(-each / (64 * words)) <= FULLEST else 0
+
+
+def _signed(index: PSTBloom, preds: Predicates) -> PSTBloom:
+    """With signatures as long as they should be."""
+    index = _without_signatures(index)
     sign_all(index, preds)
     return index
 
 
-def _without_signatures(index: PSTBloom, words: int) -> PSTBloom:
-    """With room for signatures of so many words."""
-    index.state[WORDS], index.state[STRIDE] = words, words + LINE if words >= LINE else words
-    return index._replace(sign=np.zeros(len(index.space) * int(index.state[STRIDE]), np.uint64))
+def _without_signatures(index: PSTBloom) -> PSTBloom:
+    """With room for signatures as long as they should be."""
+    state = index.state
+    state[WORDS], state[CELL_WORDS] = words = _words(index)
+    state[STRIDE], state[CELL_STRIDE] = (each + LINE if each >= LINE else each for each in words)
+    state[FIRST_CELL] = 0
+    return _with_room(index._replace(sign=np.empty(0, np.uint64)))
 
 
 def _trimmed(index: PSTBloom) -> PSTBloom:
     state = index.state
     used = {"inner": INNERS, "cut": CUTS, "key": CUTS, "space": SPACES, "entry": ENTRIES}
-    return trimmed(
-        index, **{name: int(state[at]) for name, at in used.items()}, sign=int(state[SPACES] * state[STRIDE])
-    )
+    return _with_room(trimmed(index, **{name: int(state[at]) for name, at in used.items()}))
 
 
 def insert(index: PSTBloom, preds: Predicates, codes: Codes, begin: int, end: int) -> PSTBloom:
     index = with_conjunctions(writable(index), preds, codes, begin, end)
-    return _entered(index, preds, codes, _work(preds, begin, end, NONE_SEEN), end)
+    return _entered(index, preds, codes, _work(preds, begin, end), end)
 
 
 def delete(index: PSTBloom, preds: Predicates, codes: Codes, conjunctions: I64) -> PSTBloom:
@@ -214,6 +268,7 @@ def scratch(index: PSTBloom, codes: Codes, rows: int, entries: int) -> Scratch:
     return Scratch(
         np.zeros(attributes, np.uint32),
         np.zeros(4 * attributes, np.uint64),
+        np.zeros(4, np.uint64),
         np.empty((entries, WALK_WORDS), np.uint32),
         np.empty(2 * entries + 1, np.uint32),
         np.empty(BLOCK, np.uint32),
@@ -230,10 +285,12 @@ def cost(statistics: Statistics) -> float:
     """Estimates the lists of events of 30 values, by the share of attributes that these have.
 
     Fitted to ``dense`` at 10,000 to a million subscriptions, and to 30,000 over 1,000 attributes or
-    more (``asv_benchmarks/documents.py subscriptions attributes``).
+    more (``asv_benchmarks/documents.py 003-figure-6a 003-figure-8a``).
     """
     share = min(30 / max(statistics.attributes, 1), 1.0)
     return 13_000.0 + 0.88 * share * statistics.conjunctions + 200 * statistics.programs
 
 
-KIND = IndexKind(PSTBloomSettings, PSTBloom, build, scratch, match, cost, repeats, insert, delete)
+KIND = IndexKind(
+    PSTBloomSettings, PSTBloom, build, scratch, match, cost, repeats, insert, delete, grows_by_sample=lambda asked: True
+)

@@ -28,20 +28,17 @@ from typing import Any
 import numpy as np
 
 from colmatch.arrays.growing import extended
-from colmatch.indexing.base import IndexKind, highest_codes
+from colmatch.indexing.base import IndexKind, highest_codes, writable
 from colmatch.indexing.pstrees import (
-    NONE_SEEN,
     empty_tables,
     ordered,
-    seen_by,
     trimmed,
     with_conjunctions,
     with_rows,
     with_spaces,
-    writable,
 )
 from colmatch.indexing.settings import Settings, setting
-from colmatch.indexing.statistics import Sample, Statistics
+from colmatch.indexing.statistics import Sample, Statistics, window_of
 from colmatch.kernels.layout import I64, Codes, Predicates
 from colmatch.kernels.psthash.arrays import (
     BUCKET_WORDS,
@@ -65,7 +62,17 @@ from colmatch.kernels.psthash.buckets import note_buckets
 from colmatch.kernels.psthash.build import KEY_WORDS, begin_lists, count_buckets, count_members, fill_lists
 from colmatch.kernels.psthash.change import enter, remove
 from colmatch.kernels.psthash.match import match
-from colmatch.kernels.pstree.arrays import CUTS, ENTRIES, FANOUT, INNERS, NONE, RESERVED, SEVERAL, SPACES, WALK_WORDS
+from colmatch.kernels.pstree.arrays import (
+    CUTS,
+    ENTRIES,
+    FANOUT,
+    INNERS,
+    NONE,
+    RESERVED,
+    SEVERAL,
+    SPACES,
+    WALK_WORDS,
+)
 from colmatch.kernels.pstree.choose import BY_OPERATOR, DIMENSIONS, LEAVES, PLAN_WORDS, PRODUCT
 from colmatch.kernels.pstree.verify import BLOCK
 
@@ -79,6 +86,7 @@ class PSTHashSettings(Settings):
     """By how many predicates PSTHash finds candidates, and into how many spaces it puts them."""
 
     kind = "psthash"
+    by_predicate = True
     about = "PSTHash: at the spaces that the two most selective predicates have together"
 
     dimensions: int = setting(2, "access predicates of a conjunction", range(1, DIMENSIONS_MOST + 1))
@@ -104,11 +112,10 @@ def _plan(settings: PSTHashSettings) -> I64:
 
 
 def build(preds: Predicates, codes: Codes, sample: Sample | None, settings: Any) -> tuple[PSTHash, Predicates]:
-    plan = _plan(settings)
     count = len(preds.owner)
-    index = with_conjunctions(_empty(plan, codes), preds, codes, 0, count)
-    work = _work(index, preds, 0, count, seen_by(sample))
-    index, preds, work = ordered(index, preds, codes, work)
+    index = _empty(_plan(settings), codes, window_of(sample, codes))
+    index = with_conjunctions(index, preds, codes, 0, count)
+    index, preds, work = ordered(index, preds, codes, _work(index, preds, 0, count))
     grow = _built if settings.construction == "bulk" else _entered
     index = grow(index, preds, codes, work, count)
     return (index if len(codes.label) else _trimmed(index)), preds
@@ -134,13 +141,13 @@ def _built(index: PSTHash, preds: Predicates, codes: Codes, work: Work, count: i
     return index
 
 
-def _empty(plan: I64, codes: Codes) -> PSTHash:
+def _empty(plan: I64, codes: Codes, window: dict[str, Any]) -> PSTHash:
     tables = empty_tables(highest_codes(codes).astype(np.uint64), 1)
     tables.state[SPACES], tables.state[FREE_BUCKET] = RESERVED, NONE
     return PSTHash(
         **tables._asdict(), entry=np.zeros((16, 3), np.uint32), bucket=np.zeros((16, BUCKET_WORDS), np.uint32),
         slot=np.zeros(FIRST_SLOTS, np.uint32), probe=np.empty(0, np.uint32), at=np.empty(0, np.uint8), plan=plan,
-        multi=codes.multi.copy(),
+        multi=codes.multi.copy(), common=np.zeros(len(codes.multi), np.uint32), **window,
     )  # fmt: skip
 
 
@@ -160,12 +167,12 @@ def _with_places(index: PSTHash, work: Work) -> Work:
     return work if len(work.spaces) >= size else work._replace(spaces=np.empty(size, np.uint32))
 
 
-def _work(index: PSTHash, preds: Predicates, begin: int, end: int, seen: I64) -> Work:
+def _work(index: PSTHash, preds: Predicates, begin: int, end: int) -> Work:
     left = np.zeros(LEFT_WORDS, np.int64)
     left[GOES_NEXT], left[NEW_SPACE] = begin, NONE
     longest = int(np.diff(preds.first[begin : end + 1]).max(initial=0))
     work = Work(
-        left, np.empty(longest), np.empty((max(end, len(index.at)), 2), np.uint32), seen, np.empty(0, np.uint32),
+        left, np.empty(longest), np.empty((max(end, len(index.at)), 2), np.uint32), np.empty(0, np.uint32),
         np.empty(2 * DIMENSIONS_MOST + 1, np.int64),
     )  # fmt: skip
     return _with_places(index, work)
@@ -195,12 +202,12 @@ def _trimmed(index: PSTHash) -> PSTHash:
 
 def insert(index: PSTHash, preds: Predicates, codes: Codes, begin: int, end: int) -> PSTHash:
     index = with_conjunctions(writable(index), preds, codes, begin, end)
-    return _entered(index, preds, codes, _work(index, preds, begin, end, NONE_SEEN), end)
+    return _entered(index, preds, codes, _work(index, preds, begin, end), end)
 
 
 def delete(index: PSTHash, preds: Predicates, codes: Codes, conjunctions: I64) -> PSTHash:
     index = writable(index)
-    remove(index, preds, _work(index, preds, 0, 0, NONE_SEEN), conjunctions)
+    remove(index, preds, _work(index, preds, 0, 0), conjunctions)
     return index
 
 
@@ -222,10 +229,12 @@ def cost(statistics: Statistics) -> float:
     """Estimates looking for the spaces of pairs of 30 values, then the lists of those found.
 
     Fitted to ``dense`` at 10,000 to a million subscriptions, and to 30,000 over 1,000 attributes or
-    more (``asv_benchmarks/documents.py subscriptions attributes``).
+    more (``asv_benchmarks/documents.py 003-figure-6a 003-figure-8a``).
     """
     share = min(30 / max(statistics.attributes, 1), 1.0)
     return 30_000.0 + 0.85 * share * statistics.conjunctions + 200 * statistics.programs
 
 
-KIND = IndexKind(PSTHashSettings, PSTHash, build, scratch, match, cost, repeats, insert, delete)
+KIND = IndexKind(
+    PSTHashSettings, PSTHash, build, scratch, match, cost, repeats, insert, delete, grows_by_sample=lambda asked: True
+)

@@ -6,12 +6,11 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from colmatch.arrays.frozen import freeze
+from colmatch.arrays.frozen import contiguous, freeze
 from colmatch.arrays.growing import extended
-from colmatch.arrays.ranges import ranges_of
 from colmatch.indexing.base import highest_codes, reorder
-from colmatch.indexing.statistics import Sample
-from colmatch.kernels.layout import FLAG_MULTI, I64, LABEL_TOP, U8, U32, U64, Codes, Predicates
+from colmatch.indexing.statistics import window_of
+from colmatch.kernels.layout import FLAG_MULTI, LABEL_TOP, U8, U32, U64, Codes, Predicates
 from colmatch.kernels.pstree.arrays import (
     CELLS,
     CUT_WORDS,
@@ -41,10 +40,17 @@ from colmatch.kernels.pstree.arrays import (
     TREE_WORDS,
     PSTree,
 )
-from colmatch.kernels.pstree.build import choose_all, count_ends, make_cells, make_spaces, reorder_probes
+from colmatch.kernels.pstree.build import (
+    choose_all,
+    count_ends,
+    count_predicates,
+    make_cells,
+    make_spaces,
+    place_cells,
+    reorder_probes,
+)
 from colmatch.kernels.pstree.tables import MOST_DIGITS
 
-NONE_SEEN: I64 = np.empty(0, np.int64)
 Tables = TypeVar("Tables", bound=Any)  # ``PSTree``, or a kind's arrays that have all of its
 
 
@@ -90,17 +96,8 @@ def with_attributes(tables: Tables, codes: Codes) -> Tables:
         top=np.append(tables.top, top_bits(highest)),
         highest=np.append(tables.highest, highest),
         multi=np.append(tables.multi, codes.multi[-more:]),
+        common=np.append(tables.common, np.zeros(more, np.uint32)),
     )
-
-
-def writable(tables: Tables) -> Tables:
-    """The tables as such that can be changed."""
-    return type(tables)(*(array if array.flags.writeable else array.copy() for array in tables))  # type: ignore[no-any-return]
-
-
-def seen_by(sample: Sample | None) -> I64:
-    """Event counters: values of a sample before each code of all attributes, or (0) without one."""
-    return NONE_SEEN if sample is None else ranges_of(sample.hits)
 
 
 def with_rows(tables: Tables, inners: int, cuts: int, spaces: int) -> Tables:
@@ -116,12 +113,14 @@ def with_rows(tables: Tables, inners: int, cuts: int, spaces: int) -> Tables:
 def with_conjunctions(index: Tables, preds: Predicates, codes: Codes, begin: int, end: int) -> Tables:
     """With room for the conjunctions ``begin:end``, and for their attributes."""
     index = with_attributes(index, codes)
+    place_cells(index.tree, contiguous(codes.first), contiguous(codes.label))
     known, at = len(index.probe), len(index.at)
     size = int(preds.first[end])
     index = index._replace(
         probe=np.append(index.probe, np.zeros(max(size - known, 0), np.uint32)),
         at=np.append(index.at, np.zeros(max(end - at, 0), np.uint8)),
     )
+    count_predicates(preds.pred, int(preds.first[begin]), size, index.common)
     word = preds.pred[preds.first[begin] : size, 0]
     index.state[SEVERAL] |= (preds.owner[begin + 1 : end] == preds.owner[begin : end - 1]).any()
     index.state[SEVERAL] |= (word & np.uint32(FLAG_MULTI)).any()
@@ -134,11 +133,12 @@ def ordered(index: Tables, preds: Predicates, codes: Codes, work: Any) -> tuple[
     But those of a growing segment stand by subscription.
     """
     key = np.empty(len(preds.owner), np.int64)
-    choose_all(index.plan, index.top, preds, codes, work, index.probe, key)
+    choose_all(index, preds, codes, work, key)
     if not len(codes.label):
         order, probe = np.argsort(key, kind="stable").astype(np.uint32), np.empty_like(index.probe)
         reorder_probes(preds.first, order, index.probe, probe)
         preds, index, work = reorder(preds, order), index._replace(probe=probe), work._replace(next=work.next[order])
+        index = index._replace(**window_of(None, codes))  # nothing is chosen any more
     return index, freeze(preds), work
 
 

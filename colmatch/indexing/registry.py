@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from colmatch.arguments import text
 from colmatch.errors import OptionError, shown
 from colmatch.indexing import bestar, betree, bitslice, kindex, opindex, pbtree, propagation, pstbloom, psthash, scan
 from colmatch.indexing.base import IndexKind
@@ -25,7 +26,7 @@ FEWEST = scan.KIND  # for few subscriptions whose own kind takes no inserts: no 
 
 def find(name: str) -> IndexKind:
     """The kind of that name. Raises OptionError when there is none."""
-    kind = KINDS.get(name) if isinstance(name, str) else None
+    kind = KINDS.get(text(name) or "")
     if kind is None:
         raise OptionError(f"index={shown(name)}: the kinds are {', '.join(map(repr, KINDS))} and 'auto'")
     return kind

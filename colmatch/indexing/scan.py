@@ -17,6 +17,7 @@ import numpy as np
 from colmatch.arrays.frozen import contiguous, frozen
 from colmatch.indexing.base import IndexKind
 from colmatch.indexing.settings import Settings, setting
+from colmatch.indexing.sound import below, equal, lengths
 from colmatch.indexing.statistics import Sample, Statistics
 from colmatch.kernels.layout import ATTR_MASK, FLAG_MULTI, I64, Codes, Predicates
 from colmatch.kernels.scan.arrays import (
@@ -100,11 +101,30 @@ def scratch(index: ScanIndex, codes: Codes, rows: int, entries: int) -> ScanScra
     )
 
 
+def sound(index: ScanIndex, preds: Predicates, codes: Codes, size: int) -> ScanIndex:
+    count, attributes = len(preds.owner), len(codes.multi)
+    lengths(index, {"head": count, "second": count, "multi": attributes, "state": 2})
+    equal("multi", index.multi, codes.multi)
+    equal("state", index.state[:1], np.array([count]))
+    for name in ("head", "second"):
+        below(name, getattr(index, name)[:, 0], max(attributes, 1))  # TRUE has no attribute, and 0 for one
+    return index
+
+
 def cost(statistics: Statistics) -> float:
     # A program of ten predicates takes as long as what 300 conjunctions take.
     return 0.6 * statistics.conjunctions + 0.22 * statistics.intervals + 200 * statistics.programs
 
 
 KIND = IndexKind(
-    ScanSettings, ScanIndex, build, scratch, match, cost, insert=insert, delete=delete, match_ranges=match_ranges
+    ScanSettings,
+    ScanIndex,
+    build,
+    scratch,
+    match,
+    cost,
+    insert=insert,
+    delete=delete,
+    match_ranges=match_ranges,
+    sound=sound,
 )

@@ -14,8 +14,8 @@ from contextlib import suppress
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar, NamedTuple, Self
 
+from colmatch.arguments import file_name, python_value
 from colmatch.errors import OptionError, shown
-from colmatch.incoming import python_value
 from colmatch.options import value_of_text
 
 
@@ -30,6 +30,12 @@ class Budget(NamedTuple):
     dnf: int  # of any part
     cnf: int  # of one that is an AND of at most ``clauses`` predicates and ORs of predicates
     clauses: int = 0
+    # Programs that one is divided into at most, so that each has a predicate without which it is
+    # false; 0 for a kind that has no use for that predicate, and keeps it in one piece.
+    programs: int = 0
+
+
+PROGRAMS_MOST = 64  # programs that a kind which finds each by a predicate divides one into
 
 
 def setting(default: Any, meaning: str, allowed: Container[Any]) -> Any:
@@ -68,22 +74,24 @@ class Settings:
     ----------
     kind : name of the kind
     about : what the kind does, in one line
+    by_predicate : whether the kind finds a conjunction, and a program, by a predicate that it needs
     """
 
     kind: ClassVar[str]
     about: ClassVar[str]
+    by_predicate: ClassVar[bool] = False
 
     dnf_budget: int = dnf_budget(64)
 
     def __post_init__(self) -> None:
         for field in fields(self):
-            value = python_value(getattr(self, field.name))
+            value = python_value(given := getattr(self, field.name))
             if isinstance(value, (bytes, os.PathLike)) and isinstance(field.metadata["allowed"], FileNames):
-                value = os.fsdecode(value)
+                value = file_name(value)
             object.__setattr__(self, field.name, value)
             if type(value) is not type(field.default) or value not in field.metadata["allowed"]:
                 needed = allowed(field)
-                raise OptionError(f"index({self.kind!r}, {field.name}={shown(value)}): {needed} is needed")
+                raise OptionError(f"index({self.kind!r}, {field.name}={shown(given)}): {needed} is needed")
 
     def __repr__(self) -> str:
         changed = [f", {name}={value!r}" for name, value in self._changed().items()]
@@ -102,7 +110,7 @@ class Settings:
 
     @property
     def budget(self) -> Budget:
-        return Budget(self.dnf_budget, self.dnf_budget)
+        return Budget(self.dnf_budget, self.dnf_budget, programs=PROGRAMS_MOST if self.by_predicate else 0)
 
     @classmethod
     def under(cls, dnf_budget: int, **others: Any) -> Self:

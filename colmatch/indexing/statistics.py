@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from colmatch.arrays.frozen import contiguous
+from colmatch.arrays.ranges import ranges_of
 from colmatch.kernels.layout import FLAG_RUN, Codes, Predicates
 
 
@@ -24,6 +26,30 @@ class Sample(NamedTuple):
     events: int
     first: NDArray[np.int64] | None = None
     key: NDArray[np.int64] | None = None
+
+    def values(self, codes: Codes) -> NDArray[np.int64]:
+        """Counts the values of each attribute: (A)."""
+        first = ranges_of(np.diff(codes.first) + 1) if self.first is None else self.first
+        count, attributes = np.zeros(len(codes.multi), np.int64), min(len(first) - 1, len(codes.multi))
+        count[:attributes] = np.diff(ranges_of(self.hits)[first])[:attributes]
+        return count
+
+
+WINDOW = ("window", "window_first", "window_key")  # arrays that changes read only
+
+
+def window_of(sample: Sample | None, codes: Codes) -> dict[str, Any]:
+    """Returns the arrays ``WINDOW`` of an index, as ``kernels/window.py`` reads them.
+
+    They are (0) without a sample.
+    """
+    none = contiguous(np.empty(0, np.int64))
+    if sample is None:
+        return dict.fromkeys(WINDOW, none)
+    first, key = sample.first, sample.key
+    if first is None or key is None:
+        first, key = ranges_of(np.diff(codes.first) + 1), none
+    return dict(zip(WINDOW, map(contiguous, (ranges_of(sample.hits), first, key)), strict=True))
 
 
 class Statistics(NamedTuple):

@@ -29,6 +29,7 @@ from colmatch.kernels.trees.arrays import (
     FREE_BLOCK,
     FREE_NODE,
     FREE_PART,
+    HEAVIEST,
     LAZY,
     LEAF,
     LEAF_CAPACITY,
@@ -56,6 +57,7 @@ from colmatch.kernels.trees.arrays import (
 )
 from colmatch.kernels.trees.best import match_topk
 from colmatch.kernels.trees.bounds import bound_nodes, code_bounds, order_nodes
+from colmatch.kernels.trees.caps import find_caps
 from colmatch.kernels.trees.change import (
     GOES_NEXT,
     NEED_BOXES,
@@ -119,7 +121,7 @@ def empty(plan: I64, codes: Codes, window: tuple[I64, I64, I64, I64]) -> Tree:
         node, above, np.zeros((4, PART_WORDS), np.uint32), np.zeros(16, np.uint32),
         np.zeros(64, np.uint32), np.zeros(64, np.uint64), np.zeros((64, 2), np.uint32), np.empty(0, np.uint32),
         np.zeros((0, 4), np.uint32), plan, state, codes.multi.copy(), np.array([UNBOUNDED], np.uint8),
-        none, none, none, none, none, *window,
+        none, none, none, np.empty((0, 2), np.uint32), none, none, none, none, *window,
     )  # fmt: skip
 
 
@@ -187,7 +189,18 @@ def _bounded(tree: Tree, preds: Predicates, bound: U32) -> Tree:
     count = order_nodes(tree.node, tree.part, stack, order)
     bound_nodes(tree.node, tree.part, bound, order[:count].copy(), below)
     by = BY_WEIGHTS if len(preds.weight) else BY_PRIORITY
-    return tree._replace(bounded=np.array([by], np.uint8), bound=bound, bound_below=below[: len(tree.node)].copy())
+    tree = tree._replace(bounded=np.array([by], np.uint8), bound=bound, bound_below=below[: len(tree.node)].copy())
+    return _capped(tree, preds) if len(preds.weight) else tree
+
+
+def _capped(tree: Tree, preds: Predicates) -> Tree:
+    """Gives a packed tree what each attribute can add to a score."""
+    attributes, room = len(tree.multi) + 1, len(preds.pred)
+    first, all = np.zeros(len(tree.node) + 1, np.uint32), np.zeros(attributes, np.uint32)
+    cap, table = np.zeros((room, 2), np.uint32), np.zeros((3, attributes))
+    touched, order, tally = (np.empty(attributes, kind) for kind in (np.uint32, np.uint32, np.int64))
+    count = find_caps(tree.node, preds, table, touched, order, tally, first, cap, all)
+    return tree._replace(cap_first=first, cap=cap[:count].copy(), cap_all=all)
 
 
 def inserted(tree: Tree, preds: Predicates, codes: Codes, begin: int, end: int) -> Tree:
@@ -252,7 +265,10 @@ def writable(tree: Tree) -> Tree:
     none = np.empty(0, np.uint32)
     tree = tree._replace(same=none, some=none, by_attr=none)
     if tree.bounded[0] != UNBOUNDED:
-        tree = tree._replace(bounded=np.array([UNBOUNDED], np.uint8), bound=none, bound_below=none)
+        cap = np.empty((0, 2), np.uint32)
+        tree = tree._replace(
+            bounded=np.array([UNBOUNDED], np.uint8), bound=none, bound_below=none, cap_first=none, cap=cap, cap_all=none
+        )
     changed = {name: array.copy() for name, array in tree._asdict().items() if not array.flags.writeable}
     return tree._replace(**changed | {name: contiguous(getattr(tree, name)) for name in WINDOW})
 
@@ -290,14 +306,17 @@ def _grown(tree: Tree, nodes: int, parts: int, entries: int, boxes: int) -> Tree
 
 def scratch(tree: Tree, codes: Codes, rows: int, entries: int) -> TreeScratch:
     attributes, nodes = max(len(codes.multi), 1), len(tree.node) + 2
-    tile = attributes * TILE_ROWS if rows >= TILE_LEAST and attributes * TILE_ROWS <= TILE_MOST else 0
+    shares = len(tree.same) > 0  # the truth of predicates, of which there is none without a tile
+    wanted = rows >= TILE_LEAST and (shares or attributes * TILE_ROWS <= TILE_MOST)
+    tile = attributes * TILE_ROWS if wanted else 0
     distinct = int(tree.same.max()) + 1 if tile and len(tree.same) else 0
     return TreeScratch(
         np.zeros(attributes, np.uint32), np.zeros(tile, np.uint32), np.zeros(attributes, np.uint64),
         np.empty(TILE_ROWS, np.uint64), np.empty(nodes, np.uint32), np.empty(nodes, np.uint64),
         np.empty(len(tree.part), np.uint32), np.empty(len(tree.part), np.uint32), np.empty(len(tree.part), np.uint64),
-        np.empty(TILE_ROWS), np.zeros((distinct + 1, 2), np.uint64),
-        np.empty(TILE_ROWS, np.uint32),
+        np.empty(TILE_ROWS), np.zeros(TILE_ROWS, np.int64), np.empty((TILE_ROWS, HEAVIEST), np.uint32),
+        np.empty((TILE_ROWS, HEAVIEST)), np.empty((TILE_ROWS, HEAVIEST)), np.zeros((distinct + 1, 2), np.uint64),
+        np.empty(TILE_ROWS, np.uint32), np.empty(TILE_ROWS, np.uint32), np.zeros(1, np.int64),
     )  # fmt: skip
 
 

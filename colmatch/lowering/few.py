@@ -52,7 +52,7 @@ class _Plan(NamedTuple):
     """What is the same for all expressions of one form."""
 
     form: Form  # held, so that its id stays its own
-    plain: bool  # whether it has no programs and no weights; else there is nothing more
+    plain: bool  # whether it has no programs and no weights, and is not large; else there is nothing more
     words: NDArray[np.int64]  # as ``lower_few`` reads them
     tests: tuple[_Test, ...]
     patterns: bool  # whether some words depend on the literals
@@ -185,8 +185,9 @@ class FewExpressions:
 
     def _plan(self, form: Form) -> _Plan:
         """Makes the plan of a form, with the tests in the order in which ``Groups`` has them."""
+        large = len(form.leaves) > MOST or sum(len(test.operands) for leaf in form.leaves for test in leaf.tests) > MOST
         weighted = any(leaf.weight != NO_WEIGHT for leaf in form.leaves)
-        if weighted or any(conjunction.jumps for conjunction in form.conjunctions):
+        if large or weighted or any(conjunction.jumps for conjunction in form.conjunctions):
             plan = _Plan(form, False, np.empty(0, np.int64), (), False, 0, 0)
         else:
             plan = self._plain_plan(form)

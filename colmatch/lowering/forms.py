@@ -79,8 +79,7 @@ class Packing(NamedTuple):
     arguments: tuple[tuple[Kind, bool], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Operand:
+class Operand(NamedTuple):
     """One literal, or a list of them: the one in ``slot``, or ``value`` itself.
 
     With a slot and a ``Packing`` for its value, it is the literal that arguments make which stand
@@ -97,8 +96,7 @@ class Operand:
     value: Any = None
 
 
-@dataclass(frozen=True, slots=True)
-class Test:
+class Test(NamedTuple):
     """The set of keys that ``op`` and its operands name, or with ``outside`` all other keys."""
 
     op: Op
@@ -113,8 +111,7 @@ BY_ATTRIBUTE = -3  # what the subscription gives to the attribute, or else to it
 BY_COLUMN = -4  # what it gives to the column: the predicate is about that, not about its size
 
 
-@dataclass(frozen=True, slots=True)
-class Leaf:
+class Leaf(NamedTuple):
     """True when the event has an entry of ``attr`` in the union of ``tests``.
 
     With ``none``, it is true when the event has no such entry.

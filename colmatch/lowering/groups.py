@@ -10,8 +10,8 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from itertools import chain, islice
-from typing import Any
+from itertools import accumulate, chain, islice
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -64,6 +64,14 @@ class Group:
         slots : of the operands, for errors
         """
         self.origin.append((self.tests, slots))
+        self._extend(leaf, values)
+
+    def add_each(self, leaf: list[int], values: Sequence[Any], slots: Sequence[tuple[int, ...]]) -> None:
+        """Adds tests as ``add`` does, each with slots of its own."""
+        self.origin.extend(zip(range(self.tests, self.tests + len(leaf)), slots, strict=True))
+        self._extend(leaf, values)
+
+    def _extend(self, leaf: Any, values: Sequence[Any]) -> None:
         self.tests += len(leaf)
         for column, piece in zip((self.leaf, *self.parts), (leaf, *values), strict=True):
             if isinstance(piece, (list, range, tuple)):
@@ -79,10 +87,41 @@ class Group:
             values = list(chain.from_iterable(values))
         return test, values
 
+    def columns(self) -> list[Column]:
+        """Returns all values by operands; those of IN that are of one kind stand in one column.
+
+        An IN list of many kinds has an operand for each literal, and few kinds.
+        """
+        alike: dict[Any, list[int]] = {}
+        for k, operand in enumerate(self.operands):
+            alike.setdefault(operand[:1] + operand[2:4] if self.op is Op.IN else k, []).append(k)
+        found: list[Column] = []
+        for which in alike.values():
+            some = [self.values(k) for k in which]
+            test = concat([test for test, _ in some])
+            values = some[0][1] if len(some) == 1 else list(chain.from_iterable(values for _, values in some))
+            ends = list(accumulate(len(test) for test, _ in some))
+            found.append(Column(self.operands[which[0]], test, values, which, ends))
+        return found
+
     def slot(self, test: int, operand: int) -> int:
         """The slot that an operand of a test came from, -1 when from none."""
         slots = self.origin[bisect_right(self.origin, test, key=lambda piece: piece[0]) - 1][1]
         return slots[operand] if operand < len(slots) else -1
+
+
+class Column(NamedTuple):
+    """Values of operands of one kind, and the test of each."""
+
+    operand: Operand
+    test: I64
+    values: Any
+    which: list[int]  # the operands, whose values stand one behind the other
+    ends: list[int]  # of the values of each
+
+    def operand_of(self, i: int) -> int:
+        """The number of the operand that value ``i`` belongs to."""
+        return self.which[bisect_right(self.ends, i)]
 
 
 class Groups:
@@ -153,21 +192,19 @@ class Groups:
         if group.op is Op.PRESENT:
             return each, np.full(group.tests, KEY_MIN), np.full(group.tests, KEY_MAX)
         tests, floors = [], []
-        for k in range(len(group.operands)):
-            if labels is not None:
-                test, label = labels[k]
-                floors.append(exact(label))
-            else:
-                test, values = group.values(k)
-                floors.append(self._floors(group, k, values, leaves[test], test, refuse))
-            tests.append(test)
+        if labels is not None:
+            tests, floors = [test for test, _ in labels], [exact(label) for _, label in labels]
+        else:
+            for column in group.columns():
+                tests.append(column.test)
+                floors.append(self._floors(group, column, leaves, refuse))
         if group.op is Op.IN:
             points = [intervals(Op.IN, [pair]) for pair in floors]
             return concat(tests), concat([p[0] for p in points]), concat([p[1] for p in points])
         return each, *intervals(group.op, floors)
 
-    def _floors(self, group: Group, k: int, values: Any, leaf: I64, test: I64, refuse: Refuse) -> Floors:
-        operand = group.operands[k]
+    def _floors(self, group: Group, column: Column, leaves: I64, refuse: Refuse) -> Floors:
+        operand, test, values = column[:3]
 
         def found(some: Any) -> Floors:
             if isinstance(some, pa.Array):
@@ -181,7 +218,7 @@ class Groups:
             good = np.ones(len(values), bool)
             for i, reason in errors.reasons.items():
                 good[i] = False
-                refuse(int(leaf[i]), reason, group.slot(int(test[i]), k))
+                refuse(int(leaves[test[i]]), reason, group.slot(int(test[i]), column.operand_of(i)))
             if isinstance(values, pa.Array):
                 left: Any = values.filter(pa.array(good))
             else:
@@ -197,7 +234,8 @@ class Groups:
         That is equality, prefix interval, presence, or a pattern attribute.
         """
         leaves = group.leaf.array()
-        known: dict[tuple[int, Any], tuple[Any, ...] | str] = {}
+        known: dict[tuple[int, Any], PatternTest | str] = {}
+        given: dict[tuple[Op, int], tuple[list[int], list[tuple[str | bytes, ...]]]] = {}  # leaves and operands
         texts = group.parts[0].values()
         for i, (leaf, text) in enumerate(
             zip(leaves.tolist(), texts.to_pylist() if isinstance(texts, pa.Array) else texts, strict=True)
@@ -205,40 +243,41 @@ class Groups:
             attr = int(leaf_attr[leaf])
             found = known.get((attr, text))
             if found is None:
-                found = known[attr, text] = self._pattern(attr, group.op, text)
+                found = known[attr, text] = pattern_test(self.attributes, attr, group.op, text)
             if isinstance(found, str):
                 refuse(leaf, found, group.slot(i, 0))
                 continue
-            target, values, new_attr = found
+            op, values, new_attr = found
             leaf_attr[leaf] = new_attr
-            target.add([leaf], values, ())
-
-    def _pattern(self, attr: int, op: Op, text: str) -> tuple[Group, list[list[str | bytes]], int] | str:
-        """Finds the group for a pattern, what it is given, and the attribute; or what is wrong."""
-        found = pattern_test(self.attributes, attr, op, text)
-        if isinstance(found, str):
-            return found
-        new_op, values, new_attr = found
-        target = self[self.attributes[new_attr].type, new_op, (Operand(Kind.STRING),) * len(values), False]
-        return target, [[value] for value in values], new_attr
+            some = given.get((op, new_attr))
+            if some is None:
+                some = given[op, new_attr] = [], []
+            some[0].append(leaf)
+            some[1].append(values)
+        for (op, attr), (to, each) in given.items():
+            columns = list(map(list, zip(*each, strict=True)))
+            operands = (Operand(Kind.STRING),) * len(columns)
+            self[self.attributes[attr].type, op, operands, False].add(to, columns, ())
 
     def _label(self, groups: list[Group], leaf_attr: I64) -> tuple[dict[int, list[tuple[I64, I64]]], layout.Literals]:
         """Labels all literals: tests and labels of each operand, by ``id()`` of the group."""
         tests: list[I64] = []
         attrs: list[I64] = []
         texts: list[pa.Array] = []
+        counts: list[int] = []
         for group in groups:
             group_attr = leaf_attr[group.leaf.array()]
-            for k in range(len(group.operands)):
-                test, values = group.values(k)
-                tests.append(test)
-                attrs.append(group_attr[test])
-                texts.append(_binary(values))
+            columns = group.columns()
+            counts.append(len(columns))
+            for column in columns:
+                tests.append(column.test)
+                attrs.append(group_attr[column.test])
+                texts.append(_binary(column.values))
         labels, literals = string_labels(attrs, texts, len(self.attributes))
         found: dict[int, list[tuple[I64, I64]]] = {}
         each = zip(tests, labels, strict=True)
-        for group in groups:
-            found[id(group)] = list(islice(each, len(group.operands)))
+        for group, count in zip(groups, counts, strict=True):
+            found[id(group)] = list(islice(each, count))
         return found, literals
 
 

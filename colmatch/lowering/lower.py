@@ -23,7 +23,7 @@ from colmatch.kernels.lowering.conjunctions import Leaves
 from colmatch.kernels.lowering.runs import group_intervals, merge_runs
 from colmatch.lowering.conjunctions import Conjunctions
 from colmatch.lowering.forms import BY_ATTRIBUTE, BY_COLUMN, NO_WEIGHT, PART, Form
-from colmatch.lowering.groups import Groups
+from colmatch.lowering.groups import Group, Groups
 from colmatch.lowering.weights import FURTHER_PART, OF_ATTRIBUTE, OF_COLUMN, AttributeWeights
 from colmatch.schema import Attributes
 from colmatch.session import Session
@@ -118,11 +118,22 @@ class Lowering:
         size = [len(c.leaves) for c in form.conjunctions]
         refs = [leaf for c in form.conjunctions for leaf in c.leaves]
         columns = list(zip(*literals, strict=True))
+        alone: dict[int, tuple[Group, list[int], list[list[Any]], list[tuple[int, ...]]]] = {}  # by id() of the group
         for j, leaf in enumerate(form.leaves):
             for test in leaf.tests:
-                values = [columns[o.slot] if o.slot >= 0 else (o.value,) * m for o in test.operands]
                 group = self.groups[self.attributes[leaf.attr].type, test.op, test.operands, test.outside]
-                group.add(range(base + j, base + j + m * n, n), values, tuple([o.slot for o in test.operands]))
+                slots = tuple([o.slot for o in test.operands])
+                if m == 1:
+                    given = literals[0]
+                    _, leaves, rows, origins = alone.setdefault(id(group), (group, [], [], []))
+                    leaves.append(base + j)
+                    rows.append([given[o.slot] if o.slot >= 0 else o.value for o in test.operands])
+                    origins.append(slots)
+                    continue
+                values = [columns[o.slot] if o.slot >= 0 else (o.value,) * m for o in test.operands]
+                group.add(range(base + j, base + j + m * n, n), values, slots)
+        for group, leaves, rows, origins in alone.values():
+            group.add_each(leaves, list(zip(*rows, strict=True)), origins)
         self._weigh(form, m, columns)
         self._leaf_attr.extend([leaf.attr for leaf in form.leaves] * m)
         self._leaf_none.extend([leaf.none for leaf in form.leaves] * m)

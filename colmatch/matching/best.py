@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from colmatch.arguments import checked_flag
 from colmatch.errors import OptionError
 from colmatch.events.clock import clock_of
 from colmatch.kernels.sink import ANY, COUNTS
@@ -129,6 +130,7 @@ class BestMatches:
         matches : pairs that are returned: each counts once, however often a kernel finds it. With
             ``k``, true conjunctions that were scored
         """
+        exists = checked_flag("exists={}", exists)
         if k is not None and ranges is not None:
             raise OptionError("the best matches are found for values, not for ranges: give k or ranges, not both")
         if k is not None and exists:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from colmatch.arrays.frozen import frozen
 from colmatch.arrays.ranges import members, ranges_of
-from colmatch.errors import EventError, near
+from colmatch.errors import EventError, near, shown
 from colmatch.incoming import doubles_of, one_piece, plain
 from colmatch.kernels.layout import EventWeights
 from colmatch.kernels.weights import join_weights
@@ -177,8 +177,8 @@ def _found(events: pa.RecordBatch, name: str) -> pa.Array:
     if len(found) == 1:
         return events.column(found[0])
     if found:
-        raise EventError(f"event_weights: {len(found)} columns could be {name!r}: rename or drop all but one")
-    raise EventError(f"event_weights: the events have no column {name!r}: {near(name, names, 'the batch')}")
+        raise EventError(f"event_weights: {len(found)} columns could be {shown(name)}: rename or drop all but one")
+    raise EventError(f"event_weights: the events have no column {shown(name)}: {near(name[:200], names, 'the batch')}")
 
 
 def _column_of(events: pa.RecordBatch, name: str, offset: int) -> NDArray[np.float64]:

@@ -9,7 +9,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from colmatch.errors import EventError, OptionError, shown
+from colmatch.arguments import checked_choice
+from colmatch.errors import EventError, OptionError
 from colmatch.events.range_reader import columns_of
 from colmatch.events.required import LACKS
 from colmatch.matching.best import BestMatches
@@ -120,9 +121,9 @@ class Matches(BestMatches):
         Returns
         -------
         table (event: int64 number of the row, subscription: type of the ids), ordered by event. The
-        subscriptions of one event are in no particular order, but in the same as long as the
-        matcher is not updated and nothing is merged. With ``invalid="collect"`` a pair of this and
-        a table (event, column: what it lacks, reason), ordered by event
+        subscriptions of one event are in the order of ``Matcher.ids``, whatever kind the index is,
+        unless ``Options(order="any")`` says that any order will do. With ``invalid="collect"`` a
+        pair of this and a table (event, column: what it lacks, reason), ordered by event
 
         Raises
         ------
@@ -132,8 +133,7 @@ class Matches(BestMatches):
         OptionError : ``ranges`` is no such mapping, or what it names is no scalar of the schema; or
             ``invalid``, ``tags`` or ``now`` is something else
         """
-        if not isinstance(invalid, str) or invalid not in ("skip", "raise", "collect"):
-            raise OptionError(f"invalid={shown(invalid)}: 'skip', 'raise' or 'collect' is needed")
+        invalid = checked_choice("invalid={}", invalid, ("skip", "raise", "collect"))
         schema, asked = self._live.now.result_schema, self._asked(ranges, ids, tags, now)
         if invalid == "skip":
             return pa.Table.from_batches(self._workers.pairs(events, schema, asked), schema)
@@ -162,8 +162,8 @@ class Matches(BestMatches):
     ) -> pa.ChunkedArray:
         """Returns the ids that match each event: list<id> array, one list a row, in row order.
 
-        Ids within a list are in no particular order. ``ranges``, ``ids``, ``tags`` and ``now`` as
-        for ``match``.
+        Ids within a list are in the order that ``match`` has. ``ranges``, ``ids``, ``tags`` and
+        ``now`` as for ``match``.
         """
         type = self._live.now.id_type
         lists = self._workers.lists(events, type, self._asked(ranges, ids, tags, now))

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 import numpy as np
 import pyarrow as pa
 
+from colmatch.arguments import text
 from colmatch.arrays.frozen import contiguous
 from colmatch.errors import EventError, OptionError, SchemaError, shown
 from colmatch.events.range_reader import Range, RangeReader, Ranges, used_patterns
@@ -39,10 +40,12 @@ def checked_ranges(ranges: object, schema: Schema) -> Ranges:
     if not isinstance(ranges, Mapping):
         raise OptionError(f"ranges are {{attribute: (lowest, highest)}}, names of columns, not {type(ranges).__name__}")
     found: dict[tuple[str, ...], Range] = {}
-    for name, ends in ranges.items():
-        if not isinstance(name, str):
-            raise OptionError(f"ranges: the name of an attribute is a string, not {shown(name)}")
-        if not isinstance(ends, tuple | list) or len(ends) != 2 or not all(isinstance(end, str) for end in ends):
+    for named, ends in ranges.items():
+        name = text(named)
+        if name is None:
+            raise OptionError(f"ranges: the name of an attribute is a string, not {shown(named)}")
+        names = [text(end) for end in ends] if isinstance(ends, tuple | list) and len(ends) == 2 else [None]
+        if None in names:
             raise OptionError(f"ranges: {shown(name)} goes from one column to another, two names, not {shown(ends)}")
         try:
             column = _named(schema, name)
@@ -52,7 +55,7 @@ def checked_ranges(ranges: object, schema: Schema) -> Ranges:
             raise OptionError(f"ranges: column {column.name!r} is {column.arrow}, only one value can be a range")
         if column.path in found:
             raise OptionError(f"ranges: {column.name!r} is there twice")
-        found[column.path] = Range(column.path, column.arrow, *ends)
+        found[column.path] = Range(column.path, column.arrow, *names)
     return tuple(found.values())
 
 

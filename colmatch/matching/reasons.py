@@ -13,8 +13,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from colmatch.arguments import checked_choice
 from colmatch.arrays.frozen import contiguous
-from colmatch.errors import OptionError, shown
 from colmatch.kernels import reasons as kernels
 from colmatch.kernels.layout import ATTR_MASK, FLAG_NONE, FLAG_RUN, I64, U8
 from colmatch.kernels.tiles import TILE_ROWS
@@ -35,9 +35,7 @@ def checked_by(by: object) -> By:
     ------
     OptionError : it is neither
     """
-    if isinstance(by, str) and by in ("attribute", "predicate"):
-        return cast(By, by)
-    raise OptionError(f"by={shown(by)}: 'attribute' or 'predicate' is needed")
+    return cast(By, checked_choice("by={}", by, ("attribute", "predicate")))
 
 
 class Found(NamedTuple):
@@ -78,12 +76,12 @@ class Reasons:
             Found.of(segment, base, version, by) for segment, base in zip(version.segments, version.bases, strict=True)
         ]
 
-    def look(self, job: Job, part: Part, place: int, valid: U8) -> None:
-        """Counts what the events of a job, coded for a part, say of a segment.
+    def look(self, job: Job, part: Part, valid: U8) -> None:
+        """Counts what the events of a job, coded for a part, say of its segment.
 
-        place : of the segment. valid (rows) : 0 for events that match nothing whatever they are
+        valid (rows) : 0 for events that match nothing whatever they are
         """
-        found, segment = self._found[place], part.segment
+        found, segment = self._found[part.place], part.segment
         predicates, most = segment.predicates, int(np.diff(found.begin).max(initial=0))
         longest = int(np.diff(predicates.first).max(initial=0)) + 1
         scratch = (

@@ -39,7 +39,8 @@ def in_order(
     Kernels let go of the interpreter's lock, so threads run at once. Not more than one batch a
     thread is held back, waiting for its turn. A task is called in one thread and must share no
     working memory with another. The threads run compiled kernels only: a task that comes to one
-    that is not is given up, and done again in the caller's thread.
+    that is not is given up, and done again in the caller's thread. That does all that is left if it
+    forks meanwhile, in the child, which has none of the pool's threads.
     """
     first = next(batches, None)
     if first is None:
@@ -66,20 +67,28 @@ def in_order(
     def oldest() -> list[Result]:
         *given, future = pending.popleft()
         try:
-            return future.result()
+            if os.getpid() == owner:
+                return future.result()
         except NotCompiledError:
-            return list(task(*given))
+            pass
+        return list(task(*given))
 
-    with ThreadPoolExecutor(threads, "colmatch") as pool:
-        try:
-            offset = 0
-            for batch, seen in batches:
-                pending.append((batch, seen, offset, pool.submit(there, batch, seen, offset)))
-                offset += batch.num_rows
-                if len(pending) > threads:
+    pool, owner, offset = ThreadPoolExecutor(threads, "colmatch"), os.getpid(), 0
+    try:
+        for batch, seen in batches:
+            if os.getpid() != owner:
+                while pending:
                     yield from oldest()
-            while pending:
+                yield from task(batch, seen, offset)
+            else:
+                pending.append((batch, seen, offset, pool.submit(there, batch, seen, offset)))
+            offset += batch.num_rows
+            if len(pending) > threads:
                 yield from oldest()
-        finally:
+        while pending:
+            yield from oldest()
+    finally:
+        if os.getpid() == owner:  # else its locks may be held by threads that are not there
             for *_, future in pending:
                 future.cancel()
+            pool.shutdown()

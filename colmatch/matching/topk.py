@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
-from decimal import Decimal
 from typing import NamedTuple
 
-import numpy as np
-
+from colmatch.arguments import checked_choice, checked_whole, double, text
 from colmatch.errors import OptionError, SchemaError, shown
 from colmatch.kernels.layout import DOT, KEY_MAX, MAX, PRIORITY, SUM
 from colmatch.lowering.weights import WEIGHT_MOST, Name
@@ -39,28 +37,28 @@ def checked_topk(k: object, score: object, event_weights: object, schema: Schema
     ------
     OptionError : it cannot be had; says why
     """
-    if not isinstance(k, int | np.integer) or isinstance(k, bool) or not 1 <= k <= KEY_MAX:
-        raise OptionError(f"k={shown(k)}: a whole number from 1 to 2**63 - 1 is needed")
-    if not isinstance(score, str) or score not in SCORES:
-        raise OptionError(f"score={shown(score)}: one of {', '.join(map(repr, SCORES))} is needed")
-    weights, scoring = _weights(event_weights, schema), SCORES[score]
-    return TopK(int(k), scoring, weights if scoring in (DOT, MAX) else None)
+    most = checked_whole("k={}", k, 1, KEY_MAX, most="2**63 - 1")
+    scoring = SCORES[checked_choice("score={}", score, SCORES)]
+    weights = _weights(event_weights, schema)
+    return TopK(most, scoring, weights if scoring in (DOT, MAX) else None)
 
 
 def _weights(given: object, schema: Schema) -> Weights | None:
     if given is None:
         return None
-    if isinstance(given, str):
-        return MapWeights(given, lambda key: _meant(key, schema))
+    column = text(given)
+    if column is not None:
+        return MapWeights(column, lambda key: _meant(key, schema))
     if not isinstance(given, Mapping):
         raise OptionError(
             f"event_weights={shown(given)}: the name of a column of maps is needed, or a mapping from the name of an "
             "attribute to that of a column, or to a number"
         )
     found: dict[Name, str | float] = {}
-    for key, source in given.items():
-        if not isinstance(key, str):
-            raise OptionError(f"event_weights: {shown(key)} is no name of an attribute")
+    for named, source in given.items():
+        key = text(named)
+        if key is None:
+            raise OptionError(f"event_weights: {shown(named)} is no name of an attribute")
         try:
             name = attribute_named(schema, key)
         except SchemaError as error:
@@ -84,14 +82,12 @@ def _meant(key: str, schema: Schema) -> Name | None:
 
 
 def _source(key: str, given: object) -> str | float:
-    if isinstance(given, str):
-        return given
-    number = isinstance(given, int | float | Decimal | np.integer | np.floating) and not isinstance(given, bool)
-    if number:
-        with suppress(OverflowError, ValueError):  # ValueError: a signalling NaN
-            value = float(given)  # type: ignore[arg-type]
-            if 0 <= value <= WEIGHT_MOST:
-                return value
+    column = text(given)
+    if column is not None:
+        return column
+    value = double(given)
+    if value is not None and 0 <= value <= WEIGHT_MOST:
+        return value
     raise OptionError(
         f"event_weights: {shown(key)} has {shown(given)}: the name of a column is needed, or a number from 0 to 1e100"
     )

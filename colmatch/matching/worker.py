@@ -24,12 +24,16 @@ from colmatch.updates.versions import Version
 
 FIRST_CAPACITY = 1 << 16  # pairs that a sink holds at first
 LARGE_CAPACITY = 1 << 25  # pairs beyond which it grows for a single row only
+GROUP_PAIRS = 1 << 13  # pairs that are ordered together
+DIGIT_LEAST, DIGIT_MOST = 4, 12  # bits of the digits by which they are
 NO_DEAD: layout.U64 = frozen(np.empty(0, np.uint64))
+NO_IDS: layout.I64 = frozen(np.empty(0, np.int64))
 
 
 class Part(NamedTuple):
     """A segment that a batch is matched with."""
 
+    place: int  # among the segments of the version; an empty segment has the base of the next one
     segment: Segment
     base: int  # number of its first subscription
     dead: layout.U64  # bits of deleted subscriptions; none if its index finds none
@@ -47,6 +51,9 @@ class Job(NamedTuple):
     hits: NDArray[np.int64]  # (rows) pairs of each row
     wanted: int  # what kernels are asked for (``kernels/sink.py``); pairs, too, where they must be seen to be counted
     repeats: bool  # whether pairs may be found twice
+    # of the highest number of a subscription, where pairs are ordered by it; 0 where any order
+    # within a row will do
+    bits: int
 
 
 class Worker:
@@ -57,12 +64,15 @@ class Worker:
     Attributes
     ----------
     counters : of all kernels that it has called
+    in_order : whether subscriptions of an event are to be in the order of their numbers; may be
+        exchanged between batches
     memory : that of results
     rates : matches that there were in the last batch for each that a segment's strata expect
     """
 
     def __init__(self) -> None:
         self.counters = np.zeros(layout.N_COUNTERS, np.int64)
+        self.in_order = True
         self._reader: Reader | None = None
         self._read_for: tuple[Any, ...] = (None, None, None)  # attributes, literals and leniency of the reader
         self._scratch: weakref.WeakKeyDictionary[Segment, tuple[Any, tuple[int, int]]] = weakref.WeakKeyDictionary()
@@ -75,8 +85,9 @@ class Worker:
         self._next = np.zeros(0, np.int64)
         self._sink = _sink(FIRST_CAPACITY)
         self._pairs_a_row = 0.0
-        self._stamp = np.zeros(0, np.int64)
-        self._stamped = 0
+        self._key = np.empty(0, np.uint32)  # of pairs that are ordered
+        none = np.empty(0, np.uint32)
+        self._digit = none, none, np.empty(1 << DIGIT_MOST, np.uint32)
         self._best_scratch: weakref.WeakKeyDictionary[Segment, tuple[Any, tuple[int, int]]]
         self._best_scratch = weakref.WeakKeyDictionary()  # of kinds that have another for ``match_topk``
         self.memory = Recycled()
@@ -111,21 +122,57 @@ class Worker:
             yield start, stop
             start = stop
 
-    def ordered(self, job: Job, start: int, stop: int) -> tuple[NDArray[np.int64], NDArray[np.uint32]]:
+    def ordered(
+        self, job: Job, start: int, stop: int, ids: NDArray[np.int64] = NO_IDS
+    ) -> tuple[NDArray[np.int64], NDArray[Any]]:
         """Returns the pairs of the rows ``start:stop``, which the sink holds: ordered, each once.
 
-        (rows + 1) row -> its pairs; (pairs) numbers of subscriptions.
+        (rows + 1) row -> its pairs; (pairs) numbers of subscriptions, or the ids that are given for
+        these. Within a row, numbers ascend if the job says so.
         """
         place = np.zeros(stop - start + 1, np.int64)
         np.cumsum(job.hits[start:stop], out=place[1:])
-        sub = self.memory.array(int(place[-1]), np.uint32)
+        found = int(place[-1])
+        sub = self.memory.array(0 if len(ids) else found, np.uint32)
+        id = self.memory.array(found if len(ids) else 0, np.int64)
+        if job.bits:
+            left = self._order(job, start, place, ids, id, sub)
+            self.counters[layout.MATCHES] -= found - left
+            return place, (id if len(ids) else sub)[:left]
+        if len(ids):
+            sink.order_ids(self._sink, start, place[:-1].copy(), ids, id)
+            return place, id
         sink.order_by_row(self._sink, start, place[:-1].copy(), sub)
-        if job.repeats:
-            left = sink.drop_repeats(place, sub, self._stamped, self._stamp)
-            self.counters[layout.MATCHES] -= len(sub) - left
-            sub = sub[:left]
-            self._stamped += stop - start
         return place, sub
+
+    def _order(
+        self,
+        job: Job,
+        start: int,
+        place: NDArray[np.int64],
+        ids: NDArray[np.int64],
+        id: NDArray[np.int64],
+        sub: NDArray[np.uint32],
+    ) -> int:
+        """Writes ids or numbers by row and number, each once, and ``place`` anew.
+
+        Returns how many there are.
+        """
+        rows, found, bits = len(place) - 1, int(place[-1]), job.bits
+        size, digits, width = _digits(rows, found, bits)
+        begin = place[: -1 : 1 << size].copy()
+        largest = found if len(begin) == 1 else int(np.diff(begin, append=found).max())
+        if len(self._key) < found:
+            self._key = np.empty(len(self._sink.sub), np.uint32)
+        if len(self._digit[0]) < largest:
+            room = largest * 5 // 4
+            self._digit = np.empty(room, np.uint32), np.empty(room, np.uint32), self._digit[2]
+        one, two, places = self._digit
+        entry(sink.group_keys)(self._sink, start, size, bits, begin, self._key)
+        scratch = one, two, places[: 1 << width]
+        ordered = entry(sink.order_groups)
+        left: int = ordered(self._key, size, bits, digits, scratch, job.repeats, place, ids, id, sub)
+        return left
 
     def read(
         self, version: Version, lenient: bool, rows: pa.RecordBatch, wanted: int, offset: int, best: bool = False
@@ -148,25 +195,25 @@ class Worker:
             self._next = np.empty(len(version.attributes), np.int64)
         parts = [
             Part(
+                place,
                 segment,
                 base,
                 self._dead(version, found_dead),
                 self.scratch_of(segment, best),
                 segment.index.arrays,
             )
-            for segment, base, living, found_dead in zip(
-                version.segments, version.bases, version.living, version.found_dead, strict=True
+            for place, (segment, base, living, found_dead) in enumerate(
+                zip(version.segments, version.bases, version.living, version.found_dead, strict=True)
             )
             if living
         ]
         repeats = any(self._repeats(part.segment) for part in parts)
-        if repeats and len(self._stamp) < len(version.ids):
-            self._stamp = np.zeros(len(version.ids) * 5 // 4 if len(self._stamp) else len(version.ids), np.int64)
         self.forget_codes()
         # what is found twice must be written down to be told
         wanted = sink.PAIRS if repeats and wanted == sink.COUNTS else wanted
         events = self._rows._replace(first=self._rows.first[: count + 1])
-        return Job(entries, count, events, parts, np.zeros(count, np.int64), wanted, repeats)
+        bits = max(len(version.ids) - 1, 1).bit_length() if repeats or (self.in_order and not best) else 0
+        return Job(entries, count, events, parts, np.zeros(count, np.int64), wanted, repeats, bits)
 
     def _entries(self, version: Version, lenient: bool, rows: pa.RecordBatch) -> layout.Batch:
         reader, read_for = self._reader, (version.attributes, version.literals, lenient)
@@ -297,21 +344,24 @@ class Worker:
     def _drain(self, version: Version, job: Job, start: int, stop: int, offset: int) -> Piece:
         ids = version.ids.numbers
         names = version.ids.array if ids is None else None
-        pairs = job.wanted == sink.PAIRS
-        if pairs and (job.repeats or ids is None):
-            place, sub = self.ordered(job, start, stop)
-            if ids is None:
-                return Piece(start + offset, place, sub, names, self.memory)
-            id = self.memory.array(len(sub), np.int64)
-            np.take(ids, sub, out=id)
-            return Piece(start + offset, place, id, names, self.memory)
+        if job.wanted == sink.PAIRS:
+            place, found = self.ordered(job, start, stop, NO_IDS if ids is None else ids)
+            return Piece(start + offset, place, found, names, self.memory)
         place = np.zeros(stop - start + 1, np.int64)
         np.cumsum(job.hits[start:stop], out=place[1:])
-        size = int(place[-1]) if pairs else 0
-        id = self.memory.array(size, np.uint32 if ids is None else np.int64)
-        if size and ids is not None:
-            sink.order_ids(self._sink, start, place[:-1].copy(), ids, id)
-        return Piece(start + offset, place, id, names, self.memory)
+        return Piece(start + offset, place, np.empty(0, np.uint32 if ids is None else np.int64), names, self.memory)
+
+
+def _digits(rows: int, pairs: int, bits: int) -> tuple[int, int, int]:
+    """Returns how pairs are ordered: rows of a group as a power of two, digits, bits of a digit.
+
+    Groups are small enough for the cache next to the processor, and digits have no more values than
+    a group has pairs.
+    """
+    size = min(32 - bits, (rows - 1).bit_length(), max(GROUP_PAIRS * rows // max(pairs, 1), 1).bit_length() - 1)
+    most = min(max((pairs * (1 << size) // rows).bit_length(), DIGIT_LEAST), DIGIT_MOST)
+    digits = -(-(bits + size) // most)
+    return size, digits, -(-(bits + size) // digits)
 
 
 def _sink(capacity: int) -> layout.Sink:

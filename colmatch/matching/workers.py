@@ -10,6 +10,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from colmatch.events.gather import seen_batches
+from colmatch.events.observed import Observed
 from colmatch.events.range_reader import Ranges, columns_of
 from colmatch.events.required import Lacks, Required, lacks_table
 from colmatch.kernels import layout
@@ -43,8 +44,9 @@ class Live(Protocol):
 class Workers:
     """A pool of workers: each batch goes to an idle one, or to a new one where none is idle."""
 
-    def __init__(self, live: Live) -> None:
+    def __init__(self, live: Live, observed: Observed | None = None) -> None:
         self._live = live
+        self._observed = observed
         self._required = Required(live.schema)
         self._idle: list[Worker] = []
         self._idle_for_ranges: list[RangeWorker] = []
@@ -123,7 +125,7 @@ class Workers:
             job = worker.read(version, self._is_lenient(), batch, COUNTS, offset)
             for part in job.parts:
                 worker.code(job, part)
-                told.look(job, part, version.bases.index(part.base), valid)
+                told.look(job, part, valid)
             worker.forget_codes()
             offset += batch.num_rows
         return told.table()
@@ -169,6 +171,8 @@ class Workers:
         def task(batch: pa.RecordBatch, version: Version, offset: int) -> Iterator[Result]:
             worker = self._idle_worker(asked.ranges)
             yield from found(worker, version, batch, offset)
+            if self._observed is not None and not asked.ranges:
+                self._observed.note(batch, self._live.options.observe)
             # not after an error, nor when the caller stops early: what it holds may be half done
             self._give_back(worker)
 
@@ -176,13 +180,16 @@ class Workers:
 
     def _idle_worker(self, ranges: Ranges) -> Worker:
         """Returns a worker that nobody else has."""
+        worker: Worker
         try:  # asking first would not do: another thread may be quicker
-            if not ranges:
-                return self._idle.pop()
-            worker = self._idle_for_ranges.pop()
+            if ranges:
+                worker = for_ranges = self._idle_for_ranges.pop()
+                for_ranges.ranges = ranges
+            else:
+                worker = self._idle.pop()
         except IndexError:
-            return self._new_worker(ranges)
-        worker.ranges = ranges
+            worker = self._new_worker(ranges)
+        worker.in_order = self._live.options.order == "subscription"
         return worker
 
     def _new_worker(self, ranges: Ranges) -> Worker:

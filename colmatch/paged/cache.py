@@ -59,6 +59,12 @@ class Cache:
         self.frame: I32 = np.full(1, -1, np.int32)
         self._begin(self._room())
 
+    def begin_anew(self) -> None:
+        """Forgets all pages, and what was being done with them."""
+        self.holds = False
+        self.frame = np.full(1, -1, np.int32)
+        self._begin(self._room())
+
     def _room(self) -> int:
         """Returns how many frames to begin with: not more than the pages of the file may fill."""
         return min(self.frames, max(2 * len(self.frame), ROOM_LEAST)) + 1

@@ -3,27 +3,33 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any, NamedTuple, NoReturn
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from colmatch.arrays.frozen import contiguous
 from colmatch.errors import StoreError
+from colmatch.indexing.sound import predicates_are_sound
 from colmatch.kernels.layout import I64, U32
 from colmatch.kernels.pbtree.arrays import (
     BLOB,
+    BLOCK_ENTRY,
+    BLOCK_HEAD,
+    BLOCKS,
     CHILDREN,
     CONTINUES,
     FREE,
     HEAD,
     HEADS,
+    IN_BLOCK,
     IN_LIST,
     INNER,
     INNER_KEYS,
     INNER_MOST,
     ITEM,
     ITEMS,
-    KIND,
     LEAF,
     LEAF_MOST,
     LEAF_POINTERS,
@@ -34,22 +40,29 @@ from colmatch.kernels.pbtree.arrays import (
     PAGE_MASK,
     PREV,
     RECORDS,
+    ROOMS,
     ROOT,
+    SHRUNK,
     SIDS,
-    TABLE,
+    SIZE_CLASS,
+    SPARE,
     TREE_ROOT,
+    TREE_SIZE,
     TREE_WORDS,
     TREES,
     WORDS,
 )
+from colmatch.kernels.pbtree.leaves import DEPTH_MOST
 from colmatch.paged import build, chains
 from colmatch.paged.file import ROOT as ROOT_PAGE
 from colmatch.paged.live import PIECE, PagedSet
+from colmatch.paged.records import Keyed, coded
+from colmatch.paged.store import block_entries
+from colmatch.paged.walk import NAMES, Walk
 
-NAMES = {
-    FREE: "free", LEAF: "leaf", INNER: "inner", LIST: "list", TABLE: "table", RECORDS: "records", BLOB: "blob",
-    ROOT: "root",
-}  # fmt: skip
+
+def _block_words(size_class: int) -> int:
+    return BLOCK_HEAD + BLOCK_ENTRY * ROOMS[size_class]
 
 
 class Figures(NamedTuple):
@@ -60,67 +73,79 @@ class Figures(NamedTuple):
     fill: dict[str, float]  # how full leaves, inner pages, nodes of lists and records are, 0 to 1
 
 
-class _Checker:
-    """Walks over all pages of a file; each is reached once."""
+class _Checker(Walk):
+    """Checks all pages of a file; each is reached once."""
 
     def __init__(self, paged: PagedSet) -> None:
-        file = paged.file
-        self.paged, self.path = paged, paged.path
-        self.pages: U32 = np.zeros((file.pages, WORDS), np.uint32)
-        self.pages[ROOT_PAGE:] = file.read_all(np.arange(ROOT_PAGE, file.pages))
-        self.kinds = self.pages[:, KIND]
-        self.seen = np.zeros(file.pages, bool)
-        self.seen[:ROOT_PAGE] = True
+        super().__init__(paged)
         self.depth = 0
-        self.found: list[tuple[NDArray[np.int64], ...]] = []  # list, key, slot of the entries of nodes
-
-    def wrong(self, page: int, said: str) -> NoReturn:
-        raise StoreError(f"{self.path} is damaged: page {page} {said}: take a copy, or build it again")
-
-    def reach(self, page: int, kind: int) -> U32:
-        """Returns the words of a page that nobody has reached yet."""
-        if not 0 < page < len(self.pages) or self.kinds[page] != kind:
-            self.wrong(page, f"is not a page of the kind {NAMES[kind]!r}, which another page takes it for")
-        if self.seen[page]:
-            self.wrong(page, "is used twice")
-        self.seen[page] = True
-        words: U32 = self.pages[page]
-        return words
-
-    def table(self, top: int) -> list[tuple[int, int]]:
-        """Walks over a table. Returns place and number of its pages."""
-        found = []
-        for i, middle in enumerate(self.reach(top, TABLE)[HEAD:].tolist()):
-            if middle:
-                for j, page in enumerate(self.reach(middle, TABLE)[HEAD:].tolist()):
-                    if page:
-                        self.reach(page, TABLE)
-                        found.append((i * CHILDREN + j, page))
-        return found
-
-    def chain(self, page: int, kind: int) -> int:
-        """Walks over a chain of pages. Returns how many they are."""
-        count = 0
-        while page:
-            page, count = int(self.reach(page, kind)[NEXT]), count + 1
-        return count
+        self.found: list[tuple[NDArray[np.int64], ...]] = []  # list, key, slot of the entries of trees
+        self.blocks: dict[int, set[int]] = {}  # page -> places of its blocks
 
     def tree(self, number: int, entry: NDArray[np.uint32]) -> None:
         """Walks over a tree and its lists."""
-        root = int(entry[TREE_ROOT])
-        if not root:
-            if entry.any():
-                self.wrong(0, f"has lists without a tree: tree {number}")
+        root, size = int(entry[TREE_ROOT]), int(entry[TREE_SIZE])
+        if not root or size & IN_BLOCK:
+            if entry[HEADS:].any() or (size > 0 and not root):
+                self.wrong(root, f"has lists without a tree: tree {number}")
+            if root:
+                self._block(number, root, size ^ IN_BLOCK)
             return
         leaves: list[int] = []
         self._descend(root, None, None, 1, leaves)
         keys, pointers = self._leaves(leaves)
+        if not (pointers & IN_LIST).any(axis=1).all():
+            self.wrong(leaves[0], "begins leaves with a key that no list has")
+        before = len(self.found)
         for which in range(LISTS):
             self._list(number, which, int(entry[HEADS + which]), keys, pointers[:, which].astype(np.int64))
+        if size != sum(len(slots) for *_, slots in self.found[before:]) or size <= SHRUNK:
+            self.wrong(root, f"has another number of entries than the {size} that are said, or should be a block")
+
+    def _block(self, number: int, page: int, place: int) -> None:
+        """Looks at a small tree."""
+        if page not in self.blocks:
+            self.reach(page, BLOCKS)
+            self.blocks[page] = set()
+        words = self.pages[page]
+        size_class = int(words[SIZE_CLASS])
+        each = _block_words(size_class) if size_class < len(ROOMS) else WORDS
+        if place in self.blocks[page] or (place - HEAD) % each or not HEAD <= place <= WORDS - each:
+            self.wrong(page, f"has no block at word {place}, or two trees have it")
+        self.blocks[page].add(place)
+        which, keys, slots = block_entries(words, place)
+        least = ROOMS[size_class - 1] * 3 // 4 if size_class else 0
+        if words[place] != number + 1 or not least < len(which) <= ROOMS[size_class]:
+            self.wrong(page, f"has the block of another tree at word {place}, or of another size")
+        if ((keys[1:] < keys[:-1]) & (which[1:] == which[:-1])).any():
+            self.wrong(page, "has keys that do not ascend")
+        self.found.append((number * LISTS + which, keys, slots))
+
+    def _blocks(self, spare: NDArray[np.uint32]) -> None:
+        """Checks the pages of blocks: all are full, but one of each size at most.
+
+        spare : for each size, the page that has free ones
+        """
+        free = np.zeros(TREE_WORDS, np.int64)
+        for page, places in self.blocks.items():
+            words = self.pages[page]
+            each = _block_words(int(words[SIZE_CLASS]))
+            count = CHILDREN // each
+            begins = HEAD + each * np.arange(count)
+            if words[ITEMS] != len(places) or np.count_nonzero(words[begins]) != len(places):
+                self.wrong(page, "counts other blocks than it has")
+            if len(places) < count:
+                if free[words[SIZE_CLASS]]:
+                    self.wrong(page, f"has free blocks, as page {free[words[SIZE_CLASS]]} has")
+                free[words[SIZE_CLASS]] = page
+        if (free != spare).any():
+            self.wrong(int(spare.max()), "is not the one that has free blocks")
 
     def _descend(self, page: int, low: int | None, high: int | None, depth: int, leaves: list[int]) -> None:
         if not 0 < page < len(self.pages):
             self.wrong(page, "is not in the file")
+        if depth > DEPTH_MOST:
+            self.wrong(page, "is deeper in its tree than any page can be")
         if self.kinds[page] == LEAF:
             self.reach(page, LEAF)
             self.depth = max(self.depth, depth)
@@ -184,8 +209,8 @@ class _Checker:
             nodes.append(page)
             there.append(own)
             before, last, page = page, int(own[-1]), int(words[NEXT])
-        place = np.searchsorted(np.array(firsts, np.int64), keys, "right")
-        wanted = np.array([0, *nodes])[place]
+        place = np.searchsorted(np.array(firsts[1:], np.int64), keys, "right")
+        wanted = np.array([0, *nodes[1:]])[place]
         if (pointers & PAGE_MASK != wanted).any():
             self.wrong(int(wanted[int((pointers & PAGE_MASK != wanted).argmax())]), "is not what items point to")
         in_list = np.isin(keys, np.concatenate([np.empty(0, np.int64), *there]))
@@ -207,6 +232,7 @@ class _Checker:
             some = places[begin : begin + PIECE]
             known = paged.keyed(some)
             entries = build.all_entries(known)
+            self._subscriptions(known)
             said.append((entries.tree, entries.key, entries.slot.astype(np.int64)))
             if used[known.slots].any() or len(np.unique(known.slots)) < len(known.slots):
                 self.wrong(ROOT_PAGE, "leads to a slot that two subscriptions have")
@@ -214,6 +240,7 @@ class _Checker:
             wanted = build.slot_entries(known, some >> 16, some & 0xFFFF)
             if (paged.store.slots(known.slots) != wanted).any():
                 self.wrong(ROOT_PAGE, "leads to a slot of another subscription")
+        self._free_slots(~used)
         if (paged.store.needed() != needed).any():
             self.wrong(ROOT_PAGE, "leads to a slot with another count than its subscription has")
         both = []
@@ -236,13 +263,49 @@ class _Checker:
         for place in places[places & 0xFFFF == 0].tolist():
             self.chain(place >> 16, BLOB)
 
+    def _subscriptions(self, known: Keyed) -> None:
+        """Checks what records say, as kernels trust it when they were read."""
+        predicates, codes = coded(known, contiguous(np.array(self.paged.version.attributes.multi, np.uint8)))
+        predicates_are_sound(predicates, codes, len(known.ids))
+        if (known.ids.numbers is None) != bool(self.paged.store.root(chains.TEXT_IDS)):
+            self.wrong(ROOT_PAGE, "says that ids are of another type than they are")
+        if known.ids.numbers is None:
+            known.ids.array.validate(full=True)
+
+    def _free_slots(self, free: NDArray[np.bool_]) -> None:
+        """Checks that each free slot leads to the next one, from the first to the last."""
+        slots, root = np.flatnonzero(free), self.paged.store.root
+        behind = np.arange(len(free) + 1)  # slot + 1 -> that of the next free one, 0 behind the last
+        behind[slots + 1] = np.minimum(self.paged.store.slots(slots)[:, 0], len(free))
+        steps = np.append(0, free.astype(np.int64))
+        for _ in range(len(slots).bit_length()):
+            steps, behind = steps + steps[behind], behind[behind]
+        first = root(chains.FREE_SLOT)
+        if first > len(free) or steps[first] != len(slots) or behind[first] or root(chains.FREE_SLOTS) != len(slots):
+            self.wrong(ROOT_PAGE, "leads to other free slots than there are")
+
+    def _root(self) -> U32:
+        """Returns the words of the root page, whose counts the pages of the file have room for."""
+        root, room = self.reach(ROOT_PAGE, ROOT), len(self.pages) * CHILDREN
+        for count in (chains.SLOT_COUNT, chains.SUBSCRIPTIONS):
+            if root[count] > room:
+                self.wrong(ROOT_PAGE, "says that there is more than the file has room for")
+        page = int(root[chains.RECORD_PAGE])
+        if page and (page >= len(self.pages) or self.kinds[page] != RECORDS):
+            self.wrong(ROOT_PAGE, "leads to no page of records")
+        return root
+
     def trees(self) -> Figures:
         """Checks trees and their lists."""
-        root = self.reach(ROOT_PAGE, ROOT)
+        root, spare = self._root(), np.zeros(TREE_WORDS, np.uint32)
         for place, page in self.table(int(root[chains.TREES_TOP])):
             words = self.pages[page, HEAD : HEAD + TREES * TREE_WORDS].reshape(TREES, TREE_WORDS)
             for i in range(TREES):
-                self.tree(place * TREES + i, words[i])
+                if place * TREES + i == SPARE:
+                    spare = words[i]
+                else:
+                    self.tree(place * TREES + i, words[i])
+        self._blocks(spare)
         return self.figures()
 
     def run(self) -> Figures:
@@ -282,8 +345,7 @@ def check(path: str) -> Figures:
     ------
     StoreError : something is not as it should be; says which page
     """
-    paged = PagedSet(path)
-    return paged.reading(lambda: _Checker(paged).run())
+    return _walked(path, _Checker.run)
 
 
 def looked_at(path: str) -> Figures:
@@ -293,8 +355,18 @@ def looked_at(path: str) -> Figures:
     ------
     StoreError : something is not as it should be
     """
+    return _walked(path, _Checker.trees)
+
+
+def _walked(path: str, walk: Callable[[_Checker], Figures]) -> Figures:
     paged = PagedSet(path)
-    return paged.reading(lambda: _Checker(paged).trees())
+    try:
+        return paged.reading(lambda: walk(_Checker(paged)))
+    except (StoreError, OSError):
+        raise
+    except Exception as error:  # who crafted the file meant to lead elsewhere than any check foresees
+        said = f"{type(error).__name__}: {error}"
+        raise StoreError(f"{path} is damaged: it cannot be read ({said}): take a copy, or build it again") from error
 
 
 def told(figures: Figures) -> dict[str, Any]:

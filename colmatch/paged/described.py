@@ -13,10 +13,9 @@ from typing import NamedTuple
 
 from colmatch.arrays.frozen import freeze
 from colmatch.events.vocabulary import Vocabulary, WordList
-from colmatch.kernels.layout import Literals
 from colmatch.paged.chains import OLD_LITERALS, OTHERS, Chains
 from colmatch.store import saved
-from colmatch.store.file import pack, unpack
+from colmatch.store.file import pack
 from colmatch.updates.versions import Parts, Version
 
 
@@ -45,7 +44,7 @@ def read(store: Chains, known: Described | None) -> Described:
     others, literals = store.state_of(OTHERS), store.state_of(OLD_LITERALS)
     old = known.old if known is not None and known.literals == literals else None
     if known is None or known.others != others:
-        return Described(saved.from_bytes(store.read_named(OTHERS)), others, literals, old)
+        return Described(saved.description(store.read_named(OTHERS)), others, literals, old)
     return known if known.literals == literals else known._replace(literals=literals, old=None, version=None)
 
 
@@ -55,8 +54,7 @@ def with_literals(store: Chains, known: Described) -> Described:
         return known
     old = known.old
     if old is None:
-        _, arrays = unpack(store.read_named(OLD_LITERALS))
-        old = WordList(freeze(Literals(**arrays)))
+        old = WordList(freeze(saved.literals_of(store.read_named(OLD_LITERALS))))
     version = known.parts.version
     literals = Vocabulary(old, version.literals.old).of(len(version.attributes))
     return known._replace(version=version.changed(literals=literals), old=old)

@@ -20,21 +20,23 @@ from colmatch.errors import OptionError, StoreError
 from colmatch.kernels.layout import U32
 from colmatch.kernels.pbtree.arrays import KIND, NEXT
 from colmatch.paged.cache import PAGE, Cache, StaleError, damaged, read_error, stamp_of, write_error
-from colmatch.paged.header import header_bytes, read_header
+from colmatch.paged.header import FIRST_PAGE, header_bytes, read_header
 from colmatch.paged.log import (
     BEGIN,
     begin_bytes,
-    check_end,
     generation_of,
     locked_log,
     log_path,
-    read_update,
+    next_update,
+    open_log,
+    recover_it,
     update_bytes,
     write_at,
 )
-from colmatch.store.replacing import is_there, unlock
+from colmatch.store import locks
+from colmatch.store.replacing import is_there
 
-ROOT = 2  # the page that all others are found from
+ROOT = FIRST_PAGE  # the page that all others are found from
 LOG_MOST = 1 << 25  # bytes of a log that are copied to the file
 TRIES = 20  # times that a page is read which another process may be writing
 
@@ -75,12 +77,18 @@ class PageFile:
         for name in ("handle", "log"):
             handle = getattr(self, name)
             setattr(self, name, -1)
-            if handle >= 0:
-                with suppress(OSError):
-                    os.close(handle)
+            with suppress(OSError):
+                locks.close(handle)
         self.is_writer = False
 
     __del__ = close
+
+    def begin_anew(self) -> None:
+        """Forgets what it knows, and the right to change the file: this is a forked process."""
+        log, self.log, self.is_writer = self.log, -1, False
+        locks.close(log)
+        self.generation = self.stamp = self.pages = self.log_end = 0
+        self.cache.begin_anew()
 
     # Which state is read
 
@@ -91,10 +99,8 @@ class PageFile:
         ------
         StoreError : the file is damaged, or cannot be read
         """
-        if self.is_writer and self._pid == os.getpid():
+        if self.is_writer:
             return False
-        if self.is_writer:  # a forked process: the right to change the file, and its lock, are the other's
-            self.is_writer, self.generation = False, 0
         try:
             return self._refresh()
         except OSError as error:
@@ -102,8 +108,8 @@ class PageFile:
 
     def _refresh(self) -> bool:
         if self.generation and os.stat(self.path).st_ino != os.fstat(self.handle).st_ino:
-            os.close(self.handle)
-            self.handle = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC)
+            handle, self.handle = self.handle, os.open(self.path, os.O_RDONLY | os.O_CLOEXEC)
+            os.close(handle)
             self.generation = 0
             self.opened += 1
         self._refresh_log()
@@ -116,7 +122,7 @@ class PageFile:
         else:
             raise StoreError(
                 f"{self.path} is damaged: its newer header is not what was written, and its log has updates behind that "
-                "one: take a copy of both, or build it again"
+                f"one: {recover_it(self.path)}, or copy both again"
             )
         if generation != self.generation:
             self.cache.clear()
@@ -129,20 +135,18 @@ class PageFile:
 
     def _refresh_log(self) -> None:
         """Opens the log, or another one that has its name now."""
-        path = log_path(self.path)
-        if self.log >= 0 and not is_there(path, self.log):
-            os.close(self.log)
-            self.log, self.generation = -1, 0
+        if self.log >= 0 and not is_there(log_path(self.path), self.log):
+            log, self.log, self.generation = self.log, -1, 0
+            locks.close(log)
         if self.log < 0:
             with suppress(FileNotFoundError):
-                self.log = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+                self.log = open_log(self.path)
 
     def _follow_log(self) -> None:
         size = os.fstat(self.log).st_size
         while self.log_end < size:
-            update = read_update(self.log, self.generation, self.log_end, size)
+            update = next_update(self.path, self.log, self.generation, self.log_end, size, self.pages)
             if update is None:
-                check_end(self.path, self.log, self.generation, self.log_end, size)
                 break
             self._take(update.total, update.pages, update.offset)
             self.cache.forget(update.pages)
@@ -226,16 +230,15 @@ class PageFile:
         if self.is_writer:
             self._go_on_writing()
             return
-        handle, opened = self.log, locked_log(self.path)
+        opened = locked_log(self.path)
         try:
             main = os.open(self.path, os.O_RDWR | os.O_CLOEXEC)
         except OSError as error:
-            os.close(opened)
+            locks.close(opened)
             raise write_error(self.path, error) from error
-        if handle >= 0:
-            os.close(handle)
-        os.close(self.handle)
-        self.handle, self.log = main, opened
+        log, handle, self.log, self.handle = self.log, self.handle, opened, main
+        locks.close(log)
+        os.close(handle)
         self.generation = 0  # all anew, since the file may be another one
         self.opened += 1
         try:
@@ -266,7 +269,7 @@ class PageFile:
             except OSError as error:
                 raise write_error(self.path, error) from error
             finally:
-                os.close(log)
+                locks.close(log)
         raise StoreError(
             f"{self.path} was removed, or replaced, since it was opened: nothing was changed; save() writes what this "
             "matcher has to another file"
@@ -275,7 +278,7 @@ class PageFile:
     def close_writing(self) -> None:
         """Gives the right to change the file back."""
         if self.log >= 0:
-            unlock(self.log)
+            locks.unlock(self.log)
         self.is_writer = False
 
     def edit(self, page: int) -> U32:

@@ -7,10 +7,11 @@ import struct
 import zlib
 
 from colmatch.errors import StoreError
-from colmatch.paged.cache import PAGE
+from colmatch.paged.cache import PAGE, damaged
 
 MAGIC = b"colmatch pages\n"
-VERSION = 1
+VERSION = 2
+FIRST_PAGE = 2  # behind the headers
 _HEADER = struct.Struct("<15sxIQQQ")  # magic, version, generation, stamp, pages
 
 
@@ -44,7 +45,8 @@ def read_header(handle: int, path: str) -> tuple[int, int, int]:
 
     Raises
     ------
-    StoreError : neither header is whole, or it is of another format
+    StoreError : neither header is whole, or it is of another format, or says more
+        pages than there are
     """
     best: tuple[int, int, int] | None = None
     for page in (0, 1):
@@ -52,9 +54,15 @@ def read_header(handle: int, path: str) -> tuple[int, int, int]:
         if len(data) == PAGE and zlib.crc32(data[:-4]) == struct.unpack("<I", data[-4:])[0]:
             magic, version, *found = _HEADER.unpack_from(data)
             if magic == MAGIC and version != VERSION:
-                raise StoreError(f"{path} has pages of format {version}, this colmatch reads {VERSION}")
+                raise StoreError(
+                    f"{path} has pages of format {version}, this colmatch reads {VERSION}: build it again, or open it with "
+                    "the colmatch that wrote it"
+                )
             if magic == MAGIC and (best is None or found[0] > best[0]):
                 best = found[0], found[1], found[2]
     if best is None:
         raise StoreError(f"{path} is damaged, or no index: neither of its two headers is whole")
+    there = os.fstat(handle).st_size // PAGE
+    if not FIRST_PAGE < best[2] <= there:
+        raise damaged(path, min(best[2], there))
     return best

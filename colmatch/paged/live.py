@@ -128,7 +128,7 @@ class PagedSet(PagedReader):
                 self._describe(version.changed(rejected=rejected))
 
     def _source_of(self) -> Source:
-        if self._source is None:
+        if self._source is None or self._source.options != self.options:
             attributes = Attributes(list(self.version.attributes))
             self._source = Source(self.schema, self.options, attributes, self._settings.budget, self.language)
         return self._source
@@ -270,7 +270,7 @@ class PagedSet(PagedReader):
     def close(self) -> None:
         """Copies what is in the log to the file, and lets go of it."""
         with self.lock:
-            if self.file.is_writer and self._pid == os.getpid():
+            if self.file.is_writer:
                 with suppress(OSError):  # all is in the log
                     self.file.checkpoint()
                 self.file.close_writing()

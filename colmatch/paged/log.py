@@ -13,9 +13,9 @@ is there when all of it is, and what comes behind the first that is not was neve
 from __future__ import annotations
 
 import os
-import stat
 import struct
 import zlib
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -23,7 +23,11 @@ from numpy.typing import NDArray
 
 from colmatch.errors import StoreError
 from colmatch.paged.cache import PAGE, checksum, write_error
-from colmatch.store.replacing import is_there, lock
+from colmatch.paged.header import FIRST_PAGE
+from colmatch.store import locks
+from colmatch.store.beside import keep_like, open_beside
+from colmatch.store.locks import lock
+from colmatch.store.replacing import is_there
 
 _UPDATE = struct.Struct("<6sxxQQIQ")
 _CRC = struct.Struct("<I")
@@ -31,6 +35,7 @@ BEGIN = 32
 UPDATE = _UPDATE.size + _CRC.size
 VECTOR_MOST = 1000  # pieces of one call of the system
 MAGIC, UPDATE_MAGIC = b"colmatch log", b"update"
+NOUN = "a log"
 
 
 class Update(NamedTuple):
@@ -58,18 +63,16 @@ def locked_log(path: str) -> int:
     while True:
         handle = _locked(path)
         if is_there(log_path(path), handle):
+            keep_like(handle, path)
             return handle
-        os.close(handle)  # who had it has removed it
+        locks.close(handle)  # who had it has removed it
 
 
 def _locked(path: str) -> int:
     try:
-        handle = os.open(log_path(path), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        handle = open_beside(log_path(path), path, NOUN, to_write=True)
     except OSError as error:
         raise write_error(path, error) from error
-    if not stat.S_ISREG(os.fstat(handle).st_mode):
-        os.close(handle)
-        raise StoreError(f"{log_path(path)} is a pipe or a device: a log is a file")
     locked = lock(handle)
     if not locked:
         os.close(handle)
@@ -79,6 +82,17 @@ def _locked(path: str) -> int:
             f"{path} is being changed by another process, or another matcher of this one: close that first"
         )
     return handle
+
+
+def open_log(path: str) -> int:
+    """Opens the log of a file to read it.
+
+    Raises
+    ------
+    StoreError : it is no file, or another user's
+    OSError : as from ``open``
+    """
+    return open_beside(log_path(path), path, NOUN, to_write=False)
 
 
 def begin_bytes(generation: int) -> bytes:
@@ -95,14 +109,31 @@ def generation_of(path: str, handle: int) -> int:
     StoreError : it is damaged, or no log
     """
     head = os.pread(handle, BEGIN, 0)
-    if len(head) < BEGIN or not any(head):
+    if not any(head):
+        size = os.fstat(handle).st_size
+        if next(whole_updates(handle, None, BEGIN, size), None) is None:
+            return -1
+    elif len(head) < BEGIN and MAGIC.startswith(head[: len(MAGIC)].rstrip(b"\0")):
         return -1
-    if head[:12] != MAGIC or head != begin_bytes(struct.unpack_from("<Q", head, 12)[0]):
-        raise StoreError(
-            f"{log_path(path)} is damaged, or no log: its first {BEGIN} bytes are not what was written; where it has no "
-            f"updates that you miss, remove it, or else take a copy of it and of {path}, or build it again"
-        )
-    return int(struct.unpack_from("<Q", head, 12)[0])
+    elif (generation := begun_generation(head)) is not None:
+        return generation
+    raise StoreError(
+        f"{log_path(path)} is damaged, or no log: its first {BEGIN} bytes are not what was written; {recover_it(path)}, "
+        "or move it away if it is no log"
+    )
+
+
+def begun_generation(head: bytes) -> int | None:
+    """Returns the generation that the first bytes of a log name; None where they are damaged."""
+    if len(head) < BEGIN or head[:12] != MAGIC:
+        return None
+    generation: int = struct.unpack_from("<Q", head, 12)[0]
+    return generation if head == begin_bytes(generation) else None
+
+
+def recover_it(path: str) -> str:
+    """Returns what is to be done where a log is damaged."""
+    return f"`colmatch recover {path}` goes on with what stands before the damage"
 
 
 def update_bytes(generation: int, stamp: int, total: int, pages: NDArray[np.int64], sums: bytes) -> bytes:
@@ -151,20 +182,52 @@ def read_update(handle: int, generation: int, at: int, size: int) -> Update | No
     return Update(stamp, total, pages, offset, end)
 
 
-def check_end(path: str, handle: int, generation: int, at: int, size: int) -> None:
+def whole_updates(handle: int, generation: int | None, at: int, size: int) -> Iterator[Update]:
+    """Yields the updates that are whole from some place of a log on, wherever they begin.
+
+    generation : that they are of, None for any
+    """
+    begin = UPDATE_MAGIC.ljust(8, b"\0") + (b"" if generation is None else struct.pack("<Q", generation))
+    rest = os.pread(handle, max(size - at, 0), at)
+    place = rest.find(begin)
+    while place >= 0:
+        own = rest[place + 8 : place + 16]
+        update = read_update(handle, struct.unpack("<Q", own)[0], at + place, size) if len(own) == 8 else None
+        if update is not None:
+            yield update
+        place = rest.find(begin, place + 1 if update is None else update.end - at)
+
+
+def next_update(path: str, handle: int, generation: int, at: int, size: int, pages: int) -> Update | None:
+    """Reads the update at a place of a log. None where none is finished there.
+
+    pages : of the file, before that update
+
+    Raises
+    ------
+    StoreError : the log is damaged, there or behind
+    """
+    update = read_update(handle, generation, at, size)
+    if update is None:
+        _check_end(path, handle, generation, at, size)
+        return None
+    numbers = update.pages
+    if update.total > pages + len(numbers) or (numbers < FIRST_PAGE).any() or (numbers >= update.total).any():
+        raise StoreError(
+            f"{log_path(path)} is damaged: the update at byte {at} has pages that the file cannot have: copy both again"
+        )
+    return update
+
+
+def _check_end(path: str, handle: int, generation: int, at: int, size: int) -> None:
     """Checks that no update stands behind one that is not whole: only the last can be unfinished.
 
     Raises
     ------
     StoreError : there is one, so the log is damaged
     """
-    begin = UPDATE_MAGIC.ljust(8, b"\0") + struct.pack("<Q", generation)
-    rest = os.pread(handle, size - at, at)
-    place = rest.find(begin, 1)
-    while place >= 0:
-        if read_update(handle, generation, at + place, size) is not None:
-            raise StoreError(
-                f"{log_path(path)} is damaged: what stands from byte {at} on is not what was written, and updates come "
-                f"behind it: take a copy of it and of {path}, or build it again"
-            )
-        place = rest.find(begin, place + 1)
+    if next(whole_updates(handle, generation, at + 1, size), None) is not None:
+        raise StoreError(
+            f"{log_path(path)} is damaged: what stands from byte {at} on is not what was written, and updates come "
+            f"behind it: {recover_it(path)}, or copy it again"
+        )

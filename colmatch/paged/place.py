@@ -11,6 +11,7 @@ from colmatch.paged.cache import write_error
 from colmatch.paged.file import PageFile
 from colmatch.paged.header import is_pages
 from colmatch.paged.log import MAGIC, locked_log, log_path
+from colmatch.store import locks
 from colmatch.store.journal import unjournalled
 from colmatch.store.replacing import replaced
 
@@ -80,7 +81,7 @@ def _alone(path: str) -> Iterator[int]:
             raise
         _remove(path)
     finally:
-        os.close(log)
+        locks.close(log)
 
 
 def _remove(path: str) -> None:

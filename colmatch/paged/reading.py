@@ -6,7 +6,6 @@ What describes the subscriptions is in memory once it was read (``described.py``
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -14,11 +13,12 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from colmatch.arguments import python_value
 from colmatch.arrays.frozen import contiguous
 from colmatch.errors import StoreError, SubscriptionError, shown
-from colmatch.incoming import python_value
 from colmatch.indexing.pbtree import KIND, PbtreeSettings
 from colmatch.indexing.registry import FEWEST
+from colmatch.kernels import _forks
 from colmatch.kernels.layout import U8
 from colmatch.kernels.pbtree.arrays import IDS, TAGS
 from colmatch.options import Options
@@ -26,7 +26,7 @@ from colmatch.paged import build, chains, described
 from colmatch.paged.cache import StaleError, damaged, read_error
 from colmatch.paged.described import Described
 from colmatch.paged.file import PageFile
-from colmatch.paged.records import Keyed, coded, unpacked
+from colmatch.paged.records import Keyed, coded
 from colmatch.paged.state import PagedVersion
 from colmatch.paged.store import PageStore
 from colmatch.subscriptions.ids import Ids, can_be_id
@@ -59,7 +59,7 @@ class PagedReader:
         fsync: bool = False,
     ) -> None:
         self.path = os.path.realpath(path)
-        self.lock = threading.RLock()
+        self.lock = _forks.lock()
         self.turn = Turn()
         settings = asked or PbtreeSettings(path=path)
         self._settings = settings
@@ -79,7 +79,17 @@ class PagedReader:
             self.file.fsync = own.fsync
             self.file.cache.budget(own.cache_bytes)
         self.options = options or self.base.options
-        self._pid = os.getpid()
+        _forks.renewed(self)
+
+    def in_child(self) -> None:
+        if _forks.is_held(self.lock):  # the thread that forked goes on in the middle
+            self.file.is_writer = False
+            return
+        self.file.begin_anew()
+        self.store.begin_anew()
+        self._known = self._source = None
+        if self._described is not None:  # it may be of an update that was not finished
+            self._described = self._described._replace(others=(), literals=(), old=None, version=None)
 
     # Reading
 
@@ -163,7 +173,7 @@ class PagedReader:
             entry = self.store.slots(slots).astype(np.int64)
             places = entry[:, 2] << 16 | entry[:, 3]
             if is_text:
-                found = unpacked(*self.store.records(places >> 16, places & 0xFFFF)).ids.array.to_pylist()
+                found = self.store.keyed(places).ids.array.to_pylist()
                 places = places[[own == ids[i] for own in found]]
             if len(places):
                 out[i] = places[0]
@@ -179,16 +189,16 @@ class PagedReader:
         return slots if tag in self.keyed(entry[:, 2] << 16 | entry[:, 3]).tags.names else slots[:0]
 
     def all_places(self) -> NDArray[np.int64]:
-        """Returns where all records are, in the order of their first slots."""
+        """Returns where all records are, in the order of the file, as matches are."""
         count = self.store.root(chains.SLOT_COUNT)
         entry = self.store.slots(np.arange(count)).astype(np.int64)
         places = np.where(entry[:, 2] > 0, entry[:, 2] << 16 | entry[:, 3], -1)
-        distinct, first = np.unique(places, return_index=True)
-        return places[np.sort(first[distinct >= 0])]
+        distinct = np.unique(places)
+        return contiguous(distinct[distinct >= 0])
 
     def keyed(self, places: NDArray[np.int64]) -> Keyed:
         """Returns the subscriptions of some records."""
-        return unpacked(*self.store.records(places >> 16, places & 0xFFFF))
+        return self.store.keyed(places)
 
     def version_of(self, places: NDArray[np.int64]) -> Version:
         """Returns some subscriptions as a version in memory."""

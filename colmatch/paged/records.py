@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from colmatch.arrays.frozen import contiguous, freeze
 from colmatch.arrays.ranges import members, ranges_of, sizes_of
 from colmatch.events.reader import texts_of
+from colmatch.indexing.sound import UnsoundError
 from colmatch.kernels.layout import ATTR_MASK, FLAG_RUN, I64, KEY_MAX, KEY_MIN, Codes, Predicates
 from colmatch.kernels.ranges import put_rows
 from colmatch.subscriptions.ids import Ids
@@ -174,21 +175,68 @@ class _Reader:
         return self.words[places].reshape(-1, width)
 
 
+def _check(is_right: NDArray[np.bool_]) -> None:
+    """Checks something of each record, or of parts of them."""
+    if not is_right.all():
+        raise UnsoundError("a record of a subscription is not as long as its parts are")
+
+
+def _lengths(head: I64) -> I64:
+    """Returns how many words records have, by their headers."""
+    conjunctions, predicates, flags = head[:, CONJUNCTIONS], head[:, PREDICATES], head[:, FLAGS]
+    bytes_ = -(-head[:, ID_BYTES] // 4) - (-head[:, TAG_BYTES] // 4)
+    found: I64 = HEADER + np.maximum(conjunctions, 1) + conjunctions + 5 * predicates + 4 * head[:, RUNS]
+    found += np.where(head[:, WEIGHTS] > 0, 4 * predicates, 0) + np.where(flags & PRIORITY, 2 * conjunctions, 0)
+    found += np.where(flags & PROGRAMS, 2 * conjunctions, 0) + 2 * head[:, JUMPS] + head[:, TREES]
+    found += head[:, TAGS] + bytes_
+    return found
+
+
+def _header_of(reader: _Reader, first: I64) -> I64:
+    """Reads the headers of records, which say how long these are and all parts of them."""
+    _check(sizes_of(first) >= HEADER)
+    head = reader.take(np.ones(len(first) - 1, np.int64), HEADER).astype(np.int64)
+    _check((head[:, LENGTH] == sizes_of(first)) & (_lengths(head) == sizes_of(first)))
+    _check((head[:, FLAGS] ^ head[:1, FLAGS]) & TEXT_ID == 0)
+    _check((head[:, FLAGS] & PROGRAMS > 0) | (head[:, JUMPS] + head[:, TREES] == 0))
+    _check((head[:, FLAGS] & TEXT_ID > 0) | (head[:, ID_BYTES] == 0))
+    return head
+
+
+def _sums(values: I64, counts: I64) -> I64:
+    """Returns the sums of neighbouring values, of so many each."""
+    return sizes_of(ranges_of(values)[ranges_of(counts)])
+
+
+def _check_runs(head: I64, low: I64, high: I64, several: NDArray[np.bool_]) -> None:
+    """Checks which of the intervals of its record each predicate has that has several."""
+    counts, runs = head[:, PREDICATES], head[:, RUNS]
+    _check(~several | ((low >= 0) & (low <= high) & (high <= np.repeat(runs, counts))))
+    _check(_sums(np.where(several, high - low, 0), counts) == runs)
+
+
 def unpacked(words: U32s, first: I64) -> Keyed:
-    """Reads records: words, and where each begins (S + 1). Their owners are numbered from 0 on."""
+    """Reads records: words, and where each begins (S + 1). Their owners are numbered from 0 on.
+
+    Raises
+    ------
+    UnsoundError : a record is not as long as its parts are
+    """
     count = len(first) - 1
     reader = _Reader(words, first[:-1])
-    head = reader.take(np.ones(count, np.int64), HEADER).astype(np.int64)
+    head = _header_of(reader, first)
     flags = int(np.bitwise_or.reduce(head[:, FLAGS])) if count else 0
     sizes, size_of_preds = head[:, CONJUNCTIONS], head[:, PREDICATES]
     slots = reader.take(np.maximum(sizes, 1)).ravel()
     without = np.repeat(sizes == 0, np.maximum(sizes, 1))
     slots = np.concatenate([slots[~without], slots[without]])
     pred_counts = reader.take(sizes).ravel().astype(np.int64)
+    _check(_sums(pred_counts, sizes) == size_of_preds)
     pred_words = reader.take(size_of_preds, 5)
     low, high = _int64(pred_words[:, 1:3]), _int64(pred_words[:, 3:5])
     runs = reader.take(head[:, RUNS], 4)
     several = pred_words[:, 0] & np.uint32(FLAG_RUN) != 0
+    _check_runs(head, low, high, several)
     base = np.repeat(ranges_of(head[:, RUNS])[:-1], size_of_preds)
     low, high = np.where(several, low + base, low), np.where(several, high + base, high)
     weights = np.where(head[:, WEIGHTS] > 0, size_of_preds, 0)
@@ -211,6 +259,8 @@ def unpacked(words: U32s, first: I64) -> Keyed:
         is_program, tree_sizes = np.zeros(len(owner), bool), np.zeros(len(owner), np.int64)
         is_program[there] = reader.take(own).ravel() > 0
         tree_sizes[there] = reader.take(own).ravel()
+        _check(_sums(tree_sizes, sizes) == head[:, TREES])
+        _check(_sums(np.where(is_program, pred_counts, 0), sizes) == head[:, JUMPS])
         jump = np.ascontiguousarray(reader.take(head[:, JUMPS], 2)).view(np.int32)
         tree = np.ascontiguousarray(reader.take(head[:, TREES])).view(np.int32).ravel()
         jump_first = np.full(len(owner), -1)
@@ -227,7 +277,8 @@ def unpacked(words: U32s, first: I64) -> Keyed:
         ids = Ids(pa.StringArray.from_buffers(count, pa.py_buffer(offset), pa.py_buffer(texts)))
     else:
         ids = Ids(contiguous(_int64(head[:, ID : ID_HIGH + 1].astype(np.uint32))))
-    tag_size = reader.take(head[:, TAGS]).ravel()
+    tag_size = reader.take(head[:, TAGS]).ravel().astype(np.int64)
+    _check(_sums(tag_size, head[:, TAGS]) == head[:, TAG_BYTES])
     tags = Tags.of_sections(head[:, TAGS], tag_size, _bytes(reader, head[:, TAG_BYTES]))
     predicates = Predicates(
         pred_first,

@@ -13,12 +13,12 @@ from colmatch.arrays.ranges import ranges_of
 from colmatch.events.reader import Reader
 from colmatch.kernels import layout
 from colmatch.kernels.layout import I64, U8, U32, Batch
-from colmatch.kernels.pbtree.arrays import SPANS, VERIFY, WALKS
+from colmatch.kernels.pbtree.arrays import SPANS, TASK, VERIFY, WALKS
 from colmatch.kernels.pbtree.match import search_rows
 from colmatch.kernels.pbtree.verify import verify_pairs
 from colmatch.matching.pieces import Piece
 from colmatch.paged import chains
-from colmatch.paged.records import coded, unpacked
+from colmatch.paged.records import coded
 from colmatch.paged.store import PageStore
 
 OUT_LEAST = 1 << 14  # pairs of row and slot that there is room for
@@ -113,7 +113,7 @@ class Searcher:
         known, tasks = self._scratch, WALKS * (entries + 1)
         if known is None or len(known.left) != slots or len(known.wanted) < tasks:
             self._scratch = known = _Scratch(
-                np.empty((tasks, 6), np.int64),
+                np.empty((tasks, TASK), np.int64),
                 np.empty(slots, np.uint8),
                 np.zeros((SPANS, 2), np.int64),
                 np.empty(slots + 1, np.uint32),
@@ -131,7 +131,7 @@ class Searcher:
         for begin in range(0, len(distinct), VERIFIED_MOST):
             some = np.flatnonzero((which >= begin) & (which < begin + VERIFIED_MOST))
             places = distinct[begin : begin + VERIFIED_MOST]
-            known = unpacked(*self.store.records(places >> 16, places & 0xFFFF))
+            known = self.store.keyed(places)
             predicates, codes = coded(known, multi)
             own = known.slots[: len(predicates.owner)].astype(np.int64)
             order = np.argsort(own)
@@ -158,9 +158,5 @@ def piece_of(found: Found, rows: int, offset: int, pages: PageStore, memory: Any
         return Piece(offset, place, ids, None, memory)
     spot = found.entry[:, 2].astype(np.int64) << 16 | found.entry[:, 3].astype(np.int64)
     distinct, which = np.unique(spot, return_inverse=True)
-    names = (
-        unpacked(*pages.records(distinct >> 16, distinct & 0xFFFF)).ids.array
-        if len(distinct)
-        else pa.array([], pa.string())
-    )
+    names = pages.keyed(distinct).ids.array if len(distinct) else pa.array([], pa.string())
     return Piece(offset, place, which.astype(np.uint32), names, memory)

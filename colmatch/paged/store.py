@@ -11,13 +11,18 @@ from numpy.typing import NDArray
 from colmatch.arrays.ranges import members, ranges_of
 from colmatch.errors import StoreError
 from colmatch.indexing.pbtree import Entries
+from colmatch.indexing.sound import UnsoundError
 from colmatch.kernels.layout import I64, U8, U32
 from colmatch.kernels.pbtree import update
 from colmatch.kernels.pbtree.arrays import (
+    BLOCK_HEAD,
     CHILDREN,
     CONTINUES,
     EQUAL,
     HEAD,
+    HEADS,
+    IN_BLOCK,
+    IN_LIST,
     INNER_KEYS,
     ITEM,
     ITEMS,
@@ -30,9 +35,12 @@ from colmatch.kernels.pbtree.arrays import (
     PAGE_MASK,
     PREV,
     RECORDS,
+    ROOMS,
     SIDS,
+    SIZE_CLASS,
     TABLE,
     TREE_ROOT,
+    TREE_SIZE,
     TREE_WORDS,
     TREES,
     WORDS,
@@ -51,6 +59,7 @@ from colmatch.paged.chains import (
     Chains,
 )  # fmt: skip
 from colmatch.paged.file import PageFile
+from colmatch.paged.records import Keyed, unpacked
 
 SLOT_WORDS = 4
 SLOTS_OF_PAGE = CHILDREN // SLOT_WORDS
@@ -59,11 +68,24 @@ RECORD_MOST = WORDS - HEAD  # words of a record that stands in one page
 FRESH_LEAST, SHADOWS_LEAST = 4, 32
 
 
+def block_entries(words: U32, place: int) -> tuple[I64, I64, I64]:
+    """Returns list, key and slot of the entries of a block, which begins at a word of its page."""
+    room = ROOMS[int(words[SIZE_CLASS])]
+    counts = words[place + 1 : place + BLOCK_HEAD].copy().view(np.uint16)
+    total, slots = int(counts.sum()), place + BLOCK_HEAD
+    keys = words[slots + room : slots + room + 2 * total].copy().view(np.int64)
+    return np.repeat(np.arange(LISTS), counts), keys, words[slots : slots + total].astype(np.int64)
+
+
 class PageStore(Chains):
     """Reads and changes what stands in a file of pages. ``file.commit`` ends an update."""
 
     def __init__(self, file: PageFile) -> None:
         super().__init__(file)
+        self.begin_anew()
+
+    def begin_anew(self) -> None:
+        """Forgets what it knows of the pages."""
         self._fresh = 0
         self._freed: I64 = np.empty(0, np.int64)
         self._take_shadows(SHADOWS_LEAST)
@@ -226,6 +248,8 @@ class PageStore(Chains):
             flat = pages.ravel()
             at = (which[some] - begin) * WORDS + word[some]
             sizes[some] = flat[at]
+            if (beyond := word[some] + sizes[some] > WORDS).any():
+                raise damaged(self.file.path, int(page[some[beyond.argmax()]]))
             parts.append((some, flat[members(at, ranges_of(sizes[some]))]))
         for i in np.flatnonzero(word == 0).tolist():
             words = self.read_chain(int(page[i]))
@@ -237,16 +261,28 @@ class PageStore(Chains):
             out[members(first[some], ranges_of(sizes[some]))] = words
         return out, first
 
+    def keyed(self, places: NDArray[np.int64]) -> Keyed:
+        """Returns the subscriptions of some records, by their places: page << 16 | word."""
+        try:
+            return unpacked(*self.records(places >> 16, places & 0xFFFF))
+        except UnsoundError as error:
+            raise StoreError(f"{self.file.path} is damaged: {error}: take a copy, or build it again") from error
+
     # Trees
 
     def slots_of(self, tree: int, key: int) -> NDArray[np.int64]:
         """Returns the SidSet of a key that is in the list of equalities of a tree."""
         none = np.empty(0, np.int64)
         page = int(self.table_pages(self.root(TREES_TOP), np.array([tree // TREES]))[0])
-        page = int(self.file.read(page)[HEAD + TREE_WORDS * (tree % TREES) + TREE_ROOT]) if page else 0
-        if not page:
+        begin = HEAD + TREE_WORDS * (tree % TREES)
+        entry = self.file.read(page)[begin : begin + TREE_WORDS].tolist() if page else [0]
+        if not entry[TREE_ROOT]:
             return none
-        words = self.file.read(page)
+        words = self.file.read(entry[TREE_ROOT])
+        if entry[TREE_SIZE] & IN_BLOCK:
+            which, key_of, slots = block_entries(words, entry[TREE_SIZE] ^ IN_BLOCK)
+            same: I64 = slots[(which == EQUAL) & (key_of == key)]
+            return same
         while words[KIND] != LEAF:
             items = int(words[ITEMS])
             child = int(words[INNER_KEYS : INNER_KEYS + 2 * items].view(np.int64).searchsorted(key, "right"))
@@ -255,7 +291,8 @@ class PageStore(Chains):
         place = int(keys.searchsorted(key))
         if place == len(keys) or keys[place] != key:
             return none
-        node = int(words[LEAF_POINTERS + LISTS * place + EQUAL]) & PAGE_MASK
+        pointer = int(words[LEAF_POINTERS + LISTS * place + EQUAL])
+        node = (pointer & PAGE_MASK or entry[HEADS + EQUAL]) if pointer & IN_LIST else 0
         found: list[NDArray[np.int64]] = []
         while node:
             words = self.file.read(node)

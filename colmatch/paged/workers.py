@@ -19,7 +19,7 @@ from colmatch.arrays.recycled import Recycled
 from colmatch.errors import EventError
 from colmatch.events.gather import seen_batches
 from colmatch.events.required import Lacks
-from colmatch.kernels import layout
+from colmatch.kernels import _forks, layout
 from colmatch.matching.asked import Asked
 from colmatch.matching.pieces import Piece
 from colmatch.matching.reasons import By
@@ -57,6 +57,11 @@ class PagedWorkers(Workers):
         self._paged = paged
         self._whole = Workers(_Whole(paged))
         self._searcher = Searcher(paged.store)
+        _forks.renewed(self)
+
+    def in_child(self) -> None:
+        if not _forks.is_held(self._paged.lock):
+            self._searcher = Searcher(self._paged.store)
 
     def best(self, events: Any, topk: TopK, schema: pa.Schema, asked: Asked) -> Iterator[pa.RecordBatch]:
         return self._whole.best(events, topk, schema, asked)

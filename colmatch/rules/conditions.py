@@ -13,6 +13,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from colmatch.arguments import python_value
 from colmatch.errors import near, shown
 from colmatch.expr.ast import And, Constant, Expr, Not, Or, Subject, conjoin, truth
 from colmatch.expr.build import ColumnHandle
@@ -181,7 +182,7 @@ def _comparison(given: Mapping[Any, Any], place: str) -> Expr:
     for key in ("operator", "value"):
         if key not in given:
             raise Unusable(place, f"a condition with a fact needs {key!r}, too")
-    operator = given["operator"]
+    operator = python_value(given["operator"])
     make = _OPERATORS.get(operator) if isinstance(operator, str) else None
     if make is None:
         at = f"{place}.operator"
@@ -190,7 +191,7 @@ def _comparison(given: Mapping[Any, Any], place: str) -> Expr:
         known = near(operator[:200], _OPERATORS, "the list of operators") if isinstance(operator, str) else "a text"
         raise Unusable(at, f"there is no operator {shown(operator)}, custom ones cannot be had: {known}")
     column = _column(given, place)
-    value = given["value"]
+    value = python_value(given["value"])
     at = f"{place}.value"
     if isinstance(value, Mapping):
         if "fact" not in value:
@@ -201,17 +202,23 @@ def _comparison(given: Mapping[Any, Any], place: str) -> Expr:
 
 def _column(given: Mapping[Any, Any], place: str) -> ColumnHandle:
     """Returns the column that a fact and its path are."""
-    name, path = given["fact"], given.get("path")
+    name, path = python_value(given["fact"]), python_value(given.get("path"))
     if not isinstance(name, str) or not name or not is_text(name):
         raise Unusable(f"{place}.fact", f"the name of a fact is needed, not {shown(name)}")
-    if given.get("params"):
+    if not _is_empty(given.get("params")):
         raise Unusable(f"{place}.params", "params go to functions, and facts are columns of the events here")
-    if not path:
+    if _is_empty(path):
         return ColumnHandle(Subject((name,)))
     if not isinstance(path, str) or not is_text(path) or not _PATH.fullmatch(path):
         raise Unusable(f"{place}.path", f"{shown(path)}: only names can be had, as in $.address.city or $['a b']")
     steps = [step[1] or step[3] for step in _STEP.finditer(path.removeprefix("$"))]
     return ColumnHandle(Subject((name, *steps)))
+
+
+def _is_empty(value: Any) -> bool:
+    """Whether a value of JSON is none for the engine."""
+    plain = python_value(value)
+    return plain is None or (isinstance(plain, (str, int, float, list, dict)) and not plain)
 
 
 def _scalar(value: Any, place: str) -> Any:

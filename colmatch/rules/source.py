@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any, NamedTuple, NoReturn
 
+from colmatch.arguments import is_listed, python_value
 from colmatch.errors import SubscriptionError, shown
 from colmatch.incoming import is_text
 
@@ -32,7 +33,7 @@ def read_rules(source: object) -> list[Rule]:
         return [Rule(id, f"rule {shown(id)}", _read_rule(rule, f"rule {shown(id)}")) for id, rule in given.items()]
     if isinstance(given, Mapping):
         given = [given]
-    elif isinstance(given, (str, bytes)) or not isinstance(given, Iterable):
+    elif not is_listed(given):
         raise SubscriptionError(f"these are no rules: {NEEDED}, not {shown(given)}")
     rules = [_read_rule(rule, f"rule {number}") for number, rule in enumerate(given) if not _is_blank(rule)]
     names = [_name(rule, number) for number, rule in enumerate(rules)]
@@ -62,8 +63,8 @@ def named_conditions(source: object) -> Mapping[Any, Any]:
 
 def _name(rule: Any, number: int) -> int | str | None:
     """Returns the name of a rule; for the engine, what is empty is none."""
-    name = rule.get("name") if isinstance(rule, Mapping) else None
-    if name is None or name is False or name == "":
+    name = python_value(rule.get("name")) if isinstance(rule, Mapping) else None
+    if name is None or name is False or (isinstance(name, str) and not name):
         return None
     if isinstance(name, bool) or not isinstance(name, (int, str)) or (isinstance(name, str) and not is_text(name)):
         raise SubscriptionError(f"rule {number}: name is {shown(name)}: a text or a whole number is needed")

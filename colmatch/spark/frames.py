@@ -18,11 +18,12 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 import pyarrow as pa
 
+from colmatch.arguments import checked_choice, checked_flag, members, text
 from colmatch.errors import DependencyError, EventError, OptionError, near, shown
 
 try:
@@ -86,14 +87,15 @@ def match(
         matcher was not built for
     OptionError : ``keep``, ``mode``, ``shared``, ``ranges`` or ``tags`` cannot be used; or
         timestamp literals without a zone were read in another zone than that of the session,
-        ``spark.sql.session.timeZone``
+        ``spark.sql.session.timeZone``; or values are computed in another mode than that of the
+        session, ``spark.sql.ansi.enabled``, which ``Options(ansi=...)`` names
     SubscriptionError : ``ids`` is no list of ids
     StoreError, OSError : the path does not hold a matcher
 
     colmatch must be installed on the workers.
     """
     _check_arguments(matcher, mode, shared)
-    return _matched(df, matcher, keep, mode == "list", shared, Beside(ids, tags, now), ranges=ranges)
+    return _matched(df, matcher, keep, text(mode) == "list", shared, Beside(ids, tags, now), ranges=ranges)
 
 
 def match_topk(
@@ -149,6 +151,7 @@ def _matched(
     _check_kept(kept, columns, results)
     given, file, hash, opened = opened_index(matcher)
     _check_zone(df, opened)
+    _check_mode(df, opened)
     ids, tags, now = beside
     subset = None if ids is None and tags is None else opened.subset(ids, tags)
     # What is kept comes first, so the worker needs only its number; what is used may be among it.
@@ -188,11 +191,10 @@ def _matched(
     return events.mapInArrow(task, schema)
 
 
-def _check_arguments(matcher: object, mode: str, shared: bool | None) -> None:
+def _check_arguments(matcher: object, mode: object, shared: object) -> None:
     """Checks what can be checked without the DataFrame."""
-    if mode not in ("pairs", "list"):
-        raise OptionError(f"mode={mode!r}: 'pairs' or 'list' is needed")
-    if isinstance(matcher, Matcher) and shared:
+    checked_choice("mode={}", mode, ("pairs", "list"))
+    if shared is not None and checked_flag("shared={}", shared) and isinstance(matcher, Matcher):
         raise OptionError(
             "shared=True needs a path that the workers see: call matcher.save(path) there and pass the path"
         )
@@ -200,8 +202,9 @@ def _check_arguments(matcher: object, mode: str, shared: bool | None) -> None:
 
 def _names(keep: object) -> list[str]:
     """Returns the columns that ``keep`` names."""
-    kept: list[Any] = [keep] if isinstance(keep, str) or not isinstance(keep, Iterable) else list(keep)
-    if not all(isinstance(name, str) for name in kept):
+    listed = members(keep)
+    kept = [name for name in map(text, [keep] if listed is None else listed) if name is not None]
+    if len(kept) < (1 if listed is None else len(listed)):
         raise OptionError(f"keep={shown(keep)}: names of columns are needed")
     return kept
 
@@ -226,7 +229,7 @@ class _ColumnNames:
 
     def __init__(self, df: DataFrame) -> None:
         self.df = df
-        self.sensitive = df.sparkSession.conf.get("spark.sql.caseSensitive") == "true"
+        self.sensitive = _is_on(df, "spark.sql.caseSensitive")
         self.names: dict[str, list[str]] = {}
         for name in df.columns:
             self.names.setdefault(self.folded(name), []).append(name)
@@ -270,6 +273,23 @@ def _check_zone(df: DataFrame, matcher: Matcher) -> None:
             f"build the matcher with Options(timezone={session!r}), or set spark.sql.session.timeZone to {read!r}, "
             "or give both columns and literals a zone"
         )
+
+
+def _check_mode(df: DataFrame, matcher: Matcher) -> None:
+    """Checks that the session has the mode in which values are computed, if that matters to any."""
+    value, ansi = matcher.moded_value, matcher.options.ansi
+    if value is not None and _is_on(df, "spark.sql.ansi.enabled") != ansi:
+        raise OptionError(
+            f"{value!r}, for one, was built with Options(ansi={ansi}), and this session has "
+            f"spark.sql.ansi.enabled={str(not ansi).lower()}, in which an overflow, a division by zero or a value that "
+            f"does not fit a cast {'is NULL or wraps' if ansi else 'is an error'}: build the matcher with "
+            f"Options(ansi={not ansi}), or set spark.sql.ansi.enabled to {str(ansi).lower()}"
+        )
+
+
+def _is_on(df: DataFrame, setting: str) -> bool:
+    """Returns a setting of the session that is true or false."""
+    return (df.sparkSession.conf.get(setting) or "").strip().lower() == "true"
 
 
 def _check_types(

@@ -192,7 +192,7 @@ def open_index(index: IndexFile) -> Matcher:
             f"the index {path} was replaced (version {found}, planned with {index.hash}): call colmatch.spark.match again, and "
             "give versions names of their own while queries run"
         )
-    matcher = Matcher.open(path, mmap=True)
+    matcher = Matcher.open(path, mmap=True, trusted=True)
     matcher.options = replace(matcher.options, threads=1)
     for hash in [hash for hash, (origin, _) in _opened.items() if origin == index.origin]:
         del _opened[hash]

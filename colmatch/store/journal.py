@@ -18,9 +18,13 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 from colmatch.errors import OptionError, StoreError
+from colmatch.kernels import _forks
+from colmatch.store import locks
+from colmatch.store.beside import keep_like, open_beside
 from colmatch.store.journal_file import (
     HEADER,
     PIECE,
+    SUFFIX,
     JournalFile,
     header_of,
     is_begun,
@@ -29,10 +33,9 @@ from colmatch.store.journal_file import (
     sync,
     write,
 )
-from colmatch.store.replacing import is_there, lock, make_like, replacing, sync_folder
+from colmatch.store.locks import lock
+from colmatch.store.replacing import is_there, replacing, sync_folder
 from colmatch.updates.turn import Turn
-
-SUFFIX = ".journal"
 
 _log = logging.getLogger("colmatch")
 
@@ -59,10 +62,14 @@ class Journal:
         self.path = self.target + SUFFIX
         self.fsync = fsync
         self.saving = Turn()
-        self._file: JournalFile | None = _locked(self.path, self.target)
+        self._file: JournalFile | None = locked_journal(self.path, self.target)
         self._coming: JournalFile | None = None
         self._owner = os.getpid()
         self._saved = "", 0
+        _forks.renewed(self)
+
+    def in_child(self) -> None:
+        self.close()  # it is the parent's
 
     @property
     def is_open(self) -> bool:
@@ -180,7 +187,7 @@ class Journal:
             while at < end:
                 at += new.write(os.pread(file.handle, min(PIECE, end - at), at))
             new.flush()
-            coming = JournalFile(os.dup(new.fileno()))  # the lock is that of both
+            coming = JournalFile(locks.copied(new.fileno()))
             coming.base, coming.start, coming.ends = hash, updates, {number: HEADER + end - begin}
             self._coming = coming
         self._current()
@@ -213,7 +220,7 @@ class Journal:
         file, coming, self._file, self._coming = self._file, self._coming, None, None
         for one in (file, coming):
             if one is not None:
-                one.close()  # a child process leaves the lock with its parent, which has the file open
+                one.close()
 
     def stats(self, updates: int) -> dict[str, Any] | None:
         """Returns where it is, how many records it has and their bytes; None if it is closed."""
@@ -235,13 +242,13 @@ def unjournalled(target: str) -> Iterator[None]:
     """
     path = os.path.realpath(target) + SUFFIX
     try:
-        there = stat.S_ISREG(os.stat(path).st_mode)
+        there = os.lstat(path).st_mode
     except OSError:
-        there = False
-    if not there:
+        there = 0
+    if not (stat.S_ISREG(there) or stat.S_ISLNK(there)):
         yield
         return
-    file = _locked(path, target)
+    file = locked_journal(path, target)
     try:
         if is_begun(file, path) and next(records_of(file, path), None) is not None:
             raise StoreError(
@@ -254,25 +261,19 @@ def unjournalled(target: str) -> Iterator[None]:
         file.close()
 
 
-def _locked(path: str, target: str) -> JournalFile:
-    like = os.stat(target) if os.path.exists(target) else None
-    flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_NONBLOCK", 0)
+def locked_journal(path: str, target: str) -> JournalFile:
     while True:
-        file = JournalFile(os.open(path, flags, 0o666 if like is None else 0o600))
-        status = os.fstat(file.handle)
-        if not stat.S_ISREG(status.st_mode):
-            raise StoreError(f"{path} is a pipe or a device: a journal is a file")
+        file = JournalFile(open_beside(path, target, "a journal", to_write=True))
         locked = lock(file.handle)
         if locked is None:
             raise StoreError(f"{path} cannot be locked on this system: open the matcher without a journal")
         if not locked:
             raise StoreError(
-                f"{path} is being written by {_holder(status)}: one process at a time makes updates; without "
+                f"{path} is being written by {_holder(os.fstat(file.handle))}: one process at a time makes updates; without "
                 "journal=True the last save is opened"
             )
         if is_there(path, file.handle):
-            if like is not None and not status.st_size:
-                make_like(file.handle, target, like)
+            keep_like(file.handle, target)
             return file
         file.close()
 

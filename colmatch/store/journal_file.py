@@ -20,8 +20,10 @@ import zlib
 from collections.abc import Iterator
 
 from colmatch.errors import StoreError
+from colmatch.store import locks
 
 VERSION = 1
+SUFFIX = ".journal"
 
 _MAGIC = b"colmatch journal"
 _HEADER = struct.Struct("<16sI16sQ")
@@ -52,7 +54,7 @@ class JournalFile:
     def close(self) -> None:
         handle, self.handle = self.handle, -1
         if handle >= 0:
-            os.close(handle)
+            locks.close(handle)
 
     __del__ = close
 
@@ -84,9 +86,10 @@ def is_begun(file: JournalFile, path: str) -> bool:
             )
     elif _end_of_content(file.handle) < HEADER and _MAGIC.startswith(known.rstrip(b"\0")):
         return False
-    elif known == _MAGIC:
+    elif known == _MAGIC or not any(known) or later_records(file, 0):
         raise StoreError(
-            f"{path} is damaged in its first {HEADER} bytes: move it away to go on without the updates in it"
+            f"{path} is damaged in its first {HEADER} bytes, so nothing says which save its updates follow: copy it "
+            f"again, or {recover_it(path)}"
         )
     raise StoreError(f"{path} is not a journal of colmatch: move it away")
 
@@ -104,7 +107,7 @@ def records_of(file: JournalFile, path: str) -> Iterator[tuple[int, bytes, int]]
     def damaged(what: str) -> StoreError:
         return StoreError(
             f"{path} is damaged: {what} of record {number - file.start + 1}, at byte {at} of {size}; copy it again, "
-            f"or cut it to {at} bytes to go on with the {number - file.start} updates before that"
+            f"or {recover_it(path)}, which are {number - file.start}"
         )
 
     while at + RECORD <= size:
@@ -126,6 +129,27 @@ def records_of(file: JournalFile, path: str) -> Iterator[tuple[int, bytes, int]]
             raise damaged(f"the number {own}")
         number, at = own, end
         yield number, record, end
+
+
+def recover_it(path: str) -> str:
+    """Returns what goes on without the damaged part of a journal."""
+    return f"`colmatch recover {path.removesuffix(SUFFIX)}` goes on with the updates before that"
+
+
+def later_records(file: JournalFile, at: int) -> list[tuple[int, int, int]]:
+    """Returns number, begin and end of the records behind some place whose heads are whole.
+
+    Such a record is found behind the end of another one, or behind the head of the journal.
+    """
+    rest = _read(file.handle, os.fstat(file.handle).st_size - at, at)
+    place, found = HEADER - at if at < HEADER else rest.find(FINISHED) + len(FINISHED), []
+    while place >= len(FINISHED):
+        head = rest[place : place + RECORD]
+        if len(head) == RECORD and zlib.crc32(head[: _RECORD.size]) == _CHECKSUM.unpack_from(head, _RECORD.size)[0]:
+            length, number, _ = _RECORD.unpack_from(head)
+            found.append((int(number), at + place, at + place + RECORD + length + len(FINISHED)))
+        place = rest.find(FINISHED, place) + len(FINISHED)
+    return found
 
 
 def _end_of_content(handle: int) -> int:

@@ -21,11 +21,8 @@ from functools import cache
 from typing import IO
 
 from colmatch.errors import StoreError
-
-if sys.platform == "win32":
-    fcntl = None
-else:
-    import fcntl
+from colmatch.store import locks
+from colmatch.store.locks import lock
 
 DAY = 24 * 60 * 60.0  # seconds
 
@@ -53,15 +50,18 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     clear(folder)
     temporary, handle = _begin(folder, name, 0o666 if before is None else 0o600)
     try:
-        with open(handle, "wb") as file:
-            yield file
-            file.flush()
-            if before is not None and fcntl is not None:
-                make_like(file.fileno(), path, before)
-            os.fsync(file.fileno())
-            if fcntl is not None:  # as long as it is locked
-                os.replace(temporary, path)
-        if fcntl is None:  # Windows cannot as long as it is open
+        try:
+            with open(handle, "wb", closefd=False) as file:
+                yield file
+                file.flush()
+                if before is not None and locks.THERE_ARE:
+                    make_like(handle, path, before)
+                os.fsync(handle)
+                if locks.THERE_ARE:  # as long as it is locked
+                    os.replace(temporary, path)
+        finally:
+            locks.close(handle)
+        if not locks.THERE_ARE:  # Windows cannot as long as it is open
             os.replace(temporary, path)
     except BaseException:
         with suppress(FileNotFoundError):
@@ -91,7 +91,7 @@ def clear(folder: str) -> None:
 
 
 def _clear(path: str, ours: bool) -> None:
-    if fcntl is None:
+    if not locks.THERE_ARE:
         if _is_old(os.stat(path)):
             os.unlink(path)  # fails where it is open
         return
@@ -106,30 +106,11 @@ def _clear(path: str, ours: bool) -> None:
         if locked is not False and ((ours and locked) or _is_old(status)):
             os.unlink(path)
     finally:
-        os.close(handle)
+        locks.close(handle)
 
 
 def _is_old(status: os.stat_result) -> bool:
     return time.time() - status.st_mtime > DAY
-
-
-def lock(handle: int) -> bool | None:
-    """Locks a file, and says whether this process has the lock; None where there are no locks."""
-    if fcntl is None:
-        return None
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    except OSError:
-        return None
-    return True
-
-
-def unlock(handle: int) -> None:
-    """Gives the lock of a file back, also where child processes have the file open."""
-    if fcntl is not None:
-        fcntl.flock(handle, fcntl.LOCK_UN)
 
 
 @cache
@@ -176,15 +157,15 @@ def _begin(folder: str, name: str, mode: int) -> tuple[str, int]:
             handle = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), mode)
         except FileExistsError:
             continue
-        if fcntl is None or (lock(handle) is not False and is_there(temporary, handle)):
+        if not locks.THERE_ARE or (lock(handle) is not False and is_there(temporary, handle)):
             return temporary, handle
-        os.close(handle)  # another process has taken it for one that was left, and has removed it or will
+        locks.close(handle)  # another process has taken it for one that was left, and has removed it or will
 
 
 def is_there(path: str, handle: int) -> bool:
-    """Says whether an open file has this name still."""
+    """Says whether an open file has this name still. A link to it has not."""
     try:
-        return os.path.samestat(os.stat(path), os.fstat(handle))
+        return os.path.samestat(os.lstat(path), os.fstat(handle))
     except FileNotFoundError:
         return False
 

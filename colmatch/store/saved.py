@@ -11,16 +11,18 @@ from typing import Annotated, Any, get_args, get_origin, get_type_hints
 import numpy as np
 import pyarrow as pa
 
+from colmatch import arguments
 from colmatch.errors import ColmatchError, StoreError, shown
 from colmatch.events.vocabulary import Vocabulary
 from colmatch.indexing.base import Built
 from colmatch.indexing.plan import index
-from colmatch.indexing.registry import find
+from colmatch.indexing.registry import find, is_in_pages
 from colmatch.indexing.settings import Settings
 from colmatch.kernels import layout
 from colmatch.language import Language
 from colmatch.options import Options
 from colmatch.schema import Attributes, Schema
+from colmatch.store import sound
 from colmatch.store.file import content_hash, pack, read_arrays, unpack, write_arrays
 from colmatch.store.journal import Journal, unjournalled
 from colmatch.subscriptions.ids import ids_of_arrays, ids_to_arrays
@@ -76,45 +78,87 @@ def _settings(settings: Settings) -> dict[str, Any]:
     return {"kind": settings.kind, "settings": settings.to_dict()}
 
 
-def _decode(where: str, header: dict[str, Any], arrays: dict[str, np.ndarray[Any, Any]]) -> Parts:
+def _decode(
+    where: str, header: dict[str, Any], arrays: dict[str, np.ndarray[Any, Any]], trusted: bool, pages: bool = False
+) -> Parts:
+    """Returns the parts of a matcher; ``pages`` where they describe a file of pages."""
     try:
-        segments = [_segment(i, entry, arrays) for i, entry in enumerate(header["segments"])]
-        if header["growing"]:
-            segments[-1] = GrowingSegment.opened(segments[-1])
-        version = Version(
-            attributes=Attributes(list(map(attribute_of, header["attributes"]))),
-            literals=Vocabulary.among(_named("literals", layout.Literals, arrays)),
-            segments=tuple(segments),
-            bases=tuple(header["bases"]),
-            growing=header["growing"],
-            deleted=Deleted(_typed("dead", layout.U64, arrays)),
-            living=tuple(header["living"]),
-            found_dead=tuple(header["found_dead"]),
-            gone=header["gone"],
-            ids=ids_of_arrays(_ids(arrays)),
-            reason=header["reason"],
-            local_literal=header["local_literal"],
-            rejected=by_id(map(Rejected.of_list, header["rejected"])),
-            sample=_typed("sample", layout.U8, arrays),
-            tags=_tags(arrays),
-            updates=header["updates"],
-            merges=header["merges"],
-        )
-        return Parts(
-            schema=Schema(pa.ipc.read_schema(pa.py_buffer(base64.b64decode(header["schema"])))),
-            options=Options(**header["options"]),
-            asked=index(header["asked"]["kind"], **header["asked"]["settings"]),
-            version=version,
-            language=Language(**header.get("language", {})),  # files of 0.2 and older say nothing of it
-        )
-    except (*_UNREADABLE, AttributeError, ColmatchError, pa.ArrowInvalid) as error:
-        wrote = header.get("version", "before 0.2")
+        return _decoded(header, arrays, trusted, pages)
+    except Exception as error:
+        known = (*_UNREADABLE, AttributeError, ColmatchError, pa.ArrowException)
+        if trusted and not isinstance(error, known):
+            raise
+        wrote = shown(header.get("version", "before 0.2")).strip("'")
         raise StoreError(
-            f"colmatch {__version__} cannot read {where}, which colmatch {wrote} wrote ({_reason(error)}): build it again"
+            f"colmatch {__version__} cannot read {where}, which colmatch {wrote} wrote ({_reason(error)}): build it "
+            "again"
         ) from error
 
 
-def _segment(i: int, entry: dict[str, Any], arrays: dict[str, np.ndarray[Any, Any]]) -> Segment:
+def _decoded(header: dict[str, Any], arrays: dict[str, np.ndarray[Any, Any]], trusted: bool, pages: bool) -> Parts:
+    """Returns the parts of a matcher. What is not trusted is looked at before anything uses it."""
+    attributes = Attributes(list(map(attribute_of, header["attributes"])))
+    segments = [_segment(i, entry, arrays, trusted) for i, entry in enumerate(header["segments"])]
+    if header["growing"]:
+        segments[-1] = GrowingSegment.opened(segments[-1])
+    literals = _named("literals", layout.Literals, arrays)
+    if not trusted:
+        sound.checked_literals(literals, len(attributes))
+    version = Version(
+        attributes=attributes,
+        literals=Vocabulary.among(literals),
+        segments=tuple(segments),
+        bases=tuple(header["bases"]),
+        growing=header["growing"],
+        deleted=Deleted(_typed("dead", layout.U64, arrays)),
+        living=tuple(header["living"]),
+        found_dead=tuple(header["found_dead"]),
+        gone=header["gone"],
+        ids=ids_of_arrays(_ids(arrays, trusted)),
+        reason=header["reason"],
+        local_literal=header["local_literal"],
+        rejected=by_id(map(Rejected.of_list, header["rejected"])),
+        sample=_typed("sample", layout.U8, arrays),
+        tags=_tags(arrays, trusted),
+        updates=header["updates"],
+        merges=header["merges"],
+    )
+    schema = Schema(pa.ipc.read_schema(pa.py_buffer(base64.b64decode(header["schema"]))))
+    asked = index(header["asked"]["kind"], **header["asked"]["settings"])
+    if not trusted:
+        if is_in_pages(asked) != pages or (pages and len(version)):
+            raise ValueError("it asks for a file of pages" if not pages else "it has subscriptions, or is not of pages")
+        version = _checked(version, schema)
+    return Parts(
+        schema=schema,
+        options=Options(**header["options"]),
+        asked=asked,
+        version=version,
+        language=Language(**header.get("language", {})),  # files of 0.2 and older say nothing of it
+    )
+
+
+def _checked(version: Version, schema: Schema) -> Version:
+    """Returns a version whose segments are sound, with indexes that are checked or made anew."""
+    for segment in version.segments:
+        sound.checked_segment(segment, version.attributes)
+    sound.check_version(version, schema)
+    sound.checked_sample(version.sample)
+    segments, found_dead = [], list(version.found_dead)
+    for i, segment in enumerate(version.segments):
+        kind, arrays = segment.index.kind, segment.index.arrays
+        if kind.sound is None or isinstance(segment, GrowingSegment):
+            segments.append(sound.indexed_anew(segment, version))
+            found_dead[i] = segment.size - version.living[i]
+            continue
+        arrays = kind.sound(arrays, segment.predicates, segment.codes, segment.size)
+        segments.append(
+            type(segment)(segment.codes, segment.predicates, segment.index._replace(arrays=arrays), segment.size)
+        )
+    return version.changed(segments=tuple(segments), found_dead=tuple(found_dead))
+
+
+def _segment(i: int, entry: dict[str, Any], arrays: dict[str, np.ndarray[Any, Any]], trusted: bool) -> Segment:
     kind = find(entry["kind"])
 
     def named(group: str, of: Any) -> Any:
@@ -125,21 +169,25 @@ def _segment(i: int, entry: dict[str, Any], arrays: dict[str, np.ndarray[Any, An
     return Segment(named("codes", layout.Codes), named("predicates", layout.Predicates), built, entry["size"])
 
 
-def _ids(arrays: dict[str, np.ndarray[Any, Any]]) -> dict[str, np.ndarray[Any, Any]]:
+def _ids(arrays: dict[str, np.ndarray[Any, Any]], trusted: bool) -> dict[str, np.ndarray[Any, Any]]:
     """Returns the arrays of ids: numbers, or strings where there are offsets."""
     if "ids.offset" not in arrays:
         return {"ids": _typed("ids", layout.I64, arrays)}
-    return {"ids.offset": _typed("ids.offset", layout.I32, arrays), "ids": _typed("ids", layout.U8, arrays)}
+    offset, data = _typed("ids.offset", layout.I32, arrays), _typed("ids", layout.U8, arrays)
+    if not trusted:
+        sound.check_texts(offset, data)
+    return {"ids.offset": offset, "ids": data}
 
 
-def _tags(arrays: dict[str, np.ndarray[Any, Any]]) -> Tags:
+def _tags(arrays: dict[str, np.ndarray[Any, Any]], trusted: bool) -> Tags:
     """Returns the tags, none of a file that was written before there were any."""
     if "tags.number" not in arrays:
         return NO_TAGS
     number, tag = _typed("tags.number", layout.I64, arrays), _typed("tags.tag", layout.I32, arrays)
-    return tags_of_arrays(
-        number, tag, _typed("tags.offset", layout.I32, arrays), _typed("tags.names", layout.U8, arrays)
-    )
+    offset, names = _typed("tags.offset", layout.I32, arrays), _typed("tags.names", layout.U8, arrays)
+    if not trusted:
+        sound.check_texts(offset, names)
+    return tags_of_arrays(number, tag, offset, names)
 
 
 def _named(prefix: str, of: Any, arrays: dict[str, np.ndarray[Any, Any]]) -> Any:
@@ -156,8 +204,7 @@ def _named(prefix: str, of: Any, arrays: dict[str, np.ndarray[Any, Any]]) -> Any
 def _typed(name: str, type: Any, arrays: dict[str, np.ndarray[Any, Any]]) -> np.ndarray[Any, Any]:
     """Returns an array if it is of a type like ``layout.I64``: kernels are not told its type.
 
-    Lengths are not looked at: they have no form in common, and a checksum says that they are what
-    was written.
+    Lengths are looked at elsewhere (``sound.py``), where nobody vouches for them.
     """
     plain, *columns = get_args(type) if get_origin(type) is Annotated else (type,)
     array, needed = arrays[name], layout.DTYPES[plain]
@@ -199,12 +246,17 @@ def _fold(live: LiveSet, journal: Journal) -> None:
 
 
 def load(
-    path: str | os.PathLike[str], mmap: bool = True, verify: bool = True, journalled: bool = False, fsync: bool = False
+    path: str | os.PathLike[str],
+    mmap: bool = True,
+    verify: bool = True,
+    journalled: bool = False,
+    fsync: bool = False,
+    trusted: bool = False,
 ) -> tuple[Parts, Journal | None]:
     """Reads the parts of a matcher, and opens the journal of the file, as ``Matcher.open`` does."""
     name = file_name(path)
     if not journalled:
-        return _decode(name, *read_arrays(name, mmap, verify)), None
+        return _decode(name, *read_arrays(name, mmap, verify), trusted), None
     content_hash(name)  # a file that is none gets no journal
     journal = Journal(name, fsync)
     try:
@@ -212,7 +264,7 @@ def load(
         header, arrays = read_arrays(name, mmap, verify)
         if content_hash(name) != hash:
             raise StoreError(f"{name} was replaced while it was opened: open it again")
-        parts = _decode(name, header, arrays)
+        parts = _decode(name, header, arrays, trusted)
         journal.follow(hash, header.get("folded"), parts.version.updates)
     except BaseException:
         journal.close()
@@ -243,11 +295,9 @@ def file_name(path: Any) -> str:
     ------
     StoreError : it is not a path, or has a character that no path has
     """
-    try:
-        name = os.fsdecode(path)
-        os.fsencode(name)
-    except (TypeError, ValueError):
-        raise StoreError(f"{shown(path)} is not the name of a file") from None
+    name = arguments.file_name(path)
+    if name is None:
+        raise StoreError(f"{shown(path)} is not the name of a file")
     if name.endswith(os.sep):
         raise StoreError(f"{shown(name)} is the name of a folder, a file is needed")
     if "\0" in name:
@@ -267,4 +317,30 @@ def from_bytes(data: bytes) -> Parts:
     ------
     StoreError : the bytes are damaged, or of another version
     """
-    return _decode("the pickled matcher", *unpack(data))
+    return _decode("the pickled matcher", *unpack(data), True)  # who unpickles runs what a pickle says anyway
+
+
+def description(data: bytes) -> Parts:
+    """Returns the parts that describe a file of pages, checked: they came with it.
+
+    Raises
+    ------
+    StoreError : as ``from_bytes``, or they are not those of such a file
+    """
+    where = "what describes the pages"
+    return _decode(where, *unpack(data, where), False, True)
+
+
+def literals_of(data: bytes) -> layout.Literals:
+    """Returns the literals that stand alone in some bytes, checked.
+
+    Raises
+    ------
+    StoreError : the bytes are damaged, or are no literals
+    """
+    _, arrays = unpack(data, "the string literals of the pages")
+    try:
+        literals = _named("literals", layout.Literals, {f"literals.{name}": array for name, array in arrays.items()})
+        return sound.checked_literals(literals, len(literals.first) - 1)
+    except _UNREADABLE as error:
+        raise StoreError(f"the string literals of the pages cannot be read ({_reason(error)})") from error

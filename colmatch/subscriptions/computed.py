@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 from colmatch.errors import ExpressionError, shown
+from colmatch.kernels._forks import cached_property
 from colmatch.options import Options
 from colmatch.schema import Attribute, Role, Schema, value_type
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from colmatch.arguments import python_value, text, whole_number
 from colmatch.errors import OptionError, SubscriptionError, shown
 from colmatch.expr.betree_compile import WithConstants
 from colmatch.incoming import column_of
@@ -31,7 +32,7 @@ def with_constants(ids: Ids, expressions: list[Any], constants: object, language
         raise OptionError("constants= goes with language='betree': SQL has no constants of an expression")
     if not isinstance(constants, Mapping):
         raise OptionError(f"constants={shown(constants)}: a mapping {{id: {{name: number}}}} is needed")
-    left = dict(constants)
+    left = {python_value(id): given for id, given in constants.items()}
     found: list[Any] = []
     for i, expression in enumerate(expressions):
         given = left.pop(ids[i], None)
@@ -80,7 +81,10 @@ def _parsed(id: int | str, text: str) -> Any:
 def _checked(id: int | str, given: object) -> dict[str, int]:
     if not isinstance(given, Mapping):
         raise SubscriptionError(f"the constants of {shown(id)} are {shown(given)}: {{name: number}} is needed")
-    for name, number in given.items():
-        if not isinstance(name, str) or type(number) is not int:
-            raise SubscriptionError(f"the constant {shown(name)} of {shown(id)} is {shown(number)}: an int is needed")
-    return dict(given)
+    found: dict[str, int] = {}
+    for said, number in given.items():
+        name, whole = text(said), whole_number(number)
+        if name is None or whole is None:
+            raise SubscriptionError(f"the constant {shown(said)} of {shown(id)} is {shown(number)}: an int is needed")
+        found[name] = whole
+    return found

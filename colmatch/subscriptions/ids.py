@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from contextlib import suppress
 from typing import Any, TypeGuard
 
@@ -11,11 +10,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from colmatch.arguments import members, python_value
 from colmatch.arrays.frozen import contiguous, frozen, sealed
 from colmatch.arrays.growing import Growing
 from colmatch.errors import SubscriptionError, shown
 from colmatch.events.reader import texts_of
-from colmatch.incoming import is_arrow, is_text, plain, python_value, refusing, sentence, single_column, values_of
+from colmatch.incoming import is_arrow, is_text, plain, refusing, sentence, single_column, values_of
 from colmatch.kernels.layout import I64, KEY_MAX, KEY_MIN, U8
 from colmatch.subscriptions.lookup import NUMBERS, IdLookup
 
@@ -112,8 +112,10 @@ def listed(ids: Any) -> list[Any]:
     if not isinstance(ids, list):
         if is_arrow(ids):
             ids = values_of(ids, SubscriptionError, "the list of ids")
-        if isinstance(ids, (str, bytes)) or not isinstance(ids, Iterable):
+        found = members(ids)
+        if found is None:
             raise SubscriptionError(f"{shown(ids)} is not a list of ids: put a single one into a list")
+        return found
     return list(ids)
 
 
@@ -127,8 +129,9 @@ def wanted_ids(values: list[Any], type: pa.DataType) -> Ids:
     if type is NUMBERS and {value.__class__ for value in values} == {int}:  # as usual, and quicker
         with suppress(OverflowError):  # to be told below
             return Ids(sealed(np.array(values, np.int64)))
+    values = [python_value(id) for id in values]
     for id in values:
-        if not can_be_id(python_value(id), type):
+        if not can_be_id(id, type):
             raise SubscriptionError(f"there is no subscription {shown(id)}: nothing was deleted")
     return Ids(pa.array(values, type))
 
@@ -142,7 +145,7 @@ def ids_among(given: Any, type: pa.DataType) -> Ids:
     ------
     SubscriptionError : it is no list of ids, or they are of another type
     """
-    if not is_arrow(given) and not isinstance(given, np.ndarray):
+    if not is_arrow(given) and (not isinstance(given, np.ndarray) or given.dtype.hasobject):
         return _listed_among(listed(given), type)
     with refusing(SubscriptionError, "ids cannot be read"):
         column = single_column(given if is_arrow(given) else pa.array(given), SubscriptionError, "ids")

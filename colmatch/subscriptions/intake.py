@@ -5,18 +5,20 @@ from __future__ import annotations
 import gc
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from colmatch.arguments import checked_choice, is_listed
 from colmatch.arrays.frozen import sealed
 from colmatch.errors import ExpressionError, OptionError, SubscriptionError, shown
 from colmatch.incoming import column_of, table_of
 from colmatch.indexing.settings import Budget
 from colmatch.language import SQL, Language
 from colmatch.lowering.few import FEW, FewExpressions
+from colmatch.lowering.forms import Form
 from colmatch.lowering.lower import LoweredExpressions, Lowering
 from colmatch.options import Options
 from colmatch.schema import Attributes, Schema
@@ -99,8 +101,7 @@ class Source:
         SubscriptionError : the subscriptions cannot be read
         OptionError : ``errors`` is something else
         """
-        if not isinstance(errors, str) or errors not in ("raise", "collect"):
-            raise OptionError(f"errors={shown(errors)}: 'raise' or 'collect' is needed")
+        errors = cast(Errors, checked_choice("errors={}", errors, ("raise", "collect")))
         attributes, given = self.attributes, read(subscriptions, self.language)
         if isinstance(given, PredicateTable):
             lowering = Lowering(attributes, Session(self.options.timezone))
@@ -118,19 +119,17 @@ class Source:
         if given.weights is not None:
             weights, others = resolved(given.weights, self.schema)
             wrong |= others
-        if 0 < len(expressions) <= FEW and given.weights is None and not wrong:
-            try:
-                lowered = few.lower([compiler.form(expression) for expression in expressions])
+        failed: dict[int, ExpressionError] = {}
+        with _no_garbage_collection():
+            forms = _forms(compiler, expressions, failed, stop=errors == "raise")
+            if 0 < len(expressions) <= FEW and given.weights is None and not wrong and not failed:
+                lowered = few.lower(_in_order(forms, len(expressions)))
                 if lowered is not None:
                     local = few.session.literal or compiler.zoned
                     return Intake(_with_priority(lowered, priority), attributes, ids, [], local, tags)
-            except ExpressionError:
-                pass  # to be told below
-        lowering = Lowering(attributes, Session(self.options.timezone), weights, priority)
-        lowering.rejected.update(wrong)
-        failed: dict[int, ExpressionError] = {}
-        with _no_garbage_collection():
-            for form, subs, literals in _forms(compiler, expressions, failed, stop=errors == "raise"):
+            lowering = Lowering(attributes, Session(self.options.timezone), weights, priority)
+            lowering.rejected.update(wrong)
+            for form, subs, literals in forms:
                 lowering.add(form, subs, literals)
         if errors == "raise" and failed:
             ((sub, first),) = failed.items()
@@ -174,6 +173,9 @@ def _with_priority(lowered: LoweredExpressions, priority: NDArray[np.float64] | 
     return lowered._replace(predicates=predicates._replace(priority=sealed(priority[predicates.owner])))
 
 
+_FormOf = tuple[Form, list[int], list[Any]]  # a form, its subscriptions, and their literals
+
+
 def _forms(
     compiler: Compiler | BetreeCompiler, expressions: list[Any], failed: dict[int, ExpressionError], stop: bool
 ) -> Iterable[tuple[Any, ...]]:
@@ -181,7 +183,7 @@ def _forms(
 
     Errors are entered in ``failed``; the first is the last with ``stop``.
     """
-    forms: dict[int, tuple[Any, list[int], list[Any]]] = {}
+    forms: dict[int, _FormOf] = {}
     for sub, expression in enumerate(expressions):
         try:
             form, literals = compiler.form(expression)
@@ -196,6 +198,14 @@ def _forms(
         known[1].append(sub)
         known[2].append(literals)
     return forms.values()
+
+
+def _in_order(forms: Iterable[_FormOf], count: int) -> list[tuple[Form, list[Any]]]:
+    """Returns the form and the literals of each of so many subscriptions."""
+    found: dict[int, tuple[Form, list[Any]]] = {}
+    for form, subs, literals in forms:
+        found.update(zip(subs, [(form, some) for some in literals], strict=True))
+    return [found[sub] for sub in range(count)]
 
 
 @contextmanager
@@ -286,9 +296,9 @@ def _read(subscriptions: Any, language: Language) -> PredicateTable | Pairs:
         ids, expressions = list(subscriptions), list(subscriptions.values())
     elif not is_list and (hasattr(subscriptions, "__arrow_c_stream__") or hasattr(subscriptions, "__arrow_c_array__")):
         return _arrow_pairs(subscriptions, language)
-    elif is_list or (isinstance(subscriptions, Iterable) and not isinstance(subscriptions, (str, bytes))):
+    elif is_list or is_listed(subscriptions):
         ids, expressions = [], []
-        for i, pair in enumerate(_iterate(subscriptions)):
+        for i, pair in enumerate(subscriptions):
             if not isinstance(pair, (tuple, list)) or len(pair) != 2:
                 raise SubscriptionError(f"subscription number {i} is {shown(pair)}: a pair (id, expression) is needed")
             ids.append(pair[0])
@@ -299,10 +309,6 @@ def _read(subscriptions: Any, language: Language) -> PredicateTable | Pairs:
             "id and expression, or a PredicateTable is needed"
         )
     return Pairs(ids_of_values(ids), expressions)
-
-
-def _iterate(pairs: Iterable[Any]) -> Iterator[Any]:
-    yield from pairs
 
 
 def _arrow_pairs(source: Any, language: Language) -> Pairs:

@@ -25,9 +25,19 @@ class Rejected(NamedTuple):
 
     @staticmethod
     def of_list(entry: Sequence[Any]) -> Rejected:
-        """Returns what JSON has as a list of the three."""
+        """Returns what JSON has as a list of the three.
+
+        Raises
+        ------
+        ValueError, TypeError : it is not a list of these
+        """
         id, position, message = entry
-        return Rejected(id, tuple(position) if position else None, message)
+        line, column = position or (0, 0)
+        if not (isinstance(id, int | str) and isinstance(line, int) and isinstance(column, int)):
+            raise ValueError("what was left out has a value of another type than it should")
+        if not isinstance(message, str):
+            raise ValueError("what was left out has a message that is no text")
+        return Rejected(id, (line, column) if position else None, message)
 
 
 def by_id(entries: Iterable[Rejected]) -> Mapping[int | str, Rejected]:

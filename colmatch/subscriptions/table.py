@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from colmatch.errors import SubscriptionError
-from colmatch.incoming import column_of, doubles_of, is_list, is_nested, sentence, table_of
+from colmatch.incoming import column_of, doubles_of, exact_doubles_of, is_list, is_nested, sentence, table_of
 from colmatch.subscriptions.ids import ids_of_column
 from colmatch.subscriptions.tags import GivenTags
 
@@ -33,7 +33,8 @@ class PredicateTable:
                                      of one id and different numbers ORed
         weight       double          optional: weight of the predicate, 0 where NULL
         priority     double          optional: of the subscription, so the same in all its
-                                     rows; 0 where NULL
+                                     rows; 0 where NULL. No number that a double
+                                     cannot tell from others, as beyond 2**53
         ===========  ==============  ==================================================
 
         Strings may also come as dictionaries of strings, doubles as any integers, floats or
@@ -120,7 +121,8 @@ def _convert(name: str, column: pa.Array, where: str) -> pa.Array:
             raise SubscriptionError(f"{where}: column 'operands' is {given}, a list is needed")
         return column
     if name in ("weight", "priority"):
-        return doubles_of(column, SubscriptionError, f"{where}: column {name!r}").fill_null(0)
+        doubles = exact_doubles_of if name == "priority" else doubles_of
+        return doubles(column, SubscriptionError, f"{where}: column {name!r}").fill_null(0)
     if not types.is_integer(given) and not types.is_null(given):
         raise SubscriptionError(f"{where}: column {name!r} is {given}, int32 is needed")
     try:

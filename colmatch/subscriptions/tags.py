@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from colmatch.arguments import members, text
 from colmatch.arrays.frozen import contiguous, frozen, sealed
 from colmatch.arrays.growing import Growing
 from colmatch.arrays.ranges import distinct, ranges_of
@@ -229,20 +230,22 @@ def given_tags(given: object) -> GivenTags:
 
 
 def _of_mapping(given: Mapping[Any, Any]) -> pa.LargeListArray:
-    values = [[tags] if isinstance(tags, str) else () if tags is None else tags for tags in given.values()]
-    try:
-        found = pa.array(
-            [None if isinstance(tags, Mapping) else list(tags) for tags in values], pa.large_list(pa.string())
+    lists: list[list[Any]] = []
+    for id, tags in given.items():
+        found = (
+            None
+            if isinstance(tags, Mapping)
+            else []
+            if tags is None
+            else [tags]
+            if isinstance(tags, str)
+            else members(tags)
         )
-    except (TypeError, ValueError, pa.ArrowException):
-        found = None
-    if found is None or found.null_count or found.flatten().null_count:
-        for id, tags in zip(given, values, strict=True):
-            is_list = isinstance(tags, Iterable) and not isinstance(tags, (bytes, Mapping))
-            if not is_list or not all(isinstance(tag, str) and is_text(tag) for tag in tags):
-                raise SubscriptionError(f"tags=: those of {shown(id)} are {shown(tags)}: a list of strings is needed")
-        raise SubscriptionError("tags= cannot be read")
-    return found
+        names = None if found is None else list(map(text, found))
+        if names is None or not all(name is not None and is_text(name) for name in names):
+            raise SubscriptionError(f"tags=: those of {shown(id)} are {shown(tags)}: a list of strings is needed")
+        lists.append(names)
+    return pa.array(lists, pa.large_list(pa.string()))
 
 
 def _lists(column: pa.Array, where: str) -> pa.LargeListArray:
@@ -302,10 +305,11 @@ def tags_asked(given: Any) -> frozenset[str]:
     """
     if is_arrow(given):
         given = values_of(given, OptionError, "tags=")
-    if isinstance(given, (str, bytes, Mapping)) or not isinstance(given, Iterable):
+    listed = None if isinstance(given, Mapping) else members(given)
+    if listed is None:
         raise OptionError(f"tags={shown(given)}: a list of strings is needed, put a single one into a list")
-    listed = list(given)
-    for tag in listed:
-        if not isinstance(tag, str) or not is_text(tag):
-            raise OptionError(f"tags= has {shown(tag)}, which is no tag: strings are needed")
-    return frozenset(map(str, listed))
+    tags = list(map(text, listed))
+    for said, tag in zip(listed, tags, strict=True):
+        if tag is None or not is_text(tag):
+            raise OptionError(f"tags= has {shown(said)}, which is no tag: strings are needed")
+    return frozenset(tag for tag in tags if tag is not None)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from colmatch.arrays.ranges import members, ranges_of
 from colmatch.errors import SchemaError, SubscriptionError, shown
-from colmatch.incoming import column_of, doubles_of, plain, refusing
+from colmatch.incoming import column_of, doubles_of, exact_doubles_of, plain, refusing
 from colmatch.lowering.lower import Reject
 from colmatch.lowering.weights import WEIGHT_MOST, AttributeWeights, Name
 from colmatch.schema import Schema
@@ -111,12 +111,16 @@ def given_priority(table: pa.Table, where: str) -> F64 | None:
 
     Raises
     ------
-    SubscriptionError : it is not of numbers
+    SubscriptionError : it is not of numbers, or has one that a double cannot tell from others
     """
     if "priority" not in table.column_names:
         return None
     column = column_of(table, "priority", SubscriptionError, where)
-    return None if column.null_count == len(column) else _doubles(column, f"{where}: column 'priority'")
+    if column.null_count == len(column):
+        return None
+    doubles = exact_doubles_of(column, SubscriptionError, f"{where}: column 'priority'")
+    priority: F64 = doubles.fill_null(0).to_numpy(zero_copy_only=False)
+    return priority
 
 
 def _doubles(column: pa.Array, what: str) -> F64:

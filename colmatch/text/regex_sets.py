@@ -15,13 +15,17 @@ its expressions go one by one for good.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from functools import partial
+from threading import get_ident
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
+
+from colmatch.kernels import _forks
 
 try:
     import re2
@@ -53,22 +57,35 @@ class RegexSet:
     """
 
     def __init__(self, regexes: Sequence[str], characters: bool, one_by_one: OneByOne) -> None:
+        self._regexes = regexes
+        self._characters = characters
+        self._one_by_one = one_by_one
+        self.faster: bool | None = None  # than one by one; not known yet
+        self._inside: list[int] = []  # threads that match, each as often as it does
+        self._sets: list[Any] = []  # the last one is used
+        try:
+            self._sets.append(self._made())
+        except re2.error:  # too large together
+            self.faster = False
+        _forks.renewed(self)
+
+    def in_child(self) -> None:
+        inside, self._inside = self._inside, []
+        if inside and self._sets:  # others were making states, with a lock of RE2's
+            self._sets.append(None)  # a set that is locked cannot be taken down
+
+    def _made(self) -> Any:
         options = re2.Options()
         options.max_mem = STATE_BYTES
         options.log_errors = False
-        if not characters:
+        if not self._characters:
             options.encoding = re2.Options.Encoding.LATIN1
-        self._set = re2.Set.SearchSet(options)
-        self._regexes = regexes
-        self._one_by_one = one_by_one
-        self.faster: bool | None = None  # than one by one; not known yet
-        try:
-            for regex in regexes:
-                self._set.Add(regex)
-            self._set.Add("")  # matches always: where it does not, the set ran out of memory and says nothing
-            self._set.Compile()
-        except re2.error:  # too large together
-            self.faster = False
+        made = re2.Set.SearchSet(options)
+        for regex in self._regexes:
+            made.Add(regex)
+        made.Add("")  # matches always: where it does not, the set ran out of memory and says nothing
+        made.Compile()
+        return made
 
     def matches(self, strings: pa.Array, raw: Sequence[bytes]) -> Matches:
         """Returns the numbers of strings and expressions that match, pair by pair.
@@ -79,18 +96,30 @@ class RegexSet:
             self.faster = self._faster(strings, raw)
         return self._together(strings, raw) if self.faster else self._apart(strings)
 
+    @contextmanager
+    def _matching(self) -> Iterator[Callable[[bytes], list[int] | None]]:
+        if self._sets[-1] is None:
+            self._sets[-1] = self._made()
+        self._inside.append(get_ident())
+        try:
+            yield self._sets[-1].Match
+        finally:
+            with suppress(ValueError):  # this thread has forked meanwhile
+                self._inside.remove(get_ident())
+
     def _together(self, strings: pa.Array, raw: Sequence[bytes]) -> Matches:
-        match, always = self._set.Match, len(self._regexes)
+        always = len(self._regexes)
         values: list[int] = []
         regexes: list[int] = []
         failed: list[int] = []
-        for v, string in enumerate(raw):
-            found = match(string)
-            if found is None:
-                failed.append(v)
-            elif len(found) > 1:
-                values += [v] * len(found)
-                regexes += found
+        with self._matching() as match:
+            for v, string in enumerate(raw):
+                found = match(string)
+                if found is None:
+                    failed.append(v)
+                elif len(found) > 1:
+                    values += [v] * len(found)
+                    regexes += found
         value, regex = np.array(values, np.int64), np.array(regexes, np.int64)
         kept = regex != always
         value, regex = value[kept], regex[kept]

@@ -31,14 +31,22 @@ def for_few(asked: Settings) -> Settings:
     return asked if takes else FEWEST.settings.under(asked.dnf_budget)
 
 
+FEW = 16  # subscriptions that say little of what comes
+
+
 class GrowingSegment(Segment):
     """A segment that takes inserts: each gives another one.
 
     Its codes are labels. Those that grow out of one another share the memory of predicates: each
     has a part of it that stays as it is.
+
+    A kind that chooses by estimates has made these of the first subscriptions alone, and of the
+    attributes that a sample was asked for then. So the segment is begun anew when it has grown by
+    half.
     """
 
     _store: PredicateStore | None = None
+    _first = 0  # subscriptions that it was begun with
 
     @staticmethod
     def begun(
@@ -53,7 +61,9 @@ class GrowingSegment(Segment):
         predicates, codes = labels.with_labels(predicates, codes)
         sample = seen() if kind.grows_by_sample(settings) else None
         arrays, predicates = kind.build(predicates, codes, sample, settings)
-        return GrowingSegment(codes, freeze(predicates), Built(kind, settings, freeze(arrays)), size)
+        segment = GrowingSegment(codes, freeze(predicates), Built(kind, settings, freeze(arrays)), size)
+        segment._first = size
+        return segment
 
     @staticmethod
     def opened(segment: Segment) -> GrowingSegment:
@@ -78,17 +88,24 @@ class GrowingSegment(Segment):
         seen : as for ``begun``
         """
         size = self.size + more
+        kind, settings = self.index.kind, self.index.settings
+        outgrown = kind.grows_by_sample(settings) and size > max(FEW, self._first + self._first // 2)
         with suppress(labels.NoRoomError):
-            joined, label = labels.join(self.codes, codes)
-            begin = len(self.predicates.owner)
-            together = self._extended(predicates, codes, label)
-            insert = self.index.kind.insert
-            assert insert is not None
-            arrays = freeze(insert(self.index.arrays, together, joined, begin, len(together.owner)))
-            return self._next(joined, together, self.index._replace(arrays=arrays), size)
+            if not outgrown:
+                return self._joined(predicates, codes, size)
         both = [self, Segment(codes, predicates, self.index, more)]
         dense = combine(both, [0, self.size], np.concatenate([left(), np.ones(more, bool)]))
-        return GrowingSegment.begun(dense.by_subscription(), dense.codes, self.index.settings, size, seen)
+        return GrowingSegment.begun(dense.by_subscription(), dense.codes, settings, size, seen)
+
+    def _joined(self, predicates: Predicates, codes: Codes, size: int) -> GrowingSegment:
+        """Returns the segment with more, by the kind's own inserts. Raises NoRoomError."""
+        joined, label = labels.join(self.codes, codes)
+        begin = len(self.predicates.owner)
+        together = self._extended(predicates, codes, label)
+        insert = self.index.kind.insert
+        assert insert is not None
+        arrays = freeze(insert(self.index.arrays, together, joined, begin, len(together.owner)))
+        return self._next(joined, together, self.index._replace(arrays=arrays), size)
 
     def without(self, numbers: NDArray[np.int64]) -> GrowingSegment:
         """Returns the segment without some subscriptions, by number: ascending."""
@@ -117,5 +134,5 @@ class GrowingSegment(Segment):
 
     def _next(self, codes: Codes, predicates: Predicates, index: Built, size: int) -> GrowingSegment:
         segment = GrowingSegment(codes, predicates, index, size)
-        segment._store = self._store
+        segment._store, segment._first = self._store, self._first
         return segment

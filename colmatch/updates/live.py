@@ -12,8 +12,6 @@ in it before that.
 
 from __future__ import annotations
 
-import os
-import weakref
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
@@ -25,6 +23,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from colmatch.errors import ColmatchError, OptionError, SubscriptionError, shown
+from colmatch.events.observed import Observed
 from colmatch.events.sample import kept_events
 from colmatch.indexing.registry import FEWEST
 from colmatch.indexing.settings import Settings
@@ -68,6 +67,7 @@ class LiveSet:
     journal : has each update before the version that it makes is there; None where nobody asked
     turn : held by who makes a new version
     now : the present version
+    observed : some of the events that were matched last
     """
 
     def __init__(self, parts: Parts) -> None:
@@ -76,14 +76,11 @@ class LiveSet:
         self.asked = parts.asked
         self.language = parts.language
         self.now = parts.version
+        self.observed = Observed(parts.schema.arrow.names)
         self.journal: Log | None = None
         self._source: Source | None = None
         self._pace = Pace()
         self.merger = Merger(self)
-        self._begin()
-        _all.add(self)
-
-    def _begin(self) -> None:
         self.turn = Turn()  # one update at a time
 
     def parts(self) -> Parts:
@@ -114,6 +111,7 @@ class LiveSet:
             "merging": self.merger.is_running,
             "merge_error": self.merger.error,
             "journal": None if self.journal is None else self.journal.stats(now.updates),
+            "observed": len(self.observed),
             "gaps": now.gone,
             "tags": len(now.tags.names),
             "segments": [
@@ -253,7 +251,8 @@ class LiveSet:
     def _source_for(self, before: Version) -> Source:
         """Returns what new subscriptions are taken in by: it knows the ids of attributes."""
         source, used = self._source, before.attributes.used
-        if source is None or policy.is_much(source.attributes.used - used, source.attributes.used):
+        much = source is not None and policy.is_much(source.attributes.used - used, source.attributes.used)
+        if source is None or source.options != self.options or much:
             # ids that no version uses any more are free for this one
             attributes = Attributes(list(before.attributes))
             source = Source(self.schema, self.options, attributes, self.asked.budget, self.language)
@@ -269,17 +268,9 @@ class LiveSet:
         nothing = combine((), (), np.empty(0, bool))
         segment, reason = indexed(self.asked, nothing, nothing.codes, None, 0, 0)
         return before.changed(
-            segments=(segment,),
-            bases=(0,),
-            growing=False,
-            deleted=Deleted(),
-            living=(0,),
-            found_dead=(0,),
-            gone=0,
-            ids=known.slice(0, 0),
-            tags=NO_TAGS,
-            reason=reason,
-        )
+            segments=(segment,), bases=(0,), growing=False, deleted=Deleted(), living=(0,), found_dead=(0,), gone=0,
+            ids=known.slice(0, 0), tags=NO_TAGS, reason=reason,
+        )  # fmt: skip
 
     def _without(self, before: Version, numbers: NDArray[np.int64]) -> Version:
         """Returns a version without some subscriptions, by number: ascending."""
@@ -381,19 +372,3 @@ def _of_attributes(attributes: int, codes: Codes, literals: Literals) -> tuple[C
     first, literal_first = codes.first[: attributes + 1], literals.first[: attributes + 1]
     codes = Codes(first, codes.bound[: first[-1]], codes.multi[:attributes])
     return codes, Literals(literal_first, literals.offset[: literal_first[-1] + 1], literals.data)
-
-
-# A child process has none of its parent's threads, nor those who had a turn.
-_all: weakref.WeakSet[LiveSet] = weakref.WeakSet()
-
-
-def _begin_again() -> None:
-    for live in list(_all):
-        live._begin()
-        live.merger.begin()
-        if live.journal is not None:
-            live.journal.close()  # it is the parent's
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_begin_again)

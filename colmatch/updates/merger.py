@@ -14,8 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from colmatch.errors import OptionError
+from colmatch.events.observed import Observed
 from colmatch.indexing.settings import Settings
 from colmatch.kernels.layout import U8
+from colmatch.options import Options
 from colmatch.subscriptions.ids import Ids
 from colmatch.subscriptions.tags import NO_TAGS, Tags
 from colmatch.updates import policy
@@ -41,6 +43,7 @@ class MergeResult(NamedTuple):
     reason: str
     ids: Ids | None  # of those that were left, which have new numbers; None where numbers stay
     tags: Tags  # of the same
+    seen: U8 | None  # events that were observed and counted; None where those of the sample were
 
 
 class StoppedError(Exception):
@@ -53,6 +56,8 @@ class VersionHolder(Protocol):
     turn: Turn
     now: Version
     asked: Settings
+    options: Options
+    observed: Observed
 
     def move_window(self, after: Version, sample: U8) -> None: ...
 
@@ -71,13 +76,9 @@ class Merger:
         self.error: str | None = None
         self.is_stopped = False
         self._failed: tuple[Segment, ...] = ()  # segments whose merge failed is not tried again
-        self.begin()
-        _all.add(self)
-
-    def begin(self) -> None:
-        """Forgets a thread that is not there any more: this is a child process."""
         self._one = Turn()  # one merge at a time
-        self._thread: threading.Thread | None = None
+        self._thread: threading.Thread | None = None  # not alive in a forked child
+        _all.add(self)
 
     @property
     def is_running(self) -> bool:
@@ -112,7 +113,7 @@ class Merger:
                     live.now = now = live.now.changed(growing=False)
                 done = len(now.segments) == 1 and not now.gone and not len(now.segments[0].codes.label)
                 try:
-                    if sample is not None or not done:
+                    if sample is not None or not done or self._observed(live) is not None:
                         done = self._switch(live, self._merge(live, now, 0, now.frozen, live.asked, sample), sample)
                 except StoppedError:
                     raise OptionError("the matcher was closed while it was compacted: nothing has changed") from None
@@ -168,9 +169,11 @@ class Merger:
     ) -> MergeResult:
         """Merges some neighbours to a segment of a kind. If they are all, numbers have no gaps.
 
-        sample : instead of that which there is
+        sample : instead of the events that were observed, or else of the sample that there is
         """
         self._check()
+        observed = self._observed(live) if sample is None else None
+        counted = next(events for events in (sample, observed, now.sample) if events is not None)
         segments, base = now.segments[start:stop], now.bases[start]
         end = now.bases[stop] if stop < len(now.bases) else len(now.ids)
         left = ~now.deleted.among(base, end - base)
@@ -178,7 +181,7 @@ class Merger:
         whole = start == 0 and stop == now.frozen
         all = combine(segments, now.bases[start:stop], left, dense=whole)
         self._check()
-        seen = recounted(now.sample if sample is None else sample, now.attributes, all.codes, now.literals)
+        seen = recounted(counted, now.attributes, all.codes, now.literals)
         self._check()
         segment, reason = indexed(asked, all, all.codes, seen, count if whole else end - base, count)
         self._check()
@@ -188,7 +191,11 @@ class Merger:
             ids = ids.filter(left) if count < end else ids
             ids.prepare()
             tags = now.tags.filter(left)
-        return MergeResult(start, segments, base, left, segment, reason, ids, tags)
+        return MergeResult(start, segments, base, left, segment, reason, ids, tags, observed)
+
+    def _observed(self, live: VersionHolder) -> U8 | None:
+        """Returns the events that were observed, None where there are too few to go by."""
+        return live.observed.sample(live.options.observe)
 
     def _check(self) -> None:
         if self.is_stopped:
@@ -216,6 +223,8 @@ class Merger:
                 reason=result.reason if start == 0 else now.reason,
                 merges=now.merges + 1,
             )
+            if result.seen is not None:
+                after = after.changed(sample=result.seen)
             if result.ids is not None:
                 after = _renumbered(after, result, gone, size)
             if sample is None:

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from colmatch.arrays.frozen import contiguous
 from colmatch.arrays.ranges import distinct, members, ranges_of
 from colmatch.errors import StoreError
+from colmatch.indexing.sound import codes_are_sound, predicates_are_sound
 from colmatch.kernels.labels.literals import key_boundaries
 from colmatch.kernels.layout import ATTR_MASK, FLAG_RUN, U8, Codes, Literals, Predicates
 from colmatch.lowering.labels import string_labels
@@ -30,6 +31,7 @@ from colmatch.subscriptions.intake import Intake
 from colmatch.subscriptions.rejected import Rejected
 from colmatch.subscriptions.tags import Tags
 from colmatch.updates.combined import selected
+from colmatch.updates.sections import check_sections
 
 I64 = NDArray[np.int64]
 
@@ -170,10 +172,21 @@ def attribute_entry(attribute: Attribute) -> list[Any]:
 
 
 def attribute_of(entry: Sequence[Any]) -> Attribute:
-    """Returns the attribute that ``attribute_entry`` was called of."""
+    """Returns the attribute that ``attribute_entry`` was called of.
+
+    Raises
+    ------
+    ValueError, TypeError : it was called of none
+    """
     path, role, (family, scale, unit, zone, name), key, pattern = entry
+    operator, operand = pattern or ("", "")
+    texts = (*path, unit, name, operator, operand, zone or "")
+    if not all(isinstance(text, str) for text in texts) or not isinstance(scale, int):
+        raise ValueError("an attribute has a value of another type than it should")
+    if not isinstance(key, str | int | None):
+        raise ValueError("an attribute has a key that is no text, nor a number")
     type = Type(Family(family), scale, unit, zone, name)
-    return Attribute(tuple(path), Role(role), type, key, tuple(pattern) if pattern else None)
+    return Attribute(tuple(path), Role(role), type, key, (operator, operand) if pattern else None)
 
 
 @lru_cache(10_000)
@@ -244,6 +257,7 @@ def read(records: Sequence[bytes], attributes: Attributes) -> Change:
     ValueError, TypeError, KeyError, IndexError, struct.error : a record is none of this format
     """
     columns = _Columns(records)
+    check_sections(columns)
     slots, size, subs = columns.sizes("bounds"), columns.sizes("size"), columns.sizes("ids") + columns.sizes("id_size")
     slot_attr = np.array(
         [attributes.intern(_attribute(line)) for text in columns.texts("attributes") for line in text.split(b"\n")],
@@ -258,9 +272,14 @@ def read(records: Sequence[bytes], attributes: Attributes) -> Change:
     )
     (labels, *_), literals = string_labels([literal_attr], [texts], len(attributes))
     first, bound = ranges_of(columns["bounds"]), columns["bound"]
+    texts_of_slot = np.repeat(literal_count, np.diff(first)).astype(np.int64)
+    if len(bound) and ((texts_of_slot > 0) & ((bound < 1) | (bound > 2 * texts_of_slot))).any():
+        raise ValueError("a boundary is of no literal")
     key_boundaries(contiguous(first), bound, contiguous(ranges_of(literal_count)), contiguous(labels))
     codes = _coded(predicates, slot_attr, first, bound, attributes)
+    codes_are_sound(codes)
     ids = _joined_ids(columns, "ids", "id")
+    predicates_are_sound(predicates, codes, len(ids))
     keep, touched, each, update = _left(
         ids, subs, _joined_ids(columns, "gone", "gone"), columns.sizes("gone") + columns.sizes("gone_size")
     )

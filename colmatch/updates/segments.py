@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -18,6 +17,7 @@ from colmatch.indexing.registry import find
 from colmatch.indexing.settings import Settings
 from colmatch.indexing.statistics import Sample, Statistics
 from colmatch.kernels import hints
+from colmatch.kernels._forks import cached_property
 from colmatch.kernels.layout import F64, I64, U8, Codes, Predicates
 from colmatch.kernels.scores import group_conjunctions, score_each
 from colmatch.schema import Attributes

@@ -12,6 +12,7 @@ from contextlib import suppress
 from threading import get_ident
 
 from colmatch.errors import OptionError
+from colmatch.kernels import _forks
 
 FIRST_WAIT, LONGEST_WAIT = 1e-4, 1e-3  # seconds between two looks at who is first
 BUSY_MOST, GAP, PAUSE = 1e-3, 1e-4, 5e-5  # seconds, see Pace
@@ -36,6 +37,10 @@ class Turn:
         # Who stands in line, with his thread: appending is one step for all threads, and only who
         # is first takes away what is before him.
         self._line: list[tuple[weakref.ref[Token], int]] = []
+        _forks.renewed(self)
+
+    def in_child(self) -> None:
+        self._line = [one for one in self._line if one[1] == get_ident()]
 
     def take(self) -> Token:
         """Waits for a turn. It ends when nobody holds what is returned, at the end of the block.

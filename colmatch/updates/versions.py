@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,7 @@ from colmatch.events.vocabulary import Vocabulary
 from colmatch.indexing.base import Built
 from colmatch.indexing.settings import Settings
 from colmatch.indexing.statistics import Statistics
+from colmatch.kernels._forks import cached_property
 from colmatch.kernels.layout import U8, U64
 from colmatch.language import SQL, Language
 from colmatch.options import Options

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, fields
+from typing import Any, Literal
 
 import numpy as np
 
+from colmatch.arguments import checked_choice, checked_flag, number, python_value, text, whole_number
 from colmatch.errors import OptionError, shown
 
 EVENT_CHUNK = 4096  # events that are drawn at a time
@@ -102,10 +103,12 @@ class Parameters:
         for field in ("subscription_size", "event_size", "list_size", "width"):
             given = getattr(self, field)
             if isinstance(given, (list, tuple)) and len(given) == 2:
-                object.__setattr__(self, field, tuple(given))
+                object.__setattr__(self, field, tuple(map(_plain, given)))
+        for field in (field.name for field in fields(self)):
+            object.__setattr__(self, field, _plain(getattr(self, field)))
         pairs = self.operators.items() if isinstance(self.operators, Mapping) else self.operators
         try:
-            object.__setattr__(self, "operators", tuple((name, share) for name, share in pairs))
+            object.__setattr__(self, "operators", tuple((_plain(name), _plain(share)) for name, share in pairs))
         except (TypeError, ValueError):
             raise self._wrong("operators", "pairs of an operator and its share are needed") from None
         self._check()
@@ -142,19 +145,22 @@ class Parameters:
             raise self._wrong("width", "two shares of the domain are needed, from 0 to 1, the smaller one first")
         others = OPERATORS[1:]
         for name, share in self.operators:
-            if name not in others:
+            if text(name) not in others:
                 raise self._wrong(
-                    "operators", f"there is no {name!r} among {', '.join(others)} (= has a field of its own, equality)"
+                    "operators",
+                    f"there is no {shown(name)} among {', '.join(others)} (= has a field of its own, equality)",
                 )
             if not _is_number(share) or share < 0:
-                raise self._wrong("operators", f"the share of {name!r} must be a number from 0")
+                raise self._wrong("operators", f"the share of {shown(name)} must be a number from 0")
         names = [name for name, _ in self.operators]
         if len(set(names)) < len(names):
             raise self._wrong("operators", "one of them is there twice")
         if self.equality < 1 and not sum(share for _, share in self.operators) > 0:
             raise self._wrong("operators", "one of them must have a share above 0, or else equality must be 1")
-        if self.layout not in ("columns", "map"):
-            raise self._wrong("layout", "columns or map is needed")
+        checked_choice("Workload(layout={})", self.layout, ("columns", "map"))
+        checked_flag("Workload(weights={})", self.weights)
+        if text(self.name) is None:
+            raise self._wrong("name", "a text is needed")
         if self.layout == "columns" and self.attributes > _COLUMNS:
             raise self._wrong("attributes", f"at most {_COLUMNS:,} can be columns: use layout='map'")
 
@@ -182,9 +188,16 @@ class Parameters:
             )
 
 
+def _plain(value: Any) -> Any:
+    """Returns a number, a Boolean or a text as Python's own, and all else as it is."""
+    found = number(value)
+    return python_value(value) if found is None else found
+
+
 def is_whole(value: object) -> bool:
-    return isinstance(value, int | np.integer) and not isinstance(value, bool)
+    return whole_number(value) is not None
 
 
 def _is_number(value: object) -> bool:
-    return is_whole(value) or (isinstance(value, float | np.floating) and bool(np.isfinite(value)))
+    found = number(value)
+    return found is not None and -np.inf < found < np.inf

@@ -13,11 +13,12 @@ from typing import Any
 
 import pyarrow as pa
 
+from colmatch.arguments import checked_whole, text
 from colmatch.errors import OptionError, shown
 from colmatch.subscriptions.table import PredicateTable
 from colmatch.workload import events as draws_of_events
 from colmatch.workload import subscriptions as draws_of_subscriptions
-from colmatch.workload.parameters import Parameters, is_whole
+from colmatch.workload.parameters import Parameters
 from colmatch.workload.shapes import SHAPES
 
 NAMES = tuple(SHAPES)
@@ -63,7 +64,7 @@ class Workload(Parameters):
         return pa.Table.from_batches(self.text_batches(start, count), draws_of_subscriptions.TEXTS)
 
     def _cut(self, start: int, count: int | None) -> tuple[int, int]:
-        _from_zero(start, "start")
+        start = _from_zero(start, "start")
         stop = self.subscriptions if count is None else start + _from_zero(count, "count")
         if stop > self.subscriptions or start > stop:
             raise OptionError(
@@ -120,20 +121,20 @@ def named(name: str, subscriptions: int | None = None, seed: int = 0, **changed:
     ------
     OptionError : no workload is called so, or a field cannot be had
     """
-    if not isinstance(name, str) or name not in SHAPES:
+    shape = text(name)
+    if shape not in SHAPES:
         raise OptionError(f"no workload is called {shown(name)}; there are {', '.join(NAMES)}")
     unknown = sorted(set(changed) - {field.name for field in fields(Parameters)})
     if unknown:
         raise OptionError(f"a workload has no field {unknown[0]!r}")
-    given = {"name": name, **SHAPES[name], "seed": seed, **changed}
+    given = {"name": shape, **SHAPES[shape], "seed": seed, **changed}
     return Workload(**given if subscriptions is None else {**given, "subscriptions": subscriptions})
 
 
 def _from_zero(value: int, what: str) -> int:
-    if not is_whole(value) or value < 0:
-        raise OptionError(f"{what}={value!r}: a whole number from 0 is needed")
-    return int(value)
+    return checked_whole(f"{what}={{}}", value, 0, 2**63 - 1, most="2**63 - 1")
 
 
 def _rows(rows: int, start: int) -> tuple[int, int]:
-    return _from_zero(start, "start"), start + _from_zero(rows, "rows")
+    begin = _from_zero(start, "start")
+    return begin, begin + _from_zero(rows, "rows")

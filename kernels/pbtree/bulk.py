@@ -4,10 +4,12 @@ import numpy as np
 
 from colmatch.kernels._jit import device, kernel
 from colmatch.kernels.pbtree.arrays import (
+    BLOCKS,
     CHILDREN,
     CONTINUES,
     HEAD,
     HEADS,
+    IN_BLOCK,
     IN_LIST,
     INNER,
     INNER_KEYS,
@@ -16,16 +18,20 @@ from colmatch.kernels.pbtree.arrays import (
     KIND,
     LEAF,
     LEAF_POINTERS,
-    LEVELS,
     LIST,
     LISTS,
     NEXT,
     PREV,
+    ROOMS,
     SIDS,
+    SIZE_CLASS,
+    SPARE,
     TABLE,
     TREE_ROOT,
+    TREE_SIZE,
     WORDS,
 )
+from colmatch.kernels.pbtree.blocks import add_count, block_words, blocks_of, class_for, put_entry
 from colmatch.kernels.pbtree.pages import item_at, put_key
 
 
@@ -37,6 +43,29 @@ def new_page(mem, n, kind):
         mem[base + i] = 0
     mem[base + KIND] = kind
     return base
+
+
+@device
+def fill_block(mem, n, base_page, tree, list_first, key, slot, entry):
+    """Write a small tree to a page of its size that has a free block. Returns the next page."""
+    lists = list_first[LISTS * tree : LISTS * (tree + 1) + 1]
+    size_class = class_for(lists[LISTS] - lists[0])
+    page = np.int64(entry[SPARE, size_class])
+    if page == 0:
+        page = base_page + n
+        mem[new_page(mem, n, BLOCKS) + SIZE_CLASS] = size_class
+        n += 1
+    base = (page - base_page) * WORDS
+    place = HEAD + block_words(size_class) * np.int64(mem[base + ITEMS])
+    mem[base + ITEMS] += 1
+    entry[SPARE, size_class] = 0 if mem[base + ITEMS] == blocks_of(size_class) else page
+    entry[tree, TREE_ROOT], entry[tree, TREE_SIZE] = page, IN_BLOCK | place
+    mem[base + place] = tree + 1
+    for which in range(LISTS):
+        add_count(mem, base + place, which, lists[which + 1] - lists[which])
+    for i in range(lists[0], lists[LISTS]):
+        put_entry(mem, base + place, ROOMS[size_class], i - lists[0], key[i], slot[i])
+    return n
 
 
 @device
@@ -86,10 +115,10 @@ def fill_list(mem, n, base_page, key, slot, begin, end, fill, out_key, out_node)
 
 
 @device
-def fill_leaves(mem, n, base_page, count, at, list_key, list_node, fill, level_key, level_page):
+def fill_leaves(mem, n, base_page, count, at, heads, list_key, list_node, fill, level_key, level_page):
     """Write the leaves of a tree out of the keys of its lists. Returns next page, and leaves.
 
-    count, at (LISTS) : keys of each list; scratch
+    count, at, heads (LISTS) : keys of each list; scratch; the first node of each list
     """
     leaves, base, items, before = np.int64(0), np.int64(0), np.int64(fill), np.int64(0)
     for which in range(LISTS):
@@ -117,7 +146,7 @@ def fill_leaves(mem, n, base_page, count, at, list_key, list_node, fill, level_k
                 at[which] += 1
                 flag = np.int64(IN_LIST)
             node = np.int64(0) if at[which] == 0 else list_node[which, at[which] - 1]
-            mem[base + LEAF_POINTERS + LISTS * items + which] = node | flag
+            mem[base + LEAF_POINTERS + LISTS * items + which] = (0 if node == heads[which] else node) | flag
         items += 1
         mem[base + ITEMS] = items
 
@@ -157,13 +186,17 @@ def fill_trees(mem, base_page, list_first, key, slot, fills, keys, levels_of, en
     fills : words of a list node, items of a leaf, children of an inner page that are taken
     keys : scratch, keys and nodes of each list (LISTS, entries of a list), and two of (LISTS)
     levels_of : scratch, keys and pages of a level (leaves)
-    entry (trees, TREE_WORDS) : written
+    entry (trees, TREE_WORDS) : written; zero before
     """
     list_key, list_node, count, at = keys
     level_key, level_page = levels_of
     n = np.int64(0)
     for tree in range(len(entry)):
-        total = np.int64(0)
+        total = list_first[LISTS * (tree + 1)] - list_first[LISTS * tree]
+        if total <= ROOMS[-1]:
+            if total > 0:
+                n = fill_block(mem, n, base_page, tree, list_first, key, slot, entry)
+            continue
         for which in range(LISTS):
             begin, end = list_first[LISTS * tree + which], list_first[LISTS * tree + which + 1]
             count[which] = 0
@@ -172,15 +205,12 @@ def fill_trees(mem, base_page, list_first, key, slot, fills, keys, levels_of, en
                 n, count[which] = fill_list(
                     mem, n, base_page, key, slot, begin, end, fills[0], list_key[which], list_node[which]
                 )
-            total += count[which]
-        if total == 0:
-            continue
-        n, level = fill_leaves(mem, n, base_page, count, at, list_key, list_node, fills[1], level_key, level_page)
-        levels = 0
+        n, level = fill_leaves(
+            mem, n, base_page, count, at, entry[tree, HEADS:], list_key, list_node, fills[1], level_key, level_page
+        )
         while level > 1:
             n, level = fill_inner(mem, n, base_page, level, fills[2], level_key, level_page)
-            levels += 1
-        entry[tree, TREE_ROOT], entry[tree, LEVELS] = level_page[0], levels
+        entry[tree, TREE_ROOT], entry[tree, TREE_SIZE] = level_page[0], total
     return n
 
 

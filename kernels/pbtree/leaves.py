@@ -13,7 +13,6 @@ from colmatch.kernels.pbtree.arrays import (
     LEAF,
     LEAF_MOST,
     LEAF_POINTERS,
-    LEVELS,
     LISTS,
     PAGE_MASK,
     PREV,
@@ -147,7 +146,6 @@ def enter_child(pages, e, path, depth, key, page):
             mem[base + HEAD], mem[base + HEAD + 1], mem[base + ITEMS] = path[0, 0], page, 1
             put_key(mem, base + INNER_KEYS, key)
             mem[e + TREE_ROOT] = root
-            mem[e + LEVELS] += 1
             return
         depth -= 1
         base, place = edit(pages, path[depth, 0]), path[depth, 1]
@@ -211,32 +209,33 @@ def remove_item(pages, e, path, depth, place):
 
 
 @device
-def neighbours(pages, path, depth):
-    """Find the page at ``depth`` of a path and the one beside it below the same page.
+def neighbours(pages, path, depth, most):
+    """Find the page at ``depth`` of a path and one beside it, with ``most`` items in both at most.
+
+    Both are below the same page. The one behind it comes first, then the one before it.
 
     Returns which child the left one is, both pages, and how many items each has; child -1 where
-    there is none beside it.
+    there is none.
     """
     mem = pages.mem
-    parent, place = at(pages, path[depth - 1, 0]), path[depth - 1, 1]
-    none = np.int64(0)
-    if failed(pages) or mem[parent + ITEMS] == 0:
-        return np.int64(-1), none, none, none, none
-    if place == mem[parent + ITEMS]:
-        place -= 1
-    left, right = np.int64(mem[parent + HEAD + place]), np.int64(mem[parent + HEAD + place + 1])
-    one, two = at(pages, left), at(pages, right)
-    if failed(pages):
-        return np.int64(-1), none, none, none, none
-    return place, left, right, np.int64(mem[one + ITEMS]), np.int64(mem[two + ITEMS])
+    parent, none = at(pages, path[depth - 1, 0]), np.int64(0)
+    for place in range(path[depth - 1, 1], path[depth - 1, 1] - 2, -1):
+        if place < 0 or place >= np.int64(mem[parent + ITEMS]) or failed(pages):
+            continue
+        left, right = np.int64(mem[parent + HEAD + place]), np.int64(mem[parent + HEAD + place + 1])
+        one, two = at(pages, left), at(pages, right)
+        some, others = np.int64(mem[one + ITEMS]), np.int64(mem[two + ITEMS])
+        if some + others <= most and not failed(pages):
+            return np.int64(place), left, right, some, others
+    return np.int64(-1), none, none, none, none
 
 
 @device
 def merge_leaves(pages, e, path, depth):
     """Move the items of a leaf and of its neighbour below the same page into one, if they fit."""
     mem = pages.mem
-    place, left, right, some, others = neighbours(pages, path, depth)
-    if place < 0 or some + others > LEAF_MOST * 3 // 4:
+    place, left, right, some, others = neighbours(pages, path, depth, LEAF_MOST * 3 // 4)
+    if place < 0:
         return
     one, two = edit(pages, left), at(pages, right)
     if failed(pages):
@@ -250,13 +249,13 @@ def merge_leaves(pages, e, path, depth):
 
 @device
 def remove_child(pages, e, path, depth):
-    """Take the page at ``depth`` of a path out of the one above, and free it."""
+    """Take the page at ``depth`` of a path out of the one above, and free it.
+
+    That there is one above is sure: a tree that has few entries left becomes a small one.
+    """
     mem = pages.mem
     while not failed(pages):
         free_page(pages, path[depth, 0])
-        if depth == 0:
-            mem[e + TREE_ROOT], mem[e + LEVELS] = 0, 0
-            return
         depth -= 1
         base, place = edit(pages, path[depth, 0]), path[depth, 1]
         if failed(pages):
@@ -277,7 +276,6 @@ def remove_child(pages, e, path, depth):
             root = path[0, 0]
             path[0, 0] = np.int64(mem[base + HEAD])
             mem[e + TREE_ROOT] = path[0, 0]
-            mem[e + LEVELS] -= 1
             free_page(pages, root)
             base = at(pages, path[0, 0])
             if failed(pages):
@@ -292,8 +290,8 @@ def merge_inner(pages, path, depth):
     Returns whether the page at ``depth`` of the path is now one that is to go.
     """
     mem = pages.mem
-    place, left, right, some, others = neighbours(pages, path, depth)
-    if place < 0 or some + others + 1 > INNER_MOST * 3 // 4:
+    place, left, right, some, others = neighbours(pages, path, depth, INNER_MOST * 3 // 4 - 1)
+    if place < 0:
         return False
     one, two, parent = edit(pages, left), at(pages, right), at(pages, path[depth - 1, 0])
     if failed(pages):

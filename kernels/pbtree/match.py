@@ -8,11 +8,13 @@ is not in memory, and go on when somebody has brought it.
 import numpy as np
 
 from colmatch.kernels._jit import device, kernel
-from colmatch.kernels.layout import CANDIDATES, CONJUNCTIONS, NODES, PREDICATES
+from colmatch.kernels.layout import CANDIDATES, NODES, PREDICATES
 from colmatch.kernels.pbtree.arrays import (
     ALWAYS,
     BEGINS,
     BEGUN,
+    BLOCK_HITS,
+    BLOCK_MISSES,
     CHILDREN,
     CONTINUES,
     DOWN,
@@ -26,6 +28,7 @@ from colmatch.kernels.pbtree.arrays import (
     HEAD,
     HEADS,
     HIGH_END,
+    IN_BLOCK,
     IN_LIST,
     IS_HIT,
     ITEMS,
@@ -48,72 +51,19 @@ from colmatch.kernels.pbtree.arrays import (
     PREV,
     SIDS,
     TOP,
+    TREE_ROOT,
+    TREE_SIZE,
     TREE_WORDS,
     TREES,
     UNEQUAL,
     VERIFY,
     WORDS,
 )
+from colmatch.kernels.pbtree.blocks import visit_block
+from colmatch.kernels.pbtree.counts import begin_count, count_slots, miss_slots, note_span
 from colmatch.kernels.pbtree.pages import begin_of, child_of, first_key, item_at, items_below, key_at, last_item
 from colmatch.kernels.predicates import clear, conjunction_holds, spread
 from colmatch.kernels.sink import FILL, emit, is_decided, stops
-
-FEW = 16  # all slots are made ready at once where more than one of so many was counted
-
-
-@device
-def count_slots(mem, begin, end, left, done, n):
-    """Count one for each slot in the words ``begin:end``; those that are complete into ``done``.
-
-    ``done`` has room for one more than all slots, each of which is complete once.
-    """
-    one = np.uint64(1)
-    full = np.uint64(n)
-    for i in range(np.uint64(begin), np.uint64(end)):  # without a branch: it could not be foretold
-        slot = np.uint64(mem[i])
-        before = np.uint64(left[slot])
-        left[slot] = before - min(before, one)
-        done[full] = slot
-        full += np.uint64(before == one)
-    return np.int64(full)
-
-
-@device
-def miss_slots(mem, begin, end, left):
-    """Count one more to be counted for each slot in the words ``begin:end``."""
-    for i in range(np.uint64(begin), np.uint64(end)):
-        left[np.uint64(mem[i])] += np.uint8(1)
-
-
-@device
-def note_span(spans, begin, end):
-    """Remember that the slots in the words ``begin:end`` were counted."""
-    if begin == end:
-        return
-    spans[0, 0] += 1
-    spans[0, 1] += end - begin
-    if spans[0, 0] < len(spans):
-        spans[spans[0, 0], 0], spans[spans[0, 0], 1] = begin, end
-
-
-@device
-def begin_count(mem, needed, left, spans, is_known, counters):
-    """Give each slot what it needs, behind a row: those that were counted, if these are few.
-
-    is_known : ``spans`` are those of the row before, whose pages are where they were
-    """
-    count, slots = spans[0, 0], spans[0, 1]
-    spans[0, 0], spans[0, 1] = 0, 0
-    if not is_known or count >= len(spans) or slots > len(needed) // FEW:
-        for slot in range(len(needed)):
-            left[slot] = needed[slot] & (VERIFY - 1)
-        counters[CONJUNCTIONS] += len(needed)
-        return
-    for j in range(1, count + 1):
-        for i in range(np.uint64(spans[j, 0]), np.uint64(spans[j, 1])):
-            counted = np.uint64(mem[i])
-            left[counted] = needed[counted] & np.uint8(VERIFY - 1)
-    counters[CONJUNCTIONS] += slots
 
 
 @device
@@ -142,21 +92,21 @@ def begin_walks(mem, base, place, key, half, heads, task, n):
     """Append a walk along each list from an item of a leaf, -1 for none. Returns how many tasks.
 
     half : 0 where the key is in the lower half of its tree
-    heads : first nodes of the lists LESS and UNEQUAL, LOW_END and HIGH_END, two in each
+    heads : first nodes of the lists, two in each
     """
-    less, unequal = heads[0] >> 32, heads[0] & PAGE_MASK
-    begins, ends = heads[1] >> 32, heads[1] & PAGE_MASK
+    less, unequal = heads[1] >> 32, heads[1] & PAGE_MASK
+    begins, ends = heads[2] >> 32, heads[2] & PAGE_MASK
     equal, greater = np.int64(0), np.int64(0)
     begun, ended = np.int64(0), np.int64(0)
     if place >= 0:
         pointer = base + LEAF_POINTERS + LISTS * place
         if mem[pointer + EQUAL] & IN_LIST and key_at(mem, base + HEAD + 2 * place) == key:
-            equal = np.int64(mem[pointer + EQUAL]) & PAGE_MASK
-        greater = np.int64(mem[pointer + GREATER]) & PAGE_MASK
+            equal = np.int64(mem[pointer + EQUAL]) & PAGE_MASK or heads[0] >> 32
+        greater = np.int64(mem[pointer + GREATER]) & PAGE_MASK or heads[0] & PAGE_MASK
         less = np.int64(mem[pointer + LESS]) & PAGE_MASK or less
         unequal = np.int64(mem[pointer + UNEQUAL]) & PAGE_MASK or unequal
-        begun, ended = np.int64(mem[pointer + LOW_END]) & PAGE_MASK, np.int64(mem[pointer + HIGH_END]) & PAGE_MASK
-        begins, ends = begun or begins, ended or ends
+        begins = begun = np.int64(mem[pointer + LOW_END]) & PAGE_MASK or begins
+        ends = ended = np.int64(mem[pointer + HIGH_END]) & PAGE_MASK or ends
     n = add_task(task, n, EQ, equal, key)
     n = add_task(task, n, GT, greater, key)
     n = add_task(task, n, LT_START, less, key)
@@ -172,8 +122,29 @@ def begin_walks(mem, base, place, key, half, heads, task, n):
 def add_task(task, n, stage, page, key):
     if page == 0:
         return n
-    task[n, 0], task[n, 1], task[n, 2], task[n, 3], task[n, 4], task[n, 5] = stage, page, 0, 0, 0, key
+    return put_task(task, n, stage, page, np.int64(0), key, (np.int64(0), np.int64(0), np.int64(0)))
+
+
+@device
+def put_task(task, n, stage, page, more, key, heads):
+    task[n, 0], task[n, 1], task[n, 2], task[n, 3] = stage, page, more, key
+    task[n, 4], task[n, 5], task[n, 6] = heads
     return n + 1
+
+
+@device
+def enter_tree(mem, entry):
+    """Say where a task goes on from the entry of its tree: stage, page, place of a block, heads."""
+    first, size = entry + HEADS, np.int64(mem[entry + TREE_SIZE])
+    heads = (
+        np.int64(mem[first + EQUAL]) << 32 | np.int64(mem[first + GREATER]),
+        np.int64(mem[first + LESS]) << 32 | np.int64(mem[first + UNEQUAL]),
+        np.int64(mem[first + LOW_END]) << 32 | np.int64(mem[first + HIGH_END]),
+    )
+    page = np.int64(mem[entry + TREE_ROOT])
+    if size & IN_BLOCK:
+        return BLOCK_MISSES, page, size ^ IN_BLOCK, heads
+    return DOWN, page, np.int64(-1), heads
 
 
 @device
@@ -208,16 +179,14 @@ def advance(mem, frame, used, task, n, left, spans, done, wanted, finished, coun
         kept = np.int64(0)
         i = np.int64(0)
         while i < n:
-            stage, page, more, key = task[i, 0], task[i, 1], task[i, 2], task[i, 5]
-            heads = (task[i, 3], task[i, 4])
+            stage, page, more, key = task[i, 0], task[i, 1], task[i, 2], task[i, 3]
+            heads = (task[i, 4], task[i, 5], task[i, 6])
             i += 1
             while page != 0:
                 where = np.int64(frame[page])
                 is_late = hits == 0 and stage >= IS_HIT
                 if where < 0 or is_late:
-                    task[kept, 0], task[kept, 1], task[kept, 2], task[kept, 5] = stage, page, more, key
-                    task[kept, 3], task[kept, 4] = heads
-                    kept += 1
+                    kept = put_task(task, kept, stage, page, more, key, heads)
                     if not is_late:
                         wanted[waiting] = page
                         waiting += 1
@@ -230,13 +199,7 @@ def advance(mem, frame, used, task, n, left, spans, done, wanted, finished, coun
                 elif stage == MIDDLE:
                     stage, page = ENTRY, np.int64(mem[base + HEAD + more // TREES % CHILDREN])
                 elif stage == ENTRY:
-                    entry = base + HEAD + TREE_WORDS * (more % TREES)
-                    first = entry + HEADS
-                    heads = (
-                        np.int64(mem[first + LESS]) << 32 | np.int64(mem[first + UNEQUAL]),
-                        np.int64(mem[first + LOW_END]) << 32 | np.int64(mem[first + HIGH_END]),
-                    )
-                    stage, page, more = DOWN, np.int64(mem[entry]), np.int64(-1)
+                    stage, page, more, heads = enter_tree(mem, base + HEAD + TREE_WORDS * (more % TREES))
                 elif stage == DOWN:
                     items = np.int64(mem[base + ITEMS])
                     if mem[base + KIND] != LEAF:
@@ -251,6 +214,10 @@ def advance(mem, frame, used, task, n, left, spans, done, wanted, finished, coun
                         continue
                     n = begin_walks(mem, base, place, key, more, heads, task, n)
                     page = np.int64(0)
+                elif stage == BLOCK_MISSES or stage == BLOCK_HITS:
+                    finished, met = visit_block(mem, base, more, stage, key, left, spans, done, finished)
+                    counters[PREDICATES] += met
+                    stage, page = (BLOCK_HITS, page) if stage == BLOCK_MISSES else (stage, np.int64(0))
                 else:
                     a, b, c, d = met_slots(mem, base, stage, key)
                     first = base + HEAD
@@ -289,7 +256,7 @@ def search_rows(cache, top, needed, rows, state, scratch, out, counters):
     cache : its memory; page -> its frame, or -1; (frames) 1 for what was read
     needed (slots) : what each has to count, and VERIFY
     rows : first, attr, key, as ``layout.Rows`` with keys for codes
-    scratch : (tasks, 6); slots that are left; spans of those counted; slots that are complete;
+    scratch : (tasks, TASK); slots that are left; spans of those counted; slots that are complete;
         pages that are wanted
     state : row to go on with, the row to stop at, its tasks (-1 for a row not begun), slots
         complete, pairs in ``out``, pages in ``wanted``, 1 when ``scratch`` knows which slots the

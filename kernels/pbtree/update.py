@@ -1,343 +1,151 @@
-"""PB+tree: predicates that come to lists and go from them (document 004, sections 4.3 and 4.5)."""
+"""PB+tree: predicates that come to trees and go from them, and trees that grow and shrink.
+
+A tree begins as a block, moves to larger ones, and has pages of its own when no block has room for
+it. It becomes a block again where half of what the largest has room for is left.
+"""
 
 import numpy as np
 
 from colmatch.kernels._jit import device, kernel
 from colmatch.kernels.pbtree.arrays import (
-    CONTINUES,
-    HEAD,
-    HEADS,
-    IN_LIST,
-    ITEM,
-    ITEMS,
+    BLOCK_HEAD,
+    IN_BLOCK,
     LEAF,
-    LEAF_POINTERS,
-    LIST,
-    LIST_ROOM,
     LISTS,
-    NEXT,
-    PAGE_MASK,
-    PREV,
-    SIDS,
+    ROOMS,
+    SHRUNK,
+    SIZE_CLASS,
     TREE_ROOT,
-    TREE_WORDS,
-    TREES,
+    TREE_SIZE,
 )
-from colmatch.kernels.pbtree.editing import (
-    FREED,
-    FRESH,
-    WRONG,
-    at,
-    edit,
-    end_operation,
-    failed,
-    free_page,
-    link_behind,
-    reach_table_page,
-    take_page,
-    unlink,
+from colmatch.kernels.pbtree.blocks import (
+    class_for,
+    copy_block,
+    count_of,
+    enter_in_block,
+    remove_from_block,
+    total_of,
 )
-from colmatch.kernels.pbtree.leaves import descend, enter_item, item_from, remove_item
-from colmatch.kernels.pbtree.pages import (
-    begin_of,
-    first_key,
-    item_at,
-    items_below,
-    key_at,
-    last_key,
-    put_key,
-    words_used,
-)
+from colmatch.kernels.pbtree.editing import FREED, FRESH, WRONG, at, edit, end_operation, failed, take_page
+from colmatch.kernels.pbtree.large import delete_large, drain, insert_large
+from colmatch.kernels.pbtree.pages import key_at
+from colmatch.kernels.pbtree.small import entry_of, give_block, lead_to, take_block
 
 
 @device
-def set_pointers(pages, leaf, place, which, old, new, below, bounded):
-    """Exchange a pointer of the items from one on, as long as they have the old one.
-
-    below : keys that are not below this one stay, where it is ``bounded``
-
-    What the document calls Number_update is the number of leaves that this visits.
-    """
+def move(pages, top, tree, size_class, page, place):
+    """Move a small tree to a block of another size. Returns its page and its place there."""
     mem = pages.mem
-    while leaf != 0 and not failed(pages):
-        base = at(pages, leaf)
-        if failed(pages):
-            return
-        items = np.int64(mem[base + ITEMS])
-        while place < items:
-            pointer = base + LEAF_POINTERS + LISTS * place + which
-            if np.int64(mem[pointer]) & PAGE_MASK != old:
-                return
-            if bounded and key_at(mem, base + HEAD + 2 * place) >= below:
-                return
-            edit(pages, leaf)
-            if failed(pages):
-                return
-            mem[pointer] = np.int64(mem[pointer]) & IN_LIST | new
-            place += 1
-        leaf, place = np.int64(mem[base + NEXT]), np.int64(0)
+    to_page, to_place = take_block(pages, top, tree, size_class)
+    base, to = at(pages, page), at(pages, to_page)
+    if failed(pages):
+        return to_page, to_place
+    room = ROOMS[np.int64(mem[base + SIZE_CLASS])]
+    copy_block(mem, base + place, room, to + to_place, ROOMS[size_class])
+    lead_to(pages, top, tree, to_page, to_place)
+    give_block(pages, top, page, place)
+    return to_page, to_place
 
 
 @device
-def set_pointers_from(pages, root, key, which, old, new, below, bounded, path):
-    """Exchange a pointer as ``set_pointers``, from the first item on that is not below a key."""
-    depth = descend(pages, root, key, path)
-    base = at(pages, path[depth, 0])
+def plant(pages, top, tree, page, place, path):
+    """Give a small tree pages of its own."""
+    mem = pages.mem
+    table, e = entry_of(pages, top, tree)
+    edit(pages, table)
+    root = take_page(pages, LEAF)
+    base = at(pages, page)
     if failed(pages):
         return
-    leaf, place = path[depth, 0], item_from(pages.mem, base, key)
-    set_pointers(pages, leaf, place, which, old, new, below, bounded)
-
-
-@device
-def split_list(pages, root, which, node, key, path):
-    """Divide a node of a list. Returns the one of both that a key belongs to.
-
-    A SidSet that takes most of the node is cut in two, and goes on in the new one.
-    """
-    mem = pages.mem
-    right = take_page(pages, LIST)
-    base, other = edit(pages, node), edit(pages, right)
-    if failed(pages):
-        return node
-    items, size = np.int64(mem[base + ITEMS]), np.int64(mem[base + SIDS])
-    total = words_used(mem, base)
-    j = np.int64(0)
-    while np.int64(mem[item_at(base, j) + 2]) + ITEM * (j + 1) <= total // 2:
-        j += 1
-    begin, end = begin_of(mem, base, j), np.int64(mem[item_at(base, j) + 2])
-    inside = False
-    cut = begin
-    if j == 0 or total - begin - ITEM * j > LIST_ROOM * 3 // 4:
-        if j + 1 < items and end + ITEM * (j + 1) <= LIST_ROOM * 3 // 4:
-            j += 1
-            cut = end
-        else:
-            inside = True
-            cut = max(begin + 1, min(end - 1, total // 2 - ITEM * (j + 1)))
-    for i in range(size - cut):
-        mem[other + HEAD + i] = mem[base + HEAD + cut + i]
-    for i in range(j, items):
-        source, to = item_at(base, i), item_at(other, i - j)
-        mem[to], mem[to + 1], mem[to + 2] = mem[source], mem[source + 1], np.int64(mem[source + 2]) - cut
-    mem[other + ITEMS], mem[other + SIDS] = items - j, size - cut
-    mem[base + SIDS] = cut
-    mem[base + ITEMS] = j
-    if inside:
-        mem[base + ITEMS] = j + 1
-        mem[item_at(base, j) + 2] = cut
-        mem[other + CONTINUES] = 1
-    link_behind(pages, node, right)
-    if failed(pages):
-        return node
-    first = first_key(mem, other)
-    set_pointers_from(pages, root, first, which, node, right, np.int64(0), False, path)
-    return right if key >= first else node
+    mem[e + TREE_ROOT], mem[e + TREE_SIZE] = root, 0
+    block, room, i = base + place, ROOMS[np.int64(mem[base + SIZE_CLASS])], np.int64(0)
+    for which in range(LISTS):
+        for _ in range(count_of(mem, block, which)):
+            key = key_at(mem, block + BLOCK_HEAD + room + 2 * i)
+            insert_large(pages, e, which, key, mem[block + BLOCK_HEAD + i], path)
+            if failed(pages):
+                return
+            i += 1
+    give_block(pages, top, page, place)
 
 
 @device
 def insert(pages, top, tree, which, key, slot, path):
     """Enter a slot into the SidSet of a key in a list."""
     mem = pages.mem
-    entry_page = reach_table_page(pages, top, tree // TREES)
-    e = edit(pages, entry_page) + HEAD + TREE_WORDS * (tree % TREES)
+    table, e = entry_of(pages, top, tree)
     if failed(pages):
         return
     if mem[e + TREE_ROOT] == 0:
-        root = take_page(pages, LEAF)
+        page, place = take_block(pages, top, tree, np.int64(0))
+        lead_to(pages, top, tree, page, place)
+    if failed(pages):
+        return
+    if mem[e + TREE_SIZE] & IN_BLOCK:
+        page, place = np.int64(mem[e + TREE_ROOT]), np.int64(mem[e + TREE_SIZE]) ^ IN_BLOCK
+        base = edit(pages, page)
         if failed(pages):
             return
-        mem[e + TREE_ROOT] = root
-    depth = descend(pages, np.int64(mem[e + TREE_ROOT]), key, path)
-    if failed(pages):
-        return
-    leaf, place = enter_item(pages, e, key, path, depth)
-    if failed(pages):
-        return
-    root = np.int64(mem[e + TREE_ROOT])
-    node = np.int64(mem[at(pages, leaf) + LEAF_POINTERS + LISTS * place + which]) & PAGE_MASK
-    is_first = node == 0
-    if is_first:
-        node = np.int64(mem[e + HEADS + which])
-    if node == 0:
-        node = take_page(pages, LIST)
-        mem[e + HEADS + which] = node
-    base = edit(pages, node)
-    if failed(pages):
-        return
-    j = items_below(mem, base, key)
-    there = j < np.int64(mem[base + ITEMS]) and key_at(mem, item_at(base, j)) == key
-    if words_used(mem, base) + 1 + (0 if there else ITEM) > LIST_ROOM:
-        node = split_list(pages, root, which, node, key, path)
-        base = edit(pages, node)
-        if failed(pages):
+        size_class, total = np.int64(mem[base + SIZE_CLASS]), total_of(mem, base + place)
+        if total < ROOMS[-1]:
+            if total == ROOMS[size_class]:
+                page, place = move(pages, top, tree, size_class + 1, page, place)
+            base = edit(pages, page)
+            if not failed(pages):
+                room = ROOMS[np.int64(mem[base + SIZE_CLASS])]
+                enter_in_block(mem, base + place, room, which, key, slot)
             return
-        j = items_below(mem, base, key)
-        there = j < np.int64(mem[base + ITEMS]) and key_at(mem, item_at(base, j)) == key
-    if is_first:
-        set_pointers(pages, leaf, place, which, np.int64(0), node, np.int64(0), False)
-    items, size = np.int64(mem[base + ITEMS]), np.int64(mem[base + SIDS])
-    if not there:
-        begin = begin_of(mem, base, j)
-        for i in range(item_at(base, items - 1), item_at(base, j - 1)):  # to the front, from its end
-            mem[i - ITEM] = mem[i]
-        put_key(mem, item_at(base, j), key)
-        mem[item_at(base, j) + 2] = begin
-        items += 1
-        mem[base + ITEMS] = items
-    end = np.int64(mem[item_at(base, j) + 2])
-    for i in range(size, end, -1):
-        mem[base + HEAD + i] = mem[base + HEAD + i - 1]
-    mem[base + HEAD + end] = slot
-    mem[base + SIDS] = size + 1
-    for i in range(j, items):
-        mem[item_at(base, i) + 2] += 1
-    base = edit(pages, leaf)
-    if failed(pages):
-        return
-    pointer = base + LEAF_POINTERS + LISTS * place + which
-    mem[pointer] = np.int64(mem[pointer]) | IN_LIST
-
-
-@device
-def find_slot(pages, node, key, slot):
-    """Find a slot in a SidSet that ends in ``node``. Returns node, item and place, -1 for none."""
-    mem = pages.mem
-    while node != 0:
-        base = at(pages, node)
-        if failed(pages):
-            break
-        j = items_below(mem, base, key)
-        if j == mem[base + ITEMS] or key_at(mem, item_at(base, j)) != key:
-            break
-        for i in range(begin_of(mem, base, j), np.int64(mem[item_at(base, j) + 2])):
-            if mem[base + HEAD + i] == slot:
-                return node, j, i
-        if j > 0 or mem[base + CONTINUES] == 0:
-            break
-        node = np.int64(mem[base + PREV])
-    return node, np.int64(0), np.int64(-1)
+        plant(pages, top, tree, page, place, path)
+    edit(pages, table)
+    if not failed(pages):
+        insert_large(pages, e, which, key, slot, path)
 
 
 @device
 def delete(pages, top, tree, which, key, slot, path):
     """Take a slot out of the SidSet of a key in a list."""
     mem = pages.mem
-    entry_page = reach_table_page(pages, top, tree // TREES)
-    e = edit(pages, entry_page) + HEAD + TREE_WORDS * (tree % TREES)
+    table, e = entry_of(pages, top, tree)
     if failed(pages):
         return
-    depth = descend(pages, np.int64(mem[e + TREE_ROOT]), key, path)
-    leaf = path[depth, 0]
-    base = at(pages, leaf)
+    if mem[e + TREE_SIZE] & IN_BLOCK:
+        delete_small(pages, top, tree, which, key, slot)
+        return
+    edit(pages, table)
+    delete_large(pages, e, which, key, slot, path)
+    if failed(pages) or mem[e + TREE_SIZE] > SHRUNK:
+        return
+    size_class = class_for(np.int64(mem[e + TREE_SIZE]))
+    page, place = take_block(pages, top, tree, size_class)
+    base = at(pages, page)
     if failed(pages):
         return
-    place = item_from(mem, base, key)
-    if place == mem[base + ITEMS] or key_at(mem, base + HEAD + 2 * place) != key:
-        pages.state[WRONG] = 1
-        return
-    last = np.int64(mem[base + LEAF_POINTERS + LISTS * place + which]) & PAGE_MASK
-    node, j, i = find_slot(pages, last, key, slot)
-    if i < 0 and not failed(pages):
-        pages.state[WRONG] = 1
-    n = edit(pages, node)
-    if failed(pages):
-        return
-    take_slot(mem, n, j, i)
-    still = begin_of(mem, n, j) < np.int64(mem[item_at(n, j) + 2])
-    root = np.int64(mem[e + TREE_ROOT])
-    if not still:
-        still = remove_key(pages, e, root, which, node, j, key, leaf, place) or node != last
-    if failed(pages):
-        return
-    if mem[n + ITEMS] > 0 and words_used(mem, n) < LIST_ROOM // 4:
-        merge_lists(pages, root, which, node, path)
-    if still or failed(pages):
-        return
-    depth = descend(pages, root, key, path)
-    base = edit(pages, leaf)
-    if failed(pages):
-        return
-    pointer = base + LEAF_POINTERS + LISTS * place
-    mem[pointer + which] = np.int64(mem[pointer + which]) & PAGE_MASK
-    for i in range(LISTS):
-        if mem[pointer + i] & IN_LIST:
-            return
-    remove_item(pages, e, path, depth, place)
+    drain(pages, e, base + place, ROOMS[size_class], path)
+    lead_to(pages, top, tree, page, place)
 
 
 @device
-def take_slot(mem, base, j, i):
-    """Take the number at ``i`` of a node out of item ``j``."""
-    size = np.int64(mem[base + SIDS])
-    for k in range(i, size - 1):
-        mem[base + HEAD + k] = mem[base + HEAD + k + 1]
-    mem[base + SIDS] = size - 1
-    for k in range(j, np.int64(mem[base + ITEMS])):
-        mem[item_at(base, k) + 2] -= 1
-
-
-@device
-def remove_key(pages, e, root, which, node, j, key, leaf, place):
-    """Take an empty item out of a node, and the node out of its list if it was the last.
-
-    leaf, place : of the item of the tree that has the key
-
-    Returns whether the node before has more of its SidSet.
-    """
-    mem, base = pages.mem, edit(pages, node)
-    items = np.int64(mem[base + ITEMS]) - 1
-    for i in range(item_at(base, j) - 1, item_at(base, items) - 1, -1):  # to the back, from its end
-        mem[i + ITEM] = mem[i]
-    mem[base + ITEMS] = items
-    before, behind = np.int64(mem[base + PREV]), np.int64(mem[base + NEXT])
-    more = False
-    if j == 0 and before != 0 and mem[base + CONTINUES] != 0:
-        other = at(pages, before)
+def delete_small(pages, top, tree, which, key, slot):
+    """Take a slot out of a block, which becomes smaller, or free, where little is left."""
+    mem = pages.mem
+    table, e = entry_of(pages, top, tree)
+    page, place = np.int64(mem[e + TREE_ROOT]), np.int64(mem[e + TREE_SIZE]) ^ IN_BLOCK
+    base = edit(pages, page)
+    if failed(pages):
+        return
+    size_class = np.int64(mem[base + SIZE_CLASS])
+    if not remove_from_block(mem, base + place, ROOMS[size_class], which, key, slot):
+        pages.state[WRONG] = 1
+        return
+    total = total_of(mem, base + place)
+    if total == 0:
+        edit(pages, table)
         if failed(pages):
-            return False
-        more = last_key(mem, other) == key
-    if items > 0:
-        if j == 0:
-            mem[base + CONTINUES] = 0
-            set_pointers(pages, leaf, place, which, node, before, first_key(mem, base), True)
-        return more
-    unlink(pages, node)
-    if before == 0:
-        mem[e + HEADS + which] = behind
-    set_pointers(pages, leaf, place, which, node, before, np.int64(0), False)
-    free_page(pages, node)
-    return more
-
-
-@device
-def merge_lists(pages, root, which, node, path):
-    """Move a node and the next one, or else the one before, into one if they fit."""
-    mem, base = pages.mem, at(pages, node)
-    left, right = node, np.int64(mem[base + NEXT])
-    if right == 0:
-        left, right = np.int64(mem[base + PREV]), node
-    if left == 0 or failed(pages):
-        return
-    one, two = at(pages, left), at(pages, right)
-    if failed(pages) or words_used(mem, one) + words_used(mem, two) > LIST_ROOM * 3 // 4:
-        return
-    one, two = edit(pages, left), edit(pages, right)
-    unlink(pages, right)
-    if failed(pages):
-        return
-    some, size = np.int64(mem[one + ITEMS]), np.int64(mem[one + SIDS])
-    first = first_key(mem, two)
-    joined = 1 if last_key(mem, one) == first else 0
-    for i in range(np.int64(mem[two + SIDS])):
-        mem[one + HEAD + size + i] = mem[two + HEAD + i]
-    for i in range(np.int64(mem[two + ITEMS])):
-        source, to = item_at(two, i), item_at(one, some + i - joined)
-        mem[to], mem[to + 1], mem[to + 2] = mem[source], mem[source + 1], np.int64(mem[source + 2]) + size
-    mem[one + ITEMS] = some + np.int64(mem[two + ITEMS]) - joined
-    mem[one + SIDS] = size + np.int64(mem[two + SIDS])
-    set_pointers_from(pages, root, first, which, right, left, np.int64(0), False, path)
-    free_page(pages, right)
+            return
+        mem[e + TREE_ROOT], mem[e + TREE_SIZE] = 0, 0
+        give_block(pages, top, page, place)
+    elif size_class > 0 and total <= ROOMS[size_class - 1] * 3 // 4:
+        move(pages, top, tree, size_class - 1, page, place)
 
 
 @kernel

@@ -65,8 +65,10 @@ class PropagationIndex(NamedTuple):
     present: F64  # (A) how many events are thought to have the attribute, in the unit of ``truth``
     codes: F64  # (A) how many elementary intervals it had when the index was built
     top: F64  # (A) highest code that a predicate had then
-    code_first: I64  # (A then + 1) place of each attribute's code 1 among all codes there were
-    label: U32  # (boundaries then) their labels, or (0) if predicates have codes
+    # What events of a sample had (``kernels/window.py``); (0) without one
+    window: I64  # (W + 1)
+    window_first: I64  # (A + 1)
+    window_key: I64  # (W)
     multi: U8  # (A) attribute may have several entries in a row
     state: I64  # (10) bits, first free bit + 1, groups, entries, words of the pool; of these, words in no slab; slots;
     # first slab of what is always checked, or 0; 1 when there are programs; 1 when a subscription
@@ -79,11 +81,12 @@ class Estimates(NamedTuple):
     present: F64  # these: as ``PropagationIndex`` has them
     codes: F64
     top: F64
-    code_first: I64
+    window: I64
+    window_first: I64
+    window_key: I64
+    code_first: I64  # these: as ``layout.Codes`` has them
+    bound: I64
     label: U32
-    # (codes + 1) how many values of a sample come before each code of all attributes; (0) without
-    # a sample
-    below: I64
 
 
 class PropagationScratch(NamedTuple):

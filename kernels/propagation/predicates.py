@@ -8,6 +8,7 @@ from colmatch.kernels._jit import device
 from colmatch.kernels.bits import mix
 from colmatch.kernels.layout import ATTR_MASK, FLAG_NONE, FLAG_RUN, REJECT
 from colmatch.kernels.search import first_at_least
+from colmatch.kernels.window import values_met
 
 WHAT = ATTR_MASK | FLAG_RUN  # of a predicate's first word: the rest is not part of its key
 EQUAL = 0  # class of a single code; class k has up to 2^k codes
@@ -72,7 +73,8 @@ def expected(run_lo, run_hi, word, low, high, estimates):
     attribute as there are elementary intervals, a range for its share of the codes.
     """
     present, codes, code_first = estimates.present, estimates.codes, estimates.code_first
-    label, below = estimates.label, estimates.below
+    window, known, key = estimates.window, estimates.window_first, estimates.window_key
+    bound, label = estimates.bound, estimates.label
     a = word & ATTR_MASK
     most = estimates.top[a]
     labelled = len(label) > 0 and a + 1 < len(code_first)
@@ -84,17 +86,17 @@ def expected(run_lo, run_hi, word, low, high, estimates):
         if word & FLAG_RUN:
             low, high = np.int64(run_lo[j]), np.int64(run_hi[j])
         if low <= high:
+            met = np.int64(-1)
+            if len(known) > 0:
+                met = values_met(window, known, key, code_first, bound, label, a, low, high)
             if labelled:
-                low = _code_of(label, code_first[a] - a, code_first[a + 1] - a - 1, low)
-                high = _code_of(label, code_first[a] - a, code_first[a + 1] - a - 1, high)
+                low = _code_of(label, code_first[a], code_first[a + 1], low)
+                high = _code_of(label, code_first[a], code_first[a + 1], high)
             guess = present[a] / codes[a]
             if low < high:
                 guess = max(guess, present[a] * min(high - low + 1, most) / most)
-            if len(below) > 0:
-                size = code_first[a + 1] - code_first[a]
-                at = code_first[a]
-                # the guess decides between equals
-                total += below[at + min(high, size)] - below[at + min(low, size + 1) - 1] + 1e-9 * guess
+            if len(known) > 0:
+                total += max(met, 0) + 1e-9 * guess  # the guess decides between equals
             else:
                 total += guess
         j += 1

@@ -207,7 +207,7 @@ def enter(index, preds, end, estimates, ids, progress):
     Returns what there is no room for: the caller makes more and calls again with the same
     ``progress`` and ``ids``; NOTHING when all is done.
 
-    estimates : without a sample. ids : as long as the longest conjunction
+    ids : as long as the longest conjunction
     """
     state = index.state
     while progress[CONJ] < end:

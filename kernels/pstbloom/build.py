@@ -4,8 +4,8 @@ import numpy as np
 
 from colmatch.kernels._jit import device, kernel
 from colmatch.kernels.layout import ATTR_MASK
-from colmatch.kernels.pstbloom.arrays import SIGNED, STRIDE, WORDS
-from colmatch.kernels.pstbloom.sign import sign_everywhere, sign_rows
+from colmatch.kernels.pstbloom.arrays import CELL_SIGNED, EVERYBODY, SIGNED, STRIDE, WORDS
+from colmatch.kernels.pstbloom.sign import sign_cells, sign_rows
 from colmatch.kernels.pstree.arrays import ALWAYS, CELLS, COUNT, FANOUT, LIST, NONE, PREDS, RESERVED, SPACES
 from colmatch.kernels.pstree.build import count_run, rows_of
 from colmatch.kernels.pstree.choose import ACCESS, BY_CELL, BY_SPACE, PRESENT, is_placed
@@ -25,7 +25,7 @@ def count_lists(tree, preds, codes, row, covers, lists):
         how, a = np.int64(probe[p]) & PRESENT, np.int64(probe[p]) & ATTR_MASK
         is_access = np.int64(probe[p]) & ACCESS != 0
         if how == BY_CELL:
-            cells = cells_within(tree.top, pred, run_lo, run_hi, p)
+            cells = cells_within(tree.tree, pred, run_lo, run_hi, p)
             for i in range(FANOUT):
                 if (cells >> i) & 1:
                     count_run(covers, lists, np.int64(trees[a, CELLS]) + i, np.int64(trees[a, CELLS]) + i, is_access)
@@ -43,10 +43,16 @@ def count_lists(tree, preds, codes, row, covers, lists):
     for s in range(RESERVED, tree.state[SPACES]):
         covering += covers[s]
         listed += lists[s]
+        lists[s] = covering - listed
         tree.space[s, PREDS] = covering
         tree.state[SIGNED] += covering - listed
         tree.space[s, LIST] = n if listed > 0 else NONE
         n += listed
+    for a in range(len(trees)):
+        if trees[a, CELLS] != NONE:
+            for s in range(trees[a, CELLS], np.int64(trees[a, CELLS]) + FANOUT):
+                tree.state[SIGNED] -= lists[s]
+                tree.state[CELL_SIGNED] += lists[s]
     return n
 
 
@@ -68,14 +74,13 @@ def fill_all(tree, preds, codes, next, row):
             how, a = np.int64(probe[p]) & PRESENT, np.int64(probe[p]) & ATTR_MASK
             is_access = np.int64(probe[p]) & ACCESS != 0
             if how == BY_CELL:
-                cells = cells_within(tree.top, pred, run_lo, run_hi, p)
+                cells = cells_within(tree.tree, pred, run_lo, run_hi, p)
+                if not is_access:
+                    sign_cells(signature, tree.state, a, cells, c)
+                    continue
                 for i in range(FANOUT):
-                    s = np.int64(trees[a, CELLS]) + i
                     if (cells >> i) & 1:
-                        if is_access:
-                            _append(space, entry, s, s, c, next)
-                        else:
-                            sign_rows(signature, words, stride, s, s, c)
+                        _append(space, entry, np.int64(trees[a, CELLS]) + i, np.int64(trees[a, CELLS]) + i, c, next)
             elif how == BY_SPACE:
                 begin, end = intervals_of(pred, p)
                 for j in range(begin, end):
@@ -87,7 +92,7 @@ def fill_all(tree, preds, codes, next, row):
                         _append(space, entry, s, last, c, next)
                     else:
                         sign_rows(signature, words, stride, s, last, c)
-    sign_everywhere(tree)
+    signature[EVERYBODY] = ~np.uint64(0)
 
 
 @device

@@ -13,6 +13,7 @@ from colmatch.kernels._jit import device, kernel
 from colmatch.kernels.geometry import required_end
 from colmatch.kernels.layout import ATTR_MASK
 from colmatch.kernels.pstbloom.arrays import (
+    CELL_SIGNED,
     GOES_NEXT,
     INTERVAL,
     NEED_CUTS,
@@ -22,11 +23,12 @@ from colmatch.kernels.pstbloom.arrays import (
     PLACE,
     PREDICATE,
     SIGNED,
+    SPACES_FROM,
     STEP,
     STRIDE,
     WORDS,
 )
-from colmatch.kernels.pstbloom.sign import clear_signature, sign_rows, sign_spaces
+from colmatch.kernels.pstbloom.sign import clear_cell, clear_space, sign_cells, sign_spaces
 from colmatch.kernels.pstree.arrays import (
     ALWAYS,
     CELL_USES,
@@ -84,7 +86,7 @@ def _cut(tree, work, a, key):
         return True
     below, stride = np.int64(tree.cut[np.int64(tree.space[new, START]), LESS]), tree.state[STRIDE]
     copy_list(tree.state, tree.entry, tree.space, below, new)
-    for w in range(stride):
+    for w in range(SPACES_FROM, SPACES_FROM + stride):
         tree.sign[new * stride + w] = tree.sign[below * stride + w]
     tree.state[SIGNED] += np.int64(tree.space[below, PREDS]) - np.int64(tree.space[below, COUNT])
     return True
@@ -158,19 +160,19 @@ def _enter_cells(tree, preds, work, c, p):
         if _lacks(tree, work, 0, 0, FANOUT, 0):
             return False
         tree.tree[a, CELLS] = new_cells(tree)
-    cells = cells_within(tree.top, preds.pred, preds.run_lo, preds.run_hi, p)
+    cells = cells_within(tree.tree, preds.pred, preds.run_lo, preds.run_hi, p)
+    is_access = np.int64(tree.probe[p]) & ACCESS != 0
     while left[PLACE] < FANOUT:
         s = np.int64(tree.tree[a, CELLS]) + left[PLACE]
         if (cells >> left[PLACE]) & 1:
-            if np.int64(tree.probe[p]) & ACCESS:
-                if not _list(tree, work, s, c):
-                    return False
-            else:
-                tree.state[SIGNED] += 1
-                words, stride = np.uint64(tree.state[WORDS]), np.uint64(tree.state[STRIDE])
-                sign_rows(tree.sign, words, stride, s, s, c)
+            if not is_access:
+                tree.state[CELL_SIGNED] += 1
+            elif not _list(tree, work, s, c):
+                return False
             tree.space[s, PREDS] += 1
         left[PLACE] += 1
+    if not is_access:
+        sign_cells(tree.sign, tree.state, a, cells, c)
     tree.tree[a, CELL_USES] += 1
     return True
 
@@ -182,7 +184,7 @@ def enter(tree, preds, codes, work, end):
     while left[GOES_NEXT] < end:
         c = left[GOES_NEXT]
         if left[STEP] == CHOOSE:
-            choose(tree.plan, tree.top, tree.probe, preds, codes, work.seen, work.score, c, work.next)
+            choose(tree, preds, codes, work.score, c, work.next)
             if not is_placed(tree.probe, preds.first, c) and not _list(tree, work, np.int64(ALWAYS), c):
                 return False
             left[PREDICATE], left[INTERVAL], left[STEP], left[PLACE] = preds.first[c], 0, CUT_BELOW, 0
@@ -206,7 +208,7 @@ def enter(tree, preds, codes, work, end):
 def _drop(tree, s):
     """Takes what hangs at a space away."""
     drop_list(tree.state, tree.entry, tree.space, s)
-    clear_signature(tree.sign, tree.state[STRIDE], s)
+    clear_space(tree.sign, tree.state, s)
 
 
 @device
@@ -219,14 +221,17 @@ def _uncut(tree, a, key):
 
 
 @device
-def _uncover(tree, s, c, p):
+def _uncover(tree, s, c, p, signed):
+    """Takes a conjunction out of a row. Says whether nobody is signed there any more.
+
+    Bits cannot be taken out one by one. signed : the place of the state that counts who is signed
+    """
     tree.space[s, PREDS] -= 1
     if np.int64(tree.probe[p]) & ACCESS:
         pull(tree.state, tree.entry, tree.space, s, c)
-        return
-    tree.state[SIGNED] -= 1
-    if tree.space[s, PREDS] == tree.space[s, COUNT]:  # nobody is signed: bits cannot be taken out one by one
-        clear_signature(tree.sign, tree.state[STRIDE], s)
+        return False
+    tree.state[signed] -= 1
+    return tree.space[s, PREDS] == tree.space[s, COUNT]
 
 
 @device
@@ -238,10 +243,12 @@ def _leave_spaces(tree, preds, c, p):
         if lo > hi:
             continue
         s, last = run_of(tree, a, lo, hi)
-        _uncover(tree, s, c, p)
-        while s != last:
+        while True:
+            if _uncover(tree, s, c, p, SIGNED):
+                clear_space(tree.sign, tree.state, s)
+            if s == last:
+                break
             s = np.int64(tree.space[s, NEXT])
-            _uncover(tree, s, c, p)
         if cuts_below(tree, lo):
             _uncut(tree, a, np.uint64(lo))
         if cuts_above(tree, a, hi):
@@ -253,10 +260,10 @@ def _leave_spaces(tree, preds, c, p):
 @device
 def _leave_cells(tree, preds, c, p):
     a = np.int64(preds.pred[p, 0]) & ATTR_MASK
-    cells, first = cells_within(tree.top, preds.pred, preds.run_lo, preds.run_hi, p), np.int64(tree.tree[a, CELLS])
+    cells, first = cells_within(tree.tree, preds.pred, preds.run_lo, preds.run_hi, p), np.int64(tree.tree[a, CELLS])
     for i in range(FANOUT):
-        if (cells >> i) & 1:
-            _uncover(tree, first + i, c, p)
+        if (cells >> i) & 1 and _uncover(tree, first + i, c, p, CELL_SIGNED):
+            clear_cell(tree.sign, tree.state, a, i)
     leave_cells(tree, a)
 
 

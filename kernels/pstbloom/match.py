@@ -10,9 +10,11 @@ from colmatch.kernels._jit import device, kernel
 from colmatch.kernels.bits import ask_for
 from colmatch.kernels.layout import ATTR_MASK, CONJUNCTIONS, NODES
 from colmatch.kernels.predicates import clear, spread
-from colmatch.kernels.pstbloom.arrays import STRIDE, WORDS
-from colmatch.kernels.pstree.arrays import ALWAYS, CELLS, COUNT, EVERYWHERE, FOUND, LIST, NONE
+from colmatch.kernels.pstbloom.arrays import CELL_WORDS, EVERYBODY, SPACES_FROM, STRIDE, WORDS
+from colmatch.kernels.pstbloom.sign import first_of_cell
+from colmatch.kernels.pstree.arrays import ALWAYS, CELLS, COUNT, FOUND, LIST, NONE
 from colmatch.kernels.pstree.choose import ACCESS
+from colmatch.kernels.pstree.intervals import cell_of
 from colmatch.kernels.pstree.search import find_together
 from colmatch.kernels.pstree.verify import BLOCK, verify
 from colmatch.kernels.sink import FILL, stops
@@ -22,29 +24,30 @@ LOW, HIGH, TESTED = np.uint64(ATTR_MASK), np.uint64(29), np.uint64(ACCESS)
 
 
 @device
-def _visit_spaces(tree, top, space, stride, attr, code, begin, end, walk, place, visit):
+def _visit_spaces(tree, space, state, attr, code, begin, end, walk, place, visit):
     """Notes the spaces and cells of a row's values, entries ``begin:end``.
 
     Returns how many have lists. walk : has the spaces of keys. place : where their signatures
     begin, and that of all conjunctions, for their presence alone
     """
-    n = 0
+    n, stride, of_cells = 0, state[STRIDE], state[CELL_WORDS] > 0
     if space[ALWAYS, COUNT] > 0:
         visit[0] = ALWAYS
         n = 1
     for e in range(begin, end):
         a = np.int64(attr[e])
-        place[4 * a + 3] = np.uint64(EVERYWHERE * stride)
+        place[4 * a + 3] = EVERYBODY
         s = np.int64(walk[e - begin, FOUND])
         if s != NONE:
-            place[4 * a + 1] = np.uint64(s * stride)
+            place[4 * a + 1] = SPACES_FROM + s * stride if stride > 0 else EVERYBODY
             if space[s, COUNT] > 0:
                 visit[n] = s
                 n += 1
         s = np.int64(tree[a, CELLS])
         if s != NONE:
-            s += np.int64(code[e]) >> np.int64(top[a])
-            place[4 * a + 2] = np.uint64(s * stride)
+            i = cell_of(tree, a, np.int64(code[e]))
+            place[4 * a + 2] = first_of_cell(state, a, i) if of_cells else EVERYBODY
+            s += i
             if space[s, COUNT] > 0:
                 visit[n] = s
                 n += 1
@@ -63,23 +66,26 @@ def _that_have(entry, begin, end, place, signature, mask, conj, one, two, n):
         by_second = place[(second_word & LOW) << np.uint64(2) | second_word >> HIGH]
         if by_first != 0 and by_second != 0:
             c = np.uint64(entry[i, 0])
-            at = (c & mask) >> np.uint64(6)
-            ask_for(signature, by_first + at)
-            ask_for(signature, by_second + at)
-            conj[n], one[n], two[n] = c, by_first + at, by_second + at
+            by_first += (c & mask[first_word >> HIGH]) >> np.uint64(6)
+            by_second += (c & mask[second_word >> HIGH]) >> np.uint64(6)
+            ask_for(signature, by_first)
+            ask_for(signature, by_second)
+            conj[n], one[n], two[n] = c, by_first, by_second
             n += np.uint64(1)
     return n
 
 
 @device
-def _is_signed(probe, begin, end, place, signature, bit):
+def _is_signed(probe, begin, end, place, signature, mask, c):
     """Whether all predicates ``begin:end`` can be true, going by signatures."""
-    at, shift = bit >> np.uint64(6), bit & np.uint64(63)
+    shift = c & np.uint64(63)
     for p in range(np.uint64(begin), np.uint64(end)):
         word = np.uint64(probe[p])
         if word != 0 and word < TESTED:
             where = place[(word & LOW) << np.uint64(2) | word >> HIGH]
-            if (signature[where + at] >> shift) & np.uint64(1) == 0:
+            if where != 0:
+                where += (c & mask[word >> HIGH]) >> np.uint64(6)
+            if (signature[where] >> shift) & np.uint64(1) == 0:
                 return False
     return True
 
@@ -99,7 +105,7 @@ def _that_can(conj, one, two, n, place, signature, mask, first, probe):
     n, found = found, np.uint64(0)
     for k in range(n):
         c = np.uint64(conj[k])
-        if _is_signed(probe, first[c], first[c + np.uint64(1)], place, signature, c & mask):
+        if _is_signed(probe, first[c], first[c + np.uint64(1)], place, signature, mask, c):
             conj[found] = c
             found += np.uint64(1)
     return found
@@ -112,18 +118,21 @@ def match(index, preds, rows, start, stop, scratch, sink, counters):
     Returns the first row not finished: ``stop``, unless the sink became full.
     """
     tree, top, inner, cut, space = index.tree, index.top, index.inner, index.cut, index.space
-    entry, signature, probe, multi = index.entry, index.sign, index.probe, index.multi
-    stride, mask = index.state[STRIDE], np.uint64(64 * index.state[WORDS] - 1)
+    entry, signature, probe, multi, state = index.entry, index.sign, index.probe, index.multi, index.state
     first, attr, code = preds.first, rows.attr, rows.code
     table, place, walk, visit = scratch.table, scratch.place, scratch.walk, scratch.visit
     conj, one, two = scratch.conj, scratch.one, scratch.two
-    place[0] = np.uint64(EVERYWHERE * stride)  # of what has no further predicate
+    mask = scratch.mask
+    mask[0] = mask[3] = 0
+    mask[1] = 64 * state[WORDS] - 1 if state[WORDS] > 0 else 0
+    mask[2] = 64 * state[CELL_WORDS] - 1 if state[CELL_WORDS] > 0 else 0
+    place[0] = EVERYBODY  # of what has no further predicate
     for row in range(start, stop):
         fill = sink.state[FILL]
         begin, end = rows.first[row], rows.first[row + 1]
         spread(rows.first, attr, code, row, multi, table)
         find_together(tree, top, inner, cut, space, attr, code, begin, end, walk)
-        visits = _visit_spaces(tree, top, space, stride, attr, code, begin, end, walk, place, visit)
+        visits = _visit_spaces(tree, space, state, attr, code, begin, end, walk, place, visit)
         for v in range(visits):
             ask_for(entry, np.uint64(3) * np.uint64(space[visit[v], LIST]))
         v, at, last = 0, np.uint64(0), np.uint64(0)

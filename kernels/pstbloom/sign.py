@@ -4,8 +4,16 @@ import numpy as np
 
 from colmatch.kernels._jit import device, kernel
 from colmatch.kernels.layout import ATTR_MASK
-from colmatch.kernels.pstbloom.arrays import STRIDE, WORDS
-from colmatch.kernels.pstree.arrays import CELLS, EVERYWHERE, FANOUT, NEXT
+from colmatch.kernels.pstbloom.arrays import (
+    CELL_STRIDE,
+    CELL_WORDS,
+    EVERYBODY,
+    FIRST_CELL,
+    SPACES_FROM,
+    STRIDE,
+    WORDS,
+)
+from colmatch.kernels.pstree.arrays import FANOUT, NEXT
 from colmatch.kernels.pstree.change import run_of
 from colmatch.kernels.pstree.choose import ACCESS, BY_CELL, BY_SPACE, PRESENT
 from colmatch.kernels.pstree.intervals import cells_within, interval, intervals
@@ -13,11 +21,14 @@ from colmatch.kernels.pstree.intervals import cells_within, interval, intervals
 
 @device
 def sign_rows(signature, words, stride, s, last, c):
-    """Puts a conjunction into the signatures of neighbouring rows.
+    """Puts a conjunction into the signatures of neighbouring rows, which have some.
 
     words, stride uint64
     """
+    if words == 0:
+        return
     at = (np.uint64(c) >> np.uint64(6)) & (words - np.uint64(1))
+    at += np.uint64(SPACES_FROM)
     bit = np.uint64(1) << (np.uint64(c) & np.uint64(63))
     for row in range(np.uint64(s), np.uint64(last + 1)):
         signature[row * stride + at] |= bit
@@ -33,23 +44,41 @@ def sign_spaces(space, signature, words, stride, s, last, c):
 
 
 @device
-def clear_signature(signature, stride, s):
-    for w in range(s * stride, (s + 1) * stride):
+def sign_cells(signature, state, a, cells, c):
+    """Puts a conjunction into the signatures of cells of an attribute, of which bits are given."""
+    words = state[CELL_WORDS]
+    if words == 0:
+        return
+    bit = np.uint64(1) << (np.uint64(c) & np.uint64(63))
+    for i in range(FANOUT):
+        if (cells >> i) & 1:
+            signature[first_of_cell(state, a, i) + ((c >> 6) & (words - 1))] |= bit
+
+
+@device
+def first_of_cell(state, a, i):
+    """The first word of the signature of a cell."""
+    return state[FIRST_CELL] + (np.int64(a) * FANOUT + i) * state[CELL_STRIDE]
+
+
+@device
+def clear_space(signature, state, s):
+    at = SPACES_FROM + s * state[STRIDE]
+    for w in range(at, at + state[STRIDE]):
         signature[w] = 0
 
 
 @device
-def sign_everywhere(tree):
-    """Puts everybody into the signature of ``EVERYWHERE``."""
-    stride = tree.state[STRIDE]
-    for w in range(EVERYWHERE * stride, (EVERYWHERE + 1) * stride):
-        tree.sign[w] = ~np.uint64(0)
+def clear_cell(signature, state, a, i):
+    at = first_of_cell(state, a, i)
+    for w in range(at, at + state[CELL_STRIDE]):
+        signature[w] = 0
 
 
 @kernel
 def sign_all(tree, preds):
     """Makes the signatures anew, which are all zero, of the conjunctions that are there."""
-    sign_everywhere(tree)
+    tree.sign[EVERYBODY] = ~np.uint64(0)
     words, stride = np.uint64(tree.state[WORDS]), np.uint64(tree.state[STRIDE])
     for c in range(len(tree.at)):
         for p in range(preds.first[c], preds.first[c + 1]):
@@ -57,11 +86,8 @@ def sign_all(tree, preds):
             if not tree.at[c] or how & ACCESS:
                 continue
             if how & PRESENT == BY_CELL:
-                cells = cells_within(tree.top, preds.pred, preds.run_lo, preds.run_hi, p)
-                for i in range(FANOUT):
-                    if (cells >> i) & 1:
-                        s = np.int64(tree.tree[a, CELLS]) + i
-                        sign_rows(tree.sign, words, stride, s, s, c)
+                cells = cells_within(tree.tree, preds.pred, preds.run_lo, preds.run_hi, p)
+                sign_cells(tree.sign, tree.state, a, cells, c)
             elif how & PRESENT == BY_SPACE:
                 begin, end = intervals(preds, p)
                 for j in range(begin, end):

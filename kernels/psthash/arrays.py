@@ -51,7 +51,7 @@ class PSTHash(NamedTuple):
     Arrays may be longer than what is used of them.
     """
 
-    tree: Annotated[U32, TREE_WORDS]  # (A, 6)
+    tree: Annotated[U32, TREE_WORDS]  # (A, 8)
     top: U8  # (A)
     highest: U64  # (A)
     inner: Annotated[U32, INNER_WORDS]  # (M, 17)
@@ -68,6 +68,12 @@ class PSTHash(NamedTuple):
     at: U8  # (C) 1 for those that are there
     plan: I64  # (8)
     multi: U8  # (A)
+    common: U32  # (A) predicates of an attribute that have come, deleted ones too
+    # What events of a sample had (``kernels/window.py``), while access predicates are chosen by
+    # that; else (0)
+    window: I64  # (W + 1)
+    window_first: I64  # (A + 1)
+    window_key: I64  # (W)
 
 
 class Work(NamedTuple):
@@ -76,7 +82,6 @@ class Work(NamedTuple):
     left: I64  # (14)
     score: F64  # one for each predicate of the longest conjunction
     next: Annotated[U32, 2]  # (C, 2) what its entries have of a conjunction
-    seen: I64  # (codes + 1) values of a sample before each code of all attributes; (0) without one
     spaces: U32  # (4 * S) spaces of a conjunction's access predicates, S for each; their number is in ``dims``
     dims: I64  # (9) how many there are, of each how many spaces, and its attribute
 

@@ -171,7 +171,7 @@ def collect(tree, preds, work, c, only, s):
         if a == only:
             spaces[at], count = s, np.int64(1)
         elif np.int64(tree.probe[p]) & BY_CELL:
-            cells = cells_within(tree.top, preds.pred, preds.run_lo, preds.run_hi, p)
+            cells = cells_within(tree.tree, preds.pred, preds.run_lo, preds.run_hi, p)
             for i in range(FANOUT):
                 if (cells >> i) & 1:
                     spaces[at + count] = np.int64(tree.tree[a, CELLS]) + i

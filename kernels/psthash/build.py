@@ -33,7 +33,7 @@ def count_members(tree, preds, buckets):
             if how & ACCESS == 0:
                 continue
             if how & BY_CELL:
-                cells = cells_within(tree.top, pred, run_lo, run_hi, p)
+                cells = cells_within(tree.tree, pred, run_lo, run_hi, p)
                 for i in range(FANOUT):
                     if (cells >> i) & 1:
                         space[np.int64(tree.tree[a, CELLS]) + i, PREDS] += 1

@@ -175,7 +175,7 @@ def _enter_spaces(tree, preds, work, c, p):
 @device
 def _count_cells(tree, preds, p, step):
     a = np.int64(preds.pred[p, 0]) & ATTR_MASK
-    cells, first = cells_within(tree.top, preds.pred, preds.run_lo, preds.run_hi, p), np.int64(tree.tree[a, CELLS])
+    cells, first = cells_within(tree.tree, preds.pred, preds.run_lo, preds.run_hi, p), np.int64(tree.tree[a, CELLS])
     for i in range(FANOUT):
         if (cells >> i) & 1:
             count_spaces(tree.space, first + i, first + i, PREDS, step)
@@ -200,7 +200,7 @@ def enter(tree, preds, codes, work, end):
     while left[GOES_NEXT] < end:
         c = left[GOES_NEXT]
         if left[STEP] == CHOOSE:
-            choose(tree.plan, tree.top, tree.probe, preds, codes, work.seen, work.score, c, work.next)
+            choose(tree, preds, codes, work.score, c, work.next)
             if not is_placed(tree.probe, preds.first, c) and not _list(tree, work, tree.space, np.int64(ALWAYS), c):
                 return False
             left[PREDICATE], left[INTERVAL], left[STEP], left[PLACE] = preds.first[c], 0, CUT_BELOW, 0

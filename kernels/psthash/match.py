@@ -24,6 +24,7 @@ from colmatch.kernels.psthash.arrays import (
 )
 from colmatch.kernels.psthash.buckets import place_of
 from colmatch.kernels.pstree.arrays import ALWAYS, CELLS, COUNT, FOUND, LIST, NONE
+from colmatch.kernels.pstree.intervals import cell_of
 from colmatch.kernels.pstree.search import find_together
 from colmatch.kernels.pstree.verify import BLOCK, LINE, verify
 from colmatch.kernels.sink import FILL, stops
@@ -47,7 +48,7 @@ def _list_spaces(tree, top, inner, cut, space, attr, code, begin, end, walk, spa
             n += 1
         s = np.int64(tree[a, CELLS])
         if s != NONE:
-            space_attr[n], own[n] = a, s + (np.int64(code[e]) >> np.int64(top[a]))
+            space_attr[n], own[n] = a, s + cell_of(tree, a, np.int64(code[e]))
             n += 1
     return n
 

@@ -9,8 +9,9 @@ A cut has the document's links: to the space below it (l), and to the one that b
 (e). Keys are whole numbers, so what ends at 5 is cut before 6; the space above a value (g) is
 always that of the value itself, or begins at a cut of its own.
 
-An attribute also has room for 16 *cells*, one for each digit of its root. What covers a great many
-spaces is given these instead of its own.
+An attribute also has room for 16 *cells* of like width, between the lowest and the highest cut that
+there could be when they were placed; the first and the last have what lies outside, too. What
+covers a great many spaces is given these instead of its own.
 
 Rows of the tables are taken from lists of free ones first.
 """
@@ -25,9 +26,11 @@ DIGIT_BITS, FANOUT = 4, 16
 # A row of ``tree``: of an attribute.
 ROOT = 0  # inner node, NONE without cuts
 FIRST, LAST = 1, 2  # the root's own links: the lowest space (its g) and the highest (its l)
-CELLS = 3  # first of 16 spaces, one for each digit of the root; NONE without
+CELLS = 3  # first of 16 spaces; NONE without
 USES, CELL_USES = 4, 5  # predicates that have spaces, and such as have cells
-TREE_WORDS = 6
+# The lowest code, or label, of the first cell, and how many bits of those above are below a cell's.
+BASE, SHIFT = 6, 7
+TREE_WORDS = 8
 
 # A row of ``inner``: 16 children, NONE where there is none, and bits of those that there are. A
 # free row has the next free one in front.
@@ -54,9 +57,9 @@ SPACE_WORDS = 8
 FOUND, NODE, WAY, WHOSE = range(4)
 WALK_WORDS = 4
 
-# Spaces of no attribute: the list of the first is of what no attribute can place.
-ALWAYS, EVERYWHERE = 0, 1
-RESERVED = 2
+# A space of no attribute: its list is of what no attribute can place.
+ALWAYS = 0
+RESERVED = 1
 
 # ``state``: rows used, first free one (NONE: none)
 INNERS, FREE_INNER, CUTS, FREE_CUT, SPACES, FREE_SPACE = range(6)
@@ -76,7 +79,7 @@ class PSTree(NamedTuple):
     Arrays may be longer than what is used of them.
     """
 
-    tree: Annotated[U32, TREE_WORDS]  # (A, 6)
+    tree: Annotated[U32, TREE_WORDS]  # (A, 8)
     top: U8  # (A) bits below the highest digit of a key
     highest: U64  # (A) the highest key that there is
     inner: Annotated[U32, INNER_WORDS]  # (M, 17)

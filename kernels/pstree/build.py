@@ -9,7 +9,7 @@ import numpy as np
 from colmatch.kernels._jit import device, kernel
 from colmatch.kernels.geometry import boundaries_below, code_from
 from colmatch.kernels.layout import ATTR_MASK
-from colmatch.kernels.pstree.arrays import CELL_USES, CELLS, ENDS, FANOUT, FIRST, LAST, NONE, START, USES
+from colmatch.kernels.pstree.arrays import BASE, CELL_USES, CELLS, ENDS, FANOUT, FIRST, LAST, NONE, SHIFT, START, USES
 from colmatch.kernels.pstree.change import begin_attribute, cut_at
 from colmatch.kernels.pstree.choose import ACCESS, BY_CELL, BY_SPACE, PRESENT, choose
 from colmatch.kernels.pstree.intervals import interval_of, intervals_of
@@ -19,14 +19,41 @@ LAST_KEY = 2**63 - 1
 
 
 @kernel
-def choose_all(plan, top, preds, codes, work, probe, key):
+def place_cells(tree, code_first, label):
+    """Says where the cells of attributes lie that have none: between the first and the last code.
+
+    tree (A, 8) : BASE and SHIFT are written. code_first, label : of the codes
+    """
+    for a in range(len(code_first) - 1):
+        begin, end = code_first[a], code_first[a + 1]
+        if tree[a, CELLS] != NONE or begin == end:
+            continue
+        lowest, highest = np.int64(1), end - begin + 1
+        if len(label) > 0:
+            lowest, highest = np.int64(label[begin]), np.int64(label[end - 1])
+        shift = np.int64(0)
+        while (highest - lowest) >> shift >= FANOUT:
+            shift += 1
+        tree[a, BASE], tree[a, SHIFT] = lowest, shift
+
+
+@kernel
+def count_predicates(pred, begin, end, common):
+    """Counts the predicates ``begin:end`` by attribute. common (A) uint32 is added to."""
+    for p in range(begin, end):
+        common[np.int64(pred[p, 0]) & ATTR_MASK] += np.uint32(1)
+
+
+@kernel
+def choose_all(tree, preds, codes, work, key):
     """Chooses the access predicates, and writes by what conjunctions are to be ordered.
 
     That is the first access attribute, and where the predicate begins: so those of one space are
-    neighbours. key (C) int64; probe (P) uint32
+    neighbours. key (C) int64
     """
+    probe = tree.probe
     for c in range(len(key)):
-        choose(plan, top, probe, preds, codes, work.seen, work.score, c, work.next)
+        choose(tree, preds, codes, work.score, c, work.next)
         key[c] = LAST_KEY
         for p in range(preds.first[c], preds.first[c + 1]):
             if np.int64(probe[p]) & ACCESS:

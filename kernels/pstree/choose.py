@@ -13,6 +13,7 @@ from colmatch.kernels.geometry import boundaries_below, end_of_required, share_b
 from colmatch.kernels.layout import ATTR_MASK, FLAG_MULTI, FLAG_NONE
 from colmatch.kernels.pstree.arrays import FANOUT
 from colmatch.kernels.pstree.intervals import cells_within, interval_of, intervals_of
+from colmatch.kernels.window import values_met
 
 # How a predicate is tested before a conjunction is verified, in the high bits of ``probe``; its
 # attribute stands in the low ones. 0 : not at all.
@@ -21,7 +22,7 @@ BY_CELL = 1 << 30  # where they are the cells of its attribute
 PRESENT = BY_SPACE | BY_CELL  # whether the attribute is there
 ACCESS = 1 << 31  # and BY_SPACE or BY_CELL : the conjunction is found by it
 
-# ``plan``
+# ``plan``; SIGNATURES : predicates that an attribute must have to be in signatures, 0 for none
 LEAVES, BY_OPERATOR, DIMENSIONS, PRODUCT, SIGNATURES = range(5)
 PLAN_WORDS = 8
 
@@ -54,13 +55,13 @@ def _codes_within(pred, run_lo, run_hi, code_first, label, p):
 
 
 @inlined
-def _at_spaces(most, top, pred, run_lo, run_hi, code_first, label, p):
+def _at_spaces(most, tree, pred, run_lo, run_hi, code_first, label, p):
     """The word of a predicate: by cells if it has many codes, and they have few others."""
     a = np.int64(pred[p, 0]) & ATTR_MASK
     n = _codes_within(pred, run_lo, run_hi, code_first, label, p)
     if n <= most:
         return a | BY_SPACE
-    cells = np.int64(popcount(np.uint64(cells_within(top, pred, run_lo, run_hi, p))))
+    cells = np.int64(popcount(np.uint64(cells_within(tree, pred, run_lo, run_hi, p))))
     others = cells * ((code_first[a + 1] - code_first[a]) // FANOUT + 1)
     return a | (BY_CELL if n > SPACES_MOST or others <= LOOSE * n else BY_SPACE)
 
@@ -82,8 +83,11 @@ def _operator(pred, run_lo, run_hi, code_first, bound, label, p):
 
 
 @inlined
-def _score(pred, run_lo, run_hi, code_first, bound, label, seen, by_operator, p):
-    """How many events are expected to meet a predicate, in some unit."""
+def _score(pred, run_lo, run_hi, code_first, bound, label, window, known, key, by_operator, p):
+    """How many events are expected to meet a predicate, in some unit.
+
+    window, known, key : ``window``, ``window_first`` and ``window_key``
+    """
     a = np.int64(pred[p, 0]) & ATTR_MASK
     part, events = 0.0, np.int64(0)
     begin, end = intervals_of(pred, p)
@@ -92,17 +96,16 @@ def _score(pred, run_lo, run_hi, code_first, bound, label, seen, by_operator, p)
         if lo > hi:
             continue
         part += share_between(code_first, bound, label, a, lo, hi)
-        if len(seen) > 0:
-            base = code_first[a] + a
-            events += seen[base + hi] - seen[base + lo - 1]
+        if len(known) > 0:
+            events += max(values_met(window, known, key, code_first, bound, label, a, lo, hi), 0)
     part = min(part, 1.0) / 2
-    if len(seen) > 0:
+    if len(known) > 0:
         return events + part
     return _operator(pred, run_lo, run_hi, code_first, bound, label, p) + part if by_operator else part
 
 
 @inlined
-def choose(plan, top, probe, preds, codes, seen, score, c, next):
+def choose(tree, preds, codes, score, c, next):
     """Chooses the access predicates of a conjunction, on different attributes.
 
     They are up to as many as ``plan`` says, fewer where they would have more spaces together.
@@ -110,9 +113,10 @@ def choose(plan, top, probe, preds, codes, seen, score, c, next):
     without which it is false are to be tested; and ``next`` (C, 2), the words of the two most
     selective ones among these, 0 where there is none.
 
-    seen (codes + 1) int64 : values of a sample before each code of all attributes, or (0). score :
-    scratch, for all predicates of a conjunction
+    tree : ``PSTBloom`` or ``PSTHash``. score : scratch, for all predicates of a conjunction
     """
+    plan, trees, probe = tree.plan, tree.tree, tree.probe
+    window, known, key = tree.window, tree.window_first, tree.window_key
     pred, run_lo, run_hi = preds.pred, preds.run_lo, preds.run_hi
     code_first, bound, label = codes.first, codes.bound, codes.label
     first, last = preds.first[c], end_of_required(preds.first, preds.jump_first, preds.jump, c)
@@ -120,7 +124,7 @@ def choose(plan, top, probe, preds, codes, seen, score, c, next):
         probe[p] = 0
     for p in range(first, last):
         by_operator = plan[BY_OPERATOR] != 0
-        score[p - first] = _score(pred, run_lo, run_hi, code_first, bound, label, seen, by_operator, p)
+        score[p - first] = _score(pred, run_lo, run_hi, code_first, bound, label, window, known, key, by_operator, p)
     product = np.int64(1)
     for taken in range(plan[DIMENSIONS]):
         best = np.int64(-1)
@@ -135,9 +139,9 @@ def choose(plan, top, probe, preds, codes, seen, score, c, next):
                 best = np.int64(p)
         if best < 0:
             break
-        chosen = _at_spaces(plan[LEAVES], top, pred, run_lo, run_hi, code_first, label, best) | ACCESS
+        chosen = _at_spaces(plan[LEAVES], trees, pred, run_lo, run_hi, code_first, label, best) | ACCESS
         if chosen & BY_CELL:
-            product *= np.int64(popcount(np.uint64(cells_within(top, pred, run_lo, run_hi, best))))
+            product *= np.int64(popcount(np.uint64(cells_within(trees, pred, run_lo, run_hi, best))))
         else:
             product *= _codes_within(pred, run_lo, run_hi, code_first, label, best)
         if taken > 0 and product > plan[PRODUCT]:
@@ -149,8 +153,9 @@ def choose(plan, top, probe, preds, codes, seen, score, c, next):
         if word & FLAG_NONE or np.int64(probe[p]) & ACCESS:
             continue
         probe[p] = word & ATTR_MASK | PRESENT
-        if plan[SIGNATURES] and not word & FLAG_MULTI:
-            probe[p] = _at_spaces(plan[LEAVES], top, pred, run_lo, run_hi, code_first, label, p)
+        few = tree.common[word & ATTR_MASK] < plan[SIGNATURES]
+        if plan[SIGNATURES] and not few and not word & FLAG_MULTI:
+            probe[p] = _at_spaces(plan[LEAVES], trees, pred, run_lo, run_hi, code_first, label, p)
         if one < 0 or score[p - first] < score[one - first]:
             one, two = np.int64(p), one
         elif two < 0 or score[p - first] < score[two - first]:

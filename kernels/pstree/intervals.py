@@ -4,7 +4,7 @@ import numpy as np
 
 from colmatch.kernels._jit import device
 from colmatch.kernels.layout import ATTR_MASK, FLAG_RUN
-from colmatch.kernels.pstree.arrays import FANOUT
+from colmatch.kernels.pstree.arrays import BASE, FANOUT, SHIFT
 
 
 @device
@@ -36,15 +36,21 @@ def interval_of(pred, run_lo, run_hi, p, j):
 
 
 @device
-def cells_within(top, pred, run_lo, run_hi, p):
+def cell_of(tree, a, code):
+    """Number of the cell of an attribute that a code, or label, lies in. tree (A, 8)."""
+    return min(max(code - np.int64(tree[a, BASE]), 0) >> np.int64(tree[a, SHIFT]), FANOUT - 1)
+
+
+@device
+def cells_within(tree, pred, run_lo, run_hi, p):
     """Bits of the cells that a predicate has keys in.
 
-    top (A) : of ``PSTree``
+    tree (A, 8) : of ``PSTree``
     """
-    shift, cells = np.int64(top[np.int64(pred[p, 0]) & ATTR_MASK]), np.int64(0)
+    a, cells = np.int64(pred[p, 0]) & ATTR_MASK, np.int64(0)
     begin, end = intervals_of(pred, p)
     for j in range(begin, end):
         lo, hi = interval_of(pred, run_lo, run_hi, p, j)
         if lo <= hi:
-            cells |= (2 << min(hi >> shift, FANOUT - 1)) - (1 << (lo >> shift))
+            cells |= (2 << cell_of(tree, a, hi)) - (1 << cell_of(tree, a, lo))
     return cells

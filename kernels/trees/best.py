@@ -2,10 +2,11 @@
 
 Source: "Relevance Matters", VI, Algorithms 6 and 7. Deviations: entries of a leaf stand in the
 order of their bounds, so a leaf is left at the first that is too low. A bound is that of the
-conjunctions themselves, since a match has all of their predicates, times the largest weight that
-the event gives. The source's, of the largest weight of each attribute below a part, hardly left
-anything out that this does not: on 1M subscriptions it looked at 14 % fewer of ``dense`` and at as
-many of ``bestar``, and took 2.4 times as long.
+conjunctions themselves, a sum of weights, since a match has all of their predicates. Where events
+give weights, the sum that a score needs follows from the source's bound, of the largest weight of
+each attribute (``caps.py``). Without these, the source's own bound hardly left anything out that
+sums do not: on 1M subscriptions it looked at 14 % fewer of ``dense`` and at as many of ``bestar``,
+and took 2.4 times as long.
 """
 
 import numpy as np
@@ -31,13 +32,13 @@ from colmatch.kernels.trees.arrays import (
     TOP,
 )
 from colmatch.kernels.trees.best_tiles import best_of_tile
-from colmatch.kernels.trees.bounds import factor_of, floor_code
+from colmatch.kernels.trees.caps import ASKS, floor_in, floor_in_leaf, weigh_attributes
 from colmatch.kernels.trees.heap import pop, push
 from colmatch.kernels.trees.values import attributes_there, enter_parts, has_value, leads_on
 
 
 @device
-def offer_leaf(index, preds, rows, row, n, factor, absent, scratch, scores, top, counters):
+def offer_leaf(index, preds, rows, row, n, absent, scratch, scores, top, counters):
     """Offers what is true in the leaf of a bucket to the best of a row."""
     table, bound, reach, need, entry = scratch.table, index.bound, index.reach, index.need, index.entry
     first, pred, run_lo, run_hi, owner = preds.first, preds.pred, preds.run_lo, preds.run_hi, preds.owner
@@ -49,7 +50,8 @@ def offer_leaf(index, preds, rows, row, n, factor, absent, scratch, scores, top,
     one = n > ALWAYS and not index.multi[a]
     v = np.int64(table[a]) if one else np.int64(0)
     looked_at = candidates = steps = scored = np.int64(0)
-    floor = floor_code(least_score(top.score, top.fill, row), factor)
+    least = least_score(top.score, top.fill, row)
+    floor = floor_in_leaf(index, n, scratch, 0, least)
     for i in range(leaf, leaf + np.int64(index.node[n, COUNT])):
         if len(bound) > 0 and bound[i] < floor:
             break
@@ -73,7 +75,10 @@ def offer_leaf(index, preds, rows, row, n, factor, absent, scratch, scores, top,
             score = plain_score(pred, weight, first, c, scoring, weight_of)
         scored += 1
         offer(top.score, top.number, top.fill, row, score, np.uint32(sub), again, top.id, top.offset, top.data)
-        floor = floor_code(least_score(top.score, top.fill, row), factor)
+        if least_score(top.score, top.fill, row) > least:
+            least = least_score(top.score, top.fill, row)
+            scratch.floor[0] = floor_in(scratch, 0, least, index.cap, 0, 0)
+            floor = floor_in_leaf(index, n, scratch, 0, least)
     counters[CONJUNCTIONS] += looked_at
     counters[CANDIDATES] += candidates
     counters[PREDICATES] += steps
@@ -81,24 +86,20 @@ def offer_leaf(index, preds, rows, row, n, factor, absent, scratch, scores, top,
 
 
 @device
-def best_of_row(index, preds, rows, row, factor, scratch, scores, top, counters):
-    """Offers the matches of a row to its best.
-
-    factor : what bounds are to be multiplied by
-    """
+def best_of_row(index, preds, rows, row, scratch, scores, top, counters):
+    """Offers the matches of a row to its best; what it gives to attributes is in the first lane."""
     node, part, slot, multi, bound_below = index.node, index.part, index.slot, index.multi, index.bound_below
     attr, code, begin, end, table = rows.attr, rows.code, rows.first[row], rows.first[row + 1], scratch.table
     heap, parts, stack = scratch.heap, scratch.parts, scratch.stack
-    best, fill, bounded = top.score, top.fill, len(bound_below) > 0
-    absent = ~attributes_there(attr, begin, end)
+    bounded, absent = len(bound_below) > 0, ~attributes_there(attr, begin, end)
+    scratch.floor[0] = floor_in(scratch, 0, least_score(top.score, top.fill, row), index.cap, 0, 0)
     stack[0], stack[1] = ALWAYS, ROOT
     depth, height, visited = np.int64(2), np.int64(0), np.int64(0)
     while depth > 0:
         depth -= 1
         n = np.int64(stack[depth])
         visited += 1
-        floor = floor_code(least_score(best, fill, row), factor)
-        own = not bounded or bound_below[n] >= floor
+        own = not bounded or bound_below[n] >= scratch.floor[0]
         if own and n > ALWAYS:
             a = np.int64(node[n, ATTR])
             own = has_value(multi, table, attr, code, begin, end, a, node[n, OWN_LO], node[n, OWN_HI])
@@ -115,8 +116,8 @@ def best_of_row(index, preds, rows, row, factor, scratch, scores, top, counters)
                 high = bound_below[part[stack[i], TOP]] if bounded else np.uint32(0)
                 height = push(heap, parts, height, high, stack[i])
         if own and node[n, COUNT] > 0:
-            offer_leaf(index, preds, rows, row, n, factor, absent, scratch, scores, top, counters)
-        if depth == 0 and height > 0 and heap[0] >= floor_code(least_score(best, fill, row), factor):
+            offer_leaf(index, preds, rows, row, n, absent, scratch, scores, top, counters)
+        if depth == 0 and height > 0 and heap[0] >= scratch.floor[0]:
             stack[0], depth = part[parts[0], TOP], np.int64(1)
             height = pop(heap, parts, height)
     counters[NODES] += visited
@@ -125,7 +126,7 @@ def best_of_row(index, preds, rows, row, factor, scratch, scores, top, counters)
 @kernel
 def match_topk(index, preds, rows, start, stop, scratch, weights, scores, top, counters):
     """Offers the matches of rows ``start:stop`` to the best of each, unless they cannot be."""
-    row = start
+    row, scratch.asks[0] = start, ASKS
     while row < stop:
         if stop - row >= TILE_LEAST and len(scratch.tile) > 0:
             end = min(row + TILE_ROWS, stop)
@@ -134,8 +135,8 @@ def match_topk(index, preds, rows, start, stop, scratch, weights, scores, top, c
             continue
         spread(rows.first, rows.attr, rows.code, row, index.multi, scratch.table)
         weigh_row(weights.first, weights.attr, weights.value, row, scores.weight_of)
-        factor = factor_of(index.bounded[0], top.state[SCORING], weights.first, weights.value, row)
-        best_of_row(index, preds, rows, row, factor, scratch, scores, top, counters)
+        weigh_attributes(index, rows, row, weights, top.state[SCORING], scores.weight_of, scratch, 0)
+        best_of_row(index, preds, rows, row, scratch, scores, top, counters)
         unweigh_row(weights.first, weights.attr, row, scores.weight_of)
         clear(rows.first, rows.attr, row, scratch.table)
         row += 1

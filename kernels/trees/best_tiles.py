@@ -1,7 +1,7 @@
 """The best of up to 64 events that go down the tree together, as ``best.py`` has it for one.
 
-A bound is the same for all of them but for a factor, so parts are visited in one order. An event
-leaves where a bound is too low for it.
+Bounds are the same for all of them, so parts are visited in one order. Each event has a floor of
+its own, and leaves where a bound is below that.
 """
 
 import numpy as np
@@ -32,9 +32,11 @@ from colmatch.kernels.trees.arrays import (
     SHORT_CIRCUIT,
     TOP,
 )
-from colmatch.kernels.trees.bounds import factor_of, floor_code
+from colmatch.kernels.trees.caps import floor_in, floor_in_leaf, weigh_attributes
 from colmatch.kernels.trees.heap import pop, push
 from colmatch.kernels.trees.tiles import absent_from_all, enter_rows, note, that_have, that_meet
+
+FEW_ROWS = np.uint64(4)
 
 
 @device
@@ -71,16 +73,36 @@ def score_in_tile(preds, c, scoring, rows, row, multi, table, weights, weight_of
 
 
 @device
+def leaf_floors(index, start, n, own, scratch, top):
+    """Writes the floors of the rows ``own`` within a leaf. Returns the rows that may gain there.
+
+    The leaf's own caps count where few rows share what is read: each row asks for its own.
+    """
+    floor, bound, left, few = scratch.leaf_floor, index.bound, own, popcount(own) <= FEW_ROWS
+    while left != 0:
+        lane = ctz(left)
+        left = without_lowest(left)
+        floor[lane] = scratch.floor[lane]
+        if few:
+            floor[lane] = floor_in_leaf(
+                index, n, scratch, lane, least_score(top.score, top.fill, start + np.int64(lane))
+            )
+    return that_may_gain(own, bound[index.node[n, LEAF]], floor) if len(bound) > 0 else own
+
+
+@device
 def best_of_leaf(index, preds, rows, start, n, own, scratch, weights, scores, top, counters):
     """Offers what is true in the leaf of a bucket to the best of the rows ``own`` of the tile."""
     multi, bound, reach, need, entry = index.multi, index.bound, index.reach, index.need, index.entry
     first, pred, run_lo, run_hi, owner = preds.first, preds.pred, preds.run_lo, preds.run_hi, preds.owner
     jump_first, jump, row_first, table = preds.jump_first, preds.jump, rows.first[start:], scratch.table
-    tile, absent, floor, factor, dead = scratch.tile, scratch.absent, scratch.floor, scratch.factor, top.dead
+    tile, absent, dead = scratch.tile, scratch.absent, top.dead
     scoring, base, again = top.state[SCORING], np.uint64(top.state[BASE]), top.state[AGAIN] != 0
     short, bounded, a = index.plan[SHORT_CIRCUIT] != 0, len(bound) > 0, np.uint32(index.node[n, ATTR])
     leaf, one = np.uint64(index.node[n, LEAF]), n > ALWAYS and not multi[a]
     looked_at = candidates = steps = scored = np.uint64(0)
+    own = leaf_floors(index, start, n, own, scratch, top)
+    floor = scratch.leaf_floor
     nowhere, lowest = absent_from_all(absent, own), lowest_floor(own, floor)
     for i in range(leaf, leaf + np.uint64(index.node[n, COUNT])):
         if bounded and bound[i] < lowest:
@@ -110,8 +132,12 @@ def best_of_leaf(index, preds, rows, start, n, own, scratch, weights, scores, to
             left = without_lowest(left)
             row = start + np.int64(lane)
             score = score_in_tile(preds, c, scoring, rows, row, multi, table, weights, scores.weight_of, scores.stack)
+            before = least_score(top.score, top.fill, row)
             offer(top.score, top.number, top.fill, row, score, np.uint32(sub), again, top.id, top.offset, top.data)
-            floor[lane] = floor_code(least_score(top.score, top.fill, row), factor[lane])
+            least = least_score(top.score, top.fill, row)
+            if least > before:
+                scratch.floor[lane] = floor_in(scratch, lane, least, index.cap, 0, 0)
+                floor[lane] = max(floor[lane], scratch.floor[lane])
         if bounded:
             own = that_may_gain(own, bound[i], floor)
             lowest = lowest_floor(own, floor)
@@ -128,13 +154,14 @@ def best_of_tile(index, preds, rows, start, stop, scratch, weights, scores, top,
     row_first, row_attr, row_code = rows.first[start : stop + 1], rows.attr, rows.code
     tile, there, stack, waiting = scratch.tile, scratch.there, scratch.stack, scratch.rows
     heap, parts, part_rows, floor = scratch.heap, scratch.parts, scratch.part_rows, scratch.floor
-    bounded = len(bound_below) > 0
+    bounded, weight_of = len(bound_below) > 0, scores.weight_of
     fill_tile(rows.first, row_attr, row_code, start, stop, multi, tile)
     enter_rows(rows.first, row_attr, start, stop, there, scratch.absent)
     for row in range(start, stop):
-        factor = factor_of(index.bounded[0], top.state[SCORING], weights.first, weights.value, row)
-        scratch.factor[row - start] = factor
-        floor[row - start] = floor_code(least_score(top.score, top.fill, row), factor)
+        weigh_row(weights.first, weights.attr, weights.value, row, weight_of)
+        weigh_attributes(index, rows, row, weights, top.state[SCORING], weight_of, scratch, row - start)
+        unweigh_row(weights.first, weights.attr, row, weight_of)
+        floor[row - start] = floor_in(scratch, row - start, least_score(top.score, top.fill, row), index.cap, 0, 0)
     stack[0], stack[1] = ALWAYS, ROOT
     everyone = ~np.uint64(0) >> np.uint64(TILE_ROWS - (stop - start))
     waiting[0] = waiting[1] = everyone

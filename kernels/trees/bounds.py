@@ -6,11 +6,8 @@ Source: "Relevance Matters", III.C and VI. ``best.py`` says how they differ from
 import numpy as np
 
 from colmatch.kernels._jit import device, kernel
-from colmatch.kernels.layout import PRIORITY, SUM
 from colmatch.kernels.trees.arrays import (
     ALWAYS,
-    BY_PRIORITY,
-    BY_WEIGHTS,
     COUNT,
     FIRST,
     LEAF,
@@ -29,31 +26,6 @@ MARGIN = 1e-6  # by which bounds are larger than they need be: they are rounded,
 def code_of_bound(bound):
     """A number for a bound, which is at least 0: the higher the bound, the higher; rounded up."""
     return np.float32(bound * (1.0 + MARGIN)).view(np.uint32)
-
-
-@device
-def floor_code(least, factor):
-    """The lowest number of a bound that reaches a score, once it is multiplied by a factor.
-
-    0 where all do, and where bounds say nothing: factor is below 0 then.
-    """
-    if factor < 0.0 or least <= 0.0:
-        return np.uint32(0)
-    if factor == 0.0:
-        return np.uint32(NONE)
-    return np.float32(least / factor * (1.0 - MARGIN)).view(np.uint32)
-
-
-@device
-def factor_of(bounded, scoring, first, value, row):
-    """What bounds are to be multiplied by for a row, -1 where they say nothing of its scores."""
-    if bounded != (BY_PRIORITY if scoring == PRIORITY else BY_WEIGHTS):
-        return -1.0
-    most = 1.0
-    if len(first) > 0 and scoring != SUM and scoring != PRIORITY:
-        for e in range(first[row], first[row + 1]):
-            most = max(most, value[e])
-    return most
 
 
 @kernel

@@ -18,7 +18,7 @@ STAYS, TO_LEFT, TO_RIGHT = 0, 1, 2  # where an entry of a leaf goes
 
 
 @device
-def _sort(key, order, n, count):
+def order_by(key, order, n, count):
     """Writes the numbers below ``n`` into ``order``, by their keys.
 
     By counting where there are not many more keys than numbers, else with a heap.
@@ -67,8 +67,8 @@ def three_buckets(tree, codes, work, n):
     lo, hi = work.lo, work.hi
     for i in range(count):
         lo[i], hi[i] = tree.reach[leaf + i, 0], tree.reach[leaf + i, 1]
-    _sort(lo, work.by_lo, count, work.tally)
-    _sort(hi, work.by_hi, count, work.tally)
+    order_by(lo, work.by_lo, count, work.tally)
+    order_by(hi, work.by_hi, count, work.tally)
     least = max((count * tree.plan[ALPHA] + 99) // 100, 1)
     if tree.plan[EXHAUSTIVE]:
         cut = _best_cut(codes, a, work, count, least)

@@ -39,7 +39,7 @@ from colmatch.kernels.trees.arrays import (
 )
 from colmatch.kernels.trees.boxes import add_all, copy_bounds
 from colmatch.kernels.trees.tables import find_part, new_node
-from colmatch.kernels.trees.window import looked_at
+from colmatch.kernels.window import looked_at
 
 
 @device

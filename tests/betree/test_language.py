@@ -113,7 +113,7 @@ ACCEPTED = [
     "not not not b", "(((b)))", "b&&c||not(b)", "i=-1", "-1=i", "i>-5", "f = 5.", "f > -1", "x-1 = 'x'", "X-1='x'",
     "s = \"a\\\"b\\\\\"", "s in ('x',\"y\")", "i not\tin\n(1,2,)"[:-2] + ")", "true and false", "il none of (1,1)",
     "i is  not\nnull", "seen is null", "frequency_caps is not null", "SEGMENT-x = 1 or b"[16:], "0 < f",
-    "(" * 200 + "b" + ")" * 200, "not " * 5000 + "b", " or ".join(["i = 1"] * 5000), "i = 9223372036854775807",
+    "(" * 200 + "b" + ")" * 200, "not " * 5000 + "b", " or ".join(["i = 1"] * 5000), "j = 9223372036854775807",
 ]  # fmt: skip
 
 

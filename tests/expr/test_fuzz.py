@@ -29,7 +29,7 @@ WORDS = [*_WORDS.split(), "\n", "\t", "\0", "\ufeff", "\u00a0", "\u2028", "\ud80
 def build(text: str) -> cm.Matcher | None:
     """The matcher, or None where the text was refused as it should be."""
     try:
-        return cm.Matcher.build({1: text}, SCHEMA)
+        return cm.Matcher.build({1: text}, SCHEMA, options=cm.Options(max_text_bytes=1 << 30))
     except cm.ExpressionError as refused:
         error = refused
     assert error.id == 1

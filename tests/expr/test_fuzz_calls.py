@@ -310,7 +310,7 @@ def test_arguments(matchers: list[cm.Matcher], seed: int) -> None:
             arguments[name] = odd(rng)
         call(cm.Matcher.build, **arguments)
     elif what == 3:
-        fields = ["batch_rows", "threads", "missing_columns", "max_depth", "timezone"]
+        fields = ["batch_rows", "threads", "missing_columns", "order", "max_depth", "timezone"]
         call(cm.Options, **{rng.choice(fields): odd(rng)})
         settings = ["dnf_budget", "cnf_budget", "signatures", "enumerate", "no"]
         call(cm.index, rng.choice([*cm.kinds(), "auto", odd(rng)]), **{rng.choice(settings): odd(rng)})

@@ -283,7 +283,7 @@ def test_huge_nonsense_is_refused(text: str) -> None:
     ids=["and", "parenthesis", "or", "in", "mixed in", "signs", "is null", "string", "comments", "spaces"],
 )
 def test_huge_expressions(text: str, leaves: int) -> None:
-    form, _ = compiler().form(text)
+    form, _ = compiler(max_text_bytes=1 << 30).form(text)
     assert len(form.leaves) == leaves
 
 

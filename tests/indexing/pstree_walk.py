@@ -111,11 +111,19 @@ class Walker:
         assert row[a.CELL_USES] == len(predicates)
         assert (row[a.CELLS] == NONE) == (not predicates)
         if predicates:
-            top = int(t.top[attribute])
             for i in range(FANOUT):
-                within = sum(i in cells(own, top) for own in predicates)
+                within = sum(i in self.cells(attribute, own) for own in predicates)
                 assert t.space[row[a.CELLS] + i, a.PREDS] == within
                 assert t.space[row[a.CELLS] + i, a.START] == NONE
+
+    def cells(self, attribute: int, intervals: list[tuple[int, int]]) -> set[int]:
+        """The cells that a predicate has keys in."""
+        base, shift = self.tables.tree[attribute, [a.BASE, a.SHIFT]].tolist()
+
+        def cell(key: int) -> int:
+            return min(max(key - base, 0) >> shift, FANOUT - 1)
+
+        return {i for lo, hi in intervals for i in range(cell(lo), cell(hi) + 1)}
 
     def find(self, attribute: int, key: int) -> int:
         """The space of a key, by comparing it with all."""
@@ -127,11 +135,6 @@ class Walker:
 
 def rows_used(tables: Any) -> list[int]:
     return np.asarray(tables.state)[[a.INNERS, a.CUTS, a.SPACES]].tolist()
-
-
-def cells(intervals: list[tuple[int, int]], top: int) -> set[int]:
-    """The cells that a predicate has keys in."""
-    return {i for lo, hi in intervals for i in range(lo >> top, (hi >> top) + 1)}
 
 
 class KindWalker(Walker):
@@ -174,7 +177,7 @@ class KindWalker(Walker):
     def _rows(self, p: int) -> list[int]:
         t, attribute = self.tables, int(self.tables.probe[p]) & ATTR_MASK
         if self.how(p) == BY_CELL:
-            return [int(t.tree[attribute, a.CELLS]) + i for i in cells(self.intervals(p), int(t.top[attribute]))]
+            return [int(t.tree[attribute, a.CELLS]) + i for i in self.cells(attribute, self.intervals(p))]
         spaces = self.spaces[attribute]
         return [
             s for lo, hi in self.intervals(p) for start, s in spaces if lo <= start <= hi or self._begins(lo, start)
@@ -222,25 +225,31 @@ class KindWalker(Walker):
 
 
 def check_pstbloom(index: Any, preds: Predicates, there: set[int], packed: int = 0) -> KindWalker:
-    from colmatch.kernels.pstbloom.arrays import SIGNED, STRIDE, WORDS
+    from colmatch.kernels.pstbloom import arrays as b
 
     walker = KindWalker(index, preds, there)
     walker.check_all()
     lists: Lists = {}
-    words, stride, signed = (int(index.state[i]) for i in (WORDS, STRIDE, SIGNED))
+    state, signed, signatures = index.state, {BY_SPACE: 0, BY_CELL: 0}, np.zeros_like(index.sign)
+    signatures[b.EVERYBODY], some = 2**64 - 1, {b.EVERYBODY}
     for c, own in walker.own.items():
         for p, rows in own.items():
             for s in rows:
                 if walker.is_access(p):
                     lists.setdefault(s, []).append(c)
-                else:
-                    bit = c % (64 * words)
-                    assert index.sign[s * stride + bit // 64] >> np.uint64(bit % 64) & np.uint64(1)
-                    signed -= 1
-    assert signed == 0
-    for s in range(int(index.state[a.SPACES])):
-        if s == a.ALWAYS or (s != a.EVERYWHERE and index.space[s, a.PREDS] == index.space[s, a.COUNT]):
-            assert not index.sign[s * stride : (s + 1) * stride].any(), "a signature of nobody"
+                    continue
+                signed[walker.how(p)] += 1
+                attribute = int(index.probe[p]) & ATTR_MASK
+                words, at = int(state[b.WORDS]), b.SPACES_FROM + s * int(state[b.STRIDE])
+                if walker.how(p) == BY_CELL:
+                    cell = attribute * FANOUT + s - int(index.tree[attribute, a.CELLS])
+                    words, at = int(state[b.CELL_WORDS]), int(state[b.FIRST_CELL] + cell * state[b.CELL_STRIDE])
+                if words:
+                    signatures[at + c // 64 % words] |= np.uint64(1) << np.uint64(c % 64)
+                    some.update(range(at, at + words))
+    assert [signed[BY_SPACE], signed[BY_CELL]] == state[[b.SIGNED, b.CELL_SIGNED]].tolist()
+    assert (index.sign & signatures == signatures).all(), "a conjunction is not in its signature"
+    assert set(np.flatnonzero(index.sign).tolist()) <= some, "a signature of nobody"
     walker.check_lists(lists, packed)
     return walker
 

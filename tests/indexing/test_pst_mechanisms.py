@@ -15,7 +15,9 @@ from pstree_walk import check_pstbloom, check_psthash
 from tree_walk import empty_tree
 
 import colmatch as cm
+from colmatch.indexing import pstbloom
 from colmatch.indexing.registry import find
+from colmatch.kernels.pstbloom import arrays as bloom
 from colmatch.kernels.pstbloom.arrays import SIGNED, WORDS
 from colmatch.kernels.psthash import arrays as h
 from colmatch.kernels.pstree import arrays as a
@@ -98,8 +100,56 @@ def test_signatures_leave_out_what_would_fail() -> None:
     assert few["candidates"] - few["matches"] < 0.2 * (few["conjunctions"] - few["matches"])
 
 
-def test_all_predicates_have_signatures() -> None:
+CARDINALITIES = (3, 10, 100, 1000) if NO_JIT else (3, 10, 100, 1000, 10_000)
+
+
+@pytest.mark.parametrize("cardinality", CARDINALITIES)
+def test_signatures_are_not_full_whatever_the_cardinality(cardinality: int) -> None:
+    """Signatures of cells have a length of their own, since cells have many more conjunctions."""
+    workload = named("dense", subscriptions=1000 if NO_JIT else 10_000, cardinality=cardinality)
+    events = workload.events(10 if NO_JIT else 100)
+    with_, without = (
+        cm.Matcher.build(
+            workload.predicate_table(), workload.schema(), index=cm.index("pstbloom", signatures=signatures)
+        )
+        for signatures in (True, False)
+    )
+    few, all_ = with_.counters(events), without.counters(events)
+    index = inside.arrays(with_)
+    for words, full in bits_set(index):
+        assert full < 0.6 or not words, "what is nearly full has no signatures"
+    wrong, wrong_without = (found["candidates"] - found["matches"] for found in (few, all_))
+    assert few["matches"] == all_["matches"]
+    assert wrong < 0.5 * wrong_without
+
+
+def bits_set(index: Any) -> list[tuple[int, float]]:
+    """Words of a signature of spaces and of cells, and which part of their bits is set."""
+    state, first = index.state, int(index.state[bloom.FIRST_CELL])
+    used = int(state[a.SPACES] - a.FANOUT * (index.tree[:, a.CELLS] != a.NONE).sum())
+    cells = a.FANOUT * int((index.tree[:, a.CELLS] != a.NONE).sum())
+    parts = (index.sign[bloom.SPACES_FROM : first], used, bloom.WORDS), (index.sign[first:], cells, bloom.CELL_WORDS)
+    return [
+        (int(state[words]), np.unpackbits(sign.view(np.uint8)).sum() / max(64 * rows * int(state[words]), 1))
+        for sign, rows, words in parts
+    ]
+
+
+def test_attributes_of_few_predicates_have_no_signatures() -> None:
+    """Their lists are short, and the spaces that signatures need were half of all memory."""
+    workload = named("dense", subscriptions=1500, attributes=3000, layout="map")
+    events, sizes, candidates = workload.events(100), [], []
+    for signatures in (True, False):
+        index = cm.index("pstbloom", signatures=signatures)
+        matcher = cm.Matcher.build(workload.predicate_table(), workload.schema(), index=index)
+        sizes.append(matcher.stats()["bytes_per_subscription"])
+        candidates.append(matcher.counters(events)["candidates"])
+    assert candidates[0] == candidates[1] and sizes[0] <= 1.02 * sizes[1]
+
+
+def test_all_predicates_have_signatures(monkeypatch: pytest.MonkeyPatch) -> None:
     """What the third or fourth one turns away is not verified, either."""
+    monkeypatch.setattr(pstbloom, "COMMON", 1)
     parts = [f"{name} = {i}" for i, name in enumerate(NAMES[:6])]
     matcher = built([" AND ".join(parts)], "pstbloom")
     event = {name: i for i, name in enumerate(NAMES[:6])}
@@ -161,6 +211,18 @@ def test_only_pairs_that_some_subscription_has_are_looked_for() -> None:
     assert counted(matcher, **{f"x{2 * i}": 1 for i in range(30)})["nodes"] == 30
 
 
+@pytest.mark.parametrize(("width", "most"), [(0, 435), (50, 435)])
+def test_a_value_has_as_many_pairs_as_the_document_says(width: int, most: int) -> None:
+    """30 values have n (n - 1) / 2 = 435 pairs where all predicates have spaces, or cells."""
+    names = NAMES[3:33]
+    pairs = [(first, second) for i, first in enumerate(names) for second in names[i + 1 :]]
+    texts = [f"{first} BETWEEN 5 AND {5 + width} AND {second} BETWEEN 5 AND {5 + width}" for first, second in pairs]
+    matcher = built(texts, "psthash")
+    found = counted(matcher, **dict.fromkeys(names, 5))
+    assert found["matches"] == len(texts) == most
+    assert found["nodes"] <= most + 30
+
+
 def test_longer_spaces_are_looked_for_only_where_they_begin() -> None:
     texts = [f"x{i} = 1 AND x{i + 1} = {i} AND x{i + 2} = 1" for i in range(0, 50, 5)]
     matcher = built(texts, "psthash", dimensions=3)
@@ -182,6 +244,35 @@ def h_count(index: Any) -> list[int]:
         at, count = index.bucket[b, [h.BUCKET_LIST, h.BUCKET_COUNT]].tolist()
         conj += index.entry[at : at + count, 0].tolist() if count else []
     return np.unique(conj, return_counts=True)[1].tolist()
+
+
+@KINDS
+def test_cells_are_used_while_a_segment_grows(kind: str) -> None:
+    """Labels of whole numbers are neighbours, wherever these numbers lie."""
+    texts = [f"a BETWEEN {i} AND {i + 2000}" for i in range(0, 20_000, 50)]
+    grown = built([], kind, leaves=4)
+    for begin in range(0, 400, 20):
+        grown.insert(dict(enumerate(texts[begin : begin + 20], begin)))
+    index, event = inside.arrays(grown), {"a": 10_000}
+    first = int(index.tree[0, a.CELLS])
+    assert first != a.NONE
+    used = index.space[first : first + a.FANOUT, a.PREDS]
+    assert (used > 0).sum() >= 8 and used.max() < 0.5 * len(texts)
+    now, fresh = counted(grown, **event), counted(built(texts, kind, leaves=4), **event)
+    assert now["matches"] == fresh["matches"] == 41
+    assert now["conjunctions"] <= 1.5 * fresh["conjunctions"] < 0.5 * len(texts)
+
+
+def test_a_growing_segment_reads_as_little_as_one_that_was_built() -> None:
+    workload = named("dense", subscriptions=512, attributes=10, event_size=(6, 6))
+    events = workload.events(10 if NO_JIT else 200)
+    matcher = cm.Matcher.build({}, workload.schema(), index="psthash")
+    matcher.insert(workload.predicate_table())
+    growing = matcher.counters(events)
+    matcher.compact()
+    built_ = matcher.counters(events)
+    assert growing["matches"] == built_["matches"]
+    assert growing["conjunctions"] <= 1.5 * built_["conjunctions"]
 
 
 @KINDS

@@ -17,6 +17,7 @@ from test_tree_machine import PHASES, SEEDS, SUBSCRIPTIONS, pool
 from tree_walk import empty_tree
 
 import colmatch as cm
+from colmatch.indexing import pstbloom
 from colmatch.indexing.registry import find
 from colmatch.kernels.pstree import arrays as a
 from colmatch.workload import named
@@ -27,6 +28,12 @@ SETTINGS: dict[str, dict[str, list[Any]]] = {
     "psthash": {"leaves": [1, 3, 128], "dimensions": [1, 2, 3, 4], "spaces": [1, 4, 64]},
 }
 KINDS = pytest.mark.parametrize("kind", list(CHECKS))
+
+
+@pytest.fixture(autouse=True)
+def some_attributes_have_signatures(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of a machine have few predicates, so that a tenth of them makes some of each sort."""
+    monkeypatch.setattr(pstbloom, "COMMON", 6)
 
 
 class Changes(RuleBasedStateMachine):

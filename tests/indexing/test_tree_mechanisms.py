@@ -316,3 +316,18 @@ def test_what_one_tile_found_is_not_taken_for_another(kind: str, evaluation: str
     values = [i // 64 % 10 for i in range(640)]
     events = pa.table({"a": values, **{f"x{i}": [1] * 640 for i in range(10)}})
     assert np.bincount(matcher.match(events)["event"], minlength=640).tolist() == [value + 1 for value in values]
+
+
+@TREES
+@pytest.mark.parametrize("evaluation", ["memo", "bitmap"])
+def test_predicates_are_shared_whatever_the_number_of_attributes(kind: str, evaluation: str) -> None:
+    """Beyond 1,024 attributes, a tile is made for these ways of evaluation alone."""
+    texts = {i: f"a BETWEEN 0 AND {i} AND b < 5 AND x{i} = 1" for i in range(1100)}
+    schema = dict.fromkeys(["a", "b", *(f"x{i}" for i in range(1100))], "int64")
+    events = pa.table({"a": [0] * 64, "b": [1] * 64, **{f"x{i}": [1] * 64 for i in range(1100)}})
+    lazy, once = (
+        cm.Matcher.build(texts, schema, cm.index(kind, evaluation=how)).counters(events) for how in ("lazy", evaluation)
+    )
+    assert lazy["predicates"] == 64 * 3 * 1100
+    assert once["predicates"] == 64 * (2 * 1100 + 1)
+    assert once["matches"] == lazy["matches"] == 64 * 1100

@@ -122,7 +122,7 @@ def test_events_of_a_tile_have_bounds_of_their_own(kind: str) -> None:
     events = pa.table(columns, matcher.schema.arrow)
     assert matcher.match_topk(events, 1)["score"].to_pylist() == [5.0, 4.0] * 15
     assert matcher.counters(events, k=1)["candidates"] == 15 + 15 + 30 + 15
-    assert matcher.counters(events, k=2)["conjunctions"] == 15 + 15 + 15 + 30 + 30 + 15
+    assert matcher.counters(events, k=2)["conjunctions"] == 15 + 15 + 15 + 30 + 15 + 15
 
 
 @TREES
@@ -157,6 +157,103 @@ def test_what_an_event_gives_raises_bounds(kind: str, rows: int) -> None:
         assert matcher.match_topk(events, 1, event_weights=given)["subscription"].to_pylist() == [best] * rows, given
     plain, raised = (looked_at(matcher, {"a0": 1, "a1": 1}, rows, k=1, event_weights=g) for g in ({}, {"a1": 3.0}))
     assert plain["candidates"] < raised["candidates"]
+
+
+def heavy(kind: str, step: float) -> cm.Matcher:
+    """A hundred subscriptions on one attribute, and a light one on another."""
+    table = equalities([(0, 1)] * 100 + [(1, 1)]) | {"weight": [*(i * step for i in range(1, 101)), 0.5]}
+    return built(kind, table, 2, capacity=50)
+
+
+@TREES
+@ROWS
+@pytest.mark.parametrize("score", ["dot", "max"])
+def test_what_is_light_raises_no_bound_of_others(kind: str, rows: int, score: str) -> None:
+    """An event gives ten to an attribute on which no weight is above a half."""
+    matcher, event = heavy(kind, 1 / 8), {"a0": 1, "a1": 1}
+    assert looked_at(matcher, event, rows)["conjunctions"] == 101
+    found = looked_at(matcher, event, rows, k=1, event_weights={"a1": 10.0}, score=score)
+    assert found["conjunctions"] <= (2 if rows == 1 else 40)
+
+
+@TREES
+def test_few_of_a_tile_go_by_what_a_leaf_has(kind: str) -> None:
+    """In a leaf that many reach, they go by what the whole tree has."""
+    matcher = heavy(kind, 1 / 25)
+    for few, least, most in ((4, 0, 0), (5, 50, 100)):
+        events = pa.table({"a0": pa.array([1] * few + [None] * (60 - few), pa.int64()), "a1": [1] * 60})
+        counted = matcher.counters(events, k=1, event_weights={"a1": 10.0})
+        assert least * few <= counted["conjunctions"] - 60 <= most * few
+
+
+@TREES
+def test_caps_of_leaves_are_asked_for_as_long_as_that_pays(kind: str) -> None:
+    """Of the leaf of a2, nothing can be left out; of that of a0, all but the first are."""
+    found = [(0, 1)] * 100 + [(1, 1)] + [(2, 1)] * 60 + [(3, 1)]
+    table = equalities(found) | {"weight": [*(i / 25 for i in range(1, 101)), 0.5, *[0.9] * 60, 1.0]}
+    matcher = built(kind, table, 4, capacity=50)
+    given = {"a1": 10.0, "a2": 2.0}
+
+    def tiles(count: int, a: str, *rest: str) -> pa.Table:
+        """In each tile, four events have an attribute ``a``, all others have only the rest."""
+        rows = count * 64
+        own = pa.array([1 if i % 64 < 4 else None for i in range(rows)], pa.int64())
+        return pa.table({a: own, **{name: pa.array([1] * rows, pa.int64()) for name in rest}})
+
+    def looked_at(events: list[pa.Table]) -> int:
+        together = pa.concat_tables(events, promote_options="default")
+        counters = matcher.counters(together, k=1, event_weights=given)
+        return int(counters["conjunctions"])
+
+    vain, useful = tiles(20, "a2", "a3"), tiles(4, "a0", "a1")
+    each = looked_at([useful])
+    assert each < 4 * (4 * 50 + 64)
+    assert looked_at([useful] * 6) == 6 * each  # more than any number of asks that is not renewed
+    one, many = (
+        looked_at([vain.slice(0, 64 * count), useful]) - looked_at([vain.slice(0, 64 * count)]) for count in (1, 20)
+    )
+    assert one == each and many > 2 * each
+
+
+@TREES
+@ROWS
+def test_the_heaviest_of_many_attributes_count_alone(kind: str, rows: int) -> None:
+    """The others count together, as the heaviest of them; of a weight of 0, nothing does."""
+    table = equalities([(i % 40, 1) for i in range(2000)]) | {"weight": [1.0 + i // 40 for i in range(2000)]}
+    matcher = built(kind, table, 40)
+    event = {f"a{i}": 1 for i in range(40)}
+    given = {f"a{i}": 1.0 + i for i in range(40)}
+    found = looked_at(matcher, event, rows, k=1, event_weights=given)
+    assert found["matches"] < 100
+    events = pa.table({name: [value] * rows for name, value in event.items()})
+    scan = cm.Matcher.build(cm.PredicateTable(pa.table(table)), matcher.schema.arrow, index="scan")
+    for some in (given, {**given, "a39": 0.0}, dict.fromkeys(event, 0.0), {"a3": 1e100}, {"a3": 1e-300}):
+        for k in (1, 3, 60):
+            wanted = scan.match_topk(events, k, event_weights=some)
+            assert matcher.match_topk(events, k, event_weights=some).equals(wanted)
+
+
+@TREES
+@ROWS
+def test_a_negation_counts_for_an_event_that_lacks_its_attribute(kind: str, rows: int) -> None:
+    """An event may give weights to what it has not: what is not there is not 5."""
+    texts = {i: (cm.col("a") == 1).weight(1.0 + i / 100) for i in range(100)}
+    texts |= {100: (cm.col("a") == 1).weight(0.5) & (~(cm.col("b") == 5)).weight(0.2)}
+    schema = pa.schema([(name, pa.int64()) for name in "abc"])
+    matcher = cm.Matcher.build(texts, schema, index=kind, missing="false")
+    events = pa.table({"a": [1] * rows, "b": pa.nulls(rows, pa.int64()), "c": [1] * rows})
+    found = matcher.match_topk(events, 1, event_weights={"b": 100.0, "c": 3.0})
+    assert found["subscription"].to_pylist() == [100] * rows and found["score"][0].as_py() == 20.5
+
+
+@TREES
+def test_the_smallest_of_weights_have_caps(kind: str) -> None:
+    """Weights that a float of 32 bits has no number for are no zeros."""
+    table = equalities([(0, 1)] * 5 + [(1, 1)] * 5) | {"weight": [(i + 1) * 1e-60 for i in range(10)]}
+    matcher = built(kind, table, 2, capacity=1)
+    events = pa.table({"a0": [1], "a1": [1]})
+    for given, best in (({"a0": 3.0}, 4), ({"a1": 3.0}, 9), ({"a0": 1e30}, 4)):
+        assert matcher.match_topk(events, 1, event_weights=given)["subscription"].to_pylist() == [best]
 
 
 @TREES

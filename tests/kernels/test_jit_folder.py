@@ -3,6 +3,7 @@ it is kept.
 """
 
 import os
+import struct
 import sys
 import textwrap
 from pathlib import Path
@@ -157,6 +158,75 @@ def test_a_group_with_nobody_else_in_it(tmp_path, monkeypatch):
             grp, "getgrgid", lambda gid, name=name, members=members: grp.struct_group((name, "x", gid, members))
         )
         assert (_folders.distrust(base) is None) == good
+
+
+def access_list(place, *named, mask=7):
+    """Gives a folder an access list with some more (tag, allowed, number)."""
+    entries = [(1, 7, -1), *named, (4, 5, -1), (16, mask, -1), (32, 5, -1)]
+    data = struct.pack("<I", 2) + b"".join(struct.pack("<HHi", *entry) for entry in sorted(entries))
+    try:
+        os.setxattr(place, "system.posix_acl_access", data)
+    except (OSError, AttributeError):
+        pytest.skip("no access lists in this file system")
+
+
+@POSIX
+@pytest.mark.parametrize(
+    ("named", "mask", "why"),
+    [
+        ((2, 7, OTHER), 7, f"may be written by user {OTHER} (access list)"),
+        ((8, 7, OTHER), 7, f"may be written by group {OTHER} (access list)"),
+        ((2, 5, OTHER), 7, None),  # may read
+        ((2, 7, OTHER), 5, None),  # the mask takes it away
+    ],
+)
+def test_an_access_list_names_others(tmp_path, monkeypatch, named, mask, why):
+    """The owning group is the user's own: without the list the folder would do."""
+    base = chain(tmp_path, 0o755)
+    own = base.stat().st_gid
+    monkeypatch.setattr(_folders, "_own_group", lambda user, group: group == own)
+    access_list(base, named, mask=mask)
+    said = _folders.distrust(base / "kernels")
+    assert said == (why and f"{base} {why}")
+    file = base / "kernel"
+    file.touch()
+    access_list(file, named, mask=mask)
+    with open(file) as opened:
+        assert _folders.distrust_file(opened.fileno()) == why
+
+
+@POSIX
+def test_a_link_below_a_folder_that_others_may_write(tmp_path):
+    """They could exchange the link, however safe the folder is that it leads to."""
+    base, shared = chain(tmp_path, 0o755), tmp_path / "shared"
+    shared.mkdir()
+    (shared / "link").symlink_to(base)
+    shared.chmod(0o777)
+    said = f"{shared} may be written by everybody (mode 0777)"
+    assert _folders.distrust(shared / "link" / "kernels") == said
+    (tmp_path / "second").symlink_to("shared/link")
+    assert _folders.distrust(tmp_path / "second" / "kernels") == said
+    (base / "up").symlink_to("../../shared/link/kernels")
+    assert _folders.distrust(base / "up") == said
+    shared.chmod(0o1777)  # nobody can exchange this user's link there
+    assert _folders.distrust(shared / "link" / "kernels") is None
+    if os.geteuid() == 0:
+        os.chown(shared / "link", OTHER, OTHER, follow_symlinks=False)
+        assert f"{shared / 'link'} belongs to user {OTHER}" in _folders.distrust(shared / "link" / "kernels")
+    (tmp_path / "round").symlink_to("round")
+    assert _folders.distrust(tmp_path / "round") is None  # and cannot be opened
+
+
+@POSIX
+def test_the_cache_folder_keeps_its_links(tmp_path, monkeypatch):
+    """What they lead to is looked at together with the folders that they stand in."""
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    monkeypatch.setenv("COLMATCH_CACHE_DIR", str(tmp_path / "link" / "x"))
+    assert _folders.base() == str(tmp_path / "link" / "x")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLMATCH_CACHE_DIR", "link")
+    assert _folders.base() == str(tmp_path / "link")
 
 
 @POSIX

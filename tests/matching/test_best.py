@@ -112,8 +112,8 @@ def test_odd_numbers(k: Any) -> None:
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
-        ({"score": "cosine"}, cm.OptionError, "score='cosine': one of 'dot', 'sum', 'max', 'priority'"),
-        ({"score": ["dot"]}, cm.OptionError, "one of 'dot'"),
+        ({"score": "cosine"}, cm.OptionError, "score='cosine': 'dot', 'sum', 'max' or 'priority' is needed"),
+        ({"score": ["dot"]}, cm.OptionError, "'dot', 'sum'"),
         ({"event_weights": 3}, cm.OptionError, "event_weights=3: the name of a column"),
         ({"event_weights": {"c": "w"}}, cm.OptionError, "unknown attribute 'c'"),
         ({"event_weights": {3: "w"}}, cm.OptionError, "3 is no name"),

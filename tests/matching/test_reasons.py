@@ -190,6 +190,15 @@ def test_events_that_lack_what_must_be_defined() -> None:
     assert [tuple(row.values()) for row in of.reasons(events).to_pylist()] == [(1, "b", 2), (2, "b", 2), (3, "a", 2)]
 
 
+@every_kind
+def test_behind_a_segment_without_subscriptions(kind: str) -> None:
+    """An empty segment begins with the number that the next one begins with."""
+    of = cm.Matcher.build({}, {"a": "int64"}, index=kind)
+    of.insert({1: "a = 0", 2: "a = 1"})
+    found = of.reasons(pa.table({"a": [0, 0]}))
+    assert [tuple(row.values()) for row in found.to_pylist()] == [(2, "a", 2)]
+
+
 def test_updates_between_batches_are_not_seen() -> None:
     """Also where what would be read after an update are other columns, of many."""
     of = cm.Matcher.build({1: "a > 5"}, {"a": "int64", "other": "int64"}, options=cm.Options(batch_rows=2))

@@ -12,6 +12,7 @@ from contract import pairs
 
 import colmatch as cm
 from colmatch.indexing.registry import find
+from colmatch.kernels.sink import group_keys, order_groups
 from colmatch.kernels.transpose import code_rows, to_labels, transpose
 from colmatch.matching import worker
 from colmatch.updates import policy
@@ -37,7 +38,7 @@ def test_kernels_are_called_without_a_look_at_types(called: list[Any]) -> None:
     matcher.insert({2: "a >= 2"})
     assert pairs(matcher.match(EVENTS)) == [(0, 1), (1, 1), (1, 2), (2, 1), (2, 2)]
     frozen, growing = find("bitslice").match, find("scan").match
-    assert called == [transpose, code_rows, frozen, code_rows, to_labels, growing]
+    assert called == [transpose, code_rows, frozen, code_rows, to_labels, growing, group_keys, order_groups]
 
 
 def test_rows_are_placed_once_for_segments_with_the_same_attributes(called: list[Any]) -> None:

@@ -10,7 +10,7 @@ from colmatch.spark.frames import match
 def test_computed_attributes(spark):
     schema = {"a": "int32", "b": "int64", "s": "string", "at": "timestamp[us]"}
     rules = {1: "a * 2 < b", 2: "lower(s) LIKE 'x%'", 3: "coalesce(a, 7) % 2 = 1", 4: "year(at) = 2024"}
-    matcher = cm.Matcher.build(rules, schema, options=cm.Options(threads=1))
+    matcher = cm.Matcher.build(rules, schema, options=cm.Options(threads=1, ansi=True))
     events = spark.sql(
         """
         SELECT id, CAST(IF(id = 2, NULL, id) AS INT) AS a, 5L AS b, IF(id = 1, 'Xy', 'y') AS s, 'not needed' AS other,

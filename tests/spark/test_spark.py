@@ -341,6 +341,7 @@ def test_a_path_without_a_matcher(events, tmp_path):
 CONNECT = """
 import json, sys, time
 from pyspark.sql import SparkSession
+from colmatch.errors import OptionError
 from colmatch.matcher import Matcher
 from colmatch.options import Options
 from colmatch.spark import match
@@ -352,6 +353,12 @@ for matcher, shared in ((path, None), (path, None), (path, True), (Matcher.open(
     found.append(sorted((row.id, row.subscription) for row in match(events, matcher, keep=["id"], shared=shared).collect()))
 lists = match(events, path, keep=["id"], mode="list").collect()
 found.append(sorted((row.id, sub) for row in lists for sub in row.subscriptions))
+try:
+    match(events, Matcher.build({1: "id + 1 > 0"}, {"id": "int64"}))
+except OptionError as refused:
+    assert "spark.sql.ansi.enabled=true" in str(refused)
+else:
+    raise AssertionError("the mode of the session is another")
 print(json.dumps(found))
 spark.stop()
 """

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from contract import every_kind
 
@@ -62,3 +63,17 @@ def test_what_a_file_of_another_version_does_not_have_is_named(tmp_path: Path) -
         store.write_arrays(tmp_path / "i", header, {key: value for key, value in arrays.items() if key != name})
         with pytest.raises(StoreError, match=rf"wrote \('{name}' is not there\): build it again"):
             Matcher.open(tmp_path / "i")
+
+
+@every_kind
+@pytest.mark.parametrize("text", ["TRUE", "a IS NULL", "b IS NOT NULL"])
+def test_what_has_no_boundary_is_opened(kind: str, text: str, tmp_path: Path) -> None:
+    """Nothing of it has a code; of a growing segment, nothing has a label."""
+    events = pa.table({"a": pa.array([None], pa.int64()), "b": [1]})
+    for first in ({}, {1: text}, {1: "a > 1"}):
+        matcher = cm.Matcher.build(first, events.schema, index=kind)
+        matcher.insert({2: text})
+        matcher.save(tmp_path / "it")
+        opened = cm.Matcher.open(tmp_path / "it")
+        opened.insert({3: "b = 1"})
+        assert opened.match_lists(events)[0].as_py() == [id for id in (1, 2, 3) if id > 1 or first == {1: text}]

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import colmatch as cm
+from colmatch.arguments import python_value
 from colmatch.errors import SubscriptionError
-from colmatch.incoming import python_value
 from colmatch.subscriptions import ids as module
 from colmatch.subscriptions.ids import (
     Ids,

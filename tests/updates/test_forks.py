@@ -2,49 +2,302 @@
 
 from __future__ import annotations
 
+import ast
 import os
-import subprocess
+import re
 import sys
-import textwrap
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
+import inside
+import numpy as np
+import pyarrow as pa
 import pytest
+from contract import NO_JIT, pairs
+from forking import beside, held, in_child
+from stress_forks import stress
 
-FORKS = """
-    import os, sys, threading, warnings
-    warnings.simplefilter("ignore", DeprecationWarning)  # of forks
-    import inside, pyarrow as pa
-    import colmatch as cm
+import colmatch as cm
+from colmatch.events import patterns, range_reader
+from colmatch.expr import stack
+from colmatch.kernels import _forks
+from colmatch.matching.threads import in_order
+from colmatch.text import regex_sets
+from colmatch.updates import segments
 
-    matcher = cm.Matcher.build({1: "a = 1", 2: "a = 2"}, {"a": "int64"})
-    matcher.insert({3: "a = 3"})
-    there, done = threading.Event(), threading.Event()
+pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="there are no forks on this system")
 
-    def update():
-        with inside.live(matcher).turn.take(), inside.live(matcher).merger._one.take():
-            there.set()
-            done.wait()
-
-    thread = threading.Thread(target=update)
-    thread.start()
-    there.wait()
-    child = os.fork()
-    if not child:
-        matcher.insert({4: "a = 1"})
-        matcher.compact()
-        assert matcher.match_lists(pa.table({"a": [1]})).to_pylist() == [[1, 4]]
-        os._exit(0)
-    assert os.waitpid(child, 0)[1] == 0
-    done.set()
-    thread.join()
-    matcher.insert({5: "a = 1"})
-    assert len(matcher) == 4
-"""
+SCHEMA = pa.schema({"a": pa.int64(), "s": pa.string()})
+TEXTS = {1: "a = 1", 2: "a = 2 OR s LIKE '%x'", 3: "s = 'x'"}
+EVENTS = pa.table({"a": [1, 2], "s": ["x", "yx"]})
+THERE = [(0, 1), (0, 2), (0, 3), (1, 2)]
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="there are no forks on this system")
+@pytest.fixture(params=["memory", "pages"])
+def matcher(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[cm.Matcher]:
+    index = cm.index("pbtree", path=str(tmp_path / "pages")) if request.param == "pages" else "auto"
+    with cm.Matcher.build(TEXTS, SCHEMA, index=index) as made:
+        made.insert({4: "a = 4"})
+        assert pairs(made.match(EVENTS)) == THERE
+        yield made
+
+
+def found(matcher: cm.Matcher) -> str:
+    """Says what a child finds."""
+    return in_child(lambda: pairs(matcher.match(EVENTS)))
+
+
 def test_a_child_updates_whoever_had_the_turn() -> None:
-    tests = str(Path(__file__).parent.parent)
-    path = os.pathsep.join([tests, os.environ.get("PYTHONPATH", "")]).rstrip(os.pathsep)
-    run = [sys.executable, "-c", textwrap.dedent(FORKS)]
-    subprocess.run(run, check=True, timeout=120, env=os.environ | {"PYTHONPATH": path})
+    matcher = cm.Matcher.build(TEXTS, SCHEMA)
+    live = inside.live(matcher)
+
+    def update() -> Any:
+        matcher.insert({5: "a = 1"})
+        matcher.compact()
+        return pairs(matcher.match(EVENTS))
+
+    def take(stand: Callable[[], None]) -> None:
+        with live.turn.take(), live.merger._one.take():
+            stand()
+
+    with beside(take):
+        assert in_child(update) == repr(sorted([*THERE, (0, 5)]))
+    matcher.insert({6: "a = 1"})
+    assert len(matcher) == 4
+
+
+def test_a_turn_of_the_thread_that_forks_is_its_own() -> None:
+    matcher = cm.Matcher.build(TEXTS, SCHEMA)
+    with inside.live(matcher).turn.take():
+        said = in_child(lambda: matcher.insert({5: "a = 1"}))
+    assert "OptionError" in said and "in the middle of an update" in said
+
+
+def test_a_child_saves_whoever_was_saving(matcher: cm.Matcher, tmp_path: Path) -> None:
+    def take(stand: Callable[[], None]) -> None:
+        with inside.live(matcher).turn.take():
+            stand()
+
+    with beside(take):
+        assert in_child(lambda: matcher.save(tmp_path / "saved")) == "None"
+    assert len(cm.Matcher.open(tmp_path / "saved")) == 4
+
+
+def test_a_child_says_whose_the_journal_is_whoever_was_saving(tmp_path: Path) -> None:
+    cm.Matcher.build(TEXTS, SCHEMA).save(tmp_path / "saved")
+    with cm.Matcher.open(tmp_path / "saved", journal=True) as matcher:
+        matcher.insert({5: "a = 5"})
+        journal: Any = inside.live(matcher).journal
+
+        def take(stand: Callable[[], None]) -> None:
+            with journal.saving.take():
+                stand()
+
+        with beside(take):
+            said = in_child(lambda: matcher.save(tmp_path / "saved"))
+            told = in_child(lambda: matcher.insert({9: "a = 9"}))
+        assert "StoreError" in said and "is being written by" in said
+        assert "OptionError" in told and "the parent process's" in told
+        assert in_child(lambda: matcher.stats()["journal"]) == "None"
+        matcher.insert({6: "a = 6"})
+    assert len(cm.Matcher.open(tmp_path / "saved", journal=True)) == 5
+
+
+def test_a_child_matches_whoever_used_the_cache(matcher: cm.Matcher) -> None:
+    lock = getattr(inside.live(matcher), "lock", None) or _forks.lock()
+    with held(lock):
+        said = found(matcher)  # to show what is wrong would need the lock
+    assert said == repr(THERE)
+
+
+def test_a_child_reads_pages_that_were_half_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It has no use for a cache, or a description, that another thread was changing."""
+    index = cm.index("pbtree", path=str(tmp_path / "pages"))
+    matcher = cm.Matcher.build(TEXTS, SCHEMA, index=index)
+    live: Any = inside.live(matcher)
+
+    def update(stand: Callable[[], None]) -> None:
+        def commit() -> None:
+            cache = live.file.cache
+            cache.mem[:], cache.frame[2:] = 0, 3  # as if pages came and went
+            stand()
+            raise OSError
+
+        monkeypatch.setattr(live.file, "commit", commit)
+        with pytest.raises(OSError):
+            matcher.insert({7: "a = 1"})
+
+    with beside(update):
+        said = found(matcher)
+        told = in_child(lambda: matcher.insert({8: "a = 1"}))
+    assert said == repr(THERE) and "forked" in told
+
+
+def test_a_child_makes_what_another_thread_was_making(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Attributes that are made when they are needed have no lock."""
+    matcher = cm.Matcher.build(TEXTS, SCHEMA, index="scan")
+    only = inside.segment(matcher)
+    only.__dict__.pop("hints", None)
+    real, threads = segments.hints_of, []
+
+    def wait(*arrays: Any) -> Any:
+        threads.append(None)
+        if len(threads) == 1:
+            stand[0]()
+        return real(*arrays)
+
+    stand: list[Callable[[], None]] = []
+    monkeypatch.setattr(segments, "hints_of", wait)
+
+    def make(standing: Callable[[], None]) -> None:
+        stand.append(standing)
+        _ = only.hints
+
+    with beside(make):
+        assert found(matcher) == repr(THERE)
+
+
+def test_attributes_are_made_once_for_all_who_ask() -> None:
+    made: list[object] = []
+
+    class Thing:
+        @_forks.cached_property
+        def value(self) -> object:
+            """Says so."""
+            made.append(object())
+            if len(made) == 1:
+                stand[0]()
+            return made[-1]
+
+    thing, seen = Thing(), []
+    stand: list[Callable[[], None]] = []
+    assert Thing.value.__doc__ == "Says so."
+
+    def make(standing: Callable[[], None]) -> None:
+        stand.append(standing)
+        seen.append(thing.value)
+
+    with beside(make):
+        assert thing.value is made[1]
+    assert seen == [made[1]] and thing.value is made[1]
+
+
+def test_a_child_reads_events_and_expressions_whoever_did(matcher: cm.Matcher) -> None:
+    with held(patterns._building), held(range_reader._deriving), held(stack._lock):
+        said = found(matcher)
+
+        def build() -> Any:
+            with stack.room(100):
+                return pairs(cm.Matcher.build(TEXTS, SCHEMA).match(EVENTS))
+
+        built = in_child(build)
+    assert said == built == repr(THERE)
+
+
+def test_a_child_has_the_limit_of_its_own_threads() -> None:
+    limit = sys.getrecursionlimit()
+
+    def deep(stand: Callable[[], None]) -> None:
+        with stack.room(5000):
+            stand()
+
+    with beside(deep):
+        assert sys.getrecursionlimit() == limit + 5000
+        assert in_child(sys.getrecursionlimit) == str(limit)
+        with stack.room(100):
+            assert in_child(lambda: sys.getrecursionlimit() > limit) == "True"
+    assert sys.getrecursionlimit() == limit
+
+
+def test_a_child_goes_on_with_a_stream_that_its_parent_began() -> None:
+    matcher = cm.Matcher.build(TEXTS, SCHEMA, options=cm.Options(threads=2, batch_rows=2))
+    stream = matcher.match_batches(pa.concat_tables([EVENTS] * 20))
+    first = next(stream)
+
+    def rest() -> int:
+        return first.num_rows + sum(batch.num_rows for batch in stream)
+
+    assert in_child(rest) == str(20 * len(THERE))
+    assert rest() == 20 * len(THERE)
+
+
+def test_a_child_drops_a_stream_that_its_parent_began() -> None:
+    """The locks of a pool's threads are not asked for."""
+
+    def task(batch: pa.RecordBatch, seen: int, offset: int) -> Iterator[int]:
+        yield offset
+
+    batches = ((pa.record_batch({"a": [i]}), 0) for i in range(40))
+    stream = in_order(batches, 2, task)
+    assert next(stream) == 0
+    frame = stream.gi_frame.f_locals  # type: ignore[attr-defined]
+    futures = [future for *_, future in frame["pending"]]
+
+    def hold(stand: Callable[[], None]) -> None:
+        with futures[0]._condition, frame["pool"]._shutdown_lock:
+            stand()
+
+    with beside(hold):
+        assert in_child(stream.close) == "None"
+        assert in_child(lambda: list(stream)) == repr(list(range(1, 40)))
+    assert list(stream) == list(range(1, 40))
+
+
+@pytest.mark.skipif(not regex_sets.available(), reason="google-re2 is not installed")
+def test_a_child_has_sets_of_expressions_of_its_own() -> None:
+    """A set has a lock inside, which whoever finds a new state in it has for a moment."""
+    made = regex_sets.RegexSet(["a+b", "c"], True, lambda strings, regex: np.empty(0, np.int64))
+    strings = [b"aab", b"cc"]
+    old = made._sets[-1]
+
+    def together() -> Any:
+        value, regex = made._together(pa.array([]), strings)
+        return made._sets[-1] is old, value.tolist(), regex.tolist()
+
+    assert in_child(together) == "(True, [0, 1], [0, 1])"
+
+    def match(stand: Callable[[], None]) -> None:
+        with made._matching():
+            stand()
+
+    with beside(match):
+        assert in_child(together) == "(False, [0, 1], [0, 1])"
+    assert together() == (True, [0, 1], [0, 1])
+
+
+@pytest.mark.skipif(NO_JIT, reason="takes too long")
+def test_children_do_not_hang_beside_threads_that_are_at_work() -> None:
+    """The command ``stress_forks.py`` forks as many as one likes, with all kinds."""
+    outcome = stress(int(os.environ.get("COLMATCH_FORKS", "24")), ["scan", "bitslice", "pbtree", "pages"])
+    assert not outcome.hangs and not outcome.wrong
+    assert outcome.done["match pages"] and outcome.done["update pbtree"] and outcome.beside["update"]
+
+
+def test_locks_are_made_where_forks_know_of_them() -> None:
+    """A lock that a child would get from a thread that it has not."""
+    allowed = {
+        "kernels/_forks.py": {"RLock"},  # which makes them
+        "kernels/_compiling.py": {"Lock"},  # of one call, which looks whether the other thread is there
+        "colmatch/matching/threads.py": {"ThreadPoolExecutor"},  # of one call, which the child leaves alone
+    }
+    made = re.compile(
+        r"R?Lock|Condition|Event|Semaphore|BoundedSemaphore|Barrier|Queue|SimpleQueue|LifoQueue|PriorityQueue|"
+        r"cached_property|ThreadPoolExecutor|allocate_lock"
+    )
+    root = Path(__file__).parent.parent.parent
+    for path in [*(root / "colmatch").rglob("*.py"), *(root / "kernels").rglob("*.py")]:
+        name = path.relative_to(root).as_posix()
+        if name.startswith("colmatch/kernels/"):
+            continue
+        used = set()
+        for node in ast.walk(ast.parse(path.read_text())):
+            module = node.module if isinstance(node, ast.ImportFrom) else None
+            if module in ("threading", "_thread", "queue", "functools", "concurrent.futures", "multiprocessing"):
+                used |= {alias.name for alias in node.names}  # type: ignore[union-attr]
+            if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+                used |= (
+                    {node.attr} if node.value.id in ("threading", "queue", "functools", "multiprocessing") else set()
+                )
+        wrong = {one for one in used if made.fullmatch(one)} - allowed.get(name, set())
+        assert not wrong, f"{name} uses {wrong}: take what colmatch.kernels._forks has"

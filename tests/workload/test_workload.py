@@ -310,7 +310,7 @@ def test_a_domain_of_one_value() -> None:
         ({"operators": {"<=": 0}}, "share above 0, or else equality must be 1"),
         ({"operators": (("<", 1), ("<", 2))}, "twice"),
         ({"operators": "<"}, "pairs of an operator and its share"),
-        ({"layout": "rows"}, "layout='rows'.*columns or map"),
+        ({"layout": "rows"}, "layout='rows'.*'columns' or 'map'"),
         ({"attributes": 20_000}, "attributes=20000.*use layout='map'"),
         ({"seed": -1}, "seed=-1"),
         ({"colour": 1}, "no field 'colour'"),

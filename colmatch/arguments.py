@@ -1,0 +1,125 @@
+"""Arguments as callers hand them over -> plain Python values that the rest of the house can trust.
+
+Each function asks for the type of an argument before anything else, and never for its truth, its
+length or whether it equals something: arrays have none of these, and objects of a caller's own may
+raise. Subclasses of Python's types and scalars of NumPy become Python's own.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Iterable
+from contextlib import suppress
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from colmatch.errors import ColmatchError, OptionError, shown
+
+MOST_BITS = 4096  # of a whole number: Python writes down none of more than 4,300 digits
+_PLAIN = (int, str, bool, float, type(None))
+
+
+def python_value(value: Any) -> Any:
+    """Returns a whole number, a Boolean or a text as Python's own, and all else as it is.
+
+    A ``timedelta64`` is one of NumPy's integers, and no number here.
+    """
+    if type(value) in _PLAIN or isinstance(value, np.timedelta64):
+        return value
+    if isinstance(value, (np.integer, np.bool_)):
+        return value.item()
+    if isinstance(value, int):
+        return int.__int__(value)
+    return str.__str__(value) if isinstance(value, str) else value
+
+
+def whole_number(value: Any) -> int | None:
+    """Returns a whole number as Python's own; None for what is none.
+
+    Neither is a Boolean one, nor what is too long to be written down.
+    """
+    plain = python_value(value)
+    return plain if type(plain) is int and plain.bit_length() <= MOST_BITS else None
+
+
+def number(value: Any) -> int | float | None:
+    """Returns a whole number or a float as Python's own; None for what is neither."""
+    if isinstance(value, float):
+        return float.__float__(value)
+    if isinstance(value, np.floating):
+        return float(value)
+    return whole_number(value)
+
+
+def double(value: Any) -> float | None:
+    """Returns a number as a float; None for what is none, or too large for one.
+
+    A Decimal is one, and so is a Fraction.
+    """
+    found = value if isinstance(value, (Decimal, Fraction)) else number(value)
+    with suppress(OverflowError, ValueError):  # ValueError: a signalling NaN
+        return None if found is None else float(found)
+    return None
+
+
+def text(value: Any) -> str | None:
+    """Returns a text as Python's own; None for what is none."""
+    return str.__str__(value) if isinstance(value, str) else None
+
+
+def is_listed(value: Any) -> bool:
+    """Says whether a value can be iterated over, and is no text. An array needs a dimension."""
+    if isinstance(value, (str, bytes)) or not isinstance(value, Iterable):
+        return False
+    return not isinstance(value, np.ndarray) or value.ndim > 0
+
+
+def members(value: Any) -> list[Any] | None:
+    """Returns what is listed; None for what is no list.
+
+    What a caller's own iterator raises comes through.
+    """
+    return list(value) if is_listed(value) else None
+
+
+def file_name(value: Any) -> str | None:
+    """Returns a path as a text that the system can be asked for; None for what is none."""
+    with suppress(TypeError, ValueError):
+        name = str.__str__(os.fsdecode(value))
+        os.fsencode(name)
+        return name
+    return None
+
+
+def checked_whole(
+    what: str, value: Any, low: int, high: int, raises: type[ColmatchError] = OptionError, most: str = ""
+) -> int:
+    """Returns a whole number from ``low`` to ``high``.
+
+    what : how the error calls the argument, with what stands around the value: ``Options(x={})``
+    most : how the error calls ``high``
+    """
+    found = whole_number(value)
+    if found is None or not low <= found <= high:
+        raise raises(f"{what.format(shown(value))}: a whole number from {low} to {most or high} is needed")
+    return found
+
+
+def checked_flag(what: str, value: Any, raises: type[ColmatchError] = OptionError) -> bool:
+    """Returns True or False, which no other value stands for; ``what`` as for others."""
+    found = python_value(value)
+    if type(found) is not bool:
+        raise raises(f"{what.format(shown(value))}: True or False is needed")
+    return found
+
+
+def checked_choice(what: str, value: Any, allowed: Collection[str], raises: type[ColmatchError] = OptionError) -> str:
+    """Returns one of some texts; ``what`` as for others."""
+    found = text(value)
+    if found is None or found not in allowed:
+        *others, last = map(repr, allowed)
+        raise raises(f"{what.format(shown(value))}: {', '.join(others)} or {last} is needed")
+    return found

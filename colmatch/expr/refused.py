@@ -1,0 +1,114 @@
+"""Where a text is refused, and in which words."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from typing import Any
+
+from sqlglot import exp
+from sqlglot.errors import ParseError
+from sqlglot.tokenizer_core import TokenType
+
+from colmatch.errors import ExpressionError, shown
+from colmatch.expr.ast import Refusal, Subject
+from colmatch.expr.computed_parse import function_of, is_computed
+from colmatch.expr.literals import ALLOWED, Reading
+
+LITERALS = (exp.Literal, exp.Boolean, exp.Null)
+_BEHIND_SUBJECTS = frozenset(
+    {TokenType.NOT, TokenType.IN, TokenType.BETWEEN, TokenType.LIKE, TokenType.ILIKE, TokenType.RLIKE}
+)
+
+
+def bare(node: exp.Expr) -> exp.Expr:
+    """Returns the node within all parentheses around it."""
+    while type(node) is exp.Paren:
+        node = node.args["this"]
+    return node
+
+
+def said(node: exp.Expr) -> str:
+    node = bare(node)
+    if isinstance(node, exp.Column):
+        return "a column"
+    if isinstance(node, LITERALS):
+        return "a literal"
+    if isinstance(node, (exp.Array, exp.Tuple)):
+        return "a list"
+    if isinstance(node, exp.Func) and not isinstance(node, (exp.And, exp.Or)):
+        return f"{function_of(node) or node.sql_name().lower()}(...)"
+    if is_computed(node):
+        return "a computed value"
+    return "a condition" if isinstance(node, (exp.Predicate, exp.Not, exp.Connector)) else f"{type(node).__name__!r}"
+
+
+def begin_of(node: exp.Expr, reading: Reading) -> int:
+    """Offset of the first name or literal in ``node``."""
+    stack: list[Any] = [node]
+    while stack:
+        part = stack.pop()
+        if type(part) is exp.Column:
+            name = part.args["this"].args["this"]
+            if name.isdigit():
+                return reading.subject_at[int(name)]
+            return next((token.start for token in reading.tokens if token.text == name), 0)
+        if type(part) is exp.Literal:
+            return reading.literal_at[int(part.args["this"])]
+        if isinstance(part, (exp.Expr, list)):
+            stack.extend(reversed(part if isinstance(part, list) else list(part.args.values())))
+    return reading.tokens[0].start
+
+
+def is_inside(node: exp.Expr, reading: Reading) -> bool:
+    """Whether the NOT of a predicate stands behind its subject, as in NOT IN."""
+    tokens = reading.tokens
+    i = bisect_left(tokens, begin_of(node, reading), key=lambda token: token.start) + 1
+    while i < len(tokens) and tokens[i].token_type not in _BEHIND_SUBJECTS:
+        i += 1
+    return i < len(tokens) and tokens[i].token_type is TokenType.NOT
+
+
+def syntax_refusal(error: ParseError, reading: Reading) -> Refusal:
+    """sqlglot's complaint in one line, at the word where it stopped."""
+    if reading.start:
+        return Refusal(*reading.start)
+    found = error.errors[0] if error.errors else {}
+    line, column = found.get("line"), found.get("col")
+    tokens = reading.tokens
+    i = next((i for i, token in enumerate(tokens) if token.line == line and token.col == column), len(tokens) - 1)
+    token = tokens[i]
+    word = reading.text[token.start : token.end + 1]
+    last = i == len(tokens) - 1
+    what = str(found.get("description", ""))
+    if what.startswith("Expecting"):
+        return Refusal(f"a {what[10:]!r} is missing after {shown(word)}", token.end + 1)
+    if what.startswith("Required") or (
+        last and token.token_type not in (TokenType.VAR, TokenType.NUMBER, TokenType.R_PAREN)
+    ):
+        return Refusal(
+            f"something is missing after {shown(word)}" if last else f"something is missing near {shown(word)}",
+            token.start,
+        )
+    return Refusal(f"{shown(word)} is not expected here; {ALLOWED}", token.start)
+
+
+def refused(refusal: Refusal, reading: Reading | None, text: str | None) -> ExpressionError:
+    """The error that the caller sees, with its place where there is a text."""
+    at = refusal.at
+    if at is None and reading is not None:
+        predicate = refusal.predicate
+        if 0 <= refusal.slot < len(reading.literal_at):
+            at = reading.literal_at[refusal.slot]
+        elif predicate is not None:
+            computed = predicate.subject.computed
+            path = () if computed is None else next(computed.columns, ())
+            wanted = Subject(path) if path else predicate.subject._replace(size=False)
+            at = next(
+                (at for at, subject in zip(reading.subject_at, reading.subjects, strict=True) if subject == wanted),
+                None,
+            )
+    message = " ".join(refusal.message.splitlines())
+    if text is None:
+        return ExpressionError(message)
+    line, column = Reading(text).place(at or 0)
+    return ExpressionError(message, line=line, column=column)

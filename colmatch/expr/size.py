@@ -1,0 +1,22 @@
+"""The length of a text, which is checked before anything else of it is looked at."""
+
+from __future__ import annotations
+
+from colmatch.errors import ExpressionError
+
+
+def check_size(text: str, most: int) -> None:
+    """Refuses a text of more than ``most`` bytes in UTF-8.
+
+    Raises
+    ------
+    ExpressionError : it has more
+    """
+    size = len(text)
+    if size <= most and size * 4 > most and not text.isascii():
+        size = len(text.encode(errors="surrogatepass"))
+    if size > most:
+        raise ExpressionError(
+            f"the expression has more than {most:,} bytes: split it, put long lists into a PredicateTable, or raise "
+            "Options(max_text_bytes=...)"
+        )

@@ -1,0 +1,90 @@
+"""The vocabulary in which kinds say what the arrays of an index must hold.
+
+A file from elsewhere may have right checksums and still lead kernels out of their arrays. A kind
+that says how its arrays hang together has them looked at when they are opened. The index of any
+other kind is built anew from its predicates, which are looked at for all kinds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from colmatch.arrays.frozen import contiguous, freeze
+from colmatch.indexing.base import highest_codes
+from colmatch.kernels.layout import KEY_MAX, KEY_MIN, LABEL_TOP, U8, Codes, Predicates
+from colmatch.kernels.sound import fault_of_order, fault_of_predicates, fault_of_ranges
+
+_FAULTS = ("", "ranges", "owners", "attributes", "codes", "runs", "programs", "trees")
+
+
+class UnsoundError(ValueError):
+    """Some array does not hold what it must; says which."""
+
+
+def lengths(arrays: Any, wanted: Mapping[str, int]) -> None:
+    """Checks how long arrays of a NamedTuple are."""
+    for name, length in wanted.items():
+        if len(getattr(arrays, name)) != length:
+            raise UnsoundError(f"{name} has {len(getattr(arrays, name)):,} rows, not {length:,}")
+
+
+def ranges(name: str, first: NDArray[np.int64], end: int) -> None:
+    """Checks that ranges follow one another from 0 to an end."""
+    if fault_of_ranges(contiguous(first), end):
+        raise UnsoundError(f"{name} does not ascend from 0 to {end:,}")
+
+
+def below(name: str, values: NDArray[Any], bound: int) -> None:
+    """Checks that numbers are below a bound, and not below 0."""
+    if len(values) and (int(values.min()) < 0 or int(values.max()) >= bound):
+        raise UnsoundError(f"{name} has a number that is not below {bound:,}")
+
+
+def equal(name: str, values: NDArray[Any], others: NDArray[Any]) -> None:
+    """Checks that an array has what another one has."""
+    if not np.array_equal(values, others):
+        raise UnsoundError(f"{name} is not what the rest of the file says")
+
+
+def no_fault(fault: int, names: Sequence[str]) -> None:
+    """Checks what a kernel has found: 0, or the place of a name."""
+    if fault:
+        raise UnsoundError(f"{names[fault]} are out of their bounds")
+
+
+def codes_are_sound(codes: Codes) -> None:
+    """Checks the boundaries of attributes, and their labels."""
+    ranges("first", codes.first, len(codes.bound))
+    lengths(codes, {"multi": len(codes.first) - 1})
+    below("multi", codes.multi, 2)
+    first = contiguous(codes.first)
+    wrong = fault_of_order(first, contiguous(codes.bound), KEY_MIN, KEY_MAX)
+    if len(codes.label):
+        lengths(codes, {"label": len(codes.bound)})
+        wrong |= fault_of_order(first, contiguous(codes.label.astype(np.int64)), 2, LABEL_TOP)
+    if wrong:
+        raise UnsoundError("boundaries, or their labels, do not ascend")
+
+
+def predicates_are_sound(preds: Predicates, codes: Codes, size: int, labelled: bool = False) -> None:
+    """Checks the predicates of so many subscriptions, for codes that are sound.
+
+    labelled : they have labels, which cannot be seen where there are no boundaries
+    """
+    count, predicates, programs = len(preds.owner), len(preds.pred), len(preds.jump_first) > 0
+    wanted = {"first": count + 1, "run_hi": len(preds.run_lo), "tree_first": (count + 1) * programs}
+    wanted |= {name: rows for name, rows in (("weight", predicates), ("priority", count)) if len(getattr(preds, name))}
+    wanted |= {"jump_first": count} if programs else {"jump": 0, "tree": 0}
+    lengths(preds, wanted)
+    ranges("first", preds.first, predicates)
+    if programs:
+        ranges("tree_first", preds.tree_first, len(preds.tree))
+    multi: U8 = contiguous(codes.multi)
+    top = np.full(len(codes.multi), LABEL_TOP) if labelled else highest_codes(codes)
+    no_fault(fault_of_predicates(freeze(preds), contiguous(top), multi, size), _FAULTS)
+    if not (np.isfinite(preds.weight).all() and np.isfinite(preds.priority).all()):
+        raise UnsoundError("a weight or a priority is no number")

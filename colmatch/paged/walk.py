@@ -1,0 +1,82 @@
+"""A walk over the pages of a file that says which page is not what another takes it for."""
+
+from __future__ import annotations
+
+from typing import NoReturn
+
+import numpy as np
+
+from colmatch.errors import StoreError
+from colmatch.kernels.layout import U32
+from colmatch.kernels.pbtree.arrays import (
+    BLOB,
+    BLOCKS,
+    CHILDREN,
+    FREE,
+    HEAD,
+    INNER,
+    KIND,
+    LEAF,
+    LIST,
+    NEXT,
+    RECORDS,
+    ROOT,
+    TABLE,
+    WORDS,
+)  # fmt: skip
+from colmatch.paged.file import ROOT as ROOT_PAGE
+from colmatch.paged.live import PagedSet
+
+NAMES = {
+    FREE: "free", LEAF: "leaf", INNER: "inner", LIST: "list", TABLE: "table", RECORDS: "records", BLOB: "blob",
+    ROOT: "root", BLOCKS: "blocks",
+}  # fmt: skip
+
+
+class Walk:
+    """Goes over all pages of a file, each of which it reaches once.
+
+    Attributes
+    ----------
+    pages, kinds, seen : words of all pages, what each is, and whether it was reached
+    """
+
+    def __init__(self, paged: PagedSet) -> None:
+        file = paged.file
+        self.paged, self.path = paged, paged.path
+        self.pages: U32 = np.zeros((file.pages, WORDS), np.uint32)
+        self.pages[ROOT_PAGE:] = file.read_all(np.arange(ROOT_PAGE, file.pages))
+        self.kinds = self.pages[:, KIND]
+        self.seen = np.zeros(file.pages, bool)
+        self.seen[:ROOT_PAGE] = True
+
+    def wrong(self, page: int, said: str) -> NoReturn:
+        raise StoreError(f"{self.path} is damaged: page {page} {said}: take a copy, or build it again")
+
+    def reach(self, page: int, kind: int) -> U32:
+        """Returns the words of a page that nobody has reached yet."""
+        if not 0 < page < len(self.pages) or self.kinds[page] != kind:
+            self.wrong(page, f"is not a page of the kind {NAMES[kind]!r}, which another page takes it for")
+        if self.seen[page]:
+            self.wrong(page, "is used twice")
+        self.seen[page] = True
+        words: U32 = self.pages[page]
+        return words
+
+    def table(self, top: int) -> list[tuple[int, int]]:
+        """Walks over a table. Returns place and number of its pages."""
+        found = []
+        for i, middle in enumerate(self.reach(top, TABLE)[HEAD:].tolist()):
+            if middle:
+                for j, page in enumerate(self.reach(middle, TABLE)[HEAD:].tolist()):
+                    if page:
+                        self.reach(page, TABLE)
+                        found.append((i * CHILDREN + j, page))
+        return found
+
+    def chain(self, page: int, kind: int) -> int:
+        """Walks over a chain of pages. Returns how many they are."""
+        count = 0
+        while page:
+            page, count = int(self.reach(page, kind)[NEXT]), count + 1
+        return count

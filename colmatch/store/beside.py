@@ -1,0 +1,80 @@
+"""Files that stand beside another one and belong to it: its journal, or its log.
+
+Their names follow from the name of the file. Somebody else who may write into the folder can put
+something there before, so a link, a pipe and a file of another user are refused.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+
+from colmatch.errors import StoreError
+from colmatch.store.replacing import make_like
+
+_LINKED = (errno.ELOOP, errno.EMLINK)  # errors of O_NOFOLLOW, by system
+_FLAGS = sum(getattr(os, name, 0) for name in ("O_CLOEXEC", "O_NOFOLLOW", "O_NONBLOCK", "O_BINARY"))
+
+
+def open_beside(path: str, target: str, noun: str, to_write: bool) -> int:
+    """Opens a file that belongs to another; makes it where it is to be written and is not there.
+
+    path, target : of the file, and of the one that it belongs to; both without links
+    noun : for the file, with an article
+
+    Raises
+    ------
+    StoreError : it is a link, a pipe or a device, or another user's
+    OSError : as from ``open``
+    """
+    owner = _status(target)
+    mode = 0o666 if owner is None else 0o600  # until it has the permissions of the other
+    try:
+        handle = os.open(path, _FLAGS | (os.O_RDWR | os.O_CREAT if to_write else os.O_RDONLY), mode)
+    except OSError as error:
+        if error.errno in _LINKED and os.path.islink(path):
+            raise StoreError(
+                f"{path} is a link, which is not followed: {noun} is a file; see where the link leads, and remove it"
+            ) from error
+        raise
+    try:
+        _check(path, os.fstat(handle), owner, noun, to_write)
+    except BaseException:
+        os.close(handle)
+        raise
+    return handle
+
+
+def keep_like(handle: int, target: str) -> None:
+    """Gives a file owner, group and permissions of the one that it belongs to."""
+    owner = _status(target)
+    if owner is not None and os.name == "posix":
+        make_like(handle, target, owner)
+
+
+def _status(target: str) -> os.stat_result | None:
+    try:
+        return os.stat(target)
+    except FileNotFoundError:
+        return None
+
+
+def _check(path: str, status: os.stat_result, owner: os.stat_result | None, noun: str, to_write: bool) -> None:
+    if not stat.S_ISREG(status.st_mode):
+        raise StoreError(f"{path} is a pipe or a device: {noun} is a file")
+    if os.name != "posix":
+        return
+    if to_write and status.st_nlink > 1:
+        raise StoreError(
+            f"{path} has another name as well, which would be changed with it: {noun} has one name; copy the file to a "
+            "new one of this name"
+        )
+    user = os.geteuid()
+    # Those who may write the file itself may have made what belongs to it. The bits of the group
+    # tell of an access list, too.
+    shared = owner is not None and owner.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+    if status.st_uid not in (0, user, user if owner is None else owner.st_uid) and not shared:
+        raise StoreError(
+            f"{path} belongs to user {status.st_uid}, who may not write the file that it is of: look at it, and remove it"
+        )

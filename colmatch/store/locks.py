@@ -1,0 +1,95 @@
+"""Locks of files (``flock``), of which a forked child has none.
+
+Such a lock belongs to the open file, and a child has all open files of its parent: it would keep
+the lock when its parent is gone. To give it back there would take it from the parent. So the child
+lets go of the file: in its place, ``os.devnull`` is open under the same handle, which whoever has
+the handle closes as ever.
+
+A file that may be locked is closed by ``close``, so that it is known whose handle it is.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from contextlib import suppress
+
+from colmatch.kernels import _forks
+
+if sys.platform == "win32":
+    fcntl = None
+else:
+    import fcntl
+
+THERE_ARE = fcntl is not None
+
+
+class _Held:
+    """The files that this process has locked.
+
+    Attributes
+    ----------
+    files : device and inode of each, by its handle
+    """
+
+    def __init__(self) -> None:
+        self.files: dict[int, tuple[int, int]] = {}
+        _forks.renewed(self)
+
+    def in_child(self) -> None:
+        files, self.files = self.files, {}
+        for handle, file in files.items():
+            with suppress(OSError):  # it was closed meanwhile
+                if _identity(handle) == file:
+                    nothing = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
+                    os.dup2(nothing, handle, inheritable=False)
+                    os.close(nothing)
+
+
+_held = _Held()
+
+
+def lock(handle: int) -> bool | None:
+    """Locks a file, and says whether this process has the lock; None where there are no locks."""
+    if fcntl is None:
+        return None
+    with _forks.whole:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        except OSError:
+            return None
+        _held.files[handle] = _identity(handle)
+    return True
+
+
+def unlock(handle: int) -> None:
+    """Gives the lock of a file back."""
+    if fcntl is not None:
+        with _forks.whole:
+            fcntl.flock(handle, fcntl.LOCK_UN)
+            _held.files.pop(handle, None)
+
+
+def copied(handle: int) -> int:
+    """Returns another handle of a file. Its lock is that of both, and goes with the last."""
+    with _forks.whole:
+        copy = os.dup(handle)
+        if handle in _held.files:
+            _held.files[copy] = _held.files[handle]
+    return copy
+
+
+def close(handle: int) -> None:
+    """Closes a file, with the lock that it may have; -1 is none."""
+    if handle < 0:
+        return
+    with _forks.whole:
+        _held.files.pop(handle, None)
+        os.close(handle)
+
+
+def _identity(handle: int) -> tuple[int, int]:
+    status = os.fstat(handle)
+    return status.st_dev, status.st_ino

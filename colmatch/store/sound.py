@@ -1,0 +1,127 @@
+"""Looks at what a file holds whose writer nobody vouches for, before kernels trust it.
+
+Checksums tell of damage. Who crafts a file can compute them, too, so lengths, ranges and numbers
+are looked at as well, each array once and in order. What is computed of them cannot leave an array
+then. Nothing in a file is code.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from colmatch.arrays.frozen import contiguous, freeze
+from colmatch.events.reader import Reader
+from colmatch.indexing.base import Built, reorder
+from colmatch.indexing.sound import (
+    UnsoundError,
+    below,
+    codes_are_sound,
+    equal,
+    lengths,
+    predicates_are_sound,
+    ranges,
+)
+from colmatch.kernels.layout import KEY_MAX, U8, Literals
+from colmatch.kernels.sound import fault_of_order
+from colmatch.schema import Attributes, Schema
+from colmatch.subscriptions.tags import Tags
+from colmatch.updates.growing import GrowingSegment
+from colmatch.updates.labels import without_labels
+from colmatch.updates.segments import Segment, recounted
+from colmatch.updates.versions import Version
+
+
+def checked_literals(literals: Literals, attributes: int) -> Literals:
+    """Returns literals, checked."""
+    count = len(literals.offset) - 1
+    lengths(literals, {"first": attributes + 1} | ({"label": count} if len(literals.label) else {}))
+    ranges("first", literals.first, count)
+    ranges("offset", literals.offset, len(literals.data))
+    if len(literals.label) and fault_of_order(contiguous(literals.first), contiguous(literals.label), 1, KEY_MAX):
+        raise UnsoundError("labels of literals do not ascend")
+    return literals
+
+
+def check_texts(offset: np.ndarray[tuple[int], np.dtype[np.int32]], data: U8) -> None:
+    """Checks texts that Arrow is to read in place."""
+    ranges("offset", np.asarray(offset, np.int64), len(data))
+    pa.StringArray.from_buffers(len(offset) - 1, pa.py_buffer(offset), pa.py_buffer(data)).validate(full=True)
+
+
+def checked_sample(sample: U8) -> U8:
+    """Returns the events that a matcher keeps, checked."""
+    if len(sample):
+        for batch in pa.ipc.open_stream(pa.py_buffer(sample)):
+            batch.validate(full=True)
+    return sample
+
+
+def checked_segment(segment: Segment, attributes: Attributes) -> None:
+    """Checks the predicates of a segment; its index is looked at later, or made anew."""
+    size = segment.size
+    if type(size) is not int or not 0 <= size < 2**31 or len(segment.codes.multi) > len(attributes):
+        raise UnsoundError("a segment has no such size, or more attributes than there are")
+    codes_are_sound(segment.codes)
+    equal("multi", segment.codes.multi, np.frombuffer(attributes.multi, np.uint8)[: len(segment.codes.multi)])
+    predicates_are_sound(segment.predicates, segment.codes, size, isinstance(segment, GrowingSegment))
+
+
+def indexed_anew(segment: Segment, version: Version) -> Segment:
+    """Returns a segment whose index is made of its predicates."""
+    preds, codes, built = segment.predicates, segment.codes, segment.index
+    if np.any(preds.owner[1:] < preds.owner[:-1]):
+        preds = freeze(reorder(preds, np.argsort(preds.owner, kind="stable").astype(np.uint32)))
+    if isinstance(segment, GrowingSegment):
+        return GrowingSegment.begun(*without_labels(preds, codes), built.settings, segment.size, lambda: None)
+    seen = None
+    if len(version.sample) and not len(codes.label):
+        seen = recounted(version.sample, version.attributes, codes, version.literals)
+    arrays, preds = built.kind.build(preds, codes, seen, built.settings)
+    index = Built(built.kind, built.settings, freeze(arrays))
+    return type(segment)(codes, freeze(preds), index, segment.size)
+
+
+def check_version(version: Version, schema: Schema) -> None:
+    """Checks what a version says of its segments, ids and tags."""
+    sizes = [segment.size for segment in version.segments]
+    bases = np.cumsum([0, *sizes]).tolist()
+    count = len(version.ids)
+    if not sizes or list(version.bases) != bases[:-1] or bases[-1] != count:
+        raise UnsoundError("segments do not follow one another to the last id")
+    check_tags(version.tags, count)
+    dead = version.deleted.among(0, count)
+    if len(version.dead) > (count + 63) // 64 or int(np.unpackbits(version.dead.view(np.uint8)).sum()) != int(
+        dead.sum()
+    ):
+        raise UnsoundError("numbers are deleted that nothing has")
+    gone = [int(dead[base : base + size].sum()) for base, size in zip(bases, sizes, strict=False)]
+    living = [size - some for size, some in zip(sizes, gone, strict=True)]
+    if version.gone != sum(gone) or list(version.living) != living:
+        raise UnsoundError("the counts of deleted subscriptions are not those of their bits")
+    found = list(version.found_dead)
+    if len(found) != len(gone) or any(
+        type(f) is not int or not 0 <= f <= some for f, some in zip(found, gone, strict=True)
+    ):
+        raise UnsoundError("more deleted subscriptions are found than there are")
+    if not all(type(n) is int and n >= 0 for n in (version.updates, version.merges)):
+        raise UnsoundError("updates or merges are no numbers")
+    if type(version.growing) is not bool or type(version.reason) is not str:
+        raise UnsoundError("the header has values of other types than it should")
+    if not isinstance(version.local_literal, str | None):
+        raise UnsoundError("the header has a literal that is no text")
+    # Computed attributes, patterns and calls are made as a batch makes them.
+    empty = schema.arrow.empty_table().combine_chunks().to_batches() or [
+        pa.RecordBatch.from_pylist([], schema=schema.arrow)
+    ]
+    Reader(version.attributes, version.literals, True).read(empty[0])
+
+
+def check_tags(tags: Tags, count: int) -> None:
+    """Checks the tags of so many subscriptions."""
+    if len(tags.number) != len(tags.tag):
+        raise UnsoundError("tags have more or fewer numbers than names")
+    below("tags.number", tags.number, count)
+    below("tags.tag", tags.tag, len(tags.names))
+    if np.any(np.diff(tags.number) < 0):
+        raise UnsoundError("numbers of tags do not ascend")

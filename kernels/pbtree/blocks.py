@@ -1,0 +1,187 @@
+"""PB+tree: small trees. Each is one block, and shares a page with others of its size.
+
+::
+
+    number of the tree and 1, 0 in a free block
+    how many entries each of the six lists has, two in a word
+    room for slots, by list and key; room for their keys
+
+A block has room for one of ``ROOMS``, which its page says. ``block`` is the place of its first word
+in memory.
+"""
+
+import numpy as np
+
+from colmatch.kernels._jit import device
+from colmatch.kernels.pbtree.arrays import (
+    BLOCK_ENTRY,
+    BLOCK_HEAD,
+    BLOCK_MISSES,
+    CHILDREN,
+    EQUAL,
+    GREATER,
+    HIGH_END,
+    LISTS,
+    LOW_END,
+    ROOMS,
+    SIZE_CLASS,
+    UNEQUAL,
+)
+from colmatch.kernels.pbtree.counts import count_slots, miss_slots, note_span
+from colmatch.kernels.pbtree.pages import key_at, put_key
+
+
+@device
+def class_for(count):
+    """The place in ``ROOMS`` of the least room for so many entries, or how many rooms there are."""
+    size_class = np.int64(0)
+    while size_class < len(ROOMS) and ROOMS[size_class] < count:
+        size_class += 1
+    return size_class
+
+
+@device
+def block_words(size_class):
+    return BLOCK_HEAD + BLOCK_ENTRY * ROOMS[size_class]
+
+
+@device
+def blocks_of(size_class):
+    """How many blocks a page has."""
+    return CHILDREN // block_words(size_class)
+
+
+@device
+def count_of(mem, block, which):
+    """How many entries a list has."""
+    return (np.int64(mem[block + 1 + which // 2]) >> (16 * (which & 1))) & 0xFFFF
+
+
+@device
+def add_count(mem, block, which, count):
+    mem[block + 1 + which // 2] = np.int64(mem[block + 1 + which // 2]) + (count << (16 * (which & 1)))
+
+
+@device
+def begin_in_block(mem, block, which):
+    """Where the entries of a list begin, among all of a block."""
+    begin = np.int64(0)
+    for i in range(which):
+        begin += count_of(mem, block, i)
+    return begin
+
+
+@device
+def total_of(mem, block):
+    return begin_in_block(mem, block, np.int64(LISTS))
+
+
+@device
+def bisect_keys(mem, keys, low, high, key, behind):
+    """The first of the entries ``low:high`` whose key is not below ``key``, or ``behind`` it."""
+    while low < high:
+        middle = (low + high) >> 1
+        there = key_at(mem, keys + 2 * middle)
+        if there < key or (behind and there == key):
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@device
+def around(mem, block, room, which, key):
+    """Where a list has a key: where the list begins, the key, what comes behind it, and the end."""
+    begin = begin_in_block(mem, block, which)
+    end = begin + count_of(mem, block, which)
+    keys = block + BLOCK_HEAD + room
+    low = bisect_keys(mem, keys, begin, end, key, False)
+    return begin, low, bisect_keys(mem, keys, low, end, key, True), end
+
+
+@device
+def visit_block(mem, base, place, stage, key, left, spans, done, finished):
+    """Count what a value says of the slots of a block: misses first, then hits.
+
+    Ranges are counted from the end that is nearer.
+
+    Returns how many slots are complete, and how many were counted.
+    """
+    block, room = base + place, ROOMS[np.int64(mem[base + SIZE_CLASS])]
+    slots, counted = block + BLOCK_HEAD, np.int64(0)
+    low_begin, _, begun, low_end = around(mem, block, room, LOW_END, key)
+    high_begin, ended, _, high_end = around(mem, block, room, HIGH_END, key)
+    is_low = begun - low_begin + ended - high_begin <= low_end - begun + high_end - ended
+    if stage == BLOCK_MISSES:
+        begin, end = (high_begin, ended) if is_low else (begun, low_end)
+        note_span(spans, slots + begin, slots + end)
+        miss_slots(mem, slots + begin, slots + end, left)
+        return finished, end - begin
+    for which in range(LISTS):
+        if count_of(mem, block, which) == 0:
+            continue
+        begin, low, up, end = around(mem, block, room, np.int64(which), key)
+        other, other_end = end, end
+        if which == UNEQUAL:
+            low, up, other = begin, low, up
+        elif which == GREATER or which == LOW_END:
+            low = begin
+        elif which != EQUAL:
+            up = end
+        if low < up and which != (HIGH_END if is_low else LOW_END):
+            note_span(spans, slots + low, slots + up)
+            finished = count_slots(mem, slots + low, slots + up, left, done, finished)
+            counted += up - low
+        if other < other_end:
+            note_span(spans, slots + other, slots + other_end)
+            finished = count_slots(mem, slots + other, slots + other_end, left, done, finished)
+            counted += other_end - other
+    return finished, counted
+
+
+@device
+def put_entry(mem, block, room, i, key, slot):
+    mem[block + BLOCK_HEAD + i] = slot
+    put_key(mem, block + BLOCK_HEAD + room + 2 * i, key)
+
+
+@device
+def move_entries(mem, block, room, begin, end, by):
+    """Move the entries ``begin:end`` by one place, to the front or back."""
+    for j in range(end - begin):
+        i = begin + j if by < 0 else end - 1 - j
+        source = block + BLOCK_HEAD
+        mem[source + i + by] = mem[source + i]
+        source += room + 2 * i
+        put_key(mem, source + 2 * by, key_at(mem, source))
+
+
+@device
+def enter_in_block(mem, block, room, which, key, slot):
+    """Enter a slot behind those that a key has in a list. There must be room for it."""
+    _, _, behind, _ = around(mem, block, room, which, key)
+    move_entries(mem, block, room, behind, total_of(mem, block), 1)
+    put_entry(mem, block, room, behind, key, slot)
+    add_count(mem, block, which, 1)
+
+
+@device
+def remove_from_block(mem, block, room, which, key, slot):
+    """Take a slot of a key out of a list. Returns whether it was there."""
+    _, low, behind, _ = around(mem, block, room, which, key)
+    for i in range(low, behind):
+        if mem[block + BLOCK_HEAD + i] == slot:
+            move_entries(mem, block, room, i + 1, total_of(mem, block), -1)
+            add_count(mem, block, which, -1)
+            return True
+    return False
+
+
+@device
+def copy_block(mem, block, room, to, to_room):
+    """Copy a small tree to a block that has room for it."""
+    total = total_of(mem, block)
+    for i in range(BLOCK_HEAD):
+        mem[to + i] = mem[block + i]
+    for i in range(total):
+        put_entry(mem, to, to_room, i, key_at(mem, block + BLOCK_HEAD + room + 2 * i), mem[block + BLOCK_HEAD + i])

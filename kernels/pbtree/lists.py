@@ -1,0 +1,239 @@
+"""PB+tree: the nodes of lists, which split and merge, and the pointers of leaves to them.
+
+No leaf points to the first node of a list, since a pointer of 0 leads there. So the first predicate
+of a list changes no leaf but its own, however many keys there are.
+"""
+
+import numpy as np
+
+from colmatch.kernels._jit import device
+from colmatch.kernels.pbtree.arrays import (
+    CONTINUES,
+    HEAD,
+    HEADS,
+    IN_LIST,
+    ITEM,
+    ITEMS,
+    LEAF_POINTERS,
+    LIST,
+    LIST_ROOM,
+    LISTS,
+    NEXT,
+    PAGE_MASK,
+    PREV,
+    SIDS,
+)
+from colmatch.kernels.pbtree.editing import at, edit, failed, free_page, link_behind, take_page, unlink
+from colmatch.kernels.pbtree.leaves import descend, item_from
+from colmatch.kernels.pbtree.pages import (
+    begin_of,
+    first_key,
+    item_at,
+    items_below,
+    key_at,
+    last_key,
+    words_used,
+)
+
+
+@device
+def pointer_to(pages, node):
+    """Returns what leaves have for a node of a list: 0 for the first, or for none."""
+    if node == 0:
+        return node
+    base = at(pages, node)
+    return np.int64(0) if pages.mem[base + PREV] == 0 else node
+
+
+@device
+def set_pointers(pages, leaf, place, which, old, new, below, bounded):
+    """Exchange a pointer of the items from one on, as long as they have the old one.
+
+    below : keys that are not below this one stay, where it is ``bounded``
+
+    What the document calls Number_update is the number of leaves that this visits.
+    """
+    mem = pages.mem
+    while leaf != 0 and not failed(pages):
+        base = at(pages, leaf)
+        if failed(pages):
+            return
+        items = np.int64(mem[base + ITEMS])
+        while place < items:
+            pointer = base + LEAF_POINTERS + LISTS * place + which
+            if np.int64(mem[pointer]) & PAGE_MASK != old:
+                return
+            if bounded and key_at(mem, base + HEAD + 2 * place) >= below:
+                return
+            edit(pages, leaf)
+            if failed(pages):
+                return
+            mem[pointer] = np.int64(mem[pointer]) & IN_LIST | new
+            place += 1
+        leaf, place = np.int64(mem[base + NEXT]), np.int64(0)
+
+
+@device
+def set_pointers_from(pages, root, key, which, old, new, below, bounded, path):
+    """Exchange a pointer as ``set_pointers``, from the first item on that is not below a key."""
+    depth = descend(pages, root, key, path)
+    base = at(pages, path[depth, 0])
+    if failed(pages):
+        return
+    leaf, place = path[depth, 0], item_from(pages.mem, base, key)
+    set_pointers(pages, leaf, place, which, old, new, below, bounded)
+
+
+@device
+def split_list(pages, root, which, node, key, path):
+    """Divide a node of a list. Returns the one of both that a key belongs to.
+
+    A SidSet that takes most of the node is cut in two, and goes on in the new one.
+    """
+    mem = pages.mem
+    right = take_page(pages, LIST)
+    base, other = edit(pages, node), edit(pages, right)
+    if failed(pages):
+        return node
+    items, size = np.int64(mem[base + ITEMS]), np.int64(mem[base + SIDS])
+    total = words_used(mem, base)
+    j = np.int64(0)
+    while np.int64(mem[item_at(base, j) + 2]) + ITEM * (j + 1) <= total // 2:
+        j += 1
+    begin, end = begin_of(mem, base, j), np.int64(mem[item_at(base, j) + 2])
+    inside = False
+    cut = begin
+    if j == 0 or total - begin - ITEM * j > LIST_ROOM * 3 // 4:
+        if j + 1 < items and end + ITEM * (j + 1) <= LIST_ROOM * 3 // 4:
+            j += 1
+            cut = end
+        else:
+            inside = True
+            cut = max(begin + 1, min(end - 1, total // 2 - ITEM * (j + 1)))
+    for i in range(size - cut):
+        mem[other + HEAD + i] = mem[base + HEAD + cut + i]
+    for i in range(j, items):
+        source, to = item_at(base, i), item_at(other, i - j)
+        mem[to], mem[to + 1], mem[to + 2] = mem[source], mem[source + 1], np.int64(mem[source + 2]) - cut
+    mem[other + ITEMS], mem[other + SIDS] = items - j, size - cut
+    mem[base + SIDS] = cut
+    mem[base + ITEMS] = j
+    if inside:
+        mem[base + ITEMS] = j + 1
+        mem[item_at(base, j) + 2] = cut
+        mem[other + CONTINUES] = 1
+    link_behind(pages, node, right)
+    old = pointer_to(pages, node)
+    if failed(pages):
+        return node
+    first = first_key(mem, other)
+    set_pointers_from(pages, root, first, which, old, right, np.int64(0), False, path)
+    return right if key >= first else node
+
+
+@device
+def find_slot(pages, node, key, slot):
+    """Find a slot in a SidSet that ends in ``node``. Returns node, item and place, -1 for none."""
+    mem = pages.mem
+    while node != 0:
+        base = at(pages, node)
+        if failed(pages):
+            break
+        j = items_below(mem, base, key)
+        if j == mem[base + ITEMS] or key_at(mem, item_at(base, j)) != key:
+            break
+        for i in range(begin_of(mem, base, j), np.int64(mem[item_at(base, j) + 2])):
+            if mem[base + HEAD + i] == slot:
+                return node, j, i
+        if j > 0 or mem[base + CONTINUES] == 0:
+            break
+        node = np.int64(mem[base + PREV])
+    return node, np.int64(0), np.int64(-1)
+
+
+@device
+def take_slot(mem, base, j, i):
+    """Take the number at ``i`` of a node out of item ``j``."""
+    size = np.int64(mem[base + SIDS])
+    for k in range(i, size - 1):
+        mem[base + HEAD + k] = mem[base + HEAD + k + 1]
+    mem[base + SIDS] = size - 1
+    for k in range(j, np.int64(mem[base + ITEMS])):
+        mem[item_at(base, k) + 2] -= 1
+
+
+@device
+def remove_key(pages, e, root, which, node, j, key, leaf, place, path):
+    """Take an empty item out of a node, and the node out of its list if it was the last.
+
+    leaf, place : of the item of the tree that has the key
+
+    Returns whether the node before has more of its SidSet.
+    """
+    mem, base = pages.mem, edit(pages, node)
+    items = np.int64(mem[base + ITEMS]) - 1
+    for i in range(item_at(base, j) - 1, item_at(base, items) - 1, -1):  # to the back, from its end
+        mem[i + ITEM] = mem[i]
+    mem[base + ITEMS] = items
+    before, behind = np.int64(mem[base + PREV]), np.int64(mem[base + NEXT])
+    to, more = pointer_to(pages, before), False
+    if j == 0 and before != 0 and mem[base + CONTINUES] != 0:
+        other = at(pages, before)
+        if failed(pages):
+            return False
+        more = last_key(mem, other) == key
+    if items > 0:
+        if j == 0:
+            mem[base + CONTINUES] = 0
+            if before != 0:
+                set_pointers(pages, leaf, place, which, node, to, first_key(mem, base), True)
+        return more
+    unlink(pages, node)
+    if before != 0:
+        set_pointers(pages, leaf, place, which, node, to, np.int64(0), False)
+    else:
+        mem[e + HEADS + which] = behind
+        if behind != 0:
+            other = at(pages, behind)
+            if failed(pages):
+                return False
+            set_pointers_from(pages, root, first_key(mem, other), which, behind, np.int64(0), np.int64(0), False, path)
+    free_page(pages, node)
+    return more
+
+
+@device
+def merge_lists(pages, root, which, node, path):
+    """Move a node and the next one, or else the one before, into one if they fit."""
+    mem, base = pages.mem, at(pages, node)
+    for is_last in range(2):
+        left = np.int64(mem[base + PREV]) if is_last else node
+        right = node if is_last else np.int64(mem[base + NEXT])
+        if left == 0 or right == 0 or failed(pages):
+            continue
+        one, two = at(pages, left), at(pages, right)
+        if words_used(mem, one) + words_used(mem, two) <= LIST_ROOM * 3 // 4 and not failed(pages):
+            join(pages, root, which, left, right, path)
+            return
+
+
+@device
+def join(pages, root, which, left, right, path):
+    """Move what stands in two neighbouring nodes into the left one, and free the other."""
+    mem, one, two = pages.mem, edit(pages, left), edit(pages, right)
+    unlink(pages, right)
+    if failed(pages):
+        return
+    some, size = np.int64(mem[one + ITEMS]), np.int64(mem[one + SIDS])
+    first = first_key(mem, two)
+    joined = 1 if last_key(mem, one) == first else 0
+    for i in range(np.int64(mem[two + SIDS])):
+        mem[one + HEAD + size + i] = mem[two + HEAD + i]
+    for i in range(np.int64(mem[two + ITEMS])):
+        source, to = item_at(two, i), item_at(one, some + i - joined)
+        mem[to], mem[to + 1], mem[to + 2] = mem[source], mem[source + 1], np.int64(mem[source + 2]) + size
+    mem[one + ITEMS] = some + np.int64(mem[two + ITEMS]) - joined
+    mem[one + SIDS] = size + np.int64(mem[two + SIDS])
+    to = pointer_to(pages, left)
+    set_pointers_from(pages, root, first, which, right, to, np.int64(0), False, path)
+    free_page(pages, right)

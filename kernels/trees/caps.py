@@ -1,0 +1,229 @@
+"""Bounds of scores where events give weights to attributes.
+
+A *cap* is what an attribute adds to the score of a conjunction at most, before it is multiplied by
+what the event gives: the largest sum of the positive weights that one conjunction has on it. A
+conjunction that scores as much as it can for an event has its weight on the attributes that the
+event gives most to, up to their caps. So the lowest sum of weights with which a score can be
+reached is found by filling these, the heaviest first. It takes the place of the score in what
+compares bounds: entries of a leaf stand by their sums, and a leaf is left at the first that is too
+low, as without event weights.
+
+The source's bound, the sum of caps times the event's weights, is that of a conjunction whose sum
+has no bound; the sum times the largest weight of the event is that of caps without one. Filling is
+never above either.
+
+Caps of a leaf leave out more than those of the whole tree, and take a search for each heavy
+attribute of each event. So 64 events ask for them only in leaves that four or fewer of them reach:
+where events shared all leaves, as in ``dense``, asking took a third more time and left out nothing
+(``relevance.py event-weights``). Asking has a budget, too: ``ASKS`` for the events of a call, and
+one more for each ``WORTH`` entries that are left out by it. Where it does not pay, it is over soon.
+
+Source: "Relevance Matters", III.C and VI.
+"""
+
+import numpy as np
+
+from colmatch.kernels._jit import device, kernel
+from colmatch.kernels.layout import ADDED, ATTR_MASK, FLAG_NONE, LARGEST, PRIORITY, SUM
+from colmatch.kernels.trees.arrays import BY_PRIORITY, BY_WEIGHTS, COUNT, HEAVIEST, LEAF, NONE
+from colmatch.kernels.trees.bounds import MARGIN, code_of_bound
+from colmatch.kernels.trees.buckets import order_by
+
+ASKS = 64  # for caps of leaves, by the events of one call
+WORTH = 16  # entries that take as long to look at as it takes to ask
+HIGHEST = float(np.finfo(np.float32).max)  # of the floats that bounds are
+INFINITE = np.uint32(0x7F800000)  # number of the bound that all are below
+
+
+@device
+def _take_in(attr, weight, count, a, given, factor):
+    """Enters an attribute among the heaviest of a row. Returns how many they are, and the factor.
+
+    attr, weight (HEAVIEST) : of the row. factor : the largest weight of an attribute that is not
+    among them
+    """
+    at = count
+    while at > 0 and weight[at - 1] < given:
+        at -= 1
+    if at == HEAVIEST:
+        return count, max(factor, given)
+    if count == HEAVIEST:
+        count -= 1
+        factor = max(factor, weight[count])
+    for i in range(count, at, -1):
+        attr[i], weight[i] = attr[i - 1], weight[i - 1]
+    attr[at], weight[at] = a, given
+    return count + 1, factor
+
+
+@device
+def weigh_attributes(index, rows, row, weights, scoring, weight_of, scratch, lane):
+    """Notes which attributes of a row are its heaviest, and what the others have for a factor.
+
+    weight_of (A) : what the row gives, which stands in it. lane : where the row's are written
+    """
+    scratch.heaviest[lane] = 0
+    if index.bounded[0] != (BY_PRIORITY if scoring == PRIORITY else BY_WEIGHTS):
+        scratch.factor[lane] = -1.0
+        return
+    if len(weights.first) == 0 or scoring == SUM or scoring == PRIORITY:
+        scratch.factor[lane] = 1.0
+        return
+    attr, weight, cap, cap_all = scratch.heavy_attr[lane], scratch.heavy[lane], scratch.heavy_cap[lane], index.cap_all
+    last = len(cap_all) - 1
+    count, factor, lightest = np.int64(0), 0.0, np.inf
+    if cap_all[last] > 0:  # negations are true of what is not there, too
+        most = 1.0
+        for e in range(weights.first[row], weights.first[row + 1]):
+            most = max(most, weights.value[e])
+        count, factor = _take_in(attr, weight, count, np.uint32(NONE), most, factor)
+    before = np.int64(-1)
+    for e in range(rows.first[row], rows.first[row + 1]):
+        a = np.int64(rows.attr[e])
+        if a != before:  # entries of an attribute stand together
+            lightest = min(lightest, weight_of[a])
+            count, factor = _take_in(attr, weight, count, rows.attr[e], weight_of[a], factor)
+            before = a
+    if lightest < np.inf:
+        factor = max(factor, lightest)
+    while count > 0 and weight[count - 1] <= factor:
+        count -= 1
+    for i in range(count):
+        cap[i] = bound_of_code(cap_all[min(np.int64(attr[i]), last)])
+    scratch.heaviest[lane], scratch.factor[lane] = count, factor
+
+
+@device
+def bound_of_code(code):
+    """The bound that a number is of."""
+    return np.float64(np.uint32(code).view(np.float32))
+
+
+@device
+def _cap_in(cap, begin, end, a):
+    """The cap of an attribute among those of a leaf, 0 where it has none."""
+    while begin < end:
+        middle = (begin + end) >> 1
+        if cap[middle, 0] < a:
+            begin = middle + 1
+        elif cap[middle, 0] > a:
+            end = middle
+        else:
+            return bound_of_code(cap[middle, 1])
+    return 0.0
+
+
+@device
+def lowest_bound(least, factor, count, attr, weight, most, cap, begin, end):
+    """The lowest bound with which a row's score can be reached, as a number; 0 where all do.
+
+    Parameters
+    ----------
+    least : the score
+    factor : what the row gives at most to all attributes but ``count`` of them; below 0 where
+        bounds say nothing of its scores
+    attr, weight (HEAVIEST) : these, and what it gives to them
+    most (HEAVIEST) : their caps in the whole tree
+    cap (K, 2), begin, end : the caps of a leaf, which count instead, unless there are none
+    """
+    if factor < 0.0 or least <= 0.0:
+        return np.uint32(0)
+    filled = 0.0
+    for i in range(count):
+        own = most[i] if begin == end else _cap_in(cap, begin, end, attr[i])
+        if least <= own * weight[i]:
+            factor = weight[i]
+            break
+        least -= own * weight[i]
+        filled += own
+    if factor == 0.0:
+        return np.uint32(NONE)
+    return np.float32(min((filled + least / factor) * (1.0 - MARGIN), HIGHEST)).view(np.uint32)
+
+
+@device
+def floor_in(scratch, lane, least, cap, begin, end):
+    """The number of the lowest bound that is high enough for a row: see ``lowest_bound``."""
+    attr, weight, most = scratch.heavy_attr[lane], scratch.heavy[lane], scratch.heavy_cap[lane]
+    return lowest_bound(least, scratch.factor[lane], scratch.heaviest[lane], attr, weight, most, cap, begin, end)
+
+
+@device
+def floor_in_leaf(index, n, scratch, lane, least):
+    """The number of the lowest bound that is high enough for a row in the leaf of a bucket.
+
+    The leaf's own caps count as long as it pays to ask for them, where bounds say anything and a
+    row has heavy attributes.
+
+    least : the score that a conjunction must reach
+    """
+    floor, bound = scratch.floor[lane], index.bound
+    if scratch.asks[0] == 0 or scratch.heaviest[lane] == 0 or least <= 0.0:
+        return floor
+    begin, last = np.int64(index.node[n, LEAF]), np.int64(index.node[n, LEAF]) + np.int64(index.node[n, COUNT]) - 1
+    if bound[begin] < floor:
+        return floor
+    own = floor_in(scratch, lane, least, index.cap, np.int64(index.cap_first[n]), np.int64(index.cap_first[n + 1]))
+    spared = np.int64(0)
+    while last >= begin and bound[last] < own:
+        spared += bound[last] >= floor
+        last -= 1
+    scratch.asks[0] += spared // WORTH - 1
+    return max(floor, own)
+
+
+@device
+def _cap_of_conjunction(preds, c, negated, own, largest, highest, touched, count):
+    """Takes what the attributes of a conjunction add into the highest that any of a leaf adds.
+
+    negated : place of what negations add. own, largest (A + 1) float64 : zeros, and again. highest
+    (A + 1) float64 : written; touched : attributes that it is not 0 of, ``count`` of them. Returns
+    how many they are then
+    """
+    first, last = preds.first[c], preds.first[c + 1]
+    for p in range(first, last):
+        a = negated if preds.pred[p, 0] & FLAG_NONE else np.int64(preds.pred[p, 0] & ATTR_MASK)
+        own[a] += max(preds.weight[p, ADDED], 0.0)
+        largest[a] = max(largest[a], preds.weight[p, LARGEST])
+    for p in range(first, last):
+        a = negated if preds.pred[p, 0] & FLAG_NONE else np.int64(preds.pred[p, 0] & ATTR_MASK)
+        most = max(own[a], largest[a])
+        own[a] = largest[a] = 0.0
+        if most > highest[a]:
+            if highest[a] == 0.0:
+                touched[count] = a
+                count += 1
+            highest[a] = most
+    return count
+
+
+@kernel
+def find_caps(node, preds, table, touched, order, tally, first, cap, all):
+    """Writes the caps of each leaf, and of all. Returns how many there are.
+
+    Parameters
+    ----------
+    node (N, 16) : of a packed tree
+    table (3, A + 1) float64 : zeros
+    touched, order (A + 1) uint32, tally int64 : scratch
+    first (N + 1), cap (K, 2), all (A + 1) : as in ``Tree``; zeros, written. There is room for as
+        many caps as predicates
+    """
+    own, largest, highest = table[0], table[1], table[2]
+    negated, n = len(all) - 1, np.int64(0)
+    for leaf in range(len(node)):
+        first[leaf] = n
+        count = np.int64(0)
+        for c in range(np.int64(node[leaf, LEAF]), np.int64(node[leaf, LEAF]) + np.int64(node[leaf, COUNT])):
+            count = _cap_of_conjunction(preds, c, negated, own, largest, highest, touched, count)
+        if count > 0:
+            order_by(touched, order, count, tally)
+        for i in range(count):
+            a = np.int64(touched[order[i]])
+            code = min(code_of_bound(highest[a]) + np.uint32(1), INFINITE)  # up, also of the smallest floats
+            cap[n, 0], cap[n, 1] = NONE if a == negated else a, code
+            all[a] = max(all[a], code)
+            highest[a] = 0.0
+            n += 1
+    first[len(node)] = n
+    return n

@@ -1,0 +1,56 @@
+"""Which computed values mean something else in ANSI mode."""
+
+from __future__ import annotations
+
+import pickle
+
+import pyarrow as pa
+import pytest
+
+import colmatch as cm
+
+SCHEMA = pa.schema(
+    {
+        "t": pa.int8(), "i": pa.int32(), "j": pa.int32(), "l": pa.int64(), "f": pa.float32(), "d": pa.float64(),
+        "e": pa.decimal128(9, 2), "x": pa.bool_(), "s": pa.string(), "at": pa.timestamp("us", "UTC"), "day": pa.date32(),
+    }
+)  # fmt: skip
+DEPENDS = [
+    "i + 1 > 0", "i - j > 0", "l * 2 > 0", "-i > 0", "abs(t) > 0", "d / i > 1", "d % l = 0", "i / 0 IS NULL",
+    "CAST(s AS INT) = 1", "CAST(s AS DOUBLE) > 1", "CAST(s AS BOOLEAN)",
+    "CAST(l AS INT) = 1", "CAST(d AS BIGINT) = 1", "CAST(e AS SMALLINT) = 1", "CAST(e AS DECIMAL(8, 2)) > 1",
+    "CAST(e AS DECIMAL(8, 1)) > 1", "CAST(i AS DECIMAL(9, 0)) > 1", "CAST(x AS DECIMAL(1, 1)) > 0", "f < i",
+    "f + 1 > 2", "coalesce(f, l) > 2", "f <=> t", "lower(CAST(i + 1 AS STRING)) = '7'", "CAST(i * 2 AS BIGINT) > l",
+    "coalesce(i, 1) + j > 2",
+]  # fmt: skip
+DOES_NOT = [
+    "i > 0", "d + 1 > 0", "d * f > 0", "d / 7 > 1", "f / 2 > 1", "i % 2 = 1", "l % 3 = 0", "d % 2.5D = 0", "i < l",
+    "f < d", "CAST(i AS BIGINT) > l", "CAST(i AS DOUBLE) > d", "CAST(i AS FLOAT) > 1", "CAST(x AS INT) = 1",
+    "CAST(e AS INT) = 1", "CAST(e AS DECIMAL(10, 3)) > 1", "e + 1 > 2",
+    "CAST(i AS DECIMAL(10, 0)) > 1", "CAST(i AS STRING) = '7'", "CAST(i AS BOOLEAN)", "CAST(at AS DATE) > day",
+    "hour(at) = 3", "date_trunc('month', at) > day", "length(s) = 1", "concat(s, 'x') = 'x'", "coalesce(i, l) > 1",
+    "abs(d) > 1", "-d > 1", "i / (1 + 1) > 2", "CAST('7' AS INT) < i",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("ansi", [False, True])
+@pytest.mark.parametrize(
+    ("text", "depends"), [*((text, True) for text in DEPENDS), *((text, False) for text in DOES_NOT)]
+)
+def test_what_depends_on_the_mode(text: str, depends: bool, ansi: bool) -> None:
+    of = cm.Matcher.build({1: "i IS NULL", 2: text}, SCHEMA, options=cm.Options(ansi=ansi))
+    assert (of.moded_value is not None) == depends
+    assert pickle.loads(pickle.dumps(of)).moded_value == of.moded_value
+
+
+def test_literals_that_cannot_be_computed_depend_on_it() -> None:
+    of = cm.Matcher.build({1: "i < 2147483647 + 1", 2: "i = CAST('x' AS INT)"}, SCHEMA)
+    assert of.moded_value is not None
+    of.delete([1])
+    of.compact()
+    assert of.moded_value is not None
+
+
+def test_betree_computes_nothing() -> None:
+    of = cm.Matcher.build({1: "age > 20"}, cm.betree.Domains("age|integer|false"), language="betree")
+    assert of.moded_value is None

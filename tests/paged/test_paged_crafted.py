@@ -1,0 +1,102 @@
+"""``colmatch check`` and files of pages from elsewhere, whose checksums are right."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import crafted_pages
+import inside
+import numpy as np
+import pytest
+from contract import THOROUGH
+from some_pages import built
+
+import colmatch as cm
+from colmatch.kernels.pbtree.arrays import HEAD, KIND, RECORDS
+from colmatch.paged import chains, log
+from colmatch.paged.check import check
+from colmatch.paged.records import CONJUNCTIONS, LENGTH, PREDICATES
+
+EACH = 3000 if THOROUGH else 60
+
+
+def test_no_crafted_pages_harm_who_checks_them(tmp_path: Path) -> None:
+    """Each is refused, or used without harm: what is as it should be leads nowhere else."""
+    source = crafted_pages.source(tmp_path / "source")
+    said = {str(tmp_path / str(seed)): crafted_pages.craft(source, tmp_path / str(seed), seed) for seed in range(EACH)}
+    done = subprocess.run(
+        [sys.executable, crafted_pages.__file__, *said], capture_output=True, text=True, timeout=540, check=False,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(map(str, sys.path))},
+    )  # fmt: skip
+    lines = done.stdout.splitlines()
+    wrong = [f"{said[path[6:]]}: {line}" for path, line in zip(lines[::2], lines[1::2]) if line.startswith("foreign")]
+    last = said.get(lines[-1][6:], "") if lines else done.stderr
+    assert (done.returncode, wrong) == (0, []), last
+    counts = Counter(line.split()[0] for line in lines[1::2])
+    assert counts["used"] + counts["refused"] == EACH and min(counts["used"], counts["refused"]) > 0
+
+
+@pytest.mark.parametrize(
+    ("is_root", "word", "value", "said"),
+    [
+        (True, chains.SLOT_COUNT, 2**32 - 1, "page 2 says that there is more than the file has room for"),
+        (True, chains.RECORD_PAGE, 3, "page 2 leads to no page of records"),
+        (True, chains.FREE_SLOT, 1, "page 2 leads to other free slots than there are"),
+        (True, chains.FREE_SLOTS, 1, "page 2 leads to other free slots than there are"),
+        (True, chains.TEXT_IDS, 1, "page 2 says that ids are of another type than they are"),
+        (False, LENGTH, 2**32 - 1, "is not what was written"),
+        (False, LENGTH, 14, "a record of a subscription is not as long as its parts are"),
+        (False, CONJUNCTIONS, 2**31, "a record of a subscription is not as long as its parts are"),
+        (False, PREDICATES, 2**31, "a record of a subscription is not as long as its parts are"),
+    ],
+)
+def test_a_number_that_no_file_has_is_found(tmp_path: Path, is_root: bool, word: int, value: int, said: str) -> None:
+    def change(words: crafted_pages.Words) -> None:
+        page = 2 if is_root else int(np.flatnonzero(words[:, KIND] == RECORDS)[0])
+        words[page, word if is_root else HEAD + word] = value
+
+    built(tmp_path / "a").close()
+    check(str(tmp_path / "a"))
+    with pytest.raises(cm.StoreError, match=said):
+        check(str(crafted_pages.changed(tmp_path / "a", tmp_path / "b", change)))
+
+
+@pytest.mark.parametrize("pages", [0, 2, 2**24, 2**40, 2**63])
+def test_a_header_that_says_more_pages_than_there_are(tmp_path: Path, pages: int) -> None:
+    """Nothing is made as large as it says."""
+    built(tmp_path / "a").close()
+    crafted_pages.of_so_many(tmp_path / "a", tmp_path / "b", pages)
+    for opens in (cm.Matcher.open, check):
+        with pytest.raises(cm.StoreError, match="is damaged: page"):
+            opens(str(tmp_path / "b"))
+
+
+@pytest.mark.parametrize(("total", "pages"), [(2**40, [2]), (2**63, [2]), (9, [1]), (9, [30])])
+def test_a_log_with_pages_that_the_file_cannot_have(tmp_path: Path, total: int, pages: list[int]) -> None:
+    with built(tmp_path / "a") as matcher:
+        matcher.save(tmp_path / "b")
+    with cm.Matcher.open(tmp_path / "b") as matcher:
+        generation, stamp = inside.page_file(matcher).generation, inside.page_file(matcher).stamp
+    words = np.frombuffer((tmp_path / "b").read_bytes(), np.uint32).reshape(-1, 1024)[[2] * len(pages)].copy()
+    for page, own in zip(pages, words):
+        own[0] = crafted_pages.checksum(own.tobytes(), page)
+    head = log.update_bytes(generation, stamp + 1, total, np.array(pages), words[:, :1].tobytes())
+    Path(log.log_path(str(tmp_path / "b"))).write_bytes(log.begin_bytes(generation) + head + words.tobytes())
+    with pytest.raises(cm.StoreError, match="has pages that the file cannot have"):
+        cm.Matcher.open(tmp_path / "b")
+
+
+def test_what_describes_the_subscriptions_is_checked(tmp_path: Path) -> None:
+    """As a saved matcher is: it is one without subscriptions."""
+    for name, value in (("attributes", [[["a"], 0, [1, {}, "", None, ""], None, None]]), ("schema", "AAAA")):
+
+        def change(header: dict[str, object], arrays: object, name: str = name, value: object = value) -> None:
+            if header:
+                header[name] = value
+
+        with pytest.raises(cm.StoreError, match="cannot read what describes the pages"):
+            crafted_pages.source(tmp_path / name, change)  # which opens it at the end

@@ -1,0 +1,55 @@
+"""Spark: ANSI mode of sessions, and of matchers with computed values."""
+
+import pyarrow as pa
+import pytest
+
+import colmatch as cm
+from colmatch.spark.frames import match, match_topk
+
+SCHEMA = pa.schema({"i": pa.int32(), "s": pa.string(), "d": pa.float64()})
+MODED = ["i + 1 < 0", "CAST(s AS INT) IS NULL", "i / 0 IS NULL"]
+
+
+@pytest.fixture
+def events(spark):
+    return spark.sql("SELECT CAST(2147483647 AS INT) AS i, 'abc' AS s, 1.5D AS d")
+
+
+def built(*texts, **options):
+    return cm.Matcher.build(dict(enumerate(texts)), SCHEMA, options=cm.Options(**options))
+
+
+@pytest.mark.parametrize("text", MODED)
+def test_a_matcher_of_the_other_mode_is_refused(spark, conf, events, text, tmp_path):
+    """Where the session raises, a matcher without the mode found a match."""
+    without, ansi = built("d > 1", text), built("d > 1", text, ansi=True)
+    path = tmp_path / "rules.cm"
+    without.save(path)
+    said = r"ansi=False\).*spark.sql.ansi.enabled=true.*build .*Options\(ansi=True\).*enabled to false"
+    for of in (without, path):
+        for found in (lambda of: match(events, of), lambda of: match_topk(events, of, 2)):
+            with pytest.raises(cm.OptionError, match=said):
+                found(of)
+    with pytest.raises(Exception, match="OVERFLOW|CAST_INVALID|DIVIDE_BY_ZERO"):
+        events.where(text).collect()
+    with pytest.raises(Exception, match="cannot be computed"):
+        match(events, ansi).collect()
+    conf("spark.sql.ansi.enabled", "FALSE")
+    assert events.where(text).count() == 1
+    assert sorted(row.subscription for row in match(events, path).collect()) == [0, 1]
+    with pytest.raises(cm.OptionError, match=r"ansi=True\).*enabled=false.*Options\(ansi=False\).*enabled to true"):
+        match(events, ansi)
+
+
+@pytest.mark.parametrize("ansi", [False, True])
+def test_where_the_mode_does_not_matter(spark, events, ansi):
+    """Also of a value that does depend on it, once nobody uses that."""
+    of = built("d > 1", "lower(s) = 'abc'", "d * 2 > i", "i % 2 = 1", ansi=ansi)
+    assert of.moded_value is None
+    assert sorted(row.subscription for row in match(events, of).collect()) == [0, 1, 3]
+    of.insert({9: "i + 1 < 0"})
+    assert of.moded_value == "1 + i"
+    of.delete([9])
+    of.compact()
+    assert of.moded_value is None
+    match(events, of)
