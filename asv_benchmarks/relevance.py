@@ -87,7 +87,7 @@ BEST = ("bestar", "bestar-top1", "bestar-top5", "betree-top5", "kindex-top5", "b
 KINDS = tuple(dict.fromkeys(TOP + BEST))
 # Matching with a window of events and without, and counters when the events are no longer the same.
 OBSERVED = "observed"
-OFTEN = 96  # times that events are matched until the window has no others
+OFTEN = 96  # times that events are matched
 BUILT, CHANGED, COMPACTED = STAGES = ("as built", "changed", "compacted")
 ABOUT = {
     "top-subscriptions": "document 000, figure 8: the k best by workload size",
@@ -291,10 +291,10 @@ def observed(given: argparse.Namespace) -> list[Row]:
         asked = {f"{name}, observe={most}": most for most in (0, SEEN)}
         matchers = {called: build(name, work, made.subscriptions, 160, observe=most) for called, most in asked.items()}
         for stage in STAGES:
-            if stage == COMPACTED:
-                for matcher in matchers.values():
-                    for _ in range(OFTEN):
-                        matcher.count(later)
+            for matcher in matchers.values():
+                for _ in range(OFTEN if stage != CHANGED else 0):  # until the window has no others
+                    matcher.count(made.events if stage == BUILT else later)
+                if stage == COMPACTED:
                     matcher.compact()
             now = made if stage == BUILT else made._replace(events=later.slice(0, ROWS))
             for row in figures(matchers, now, given):
