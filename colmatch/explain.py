@@ -256,7 +256,7 @@ def _texts(nodes: tuple[Node, ...]) -> Any:
 
 
 def _factored(nodes: list[Node]) -> Node:
-    """Makes the AND of an OR, of what comes first in each node, and of what is the same in all."""
+    """Makes the AND of the OR of first children with the other children, which are the same."""
     first = tuple(node.children[0] for node in nodes)
     either = Node("any of", _any([node.truth for node in first]), _NOTHING, first)
     children = (either, *nodes[0].children[1:])

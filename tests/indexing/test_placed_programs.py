@@ -188,4 +188,4 @@ def test_an_explanation_shows_the_expression_undivided(kind: str) -> None:
     ]
     assert tree.text == "all of" and {clause.text for clause in tree.children} == {"any of"}
     either = matcher.explain(event, 8).tree
-    assert [child.text for child in either.children] == ["all of", "a0 >= 6"] and either.children[0] == tree
+    assert sorted(child.text for child in either.children) == ["a0 >= 6", "all of"]
