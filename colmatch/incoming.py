@@ -94,11 +94,10 @@ def table_of(source: Any, raises: type[ColmatchError], what: str) -> pa.Table:
 
 
 def _flat(values: Any, raises: type[ColmatchError], what: str) -> Any:
-    """Returns Python values in a form that Arrow finds a type for, if they nest no deeper than a
-    column.
+    """Returns Python values that Arrow can find a type for, nested no deeper than a column may be.
 
     A list that contains itself has no end, and would overflow Arrow's stack. So lists are looked at
-    level by level, each of them once.
+    level by level, each of them once; deeper ones are an error.
     """
     values = values if is_arrow(values) or isinstance(values, _CONTAINERS) else members(values)
     level: list[Any] = [values]

@@ -17,7 +17,7 @@ from colmatch.schema import Attribute, Role
 _CHECKED = "_checked"
 _DIVISIONS = ("divide", "modulo")
 _ARITHMETIC = ("add", "subtract", "multiply", "negate", "abs")
-_DIGITS = {"tinyint": 3, "smallint": 5, "int": 10, "bigint": 19}  # of the largest number; with one less, all numbers fit
+_DIGITS = {"tinyint": 3, "smallint": 5, "int": 10, "bigint": 19}  # of the largest number; one less always fits
 
 
 def moded_value(attributes: Iterable[Attribute]) -> str | None:
