@@ -15,7 +15,7 @@ RUNNING = ("batch_rows", "threads", "missing_columns", "order", "observe", "max_
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How a matcher is built and run. The defaults are right for almost everyone.
+    """Options to build and run a matcher. The defaults are right for almost everyone.
 
     What belongs to one kind of index is a setting of that kind, see ``colmatch.index``.
 
