@@ -1,22 +1,25 @@
-"""The source documents' experiments, done again for every kind of index: a CSV table each.
+"""The experiments of the papers, run again for every kind of index: a CSV table each.
 
     python asv_benchmarks/documents.py 003-figure-7b 000-beta --cpu
     python asv_benchmarks/documents.py 003 --subscriptions 1000000 --results asv_benchmarks/results
     python asv_benchmarks/documents.py 003-figure-6a --plot asv_benchmarks/pictures/documents.svg
 
-``experiments/catalogue.py`` has an entry for each: workload, what varies, kinds, settings. A table
-has a row for each kind at each point, with
+Names begin with the number of a paper: 000 for BE*-Tree, 002 for OpIndex, 003 for PS-Tree.
+``experiments/catalogue.py`` has an entry for each: workload, parameters, kinds, settings. A table
+has a row for each kind at each point, with these columns:
 
-- what is asked of the point, in columns named as the parameters are;
+- the parameters of the point, under their names;
 - ``us``, microseconds an event on one thread, the median of rounds in which kinds take turns;
-- ``ratio`` to the kind in ``ratio_to``, of the same rounds: what to compare on a busy machine;
-- ``build_s``, measured once, and ``bytes`` of a subscription;
+- ``ratio`` to the kind in ``ratio_to``, from the same rounds: the figure to compare on a busy
+  machine;
+- ``build_s``, seconds, measured once, and ``bytes`` of a subscription;
 - counters of an event, which are the same on every machine;
-- what was drawn: ``distinct_events``, ``probability_found``, ``equalities`` and others.
+- measurements of what was drawn: ``distinct_events``, ``probability_found``, ``equalities`` and
+  others.
 
-A batch with repeated events is refused, and so is a parameter that changed nothing: each has a
-column that must follow it (``experiments/axes.py``). All kinds must find as many matches.
-``runs.csv`` says when, where and by which command each table was made.
+A batch with repeated events is refused. So is a parameter that changes nothing: each has a measured
+column that must follow it (``experiments/axes.py``). All kinds must find the same number of
+matches. ``runs.csv`` says when, where and by which command each table was made.
 """
 
 from __future__ import annotations

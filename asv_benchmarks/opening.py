@@ -1,10 +1,10 @@
-"""What it costs to look at a saved matcher from elsewhere before it is used: ``open`` beside
-``open(..., trusted=True)``.
+"""The cost of checking a saved matcher on opening: ``open`` beside ``open(..., trusted=True)``.
 
     python asv_benchmarks/opening.py dense --subscriptions 1000000 --kinds bitslice scan betree
 
-Processor time until one event is matched, milliseconds, medians of rounds in which both follow one
-another. Checksums are verified both times."""
+Figures are milliseconds of processor time until one event is matched: medians of rounds in which
+both take turns. Checksums are verified both times.
+"""
 
 from __future__ import annotations
 

@@ -2,8 +2,9 @@
 
     python asv_benchmarks/order.py dense dense-equal ads --subscriptions 1000000 --batch 4096 64 1
 
-Processor time of one thread, microseconds an event, medians of rounds in which both follow one
-another."""
+Figures are microseconds an event of one thread's processor time: medians of rounds in which both
+take turns.
+"""
 
 from __future__ import annotations
 

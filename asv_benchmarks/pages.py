@@ -1,10 +1,12 @@
-"""What `pbtree` reads and how long it takes with its pages in a file, as tables.
+"""The pages that `pbtree` reads from a file and the time that it takes, as tables.
 
     python asv_benchmarks/pages.py --subscriptions 1000000 --plot asv_benchmarks/pictures/pages.svg
 
-Pages read an event, time and memory against the size of the cache, each in a process of its own;
-beside kinds in memory, in turns; single updates; and document 004's table 1: nodes visited, and
-pages changed by updates, as the number of keys grows. At last the worst insert, and files of many
+The tables show, in this order:
+
+- pages read an event, time and memory by the size of the cache, each in a process of its own, and
+beside kinds in memory, in turns; - single updates; - table 1 of the PB+tree paper: nodes visited,
+and pages changed by updates, as keys become more; - the worst insert, and files with many
 attributes.
 """
 
@@ -35,7 +37,7 @@ SHARES = (0.01, 0.05, 0.1, 0.2, 0.3, 0.5, 1.0)  # of the file, in the cache
 EVENTS = 256
 SPARE = 2000  # subscriptions that are inserted
 KEYS = (1000, 10_000, 100_000, 1_000_000)
-FIRST = 1000  # of a list, beside as many other keys as stand at the third place of ``KEYS``
+FIRST = 1000  # predicates of a new list, beside as many other keys as ``KEYS`` has in third place
 ATTRIBUTES = (30, 300, 3000, 30_000)
 
 
@@ -80,7 +82,7 @@ def built(workload: Workload, count: int, path: Path) -> cm.PredicateTable:
 
 
 def predicted(workload: Workload, path: Path) -> None:
-    """Compares nodes with O(log n + L), document 004's table 1, for each value of an event."""
+    """Compares nodes with O(log n + L) for each value of an event (PB+tree paper, table 1)."""
     pages = np.fromfile(path, np.uint32).reshape(-1, WORDS)
     sizes = pages[pages[:, KIND] == LIST, SIDS].astype(np.float64)
     slots = (sizes**2).sum() / sizes.sum()  # of the node that a slot is in: long lists have fuller nodes
@@ -184,7 +186,7 @@ def written(matcher: cm.Matcher) -> int:
 
 
 def visits(path: Path) -> None:
-    """Counts nodes as the number of keys of one attribute grows: document 004, table 1."""
+    """Counts nodes as the keys of one attribute become more (PB+tree paper, table 1)."""
     print("\n| keys | nodes an event | L | pages an insert | pages a delete |\n|---|---|---|---|---|")
     for count in KEYS:
         rng, keys = Random(0), np.arange(count) * 1000
@@ -214,8 +216,8 @@ def visits(path: Path) -> None:
 def worst(path: Path) -> None:
     """Counts the pages that the first predicates of a list change, beside 100,000 other keys.
 
-    Leaves point to each node of a list but the first. So it is the split of a node that changes
-    many: all leaves whose keys are above those of the new node.
+    Leaves point to each node of a list except the first. So the split of a node changes many: all
+    leaves whose keys are above those of the new node.
     """
     count, index = KEYS[2], cm.index("pbtree", path=str(path))
     table = pa.table({"id": range(count), "expression": [f"a = {1000 * i}" for i in range(count)]})
@@ -223,7 +225,7 @@ def worst(path: Path) -> None:
         changed = []
         for i in range(FIRST):
             before = written(matcher)
-            matcher.insert({count + i: f"a > {-i}"})  # below all leaves, so each split changes all that it can
+            matcher.insert({count + i: f"a > {-i}"})  # below all keys, so that a split changes all leaves
             changed.append(written(matcher) - before)
     print(
         f"\n{FIRST} predicates beside {count:,} keys: the first changes {changed[0]} pages, the median"
@@ -233,7 +235,7 @@ def worst(path: Path) -> None:
 
 
 def many_attributes(path: Path) -> None:
-    """Measures files of 20,000 subscriptions with 5 predicates each as attributes become more."""
+    """Measures files of 20,000 subscriptions with 5 predicates each, by number of attributes."""
     print(
         "\n| attributes | B a subscription, file | B a subscription, pages in memory | nodes an event | ms an event |"
     )

@@ -1,5 +1,4 @@
-"""The best matches, settings of the trees, and what trees learn from events: the rest of document
-000's experiments.
+"""The best matches, settings of the trees, and what trees learn from events (BE*-Tree paper).
 
     python asv_benchmarks/relevance.py
     python asv_benchmarks/relevance.py settings --subscriptions 1000000
@@ -7,18 +6,20 @@
     python asv_benchmarks/relevance.py event-weights observed
 
 Source: Sadoghi and Jacobsen, "Relevance Matters: Capitalizing on Less Top-k Matching in
-Publish/Subscribe" (VII, tables II and III, figures 8 and 9). ``documents.py`` has the others. Each
-sweep is a CSV table, ``000-top-probability`` for instance, with the same columns: microseconds an
-event, counters of an event, and what was drawn. ``attribute_zipf`` says how attributes are drawn.
+Publish/Subscribe" (VII, tables II and III, figures 8 and 9). ``documents.py`` runs the paper's
+other experiments. Each sweep is a CSV table, ``000-top-probability`` for instance, with the same
+columns: microseconds an event, counters of an event, and measurements of what was drawn.
+``attribute_zipf`` is the exponent of Zipf's law by which attributes are drawn.
 
-Parameters that are not changed are those of the document's table III
-(``workload.named("bestar")``), but for fewer subscriptions. All events of a batch differ
-(``experiments/cores.py``). Trees have the leaf capacity that table II names for the probability of
-a match: 5, 20 or 160. A name like ``bestar-top5`` finds the five best matches, with the document's
-weights; in ``event-weights`` events give weights, too, as in the document's score. ``observed`` has
-no parallel there: it shows what it costs to observe events, and what the index is like when they
-have changed. Matching is measured on one thread, in batches of 1,024, kinds in turns, medians of
-the processor's time; building once.
+Other parameters are those of the paper's table III (``workload.named("bestar")``), with fewer
+subscriptions. All events of a batch differ (``experiments/cores.py``). Trees have the leaf capacity
+that table II names for the probability of a match: 5, 20 or 160. A name like ``bestar-top5`` finds
+the five best matches, with the weights of the paper. In ``event-weights`` events give weights, too,
+as in the paper's score. ``observed`` has no parallel in the paper: it shows what it costs to
+observe events, and how the index is when events have changed.
+
+Matching is measured on one thread, in batches of 1,024, with kinds in turns: medians of processor
+time. Building is measured once.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ from colmatch.workload import Workload, named
 ROWS = 1024  # events, all in one batch
 TOP = tuple(f"{kind}{top}" for kind in ("kindex", "bestar", "bitslice") for top in ("", "-top1", "-top5"))
 PROBABLE = ((0.01, 5), (0.1, 20), (1.0, 160))  # probability of a match, below which this capacity is best
-SLOW = 60.0  # seconds that measuring one point may take before no new round begins
+SLOW = 60.0  # seconds: when a point has taken so long, no new round begins
 
 
 class Sweep(NamedTuple):
@@ -64,7 +65,7 @@ SETTINGS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("bestar", {}),
     *(("bestar", {"capacity": n}) for n in (20, 160)),
     *(("bestar", {"alpha": n}) for n in (1, 30, 50)),
-    # only a tree that grows enlarges buckets, which is where beta matters
+    # beta matters only where buckets are enlarged, so only in a tree that grows
     *(("bestar", {"construction": "dynamic", "beta": n}) for n in (1, 2, 16)),
     ("bestar", {"split": "approximate"}),
     ("bestar", {"ranking": "popularity"}),
@@ -85,9 +86,9 @@ WEIGHED = "event-weights"
 GIVEN = "given"  # the column of these weights
 BEST = ("bestar", "bestar-top1", "bestar-top5", "betree-top5", "kindex-top5", "bitslice-top5")
 KINDS = tuple(dict.fromkeys(TOP + BEST))
-# Matching with a window of events and without, and counters when the events are no longer the same.
+# Matching with a window of events and without, and counters after events have changed.
 OBSERVED = "observed"
-OFTEN = 96  # times that events are matched
+OFTEN = 96  # times that events are matched, which fill the window
 BUILT, CHANGED, COMPACTED = STAGES = ("as built", "changed", "compacted")
 ABOUT = {
     "top-subscriptions": "document 000, figure 8: the k best by workload size",
@@ -105,7 +106,7 @@ def main() -> None:
     print(machine())
     print(versions("colmatch", "numba", "numpy", "pyarrow"))
     few = workload({}, 0.0, 100)
-    for name in given.kinds or KINDS:  # kernels are loaded before anything is measured
+    for name in given.kinds or KINDS:  # load kernels before anything is measured
         matcher = build(name, few, few.predicate_table(), 5)
         action(name, matcher, few.events(2))()
     for name in given.sweeps:
@@ -170,7 +171,7 @@ def weights_of(events: pa.Table) -> str | None:
 
 
 def read(name: str, matcher: cm.Matcher, events: pa.Table) -> Row:
-    """Returns counters of an event: nodes of k-index are entries of lists."""
+    """Returns counters of an event; for k-index, nodes are entries of lists."""
     _, _, k = name.partition("-top")
     counted = matcher.counters(events, **({"k": int(k), "event_weights": weights_of(events)} if k else {}))
     return {what: counted.get(what, 0) / ROWS for what in ("nodes", "conjunctions", "candidates", "predicates")}
@@ -199,9 +200,9 @@ def drawn(work: Workload) -> tuple[Made, Workload]:
 def figures(
     matchers: dict[str, cm.Matcher], made: Made, given: argparse.Namespace, weights: pa.Array | None = None
 ) -> Iterator[Row]:
-    """Yields a row for each matcher, measured in turns; all must find as many matches.
+    """Yields a row for each matcher, measured in turns; all must find the same number of matches.
 
-    weights : what events give to their attributes, where the best are looked for
+    weights : weights that events give, where the best matches are looked for
     """
     told, events = facts(made), made.events
     checks.distinct(told)
@@ -236,9 +237,10 @@ def micro(zipf: float, given: argparse.Namespace) -> Iterator[Row]:
 
 
 def driven(rows: list[tuple[str, dict[str, Any], Row]]) -> None:
-    """Refuses a setting by which nothing differs: neither a counter nor what the index takes.
+    """Refuses a setting that changes neither a counter nor the memory of the index.
 
-    It is the last of its row. Those whose other settings are the same stand beside it.
+    The setting is the last one of its row. It is compared with rows whose other settings are the
+    same.
     """
     for kind, settings, _ in rows:
         name = next(reversed(settings), None)
@@ -254,7 +256,7 @@ def driven(rows: list[tuple[str, dict[str, Any], Row]]) -> None:
 
 
 def feedback(given: argparse.Namespace) -> list[Row]:
-    """Measures conjunctions of ``dense`` by the domain, and by a window of events."""
+    """Measures ``dense`` with ranking by the domain, and by a window of events."""
     rows = []
     for change in DRAWN:
         made, work = drawn(named("dense", subscriptions=given.subscriptions, **change))
@@ -265,7 +267,7 @@ def feedback(given: argparse.Namespace) -> list[Row]:
 
 
 def event_weights(given: argparse.Namespace) -> list[Row]:
-    """Measures the best matches by what events give to their attributes."""
+    """Measures the best matches for several laws of the weights that events give."""
     kinds = [kind for kind in given.kinds or BEST if kind in BEST]
     rows = []
     for name in ("bestar", "dense"):
@@ -281,8 +283,8 @@ def event_weights(given: argparse.Namespace) -> list[Row]:
 def observed(given: argparse.Namespace) -> list[Row]:
     """Measures trees with a window of events and without, before and after events have changed.
 
-    These have frequent values where the first had rare ones. They are matched until the window has
-    no others, and ``compact`` goes by them.
+    The values that are frequent after the change were rare before. The changed events are matched
+    until the window has no others, and ``compact`` goes by them.
     """
     made, work = drawn(named("dense", subscriptions=given.subscriptions, value_zipf=1.0))
     later = giving.mirrored(work.events(2 * SEEN, start=ROWS), work.cardinality)
@@ -292,7 +294,7 @@ def observed(given: argparse.Namespace) -> list[Row]:
         matchers = {called: build(name, work, made.subscriptions, 160, observe=most) for called, most in asked.items()}
         for stage in STAGES:
             for matcher in matchers.values():
-                for _ in range(OFTEN if stage != CHANGED else 0):  # until the window has no others
+                for _ in range(OFTEN if stage != CHANGED else 0):  # until the window has no other events
                     matcher.count(made.events if stage == BUILT else later)
                 if stage == COMPACTED:
                     matcher.compact()
@@ -307,9 +309,9 @@ def observed(given: argparse.Namespace) -> list[Row]:
 
 
 def followed(rows: list[Row]) -> None:
-    """Refuses an index that events have not moved, if it goes by those that were observed.
+    """Refuses an index that goes by observed events, but has not changed with them.
 
-    Any other must be as it was.
+    An index that does not go by them must not have changed.
     """
     for name in dict.fromkeys(row["kind"] for row in rows):
         for most in (0, SEEN):

@@ -1,11 +1,13 @@
-"""What the signatures of ``pstbloom`` turn away, by the cardinality of attributes.
+"""The conjunctions that signatures of ``pstbloom`` turn away, by the cardinality of attributes.
 
     python asv_benchmarks/signatures.py --subscriptions 10000 --attributes 100
 
-A row a cardinality: conjunctions verified for an event and not matched, with signatures and
-without; which part of the bits of spaces' and of cells' signatures is set, "none" where there are
-none; bytes a subscription; and the time of an event with signatures, as a part of that without,
-measured in turns.
+There is a row for each cardinality. Its columns are:
+
+- conjunctions that are verified for an event and do not match, with signatures and without; - the
+share of bits that is set in signatures of spaces, and of cells; "none" without signatures; - bytes
+of a subscription; - the time of an event with signatures, divided by that without, measured in
+turns.
 """
 
 from __future__ import annotations
@@ -23,12 +25,12 @@ from colmatch.kernels.pstree.arrays import CELLS, FANOUT, NONE, SPACES
 from colmatch.workload import Workload
 
 CARDINALITIES = (3, 10, 100, 1000, 10_000)
-ROWS = 256  # events, all in one batch
-SLOW = 60.0  # seconds that measuring one row may take before no new round begins
+ROWS = 256  # events of a row, all in one batch
+SLOW = 60.0  # seconds: when a row has taken so long, no new round begins
 
 
 def bits_set(index: Any) -> list[str]:
-    """Says which part of the bits is set of spaces' signatures, and of cells'."""
+    """Returns the share of bits that is set in signatures of spaces, and of cells."""
     state, first = index.state, int(index.state[of.FIRST_CELL])
     cells = FANOUT * int((index.tree[:, CELLS] != NONE).sum())
     parts = (

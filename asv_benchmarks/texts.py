@@ -2,8 +2,8 @@
 
     python asv_benchmarks/texts.py --bytes 1048576
 
-Each shape is built at the size that is asked for and at half of it, in turns; the ratio of both
-says whether time grows as the text does: 2 where it does, 4 where it grows by the square.
+Each shape is built at the given size and at half of it, in turns. The ratio of both says how time
+grows: 2 where it grows as the text does, 4 where it grows as the square.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ DOMAINS = [
 
 
 def joined(piece: Callable[[int], str], size: int, between: str) -> str:
-    """As many pieces as fit into so many bytes."""
+    """Joins as many pieces as fit into so many bytes."""
     pieces: list[str] = []
     for i in count():
         some = piece(i)
@@ -44,7 +44,7 @@ def joined(piece: Callable[[int], str], size: int, between: str) -> str:
 
 
 def quoted(size: int, text: str = "x{}") -> str:
-    """Strings with numbers in them, with commas between."""
+    """Returns strings with numbers in them, with commas between."""
     return joined(lambda i: f"'{text.format(i)}'", size, ", ")
 
 
@@ -117,7 +117,7 @@ BETREE: dict[str, Callable[[int], str]] = {
 
 
 def seconds(text: str, language: str) -> float:
-    """Processor seconds to build a matcher of a text, or to refuse it."""
+    """Measures the processor time to build a matcher of a text, or to refuse it."""
     schema = SCHEMA if language == "sql" else cm.betree.Domains(DOMAINS)
     options = cm.Options(max_text_bytes=1 << 30)
     began = time.process_time()

@@ -1,8 +1,8 @@
-"""Arguments as callers hand them over -> plain Python values that the rest of the house can trust.
+"""Checks of arguments as callers hand them over; the results are plain Python values.
 
-Each function asks for the type of an argument before anything else, and never for its truth, its
-length or whether it equals something: arrays have none of these, and objects of a caller's own may
-raise. Subclasses of Python's types and scalars of NumPy become Python's own.
+Each function looks at the type of an argument first. It never asks for the argument's truth, its
+length, or whether it equals something: arrays have no truth, and objects of a caller's own may
+raise. Subclasses of Python's types and scalars of NumPy become values of Python's own types.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ import numpy as np
 
 from colmatch.errors import ColmatchError, OptionError, shown
 
-MOST_BITS = 4096  # of a whole number: Python writes down none of more than 4,300 digits
+MOST_BITS = 4096  # bits of a whole number; Python makes no text of more than 4,300 digits
 _PLAIN = (int, str, bool, float, type(None))
 
 
 def python_value(value: Any) -> Any:
-    """Returns a whole number, a Boolean or a text as Python's own, and all else as it is.
+    """Returns a whole number, a Boolean or a text as one of Python's own, and all else as it is.
 
-    A ``timedelta64`` is one of NumPy's integers, and no number here.
+    A ``timedelta64``, which NumPy counts among its integers, is no number here.
     """
     if type(value) in _PLAIN or isinstance(value, np.timedelta64):
         return value
@@ -37,16 +37,16 @@ def python_value(value: Any) -> Any:
 
 
 def whole_number(value: Any) -> int | None:
-    """Returns a whole number as Python's own; None for what is none.
+    """Returns a whole number as Python's own; None for anything else.
 
-    Neither is a Boolean one, nor what is too long to be written down.
+    Booleans are no numbers, and neither are integers of more than ``MOST_BITS`` bits.
     """
     plain = python_value(value)
     return plain if type(plain) is int and plain.bit_length() <= MOST_BITS else None
 
 
 def number(value: Any) -> int | float | None:
-    """Returns a whole number or a float as Python's own; None for what is neither."""
+    """Returns a whole number or a float as Python's own; None for anything else."""
     if isinstance(value, float):
         return float.__float__(value)
     if isinstance(value, np.floating):
@@ -55,9 +55,9 @@ def number(value: Any) -> int | float | None:
 
 
 def double(value: Any) -> float | None:
-    """Returns a number as a float; None for what is none, or too large for one.
+    """Returns a number as a float; None for anything else, and for numbers that are too large.
 
-    A Decimal is one, and so is a Fraction.
+    Decimals and fractions are numbers, too.
     """
     found = value if isinstance(value, (Decimal, Fraction)) else number(value)
     with suppress(OverflowError, ValueError):  # ValueError: a signalling NaN
@@ -66,27 +66,30 @@ def double(value: Any) -> float | None:
 
 
 def text(value: Any) -> str | None:
-    """Returns a text as Python's own; None for what is none."""
+    """Returns a text as Python's own; None for anything else."""
     return str.__str__(value) if isinstance(value, str) else None
 
 
 def is_listed(value: Any) -> bool:
-    """Says whether a value can be iterated over, and is no text. An array needs a dimension."""
+    """Says whether a value is a list of something: an iterable that is no text.
+
+    An array needs at least one dimension.
+    """
     if isinstance(value, (str, bytes)) or not isinstance(value, Iterable):
         return False
     return not isinstance(value, np.ndarray) or value.ndim > 0
 
 
 def members(value: Any) -> list[Any] | None:
-    """Returns what is listed; None for what is no list.
+    """Returns the members of a list of something; None for anything else.
 
-    What a caller's own iterator raises comes through.
+    Exceptions of a caller's own iterator come through.
     """
     return list(value) if is_listed(value) else None
 
 
 def file_name(value: Any) -> str | None:
-    """Returns a path as a text that the system can be asked for; None for what is none."""
+    """Returns a path as a text that the system accepts; None for anything else."""
     with suppress(TypeError, ValueError):
         name = str.__str__(os.fsdecode(value))
         os.fsencode(name)
@@ -99,8 +102,8 @@ def checked_whole(
 ) -> int:
     """Returns a whole number from ``low`` to ``high``.
 
-    what : how the error calls the argument, with what stands around the value: ``Options(x={})``
-    most : how the error calls ``high``
+    what : the argument as the error calls it, with braces for its value: ``Options(x={})``
+    most : the words of the error for ``high``
     """
     found = whole_number(value)
     if found is None or not low <= found <= high:
@@ -109,7 +112,10 @@ def checked_whole(
 
 
 def checked_flag(what: str, value: Any, raises: type[ColmatchError] = OptionError) -> bool:
-    """Returns True or False, which no other value stands for; ``what`` as for others."""
+    """Returns True or False, for which no other value stands.
+
+    what : as for ``checked_whole``
+    """
     found = python_value(value)
     if type(found) is not bool:
         raise raises(f"{what.format(shown(value))}: True or False is needed")
@@ -117,7 +123,10 @@ def checked_flag(what: str, value: Any, raises: type[ColmatchError] = OptionErro
 
 
 def checked_choice(what: str, value: Any, allowed: Collection[str], raises: type[ColmatchError] = OptionError) -> str:
-    """Returns one of some texts; ``what`` as for others."""
+    """Returns one of some texts.
+
+    what : as for ``checked_whole``
+    """
     found = text(value)
     if found is None or found not in allowed:
         *others, last = map(repr, allowed)

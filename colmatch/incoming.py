@@ -31,7 +31,7 @@ _UNREADABLE = (
     RecursionError,
     SystemError,
 )
-NESTED_MOST = 50  # types within each other, and lists: Arrow's files take 64
+NESTED_MOST = 50  # levels of types, or of lists, within each other; Arrow's files take 64
 _CONTAINERS = (list, tuple, set, frozenset, dict, np.ndarray)
 _PLAIN = frozenset({int, float, str, bytes, bool, type(None)})
 
@@ -94,10 +94,10 @@ def table_of(source: Any, raises: type[ColmatchError], what: str) -> pa.Table:
 
 
 def _flat(values: Any, raises: type[ColmatchError], what: str) -> Any:
-    """Python values that nest no deeper than a column, for Arrow to find a type for.
+    """Returns Python values that Arrow can find a type for, nested no deeper than a column may be.
 
-    A list that contains itself does, and Arrow has no stack for it. They are looked at level by
-    level, each list once.
+    A list that contains itself has no end, and would overflow Arrow's stack. So lists are looked at
+    level by level, each of them once; deeper ones are an error.
     """
     values = values if is_arrow(values) or isinstance(values, _CONTAINERS) else members(values)
     level: list[Any] = [values]
@@ -110,7 +110,7 @@ def _flat(values: Any, raises: type[ColmatchError], what: str) -> Any:
 
 
 def _inside(container: Any) -> Iterable[Any]:
-    """What a container has that may be a container."""
+    """Returns the members of a container that may be containers themselves."""
     if isinstance(container, np.ndarray):
         return container.ravel().tolist() if container.dtype.hasobject else ()
     inside = container.values() if isinstance(container, dict) else container
@@ -216,10 +216,10 @@ def doubles_of(column: pa.Array, raises: type[ColmatchError], what: str) -> pa.D
 
 
 def exact_doubles_of(column: pa.Array, raises: type[ColmatchError], what: str) -> pa.DoubleArray:
-    """Numbers as doubles, as ``doubles_of`` makes them, where no two of them become the same.
+    """Returns numbers as doubles, as ``doubles_of`` does, if each can be told from its neighbours.
 
-    Raises ``raises`` with the row of one that no double is close enough to: a whole number beyond
-    2**53, say.
+    Raises ``raises`` with the row of a number that no double is close enough to, such as a whole
+    number beyond 2**53.
     """
     doubles, types = doubles_of(column, raises, what), pa.types
     if types.is_integer(column.type):
@@ -230,7 +230,7 @@ def exact_doubles_of(column: pa.Array, raises: type[ColmatchError], what: str) -
     elif types.is_decimal(column.type):
         with refusing(raises, f"{what} is {column.type} and cannot be compared with doubles"):
             wide = pa.decimal256(76, column.type.scale)
-            told = doubles.cast(pa.string()).cast(wide)  # the shortest number that this double is nearest to
+            told = doubles.cast(pa.string()).cast(wide)  # the shortest decimal number with this double
             equal = pc.equal(told, column.cast(wide)).fill_null(True)
             same = equal.to_numpy(zero_copy_only=False)
     else:

@@ -157,9 +157,9 @@ class Matcher(Matches):
         cache_bytes : of a file of pages, what is held of it in memory, by default as it was built.
             Its pages are read when they are needed and checked then, so ``mmap`` and ``verify``
             mean nothing for it, and updates are in it without a journal
-        trusted : a file that you have written yourself, whose arrays are taken as they are. By
-            default they are looked at first, so that no crafted file leads out of them; the index
-            of a kind that cannot be looked at so is made anew (README, "Files from elsewhere")
+        trusted : take the arrays of a file as they are, because you have written it yourself. By
+            default they are checked first, so that no crafted file leads out of them. An index that
+            cannot be checked so is made anew (README, "Files from elsewhere")
 
         Raises
         ------
@@ -241,8 +241,8 @@ class Matcher(Matches):
         Parameters
         ----------
         sample : events that take the place of those of ``build``, as there; an update of its own.
-            The index is built anew with them in any case. Where there are none, none count. By
-            default they are the events that were observed, if the options say so
+            The index is built anew with them in any case. An empty sample counts nothing. By
+            default they are the events that were observed, if ``Options(observe=...)`` says so
 
         Raises
         ------

@@ -9,13 +9,13 @@ from typing import Any
 from colmatch.arguments import checked_choice, checked_flag, checked_whole, text
 from colmatch.errors import OptionError, shown
 
-# what may change while a matcher is there
+# options that can be changed while a matcher is in use
 RUNNING = ("batch_rows", "threads", "missing_columns", "order", "observe", "max_text_bytes")
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How a matcher is built and run. The defaults are right for almost everyone.
+    """Options to build and run a matcher. The defaults are right for almost everyone.
 
     What belongs to one kind of index is a setting of that kind, see ``colmatch.index``.
 
@@ -28,16 +28,17 @@ class Options:
     missing_columns : what it means that events lack a column, or a field of a struct, that an
         expression uses or that is an end of a range: ``"error"`` raises an EventError, ``"null"``
         takes it to be NULL in every row.
-    order : of the subscriptions that one event matches. ``"subscription"`` is the order of
-        ``Matcher.ids``. With ``"any"`` kinds of index differ, and a merge may change it; that
-        spares up to a sixth of the time where events match hundreds.
-    observe : of the events that are matched, how many of the last are counted whenever segments are
-        merged or compacted, in the place of a sample; one of 128 is taken. 0 counts none. 0 to
-        4096.
+    order : order of the subscriptions that one event matches. ``"subscription"`` is the order of
+        ``Matcher.ids``. With ``"any"`` the order depends on the kind of index and on merges. That
+        spares up to a sixth of the time where events match hundreds of subscriptions.
+    observe : how many of the events that were matched last are kept. One of 128 events is taken.
+        Whenever segments are merged or compacted, the kept events take the place of a sample. 0
+        keeps none. 0 to 4096.
     max_depth : deepest nesting of parentheses, NOT and unary minus that the parser accepts. 1 to
         400.
-    max_text_bytes : most bytes, in UTF-8, that the text of one expression may have; a longer one is
-        an error before any of it is read. Not of a ``PredicateTable``. 1 to 2**30.
+    max_text_bytes : most bytes, in UTF-8, that the text of one expression may have; a longer text
+        is an error before any of it is read. It does not count for a ``PredicateTable``. 1 to
+        2**30.
     timezone : zone in which a timestamp literal without one is read when its column has a zone
         (Spark's session time zone): ``"Europe/Berlin"``, ``"+02:00"``. Parts of timestamps, such as
         ``hour(at)``, are those of its clocks.

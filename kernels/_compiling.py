@@ -35,7 +35,7 @@ class NotCompiledError(Exception):
 
 
 class TornError(RuntimeError):
-    """A kernel would have to be compiled in a child that was forked in the middle of another."""
+    """A kernel is not compiled, and the parent was forked while it compiled another."""
 
 
 class _State:
@@ -102,7 +102,7 @@ def _apart(action: Callable[[], T], look: Callable[[], None]) -> T:
     """Run ``action`` where no signal handler runs."""
     if threading.current_thread() is not threading.main_thread():
         return action()
-    busy = threading.Lock()  # an event would have a lock of its own, which a child could find held
+    busy = threading.Lock()  # not an event, whose own lock a child could find held
     busy.acquire()
     results: list[T] = []
     errors: list[BaseException] = []
@@ -141,8 +141,8 @@ def _say(kept: bool) -> None:
         return  # it has been seen to
     with suppress(AttributeError, OSError, ValueError):  # no standard error, or one that is closed
         if sys.stderr.isatty():
-            # A line through the middle of a progress bar would leave pieces of it. A child has no
-            # bar, and might wait for ever for the lock of its parent's.
+            # A line in the middle of a progress bar would leave pieces of it. A child has no bar,
+            # and might wait for ever for the lock of its parent's.
             bars = None if _forks.is_child() else sys.modules.get("tqdm")
             write = sys.stderr.write if bars is None else lambda line: bars.tqdm.write(line, sys.stderr, end="")
             write(f"colmatch: {text}\n")

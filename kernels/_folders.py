@@ -1,12 +1,13 @@
-"""Where compiled kernels are kept, and whether what lies there may be run.
+"""The folder of compiled kernels, and checks that nobody else can change it.
 
-A compiled kernel is code: whoever can exchange the file runs what they like as its reader. So a
-folder is used only if nobody but this user and root can change what is in it. ``distrust`` looks at
-the folder and at all that leads to it, since who may write a folder may exchange all that is below,
-links among it. In a sticky folder such as ``/tmp`` nobody can exchange what another owns; there it
-counts who owns the next one, or the link. A group may write only if it is the user's own, with
-nobody else in it: many systems give each user one and let it write by default. An access list of
-Linux may name more users and groups. On Windows all this is left to the profile's access lists.
+A compiled kernel is code: whoever can exchange the file runs code as its reader. So a folder is
+used only if this user and root alone can change its contents. ``distrust`` looks at the folder and
+at all folders and links on the way to it, since whoever can write one of these can exchange all
+below it. In a sticky folder such as ``/tmp``, nobody can exchange what another user owns; there the
+owner of the next folder or link counts. A group may write only if it is the user's own, without
+other members: many systems give each user such a group, and let it write by default. On Linux, an
+access list may name more users and groups. On Windows, the access lists of the user's profile are
+relied on.
 """
 
 import os
@@ -18,17 +19,17 @@ from collections.abc import Iterator
 from pathlib import Path
 
 FOLDERS_KEPT = 32  # of different sources, versions and settings, beside each other; an edit of a kernel makes a new one
-LINKS_MOST = 40  # as Linux has it
+LINKS_MOST = 40  # links that are followed on the way to a folder, as in Linux
 
-# An access list: a version, then for each entry its tag, what is allowed, and who is named.
+# An access list of Linux: a version, then entries of a tag, permissions, and a user or group.
 _ACL = "system.posix_acl_access"
 _ACL_USER, _ACL_GROUP_OBJ, _ACL_GROUP, _ACL_MASK = 0x02, 0x04, 0x08, 0x10
 
 
 def base() -> str | None:
-    """``$COLMATCH_CACHE_DIR``, else the user's cache folder: absolute, with the links in it.
+    """Returns ``$COLMATCH_CACHE_DIR``, else the user's cache folder: absolute, with links kept.
 
-    None when there is no home folder.
+    The result is None when there is no home folder.
     """
     folder = os.environ.get("COLMATCH_CACHE_DIR") or _user_cache_dir()
     return None if folder is None else os.path.join(os.getcwd(), folder)
@@ -49,11 +50,12 @@ def _user_cache_dir() -> str | None:
 
 
 def distrust(folder: Path) -> str | None:
-    """Why others could change what is in a folder, in words; None when they cannot.
+    """Returns why others could change the contents of a folder, in words; None when they cannot.
 
-    What does not exist yet is passed over.
+    Folders that do not exist yet are passed over. Links are followed, as long as others cannot
+    exchange them.
 
-    ``folder`` is absolute. Links in it are followed, as long as others cannot exchange them.
+    folder : an absolute path
     """
     if os.name != "posix":
         return None
@@ -99,12 +101,12 @@ def _open_to_others(status: os.stat_result, place: Path | int, is_sticky: bool) 
     user = os.geteuid()
     if status.st_uid not in (0, user):
         return f"belongs to user {status.st_uid}, not to user {user}"
-    if is_sticky or stat.S_ISLNK(status.st_mode):  # who may exchange a link is said of its folder
+    if is_sticky or stat.S_ISLNK(status.st_mode):  # the folder of a link says who may exchange it
         return None
     mode = stat.S_IMODE(status.st_mode)
     if mode & stat.S_IWOTH:
         return f"may be written by everybody (mode {mode:04o})"
-    if not mode & stat.S_IWGRP:  # nor may anybody whom an access list names: this is the most that they may
+    if not mode & stat.S_IWGRP:  # these bits are also the limit for all whom an access list names
         return None
     named = _named_writers(place)
     if (named is None or None in named) and not _own_group(user, status.st_gid):
@@ -116,9 +118,9 @@ def _open_to_others(status: os.stat_result, place: Path | int, is_sticky: bool) 
 
 
 def _named_writers(place: Path | int) -> list[tuple[str, int] | None] | None:
-    """Users and groups that an access list lets write, None among them for the owning group.
+    """Returns users and groups that an access list lets write; None stands for the owning group.
 
-    None where there is no list.
+    The result is None where there is no list.
     """
     if sys.platform != "linux":
         return None

@@ -1,33 +1,33 @@
-"""No lock of a parent is needed by a forked child.
+"""Locks that never keep a forked child waiting.
 
 ``os.fork`` copies a process at one moment, with one of its threads. The other threads are not in
-the child, but the locks that they held are held there, and what they were changing is half changed.
-A child that asked for such a lock would wait for ever. There are two ways out of that.
+the child. But the locks that they held are held there, and what they were changing is half changed.
+A child that asked for such a lock would wait for ever. There are two ways out.
 
-*Made anew.* A ``lock`` that another thread held is free in the child. What is ``renewed`` is told
-that it is in a child, and makes good what another thread may have left half done. And
+*Made anew.* A ``lock`` that another thread held is free in the child. An object that is ``renewed``
+is told that it is in a child, and repairs what another thread may have left half done. And
 ``cached_property`` needs no lock at all.
 
 *Waited for.* numba and LLVM cannot be made anew, nor can a module that is half imported. So the
-thread that forks waits, before it does, until no other thread
+thread that forks waits until no other thread
 
 - imports a module of ``IMPORTED``,
 - compiles or loads a kernel, or is inside LLVM (``_jit.py`` hands these locks to ``wait_for``),
-- is between two steps that belong together (``whole``): some microseconds.
+- is between two steps that belong together (``whole``), which takes some microseconds.
 
-It waits for one kernel, for seconds where that is compiled and for milliseconds where it is loaded:
-a thread lets go of numba's lock behind each, and takes it for no other while a fork waits
+A fork waits for one kernel at most: seconds where it is compiled, milliseconds where it is loaded.
+Other threads release numba's lock after each kernel, and do not take it again while a fork waits
 (``give_way``).
 
-Who waits for whom: the thread that forks takes these locks in the order in which a thread that
-compiles does, numba's before LLVM's, and ``whole`` last, inside which nobody takes another. It has
-none of them while it waits for an import, which needs numba's. It may hold locks of its caller's,
-which a thread that compiles could wait for: a handler of the log may have one. For that case the
-wait ends after ``WAIT_MOST``. Then the child has what it has compiled already, and what it has not
-is an error there (``is_torn``). A thread that forks inside of what it would wait for goes on at
-once, since these locks let their holder in again.
+Order of locks: the thread that forks takes them as a thread that compiles does, numba's before
+LLVM's, and ``whole`` last, inside which no other lock is taken. It holds none of them while it
+waits for an import, since imports need numba's lock. It may hold a lock of its caller's, such as
+that of a log handler, for which the compiling thread waits. For that case the wait ends after
+``WAIT_MOST``. The child can then run the kernels that are compiled, and any other is an error
+(``is_torn``). A thread that forks while it holds such a lock itself goes on at once, since the
+locks are reentrant.
 
-Handlers run in the opposite order of their registration before a fork. So ``logging``, whose own
+Before a fork, handlers run in the opposite order of their registration. So ``logging``, whose own
 handler takes its lock, is imported here first: a thread that compiles writes to the log.
 """
 
@@ -43,21 +43,21 @@ from typing import Any, Generic, Protocol, TypeVar, overload
 
 T = TypeVar("T")
 
-WAIT_MOST = 300.0  # seconds that a fork waits; a kernel took 60 where six threads shared a core
-LEAST = 1.0  # seconds for each lock, even then
-TICK = 0.001  # seconds between looks at imports
+WAIT_MOST = 300.0  # seconds that a fork waits at most; a kernel took 60 where six threads shared a core
+LEAST = 1.0  # seconds that a fork waits for each lock when ``WAIT_MOST`` is over
+TICK = 0.001  # seconds between two looks at imports, or at waiting forks
 
-# packages that matching and updating import from when they are needed first
+# packages from which matching and updating import on first use
 IMPORTED = frozenset(
     ("colmatch", "numba", "llvmlite", "numpy", "pyarrow", "pandas", "sqlglot", "sqlglotc", "re2", "tqdm")
 )
 
 
 class Renewed(Protocol):
-    """What is told of a fork."""
+    """An object that is told of each fork, in the child."""
 
     def in_child(self) -> None:
-        """Makes good what threads that are not in this process may have left half done.
+        """Repairs what threads of the parent may have left half done.
 
         It waits for nothing, and reads no file.
         """
@@ -66,15 +66,15 @@ class Renewed(Protocol):
 _locks: weakref.WeakSet[Any] = weakref.WeakSet()
 _renewed: weakref.WeakSet[Any] = weakref.WeakSet()
 _waited: list[Any] = []
-_forking: list[int] = []  # threads that wait until they may fork
+_forking: list[int] = []  # ids of threads that wait until they may fork
 _mine = threading.local()
 _is_child = _is_torn = False
 
 
 def lock() -> Any:
-    """Makes a lock that a child does not get from its parent's other threads.
+    """Makes a lock that is free in a child if another thread of the parent held it.
 
-    It is Python's own ``RLock``: what is in Python between its two halves, an interrupt could cut.
+    It is Python's own ``RLock``. A lock written in Python could be interrupted between two steps.
     """
     made = threading.RLock()
     _locks.add(made)
@@ -87,20 +87,20 @@ def is_held(lock: Any) -> bool:
 
 
 def renewed(thing: Renewed) -> None:
-    """Sees that something is told of each fork, in the child, for as long as it is there."""
+    """Arranges that an object is told of each fork in the child, as long as the object lives."""
     _renewed.add(thing)
 
 
 def wait_for(*locks: Any) -> None:
-    """Sees that no fork comes while another thread has one of these locks.
+    """Arranges that no process is forked while another thread holds one of these locks.
 
-    They are taken before those that were named earlier, and in the order given.
+    A fork takes them in the order given, before the locks of earlier calls.
     """
     _waited.extend(locks[::-1])
 
 
 def give_way() -> None:
-    """Waits until no fork waits for what this thread is about to take."""
+    """Waits until no fork waits for a lock that this thread is about to take."""
     while _forking:
         time.sleep(TICK)
 
@@ -111,16 +111,16 @@ def is_child() -> bool:
 
 
 def is_torn() -> bool:
-    """Says whether numba and LLVM are as another thread of the parent left them half way."""
+    """Says whether another thread of the parent left numba or LLVM half way when it was forked."""
     return _is_torn
 
 
 class cached_property(Generic[T]):  # as functools names its own
-    """An attribute that is made when it is first asked for, as that of ``functools`` is.
+    """An attribute that is computed when it is first asked for, like that of ``functools``.
 
-    That one has a lock for all objects of a class in Python 3.11, and none later. This one has
-    none. Threads that ask at once may each make the value, but all get the one that is there first.
-    So a value that is changed later stays the only one.
+    In Python 3.11 ``functools`` has one lock for all objects of a class; this one has none. Threads
+    that ask at once may each compute the value, but all get the one that was stored first. So an
+    object that is changed later is the only one.
     """
 
     def __init__(self, make: Callable[[Any], T]) -> None:
@@ -163,7 +163,7 @@ def _is_imported_by_others() -> bool:
     """Says whether another thread is importing a module that a child may need."""
     known: dict[str, Any] = getattr(getattr(importlib, "_bootstrap", None), "_module_locks", {})
     owners = {getattr(of(), "owner", None) for name, of in list(known.items()) if name.partition(".")[0] in IMPORTED}
-    # of threads that there are: in a child, the parent's others may have some
+    # only threads of this process count: a child may have import locks of its parent's others
     return not (owners & sys._current_frames().keys()) <= {threading.get_ident()}
 
 
@@ -183,21 +183,21 @@ def _in_child() -> None:
             each._at_fork_reinit()
     free = list(filter(_is_free, _waited))
     _is_torn = _is_torn or len(free) < len(_waited)
-    _waited[:] = free  # lest its own children wait for what nobody gives back
-    with ExitStack() as all_of_them:  # also those that come after one that fails
+    _waited[:] = free  # its own children must not wait for locks that are never released
+    with ExitStack() as all_of_them:  # all are called, even if one raises
         for thing in list(_renewed):
             all_of_them.callback(thing.in_child)
 
 
 def _is_free(lock: Any) -> bool:
-    """Says whether this thread has a lock or may have it."""
+    """Says whether this thread holds a lock, or could take it at once."""
     if not lock.acquire(blocking=False):
         return False
     lock.release()
     return True
 
 
-whole = lock()  # held between two steps that a child must see both of, or none
+whole = lock()  # held between two steps of which a child must see both or none
 wait_for(whole)
 
 if hasattr(os, "register_at_fork"):

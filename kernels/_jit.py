@@ -22,8 +22,7 @@ cache folder. Cached code is run as it is, so a folder that others could write i
 (``_folders.py``).
 
 ``numba.core.caching``, ``CompileResult._reduce``, ``Dispatcher._cache`` and the locks that a fork
-waits for (``_forks.py``) are numba's inner workings, which is why pyproject.toml pins its minor
-version.
+waits for (``_forks.py``) are numba's inner workings, so pyproject.toml pins its minor version.
 """
 
 import functools

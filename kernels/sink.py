@@ -1,4 +1,4 @@
-"""Results of a match kernel: written by blocks of rows, ordered afterwards by row and number."""
+"""Results of a match kernel: written by blocks of rows, then ordered by row and number."""
 
 import numpy as np
 
@@ -119,11 +119,13 @@ def order_ids(sink, start, place, ids, id):
 def group_keys(sink, start, size, bits, place, key):
     """Writes a key for each pair of the sink, by groups of rows.
 
-    A key is the row within its group, above the number of the subscription.
+    A key is the row within its group, with the number of the subscription in its low bits.
 
-    start : first row of the pairs. size : a group has 2**size rows. bits : of a number. place
-    (groups) int64 : on entry where the keys of each group begin, on return where they end. key
-    (pairs) uint32 is written
+    start : first row of the pairs
+    size : a group has 2**size rows
+    bits : of a subscription's number
+    place (groups) int64 : on entry where the keys of each group begin, on return where they end
+    key (pairs) uint32 : written
     """
     sink_row, sink_sub = sink.row, sink.sub
     size, bits = np.uint64(size), np.uint64(bits)
@@ -137,9 +139,11 @@ def group_keys(sink, start, size, bits, place, key):
 
 @device
 def order_digit(source, first, count, shift, place, target):
-    """Moves keys to another array, ordered by some of their bits: those from ``shift`` on.
+    """Moves keys to another array, ordered by some of their bits, those from ``shift`` on.
 
-    The keys are ``source[first:first + count]``. place (2**digit) uint32 is scratch
+    The keys are ``source[first:first + count]``.
+
+    place (2**digit) uint32 : scratch
     """
     mask = np.uint64(len(place)) - np.uint64(1)
     for d in range(np.uint64(len(place))):
@@ -162,13 +166,16 @@ def order_digit(source, first, count, shift, place, target):
 def order_groups(key, size, bits, digits, scratch, repeats, place, ids, id, sub):
     """Orders the pairs of each group by row and number, and writes their ids, or their numbers.
 
-    Returns how many there are.
+    Returns how many pairs there are.
 
-    key (pairs) uint32, size, bits : as from ``group_keys``. digits : how many keys are ordered by.
-    scratch : room for the keys of a group (K) uint32, twice, and for those of a digit (2**d)
-    uint32. repeats : whether pairs may stand there twice, to be dropped. place (rows + 1) int64 :
-    row -> its pairs, rewritten. ids (S) int64, or (0) where numbers are wanted; id (pairs) int64 or
-    sub (pairs) uint32 is written
+    key (pairs) uint32, size, bits : as from ``group_keys``
+    digits : how many digits keys are ordered by
+    scratch : room for the keys of a group (K) uint32, twice, and for the values of a digit (2**d)
+        uint32
+    repeats : whether pairs may stand there twice; the second is dropped
+    place (rows + 1) int64 : row -> its pairs, rewritten
+    ids (S) int64 : (0) where numbers are wanted
+    id (pairs) int64, sub (pairs) uint32 : one of them is written
     """
     rows, kept, end = len(place) - 1, np.uint64(0), np.uint64(place[0])
     mask, width = (np.uint64(1) << np.uint64(bits)) - np.uint64(1), np.uint64(0)
@@ -215,8 +222,9 @@ def order_groups(key, size, bits, digits, scratch, repeats, place, ids, id, sub)
 def number_events(place, first, event):
     """Writes the event of each pair.
 
-    place (rows + 1): row -> its pairs; ``first``: number of the first row; event (pairs) int64 is
-    written.
+    place (rows + 1) : row -> its pairs
+    first : number of the first row
+    event (pairs) int64 : written
     """
     for row in range(len(place) - 1):
         for i in range(np.uint64(place[row]), np.uint64(place[row + 1])):

@@ -1,7 +1,7 @@
-"""Says whether predicates keep within what kernels trust them to.
+"""A check that predicates lead kernels to no place outside their arrays.
 
-Files may come from elsewhere with right checksums. Kernels index without looking, so all that they
-index by is looked at once, when a file is opened.
+A file from elsewhere may have right checksums. Kernels do not check the numbers that they index by,
+so all of these are checked once, when a file is opened.
 """
 
 import numpy as np
@@ -9,7 +9,7 @@ import numpy as np
 from colmatch.kernels._jit import device, kernel
 from colmatch.kernels.layout import ACCEPT, ATTR_MASK, FLAG_MULTI, FLAG_RUN, REJECT
 
-# What may be wrong.
+# Results of a check: nothing is wrong, or this part of the predicates is.
 SOUND, RANGES, OWNERS, ATTRIBUTES, CODES, RUNS, PROGRAMS, TREES = range(8)
 
 
@@ -38,13 +38,14 @@ def fault_of_order(first, value, least, most):
 def fault_of_predicates(preds, top, multi, size):
     """Returns what is wrong with the predicates of ``size`` subscriptions, ``SOUND`` for nothing.
 
-    Lengths are right, but for those that ranges say.
+    The caller has checked the lengths of arrays, except those that ranges give.
 
-    top (A) int64 : highest code of each attribute. multi (A) uint8
+    top (A) int64 : highest code of each attribute
+    multi (A) uint8 : 1 where an attribute may have several values
     """
     first, pred, run_lo, run_hi, owner = preds.first, preds.pred, preds.run_lo, preds.run_hi, preds.owner
     jump_first, tree_first = preds.jump_first, preds.tree_first
-    runs = np.int64(0)  # no interval is that of many predicates: then what reads them would never end
+    runs = np.int64(0)  # intervals of predicates: no two share one, so they cannot be more than there are
     for c in range(len(owner)):
         if np.int64(owner[c]) >= size:
             return OWNERS
@@ -75,7 +76,7 @@ def fault_of_predicates(preds, top, multi, size):
 
 @device
 def _leads_on(jump, begin, count):
-    """Whether each jump of a program leads forward within it, or ends it."""
+    """Says whether each jump of a program leads forward within it, or ends it."""
     if count == 0 or begin > len(jump) - count:
         return False
     for p in range(count):
@@ -88,7 +89,7 @@ def _leads_on(jump, begin, count):
 
 @device
 def _is_tree(tree, begin, end, count):
-    """Whether tokens are one postfix expression over so many predicates."""
+    """Says whether tokens are one postfix expression over so many predicates."""
     height = np.int64(0)
     for t in range(begin, end):
         token = np.int64(tree[t])

@@ -1,8 +1,8 @@
-"""How many values of a window of events meet a predicate.
+"""The values of a window of events that meet a predicate.
 
-Source: "Relevance Matters", V-B: the loss of a node is the false candidates over a window of
-events. Which of a conjunction's attributes it goes by changes nothing of what matches, so the
-fewest that look at it are the fewest false candidates.
+Source: "Relevance Matters", V-B: the loss of a node is its false candidates over a window of
+events. A conjunction matches as often, whichever of its attributes it is found by. So it has the
+fewest false candidates where the fewest events look at it.
 """
 
 import numpy as np
@@ -14,13 +14,14 @@ from colmatch.kernels.search import first_at_least
 
 @device
 def values_met(window, first, key, code_first, bound, label, a, lo, hi):
-    """How many values of a window have a code, or label, from ``lo`` to ``hi``.
+    """Counts the values of a window that have a code, or label, from ``lo`` to ``hi``.
 
     Returns -1 where the window does not know the attribute.
 
-    window (W + 1) int64 : values with the codes, or keys, before each. first : attribute -> its
-    codes, from code 1 on, or its keys; of those that were known. key (W) int64 : ascending within
-    an attribute; (0) where values are counted by code. code_first, bound, label : of the codes now
+    window (W + 1) int64 : values with the codes, or keys, before each
+    first : attribute -> its codes, from code 1 on, or its keys; of attributes that were known
+    key (W) int64 : ascending within an attribute; (0) where values are counted by code
+    code_first, bound, label : of the present codes
     """
     if a + 1 >= len(first):
         return np.int64(-1)
@@ -28,7 +29,7 @@ def values_met(window, first, key, code_first, bound, label, a, lo, hi):
     if len(key) == 0:
         end = begin + min(hi, end - begin)
         begin = min(begin + lo - 1, end)
-    else:  # boundaries come and go
+    else:  # by key, since boundaries come and go
         n = code_first[a]
         least, most = n + boundaries_below(code_first, label, a, lo) - 1, n + boundaries_below(code_first, label, a, hi)
         if most < code_first[a + 1]:
@@ -40,10 +41,10 @@ def values_met(window, first, key, code_first, bound, label, a, lo, hi):
 
 @device
 def looked_at(tree, codes, a, lo, hi, part):
-    """For which part of the events an entry with this range is expected to be looked at.
+    """Estimates for which share of the events an entry with this range is looked at.
 
-    They have the attribute, with a value in the range. ``part`` is that of the domain, which counts
-    as one event more than the window has: so it decides between equals, and it is all that there is
+    These events have the attribute, with a value in the range. ``part`` is the share of the domain.
+    It counts as one more event of the window, so it decides between equals. It is also the result
     for an attribute that the window does not know.
     """
     met = values_met(tree.window, tree.window_first, tree.window_key, codes.first, codes.bound, codes.label, a, lo, hi)

@@ -1,4 +1,4 @@
-"""Forks children that do something, and ends those that hang."""
+"""Children that are forked to do something, and ended if they hang."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ def fork() -> int:
 
 
 def in_child(action: Callable[[], Any], seconds: float = 120) -> str:
-    """Has a child do something. Returns what it returns, or what was wrong, as a text.
+    """Makes a child do something. Returns its result, or what went wrong, as a text.
 
-    A child that takes longer is ended, and all that it says is ``HANGS``.
+    A child that takes too long is ended; its result is ``HANGS``.
     """
     answer, write = os.pipe()
     child = fork()
-    if not child:  # no more is run here, so that nothing of the tests ends twice
+    if not child:  # the child runs nothing else, so no test ends twice
         try:
             os.write(write, repr(action()).encode())
         except BaseException:
@@ -53,9 +53,9 @@ def in_child(action: Callable[[], Any], seconds: float = 120) -> str:
 
 @contextmanager
 def beside(action: Callable[[Callable[[], None]], Any], after: float | None = None) -> Iterator[threading.Thread]:
-    """Does something in another thread, whose argument it calls where it is to be left standing.
+    """Does something in another thread, which stops where it calls its argument.
 
-    It goes on at the end of the block, or so many seconds ``after`` it got there.
+    The thread goes on at the end of the block, or ``after`` so many seconds.
     """
     there, go_on = threading.Event(), threading.Event()
 
@@ -81,7 +81,7 @@ def beside(action: Callable[[Callable[[], None]], Any], after: float | None = No
 
 @contextmanager
 def held(lock: Any, after: float | None = None) -> Iterator[None]:
-    """Has another thread hold a lock."""
+    """Lets another thread hold a lock."""
 
     def hold(stand: Callable[[], None]) -> None:
         with lock:

@@ -1,5 +1,7 @@
-"""Values that look like what a call takes and are not: scalars without a dimension, subclasses that
-lie, objects whose methods raise, lists that contain themselves.
+"""Values that look like an argument and are not.
+
+They are scalars without a dimension, subclasses that lie, objects whose methods raise, and lists
+that contain themselves.
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ METHODS = (
 
 
 class OwnError(RuntimeError):
-    """What a caller's own source raises, which may come through."""
+    """An error that a caller's own source raises, which may come through."""
 
 
 def _fails(*args: Any, **named: Any) -> Any:
@@ -35,7 +37,7 @@ def _fails_itself(*args: Any, **named: Any) -> Any:
 
 
 class Failing:
-    """Each of its methods raises."""
+    """An object all of whose methods raise."""
 
 
 for _name in METHODS:
@@ -43,7 +45,7 @@ for _name in METHODS:
 
 
 class Unequal:
-    """Compares as arrays do: to something that is neither true nor false."""
+    """An object that compares as arrays do: the result is neither true nor false."""
 
     def __eq__(self, other: object) -> Any:
         return np.array([True, False])
@@ -52,7 +54,7 @@ class Unequal:
 
 
 class FailingSource:
-    """Its iteration raises an error of its own."""
+    """An iterable that raises an error of its own."""
 
     __iter__ = _fails_itself
 
@@ -105,7 +107,7 @@ class Mode(enum.StrEnum):
 
 
 class FailingMapping(UserDict):  # type: ignore[type-arg]
-    """A mapping that promises a key and has none."""
+    """A mapping that promises a key and does not have it."""
 
     def __getitem__(self, key: Any) -> Any:
         raise OwnError("the caller's own mapping failed")

@@ -1,4 +1,4 @@
-"""What every kind must do: the subscriptions of an event come in the order of ``Matcher.ids``."""
+"""Every kind gives the subscriptions of an event in the order of ``Matcher.ids``."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def a_text(rng: Random) -> str:
 
 
 def drawn(rng: Random, type: Any, low: int, count: int) -> dict[Any, str]:
-    """Subscriptions with ids in no order."""
+    """Draws subscriptions, with ids in no order."""
     ids = list(range(low, low + count))
     rng.shuffle(ids)
     return {type(id): a_text(rng) for id in ids}
@@ -89,7 +89,7 @@ def test_ids_of_an_event_are_in_the_order_of_all_ids(kind: str, type: Any, batch
 
 @every_kind
 def test_order_of_what_is_found_once(kind: str) -> None:
-    """Expressions of one conjunction each, in several segments."""
+    """Each expression is one conjunction; they stand in several segments."""
     rng = Random(kind)
     texts = {id: f"{rng.choice('ab')} >= {rng.randrange(4)}" for id in drawn(rng, int, 0, COUNT)}
     of = cm.Matcher.build(texts, SCHEMA, index=kind)

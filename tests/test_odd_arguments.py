@@ -1,7 +1,7 @@
-"""Each argument of each public call gets each odd value: it is taken, or an error of ours comes.
+"""Each argument of each public call takes each odd value, or raises an error of colmatch's own.
 
-The values are drawn in ``odd.py`` and ``hostile.py``; all other arguments are good ones. An error
-of a caller's own iterator, and the ``OSError`` of a file, come through as they are.
+The values come from ``odd.py`` and ``hostile.py``; all other arguments are good ones. Errors of a
+caller's own iterator, and the ``OSError`` of a file, come through as they are.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from colmatch.indexing.registry import KINDS
 from colmatch.workload import named
 
 VALUES = [*ODD, *HOSTILE]
-SHARE = 1 if THOROUGH else 7  # one value of so many
+SHARE = 1 if THOROUGH else 7  # one of so many values is tried
 EVENTS = pa.RecordBatch.from_pylist([{"a": 1}], SCHEMA)
 DOMAINS = ["a|integer|true|0|9"]
 PAIRS: dict[str, Any] = {"event": [0], "attribute": ["x"], "value": [1]}
@@ -42,7 +42,7 @@ SIZES = (
 
 
 class Call(NamedTuple):
-    """A call, the arguments that are odd in turn, and good ones."""
+    """A call, the arguments that are odd in turn, and good values for them."""
 
     made: Callable[..., Any]
     odd: str
@@ -54,7 +54,7 @@ def one_by_one(function: Callable[..., Any], names: str) -> Callable[..., Any]:
 
 
 def fresh(name: str, ids: Any = (1,)) -> Callable[..., Any]:
-    """A method of a new matcher, which it may change."""
+    """Returns a method of a new matcher, which the call may change."""
     return lambda **named: getattr(cm.Matcher.build(dict.fromkeys(ids, "a = 1"), SCHEMA, "scan"), name)(**named)
 
 
@@ -63,14 +63,14 @@ def opened(**named: Any) -> None:
 
 
 def written(made: Any) -> None:
-    """What the builder made, as a text and in a matcher."""
+    """Returns what the builder made, as a text and in a matcher."""
     if made is not NotImplemented:
         str(made)
         cm.Matcher.build([(1, made)], SCHEMA, "scan")
 
 
 def built(matcher: cm.Matcher, betree: cm.Matcher) -> dict[str, Call]:
-    """All calls, by a name for the test."""
+    """Returns all calls, each with a name for the test."""
     asked = {"events": EVENTS}
     new: dict[str, Any] = {"subscriptions": {1: "a = 1"}, "schema": SCHEMA, "index": "scan"}
     of_betree = {"subscriptions": {1: "a = 1"}, "schema": DOMAINS, "index": "scan", "language": "betree"}
@@ -174,7 +174,7 @@ def matchers() -> tuple[cm.Matcher, cm.Matcher]:
 
 @pytest.fixture(scope="module")
 def calls(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Call]]:
-    """The calls, in a folder where odd names may be saved under."""
+    """Returns the calls, in a folder where files with odd names may be saved."""
     before, folder = Path.cwd(), tmp_path_factory.mktemp("odd")
     os.chdir(folder)
     matcher, betree = matchers()
@@ -214,7 +214,7 @@ def test_a_flag_is_true_or_false(calls: dict[str, Call], flag: str, value: Any) 
 
 
 def test_a_list_that_contains_itself_is_an_error() -> None:
-    """Arrow would end the process."""
+    """Arrow would otherwise end the process."""
     made: list[Any] = []
     made.append(made)
     with pytest.raises(cm.EventError, match="column 'value': its lists nest deeper than 50, or contain themselves"):

@@ -1,1 +1,1 @@
-"""The experiments of documents 000, 002 and 003: an entry each, and what runs and checks them."""
+"""Experiments of the BE*-Tree, OpIndex and PS-Tree papers, and how they are run and checked."""

@@ -1,11 +1,12 @@
-"""Parameters that experiments vary, each with the measured column that shows that it did."""
+"""The parameters that experiments vary, each with a measured column that proves it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any, Literal, NamedTuple
 
-PAIRS = {5: 13, 16: 26, 66: 81}  # of an event, document 000's table III, by predicates of a subscription
+# Pairs of an event, by predicates of a subscription (BE*-Tree paper, table III).
+PAIRS = {5: 13, 16: 26, 66: 81}
 
 
 class Axis(NamedTuple):
@@ -13,11 +14,11 @@ class Axis(NamedTuple):
 
     Attributes
     ----------
-    proof : a column of the table, measured in what was drawn or built
-    shows : what this column must do as the parameter takes its values: be ``near`` them, ``rise``,
+    proof : a column of the table, measured in the workload or the index
+    shows : how this column must follow the values of the parameter: ``near`` them, ``rise``,
         ``fall``, ``differ`` between two of them, or ``differ each`` from all others
     fields : value -> fields of the workload that it changes
-    scaled : values are shares of the number of subscriptions that was asked for
+    scaled : values are shares of the number of subscriptions on the command line
     within : how far from the value, relatively, ``near`` may be
     """
 
@@ -29,12 +30,12 @@ class Axis(NamedTuple):
 
 
 def of(name: str) -> Callable[[Any], dict[str, Any]]:
-    """Returns what changes one field alone."""
+    """Returns a function from a value to the one field that it changes."""
     return lambda value: {name: value}
 
 
 def same(*names: str) -> Callable[[Any], dict[str, Any]]:
-    """Returns what makes sizes, which have a least and a greatest value, all the same."""
+    """Returns a function from a value to sizes that all have it, at least and at most."""
     return lambda size: dict.fromkeys(names, (size, size))
 
 

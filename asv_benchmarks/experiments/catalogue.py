@@ -1,7 +1,7 @@
-"""All experiments, each with the figures of the documents that it does again.
+"""All experiments, each with the figures of a paper that it runs again.
 
-Documents 000, 002 and 003 are those of BE*-Tree, OpIndex and PS-Tree. Building time and memory are
-columns of every table, so figures of these need none of their own.
+Numbers stand for papers: 000 for BE*-Tree, 002 for OpIndex, 003 for PS-Tree. Building time and
+memory are columns of every table, so their figures need no experiments of their own.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ from typing import Any
 
 from experiments.entry import BESTAR, NORMAL, OPINDEX, TREES, Draw, Experiment, drawn, of_clauses, of_prefixes
 
-MANY = (0.1, 0.3, 1, 3, 10)  # of the subscriptions that are asked for
-CHANCE = 0.00038  # of a match of `pstree-dense` that is not planted
+MANY = (0.1, 0.3, 1, 3, 10)  # shares of the number of subscriptions on the command line
+CHANCE = 0.00038  # probability of a match of `pstree-dense` that is not planted
 SPARSE = 30_000  # attributes
 
 
 def halves(figure: int, other: str, axis: str, values: tuple[Any, ...], **fields: Any) -> dict[str, Experiment]:
-    """Makes the dense and the sparse half of a figure of document 003."""
+    """Makes the dense and the sparse half of a figure of the PS-Tree paper."""
     dense: Draw = drawn("pstree-dense", event_size=(30, 30), chance=CHANCE, **fields)
     sparse: Draw = drawn("pstree-sparse", event_size=(30, 30), **fields)
     return {
@@ -26,7 +26,7 @@ def halves(figure: int, other: str, axis: str, values: tuple[Any, ...], **fields
 
 
 def bestar(about: str, axes: dict[str, tuple[Any, ...]], **given: Any) -> Experiment:
-    """Makes an experiment of document 000, whose batches have 1,024 events."""
+    """Makes an experiment of the BE*-Tree paper, with batches of 1,024 events."""
     return Experiment(f"document 000, {about}", drawn("bestar", rows=1024), axes, **{"kinds": TREES, **given})
 
 
@@ -37,7 +37,7 @@ def law(about: str, axis: str, values: tuple[Any, ...]) -> Experiment:
 
 
 EXPERIMENTS: dict[str, Experiment] = {
-    # Document 000
+    # BE*-Tree paper
     "000-table-2a": bestar(
         "table IIa: leaf capacity by the probability of a match; 0.3 for its 10 % and more",
         {"probability": (0.0001, 0.001, 0.01, 0.09, 0.3), "capacity": (5, 20, 160)},
@@ -59,7 +59,7 @@ EXPERIMENTS: dict[str, Experiment] = {
     "000-clusters": law("number of clusters, figure 7; 0 for none", "clusters", (2, 4, 10, 26, 0)),
     "000-cluster-size": law("size of clusters, figure 7", "cluster_size", (25, 100, 400, 800)),
     "000-size": law("predicates of a subscription, with pairs of an event", "size_with_pairs", (5, 16, 66)),
-    # Document 002: 20,000 attributes, `= <= >=`, 1 to 4 predicates, 20 pairs
+    # OpIndex paper: 20,000 attributes, `= <= >=`, 1 to 4 predicates, 20 pairs
     "002-figure-7": Experiment(
         "document 002, figure 7: capacity of BE-Tree",
         drawn("opindex"),
@@ -104,7 +104,7 @@ EXPERIMENTS: dict[str, Experiment] = {
         of_prefixes,
         {"prefix_length": (2, 3, 4, 6)},
     ),
-    # Document 003: 100 attributes and 30,000
+    # PS-Tree paper: 100 attributes and 30,000
     **halves(6, ", 5a and 14a", "subscriptions", MANY),
     **halves(7, "", "attribute_zipf", (0.0, 1.0, 2.0, 3.0, 4.0, 5.0)),
     "003-figure-8a": Experiment(

@@ -1,4 +1,4 @@
-"""Checks that an experiment varies what its columns say; each raises ``NotVariedError``."""
+"""The checks that an experiment varies what its columns say; each raises ``NotVariedError``."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from itertools import pairwise
 from experiments.axes import AXES
 from experiments.facts import Row
 
-DISTINCT = 0.99  # of the events of a batch, at least
-SURE = 4  # standard deviations that a share of few subscriptions may be off by chance
+DISTINCT = 0.99  # share of a batch's events that must differ, at least
+SURE = 4  # standard deviations by which a share may be off by chance where subscriptions are few
 
 
 class NotVariedError(Exception):
-    """A column says one thing, and what was measured another."""
+    """A measured column contradicts what the table says."""
 
 
 def distinct(row: Row) -> None:
-    """Refuses a batch that repeats events: some of what is measured would be done once for both."""
+    """Refuses a batch that repeats events, since kinds could do their work once for several."""
     if row["distinct_events"] < DISTINCT * row["events"]:
         raise NotVariedError(
             f"a batch of {row['events']:,} events has only {row['distinct_events']:,} that differ:"
@@ -32,7 +32,7 @@ def agreeing(pairs: dict[str, int]) -> None:
 
 
 def varied(rows: Iterable[Row], names: Iterable[str]) -> None:
-    """Refuses a table in which one of its parameters did not do what it must do."""
+    """Refuses a table in which a parameter has not had its effect."""
     rows = [row for row in rows if not row.get("refused")]
     names = list(names)
     for name in names:
@@ -61,7 +61,7 @@ def _shown(name: str, line: tuple[object, ...], rows: list[Row]) -> None:
 
 
 def _slack(name: str, row: Row) -> float:
-    """Returns how far what was drawn may be from what was asked, more where few were drawn."""
+    """Returns how far a measured value may be from its parameter; more where few were drawn."""
     within, value = AXES[name].within, row[name]
     if name == "probability":
         planted = row["subscriptions_made"] * min(1.0, value * row["events"])

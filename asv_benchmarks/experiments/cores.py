@@ -1,8 +1,9 @@
-"""Events that are all different although many subscriptions match each of them.
+"""Events that all differ although many subscriptions match each of them.
 
-Subscriptions that are planted around a few events match these alone, so a batch would have to
-repeat them: 11 events for a probability of 0.09. Here they are planted around cores, seven eighths
-of the pairs of the smallest event. An event is one of the cores and pairs of its own.
+Subscriptions that are planted around a few events match only these, so a batch would have to repeat
+them: 11 events for a probability of 0.09. Here they are planted around *cores*. A core has seven
+eighths of the pairs that the smallest event has. An event is one of the cores with pairs of its own
+besides.
 """
 
 from __future__ import annotations
@@ -17,11 +18,11 @@ from colmatch.arrays.ranges import ranges_of
 from colmatch.workload import Workload
 from colmatch.workload.events import Events, table
 
-AWAY = 1 << 16  # number of the event from which on own pairs are drawn, far from those of the cores
+AWAY = 1 << 16  # number of the event from which on own pairs are drawn, far behind those of the cores
 
 
 def likely(probability: float, rows: int) -> dict[str, float | int]:
-    """Returns fields by which each of so many events matches this share of all subscriptions."""
+    """Returns fields with which each of so many events matches this share of subscriptions."""
     around = max(1, min(rows, int(1 / probability)))
     return {"planted": min(1.0, probability * around), "around": around}
 
@@ -38,7 +39,7 @@ def planted_table(workload: Workload) -> cm.PredicateTable:
 
 
 def planted_batch(workload: Workload, rows: int) -> pa.Table:
-    """Draws events: one core after the other, each with pairs of its own besides."""
+    """Draws events: the cores in turn, each with pairs of its own besides."""
     low, high = workload.event_size
     kept = core(workload).event_size[0]
     cores = min(workload.around, rows)
@@ -66,7 +67,7 @@ def planted_batch(workload: Workload, rows: int) -> pa.Table:
 
 
 def _pairs(workload: Workload, rows: int, start: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Draws the pairs of some events of the stream: event, counted from 0, attribute and value."""
+    """Draws pairs of some events of the stream: event (counted from 0), attribute, value."""
     pairs = workload.pairs(rows, start).combine_chunks()
     attribute = pairs["attribute"].combine_chunks().indices.to_numpy().astype(np.int64)
     return pairs["event"].to_numpy() - start, attribute, pairs["value"].to_numpy()

@@ -1,4 +1,4 @@
-"""What an experiment is, and the workloads that experiments draw."""
+"""An experiment, and the workloads that experiments draw."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from experiments.axes import AXES
 from experiments.cores import likely, planted_batch, planted_table
 from experiments.facts import Row
 
-ROWS = 256  # events, all in one batch
-SCAN = "scan"  # the kind that ratios are to, where it takes part
-# One kind that is told to do without something, and its settings.
+ROWS = 256  # events of a point, all in one batch
+SCAN = "scan"  # the kind with which others are compared, where it takes part
+# Name of a variant -> its kind, and settings that switch something off.
 VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
     SCAN: (SCAN, {"tiles": False}),
     "kindex-raw": ("kindex", {"enumerate": "raw"}),
@@ -25,10 +25,10 @@ VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
 KINDS = (
     SCAN, "kindex", "propagation", "opindex", "betree", "bestar", "pstbloom", "psthash", "pbtree", "bitslice"
 )  # fmt: skip
-OPINDEX = (*KINDS[:4], "opindex-bs", *KINDS[4:])  # those of document 002 besides
+OPINDEX = (*KINDS[:4], "opindex-bs", *KINDS[4:])  # for experiments of the OpIndex paper
 BESTAR = (SCAN, "kindex", "propagation", "opindex", "betree", "bestar", "bestar-dynamic", "bitslice")
 TREES = ("betree", "bestar")
-NORMAL = (SCAN, "opindex", "betree", "bestar", "pstbloom", "psthash", "bitslice")  # on expressions that are no AND
+NORMAL = (SCAN, "opindex", "betree", "bestar", "pstbloom", "psthash", "bitslice")  # for expressions that are no AND
 
 Draw = Callable[[Row, int], Made]
 
@@ -38,11 +38,11 @@ class Experiment(NamedTuple):
 
     Attributes
     ----------
-    about : which figures of which document it does again, and where it departs from them
+    about : the figures of a paper that it runs again, and where it departs from them
     draw : values of the axes that are no settings -> what is measured
     axes : name of a parameter -> its values; all combinations are measured
-    kinds : those that take part
-    settings : of all of these that have them
+    kinds : the kinds of index that take part
+    settings : settings for all of these kinds that have them
     """
 
     about: str
@@ -52,7 +52,7 @@ class Experiment(NamedTuple):
     settings: dict[str, Any] = {}  # noqa: RUF012
 
     def points(self, subscriptions: int) -> Iterator[tuple[Row, list[Row]]]:
-        """Yields values of the workload's parameters, with all settings to measure there."""
+        """Yields values of the workload's parameters, with all settings to measure at each."""
         values = {
             name: [max(1, round(share * subscriptions)) for share in given] if AXES[name].scaled else given
             for name, given in self.axes.items()
@@ -76,7 +76,7 @@ def drawn(name: str, rows: int = ROWS, chance: float = 0.0, **fields: Any) -> Dr
             change = AXES[axis].fields
             assert change is not None
             changed |= change(value)
-        if "per_attribute" in changed:  # as many more subscriptions as attributes
+        if "per_attribute" in changed:  # subscriptions grow as attributes do
             changed["subscriptions"] = max(
                 1, round(changed.pop("per_attribute") * changed["attributes"] * subscriptions)
             )
@@ -88,7 +88,7 @@ def drawn(name: str, rows: int = ROWS, chance: float = 0.0, **fields: Any) -> Dr
 
 
 def of_workload(work: Workload, rows: int) -> Made:
-    """Draws a workload, with events that differ even if subscriptions are planted around few."""
+    """Draws a workload, whose events differ even if subscriptions are planted around few."""
     if work.planted and work.around < rows:
         return Made(planted_table(work), work.schema(), planted_batch(work, rows), {})
     return Made(work.predicate_table(), work.schema(), work.events(rows), {})

@@ -1,5 +1,6 @@
-"""Columns that say what was drawn: measured in the subscriptions and events, not taken from the
-parameters.
+"""Columns measured in the subscriptions and events that were drawn.
+
+None is taken from the parameters.
 """
 
 from __future__ import annotations
@@ -18,13 +19,13 @@ Row = dict[str, Any]  # a row of a table, by column
 
 
 def facts(made: Made) -> Row:
-    """Measures what was drawn."""
+    """Measures the subscriptions and events that were drawn."""
     some = of_predicates(made.subscriptions) if isinstance(made.subscriptions, cm.PredicateTable) else of_texts(made)
     return some | of_events(made.events)
 
 
 def of_events(events: pa.Table) -> Row:
-    """Returns how many events there are, how many of these differ, and their pairs on average."""
+    """Counts events, those that differ, and the pairs of an event on average."""
     rows = events.num_rows
     pairs = sum(_pairs(column) for column in events.columns)
     return {"events": rows, "distinct_events": len(set(map(str, events.to_pylist()))), "pairs_each": pairs / rows}
@@ -43,7 +44,7 @@ def of_texts(made: Made) -> Row:
 
 
 def of_predicates(given: cm.PredicateTable) -> Row:
-    """Measures predicates; of texts that are compared, prefixes instead of values."""
+    """Measures predicates; where texts are compared, prefixes instead of values."""
     table = pa.concat_tables(given.tables).combine_chunks()
     each = pc.value_counts(table["id"]).field("counts").to_numpy()
     op = table["op"].cast(pa.string())

@@ -1,4 +1,4 @@
-"""What events are given besides: weights for their attributes, or values that were rare."""
+"""Weights that events give to their attributes, and events with values that were rare."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ HEAVY = 10.0  # weight of one attribute where the others have 1
 def weights(law: str, events: pa.Table) -> pa.Array:
     """Returns a map for each event, from the names of its own attributes to weights.
 
-    uniform : drawn from 0 to 1
-    one at 10 : ``HEAVY`` for one of them, 1 for the others
+    uniform : weights are drawn from 0 to 1
+    one at 10 : ``HEAVY`` for one attribute, 1 for the others
     zipf : 1 / rank, in an order of the event's own
     nothing : empty maps
     """
@@ -37,7 +37,7 @@ def weights(law: str, events: pa.Table) -> pa.Array:
 
 
 def of_weights(maps: pa.Array) -> Row:
-    """Measures what events give: the pairs of an event, and the heaviest one's share of its sum."""
+    """Measures weights: pairs of an event, and the share of the heaviest in the event's sum."""
     each = [[weight for _, weight in one] for one in maps.to_pylist()]
     shares = [max(one) / sum(one) for one in each if one]
     return {"weights_each": sum(map(len, each)) / len(each), "heaviest": float(np.mean(shares)) if shares else 0.0}
@@ -50,6 +50,6 @@ def mirrored(events: pa.Table, cardinality: int) -> pa.Table:
 
 
 def of_values(events: pa.Table, cardinality: int) -> Row:
-    """Measures in which half of the domain most values lie, of all attributes together."""
+    """Measures in which half of the domain most values lie, over all attributes."""
     values = np.concatenate([column.drop_null().to_numpy() for column in events.columns])
     return {"frequent_values": "low" if np.median(values) < cardinality / 2 else "high"}

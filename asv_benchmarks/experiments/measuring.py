@@ -1,4 +1,4 @@
-"""Runs an experiment: draws, builds, checks and times each point of it."""
+"""The run of an experiment, which draws, builds, checks and times each of its points."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from experiments import checks
 from experiments.entry import SCAN, VARIANTS, Experiment
 from experiments.facts import Row, facts
 
-FEW = 100  # subscriptions with which kernels are loaded
-SLOW = 60.0  # seconds that measuring one point may take before no new round begins
+FEW = 100  # subscriptions of the matchers that only load kernels
+SLOW = 60.0  # seconds: when a point has taken so long, no new round begins
 
 
 class How(NamedTuple):
-    """How much is measured, and by which clock."""
+    """The amount of measuring, and the clock."""
 
     subscriptions: int
     repeat: int
     clock: Callable[[], float]
-    kinds: Sequence[str] | None = None  # of those of the experiment, or all
-    alone: bool = False  # one kind after the other, where all do not fit into memory
+    kinds: Sequence[str] | None = None  # kinds to measure; None for all of the experiment
+    alone: bool = False  # measure one kind after the other, since all together do not fit into memory
 
 
 def measured(experiment: Experiment, how: How) -> list[Row]:
@@ -35,7 +35,7 @@ def measured(experiment: Experiment, how: How) -> list[Row]:
 
     Raises
     ------
-    NotVariedError : events repeat, kinds disagree, or a parameter did not do what it must
+    NotVariedError : events repeat, kinds disagree, or a parameter has not had its effect
     """
     kinds = [kind for kind in experiment.kinds if how.kinds is None or kind in how.kinds]
     if not kinds:
@@ -59,7 +59,7 @@ def measured(experiment: Experiment, how: How) -> list[Row]:
 
 
 def _warm(experiment: Experiment, kinds: Sequence[str]) -> None:
-    """Loads kernels, or compiles them where that was never done, before anything is measured."""
+    """Loads kernels, or compiles them on first use, before anything is measured."""
     values, some = next(experiment.points(FEW))
     made = experiment.draw(values, FEW)
     for kind in kinds:
@@ -69,7 +69,7 @@ def _warm(experiment: Experiment, kinds: Sequence[str]) -> None:
 
 
 def build(made: Made, name: str, settings: Row) -> cm.Matcher:
-    """Builds a kind, with those of the settings that it has."""
+    """Builds a kind, with those of the settings that it knows."""
     kind, own = VARIANTS.get(name, (name, {}))
     able = {key for key in settings if key in KINDS[kind].settings.__dataclass_fields__}
     given = made.settings | own | {key: settings[key] for key in able}
@@ -106,7 +106,7 @@ def _point(made: Made, kinds: Sequence[str], settings: Row, how: How, matchings:
 
 
 def _counted(matcher: cm.Matcher, events: pa.Table) -> Row:
-    """Returns bytes of a subscription, and counters of an event, which no other work disturbs."""
+    """Returns bytes of a subscription, and counters of an event, which do not depend on load."""
     counted = matcher.counters(events)
     read = {
         name: counted.get(name, 0) / events.num_rows for name in ("nodes", "conjunctions", "candidates", "predicates")

@@ -1,4 +1,4 @@
-"""Draws tables: a row of pictures for each, with a line for each kind."""
+"""Pictures of tables: a row of them for each table, with a line for each kind."""
 
 from __future__ import annotations
 

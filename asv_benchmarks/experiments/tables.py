@@ -1,4 +1,4 @@
-"""Tables of results: a CSV each, and beside them a row that says how each one came about."""
+"""Tables of results, each a CSV file, and ``runs.csv``, which says how each was made."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ RUNS = "runs.csv"
 
 
 def write(folder: Path, name: str, rows: Sequence[Row], took: float, about: str) -> Path:
-    """Writes a table, and when, where and by which command it was made into ``runs.csv``."""
+    """Writes a table, and a row of ``runs.csv`` that says when, where and how it was made."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{name}.csv"
     _write(path, rows)
@@ -52,7 +52,7 @@ def _write(path: Path, rows: Iterable[Row]) -> None:
 
 
 def _cell(value: object) -> object:
-    """Four digits say as much as a measurement knows."""
+    """Returns a value as text, with four digits, as a measurement knows no more."""
     return (
         f"{value:.4g}"
         if isinstance(value, float) and abs(value) < 10_000

@@ -1,4 +1,4 @@
-"""Inserts and deletes of each kind: beside matching in turns, and by the kind's own algorithm."""
+"""Inserts and deletes of each kind: in turns with matching, and by the kind's own algorithm."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ ABOUT = {
     TURNS: "document 003, figure 5b: subscriptions and events in turns, and deletes of what came",
     OWN: "inserts and deletes one by one by the algorithms of the documents, without the version around them",
 }
-SIZES = (1, 10, 100, 1000)  # of each in turn
-COMING = 1000  # subscriptions, and events, that come in turns
-SHARE = 5  # of the subscriptions, one in so many is deleted
+SIZES = (1, 10, 100, 1000)  # subscriptions, and events, of a turn
+COMING = 1000  # subscriptions, and events, of all turns
+SHARE = 5  # one of so many subscriptions is deleted
 
 
 def measured(name: str, how: How) -> list[Row]:
-    """Returns the table of that name."""
+    """Returns the table with a name."""
     able = [kind for kind in how.kinds or NAMES if kind in KINDS and KINDS[kind].insert is not None]
     return list((in_turns if name == TURNS else alone)(able, how))
 
 
 def in_turns(kinds: Sequence[str], how: How) -> Iterator[Row]:
-    """Times 1,000 subscriptions and as many events that come in turns, then deletes the former."""
+    """Times 1,000 inserts in turns with as many events, then the deletes of what was inserted."""
     count = how.subscriptions
     workload = named("pstree-dense", subscriptions=count + COMING + 1)
     events = workload.events(COMING)
@@ -53,7 +53,7 @@ def in_turns(kinds: Sequence[str], how: How) -> Iterator[Row]:
         for kind in kinds:
             matcher = build(first, kind, {})
             before = int(matcher.count(events).sum())
-            # compiles, and copies what was read-only
+            # the first update compiles, and copies read-only arrays
             matcher.insert(workload.predicate_table(count + COMING))
             matcher.delete([count + COMING])
             row = {"turn": size, "kind": kind} | timed(matcher, tables, batches, count, how.clock)
@@ -70,7 +70,7 @@ def timed(
     first: int,
     clock: Callable[[], float],
 ) -> Row:
-    """Returns microseconds of a subscription that is inserted or deleted, and of an event."""
+    """Returns microseconds of an inserted or deleted subscription, and of an event."""
     taken = dict.fromkeys(("match_alone_us", "insert_us", "match_us", "delete_us"), 0.0)
 
     def add(what: str, action: Callable[[], object]) -> None:
@@ -93,8 +93,8 @@ def timed(
 
 
 def alone(kinds: Sequence[str], how: How) -> Iterator[Row]:
-    """Times what enters conjunctions one by one, and what takes them out again, in no order."""
-    for _ in _alone(kinds, how._replace(subscriptions=FEW)):  # loads kernels
+    """Times inserts of conjunctions one by one, and deletes in no order, by the kinds' own code."""
+    for _ in _alone(kinds, how._replace(subscriptions=FEW)):  # only to load kernels
         pass
     yield from _alone(kinds, how)
 
@@ -134,5 +134,5 @@ def _alone(kinds: Sequence[str], how: How) -> Iterator[Row]:
 
 
 def indexed(at: NDArray[np.uint8] | NDArray[np.uint32]) -> int:
-    """Counts conjunctions that an index has: those with a mark, or with a bucket of a tree."""
+    """Counts the conjunctions in an index: those with a mark, or with a bucket of a tree."""
     return int((at != (NONE if at.dtype == np.uint32 else 0)).sum())

@@ -51,7 +51,7 @@ _LINE = "name|type|allow_undefined, or name|type|allow_undefined|min|max"
 
 
 class Domain(NamedTuple):
-    """One attribute: the column that it is, its type, whether events may lack it, and its bounds.
+    """One attribute: its column, its type, whether events may lack it, and its bounds.
 
     A bound is None where none was declared.
     """
@@ -70,9 +70,9 @@ class Domains:
     ----------
     domains : lines ``name|type|allow_undefined|min|max``, as one text or many; a mapping from name
         to ``"type|allow_undefined|min|max"``, to a tuple of these or to a mapping; or mappings that
-        have the name, too. ``min`` and ``max`` may be left out; events may have
-        values beyond them, but an expression that needs such a value is an error. Names count in
-        lower case. Empty lines and what follows a ``#`` mean nothing
+        have the name, too. ``min`` and ``max`` may be left out. Events may have values beyond them,
+        but an expression that needs such a value is an error. Names count in lower case. Empty
+        lines and what follows a ``#`` mean nothing
 
     Attributes
     ----------
@@ -127,7 +127,7 @@ def domains_of(schema: pa.Schema) -> dict[str, Domain]:
 
 
 def _declared_bound(name: str, type: str, written: bytes) -> int | float | None:
-    """The bound that metadata of a column has; None where there is none."""
+    """Returns the bound in the metadata of a column; None where it has none."""
     bound: int | float | None = _bound(f"column {name!r}", written.decode(errors="replace"), type)
     return bound
 

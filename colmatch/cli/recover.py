@@ -1,4 +1,4 @@
-"""``colmatch recover``: goes on where a log or a journal is damaged."""
+"""The command ``colmatch recover``, which repairs a damaged log or journal."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from colmatch.cli.shell import print_figures, say
 @click.command()
 @click.argument("index_path", metavar="INDEX")
 def recover(index_path: str) -> None:
-    """Go on with the updates of INDEX that stand before the damage of its log or journal.
+    """Cut off the damaged end of the log or journal of INDEX.
 
-    Says how many updates are lost, and keeps a copy of what was damaged. Nothing is changed where
-    nothing is damaged.
+    The updates before the damage are kept. The command says how many updates are lost, and keeps a
+    copy of the damaged file. It changes nothing where nothing is damaged.
 
     \b
     colmatch recover alerts.pages
@@ -31,6 +31,6 @@ def recover(index_path: str) -> None:
     if found is None:
         say(f"nothing is damaged beside {index_path}, and nothing was changed")
         return
-    with Matcher.open(index_path, journal=not pages) as matcher:  # says whether all is well now
+    with Matcher.open(index_path, journal=not pages) as matcher:  # raises an error if anything is still wrong
         print_figures(found.told() | {"number of the next update": matcher.version + 1})
     say(f"{index_path} goes on; see that it has what you need before you remove {found.copy}")

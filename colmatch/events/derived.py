@@ -136,7 +136,7 @@ def _widens(node: Node, parts: list[Node]) -> bool:
 
 
 def constant(node: Node) -> pa.Scalar:
-    """Computes a node of literals alone.
+    """Computes a node that has literals only.
 
     Raises
     ------

@@ -1,7 +1,8 @@
-"""What means something else in another mode of Spark: computed values, told by their trees.
+"""Computed values whose meaning depends on the ANSI mode of Spark, as their trees tell.
 
-Such a value has a part that can overflow, be divided by zero or not fit a cast: an error in that
-mode, and wrapped or NULL without. Or a whole number meets a FLOAT in it: as DOUBLE in that mode.
+A part of such a value can overflow, be divided by zero, or not fit a cast. That is an error in ANSI
+mode; without it, the part wraps or is NULL. Or a whole number meets a FLOAT, which makes a DOUBLE
+in ANSI mode.
 """
 
 from __future__ import annotations
@@ -16,11 +17,14 @@ from colmatch.schema import Attribute, Role
 _CHECKED = "_checked"
 _DIVISIONS = ("divide", "modulo")
 _ARITHMETIC = ("add", "subtract", "multiply", "negate", "abs")
-_DIGITS = {"tinyint": 3, "smallint": 5, "int": 10, "bigint": 19}  # of the largest number; one less always fit
+_DIGITS = {"tinyint": 3, "smallint": 5, "int": 10, "bigint": 19}  # of the largest number; one less always fits
 
 
 def moded_value(attributes: Iterable[Attribute]) -> str | None:
-    """Returns the name of a computed value whose meaning depends on the mode, None without any."""
+    """Returns the name of a computed value whose meaning depends on the mode.
+
+    The result is None where there is no such value.
+    """
     for attribute in attributes:
         if attribute.role is Role.COMPUTED and depends_on_mode(node_of(str(attribute.key))):
             return attribute.path[0]
@@ -39,7 +43,7 @@ def depends_on_mode(node: Node) -> bool:
     parts = _parts(node)
     if any(map(depends_on_mode, parts)) or _meets_float(node, parts):
         return True
-    if _is_constant(node):  # all parts are the same in both modes
+    if _is_constant(node):  # its parts mean the same in both modes
         return not _can_be_computed(_in_ansi_mode(node, parts))
     name = node.function.removesuffix(_CHECKED)
     if name == "cast":
@@ -54,7 +58,7 @@ def _parts(node: Node) -> list[Node]:
 
 
 def _meets_float(node: Node, parts: list[Node]) -> bool:
-    """Says whether whole numbers and FLOATs get one type: FLOAT, or with ANSI mode DOUBLE."""
+    """Says whether whole numbers and FLOATs get one type: FLOAT, or DOUBLE in ANSI mode."""
     if node.function in ("cast", "divide", "divide" + _CHECKED):
         return False
     casts = [(part.type, _parts(part)[0].type) for part in parts if part.function == "cast"]
@@ -74,12 +78,12 @@ def _may_not_fit(have: str, to: str) -> bool:
         return have != "boolean" and not (is_decimal(have) and _whole(have) < _DIGITS[to])
     if not is_decimal(to) or not is_decimal(have):
         return is_decimal(to) and (1 if have == "boolean" else _DIGITS[have]) > _whole(to)
-    rounded = digits(have)[1] > digits(to)[1]  # 9.9 to 10
+    rounded = digits(have)[1] > digits(to)[1]  # 9.9 becomes 10, which has a digit more
     return _whole(have) + rounded > _whole(to)
 
 
 def _whole(type: str) -> int:
-    """Returns the digits of a decimal type before the point."""
+    """Returns how many digits a decimal type has before the point."""
     precision, scale = digits(type)
     return precision - scale
 
@@ -89,7 +93,7 @@ def _is_constant(node: Node) -> bool:
 
 
 def _is_divisor(node: Node) -> bool:
-    """Says whether what something is divided by is known, and is not zero."""
+    """Says whether a divisor is known, and is not zero."""
     return _is_constant(node) and constant(node).as_py() != 0
 
 

@@ -23,8 +23,8 @@ import pyarrow as pa
 from colmatch.events.sample import MOST_BYTES, PART, stream_of
 from colmatch.kernels.layout import U8
 
-EVERY = 128  # events of which one is taken
-LEAST = 256  # events that say more than a sample of long ago
+EVERY = 128  # events, of which one is taken on average
+LEAST = 256  # events that a window needs to take the place of an older sample
 
 _log = logging.getLogger("colmatch")
 

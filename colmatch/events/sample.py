@@ -165,7 +165,7 @@ class SampleKeeper:
 
 
 def stream_of(parts: list[pa.RecordBatch]) -> NDArray[np.uint8]:
-    """Returns events of one schema as an Arrow stream; nothing where they are too large for it."""
+    """Returns events of one schema as an Arrow stream, empty where they are too large for it."""
     if not parts or parts[0].nbytes > MOST_BYTES:
         return NOTHING
     out = pa.BufferOutputStream()

@@ -1,13 +1,13 @@
-"""A tree of leaves -> conjunctions: multiplied out within the budget, programs beyond it.
+"""Makes conjunctions of a tree of leaves: multiplied out within the budget, programs beyond it.
 
 An AND of ORs of 2, five times over, is 32 conjunctions of 5 predicates, or one program of 10. A
-kind of index that has counters for clauses takes the latter in an eighth of the memory, but would
-verify other programs one by one; so a budget has a number for each.
+kind of index that has counters for clauses takes the latter in an eighth of the memory. Other
+programs it would verify one by one, so a budget has a number for each.
 
-A kind that finds a conjunction by a predicate which it needs would find a program by none: it looks
-at the program for each event. For such a kind an AND of ORs is multiplied out by its shortest OR
-alone (``divided``). Each predicate of that OR begins a program of its own, which needs it, and a
-score is the same: an AND adds up its parts, an OR has the best of them.
+Some kinds find a conjunction by a predicate that it needs. A program needs no single predicate, so
+such a kind would look at it for each event. For these kinds, an AND of ORs is multiplied out by its
+shortest OR alone (``divided``). Each predicate of that OR begins a program of its own, which needs
+it. Scores stay the same: an AND adds up its parts, and an OR has the best of them.
 """
 
 from __future__ import annotations
@@ -104,19 +104,19 @@ class Assembly:
 
 
 class Ways(NamedTuple):
-    """Has the ANDs that a part of an expression is an OR of; each begins with a leaf it needs."""
+    """The ANDs whose OR a part of an expression is; each begins with a leaf that it needs."""
 
-    cost: tuple[int, int]  # how many ANDs there are, and the sum of ``_breadth`` of their leaves
-    products: list[tuple[Any, ...]]  # leaves and groups
+    cost: tuple[int, int]  # number of ANDs, and the sum of ``_breadth`` of their first leaves
+    products: list[tuple[Any, ...]]  # leaves and groups of each AND
 
 
 def divided(root: All, most: int) -> list[All]:
     """Divides a part into up to ``most`` groups, one of which is true when the part is.
 
-    Each group is an AND that begins with a leaf which wants an entry. The groups are as few as
-    possible. Among as few, operators decide: those leaves are taken which the fewest values meet. A
-    part that cannot be divided so, or need not be, is returned as it is, and so is one whose groups
-    would have more than ``MOST_PREDICATES`` predicates together.
+    Each group is an AND that begins with a leaf which an index can find it by. The groups are as
+    few as possible. Between divisions into equally many, operators decide: the one whose leaves the
+    fewest values meet is taken. A part that cannot be divided so, or need not be, is returned as it
+    is, and so is one whose groups would have more than ``MOST_PREDICATES`` predicates together.
     """
     if most < 1:
         return [root]
@@ -148,7 +148,7 @@ def divided(root: All, most: int) -> list[All]:
 
 
 def _every(parts: tuple[Any, ...]) -> All:
-    """Makes the AND of leaves and groups, as they are."""
+    """Makes the AND of leaves and groups, unchanged."""
     size = sum(1 if type(part) is Leaf else part.size for part in parts)
     scored = [part if type(part) is Leaf else part.scored for part in parts]
     return All(list(parts), MANY, size, next((leaf for leaf in scored if leaf is not None and leaf.scores), None))

@@ -1,8 +1,8 @@
-"""Refuses conditions that no value within the bounds of a domain makes true, as be-tree's README.
+"""Refuses conditions that no value within the bounds of a domain makes true.
 
-Events may have values beyond the bounds of a domain, but no expression may need one:
-``age > 200`` where ``age`` goes from 0 to 150 is an error. Behind a NOT, a condition must be false
-of some value, or of an event without the attribute where the domain allows that.
+The README of be-tree says so. Events may have values beyond the bounds, but no expression may need
+one: ``age > 200`` where ``age`` goes from 0 to 150 is an error. Behind a NOT, a condition must be
+false of some value, or of an event without the attribute where the domain allows that.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def check_comparison(domain: Domain, sign: str, value: Number, at: int, odd: boo
 
     Raises
     ------
-    Refusal : it does
+    Refusal : the comparison needs such a value
     """
     low, high = _bounds(domain)
     inside, alone = low <= value <= high, low == high == value

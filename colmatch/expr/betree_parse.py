@@ -55,7 +55,7 @@ class _Level:
         self.ors: list[Expr] = []
         self.ands: list[Expr] = []
         self.negated = negated  # what stands before it
-        self.odd = odd  # an odd number of NOTs stands before what is in it
+        self.odd = odd  # an odd number of NOTs stands before its contents
         self.at = at
 
     def close(self) -> Expr:

@@ -16,7 +16,7 @@ from colmatch.expr.ast import NAN, Expr
 from colmatch.incoming import refusing
 from colmatch.lowering.forms import Kind, Operand
 
-_KINDS = "biufSUOM"  # of NumPy's scalars: all but complex numbers, durations and records
+_KINDS = "biufSUOM"  # kinds of NumPy's scalars that are literals: all but complex numbers, durations and records
 
 
 def literal(value: Any) -> Operand | None:

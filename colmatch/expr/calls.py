@@ -94,7 +94,7 @@ def literal_of(function: str, arguments: Sequence[tuple[Kind | None, Any]]) -> b
 def _float(given: Any) -> float:
     try:
         return float(given)
-    except OverflowError:  # an int that no float can be
+    except OverflowError:  # an int that is too large for a float
         return math.inf
 
 

@@ -10,7 +10,7 @@ from colmatch.lowering.forms import Kind, quoted
 
 SIGNS = {"+", "-", "*", "/", "%", "=", "<", "<=", ">", ">=", "<=>"}
 DEEPEST = 64  # levels of a computed value
-MOST_PARTS = 1000  # operators of a computed value, and arguments of each of its functions
+MOST_PARTS = 1000  # operators of a computed value in a text, and arguments of each function
 PREFIX = "cm_"  # of functions, so that sqlglot takes them as they are
 CAST = f"{PREFIX}cast_"  # with the number of the type behind it
 PARTS = {

@@ -57,9 +57,9 @@ class Reading:
     start: tuple[str, int] | None = None
     depth: int = 0
     computed: bool = False  # it may have computed values, which literals are a part of
-    baked: dict[int, None] = field(default_factory=dict)  # slots of these, once it is parsed
+    baked: dict[int, None] = field(default_factory=dict)  # their slots, once it is parsed
     casts: list[str] = field(default_factory=list)  # types that values are cast to
-    parsed: Any = None  # the tree that the parser made of it, or its refusal
+    parsed: Any = None  # the tree of the parser, or the error that it raised
 
     def place(self, at: int) -> tuple[int, int]:
         """Line and column, from 1."""
@@ -76,7 +76,7 @@ class LiteralReader:
         self.end = len(tokens)
         self.max_depth = max_depth
         self.reading = Reading(text)
-        self.operators = 0  # of the value that is computed here
+        self.operators = 0  # so far in the computed value at hand
 
     def string(self, i: int) -> tuple[str, int]:
         """The string at token i with those that follow it, and the token after.

@@ -54,10 +54,10 @@ class Parser:
         self._two_valued = two_valued
         self._sqlglot = SPARK.parser(error_level=ErrorLevel.IMMEDIATE, error_message_context=0)
         self.nodes = SharedNodes()
-        self._last: tuple[str, Reading | Refusal] | None = None  # the text that was read last
+        self._last: tuple[str, Reading | Refusal] | None = None  # the text that was read last, and what came of it
 
     def read(self, text: str) -> Reading:
-        """See ``tokens.read_text``. The last text is known until ``forget`` is called."""
+        """Reads a text as ``tokens.read_text`` does, and keeps the last one until ``forget``."""
         if self._last is None or self._last[0] != text:
             try:
                 self._last = text, read_text(text, self.max_depth)
@@ -67,7 +67,7 @@ class Parser:
         return reading
 
     def parse(self, reading: Reading) -> Expr:
-        """Makes the tree of a text that has been read, once; its operands are slots.
+        """Makes the tree of a text that was read, only once; its operands are slots.
 
         Raises
         ------
@@ -82,7 +82,7 @@ class Parser:
         return found
 
     def forget(self) -> None:
-        """Lets go of the text that was read last."""
+        """Drops the text that was read last."""
         self._last = None
 
     def _tree(self, reading: Reading) -> Expr:
@@ -320,7 +320,7 @@ class Parser:
 
 
 def _told(found: Any) -> Any:
-    """Returns what was found, or raises it."""
+    """Returns a result, or raises it if it is a refusal."""
     if isinstance(found, Refusal):
         raise found
     return found

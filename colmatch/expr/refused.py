@@ -1,4 +1,4 @@
-"""Where a text is refused, and in which words."""
+"""Errors for texts that are refused: their places and their words."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def said(node: exp.Expr) -> str:
 
 
 def begin_of(node: exp.Expr, reading: Reading) -> int:
-    """Offset of the first name or literal in ``node``."""
+    """Returns the offset of the first name or literal in ``node``."""
     stack: list[Any] = [node]
     while stack:
         part = stack.pop()
@@ -60,7 +60,7 @@ def begin_of(node: exp.Expr, reading: Reading) -> int:
 
 
 def is_inside(node: exp.Expr, reading: Reading) -> bool:
-    """Whether the NOT of a predicate stands behind its subject, as in NOT IN."""
+    """Says whether the NOT of a predicate stands behind its subject, as in NOT IN."""
     tokens = reading.tokens
     i = bisect_left(tokens, begin_of(node, reading), key=lambda token: token.start) + 1
     while i < len(tokens) and tokens[i].token_type not in _BEHIND_SUBJECTS:
@@ -69,7 +69,7 @@ def is_inside(node: exp.Expr, reading: Reading) -> bool:
 
 
 def syntax_refusal(error: ParseError, reading: Reading) -> Refusal:
-    """sqlglot's complaint in one line, at the word where it stopped."""
+    """Returns sqlglot's complaint in one line, with the place of the word where it stopped."""
     if reading.start:
         return Refusal(*reading.start)
     found = error.errors[0] if error.errors else {}
@@ -93,7 +93,7 @@ def syntax_refusal(error: ParseError, reading: Reading) -> Refusal:
 
 
 def refused(refusal: Refusal, reading: Reading | None, text: str | None) -> ExpressionError:
-    """The error that the caller sees, with its place where there is a text."""
+    """Returns the error that the caller sees, with its place where there is a text."""
     at = refusal.at
     if at is None and reading is not None:
         predicate = refusal.predicate

@@ -1,4 +1,4 @@
-"""The length of a text, which is checked before anything else of it is looked at."""
+"""The check of a text's length, which comes before anything else of it is read."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ def check_size(text: str, most: int) -> None:
 
     Raises
     ------
-    ExpressionError : it has more
+    ExpressionError : the text has more bytes
     """
     size = len(text)
     if size <= most and size * 4 > most and not text.isascii():

@@ -13,7 +13,7 @@ from threading import get_ident
 from colmatch.kernels import _forks
 
 _lock = _forks.lock()
-_inside: list[int] = []  # the threads that are in ``room`` now, as often as they are
+_inside: list[int] = []  # ids of threads that are in ``room`` now, once for each call
 _before = 0  # the limit that the first of them found
 _raised = 0  # the limit that they made of it
 
@@ -44,12 +44,12 @@ def room(frames: int) -> Iterator[None]:
 
 
 class _Shares:
-    """What threads have of the limit: a child has none of those that it has not."""
+    """The shares of threads in the limit; a child drops those of threads that it does not have."""
 
     def in_child(self) -> None:
         _inside[:] = [thread for thread in _inside if thread == get_ident()]
         if not _inside and sys.getrecursionlimit() == _raised > _before:
-            with suppress(RecursionError):  # the thread that forked is deeper than that
+            with suppress(RecursionError):  # the thread that forked is already deeper
                 sys.setrecursionlimit(_before)
 
 

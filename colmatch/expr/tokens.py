@@ -120,7 +120,7 @@ class _TokenReader(LiteralReader):
         add = out.append
         role_of = _ROLES.get
         outer: list[int] = []  # nesting around each open parenthesis
-        commas: list[int] = []  # how many more each of them can have
+        commas: list[int] = []  # how many more arguments each open parenthesis may have; below 0 without a limit
         depth = 0  # nesting here: parentheses, and the NOTs before this operand
         base = 0
         between = False  # the next AND belongs to BETWEEN
@@ -192,7 +192,7 @@ class _TokenReader(LiteralReader):
         return reading
 
     def _comma(self, token: Token, left: list[int]) -> None:
-        """Checks a comma; ``left`` is how many more each open parenthesis can have."""
+        """Checks a comma; ``left`` is how many more arguments each open parenthesis may have."""
         out = self.reading.tokens
         if not (out and out[-1].token_type in ENDS):
             raise Refusal("something is missing before ','", token.start)

@@ -18,7 +18,7 @@ from colmatch.kernels.layout import DOT, F64, I64, LABEL_TOP, MAX, PRIORITY, U32
 from colmatch.kernels.lowering.conjunctions import reorder_predicates
 from colmatch.kernels.predicates import count_uses
 
-Index = TypeVar("Index", bound=Any)  # the arrays of a kind that has ``WINDOW``
+Index = TypeVar("Index", bound=Any)  # the arrays of a kind, ``WINDOW`` among them
 
 
 class Strata(NamedTuple):
@@ -70,15 +70,15 @@ class IndexKind:
         the lower and of the upper ends and a ``Meeting`` (``kernels/meets.py``). Where a kind has
         none, every conjunction is looked at
 
-    grows_by_sample : settings -> whether it goes by estimates, so that growing segments are to be
-        given a sample, whose hits are by key, and to be begun anew when they have grown by half
+    grows_by_sample : settings -> whether the kind goes by estimates. Its growing segments are then
+        given a sample, whose hits are by key, and are begun anew when they have grown by half
 
     in_pages : settings -> whether the matcher lives in a file of pages (``colmatch/paged/``)
 
-    sound : arrays, predicates, codes, subscriptions -> the arrays, checked, of a file that nobody
-        vouches for: kernels that match with them stay within them and come to an end. What is
-        quickly made may be made anew. It raises ``UnsoundError`` (``indexing/sound.py``). Where a
-        kind has none, its index is built anew
+    sound : arrays, predicates, codes, subscriptions -> the arrays of a file that is not trusted,
+        checked: kernels that match with them read only within them, and come to an end. Arrays that
+        are quickly made may be made anew. Raises ``UnsoundError`` (``indexing/sound.py``). Where a
+        kind has no ``sound``, its index is built anew
 
     A kind that has ``insert`` and ``delete`` is that of its growing segments, which are built on
     labels instead of codes (``kernels/layout.py``).
@@ -118,7 +118,7 @@ class Built(NamedTuple):
 
 
 def writable(index: Index) -> Index:
-    """Returns an index that can be changed: read-only arrays are copied, but for ``WINDOW``."""
+    """Returns an index that can be changed: read-only arrays are copied, except ``WINDOW``."""
     changed = {name: array.copy() for name, array in index._asdict().items() if not array.flags.writeable}
     kept = {name: contiguous(getattr(index, name)) for name in WINDOW}
     return index._replace(**changed | kept)  # type: ignore[no-any-return]

@@ -10,10 +10,10 @@ the be-tree library describe it. Deviations:
 - By ``ranking="selectivity"`` a conjunction goes by the attribute whose values fewest events are
   expected to meet, and a leaf is divided by the attributes of the highest rank: each conjunction
   that chose one counts 1, its gain, less the share of events that meet it still, its loss.
-  ``"popularity"`` is the document's optimistic rank: gain alone. ``"feedback"`` is its loss: events
-  are those of a window, the sample, which is counted again with each index that is built. A
-  conjunction is expected to match as often wherever it stands, so that the fewest look at it is all
-  that the loss can tell.
+  ``"popularity"`` is the optimistic rank of the BE*-Tree paper: gain alone. ``"feedback"`` is its
+  loss: events are those of a window, the sample, which is counted again with each index that is
+  built. A conjunction matches as often wherever it stands. So the loss says only how many events
+  look at it without a match.
 - An event goes down where it has the attribute. The library also goes down where it may be absent.
 - What no attribute can place (negations, programs that may accept without any one predicate) stands
   in a bucket of its own and is verified for every event.

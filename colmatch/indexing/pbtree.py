@@ -1,6 +1,8 @@
 """PB+tree: one extended B+tree for each attribute, whose leaves point into lists of predicates.
 
-Source: document 004. Its phase 2, which subscriptions are matched, is counting (document 002).
+Source: Wang, Zhang and Kitsuregawa, "Design of B+tree-Based Predicate Index for Efficient Event
+Matching", called the PB+tree paper here. It leaves open how matching subscriptions follow from
+predicates (phase 2); they are counted, as in the OpIndex paper.
 
 With a ``path``, the index is a file of pages that a cache stands before, and ids and subscriptions
 live there too (``colmatch/paged/``). Without, the same pages are arrays in memory, as any kind has.
@@ -9,8 +11,8 @@ Deviations: keys are whole numbers, so each predicate stands in one list (``kern
 Leaf items have a pointer for their own SidSet, too, so leaves have items of one size and SidSets
 share nodes. All pointers follow one rule, that of GTPointer (section 4.2): the last node whose
 first key is not above the key. No leaf points to the first node of a list: the tree's entry does.
-A tree with few predicates is no tree but a block, several of which share a page
-(``kernels/pbtree/blocks.py``). What cannot be counted is verified.
+A tree with few predicates is a block instead, and several blocks share a page
+(``kernels/pbtree/blocks.py``). Conjunctions that cannot be counted are verified.
 
 Ranges with two ends have two lists of their own. A value is in those that began before it and have
 not ended, or in those that end behind it and have begun: the first is counted for values in the

@@ -6,15 +6,16 @@ and Dense Workloads" (sections 4 and 5, algorithms 1 to 5). Deviations:
 - Event counters are those of a sample, taken when the index is built. A version of an index is read
   by several threads and never changes, so matching cannot count. Without a sample the access
   predicate is the one that has the smallest part of its domain; ``ranking="operators"`` ranks
-  operators first, as the document does.
+  operators first, as the PS-Tree paper does.
 - A predicate of more than ``leaves`` codes is not cut into spaces: it takes the cells of its
   attribute, at most 16 (``kernels/pstree/arrays.py``). A space for each end of each predicate makes
   lists of N^2 entries where values are many.
-- Signatures have as many bits as their conjunctions need, as far as 128 bytes for each conjunction
-  of the index go: four for each on average, and 16 in those of cells. There are none where they
-  would be too full. They are made anew when there are more.
-- Of an attribute that few predicates are about, only its presence is tested.
-- Of an attribute that may have several values only its presence is tested.
+- Signatures are as long as their conjunctions need: four bits for each conjunction on average, and
+  16 in signatures of cells. All together have at most 128 bytes for each conjunction of the index.
+  There are none where they would be too full. They are made anew when conjunctions have become too
+  many for them.
+- Of an attribute with few predicates, or with several values in an event, only the presence is
+  tested.
 - Conjunctions are numbered by where their access predicates begin, so the candidates of a space
   stand side by side in memory, and so do their bits in a signature.
 - What no attribute can place (negations, programs that may accept without any one predicate) is
@@ -86,14 +87,14 @@ from colmatch.kernels.pstree.arrays import (
 from colmatch.kernels.pstree.choose import BY_OPERATOR, DIMENSIONS, LEAVES, PLAN_WORDS, SIGNATURES
 from colmatch.kernels.pstree.verify import BLOCK
 
-BITS_EACH = 4  # bits of a space's signature for each conjunction that it is thought to have
-# Those of a cell's: cells are few, and turn a third more away with 16 than with 4, for 26 bytes a
-# subscription (``asv_benchmarks/signatures.py``, cardinality 1,000).
+BITS_EACH = 4  # bits of a space's signature for each conjunction that it is expected to have
+# Bits of a cell's signature for each. Cells are few: with 16 bits they turn away a third more than
+# with 4, for 26 bytes a subscription (``asv_benchmarks/signatures.py``, cardinality 1,000).
 CELL_BITS_EACH = 16
 LINE = 8  # words of a line of the cache
 BYTES_EACH = 128  # of all signatures, for each conjunction
-COMMON = 32  # predicates of an attribute from which on spaces that signatures alone need are worth it
-FULLEST = 0.75  # part of the bits that may be expected to be set; fuller ones turn hardly anybody away
+COMMON = 32  # predicates of an attribute: with fewer, spaces that only signatures need do not pay
+FULLEST = 0.75  # share of bits set, as expected; fuller signatures turn hardly any conjunction away
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -184,7 +185,7 @@ def _entered(index: PSTBloom, preds: Predicates, codes: Codes, work: Work, end: 
 
 
 def _with_room(index: PSTBloom) -> PSTBloom:
-    """With room for the signatures of all rows of spaces, and of the cells of all attributes."""
+    """Returns an index with room for the signatures of all rows of spaces, and of all cells."""
     state = index.state
     first = SPACES_FROM + len(index.space) * int(state[STRIDE])
     size = first + len(index.tree) * FANOUT * int(state[CELL_STRIDE])
@@ -198,14 +199,17 @@ def _with_room(index: PSTBloom) -> PSTBloom:
 
 
 def _signatures(index: PSTBloom) -> tuple[tuple[int, int], tuple[int, int]]:
-    """How often conjunctions are in signatures of spaces, and how many these are; of cells."""
+    """Counts conjunctions in signatures, and signatures: of spaces, then of cells.
+
+    A conjunction counts once for each signature that it is in.
+    """
     state = index.state
     cells = FANOUT * int(np.count_nonzero(index.tree[:, CELLS] != NONE))
     return (int(state[SIGNED]), int(state[SPACES]) - cells), (int(state[CELL_SIGNED]), cells)
 
 
 def _is_crowded(index: PSTBloom) -> bool:
-    """Says whether more than one conjunction of a bit is in signatures that could be longer."""
+    """Says whether signatures that could be longer have more than one conjunction for a bit."""
     now = index.state[[WORDS, CELL_WORDS]].tolist()
     crowded = [
         signed > 64 * words * max(rows, 1) for (signed, rows), words in zip(_signatures(index), now, strict=True)
@@ -214,7 +218,7 @@ def _is_crowded(index: PSTBloom) -> bool:
 
 
 def _words(index: PSTBloom) -> tuple[int, int]:
-    """Words of a signature of a space, and of a cell, for what the index has."""
+    """Returns how many words a signature of a space, and of a cell, should have."""
     spaces, cells = _signatures(index)
     room = BYTES_EACH * len(index.at) // 8
     of_cells = _length(CELL_BITS_EACH, *cells, room // (FANOUT * max(len(index.tree), 1)))
@@ -222,7 +226,10 @@ def _words(index: PSTBloom) -> tuple[int, int]:
 
 
 def _length(bits: int, signed: int, rows: int, most: int) -> int:
-    """Words of so many signatures, up to ``most``; 0 where that is too few, or nobody is in."""
+    """Returns how many words each of so many signatures should have, ``most`` at most.
+
+    The result is 0 where that is too few, or where no conjunction is in any of them.
+    """
     if most < 1 or not signed:
         return 0
     each = signed / max(rows, 1)
@@ -231,14 +238,14 @@ def _length(bits: int, signed: int, rows: int, most: int) -> int:
 
 
 def _signed(index: PSTBloom, preds: Predicates) -> PSTBloom:
-    """With signatures as long as they should be."""
+    """Returns an index with signatures of the length that they should have."""
     index = _without_signatures(index)
     sign_all(index, preds)
     return index
 
 
 def _without_signatures(index: PSTBloom) -> PSTBloom:
-    """With room for signatures as long as they should be."""
+    """Returns an index with empty signatures of the length that they should have."""
     state = index.state
     state[WORDS], state[CELL_WORDS] = words = _words(index)
     state[STRIDE], state[CELL_STRIDE] = (each + LINE if each >= LINE else each for each in words)
@@ -282,10 +289,10 @@ def repeats(index: PSTBloom) -> bool:
 
 
 def cost(statistics: Statistics) -> float:
-    """Estimates the lists of events of 30 values, by the share of attributes that these have.
+    """Estimates reading the lists of events with 30 values, by the share of attributes they have.
 
-    Fitted to ``dense`` at 10,000 to a million subscriptions, and to 30,000 over 1,000 attributes or
-    more (``asv_benchmarks/documents.py 003-figure-6a 003-figure-8a``).
+    Fitted to ``dense`` with 10,000 to a million subscriptions, and to 30,000 subscriptions over
+    1,000 attributes or more (``asv_benchmarks/documents.py 003-figure-6a 003-figure-8a``).
     """
     share = min(30 / max(statistics.attributes, 1), 1.0)
     return 13_000.0 + 0.88 * share * statistics.conjunctions + 200 * statistics.programs

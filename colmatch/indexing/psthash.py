@@ -226,10 +226,10 @@ def repeats(index: PSTHash) -> bool:
 
 
 def cost(statistics: Statistics) -> float:
-    """Estimates looking for the spaces of pairs of 30 values, then the lists of those found.
+    """Estimates looking for spaces of pairs of 30 values, then reading the lists of those found.
 
-    Fitted to ``dense`` at 10,000 to a million subscriptions, and to 30,000 over 1,000 attributes or
-    more (``asv_benchmarks/documents.py 003-figure-6a 003-figure-8a``).
+    Fitted to ``dense`` with 10,000 to a million subscriptions, and to 30,000 subscriptions over
+    1,000 attributes or more (``asv_benchmarks/documents.py 003-figure-6a 003-figure-8a``).
     """
     share = min(30 / max(statistics.attributes, 1), 1.0)
     return 30_000.0 + 0.85 * share * statistics.conjunctions + 200 * statistics.programs

@@ -138,7 +138,7 @@ def ordered(index: Tables, preds: Predicates, codes: Codes, work: Any) -> tuple[
         order, probe = np.argsort(key, kind="stable").astype(np.uint32), np.empty_like(index.probe)
         reorder_probes(preds.first, order, index.probe, probe)
         preds, index, work = reorder(preds, order), index._replace(probe=probe), work._replace(next=work.next[order])
-        index = index._replace(**window_of(None, codes))  # nothing is chosen any more
+        index = index._replace(**window_of(None, codes))  # no access predicate is chosen any more
     return index, freeze(preds), work
 
 

@@ -107,7 +107,7 @@ def sound(index: ScanIndex, preds: Predicates, codes: Codes, size: int) -> ScanI
     equal("multi", index.multi, codes.multi)
     equal("state", index.state[:1], np.array([count]))
     for name in ("head", "second"):
-        below(name, getattr(index, name)[:, 0], max(attributes, 1))  # TRUE has no attribute, and 0 for one
+        below(name, getattr(index, name)[:, 0], max(attributes, 1))  # TRUE has no attribute; 0 stands there
     return index
 
 

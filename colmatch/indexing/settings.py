@@ -30,12 +30,12 @@ class Budget(NamedTuple):
     dnf: int  # of any part
     cnf: int  # of one that is an AND of at most ``clauses`` predicates and ORs of predicates
     clauses: int = 0
-    # Programs that one is divided into at most, so that each has a predicate without which it is
-    # false; 0 for a kind that has no use for that predicate, and keeps it in one piece.
+    # Programs that one program is divided into at most, each with a predicate that it needs. 0 is
+    # for kinds that find no program by a predicate, and keep each in one piece.
     programs: int = 0
 
 
-PROGRAMS_MOST = 64  # programs that a kind which finds each by a predicate divides one into
+PROGRAMS_MOST = 64  # ``Budget.programs`` of kinds that find programs by a predicate
 
 
 def setting(default: Any, meaning: str, allowed: Container[Any]) -> Any:
@@ -74,7 +74,7 @@ class Settings:
     ----------
     kind : name of the kind
     about : what the kind does, in one line
-    by_predicate : whether the kind finds a conjunction, and a program, by a predicate that it needs
+    by_predicate : whether the kind finds conjunctions and programs by a predicate that they need
     """
 
     kind: ClassVar[str]

@@ -1,8 +1,8 @@
-"""The vocabulary in which kinds say what the arrays of an index must hold.
+"""Checks with which kinds say what the arrays of an index must hold.
 
-A file from elsewhere may have right checksums and still lead kernels out of their arrays. A kind
-that says how its arrays hang together has them looked at when they are opened. The index of any
-other kind is built anew from its predicates, which are looked at for all kinds.
+A file from elsewhere may have right checksums and still lead kernels out of their arrays. Some
+kinds say how their arrays hang together; their indexes are checked when a file is opened. The index
+of any other kind is built anew from its predicates, which are checked for all kinds.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ _FAULTS = ("", "ranges", "owners", "attributes", "codes", "runs", "programs", "t
 
 
 class UnsoundError(ValueError):
-    """Some array does not hold what it must; says which."""
+    """An array does not hold what it must; the message says which."""
 
 
 def lengths(arrays: Any, wanted: Mapping[str, int]) -> None:
-    """Checks how long arrays of a NamedTuple are."""
+    """Checks the lengths of arrays of a NamedTuple."""
     for name, length in wanted.items():
         if len(getattr(arrays, name)) != length:
             raise UnsoundError(f"{name} has {len(getattr(arrays, name)):,} rows, not {length:,}")
@@ -39,19 +39,19 @@ def ranges(name: str, first: NDArray[np.int64], end: int) -> None:
 
 
 def below(name: str, values: NDArray[Any], bound: int) -> None:
-    """Checks that numbers are below a bound, and not below 0."""
+    """Checks that numbers are at least 0, and below a bound."""
     if len(values) and (int(values.min()) < 0 or int(values.max()) >= bound):
         raise UnsoundError(f"{name} has a number that is not below {bound:,}")
 
 
 def equal(name: str, values: NDArray[Any], others: NDArray[Any]) -> None:
-    """Checks that an array has what another one has."""
+    """Checks that an array has the values of another."""
     if not np.array_equal(values, others):
         raise UnsoundError(f"{name} is not what the rest of the file says")
 
 
 def no_fault(fault: int, names: Sequence[str]) -> None:
-    """Checks what a kernel has found: 0, or the place of a name."""
+    """Checks the result of a kernel: 0 for no fault, else the place of a name."""
     if fault:
         raise UnsoundError(f"{names[fault]} are out of their bounds")
 
@@ -71,9 +71,9 @@ def codes_are_sound(codes: Codes) -> None:
 
 
 def predicates_are_sound(preds: Predicates, codes: Codes, size: int, labelled: bool = False) -> None:
-    """Checks the predicates of so many subscriptions, for codes that are sound.
+    """Checks the predicates of ``size`` subscriptions, for codes that are sound.
 
-    labelled : they have labels, which cannot be seen where there are no boundaries
+    labelled : codes are labels, which cannot be seen where there are no boundaries
     """
     count, predicates, programs = len(preds.owner), len(preds.pred), len(preds.jump_first) > 0
     wanted = {"first": count + 1, "run_hi": len(preds.run_lo), "tree_first": (count + 1) * programs}

@@ -28,20 +28,20 @@ class Sample(NamedTuple):
     key: NDArray[np.int64] | None = None
 
     def values(self, codes: Codes) -> NDArray[np.int64]:
-        """Counts the values of each attribute: (A)."""
+        """Counts the values of each attribute (A)."""
         first = ranges_of(np.diff(codes.first) + 1) if self.first is None else self.first
         count, attributes = np.zeros(len(codes.multi), np.int64), min(len(first) - 1, len(codes.multi))
         count[:attributes] = np.diff(ranges_of(self.hits)[first])[:attributes]
         return count
 
 
-WINDOW = ("window", "window_first", "window_key")  # arrays that changes read only
+WINDOW = ("window", "window_first", "window_key")  # arrays that inserts read and never write
 
 
 def window_of(sample: Sample | None, codes: Codes) -> dict[str, Any]:
     """Returns the arrays ``WINDOW`` of an index, as ``kernels/window.py`` reads them.
 
-    They are (0) without a sample.
+    The arrays are (0) without a sample.
     """
     none = contiguous(np.empty(0, np.int64))
     if sample is None:

@@ -194,7 +194,7 @@ def _bounded(tree: Tree, preds: Predicates, bound: U32) -> Tree:
 
 
 def _capped(tree: Tree, preds: Predicates) -> Tree:
-    """Gives a packed tree what each attribute can add to a score."""
+    """Returns a packed tree with caps: the most that each attribute can add to a score."""
     attributes, room = len(tree.multi) + 1, len(preds.pred)
     first, all = np.zeros(len(tree.node) + 1, np.uint32), np.zeros(attributes, np.uint32)
     cap, table = np.zeros((room, 2), np.uint32), np.zeros((3, attributes))
@@ -306,7 +306,7 @@ def _grown(tree: Tree, nodes: int, parts: int, entries: int, boxes: int) -> Tree
 
 def scratch(tree: Tree, codes: Codes, rows: int, entries: int) -> TreeScratch:
     attributes, nodes = max(len(codes.multi), 1), len(tree.node) + 2
-    shares = len(tree.same) > 0  # the truth of predicates, of which there is none without a tile
+    shares = len(tree.same) > 0  # the truth of predicates, which only a tile has room for
     wanted = rows >= TILE_LEAST and (shares or attributes * TILE_ROWS <= TILE_MOST)
     tile = attributes * TILE_ROWS if wanted else 0
     distinct = int(tree.same.max()) + 1 if tile and len(tree.same) else 0

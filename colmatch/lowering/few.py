@@ -52,7 +52,7 @@ class _Plan(NamedTuple):
     """What is the same for all expressions of one form."""
 
     form: Form  # held, so that its id stays its own
-    plain: bool  # whether it has no programs and no weights, and is not large; else there is nothing more
+    plain: bool  # whether it is small, without programs and weights; else nothing more is planned
     words: NDArray[np.int64]  # as ``lower_few`` reads them
     tests: tuple[_Test, ...]
     patterns: bool  # whether some words depend on the literals

@@ -67,7 +67,7 @@ class Group:
         self._extend(leaf, values)
 
     def add_each(self, leaf: list[int], values: Sequence[Any], slots: Sequence[tuple[int, ...]]) -> None:
-        """Adds tests as ``add`` does, each with slots of its own."""
+        """Adds tests as ``add`` does, but each has slots of its own."""
         self.origin.extend(zip(range(self.tests, self.tests + len(leaf)), slots, strict=True))
         self._extend(leaf, values)
 
@@ -88,9 +88,10 @@ class Group:
         return test, values
 
     def columns(self) -> list[Column]:
-        """Returns all values by operands; those of IN that are of one kind stand in one column.
+        """Returns all values, by operands.
 
-        An IN list of many kinds has an operand for each literal, and few kinds.
+        An IN list has an operand for each literal, but few kinds of literals. So the values of its
+        operands stand in one column for each kind.
         """
         alike: dict[Any, list[int]] = {}
         for k, operand in enumerate(self.operands):
@@ -111,16 +112,16 @@ class Group:
 
 
 class Column(NamedTuple):
-    """Values of operands of one kind, and the test of each."""
+    """The values of operands of one kind, and the test that each value belongs to."""
 
     operand: Operand
     test: I64
     values: Any
-    which: list[int]  # the operands, whose values stand one behind the other
-    ends: list[int]  # of the values of each
+    which: list[int]  # numbers of the operands, in the order of their values
+    ends: list[int]  # where the values of each of them end
 
     def operand_of(self, i: int) -> int:
-        """The number of the operand that value ``i`` belongs to."""
+        """Returns the number of the operand that value ``i`` belongs to."""
         return self.which[bisect_right(self.ends, i)]
 
 

@@ -77,9 +77,9 @@ class Reasons:
         ]
 
     def look(self, job: Job, part: Part, valid: U8) -> None:
-        """Counts what the events of a job, coded for a part, say of its segment.
+        """Counts what the events of a job, with the codes of a part, say of its segment.
 
-        valid (rows) : 0 for events that match nothing whatever they are
+        valid (rows) : 0 for events that lack what must be defined, and match nothing
         """
         found, segment = self._found[part.place], part.segment
         predicates, most = segment.predicates, int(np.diff(found.begin).max(initial=0))

@@ -38,9 +38,9 @@ def in_order(
 
     Kernels let go of the interpreter's lock, so threads run at once. Not more than one batch a
     thread is held back, waiting for its turn. A task is called in one thread and must share no
-    working memory with another. The threads run compiled kernels only: a task that comes to one
-    that is not is given up, and done again in the caller's thread. That does all that is left if it
-    forks meanwhile, in the child, which has none of the pool's threads.
+    working memory with another. The threads run compiled kernels only: a task that needs another is
+    given up, and done again in the caller's thread. A child that is forked meanwhile has none of
+    the pool's threads, so its only thread does all that is left.
     """
     first = next(batches, None)
     if first is None:
@@ -88,7 +88,7 @@ def in_order(
         while pending:
             yield from oldest()
     finally:
-        if os.getpid() == owner:  # else its locks may be held by threads that are not there
+        if os.getpid() == owner:  # in a child, threads that do not exist may hold its locks
             for *_, future in pending:
                 future.cancel()
             pool.shutdown()

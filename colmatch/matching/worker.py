@@ -24,8 +24,8 @@ from colmatch.updates.versions import Version
 
 FIRST_CAPACITY = 1 << 16  # pairs that a sink holds at first
 LARGE_CAPACITY = 1 << 25  # pairs beyond which it grows for a single row only
-GROUP_PAIRS = 1 << 13  # pairs that are ordered together
-DIGIT_LEAST, DIGIT_MOST = 4, 12  # bits of the digits by which they are
+GROUP_PAIRS = 1 << 13  # pairs that are ordered together, about
+DIGIT_LEAST, DIGIT_MOST = 4, 12  # bits of the digits by which pairs are ordered
 NO_DEAD: layout.U64 = frozen(np.empty(0, np.uint64))
 NO_IDS: layout.I64 = frozen(np.empty(0, np.int64))
 
@@ -51,8 +51,8 @@ class Job(NamedTuple):
     hits: NDArray[np.int64]  # (rows) pairs of each row
     wanted: int  # what kernels are asked for (``kernels/sink.py``); pairs, too, where they must be seen to be counted
     repeats: bool  # whether pairs may be found twice
-    # of the highest number of a subscription, where pairs are ordered by it; 0 where any order
-    # within a row will do
+    # bits of the highest number of a subscription, where pairs of a row are ordered by it; 0 where
+    # their order does not matter
     bits: int
 
 
@@ -64,8 +64,8 @@ class Worker:
     Attributes
     ----------
     counters : of all kernels that it has called
-    in_order : whether subscriptions of an event are to be in the order of their numbers; may be
-        exchanged between batches
+    in_order : whether subscriptions of an event are put in the order of their numbers; may change
+        between batches
     memory : that of results
     rates : matches that there were in the last batch for each that a segment's strata expect
     """
@@ -85,7 +85,7 @@ class Worker:
         self._next = np.zeros(0, np.int64)
         self._sink = _sink(FIRST_CAPACITY)
         self._pairs_a_row = 0.0
-        self._key = np.empty(0, np.uint32)  # of pairs that are ordered
+        self._key = np.empty(0, np.uint32)  # keys of pairs that are ordered
         none = np.empty(0, np.uint32)
         self._digit = none, none, np.empty(1 << DIGIT_MOST, np.uint32)
         self._best_scratch: weakref.WeakKeyDictionary[Segment, tuple[Any, tuple[int, int]]]
@@ -125,10 +125,11 @@ class Worker:
     def ordered(
         self, job: Job, start: int, stop: int, ids: NDArray[np.int64] = NO_IDS
     ) -> tuple[NDArray[np.int64], NDArray[Any]]:
-        """Returns the pairs of the rows ``start:stop``, which the sink holds: ordered, each once.
+        """Returns the pairs of the rows ``start:stop`` from the sink: ordered, each of them once.
 
-        (rows + 1) row -> its pairs; (pairs) numbers of subscriptions, or the ids that are given for
-        these. Within a row, numbers ascend if the job says so.
+        The first array (rows + 1) leads from a row to its pairs. The second (pairs) has the numbers
+        of subscriptions, or ``ids`` of these if any are given. Within a row, numbers ascend if the
+        job says so.
         """
         place = np.zeros(stop - start + 1, np.int64)
         np.cumsum(job.hits[start:stop], out=place[1:])
@@ -154,9 +155,9 @@ class Worker:
         id: NDArray[np.int64],
         sub: NDArray[np.uint32],
     ) -> int:
-        """Writes ids or numbers by row and number, each once, and ``place`` anew.
+        """Orders pairs by row and number, and writes their ids or numbers, each pair once.
 
-        Returns how many there are.
+        ``place`` is written anew. Returns how many pairs there are.
         """
         rows, found, bits = len(place) - 1, int(place[-1]), job.bits
         size, digits, width = _digits(rows, found, bits)
@@ -353,10 +354,10 @@ class Worker:
 
 
 def _digits(rows: int, pairs: int, bits: int) -> tuple[int, int, int]:
-    """Returns how pairs are ordered: rows of a group as a power of two, digits, bits of a digit.
+    """Returns how pairs are ordered: rows of a group (as a power of two), digits, bits of a digit.
 
-    Groups are small enough for the cache next to the processor, and digits have no more values than
-    a group has pairs.
+    A group fits into the cache next to the processor. A digit has no more values than a group has
+    pairs.
     """
     size = min(32 - bits, (rows - 1).bit_length(), max(GROUP_PAIRS * rows // max(pairs, 1), 1).bit_length() - 1)
     most = min(max((pairs * (1 << size) // rows).bit_length(), DIGIT_LEAST), DIGIT_MOST)

@@ -60,7 +60,7 @@ class Cache:
         self._begin(self._room())
 
     def begin_anew(self) -> None:
-        """Forgets all pages, and what was being done with them."""
+        """Forgets all pages, and any change of them that was not finished."""
         self.holds = False
         self.frame = np.full(1, -1, np.int32)
         self._begin(self._room())

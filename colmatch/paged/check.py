@@ -79,7 +79,7 @@ class _Checker(Walk):
     def __init__(self, paged: PagedSet) -> None:
         super().__init__(paged)
         self.depth = 0
-        self.found: list[tuple[NDArray[np.int64], ...]] = []  # list, key, slot of the entries of trees
+        self.found: list[tuple[NDArray[np.int64], ...]] = []  # entries of trees: list, key, slot
         self.blocks: dict[int, set[int]] = {}  # page -> places of its blocks
 
     def tree(self, number: int, entry: NDArray[np.uint32]) -> None:
@@ -103,7 +103,7 @@ class _Checker(Walk):
             self.wrong(root, f"has another number of entries than the {size} that are said, or should be a block")
 
     def _block(self, number: int, page: int, place: int) -> None:
-        """Looks at a small tree."""
+        """Checks a small tree, which is one block."""
         if page not in self.blocks:
             self.reach(page, BLOCKS)
             self.blocks[page] = set()
@@ -122,9 +122,9 @@ class _Checker(Walk):
         self.found.append((number * LISTS + which, keys, slots))
 
     def _blocks(self, spare: NDArray[np.uint32]) -> None:
-        """Checks the pages of blocks: all are full, but one of each size at most.
+        """Checks the pages of blocks: all are full, except one of each size at most.
 
-        spare : for each size, the page that has free ones
+        spare : for each size, the page that has free blocks
         """
         free = np.zeros(TREE_WORDS, np.int64)
         for page, places in self.blocks.items():
@@ -264,7 +264,7 @@ class _Checker(Walk):
             self.chain(place >> 16, BLOB)
 
     def _subscriptions(self, known: Keyed) -> None:
-        """Checks what records say, as kernels trust it when they were read."""
+        """Checks the values of records as far as kernels trust them."""
         predicates, codes = coded(known, contiguous(np.array(self.paged.version.attributes.multi, np.uint8)))
         predicates_are_sound(predicates, codes, len(known.ids))
         if (known.ids.numbers is None) != bool(self.paged.store.root(chains.TEXT_IDS)):
@@ -275,7 +275,7 @@ class _Checker(Walk):
     def _free_slots(self, free: NDArray[np.bool_]) -> None:
         """Checks that each free slot leads to the next one, from the first to the last."""
         slots, root = np.flatnonzero(free), self.paged.store.root
-        behind = np.arange(len(free) + 1)  # slot + 1 -> that of the next free one, 0 behind the last
+        behind = np.arange(len(free) + 1)  # slot + 1 -> next free slot + 1, 0 behind the last
         behind[slots + 1] = np.minimum(self.paged.store.slots(slots)[:, 0], len(free))
         steps = np.append(0, free.astype(np.int64))
         for _ in range(len(slots).bit_length()):
@@ -285,7 +285,7 @@ class _Checker(Walk):
             self.wrong(ROOT_PAGE, "leads to other free slots than there are")
 
     def _root(self) -> U32:
-        """Returns the words of the root page, whose counts the pages of the file have room for."""
+        """Returns the words of the root page, if its counts are possible in a file of this size."""
         root, room = self.reach(ROOT_PAGE, ROOT), len(self.pages) * CHILDREN
         for count in (chains.SLOT_COUNT, chains.SUBSCRIPTIONS):
             if root[count] > room:
@@ -364,7 +364,7 @@ def _walked(path: str, walk: Callable[[_Checker], Figures]) -> Figures:
         return paged.reading(lambda: walk(_Checker(paged)))
     except (StoreError, OSError):
         raise
-    except Exception as error:  # who crafted the file meant to lead elsewhere than any check foresees
+    except Exception as error:  # a crafted file may lead to errors that no check foresees
         said = f"{type(error).__name__}: {error}"
         raise StoreError(f"{path} is damaged: it cannot be read ({said}): take a copy, or build it again") from error
 

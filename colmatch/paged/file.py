@@ -36,7 +36,7 @@ from colmatch.paged.log import (
 from colmatch.store import locks
 from colmatch.store.replacing import is_there
 
-ROOT = FIRST_PAGE  # the page that all others are found from
+ROOT = FIRST_PAGE  # the page from which all others are found
 LOG_MOST = 1 << 25  # bytes of a log that are copied to the file
 TRIES = 20  # times that a page is read which another process may be writing
 
@@ -84,7 +84,7 @@ class PageFile:
     __del__ = close
 
     def begin_anew(self) -> None:
-        """Forgets what it knows, and the right to change the file: this is a forked process."""
+        """Forgets its state, and the right to change the file, in a forked child."""
         log, self.log, self.is_writer = self.log, -1, False
         locks.close(log)
         self.generation = self.stamp = self.pages = self.log_end = 0

@@ -11,7 +11,7 @@ from colmatch.paged.cache import PAGE, damaged
 
 MAGIC = b"colmatch pages\n"
 VERSION = 2
-FIRST_PAGE = 2  # behind the headers
+FIRST_PAGE = 2  # number of the first page behind the two headers
 _HEADER = struct.Struct("<15sxIQQQ")  # magic, version, generation, stamp, pages
 
 
@@ -41,12 +41,12 @@ def is_pages(path: str) -> bool:
 
 
 def read_header(handle: int, path: str) -> tuple[int, int, int]:
-    """Returns generation, stamp and pages of an open file, by the header that counts.
+    """Returns generation, stamp and pages of an open file, from the header that counts.
 
     Raises
     ------
-    StoreError : neither header is whole, or it is of another format, or says more
-        pages than there are
+    StoreError : neither header is whole, or it is of another format, or says more pages than there
+        are
     """
     best: tuple[int, int, int] | None = None
     for page in (0, 1):

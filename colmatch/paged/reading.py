@@ -82,13 +82,13 @@ class PagedReader:
         _forks.renewed(self)
 
     def in_child(self) -> None:
-        if _forks.is_held(self.lock):  # the thread that forked goes on in the middle
+        if _forks.is_held(self.lock):  # the thread that forked goes on with its work
             self.file.is_writer = False
             return
         self.file.begin_anew()
         self.store.begin_anew()
         self._known = self._source = None
-        if self._described is not None:  # it may be of an update that was not finished
+        if self._described is not None:  # it may belong to an update that was not finished
             self._described = self._described._replace(others=(), literals=(), old=None, version=None)
 
     # Reading
@@ -189,7 +189,7 @@ class PagedReader:
         return slots if tag in self.keyed(entry[:, 2] << 16 | entry[:, 3]).tags.names else slots[:0]
 
     def all_places(self) -> NDArray[np.int64]:
-        """Returns where all records are, in the order of the file, as matches are."""
+        """Returns the places of all records in the order of the file, which matches have too."""
         count = self.store.root(chains.SLOT_COUNT)
         entry = self.store.slots(np.arange(count)).astype(np.int64)
         places = np.where(entry[:, 2] > 0, entry[:, 2] << 16 | entry[:, 3], -1)

@@ -176,7 +176,7 @@ class _Reader:
 
 
 def _check(is_right: NDArray[np.bool_]) -> None:
-    """Checks something of each record, or of parts of them."""
+    """Raises an error unless something is right for all records, or parts of them."""
     if not is_right.all():
         raise UnsoundError("a record of a subscription is not as long as its parts are")
 
@@ -193,7 +193,7 @@ def _lengths(head: I64) -> I64:
 
 
 def _header_of(reader: _Reader, first: I64) -> I64:
-    """Reads the headers of records, which say how long these are and all parts of them."""
+    """Reads the headers of records, and checks lengths against those of their parts."""
     _check(sizes_of(first) >= HEADER)
     head = reader.take(np.ones(len(first) - 1, np.int64), HEADER).astype(np.int64)
     _check((head[:, LENGTH] == sizes_of(first)) & (_lengths(head) == sizes_of(first)))
@@ -204,19 +204,19 @@ def _header_of(reader: _Reader, first: I64) -> I64:
 
 
 def _sums(values: I64, counts: I64) -> I64:
-    """Returns the sums of neighbouring values, of so many each."""
+    """Returns sums of neighbouring values; ``counts`` says how many make each sum."""
     return sizes_of(ranges_of(values)[ranges_of(counts)])
 
 
 def _check_runs(head: I64, low: I64, high: I64, several: NDArray[np.bool_]) -> None:
-    """Checks which of the intervals of its record each predicate has that has several."""
+    """Checks the intervals of predicates that have several: all of them are their record's."""
     counts, runs = head[:, PREDICATES], head[:, RUNS]
     _check(~several | ((low >= 0) & (low <= high) & (high <= np.repeat(runs, counts))))
     _check(_sums(np.where(several, high - low, 0), counts) == runs)
 
 
 def unpacked(words: U32s, first: I64) -> Keyed:
-    """Reads records: words, and where each begins (S + 1). Their owners are numbered from 0 on.
+    """Reads records from words, ``first`` (S + 1) being where each begins. Owners count from 0 on.
 
     Raises
     ------

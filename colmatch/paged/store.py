@@ -85,7 +85,7 @@ class PageStore(Chains):
         self.begin_anew()
 
     def begin_anew(self) -> None:
-        """Forgets what it knows of the pages."""
+        """Forgets all that was read from pages."""
         self._fresh = 0
         self._freed: I64 = np.empty(0, np.int64)
         self._take_shadows(SHADOWS_LEAST)

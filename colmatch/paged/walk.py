@@ -1,4 +1,4 @@
-"""A walk over the pages of a file that says which page is not what another takes it for."""
+"""A walk over the pages of a file, which checks that each is what others take it for."""
 
 from __future__ import annotations
 
@@ -34,11 +34,13 @@ NAMES = {
 
 
 class Walk:
-    """Goes over all pages of a file, each of which it reaches once.
+    """A walk over all pages of a file, each of which it reaches once.
 
     Attributes
     ----------
-    pages, kinds, seen : words of all pages, what each is, and whether it was reached
+    pages : the words of all pages
+    kinds : the kind of each page
+    seen : whether each page was reached
     """
 
     def __init__(self, paged: PagedSet) -> None:
@@ -54,7 +56,7 @@ class Walk:
         raise StoreError(f"{self.path} is damaged: page {page} {said}: take a copy, or build it again")
 
     def reach(self, page: int, kind: int) -> U32:
-        """Returns the words of a page that nobody has reached yet."""
+        """Returns the words of a page that was not reached before."""
         if not 0 < page < len(self.pages) or self.kinds[page] != kind:
             self.wrong(page, f"is not a page of the kind {NAMES[kind]!r}, which another page takes it for")
         if self.seen[page]:
@@ -64,7 +66,7 @@ class Walk:
         return words
 
     def table(self, top: int) -> list[tuple[int, int]]:
-        """Walks over a table. Returns place and number of its pages."""
+        """Walks over a table. Returns the place and the number of each of its pages."""
         found = []
         for i, middle in enumerate(self.reach(top, TABLE)[HEAD:].tolist()):
             if middle:
@@ -75,7 +77,7 @@ class Walk:
         return found
 
     def chain(self, page: int, kind: int) -> int:
-        """Walks over a chain of pages. Returns how many they are."""
+        """Walks over a chain of pages. Returns how many there are."""
         count = 0
         while page:
             page, count = int(self.reach(page, kind)[NEXT]), count + 1

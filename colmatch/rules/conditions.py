@@ -216,7 +216,7 @@ def _column(given: Mapping[Any, Any], place: str) -> ColumnHandle:
 
 
 def _is_empty(value: Any) -> bool:
-    """Whether a value of JSON is none for the engine."""
+    """Says whether json-rules-engine takes a value of JSON for none."""
     plain = python_value(value)
     return plain is None or (isinstance(plain, (str, int, float, list, dict)) and not plain)
 

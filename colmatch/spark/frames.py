@@ -277,7 +277,7 @@ def _check_zone(df: DataFrame, matcher: Matcher) -> None:
 
 
 def _check_mode(df: DataFrame, matcher: Matcher) -> None:
-    """Checks that the session has the mode in which values are computed, if that matters to any."""
+    """Checks that the session has the matcher's ANSI mode, if a value depends on it."""
     value, ansi = matcher.moded_value, matcher.options.ansi
     if value is not None and _is_on(df, "spark.sql.ansi.enabled") != ansi:
         raise OptionError(
@@ -300,7 +300,7 @@ def _check_sizes(df: DataFrame, matcher: Matcher) -> None:
 
 
 def _is_on(df: DataFrame, setting: str) -> bool:
-    """Returns a setting of the session that is true or false."""
+    """Says whether a setting of the session is true."""
     return (df.sparkSession.conf.get(setting) or "").strip().lower() == "true"
 
 

@@ -69,7 +69,7 @@ class Journal:
         _forks.renewed(self)
 
     def in_child(self) -> None:
-        self.close()  # it is the parent's
+        self.close()  # the journal is the parent's
 
     @property
     def is_open(self) -> bool:

@@ -132,14 +132,14 @@ def records_of(file: JournalFile, path: str) -> Iterator[tuple[int, bytes, int]]
 
 
 def recover_it(path: str) -> str:
-    """Returns what goes on without the damaged part of a journal."""
+    """Returns the words of an error that say how to go on without the damaged part."""
     return f"`colmatch recover {path.removesuffix(SUFFIX)}` goes on with the updates before that"
 
 
 def later_records(file: JournalFile, at: int) -> list[tuple[int, int, int]]:
-    """Returns number, begin and end of the records behind some place whose heads are whole.
+    """Returns number, begin and end of all records behind some place whose heads are whole.
 
-    Such a record is found behind the end of another one, or behind the head of the journal.
+    Such a record is looked for behind the end of another one, or behind the head of the journal.
     """
     rest = _read(file.handle, os.fstat(file.handle).st_size - at, at)
     place, found = HEADER - at if at < HEADER else rest.find(FINISHED) + len(FINISHED), []

@@ -1,11 +1,11 @@
-"""Locks of files (``flock``), of which a forked child has none.
+"""Locks of files (``flock``), none of which a forked child has.
 
-Such a lock belongs to the open file, and a child has all open files of its parent: it would keep
-the lock when its parent is gone. To give it back there would take it from the parent. So the child
-lets go of the file: in its place, ``os.devnull`` is open under the same handle, which whoever has
-the handle closes as ever.
+Such a lock belongs to the open file, and a child has all open files of its parent. So it would keep
+the lock when its parent has ended. A child that unlocked the file would take the lock from its
+parent. So it closes the file instead, and opens ``os.devnull`` under the same handle, which can
+then be closed as usual.
 
-A file that may be locked is closed by ``close``, so that it is known whose handle it is.
+A file that may be locked is closed by ``close``, which keeps account of the handles.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class _Held:
     def in_child(self) -> None:
         files, self.files = self.files, {}
         for handle, file in files.items():
-            with suppress(OSError):  # it was closed meanwhile
+            with suppress(OSError):  # the handle was closed otherwise
                 if _identity(handle) == file:
                     nothing = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
                     os.dup2(nothing, handle, inheritable=False)
@@ -50,7 +50,10 @@ _held = _Held()
 
 
 def lock(handle: int) -> bool | None:
-    """Locks a file, and says whether this process has the lock; None where there are no locks."""
+    """Locks a file, and says whether this process has the lock.
+
+    The result is None where the system has no such locks.
+    """
     if fcntl is None:
         return None
     with _forks.whole:
@@ -65,7 +68,7 @@ def lock(handle: int) -> bool | None:
 
 
 def unlock(handle: int) -> None:
-    """Gives the lock of a file back."""
+    """Releases the lock of a file."""
     if fcntl is not None:
         with _forks.whole:
             fcntl.flock(handle, fcntl.LOCK_UN)
@@ -73,7 +76,7 @@ def unlock(handle: int) -> None:
 
 
 def copied(handle: int) -> int:
-    """Returns another handle of a file. Its lock is that of both, and goes with the last."""
+    """Returns another handle of a file. Both have its lock, until the last of them is closed."""
     with _forks.whole:
         copy = os.dup(handle)
         if handle in _held.files:
@@ -82,7 +85,7 @@ def copied(handle: int) -> int:
 
 
 def close(handle: int) -> None:
-    """Closes a file, with the lock that it may have; -1 is none."""
+    """Closes a file, and releases its lock. A handle of -1 is no file."""
     if handle < 0:
         return
     with _forks.whole:

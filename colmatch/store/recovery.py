@@ -17,7 +17,7 @@ from colmatch.store.replacing import sync_folder
 
 
 class Recovered(NamedTuple):
-    """What was done about a journal or a log, and what is lost."""
+    """The repair of a journal or a log: what was kept, and what is lost."""
 
     kept: int  # updates in it before the damage
     lost: int | None  # updates behind it, as far as can be told; None where none can be counted

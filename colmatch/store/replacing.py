@@ -57,11 +57,11 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
                 if before is not None and locks.THERE_ARE:
                     make_like(handle, path, before)
                 os.fsync(handle)
-                if locks.THERE_ARE:  # as long as it is locked
+                if locks.THERE_ARE:  # while it is still locked
                     os.replace(temporary, path)
         finally:
             locks.close(handle)
-        if not locks.THERE_ARE:  # Windows cannot as long as it is open
+        if not locks.THERE_ARE:  # Windows cannot rename a file that is open
             os.replace(temporary, path)
     except BaseException:
         with suppress(FileNotFoundError):
@@ -159,11 +159,11 @@ def _begin(folder: str, name: str, mode: int) -> tuple[str, int]:
             continue
         if not locks.THERE_ARE or (lock(handle) is not False and is_there(temporary, handle)):
             return temporary, handle
-        locks.close(handle)  # another process has taken it for one that was left, and has removed it or will
+        locks.close(handle)  # another process takes it for a left one, and removes it
 
 
 def is_there(path: str, handle: int) -> bool:
-    """Says whether an open file has this name still. A link to it has not."""
+    """Says whether an open file still has this name. A link to the file does not count."""
     try:
         return os.path.samestat(os.lstat(path), os.fstat(handle))
     except FileNotFoundError:

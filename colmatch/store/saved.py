@@ -81,7 +81,10 @@ def _settings(settings: Settings) -> dict[str, Any]:
 def _decode(
     where: str, header: dict[str, Any], arrays: dict[str, np.ndarray[Any, Any]], trusted: bool, pages: bool = False
 ) -> Parts:
-    """Returns the parts of a matcher; ``pages`` where they describe a file of pages."""
+    """Returns the parts of a matcher.
+
+    pages : they describe a file of pages
+    """
     try:
         return _decoded(header, arrays, trusted, pages)
     except Exception as error:
@@ -96,7 +99,7 @@ def _decode(
 
 
 def _decoded(header: dict[str, Any], arrays: dict[str, np.ndarray[Any, Any]], trusted: bool, pages: bool) -> Parts:
-    """Returns the parts of a matcher. What is not trusted is looked at before anything uses it."""
+    """Returns the parts of a matcher, checked before anything uses them unless ``trusted``."""
     attributes = Attributes(list(map(attribute_of, header["attributes"])))
     segments = [_segment(i, entry, arrays, trusted) for i, entry in enumerate(header["segments"])]
     if header["growing"]:
@@ -139,7 +142,7 @@ def _decoded(header: dict[str, Any], arrays: dict[str, np.ndarray[Any, Any]], tr
 
 
 def _checked(version: Version, schema: Schema) -> Version:
-    """Returns a version whose segments are sound, with indexes that are checked or made anew."""
+    """Returns a version with sound segments, whose indexes are checked or made anew."""
     for segment in version.segments:
         sound.checked_segment(segment, version.attributes)
     sound.check_version(version, schema)
@@ -202,9 +205,9 @@ def _named(prefix: str, of: Any, arrays: dict[str, np.ndarray[Any, Any]]) -> Any
 
 
 def _typed(name: str, type: Any, arrays: dict[str, np.ndarray[Any, Any]]) -> np.ndarray[Any, Any]:
-    """Returns an array if it is of a type like ``layout.I64``: kernels are not told its type.
+    """Returns an array if it has a type like ``layout.I64``, as kernels take for granted.
 
-    Lengths are looked at elsewhere (``sound.py``), where nobody vouches for them.
+    Lengths of a file that is not trusted are checked elsewhere (``sound.py``).
     """
     plain, *columns = get_args(type) if get_origin(type) is Annotated else (type,)
     array, needed = arrays[name], layout.DTYPES[plain]
@@ -317,22 +320,22 @@ def from_bytes(data: bytes) -> Parts:
     ------
     StoreError : the bytes are damaged, or of another version
     """
-    return _decode("the pickled matcher", *unpack(data), True)  # who unpickles runs what a pickle says anyway
+    return _decode("the pickled matcher", *unpack(data), True)  # a pickle can run anything, so no check would help
 
 
 def description(data: bytes) -> Parts:
-    """Returns the parts that describe a file of pages, checked: they came with it.
+    """Returns the parts that describe a file of pages, checked, since it may be from elsewhere.
 
     Raises
     ------
-    StoreError : as ``from_bytes``, or they are not those of such a file
+    StoreError : as for ``from_bytes``, or the parts are not those of a file of pages
     """
     where = "what describes the pages"
     return _decode(where, *unpack(data, where), False, True)
 
 
 def literals_of(data: bytes) -> layout.Literals:
-    """Returns the literals that stand alone in some bytes, checked.
+    """Returns the literals in some bytes that have nothing else, checked.
 
     Raises
     ------

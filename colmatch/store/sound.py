@@ -1,8 +1,8 @@
-"""Looks at what a file holds whose writer nobody vouches for, before kernels trust it.
+"""Checks of the contents of a file that is not trusted, before kernels use them.
 
-Checksums tell of damage. Who crafts a file can compute them, too, so lengths, ranges and numbers
-are looked at as well, each array once and in order. What is computed of them cannot leave an array
-then. Nothing in a file is code.
+Checksums tell of damage. Whoever crafts a file can compute them as well, so lengths, ranges and
+numbers are checked, too, each array once and in order. Nothing that is computed from them can then
+lead outside an array. Nothing in a file is code.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from colmatch.updates.versions import Version
 
 
 def checked_literals(literals: Literals, attributes: int) -> Literals:
-    """Returns literals, checked."""
+    """Returns literals, after checking them."""
     count = len(literals.offset) - 1
     lengths(literals, {"first": attributes + 1} | ({"label": count} if len(literals.label) else {}))
     ranges("first", literals.first, count)
@@ -44,13 +44,13 @@ def checked_literals(literals: Literals, attributes: int) -> Literals:
 
 
 def check_texts(offset: np.ndarray[tuple[int], np.dtype[np.int32]], data: U8) -> None:
-    """Checks texts that Arrow is to read in place."""
+    """Checks texts that Arrow will read in place."""
     ranges("offset", np.asarray(offset, np.int64), len(data))
     pa.StringArray.from_buffers(len(offset) - 1, pa.py_buffer(offset), pa.py_buffer(data)).validate(full=True)
 
 
 def checked_sample(sample: U8) -> U8:
-    """Returns the events that a matcher keeps, checked."""
+    """Returns the events that a matcher keeps, after checking them."""
     if len(sample):
         for batch in pa.ipc.open_stream(pa.py_buffer(sample)):
             batch.validate(full=True)
@@ -58,7 +58,7 @@ def checked_sample(sample: U8) -> U8:
 
 
 def checked_segment(segment: Segment, attributes: Attributes) -> None:
-    """Checks the predicates of a segment; its index is looked at later, or made anew."""
+    """Checks the predicates of a segment. Its index is checked later, or made anew."""
     size = segment.size
     if type(size) is not int or not 0 <= size < 2**31 or len(segment.codes.multi) > len(attributes):
         raise UnsoundError("a segment has no such size, or more attributes than there are")
@@ -68,7 +68,7 @@ def checked_segment(segment: Segment, attributes: Attributes) -> None:
 
 
 def indexed_anew(segment: Segment, version: Version) -> Segment:
-    """Returns a segment whose index is made of its predicates."""
+    """Returns a segment whose index is made anew from its predicates."""
     preds, codes, built = segment.predicates, segment.codes, segment.index
     if np.any(preds.owner[1:] < preds.owner[:-1]):
         preds = freeze(reorder(preds, np.argsort(preds.owner, kind="stable").astype(np.uint32)))
@@ -110,7 +110,7 @@ def check_version(version: Version, schema: Schema) -> None:
         raise UnsoundError("the header has values of other types than it should")
     if not isinstance(version.local_literal, str | None):
         raise UnsoundError("the header has a literal that is no text")
-    # Computed attributes, patterns and calls are made as a batch makes them.
+    # An empty batch makes all computed attributes, patterns and calls, as any batch does.
     empty = schema.arrow.empty_table().combine_chunks().to_batches() or [
         pa.RecordBatch.from_pylist([], schema=schema.arrow)
     ]

@@ -201,7 +201,7 @@ def _forms(
 
 
 def _in_order(forms: Iterable[_FormOf], count: int) -> list[tuple[Form, list[Any]]]:
-    """Returns the form and the literals of each of so many subscriptions."""
+    """Returns the form and the literals of each subscription, in their order."""
     found: dict[int, tuple[Form, list[Any]]] = {}
     for form, subs, literals in forms:
         found.update(zip(subs, [(form, some) for some in literals], strict=True))

@@ -33,8 +33,8 @@ class PredicateTable:
                                      of one id and different numbers ORed
         weight       double          optional: weight of the predicate, 0 where NULL
         priority     double          optional: of the subscription, so the same in all its
-                                     rows; 0 where NULL. No number that a double
-                                     cannot tell from others, as beyond 2**53
+                                     rows; 0 where NULL. Numbers that no double is
+                                     equal to, such as 2**53 + 1, are errors
         ===========  ==============  ==================================================
 
         Strings may also come as dictionaries of strings, doubles as any integers, floats or

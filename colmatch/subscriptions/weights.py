@@ -107,11 +107,11 @@ def _of_struct(column: pa.StructArray, what: str) -> GivenWeights | None:
 
 
 def given_priority(table: pa.Table, where: str) -> F64 | None:
-    """Reads the column ``priority`` of a table, None where there is nothing in it.
+    """Reads the column ``priority`` of a table; None where it has no values.
 
     Raises
     ------
-    SubscriptionError : it is not of numbers, or has one that a double cannot tell from others
+    SubscriptionError : it has no numbers, or has one that a double cannot tell from others
     """
     if "priority" not in table.column_names:
         return None

@@ -61,8 +61,8 @@ class RegexSet:
         self._characters = characters
         self._one_by_one = one_by_one
         self.faster: bool | None = None  # than one by one; not known yet
-        self._inside: list[int] = []  # threads that match, each as often as it does
-        self._sets: list[Any] = []  # the last one is used
+        self._inside: list[int] = []  # ids of threads that match now, once for each call
+        self._sets: list[Any] = []  # sets that were made; the last one is used
         try:
             self._sets.append(self._made())
         except re2.error:  # too large together
@@ -71,8 +71,8 @@ class RegexSet:
 
     def in_child(self) -> None:
         inside, self._inside = self._inside, []
-        if inside and self._sets:  # others were making states, with a lock of RE2's
-            self._sets.append(None)  # a set that is locked cannot be taken down
+        if inside and self._sets:  # other threads may have held a lock inside the set
+            self._sets.append(None)  # the set is kept, since one that is locked cannot be freed
 
     def _made(self) -> Any:
         options = re2.Options()
@@ -104,7 +104,7 @@ class RegexSet:
         try:
             yield self._sets[-1].Match
         finally:
-            with suppress(ValueError):  # this thread has forked meanwhile
+            with suppress(ValueError):  # this is a child, forked while the thread matched
                 self._inside.remove(get_ident())
 
     def _together(self, strings: pa.Array, raw: Sequence[bytes]) -> Matches:

@@ -31,22 +31,21 @@ def for_few(asked: Settings) -> Settings:
     return asked if takes else FEWEST.settings.under(asked.dnf_budget)
 
 
-FEW = 16  # subscriptions that say little of what comes
+FEW = 16  # subscriptions: up to so many, a segment is not begun anew, since they say little of others
 
 
 class GrowingSegment(Segment):
-    """A segment that takes inserts: each gives another one.
+    """A segment that takes inserts: each of them makes another segment.
 
-    Its codes are labels. Those that grow out of one another share the memory of predicates: each
+    Its codes are labels. Segments that grow out of one another share the memory of predicates: each
     has a part of it that stays as it is.
 
-    A kind that chooses by estimates has made these of the first subscriptions alone, and of the
-    attributes that a sample was asked for then. So the segment is begun anew when it has grown by
-    half.
+    A kind that goes by estimates has made them from the first subscriptions alone, and from the
+    attributes that these use. So the segment is begun anew when it has grown by half.
     """
 
     _store: PredicateStore | None = None
-    _first = 0  # subscriptions that it was begun with
+    _first = 0  # subscriptions with which it was begun
 
     @staticmethod
     def begun(

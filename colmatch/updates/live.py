@@ -67,7 +67,7 @@ class LiveSet:
     journal : has each update before the version that it makes is there; None where nobody asked
     turn : held by who makes a new version
     now : the present version
-    observed : some of the events that were matched last
+    observed : some of the events that were matched last, if the options say so
     """
 
     def __init__(self, parts: Parts) -> None:

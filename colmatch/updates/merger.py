@@ -43,7 +43,7 @@ class MergeResult(NamedTuple):
     reason: str
     ids: Ids | None  # of those that were left, which have new numbers; None where numbers stay
     tags: Tags  # of the same
-    seen: U8 | None  # events that were observed and counted; None where those of the sample were
+    seen: U8 | None  # observed events that were counted; None where the sample was counted
 
 
 class StoppedError(Exception):
@@ -77,7 +77,7 @@ class Merger:
         self.is_stopped = False
         self._failed: tuple[Segment, ...] = ()  # segments whose merge failed is not tried again
         self._one = Turn()  # one merge at a time
-        self._thread: threading.Thread | None = None  # not alive in a forked child
+        self._thread: threading.Thread | None = None  # in a forked child, it is not alive
         _all.add(self)
 
     @property
@@ -169,7 +169,7 @@ class Merger:
     ) -> MergeResult:
         """Merges some neighbours to a segment of a kind. If they are all, numbers have no gaps.
 
-        sample : instead of the events that were observed, or else of the sample that there is
+        sample : counts instead of the observed events, or else of the version's sample
         """
         self._check()
         observed = self._observed(live) if sample is None else None
@@ -194,7 +194,7 @@ class Merger:
         return MergeResult(start, segments, base, left, segment, reason, ids, tags, observed)
 
     def _observed(self, live: VersionHolder) -> U8 | None:
-        """Returns the events that were observed, None where there are too few to go by."""
+        """Returns the events that were observed; None where there are too few of them."""
         return live.observed.sample(live.options.observe)
 
     def _check(self) -> None:

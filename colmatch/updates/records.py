@@ -172,11 +172,11 @@ def attribute_entry(attribute: Attribute) -> list[Any]:
 
 
 def attribute_of(entry: Sequence[Any]) -> Attribute:
-    """Returns the attribute that ``attribute_entry`` was called of.
+    """Returns the attribute that ``attribute_entry`` has written down.
 
     Raises
     ------
-    ValueError, TypeError : it was called of none
+    ValueError, TypeError : the entry is of no attribute
     """
     path, role, (family, scale, unit, zone, name), key, pattern = entry
     operator, operand = pattern or ("", "")

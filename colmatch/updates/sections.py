@@ -1,4 +1,4 @@
-"""Looks at the sections of records before anything is made of them."""
+"""Checks of the sections of records, before anything is made of them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from colmatch.arrays.ranges import ranges_of
 from colmatch.kernels.layout import FLAG_RUN
 
-# Sections whose sum another one has values for, so many times.
+# A section of counts, the section of the values counted, and how many values each count stands for.
 _COUNTED = (
     ("size", "pred", 3),
     ("bounds", "bound", 1),
@@ -32,18 +32,18 @@ class Columns(Protocol):
 
 
 def check_sections(columns: Columns) -> None:
-    """Checks that sections have as much as others say that they have.
+    """Checks that sections have as many values as other sections say.
 
     Raises
     ------
-    ValueError : one has not
+    ValueError : a section has not
     """
     for counts, values, each in _COUNTED:
         total = int(columns[counts].sum(dtype=np.uint64))
         if total * each != len(columns[values]):
             raise ValueError(f"{values} are not as many as {counts} says")
     for size, data in (("id_size", "id_data"), ("gone_size", "gone_data"), ("tag_size", "tag_data")):
-        b"".join(columns.texts(data)).decode()  # the texts are one after the other, so each begins at a character
+        b"".join(columns.texts(data)).decode()  # all texts together; each is checked below to begin at a character
         starts = ranges_of(columns[size])[:-1]
         if ((columns[data][starts[starts < len(columns[data])]] & 0xC0) == 0x80).any():
             raise ValueError(f"{data} is cut within a character")

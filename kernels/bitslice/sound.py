@@ -1,11 +1,11 @@
-"""Says whether an index of ``bitslice`` keeps within what its kernels trust it to."""
+"""A check that an index of ``bitslice`` leads its kernels to no place outside its arrays."""
 
 import numpy as np
 
 from colmatch.kernels._jit import device, kernel
 from colmatch.kernels.bitslice.arrays import CONJ_MASK, LAST, MORE, MOST_BINS, NO_RANK, PROGRAM, STEP, VERIFY
 
-# What may be wrong.
+# Results of a check: nothing is wrong, or this part of the index is.
 SOUND, GROUPS, CODES, CONJUNCTIONS, RANKS, ENTRIES, BINS = range(7)
 
 
@@ -13,7 +13,8 @@ SOUND, GROUPS, CODES, CONJUNCTIONS, RANKS, ENTRIES, BINS = range(7)
 def fault_of_bitslice(index, preds, size):
     """Returns what is wrong with an index, ``SOUND`` for nothing.
 
-    Lengths are right, ``group_first`` and ``bin_first`` are ranges, and the predicates are sound.
+    The caller has checked the lengths of arrays, the predicates, and that ``group_first`` and
+    ``bin_first`` are ranges.
     """
     group_first, lo, hi, who, head = index.group_first, index.lo, index.hi, index.who, index.head
     rest, rest_op, top, ranks = index.rest, index.rest_op, index.top, index.ranks[0]
@@ -46,7 +47,7 @@ def fault_of_bitslice(index, preds, size):
             return RANKS
         if rest_op[e] & (LAST | MORE) == LAST | MORE:
             return ENTRIES
-    walked = np.int64(0)  # the entries of a posting are its own: then what reads them has an end
+    walked = np.int64(0)  # entries of postings: no two share one, so they cannot be more than there are
     for i in range(len(who)):
         for j in range(3):
             if np.int64(head[8 * i + 2 * j]) >= ranks:
@@ -71,7 +72,7 @@ def fault_of_bitslice(index, preds, size):
 
 @device
 def _steps(rest_op, e):
-    """How many predicates a posting has from an entry on, and where its entries end."""
+    """Returns how many predicates a posting has from an entry on, and where its entries end."""
     steps = np.int64(1)
     while not rest_op[e] & LAST:
         steps += not rest_op[e] & MORE
@@ -81,7 +82,7 @@ def _steps(rest_op, e):
 
 @device
 def _is_program(preds, who, steps):
-    """Whether a posting is of a program that has so many predicates."""
+    """Says whether a posting is of a program with so many predicates."""
     c = who & CONJ_MASK
     if not who & PROGRAM or len(preds.jump_first) == 0 or preds.jump_first[c] < 0:
         return False

@@ -1,13 +1,13 @@
-"""PB+tree: what stands in a page, and the arrays of an index that is held in memory.
+"""PB+tree: the layout of a page, and the arrays of an index that is held in memory.
 
 A page is 1,024 words of 32 bits. The first twelve are its header; page 0 means "none". A key takes
 two words, the low one first.
 
-blocks     small trees, each of which is one block: numbers of slots by list and key, and the keys.
-           All blocks of a page have room for as many entries, one of ``ROOMS``
-leaf       up to 126 items: key, and for each of the six lists a pointer, whose top bit says that
-           the key is in that list. It points to the last node whose first key is not above the
-           key, and is 0 for the first node of the list, to which the entry of the tree leads
+blocks     small trees, one to a block: numbers of slots, ordered by list and key, and the keys. All
+           blocks of a page have room for the same number of entries, one of ``ROOMS``
+leaf       up to 126 items: a key, and for each of the six lists a pointer, whose top bit says that
+           the key is in that list. The pointer leads to the last node of the list whose first key
+           is not above the item's key. It is 0 for the first node, to which the tree's entry leads
 inner      up to 336 keys and one child more; child i + 1 has keys from key i on
 list node  numbers of slots from the front, items from the back: key, and where its SidSet ends.
            SidSets that a node cannot hold go on in the next one, which says so (``CONTINUES``)
@@ -22,7 +22,7 @@ WORDS = 1024
 HEAD = 12
 # Words of a header.
 CHECKSUM, OTHER, STAMP, STAMP_HIGH, KIND, ITEMS, PREV, NEXT, SIDS, CONTINUES = range(10)
-SIZE_CLASS = SIDS  # of a page of blocks
+SIZE_CLASS = SIDS  # the same word in a page of blocks: the place of their size in ``ROOMS``
 # Kinds of pages.
 FREE, LEAF, INNER, LIST, TABLE, RECORDS, BLOB, ROOT, BLOCKS = range(9)
 
@@ -34,11 +34,12 @@ LIST_ROOM = WORDS - HEAD
 ITEM = 3  # words of an item of a list node
 CHILDREN = WORDS - HEAD  # of a page of a table
 
-# A page of blocks has 63, 32, 15, 7, 3 blocks, or one; so a tree that grows moves now and then.
-ROOMS = (4, 9, 21, 46, 111, 336)  # entries of a block
-SHRUNK = ROOMS[-1] // 2  # entries of a tree with pages of its own that becomes a block again
-BLOCK_HEAD = 4  # words: number of the tree and 1, 0 in a free block; entries of each list, two in each
-BLOCK_ENTRY = 3  # words of an entry
+# Entries that a block has room for, by its size. A page has 63, 32, 15, 7, 3 blocks of these sizes,
+# or one. A tree that outgrows its block moves to the next size.
+ROOMS = (4, 9, 21, 46, 111, 336)
+SHRUNK = ROOMS[-1] // 2  # entries: with so few, a tree with pages of its own becomes a block again
+BLOCK_HEAD = 4  # words: the tree's number plus 1, or 0 in a free block; entries of the six lists, two in a word
+BLOCK_ENTRY = 3  # words: the slot, and two for its key
 
 IN_LIST = 1 << 31
 PAGE_MASK = IN_LIST - 1
@@ -48,15 +49,15 @@ EQUAL, GREATER, LESS, UNEQUAL, LOW_END, HIGH_END = range(6)
 LISTS = 6
 
 # An attribute's entry in the table of attributes: a page, how many entries the tree has, and the
-# first nodes of its lists. Of a small tree the second is ``IN_BLOCK`` and the word where its block
-# begins, and there are no nodes.
+# first nodes of its lists. For a small tree the second word has ``IN_BLOCK`` and the place of its
+# block in the page, and there are no nodes.
 TREE_WORDS = 8
 TREES = CHILDREN // TREE_WORDS  # entries of a page
 TREE_ROOT, TREE_SIZE, HEADS = 0, 1, 2
 IN_BLOCK = 1 << 31
 
-# Trees that are of no attribute; those of attributes come behind them. What stands in the place of
-# ``SPARE`` is no tree: for each of ``ROOMS`` the one page that has free blocks, or 0.
+# Trees that belong to no attribute; those of attributes follow. The entry ``SPARE`` is no tree: for
+# each size of ``ROOMS`` it has the one page with free blocks, or 0.
 IDS, TAGS, ALWAYS, SPARE = range(4)
 OWN_TREES = 4
 
@@ -64,8 +65,7 @@ MOST_NEEDED = 127
 VERIFY = 128  # the flag beside what a slot needs
 
 # How far a walk has come.
-# Of walks along lists, and of looks at a block, the first are about ranges that do not hold, and
-# come before all others.
+# Stages that count ranges which do not hold come before those that count what holds.
 (TOP, MIDDLE, ENTRY, DOWN, ENDED, BEGINS, BLOCK_MISSES, EQ, GT, LT_START, LT_BACK, LT, NE_START, NE_BACK, NE, BEGUN,
  ENDS, BLOCK_HITS) = range(18)  # fmt: skip
 IS_HIT = EQ  # stages from here on count what holds
@@ -91,8 +91,8 @@ class PbtreeScratch(NamedTuple):
     # others there are, and how many slots
     spans: Annotated[I64, 2]
     done: U32  # (C) slots that have counted all
-    # (WALKS * entries of a row, TASK) stage, page, tree or which half of it or place of its block,
-    # key, and the first nodes of the lists, two in each
+    # (WALKS * entries of a row, TASK) stage; page; the tree, then which half of it or the place of
+    # its block; key; the first nodes of the lists, two in a number
     task: Annotated[I64, 6]
     wanted: I64  # (as many) pages that are not there
     used: U8  # (frames) 1 where a page was read

@@ -1,13 +1,14 @@
-"""PB+tree: small trees. Each is one block, and shares a page with others of its size.
+"""PB+tree: small trees, each of which is one block on a page with others of its size.
 
 ::
 
-    number of the tree and 1, 0 in a free block
-    how many entries each of the six lists has, two in a word
-    room for slots, by list and key; room for their keys
+    number of the tree plus 1; 0 in a free block
+    how many entries each of the six lists has, two numbers in a word
+    room for slots, ordered by list and key
+    room for their keys, in the same order
 
-A block has room for one of ``ROOMS``, which its page says. ``block`` is the place of its first word
-in memory.
+A block has room for as many entries as its page says, one of ``ROOMS``. The argument ``block`` is
+the place of its first word in memory.
 """
 
 import numpy as np
@@ -33,7 +34,10 @@ from colmatch.kernels.pbtree.pages import key_at, put_key
 
 @device
 def class_for(count):
-    """The place in ``ROOMS`` of the least room for so many entries, or how many rooms there are."""
+    """Returns the smallest size of block for so many entries, as its place in ``ROOMS``.
+
+    The result is ``len(ROOMS)`` where no block has room.
+    """
     size_class = np.int64(0)
     while size_class < len(ROOMS) and ROOMS[size_class] < count:
         size_class += 1
@@ -47,13 +51,13 @@ def block_words(size_class):
 
 @device
 def blocks_of(size_class):
-    """How many blocks a page has."""
+    """Returns how many blocks of a size a page has."""
     return CHILDREN // block_words(size_class)
 
 
 @device
 def count_of(mem, block, which):
-    """How many entries a list has."""
+    """Returns how many entries a list has."""
     return (np.int64(mem[block + 1 + which // 2]) >> (16 * (which & 1))) & 0xFFFF
 
 
@@ -64,7 +68,7 @@ def add_count(mem, block, which, count):
 
 @device
 def begin_in_block(mem, block, which):
-    """Where the entries of a list begin, among all of a block."""
+    """Returns at which of a block's entries a list begins."""
     begin = np.int64(0)
     for i in range(which):
         begin += count_of(mem, block, i)
@@ -78,7 +82,10 @@ def total_of(mem, block):
 
 @device
 def bisect_keys(mem, keys, low, high, key, behind):
-    """The first of the entries ``low:high`` whose key is not below ``key``, or ``behind`` it."""
+    """Returns the first of the entries ``low:high`` whose key is not below ``key``.
+
+    behind : return the first whose key is above ``key`` instead
+    """
     while low < high:
         middle = (low + high) >> 1
         there = key_at(mem, keys + 2 * middle)
@@ -91,7 +98,7 @@ def bisect_keys(mem, keys, low, high, key, behind):
 
 @device
 def around(mem, block, room, which, key):
-    """Where a list has a key: where the list begins, the key, what comes behind it, and the end."""
+    """Returns where a list begins, where a key begins in it, where that key ends, and the list."""
     begin = begin_in_block(mem, block, which)
     end = begin + count_of(mem, block, which)
     keys = block + BLOCK_HEAD + room
@@ -101,9 +108,10 @@ def around(mem, block, room, which, key):
 
 @device
 def visit_block(mem, base, place, stage, key, left, spans, done, finished):
-    """Count what a value says of the slots of a block: misses first, then hits.
+    """Counts what a value says of the slots of a block.
 
-    Ranges are counted from the end that is nearer.
+    The stage ``BLOCK_MISSES`` counts ranges that do not hold, the next one what holds. Ranges are
+    counted from the side of the value on which fewer of their ends lie.
 
     Returns how many slots are complete, and how many were counted.
     """
@@ -147,7 +155,7 @@ def put_entry(mem, block, room, i, key, slot):
 
 @device
 def move_entries(mem, block, room, begin, end, by):
-    """Move the entries ``begin:end`` by one place, to the front or back."""
+    """Moves the entries ``begin:end`` by one place: to the back by 1, to the front by -1."""
     for j in range(end - begin):
         i = begin + j if by < 0 else end - 1 - j
         source = block + BLOCK_HEAD
@@ -158,7 +166,7 @@ def move_entries(mem, block, room, begin, end, by):
 
 @device
 def enter_in_block(mem, block, room, which, key, slot):
-    """Enter a slot behind those that a key has in a list. There must be room for it."""
+    """Enters a slot behind the others of its key in a list. The block must have room for it."""
     _, _, behind, _ = around(mem, block, room, which, key)
     move_entries(mem, block, room, behind, total_of(mem, block), 1)
     put_entry(mem, block, room, behind, key, slot)
@@ -167,7 +175,7 @@ def enter_in_block(mem, block, room, which, key, slot):
 
 @device
 def remove_from_block(mem, block, room, which, key, slot):
-    """Take a slot of a key out of a list. Returns whether it was there."""
+    """Takes a slot of a key out of a list. Returns whether it was there."""
     _, low, behind, _ = around(mem, block, room, which, key)
     for i in range(low, behind):
         if mem[block + BLOCK_HEAD + i] == slot:
@@ -179,7 +187,7 @@ def remove_from_block(mem, block, room, which, key, slot):
 
 @device
 def copy_block(mem, block, room, to, to_room):
-    """Copy a small tree to a block that has room for it."""
+    """Copies a small tree to a block that has room for it."""
     total = total_of(mem, block)
     for i in range(BLOCK_HEAD):
         mem[to + i] = mem[block + i]

@@ -37,7 +37,7 @@ from colmatch.kernels.pbtree.pages import item_at, put_key
 
 @device
 def new_page(mem, n, kind):
-    """Begin page ``n``, counted from the first of ``mem``. Returns where it stands."""
+    """Begins page ``n``, counted from the first of ``mem``. Returns where it stands."""
     base = n * WORDS
     for i in range(WORDS):
         mem[base + i] = 0
@@ -47,7 +47,7 @@ def new_page(mem, n, kind):
 
 @device
 def fill_block(mem, n, base_page, tree, list_first, key, slot, entry):
-    """Write a small tree to a page of its size that has a free block. Returns the next page."""
+    """Writes a small tree to a page of its size that has a free block. Returns the next page."""
     lists = list_first[LISTS * tree : LISTS * (tree + 1) + 1]
     size_class = class_for(lists[LISTS] - lists[0])
     page = np.int64(entry[SPARE, size_class])
@@ -70,7 +70,7 @@ def fill_block(mem, n, base_page, tree, list_first, key, slot, entry):
 
 @device
 def fill_list(mem, n, base_page, key, slot, begin, end, fill, out_key, out_node):
-    """Write the nodes of a list from sorted entries.
+    """Writes the nodes of a list from sorted entries.
 
     out_key, out_node : written, each key and the last node whose first key is not above it
 
@@ -116,9 +116,11 @@ def fill_list(mem, n, base_page, key, slot, begin, end, fill, out_key, out_node)
 
 @device
 def fill_leaves(mem, n, base_page, count, at, heads, list_key, list_node, fill, level_key, level_page):
-    """Write the leaves of a tree out of the keys of its lists. Returns next page, and leaves.
+    """Writes the leaves of a tree from the keys of its lists. Returns the next page, and leaves.
 
-    count, at, heads (LISTS) : keys of each list; scratch; the first node of each list
+    count (LISTS) : keys of each list
+    at (LISTS) : scratch
+    heads (LISTS) : the first node of each list
     """
     leaves, base, items, before = np.int64(0), np.int64(0), np.int64(fill), np.int64(0)
     for which in range(LISTS):
@@ -153,7 +155,7 @@ def fill_leaves(mem, n, base_page, count, at, heads, list_key, list_node, fill, 
 
 @device
 def fill_inner(mem, n, base_page, count, fill, level_key, level_page):
-    """Write one level of inner pages above ``count`` pages. Returns next page, and pages."""
+    """Writes one level of inner pages above ``count`` pages. Returns next page, and pages."""
     made, at = np.int64(0), np.int64(0)
     while at < count:
         children = min(fill, count - at)
@@ -175,7 +177,7 @@ def fill_inner(mem, n, base_page, count, fill, level_key, level_page):
 
 @kernel
 def fill_trees(mem, base_page, list_first, key, slot, fills, keys, levels_of, entry):
-    """Write the trees of sorted entries. Returns how many pages they take.
+    """Writes the trees of sorted entries. Returns how many pages they take.
 
     Parameters
     ----------
@@ -185,7 +187,7 @@ def fill_trees(mem, base_page, list_first, key, slot, fills, keys, levels_of, en
     key, slot : of the entries, sorted by key within each list
     fills : words of a list node, items of a leaf, children of an inner page that are taken
     keys : scratch, keys and nodes of each list (LISTS, entries of a list), and two of (LISTS)
-    levels_of : scratch, keys and pages of a level (leaves)
+    levels_of : scratch, keys and pages of a level (one for each leaf)
     entry (trees, TREE_WORDS) : written; zero before
     """
     list_key, list_node, count, at = keys
@@ -216,7 +218,7 @@ def fill_trees(mem, base_page, list_first, key, slot, fills, keys, levels_of, en
 
 @kernel
 def fill_table(mem, base_page, entry, each):
-    """Write a table of entries (E, W), ``each`` of them to a page. Returns pages, and the top."""
+    """Writes a table of entries (E, W), ``each`` of them to a page. Returns pages, and the top."""
     words = entry.shape[1]
     n = np.int64(0)
     pages = (len(entry) + each - 1) // each
@@ -243,7 +245,7 @@ def fill_table(mem, base_page, entry, each):
 
 @kernel
 def place_records(length, page, word, first_page):
-    """Write the page and the word of each record, one after the other. Returns how many pages.
+    """Writes the page and the word of each record, one after the other. Returns how many pages.
 
     Records that no page can hold have 0 for a page.
     """

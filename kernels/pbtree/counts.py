@@ -1,4 +1,8 @@
-"""PB+tree: phase 2 counts what of each slot is still to be met (document 002)."""
+"""PB+tree: phase 2 of matching counts, for each slot, how many predicates are still to be met.
+
+Source: the PB+tree paper leaves phase 2 open; this is the counting of the OpIndex paper ("An
+Efficient Publish/Subscribe Index for E-Commerce Databases", section 4).
+"""
 
 import numpy as np
 
@@ -6,18 +10,19 @@ from colmatch.kernels._jit import device
 from colmatch.kernels.layout import CONJUNCTIONS
 from colmatch.kernels.pbtree.arrays import VERIFY
 
-FEW = 16  # all slots are made ready at once where more than one of so many was counted
+FEW = 16  # slots: if more than one in so many was counted, all are made ready at once
 
 
 @device
 def count_slots(mem, begin, end, left, done, n):
-    """Count one for each slot in the words ``begin:end``; those that are complete into ``done``.
+    """Counts one for each slot in the words ``begin:end``. Slots that are complete go into
+    ``done``.
 
     ``done`` has room for one more than all slots, each of which is complete once.
     """
     one = np.uint64(1)
     full = np.uint64(n)
-    for i in range(np.uint64(begin), np.uint64(end)):  # without a branch: it could not be foretold
+    for i in range(np.uint64(begin), np.uint64(end)):  # without a branch, which no processor could predict
         slot = np.uint64(mem[i])
         before = np.uint64(left[slot])
         left[slot] = before - min(before, one)
@@ -28,14 +33,14 @@ def count_slots(mem, begin, end, left, done, n):
 
 @device
 def miss_slots(mem, begin, end, left):
-    """Count one more to be counted for each slot in the words ``begin:end``."""
+    """Makes each slot in the words ``begin:end`` need one count more."""
     for i in range(np.uint64(begin), np.uint64(end)):
         left[np.uint64(mem[i])] += np.uint8(1)
 
 
 @device
 def note_span(spans, begin, end):
-    """Remember that the slots in the words ``begin:end`` were counted."""
+    """Remembers that the slots in the words ``begin:end`` were counted."""
     if begin == end:
         return
     spans[0, 0] += 1
@@ -46,9 +51,11 @@ def note_span(spans, begin, end):
 
 @device
 def begin_count(mem, needed, left, spans, is_known, counters):
-    """Give each slot what it needs, behind a row: those that were counted, if these are few.
+    """Makes the slots ready for the next row: each has again what it needs.
 
-    is_known : ``spans`` are those of the row before, whose pages are where they were
+    Only slots that the last row has counted are written, if these are few.
+
+    is_known : ``spans`` are those of the last row, and its pages have not moved
     """
     count, slots = spans[0, 0], spans[0, 1]
     spans[0, 0], spans[0, 1] = 0, 0

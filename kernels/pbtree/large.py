@@ -1,6 +1,6 @@
-"""PB+tree: predicates that come to trees with pages of their own, and go from them.
+"""PB+tree: inserts and deletes of predicates in trees with pages of their own.
 
-Document 004, sections 4.3 and 4.5.
+Source: the PB+tree paper (``colmatch/indexing/pbtree.py``), sections 4.3 and 4.5.
 """
 
 import numpy as np
@@ -33,7 +33,7 @@ from colmatch.kernels.pbtree.pages import begin_of, item_at, items_below, key_at
 
 @device
 def insert_large(pages, e, which, key, slot, path):
-    """Enter a slot into the SidSet of a key in a list.
+    """Enters a slot into the SidSet of a key in a list.
 
     e : where the entry of the tree stands, on a page that is being changed
     """
@@ -74,11 +74,11 @@ def insert_large(pages, e, which, key, slot, path):
 
 @device
 def put_slot(mem, base, j, there, key, slot):
-    """Enter a slot at the end of the SidSet of item ``j`` of a node, or make that item."""
+    """Enters a slot at the end of the SidSet of item ``j`` of a node, or makes that item."""
     items, size = np.int64(mem[base + ITEMS]), np.int64(mem[base + SIDS])
     if not there:
         begin = begin_of(mem, base, j)
-        for i in range(item_at(base, items - 1), item_at(base, j - 1)):  # to the front, from its end
+        for i in range(item_at(base, items - 1), item_at(base, j - 1)):  # nodes have their items at the end
             mem[i - ITEM] = mem[i]
         put_key(mem, item_at(base, j), key)
         mem[item_at(base, j) + 2] = begin
@@ -95,7 +95,7 @@ def put_slot(mem, base, j, there, key, slot):
 
 @device
 def delete_large(pages, e, which, key, slot, path):
-    """Take a slot out of the SidSet of a key in a list.
+    """Takes a slot out of the SidSet of a key in a list.
 
     e : where the entry of the tree stands, on a page that is being changed
     """
@@ -143,7 +143,7 @@ def delete_large(pages, e, which, key, slot, path):
 
 @device
 def drain(pages, e, block, room, path):
-    """Move all entries of a tree to a block that has room for them, and free its pages.
+    """Moves all entries of a tree to a block that has room for them, and frees its pages.
 
     e : where the entry of the tree stands, on a page that is being changed
     """
@@ -166,7 +166,7 @@ def drain(pages, e, block, room, path):
             node = behind
     depth = np.int64(0)
     path[0, 0], path[0, 1] = mem[e + TREE_ROOT], 0
-    while depth >= 0:  # each page behind those below it
+    while depth >= 0:  # a page is freed after those below it
         base = at(pages, path[depth, 0])
         if failed(pages):
             return

@@ -26,7 +26,7 @@ DEPTH_MOST = 12  # of a tree: each level below the root has at least two pages, 
 
 @device
 def descend(pages, root, key, path):
-    """Go down to the leaf of a key.
+    """Goes down to the leaf of a key.
 
     path (DEPTH_MOST, 2) : written, the pages from the root on, and which child was taken
 
@@ -49,14 +49,14 @@ def descend(pages, root, key, path):
 
 @device
 def item_from(mem, base, key):
-    """The first item of a leaf whose key is not below ``key``."""
+    """Returns the first item of a leaf whose key is not below ``key``."""
     place = last_item(mem, base, key)
     return place if place >= 0 and key_at(mem, base + HEAD + 2 * place) == key else place + 1
 
 
 @device
 def move_items(mem, source, first, to, place, count):
-    """Copy items of a leaf to another, or within one to the front."""
+    """Copies items of a leaf to another, or within one to the front."""
     for i in range(2 * count):
         mem[to + HEAD + 2 * place + i] = mem[source + HEAD + 2 * first + i]
     for i in range(LISTS * count):
@@ -65,7 +65,7 @@ def move_items(mem, source, first, to, place, count):
 
 @device
 def open_item(mem, base, place):
-    """Move the items of a leaf from ``place`` on one place back."""
+    """Moves the items of a leaf from ``place`` on one place back."""
     items = np.int64(mem[base + ITEMS])
     for i in range(2 * items - 1, 2 * place - 1, -1):
         mem[base + HEAD + 2 + i] = mem[base + HEAD + i]
@@ -76,7 +76,7 @@ def open_item(mem, base, place):
 
 @device
 def enter_item(pages, e, key, path, depth):
-    """Find the item of a key, or make it with the pointers of the item before it.
+    """Finds the item of a key, or makes it with the pointers of the item before it.
 
     e : where the entry of the tree stands, on a page that is being changed
 
@@ -116,7 +116,7 @@ def enter_item(pages, e, key, path, depth):
 
 @device
 def split_leaf(pages, e, path, depth):
-    """Halve a leaf. Returns the new one, on the right."""
+    """Halves a leaf. Returns the new one, on the right."""
     mem, leaf = pages.mem, path[depth, 0]
     base, right = edit(pages, leaf), take_page(pages, LEAF)
     if failed(pages):
@@ -135,7 +135,7 @@ def split_leaf(pages, e, path, depth):
 
 @device
 def enter_child(pages, e, path, depth, key, page):
-    """Enter a page behind the one at ``depth`` of a path, whose keys begin with ``key``."""
+    """Enters a page behind the one at ``depth`` of a path, whose keys begin with ``key``."""
     mem = pages.mem
     while not failed(pages):
         if depth == 0:
@@ -171,7 +171,7 @@ def enter_child(pages, e, path, depth, key, page):
 
 @device
 def move_children(mem, source, first, to, place, keys):
-    """Copy ``keys`` keys of an inner page, and one child more, to another or to the front."""
+    """Copies ``keys`` keys of an inner page, and one child more, to another or to the front."""
     for i in range(keys + 1):
         mem[to + HEAD + place + i] = mem[source + HEAD + first + i]
     for i in range(2 * keys):
@@ -180,7 +180,7 @@ def move_children(mem, source, first, to, place, keys):
 
 @device
 def open_child(mem, base, place, key, page):
-    """Enter a key and the child on its right behind child ``place``."""
+    """Enters a key and the child on its right behind child ``place``."""
     items = np.int64(mem[base + ITEMS])
     for i in range(items, place, -1):
         mem[base + HEAD + i + 1] = mem[base + HEAD + i]
@@ -193,7 +193,7 @@ def open_child(mem, base, place, key, page):
 
 @device
 def remove_item(pages, e, path, depth, place):
-    """Take an item out of a leaf, and merge what has few left."""
+    """Takes an item out of a leaf, and merges the leaf if it has few left."""
     mem, leaf = pages.mem, path[depth, 0]
     base = edit(pages, leaf)
     if failed(pages):
@@ -210,12 +210,12 @@ def remove_item(pages, e, path, depth, place):
 
 @device
 def neighbours(pages, path, depth, most):
-    """Find the page at ``depth`` of a path and one beside it, with ``most`` items in both at most.
+    """Finds a page beside the one at ``depth`` of a path, with at most ``most`` items in both.
 
-    Both are below the same page. The one behind it comes first, then the one before it.
+    Both are below the same page. The page behind is tried first, then the one before.
 
-    Returns which child the left one is, both pages, and how many items each has; child -1 where
-    there is none.
+    Returns which child the left one is, both pages, and how many items each has. The child is -1
+    where there is no such page.
     """
     mem = pages.mem
     parent, none = at(pages, path[depth - 1, 0]), np.int64(0)
@@ -232,7 +232,7 @@ def neighbours(pages, path, depth, most):
 
 @device
 def merge_leaves(pages, e, path, depth):
-    """Move the items of a leaf and of its neighbour below the same page into one, if they fit."""
+    """Moves the items of a leaf and of a neighbour below the same page into one, if they fit."""
     mem = pages.mem
     place, left, right, some, others = neighbours(pages, path, depth, LEAF_MOST * 3 // 4)
     if place < 0:
@@ -249,9 +249,9 @@ def merge_leaves(pages, e, path, depth):
 
 @device
 def remove_child(pages, e, path, depth):
-    """Take the page at ``depth`` of a path out of the one above, and free it.
+    """Takes the page at ``depth`` of a path out of the page above it, and frees it.
 
-    That there is one above is sure: a tree that has few entries left becomes a small one.
+    There is always a page above: a tree with few entries left becomes a block before.
     """
     mem = pages.mem
     while not failed(pages):
@@ -285,7 +285,7 @@ def remove_child(pages, e, path, depth):
 
 @device
 def merge_inner(pages, path, depth):
-    """Join an inner page with its neighbour below the same page, if they fit into one.
+    """Joins an inner page with its neighbour below the same page, if they fit into one.
 
     Returns whether the page at ``depth`` of the path is now one that is to go.
     """

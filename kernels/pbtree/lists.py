@@ -1,7 +1,7 @@
-"""PB+tree: the nodes of lists, which split and merge, and the pointers of leaves to them.
+"""PB+tree: nodes of lists, which split and merge, and the pointers of leaves to them.
 
-No leaf points to the first node of a list, since a pointer of 0 leads there. So the first predicate
-of a list changes no leaf but its own, however many keys there are.
+No leaf points to the first node of a list: a pointer of 0 stands for it. So the first predicate of
+a list changes one leaf only, however many keys there are.
 """
 
 import numpy as np
@@ -38,7 +38,7 @@ from colmatch.kernels.pbtree.pages import (
 
 @device
 def pointer_to(pages, node):
-    """Returns what leaves have for a node of a list: 0 for the first, or for none."""
+    """Returns the pointer of leaves to a node of a list: 0 for the first node, or for none."""
     if node == 0:
         return node
     base = at(pages, node)
@@ -47,11 +47,11 @@ def pointer_to(pages, node):
 
 @device
 def set_pointers(pages, leaf, place, which, old, new, below, bounded):
-    """Exchange a pointer of the items from one on, as long as they have the old one.
+    """Replaces a pointer in the items from one on, as long as they have the old one.
 
-    below : keys that are not below this one stay, where it is ``bounded``
+    below : where this is ``bounded``, items from this key on are left alone
 
-    What the document calls Number_update is the number of leaves that this visits.
+    The leaves that this visits are the Number_update of the PB+tree paper (section 4.5).
     """
     mem = pages.mem
     while leaf != 0 and not failed(pages):
@@ -75,7 +75,7 @@ def set_pointers(pages, leaf, place, which, old, new, below, bounded):
 
 @device
 def set_pointers_from(pages, root, key, which, old, new, below, bounded, path):
-    """Exchange a pointer as ``set_pointers``, from the first item on that is not below a key."""
+    """Replaces a pointer as ``set_pointers`` does, from the first item on not below ``key``."""
     depth = descend(pages, root, key, path)
     base = at(pages, path[depth, 0])
     if failed(pages):
@@ -86,9 +86,9 @@ def set_pointers_from(pages, root, key, which, old, new, below, bounded, path):
 
 @device
 def split_list(pages, root, which, node, key, path):
-    """Divide a node of a list. Returns the one of both that a key belongs to.
+    """Divides a node of a list. Returns the half that a key belongs to.
 
-    A SidSet that takes most of the node is cut in two, and goes on in the new one.
+    A SidSet that takes most of the node is cut in two, and goes on in the new node.
     """
     mem = pages.mem
     right = take_page(pages, LIST)
@@ -133,7 +133,10 @@ def split_list(pages, root, which, node, key, path):
 
 @device
 def find_slot(pages, node, key, slot):
-    """Find a slot in a SidSet that ends in ``node``. Returns node, item and place, -1 for none."""
+    """Finds a slot in a SidSet that ends in ``node``. Returns node, item and place.
+
+    The place is -1 where the slot is not there.
+    """
     mem = pages.mem
     while node != 0:
         base = at(pages, node)
@@ -153,7 +156,7 @@ def find_slot(pages, node, key, slot):
 
 @device
 def take_slot(mem, base, j, i):
-    """Take the number at ``i`` of a node out of item ``j``."""
+    """Takes the number at place ``i`` of a node out of item ``j``."""
     size = np.int64(mem[base + SIDS])
     for k in range(i, size - 1):
         mem[base + HEAD + k] = mem[base + HEAD + k + 1]
@@ -164,15 +167,15 @@ def take_slot(mem, base, j, i):
 
 @device
 def remove_key(pages, e, root, which, node, j, key, leaf, place, path):
-    """Take an empty item out of a node, and the node out of its list if it was the last.
+    """Takes an empty item out of a node, and out of its list a node that has no other.
 
-    leaf, place : of the item of the tree that has the key
+    leaf, place : of the tree's item that has the key
 
-    Returns whether the node before has more of its SidSet.
+    Returns whether the node before has more of the same SidSet.
     """
     mem, base = pages.mem, edit(pages, node)
     items = np.int64(mem[base + ITEMS]) - 1
-    for i in range(item_at(base, j) - 1, item_at(base, items) - 1, -1):  # to the back, from its end
+    for i in range(item_at(base, j) - 1, item_at(base, items) - 1, -1):  # nodes have their items at the end
         mem[i + ITEM] = mem[i]
     mem[base + ITEMS] = items
     before, behind = np.int64(mem[base + PREV]), np.int64(mem[base + NEXT])
@@ -204,7 +207,7 @@ def remove_key(pages, e, root, which, node, j, key, leaf, place, path):
 
 @device
 def merge_lists(pages, root, which, node, path):
-    """Move a node and the next one, or else the one before, into one if they fit."""
+    """Joins a node with the next one, or else with the one before, if both fit into one."""
     mem, base = pages.mem, at(pages, node)
     for is_last in range(2):
         left = np.int64(mem[base + PREV]) if is_last else node
@@ -219,7 +222,7 @@ def merge_lists(pages, root, which, node, path):
 
 @device
 def join(pages, root, which, left, right, path):
-    """Move what stands in two neighbouring nodes into the left one, and free the other."""
+    """Moves the contents of two neighbouring nodes into the left one, and frees the other."""
     mem, one, two = pages.mem, edit(pages, left), edit(pages, right)
     unlink(pages, right)
     if failed(pages):

@@ -1,4 +1,4 @@
-"""PB+tree matches a batch: searches as in document 004, section 4.4, then counts.
+"""PB+tree: matching of a batch, by searches as in the PB+tree paper (section 4.4), then counting.
 
 Each value of an event is a task: it goes down its tree, then becomes a walk along each of the
 lists. A task holds one page at a time and the number of its next, so it can stop wherever a page
@@ -68,7 +68,7 @@ from colmatch.kernels.sink import FILL, emit, is_decided, stops
 
 @device
 def met_slots(mem, base, stage, key):
-    """Which numbers of slots of a node are met by an event's key: begin and end, twice."""
+    """Returns which slots of a node an event's key meets: begin and end of their numbers, twice."""
     size = np.int64(mem[base + SIDS])
     j = items_below(mem, base, key)
     begin = begin_of(mem, base, j)
@@ -89,10 +89,11 @@ def met_slots(mem, base, stage, key):
 
 @device
 def begin_walks(mem, base, place, key, half, heads, task, n):
-    """Append a walk along each list from an item of a leaf, -1 for none. Returns how many tasks.
+    """Appends a walk along each list, from an item of a leaf. Returns how many tasks there are.
 
+    place : of the item; -1 where the key is below all items
     half : 0 where the key is in the lower half of its tree
-    heads : first nodes of the lists, two in each
+    heads : first nodes of the lists, two in a number
     """
     less, unequal = heads[1] >> 32, heads[1] & PAGE_MASK
     begins, ends = heads[2] >> 32, heads[2] & PAGE_MASK
@@ -134,7 +135,11 @@ def put_task(task, n, stage, page, more, key, heads):
 
 @device
 def enter_tree(mem, entry):
-    """Say where a task goes on from the entry of its tree: stage, page, place of a block, heads."""
+    """Reads where a task goes on from the entry of its tree.
+
+    Returns the stage, the page, the place of a block in it (-1 without), and the first nodes of
+    lists.
+    """
     first, size = entry + HEADS, np.int64(mem[entry + TREE_SIZE])
     heads = (
         np.int64(mem[first + EQUAL]) << 32 | np.int64(mem[first + GREATER]),
@@ -149,7 +154,7 @@ def enter_tree(mem, entry):
 
 @device
 def go_on(mem, base, stage, key, task, n):
-    """Say what a walk along a list does behind a node: stage, next page, how many tasks."""
+    """Returns how a walk along a list goes on behind a node: stage, next page, number of tasks."""
     continues = mem[base + CONTINUES] != 0 and first_key(mem, base) == key
     before, behind = np.int64(mem[base + PREV]), np.int64(mem[base + NEXT])
     if stage == GT or stage == NE_BACK or stage == BEGUN or stage == ENDED:
@@ -167,9 +172,9 @@ def go_on(mem, base, stage, key, task, n):
 
 @device
 def advance(mem, frame, used, task, n, left, spans, done, wanted, finished, counters):
-    """Take all tasks as far as pages are there.
+    """Takes all tasks as far as their pages are in memory.
 
-    What counts ranges that do not hold is done before anything counts what holds.
+    Ranges that do not hold are counted before anything that holds.
 
     Returns how many tasks are left, how many of them wait for a page in ``wanted``, and how many
     slots are complete.
@@ -238,7 +243,7 @@ def advance(mem, frame, used, task, n, left, spans, done, wanted, finished, coun
 
 @device
 def begin_row(attr, key, begin, end, top, task):
-    """Make the tasks of a row: one for each value, and one for what is always verified."""
+    """Makes the tasks of a row: one for each value, and one for what is always verified."""
     n = add_task(task, np.int64(0), TOP, top, np.int64(0))
     task[0, 2] = ALWAYS
     for e in range(begin, end):
@@ -249,18 +254,18 @@ def begin_row(attr, key, begin, end, top, task):
 
 @kernel
 def search_rows(cache, top, needed, rows, state, scratch, out, counters):
-    """Search and count for rows of a batch, until a page is missing or ``out`` is full.
+    """Searches and counts for rows of a batch, until a page is missing or ``out`` is full.
 
     Parameters
     ----------
-    cache : its memory; page -> its frame, or -1; (frames) 1 for what was read
+    cache : its memory; page -> its frame, or -1; (frames) 1 for each frame that was read
     needed (slots) : what each has to count, and VERIFY
-    rows : first, attr, key, as ``layout.Rows`` with keys for codes
-    scratch : (tasks, TASK); slots that are left; spans of those counted; slots that are complete;
-        pages that are wanted
-    state : row to go on with, the row to stop at, its tasks (-1 for a row not begun), slots
-        complete, pairs in ``out``, pages in ``wanted``, 1 when ``scratch`` knows which slots the
-        row before has counted
+    rows : first, attr, key, as ``layout.Rows`` with keys instead of codes
+    scratch : (tasks, TASK); what slots have still to count; spans of slots that were counted;
+        slots that are complete; pages that are wanted
+    state : row to go on with; row to stop at; tasks of the row, -1 if it is not begun; slots
+        complete; pairs in ``out``; pages in ``wanted``; 1 when ``scratch`` knows which slots the
+        last row has counted
     out : (pairs, 2) row and slot
     """
     mem, frame, used = cache
@@ -292,7 +297,7 @@ def search_rows(cache, top, needed, rows, state, scratch, out, counters):
 
 @kernel
 def match(index, preds, rows, start, stop, scratch, sink, counters):
-    """Match rows ``start:stop``.
+    """Matches rows ``start:stop``.
 
     Returns the first row not finished: ``stop``, unless the sink became full.
 

@@ -1,7 +1,7 @@
-"""PB+tree: blocks of small trees that are taken and given back.
+"""PB+tree: the blocks of small trees, as they are handed out and taken back.
 
-Of the pages with blocks of one size, one at most has free blocks. Where a block becomes free in
-another, one of that page's moves there, so pages stay full whatever goes.
+At most one page of each size has free blocks. When a block of another page becomes free, a block of
+that page moves there. So pages stay full whatever is deleted.
 """
 
 import numpy as np
@@ -32,7 +32,7 @@ def entry_of(pages, top, tree):
 
 @device
 def set_spare(pages, top, size_class, page):
-    """Say which page has free blocks of a size: 0 for none."""
+    """Writes down which page has free blocks of a size, 0 for none."""
     table, e = entry_of(pages, top, np.int64(SPARE))
     edit(pages, table)
     if not failed(pages):
@@ -47,7 +47,7 @@ def spare_of(pages, top, size_class):
 
 @device
 def find_block(mem, base, size_class, is_free):
-    """The place of a block of a page that is free, or of one that is not."""
+    """Returns the place of a block on a page: of a free one, or of one that is not."""
     words = block_words(size_class)
     place, last = np.int64(HEAD), HEAD + words * (blocks_of(size_class) - 1)
     while place < last and (mem[base + place] == 0) != is_free:
@@ -57,7 +57,7 @@ def find_block(mem, base, size_class, is_free):
 
 @device
 def take_block(pages, top, tree, size_class):
-    """Take a free block for a tree. Returns its page and its place there."""
+    """Takes a free block for a tree. Returns its page, and its place there."""
     mem, page = pages.mem, spare_of(pages, top, size_class)
     is_new = page == 0
     if is_new and not failed(pages):
@@ -77,7 +77,7 @@ def take_block(pages, top, tree, size_class):
 
 @device
 def lead_to(pages, top, tree, page, place):
-    """Let the entry of a tree lead to a block."""
+    """Makes the entry of a tree lead to a block."""
     table, e = entry_of(pages, top, tree)
     edit(pages, table)
     if not failed(pages):
@@ -86,7 +86,7 @@ def lead_to(pages, top, tree, page, place):
 
 @device
 def give_block(pages, top, page, place):
-    """Make a block free, or move one there from the page that has free ones."""
+    """Frees a block, or moves one there from the page that has free ones."""
     mem, base = pages.mem, edit(pages, page)
     if failed(pages):
         return

@@ -1,7 +1,8 @@
-"""PB+tree: predicates that come to trees and go from them, and trees that grow and shrink.
+"""PB+tree: inserts and deletes of predicates, by which trees grow and shrink.
 
-A tree begins as a block, moves to larger ones, and has pages of its own when no block has room for
-it. It becomes a block again where half of what the largest has room for is left.
+A tree begins as a block and moves to larger ones. When no block has room for it, it gets pages of
+its own. It becomes a block again when it has half as many entries as the largest block has room
+for.
 """
 
 import numpy as np
@@ -34,7 +35,7 @@ from colmatch.kernels.pbtree.small import entry_of, give_block, lead_to, take_bl
 
 @device
 def move(pages, top, tree, size_class, page, place):
-    """Move a small tree to a block of another size. Returns its page and its place there."""
+    """Moves a small tree to a block of another size. Returns its page, and its place there."""
     mem = pages.mem
     to_page, to_place = take_block(pages, top, tree, size_class)
     base, to = at(pages, page), at(pages, to_page)
@@ -49,7 +50,7 @@ def move(pages, top, tree, size_class, page, place):
 
 @device
 def plant(pages, top, tree, page, place, path):
-    """Give a small tree pages of its own."""
+    """Gives a small tree pages of its own."""
     mem = pages.mem
     table, e = entry_of(pages, top, tree)
     edit(pages, table)
@@ -71,7 +72,7 @@ def plant(pages, top, tree, page, place, path):
 
 @device
 def insert(pages, top, tree, which, key, slot, path):
-    """Enter a slot into the SidSet of a key in a list."""
+    """Enters a slot into the SidSet of a key in a list."""
     mem = pages.mem
     table, e = entry_of(pages, top, tree)
     if failed(pages):
@@ -103,7 +104,7 @@ def insert(pages, top, tree, which, key, slot, path):
 
 @device
 def delete(pages, top, tree, which, key, slot, path):
-    """Take a slot out of the SidSet of a key in a list."""
+    """Takes a slot out of the SidSet of a key in a list."""
     mem = pages.mem
     table, e = entry_of(pages, top, tree)
     if failed(pages):
@@ -126,7 +127,7 @@ def delete(pages, top, tree, which, key, slot, path):
 
 @device
 def delete_small(pages, top, tree, which, key, slot):
-    """Take a slot out of a block, which becomes smaller, or free, where little is left."""
+    """Takes a slot out of a block, which shrinks if few entries are left, and is freed if none."""
     mem = pages.mem
     table, e = entry_of(pages, top, tree)
     page, place = np.int64(mem[e + TREE_ROOT]), np.int64(mem[e + TREE_SIZE]) ^ IN_BLOCK
@@ -150,7 +151,7 @@ def delete_small(pages, top, tree, which, key, slot):
 
 @kernel
 def apply(pages, top, inserts, tree, key, slot, begin, path):
-    """Do operations from ``begin`` on: each inserts a slot into a list, or deletes it there.
+    """Does operations from ``begin`` on: each inserts a slot into a list, or deletes it there.
 
     Returns the first that is not done: ``pages.state`` says what it missed.
 

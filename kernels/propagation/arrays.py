@@ -65,7 +65,7 @@ class PropagationIndex(NamedTuple):
     present: F64  # (A) how many events are thought to have the attribute, in the unit of ``truth``
     codes: F64  # (A) how many elementary intervals it had when the index was built
     top: F64  # (A) highest code that a predicate had then
-    # What events of a sample had (``kernels/window.py``); (0) without one
+    # Values of a sample of events, as ``kernels/window.py`` reads them; (0) without a sample
     window: I64  # (W + 1)
     window_first: I64  # (A + 1)
     window_key: I64  # (W)
@@ -84,7 +84,7 @@ class Estimates(NamedTuple):
     window: I64
     window_first: I64
     window_key: I64
-    code_first: I64  # these: as ``layout.Codes`` has them
+    code_first: I64  # this and the next two as in ``layout.Codes``
     bound: I64
     label: U32
 

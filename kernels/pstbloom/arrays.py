@@ -1,9 +1,10 @@
 """The arrays of PSTBloom.
 
-A space, or a cell of an attribute, has a list of the conjunctions whose access predicate covers it,
-and a *signature*: a Bloom filter of those that another predicate of covers it. A conjunction has
-one bit of each, its number modulo their length. Signatures of spaces have a length, those of cells
-another. In front of all stand a word that nobody is in, and one that everybody is in::
+A space, or a cell of an attribute, has a list of the conjunctions whose access predicate covers it.
+It also has a *signature*: a Bloom filter of the conjunctions of which another predicate covers it.
+A conjunction has one bit in each signature, its number modulo their length. Signatures of spaces
+have one length, those of cells another. Before all of them stand a word without any bit, for
+nobody, and one with all bits, for everybody::
 
     sign   nobody | everybody | spaces, by row ... | cells, by attribute and number ...
 """
@@ -14,15 +15,15 @@ from colmatch.kernels.layout import F64, I64, U8, U32, U64
 from colmatch.kernels.pstree.arrays import CUT_WORDS, INNER_WORDS, OWN, SPACE_WORDS, TREE_WORDS, WALK_WORDS
 
 # ``state``
-WORDS = OWN  # of a space's signature, a power of two; 0 where spaces have none
+WORDS = OWN  # 64-bit words of a space's signature, a power of two; 0 where spaces have none
 # From one signature to the next. More than a line of the cache longer where they are long: words of
 # one conjunction, in many signatures, would else want the same place in the cache.
 STRIDE = OWN + 1
-SIGNED = OWN + 2  # how often conjunctions are to be in those of spaces
-CELL_WORDS, CELL_STRIDE, CELL_SIGNED = OWN + 3, OWN + 4, OWN + 5  # the same of cells
-FIRST_CELL = OWN + 6  # first word of the cells' signatures
+SIGNED = OWN + 2  # times that conjunctions belong into signatures of spaces
+CELL_WORDS, CELL_STRIDE, CELL_SIGNED = OWN + 3, OWN + 4, OWN + 5  # the same for cells
+FIRST_CELL = OWN + 6  # place in ``sign`` of the first cell's signature
 
-NOBODY, EVERYBODY, SPACES_FROM = range(3)  # places in ``sign``: where the signatures of spaces begin
+NOBODY, EVERYBODY, SPACES_FROM = range(3)  # places in ``sign``; the last is where spaces begin
 
 # ``work.left``: conjunction that goes next; its predicate, interval and step, and the space of
 # that; rows of inner nodes, cuts, spaces and entries that are needed
@@ -47,14 +48,14 @@ class PSTBloom(NamedTuple):
     # (L, 3) conjunction, and how its two most selective predicates after the access predicate are
     # tested, 0 where there is none; the first of a free block has the next free block
     entry: Annotated[U32, 3]
-    sign: U64  # signatures
+    sign: U64  # signatures, as above
     probe: U32  # (P) how each predicate is tested (``pstree/choose.py``)
     at: U8  # (C) 1 for those that are there
     plan: I64  # (8)
     multi: U8  # (A)
-    common: U32  # (A) predicates of an attribute that have come, deleted ones too
-    # What events of a sample had (``kernels/window.py``), while access predicates are chosen by
-    # that; else (0)
+    common: U32  # (A) predicates that an attribute has had, deleted ones included
+    # Values of a sample of events, as ``kernels/window.py`` reads them, while access predicates are
+    # chosen by these; else (0)
     window: I64  # (W + 1)
     window_first: I64  # (A + 1)
     window_key: I64  # (W)
@@ -73,7 +74,7 @@ class Scratch(NamedTuple):
     # (4 A) of each attribute, by how it is tested, the first word of the signature of what the row
     # has; zero between rows: then nobody is in it
     place: U64
-    mask: U64  # (4) bits of a conjunction's number that say its place in a signature, by how it is tested
+    mask: U64  # (4) bits of a conjunction's number that give its place in a signature, by how it is tested
     walk: Annotated[U32, WALK_WORDS]  # (entries of a row, 4)
     visit: U32  # spaces whose lists are to be read
     conj: U32  # (BLOCK) conjunctions of lists that have all attributes

@@ -224,7 +224,9 @@ def _uncut(tree, a, key):
 def _uncover(tree, s, c, p, signed):
     """Takes a conjunction out of a row. Says whether nobody is signed there any more.
 
-    Bits cannot be taken out one by one. signed : the place of the state that counts who is signed
+    Only then are bits cleared, since one bit may be that of several conjunctions.
+
+    signed : place in the state of the number of conjunctions that are signed
     """
     tree.space[s, PREDS] -= 1
     if np.int64(tree.probe[p]) & ACCESS:

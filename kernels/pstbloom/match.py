@@ -126,7 +126,7 @@ def match(index, preds, rows, start, stop, scratch, sink, counters):
     mask[0] = mask[3] = 0
     mask[1] = 64 * state[WORDS] - 1 if state[WORDS] > 0 else 0
     mask[2] = 64 * state[CELL_WORDS] - 1 if state[CELL_WORDS] > 0 else 0
-    place[0] = EVERYBODY  # of what has no further predicate
+    place[0] = EVERYBODY  # for conjunctions without a further predicate
     for row in range(start, stop):
         fill = sink.state[FILL]
         begin, end = rows.first[row], rows.first[row + 1]

@@ -21,9 +21,9 @@ from colmatch.kernels.pstree.intervals import cells_within, interval, intervals
 
 @device
 def sign_rows(signature, words, stride, s, last, c):
-    """Puts a conjunction into the signatures of neighbouring rows, which have some.
+    """Puts a conjunction into the signatures of neighbouring rows, if spaces have any.
 
-    words, stride uint64
+    words, stride : uint64
     """
     if words == 0:
         return
@@ -45,7 +45,10 @@ def sign_spaces(space, signature, words, stride, s, last, c):
 
 @device
 def sign_cells(signature, state, a, cells, c):
-    """Puts a conjunction into the signatures of cells of an attribute, of which bits are given."""
+    """Puts a conjunction into the signatures of some cells of an attribute.
+
+    cells : a bit for each of these
+    """
     words = state[CELL_WORDS]
     if words == 0:
         return
@@ -57,7 +60,7 @@ def sign_cells(signature, state, a, cells, c):
 
 @device
 def first_of_cell(state, a, i):
-    """The first word of the signature of a cell."""
+    """Returns the first word of the signature of a cell."""
     return state[FIRST_CELL] + (np.int64(a) * FANOUT + i) * state[CELL_STRIDE]
 
 

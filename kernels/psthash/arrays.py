@@ -68,9 +68,9 @@ class PSTHash(NamedTuple):
     at: U8  # (C) 1 for those that are there
     plan: I64  # (8)
     multi: U8  # (A)
-    common: U32  # (A) predicates of an attribute that have come, deleted ones too
-    # What events of a sample had (``kernels/window.py``), while access predicates are chosen by
-    # that; else (0)
+    common: U32  # (A) predicates that an attribute has had, deleted ones included
+    # Values of a sample of events, as ``kernels/window.py`` reads them, while access predicates are
+    # chosen by these; else (0)
     window: I64  # (W + 1)
     window_first: I64  # (A + 1)
     window_key: I64  # (W)

@@ -5,13 +5,13 @@ A *cut* is the lowest key of a space. Cuts hang in a radix tree by the digits of
 each, the highest first: *inner* nodes have 16 children each, the lowest ones have cuts. Keys are
 unsigned, of up to 64 bits: codes, labels, or ``layout`` keys with their sign flipped.
 
-A cut has the document's links: to the space below it (l), and to the one that begins with it
-(e). Keys are whole numbers, so what ends at 5 is cut before 6; the space above a value (g) is
-always that of the value itself, or begins at a cut of its own.
+A cut has two links of the PS-Tree paper: to the space below it (l), and to the one that begins with
+it (e). Keys are whole numbers, so a predicate that ends at 5 is cut before 6. The space above a
+value (g) is always that of the value itself, or begins at a cut of its own.
 
-An attribute also has room for 16 *cells* of like width, between the lowest and the highest cut that
-there could be when they were placed; the first and the last have what lies outside, too. What
-covers a great many spaces is given these instead of its own.
+An attribute also has room for 16 *cells* of like width. They lie between the lowest and the highest
+cut that was possible when they were placed; the first and the last also have what lies outside. A
+predicate that covers a great many spaces is given cells instead of spaces.
 
 Rows of the tables are taken from lists of free ones first.
 """
@@ -26,9 +26,9 @@ DIGIT_BITS, FANOUT = 4, 16
 # A row of ``tree``: of an attribute.
 ROOT = 0  # inner node, NONE without cuts
 FIRST, LAST = 1, 2  # the root's own links: the lowest space (its g) and the highest (its l)
-CELLS = 3  # first of 16 spaces; NONE without
+CELLS = 3  # row of the first of 16 cells; NONE without
 USES, CELL_USES = 4, 5  # predicates that have spaces, and such as have cells
-# The lowest code, or label, of the first cell, and how many bits of those above are below a cell's.
+# The lowest code, or label, of the first cell; and the width of a cell, as a power of two.
 BASE, SHIFT = 6, 7
 TREE_WORDS = 8
 
@@ -57,7 +57,7 @@ SPACE_WORDS = 8
 FOUND, NODE, WAY, WHOSE = range(4)
 WALK_WORDS = 4
 
-# A space of no attribute: its list is of what no attribute can place.
+# A space of no attribute: its list has the conjunctions that no attribute can place.
 ALWAYS = 0
 RESERVED = 1
 

@@ -20,9 +20,10 @@ LAST_KEY = 2**63 - 1
 
 @kernel
 def place_cells(tree, code_first, label):
-    """Says where the cells of attributes lie that have none: between the first and the last code.
+    """Places the cells of attributes that have none, from the lowest code to the highest.
 
-    tree (A, 8) : BASE and SHIFT are written. code_first, label : of the codes
+    tree (A, 8) : BASE and SHIFT are written
+    code_first, label : of the codes
     """
     for a in range(len(code_first) - 1):
         begin, end = code_first[a], code_first[a + 1]
@@ -39,17 +40,22 @@ def place_cells(tree, code_first, label):
 
 @kernel
 def count_predicates(pred, begin, end, common):
-    """Counts the predicates ``begin:end`` by attribute. common (A) uint32 is added to."""
+    """Counts the predicates ``begin:end`` by attribute.
+
+    common (A) uint32 : added to
+    """
     for p in range(begin, end):
         common[np.int64(pred[p, 0]) & ATTR_MASK] += np.uint32(1)
 
 
 @kernel
 def choose_all(tree, preds, codes, work, key):
-    """Chooses the access predicates, and writes by what conjunctions are to be ordered.
+    """Chooses the access predicates, and writes keys by which conjunctions are to be ordered.
 
-    That is the first access attribute, and where the predicate begins: so those of one space are
-    neighbours. key (C) int64
+    A key is the first access attribute, and where its predicate begins. So the conjunctions of one
+    space are neighbours.
+
+    key (C) int64 : written
     """
     probe = tree.probe
     for c in range(len(key)):

@@ -84,9 +84,9 @@ def _operator(pred, run_lo, run_hi, code_first, bound, label, p):
 
 @inlined
 def _score(pred, run_lo, run_hi, code_first, bound, label, window, known, key, by_operator, p):
-    """How many events are expected to meet a predicate, in some unit.
+    """Estimates how many events meet a predicate, in some unit.
 
-    window, known, key : ``window``, ``window_first`` and ``window_key``
+    window, known, key : ``window``, ``window_first`` and ``window_key`` of the index
     """
     a = np.int64(pred[p, 0]) & ATTR_MASK
     part, events = 0.0, np.int64(0)
@@ -108,12 +108,13 @@ def _score(pred, run_lo, run_hi, code_first, bound, label, window, known, key, b
 def choose(tree, preds, codes, score, c, next):
     """Chooses the access predicates of a conjunction, on different attributes.
 
-    They are up to as many as ``plan`` says, fewer where they would have more spaces together.
-    Writes ``probe`` of all its predicates: the access predicates alone are ``ACCESS``, and others
-    without which it is false are to be tested; and ``next`` (C, 2), the words of the two most
-    selective ones among these, 0 where there is none.
+    They are as many as ``plan`` allows, and fewer where their spaces would be too many together.
+    The kernel writes ``probe`` of all predicates: access predicates are ``ACCESS``, and others that
+    must hold are marked to be tested. It also writes ``next`` (C, 2): the words of the two most
+    selective of the others, 0 where there is none.
 
-    tree : ``PSTBloom`` or ``PSTHash``. score : scratch, for all predicates of a conjunction
+    tree : ``PSTBloom`` or ``PSTHash``
+    score : scratch, for all predicates of a conjunction
     """
     plan, trees, probe = tree.plan, tree.tree, tree.probe
     window, known, key = tree.window, tree.window_first, tree.window_key

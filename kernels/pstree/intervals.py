@@ -37,13 +37,16 @@ def interval_of(pred, run_lo, run_hi, p, j):
 
 @device
 def cell_of(tree, a, code):
-    """Number of the cell of an attribute that a code, or label, lies in. tree (A, 8)."""
+    """Returns the number of the cell of an attribute in which a code, or label, lies.
+
+    tree (A, 8) : of ``PSTree``
+    """
     return min(max(code - np.int64(tree[a, BASE]), 0) >> np.int64(tree[a, SHIFT]), FANOUT - 1)
 
 
 @device
 def cells_within(tree, pred, run_lo, run_hi, p):
-    """Bits of the cells that a predicate has keys in.
+    """Returns a bit for each cell in which a predicate has keys.
 
     tree (A, 8) : of ``PSTree``
     """

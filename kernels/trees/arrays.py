@@ -67,7 +67,7 @@ UNBOUNDED, BY_WEIGHTS, BY_PRIORITY = range(3)
 
 WINDOW = ("window", "window_first", "window_key", "window_rows")  # arrays that changes read only
 
-HEAVIEST = 8  # attributes of a row whose weights are told apart
+HEAVIEST = 8  # attributes of a row whose weights count one by one; all others count together
 
 SMALLEST = 2  # a block of class k has 4 << k entries
 
@@ -95,11 +95,11 @@ class Tree(NamedTuple):
     # (L) largest score of each entry, falling within a leaf, as a number (``bounds.py``)
     bound: U32
     bound_below: U32  # (N) largest of a bucket and all below it
-    # Where events may give weights, what each attribute can add to a score at most (``caps.py``);
-    # else (0).
+    # Where events may give weights: the most that each attribute can add to a score (``caps.py``).
+    # Else (0).
     cap_first: U32  # (N + 1) bucket -> caps of its leaf
-    cap: Annotated[U32, 2]  # (K, 2) attribute, ascending within a bucket, and a number as in ``bound``
-    cap_all: U32  # (A + 1) attribute -> number, of all entries; last what negations add
+    cap: Annotated[U32, 2]  # (K, 2) attribute, ascending within a bucket, and its cap, a number as in ``bound``
+    cap_all: U32  # (A + 1) attribute -> its cap in the whole tree, as a number; last that of negations
     same: U32  # (P) number of the distinct predicate that each is; (0) where predicates are not shared
     some: U32  # (V) one predicate of each number, ascending by first word; (0) but for BITMAP
     by_attr: U32  # (A + 1) attribute -> its plain predicates in ``some``; or (0)
@@ -144,16 +144,16 @@ class TreeScratch(NamedTuple):
     heap: U32  # (M) parts that are still to be visited, a heap by their bounds, the highest first
     parts: U32  # (M) which these are
     part_rows: U64  # (M) rows of the tile to visit each part for
-    # (TILE_ROWS) what a row gives to attributes at most, but for its heaviest ones; -1 where bounds
-    # say nothing of its scores
+    # (TILE_ROWS) largest weight that a row gives to an attribute beside its heaviest ones; -1 where
+    # bounds say nothing of the row's scores
     factor: F64
-    heaviest: I64  # (TILE_ROWS) how many attributes of a row are among the following
-    heavy_attr: Annotated[U32, HEAVIEST]  # (TILE_ROWS, 8) those that it gives most to, the heaviest first
-    heavy: Annotated[F64, HEAVIEST]  # (TILE_ROWS, 8) what it gives to them
-    heavy_cap: Annotated[F64, HEAVIEST]  # (TILE_ROWS, 8) what these can add in the whole tree, before that
+    heaviest: I64  # (TILE_ROWS) how many of the following places a row fills
+    heavy_attr: Annotated[U32, HEAVIEST]  # (TILE_ROWS, 8) the attributes with the largest weights, the heaviest first
+    heavy: Annotated[F64, HEAVIEST]  # (TILE_ROWS, 8) these weights
+    heavy_cap: Annotated[F64, HEAVIEST]  # (TILE_ROWS, 8) caps of these attributes in the whole tree
     # (V + 1, 2) rows of a tile for which a distinct predicate is true, number of that tile; last
     # all rows of this tile, its number
     truth: Annotated[U64, 2]
     floor: U32  # (TILE_ROWS) bound, as a number, below which nothing is among the row's best
-    leaf_floor: U32  # (TILE_ROWS) the same in one leaf
-    asks: I64  # (1) how often a row may still ask for the caps of a leaf (``caps.py``)
+    leaf_floor: U32  # (TILE_ROWS) the same within one leaf
+    asks: I64  # (1) how often rows may still search the caps of a leaf (``caps.py``)

@@ -1,12 +1,12 @@
-"""The best subscriptions of a row: the parts of the tree are visited in the order of their bounds.
+"""The best subscriptions of a row: parts of the tree are visited in the order of their bounds.
 
 Source: "Relevance Matters", VI, Algorithms 6 and 7. Deviations: entries of a leaf stand in the
-order of their bounds, so a leaf is left at the first that is too low. A bound is that of the
-conjunctions themselves, a sum of weights, since a match has all of their predicates. Where events
-give weights, the sum that a score needs follows from the source's bound, of the largest weight of
-each attribute (``caps.py``). Without these, the source's own bound hardly left anything out that
-sums do not: on 1M subscriptions it looked at 14 % fewer of ``dense`` and at as many of ``bestar``,
-and took 2.4 times as long.
+order of their bounds, so a leaf is left at the first that is too low. The bound of a conjunction is
+the sum of its own weights, since a match has all of its predicates. Where events give weights, the
+sum that a score needs follows from the source's bound, made of the largest weight of each attribute
+(``caps.py``). Without event weights, the source's bound left out hardly anything that sums do not.
+On 1M subscriptions it looked at 14 % fewer of ``dense`` and at as many of ``bestar``, and took 2.4
+times as long.
 """
 
 import numpy as np
@@ -87,7 +87,7 @@ def offer_leaf(index, preds, rows, row, n, absent, scratch, scores, top, counter
 
 @device
 def best_of_row(index, preds, rows, row, scratch, scores, top, counters):
-    """Offers the matches of a row to its best; what it gives to attributes is in the first lane."""
+    """Offers the matches of a row to its best. The first lane has its heaviest attributes."""
     node, part, slot, multi, bound_below = index.node, index.part, index.slot, index.multi, index.bound_below
     attr, code, begin, end, table = rows.attr, rows.code, rows.first[row], rows.first[row + 1], scratch.table
     heap, parts, stack = scratch.heap, scratch.parts, scratch.stack

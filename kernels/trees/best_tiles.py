@@ -76,7 +76,7 @@ def score_in_tile(preds, c, scoring, rows, row, multi, table, weights, weight_of
 def leaf_floors(index, start, n, own, scratch, top):
     """Writes the floors of the rows ``own`` within a leaf. Returns the rows that may gain there.
 
-    The leaf's own caps count where few rows share what is read: each row asks for its own.
+    Where few rows share a leaf, each of them searches the leaf's own caps.
     """
     floor, bound, left, few = scratch.leaf_floor, index.bound, own, popcount(own) <= FEW_ROWS
     while left != 0:

@@ -1,22 +1,23 @@
 """Bounds of scores where events give weights to attributes.
 
-A *cap* is what an attribute adds to the score of a conjunction at most, before it is multiplied by
-what the event gives: the largest sum of the positive weights that one conjunction has on it. A
-conjunction that scores as much as it can for an event has its weight on the attributes that the
-event gives most to, up to their caps. So the lowest sum of weights with which a score can be
-reached is found by filling these, the heaviest first. It takes the place of the score in what
-compares bounds: entries of a leaf stand by their sums, and a leaf is left at the first that is too
-low, as without event weights.
+A *cap* is the most that an attribute adds to the score of a conjunction, before the event's weight
+multiplies it: the largest sum of positive weights that one conjunction has on it. The highest score
+that a given sum of weights can reach has these weights on the attributes with the event's largest
+weights, each filled up to its cap. So the lowest sum that can reach a score is found by filling
+caps, the heaviest attribute first. This sum takes the place of the score where bounds are compared.
+Entries of a leaf stay ordered by their sums, and a leaf is left at the first that is too low, as
+without event weights.
 
-The source's bound, the sum of caps times the event's weights, is that of a conjunction whose sum
-has no bound; the sum times the largest weight of the event is that of caps without one. Filling is
-never above either.
+Two simpler bounds ignore one half each. The source's bound adds up caps times event weights, and
+ignores the sum of the conjunction. The sum times the event's largest weight ignores the caps.
+Filling caps is never above either.
 
-Caps of a leaf leave out more than those of the whole tree, and take a search for each heavy
-attribute of each event. So 64 events ask for them only in leaves that four or fewer of them reach:
-where events shared all leaves, as in ``dense``, asking took a third more time and left out nothing
-(``relevance.py event-weights``). Asking has a budget, too: ``ASKS`` for the events of a call, and
-one more for each ``WORTH`` entries that are left out by it. Where it does not pay, it is over soon.
+Caps of a leaf leave out more than those of the whole tree, but take a search for each heavy
+attribute of each event. So 64 events together search them only in leaves that four or fewer of them
+reach. Where events shared all leaves, as in ``dense``, searching took a third more time and left
+out nothing (``relevance.py event-weights``). Searching also has a budget: ``ASKS`` for the events
+of a call, and one more for each ``WORTH`` entries that are left out by it. So it ends soon where it
+does not pay.
 
 Source: "Relevance Matters", III.C and VI.
 """
@@ -29,18 +30,18 @@ from colmatch.kernels.trees.arrays import BY_PRIORITY, BY_WEIGHTS, COUNT, HEAVIE
 from colmatch.kernels.trees.bounds import MARGIN, code_of_bound
 from colmatch.kernels.trees.buckets import order_by
 
-ASKS = 64  # for caps of leaves, by the events of one call
-WORTH = 16  # entries that take as long to look at as it takes to ask
-HIGHEST = float(np.finfo(np.float32).max)  # of the floats that bounds are
-INFINITE = np.uint32(0x7F800000)  # number of the bound that all are below
+ASKS = 64  # searches of a leaf's caps that the events of one call may make at first
+WORTH = 16  # entries: looking at so many takes as long as searching a leaf's caps
+HIGHEST = float(np.finfo(np.float32).max)  # largest float of 32 bits, the type of bounds
+INFINITE = np.uint32(0x7F800000)  # the number of infinity, a bound that all others are below
 
 
 @device
 def _take_in(attr, weight, count, a, given, factor):
     """Enters an attribute among the heaviest of a row. Returns how many they are, and the factor.
 
-    attr, weight (HEAVIEST) : of the row. factor : the largest weight of an attribute that is not
-    among them
+    attr, weight (HEAVIEST) : of the row
+    factor : the largest weight of an attribute that is not among them
     """
     at = count
     while at > 0 and weight[at - 1] < given:
@@ -58,9 +59,10 @@ def _take_in(attr, weight, count, a, given, factor):
 
 @device
 def weigh_attributes(index, rows, row, weights, scoring, weight_of, scratch, lane):
-    """Notes which attributes of a row are its heaviest, and what the others have for a factor.
+    """Notes the heaviest attributes of a row, and the factor of all others.
 
-    weight_of (A) : what the row gives, which stands in it. lane : where the row's are written
+    weight_of (A) : the weights that the row gives
+    lane : where those of the row are written
     """
     scratch.heaviest[lane] = 0
     if index.bounded[0] != (BY_PRIORITY if scoring == PRIORITY else BY_WEIGHTS):
@@ -72,7 +74,7 @@ def weigh_attributes(index, rows, row, weights, scoring, weight_of, scratch, lan
     attr, weight, cap, cap_all = scratch.heavy_attr[lane], scratch.heavy[lane], scratch.heavy_cap[lane], index.cap_all
     last = len(cap_all) - 1
     count, factor, lightest = np.int64(0), 0.0, np.inf
-    if cap_all[last] > 0:  # negations are true of what is not there, too
+    if cap_all[last] > 0:  # negations are also true of an absent attribute
         most = 1.0
         for e in range(weights.first[row], weights.first[row + 1]):
             most = max(most, weights.value[e])
@@ -95,13 +97,13 @@ def weigh_attributes(index, rows, row, weights, scoring, weight_of, scratch, lan
 
 @device
 def bound_of_code(code):
-    """The bound that a number is of."""
+    """Returns the bound that a number stands for."""
     return np.float64(np.uint32(code).view(np.float32))
 
 
 @device
 def _cap_in(cap, begin, end, a):
-    """The cap of an attribute among those of a leaf, 0 where it has none."""
+    """Returns the cap of an attribute among those of a leaf, 0 where it has none."""
     while begin < end:
         middle = (begin + end) >> 1
         if cap[middle, 0] < a:
@@ -115,16 +117,16 @@ def _cap_in(cap, begin, end, a):
 
 @device
 def lowest_bound(least, factor, count, attr, weight, most, cap, begin, end):
-    """The lowest bound with which a row's score can be reached, as a number; 0 where all do.
+    """Returns the number of the lowest bound that can reach a score; 0 where all can.
 
     Parameters
     ----------
     least : the score
-    factor : what the row gives at most to all attributes but ``count`` of them; below 0 where
-        bounds say nothing of its scores
-    attr, weight (HEAVIEST) : these, and what it gives to them
+    factor : the largest weight of an attribute that is not among the ``count`` heaviest; below 0
+        where bounds say nothing of the row's scores
+    attr, weight (HEAVIEST) : the heaviest attributes, and their weights
     most (HEAVIEST) : their caps in the whole tree
-    cap (K, 2), begin, end : the caps of a leaf, which count instead, unless there are none
+    cap (K, 2), begin, end : the caps of a leaf, which count instead if there are any
     """
     if factor < 0.0 or least <= 0.0:
         return np.uint32(0)
@@ -143,17 +145,20 @@ def lowest_bound(least, factor, count, attr, weight, most, cap, begin, end):
 
 @device
 def floor_in(scratch, lane, least, cap, begin, end):
-    """The number of the lowest bound that is high enough for a row: see ``lowest_bound``."""
+    """Returns the number of the lowest bound that is high enough for a row.
+
+    The arguments are those of ``lowest_bound``.
+    """
     attr, weight, most = scratch.heavy_attr[lane], scratch.heavy[lane], scratch.heavy_cap[lane]
     return lowest_bound(least, scratch.factor[lane], scratch.heaviest[lane], attr, weight, most, cap, begin, end)
 
 
 @device
 def floor_in_leaf(index, n, scratch, lane, least):
-    """The number of the lowest bound that is high enough for a row in the leaf of a bucket.
+    """Returns the number of the lowest bound that is high enough for a row in the leaf of a bucket.
 
-    The leaf's own caps count as long as it pays to ask for them, where bounds say anything and a
-    row has heavy attributes.
+    The leaf's own caps are searched as long as that pays, if bounds say anything of the row's
+    scores and the row has heavy attributes.
 
     least : the score that a conjunction must reach
     """
@@ -174,11 +179,14 @@ def floor_in_leaf(index, n, scratch, lane, least):
 
 @device
 def _cap_of_conjunction(preds, c, negated, own, largest, highest, touched, count):
-    """Takes what the attributes of a conjunction add into the highest that any of a leaf adds.
+    """Updates the caps of a leaf with what the attributes of one of its conjunctions add.
 
-    negated : place of what negations add. own, largest (A + 1) float64 : zeros, and again. highest
-    (A + 1) float64 : written; touched : attributes that it is not 0 of, ``count`` of them. Returns
-    how many they are then
+    negated : place of what negations add
+    own, largest (A + 1) float64 : zeros, and zeros again at the end
+    highest (A + 1) float64 : the caps, written
+    touched : the ``count`` attributes whose cap is not 0
+
+    Returns how many these are then.
     """
     first, last = preds.first[c], preds.first[c + 1]
     for p in range(first, last):
@@ -199,15 +207,15 @@ def _cap_of_conjunction(preds, c, negated, own, largest, highest, touched, count
 
 @kernel
 def find_caps(node, preds, table, touched, order, tally, first, cap, all):
-    """Writes the caps of each leaf, and of all. Returns how many there are.
+    """Writes the caps of each leaf, and of the whole tree. Returns how many there are.
 
     Parameters
     ----------
     node (N, 16) : of a packed tree
     table (3, A + 1) float64 : zeros
     touched, order (A + 1) uint32, tally int64 : scratch
-    first (N + 1), cap (K, 2), all (A + 1) : as in ``Tree``; zeros, written. There is room for as
-        many caps as predicates
+    first (N + 1), cap (K, 2), all (A + 1) : zeros, written as in ``Tree``, with room for as many
+        caps as there are predicates
     """
     own, largest, highest = table[0], table[1], table[2]
     negated, n = len(all) - 1, np.int64(0)
@@ -220,7 +228,7 @@ def find_caps(node, preds, table, touched, order, tally, first, cap, all):
             order_by(touched, order, count, tally)
         for i in range(count):
             a = np.int64(touched[order[i]])
-            code = min(code_of_bound(highest[a]) + np.uint32(1), INFINITE)  # up, also of the smallest floats
+            code = min(code_of_bound(highest[a]) + np.uint32(1), INFINITE)  # rounded up, the smallest floats too
             cap[n, 0], cap[n, 1] = NONE if a == negated else a, code
             all[a] = max(all[a], code)
             highest[a] = 0.0

@@ -1,4 +1,4 @@
-"""The documents' experiments vary what their columns say, and refuse to write a table if not."""
+"""The papers' experiments vary what their columns say, and refuse to write a table if not."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ import pyarrow as pa
 import pytest
 
 BENCHMARKS = Path(__file__).parents[2] / "asv_benchmarks"
-# Few subscriptions of 400 attributes make a root and its leaves, which no setting changes, and have
-# few values in common, however few there are.
+# Subscriptions of experiments for which the usual 200 are too few. Over 400 attributes, these make a
+# root and its leaves only, which no setting changes, and have hardly any values in common.
 MORE = {"000-beta": 4000, "000-table-2b": 4000, "000-clusters": 2000, "000-cluster-size": 2000}
 CHEAP = ("scan", "bestar", "pstbloom")  # one of each family; all kinds are compiled by other tests
 DRAWN = {"distinct_events", "pairs_each", "subscriptions_made", "matches", "probability_found"}
@@ -29,7 +29,7 @@ if not BENCHMARKS.is_dir():
 
 
 class Modules:
-    """Modules of ``experiments``, and the programs, imported as the programs import them."""
+    """The modules of ``experiments``, and the programs, imported as the programs import them."""
 
     def __getattr__(self, name: str) -> Any:
         return importlib.import_module(name if name in ("documents", "relevance") else f"experiments.{name}")
@@ -38,7 +38,7 @@ class Modules:
 @pytest.fixture
 def of(monkeypatch: pytest.MonkeyPatch) -> Modules:
     monkeypatch.syspath_prepend(str(BENCHMARKS))
-    monkeypatch.setattr("gc.collect", lambda: 0)  # between measurements, which are none here
+    monkeypatch.setattr("gc.collect", lambda: 0)  # collecting garbage helps measurements only
     return Modules()
 
 
@@ -85,7 +85,7 @@ def test_all_kinds_take_part_somewhere(of: Modules) -> None:
 
 
 def test_a_setting_that_construction_never_uses_is_refused(of: Modules) -> None:
-    """BE*-Tree uses beta where a bucket is enlarged, so only if it is built one by one."""
+    """BE*-Tree uses beta only where a bucket is enlarged, so only if it is built one by one."""
     beta = of.catalogue.EXPERIMENTS["000-beta"]
     at_once = beta._replace(settings={**beta.settings, "construction": "bulk"})
     with pytest.raises(of.checks.NotVariedError, match="beta is said to vary, but nodes, which must differ, is"):

@@ -17,7 +17,7 @@ DOMAINS = [
     "ids|integer list|false|0|9",
     "b|boolean|true",
 ]
-REFUSED = {  # text: column of the literal
+REFUSED = {  # text -> column of the literal
     "age > 200": 7,
     "200 < age": 1,
     "age >= 151": 8,

@@ -31,7 +31,7 @@ OTHERWISE = {
     "i = 1 | i = 2": False,  # it stops at what it does not know, silently
     "upper = 1": True,  # it never finds a domain that is declared in upper case
     "Upper = 1": True,
-    # its README refuses what needs a value out of bounds, and it does not: all domains begin at 0
+    # its README refuses a value out of bounds, but the library does not; all domains begin at 0
     **dict.fromkeys(["i = -1", "-1 = i", "i < 0", "i > 20"], False),
     "not (a5 > 6 or a5 is null) and a0 > 20 and (a4 >= 17 and a4 <= 17)": False,
 }

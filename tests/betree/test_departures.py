@@ -1,4 +1,4 @@
-"""Where these expressions differ from the be-tree library on purpose, as the README says."""
+"""Expressions differ on purpose from the be-tree library where the README says so."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_seconds_of_segments_have_64_bits(seconds: int) -> None:
 
 
 def test_a_cap_without_brackets_around_its_name_is_no_json() -> None:
-    """The library reads a colon there, which no JSON has between values of a list."""
+    """The library takes a colon there, which JSON does not have between values of a list."""
     text = 'within_frequency_cap("flight", "shop", 3, 0)'
     assert count(text, '{"now": 100, "frequency_caps": [[["flight", 7, "shop"], 3, 1]]}') == 0
     with pytest.raises(cm.EventError, match="line 1: this is not JSON"):

@@ -1,4 +1,4 @@
-"""Which computed values mean something else in ANSI mode."""
+"""Computed values whose meaning depends on ANSI mode are found, and no others."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ def test_readers_made_at_the_same_time_keep_their_memory() -> None:
     with patch.object(vocabulary, "prefixes", interrupted):
         readers.append(Reader(attributes, words))
     assert len(made) == 3  # the old part twice
-    # The old part of the second one is nobody's: both readers have that of the first.
+    # Both readers have the first one's old part, so nothing holds that of the second.
     assert [array() is not None for array in made].count(False) == 1
     batch = pa.record_batch({"x": ["c", "b"]})
     assert [entries(reader.read(batch)) for reader in readers] == [[[(0, 5), (1, 3)]]] * 2

@@ -1,4 +1,4 @@
-"""Large texts: how many bytes an expression may have, and that work grows as its text does."""
+"""Large texts: the limit of their size, and work that grows as the text does."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_tables_of_predicates_and_the_builder_have_no_such_limit() -> None:
 
 
 def test_the_limit_counts_for_texts_to_come_alone(tmp_path: Path) -> None:
-    """What was saved or written to a journal is not read as text again."""
+    """Expressions that were saved, or written to a journal, are not read as text again."""
     built("a = 1 OR a = 2").save(tmp_path / "m.cm")
     with cm.Matcher.open(tmp_path / "m.cm", journal=True) as matcher:
         matcher.insert({2: "a = 3 OR a = 4"})
@@ -65,12 +65,12 @@ def test_the_limit_counts_for_texts_to_come_alone(tmp_path: Path) -> None:
         assert len(again) == 3
 
 
-# Work, by the calls of functions of Python and C that a build makes: the same on every machine
+# Work is measured in calls of functions of Python and C, the same on every machine
 # --------------------------------------------------------------------------
 
 
 def calls_of(text: str, language: str) -> int:
-    """How many functions are called to build a matcher of a text, which may be refused."""
+    """Counts the functions that are called to build a matcher of a text, which may be refused."""
     count = 0
 
     def note(frame: Any, event: str, argument: Any) -> None:
@@ -90,7 +90,7 @@ def calls_of(text: str, language: str) -> int:
 
 
 def test_a_single_text_is_read_without_garbage_collection(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A collection that comes again and again looks through all that a large text has become."""
+    """A collection would look through all objects of a large text, again and again."""
     enabled: list[bool] = []
     monkeypatch.setattr(compile, "split", lambda text: enabled.append(gc.isenabled()) or split(text))
     assert gc.isenabled() and len(built("a = 1 AND a = 2")) == 1
@@ -175,7 +175,7 @@ def test_a_value_of_very_many_parts_is_refused_before_it_is_parsed(
     )
     with pytest.raises(cm.ExpressionError, match=said) as refused:
         built(whole)
-    assert max(skeletons, default=0) < 10  # other phrases than that
+    assert max(skeletons, default=0) < 10  # of other phrases only
     last = [found.start() for found in re.finditer(re.escape(sign.strip()), whole)][1000 if sign == " + " else 999]
     assert refused.value.column == last + 1
 
@@ -200,14 +200,14 @@ class Sliced(str):
 
 
 class Baked(dict[int, None]):
-    """Slots that may be entered and gone through in order, but never searched."""
+    """Slots that may be entered, and read in order, but never searched."""
 
     def __contains__(self, key: object) -> bool:
         raise AssertionError("the slots are searched")
 
 
 def test_literals_of_computed_values_neither_search_nor_copy() -> None:
-    """Each literal copied the text behind it, and searched a list of those before it."""
+    """Without this, each literal copies the text behind it, and searches those before it."""
     text = Sliced(" OR ".join(f"concat(s, 'x{i}') = 'y' OR a + {i} = 5" for i in range(200)))
     parser = parse.Parser(200)
     reading = parser.read(text)

@@ -117,7 +117,7 @@ class Walker:
                 assert t.space[row[a.CELLS] + i, a.START] == NONE
 
     def cells(self, attribute: int, intervals: list[tuple[int, int]]) -> set[int]:
-        """The cells that a predicate has keys in."""
+        """Returns the cells in which a predicate has keys."""
         base, shift = self.tables.tree[attribute, [a.BASE, a.SHIFT]].tolist()
 
         def cell(key: int) -> int:

@@ -1,4 +1,4 @@
-"""Kinds that choose by estimates go by a sample while a segment grows, and learn as it grows."""
+"""Kinds that go by estimates use a sample while a segment grows, and estimate anew as it grows."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ COUNT = 200
 
 
 def test_every_kind_that_goes_by_a_sample_is_here() -> None:
-    """But the trees, which do so only if asked to, and have tests of their own for that."""
+    """Only the trees are not: they do so when asked to, and have tests of their own."""
     assert set(SETTINGS) == {kind.name for kind in KINDS.values() if kind.grows_by_sample(cm.index(kind.name))}
 
 
@@ -46,7 +46,7 @@ def grown(kind: str, texts: list[str], step: int, sample: pa.Table | None) -> cm
 @EACH
 @pytest.mark.parametrize("step", [1, COUNT])
 def test_a_sample_counts_while_a_segment_grows(kind: str, step: int) -> None:
-    """Going by predicates alone, half of all events meet one on ``b``; here none does."""
+    """By predicates alone, half of the events would meet one on ``b``; here, none does."""
     texts = [f"a{i % 10} = {i % 3} AND b = {1 + i % 2}" for i in range(COUNT)]
     seen = events(**{f"a{i}": 1 for i in range(10)})
     read = [grown(kind, texts, step, sample).counters(seen.slice(0, 1))["conjunctions"] for sample in (seen, None)]
@@ -55,7 +55,7 @@ def test_a_sample_counts_while_a_segment_grows(kind: str, step: int) -> None:
 
 @EACH
 def test_what_comes_later_counts_too(kind: str) -> None:
-    """The first subscriptions say nothing of ``b``, which all others have, and all events."""
+    """The first subscriptions do not use ``b``; all others do, and all events have it."""
     texts = ["a9 = 7"] + [f"a{i % 5} = {i} AND b BETWEEN 1 AND 99" for i in range(COUNT)]
     matcher = grown(kind, texts, 1, None)
     found = matcher.counters(events(b=50).slice(0, 1))

@@ -1,7 +1,7 @@
 """An expression that is kept whole is found by predicates that it needs, in every kind that can.
 
-These kinds are taken from the registry. ``scan`` and ``bitslice`` look at all conjunctions,
-``kindex`` and ``opindex`` count clauses.
+The kinds come from the registry. ``scan`` and ``bitslice`` look at all conjunctions, and ``kindex``
+and ``opindex`` count clauses.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ def pairs(matcher: cm.Matcher, batch: pa.Table, **more: Any) -> list[tuple[int, 
 
 
 def verified(matcher: cm.Matcher, batch: pa.Table) -> float:
-    """How many conjunctions are verified for an event, on average."""
+    """Counts the conjunctions that are verified for an event, on average."""
     return matcher.counters(batch)["candidates"] / batch.num_rows
 
 
@@ -116,7 +116,7 @@ def test_few_are_verified(kind: str, how: Callable[[Texts, str], cm.Matcher], te
 
 @EACH
 def test_each_match_comes_once(kind: str) -> None:
-    """Several predicates of the OR that an expression is found by are met by most events here."""
+    """Most events here meet several predicates of the OR by which an expression is found."""
     rng = Random(6)
     texts = {
         i: clauses(rng, [2] * 7, lambda rng: f"BETWEEN {rng.randrange(30)} AND {rng.randrange(60, 99)}")

@@ -124,7 +124,7 @@ def test_signatures_are_not_full_whatever_the_cardinality(cardinality: int) -> N
 
 
 def bits_set(index: Any) -> list[tuple[int, float]]:
-    """Words of a signature of spaces and of cells, and which part of their bits is set."""
+    """Returns words of a signature, and the share of bits set, of spaces and of cells."""
     state, first = index.state, int(index.state[bloom.FIRST_CELL])
     used = int(state[a.SPACES] - a.FANOUT * (index.tree[:, a.CELLS] != a.NONE).sum())
     cells = a.FANOUT * int((index.tree[:, a.CELLS] != a.NONE).sum())
@@ -136,7 +136,7 @@ def bits_set(index: Any) -> list[tuple[int, float]]:
 
 
 def test_attributes_of_few_predicates_have_no_signatures() -> None:
-    """Their lists are short, and the spaces that signatures need were half of all memory."""
+    """Their lists are short, and the spaces for signatures alone would be half of all memory."""
     workload = named("dense", subscriptions=1500, attributes=3000, layout="map")
     events, sizes, candidates = workload.events(100), [], []
     for signatures in (True, False):

@@ -1,4 +1,4 @@
-"""Ranks of attributes, gain less loss, and the bottom-up growth of BE*-Tree: told by counters."""
+"""Ranks of attributes, gain less loss, and bottom-up growth of BE*-Tree, as counters show them."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ def looked_at(matcher: cm.Matcher, **event: int) -> int:
 @pytest.mark.parametrize("kind", ["betree", "bestar"])
 @pytest.mark.parametrize("construction", ["bulk", "dynamic"])
 def test_what_most_events_meet_ranks_below_what_few_do(kind: str, construction: str) -> None:
-    """A hundred would go by a range of nine tenths, which spares hardly anything, fifty by a value.
+    """A hundred subscriptions could go by a range of nine tenths, and fifty by a single value.
 
-    A leaf has room for one of the two. By gain alone the fifty would be left, and an event would
-    look at these and, nine times of ten, at the hundred.
+    A leaf has room for one of the two. Going by the range spares hardly anything. By gain alone the
+    fifty would be left, and an event would look at these and, nine times of ten, at the hundred.
     """
     texts = [*ENDS]
     for i in range(50):
@@ -36,7 +36,7 @@ def test_what_most_events_meet_ranks_below_what_few_do(kind: str, construction: 
 
 
 def test_what_is_far_from_a_bucket_is_divided_too() -> None:
-    """A bucket that was put above another has a second half for what is far from the first."""
+    """A bucket put above another has a second half, for conjunctions far from the first."""
     texts = [f"a = {i}" for i in [*range(20), *range(100_000, 100_300)]]
     matcher = built(texts, "bestar", capacity=5, construction="dynamic")
     assert max(looked_at(matcher, a=value) for value in (3, 100_000, 100_150, 100_299)) <= 10

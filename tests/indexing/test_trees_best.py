@@ -160,7 +160,7 @@ def test_what_an_event_gives_raises_bounds(kind: str, rows: int) -> None:
 
 
 def heavy(kind: str, step: float) -> cm.Matcher:
-    """A hundred subscriptions on one attribute, and a light one on another."""
+    """Makes a hundred subscriptions on one attribute, and a light one on another."""
     table = equalities([(0, 1)] * 100 + [(1, 1)]) | {"weight": [*(i * step for i in range(1, 101)), 0.5]}
     return built(kind, table, 2, capacity=50)
 
@@ -169,7 +169,7 @@ def heavy(kind: str, step: float) -> cm.Matcher:
 @ROWS
 @pytest.mark.parametrize("score", ["dot", "max"])
 def test_what_is_light_raises_no_bound_of_others(kind: str, rows: int, score: str) -> None:
-    """An event gives ten to an attribute on which no weight is above a half."""
+    """An event gives 10 to an attribute on which no subscription has more than a half."""
     matcher, event = heavy(kind, 1 / 8), {"a0": 1, "a1": 1}
     assert looked_at(matcher, event, rows)["conjunctions"] == 101
     found = looked_at(matcher, event, rows, k=1, event_weights={"a1": 10.0}, score=score)
@@ -178,7 +178,7 @@ def test_what_is_light_raises_no_bound_of_others(kind: str, rows: int, score: st
 
 @TREES
 def test_few_of_a_tile_go_by_what_a_leaf_has(kind: str) -> None:
-    """In a leaf that many reach, they go by what the whole tree has."""
+    """In a leaf that many events reach, they go by the caps of the whole tree."""
     matcher = heavy(kind, 1 / 25)
     for few, least, most in ((4, 0, 0), (5, 50, 100)):
         events = pa.table({"a0": pa.array([1] * few + [None] * (60 - few), pa.int64()), "a1": [1] * 60})
@@ -188,7 +188,7 @@ def test_few_of_a_tile_go_by_what_a_leaf_has(kind: str) -> None:
 
 @TREES
 def test_caps_of_leaves_are_asked_for_as_long_as_that_pays(kind: str) -> None:
-    """Of the leaf of a2, nothing can be left out; of that of a0, all but the first are."""
+    """Nothing can be left out in the leaf of a2, and all but the first in that of a0."""
     found = [(0, 1)] * 100 + [(1, 1)] + [(2, 1)] * 60 + [(3, 1)]
     table = equalities(found) | {"weight": [*(i / 25 for i in range(1, 101)), 0.5, *[0.9] * 60, 1.0]}
     matcher = built(kind, table, 4, capacity=50)
@@ -208,7 +208,7 @@ def test_caps_of_leaves_are_asked_for_as_long_as_that_pays(kind: str) -> None:
     vain, useful = tiles(20, "a2", "a3"), tiles(4, "a0", "a1")
     each = looked_at([useful])
     assert each < 4 * (4 * 50 + 64)
-    assert looked_at([useful] * 6) == 6 * each  # more than any number of asks that is not renewed
+    assert looked_at([useful] * 6) == 6 * each  # more searches than the budget has without renewal
     one, many = (
         looked_at([vain.slice(0, 64 * count), useful]) - looked_at([vain.slice(0, 64 * count)]) for count in (1, 20)
     )
@@ -218,7 +218,7 @@ def test_caps_of_leaves_are_asked_for_as_long_as_that_pays(kind: str) -> None:
 @TREES
 @ROWS
 def test_the_heaviest_of_many_attributes_count_alone(kind: str, rows: int) -> None:
-    """The others count together, as the heaviest of them; of a weight of 0, nothing does."""
+    """The others count together, as the heaviest of them; those of weight 0 do not count."""
     table = equalities([(i % 40, 1) for i in range(2000)]) | {"weight": [1.0 + i // 40 for i in range(2000)]}
     matcher = built(kind, table, 40)
     event = {f"a{i}": 1 for i in range(40)}
@@ -236,7 +236,7 @@ def test_the_heaviest_of_many_attributes_count_alone(kind: str, rows: int) -> No
 @TREES
 @ROWS
 def test_a_negation_counts_for_an_event_that_lacks_its_attribute(kind: str, rows: int) -> None:
-    """An event may give weights to what it has not: what is not there is not 5."""
+    """An event may give a weight to an attribute that it lacks: NOT a = 5 is true then."""
     texts = {i: (cm.col("a") == 1).weight(1.0 + i / 100) for i in range(100)}
     texts |= {100: (cm.col("a") == 1).weight(0.5) & (~(cm.col("b") == 5)).weight(0.2)}
     schema = pa.schema([(name, pa.int64()) for name in "abc"])
@@ -248,7 +248,7 @@ def test_a_negation_counts_for_an_event_that_lacks_its_attribute(kind: str, rows
 
 @TREES
 def test_the_smallest_of_weights_have_caps(kind: str) -> None:
-    """Weights that a float of 32 bits has no number for are no zeros."""
+    """Weights too small for a float of 32 bits do not count as zeros."""
     table = equalities([(0, 1)] * 5 + [(1, 1)] * 5) | {"weight": [(i + 1) * 1e-60 for i in range(10)]}
     matcher = built(kind, table, 2, capacity=1)
     events = pa.table({"a0": [1], "a1": [1]})

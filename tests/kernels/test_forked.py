@@ -1,4 +1,4 @@
-"""Forks beside threads that compile or import: they wait."""
+"""A fork waits for threads that compile or import."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_a_fork_waits_for_the_thread_that_compiles(number: int) -> None:
     double, lock = fresh(), numbas()[number]
 
     def compile() -> int:
-        assert lock.acquire(timeout=20)  # here, since another thread may be taken for the one that had it
+        assert lock.acquire(timeout=20)  # in this thread, since a new one may get the number of the one that held it
         lock.release()
         return int(double(np.array([21])))
 
@@ -68,7 +68,7 @@ def test_a_fork_does_not_wait_for_itself() -> None:
 
 
 def test_a_thread_compiles_nothing_while_a_fork_waits() -> None:
-    """Else it would take numba's lock again and again before the one that forks gets it."""
+    """Otherwise it would take numba's lock again and again before the fork gets it."""
     done: list[int] = []
     _forks._forking.append(-1)
     thread = threading.Thread(target=lambda: done.append(compiling(lambda: 42, lambda: True)))
@@ -116,7 +116,7 @@ def test_a_child_that_was_forked_in_the_middle_of_compiling_compiles_nothing(mon
 
 
 def test_a_handler_that_forks_while_a_kernel_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The child has no thread that compiles: it begins again."""
+    """The child does not have the thread that compiles, so it begins again."""
     forked: list[int] = []
     answer, write = os.pipe()
     runs = 0
@@ -154,7 +154,7 @@ def test_a_handler_that_forks_while_a_kernel_is_compiled(monkeypatch: pytest.Mon
 
 
 def test_a_fork_waits_for_imports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A module that is half imported would be so for ever in the child."""
+    """A module that is half imported would stay so in the child."""
     (tmp_path / "slow.py").write_text("import forking\nforking.stand()\nvalue = 42\n")
     monkeypatch.setattr(cm, "__path__", [*cm.__path__, str(tmp_path)])
 

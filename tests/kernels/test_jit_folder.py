@@ -161,7 +161,7 @@ def test_a_group_with_nobody_else_in_it(tmp_path, monkeypatch):
 
 
 def access_list(place, *named, mask=7):
-    """Gives a folder an access list with some more (tag, allowed, number)."""
+    """Gives a folder an access list with more entries (tag, permissions, number)."""
     entries = [(1, 7, -1), *named, (4, 5, -1), (16, mask, -1), (32, 5, -1)]
     data = struct.pack("<I", 2) + b"".join(struct.pack("<HHi", *entry) for entry in sorted(entries))
     try:
@@ -181,7 +181,7 @@ def access_list(place, *named, mask=7):
     ],
 )
 def test_an_access_list_names_others(tmp_path, monkeypatch, named, mask, why):
-    """The owning group is the user's own: without the list the folder would do."""
+    """The owning group is the user's own, so without the list the folder would be used."""
     base = chain(tmp_path, 0o755)
     own = base.stat().st_gid
     monkeypatch.setattr(_folders, "_own_group", lambda user, group: group == own)
@@ -197,7 +197,7 @@ def test_an_access_list_names_others(tmp_path, monkeypatch, named, mask, why):
 
 @POSIX
 def test_a_link_below_a_folder_that_others_may_write(tmp_path):
-    """They could exchange the link, however safe the folder is that it leads to."""
+    """Others could exchange the link, however safe its target is."""
     base, shared = chain(tmp_path, 0o755), tmp_path / "shared"
     shared.mkdir()
     (shared / "link").symlink_to(base)
@@ -219,7 +219,7 @@ def test_a_link_below_a_folder_that_others_may_write(tmp_path):
 
 @POSIX
 def test_the_cache_folder_keeps_its_links(tmp_path, monkeypatch):
-    """What they lead to is looked at together with the folders that they stand in."""
+    """Their targets are checked together with the folders in which they stand."""
     (tmp_path / "real").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "real")
     monkeypatch.setenv("COLMATCH_CACHE_DIR", str(tmp_path / "link" / "x"))

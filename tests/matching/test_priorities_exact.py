@@ -1,4 +1,4 @@
-"""Priorities have an exact order: what a double cannot tell from another number is refused."""
+"""Priorities have an exact order: a number that a double cannot tell from others is refused."""
 
 from __future__ import annotations
 

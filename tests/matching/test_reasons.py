@@ -192,7 +192,7 @@ def test_events_that_lack_what_must_be_defined() -> None:
 
 @every_kind
 def test_behind_a_segment_without_subscriptions(kind: str) -> None:
-    """An empty segment begins with the number that the next one begins with."""
+    """An empty segment begins with the same number as the next one."""
     of = cm.Matcher.build({}, {"a": "int64"}, index=kind)
     of.insert({1: "a = 0", 2: "a = 1"})
     found = of.reasons(pa.table({"a": [0, 0]}))

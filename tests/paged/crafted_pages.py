@@ -1,6 +1,6 @@
-"""Files of pages with right checksums that no colmatch has written, and a process that checks them.
+"""Files of pages with right checksums, not written by colmatch, and a process that checks them.
 
-``python crafted_pages.py FILE ...`` checks each, and uses those that are as they should be.
+``python crafted_pages.py FILE ...`` checks each file, and uses those without a fault.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from colmatch.paged.check import check
 from colmatch.paged.header import header_bytes, headers
 from colmatch.store.file import pack, unpack
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "store"))  # as in a process of its own
+sys.path.insert(0, str(Path(__file__).parents[1] / "store"))  # also where this file is a process of its own
 import crafted
 
 Words = NDArray[np.uint32]
 
 
 def source(path: Path, change: Callable[[dict[str, Any], dict[str, Any]], object] | None = None) -> Path:
-    """A file with everything that one can have; what describes its subscriptions may be changed."""
+    """Makes a file with all that one can have. ``change`` edits what describes subscriptions."""
     saved = cm.Matcher.open(crafted.saved(path.with_suffix(".saved"), "scan", "text" if change is None else "number"))
     there = {
         id: f"a = {i % 9} AND b > {i % 5} OR c = 'x{i}' AND l IS NOT NULL" for i, id in enumerate(saved.ids.to_pylist())
@@ -59,7 +59,7 @@ def source(path: Path, change: Callable[[dict[str, Any], dict[str, Any]], object
 
 
 def changed(path: Path, target: Path, change: Callable[[Words], object]) -> Path:
-    """Writes pages of a file anew that differ in something, with right checksums."""
+    """Writes the pages of a file anew with a change, and with right checksums."""
     words = np.frombuffer(path.read_bytes(), np.uint32).reshape(-1, PAGE // 4).copy()
     before = words.copy()
     change(words)
@@ -70,7 +70,7 @@ def changed(path: Path, target: Path, change: Callable[[Words], object]) -> Path
 
 
 def craft(path: Path, target: Path, seed: int) -> str:
-    """Writes a changed file. Says what was changed."""
+    """Writes a changed file. Returns what was changed."""
     random, said = Random(seed), []
 
     def in_pages(words: Words) -> None:
@@ -96,7 +96,7 @@ def craft(path: Path, target: Path, seed: int) -> str:
 
 
 def of_so_many(path: Path, target: Path, pages: int) -> Path:
-    """Writes a file whose headers say that it has so many pages."""
+    """Writes a file whose headers claim so many pages."""
     data = path.read_bytes()
     target.write_bytes(headers(1 << 60, 1 << 60, pages) + data[2 * PAGE :])
     assert header_bytes(1 << 60, 1 << 60, pages) in target.read_bytes()

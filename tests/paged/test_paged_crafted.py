@@ -1,4 +1,4 @@
-"""``colmatch check`` and files of pages from elsewhere, whose checksums are right."""
+"""Files of pages from elsewhere, with right checksums, in ``colmatch check`` and ``open``."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ EACH = 3000 if THOROUGH else 60
 
 
 def test_no_crafted_pages_harm_who_checks_them(tmp_path: Path) -> None:
-    """Each is refused, or used without harm: what is as it should be leads nowhere else."""
+    """Each file is refused, or used without harm, since pages without a fault lead nowhere else."""
     source = crafted_pages.source(tmp_path / "source")
     said = {str(tmp_path / str(seed)): crafted_pages.craft(source, tmp_path / str(seed), seed) for seed in range(EACH)}
     done = subprocess.run(
@@ -67,7 +67,7 @@ def test_a_number_that_no_file_has_is_found(tmp_path: Path, is_root: bool, word:
 
 @pytest.mark.parametrize("pages", [0, 2, 2**24, 2**40, 2**63])
 def test_a_header_that_says_more_pages_than_there_are(tmp_path: Path, pages: int) -> None:
-    """Nothing is made as large as it says."""
+    """Nothing is allocated by that number."""
     built(tmp_path / "a").close()
     crafted_pages.of_so_many(tmp_path / "a", tmp_path / "b", pages)
     for opens in (cm.Matcher.open, check):
@@ -91,7 +91,7 @@ def test_a_log_with_pages_that_the_file_cannot_have(tmp_path: Path, total: int, 
 
 
 def test_what_describes_the_subscriptions_is_checked(tmp_path: Path) -> None:
-    """As a saved matcher is: it is one without subscriptions."""
+    """It is checked as a saved matcher is, one without subscriptions."""
     for name, value in (("attributes", [[["a"], 0, [1, {}, "", None, ""], None, None]]), ("schema", "AAAA")):
 
         def change(header: dict[str, object], arrays: object, name: str = name, value: object = value) -> None:

@@ -16,7 +16,7 @@ from colmatch.paged import file as paged_file
 from colmatch.paged import header
 from colmatch.paged.check import check
 
-FEW = 1 << 15  # bytes: 8 pages
+FEW = 1 << 15  # bytes of a small cache: 8 pages
 TREES = ("blocks", "inner", "leaf", "list")  # kinds of pages that only trees have
 
 
@@ -27,7 +27,7 @@ def paged(texts: dict[int, str], names: list[str], path: Path, cache: int = FEW)
 
 
 def by_kind(path: Path) -> dict[str, int]:
-    """How many pages of each kind trees have. All pages are checked."""
+    """Checks all pages. Returns how many pages of each kind trees have."""
     pages = check(str(path)).pages
     return {kind: pages.get(kind, 0) for kind in TREES}
 
@@ -156,5 +156,5 @@ def test_a_file_of_an_older_format(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     for opens in (cm.Matcher.open, lambda path: check(str(path))):
         with pytest.raises(cm.StoreError, match=r"format 1, .* reads 2: .*build it again"):
             opens(path)
-    paged({1: "a > 3"}, ["a"], path).close()  # takes its place
+    paged({1: "a > 3"}, ["a"], path).close()  # takes the place of the file
     check(str(path))

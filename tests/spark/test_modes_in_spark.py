@@ -1,4 +1,4 @@
-"""Spark: ANSI mode of sessions, and of matchers with computed values."""
+"""ANSI mode of Spark sessions, and of matchers with computed values."""
 
 import pyarrow as pa
 import pytest
@@ -21,7 +21,7 @@ def built(*texts, **options):
 
 @pytest.mark.parametrize("text", MODED)
 def test_a_matcher_of_the_other_mode_is_refused(spark, conf, events, text, tmp_path):
-    """Where the session raises, a matcher without the mode found a match."""
+    """Otherwise, where the session raises an error, such a matcher would find a match."""
     without, ansi = built("d > 1", text), built("d > 1", text, ansi=True)
     path = tmp_path / "rules.cm"
     without.save(path)
@@ -43,7 +43,7 @@ def test_a_matcher_of_the_other_mode_is_refused(spark, conf, events, text, tmp_p
 
 @pytest.mark.parametrize("ansi", [False, True])
 def test_where_the_mode_does_not_matter(spark, events, ansi):
-    """Also of a value that does depend on it, once nobody uses that."""
+    """It does not matter either once no subscription uses the value that depends on it."""
     of = built("d > 1", "lower(s) = 'abc'", "d * 2 > i", "i % 2 = 1", ansi=ansi)
     assert of.moded_value is None
     assert sorted(row.subscription for row in match(events, of).collect()) == [0, 1, 3]

@@ -1,6 +1,6 @@
-"""Saved matchers with right checksums that no colmatch has written, and a process that uses them.
+"""Saved matchers with right checksums, not written by colmatch, and a process that uses them.
 
-``python crafted.py FILE ...`` opens each file and asks it everything; it prints how that ended.
+``python crafted.py FILE ...`` opens each file, calls all methods, and prints how that ended.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ DTYPES = ["|b1", "|i1", "|u1", "<i4", "<u4", "<i8", "<u8", "<f8", "<u2"]
 
 
 def saved(path: Path, kind: str, ids: str) -> Path:
-    """A save with everything that one can have, of some kind."""
+    """Saves a matcher with all that one can have, of some kind."""
     texts = [
         "a = 1 AND b > 2 OR c IN ('x', 'y')", "NOT (a IN (1, 2, 5)) AND c LIKE 'x%'", "a BETWEEN 3 AND 9",
         "array_contains(l, 3) AND (b < 3 OR a > 9) AND (c = 'x' OR b > 7)", "a > 2 AND b > 2 AND a < 90 AND b < 91",
@@ -53,7 +53,7 @@ def saved(path: Path, kind: str, ids: str) -> Path:
 
 
 def mutated(header: dict[str, Any], arrays: dict[str, Any], random: Random) -> str:
-    """Changes one thing, or two. Says which."""
+    """Changes one thing, or two. Returns what was changed."""
     if random.random() < 0.3:
         return _in_header(header, random)
     name = random.choice(sorted(arrays))
@@ -136,7 +136,7 @@ def _in_header(header: Any, random: Random) -> str:
 
 
 def craft(source: Path, target: Path, seed: int) -> str:
-    """Writes a changed save whose checksums are right. Says what was changed."""
+    """Writes a changed save whose checksums are right. Returns what was changed."""
     random = Random(seed)
     header, arrays = read_arrays(source)
     header, arrays = json.loads(json.dumps(header)), dict(arrays)
@@ -146,7 +146,7 @@ def craft(source: Path, target: Path, seed: int) -> str:
 
 
 def use(path: str) -> None:
-    """Asks a matcher everything, and changes it."""
+    """Calls all methods of a matcher, updates included."""
     with cm.Matcher.open(path) as matcher:
         str(matcher.stats()), matcher.rejected, matcher.local_literal, matcher.columns, matcher.tags
         list(matcher.match_lists(EVENTS).to_pylist())

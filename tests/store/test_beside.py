@@ -1,4 +1,4 @@
-"""Journals and logs beside their files: permissions, and what others have put in their places."""
+"""Journals and logs beside their files: their permissions, and foreign files in their places."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def journalled_in(folder: Path) -> tuple[Path, Path]:
 
 
 def insert(path: Path) -> None:
-    """Makes an update, in the file or in its journal."""
+    """Makes an update, in a file of pages or in a journal."""
     is_pages = path.name == "pages"
     with cm.Matcher.open(path, journal=not is_pages) as matcher:
         matcher.insert({9: "a = 9"})

@@ -25,7 +25,7 @@ EACH = 800 if THOROUGH else 24  # files of each kind, half of them with ids that
 
 @pytest.mark.parametrize("kind", cm.kinds())
 def test_no_crafted_file_harms_the_process(tmp_path: Path, kind: str) -> None:
-    """Each ends with results or an error of colmatch: with no signal, nor any other exception."""
+    """Each use ends with results or an error of colmatch: no signal, and no other exception."""
     sources = [crafted.saved(tmp_path / ids, kind, ids) for ids in ("number", "text")]
     said = {
         str(tmp_path / str(seed)): crafted.craft(sources[seed % 2], tmp_path / str(seed), seed) for seed in range(EACH)
@@ -43,7 +43,7 @@ def test_no_crafted_file_harms_the_process(tmp_path: Path, kind: str) -> None:
 
 
 def changed(path: Path, change: Callable[[dict[str, Any], dict[str, Any]], None]) -> Path:
-    """Writes a file anew that differs in something, with right checksums."""
+    """Writes a file anew with a change, and with right checksums."""
     header, arrays = read_arrays(path, mmap=False)
     arrays = {name: array.copy() for name, array in arrays.items()}
     change(header, arrays)
@@ -73,7 +73,7 @@ def large(name: str) -> Callable[[dict[str, Any], dict[str, Any]], None]:
 def test_a_header_with_a_value_of_another_type_is_refused(
     tmp_path: Path, way: tuple[str | int, ...], value: Any
 ) -> None:
-    """It is told when the file is opened, not when something first uses the value."""
+    """The error comes when the file is opened, not when the value is first used."""
 
     def change(header: dict[str, Any], arrays: dict[str, Any]) -> None:
         place: Any = header
@@ -104,7 +104,7 @@ def test_a_number_out_of_its_bounds_is_refused(tmp_path: Path, kind: str, array:
 
 
 def test_an_index_that_is_not_looked_at_is_made_anew(tmp_path: Path) -> None:
-    """Nothing of it counts then; where the file is trusted, it is taken as it is."""
+    """Its arrays do not count then; where the file is trusted, they are taken as they are."""
     for kind in cm.kinds():
         path = crafted.saved(tmp_path / kind, kind, "text")
         want = pairs(cm.Matcher.open(path, trusted=True).match(crafted.EVENTS))
@@ -127,7 +127,7 @@ def inside_arrays(matcher: cm.Matcher) -> int:
 
 
 def test_a_journal_with_right_checksums(tmp_path: Path) -> None:
-    """A record that names what is not there is refused before anything uses it."""
+    """A record that names something unknown is refused before anything uses it."""
     from colmatch.store import journal_file
     from colmatch.updates import records
 

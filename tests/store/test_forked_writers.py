@@ -1,4 +1,4 @@
-"""A forked child has no lock of a file, and keeps nobody from writing it."""
+"""A forked child has no lock of a file, and keeps no other process from writing the file."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ THERE = [(0, 1), (0, 2), (0, 3), (1, 2)]
 
 @contextmanager
 def child_that_waits() -> Iterator[int]:
-    """Forks a child that does nothing. It is there when the block begins."""
+    """Forks a child that only waits. It lives when the block begins."""
     wait, there = os.pipe()
     child = forking.fork()
     if not child:
@@ -56,7 +56,7 @@ def is_free(path: Path) -> bool:
 
 @pytest.mark.skipif(not locks.THERE_ARE, reason="files are not locked on this system")
 def test_a_child_has_no_lock_of_a_file(tmp_path: Path) -> None:
-    """Wherever the other thread was, and whether or not it has told anybody of the file."""
+    """The other thread may be at any step of locking, and may or may not have noted the file."""
     path = tmp_path / "file"
     path.touch()
     handle = os.open(path, os.O_RDWR)
@@ -67,7 +67,7 @@ def test_a_child_has_no_lock_of_a_file(tmp_path: Path) -> None:
         locks.close(handle)
         assert not is_free(path)
         locks.close(copy)
-        assert is_free(path)  # though the child is there
+        assert is_free(path)  # although the child lives
 
 
 def test_a_handle_that_is_of_another_file_by_now_stays(tmp_path: Path) -> None:
@@ -118,7 +118,7 @@ def test_the_child_of_a_writer_that_was_killed_leaves_the_file_to_others(tmp_pat
                 update()
             writer.kill()
             writer.wait()
-            os.kill(child, 0)  # it is there
+            os.kill(child, 0)  # it lives
             assert update() == 5
         finally:
             os.kill(child, signal.SIGKILL)

@@ -172,7 +172,7 @@ def test_nothing_is_changed_where_nothing_is_damaged(tmp_path: Path) -> None:
 @pytest.mark.parametrize("updates", [1, 3, 40])
 @pytest.mark.parametrize(("begin", "end"), [(0, 8), (0, 64), (0, 4096), (300, 600), (4096, 8192)])
 def test_a_command_never_says_that_less_is_lost_than_is(tmp_path: Path, updates: int, begin: int, end: int) -> None:
-    """Where the last record, or the first, is damaged as well, nobody can count them."""
+    """Lost updates cannot be counted if the last record, or the first, is damaged as well."""
     path, journal = tmp_path / "rules", tmp_path / "rules.journal"
     cm.Matcher.build({0: "a = 0"}, {"a": "int64"}).save(path)
     with cm.Matcher.open(path, journal=True) as matcher:

@@ -1,11 +1,11 @@
-"""Children are forked beside threads that are at work, and must do all that their parent can.
+"""Children are forked beside threads at work, and must be able to do all that their parent can.
 
     python tests/updates/stress_forks.py --forks 2000
 
 Threads match, update, merge, save and write a journal, with each kind of index in memory, with
-pages, and with text patterns. Another compiles kernels, loads them from the disk and imports a
-module. Each child does some of that with what it got, and what it sees must be of one version, as
-``stress.py`` says. A child that takes more than ``SECONDS`` hangs: it is ended, and counted.
+pages, and with text patterns. Another thread compiles kernels, loads them from the disk and imports
+a module. Each child does some of that with its copy, and must see one version, as ``stress.py``
+says. A child that takes more than ``SECONDS`` hangs: it is ended, and counted.
 """
 
 from __future__ import annotations
@@ -39,19 +39,19 @@ from colmatch.updates import policy
 SECONDS = 180.0
 ROWS = 60
 ALWAYS = 1 << 30
-PAUSE = 0.01  # seconds, of each thread, that others have
-LEAF = "colmatch.workload.flights"  # a module that nothing else here needs
+PAUSE = 0.01  # seconds that each thread leaves to others
+LEAF = "colmatch.workload.flights"  # a module that nothing else here imports
 PATTERNS = ["s LIKE '%{0}' AND d < 2", "s RLIKE 'v+{0}|w' AND d < 2", "s LIKE 'v{0}%' AND x < -1"]
 
 
 @dataclass
 class Outcome:
-    """What was done, and what was wrong.
+    """The outcome of a run: numbers of actions, and everything that was wrong.
 
     Attributes
     ----------
-    done : how often each thing was done in children
-    beside : how often by the parent's threads meanwhile
+    done : how often each action was done in children
+    beside : how often by threads of the parent meanwhile
     """
 
     forks: int = 0
@@ -62,7 +62,7 @@ class Outcome:
 
 
 class Parent:
-    """A matcher of each kind, and what there is to do with them."""
+    """A matcher of each kind, and actions on them."""
 
     def __init__(self, folder: str, kinds: list[str], seed: int) -> None:
         self.folder, self.rng = folder, Random(seed)
@@ -80,7 +80,7 @@ class Parent:
         journalled.save(f"{folder}/journalled")
         self.matchers["journal"] = cm.Matcher.open(f"{folder}/journalled", journal=True)
         self.updating = {kind: Updating(matcher, 0, seed) for kind, matcher in self.matchers.items()}
-        for kind, updating in self.updating.items():  # compiles what is needed, most of it
+        for kind, updating in self.updating.items():  # compiles most kernels that are needed
             updating.one()
             self.look(kind)
 
@@ -90,7 +90,7 @@ class Parent:
         least = updating.done
         found = updating.matcher.match(table)
         event, id = (found[name].to_numpy() for name in found.column_names)
-        most = ALWAYS if kind == "pages" and _forks.is_child() else updating.begun  # which the parent goes on to change
+        most = ALWAYS if kind == "pages" and _forks.is_child() else updating.begun  # the parent changes on
         what = wrong(event[id >= 0], id[id >= 0], len(table), [(least, most)])
         return None if what is None else f"{kind}: {what}"
 
@@ -114,7 +114,7 @@ class Parent:
         assert len(matcher.match(self.tables[0]))
 
     def compile(self) -> None:
-        """Compiles a kernel that nobody has, and loads one that is on disk."""
+        """Compiles a new kernel, and loads one that is on disk."""
 
         @_jit.kernel
         def double(values):  # type: ignore[no-untyped-def]
@@ -134,7 +134,7 @@ class Parent:
 
 
 def child(parent: Parent, seed: int) -> str:
-    """Does some things with what a child got. Returns what was done, or what is wrong."""
+    """Does some actions in a child. Returns what was done, or what is wrong."""
     rng = parent.rng = Random(seed)
     own = {
         "build": parent.build,

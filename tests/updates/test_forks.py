@@ -44,7 +44,7 @@ def matcher(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[cm.Match
 
 
 def found(matcher: cm.Matcher) -> str:
-    """Says what a child finds."""
+    """Returns what a child finds."""
     return in_child(lambda: pairs(matcher.match(EVENTS)))
 
 
@@ -107,12 +107,12 @@ def test_a_child_says_whose_the_journal_is_whoever_was_saving(tmp_path: Path) ->
 def test_a_child_matches_whoever_used_the_cache(matcher: cm.Matcher) -> None:
     lock = getattr(inside.live(matcher), "lock", None) or _forks.lock()
     with held(lock):
-        said = found(matcher)  # to show what is wrong would need the lock
+        said = found(matcher)  # showing an error would need the lock
     assert said == repr(THERE)
 
 
 def test_a_child_reads_pages_that_were_half_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It has no use for a cache, or a description, that another thread was changing."""
+    """The child forgets a cache, or a description, that another thread was changing."""
     index = cm.index("pbtree", path=str(tmp_path / "pages"))
     matcher = cm.Matcher.build(TEXTS, SCHEMA, index=index)
     live: Any = inside.live(matcher)
@@ -135,7 +135,7 @@ def test_a_child_reads_pages_that_were_half_read(tmp_path: Path, monkeypatch: py
 
 
 def test_a_child_makes_what_another_thread_was_making(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Attributes that are made when they are needed have no lock."""
+    """Attributes that are computed on first use have no lock."""
     matcher = cm.Matcher.build(TEXTS, SCHEMA, index="scan")
     only = inside.segment(matcher)
     only.__dict__.pop("hints", None)
@@ -223,7 +223,7 @@ def test_a_child_goes_on_with_a_stream_that_its_parent_began() -> None:
 
 
 def test_a_child_drops_a_stream_that_its_parent_began() -> None:
-    """The locks of a pool's threads are not asked for."""
+    """The child takes no lock of the pool's threads."""
 
     def task(batch: pa.RecordBatch, seen: int, offset: int) -> Iterator[int]:
         yield offset
@@ -246,7 +246,7 @@ def test_a_child_drops_a_stream_that_its_parent_began() -> None:
 
 @pytest.mark.skipif(not regex_sets.available(), reason="google-re2 is not installed")
 def test_a_child_has_sets_of_expressions_of_its_own() -> None:
-    """A set has a lock inside, which whoever finds a new state in it has for a moment."""
+    """A set has a lock inside, which a thread holds for a moment when it finds a new state."""
     made = regex_sets.RegexSet(["a+b", "c"], True, lambda strings, regex: np.empty(0, np.int64))
     strings = [b"aab", b"cc"]
     old = made._sets[-1]
@@ -268,18 +268,18 @@ def test_a_child_has_sets_of_expressions_of_its_own() -> None:
 
 @pytest.mark.skipif(NO_JIT, reason="takes too long")
 def test_children_do_not_hang_beside_threads_that_are_at_work() -> None:
-    """The command ``stress_forks.py`` forks as many as one likes, with all kinds."""
+    """The command ``stress_forks.py`` makes any number of forks, with all kinds."""
     outcome = stress(int(os.environ.get("COLMATCH_FORKS", "24")), ["scan", "bitslice", "pbtree", "pages"])
     assert not outcome.hangs and not outcome.wrong
     assert outcome.done["match pages"] and outcome.done["update pbtree"] and outcome.beside["update"]
 
 
 def test_locks_are_made_where_forks_know_of_them() -> None:
-    """A lock that a child would get from a thread that it has not."""
+    """Any other lock could be held in a child for a thread that it does not have."""
     allowed = {
         "kernels/_forks.py": {"RLock"},  # which makes them
-        "kernels/_compiling.py": {"Lock"},  # of one call, which looks whether the other thread is there
-        "colmatch/matching/threads.py": {"ThreadPoolExecutor"},  # of one call, which the child leaves alone
+        "kernels/_compiling.py": {"Lock"},  # for one call, which checks that the other thread lives
+        "colmatch/matching/threads.py": {"ThreadPoolExecutor"},  # for one call, which a child leaves alone
     }
     made = re.compile(
         r"R?Lock|Condition|Event|Semaphore|BoundedSemaphore|Barrier|Queue|SimpleQueue|LifoQueue|PriorityQueue|"

@@ -1,4 +1,4 @@
-"""Events that were matched take the place of the sample, where the options say so."""
+"""Events that were matched take the place of the sample, if the options say so."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ INDEX = cm.index("bestar", capacity=120, ranking="feedback")
 
 
 def events(rng: Random, low: bool, rows: int = 8192) -> pa.Table:
-    """Nearly all have a low value of ``a``, or nearly all a high one."""
+    """Makes events of which nearly all have a low value of ``a``, or nearly all a high one."""
     of = [rng.random() < 0.02 for _ in range(rows)]
     a = [rng.randrange(400) if one != low else rng.randrange(600, 1000) for one in of]
     return pa.table({"a": a, "x": [rng.randrange(3) for _ in of]}, SCHEMA)
@@ -35,7 +35,7 @@ def built(observe: int, rng: Random, **more: Any) -> cm.Matcher:
 
 @pytest.fixture
 def often(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each batch is looked at, so that few events are enough."""
+    """Takes events from every batch, so that few events are enough."""
     monkeypatch.setattr(window, "EVERY", 1)
 
 
@@ -48,7 +48,7 @@ def looked_at(matcher: cm.Matcher, events: pa.Table) -> int:
 @pytest.mark.parametrize("way", ["compact", "merge", "one by one"])
 @pytest.mark.parametrize("observe", [4096, 0])
 def test_what_was_matched_says_how_it_is_indexed_next(way: str, observe: int) -> None:
-    """When events drift away from the sample, the index follows them, if they are observed."""
+    """The index follows events that drift away from the sample, if they are observed."""
     rng = Random(way)
     matcher, later = built(observe, rng), events(rng, low=False)
     before = looked_at(matcher, later)
@@ -145,7 +145,7 @@ def test_each_event_is_taken_as_often_whatever_its_batch(size: int) -> None:
 
 
 def test_of_larger_batches_64_are_taken() -> None:
-    """They lie at even distances, and any may be among them."""
+    """The rows have even distances, and any row may be among them."""
     size = 2 * EVERY * PART
     rows = taken(1000, size)
     assert len(rows) == 1000
@@ -156,7 +156,7 @@ def test_of_larger_batches_64_are_taken() -> None:
 
 
 def test_nothing_is_taken_that_nobody_asked_for() -> None:
-    """Other columns, and what a slice is a part of, are not held."""
+    """Other columns, and the rest of a sliced batch, are not kept in memory."""
     observed, table = Observed(["a"]), pa.table({"A": range(100_000), "other": range(100_000)})
     for _ in range(EVERY * 10):
         observed.note(table.to_batches()[0].slice(0, 0), 4096)
@@ -173,7 +173,7 @@ def test_nothing_is_taken_that_nobody_asked_for() -> None:
 
 
 def test_what_a_caller_draws_is_the_same() -> None:
-    """Numbers of its own are drawn, in one thread the same each time."""
+    """The window has random numbers of its own; in one thread, they are the same each time."""
     rows = []
     for _ in range(2):
         seed(1)

@@ -129,7 +129,7 @@ def test_what_is_merged_is_what_a_fresh_build_has(kind: str, seed: int) -> None:
     ids = [id for id in version.ids.array[base:last].to_pylist() if id in expressions]
     texts = [(id, to_sql(expressions[id])) for id in ids]
     index = cm.index("scan", dnf_budget=inside.version(matcher).segments[0].index.settings.dnf_budget)
-    # Some keep expressions whole that others do not, or find programs by predicates.
+    # Some kinds keep expressions whole that others do not, or find programs by predicates.
     if kind in ("opindex", "kindex") or (kind in KINDS and find(kind).settings.by_predicate):
         index = cm.index(kind, dnf_budget=budget)
     fresh = inside.version(cm.Matcher.build(texts, schema, index=index, options=cm.Options(missing_columns="null")))
