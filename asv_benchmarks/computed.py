@@ -78,7 +78,7 @@ def main() -> None:
     theirs = cm.Matcher.build(plain, ready.schema, options=options)
     order = [("event", "ascending"), ("subscription", "ascending")]
     assert ours.match(table).sort_by(order).equals(theirs.match(ready).sort_by(order))
-    columns = DerivedColumns(ours._live.now.attributes, True)
+    columns = DerivedColumns(ours._set.now.attributes, True)
     times = medians(
         {
             "computed": lambda: ours.match(table),

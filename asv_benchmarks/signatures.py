@@ -75,7 +75,7 @@ def row(cardinality: int, given: argparse.Namespace) -> None:
     }
     found = {signatures: matcher.counters(events) for signatures, matcher in matchers.items()}
     wrong = [f"{(counts['candidates'] - counts['matches']) / ROWS:.3g}" for counts in found.values()]
-    index = matchers[True]._live.now.segments[0].index.arrays
+    index = matchers[True]._set.now.segments[0].index.arrays
     actions = {signatures: lambda matcher=matcher: matcher.match(events) for signatures, matcher in matchers.items()}
     taken = medians(actions, given.repeat, SLOW, time.process_time)
     size = [f"{matcher.stats()['bytes_per_subscription']:,.0f}" for matcher in matchers.values()]

@@ -3,19 +3,28 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from collections.abc import Iterator, Mapping
+from typing import Any, Literal, Unpack, overload
 
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
-from colmatch.arguments import checked_flag
-from colmatch.errors import OptionError, shown
+from colmatch.arguments import checked_choice, checked_flag
+from colmatch.errors import EventError, OptionError, shown
 from colmatch.events.clock import clock_of
 from colmatch.events.modes import moded_value, sized_column
+from colmatch.events.required import LACKS
 from colmatch.explain import Explanation, explain
 from colmatch.indexing.registry import KINDS, is_in_pages
 from colmatch.indexing.settings import Settings
+from colmatch.kernels.sink import ANY, COUNTS
 from colmatch.language import Language
-from colmatch.matching.matches import Matches
+from colmatch.matching.range_worker import RangeNames
+from colmatch.matching.reasons import By, checked_by
+from colmatch.matching.request import Among
+from colmatch.matching.subset import Subset, subset_of
+from colmatch.matching.topk import TopK, checked_topk
 from colmatch.matching.workers import Workers
 from colmatch.options import Options
 from colmatch.paged.header import is_pages
@@ -23,12 +32,11 @@ from colmatch.paged.live import PagedSet, built, opened
 from colmatch.paged.place import unpaged
 from colmatch.paged.workers import PagedWorkers
 from colmatch.store import saved
-from colmatch.store.journal import Journal
 from colmatch.subscriptions.intake import Errors
 from colmatch.subscriptions.rejected import Rejected
 from colmatch.updates.initial import indexed_parts, taken_in
 from colmatch.updates.live import LiveSet
-from colmatch.updates.versions import Parts
+from colmatch.updates.set import SubscriptionSet
 
 __all__ = ["Matcher", "Rejected", "kinds"]
 
@@ -38,7 +46,7 @@ def kinds() -> list[str]:
     return list(KINDS)
 
 
-class Matcher(Matches):
+class Matcher:
     """A set of subscriptions, indexed: made by ``Matcher.build`` or ``Matcher.open``.
 
     A matcher may be used by several threads at once; each gets working memory of its own.
@@ -50,17 +58,10 @@ class Matcher(Matches):
     schema : the events' columns
     """
 
-    def __init__(self, parts: Parts | PagedSet, journal: Journal | None = None) -> None:
-        self.schema = parts.schema
-        self._live: LiveSet | PagedSet
-        if isinstance(parts, PagedSet):
-            self._live = parts
-            super().__init__(parts, PagedWorkers(parts))
-            return
-        self._live = live = LiveSet(parts)
-        if journal is not None:
-            saved.replay(live, journal)
-        super().__init__(live, Workers(live, live.observed))
+    def __init__(self, subscriptions: SubscriptionSet) -> None:
+        self.schema = subscriptions.schema
+        self._set = subscriptions
+        self._workers = PagedWorkers(subscriptions) if isinstance(subscriptions, PagedSet) else Workers(subscriptions)
 
     # Making
 
@@ -112,7 +113,7 @@ class Matcher(Matches):
         """
         asked = Language.asked_for(language, missing)
         given = taken_in(subscriptions, schema, index, options, errors, asked, constants, tags)
-        return cls(built(given, sample) if is_in_pages(given.asked) else indexed_parts(given, sample))
+        return cls(built(given, sample) if is_in_pages(given.asked) else LiveSet(indexed_parts(given, sample)))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the matcher to one file, atomically.
@@ -126,12 +127,12 @@ class Matcher(Matches):
             it has a journal with updates that are not this matcher's, or that is being written
         OSError : as from the built-in ``open``. Whatever is raised, ``path`` is as it was
         """
-        if isinstance(self._live, PagedSet):
-            self._live.save(saved.file_name(path))
-        else:
-            name = saved.file_name(path)
+        name = saved.file_name(path)
+        if isinstance(self._set, LiveSet):
             with unpaged(name):
-                saved.save(name, self._live)
+                saved.save(name, self._set)
+        elif isinstance(self._set, PagedSet):
+            self._set.save(name)
 
     @classmethod
     def open(
@@ -178,10 +179,10 @@ class Matcher(Matches):
             return cls(opened(name, cache_bytes, fsync))
         if cache_bytes is not None:
             raise OptionError(f"cache_bytes={shown(cache_bytes)}: {name} is no file of pages, so there is no cache")
-        return cls(*saved.load(name, mmap, verify, journal, fsync, trusted))
+        return cls(saved.load(name, mmap, verify, journal, fsync, trusted))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _unpickle, (saved.to_bytes(self._live.parts()),)
+        return _unpickle, (saved.to_bytes(self._set.parts()),)
 
     # Changing
 
@@ -207,7 +208,7 @@ class Matcher(Matches):
             and ``stats()`` says so
         StoreError : the journal cannot be written; nothing has changed then
         """
-        self._live.insert(subscriptions, errors, replace=False, constants=constants, tags=tags)
+        self._set.insert(subscriptions, errors, replace=False, constants=constants, tags=tags)
 
     def replace(self, subscriptions: Any, errors: Errors = "raise", constants: Any = None, tags: Any = None) -> None:
         """Adds subscriptions in the place of those that have the same ids, in one step.
@@ -216,7 +217,7 @@ class Matcher(Matches):
         left out as bad leaves what it would have replaced. A subscription has the tags that come
         with it, and none of the one that it replaces.
         """
-        self._live.insert(subscriptions, errors, replace=True, constants=constants, tags=tags)
+        self._set.insert(subscriptions, errors, replace=True, constants=constants, tags=tags)
 
     def delete(self, ids: Any) -> None:
         """Removes subscriptions: either all, or with an error none.
@@ -230,7 +231,7 @@ class Matcher(Matches):
         SubscriptionError : there is no subscription of some id
         OptionError, StoreError : as from ``insert``
         """
-        self._live.delete(ids)
+        self._set.delete(ids)
 
     def compact(self, sample: Any = None) -> None:
         """Merges all subscriptions into one index, without those that were deleted.
@@ -250,7 +251,7 @@ class Matcher(Matches):
         OptionError : the kind of index refuses the subscriptions, or the matcher is closed. Nothing
             has changed then, as with any other error
         """
-        self._live.compact(sample)
+        self._set.compact(sample)
 
     def close(self) -> None:
         """Ends what runs beside the caller: a merge is given up, and the journal let go of.
@@ -258,7 +259,7 @@ class Matcher(Matches):
         Batches can still be matched, saved and copied; updates are refused. What is not closed ends
         with its process.
         """
-        self._live.close()
+        self._set.close()
 
     def __enter__(self) -> Matcher:
         return self
@@ -266,13 +267,13 @@ class Matcher(Matches):
     def __exit__(self, *error: object) -> None:
         self.close()
 
-    # Asking
+    # Asking what there is
 
     def __len__(self) -> int:
-        return len(self._live.now)
+        return len(self._set.now)
 
     def __repr__(self) -> str:
-        attributes, index = self._live.now.attributes.used, self.index
+        attributes, index = self._set.now.attributes.used, self.index
         shown = repr(index.kind if index.is_default else index)
         return f"Matcher({len(self):,} subscriptions, {attributes} attributes, index={shown})"
 
@@ -284,48 +285,48 @@ class Matcher(Matches):
         ------
         OptionError : an option differs that the index was built with
         """
-        return self._live.options
+        return self._set.options
 
     @options.setter
     def options(self, options: Options) -> None:
-        self._live.options = self._live.options.with_settings(options)
+        self._set.options = self._set.options.with_settings(options)
 
     @property
     def language(self) -> str:
         """The language of the expressions: sql or betree."""
-        return self._live.language.name
+        return self._set.language.name
 
     @property
     def missing(self) -> str:
         """What is said of a value that is missing: unknown or false."""
-        return self._live.language.missing
+        return self._set.language.missing
 
     @property
     def ids(self) -> pa.Array:
         """The id of each subscription, as an int64 or string array."""
-        now = self._live.now
+        now = self._set.now
         return now.ids.array.filter(now.live()) if now.gone else now.ids.array
 
     @property
     def tags(self) -> pa.ListArray:
         """The tags of each subscription, in the order of ``ids``: lists of strings."""
-        now = self._live.now
+        now = self._set.now
         return now.tags.lists(now.live())
 
     @property
     def paths(self) -> list[tuple[str, ...]]:
         """Columns that the expressions use, and fields of structs, such as ``("user", "age")``."""
-        return list(dict.fromkeys(path for attribute in self._live.now.attributes for path in attribute.paths))
+        return list(dict.fromkeys(path for attribute in self._set.now.attributes for path in attribute.paths))
 
     @property
     def index(self) -> Settings:
         """The kind of index and its settings, as ``build`` takes them."""
-        return self._live.now.index.settings
+        return self._set.now.index.settings
 
     @property
     def kind(self) -> str:
         """The name of the index kind."""
-        return self._live.now.index.kind.name
+        return self._set.now.index.kind.name
 
     @property
     def columns(self) -> list[str]:
@@ -351,7 +352,7 @@ class Matcher(Matches):
         EventError : not one row, or it does not fit the schema, or lacks a column that this
             subscription uses
         """
-        parts = self._live.parts_of(id)
+        parts = self._set.parts_of(id)
         return explain(parts, event, id, clock_of(now, parts.schema, parts.options.timezone))
 
     def stats(self) -> dict[str, Any]:
@@ -361,7 +362,7 @@ class Matcher(Matches):
         count what was done since the build. ``merge_error`` is what the last merge failed with, and
         ``journal`` has path, records and bytes; either may be None.
         """
-        return self._live.stats()
+        return self._set.stats()
 
     @property
     def rejected(self) -> list[Rejected]:
@@ -370,7 +371,7 @@ class Matcher(Matches):
         An entry goes when its id is inserted, replaced or deleted. An update keeps all that it
         leaves out, and of older entries so many that there are 10,000 at most.
         """
-        return list(self._live.now.rejected.values())
+        return list(self._set.now.rejected.values())
 
     @property
     def local_literal(self) -> str | None:
@@ -378,23 +379,314 @@ class Matcher(Matches):
 
         Or what is computed by its clocks: ``hour(at)``. It stays known when it is deleted.
         """
-        return self._live.now.local_literal
+        return self._set.now.local_literal
 
     @property
     def moded_value(self) -> str | None:
         """A computed value that means something else with the other ``Options.ansi``, or None."""
-        return moded_value(self._live.now.attributes)
+        return moded_value(self._set.now.attributes)
 
     @property
     def sized_column(self) -> str | None:
         """A list or map whose ``size`` is asked for, None where there is none."""
-        return sized_column(self._live.now.attributes)
+        return sized_column(self._set.now.attributes)
 
     @property
     def version(self) -> int:
         """The number of updates that have been made."""
-        return self._live.now.updates
+        return self._set.now.updates
+
+    # Matching
+
+    def columns_with(self, ranges: RangeNames | None = None, now: Any = None) -> list[str]:
+        """Returns the top-level columns that events need if ranges, or the time, are given."""
+        return self._workers.columns(self._workers.request(ranges, {"now": now}))
+
+    def subset(self, ids: Any = None, tags: Any = None) -> Subset:
+        """Prepares some subscriptions to be matched among: what ``ids=`` takes.
+
+        That an id has no subscription is no error: it matches nothing. The subset follows the
+        matcher: what has one of its ids, or tags, when a batch begins is in it, be it inserted or
+        replaced since. Where many events are matched among the same ids, this spares looking them
+        up again.
+
+        Parameters
+        ----------
+        ids : any iterable, or an array of Arrow or numpy; by default those of all subscriptions
+        tags : of these, those that have any of these tags, as for ``match``; by default all
+
+        Raises
+        ------
+        SubscriptionError : they are no list of ids, or of another type than those of the matcher
+        OptionError : ``tags`` is no list of strings, or nothing is said
+        """
+        found = subset_of(ids, tags, self._set.now)
+        if found is None:
+            raise OptionError("a subset is of some ids, or of some tags: say which")
+        return found
+
+    @overload
+    def match(self, events: Any, ranges: RangeNames | None = None, **among: Unpack[Among]) -> pa.Table: ...
+
+    @overload
+    def match(
+        self,
+        events: Any,
+        ranges: RangeNames | None = None,
+        *,
+        invalid: Literal["skip", "raise"],
+        **among: Unpack[Among],
+    ) -> pa.Table: ...
+
+    @overload
+    def match(
+        self,
+        events: Any,
+        ranges: RangeNames | None = None,
+        *,
+        invalid: Literal["collect"],
+        **among: Unpack[Among],
+    ) -> tuple[pa.Table, pa.Table]: ...
+
+    def match(
+        self,
+        events: Any,
+        ranges: RangeNames | None = None,
+        *,
+        invalid: str = "skip",
+        **among: Unpack[Among],
+    ) -> Any:
+        """Finds which subscriptions are true for which events.
+
+        Parameters
+        ----------
+        events : anything with ``__arrow_c_stream__`` or ``__arrow_c_array__``, with all columns
+            that the expressions use (``columns``) unless ``Options(missing_columns="null")``. All
+            rows of a table or data frame see the same updates. A reader, which has no length, sees
+            those that are made between its batches
+        ranges : ``{"price": ("price_low", "price_high")}``: columns or fields of structs that are
+            ranges in the events, from the value of one column to that of another, both included.
+            These have the attribute's type; the attribute need have no column of its own. NULL is
+            no bound, NULL twice is NULL. A subscription matches if it is true of some value of each
+            range. ``betree`` and ``bestar`` visit only what ranges meet, ``scan`` has a kernel of
+            its own; with all other kinds every condition of every subscription is looked at
+
+        invalid : what becomes of an event that lacks what must be defined, a column that the schema
+            declares not nullable. It matches nothing: with ``"skip"``, that is all; ``"raise"`` is
+            an error; with ``"collect"`` a second table is returned, which says which and why
+
+        ids : only subscriptions that have one of these are found: what ``subset`` takes or returns
+        tags : only subscriptions that have any of these tags are found: an iterable of strings, or
+            an array of Arrow. With ``ids``, those that have one of both. That nobody has a tag is
+            no error
+        now : what time it is for all events, for the special functions: a datetime, or seconds
+            since 1970 began in UTC. Their clocks and ``now`` need no columns then, and columns of
+            these names count for nothing. Columns of whole numbers have whole seconds. A datetime
+            without a zone is one in ``Options(timezone=...)``
+
+        Returns
+        -------
+        table (event: int64 number of the row, subscription: type of the ids), ordered by event. The
+        subscriptions of one event are in the order of ``Matcher.ids``, whatever kind the index is,
+        unless ``Options(order="any")`` says that any order will do. With ``invalid="collect"`` a
+        pair of this and a table (event, column: what it lacks, reason), ordered by event
+
+        Raises
+        ------
+        EventError : a column is not there, or does not fit the schema; or a range begins above its
+            end, or some expression cannot be asked of ranges: a text pattern that is no prefix, or
+            an AND of ORs with too many conditions on them
+        OptionError : ``ranges`` is no such mapping, or what it names is no scalar of the schema; or
+            ``invalid``, ``tags`` or ``now`` is something else
+        """
+        invalid = checked_choice("invalid={}", invalid, ("skip", "raise", "collect"))
+        schema, request = self._set.now.result_schema, self._workers.request(ranges, among)
+        if invalid == "skip":
+            return pa.Table.from_batches(self._workers.pairs(events, request), schema)
+        found: list[pa.RecordBatch] = []
+        lacking: list[pa.RecordBatch] = []
+        for pairs, lacks in self._workers.pairs_and_lacks(events, request):
+            if lacks.num_rows and invalid == "raise":
+                event, column, reason = (field[0].as_py() for field in lacks)
+                raise EventError(reason, column=f"column {column!r}", event=event)
+            found.append(pairs)
+            lacking.append(lacks)
+        matches = pa.Table.from_batches(found, schema)
+        return matches if invalid == "raise" else (matches, pa.Table.from_batches(lacking, LACKS))
+
+    def match_batches(
+        self, events: Any, ranges: RangeNames | None = None, **among: Unpack[Among]
+    ) -> Iterator[pa.RecordBatch]:
+        """Yields what ``match`` returns, piece by piece as results come.
+
+        Memory does not follow the size of the input.
+        """
+        return self._workers.pairs(events, self._workers.request(ranges, among))
+
+    def match_lists(self, events: Any, ranges: RangeNames | None = None, **among: Unpack[Among]) -> pa.ChunkedArray:
+        """Returns the ids that match each event: list<id> array, one list a row, in row order.
+
+        Ids within a list are in the order that ``match`` has. ``ranges``, ``ids``, ``tags`` and
+        ``now`` as for ``match``.
+        """
+        type = self._set.now.id_type
+        lists = self._workers.lists(events, type, self._workers.request(ranges, among))
+        return pa.chunked_array(list(lists), pa.list_(type))
+
+    def count(self, events: Any, ranges: RangeNames | None = None, **among: Unpack[Among]) -> NDArray[np.int64]:
+        """Returns the number of subscriptions that match each event: (rows) int64.
+
+        ``ranges``, ``ids``, ``tags`` and ``now`` as for ``match``.
+        """
+        counts = list(self._workers.counts(events, self._workers.request(ranges, among)))
+        return np.concatenate(counts) if counts else np.empty(0, np.int64)
+
+    def exists(self, events: Any, ranges: RangeNames | None = None, **among: Unpack[Among]) -> NDArray[np.bool_]:
+        """Says of each event whether any subscription matches it: (rows) bool.
+
+        An event is left at its first match, by ``bitslice`` at the end of its segment. ``ranges``,
+        ``ids``, ``tags`` and ``now`` as for ``match``.
+        """
+        found = list(self._workers.exists(events, self._workers.request(ranges, among)))
+        return np.concatenate(found) if found else np.empty(0, np.bool_)
+
+    def reasons(self, events: Any, by: By = "attribute", **among: Unpack[Among]) -> pa.Table:
+        """Says why subscriptions match none of the events: what alone has turned events away.
+
+        A subscription would be true of such an event, were what is named true of it: for a campaign
+        that gets nothing, what is to be relaxed, and how much that would bring.
+
+        Parameters
+        ----------
+        events : as for ``match``, all matched with the subscriptions that there are when it begins
+        by : ``"attribute"``, all that a subscription says of one attribute together, or
+            ``"predicate"``, each predicate by itself. Its text is made once for each of those that
+            are told, so ask for some subscriptions rather than for all of millions
+        ids, tags, now : as for ``match``
+
+        Returns
+        -------
+        table (subscription, attribute, predicate, events: int64) for each subscription that matches
+        none of the events, in the order of ``Matcher.ids``; names are dictionaries of strings, and
+        ``predicate`` is there only by predicate. What alone turned most events away comes first. A
+        last row with NULL for a name tells how many events no single one has turned away. Events
+        that lack what must be defined do not count. Predicates are those that ``explain`` shows:
+        negations have gone into them
+
+        Raises
+        ------
+        EventError, SubscriptionError, OptionError : as from ``match``; or ``by`` is something else
+        """
+        return self._workers.reasons(events, self._workers.request(None, among), checked_by(by))
+
+    def match_topk(
+        self,
+        events: Any,
+        k: int,
+        score: str = "dot",
+        event_weights: str | Mapping[str, str | float] | None = None,
+        **among: Unpack[Among],
+    ) -> pa.Table:
+        """Finds the most relevant subscriptions among those that are true for each event.
+
+        Sadoghi and Jacobsen, "Relevance Matters" (III.C, VI). What is true is scored: a predicate
+        by its weight, an AND by its parts, an OR by the best of its parts that are true. What has
+        no weight weighs 0, and a subscription without a priority has 0: where no subscription has
+        any, or none has any longer, all scores are 0, and the best are those of the lowest ids.
+
+        Parameters
+        ----------
+        events : as ``match`` takes them
+        k : how many are wanted for each event, at least 1; there are fewer where fewer match
+        score : ``"dot"`` adds up the weights of the predicates of an AND, each times what the event
+            gives to its attribute; ``"sum"`` adds up their weights alone; ``"max"`` is the largest
+            of the products; ``"priority"`` that of the subscription, whatever is true
+        ids, tags, now : as for ``match``
+        event_weights : what events give to attributes, for ``dot`` and ``max``: the name of a
+            column of maps from name to weight, or a mapping from name to the name of a column of
+            numbers, or to a number for all events. Names are those of a ``PredicateTable``:
+            ``age``, ``user.age``, ``attrs['k']``, but for ``size(tags)``; that of a column counts
+            for all that is asked of it, that of an entry before it. NULL, and what is not named, is
+            1. Weights are numbers from 0 to 1e100. Keys of a map that name nothing else of the
+            schema mean nothing
+
+        Returns
+        -------
+        table (event: int64 number of the row, subscription: type of the ids, score: double),
+        ordered by event, then the best first; equal scores by id, strings by their characters.
+        Scores are sums of doubles in no promised order: the last bit may differ between kinds
+
+        Raises
+        ------
+        OptionError : ``k``, ``score`` or ``event_weights`` cannot be used. It does not depend on
+            the subscriptions that are there
+        EventError : as from ``match``; or a column of weights is not there, has no numbers, or one
+            that is negative, infinite or NaN
+        """
+        found = self.match_topk_batches(events, k, score, event_weights, **among)
+        return pa.Table.from_batches(found, self._set.now.scored_schema)
+
+    def match_topk_batches(
+        self,
+        events: Any,
+        k: int,
+        score: str = "dot",
+        event_weights: str | Mapping[str, str | float] | None = None,
+        **among: Unpack[Among],
+    ) -> Iterator[pa.RecordBatch]:
+        """Yields what ``match_topk`` returns, piece by piece as results come.
+
+        The rows of one event are in one piece.
+        """
+        topk = self._topk(k, score, event_weights)
+        return self._workers.best(events, topk, self._workers.request(None, among))
+
+    def counters(
+        self,
+        events: Any,
+        k: int | None = None,
+        ranges: RangeNames | None = None,
+        score: str | None = None,
+        event_weights: str | Mapping[str, str | float] | None = None,
+        *,
+        exists: bool = False,
+        **among: Unpack[Among],
+    ) -> dict[str, int]:
+        """Counts what the kernels look at for these events, which is the same on every machine.
+
+        k : what is looked at to find the k best of each event
+        ranges : as for ``match``; not together with ``k``
+        ids, tags, now : as for ``match``
+        exists : what is looked at for ``exists``; not together with ``k``
+        score, event_weights : with ``k``, as for ``match_topk``
+
+        Returns
+        -------
+        conjunctions : looked at
+        candidates : conjunctions that passed the filter of the kind of index and were verified
+        predicates : evaluated while verifying
+        nodes : nodes, postings or pages visited, as the kind defines
+        matches : pairs that are returned: each counts once, however often a kernel finds it. With
+            ``k``, true conjunctions that were scored
+        """
+        exists = checked_flag("exists={}", exists)
+        if k is not None and ranges is not None:
+            raise OptionError("the best matches are found for values, not for ranges: give k or ranges, not both")
+        if k is not None and exists:
+            raise OptionError("give k, to find the best matches, or exists, to find out whether there are any")
+        for name, given in (("score", score), ("event_weights", event_weights)):
+            if k is None and given is not None:
+                raise OptionError(f"{name}= is for the best matches: give k, too")
+        topk = None if k is None else self._topk(k, "dot" if score is None else score, event_weights)
+        return self._workers.counters(events, topk, self._workers.request(ranges, among), ANY if exists else COUNTS)
+
+    def columns_of_weights(self, k: int, score: str = "dot", event_weights: Any = None) -> list[str]:
+        """Returns the columns of the events that ``match_topk`` needs for event weights."""
+        return self._topk(k, score, event_weights).columns
+
+    def _topk(self, k: int, score: str = "dot", event_weights: Any = None) -> TopK:
+        return checked_topk(k, score, event_weights, self._set.schema)
 
 
 def _unpickle(data: bytes) -> Matcher:
-    return Matcher(saved.from_bytes(data))
+    return Matcher(LiveSet(saved.from_bytes(data)))

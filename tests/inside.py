@@ -31,16 +31,16 @@ from colmatch.updates.versions import Parts, Version
 
 def parts(matcher: cm.Matcher) -> Parts:
     """Returns what the matcher is made of."""
-    return matcher._live.parts()
+    return matcher._set.parts()
 
 
 def version(matcher: cm.Matcher) -> Version:
     """Returns the version that the next batch sees."""
-    return matcher._live.now
+    return matcher._set.now
 
 
 def live(matcher: cm.Matcher) -> LiveSet:
-    return matcher._live
+    return matcher._set
 
 
 def segment(matcher: cm.Matcher) -> Segment:
@@ -54,12 +54,12 @@ def attributes(matcher: cm.Matcher) -> Attributes:
 
 def source_attributes(matcher: cm.Matcher) -> Attributes:
     """Returns the attributes that the next subscriptions are taken in with."""
-    return matcher._live._source_for(version(matcher)).attributes
+    return matcher._set._source_for(version(matcher)).attributes
 
 
 def source(matcher: cm.Matcher) -> Source:
     """Returns what the next subscriptions are taken in by."""
-    return matcher._live._source_for(version(matcher))
+    return matcher._set._source_for(version(matcher))
 
 
 def predicates(matcher: cm.Matcher) -> layout.Predicates:
@@ -81,7 +81,7 @@ def arrays(matcher: cm.Matcher) -> Any:
 
 def sample(matcher: cm.Matcher) -> NDArray[np.uint8]:
     """Returns the events that are counted whenever a segment is built."""
-    return matcher._live.now.sample
+    return matcher._set.now.sample
 
 
 def idle(matcher: cm.Matcher) -> list[Worker]:
@@ -101,7 +101,7 @@ def scratch(worker: Worker, matcher: cm.Matcher) -> Any:
 
 def settled(matcher: cm.Matcher) -> Version:
     """Waits until no merge is due or running. Returns the version that there is then."""
-    merger = matcher._live.merger
+    merger = matcher._set.merger
     while merger.is_running or (merger._due(version(matcher)) is not None and not merger.is_stopped):
         merger.look()
         time.sleep(0.001)
@@ -113,7 +113,7 @@ def with_index(matcher: cm.Matcher, kind: str, arrays: Any, **changes: Any) -> c
     (only,) = version(matcher).segments
     built = Built(find(kind), cm.index(kind), freeze(arrays))
     other = Segment(only.codes, freeze(changes.get("predicates", only.predicates)), built, only.size)
-    return cm.Matcher(replace(parts(matcher), version=replace(version(matcher), segments=(other,))))
+    return cm.Matcher(LiveSet(replace(parts(matcher), version=replace(version(matcher), segments=(other,)))))
 
 
 @contextmanager
@@ -151,16 +151,16 @@ def merge(matcher: cm.Matcher, now: Version, start: int, stop: int) -> bool:
 
     Says whether it took their place: they were there still.
     """
-    merger, live = matcher._live.merger, matcher._live
+    merger, live = matcher._set.merger, matcher._set
     with merger._one.take():
         return merger._switch(live, merger._merge(live, now, start, stop, live.asked))
 
 
 def turn(matcher: cm.Matcher) -> Any:
     """What updates of the matcher wait for."""
-    return matcher._live.turn
+    return matcher._set.turn
 
 
 def page_file(matcher: cm.Matcher) -> Any:
     """The file of pages that a matcher lives in."""
-    return matcher._live.file
+    return matcher._set.file

@@ -1,9 +1,9 @@
-"""Rules of the house about size: files and functions that can be read at one go."""
+"""Rules of the house about size: functions that can be read at one go."""
 
 import ast
 from functools import cache
 
-from test_house import ROOT, everywhere, modules
+from test_house import modules
 
 MOST_LINES, MOST_ARGUMENTS = 80, 12
 
@@ -18,15 +18,6 @@ LONG = {
     "kernels/scan/match.py:_enter_heads": PLAIN,
     "kernels/text/search.py:find": "walks down the tries as functions: 410 ns a string instead of 255",
 }
-
-
-def test_no_file_is_longer_than_400_lines():
-    long = {
-        str(module.path): n
-        for module in everywhere()
-        if (n := len((ROOT / module.path).read_text().splitlines())) > 400
-    }
-    assert not long
 
 
 @cache

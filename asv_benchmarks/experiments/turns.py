@@ -107,7 +107,7 @@ def _alone(kinds: Sequence[str], how: How) -> Iterator[Row]:
         if "construction" not in kind.settings.__dataclass_fields__ or kind.delete is None:
             continue
         settings = kind.settings(construction="dynamic")
-        segment = build(made, name, {})._live.now.segments[0]
+        segment = build(made, name, {})._set.now.segments[0]
         dense = combine([segment], [0], np.ones(segment.size, bool))
         predicates, codes = labels.with_labels(dense.by_subscription(), dense.codes)
         began = how.clock()

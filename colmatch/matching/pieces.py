@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from colmatch.arrays.recycled import Recycled
 from colmatch.errors import SubscriptionError
+from colmatch.events.required import Lacks, lacks_table
 from colmatch.kernels import sink
 
 
@@ -21,12 +22,23 @@ class Piece(NamedTuple):
     id: NDArray[Any]  # (pairs) int64 ids, or uint32 numbers of subscriptions where ids are strings
     names: pa.Array | None  # the ids by number, where they are strings
     memory: Recycled
+    score: NDArray[np.float64] | None = None  # (pairs) of the best matches
+    lacks: Lacks | None = None  # of the batch, in its first piece
 
     def pairs(self, schema: pa.Schema) -> pa.RecordBatch:
         """Returns the event number and the id of each pair, as ``schema`` calls them."""
         event = self.memory.array(len(self.id), np.int64)
         sink.number_events(self.place, self.first, event)
         return pa.RecordBatch.from_arrays([pa.array(event), self._ids(schema.types[1])], schema=schema)
+
+    def scored(self, schema: pa.Schema) -> pa.RecordBatch:
+        """Returns the event number, the id and the score of each pair."""
+        pairs = self.pairs(pa.schema(list(schema)[:2]))
+        return pa.RecordBatch.from_arrays([*pairs.columns, pa.array(self.score)], schema=schema)
+
+    def pairs_and_lacks(self, schema: pa.Schema) -> tuple[pa.RecordBatch, pa.RecordBatch]:
+        """Returns the pairs, and the events that lack a required column."""
+        return self.pairs(schema), lacks_table(self.lacks, self.first)
 
     def lists(self, type: pa.DataType) -> pa.ListArray:
         """Returns the ids that match each row, one list a row; they are of that type."""
@@ -36,17 +48,24 @@ class Piece(NamedTuple):
         """Returns how many subscriptions match each row: (rows)."""
         return np.diff(self.place)
 
-    def without(self, dropped: NDArray[np.bool_]) -> tuple[Piece, NDArray[np.bool_]]:
-        """Returns a piece without the pairs of some rows, and which pairs are left.
+    def without(self, lacks: Lacks | None, offset: int) -> Piece:
+        """Returns the piece without the pairs of rows that lack a required column.
 
-        dropped : (rows) whether each is
+        offset : number of the first row of the batch. The first piece of a batch keeps ``lacks``
         """
-        counts = np.diff(self.place)
+        if lacks is None:
+            return self
+        counts, start = np.diff(self.place), self.first - offset
+        dropped = lacks.row[start : start + len(counts)]
         left = np.repeat(~dropped, counts)
         place = np.zeros(len(counts) + 1, np.int64)
         np.cumsum(np.where(dropped, 0, counts), out=place[1:])
-        # where counts alone are wanted, there are no pairs
-        return self._replace(place=place, id=self.id[left] if len(self.id) else self.id), left
+        return self._replace(
+            place=place,
+            id=self.id[left] if len(self.id) else self.id,  # where counts alone are wanted, there are no pairs
+            score=None if self.score is None else self.score[left],
+            lacks=None if start else lacks,
+        )
 
     def _ids(self, type: pa.DataType) -> pa.Array:
         ids = pa.array(self.id) if self.names is None else self.names.take(pa.array(self.id))

@@ -7,11 +7,9 @@ that come later need not offer what can no longer be among the best.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from colmatch.arrays.frozen import frozen
 from colmatch.indexing.base import Strata
@@ -32,26 +30,9 @@ AGAIN_MOST = 256  # best matches, beyond which it is dear to look whether a subs
 PLACES = 1 << 22  # places of heaps, and weights of events, that there are at a time: 50 MB
 
 
-class BestPiece(NamedTuple):
-    """The best matches of some consecutive rows of a batch, the best of each row first."""
-
-    piece: Piece
-    score: NDArray[np.float64]  # (pairs)
-
-    def table(self, schema: pa.Schema) -> pa.RecordBatch:
-        """Returns the event number, the id and the score of each pair, as ``schema`` calls them."""
-        pairs = self.piece.pairs(pa.schema(list(schema)[:2]))
-        return pa.RecordBatch.from_arrays([*pairs.columns, pa.array(self.score)], schema=schema)
-
-    def without(self, dropped: NDArray[np.bool_]) -> BestPiece:
-        """Returns a piece without the pairs of some rows: (rows) whether each is dropped."""
-        piece, left = self.piece.without(dropped)
-        return BestPiece(piece, self.score[left])
-
-
 def best_pieces(
     worker: Worker, version: Version, lenient: bool, rows: pa.RecordBatch, offset: int, topk: TopK
-) -> Iterator[BestPiece]:
+) -> Iterator[Piece]:
     """Yields the best matches of a batch, in pieces that need no more than ``PLACES``.
 
     lenient : a column that is not there is NULL
@@ -76,7 +57,7 @@ def best_pieces(
 
 def _best_piece(
     worker: Worker, version: Version, job: Job, offset: int, most: int, topk: TopK, weights: EventWeights
-) -> BestPiece:
+) -> Piece:
     rows, memory, attributes = job.rows, worker.memory, len(version.attributes)
     # without weights of events, all of these are 1
     scoring = SUM if topk.scoring == DOT and not len(weights.first) else topk.scoring
@@ -117,8 +98,8 @@ def _best_piece(
     if ids is not None:
         taken = memory.array(found, np.int64)
         np.take(ids, number, out=taken)
-        return BestPiece(Piece(offset, place, taken, None, memory), score)
-    return BestPiece(Piece(offset, place, number, version.ids.array, memory), score)
+        return Piece(offset, place, taken, None, memory, score)
+    return Piece(offset, place, number, version.ids.array, memory, score)
 
 
 def _offer_found(

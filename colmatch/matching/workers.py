@@ -3,106 +3,134 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Protocol
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Generic
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from colmatch.errors import near
+from colmatch.events.clock import clock_of
 from colmatch.events.gather import seen_batches
-from colmatch.events.observed import Observed
 from colmatch.events.range_reader import Ranges, columns_of
-from colmatch.events.required import Lacks, Required, lacks_table
+from colmatch.events.required import Required
 from colmatch.kernels import layout
 from colmatch.kernels.sink import ANY, COUNTS, PAIRS
-from colmatch.matching.asked import Asked
 from colmatch.matching.pieces import Piece
-from colmatch.matching.range_worker import RangeWorker
+from colmatch.matching.range_worker import RangeNames, RangeWorker, checked_ranges
 from colmatch.matching.ranking import best_pieces
 from colmatch.matching.reasons import By, Reasons
+from colmatch.matching.request import Among, MatchRequest
+from colmatch.matching.subset import Subset, subset_of
 from colmatch.matching.threads import Result, cores, in_order
 from colmatch.matching.topk import TopK
 from colmatch.matching.worker import Worker
-from colmatch.options import Options
-from colmatch.schema import Schema
+from colmatch.subscriptions.tags import tags_asked
+from colmatch.updates.set import Subscribed
 from colmatch.updates.versions import Version
 
+SUBSETS_KEPT = 64  # of tags that were asked for last: a bit for each subscription
 
-class Live(Protocol):
-    """What a matcher has now, as workers ask for it: a ``LiveSet``, or the pages of a file."""
+
+@dataclass(frozen=True, slots=True)
+class MatchTask(Generic[Result]):
+    """The work of one call: what it finds in each batch. Threads call it once for each."""
+
+    workers: Workers
+    request: MatchRequest
+    wanted: int  # of each row, as ``kernels/sink.py`` says
+    form: Callable[[Piece], Result]  # of each piece of what was found
+    topk: TopK | None = None  # None for all matches
 
     @property
-    def schema(self) -> Schema: ...
+    def columns(self) -> Sequence[str]:
+        """Columns that the weights of events need."""
+        return () if self.topk is None else self.topk.columns
 
-    @property
-    def options(self) -> Options: ...
+    def __call__(self, batch: pa.RecordBatch, version: Version, offset: int) -> Iterator[Result]:
+        """Yields what is found in a batch, whose first row is event ``offset``."""
+        workers, request = self.workers, self.request
+        worker = workers.idle_worker(request.ranges)
+        lacks = workers.required(request.ranges).lacks(batch, workers.is_lenient)
+        for piece in self.pieces(worker, batch, version, offset):
+            yield self.form(piece.without(lacks, offset))
+        if not request.ranges:
+            workers.observe(batch)
+        # not after an error, nor when the caller stops early: what it holds may be half done
+        workers.give_back(worker)
 
-    @property
-    def now(self) -> Version: ...
+    def pieces(self, worker: Worker, batch: pa.RecordBatch, version: Version, offset: int) -> Iterator[Piece]:
+        """Yields what is found in a batch, as it comes."""
+        lenient = self.workers.is_lenient
+        if self.topk is not None:
+            return best_pieces(worker, version, lenient, batch, offset, self.topk)
+        return worker.run(version, lenient, batch, self.wanted, offset)
 
 
 class Workers:
     """A pool of workers: each batch goes to an idle one, or to a new one where none is idle."""
 
-    def __init__(self, live: Live, observed: Observed | None = None) -> None:
-        self._live = live
-        self._observed = observed
-        self._required = Required(live.schema)
+    def __init__(self, subscriptions: Subscribed) -> None:
+        self._set = subscriptions
+        self._required = Required(subscriptions.schema)
+        self._tagged = lru_cache(SUBSETS_KEPT)(lambda tags: Subset(None, (tags,)))
         self._idle: list[Worker] = []
         self._idle_for_ranges: list[RangeWorker] = []
 
-    def pairs(self, events: Any, schema: pa.Schema, asked: Asked) -> Iterator[pa.RecordBatch]:
+    def request(self, ranges: RangeNames | None, said: Among) -> MatchRequest:
+        """Checks what a call says beside the events.
+
+        Raises
+        ------
+        OptionError, SubscriptionError : as from ``Matcher.match``
+        TypeError : no such argument
+        """
+        for name in said:
+            if name not in Among.__annotations__:
+                raise TypeError(f"there is no argument {name}=: {near(name, Among.__annotations__, 'a call')}")
+        ids, tags = said.get("ids"), said.get("tags")
+        if ids is None and tags is not None:
+            among: Subset | None = self._tagged(tags_asked(tags))
+        else:
+            among = subset_of(ids, tags, self._set.now)
+        clock = clock_of(said.get("now"), self._set.schema, self._set.options.timezone)
+        return MatchRequest(checked_ranges(ranges, self._set.schema), among, clock)
+
+    def pairs(self, events: Any, request: MatchRequest) -> Iterator[pa.RecordBatch]:
         """Yields the pairs of event and subscription, as ``Matcher.match_batches`` does."""
-        return self._results(events, PAIRS, lambda piece, lacks, offset: piece.pairs(schema), asked)
+        schema = self._set.now.result_schema
+        return self.run(events, MatchTask(self, request, PAIRS, lambda piece: piece.pairs(schema)))
 
-    def pairs_and_lacks(
-        self, events: Any, schema: pa.Schema, asked: Asked
-    ) -> Iterator[tuple[pa.RecordBatch, pa.RecordBatch]]:
-        """Yields pairs, and what events lack that must be defined, as ``Matcher.match`` does."""
+    def pairs_and_lacks(self, events: Any, request: MatchRequest) -> Iterator[tuple[pa.RecordBatch, pa.RecordBatch]]:
+        """Yields pairs, and the events that lack a required column, as ``Matcher.match`` does."""
+        schema = self._set.now.result_schema
+        return self.run(events, MatchTask(self, request, PAIRS, lambda piece: piece.pairs_and_lacks(schema)))
 
-        def both(piece: Piece, lacks: Lacks | None, offset: int) -> tuple[pa.RecordBatch, pa.RecordBatch]:
-            told = lacks if piece.first == offset else None  # once for each batch
-            return piece.pairs(schema), lacks_table(told, offset)
-
-        return self._results(events, PAIRS, both, asked)
-
-    def lists(self, events: Any, type: pa.DataType, asked: Asked) -> Iterator[pa.ListArray]:
+    def lists(self, events: Any, type: pa.DataType, request: MatchRequest) -> Iterator[pa.ListArray]:
         """Yields the ids that match each event, one list a row, of the type that they have."""
-        return self._results(events, PAIRS, lambda piece, lacks, offset: piece.lists(type), asked)
+        return self.run(events, MatchTask(self, request, PAIRS, lambda piece: piece.lists(type)))
 
-    def best(self, events: Any, topk: TopK, schema: pa.Schema, asked: Asked) -> Iterator[pa.RecordBatch]:
+    def best(self, events: Any, topk: TopK, request: MatchRequest) -> Iterator[pa.RecordBatch]:
         """Yields the best matches of each event, as ``Matcher.match_topk_batches`` does."""
+        schema = self._set.now.scored_schema
+        return self.run(events, MatchTask(self, request, PAIRS, lambda piece: piece.scored(schema), topk))
 
-        required = self.required(())
-
-        def found(worker: Worker, version: Version, batch: pa.RecordBatch, offset: int) -> Iterator[pa.RecordBatch]:
-            lacks = required.lacks(batch, self._is_lenient())
-            for best in best_pieces(worker, version, self._is_lenient(), batch, offset, topk):
-                if lacks is not None:
-                    start = best.piece.first - offset
-                    best = best.without(lacks.row[start : start + len(best.piece.place) - 1])
-                yield best.table(schema)
-
-        return self._run(events, found, asked, topk.columns)
-
-    def counts(self, events: Any, asked: Asked) -> Iterator[NDArray[np.int64]]:
+    def counts(self, events: Any, request: MatchRequest) -> Iterator[NDArray[np.int64]]:
         """Yields how many subscriptions match each event: (rows)."""
-        return self._results(events, COUNTS, lambda piece, lacks, offset: piece.counts(), asked)
+        return self.run(events, MatchTask(self, request, COUNTS, Piece.counts))
 
-    def exists(self, events: Any, asked: Asked) -> Iterator[NDArray[np.bool_]]:
+    def exists(self, events: Any, request: MatchRequest) -> Iterator[NDArray[np.bool_]]:
         """Yields whether any subscription matches each event: (rows)."""
-        return self._results(events, ANY, lambda piece, lacks, offset: piece.counts() > 0, asked)
+        return self.run(events, MatchTask(self, request, ANY, lambda piece: piece.counts() > 0))
 
-    def counters(self, events: Any, topk: TopK | None, asked: Asked, wanted: int) -> dict[str, int]:
+    def counters(self, events: Any, topk: TopK | None, request: MatchRequest, wanted: int) -> dict[str, int]:
         """Returns what the kernels looked at for these events, as ``Matcher.counters`` does."""
-        worker, offset = self._new_worker(asked.ranges), 0
-        for batch, version in self._batches(events, asked, () if topk is None else topk.columns):
-            found: Iterator[object] = (
-                worker.run(version, self._is_lenient(), batch, wanted, offset)
-                if topk is None
-                else best_pieces(worker, version, self._is_lenient(), batch, offset, topk)
-            )
-            for _ in found:
+        task = MatchTask(self, request, wanted, Piece.counts, topk)
+        worker, offset = self._new_worker(request.ranges), 0
+        for batch, version in self._batches(events, request, task.columns):
+            for _ in task.pieces(worker, batch, version, offset):
                 pass
             offset += batch.num_rows
         places = {
@@ -114,15 +142,15 @@ class Workers:
         }
         return {name: int(worker.counters[place]) for name, place in places.items()}
 
-    def reasons(self, events: Any, asked: Asked, by: By) -> pa.Table:
+    def reasons(self, events: Any, request: MatchRequest, by: By) -> pa.Table:
         """Returns why subscriptions match none of the events, as ``Matcher.reasons`` does."""
         worker, offset, required = self._new_worker(()), 0, self.required(())
-        version = self._live.now if asked.among is None else asked.among.of(self._live.now)
+        version = self._set.now if request.among is None else request.among.of(self._set.now)
         told = Reasons(version, by)
-        for batch, _ in self._batches(events, asked, (), version):
-            lacks = required.lacks(batch, self._is_lenient())
+        for batch, _ in self._batches(events, request, (), version):
+            lacks = required.lacks(batch, self.is_lenient)
             valid = np.ones(batch.num_rows, np.uint8) if lacks is None else (~lacks.row).astype(np.uint8)
-            job = worker.read(version, self._is_lenient(), batch, COUNTS, offset)
+            job = worker.read(version, self.is_lenient, batch, COUNTS, offset)
             for part in job.parts:
                 worker.code(job, part)
                 told.look(job, part, valid)
@@ -130,56 +158,29 @@ class Workers:
             offset += batch.num_rows
         return told.table()
 
+    def columns(self, request: MatchRequest) -> list[str]:
+        """Returns the columns that events need for a request, as ``Matcher.columns_with`` does."""
+        attributes = self._set.now.attributes
+        own = [*columns_of(attributes, request.ranges), *self.required(request.ranges).columns]
+        return list(dict.fromkeys(own if request.now is None else request.now.without(own, attributes)))
+
     def required(self, ranges: Ranges) -> Required:
-        """Returns what no event may lack."""
-        return Required(self._live.schema, ranges) if ranges else self._required
+        """Returns the columns that no event may lack."""
+        return Required(self._set.schema, ranges) if ranges else self._required
 
-    def _results(
-        self, events: Any, wanted: int, form: Callable[[Piece, Lacks | None, int], Result], asked: Asked
-    ) -> Iterator[Result]:
-        """Yields each piece in a form, in the order of the events.
+    @property
+    def is_lenient(self) -> bool:
+        """Whether a column that is not there is NULL."""
+        return self._set.options.missing_columns == "null"
 
-        Parameters
-        ----------
-        wanted : what the form needs of each row, as ``kernels/sink.py`` says
-        form : of a piece, what the rows of its batch lack, and the number of the first of these
-        """
-        required = self.required(asked.ranges)
+    def run(self, events: Any, task: MatchTask[Result]) -> Iterator[Result]:
+        """Yields what a task finds in each batch, in the order of the events."""
+        return in_order(self._batches(events, task.request, task.columns), cores(self._set.options.threads), task)
 
-        def found(worker: Worker, version: Version, batch: pa.RecordBatch, offset: int) -> Iterator[Result]:
-            lacks = required.lacks(batch, self._is_lenient())
-            for piece in worker.run(version, self._is_lenient(), batch, wanted, offset):
-                if lacks is not None:
-                    start = piece.first - offset
-                    piece, _ = piece.without(lacks.row[start : start + len(piece.place) - 1])
-                yield form(piece, lacks, offset)
+    # For tasks
 
-        return self._run(events, found, asked)
-
-    def _run(
-        self,
-        events: Any,
-        found: Callable[[Worker, Version, pa.RecordBatch, int], Iterator[Result]],
-        asked: Asked,
-        columns: Sequence[str] = (),
-    ) -> Iterator[Result]:
-        """Yields what is found in each batch, in the order of the events.
-
-        columns : that are needed beside those of the expressions
-        """
-
-        def task(batch: pa.RecordBatch, version: Version, offset: int) -> Iterator[Result]:
-            worker = self._idle_worker(asked.ranges)
-            yield from found(worker, version, batch, offset)
-            if self._observed is not None and not asked.ranges:
-                self._observed.note(batch, self._live.options.observe)
-            # not after an error, nor when the caller stops early: what it holds may be half done
-            self._give_back(worker)
-
-        return in_order(self._batches(events, asked, columns), cores(self._live.options.threads), task)
-
-    def _idle_worker(self, ranges: Ranges) -> Worker:
-        """Returns a worker that nobody else has."""
+    def idle_worker(self, ranges: Ranges) -> Worker:
+        """Returns a worker that nobody else has, until it is given back."""
         worker: Worker
         try:  # asking first would not do: another thread may be quicker
             if ranges:
@@ -189,30 +190,33 @@ class Workers:
                 worker = self._idle.pop()
         except IndexError:
             worker = self._new_worker(ranges)
-        worker.in_order = self._live.options.order == "subscription"
+        worker.in_order = self._set.options.order == "subscription"
         return worker
 
-    def _new_worker(self, ranges: Ranges) -> Worker:
-        return RangeWorker(ranges) if ranges else Worker()
-
-    def _give_back(self, worker: Worker) -> None:
+    def give_back(self, worker: Worker) -> None:
+        """Lets others have a worker."""
         if isinstance(worker, RangeWorker):
             self._idle_for_ranges.append(worker)
         else:
             self._idle.append(worker)
 
-    def _is_lenient(self) -> bool:
-        return self._live.options.missing_columns == "null"
+    def observe(self, batch: pa.RecordBatch) -> None:
+        """Offers a batch to the window of observed events."""
+        if self._set.observed is not None:
+            self._set.observed.note(batch, self._set.options.observe)
+
+    def _new_worker(self, ranges: Ranges) -> Worker:
+        return RangeWorker(ranges) if ranges else Worker()
 
     def _batches(
-        self, events: Any, asked: Asked, columns: Sequence[str], version: Version | None = None
+        self, events: Any, request: MatchRequest, columns: Sequence[str], version: Version | None = None
     ) -> Iterator[tuple[pa.RecordBatch, Version]]:
         """Cuts events to batches, each with the version that there was when it began.
 
         columns : that are needed beside those of the expressions
         version : the same for all, instead
         """
-        live, ranges, among, clock = self._live, asked.ranges, asked.among, asked.now
+        subscriptions, (ranges, among, clock) = self._set, request
         others = [*columns, *self.required(ranges).columns]
 
         def needed(version: Version) -> list[str]:
@@ -225,11 +229,11 @@ class Workers:
         def now() -> Version:
             nonlocal known
             if version is not None or among is None:
-                return live.now if version is None else version
-            current = live.now
+                return subscriptions.now if version is None else version
+            current = subscriptions.now
             if known is None or known[0] is not current:
                 known = current, among.of(current)
             return known[1]
 
-        found = seen_batches(events, live.options.batch_rows, now, needed)
+        found = seen_batches(events, subscriptions.options.batch_rows, now, needed)
         return found if clock is None else clock.shown_to(found)

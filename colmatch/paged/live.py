@@ -45,6 +45,8 @@ PIECE = 8192  # records that are read at once
 class PagedSet(PagedReader):
     """Subscriptions in a file of pages, which take updates."""
 
+    observed = None
+
     # Changing
 
     @contextmanager

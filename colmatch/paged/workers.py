@@ -6,7 +6,8 @@ of all subscriptions when one of them is asked for first after an update.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -18,15 +19,14 @@ from colmatch.arrays.frozen import contiguous
 from colmatch.arrays.recycled import Recycled
 from colmatch.errors import EventError
 from colmatch.events.gather import seen_batches
-from colmatch.events.required import Lacks
 from colmatch.kernels import _forks, layout
-from colmatch.matching.asked import Asked
 from colmatch.matching.pieces import Piece
 from colmatch.matching.reasons import By
+from colmatch.matching.request import MatchRequest
 from colmatch.matching.subset import Subset
 from colmatch.matching.threads import Result
 from colmatch.matching.topk import TopK
-from colmatch.matching.workers import Workers
+from colmatch.matching.workers import MatchTask, Workers
 from colmatch.options import Options
 from colmatch.paged.live import PagedSet
 from colmatch.paged.search import Found, Searcher, piece_of
@@ -35,6 +35,8 @@ from colmatch.updates.versions import Version
 
 class _Whole:
     """A matcher in memory with all subscriptions, as ``Workers`` wants one."""
+
+    observed = None
 
     def __init__(self, paged: PagedSet) -> None:
         self.schema = paged.schema
@@ -63,42 +65,36 @@ class PagedWorkers(Workers):
         if not _forks.is_held(self._paged.lock):
             self._searcher = Searcher(self._paged.store)
 
-    def best(self, events: Any, topk: TopK, schema: pa.Schema, asked: Asked) -> Iterator[pa.RecordBatch]:
-        return self._whole.best(events, topk, schema, asked)
+    def best(self, events: Any, topk: TopK, request: MatchRequest) -> Iterator[pa.RecordBatch]:
+        return self._whole.best(events, topk, request)
 
-    def reasons(self, events: Any, asked: Asked, by: By) -> pa.Table:
-        return self._whole.reasons(events, asked, by)
+    def reasons(self, events: Any, request: MatchRequest, by: By) -> pa.Table:
+        return self._whole.reasons(events, request, by)
 
-    def _results(
-        self, events: Any, wanted: int, form: Callable[[Piece, Lacks | None, int], Result], asked: Asked
-    ) -> Iterator[Result]:
-        if asked.ranges:
-            yield from self._whole._results(events, wanted, form, asked)
+    def run(self, events: Any, task: MatchTask[Result]) -> Iterator[Result]:
+        if task.request.ranges:
+            yield from self._whole.run(events, replace(task, workers=self._whole))
             return
         offset = 0
         # all columns: which are needed is known when the pages are read
         for batch, _ in seen_batches(events, self._paged.options.batch_rows, lambda: None, lambda seen: None):
-            piece, lacks = self._paged.reading(partial(self._piece, batch, offset, asked))
-            yield form(piece, lacks, offset)
+            yield task.form(self._paged.reading(partial(self._piece, batch, offset, task.request)))
             offset += batch.num_rows
 
-    def _piece(self, batch: pa.RecordBatch, offset: int, asked: Asked) -> tuple[Piece, Lacks | None]:
-        """Returns what a batch matches, and what its events lack."""
-        version, clock = self._paged.version, asked.now
+    def _piece(self, batch: pa.RecordBatch, offset: int, request: MatchRequest) -> Piece:
+        """Returns what a batch matches."""
+        version, clock = self._paged.version, request.now
         if clock is not None:
             batch = clock.added_to(batch, clock.names(version.attributes))
-        lacks = self.required(()).lacks(batch, self._is_lenient())
+        lacks = self.required(()).lacks(batch, self.is_lenient)
         found = self._found(batch, offset, version)
-        if asked.among is not None:
-            found = self._among(found, asked.among)
-        piece = piece_of(found, batch.num_rows, offset, self._paged.store, Recycled())
-        if lacks is not None:
-            piece, _ = piece.without(lacks.row)
-        return piece, lacks
+        if request.among is not None:
+            found = self._among(found, request.among)
+        return piece_of(found, batch.num_rows, offset, self._paged.store, Recycled()).without(lacks, offset)
 
     def _found(self, batch: pa.RecordBatch, offset: int, version: Version) -> Found:
         try:
-            entries = self._searcher.entries(version.attributes, version.literals, self._is_lenient(), batch)
+            entries = self._searcher.entries(version.attributes, version.literals, self.is_lenient, batch)
         except EventError as error:
             error.count_from(offset)
             raise
@@ -119,13 +115,13 @@ class PagedWorkers(Workers):
             kept &= np.isin(places, entry[:, 2] << 16 | entry[:, 3])
         return Found(found.row[kept], found.slot[kept], found.entry[kept])
 
-    def counters(self, events: Any, topk: TopK | None, asked: Asked, wanted: int) -> dict[str, int]:
-        if topk is not None or asked.ranges:
-            return self._whole.counters(events, topk, asked, wanted)
+    def counters(self, events: Any, topk: TopK | None, request: MatchRequest, wanted: int) -> dict[str, int]:
+        if topk is not None or request.ranges:
+            return self._whole.counters(events, topk, request, wanted)
         before, reads = self._searcher.counters.copy(), self._paged.file.cache.reads
-        matches = 0
-        for counts in self._results(events, wanted, lambda piece, lacks, offset: piece.counts(), asked):
-            matches += int(np.sum(counts))
+        matches = sum(
+            int(np.sum(counts)) for counts in self.run(events, MatchTask(self, request, wanted, Piece.counts))
+        )
         more: NDArray[np.int64] = self._searcher.counters - before
         places = {
             "conjunctions": layout.CONJUNCTIONS,

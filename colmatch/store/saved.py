@@ -255,11 +255,11 @@ def load(
     journalled: bool = False,
     fsync: bool = False,
     trusted: bool = False,
-) -> tuple[Parts, Journal | None]:
-    """Reads the parts of a matcher, and opens the journal of the file, as ``Matcher.open`` does."""
+) -> LiveSet:
+    """Opens a matcher, and the journal of its file, as ``Matcher.open`` does."""
     name = file_name(path)
     if not journalled:
-        return _decode(name, *read_arrays(name, mmap, verify), trusted), None
+        return LiveSet(_decode(name, *read_arrays(name, mmap, verify), trusted))
     content_hash(name)  # a file that is none gets no journal
     journal = Journal(name, fsync)
     try:
@@ -272,10 +272,12 @@ def load(
     except BaseException:
         journal.close()
         raise
-    return parts, journal
+    live = LiveSet(parts)
+    _replay(live, journal)
+    return live
 
 
-def replay(live: LiveSet, journal: Journal) -> None:
+def _replay(live: LiveSet, journal: Journal) -> None:
     """Does the updates of a journal again; those to come are written there."""
     try:
         live.replay(journal.records())

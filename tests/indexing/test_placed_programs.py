@@ -110,7 +110,7 @@ def test_few_are_verified(kind: str, how: Callable[[Texts, str], cm.Matcher], te
     """Each value is met by one in a hundred, so an OR of two by one in fifty."""
     made, batch = texts(), events(Random(5))
     matcher, scan = how(made, kind), built(made, "scan")
-    assert verified(matcher, batch) <= 0.25 * COUNT
+    assert verified(matcher, batch) <= 0.3 * COUNT
     assert pairs(matcher, batch) == pairs(scan, batch)
 
 
