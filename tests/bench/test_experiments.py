@@ -13,8 +13,8 @@ import pyarrow as pa
 import pytest
 
 BENCHMARKS = Path(__file__).parents[2] / "asv_benchmarks"
-# Subscriptions of experiments for which the usual 200 are too few. Over 400 attributes, these make
-# a root and its leaves only, which no setting changes, and have hardly any values in common.
+# Subscriptions of experiments for which 200 are too few. Over 400 attributes, these make a root and
+# its leaves only, which no setting changes, and have hardly any values in common.
 MORE = {"000-beta": 4000, "000-table-2b": 4000, "000-clusters": 2000, "000-cluster-size": 2000}
 CHEAP = ("scan", "bestar", "pstbloom")  # one of each family; all kinds are compiled by other tests
 DRAWN = {"distinct_events", "pairs_each", "subscriptions_made", "matches", "probability_found"}
