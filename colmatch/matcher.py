@@ -26,7 +26,7 @@ from colmatch.store import saved
 from colmatch.store.journal import Journal
 from colmatch.subscriptions.intake import Errors
 from colmatch.subscriptions.rejected import Rejected
-from colmatch.updates.initial import indexed_parts, taken_in
+from colmatch.updates.initial import indexed_parts, suited, taken_in
 from colmatch.updates.live import LiveSet
 from colmatch.updates.versions import Parts
 
@@ -282,13 +282,13 @@ class Matcher(Matches):
 
         Raises
         ------
-        OptionError : an option differs that the index was built with
+        OptionError : an option differs that the index was built with, or does not suit its kind
         """
         return self._live.options
 
     @options.setter
     def options(self, options: Options) -> None:
-        self._live.options = self._live.options.with_settings(options)
+        self._live.options = suited(self._live.asked, self._live.options.with_settings(options))
 
     @property
     def language(self) -> str:

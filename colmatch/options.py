@@ -32,8 +32,8 @@ class Options:
         ``Matcher.ids``. With ``"any"`` kinds of index differ, and a merge may change it; that
         spares up to a sixth of the time where events match hundreds.
     observe : of the events that are matched, how many of the last are counted whenever segments are
-        merged or compacted, in the place of a sample; one of 128 is taken. 0 counts none. 0 to
-        4096.
+        merged or compacted, in the place of a sample; one of 128 is taken, and 16 MB are kept at
+        most. 0 counts none, and is needed where the matcher lives in a file of pages. 0 to 4096.
     max_depth : deepest nesting of parentheses, NOT and unary minus that the parser accepts. 1 to
         400.
     max_text_bytes : most bytes, in UTF-8, that the text of one expression may have; a longer one is

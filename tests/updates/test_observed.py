@@ -99,6 +99,21 @@ def test_what_was_observed_is_saved(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("often")
+def test_a_save_has_events_that_a_merge_has_counted(tmp_path: Path) -> None:
+    """Of these it has the columns of the schema, and no others."""
+    schema, options = {"a": "int64", "used": "string", "named": "string"}, cm.Options(observe=4096)
+    matcher = cm.Matcher.build({1: "a = 1 AND used = 'x'"}, schema, index="opindex", options=options)
+    texts = {name: [f"a text of {name}"] * 2 * LEAST for name in ("used", "named", "other")}
+    for _ in range(LEAST // PART):
+        matcher.count(pa.table({"a": range(2 * LEAST), **texts}))
+    for counted in (False, True):
+        matcher.save(tmp_path / "m")
+        saved = (tmp_path / "m").read_bytes()
+        assert [f"a text of {name}".encode() in saved for name in texts] == [counted, counted, False]
+        matcher.compact()
+
+
+@pytest.mark.usefixtures("often")
 def test_an_explicit_sample_counts_more() -> None:
     rng = Random(3)
     matcher, now = built(4096, rng), events(rng, low=False)
