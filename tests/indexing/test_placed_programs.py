@@ -174,3 +174,17 @@ def test_an_expression_is_not_divided_without_end(kind: str) -> None:
     )
     matchers = [cm.Matcher.build({1: text}, schema, index=kind) for text in (longer, shorter)]
     assert [matcher.stats()["conjunctions"] for matcher in matchers] == [1, 64]
+
+
+@EACH
+def test_parts_of_an_or_are_divided_into_a_thousand_at_most(kind: str) -> None:
+    """They share 16 times 64; what comes later stays whole."""
+    names = [f"b{i}" for i in range(60)]
+    parts = [
+        " AND ".join(f"({' OR '.join(f'{name} = {3 * part + value}' for name in names)})" for value in range(3))
+        for part in range(20)
+    ]
+    matcher = cm.Matcher.build({1: " OR ".join(parts)}, dict.fromkeys(names, "int64"), index=kind)
+    assert matcher.stats()["conjunctions"] == 17 * 60 + 3
+    rows = [{name: 3 * part + i % 3 for i, name in enumerate(names)} for part in (0, 16, 17, 19, 20)]
+    assert matcher.exists(pa.Table.from_pylist(rows)).tolist() == [True, True, True, True, False]
