@@ -34,7 +34,7 @@ from colmatch.paged.workers import PagedWorkers
 from colmatch.store import saved
 from colmatch.subscriptions.intake import Errors
 from colmatch.subscriptions.rejected import Rejected
-from colmatch.updates.initial import indexed_parts, taken_in
+from colmatch.updates.initial import indexed_parts, suited, taken_in
 from colmatch.updates.live import LiveSet
 from colmatch.updates.set import SubscriptionSet
 
@@ -283,13 +283,13 @@ class Matcher:
 
         Raises
         ------
-        OptionError : an option differs that the index was built with
+        OptionError : an option differs that the index was built with, or does not suit its kind
         """
         return self._set.options
 
     @options.setter
     def options(self, options: Options) -> None:
-        self._set.options = self._set.options.with_settings(options)
+        self._set.options = suited(self._set.asked, self._set.options.with_settings(options))
 
     @property
     def language(self) -> str:

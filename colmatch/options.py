@@ -31,9 +31,10 @@ class Options:
     order : order of the subscriptions that one event matches. ``"subscription"`` is the order of
         ``Matcher.ids``. With ``"any"`` the order depends on the kind of index and on merges. That
         spares up to a sixth of the time where events match hundreds of subscriptions.
-    observe : how many of the events that were matched last are kept. One of 128 events is taken.
-        Whenever segments are merged or compacted, the kept events take the place of a sample. 0
-        keeps none. 0 to 4096.
+    observe : how many of the events that were matched last are kept. One of 128 events is taken,
+        and they take 16 MB at most. Whenever segments are merged or compacted, the kept events take
+        the place of a sample. 0 keeps none, and is needed where the matcher lives in a file of
+        pages. 0 to 4096.
     max_depth : deepest nesting of parentheses, NOT and unary minus that the parser accepts. 1 to
         400.
     max_text_bytes : most bytes, in UTF-8, that the text of one expression may have; a longer text

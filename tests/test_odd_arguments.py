@@ -10,10 +10,12 @@ import os
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields
+from itertools import count
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from contract import THOROUGH
@@ -21,6 +23,8 @@ from hostile import HOSTILE, OwnError
 from odd import ODD, SCHEMA
 
 import colmatch as cm
+from colmatch import incoming
+from colmatch.arguments import python_value, whole_number
 from colmatch.indexing.registry import KINDS
 from colmatch.workload import named
 
@@ -221,3 +225,34 @@ def test_a_list_that_contains_itself_is_an_error() -> None:
         cm.from_pairs(PAIRS | {"value": made})
     with pytest.raises(cm.EventError, match="or contain themselves"):
         cm.from_pairs(PAIRS | {"value": iter([made])})
+
+
+def test_a_list_that_contains_itself_twice_is_looked_at_once_a_level(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It would be there 2 ** 50 times at the last one."""
+    made: list[Any] = []
+    made.extend([made, made])
+    looked_at = count(1)
+
+    def inside(container: Any, real: Callable[[Any], Any] = incoming._inside) -> Any:
+        assert next(looked_at) < 2 * incoming.NESTED_MOST
+        return real(container)
+
+    monkeypatch.setattr(incoming, "_inside", inside)
+    with pytest.raises(cm.EventError, match="or contain themselves"):
+        cm.from_pairs(PAIRS | {"value": made})
+    assert next(looked_at) > incoming.NESTED_MOST
+
+
+@pytest.mark.parametrize("unit", ["s", "ns", "generic"])
+def test_a_duration_is_no_number(unit: str) -> None:
+    """To NumPy it is a kind of integer; its item is an int if it has nanoseconds or no unit."""
+    three = np.timedelta64(3, unit)
+    assert python_value(three) is three and whole_number(three) is None
+    with pytest.raises(cm.OptionError, match="a whole number from 0 to 1024 is needed"):
+        cm.Options(threads=three)
+    with pytest.raises(cm.SubscriptionError, match="ids are int64 or strings"):
+        cm.Matcher.build([(three, "a = 1")], SCHEMA, "scan")
+    with pytest.raises(cm.SubscriptionError, match="there is no subscription"):
+        fresh("delete", [3])(ids=[three])
+    with pytest.raises(cm.ExpressionError, match="no column can be compared with"):
+        cm.Matcher.build({1: cm.col("a") == three}, SCHEMA, "scan")

@@ -8,6 +8,9 @@ it is, 64 at even distances are taken. Only the events of batches above ``EVERY 
 than others, since each of these batches gives 64. Neighbours come together, so the window says less
 of what small batches differ in than as many events drawn one by one.
 
+The window holds ``MOST_BYTES`` at most. So where events take more than 64 KB each, there are never
+enough of them, and the sample of the build stays.
+
 What there is stands in one tuple, which is replaced in one step: threads need no lock for it. Of
 two that take events at once, one may lose what it took.
 """
@@ -15,18 +18,49 @@ two that take events at once, one may lose what it took.
 from __future__ import annotations
 
 import logging
+from collections import Counter
+from collections.abc import Sequence
 from random import Random
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from colmatch.events.sample import MOST_BYTES, PART, stream_of
+from colmatch.incoming import is_list, plain
 from colmatch.kernels.layout import U8
 
 EVERY = 128  # events, of which one is taken on average
 LEAST = 256  # events that a window needs to take the place of an older sample
+# Types of which a few values hold all words of the column, or which Arrow cannot take values from.
+_HOLDING = {
+    type.id
+    for type in (
+        pa.dictionary(pa.int32(), pa.string()),
+        pa.run_end_encoded(pa.int32(), pa.string()),
+        pa.string_view(),
+        pa.binary_view(),
+        pa.list_view(pa.int32()),
+        pa.large_list_view(pa.int32()),
+    )
+}
 
 _log = logging.getLogger("colmatch")
+
+
+class _Part(NamedTuple):
+    """Events that were taken together."""
+
+    events: pa.RecordBatch
+    bytes: int  # that they hold
+
+
+class _Read(NamedTuple):
+    """What is taken of events of a schema."""
+
+    schema: pa.Schema
+    wanted: list[int]  # numbers of columns that expressions may use
+    holding: list[int]  # among these, the places of columns that are made plain before
 
 
 class Observed:
@@ -37,36 +71,58 @@ class Observed:
         # of its own, or what a caller draws would differ with what is matched; in one thread, the
         # same calls take the same events
         self._random = Random(1)
-        self._kept: tuple[tuple[pa.RecordBatch, ...], tuple[pa.RecordBatch, ...]] = (), ()  # of PART and more, others
+        self._read = _Read(pa.schema([]), [], [])  # of the last events; replaced as a whole, for threads
+        self._kept: tuple[tuple[_Part, ...], tuple[_Part, ...]] = (), ()  # of PART events and more, others
 
     def __len__(self) -> int:
-        return sum(part.num_rows for parts in self._kept for part in parts)
+        return sum(part.events.num_rows for parts in self._kept for part in parts)
 
     def note(self, events: pa.RecordBatch, most: int) -> None:
         """Takes some of the events that were matched into the window of ``most``, or none."""
         if most and events.num_rows and self._random.random() * (EVERY * PART) < max(events.num_rows, PART):
-            self._take(events, most)
+            try:
+                self._take(events, most)
+            except pa.ArrowException as error:  # of a type that Arrow can hold but not copy
+                _log.warning("events are not observed: %s", error)
 
     def _take(self, events: pa.RecordBatch, most: int) -> None:
-        wanted = [i for i, name in enumerate(events.schema.names) if name.lower() in self._columns]
-        if not wanted:
-            return
-        events, count = events.select(wanted), events.num_rows
-        try:
-            if count > PART:
-                rows = (np.arange(PART) * count + self._random.randrange(count)) // PART
-                taken = events.take(pa.array(rows))
-            else:
-                taken = pa.concat_batches([events])  # copies a single one, too
-        except pa.ArrowException as error:  # of a type that Arrow can hold but not copy
-            _log.warning("events are not observed: %s", error)
+        taken = self._copied(events)
+        if taken is None or taken.bytes > MOST_BYTES:
             return
         whole, few = self._kept
         few = (*few, taken)
-        if sum(part.num_rows for part in few) >= PART:
-            together = joined(few).combine_chunks().to_batches()
-            whole, few = (*whole, *together)[-max(most // PART, 1) :], ()
+        if sum(part.events.num_rows for part in few) >= PART:
+            together = joined([part.events for part in few]).combine_chunks().to_batches()
+            whole, few = (*whole, *map(_part, together))[-max(most // PART, 1) :], ()
+        held = sum(part.bytes for part in (*whole, *few))
+        while held > MOST_BYTES:
+            (oldest, *_), (whole, few) = whole or few, (whole[1:], few if whole else few[1:])
+            held -= oldest.bytes
         self._kept = whole, few
+
+    def _copied(self, events: pa.RecordBatch) -> _Part | None:
+        """Returns up to ``PART`` of some events, of whose columns nothing but a copy is held."""
+        read, count = self._read, events.num_rows
+        if not read.schema.equals(events.schema):
+            self._read = read = self._read_of(events.schema)
+        if not read.wanted:
+            return None
+        events = events.select(read.wanted).replace_schema_metadata()
+        for i in read.holding:
+            events = events.set_column(i, events.schema.names[i], plain(events.column(i)))
+        if count > PART:
+            rows = (np.arange(PART) * count + self._random.randrange(count)) // PART
+            events = events.take(pa.array(rows))
+        else:
+            events = pa.concat_batches([events])  # copies a single one, too
+        for i in read.holding:
+            if pa.types.is_dictionary(events.column(i).type):
+                events = events.set_column(i, events.schema.names[i], events.column(i).dictionary_decode())
+        return _part(events)
+
+    def _read_of(self, schema: pa.Schema) -> _Read:
+        wanted = [i for i, name in enumerate(schema.names) if name.lower() in self._columns]
+        return _Read(schema, wanted, [place for place, i in enumerate(wanted) if _is_holding(schema.types[i])])
 
     def sample(self, most: int) -> U8 | None:
         """Returns the last ``most`` events of the window as ``Version.sample`` has them.
@@ -76,23 +132,45 @@ class Observed:
         whole, few = self._kept
         if not most or len(self) < min(LEAST, most):
             return None
-        events = joined((*whole, *few))
+        events = joined([part.events for part in (*whole, *few)])
         parts = events.slice(max(events.num_rows - most, 0)).to_batches()
-        while len(parts) > 1 and sum(part.nbytes for part in parts) > MOST_BYTES:
+        # a column that few events have may take more than these, now that it is NULL in all others
+        while parts and sum(part.nbytes for part in parts) > MOST_BYTES:
             parts = parts[1:]
+        if sum(part.num_rows for part in parts) < min(LEAST, most):
+            return None
         kept = stream_of(parts)
         return kept if len(kept) else None
 
 
-def joined(parts: tuple[pa.RecordBatch, ...]) -> pa.Table:
+def _part(events: pa.RecordBatch) -> _Part:
+    return _Part(events, events.get_total_buffer_size())
+
+
+def _is_holding(type: pa.DataType) -> bool:
+    while is_list(type):
+        type = type.value_type
+    return type.id in _HOLDING
+
+
+def joined(parts: Sequence[pa.RecordBatch]) -> pa.Table:
     """Returns events with one schema: a column that some lack is NULL in these.
 
-    Where a column has several types, only those events count that are as the last one.
+    Where a column has several types, those events count that are as most are, and all that fit
+    these.
     """
-    last = parts[-1].schema
-    if all(part.schema.equals(last) for part in parts):
+    if all(part.schema.equals(parts[0].schema) for part in parts):  # sooner told than counted
         return pa.Table.from_batches(parts)
-    try:
-        return pa.concat_tables([pa.Table.from_batches([part]) for part in parts], promote_options="default")
-    except pa.ArrowException:
-        return pa.Table.from_batches([part for part in parts if part.schema.equals(last)])
+    rows: Counter[pa.Schema] = Counter()
+    for part in reversed(parts):  # of as many, the latest
+        rows[part.schema] += part.num_rows
+    (together, _), *others = rows.most_common()
+    fitting = {together}
+    for schema, _ in others:
+        try:
+            together = pa.unify_schemas([together, schema])
+        except pa.ArrowException:
+            continue
+        fitting.add(schema)
+    tables = [pa.Table.from_batches([part]) for part in parts if part.schema in fitting]
+    return pa.concat_tables(tables, promote_options="default" if len(fitting) > 1 else "none")

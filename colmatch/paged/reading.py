@@ -286,6 +286,7 @@ class PagedReader:
                 "merging": False,
                 "merge_error": None,
                 "journal": None,
+                "observed": 0,
                 "gaps": 0,
                 "segments": [{"index": KIND.name, "subscriptions": count, "deleted": 0}],
                 "bytes": size,

@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from colmatch.betree.events import schema_of
+from colmatch.errors import OptionError
 from colmatch.events.sample import NOTHING, SampleKeeper, count_values
 from colmatch.events.vocabulary import Vocabulary
 from colmatch.indexing import plan
+from colmatch.indexing.registry import is_in_pages
 from colmatch.indexing.settings import Settings
 from colmatch.language import Language
 from colmatch.options import Options, checked
@@ -58,7 +60,7 @@ def taken_in(
 ) -> Given:
     """Checks and lowers; arguments and errors are those of ``Matcher.build``."""
     asked = plan.asked_for(index)
-    options = Options() if options is None else checked(options)
+    options = suited(asked, Options() if options is None else checked(options))
     if language.is_betree:
         schema = schema_of(schema)
     columns = schema if isinstance(schema, Schema) else Schema(schema)
@@ -66,6 +68,21 @@ def taken_in(
         read(subscriptions, language, constants, tags), errors
     )
     return Given(asked, options, columns, language, intake)
+
+
+def suited(asked: Settings, options: Options) -> Options:
+    """Returns options that suit a kind of index.
+
+    Raises
+    ------
+    OptionError : events are to be observed where nothing is built anew by what they have
+    """
+    if options.observe and is_in_pages(asked):
+        raise OptionError(
+            f"Options(observe={options.observe}): no events are counted for a file of pages, so none are observed: "
+            "leave observe=0, or choose an index in memory"
+        )
+    return options
 
 
 def indexed_parts(given: Given, sample: Any) -> Parts:

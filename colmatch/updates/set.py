@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Protocol
 
 from colmatch.events.observed import Observed
+from colmatch.indexing.settings import Settings
 from colmatch.language import Language
 from colmatch.options import Options
 from colmatch.schema import Schema
@@ -36,6 +37,10 @@ class SubscriptionSet(Subscribed, Protocol):
     """
 
     options: Options
+
+    @property
+    def asked(self) -> Settings:
+        """The index settings that the caller asked for."""
 
     @property
     def language(self) -> Language: ...

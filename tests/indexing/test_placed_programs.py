@@ -189,3 +189,17 @@ def test_an_explanation_shows_the_expression_undivided(kind: str) -> None:
     assert tree.text == "all of" and {clause.text for clause in tree.children} == {"any of"}
     either = matcher.explain(event, 8).tree
     assert sorted(child.text for child in either.children) == ["a0 >= 6", "all of"]
+
+
+@EACH
+def test_parts_of_an_or_are_divided_into_a_thousand_at_most(kind: str) -> None:
+    """They share 16 times 64 programs; what comes later stays whole."""
+    names = [f"b{i}" for i in range(20)]
+    parts = [
+        " AND ".join(f"({' OR '.join(f'{name} = {3 * part + value}' for name in names)})" for value in range(3))
+        for part in range(60)
+    ]
+    matcher = cm.Matcher.build({1: " OR ".join(parts)}, dict.fromkeys(names, "int64"), index=kind)
+    assert matcher.stats()["conjunctions"] == 51 * 20 + 9
+    rows = [{name: 3 * part + i % 3 for i, name in enumerate(names)} for part in (0, 50, 51, 59, 60)]
+    assert matcher.exists(pa.Table.from_pylist(rows)).tolist() == [True, True, True, True, False]

@@ -135,6 +135,21 @@ def bits_set(index: Any) -> list[tuple[int, float]]:
     ]
 
 
+def test_there_are_no_signatures_where_they_would_be_full(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A conjunction is in those of a thousand spaces here, and has 1,024 bits of all of them."""
+    texts = [f"a BETWEEN {i} AND {i + 900} AND b BETWEEN {i} AND {i + 1400}" for i in range(1500)]
+    few = [f"a BETWEEN {i} AND {i + 90} AND b BETWEEN {i} AND {i + 140}" for i in range(1500)]
+    words, sizes = [], []
+    for fullest, some in ((pstbloom.FULLEST, few), (pstbloom.FULLEST, texts), (1.0, texts)):
+        monkeypatch.setattr(pstbloom, "FULLEST", fullest)
+        matcher = built(some, "pstbloom", leaves=100_000)
+        words.append(int(inside.arrays(matcher).state[WORDS]))
+        sizes.append(inside.arrays(matcher).sign.nbytes)
+        assert counted(matcher, a=1450, b=1450)["matches"] == (91 if some is few else 901)
+    assert words[0] > 0 and words[1] == 0 and words[2] > 0
+    assert sizes[1] == 16 and sizes[2] > 60 * 1500
+
+
 def test_attributes_of_few_predicates_have_no_signatures() -> None:
     """Their lists are short, and the spaces for signatures alone would be half of all memory."""
     workload = named("dense", subscriptions=1500, attributes=3000, layout="map")

@@ -41,6 +41,17 @@ def test_kernels_are_called_without_a_look_at_types(called: list[Any]) -> None:
     assert called == [transpose, code_rows, frozen, code_rows, to_labels, growing, group_keys, order_groups]
 
 
+def test_any_order_spares_the_sort(called: list[Any]) -> None:
+    """A worker that was idle does as the options say now."""
+    matcher = cm.Matcher.build({i: f"a >= {-i}" for i in range(50)}, {"a": "int64"}, index="bitslice")
+    for order in ("subscription", "any", "subscription"):
+        called.clear()
+        matcher.options = cm.Options(order=order)
+        [found] = matcher.match_lists(pa.table({"a": [0]})).to_pylist()
+        assert sorted(found) == list(range(50))
+        assert (found == sorted(found)) == (order_groups in called) == (order == "subscription")
+
+
 def test_rows_are_placed_once_for_segments_with_the_same_attributes(called: list[Any]) -> None:
     """Only codes are theirs alone; the next batch has other rows."""
     matcher = cm.Matcher.build({1: "a >= 1"}, {"a": "int64", "b": "int64"}, index="bitslice")

@@ -188,6 +188,23 @@ def test_settings_and_errors(tmp_path: Path) -> None:
     assert opened.match(pa.table({"a": [4]})).num_rows == 2
 
 
+def test_events_are_not_observed_for_a_file_of_pages(tmp_path: Path) -> None:
+    """Nothing is built by what they have; to keep them without a word would promise that."""
+    observe = cm.Options(observe=64)
+    for subscriptions in ({1: "a > 3"}, [(1, "no SQL at all")]):
+        with pytest.raises(cm.OptionError, match=r"Options\(observe=64\): no events .*: leave observe=0, or choose"):
+            paged(subscriptions, {"a": "int64"}, tmp_path / "a", options=observe)
+    assert not (tmp_path / "a").exists()
+    with paged({1: "a > 3"}, {"a": "int64"}, tmp_path / "a") as matcher:
+        with pytest.raises(cm.OptionError, match=r"Options\(observe=64\)"):
+            matcher.options = observe
+        assert matcher.options.observe == matcher.stats()["observed"] == 0
+        matcher.options = cm.Options(batch_rows=9)
+        copied = pickle.loads(pickle.dumps(matcher))
+    copied.options = observe
+    assert copied.options == observe
+
+
 def test_how_a_file_is_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "a"
     paged({1: "a > 3"}, {"a": "int64"}, path).close()

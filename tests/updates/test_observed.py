@@ -99,6 +99,21 @@ def test_what_was_observed_is_saved(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("often")
+def test_a_save_has_events_that_a_merge_has_counted(tmp_path: Path) -> None:
+    """Of these it has the columns of the schema, and no others."""
+    schema, options = {"a": "int64", "used": "string", "named": "string"}, cm.Options(observe=4096)
+    matcher = cm.Matcher.build({1: "a = 1 AND used = 'x'"}, schema, index="opindex", options=options)
+    texts = {name: [f"a text of {name}"] * 2 * LEAST for name in ("used", "named", "other")}
+    for _ in range(LEAST // PART):
+        matcher.count(pa.table({"a": range(2 * LEAST), **texts}))
+    for counted in (False, True):
+        matcher.save(tmp_path / "m")
+        saved = (tmp_path / "m").read_bytes()
+        assert [f"a text of {name}".encode() in saved for name in texts] == [counted, counted, False]
+        matcher.compact()
+
+
+@pytest.mark.usefixtures("often")
 def test_an_explicit_sample_counts_more() -> None:
     rng = Random(3)
     matcher, now = built(4096, rng), events(rng, low=False)
@@ -123,6 +138,17 @@ def test_others_may_be_set_later_and_diagnosis_is_not_observed() -> None:
         cm.Options(observe=4097)
 
 
+@pytest.mark.usefixtures("often")
+def test_events_that_are_ranges_are_not_observed() -> None:
+    """They have no value of an attribute, which would count as NULL."""
+    rng = Random(5)
+    matcher, now = built(4096, rng), events(rng, low=False)
+    ends = pa.table({"low": now["a"], "high": now["a"], "x": now["x"]})
+    found = matcher.count(ends, ranges={"a": ("low", "high")}).tolist()
+    assert matcher.stats()["observed"] == 0
+    assert matcher.count(now).tolist() == found and matcher.stats()["observed"] > 0
+
+
 def taken(batches: int, size: int) -> list[list[int]]:
     """Returns which rows of so many batches are taken, for each that is looked at."""
     found, observed = [], Observed(["a"])
@@ -130,7 +156,7 @@ def taken(batches: int, size: int) -> list[list[int]]:
     for _ in range(batches):
         observed._kept = (), ()
         observed.note(batch, 4096)
-        found.append([row for parts in observed._kept for part in parts for row in part["a"].to_pylist()])
+        found.append([row for parts in observed._kept for part in parts for row in part.events["a"].to_pylist()])
     return [rows for rows in found if rows]
 
 
@@ -166,9 +192,7 @@ def test_nothing_is_taken_that_nobody_asked_for() -> None:
     for start in range(0, 99_000, 10):
         observed.note(table.to_batches()[0].slice(start, 10), 4096)
     assert len(observed) > LEAST and pa.total_allocated_bytes() - held < 30 * len(observed)
-    kept = observed.sample(4096)
-    assert kept is not None
-    seen = pa.ipc.open_stream(pa.py_buffer(kept)).read_all()
+    seen = sampled(observed)
     assert seen.column_names == ["A"] and seen["A"][-1].as_py() > 80_000
 
 
@@ -186,19 +210,126 @@ def test_what_a_caller_draws_is_the_same() -> None:
     assert random() == rows[0][1]
 
 
+def sampled(observed: Observed, most: int = 4096) -> pa.Table:
+    """Returns the events of a sample, none where there is no sample."""
+    kept = observed.sample(most)
+    return pa.table({}) if kept is None else pa.ipc.open_stream(pa.py_buffer(kept)).read_all()
+
+
+def noted(observed: Observed, table: pa.Table, size: int = PART, most: int = 4096) -> None:
+    """Matches events in batches of a size."""
+    for start in range(0, table.num_rows, size):
+        observed.note(table.slice(start, size).combine_chunks().to_batches()[0], most)
+
+
 @pytest.mark.usefixtures("often")
 def test_columns_that_came_later_are_null_before() -> None:
     observed = Observed(["a", "b"])
-    one, both = pa.table({"a": range(5000)}), pa.table({"a": range(5000), "b": range(5000)})
+    one, both = pa.table({"a": range(640)}), pa.table({"a": range(640), "b": range(640)})
     for table in (one, both):
-        for start in range(0, 5000, 500):
-            observed.note(table.slice(start, 500).combine_chunks().to_batches()[0], 4096)
-    kept = observed.sample(4096)
-    assert kept is not None
-    seen = pa.ipc.open_stream(pa.py_buffer(kept)).read_all()
-    assert 0 < seen["b"].null_count < seen.num_rows
-    texts = pa.table({"a": [str(i) for i in range(8192)]})
-    for start in range(0, 8192, 512):
-        observed.note(texts.slice(start, 512).combine_chunks().to_batches()[0], 4096)
-    kept = observed.sample(4096)
-    assert kept is not None and pa.ipc.open_stream(pa.py_buffer(kept)).read_all()["a"].type == pa.string()
+        noted(observed, table)
+    assert sampled(observed)["b"].to_pylist() == [None] * 640 + [*range(640)]
+
+
+TEXTS = pa.table({"a": [str(i) for i in range(1280)]})
+WHOLE = pa.table({"a": range(1280)})
+OTHERS = pa.table({"a": [i / 2 for i in range(1280)], "b": [True] * 1280})
+
+
+@pytest.mark.usefixtures("often")
+@pytest.mark.parametrize("size", [1, PART])
+def test_of_events_of_several_types_those_count_that_most_are_like(size: int) -> None:
+    """One batch of another type does not take the place of all others; many do."""
+    observed = Observed(["a", "b"])
+    noted(observed, WHOLE.slice(0, 1280 - size), size)
+    noted(observed, TEXTS.slice(0, size))
+    assert sampled(observed)["a"].to_pylist() == [*range(1280 - size)]
+    noted(observed, pa.table({"b": [True] * PART}))  # which has no column of another type
+    assert sampled(observed)["a"].to_pylist() == [*range(1280 - size)] + [None] * PART
+    noted(observed, TEXTS.slice(0, 1280 - size), size)
+    assert sampled(observed)["a"].type == pa.string()  # of as many, the latest
+    noted(observed, WHOLE.slice(0, PART), size)
+    assert sampled(observed)["a"].type == pa.int64()
+
+
+@pytest.mark.usefixtures("often")
+def test_too_few_events_of_one_type_are_no_sample() -> None:
+    observed = Observed(["a", "b"])
+    for table in (WHOLE, TEXTS, OTHERS):
+        noted(observed, table.slice(0, LEAST - PART))
+    assert len(observed) > 2 * LEAST and observed.sample(4096) is None
+    noted(observed, WHOLE.slice(0, PART))
+    assert sampled(observed).num_rows == LEAST
+
+
+@pytest.mark.usefixtures("often")
+@pytest.mark.parametrize(("size", "bytes"), [(1, 5000), (3, 5000), (PART, 5000), (200, 5000), (1, 50_000)])
+def test_a_window_has_so_many_bytes(monkeypatch: pytest.MonkeyPatch, size: int, bytes: int) -> None:
+    """The oldest of large events give way before there are as many as were asked for."""
+    monkeypatch.setattr(window, "MOST_BYTES", most := 1 << 20)
+    observed, held, largest = Observed(["a"]), pa.total_allocated_bytes(), 0
+    for start in range(0, 2000, size):
+        made = pa.record_batch({"a": [f"{start + i:05}" * (bytes // 5) for i in range(size)]})
+        observed.note(made, 4096)
+        del made
+        largest = max(largest, pa.total_allocated_bytes() - held)
+    assert 0.5 * most < largest < 1.1 * most
+    assert len(observed) < LEAST and observed.sample(4096) is None
+    kept = sampled(observed, 16)["a"].to_pylist()
+    if size <= PART:
+        assert [int(text[:5]) for text in kept] == [*range(start + size - 16, start + size)]
+    assert len(kept) == 16 and kept[0] > "018"
+    observed.note(pa.record_batch({"a": ["x" * (most + 1)]}), 4096)
+    assert sampled(observed, 16)["a"].to_pylist() == kept
+
+
+@pytest.mark.usefixtures("often")
+def test_a_sample_has_so_many_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Columns that few events have are NULL in all others, and take room there."""
+    names = [f"x{i}" for i in range(50)]
+    observed, wide = Observed(["a", *names]), pa.table({name: range(2 * PART) for name in ["a", *names]})
+    monkeypatch.setattr(window, "MOST_BYTES", most := 8 * len(names) * 640)
+    noted(observed, WHOLE)
+    assert sampled(observed).num_rows == 1280
+    noted(observed, wide)
+    seen = sampled(observed)
+    assert LEAST <= seen.num_rows < 640 and seen.nbytes <= most
+    assert (
+        seen["a"].to_pylist()[-PART:] == [*range(PART, 2 * PART)] and seen["x1"].null_count == seen.num_rows - 2 * PART
+    )
+    monkeypatch.setattr(window, "MOST_BYTES", most // 4)
+    assert observed.sample(4096) is None
+
+
+WORDS = [f"one of very many words, number {i}" for i in range(1000)]
+HOLDING = {
+    pa.dictionary(pa.int32(), pa.string()): WORDS,
+    pa.string_view(): WORDS,
+    pa.run_end_encoded(pa.int32(), pa.string()): WORDS,
+    pa.list_(pa.string_view()): [[word, "x"] for word in WORDS],
+    pa.list_(pa.dictionary(pa.int32(), pa.string())): [[word, "x"] for word in WORDS],
+    pa.list_view(pa.string()): [[word, "x"] for word in WORDS],
+}
+
+
+@pytest.mark.usefixtures("often")
+@pytest.mark.parametrize("type", HOLDING, ids=str)
+@pytest.mark.parametrize("size", [PART // 2, 1000])
+def test_a_few_values_do_not_hold_all_words_of_their_column(type: pa.DataType, size: int) -> None:
+    """Nor is there a type that only small batches can have."""
+    observed, held = Observed(["a", "b"]), pa.total_allocated_bytes()
+    for _ in range(2 * LEAST // min(size, PART)):
+        made = pa.record_batch({"other": range(1000), "b": range(1000), "a": pa.array(HOLDING[type], type)})
+        observed.note(made.slice(0, size), 4096)
+        del made
+    assert len(observed) == 2 * LEAST and pa.total_allocated_bytes() - held < 100 * len(observed)
+    seen = sampled(observed)
+    assert [HOLDING[type][b] for b in seen["b"].to_pylist()] == seen["a"].to_pylist()
+
+
+def test_what_the_rows_of_a_data_frame_are_is_not_held() -> None:
+    """It differs from batch to batch, and would count as another type of events."""
+    observed = Observed(["a"])
+    for i in range(EVERY * 5):
+        observed.note(pa.record_batch({"a": [i] * PART}).replace_schema_metadata({"pandas": str(i)}), 4096)
+    assert sampled(observed).num_rows > LEAST and sampled(observed).schema.metadata is None
