@@ -20,6 +20,8 @@ from colmatch.errors import EventError
 from colmatch.events.gather import batches
 from colmatch.events.reader import Reader
 from colmatch.events.vocabulary import Vocabulary
+from colmatch.incoming import sentence
+from colmatch.indexing.sound import UnsoundError
 from colmatch.indexing.statistics import Sample
 from colmatch.kernels import layout
 from colmatch.kernels.transpose import count_codes
@@ -104,6 +106,21 @@ def recount_values(
     except (EventError, pa.ArrowException) as error:
         _log.warning("the sample of events that the matcher was built with is left out of account: %s", error)
         return None
+
+
+def checked_sample(kept: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """Returns kept events that come from elsewhere, checked.
+
+    Raises
+    ------
+    UnsoundError : they are none, or kernels would be led out of their arrays
+    """
+    try:
+        for batch in pa.ipc.open_stream(pa.py_buffer(kept)) if len(kept) else ():
+            batch.validate(full=True)
+    except (pa.ArrowException, OSError) as error:  # of what ends too soon, Arrow says OSError
+        raise UnsoundError(f"the sample of events: {sentence(error)}") from error
+    return kept
 
 
 def kept_events(

@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from colmatch import arguments
 from colmatch.errors import ColmatchError, StoreError, shown
+from colmatch.events.sample import checked_sample
 from colmatch.events.vocabulary import Vocabulary
 from colmatch.indexing.base import Built
 from colmatch.indexing.plan import index
@@ -146,7 +147,7 @@ def _checked(version: Version, schema: Schema) -> Version:
     for segment in version.segments:
         sound.checked_segment(segment, version.attributes)
     sound.check_version(version, schema)
-    sound.checked_sample(version.sample)
+    checked_sample(version.sample)
     segments, found_dead = [], list(version.found_dead)
     for i, segment in enumerate(version.segments):
         kind, arrays = segment.index.kind, segment.index.arrays

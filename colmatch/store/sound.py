@@ -49,14 +49,6 @@ def check_texts(offset: np.ndarray[tuple[int], np.dtype[np.int32]], data: U8) ->
     pa.StringArray.from_buffers(len(offset) - 1, pa.py_buffer(offset), pa.py_buffer(data)).validate(full=True)
 
 
-def checked_sample(sample: U8) -> U8:
-    """Returns the events that a matcher keeps, after checking them."""
-    if len(sample):
-        for batch in pa.ipc.open_stream(pa.py_buffer(sample)):
-            batch.validate(full=True)
-    return sample
-
-
 def checked_segment(segment: Segment, attributes: Attributes) -> None:
     """Checks the predicates of a segment. Its index is checked later, or made anew."""
     size = segment.size

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from colmatch.arrays.frozen import contiguous
 from colmatch.arrays.ranges import distinct, members, ranges_of
 from colmatch.errors import StoreError
+from colmatch.events.sample import checked_sample
 from colmatch.indexing.sound import codes_are_sound, predicates_are_sound
 from colmatch.kernels.labels.literals import key_boundaries
 from colmatch.kernels.layout import ATTR_MASK, FLAG_RUN, U8, Codes, Literals, Predicates
@@ -289,7 +290,8 @@ def read(records: Sequence[bytes], attributes: Attributes) -> Change:
         ids, tags = ids.filter(keep), tags.filter(keep)
     local = next((text.decode() for text in columns.texts("local_literal")), None)
     lowered = LoweredExpressions(predicates, codes, literals, {}).frozen()
-    sample = next((contiguous(np.frombuffer(text, np.uint8)[1:]) for text in reversed(columns.texts("sample"))), None)
+    samples = [contiguous(np.frombuffer(text, np.uint8)[1:]) for text in columns.texts("sample")]
+    sample = checked_sample(samples[-1]) if samples else None
     return Change(touched, Intake(lowered, attributes, ids, [], local, tags), each, update, _rejected(columns), sample)
 
 

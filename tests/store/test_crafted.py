@@ -13,12 +13,17 @@ from typing import Any
 import crafted
 import inside
 import numpy as np
+import pyarrow as pa
 import pytest
 from contract import THOROUGH, pairs
 
 import colmatch as cm
 from colmatch.indexing.registry import KINDS
-from colmatch.store.file import read_arrays, write_arrays
+from colmatch.store import journal_file
+from colmatch.store.file import pack, read_arrays, write_arrays
+from colmatch.store.journal import Journal
+from colmatch.store.saved import literals_of
+from colmatch.updates import records
 
 EACH = 800 if THOROUGH else 24  # files of each kind, half of them with ids that are numbers
 
@@ -103,6 +108,94 @@ def test_a_number_out_of_its_bounds_is_refused(tmp_path: Path, kind: str, array:
         cm.Matcher.open(path)
 
 
+LITERALS: dict[str, tuple[str, Callable[[Any], Any], str]] = {
+    "an attribute more": ("first", lambda first: np.append(first, first[-1]), "first has .* rows, not"),
+    "ranges that descend": ("first", lambda first: np.append(0, first[:0:-1]), "first does not ascend from 0 to"),
+    "more literals than there are": ("first", lambda first: first + (first == first[-1]), "first does not ascend"),
+    "bytes behind the last": ("offset", lambda offset: offset + (offset == offset[-1]), "offset does not ascend"),
+    "bytes in front of the first": ("offset", lambda offset: offset - (offset == 0), "offset does not ascend"),
+    "a label more": ("label", lambda label: np.append(label, label[-1] + 1), "label has .* rows, not"),
+    "labels in no order": ("label", lambda label: label[::-1], "labels of literals do not ascend"),
+    "a label too low": ("label", lambda label: label - label.max(), "labels of literals do not ascend"),
+}
+
+
+@pytest.mark.parametrize("how", LITERALS)
+def test_literals_that_are_not_where_they_are_said_to_be_are_refused(tmp_path: Path, how: str) -> None:
+    name, other, said = LITERALS[how]
+
+    def change(header: dict[str, Any], arrays: dict[str, Any]) -> None:
+        array = arrays[f"literals.{name}"]
+        assert len(array) > 2
+        arrays[f"literals.{name}"] = np.ascontiguousarray(other(array), array.dtype)
+
+    path = changed(crafted.saved(tmp_path / "index", "scan", "number"), change)
+    with pytest.raises(cm.StoreError, match=f"cannot read {path}, .*{said}"):
+        cm.Matcher.open(path)
+
+
+@pytest.mark.parametrize("how", [how for how in LITERALS if how != "an attribute more"])
+def test_literals_of_pages_are_looked_at_too(tmp_path: Path, how: str) -> None:
+    """They are read when they are needed, by themselves."""
+    name, other, said = LITERALS[how]
+    _, arrays = read_arrays(crafted.saved(tmp_path / "index", "scan", "number"))
+    own = {name: arrays[f"literals.{name}"] for name in ("first", "offset", "data", "label")}
+    assert len(literals_of(pack({}, own)).offset) == len(own["offset"]) > 2
+    own[name] = np.ascontiguousarray(other(own[name]), own[name].dtype)
+    with pytest.raises(cm.StoreError, match=f"the string literals of the pages cannot be read .*{said}"):
+        literals_of(pack({}, own))
+
+
+def stream(texts: pa.Array) -> Any:
+    """Events as a sample has them, which Arrow takes as they are."""
+    out = pa.BufferOutputStream()
+    with pa.ipc.new_stream(out, pa.schema([("c", texts.type)])) as written:
+        written.write_batch(pa.record_batch({"c": texts}))
+    return np.frombuffer(out.getvalue(), np.uint8)
+
+
+def texts_of(offsets: list[int], data: bytes) -> pa.Array:
+    buffers = None, pa.py_buffer(np.array(offsets, np.int32)), pa.py_buffer(data)
+    return pa.Array.from_buffers(pa.string(), len(offsets) - 1, list(buffers))
+
+
+SAMPLES = {
+    "no UTF-8": stream(texts_of([0, 1, 2], b"x\xff")),
+    "no texts": stream(texts_of([0, 9, 2], b"xy")),
+    "half of its description": stream(texts_of([0, 1, 2], b"xy"))[:-60],
+    "half of its texts": stream(texts_of([0, 1, 2], b"xy"))[:-20],
+    "no stream": np.arange(64, dtype=np.uint8),
+}
+
+
+@pytest.mark.parametrize("how", SAMPLES)
+def test_a_sample_that_is_no_events_is_refused(tmp_path: Path, how: str) -> None:
+    path = crafted.saved(tmp_path / "index", "scan", "number")
+    changed(path, lambda header, arrays: arrays.update(sample=stream(texts_of([0, 1, 2], b"xy"))))
+    with cm.Matcher.open(path) as matcher:
+        matcher.compact()
+    changed(path, lambda header, arrays: arrays.update(sample=SAMPLES[how]))
+    with pytest.raises(cm.StoreError, match=f"cannot read {path}, .*the sample of events: "):
+        cm.Matcher.open(path)
+
+
+@pytest.mark.parametrize("how", SAMPLES)
+def test_a_journal_with_a_sample_that_is_no_events_is_refused(tmp_path: Path, how: str) -> None:
+    """It stands in the record of ``compact(sample=...)``."""
+    path = crafted.saved(tmp_path / "index", "scan", "number")
+    with cm.Matcher.open(path, journal=True) as matcher:
+        matcher.compact(sample=crafted.EVENTS)
+    log = Path(f"{path}.journal")
+    [(number, _, _)] = journal_file.records_of(opened_journal(path), str(log))
+    begin = log.read_bytes()[: journal_file.HEADER]
+    log.write_bytes(begin + journal_file.record_of(number, records.of_sample(stream(texts_of([0, 1, 2], b"xy")))))
+    with cm.Matcher.open(path, journal=True) as matcher:
+        assert matcher.match(crafted.EVENTS).num_rows > 0
+    log.write_bytes(begin + journal_file.record_of(number, records.of_sample(SAMPLES[how])))
+    with pytest.raises(cm.StoreError, match=f"cannot read {log} .*the sample of events: "):
+        cm.Matcher.open(path, journal=True)
+
+
 def test_an_index_that_is_not_looked_at_is_made_anew(tmp_path: Path) -> None:
     """Its arrays do not count then; where the file is trusted, they are taken as they are."""
     for kind in cm.kinds():
@@ -128,9 +221,6 @@ def inside_arrays(matcher: cm.Matcher) -> int:
 
 def test_a_journal_with_right_checksums(tmp_path: Path) -> None:
     """A record that names something unknown is refused before anything uses it."""
-    from colmatch.store import journal_file
-    from colmatch.updates import records
-
     path = crafted.saved(tmp_path / "index", "scan", "number")
     with cm.Matcher.open(path, journal=True) as matcher:
         matcher.insert({501: "a IN (3, 5, 9) AND (b > 4 OR c = 'new')", 502: "b < 3"})
@@ -151,9 +241,6 @@ def test_a_journal_with_right_checksums(tmp_path: Path) -> None:
 
 
 def opened_journal(path: Path) -> Any:
-    from colmatch.store import journal_file
-    from colmatch.store.journal import Journal
-
     journal = Journal(str(path), False)
     file = journal._current()
     journal_file.is_begun(file, journal.path)
