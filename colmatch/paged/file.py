@@ -20,19 +20,20 @@ from colmatch.errors import OptionError, StoreError
 from colmatch.kernels.layout import U32
 from colmatch.kernels.pbtree.arrays import KIND, NEXT
 from colmatch.paged.cache import PAGE, Cache, StaleError, damaged, read_error, stamp_of, write_error
-from colmatch.paged.header import FIRST_PAGE, header_bytes, read_header
+from colmatch.paged.header import FIRST_PAGE, State, header_bytes, read_header
 from colmatch.paged.log import (
     BEGIN,
     begin_bytes,
+    begun_generation,
     generation_of,
     locked_log,
     log_path,
     next_update,
     open_log,
     recover_it,
-    update_bytes,
     write_at,
 )
+from colmatch.paged.logged import update_bytes
 from colmatch.store import locks
 from colmatch.store.replacing import is_there
 
@@ -115,8 +116,8 @@ class PageFile:
         self._refresh_log()
         before = self.generation, self.stamp
         for _ in range(TRIES):
-            generation, stamp, pages = read_header(self.handle, self.path)
-            own = generation_of(self.path, self.log) if self.log >= 0 else -1
+            known = generation, stamp, pages = read_header(self.handle, self.path)
+            own = generation_of(self.path, self.log, known) if self.log >= 0 else -1
             if own != generation + 1:  # the next one: the header may have been written since
                 break
         else:
@@ -145,12 +146,13 @@ class PageFile:
     def _follow_log(self) -> None:
         size = os.fstat(self.log).st_size
         while self.log_end < size:
-            update = next_update(self.path, self.log, self.generation, self.log_end, size, self.pages)
+            known = State(self.generation, self.stamp, self.pages)
+            update = next_update(self.path, self.log, known, self.log_end, size)
             if update is None:
                 break
-            self._take(update.total, update.pages, update.offset)
+            self._take(update.head.total, update.pages, update.head.begin)
             self.cache.forget(update.pages)
-            self.stamp, self.log_end = update.stamp, update.end
+            self.stamp, self.log_end = update.head.stamp, update.head.end
 
     def _take(self, total: int, pages: NDArray[np.int64], offset: int) -> None:
         self.pages = total
@@ -243,7 +245,7 @@ class PageFile:
         self.opened += 1
         try:
             self.refresh()
-            if generation_of(self.path, self.log) != self.generation:
+            if begun_generation(os.pread(self.log, BEGIN, 0)) != self.generation:
                 self._begin_log()
             else:
                 os.ftruncate(self.log, self.log_end)

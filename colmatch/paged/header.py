@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import struct
 import zlib
+from typing import NamedTuple
 
 from colmatch.errors import StoreError
 from colmatch.paged.cache import PAGE, damaged
@@ -13,6 +14,14 @@ MAGIC = b"colmatch pages\n"
 VERSION = 2
 FIRST_PAGE = 2  # number of the first page behind the two headers
 _HEADER = struct.Struct("<15sxIQQQ")  # magic, version, generation, stamp, pages
+
+
+class State(NamedTuple):
+    """What the file has after some update."""
+
+    generation: int
+    stamp: int  # of that update
+    pages: int
 
 
 def header_bytes(generation: int, stamp: int, pages: int) -> bytes:
@@ -40,15 +49,15 @@ def is_pages(path: str) -> bool:
         return False  # whoever opens it says why
 
 
-def read_header(handle: int, path: str) -> tuple[int, int, int]:
-    """Returns generation, stamp and pages of an open file, from the header that counts.
+def read_header(handle: int, path: str) -> State:
+    """Returns the state of an open file by the header that counts.
 
     Raises
     ------
     StoreError : neither header is whole, or it is of another format, or says more pages than there
         are
     """
-    best: tuple[int, int, int] | None = None
+    best: State | None = None
     for page in (0, 1):
         data = os.pread(handle, PAGE, page * PAGE)
         if len(data) == PAGE and zlib.crc32(data[:-4]) == struct.unpack("<I", data[-4:])[0]:
@@ -58,11 +67,11 @@ def read_header(handle: int, path: str) -> tuple[int, int, int]:
                     f"{path} has pages of format {version}, this colmatch reads {VERSION}: build it again, or open it with "
                     "the colmatch that wrote it"
                 )
-            if magic == MAGIC and (best is None or found[0] > best[0]):
-                best = found[0], found[1], found[2]
+            if magic == MAGIC and (best is None or found[0] > best.generation):
+                best = State(*found)
     if best is None:
         raise StoreError(f"{path} is damaged, or no index: neither of its two headers is whole")
     there = os.fstat(handle).st_size // PAGE
-    if not FIRST_PAGE < best[2] <= there:
-        raise damaged(path, min(best[2], there))
+    if not FIRST_PAGE < best.pages <= there or max(best) >> 63:  # the next numbers need room, too
+        raise damaged(path, min(best.pages, there))
     return best

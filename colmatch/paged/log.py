@@ -3,11 +3,10 @@
 ::
 
     32 bytes   "colmatch log", generation of the file that it follows, checksum
-    updates    40 bytes: "update", generation, stamp, pages, pages of the file, checksum of this and
-               of the numbers; the numbers of the pages; the pages
+    updates    as ``logged.py`` says, with stamps that follow each other
 
-A page has a checksum of its own, which is among what the update's checksum is about. So an update
-is there when all of it is, and what comes behind the first that is not was never finished.
+An update is there when all of it is. What comes behind the first that is not was never finished, or
+is damage (``unfinished.py``).
 """
 
 from __future__ import annotations
@@ -15,37 +14,22 @@ from __future__ import annotations
 import os
 import struct
 import zlib
-from collections.abc import Iterator
-from typing import NamedTuple
-
-import numpy as np
-from numpy.typing import NDArray
 
 from colmatch.errors import StoreError
-from colmatch.paged.cache import PAGE, checksum, write_error
-from colmatch.paged.header import FIRST_PAGE
+from colmatch.paged.cache import write_error
+from colmatch.paged.header import FIRST_PAGE, State
+from colmatch.paged.logged import Update, heads, read_update
+from colmatch.paged.unfinished import damage
 from colmatch.store import locks
 from colmatch.store.beside import keep_like, open_beside
 from colmatch.store.locks import lock
 from colmatch.store.replacing import is_there
 
-_UPDATE = struct.Struct("<6sxxQQIQ")
 _CRC = struct.Struct("<I")
 BEGIN = 32
-UPDATE = _UPDATE.size + _CRC.size
 VECTOR_MOST = 1000  # pieces of one call of the system
-MAGIC, UPDATE_MAGIC = b"colmatch log", b"update"
+MAGIC = b"colmatch log"
 NOUN = "a log"
-
-
-class Update(NamedTuple):
-    """An update that a log has."""
-
-    stamp: int
-    total: int  # pages of the file
-    pages: NDArray[np.int64]
-    offset: int  # of the first page
-    end: int
 
 
 def log_path(path: str) -> str:
@@ -101,25 +85,36 @@ def begin_bytes(generation: int) -> bytes:
     return (head + _CRC.pack(zlib.crc32(head))).ljust(BEGIN, b"\0")
 
 
-def generation_of(path: str, handle: int) -> int:
+def generation_of(path: str, handle: int, known: State) -> int:
     """Returns the generation of a log, -1 for one that was not begun.
+
+    known : the state of the file without its log
 
     Raises
     ------
     StoreError : it is damaged, or no log
     """
     head = os.pread(handle, BEGIN, 0)
-    if not any(head):
-        size = os.fstat(handle).st_size
-        if next(whole_updates(handle, None, BEGIN, size), None) is None:
-            return -1
-    elif len(head) < BEGIN and MAGIC.startswith(head[: len(MAGIC)].rstrip(b"\0")):
+    if len(head) < BEGIN and MAGIC.startswith(head[: len(MAGIC)].rstrip(b"\0")):
         return -1
-    elif (generation := begun_generation(head)) is not None:
+    if (generation := begun_generation(head)) is not None:
         return generation
+    if not any(head) and not _has_updates(handle, known):
+        return -1
     raise StoreError(
         f"{log_path(path)} is damaged, or no log: its first {BEGIN} bytes are not what was written; {recover_it(path)}, "
         "or move it away if it is no log"
+    )
+
+
+def _has_updates(handle: int, known: State) -> bool:
+    """Says whether a log without a beginning has more than one update that was not finished."""
+    size = os.fstat(handle).st_size
+    newer = heads(handle, known.generation + 1, BEGIN, size)  # behind a header that is damaged, too
+    return (
+        read_update(handle, known.generation, BEGIN, size) is not None
+        or damage(handle, known, BEGIN, size) is not None
+        or next(newer, None) is not None
     )
 
 
@@ -136,15 +131,10 @@ def recover_it(path: str) -> str:
     return f"`colmatch recover {path}` goes on with what stands before the damage"
 
 
-def update_bytes(generation: int, stamp: int, total: int, pages: NDArray[np.int64], sums: bytes) -> bytes:
-    """Returns what stands before the pages of an update; ``sums`` are their checksums."""
-    head = _UPDATE.pack(UPDATE_MAGIC, generation, stamp, len(pages), total)
-    numbers = pages.astype(np.uint32).tobytes()
-    return head + _CRC.pack(zlib.crc32(sums, zlib.crc32(numbers, zlib.crc32(head)))) + numbers
-
-
 def write_at(handle: int, at: int, parts: list[memoryview]) -> int:
-    """Writes all of something. Returns where it ends."""
+    """Writes all of something, with nothing behind it. Returns where it ends."""
+    if os.fstat(handle).st_size > at:  # what is left of an update that failed
+        os.ftruncate(handle, at)
     for begin in range(0, len(parts), VECTOR_MOST):
         some = parts[begin : begin + VECTOR_MOST]
         size = sum(map(len, some))
@@ -157,77 +147,27 @@ def write_at(handle: int, at: int, parts: list[memoryview]) -> int:
     return at
 
 
-def read_update(handle: int, generation: int, at: int, size: int) -> Update | None:
-    """Reads an update at a place of a log of some size. None where none is finished there."""
-    head = os.pread(handle, UPDATE, at)
-    if len(head) < UPDATE or head[:6] != UPDATE_MAGIC:
-        return None
-    _, own, stamp, count, total = _UPDATE.unpack_from(head)
-    offset = at + UPDATE + 4 * count
-    end = offset + PAGE * count
-    if own != generation or end > size:
-        return None
-    numbers = os.pread(handle, 4 * count, at + UPDATE)
-    pages = np.frombuffer(numbers, np.uint32).astype(np.int64)
-    sums = b""
-    for i, page in enumerate(pages.tolist()):
-        data = os.pread(handle, PAGE, offset + PAGE * i)
-        if len(data) < PAGE or checksum(data, page) != _CRC.unpack_from(data)[0]:
-            return None
-        sums += data[:4]
-    if _CRC.unpack_from(head, _UPDATE.size)[0] != zlib.crc32(
-        sums, zlib.crc32(numbers, zlib.crc32(head[: _UPDATE.size]))
-    ):
-        return None
-    return Update(stamp, total, pages, offset, end)
-
-
-def whole_updates(handle: int, generation: int | None, at: int, size: int) -> Iterator[Update]:
-    """Yields the updates that are whole from some place of a log on, wherever they begin.
-
-    generation : that they are of, None for any
-    """
-    begin = UPDATE_MAGIC.ljust(8, b"\0") + (b"" if generation is None else struct.pack("<Q", generation))
-    rest = os.pread(handle, max(size - at, 0), at)
-    place = rest.find(begin)
-    while place >= 0:
-        own = rest[place + 8 : place + 16]
-        update = read_update(handle, struct.unpack("<Q", own)[0], at + place, size) if len(own) == 8 else None
-        if update is not None:
-            yield update
-        place = rest.find(begin, place + 1 if update is None else update.end - at)
-
-
-def next_update(path: str, handle: int, generation: int, at: int, size: int, pages: int) -> Update | None:
+def next_update(path: str, handle: int, known: State, at: int, size: int) -> Update | None:
     """Reads the update at a place of a log. None where none is finished there.
 
-    pages : of the file, before that update
+    known : the state before that update
 
     Raises
     ------
     StoreError : the log is damaged, there or behind
     """
-    update = read_update(handle, generation, at, size)
-    if update is None:
-        _check_end(path, handle, generation, at, size)
+    update = read_update(handle, known.generation, at, size)
+    if update is None or update.head.stamp != known.stamp + 1:
+        # of another size by now, it is being written
+        if damage(handle, known, at, size) is not None and os.fstat(handle).st_size == size:
+            raise StoreError(
+                f"{log_path(path)} is damaged: what stands from byte {at} on is not what was written, and more than "
+                f"the last update: {recover_it(path)}, or copy it again"
+            )
         return None
-    numbers = update.pages
-    if update.total > pages + len(numbers) or (numbers < FIRST_PAGE).any() or (numbers >= update.total).any():
+    numbers, total = update.pages, update.head.total
+    if total > known.pages + len(numbers) or (numbers < FIRST_PAGE).any() or (numbers >= total).any():
         raise StoreError(
             f"{log_path(path)} is damaged: the update at byte {at} has pages that the file cannot have: copy both again"
         )
     return update
-
-
-def _check_end(path: str, handle: int, generation: int, at: int, size: int) -> None:
-    """Checks that no update stands behind one that is not whole: only the last can be unfinished.
-
-    Raises
-    ------
-    StoreError : there is one, so the log is damaged
-    """
-    if next(whole_updates(handle, generation, at + 1, size), None) is not None:
-        raise StoreError(
-            f"{log_path(path)} is damaged: what stands from byte {at} on is not what was written, and updates come "
-            f"behind it: {recover_it(path)}, or copy it again"
-        )

@@ -8,19 +8,14 @@ is lost.
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 
 from colmatch.errors import StoreError
 from colmatch.paged.cache import PAGE, write_error
-from colmatch.paged.header import header_bytes, read_header
-from colmatch.paged.log import (
-    BEGIN,
-    begin_bytes,
-    begun_generation,
-    locked_log,
-    log_path,
-    read_update,
-    whole_updates,
-)
+from colmatch.paged.header import State, header_bytes, read_header
+from colmatch.paged.log import BEGIN, MAGIC, begin_bytes, generation_of, locked_log, log_path
+from colmatch.paged.logged import heads, read_update
+from colmatch.paged.unfinished import damage
 from colmatch.store import locks
 from colmatch.store.recovery import Recovered, set_aside
 
@@ -49,28 +44,46 @@ def recover_log(path: str) -> Recovered | None:
 
 
 def _recovered(path: str, main: int, log: int) -> Recovered | None:
-    generation, stamp, _ = read_header(main, path)
-    size = os.fstat(log).st_size
-    own = begun_generation(os.pread(log, BEGIN, 0))
-    if own == generation + 1:
+    known = read_header(main, path)
+    size, head, own = os.fstat(log).st_size, os.pread(log, BEGIN, 0), None
+    with suppress(StoreError):  # the beginning is damaged, or it is no log
+        own = generation_of(path, log, known)
+    if own == known.generation + 1:
         return _with_header(path, main, log, own)
-    end, kept = BEGIN, stamp
-    while (update := read_update(log, generation, end, size)) is not None:
-        end, kept = update.end, update.stamp
-    later = [update.stamp for update in whole_updates(log, generation, end, size)]
-    if own is not None and not later:
-        return None  # an older log, or the end of one, which was never finished
-    if own is None and end == BEGIN and next(whole_updates(log, None, 0, size), None) is None:
-        return None  # nothing was begun, or it is no log
+    if own is not None and own != known.generation:
+        return None  # nothing was begun, or all of it is in the file
+    state, end = known, BEGIN
+    while (update := read_update(log, known.generation, end, size)) and update.head.stamp == state.stamp + 1:
+        state, end = State(known.generation, update.head.stamp, update.head.total), update.head.end
+    found = damage(log, state, end, size)
+    if own is not None and found is None:
+        return None
+    if own is None and end == BEGIN:
+        _check_log(path, log, head, known.generation, size)
     said = f"{log_path(path)} is damaged from byte {0 if own is None else end} of {size} on"
     copy = set_aside(log_path(path), path, log)
-    if later or end == BEGIN:
+    is_cut = found is not None or end == BEGIN
+    if is_cut:
         os.ftruncate(log, end if end > BEGIN else 0)
     if own is None and end > BEGIN:
-        os.pwrite(log, begin_bytes(generation), 0)
+        os.pwrite(log, begin_bytes(known.generation), 0)
     os.fsync(log)
-    lost = max(later) - kept if later else 0
-    return Recovered(kept - stamp, lost, size - end if later or end == BEGIN else 0, copy, said)
+    lost = 0 if found is None else None if found.last is None else found.last - state.stamp
+    return Recovered(state.stamp - known.stamp, lost, size - end if is_cut else 0, copy, said)
+
+
+def _check_log(path: str, log: int, head: bytes, generation: int, size: int) -> None:
+    """Checks that something damaged, from which no update can be read, was a log of the file.
+
+    Raises
+    ------
+    StoreError : it looks like none, or follows a header that is damaged as well
+    """
+    if next(heads(log, generation + 1, BEGIN, size), None) is not None:
+        raise _both_damaged(path)
+    is_log = not any(head) or head.startswith(MAGIC) or next(heads(log, generation, BEGIN, size), None) is not None
+    if not is_log:
+        raise StoreError(f"{log_path(path)} is no log of {path}, or nothing of it can be read: move it away to go on")
 
 
 def _with_header(path: str, main: int, log: int, generation: int) -> Recovered:
@@ -78,9 +91,13 @@ def _with_header(path: str, main: int, log: int, generation: int) -> Recovered:
     size = os.fstat(log).st_size
     first = read_update(log, generation, BEGIN, size)
     if first is None:
-        raise StoreError(f"{path} and {log_path(path)} are damaged, both at their beginnings: build it again")
+        raise _both_damaged(path)
     copy = set_aside(log_path(path), path, log)
     pages = os.fstat(main).st_size // PAGE
-    os.pwrite(main, header_bytes(generation, first.stamp - 1, pages), generation % 2 * PAGE)
+    os.pwrite(main, header_bytes(generation, first.head.stamp - 1, pages), generation % 2 * PAGE)
     os.fsync(main)
     return Recovered(0, 0, 0, copy, f"the newer header of {path} was not what was written")
+
+
+def _both_damaged(path: str) -> StoreError:
+    return StoreError(f"{path} and {log_path(path)} are damaged, both at their beginnings: build it again")

@@ -17,8 +17,10 @@ from some_pages import built
 
 import colmatch as cm
 from colmatch.kernels.pbtree.arrays import HEAD, KIND, RECORDS
-from colmatch.paged import chains, log
+from colmatch.paged import chains, log, logged
+from colmatch.paged.cache import PAGE
 from colmatch.paged.check import check
+from colmatch.paged.header import header_bytes
 from colmatch.paged.records import CONJUNCTIONS, LENGTH, PREDICATES
 
 EACH = 3000 if THOROUGH else 60
@@ -75,6 +77,17 @@ def test_a_header_that_says_more_pages_than_there_are(tmp_path: Path, pages: int
             opens(str(tmp_path / "b"))
 
 
+@pytest.mark.parametrize("numbers", [(2**64 - 1, 1), (1 << 60, 2**64 - 1)])
+def test_a_header_whose_numbers_have_no_next_ones(tmp_path: Path, numbers: tuple[int, int]) -> None:
+    with built(tmp_path / "a") as matcher:
+        pages = inside.page_file(matcher).pages
+    data = (tmp_path / "a").read_bytes()
+    (tmp_path / "b").write_bytes(header_bytes(*numbers, pages) * 2 + data[2 * PAGE :])
+    Path(log.log_path(str(tmp_path / "b"))).write_bytes(bytes(100))
+    with pytest.raises(cm.StoreError, match="is damaged: page"):
+        cm.Matcher.open(tmp_path / "b").insert({99: "a = 1"})
+
+
 @pytest.mark.parametrize(("total", "pages"), [(2**40, [2]), (2**63, [2]), (9, [1]), (9, [30])])
 def test_a_log_with_pages_that_the_file_cannot_have(tmp_path: Path, total: int, pages: list[int]) -> None:
     with built(tmp_path / "a") as matcher:
@@ -84,7 +97,7 @@ def test_a_log_with_pages_that_the_file_cannot_have(tmp_path: Path, total: int, 
     words = np.frombuffer((tmp_path / "b").read_bytes(), np.uint32).reshape(-1, 1024)[[2] * len(pages)].copy()
     for page, own in zip(pages, words):
         own[0] = crafted_pages.checksum(own.tobytes(), page)
-    head = log.update_bytes(generation, stamp + 1, total, np.array(pages), words[:, :1].tobytes())
+    head = logged.update_bytes(generation, stamp + 1, total, np.array(pages), words[:, :1].tobytes())
     Path(log.log_path(str(tmp_path / "b"))).write_bytes(log.begin_bytes(generation) + head + words.tobytes())
     with pytest.raises(cm.StoreError, match="has pages that the file cannot have"):
         cm.Matcher.open(tmp_path / "b")
