@@ -3,6 +3,10 @@
 A power cut may leave a hole in a log: the system writes blocks in any order, and without ``fsync``
 nobody waits for them. Updates change pages that those before have made, so what comes behind a hole
 is lost.
+
+Opening such a file would lose finished updates without a word, so ``open`` refuses. The last update
+of a log alone cannot be told from an unfinished one: damaged, it counts as never finished. If only
+a header is damaged, it is written again, since all of its contents stand elsewhere, too.
 """
 
 from __future__ import annotations
