@@ -23,6 +23,11 @@ cache folder. Cached code is run as it is, so a folder that others could write i
 
 ``numba.core.caching``, ``CompileResult._reduce``, ``Dispatcher._cache`` and the locks that a fork
 waits for (``_forks.py``) are numba's inner workings, so pyproject.toml pins its minor version.
+
+Kernels count no references to arrays (``POLICY``): the caller holds all arrays until a kernel
+returns, and a kernel makes none. With counting, building ``pstbloom`` took twice as long, one by
+one three times. ``betree`` (200,000 ``dense``) took 0.7 s instead of 0.3, an event of
+``propagation`` a third longer, and ``bitslice`` as long.
 """
 
 import functools

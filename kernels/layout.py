@@ -18,9 +18,9 @@ Growing segments are given *labels* instead: codes with gaps, so that an inserte
 finds a place between its neighbours and no stored predicate changes. Labels ascend as codes do; the
 code of one is 1 and how many boundaries have labels up to it. With the labels 100, 200, 300 for the
 boundaries above, a value below 22 has 1, one of 22 to 30 has 100, and the predicates are [100, 299]
-and [200, 299]; a range without an upper end goes up to ``LABEL_TOP``. Neighbouring keys have
-neighbouring labels (``labels/boundaries.py``), so a range of one label is one of one key, or the
-interval between two boundaries with no room left.
+and [200, ``LABEL_TOP``], which has no upper end. Neighbouring keys have neighbouring labels
+(``labels/boundaries.py``), so a range of one label is one of one key, or the interval between two
+boundaries with no room left.
 
 Single letters stand for the same in all kernels, as numbers of these things; where there are two,
 the folder says which::

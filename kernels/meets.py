@@ -9,6 +9,11 @@ A plain conjunction has one predicate for each attribute, so each may be asked b
 program several predicates may be about one attribute, and one value must do for all of them: then
 the program is asked at each point of the range where one of them begins to be true. The caller has
 checked with ``find_hardest`` that these are few.
+
+Since a plain conjunction has one interval set for each attribute, ``a < 3 AND a > 7`` is met by no
+range. A predicate that an absent value meets is no negation for the same reason: ``NOT (a <=> 5)``
+is met by 5 to 6, as ``a <> 5`` is. To ask each predicate of a program by itself would make matches
+depend on the budget of the kind.
 """
 
 from typing import NamedTuple

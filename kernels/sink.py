@@ -1,4 +1,27 @@
-"""Results of a match kernel: written by blocks of rows, then ordered by row and number."""
+"""Results of a match kernel: written by blocks of rows, then ordered by row and number.
+
+A kernel may write a block in any order of subscriptions and rows. A kernel that may find a pair
+twice says so (``repeats`` of ``indexing/base.py``), and the second is dropped here.
+
+Within a row, numbers ascend. So results do not change when ``auto`` chooses another kind or
+segments are merged. A pair becomes a key of 32 bits: the row within its group of rows, then the
+number of the subscription. A group has some 8,192 pairs, which fit into the cache next to the
+processor. Each group is ordered by two or three digits of its keys, the lowest first. This costs 4
+ns a pair more than the order of rows alone, which ``Options(order="any")`` asks for. Half of that
+is the look-up of ids: each id of a row stands in another line of memory, while kernels write all
+rows of a subscription together. The best matches are ordered by score, so this step is left out
+there.
+
+Tried and lost, in ns a pair with 382 matches of a million subscriptions, where ordering by row
+alone takes 3.9 and ``order_groups`` 6.8:
+
+- ordering all pairs by two digits of the number, then by row: 9.4, since each pass goes through the
+  next cache;
+- buckets by the high bits of the number, each ordered in the cache, then by row: 9.3;
+- one pass by the high bits for each group, then insertion within a row: 7.7, and slow where
+  neighbours match;
+- the same with ids looked up first and moved with the keys: 8.3.
+"""
 
 import numpy as np
 

@@ -4,6 +4,10 @@ A list of ranges of every width must be read from its beginning, since its first
 widest. A list of ranges of one *class* of width is read from as far below the value as its widest
 range reaches. Narrow ranges are then neighbours of the value, and of those that are read, most
 contain it.
+
+Propagation's classes are powers of two. OpIndex's are powers of four: it has a list for each
+partition and searches each class of it. So it has classes only where one attribute of a partition
+has more than 256 ranges. Shorter lists are read no further down than their widest range reaches.
 """
 
 from colmatch.kernels._jit import device

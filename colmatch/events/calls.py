@@ -9,6 +9,11 @@ A row is not asked every list of arguments, but the arguments are asked for what
 circles around its place (``circles.py``), the segments and caps of its lists. Few rows have reached
 a cap, so a cap has an entry where it is reached. What is found quickest is made once for the old
 literals of a matcher and once for the young ones, which are few.
+
+The sorted arguments that are asked for are searched for each item of a row's lists, so the lists
+need not be sorted. Where something that a function reads is NULL, the row has the empty literal. So
+NOT of a circle is having neither this circle nor the empty literal, which is one predicate. An
+attribute for "is known", which is true of most rows, took longer.
 """
 
 from __future__ import annotations

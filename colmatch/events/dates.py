@@ -1,4 +1,8 @@
-"""Parts of dates and timestamps, as Spark has them."""
+"""Parts of dates and timestamps, as Spark has them.
+
+Arrow is mended where it differs from Spark: seconds of zones whose offsets have some, and clocks
+that are set forward or back.
+"""
 
 from __future__ import annotations
 

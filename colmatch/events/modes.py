@@ -3,6 +3,9 @@
 A part of such a value can overflow, be divided by zero, or not fit a cast. That is an error in ANSI
 mode; without it, the part wraps or is NULL. Or a whole number meets a FLOAT, which makes a DOUBLE
 in ANSI mode.
+
+The mode follows from the tree, so a saved matcher has nothing more for it. Spark sessions are
+checked against ``Options(ansi=...)``.
 """
 
 from __future__ import annotations

@@ -13,6 +13,21 @@ enough of them, and the sample of the build stays.
 
 What there is stands in one tuple, which is replaced in one step: threads need no lock for it. Of
 two that take events at once, one may lose what it took.
+
+The paper on BE*-Tree counts matches over a window of events, and takes nodes apart when their rank
+has fallen. Here the window is a sample of the events, and whole segments are built anew: by
+``compact``, and by each merge. So one mechanism adjusts every kind that goes by a sample. Counters
+in nodes would be written by all threads that match, into arrays that must not change. They would
+say that a node is bad, but not which attribute would be better. For that, its conjunctions must be
+placed again, with present events. Between two merges no single node is taken apart: the growing
+segment has 512 subscriptions at most, and other segments never change.
+
+Copying one event of 100 columns takes some 200 us, and copying 64 events hardly more. Dictionaries
+and views are made plain, since 64 values would hold all words of their column. Where columns have
+several types, the type of most events counts. The events that a merge has counted become the sample
+of the version, so they are saved. The journal does not record them: after a crash, the sample of
+the last save counts until enough events have been observed. A file of pages has no estimates that
+could age, so it refuses to observe.
 """
 
 from __future__ import annotations

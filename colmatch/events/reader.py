@@ -5,6 +5,9 @@ structs: no Python runs for a column, let alone a row. The distinct strings that
 about are read first, with a plan of their own (``patterns.py``). ``work.py`` has the memory that
 kernels write, ``gather.py`` says where batches come from. ``texts_of`` is for strings that are no
 events.
+
+A loop of Python over 100 columns costs milliseconds a batch, the kernels cost tens of microseconds.
+Nothing that is read points into Arrow's memory afterwards.
 """
 
 from __future__ import annotations

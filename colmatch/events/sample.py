@@ -3,6 +3,13 @@
 The events themselves are kept, not what was counted. Updates bring attributes and literals that
 nobody had asked for when the matcher was built, and counts by the values of that time would say
 nothing of them.
+
+OpIndex chooses pivots, and Propagation, PSTBloom and PSTHash choose access predicates, by how
+frequent attributes and values are estimated to be. Each merge estimates anew. A growing segment of
+these kinds is given the sample, too. It is begun anew when it has grown by half, since its first
+subscriptions say little about the others. ``compact(sample=...)`` replaces the sample. Such an
+update has a record of its own in the journal, which is written before the new index is there.
+Replaying the journal gives the new events at once, and the index at the next merge.
 """
 
 from __future__ import annotations

@@ -8,6 +8,18 @@ Some kinds find a conjunction by a predicate that it needs. A program needs no s
 such a kind would look at it for each event. For these kinds, an AND of ORs is multiplied out by its
 shortest OR alone (``divided``). Each predicate of that OR begins a program of its own, which needs
 it. Scores stay the same: an AND adds up its parts, and an OR has the best of them.
+
+The parts of an OR at the top are counted one by one, and take 16 budgets together at most. Between
+ORs of the same length, operators decide. A program stays whole where it would become more programs
+than the budget allows, or have more than ``MOST_PREDICATES`` predicates together. It also stays
+whole where each OR has a predicate that an absent attribute meets. A kind that finds conjunctions
+by a needed predicate verifies such a program for each event. Inserts, deletes, ranges and the best
+matches need nothing new, since a subscription has several conjunctions, as with any OR. ``explain``
+puts the programs of an expression together again.
+
+The price of ``divided`` is memory: an OR of two doubles the predicates of a program. Several places
+in the lists for one program would spare that. But each kind would then need them in its build, its
+inserts and its deletes.
 """
 
 from __future__ import annotations

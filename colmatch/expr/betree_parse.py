@@ -4,6 +4,10 @@ Names are looked up and types are checked on the way, since the language is one 
 what a text is refused for, it is refused for at the place where that stands. ``not`` binds tighter
 than ``and``, that tighter than ``or``; no function calls itself, so that parentheses may nest as
 deep as the options say.
+
+The parser is written by hand. The language has a dozen rules, each with an error of its own, which
+need no generator. Two floats that differ by less than ``EPSILON`` are equal to be-tree, so ``f =
+1.5`` becomes a BETWEEN of the least and the largest equal float.
 """
 
 from __future__ import annotations

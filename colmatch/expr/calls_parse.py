@@ -1,4 +1,8 @@
-"""sqlglot's nodes -> calls of special functions."""
+"""sqlglot's nodes -> calls of special functions.
+
+Arguments are packed to one literal when the form of their text is known (``with_packings``). So
+texts that differ in arguments alone share a form.
+"""
 
 from __future__ import annotations
 

@@ -6,6 +6,9 @@ than these two, so a phrase means the same by itself, and ``a1 BETWEEN <int> AND
 once however many texts have it. Of 100,000 texts without two of one shape, the parser sees a few
 thousand phrases; to parse the texts took four times as long. Whatever does not work out so is
 parsed as a whole, which also finds the place of errors.
+
+Literals within a computed value are a part of its attribute. So texts of one shape share a form
+only where these literals are equal (``ByLiterals``).
 """
 
 from __future__ import annotations

@@ -2,6 +2,12 @@
 
 What Arrow computes otherwise than Spark is said to the functions in the nodes: casts are explicit,
 and so is whether an overflow is an error.
+
+The normal form writes ``b > a`` as ``a < b`` and sorts the operands of what commutes. Spark orders
+all values, NaN among them. So ``a >= b`` is the negation of ``a < b`` and needs no attribute of its
+own. A comparison of two columns is a Boolean value that a predicate compares with TRUE, which is
+right for all types. The SQL text of the normal form is the name of the attribute, and the typed
+tree is its key.
 """
 
 from __future__ import annotations

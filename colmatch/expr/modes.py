@@ -8,6 +8,13 @@ value of ``a`` in this set", "it has none".
 
 Where a predicate on an absent value is to be False instead of Unknown, False is not-True for each
 predicate, and so for all that is made of them.
+
+Kernels know these leaves alone. So ``IS NULL``, ``NOT array_contains`` and ``IS NOT TRUE`` need no
+code of their own there.
+
+A NOT that belongs to a predicate (``NOT IN``, be-tree's ``none of``) is said by
+``Predicate.negated``. With two values it differs from a NOT before the predicate. With three values
+both mean the same, and SQL's parser does not tell them apart.
 """
 
 from __future__ import annotations

@@ -1,6 +1,9 @@
 """A text -> the tree of ``ast.py``.
 
 sqlglot's Spark parser parses it, and what its tree may have is a whitelist of node types.
+
+The text that was read last is kept until ``forget``. So a text with an error is read and parsed
+once.
 """
 
 from __future__ import annotations

@@ -11,6 +11,8 @@ sound because the first text of each shape is read properly (``tokens.py``): whe
 literals, or finds them elsewhere, the shape is marked as one whose texts are always read properly.
 Texts of one shape differ only inside what this pattern took for literals, so they agree or disagree
 together.
+
+A list of literals is one mark, so ``IN`` lists of every length share a shape.
 """
 
 from __future__ import annotations

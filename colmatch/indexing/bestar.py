@@ -16,6 +16,9 @@ Deviations:
   64 events together holds here, too.
 
 It counts as BE-Tree does.
+
+A delete narrows bounds on the path upwards only, from the ranges of what hangs directly below. For
+that a bucket has the ranges of the attributes above it, too, the paper's inactive dimensions.
 """
 
 from __future__ import annotations

@@ -29,6 +29,11 @@ the be-tree library describe it. Deviations:
 CONJUNCTIONS counts the entries of leaves that are looked at, for each event; CANDIDATES those that
 are verified, PREDICATES what that takes, NODES buckets and parts visited, once for all events that
 go down together.
+
+A growing segment has values counted by key when it is begun, since boundaries come one by one.
+Until it is begun anew, an attribute that comes later goes by its domain, as without a sample. A
+domain is halved, not what is in it, so 1,000 values in ascending order need 14 nodes an event, as
+in any other order.
 """
 
 from __future__ import annotations

@@ -1,9 +1,19 @@
 """bitslice: predicates tested for up to 64 rows at once.
 
-Ours; ARCHITECTURE.md has the idea and what was measured.
+Ours; ``kernels/bitslice/__init__.py`` has the idea, and what was tried and lost.
 
 Postings are ordered by attribute, width class and lowest code, and the conjunctions with them, so
 that what a batch reads together stands together.
+
+**Columns for few are closed** (``_choose_access``; ``close_columns=False`` switches it off). To
+sort a column and to make tiles of its rows takes as long for one posting as for a thousand: 13 ns
+an event for an attribute that a third of the events have, so 1.3 us for all columns of ``dense``.
+To test a posting for all rows takes 0.1 ns an event. So a column with fewer postings than that is
+worth is closed, half of such columns at a time. Its postings move to the next best access predicate
+that is open, or to the one tile that all rows share. 2,000 ``dense`` subscriptions then take 1.2 us
+an event instead of 2.25, 9,700 take 1.55 instead of 1.95, reading included. From 30,000 on all
+columns stay. Columns that few events have are never closed: they are matched by row. None is closed
+where many predicates are lists: to test each value for all rows cost ``ads`` a sixth.
 """
 
 from __future__ import annotations

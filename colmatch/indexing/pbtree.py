@@ -19,6 +19,9 @@ not ended, or in those that end behind it and have begun: the first is counted f
 lower half of a tree, the second for others. So few entries are read at both ends of a domain, and
 at no value those of both ends; ranges in GreaterThan and LessThan cost a million ``dense``
 subscriptions 1.8 million entries an event.
+
+In shared pages, 20,000 subscriptions on 30,000 attributes take 7 MB, 366 bytes each. They took 413
+MB where each attribute had a page for its leaf and one for each list.
 """
 
 from __future__ import annotations

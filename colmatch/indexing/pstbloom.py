@@ -24,6 +24,11 @@ and Dense Workloads" (sections 4 and 5, algorithms 1 to 5). Deviations:
 CONJUNCTIONS counts the entries of lists that are read, which are the conjunctions whose access
 predicate holds; CANDIDATES those that all signatures let through, and that are verified; PREDICATES
 what that takes, NODES the spaces with lists.
+
+With one length for both, signatures of cells were full from a cardinality of 1,000 on: a cell has
+many more conjunctions than a space. Where more than three quarters of the bits would be set,
+signatures are left out. Building a million ``dense`` subscriptions at once takes 3.0 s, one by one
+17 s.
 """
 
 from __future__ import annotations

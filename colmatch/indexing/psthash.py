@@ -18,6 +18,17 @@ and Dense Workloads" (sections 4 and 6, algorithms 6 and 7). Deviations:
 CONJUNCTIONS counts the entries of lists that are read, which are the conjunctions whose access
 predicates hold, or nearly so where they have cells; CANDIDATES those that are verified, PREDICATES
 what that takes, NODES the spaces of several attributes that are looked for.
+
+A value lies in a space and in a cell of its attribute. So 30 values make 60 places, and up to four
+pairs for two values. A place has bits of the attributes that it is paired with, but not whether
+with their spaces or their cells. With 20,000 ``dense`` subscriptions, an event looks for 60 places
+and 476 pairs, of which 62 exist: 225 of two cells (59 exist), 225 of a cell and a space (1.4), 26
+that begin with a space (1.2). With 200,000 subscriptions it looks for 1,079 pairs, of which 334
+exist.
+
+By spaces alone, a million ``dense`` subscriptions would have 272 million entries in lists. They
+have 7 million. Building a million at once takes 2.4 s, one by one 8 s: a thousand buckets are made
+together, whose places in the hash table come from memory at the same time.
 """
 
 from __future__ import annotations

@@ -3,6 +3,9 @@
 Each kind has a dataclass of its own in its own file. What a setting means, its default and the
 values that it may have stand there and nowhere else: errors, the command line and
 ``colmatch kinds`` go by them.
+
+One dataclass of all kinds' settings in ``Options`` was the other design: each kind would then check
+settings that it does not know.
 """
 
 from __future__ import annotations

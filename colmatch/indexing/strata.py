@@ -3,6 +3,9 @@
 ``match_topk`` reads the strata from the highest scores to the lowest, and is done with an event as
 soon as no further stratum can have anything better. Strata are cut by the number of matches that an
 event is expected to have, so that the first ones are enough where few matches are wanted.
+
+Groups of postings are by attribute, then by stratum, so that full matching sweeps all of an
+attribute at once. A set without weights and priorities has one stratum.
 """
 
 from __future__ import annotations

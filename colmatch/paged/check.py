@@ -1,4 +1,9 @@
-"""Looks at every page of a file: checksums, links, order, and that trees say what records say."""
+"""Looks at every page of a file: checksums, links, order, and that trees say what records say.
+
+Pages are checked as a whole or not at all: one page alone cannot show that a link leads to a page
+of another kind, or in a circle. Parts that are read on opening are checked then: headers, log,
+schema, attributes and literals.
+"""
 
 from __future__ import annotations
 

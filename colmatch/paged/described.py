@@ -4,6 +4,9 @@ It stands in two chains of pages. The first is a saved matcher without subscript
 young string literals alone (``events/vocabulary.py``), and is written whenever something in it is
 new. The second has the old ones, which may be millions: it is read when they are needed first, and
 written when young ones come to them.
+
+Keys in trees are labels, which follow the order of all literals. So literals are read as a whole.
+In one chain, each insert with a new literal among 300,000 took 115 ms, in two it takes 2 ms.
 """
 
 from __future__ import annotations

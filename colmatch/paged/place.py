@@ -1,4 +1,9 @@
-"""Who may put a file in the place of a file of pages."""
+"""Who may put a file in the place of a file of pages.
+
+The new file has a higher generation than the old file and its log, so a log that is left behind
+does not count. A lock on a log that has lost its name keeps nobody out, so its holder looks for the
+log again. Names are resolved first, so a link is the same file with the same log.
+"""
 
 from __future__ import annotations
 

@@ -3,6 +3,14 @@
 A power cut may leave a hole in a log: the system writes blocks in any order, and without ``fsync``
 nobody waits for them. Updates change pages that those before have made, so what comes behind a hole
 is lost.
+
+Opening such a file would lose finished updates without a word, so ``open`` refuses. The last update
+of a log alone cannot be told from an unfinished one: damaged, it counts as never finished. If only
+a header is damaged, it is written again, since all of its contents stand elsewhere, too.
+
+The command keeps a copy of the log. It counts the lost updates by the last number in the log.
+Nothing behind the damage is read further: each beginning there could name the same pages, and a
+crafted log of 1.6 MB had 249 MB read.
 """
 
 from __future__ import annotations

@@ -4,6 +4,8 @@ The meaning is that of the package's sources, version 7.3: ``rule.js`` (an empty
 ``engine-default-operators.js`` (``===``, and which facts an operator is true of at all) and
 ``almanac.js`` (facts as values, paths). Every NOT is said of ``IS TRUE``, so what is made means the
 same with two values and with three.
+
+Saying so costs nothing: normalisation then asks "is it not true" (``expr/modes.py``).
 """
 
 from __future__ import annotations

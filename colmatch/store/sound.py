@@ -3,6 +3,10 @@
 Checksums tell of damage. Whoever crafts a file can compute them as well, so lengths, ranges and
 numbers are checked, too, each array once and in order. Nothing that is computed from them can then
 lead outside an array. Nothing in a file is code.
+
+A kind may check how the arrays of its index hang together (``sound`` of ``indexing/base.py``). The
+index of any other kind, and that of each growing segment, is built anew from its predicates, which
+are checked for all kinds. So a new kind is safe without a check of its own.
 """
 
 from __future__ import annotations

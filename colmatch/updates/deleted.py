@@ -1,4 +1,10 @@
-"""Which numbers are of no subscription any more: bits, and a few that were deleted last."""
+"""Which numbers are of no subscription any more: bits, and a few that were deleted last.
+
+Match kernels leave a deleted number out where they write a pair (``kernels/sink.py``), which costs
+0.2 us an event with 380 matches. A pass of its own over the pairs took 1.4 to 2.1 us. Counting such
+pairs, and dropping them where pairs are ordered, took 0.9 us. To copy the bits of a million took up
+to 20 of the 50 us of a delete.
+"""
 
 from __future__ import annotations
 

@@ -2,6 +2,21 @@
 
 It is small, so each update gets arrays of its own: nobody has to wait for those who read the old
 ones, and an update that is given up half way has changed nothing.
+
+The kind is the one that was asked for if it has an ``insert``, and ``scan`` otherwise. Microseconds
+an event, for a batch of 4,096 events of ``dense``, reading included:
+
+=============  ====  ===========  =======  ======  ========
+subscriptions  scan  propagation  opindex  kindex  bitslice
+=============  ====  ===========  =======  ======  ========
+           64   0.6          2.2      4.1     2.6       0.7
+          256   0.5          3.6      7.8     7.2       0.5
+        1,024   0.8          6.9       15      27       0.6
+        9,000   4.2           30       39     205       1.9
+=============  ====  ===========  =======  ======  ========
+
+``bitslice`` costs less from 1,000 subscriptions on, but would be made anew for each insert. Event
+by event instead of 64 together (``kernels/scan/tiles.py``), ``scan`` took 1.0, 1.0, 2.0 and 13.
 """
 
 from __future__ import annotations

@@ -2,6 +2,9 @@
 
 A label stays what it is when other literals come between, so no segment has to know of those. Only
 where labels run out are those of an attribute spaced anew.
+
+A label has 62 bits. It is placed by how far the string lies between its neighbours, byte by byte.
+When the labels of an attribute are spaced anew, the keys of its boundaries follow, and codes stay.
 """
 
 from __future__ import annotations

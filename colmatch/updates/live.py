@@ -8,6 +8,13 @@ beside that (``merger.py``).
 Nothing is changed before the new version is there, which is one assignment. So an update that is
 interrupted anywhere leaves the old version or the new one. Where there is a journal, the update is
 in it before that.
+
+A single insert is eight calls of kernels, and little else. Half a microsecond of numpy takes as
+long as the work itself, and two to five times as long where caches are cold, as between events. One
+kernel lowers, one finds literals, one puts boundaries among the others, one writes predicates
+behind those that there are, one writes their heads. Three more look up and enter ids. They take
+plain arrays: handing over a NamedTuple of five read-only arrays takes 2.5 us instead of 0.8. Arrays
+are frozen once, where they are made. Ids stay numbers, and publishing a version makes one object.
 """
 
 from __future__ import annotations

@@ -3,6 +3,14 @@ and string literals.
 
 An attribute keeps its id as long as it is there, since segments know it by that. The ids of others
 are free for new attributes.
+
+Ids of attributes stand in the arrays of all segments. So a new attribute may take a free id only if
+both may have several entries, or both may not: indexes hold that property by id. String literals go
+when a quarter of them has no boundary, and the labels of the others stay, so no segment is told.
+Gathering literals takes 0.05 s for a million, beside updates. The part that runs in an update's
+turn takes 0.5 ms. Forms of new subscriptions have ids in them (``subscriptions/intake.py``). So
+known forms stay in use, and are begun anew, with the free ids, when a quarter of their attributes
+is unused.
 """
 
 from __future__ import annotations

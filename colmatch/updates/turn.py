@@ -2,6 +2,9 @@
 
 An exception may come at any line, from a signal or from memory that is used up, also between the
 end of a ``with`` block and the call that would release a lock. Nobody could take that lock again.
+
+Kernels of single updates keep the interpreter's lock (``brief`` of ``kernels/_jit.py``). Without
+``Pace``, a batch beside a loop of updates waited for up to 120 ms.
 """
 
 from __future__ import annotations

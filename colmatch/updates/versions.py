@@ -1,4 +1,10 @@
-"""What a batch is matched with. An update makes a new version; nothing of one ever changes."""
+"""What a batch is matched with. An update makes a new version; nothing of one ever changes.
+
+A batch takes the version that there is when it begins. So there is no lock between batches and
+updates, nothing is pinned, and nothing is built while somebody waits. Writing into the arrays of a
+large index, as the papers do, needs all three: batches then wait for updates and updates for
+batches, and an update that fails half way has spoilt what batches read.
+"""
 
 from __future__ import annotations
 

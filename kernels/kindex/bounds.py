@@ -2,6 +2,8 @@
 
 Source: Whang et al., "Indexing Boolean Expressions": the largest weight of the entries of each
 list. ``KIndex`` says which bounds there are.
+
+A set without weights has no such bounds.
 """
 
 import numpy as np

@@ -6,6 +6,10 @@ A plain conjunction needs no clauses unless two of its predicates could be met i
 one of them in two lists: then each is a clause of its own. A program is an AND of clauses as far as
 its tree is one. Deeper down, an OR is the OR of a necessary condition of each part, and of an AND
 the part with the fewest predicates is kept; such a conjunction is *unsure*.
+
+A predicate on an attribute with several values, which two values may meet, is a clause that counts
+once. An expression that is a CNF is indexed as one. Of other programs the best implied clause is
+indexed, and what it finds is verified.
 """
 
 import numpy as np

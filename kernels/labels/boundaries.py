@@ -10,6 +10,9 @@ square root of the gap on either side: to halve gaps, as for keys about which no
 would let numbers that ascend within one use it up in as many steps as it has bits. For their sake,
 too, wide gaps get more labels when all are spaced: what ascends towards some far end, as times do,
 has its room there.
+
+Numbers that ascend within a gap of two million labels take some three thousand inserts to use it
+up. Halving the gap each time would take 21.
 """
 
 import numpy as np

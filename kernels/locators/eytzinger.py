@@ -4,6 +4,9 @@ What the first steps of a search compare stands together and stays in the cache.
 2^h - 1 nodes; those for which there are no boundaries have ``KEY_MAX``. The way down, a bit for
 each step, is then the number of boundaries at or below the key: no table of ranks is needed, and
 each search takes h steps.
+
+Points go down together: 64 of them take each step before any takes the next. One point after the
+other, with nodes asked for three steps ahead, took three times as long with a million boundaries.
 """
 
 import numpy as np

@@ -9,6 +9,12 @@
 
 A block has room for as many entries as its page says, one of ``ROOMS``. The argument ``block`` is
 the place of its first word in memory.
+
+A value looks at one page for all six lists: first for ranges that do not hold, then for what holds.
+So a task holds one page here, too. Sizes at least double, so a third of a block is free on average.
+A tree moves to the next smaller block when it fills at most three quarters of it, so inserts and
+deletes in turn move nothing. Small nodes of lists were the other design: leaf and lists of a tree
+would lie in several pages, each with a header of 48 bytes, and each move would change pointers.
 """
 
 import numpy as np

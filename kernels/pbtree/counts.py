@@ -2,6 +2,10 @@
 
 Source: the PB+tree paper leaves phase 2 open; this is the counting of the OpIndex paper ("An
 Efficient Publish/Subscribe Index for E-Commerce Databases", section 4).
+
+To make all slots ready took 8 of the 9 us of an event, with 300,000 subscriptions of an equality
+each. To write only those that were counted takes 0.5 us. Where a page had to be read meanwhile, the
+noted places mean nothing any more, and all slots are written.
 """
 
 import numpy as np

@@ -4,6 +4,8 @@ An operation does not know beforehand which pages it needs. Where one is not in 
 frame 0 instead, whose contents nobody uses, and ``state`` says which page was missed. What the
 operation has changed is then put back from the shadow copies, and it begins again when the page is
 there.
+
+To find out beforehand which pages an insert needs would be a second copy of every split and merge.
 """
 
 from typing import Annotated, NamedTuple

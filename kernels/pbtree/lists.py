@@ -2,6 +2,12 @@
 
 No leaf points to the first node of a list: a pointer of 0 stands for it. So the first predicate of
 a list changes one leaf only, however many keys there are.
+
+All six lists (``=``, ``>``, ``<``, ``<>`` and both ends of ranges) follow one rule: a pointer leads
+to the last node whose first key is not above the item's. So one loop makes splits, merges and the
+paper's Number_update. The first ``>`` beside 100,000 equalities changes one leaf. With pointers to
+the first node, it changed all 896 leaves, 3.7 MB of log. The split of a node still changes each
+leaf whose keys are above those of the new node, once in some 250 inserts.
 """
 
 import numpy as np

@@ -3,6 +3,15 @@
 Each value of an event is a task: it goes down its tree, then becomes a walk along each of the
 lists. A task holds one page at a time and the number of its next, so it can stop wherever a page
 is not in memory, and go on when somebody has brought it.
+
+A value lies in the ranges that began before it, less those that have ended. It also lies in those
+that end behind it, less those that have not begun. The first way is short for low values, the
+second for high ones: a million ``dense`` subscriptions then have 0.75 million entries an event to
+count, instead of 1.8 million in GreaterThan and LessThan. Ranges to take away come before anything
+is complete, so their walks come first.
+
+When all tasks wait, the pages that they want are read together, in the order of the file. So a
+cache of 8 pages is enough for any event, and no page is pinned between two calls of the kernel.
 """
 
 import numpy as np

@@ -7,6 +7,11 @@ have one length, those of cells another. Before all of them stand a word without
 nobody, and one with all bits, for everybody::
 
     sign   nobody | everybody | spaces, by row ... | cells, by attribute and number ...
+
+Conjunctions are numbered by access predicate, so those of one list have neighbouring bits. The
+distance from one signature to the next is no power of two: 10,000 words of the same place would
+share a few sets of the cache otherwise. The look-up of an attribute that the event lacks leads to
+the signature of nobody.
 """
 
 from typing import Annotated, NamedTuple

@@ -14,6 +14,14 @@ cut that was possible when they were placed; the first and the last also have wh
 predicate that covers a great many spaces is given cells instead of spaces.
 
 Rows of the tables are taken from lists of free ones first.
+
+The paper has a cut at each end of a predicate, with an empty space between what ends at 5 and what
+begins at 6. Here both share a cut. A cut without predicates goes: the spaces on both sides then
+have the same predicates, lists and signatures, so nothing has to be compared to merge them.
+
+Cells divide the range of cuts into parts of like width. Cells by the digits of labels would not do:
+labels of whole numbers are neighbours, so all of them begin with the same digit. A predicate is
+verified where it covers a part of a cell.
 """
 
 from typing import Annotated, NamedTuple

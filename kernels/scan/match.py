@@ -14,6 +14,9 @@ blocks of 32 rows (2.5 times the memory traffic of verification), heads tested i
 
 Where there are enough rows they are tested 64 at once (``tiles.py``), which takes a quarter of the
 time: 42 us an event instead of 182 for 100,000 ``dense`` subscriptions.
+
+A block of 4,096 heads passes over a block of up to 256 rows. At a million subscriptions that is
+about one nanosecond a subscription.
 """
 
 import numpy as np

@@ -9,6 +9,9 @@ The step of the automaton is written out: as a function with six arrays it count
 a byte instead of 5. So are the walks down the tries. As functions that took tuples, and called
 another for each literal found, they needed 410 ns a string instead of 255 with 9,000 literals at
 the start, and 30 % more for strings of 6 to 12 bytes with literals of all sorts.
+
+``ahocorasick_rs`` took twice as long where nothing matches, and fourteen times as long with 560,000
+matches, each of which is a Python object.
 """
 
 from typing import NamedTuple

@@ -8,6 +8,10 @@ bucket 1 has what no attribute can place.
 
 Rows of the tables are taken from lists of free ones first. A leaf is a block of entries with room
 for 4, 8, 16 ... of them; free blocks of one size are a list.
+
+Matching reads one line of the cache for a bucket, its own range and those of its halves included.
+So a half is visited only if it can have something. After everything has been deleted the tables are
+as long as before, empty, and used again.
 """
 
 from typing import Annotated, NamedTuple

@@ -20,6 +20,11 @@ of a call, and one more for each ``WORTH`` entries that are left out by it. So i
 does not pay.
 
 Source: "Relevance Matters", III.C and VI.
+
+Caps of a leaf are eight bytes for each of its attributes, 25 to 50 bytes a subscription in
+``bestar``. Only sets with weights have them. With one of 15 attributes at weight 10, the five best
+of ``bestar`` take 40 to 60 % of the conjunctions. The sum of a conjunction times the event's
+largest weight leaves out nothing as soon as one attribute is heavy.
 """
 
 import numpy as np

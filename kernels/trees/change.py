@@ -2,6 +2,10 @@
 
 A change that finds no room stops between two steps, says what it needs, and goes on when it is
 called again. What is too full stands in a list of buckets, not on a stack of calls.
+
+``halve_all`` cuts the range of a bucket in two, and ``divide_all`` makes parts of what cannot be
+cut. Two kernels instead of one are compiled in two thirds of the time: LLVM goes over all that a
+function calls once more for each function above it.
 """
 
 import numpy as np

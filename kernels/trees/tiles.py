@@ -1,4 +1,9 @@
-"""Up to 64 events go down the tree together: each bucket is visited once for all that reach it."""
+"""Up to 64 events go down the tree together: each bucket is visited once for all that reach it.
+
+Two tests of an entry stand beside it and come before verification: its range of the bucket's
+attribute, and bits of the attributes that it needs. So few predicates are left to verify that a
+table of the distinct ones costs more than it spares (``memo.py``, ``colmatch/indexing/betree.py``).
+"""
 
 import numpy as np
 
