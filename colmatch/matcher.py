@@ -160,7 +160,7 @@ class Matcher:
             mean nothing for it, and updates are in it without a journal
         trusted : take the arrays of a file as they are, because you have written it yourself. By
             default they are checked first, so that no crafted file leads out of them. An index that
-            cannot be checked so is made anew (README, "Files from elsewhere")
+            cannot be checked so is made anew (the guide, docs/files.md, "Files from elsewhere")
 
         Raises
         ------
@@ -477,8 +477,8 @@ class Matcher:
 
         ids : only subscriptions that have one of these are found: what ``subset`` takes or returns
         tags : only subscriptions that have any of these tags are found: an iterable of strings, or
-            an array of Arrow. With ``ids``, those that have one of both. That nobody has a tag is
-            no error
+            an array of Arrow. With ``ids``, a subscription needs one of the ids and one of the
+            tags. A tag that no subscription has is no error
         now : what time it is for all events, for the special functions: a datetime, or seconds
             since 1970 began in UTC. Their clocks and ``now`` need no columns then, and columns of
             these names count for nothing. Columns of whole numbers have whole seconds. A datetime

@@ -1,4 +1,4 @@
-"""Expressions differ on purpose from the be-tree library where the README says so."""
+"""Expressions differ on purpose from the be-tree library where docs/be-tree.md says so."""
 
 from __future__ import annotations
 
