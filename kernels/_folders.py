@@ -103,21 +103,29 @@ def _open_to_others(status: os.stat_result, place: Path | int, is_sticky: bool) 
         return f"belongs to user {status.st_uid}, not to user {user}"
     if is_sticky or stat.S_ISLNK(status.st_mode):  # the folder of a link says who may exchange it
         return None
+    return let_others_write(status, place, user)
+
+
+def let_others_write(status: os.stat_result, place: Path | str | int, *users: int) -> str | None:
+    """Returns the reason why others than these users and root may write a file or folder.
+
+    The result is None where the permissions let nobody else write.
+    """
     mode = stat.S_IMODE(status.st_mode)
     if mode & stat.S_IWOTH:
         return f"may be written by everybody (mode {mode:04o})"
     if not mode & stat.S_IWGRP:  # these bits are also the limit for all whom an access list names
         return None
     named = _named_writers(place)
-    if (named is None or None in named) and not _own_group(user, status.st_gid):
+    if (named is None or None in named) and not any(_own_group(user, status.st_gid) for user in users):
         return f"may be written by group {status.st_gid} (mode {mode:04o})"
     for kind, number in (entry for entry in named or () if entry is not None):
-        if not (number in (0, user) if kind == "user" else _own_group(user, number)):
+        if not (number in (0, *users) if kind == "user" else any(_own_group(user, number) for user in users)):
             return f"may be written by {kind} {number} (access list)"
     return None
 
 
-def _named_writers(place: Path | int) -> list[tuple[str, int] | None] | None:
+def _named_writers(place: Path | str | int) -> list[tuple[str, int] | None] | None:
     """Returns users and groups that an access list lets write; None stands for the owning group.
 
     The result is None where there is no list.

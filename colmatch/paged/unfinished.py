@@ -7,7 +7,7 @@ finished updates, where
 
 - an update with a later number begins behind it;
 - the log goes on behind the end that it says it has;
-- neither it nor zeros are where it should begin, but another update, say;
+- neither its first bytes nor zeros stand where it should begin;
 - a page behind is whole, and says that a later update wrote it.
 
 What cannot be told: how many updates were in zeros that go on to the end of the log; whether the

@@ -11,6 +11,7 @@ import os
 import stat
 
 from colmatch.errors import StoreError
+from colmatch.kernels import _folders
 from colmatch.store.replacing import make_like
 
 _LINKED = (errno.ELOOP, errno.EMLINK)  # errors of O_NOFOLLOW, by system
@@ -39,7 +40,7 @@ def open_beside(path: str, target: str, noun: str, to_write: bool) -> int:
             ) from error
         raise
     try:
-        _check(path, os.fstat(handle), owner, noun, to_write)
+        _check(path, target, os.fstat(handle), owner, noun, to_write)
     except BaseException:
         os.close(handle)
         raise
@@ -60,7 +61,9 @@ def _status(target: str) -> os.stat_result | None:
         return None
 
 
-def _check(path: str, status: os.stat_result, owner: os.stat_result | None, noun: str, to_write: bool) -> None:
+def _check(
+    path: str, target: str, status: os.stat_result, owner: os.stat_result | None, noun: str, to_write: bool
+) -> None:
     if not stat.S_ISREG(status.st_mode):
         raise StoreError(f"{path} is a pipe or a device: {noun} is a file")
     if os.name != "posix":
@@ -70,11 +73,11 @@ def _check(path: str, status: os.stat_result, owner: os.stat_result | None, noun
             f"{path} has another name as well, which would be changed with it: {noun} has one name; copy the file to a "
             "new one of this name"
         )
-    user = os.geteuid()
-    # Those who may write the file itself may have made what belongs to it. The bits of the group
-    # tell of an access list, too.
-    shared = owner is not None and owner.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
-    if status.st_uid not in (0, user, user if owner is None else owner.st_uid) and not shared:
+    users = {0, os.geteuid(), *([] if owner is None else [owner.st_uid])}
+    if status.st_uid in users:
+        return
+    # Those who may write the file itself may have made what belongs to it.
+    if owner is None or _folders.let_others_write(owner, target, *users) is None:
         raise StoreError(
             f"{path} belongs to user {status.st_uid}, who may not write the file that it is of: look at it, and remove it"
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+import struct
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 from journals import log_of, saved_in
 
 import colmatch as cm
+from colmatch.kernels import _folders
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="modes, links and locks of POSIX")
 ROOT = pytest.mark.skipif(os.name != "posix" or os.geteuid() != 0, reason="only root can give a file away")
@@ -147,8 +149,54 @@ def test_a_file_of_another_user_is_not_taken(tmp_path: Path, made: Made) -> None
     os.chown(beside, OTHER, OTHER)
     with pytest.raises(cm.StoreError, match=f"{beside} belongs to user {OTHER}"):
         insert(path)
-    path.chmod(0o664)  # others may write the file: one of them may have made it
+    path.chmod(0o664)  # but the group is of nobody else
+    with pytest.raises(cm.StoreError, match=f"{beside} belongs to user {OTHER}"):
+        insert(path)
+    os.chown(path, -1, OTHER)  # others may write the file: one of them may have made it
     insert(path)
+
+
+@ROOT
+@MADE
+def test_the_group_of_the_owner_alone_is_no_other(tmp_path: Path, made: Made, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the file is another user's, its group may be that user's own, or this one's."""
+    own = [(OTHER + 1, OTHER + 2), (os.geteuid(), OTHER + 3)]
+    monkeypatch.setattr(_folders, "_own_group", lambda user, group: (user, group) in own)
+    for group, is_shared in ((OTHER + 2, False), (OTHER + 3, False), (OTHER + 4, True)):
+        folder = tmp_path / str(group)
+        folder.mkdir()
+        path, beside = made(folder)
+        os.chown(path, OTHER + 1, group)
+        path.chmod(0o660)
+        beside.unlink(missing_ok=True)
+        beside.write_bytes(b"")
+        os.chown(beside, OTHER, OTHER)
+        if is_shared:
+            insert(path)
+            continue
+        with pytest.raises(cm.StoreError, match=f"{beside} belongs to user {OTHER}"):
+            insert(path)
+
+
+@ROOT
+@MADE
+@pytest.mark.parametrize(("who", "is_shared"), [(OTHER + 1, True), (0, False)])
+def test_an_access_list_lets_others_write(tmp_path: Path, made: Made, who: int, is_shared: bool) -> None:
+    path, beside = made(tmp_path)
+    entries = [(1, 6, -1), (2, 6, who), (4, 0, -1), (16, 6, -1), (32, 0, -1)]
+    acl = struct.pack("<I", 2) + b"".join(struct.pack("<HHi", *entry) for entry in entries)
+    try:
+        os.setxattr(path, "system.posix_acl_access", acl)
+    except (OSError, AttributeError):
+        pytest.skip("no access lists in this file system")
+    beside.unlink(missing_ok=True)
+    beside.write_bytes(b"")
+    os.chown(beside, OTHER, OTHER)
+    if is_shared:
+        insert(path)
+        return
+    with pytest.raises(cm.StoreError, match=f"{beside} belongs to user {OTHER}"):
+        insert(path)
 
 
 @MADE
