@@ -110,7 +110,7 @@ def explain(parts: Parts, event: Any, id: int | str, clock: Clock | None = None)
     computed = DerivedColumns(version.attributes, lenient=True).added_to(row)
     known = {name: _shown_value(column) for name, column in zip(computed.schema.names, computed.columns, strict=True)}
     told = _Told(version.attributes, whole(version.literals), segment, keys, known, parts.language.two_valued)
-    nodes = [_conjunction(told, c) for c in mine]
+    nodes = _undivided([_conjunction(told, c) for c in mine])
     if not nodes:
         tree = Node("FALSE: contradicts itself", False, _NOTHING)
     elif len(nodes) == 1:
@@ -236,6 +236,31 @@ def _conjunction(told: _Told, c: int) -> Node:
     if len(leaves) == 1:
         return leaves[0]
     return Node("all of", _all([leaf.truth for leaf in leaves]), _NOTHING, tuple(leaves))
+
+
+def _undivided(nodes: list[Node]) -> list[Node]:
+    """Puts programs together again that an expression was divided into (``expr/assemble.py``).
+
+    Each is an AND of one predicate of an OR with all that the others have, too.
+    """
+    groups: dict[Any, list[Node]] = {}
+    for i, node in enumerate(nodes):
+        rest = node.children[1:]
+        is_program = node.text == "all of" and any(child.children for child in rest)
+        groups.setdefault(_texts(rest) if is_program else i, []).append(node)
+    return [group[0] if len(group) == 1 else _factored(group) for group in groups.values()]
+
+
+def _texts(nodes: tuple[Node, ...]) -> Any:
+    return tuple((node.text, _texts(node.children)) for node in nodes)
+
+
+def _factored(nodes: list[Node]) -> Node:
+    """Makes the AND of the OR of first children with the other children, which are the same."""
+    first = tuple(node.children[0] for node in nodes)
+    either = Node("any of", _any([node.truth for node in first]), _NOTHING, first)
+    children = (either, *nodes[0].children[1:])
+    return Node("all of", _all([child.truth for child in children]), _NOTHING, children)
 
 
 def _predicate(told: _Told, p: int) -> Node:

@@ -10,7 +10,7 @@ import pyarrow as pa
 from colmatch.arguments import checked_flag
 from colmatch.errors import OptionError, shown
 from colmatch.events.clock import clock_of
-from colmatch.events.modes import moded_value
+from colmatch.events.modes import moded_value, sized_column
 from colmatch.explain import Explanation, explain
 from colmatch.indexing.registry import KINDS, is_in_pages
 from colmatch.indexing.settings import Settings
@@ -376,19 +376,19 @@ class Matcher(Matches):
     def local_literal(self) -> str | None:
         """A timestamp literal that was read in ``Options.timezone``, None where there was none.
 
-        Or what is computed of timestamps by the clocks of that zone, such as ``hour(at)``.
-
-        It stays known when its subscription is deleted: none is looked for among the others.
+        Or what is computed by its clocks: ``hour(at)``. It stays known when it is deleted.
         """
         return self._live.now.local_literal
 
     @property
     def moded_value(self) -> str | None:
-        """A computed value that would mean something else with the other ``Options.ansi``.
-
-        ``None`` where there is none, so that the mode does not matter.
-        """
+        """A computed value that means something else with the other ``Options.ansi``, or None."""
         return moded_value(self._live.now.attributes)
+
+    @property
+    def sized_column(self) -> str | None:
+        """A list or map whose ``size`` is asked for, None where there is none."""
+        return sized_column(self._live.now.attributes)
 
     @property
     def version(self) -> int:

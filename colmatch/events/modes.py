@@ -1,4 +1,4 @@
-"""Computed values that mean something else in the ANSI mode of Spark, told by their trees.
+"""What means something else in another mode of Spark: computed values, told by their trees.
 
 Such a value has a part that can overflow, be divided by zero or not fit a cast: an error in that
 mode, and wrapped or NULL without. Or a whole number meets a FLOAT in it: as DOUBLE in that mode.
@@ -25,6 +25,11 @@ def moded_value(attributes: Iterable[Attribute]) -> str | None:
         if attribute.role is Role.COMPUTED and depends_on_mode(node_of(str(attribute.key))):
             return attribute.path[0]
     return None
+
+
+def sized_column(attributes: Iterable[Attribute]) -> str | None:
+    """Returns a list or map that ``size`` is asked of, None without any."""
+    return next((".".join(attribute.path) for attribute in attributes if attribute.role is Role.SIZE), None)
 
 
 def depends_on_mode(node: Node) -> bool:

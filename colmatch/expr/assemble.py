@@ -19,6 +19,8 @@ from colmatch.indexing.settings import Budget
 from colmatch.kernels.layout import ACCEPT, REJECT
 from colmatch.lowering.forms import Conjunction, Form, Leaf, Op
 
+MOST_PREDICATES = 1024  # of all programs that a part is divided into: each has the other ORs whole
+
 
 class Assembly:
     """One form in the making: leaves get their numbers in the order of their first use."""
@@ -113,7 +115,8 @@ def divided(root: All, most: int) -> list[All]:
 
     Each group is an AND that begins with a leaf which wants an entry. The groups are as few as
     possible. Among as few, operators decide: those leaves are taken which the fewest values meet. A
-    part that cannot be divided so, or need not be, is returned as it is.
+    part that cannot be divided so, or need not be, is returned as it is, and so is one whose groups
+    would have more than ``MOST_PREDICATES`` predicates together.
     """
     if most < 1:
         return [root]
@@ -138,7 +141,10 @@ def divided(root: All, most: int) -> list[All]:
         return Ways(ways.cost, [(*product, *others) for product in ways.products])
 
     ways: Ways | None = fold(root, leaf, group)
-    return [root] if ways is None or len(ways.products) == 1 else [_every(product) for product in ways.products]
+    if ways is None or len(ways.products) == 1:
+        return [root]
+    pieces = [_every(product) for product in ways.products]
+    return pieces if sum(piece.size for piece in pieces) <= MOST_PREDICATES else [root]
 
 
 def _every(parts: tuple[Any, ...]) -> All:

@@ -196,6 +196,9 @@ class LiteralReader:
             return self.point(i, negative)
         if i >= self.end:
             raise Refusal("something is missing after the sign", raw[first].start)
+        for token in raw[first:i]:  # before a text, Spark's plus makes a DOUBLE of it
+            if token.token_type is T.PLUS:
+                raise Refusal("a plus is taken before a number only: leave it out", token.start)
         if negative:
             raw[first].token_type = T.DASH
             self.operator(first)

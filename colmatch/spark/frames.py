@@ -152,6 +152,7 @@ def _matched(
     given, file, hash, opened = opened_index(matcher)
     _check_zone(df, opened)
     _check_mode(df, opened)
+    _check_sizes(df, opened)
     ids, tags, now = beside
     subset = None if ids is None and tags is None else opened.subset(ids, tags)
     # What is kept comes first, so the worker needs only its number; what is used may be among it.
@@ -284,6 +285,17 @@ def _check_mode(df: DataFrame, matcher: Matcher) -> None:
             f"spark.sql.ansi.enabled={str(not ansi).lower()}, in which an overflow, a division by zero or a value that "
             f"does not fit a cast {'is NULL or wraps' if ansi else 'is an error'}: build the matcher with "
             f"Options(ansi={not ansi}), or set spark.sql.ansi.enabled to {str(ansi).lower()}"
+        )
+
+
+def _check_sizes(df: DataFrame, matcher: Matcher) -> None:
+    """Checks that the session takes the size of NULL for NULL, if any size is asked for."""
+    column = matcher.sized_column
+    legacy = not _is_on(df, "spark.sql.ansi.enabled") and _is_on(df, "spark.sql.legacy.sizeOfNull")
+    if column is not None and legacy:
+        raise OptionError(
+            f"size({column}) of NULL is NULL, and -1 in this session: set spark.sql.legacy.sizeOfNull to false, or "
+            "spark.sql.ansi.enabled to true"
         )
 
 

@@ -144,6 +144,8 @@ def test_text(text: str, tree: Expr | None) -> None:
         ("b AND (a = 1) = TRUE", "a column is needed here, not a condition", (1, 8)),
         ("* a = 2", "'\\*' is not expected", (1, 1)),
         ("a & 2 = 4", "operator '&' is not supported", (1, 3)),
+        ("+s IS NULL", "a plus is taken before a number only: leave it out", (1, 1)),
+        ("b AND a > -+(a)", "a plus is taken before a number only: leave it out", (1, 12)),
         ("b AND\tsoundex(s) = 'X'", "function 'soundex' is not supported; allowed are", (1, 7)),
         ("s.trim() = 'x'", "function 's.trim'", (1, 1)),
         ("a IN (SELECT 1)", "subqueries are not supported", (1, 7)),

@@ -165,12 +165,27 @@ def test_what_has_no_such_or_is_verified_for_every_event(kind: str) -> None:
 
 @EACH
 def test_an_expression_is_not_divided_without_end(kind: str) -> None:
-    """Of ORs with more predicates than 64, each would be a program as long as the expression."""
+    """Each program has the other ORs whole: of three ORs of 20, 20 programs have 41 predicates."""
     names = [f"b{i}" for i in range(70)]
     schema = pa.schema([(name, pa.int64()) for name in names])
-    longer, shorter = (
-        " AND ".join(f"({' OR '.join(f'{name} = {value}' for name in names[:size])})" for value in range(3))
-        for size in (65, 64)
-    )
-    matchers = [cm.Matcher.build({1: text}, schema, index=kind) for text in (longer, shorter)]
-    assert [matcher.stats()["conjunctions"] for matcher in matchers] == [1, 64]
+
+    def ors(count: int, size: int) -> str:
+        return " AND ".join(f"({' OR '.join(f'{name} = {value}' for name in names[:size])})" for value in range(count))
+
+    matchers = [cm.Matcher.build({1: ors(*shape)}, schema, index=kind) for shape in ((3, 20), (3, 25), (2, 40))]
+    assert [matcher.stats()["conjunctions"] for matcher in matchers] == [20, 1, 1]
+
+
+@EACH
+def test_an_explanation_shows_the_expression_undivided(kind: str) -> None:
+    text = clauses(Random(11), [2, 3, 3, 3, 3], equal)
+    matcher = built({7: text, 8: f"({text}) OR a0 >= 6"}, kind)
+    assert matcher.stats()["conjunctions"] == 5
+    event = dict.fromkeys(NAMES, 5)
+    tree = matcher.explain(event, 7).tree
+    assert [{leaf.text for leaf in clause.children} for clause in tree.children] == [
+        set(part.strip("() ").split(" OR ")) for part in text.split(" AND ")
+    ]
+    assert tree.text == "all of" and {clause.text for clause in tree.children} == {"any of"}
+    either = matcher.explain(event, 8).tree
+    assert sorted(child.text for child in either.children) == ["a0 >= 6", "all of"]

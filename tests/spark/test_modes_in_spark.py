@@ -53,3 +53,18 @@ def test_where_the_mode_does_not_matter(spark, events, ansi):
     of.compact()
     assert of.moded_value is None
     match(events, of)
+
+
+def test_a_session_with_other_sizes_of_null_is_refused(spark, conf):
+    """Without ANSI mode, Spark says that NULL has -1 elements."""
+    events = spark.sql("SELECT CAST(NULL AS array<int>) AS list")
+    of = cm.Matcher.build({1: "size(list) < 1", 2: "size(list) IS NULL"}, pa.schema({"list": pa.list_(pa.int32())}))
+    assert [row.subscription for row in match(events, of).collect()] == [2]
+    conf("spark.sql.ansi.enabled", "false")
+    assert events.where("size(list) < 1").count() == 1
+    with pytest.raises(cm.OptionError, match=r"size\(list\) of NULL is NULL, and -1 in this session: set .*sizeOfNull"):
+        match(events, of)
+    conf("spark.sql.legacy.sizeOfNull", "false")
+    assert [row.subscription for row in match(events, of).collect()] == [2] and not events.where(
+        "size(list) < 1"
+    ).count()
