@@ -4,9 +4,9 @@ import numpy as np
 
 from colmatch.kernels._jit import kernel
 from colmatch.kernels.hints import SIGN
-from colmatch.kernels.locators.counting import LINES, NODES
 from colmatch.kernels.pstree.arrays import FOUND
 from colmatch.kernels.pstree.search import find_together, next_shift
+from locators.kernels.counting import LINES, NODES
 
 
 @kernel

@@ -14,11 +14,11 @@ import numpy as np
 from colmatch.indexing.pstrees import empty_tables, with_rows
 from colmatch.kernels.hints import TILE
 from colmatch.kernels.layout import I64, KEY_MAX, U32
-from colmatch.kernels.locators import ps_tree
 from colmatch.kernels.pstree.arrays import WALK_WORDS, PSTree
 from colmatch.kernels.pstree.change import enter_ranges, find_spaces
 from colmatch.kernels.pstree.tables import MOST_DIGITS
-from colmatch.locators.spaces import boundary_kind
+from locators.kernels import ps_tree
+from locators.spaces import boundary_kind
 
 
 class Digits(NamedTuple):
