@@ -82,7 +82,7 @@ RANKING_MEANING = (
     "what a conjunction goes by: the attribute where its predicate holds for the least of the domain, that which most "
     "have, or that where the fewest events of the sample meet it (without a sample: selectivity)"
 )
-EVALUATIONS = ("lazy", "memo", "bitmap")  # in the order of LAZY, MEMO, BITMAP
+EVALUATIONS = ("lazy", "memo", "bitmap")  # LAZY and BITMAP are places here
 
 
 def common_plan(settings: Any) -> I64:

@@ -51,7 +51,7 @@ from colmatch.kernels.opindex.entries import (
 from colmatch.kernels.opindex.runs import ONE_RUN, columns, divide, enter, is_divided, runs_of, take_out
 from colmatch.kernels.room import with_room
 
-NEXT, AT_PIVOT, AT_ENTRY, SLOT, WANTED, PROGRESS = range(6)  # places of ``progress``
+NEXT, AT_PIVOT, AT_ENTRY, SLOT, WANTED = range(5)  # places of ``progress``
 
 
 @kernel
@@ -60,7 +60,7 @@ def insert(index, preds, end, progress, expansion):
 
     Returns whether all are entered: if not, an array is too small, by progress[WANTED] at least.
 
-    progress (PROGRESS) int64 : the next conjunction, pivot and entry, the slot or -1; another call
+    progress (5) int64 : the next conjunction, pivot and entry, the slot or -1; another call
     goes on from there
     """
     entry, pivot, result = expansion.entry, expansion.pivot, expansion.result

@@ -60,7 +60,7 @@ from colmatch.kernels.pstree.intervals import cells_within, interval, intervals
 from colmatch.kernels.pstree.lists import class_for, drop_list, has_room, lacks_block, pull, push, room_of
 from colmatch.kernels.pstree.tables import MOST_DIGITS, free_space, lacks_rows, new_cells
 
-CHOOSE, CUT_BELOW, CUT_ABOVE, WALK, LISTS, PAIR = range(6)  # steps
+CHOOSE, CUT_BELOW, CUT_ABOVE, WALK, LISTS = range(5)  # steps
 
 
 @device

@@ -8,7 +8,7 @@ it; when there are none left, the spaces on both sides have the same predicates 
 
 import numpy as np
 
-from colmatch.kernels._jit import device, kernel
+from colmatch.kernels._jit import device
 from colmatch.kernels.bits import popcount
 from colmatch.kernels.pstree.arrays import (
     CELL_USES,
@@ -31,12 +31,10 @@ from colmatch.kernels.pstree.arrays import (
 )
 from colmatch.kernels.pstree.search import digit_of, find_space, next_shift
 from colmatch.kernels.pstree.tables import (
-    MOST_DIGITS,
     free_cells,
     free_cut,
     free_inner,
     free_space,
-    lacks_rows,
     new_cut,
     new_inner,
     new_space,
@@ -192,55 +190,3 @@ def count_spaces(space, s, last, column, step):
         space[s, column] = np.int64(space[s, column]) + step
         n += 1
     return n
-
-
-@kernel
-def enter_ranges(tree, attr, lo, hi, begin):
-    """Enters predicates on attributes, those from place ``begin`` on, until there is no room.
-
-    Returns how many are done.
-
-    attr (P) uint32, lo, hi (P) uint64 : closed ranges of keys
-    """
-    for i in range(begin, len(attr)):
-        if lacks_rows(tree, 2 * MOST_DIGITS, 2, 3):
-            return i
-        a = np.int64(attr[i])
-        begin_attribute(tree, a)
-        if cuts_below(tree, lo[i]):
-            cut_at(tree, a, lo[i])
-        if cuts_above(tree, a, hi[i]):
-            cut_at(tree, a, hi[i] + np.uint64(1))
-        s, last = run_of(tree, a, lo[i], hi[i])
-        count_spaces(tree.space, s, last, PREDS, 1)
-        tree.tree[a, USES] += 1
-    return len(attr)
-
-
-@kernel
-def leave_ranges(tree, attr, lo, hi):
-    """Takes predicates out that are there."""
-    for i in range(len(attr)):
-        a = np.int64(attr[i])
-        s, last = run_of(tree, a, lo[i], hi[i])
-        count_spaces(tree.space, s, last, PREDS, -1)
-        if cuts_below(tree, lo[i]):
-            s = uncut_at(tree, a, lo[i])
-            if s != NONE:
-                free_space(tree, s)
-        if cuts_above(tree, a, hi[i]):
-            s = uncut_at(tree, a, hi[i] + np.uint64(1))
-            if s != NONE:
-                free_space(tree, s)
-        tree.tree[a, USES] -= 1
-        end_attribute(tree, a)
-
-
-@kernel
-def find_spaces(tree, attr, key, space):
-    """Writes the space that has each key, NONE where the attribute has none.
-
-    attr (N) uint32, key (N) uint64, space (N) uint32
-    """
-    for i in range(len(attr)):
-        space[i] = find_space(tree.tree, tree.top, tree.inner, tree.cut, np.int64(attr[i]), key[i])

@@ -129,15 +129,3 @@ def find_together(tree, top, inner, cut, space, attr, key, begin, end, walk):
 def _ask_for_inner(inner, n):
     ask_for(inner, np.uint64(n) * np.uint64(INNER_WORDS))
     ask_for(inner, np.uint64(n) * np.uint64(INNER_WORDS) + np.uint64(CHILDREN))
-
-
-@device
-def find_cut(tree, a, key):
-    """The cut at a key, NONE without one."""
-    n, shift = np.int64(tree.tree[a, ROOT]), np.uint64(tree.top[a])
-    while n != NONE:
-        n = np.int64(tree.inner[n, digit_of(key, shift)])
-        if shift == 0:
-            return n
-        shift = next_shift(shift)
-    return n

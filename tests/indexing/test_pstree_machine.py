@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from random import Random
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,20 +12,41 @@ from contract import NO_JIT
 from hypothesis import Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+from locators.kernels import ps_tree
 from pstree_walk import Range, Walker, rows_used
 
 from colmatch.indexing.pstrees import empty_tables, with_rows
+from colmatch.kernels._jit import kernel
 from colmatch.kernels.layout import LABEL_TOP
 from colmatch.kernels.pstree import arrays as a
-from colmatch.kernels.pstree.arrays import NONE, PSTree
-from colmatch.kernels.pstree.change import enter_ranges, find_spaces, leave_ranges
-from colmatch.kernels.pstree.tables import MOST_DIGITS
+from colmatch.kernels.pstree.arrays import NONE, PREDS, USES, PSTree
+from colmatch.kernels.pstree.change import count_spaces, cuts_above, cuts_below, end_attribute, run_of, uncut_at
+from colmatch.kernels.pstree.tables import MOST_DIGITS, free_space
 
 SEEDS = st.integers(0, 2**32)
 PHASES = [phase for phase in Phase if phase is not Phase.shrink]
 SIGN = 2**63
 # Lowest key, and the highest of each attribute: int64 keys, labels, codes.
 DOMAINS = [(0, [2**64 - 1] * 3), (1, [LABEL_TOP, LABEL_TOP, LABEL_TOP]), (1, [100, 5, 1]), (1, [16, 17, 300])]
+
+
+@kernel
+def leave_ranges(tree: Any, attr: Any, lo: Any, hi: Any) -> None:
+    """Takes predicates out that are there, which ``ps_tree.enter_ranges`` entered."""
+    for i in range(len(attr)):
+        a = np.int64(attr[i])
+        s, last = run_of(tree, a, lo[i], hi[i])
+        count_spaces(tree.space, s, last, PREDS, -1)
+        if cuts_below(tree, lo[i]):
+            s = uncut_at(tree, a, lo[i])
+            if s != NONE:
+                free_space(tree, s)
+        if cuts_above(tree, a, hi[i]):
+            s = uncut_at(tree, a, hi[i] + np.uint64(1))
+            if s != NONE:
+                free_space(tree, s)
+        tree.tree[a, USES] -= 1
+        end_attribute(tree, a)
 
 
 def flipped(key: int) -> int:
@@ -44,7 +66,7 @@ def columns(ranges: list[tuple[int, int, int]]) -> tuple[np.ndarray, np.ndarray,
 def entered(tree: PSTree, ranges: list[tuple[int, int, int]]) -> PSTree:
     done, some = 0, columns(ranges)
     while done < len(ranges):
-        done = enter_ranges(tree, *some, done)
+        done = ps_tree.enter_ranges(tree, *some, done)
         if done < len(ranges):
             tree = with_rows(tree, 2 * MOST_DIGITS, 2, 3)
     return tree
@@ -52,7 +74,7 @@ def entered(tree: PSTree, ranges: list[tuple[int, int, int]]) -> PSTree:
 
 def found(tree: PSTree, attribute: int, keys: list[int]) -> list[int]:
     space = np.empty(len(keys), np.uint32)
-    find_spaces(tree, np.full(len(keys), attribute, np.uint32), np.array(keys, np.uint64), space)
+    ps_tree.find_spaces(tree, np.full(len(keys), attribute, np.uint32), np.array(keys, np.uint64), space)
     return space.tolist()
 
 
