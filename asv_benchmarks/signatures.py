@@ -18,7 +18,7 @@ import numpy as np
 from benchmarks.measure import machine, medians, one_thread, versions
 
 import colmatch as cm
-from colmatch.kernels.pstbloom import arrays as of
+from colmatch.kernels.pstbloom import arrays as psb
 from colmatch.kernels.pstree.arrays import CELLS, FANOUT, NONE, SPACES
 from colmatch.workload import Workload
 
@@ -29,11 +29,11 @@ SLOW = 60.0  # seconds that measuring one row may take before no new round begin
 
 def bits_set(index: Any) -> list[str]:
     """Says which part of the bits is set of spaces' signatures, and of cells'."""
-    state, first = index.state, int(index.state[of.FIRST_CELL])
+    state, first = index.state, int(index.state[psb.FIRST_CELL])
     cells = FANOUT * int((index.tree[:, CELLS] != NONE).sum())
     parts = (
-        (index.sign[of.SPACES_FROM : first], int(state[SPACES]) - cells, int(state[of.WORDS])),
-        (index.sign[first:], cells, int(state[of.CELL_WORDS])),
+        (index.sign[psb.SPACES_FROM : first], int(state[SPACES]) - cells, int(state[psb.WORDS])),
+        (index.sign[first:], cells, int(state[psb.CELL_WORDS])),
     )
     return [
         f"{np.unpackbits(sign.view(np.uint8)).sum() / (64 * rows * words):.1%}" if rows and words else "none"

@@ -10,25 +10,7 @@ import numpy as np
 
 from colmatch.kernels._jit import device
 from colmatch.kernels.bits import popcount
-from colmatch.kernels.pstree.arrays import (
-    CELL_USES,
-    CELLS,
-    CHILDREN,
-    ENDS,
-    EQUAL,
-    FIRST,
-    LAST,
-    LESS,
-    LOWEST,
-    MERGED,
-    NEXT,
-    NONE,
-    PREDS,
-    ROOT,
-    SPLIT,
-    START,
-    USES,
-)
+from colmatch.kernels.pstree import arrays as ps
 from colmatch.kernels.pstree.search import digit_of, find_space, next_shift
 from colmatch.kernels.pstree.tables import (
     free_cells,
@@ -44,22 +26,22 @@ from colmatch.kernels.pstree.tables import (
 @device
 def begin_attribute(tree, a):
     """Gives an attribute that no predicate had its first space, which has all keys."""
-    if tree.tree[a, FIRST] == NONE:
-        tree.tree[a, FIRST] = tree.tree[a, LAST] = new_space(tree)
+    if tree.tree[a, ps.FIRST] == ps.NONE:
+        tree.tree[a, ps.FIRST] = tree.tree[a, ps.LAST] = new_space(tree)
 
 
 @device
 def end_attribute(tree, a):
     """Gives the last space of an attribute back if no predicate has it any more."""
-    if tree.tree[a, USES] == 0:
-        free_space(tree, np.int64(tree.tree[a, FIRST]))
-        tree.tree[a, FIRST] = tree.tree[a, LAST] = NONE
+    if tree.tree[a, ps.USES] == 0:
+        free_space(tree, np.int64(tree.tree[a, ps.FIRST]))
+        tree.tree[a, ps.FIRST] = tree.tree[a, ps.LAST] = ps.NONE
 
 
 @device
 def cuts_below(tree, lo):
     """Whether a predicate that begins at ``lo`` needs a cut there."""
-    return np.uint64(lo) > np.uint64(tree.state[LOWEST])
+    return np.uint64(lo) > np.uint64(tree.state[ps.LOWEST])
 
 
 @device
@@ -77,33 +59,33 @@ def cut_at(tree, a, key):
     each digit.
     """
     below = find_space(tree.tree, tree.top, tree.inner, tree.cut, a, key)
-    if tree.tree[a, ROOT] == NONE:
-        tree.tree[a, ROOT] = new_inner(tree)
-    n, shift = np.int64(tree.tree[a, ROOT]), np.uint64(tree.top[a])
+    if tree.tree[a, ps.ROOT] == ps.NONE:
+        tree.tree[a, ps.ROOT] = new_inner(tree)
+    n, shift = np.int64(tree.tree[a, ps.ROOT]), np.uint64(tree.top[a])
     while True:
         digit = digit_of(key, shift)
-        there = (np.uint64(tree.inner[n, CHILDREN]) >> digit) & np.uint64(1) != 0
+        there = (np.uint64(tree.inner[n, ps.CHILDREN]) >> digit) & np.uint64(1) != 0
         if not there:
-            tree.inner[n, CHILDREN] |= np.uint32(1 << np.int64(digit))
+            tree.inner[n, ps.CHILDREN] |= np.uint32(1 << np.int64(digit))
             tree.inner[n, digit] = new_cut(tree) if shift == 0 else new_inner(tree)
         n = np.int64(tree.inner[n, digit])
         if shift == 0:
             break
         shift = next_shift(shift)
     if there:
-        tree.cut[n, ENDS] += 1
-        return np.int64(NONE)
+        tree.cut[n, ps.ENDS] += 1
+        return np.int64(ps.NONE)
     s = new_space(tree)
-    above = np.int64(tree.space[below, NEXT])
-    tree.space[s, NEXT], tree.space[s, START], tree.space[s, PREDS] = above, n, tree.space[below, PREDS]
-    tree.space[below, NEXT] = s
-    if above != NONE:
-        tree.cut[np.int64(tree.space[above, START]), LESS] = s
+    above = np.int64(tree.space[below, ps.NEXT])
+    tree.space[s, ps.NEXT], tree.space[s, ps.START], tree.space[s, ps.PREDS] = above, n, tree.space[below, ps.PREDS]
+    tree.space[below, ps.NEXT] = s
+    if above != ps.NONE:
+        tree.cut[np.int64(tree.space[above, ps.START]), ps.LESS] = s
     else:
-        tree.tree[a, LAST] = s
-    tree.cut[n, LESS], tree.cut[n, EQUAL], tree.cut[n, ENDS] = below, s, 1
+        tree.tree[a, ps.LAST] = s
+    tree.cut[n, ps.LESS], tree.cut[n, ps.EQUAL], tree.cut[n, ps.ENDS] = below, s, 1
     tree.key[n] = key
-    tree.state[SPLIT] += 1
+    tree.state[ps.SPLIT] += 1
     return s
 
 
@@ -114,42 +96,42 @@ def uncut_at(tree, a, key):
     Returns the space that began there, NONE if it does still: it is the caller's, to be given back.
     What hangs at it hangs at the one below, too.
     """
-    n, shift = np.int64(tree.tree[a, ROOT]), np.uint64(tree.top[a])
-    fork, fork_shift = np.int64(NONE), shift  # the lowest node of the path with other children
+    n, shift = np.int64(tree.tree[a, ps.ROOT]), np.uint64(tree.top[a])
+    fork, fork_shift = np.int64(ps.NONE), shift  # the lowest node of the path with other children
     while True:
-        if popcount(np.uint64(tree.inner[n, CHILDREN])) > 1:
+        if popcount(np.uint64(tree.inner[n, ps.CHILDREN])) > 1:
             fork, fork_shift = n, shift
         n = np.int64(tree.inner[n, digit_of(key, shift)])
         if shift == 0:
             break
         shift = next_shift(shift)
-    tree.cut[n, ENDS] -= 1
-    if tree.cut[n, ENDS] > 0:
-        return np.int64(NONE)
-    below, s = np.int64(tree.cut[n, LESS]), np.int64(tree.cut[n, EQUAL])
-    above = np.int64(tree.space[s, NEXT])
-    tree.space[below, NEXT] = above
-    if above != NONE:
-        tree.cut[np.int64(tree.space[above, START]), LESS] = below
+    tree.cut[n, ps.ENDS] -= 1
+    if tree.cut[n, ps.ENDS] > 0:
+        return np.int64(ps.NONE)
+    below, s = np.int64(tree.cut[n, ps.LESS]), np.int64(tree.cut[n, ps.EQUAL])
+    above = np.int64(tree.space[s, ps.NEXT])
+    tree.space[below, ps.NEXT] = above
+    if above != ps.NONE:
+        tree.cut[np.int64(tree.space[above, ps.START]), ps.LESS] = below
     else:
-        tree.tree[a, LAST] = below
+        tree.tree[a, ps.LAST] = below
     free_cut(tree, n)
     _forget(tree, a, key, fork, fork_shift)
-    tree.state[MERGED] += 1
+    tree.state[ps.MERGED] += 1
     return s
 
 
 @device
 def _forget(tree, a, key, fork, shift):
     """Takes the path to a cut out of the tree, from the node ``fork`` down, all of it for NONE."""
-    if fork == NONE:
-        n, shift = np.int64(tree.tree[a, ROOT]), np.uint64(tree.top[a])
-        tree.tree[a, ROOT] = NONE
+    if fork == ps.NONE:
+        n, shift = np.int64(tree.tree[a, ps.ROOT]), np.uint64(tree.top[a])
+        tree.tree[a, ps.ROOT] = ps.NONE
     else:
         digit = digit_of(key, shift)
         n = np.int64(tree.inner[fork, digit])
-        tree.inner[fork, digit] = NONE
-        tree.inner[fork, CHILDREN] ^= np.uint32(1 << np.int64(digit))
+        tree.inner[fork, digit] = ps.NONE
+        tree.inner[fork, ps.CHILDREN] ^= np.uint32(1 << np.int64(digit))
         if shift == 0:
             return
         shift = next_shift(shift)
@@ -167,10 +149,10 @@ def leave_cells(tree, a):
 
     Nothing may hang at them any more.
     """
-    tree.tree[a, CELL_USES] -= 1
-    if tree.tree[a, CELL_USES] == 0:
-        free_cells(tree, np.int64(tree.tree[a, CELLS]))
-        tree.tree[a, CELLS] = NONE
+    tree.tree[a, ps.CELL_USES] -= 1
+    if tree.tree[a, ps.CELL_USES] == 0:
+        free_cells(tree, np.int64(tree.tree[a, ps.CELLS]))
+        tree.tree[a, ps.CELLS] = ps.NONE
 
 
 @device
@@ -186,7 +168,7 @@ def count_spaces(space, s, last, column, step):
     n = 1
     space[s, column] = np.int64(space[s, column]) + step
     while s != last:
-        s = np.int64(space[s, NEXT])
+        s = np.int64(space[s, ps.NEXT])
         space[s, column] = np.int64(space[s, column]) + step
         n += 1
     return n

@@ -18,7 +18,7 @@ from pstree_walk import Range, Walker, rows_used
 from colmatch.indexing.pstrees import empty_tables, with_rows
 from colmatch.kernels._jit import kernel
 from colmatch.kernels.layout import LABEL_TOP
-from colmatch.kernels.pstree import arrays as a
+from colmatch.kernels.pstree import arrays as ps
 from colmatch.kernels.pstree.arrays import NONE, PREDS, USES, PSTree
 from colmatch.kernels.pstree.change import count_spaces, cuts_above, cuts_below, end_attribute, run_of, uncut_at
 from colmatch.kernels.pstree.tables import MOST_DIGITS, free_space
@@ -163,11 +163,11 @@ def made(ranges: list[tuple[int, int]]) -> PSTree:
 
 def spaces_of(tree: PSTree) -> list[tuple[int, int]]:
     """The lowest key of each space, and its predicates."""
-    spaces, s = [], int(tree.tree[0, a.FIRST])
+    spaces, s = [], int(tree.tree[0, ps.FIRST])
     while s != NONE:
-        start = tree.space[s, a.START]
-        spaces.append((int(tree.key[start]) - SIGN if start != NONE else -SIGN, int(tree.space[s, a.PREDS])))
-        s = int(tree.space[s, a.NEXT])
+        start = tree.space[s, ps.START]
+        spaces.append((int(tree.key[start]) - SIGN if start != NONE else -SIGN, int(tree.space[s, ps.PREDS])))
+        s = int(tree.space[s, ps.NEXT])
     return spaces
 
 
@@ -177,7 +177,7 @@ def test_the_example_of_the_document() -> None:
     assert spaces_of(tree) == [(-SIGN, 0), (20, 1), (30, 2), (61, 1), (81, 0)]
     leave_ranges(tree, *columns([(0, flipped(30), flipped(80))]))
     assert spaces_of(tree) == [(-SIGN, 0), (20, 1), (61, 0)]
-    assert tree.state[a.MERGED] == 2
+    assert tree.state[ps.MERGED] == 2
 
 
 def test_an_end_that_another_predicate_has_stays() -> None:
@@ -195,4 +195,4 @@ def test_neighbours_share_a_cut() -> None:
 def test_a_predicate_of_the_outermost_keys(key: int) -> None:
     tree = made([(key, key)])
     assert dict(spaces_of(tree))[key] == 1
-    assert [int(tree.space[s, a.PREDS]) for s in found(tree, 0, [flipped(key)])] == [1]
+    assert [int(tree.space[s, ps.PREDS]) for s in found(tree, 0, [flipped(key)])] == [1]
