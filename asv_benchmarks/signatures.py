@@ -20,7 +20,7 @@ import numpy as np
 from benchmarks.measure import machine, medians, one_thread, versions
 
 import colmatch as cm
-from colmatch.kernels.pstbloom import arrays as of
+from colmatch.kernels.pstbloom import arrays as psb
 from colmatch.kernels.pstree.arrays import CELLS, FANOUT, NONE, SPACES
 from colmatch.workload import Workload
 
@@ -31,11 +31,11 @@ SLOW = 60.0  # seconds: when a row has taken so long, no new round begins
 
 def bits_set(index: Any) -> list[str]:
     """Returns the share of bits that is set in signatures of spaces, and of cells."""
-    state, first = index.state, int(index.state[of.FIRST_CELL])
+    state, first = index.state, int(index.state[psb.FIRST_CELL])
     cells = FANOUT * int((index.tree[:, CELLS] != NONE).sum())
     parts = (
-        (index.sign[of.SPACES_FROM : first], int(state[SPACES]) - cells, int(state[of.WORDS])),
-        (index.sign[first:], cells, int(state[of.CELL_WORDS])),
+        (index.sign[psb.SPACES_FROM : first], int(state[SPACES]) - cells, int(state[psb.WORDS])),
+        (index.sign[first:], cells, int(state[psb.CELL_WORDS])),
     )
     return [
         f"{np.unpackbits(sign.view(np.uint8)).sum() / (64 * rows * words):.1%}" if rows and words else "none"

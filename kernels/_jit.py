@@ -36,7 +36,6 @@ import logging
 import os
 import pickle
 import platform
-import shutil
 import sys
 import warnings
 from collections.abc import Callable
@@ -182,18 +181,6 @@ def cache_dir() -> Path | None:
         (numba.__version__, llvmlite.__version__, np.__version__, platform.python_implementation(), sys.version),
     )
     return Path(base) / f"kernels-{_digest(repr(parts).encode())}"
-
-
-def copy_cache(to: str | os.PathLike[str]) -> Path | None:
-    """Copy the compiled kernels to a folder that other machines with the same processor read as
-    their ``$COLMATCH_CACHE_DIR``.
-
-    Returns the copy, or None when nothing has been compiled and kept yet.
-    """
-    here = _trusted()
-    if here is None or not here.is_dir():
-        return None
-    return Path(shutil.copytree(here, Path(to) / here.name, dirs_exist_ok=True, ignore=shutil.ignore_patterns("*.tmp")))
 
 
 class _DiskCache(caching._Cache):  # type: ignore[misc]

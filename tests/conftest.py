@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -12,6 +13,11 @@ from hypothesis import HealthCheck, settings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+# The locators stand beside the benchmarks, and are imported as the benchmarks import them.
+BENCHMARKS = Path(__file__).parents[1] / "asv_benchmarks"
+sys.path.append(str(BENCHMARKS))
+collect_ignore = [] if BENCHMARKS.is_dir() else ["locators", "indexing/test_pstree_machine.py"]
 
 # Deterministic, so that a red run is red again; "thorough" looks for what no run has seen yet.
 _common = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow, HealthCheck.data_too_large]}

@@ -17,7 +17,7 @@ import pyarrow as pa
 from colmatch.arguments import is_listed, number, python_value, text
 from colmatch.errors import SchemaError, near, shown
 from colmatch.incoming import is_text
-from colmatch.schema import Family, Schema, value_type
+from colmatch.schema import Family, value_type
 
 BOOLEAN, INTEGER, FLOAT, STRING, ENUM = "boolean", "integer", "float", "string", "integer enum"
 INTEGERS, STRINGS, SEGMENTS, FREQUENCY = "integer list", "string list", "segments", "frequency"
@@ -144,11 +144,6 @@ def _type_of(arrow: pa.DataType) -> str | None:
         element = value_type(arrow.value_type)
         return {Family.INT: INTEGERS, Family.STRING: STRINGS}.get(element.family) if element is not None else None
     return None
-
-
-def required_columns(schema: Schema) -> list[str]:
-    """Returns the columns that no event may lack."""
-    return [field.name for field in schema.arrow if not field.nullable]
 
 
 # What was declared

@@ -159,10 +159,6 @@ def _checked(function: Callable[..., Value]) -> Callable[..., Value]:
     return run
 
 
-def _identity(value: Value) -> Value:
-    return value
-
-
 FUNCTIONS: dict[str, Callable[..., Value]] = {
     "add": pc.add,
     "subtract": pc.subtract,

@@ -31,19 +31,8 @@ from colmatch.indexing.settings import Settings, setting
 from colmatch.indexing.sound import UnsoundError, below, equal, lengths, no_fault, ranges
 from colmatch.indexing.statistics import Sample, Statistics
 from colmatch.indexing.strata import Cut, cut_strata, is_ranked, whole
-from colmatch.kernels.bitslice.arrays import (
-    BUFFER,
-    CANDIDATES_KEPT,
-    MOST_BINS,
-    MOST_RANKS,
-    NO_RANK,
-    SEGMENTS,
-    Active,
-    BitsliceIndex,
-    BitsliceScratch,
-    Candidates,
-    Survivors,
-)
+from colmatch.kernels.bitslice import arrays as bs
+from colmatch.kernels.bitslice.arrays import Active, BitsliceIndex, BitsliceScratch, Candidates, Survivors
 from colmatch.kernels.bitslice.build import (
     CLASSES,
     choose_access,
@@ -61,7 +50,7 @@ from colmatch.kernels.bitslice.strata import expect_matches
 from colmatch.kernels.layout import ATTR_MASK, F64, I32, I64, U32, Codes, Predicates
 
 TILE = 1 << 18  # bytes of a tile, if attributes are not too many: it stays in the second-level cache
-MOST_ROWS = SEGMENTS - 64  # of a tile
+MOST_ROWS = bs.SEGMENTS - 64  # of a tile
 EVENT_SIZE = 30  # values of an event, where nothing is known
 A_COLUMN = 500  # postings whose test for all rows takes as long as the tiles of a column that all rows have
 MANY = 1 / 16  # of all events: a column of fewer is hardly ever sorted
@@ -235,10 +224,10 @@ def _ranks(top: I64, uses: I64) -> tuple[I64, np.ndarray, I64]:
 
     Ranked are all attributes that are used, or those that are used most.
     """
-    order = np.argsort(-uses, kind="stable")[: min(np.count_nonzero(uses), MOST_RANKS - 1)]
-    rank = np.full(len(top), NO_RANK, np.uint32)
+    order = np.argsort(-uses, kind="stable")[: min(np.count_nonzero(uses), bs.MOST_RANKS - 1)]
+    rank = np.full(len(top), bs.NO_RANK, np.uint32)
     rank[order] = 1 + np.arange(len(order))
-    bins = np.where(rank == NO_RANK, 0, np.minimum(top, MOST_BINS))
+    bins = np.where(rank == bs.NO_RANK, 0, np.minimum(top, bs.MOST_BINS))
     return bins, rank, np.array([1 + len(order)])
 
 
@@ -250,7 +239,7 @@ def scratch(index: BitsliceIndex, codes: Codes, rows: int, entries: int) -> Bits
     lines = min(TILE // ranks, MOST_ROWS, rows + 63) // 64
     stride = 64 * (lines | 1)  # an odd number of cache lines: attributes do not compete for the same places
     target = longest_rest(index.rest_op) + 1  # entries of a posting: no fewer than predicates of a program
-    segments = max(strata * SEGMENTS, min(AN_ENTRY * entries, MOST_SEGMENTS))
+    segments = max(strata * bs.SEGMENTS, min(AN_ENTRY * entries, MOST_SEGMENTS))
     u32, i64 = np.uint32, np.int64
     return BitsliceScratch(
         progress=np.empty(4, i64),
@@ -265,16 +254,18 @@ def scratch(index: BitsliceIndex, codes: Codes, rows: int, entries: int) -> Bits
         sorted=np.empty(attributes + 1, np.uint8),
         stride=np.array([stride]),
         tile=np.zeros(ranks * stride + 64, np.uint8),
-        survivors=Survivors(np.empty(2 * BUFFER, u32), np.empty(2 * BUFFER, u32), np.empty(2 * BUFFER, np.uint64)),
+        survivors=Survivors(
+            np.empty(2 * bs.BUFFER, u32), np.empty(2 * bs.BUFFER, u32), np.empty(2 * bs.BUFFER, np.uint64)
+        ),
         active=Active(np.empty(longest, u32), np.empty(longest, u32), np.empty(longest, u32)),
         segment=np.empty((segments, 3), u32),
-        bits=np.empty(strata * SEGMENTS, np.uint64),
+        bits=np.empty(strata * bs.SEGMENTS, np.uint64),
         found=np.empty((segments, 4), u32),
         segment_first=np.empty(rows + 1, i64),
         code_place=np.empty(int(index.top.max()) + 2, i64),
         target=np.zeros(target, np.uint64),
-        candidates=Candidates(np.empty(CANDIDATES_KEPT, u32), np.empty(CANDIDATES_KEPT, u32)),
-        ordered=np.empty(CANDIDATES_KEPT, u32),
+        candidates=Candidates(np.empty(bs.CANDIDATES_KEPT, u32), np.empty(bs.CANDIDATES_KEPT, u32)),
+        ordered=np.empty(bs.CANDIDATES_KEPT, u32),
         order=np.empty(rows + 1, i64),
         values=np.zeros(max(attributes, 1), u32),
     )
@@ -291,7 +282,7 @@ def sound(index: BitsliceIndex, preds: Predicates, codes: Codes, size: int) -> B
     ranges("bin_first", index.bin_first, len(index.bin_of))
     equal("multi", index.multi, codes.multi)
     equal("top", index.top, np.append(np.diff(codes.first) + 1, 1))
-    below("ranks", index.ranks - 1, MOST_RANKS)
+    below("ranks", index.ranks - 1, bs.MOST_RANKS)
     if not strata or not entries or len(codes.label):
         raise UnsoundError("it has no stratum or no entry, or is of labels")
     no_fault(fault_of_bitslice(index, preds, size), FAULTS)

@@ -46,21 +46,9 @@ from colmatch.indexing.base import IndexKind, highest_codes, uses_of
 from colmatch.indexing.settings import Budget, Settings, setting
 from colmatch.indexing.statistics import Sample, Statistics
 from colmatch.kernels.layout import ATTR_MASK, CODE_MAX, I64, LABEL_TOP, U32, U64, Codes, Predicates
+from colmatch.kernels.opindex import arrays as oi
 from colmatch.kernels.opindex import update
-from colmatch.kernels.opindex.arrays import (
-    ALL_WIDTHS,
-    CHUNK,
-    CLAUSE_BITS,
-    MOST_CLAUSES,
-    NONE,
-    OPERATORS,
-    REPEATS,
-    RUN_WORDS,
-    RUNS_A_SEGMENT,
-    STATES,
-    OpIndex,
-    OpIndexScratch,
-)
+from colmatch.kernels.opindex.arrays import OpIndex, OpIndexScratch
 from colmatch.kernels.opindex.build import (
     DIGIT,
     Entries,
@@ -96,7 +84,7 @@ class OpIndexSettings(Settings):
 
     @property
     def budget(self) -> Budget:
-        return Budget(self.dnf_budget, min(self.dnf_budget, self.cnf_budget), MOST_CLAUSES)
+        return Budget(self.dnf_budget, min(self.dnf_budget, self.cnf_budget), oi.MOST_CLAUSES)
 
     @classmethod
     def under(cls, dnf_budget: int, **others: Any) -> Self:
@@ -111,7 +99,7 @@ def build(
     expansion, slots = _expansion(preds, np.arange(count)), np.zeros(attributes, np.int64)
     size, always, several = count_entries(preds, frequency, top, expansion, slots)
     first = ranges_of(slots)
-    if 3 * size > CODE_MAX or slots.max(initial=0) >> (32 - CLAUSE_BITS):
+    if 3 * size > CODE_MAX or slots.max(initial=0) >> (32 - oi.CLAUSE_BITS):
         raise OptionError(f"index='opindex': {size:,} entries are too many for it")
 
     by_hash = np.argsort(np.arange(attributes) * 0x9E3779B1 & 0xFFFFFFFF).astype(np.int64)
@@ -121,7 +109,7 @@ def build(
     key, entries = np.empty(size, np.uint64), _no_entries(size)
     conj, needed, checked = np.empty(first[-1], np.uint32), np.empty(first[-1], np.uint16), np.empty(always, np.uint32)
     write_entries(preds, frequency, top, place, bits, expansion, first[:-1].copy(), key, entries, conj, needed, checked)
-    key, order = _sorted(key, entries.operand, (attributes * OPERATORS).bit_length() + bits)
+    key, order = _sorted(key, entries.operand, (attributes * oi.OPERATORS).bit_length() + bits)
 
     number, new_conj, new_needed = np.empty_like(conj), np.empty_like(conj), np.empty_like(needed)
     number_slots(
@@ -139,14 +127,14 @@ def build(
         list=list_,
         segment=np.empty((segments, 2), np.uint64),
         segment_room=np.zeros(segments, np.uint32),
-        run=np.empty((runs, RUN_WORDS), np.uint32),
+        run=np.empty((runs, oi.RUN_WORDS), np.uint32),
         word=np.empty(words, np.uint32),
         conj=new_conj,
         needed=new_needed,
         always=checked,
         state=np.array(used, np.int64),
     )
-    cut_runs(key, order, entries, number, bits, by_hash, np.empty(ALL_WIDTHS + 1, np.int64), index)
+    cut_runs(key, order, entries, number, bits, by_hash, np.empty(oi.ALL_WIDTHS + 1, np.int64), index)
     if not settings.signatures:
         index.segment[:, 0] = 2**64 - 1
     return index, preds
@@ -164,15 +152,15 @@ def _lists(
     """``OpIndex.lists`` and ``list`` of the sorted entries, and how many segments, runs and words
     they take.
     """
-    there = np.zeros((attributes, OPERATORS), np.uint32)
-    shapes, sizes = np.array([2, 2, 2, 3] * (OPERATORS // 4)), np.empty(ALL_WIDTHS + 1, np.int64)
+    there = np.zeros((attributes, oi.OPERATORS), np.uint32)
+    shapes, sizes = np.array([2, 2, 2, 3] * (oi.OPERATORS // 4)), np.empty(oi.ALL_WIDTHS + 1, np.int64)
     runs, count, words = count_runs(key, order, entries.operand, entries.upper, bits, there, shapes, sizes)
-    lists = np.full(there.shape, NONE, np.uint32)
+    lists = np.full(there.shape, oi.NONE, np.uint32)
     lists[there > 0] = np.arange(count)
     in_list = there[there > 0].astype(np.int64)
     logs = np.zeros(count, np.int64)
     if signatures:
-        logs = np.ceil(np.log2(np.maximum(in_list / RUNS_A_SEGMENT, 1))).astype(np.int64)
+        logs = np.ceil(np.log2(np.maximum(in_list / oi.RUNS_A_SEGMENT, 1))).astype(np.int64)
     begins = ranges_of(1 << logs)
     return lists, np.column_stack([begins[:-1], logs, in_list]).astype(np.uint32), int(begins[-1]), runs, words
 
@@ -233,7 +221,7 @@ def scratch(index: OpIndex, codes: Codes, rows: int, entries: int) -> OpIndexScr
         counter=np.zeros(largest, u32),
         mask=np.empty(largest, np.uint64),
         done=np.empty(largest + 1, u32),
-        buffer=np.empty(CHUNK, u32),
+        buffer=np.empty(oi.CHUNK, u32),
         stamp=np.zeros(1, np.int64),
         table=np.zeros(max(attributes, 1), u32),
         multi=codes.multi,
@@ -241,7 +229,7 @@ def scratch(index: OpIndex, codes: Codes, rows: int, entries: int) -> OpIndexScr
 
 
 def repeats(index: OpIndex) -> bool:
-    return bool(index.state[REPEATS])
+    return bool(index.state[oi.REPEATS])
 
 
 def cost(statistics: Statistics) -> float:
@@ -292,16 +280,16 @@ def _writable(index: OpIndex, attributes: int) -> OpIndex:
     return index._replace(
         frequency=np.append(index.frequency, np.full(new, -1)),
         top=np.append(index.top, np.full(new, LABEL_TOP)),
-        lists=np.concatenate([index.lists, np.full((new, OPERATORS), NONE, np.uint32)]),
+        lists=np.concatenate([index.lists, np.full((new, oi.OPERATORS), oi.NONE, np.uint32)]),
         partition=np.concatenate([index.partition, np.zeros((new, 4), np.uint32)]),
     )
 
 
 def _grown(index: OpIndex, wanted: int) -> OpIndex:
     """Everything in arrays with room for more, and for ``wanted`` at least."""
-    sizes = np.empty(STATES, np.int64)
+    sizes = np.empty(oi.STATES, np.int64)
     update.measure(index, sizes)
-    lists, segments, runs, words, slots, always = (with_room(size + wanted) for size in sizes[:REPEATS].tolist())
+    lists, segments, runs, words, slots, always = (with_room(size + wanted) for size in sizes[: oi.REPEATS].tolist())
     if words > CODE_MAX:
         raise OptionError(f"index='opindex': {words:,} words of entries are too many for it")
     u32 = np.uint32
@@ -309,7 +297,7 @@ def _grown(index: OpIndex, wanted: int) -> OpIndex:
         list=np.concatenate([index.list, np.empty((max(lists - len(index.list), 0), 3), u32)]),
         segment=np.empty((segments, 2), np.uint64),
         segment_room=np.empty(segments, u32),
-        run=np.empty((runs, RUN_WORDS), u32),
+        run=np.empty((runs, oi.RUN_WORDS), u32),
         word=np.empty(words, u32),
         conj=np.empty(slots, u32),
         needed=np.empty(slots, np.uint16),

@@ -38,30 +38,13 @@ from colmatch.indexing.base import IndexKind
 from colmatch.indexing.settings import FileNames, Settings, setting
 from colmatch.indexing.statistics import Sample, Statistics
 from colmatch.kernels.layout import I64, U8, U32, Codes, Predicates
+from colmatch.kernels.pbtree import arrays as pb
 from colmatch.kernels.pbtree import bulk
-from colmatch.kernels.pbtree.arrays import (
-    BLOCK_ENTRY,
-    BLOCK_HEAD,
-    CHILDREN,
-    ITEM,
-    LEAF_MOST,
-    LIST_ROOM,
-    LISTS,
-    OWN_TREES,
-    ROOMS,
-    SPANS,
-    TASK,
-    TREE_WORDS,
-    TREES,
-    WALKS,
-    WORDS,
-    PbtreeIndex,
-    PbtreeScratch,
-)
+from colmatch.kernels.pbtree.arrays import PbtreeIndex, PbtreeScratch
 from colmatch.kernels.pbtree.match import match
 from colmatch.kernels.pbtree.plan import key_intervals, plan_conjunctions
 
-FILLS = np.array([LIST_ROOM * 9 // 10, LEAF_MOST * 9 // 10, 300], np.int64)  # of pages that are made together
+FILLS = np.array([pb.LIST_ROOM * 9 // 10, pb.LEAF_MOST * 9 // 10, 300], np.int64)  # of pages that are made together
 
 FEW = 1 << 12  # entries that there is room for without counting them first
 
@@ -137,33 +120,33 @@ def filled(tree: I64, key: I64, slot: U32, trees: int, base_page: int) -> Filled
     base_page : number of the first page
     """
     order = np.lexsort((key, tree))
-    list_first = ranges_of(np.bincount(tree, minlength=LISTS * trees))
+    list_first = ranges_of(np.bincount(tree, minlength=pb.LISTS * trees))
     key, slot = contiguous(key[order]), contiguous(slot[order])
     del order
-    size = np.diff(list_first).reshape(-1, LISTS)
+    size = np.diff(list_first).reshape(-1, pb.LISTS)
     by_tree = size.sum(axis=1)
-    is_small = by_tree <= ROOMS[-1]
-    small = np.bincount(np.searchsorted(ROOMS, by_tree[is_small & (by_tree > 0)]), minlength=len(ROOMS))
-    shared = -(-small // (CHILDREN // (BLOCK_HEAD + BLOCK_ENTRY * np.array(ROOMS))))
+    is_small = by_tree <= pb.ROOMS[-1]
+    small = np.bincount(np.searchsorted(pb.ROOMS, by_tree[is_small & (by_tree > 0)]), minlength=len(pb.ROOMS))
+    shared = -(-small // (pb.CHILDREN // (pb.BLOCK_HEAD + pb.BLOCK_ENTRY * np.array(pb.ROOMS))))
     size, by_tree = size[~is_small], by_tree[~is_small]
     longest = int(size.max(initial=0))
     leaves = -(-by_tree // int(FILLS[1])) + 1
     # a node that is left early has room for less than what comes, which is then more than half
     pages = int(
-        (-(-size * (1 + ITEM) // (int(FILLS[0]) // 3)) + (size > 0)).sum()
+        (-(-size * (1 + pb.ITEM) // (int(FILLS[0]) // 3)) + (size > 0)).sum()
         + leaves.sum()
         + (leaves // 100 + 4).sum()
         + shared.sum()
     )
     most = int(leaves.max(initial=0)) + 1
-    mem = np.empty(pages * WORDS, np.uint32)
-    entry = np.zeros((trees, TREE_WORDS), np.uint32)
+    mem = np.empty(pages * pb.WORDS, np.uint32)
+    entry = np.zeros((trees, pb.TREE_WORDS), np.uint32)
     used = bulk.fill_trees(
         mem, base_page, contiguous(list_first), key, slot, contiguous(FILLS),
-        (np.empty((LISTS, longest), np.int64), np.empty((LISTS, longest), np.int64), *np.zeros((2, LISTS), np.int64)),
+        (np.empty((pb.LISTS, longest), np.int64), np.empty((pb.LISTS, longest), np.int64), *np.zeros((2, pb.LISTS), np.int64)),
         (np.empty(most, np.int64), np.empty(most, np.int64)), entry,
     )  # fmt: skip
-    return Filled(mem[: used * WORDS], entry)
+    return Filled(mem[: used * pb.WORDS], entry)
 
 
 def table_pages(entries: int, each: int) -> int:
@@ -176,24 +159,24 @@ def build(
     preds: Predicates, codes: Codes, sample: Sample | None, settings: PbtreeSettings
 ) -> tuple[PbtreeIndex, Predicates]:
     entries = entries_of(preds, codes, np.arange(len(preds.owner), dtype=np.uint32), True)
-    trees = len(codes.multi) + OWN_TREES
+    trees = len(codes.multi) + pb.OWN_TREES
     made = filled(entries.tree, entries.key, entries.slot, trees, 1)
-    base = 1 + len(made.page) // WORDS
-    table = np.empty(table_pages(trees, TREES) * WORDS, np.uint32)
-    used, top = bulk.fill_table(table, base, contiguous(made.entry), TREES)
-    page = np.concatenate([np.zeros(WORDS, np.uint32), made.page, table[: used * WORDS]])
-    frame = np.arange(len(page) // WORDS, dtype=np.int32)
+    base = 1 + len(made.page) // pb.WORDS
+    table = np.empty(table_pages(trees, pb.TREES) * pb.WORDS, np.uint32)
+    used, top = bulk.fill_table(table, base, contiguous(made.entry), pb.TREES)
+    page = np.concatenate([np.zeros(pb.WORDS, np.uint32), made.page, table[: used * pb.WORDS]])
+    frame = np.arange(len(page) // pb.WORDS, dtype=np.int32)
     several = len(np.unique(preds.owner)) < len(preds.owner)
     return PbtreeIndex(page, frame, entries.needed, np.array([top, several], np.int64)), preds
 
 
 def scratch(index: PbtreeIndex, codes: Codes, rows: int, entries: int) -> PbtreeScratch:
-    slots, tasks = len(index.needed), WALKS * (entries + 1)
+    slots, tasks = len(index.needed), pb.WALKS * (entries + 1)
     return PbtreeScratch(
         np.empty(slots, np.uint8),
-        np.zeros((SPANS, 2), np.int64),
+        np.zeros((pb.SPANS, 2), np.int64),
         np.empty(slots + 1, np.uint32),
-        np.empty((tasks, TASK), np.int64),
+        np.empty((tasks, pb.TASK), np.int64),
         np.empty(tasks, np.int64),
         np.zeros(len(index.frame), np.uint8),
         np.zeros(max(len(codes.multi), 1), np.uint32),

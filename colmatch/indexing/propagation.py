@@ -35,32 +35,8 @@ from colmatch.indexing.base import IndexKind, uses_of, writable
 from colmatch.indexing.settings import Settings
 from colmatch.indexing.statistics import WINDOW, Sample, Statistics, window_of
 from colmatch.kernels.layout import ATTR_MASK, F64, FLAG_MULTI, I64, U32, Codes, Predicates
-from colmatch.kernels.propagation.arrays import (
-    ALWAYS,
-    BITS,
-    BLOCK,
-    CLASS,
-    ENTRIES,
-    GROUP_NEXT,
-    GROUP_WORDS,
-    GROUPS,
-    HEADER,
-    HITS,
-    LENGTH,
-    POOL,
-    PROGRAM,
-    PROGRAMS,
-    REACH,
-    ROOM,
-    SEVERAL,
-    SLOTS,
-    START,
-    STATE_WORDS,
-    WASTE,
-    Estimates,
-    PropagationIndex,
-    PropagationScratch,
-)
+from colmatch.kernels.propagation import arrays as pr
+from colmatch.kernels.propagation.arrays import Estimates, PropagationIndex, PropagationScratch
 from colmatch.kernels.propagation.build import (
     choose,
     classify,
@@ -124,7 +100,7 @@ def build(
     sorted_access = access[by_access]
     columns = sorted_access & 0xFFFFFFFF
     slabs = np.count_nonzero(sorted_access[1:] != sorted_access[:-1]) + min(len(access), 1)
-    words = 1 + slabs * HEADER + int(np.where(columns == PROGRAM, 1, columns + 1).sum())
+    words = 1 + slabs * pr.HEADER + int(np.where(columns == pr.PROGRAM, 1, columns + 1).sum())
     pool, slab, bits = (
         np.zeros(_pool_words(int(words), int(words)), np.uint32),
         np.zeros(used, np.uint32),
@@ -133,12 +109,12 @@ def build(
     always = fill_pool(preds, number, access, by_access, pool, slab, bits)
     slot = np.zeros(_slots(used), np.uint32)
     fill_slots(preds, key, np.arange(1, used + 1, dtype=np.uint32), slot)
-    state = np.zeros(STATE_WORDS, np.int64)
-    state[BITS] = state[SLOTS] = used
-    state[GROUPS], state[ENTRIES], state[POOL] = len(group), entries, words
-    state[ALWAYS] = always
-    state[PROGRAMS] = (preds.jump_first >= 0).any()
-    state[SEVERAL] = (preds.owner[1:] == preds.owner[:-1]).any()
+    state = np.zeros(pr.STATE_WORDS, np.int64)
+    state[pr.BITS] = state[pr.SLOTS] = used
+    state[pr.GROUPS], state[pr.ENTRIES], state[pr.POOL] = len(group), entries, words
+    state[pr.ALWAYS] = always
+    state[pr.PROGRAMS] = (preds.jump_first >= 0).any()
+    state[pr.SEVERAL] = (preds.owner[1:] == preds.owner[:-1]).any()
     index = PropagationIndex(
         key, slot, uses, truth, slab, bits, group_of, group, lo[order], hi[order], bit[order], pool,
         estimates.present, estimates.codes, estimates.top, multi=codes.multi, state=state,
@@ -195,16 +171,16 @@ def _number(preds: Predicates, estimates: Estimates) -> tuple[U32, U32]:
 def _groups(attr_class: I64, lo: U32, hi: U32, attributes: int) -> tuple[U32, U32]:
     """``group_of`` and ``group`` of entries in their order."""
     kinds, start = np.unique(attr_class, return_index=True)
-    group = np.zeros((len(kinds), GROUP_WORDS), np.uint32)
+    group = np.zeros((len(kinds), pr.GROUP_WORDS), np.uint32)
     group_of = np.zeros(attributes, np.uint32)
     if len(kinds):
         attr = kinds >> 6
         length = np.diff(np.append(start, len(lo)))
-        group[:-1, GROUP_NEXT] = np.where(attr[1:] == attr[:-1], np.arange(2, len(kinds) + 1), 0)
-        group[:, CLASS] = kinds & 63
-        group[:, START] = start
-        group[:, LENGTH] = group[:, ROOM] = length
-        group[:, REACH] = np.maximum.reduceat(hi - lo, start)
+        group[:-1, pr.GROUP_NEXT] = np.where(attr[1:] == attr[:-1], np.arange(2, len(kinds) + 1), 0)
+        group[:, pr.CLASS] = kinds & 63
+        group[:, pr.START] = start
+        group[:, pr.LENGTH] = group[:, pr.ROOM] = length
+        group[:, pr.REACH] = np.maximum.reduceat(hi - lo, start)
         first = np.concatenate([[True], attr[1:] != attr[:-1]])
         group_of[attr[first]] = 1 + np.flatnonzero(first)
     return group_of, group
@@ -215,8 +191,8 @@ def scratch(index: PropagationIndex, codes: Codes, rows: int, entries: int) -> P
     return PropagationScratch(
         np.zeros(words, np.uint64),
         np.empty(words + 1, np.uint32),
-        np.empty(HITS, np.uint32),
-        np.empty(BLOCK, np.uint32),
+        np.empty(pr.HITS, np.uint32),
+        np.empty(pr.BLOCK, np.uint32),
         np.zeros(max(len(codes.multi), 1), np.uint32),
     )
 
@@ -290,11 +266,11 @@ def _grow(arrays: PropagationIndex, preds: Predicates, lacking: int, needed: int
     if lacking == NEED_GROUPS:
         return arrays._replace(group=extended(arrays.group, len(arrays.group), len(arrays.group) + 1))
     if lacking == NEED_ENTRIES:
-        used = int(arrays.group[: arrays.state[GROUPS], ROOM].sum(dtype=np.int64))
+        used = int(arrays.group[: arrays.state[pr.GROUPS], pr.ROOM].sum(dtype=np.int64))
         lo, hi, bit = (np.zeros(with_room(used + needed), np.uint32) for _ in range(3))
         move_entries(arrays, lo, hi, bit)
         return arrays._replace(entry_lo=lo, entry_hi=hi, entry_bit=bit)
-    used = int(arrays.state[POOL] - arrays.state[WASTE])
+    used = int(arrays.state[pr.POOL] - arrays.state[pr.WASTE])
     pool = np.zeros(_pool_words(with_room(used + needed), used + needed), np.uint32)
     move_slabs(arrays, pool)
     return arrays._replace(pool=pool)
@@ -308,7 +284,7 @@ def _pool_words(wanted: int, needed: int) -> int:
 
 
 def repeats(index: PropagationIndex) -> bool:
-    return bool(index.state[SEVERAL])
+    return bool(index.state[pr.SEVERAL])
 
 
 def cost(statistics: Statistics) -> float:

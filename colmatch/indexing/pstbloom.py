@@ -51,25 +51,8 @@ from colmatch.indexing.pstrees import (
 from colmatch.indexing.settings import Settings, setting
 from colmatch.indexing.statistics import Sample, Statistics, window_of
 from colmatch.kernels.layout import I64, Codes, Predicates
-from colmatch.kernels.pstbloom.arrays import (
-    CELL_SIGNED,
-    CELL_STRIDE,
-    CELL_WORDS,
-    FIRST_CELL,
-    GOES_NEXT,
-    LEFT_WORDS,
-    NEED_CUTS,
-    NEED_ENTRIES,
-    NEED_INNERS,
-    NEED_SPACES,
-    SIGNED,
-    SPACES_FROM,
-    STRIDE,
-    WORDS,
-    PSTBloom,
-    Scratch,
-    Work,
-)
+from colmatch.kernels.pstbloom import arrays as psb
+from colmatch.kernels.pstbloom.arrays import PSTBloom, Scratch, Work
 from colmatch.kernels.pstbloom.build import (
     count_lists,
     fill_all,
@@ -77,18 +60,7 @@ from colmatch.kernels.pstbloom.build import (
 from colmatch.kernels.pstbloom.change import enter, remove
 from colmatch.kernels.pstbloom.match import match
 from colmatch.kernels.pstbloom.sign import sign_all
-from colmatch.kernels.pstree.arrays import (
-    CELLS,
-    CUTS,
-    ENTRIES,
-    FANOUT,
-    INNERS,
-    NONE,
-    RESERVED,
-    SEVERAL,
-    SPACES,
-    WALK_WORDS,
-)
+from colmatch.kernels.pstree import arrays as ps
 from colmatch.kernels.pstree.choose import BY_OPERATOR, DIMENSIONS, LEAVES, PLAN_WORDS, SIGNATURES
 from colmatch.kernels.pstree.verify import BLOCK
 
@@ -146,8 +118,8 @@ def build(preds: Predicates, codes: Codes, sample: Sample | None, settings: Any)
 def _built(index: PSTBloom, preds: Predicates, codes: Codes, work: Work) -> PSTBloom:
     """Enters all conjunctions at once, of which ``probe`` says how each predicate is tested."""
     index, row = with_spaces(index, preds, codes)
-    covers, lists = (np.zeros(int(index.state[SPACES]) + 1, np.int64) for _ in range(2))
-    index.state[ENTRIES] = entries = count_lists(index, preds, codes, row, covers, lists)
+    covers, lists = (np.zeros(int(index.state[ps.SPACES]) + 1, np.int64) for _ in range(2))
+    index.state[ps.ENTRIES] = entries = count_lists(index, preds, codes, row, covers, lists)
     index = _without_signatures(index._replace(entry=np.empty((entries, 3), np.uint32)))
     fill_all(index, preds, codes, work.next, row)
     return index
@@ -155,21 +127,21 @@ def _built(index: PSTBloom, preds: Predicates, codes: Codes, work: Work) -> PSTB
 
 def _empty(plan: I64, codes: Codes, window: dict[str, Any]) -> PSTBloom:
     tables = empty_tables(highest_codes(codes).astype(np.uint64), 1)
-    tables.state[SPACES] = RESERVED
-    tables.state[[WORDS, STRIDE]] = 1
+    tables.state[ps.SPACES] = ps.RESERVED
+    tables.state[[psb.WORDS, psb.STRIDE]] = 1
     sign = np.array([0, 2**64 - 1], np.uint64)
     index = PSTBloom(
         **tables._asdict(), entry=np.zeros((16, 3), np.uint32), sign=sign,
         probe=np.empty(0, np.uint32), at=np.empty(0, np.uint8), plan=plan, multi=codes.multi.copy(),
         common=np.zeros(len(codes.multi), np.uint32), **window,
     )  # fmt: skip
-    index.state[FIRST_CELL] = len(sign)
+    index.state[psb.FIRST_CELL] = len(sign)
     return index
 
 
 def _work(preds: Predicates, begin: int, end: int) -> Work:
-    left = np.zeros(LEFT_WORDS, np.int64)
-    left[GOES_NEXT] = begin
+    left = np.zeros(psb.LEFT_WORDS, np.int64)
+    left[psb.GOES_NEXT] = begin
     longest = int(np.diff(preds.first[begin : end + 1]).max(initial=0))
     return Work(left, np.empty(longest), np.empty((end, 2), np.uint32))
 
@@ -178,12 +150,12 @@ def _entered(index: PSTBloom, preds: Predicates, codes: Codes, work: Work, end: 
     """With conjunctions up to ``end``, entered one by one."""
     left = work.left
     index = _with_room(index)
-    while left[GOES_NEXT] < end:
-        stop = min(2 * int(left[GOES_NEXT]) + 64, end)
+    while left[psb.GOES_NEXT] < end:
+        stop = min(2 * int(left[psb.GOES_NEXT]) + 64, end)
         while not enter(index, preds, codes, work, stop):
-            index = with_rows(index, int(left[NEED_INNERS]), int(left[NEED_CUTS]), int(left[NEED_SPACES]))
-            used = int(index.state[ENTRIES])
-            index = _with_room(index._replace(entry=extended(index.entry, used, used + int(left[NEED_ENTRIES]))))
+            index = with_rows(index, int(left[psb.NEED_INNERS]), int(left[psb.NEED_CUTS]), int(left[psb.NEED_SPACES]))
+            used = int(index.state[ps.ENTRIES])
+            index = _with_room(index._replace(entry=extended(index.entry, used, used + int(left[psb.NEED_ENTRIES]))))
         if _is_crowded(index):
             index = _signed(index, preds)
     return index
@@ -192,14 +164,17 @@ def _entered(index: PSTBloom, preds: Predicates, codes: Codes, work: Work, end: 
 def _with_room(index: PSTBloom) -> PSTBloom:
     """Returns an index with room for the signatures of all rows of spaces, and of all cells."""
     state = index.state
-    first = SPACES_FROM + len(index.space) * int(state[STRIDE])
-    size = first + len(index.tree) * FANOUT * int(state[CELL_STRIDE])
-    if state[FIRST_CELL] == first and size <= len(index.sign):
+    first = psb.SPACES_FROM + len(index.space) * int(state[psb.STRIDE])
+    size = first + len(index.tree) * ps.FANOUT * int(state[psb.CELL_STRIDE])
+    if state[psb.FIRST_CELL] == first and size <= len(index.sign):
         return index
     sign = np.zeros(size, np.uint64)
-    spaces, cells = index.sign[: int(state[FIRST_CELL])][:first], index.sign[int(state[FIRST_CELL]) :][: size - first]
+    spaces, cells = (
+        index.sign[: int(state[psb.FIRST_CELL])][:first],
+        index.sign[int(state[psb.FIRST_CELL]) :][: size - first],
+    )
     sign[: len(spaces)], sign[first : first + len(cells)] = spaces, cells
-    state[FIRST_CELL] = first
+    state[psb.FIRST_CELL] = first
     return index._replace(sign=sign)
 
 
@@ -209,13 +184,13 @@ def _signatures(index: PSTBloom) -> tuple[tuple[int, int], tuple[int, int]]:
     A conjunction counts once for each signature that it is in.
     """
     state = index.state
-    cells = FANOUT * int(np.count_nonzero(index.tree[:, CELLS] != NONE))
-    return (int(state[SIGNED]), int(state[SPACES]) - cells), (int(state[CELL_SIGNED]), cells)
+    cells = ps.FANOUT * int(np.count_nonzero(index.tree[:, ps.CELLS] != ps.NONE))
+    return (int(state[psb.SIGNED]), int(state[ps.SPACES]) - cells), (int(state[psb.CELL_SIGNED]), cells)
 
 
 def _is_crowded(index: PSTBloom) -> bool:
     """Says whether signatures that could be longer have more than one conjunction for a bit."""
-    now = index.state[[WORDS, CELL_WORDS]].tolist()
+    now = index.state[[psb.WORDS, psb.CELL_WORDS]].tolist()
     crowded = [
         signed > 64 * words * max(rows, 1) for (signed, rows), words in zip(_signatures(index), now, strict=True)
     ]
@@ -226,7 +201,7 @@ def _words(index: PSTBloom) -> tuple[int, int]:
     """Returns how many words a signature of a space, and of a cell, should have."""
     spaces, cells = _signatures(index)
     room = BYTES_EACH * len(index.at) // 8
-    of_cells = _length(CELL_BITS_EACH, *cells, room // (FANOUT * max(len(index.tree), 1)))
+    of_cells = _length(CELL_BITS_EACH, *cells, room // (ps.FANOUT * max(len(index.tree), 1)))
     return _length(BITS_EACH, *spaces, max((room - of_cells * cells[1]) // max(spaces[1], 1), 1)), of_cells
 
 
@@ -252,15 +227,15 @@ def _signed(index: PSTBloom, preds: Predicates) -> PSTBloom:
 def _without_signatures(index: PSTBloom) -> PSTBloom:
     """Returns an index with empty signatures of the length that they should have."""
     state = index.state
-    state[WORDS], state[CELL_WORDS] = words = _words(index)
-    state[STRIDE], state[CELL_STRIDE] = (each + LINE if each >= LINE else each for each in words)
-    state[FIRST_CELL] = 0
+    state[psb.WORDS], state[psb.CELL_WORDS] = words = _words(index)
+    state[psb.STRIDE], state[psb.CELL_STRIDE] = (each + LINE if each >= LINE else each for each in words)
+    state[psb.FIRST_CELL] = 0
     return _with_room(index._replace(sign=np.empty(0, np.uint64)))
 
 
 def _trimmed(index: PSTBloom) -> PSTBloom:
     state = index.state
-    used = {"inner": INNERS, "cut": CUTS, "key": CUTS, "space": SPACES, "entry": ENTRIES}
+    used = {"inner": ps.INNERS, "cut": ps.CUTS, "key": ps.CUTS, "space": ps.SPACES, "entry": ps.ENTRIES}
     return _with_room(trimmed(index, **{name: int(state[at]) for name, at in used.items()}))
 
 
@@ -281,7 +256,7 @@ def scratch(index: PSTBloom, codes: Codes, rows: int, entries: int) -> Scratch:
         np.zeros(attributes, np.uint32),
         np.zeros(4 * attributes, np.uint64),
         np.zeros(4, np.uint64),
-        np.empty((entries, WALK_WORDS), np.uint32),
+        np.empty((entries, ps.WALK_WORDS), np.uint32),
         np.empty(2 * entries + 1, np.uint32),
         np.empty(BLOCK, np.uint32),
         np.empty(BLOCK, np.uint64),
@@ -290,7 +265,7 @@ def scratch(index: PSTBloom, codes: Codes, rows: int, entries: int) -> Scratch:
 
 
 def repeats(index: PSTBloom) -> bool:
-    return bool(index.state[SEVERAL])
+    return bool(index.state[ps.SEVERAL])
 
 
 def cost(statistics: Statistics) -> float:

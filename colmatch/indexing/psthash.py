@@ -51,39 +51,13 @@ from colmatch.indexing.pstrees import (
 from colmatch.indexing.settings import Settings, setting
 from colmatch.indexing.statistics import Sample, Statistics, window_of
 from colmatch.kernels.layout import I64, Codes, Predicates
-from colmatch.kernels.psthash.arrays import (
-    BUCKET_WORDS,
-    BUCKETS,
-    DIMENSIONS_MOST,
-    FREE_BUCKET,
-    GOES_NEXT,
-    LEFT_WORDS,
-    NEED_BUCKETS,
-    NEED_CUTS,
-    NEED_ENTRIES,
-    NEED_INNERS,
-    NEED_SPACES,
-    NEW_SPACE,
-    SLOTS,
-    PSTHash,
-    Scratch,
-    Work,
-)
+from colmatch.kernels.psthash import arrays as psh
+from colmatch.kernels.psthash.arrays import PSTHash, Scratch, Work
 from colmatch.kernels.psthash.buckets import note_buckets
 from colmatch.kernels.psthash.build import KEY_WORDS, begin_lists, count_buckets, count_members, fill_lists
 from colmatch.kernels.psthash.change import enter, remove
 from colmatch.kernels.psthash.match import match
-from colmatch.kernels.pstree.arrays import (
-    CUTS,
-    ENTRIES,
-    FANOUT,
-    INNERS,
-    NONE,
-    RESERVED,
-    SEVERAL,
-    SPACES,
-    WALK_WORDS,
-)
+from colmatch.kernels.pstree import arrays as ps
 from colmatch.kernels.pstree.choose import BY_OPERATOR, DIMENSIONS, LEAVES, PLAN_WORDS, PRODUCT
 from colmatch.kernels.pstree.verify import BLOCK
 
@@ -100,7 +74,7 @@ class PSTHashSettings(Settings):
     by_predicate = True
     about = "PSTHash: at the spaces that the two most selective predicates have together"
 
-    dimensions: int = setting(2, "access predicates of a conjunction", range(1, DIMENSIONS_MOST + 1))
+    dimensions: int = setting(2, "access predicates of a conjunction", range(1, psh.DIMENSIONS_MOST + 1))
     leaves: int = setting(
         4, "codes that a predicate may have to be given predicate spaces, and not cells", range(1, 100_001)
     )
@@ -144,9 +118,9 @@ def _built(index: PSTHash, preds: Predicates, codes: Codes, work: Work, count: i
     index = index._replace(bucket=extended(index.bucket, 0, room))
     key = np.empty((max(int(np.diff(first).max(initial=0)), TOGETHER), KEY_WORDS), np.int64)
     while (done := count_buckets(index, preds, work, first, bucket, key, done)) < count:
-        index = _with_buckets(index, len(key) * DIMENSIONS_MOST)
+        index = _with_buckets(index, len(key) * psh.DIMENSIONS_MOST)
     entries = int(begin_lists(index))
-    index.state[ENTRIES] = entries
+    index.state[ps.ENTRIES] = entries
     index = index._replace(entry=np.empty((entries, 3), np.uint32))
     fill_lists(index, preds, work.next, first, bucket)
     return index
@@ -154,9 +128,9 @@ def _built(index: PSTHash, preds: Predicates, codes: Codes, work: Work, count: i
 
 def _empty(plan: I64, codes: Codes, window: dict[str, Any]) -> PSTHash:
     tables = empty_tables(highest_codes(codes).astype(np.uint64), 1)
-    tables.state[SPACES], tables.state[FREE_BUCKET] = RESERVED, NONE
+    tables.state[ps.SPACES], tables.state[psh.FREE_BUCKET] = ps.RESERVED, ps.NONE
     return PSTHash(
-        **tables._asdict(), entry=np.zeros((16, 3), np.uint32), bucket=np.zeros((16, BUCKET_WORDS), np.uint32),
+        **tables._asdict(), entry=np.zeros((16, 3), np.uint32), bucket=np.zeros((16, psh.BUCKET_WORDS), np.uint32),
         slot=np.zeros(FIRST_SLOTS, np.uint32), probe=np.empty(0, np.uint32), at=np.empty(0, np.uint8), plan=plan,
         multi=codes.multi.copy(), common=np.zeros(len(codes.multi), np.uint32), **window,
     )  # fmt: skip
@@ -164,7 +138,7 @@ def _empty(plan: I64, codes: Codes, window: dict[str, Any]) -> PSTHash:
 
 def _with_buckets(index: PSTHash, more: int) -> PSTHash:
     """With room for so many buckets more."""
-    used, slots = int(index.state[BUCKETS]), int(index.state[SLOTS])
+    used, slots = int(index.state[psh.BUCKETS]), int(index.state[psh.SLOTS])
     index = index._replace(bucket=extended(index.bucket, used, used + more))
     if 2 * (slots + more) > len(index.slot):
         index = index._replace(slot=np.zeros(1 << int(4 * (slots + more)).bit_length(), np.uint32))
@@ -174,17 +148,17 @@ def _with_buckets(index: PSTHash, more: int) -> PSTHash:
 
 def _with_places(index: PSTHash, work: Work) -> Work:
     """With room for the spaces of a conjunction."""
-    size = DIMENSIONS_MOST * (len(index.space) + FANOUT)
+    size = psh.DIMENSIONS_MOST * (len(index.space) + ps.FANOUT)
     return work if len(work.spaces) >= size else work._replace(spaces=np.empty(size, np.uint32))
 
 
 def _work(index: PSTHash, preds: Predicates, begin: int, end: int) -> Work:
-    left = np.zeros(LEFT_WORDS, np.int64)
-    left[GOES_NEXT], left[NEW_SPACE] = begin, NONE
+    left = np.zeros(psh.LEFT_WORDS, np.int64)
+    left[psh.GOES_NEXT], left[psh.NEW_SPACE] = begin, ps.NONE
     longest = int(np.diff(preds.first[begin : end + 1]).max(initial=0))
     work = Work(
         left, np.empty(longest), np.empty((max(end, len(index.at)), 2), np.uint32), np.empty(0, np.uint32),
-        np.empty(2 * DIMENSIONS_MOST + 1, np.int64),
+        np.empty(2 * psh.DIMENSIONS_MOST + 1, np.int64),
     )  # fmt: skip
     return _with_places(index, work)
 
@@ -193,18 +167,18 @@ def _entered(index: PSTHash, preds: Predicates, codes: Codes, work: Work, end: i
     """With conjunctions up to ``end``, entered one by one."""
     left = work.left
     while not enter(index, preds, codes, work, end):
-        index = with_rows(index, int(left[NEED_INNERS]), int(left[NEED_CUTS]), int(left[NEED_SPACES]))
-        used = int(index.state[ENTRIES])
-        index = index._replace(entry=extended(index.entry, used, used + int(left[NEED_ENTRIES])))
-        index, work = _with_buckets(index, int(left[NEED_BUCKETS])), _with_places(index, work)
+        index = with_rows(index, int(left[psh.NEED_INNERS]), int(left[psh.NEED_CUTS]), int(left[psh.NEED_SPACES]))
+        used = int(index.state[ps.ENTRIES])
+        index = index._replace(entry=extended(index.entry, used, used + int(left[psh.NEED_ENTRIES])))
+        index, work = _with_buckets(index, int(left[psh.NEED_BUCKETS])), _with_places(index, work)
     return index
 
 
 def _trimmed(index: PSTHash) -> PSTHash:
     state = index.state
-    used = {"inner": INNERS, "cut": CUTS, "key": CUTS, "space": SPACES, "entry": ENTRIES}
-    index = trimmed(index, **{name: int(state[at]) for name, at in used.items()}, bucket=int(state[BUCKETS]))
-    size = 1 << max(int(2 * state[SLOTS]).bit_length(), 4)
+    used = {"inner": ps.INNERS, "cut": ps.CUTS, "key": ps.CUTS, "space": ps.SPACES, "entry": ps.ENTRIES}
+    index = trimmed(index, **{name: int(state[at]) for name, at in used.items()}, bucket=int(state[psh.BUCKETS]))
+    size = 1 << max(int(2 * state[psh.SLOTS]).bit_length(), 4)
     if size < len(index.slot):
         index = index._replace(slot=np.zeros(size, np.uint32))
         note_buckets(index)
@@ -225,15 +199,15 @@ def delete(index: PSTHash, preds: Predicates, codes: Codes, conjunctions: I64) -
 def scratch(index: PSTHash, codes: Codes, rows: int, entries: int) -> Scratch:
     spaces = 2 * entries + 1
     return Scratch(
-        np.zeros(max(len(codes.multi), 1), np.uint32), np.empty((entries, WALK_WORDS), np.uint32),
+        np.zeros(max(len(codes.multi), 1), np.uint32), np.empty((entries, ps.WALK_WORDS), np.uint32),
         np.empty(spaces, np.uint32), np.empty(spaces, np.uint32),
-        np.empty((DIMENSIONS_MOST * BLOCK + spaces, 4), np.uint32), np.empty((BLOCK, 3), np.uint32),
+        np.empty((psh.DIMENSIONS_MOST * BLOCK + spaces, 4), np.uint32), np.empty((BLOCK, 3), np.uint32),
         np.empty(BLOCK, np.int64), np.empty(BLOCK, np.uint32),
     )  # fmt: skip
 
 
 def repeats(index: PSTHash) -> bool:
-    return bool(index.state[SEVERAL])
+    return bool(index.state[ps.SEVERAL])
 
 
 def cost(statistics: Statistics) -> float:

@@ -11,35 +11,8 @@ from colmatch.arrays.growing import extended
 from colmatch.indexing.base import highest_codes, reorder
 from colmatch.indexing.statistics import window_of
 from colmatch.kernels.layout import FLAG_MULTI, LABEL_TOP, U8, U32, U64, Codes, Predicates
-from colmatch.kernels.pstree.arrays import (
-    CELLS,
-    CUT_WORDS,
-    CUTS,
-    DIGIT_BITS,
-    FANOUT,
-    FIRST,
-    FREE_BLOCK,
-    FREE_CELLS,
-    FREE_CUT,
-    FREE_INNER,
-    FREE_SPACE,
-    INNER_WORDS,
-    INNERS,
-    LAST,
-    LIST,
-    LOWEST,
-    NEXT,
-    NONE,
-    ROOT,
-    SEVERAL,
-    SIZE,
-    SPACE_WORDS,
-    SPACES,
-    START,
-    STATE_WORDS,
-    TREE_WORDS,
-    PSTree,
-)
+from colmatch.kernels.pstree import arrays as ps
+from colmatch.kernels.pstree.arrays import PSTree
 from colmatch.kernels.pstree.build import (
     choose_all,
     count_ends,
@@ -59,26 +32,26 @@ def empty_tables(highest: U64, lowest: int) -> PSTree:
 
     highest (A) : the highest key of each attribute
     """
-    state = np.zeros(STATE_WORDS, np.int64)
-    state[[FREE_INNER, FREE_CUT, FREE_SPACE, FREE_CELLS]] = state[FREE_BLOCK:] = NONE
-    state[LOWEST] = lowest
-    space = np.zeros((4, SPACE_WORDS), np.uint32)
-    space[:, [NEXT, START, LIST, SIZE]] = NONE
+    state = np.zeros(ps.STATE_WORDS, np.int64)
+    state[[ps.FREE_INNER, ps.FREE_CUT, ps.FREE_SPACE, ps.FREE_CELLS]] = state[ps.FREE_BLOCK :] = ps.NONE
+    state[ps.LOWEST] = lowest
+    space = np.zeros((4, ps.SPACE_WORDS), np.uint32)
+    space[:, [ps.NEXT, ps.START, ps.LIST, ps.SIZE]] = ps.NONE
     return PSTree(
-        _without_spaces(len(highest)), top_bits(highest), highest, np.zeros((4, INNER_WORDS), np.uint32),
-        np.zeros((4, CUT_WORDS), np.uint32), np.zeros(4, np.uint64), space, state,
+        _without_spaces(len(highest)), top_bits(highest), highest, np.zeros((4, ps.INNER_WORDS), np.uint32),
+        np.zeros((4, ps.CUT_WORDS), np.uint32), np.zeros(4, np.uint64), space, state,
     )  # fmt: skip
 
 
 def top_bits(highest: U64) -> U8:
     """Bits below the highest digit of each attribute's keys."""
     bits = np.searchsorted(np.uint64(1) << np.arange(64, dtype=np.uint64), highest, "right")
-    return np.maximum(bits - DIGIT_BITS, 0).astype(np.uint8)
+    return np.maximum(bits - ps.DIGIT_BITS, 0).astype(np.uint8)
 
 
 def _without_spaces(attributes: int) -> Any:
-    tree = np.zeros((attributes, TREE_WORDS), np.uint32)
-    tree[:, [ROOT, FIRST, LAST, CELLS]] = NONE
+    tree = np.zeros((attributes, ps.TREE_WORDS), np.uint32)
+    tree[:, [ps.ROOT, ps.FIRST, ps.LAST, ps.CELLS]] = ps.NONE
     return tree
 
 
@@ -102,7 +75,7 @@ def with_attributes(tables: Tables, codes: Codes) -> Tables:
 
 def with_rows(tables: Tables, inners: int, cuts: int, spaces: int) -> Tables:
     """With room for so many rows more of each table."""
-    used = {"inner": (INNERS, inners), "cut": (CUTS, cuts), "key": (CUTS, cuts), "space": (SPACES, spaces)}
+    used = {"inner": (ps.INNERS, inners), "cut": (ps.CUTS, cuts), "key": (ps.CUTS, cuts), "space": (ps.SPACES, spaces)}
     grown = {
         name: extended(getattr(tables, name), int(tables.state[at]), int(tables.state[at]) + more)
         for name, (at, more) in used.items()
@@ -122,8 +95,8 @@ def with_conjunctions(index: Tables, preds: Predicates, codes: Codes, begin: int
     )
     count_predicates(preds.pred, int(preds.first[begin]), size, index.common)
     word = preds.pred[preds.first[begin] : size, 0]
-    index.state[SEVERAL] |= (preds.owner[begin + 1 : end] == preds.owner[begin : end - 1]).any()
-    index.state[SEVERAL] |= (word & np.uint32(FLAG_MULTI)).any()
+    index.state[ps.SEVERAL] |= (preds.owner[begin + 1 : end] == preds.owner[begin : end - 1]).any()
+    index.state[ps.SEVERAL] |= (word & np.uint32(FLAG_MULTI)).any()
     return index
 
 
@@ -154,7 +127,7 @@ def with_spaces(index: Tables, preds: Predicates, codes: Codes) -> tuple[Tables,
     while not make_spaces(index, codes, uses, ends, row, progress):
         index = with_rows(index, MOST_DIGITS, 1, 2)
     while not make_cells(index, uses):
-        index = with_rows(index, 0, 0, FANOUT)
+        index = with_rows(index, 0, 0, ps.FANOUT)
     return index, row
 
 

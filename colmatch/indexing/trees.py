@@ -15,46 +15,8 @@ from colmatch.indexing.settings import Settings
 from colmatch.indexing.statistics import Sample, Statistics
 from colmatch.kernels.layout import ATTR_MASK, FLAG_MULTI, I64, U32, U64, Codes, Predicates
 from colmatch.kernels.tiles import TILE_LEAST, TILE_MOST, TILE_ROWS
-from colmatch.kernels.trees.arrays import (
-    ABOVE_WORDS,
-    BELOW,
-    BITMAP,
-    BOXES,
-    BY_PRIORITY,
-    BY_WEIGHTS,
-    CAPACITY,
-    ENTRIES,
-    EVALUATION,
-    FIRST,
-    FREE_BLOCK,
-    FREE_NODE,
-    FREE_PART,
-    HEAVIEST,
-    LAZY,
-    LEAF,
-    LEAF_CAPACITY,
-    LEFT,
-    LEVEL,
-    N_PARTS,
-    NODE_WORDS,
-    NODES,
-    NONE,
-    PART_WORDS,
-    PLAN_WORDS,
-    POPULARITY,
-    RANKING,
-    RIGHT,
-    SELECTIVITY,
-    SEVERAL,
-    SHORT_CIRCUIT,
-    SLOTS,
-    STATE_WORDS,
-    UNBOUNDED,
-    WINDOW,
-    Tree,
-    TreeScratch,
-    TreeWork,
-)
+from colmatch.kernels.trees import arrays as bt
+from colmatch.kernels.trees.arrays import Tree, TreeScratch, TreeWork
 from colmatch.kernels.trees.best import match_topk
 from colmatch.kernels.trees.bounds import bound_nodes, code_bounds, order_nodes
 from colmatch.kernels.trees.caps import find_caps
@@ -82,16 +44,16 @@ RANKING_MEANING = (
     "what a conjunction goes by: the attribute where its predicate holds for the least of the domain, that which most "
     "have, or that where the fewest events of the sample meet it (without a sample: selectivity)"
 )
-EVALUATIONS = ("lazy", "memo", "bitmap")  # in the order of LAZY, MEMO, BITMAP
+EVALUATIONS = ("lazy", "memo", "bitmap")  # LAZY and BITMAP are places here
 
 
 def common_plan(settings: Any) -> I64:
     """Returns the settings that both kinds have, and zeros for the others."""
-    plan = np.zeros(PLAN_WORDS, np.int64)
-    plan[RANKING] = POPULARITY if settings.ranking == "popularity" else SELECTIVITY
-    plan[LEAF_CAPACITY] = settings.capacity
-    plan[SHORT_CIRCUIT] = settings.short_circuit
-    plan[EVALUATION] = EVALUATIONS.index(settings.evaluation)
+    plan = np.zeros(bt.PLAN_WORDS, np.int64)
+    plan[bt.RANKING] = bt.POPULARITY if settings.ranking == "popularity" else bt.SELECTIVITY
+    plan[bt.LEAF_CAPACITY] = settings.capacity
+    plan[bt.SHORT_CIRCUIT] = settings.short_circuit
+    plan[bt.EVALUATION] = EVALUATIONS.index(settings.evaluation)
     return plan
 
 
@@ -109,18 +71,18 @@ def _window(settings: Any, sample: Sample | None, codes: Codes) -> tuple[I64, I6
 
 def empty(plan: I64, codes: Codes, window: tuple[I64, I64, I64, I64]) -> Tree:
     """Returns a tree without conjunctions: a root, and a bucket for what no attribute can place."""
-    state = np.zeros(STATE_WORDS, np.int64)
-    state[[FREE_NODE, FREE_PART]] = state[FREE_BLOCK:] = NONE
-    state[NODES] = 2
-    node, above = np.zeros((8, NODE_WORDS), np.uint32), np.full((8, ABOVE_WORDS), NONE, np.uint32)
-    node[:2, [LEFT, RIGHT, LEAF, FIRST]] = NONE
-    above[:2, [BELOW, LEVEL]] = 0
-    above[0, CAPACITY] = plan[LEAF_CAPACITY]
+    state = np.zeros(bt.STATE_WORDS, np.int64)
+    state[[bt.FREE_NODE, bt.FREE_PART]] = state[bt.FREE_BLOCK :] = bt.NONE
+    state[bt.NODES] = 2
+    node, above = np.zeros((8, bt.NODE_WORDS), np.uint32), np.full((8, bt.ABOVE_WORDS), bt.NONE, np.uint32)
+    node[:2, [bt.LEFT, bt.RIGHT, bt.LEAF, bt.FIRST]] = bt.NONE
+    above[:2, [bt.BELOW, bt.LEVEL]] = 0
+    above[0, bt.CAPACITY] = plan[bt.LEAF_CAPACITY]
     none = np.empty(0, np.uint32)
     return Tree(
-        node, above, np.zeros((4, PART_WORDS), np.uint32), np.zeros(16, np.uint32),
+        node, above, np.zeros((4, bt.PART_WORDS), np.uint32), np.zeros(16, np.uint32),
         np.zeros(64, np.uint32), np.zeros(64, np.uint64), np.zeros((64, 2), np.uint32), np.empty(0, np.uint32),
-        np.zeros((0, 4), np.uint32), plan, state, codes.multi.copy(), np.array([UNBOUNDED], np.uint8),
+        np.zeros((0, 4), np.uint32), plan, state, codes.multi.copy(), np.array([bt.UNBOUNDED], np.uint8),
         none, none, none, np.empty((0, 2), np.uint32), none, none, none, none, *window,
     )  # fmt: skip
 
@@ -128,8 +90,8 @@ def empty(plan: I64, codes: Codes, window: tuple[I64, I64, I64, I64]) -> Tree:
 def _built(plan: I64, preds: Predicates, codes: Codes, sample: Sample | None, settings: Any) -> tuple[Tree, Predicates]:
     count, bulk = len(preds.owner), settings.construction == "bulk"
     tree = empty(plan, codes, _window(settings, sample, codes))
-    tree = tree._replace(at=np.full(count, NONE, np.uint32))
-    tree.state[SEVERAL] = (preds.owner[1:] == preds.owner[:-1]).any()
+    tree = tree._replace(at=np.full(count, bt.NONE, np.uint32))
+    tree.state[bt.SEVERAL] = (preds.owner[1:] == preds.owner[:-1]).any()
     work = _work(tree, count, len(codes.multi))
     if bulk and count:
         tree = _grown(tree, 0, 0, 4 * count + 16, 0)
@@ -143,10 +105,10 @@ def _built(plan: I64, preds: Predicates, codes: Codes, sample: Sample | None, se
     place, bound = np.arange(count, dtype=np.uint32), np.empty(0, np.uint32)
     if len(preds.weight) or len(preds.priority):
         order, need, reach, bound = _by_bound(tree, preds, order, need, reach)
-    used = {"node": NODES, "above": NODES, "part": N_PARTS, "box": BOXES}
+    used = {"node": bt.NODES, "above": bt.NODES, "part": bt.N_PARTS, "box": bt.BOXES}
     trimmed = {name: getattr(tree, name)[: tree.state[at]].copy() for name, at in used.items()}
     if not len(tree.window_key):  # by code: nothing is placed any more
-        trimmed |= zip(WINDOW, _window(settings, None, codes), strict=True)
+        trimmed |= zip(bt.WINDOW, _window(settings, None, codes), strict=True)
     tree = tree._replace(entry=place, need=need, reach=reach, at=tree.at[order], **trimmed)
     preds = reorder(preds, order)
     tree = _shared(tree, preds, codes)
@@ -158,7 +120,7 @@ def _shared(tree: Tree, preds: Predicates, codes: Codes) -> Tree:
 
     Those of several intervals are the same only where they share them.
     """
-    if tree.plan[EVALUATION] == LAZY or not len(preds.pred):
+    if tree.plan[bt.EVALUATION] == bt.LAZY or not len(preds.pred):
         return tree
     word, low, high = preds.pred.T
     order = np.lexsort((high, low, word))
@@ -166,7 +128,7 @@ def _shared(tree: Tree, preds: Predicates, codes: Codes) -> Tree:
     new = np.append(True, (ascending[1:] != ascending[:-1]).any(axis=1))
     same = np.empty(len(order), np.uint32)
     same[order] = np.cumsum(new) - 1
-    if tree.plan[EVALUATION] != BITMAP:
+    if tree.plan[bt.EVALUATION] != bt.BITMAP:
         return tree._replace(same=same)
     by_attr = np.searchsorted(ascending[new, 0], np.arange(len(codes.multi) + 1, dtype=np.uint32))
     return tree._replace(same=same, some=order[new].astype(np.uint32), by_attr=by_attr.astype(np.uint32))
@@ -188,7 +150,7 @@ def _bounded(tree: Tree, preds: Predicates, bound: U32) -> Tree:
     below, stack, order = (np.zeros(len(tree.node) + 2, np.uint32) for _ in range(3))
     count = order_nodes(tree.node, tree.part, stack, order)
     bound_nodes(tree.node, tree.part, bound, order[:count].copy(), below)
-    by = BY_WEIGHTS if len(preds.weight) else BY_PRIORITY
+    by = bt.BY_WEIGHTS if len(preds.weight) else bt.BY_PRIORITY
     tree = tree._replace(bounded=np.array([by], np.uint8), bound=bound, bound_below=below[: len(tree.node)].copy())
     return _capped(tree, preds) if len(preds.weight) else tree
 
@@ -207,13 +169,13 @@ def inserted(tree: Tree, preds: Predicates, codes: Codes, begin: int, end: int) 
     tree = writable(tree)
     known = len(tree.at)
     tree = tree._replace(at=extended(tree.at, known, end))
-    tree.at[known:] = NONE
+    tree.at[known:] = bt.NONE
     word = preds.pred[preds.first[begin] : preds.first[end], 0]
     more = len(codes.multi) - len(tree.multi)
     if more > 0:
         tree = tree._replace(multi=np.append(tree.multi, np.zeros(more, np.uint8)))
     tree.multi[word[(word & FLAG_MULTI) != 0] & ATTR_MASK] = 1
-    tree.state[SEVERAL] |= (preds.owner[begin + 1 : end] == preds.owner[begin : end - 1]).any()
+    tree.state[bt.SEVERAL] |= (preds.owner[begin + 1 : end] == preds.owner[begin : end - 1]).any()
     work = _work(tree, len(tree.at), len(codes.multi))
     work.left[GOES_NEXT] = begin
     return _entered(tree, preds, codes, work, end)
@@ -264,13 +226,18 @@ def writable(tree: Tree) -> Tree:
     """
     none = np.empty(0, np.uint32)
     tree = tree._replace(same=none, some=none, by_attr=none)
-    if tree.bounded[0] != UNBOUNDED:
+    if tree.bounded[0] != bt.UNBOUNDED:
         cap = np.empty((0, 2), np.uint32)
         tree = tree._replace(
-            bounded=np.array([UNBOUNDED], np.uint8), bound=none, bound_below=none, cap_first=none, cap=cap, cap_all=none
+            bounded=np.array([bt.UNBOUNDED], np.uint8),
+            bound=none,
+            bound_below=none,
+            cap_first=none,
+            cap=cap,
+            cap_all=none,
         )
     changed = {name: array.copy() for name, array in tree._asdict().items() if not array.flags.writeable}
-    return tree._replace(**changed | {name: contiguous(getattr(tree, name)) for name in WINDOW})
+    return tree._replace(**changed | {name: contiguous(getattr(tree, name)) for name in bt.WINDOW})
 
 
 def _work(tree: Tree, count: int, attributes: int) -> TreeWork:
@@ -286,10 +253,10 @@ def _grown(tree: Tree, nodes: int, parts: int, entries: int, boxes: int) -> Tree
     """Returns a tree with room for so many more rows of each table."""
     state = tree.state
     rows = {
-        ("node", "above"): (NODES, nodes),
-        ("part",): (N_PARTS, parts),
-        ("entry", "need", "reach"): (ENTRIES, entries),
-        ("box",): (BOXES, boxes),
+        ("node", "above"): (bt.NODES, nodes),
+        ("part",): (bt.N_PARTS, parts),
+        ("entry", "need", "reach"): (bt.ENTRIES, entries),
+        ("box",): (bt.BOXES, boxes),
     }
     grown = {
         name: extended(getattr(tree, name), int(state[used]), int(state[used]) + more)
@@ -297,8 +264,8 @@ def _grown(tree: Tree, nodes: int, parts: int, entries: int, boxes: int) -> Tree
         for name in names
     }
     tree = tree._replace(**grown)
-    if 2 * (state[SLOTS] + parts) > len(tree.slot):
-        size = 1 << int(4 * (state[SLOTS] + parts)).bit_length()
+    if 2 * (state[bt.SLOTS] + parts) > len(tree.slot):
+        size = 1 << int(4 * (state[bt.SLOTS] + parts)).bit_length()
         tree = tree._replace(slot=np.zeros(size, np.uint32))
         note_parts(tree)
     return tree
@@ -314,14 +281,14 @@ def scratch(tree: Tree, codes: Codes, rows: int, entries: int) -> TreeScratch:
         np.zeros(attributes, np.uint32), np.zeros(tile, np.uint32), np.zeros(attributes, np.uint64),
         np.empty(TILE_ROWS, np.uint64), np.empty(nodes, np.uint32), np.empty(nodes, np.uint64),
         np.empty(len(tree.part), np.uint32), np.empty(len(tree.part), np.uint32), np.empty(len(tree.part), np.uint64),
-        np.empty(TILE_ROWS), np.zeros(TILE_ROWS, np.int64), np.empty((TILE_ROWS, HEAVIEST), np.uint32),
-        np.empty((TILE_ROWS, HEAVIEST)), np.empty((TILE_ROWS, HEAVIEST)), np.zeros((distinct + 1, 2), np.uint64),
+        np.empty(TILE_ROWS), np.zeros(TILE_ROWS, np.int64), np.empty((TILE_ROWS, bt.HEAVIEST), np.uint32),
+        np.empty((TILE_ROWS, bt.HEAVIEST)), np.empty((TILE_ROWS, bt.HEAVIEST)), np.zeros((distinct + 1, 2), np.uint64),
         np.empty(TILE_ROWS, np.uint32), np.empty(TILE_ROWS, np.uint32), np.zeros(1, np.int64),
     )  # fmt: skip
 
 
 def repeats(tree: Tree) -> bool:
-    return bool(tree.state[SEVERAL])
+    return bool(tree.state[bt.SEVERAL])
 
 
 def cost(statistics: Statistics) -> float:

@@ -14,24 +14,8 @@ from colmatch.events.reader import texts_of
 from colmatch.indexing.pbtree import Entries, entries_of_keys, filled, table_pages
 from colmatch.kernels.ids import hash_texts
 from colmatch.kernels.layout import I64, U8, U32, Codes, Predicates
+from colmatch.kernels.pbtree import arrays as pb
 from colmatch.kernels.pbtree import bulk
-from colmatch.kernels.pbtree.arrays import (
-    BLOB,
-    CHILDREN,
-    EQUAL,
-    HEAD,
-    IDS,
-    ITEMS,
-    KIND,
-    LISTS,
-    NEXT,
-    OWN_TREES,
-    RECORDS,
-    SIDS,
-    TAGS,
-    TREES,
-    WORDS,
-)
 from colmatch.kernels.pbtree.arrays import ROOT as ROOT_KIND
 from colmatch.kernels.pbtree.plan import key_intervals
 from colmatch.paged import chains, store
@@ -94,7 +78,11 @@ def all_entries(some: Keyed) -> Entries:
     tag_key, tag_slot = check_tags(some.tags)[some.tags.tag], first[some.tags.number]
     return Entries(
         np.concatenate(
-            [own.tree, np.full(len(keys), IDS * LISTS + EQUAL), np.full(len(tag_key), TAGS * LISTS + EQUAL)]
+            [
+                own.tree,
+                np.full(len(keys), pb.IDS * pb.LISTS + pb.EQUAL),
+                np.full(len(tag_key), pb.TAGS * pb.LISTS + pb.EQUAL),
+            ]
         ),
         np.concatenate([own.key, keys, tag_key]),
         np.concatenate([own.slot, first, tag_slot]),
@@ -178,26 +166,26 @@ class _Pages:
         """Appends whole pages. Returns the number of the first."""
         first = self.count
         self.blocks.append(words)
-        self.count += len(words) // WORDS
+        self.count += len(words) // pb.WORDS
         return first
 
     def table(self, entry: U32, each: int) -> int:
         """Appends a table. Returns its first page."""
-        mem = np.empty(table_pages(len(entry), each) * WORDS, np.uint32)
+        mem = np.empty(table_pages(len(entry), each) * pb.WORDS, np.uint32)
         used, top = bulk.fill_table(mem, self.count, contiguous(entry), each)
-        self.add(mem[: used * WORDS])
+        self.add(mem[: used * pb.WORDS])
         return int(top)
 
     def chain(self, words: U32) -> int:
         """Appends words as a chain of pages. Returns the first."""
-        count = max(-(-len(words) // CHILDREN), 1)
-        mem = np.zeros((count, WORDS), np.uint32)
-        filled_words = np.zeros(count * CHILDREN, np.uint32)
+        count = max(-(-len(words) // pb.CHILDREN), 1)
+        mem = np.zeros((count, pb.WORDS), np.uint32)
+        filled_words = np.zeros(count * pb.CHILDREN, np.uint32)
         filled_words[: len(words)] = words
-        mem[:, HEAD:] = filled_words.reshape(count, CHILDREN)
-        mem[:, KIND], mem[:, SIDS] = BLOB, CHILDREN
-        mem[-1, SIDS] = len(words) - (count - 1) * CHILDREN
-        mem[:-1, NEXT] = self.count + 1 + np.arange(count - 1)
+        mem[:, pb.HEAD :] = filled_words.reshape(count, pb.CHILDREN)
+        mem[:, pb.KIND], mem[:, pb.SIDS] = pb.BLOB, pb.CHILDREN
+        mem[-1, pb.SIDS] = len(words) - (count - 1) * pb.CHILDREN
+        mem[:-1, pb.NEXT] = self.count + 1 + np.arange(count - 1)
         return self.add(mem.ravel())
 
     def records(self, some: Keyed) -> tuple[I64, I64]:
@@ -209,14 +197,14 @@ class _Pages:
             length = np.diff(first)
             base = self.count
             count = bulk.place_records(length, page[begin:end], word[begin:end], base)
-            mem = np.zeros((count, WORDS), np.uint32)
-            mem[:, KIND] = RECORDS
+            mem = np.zeros((count, pb.WORDS), np.uint32)
+            mem[:, pb.KIND] = pb.RECORDS
             here = np.flatnonzero(page[begin:end])
             number = page[begin:end][here] - base
-            mem[:, ITEMS] = np.bincount(number, minlength=count)
-            mem[:, SIDS] = np.bincount(number, length[here], minlength=count).astype(np.uint32)
+            mem[:, pb.ITEMS] = np.bincount(number, minlength=count)
+            mem[:, pb.SIDS] = np.bincount(number, length[here], minlength=count).astype(np.uint32)
             flat = mem.ravel()
-            at = number * WORDS + word[begin:end][here]
+            at = number * pb.WORDS + word[begin:end][here]
             each = np.zeros(len(here) + 1, np.int64)
             np.cumsum(length[here], out=each[1:])
             flat[np.repeat(at - each[:-1], length[here]) + np.arange(each[-1])] = words[
@@ -242,21 +230,21 @@ def made(some: Keyed, trees: int, texts: dict[int, bytes], updates: int) -> Made
     """
     entries = all_entries(some)
     pages = _Pages()
-    tree_count = trees + OWN_TREES
+    tree_count = trees + pb.OWN_TREES
     tree_pages = filled(entries.tree, entries.key, entries.slot, tree_count, FIRST)
     needed: U8 = entries.needed
     del entries
     pages.add(tree_pages.page)
     page, word = pages.records(some)
-    top = pages.table(tree_pages.entry, TREES)
+    top = pages.table(tree_pages.entry, pb.TREES)
     slots = np.zeros((len(some.slots), store.SLOT_WORDS), np.uint32)
     slots[some.slots] = slot_entries(some, page, word)
     slots_top = pages.table(slots, store.SLOTS_OF_PAGE)
     bytes_ = np.zeros(-(-len(needed) // store.NEEDED_OF_PAGE) * store.NEEDED_OF_PAGE, np.uint8)
     bytes_[some.slots] = needed
-    needed_top = pages.table(bytes_.view(np.uint32).reshape(-1, CHILDREN), 1)
-    root = np.zeros(WORDS, np.uint32)
-    root[KIND] = ROOT_KIND
+    needed_top = pages.table(bytes_.view(np.uint32).reshape(-1, pb.CHILDREN), 1)
+    root = np.zeros(pb.WORDS, np.uint32)
+    root[pb.KIND] = ROOT_KIND
     root[chains.TREES_TOP], root[chains.SLOTS_TOP], root[chains.NEEDED_TOP] = top, slots_top, needed_top
     root[chains.SLOT_COUNT], root[chains.SUBSCRIPTIONS] = len(some.slots), len(some.ids)
     root[chains.UPDATES], root[chains.UPDATES_HIGH] = updates & 0xFFFFFFFF, updates >> 32
@@ -282,7 +270,7 @@ def write(path: str, pages: Made, generation: int, stamp: int) -> None:
         with replacing(path) as file:
             file.write(headers(generation, stamp, pages.total))
             for block in pages.blocks:
-                words = block.reshape(-1, WORDS)
+                words = block.reshape(-1, pb.WORDS)
                 words[:, 2], words[:, 3] = stamp & 0xFFFFFFFF, stamp >> 32
                 view = block.reshape(-1).view(np.uint8).data
                 sums = [checksum(view[i * PAGE : (i + 1) * PAGE], number + i) for i in range(len(words))]

@@ -18,45 +18,7 @@ from colmatch.arrays.frozen import contiguous
 from colmatch.errors import StoreError
 from colmatch.indexing.sound import predicates_are_sound
 from colmatch.kernels.layout import I64, U32
-from colmatch.kernels.pbtree.arrays import (
-    BLOB,
-    BLOCK_ENTRY,
-    BLOCK_HEAD,
-    BLOCKS,
-    CHILDREN,
-    CONTINUES,
-    FREE,
-    HEAD,
-    HEADS,
-    IN_BLOCK,
-    IN_LIST,
-    INNER,
-    INNER_KEYS,
-    INNER_MOST,
-    ITEM,
-    ITEMS,
-    LEAF,
-    LEAF_MOST,
-    LEAF_POINTERS,
-    LIST,
-    LIST_ROOM,
-    LISTS,
-    NEXT,
-    PAGE_MASK,
-    PREV,
-    RECORDS,
-    ROOMS,
-    ROOT,
-    SHRUNK,
-    SIDS,
-    SIZE_CLASS,
-    SPARE,
-    TREE_ROOT,
-    TREE_SIZE,
-    TREE_WORDS,
-    TREES,
-    WORDS,
-)
+from colmatch.kernels.pbtree import arrays as pb
 from colmatch.kernels.pbtree.leaves import DEPTH_MOST
 from colmatch.paged import build, chains
 from colmatch.paged.file import ROOT as ROOT_PAGE
@@ -67,7 +29,7 @@ from colmatch.paged.walk import NAMES, Walk
 
 
 def _block_words(size_class: int) -> int:
-    return BLOCK_HEAD + BLOCK_ENTRY * ROOMS[size_class]
+    return pb.BLOCK_HEAD + pb.BLOCK_ENTRY * pb.ROOMS[size_class]
 
 
 class Figures(NamedTuple):
@@ -89,60 +51,60 @@ class _Checker(Walk):
 
     def tree(self, number: int, entry: NDArray[np.uint32]) -> None:
         """Walks over a tree and its lists."""
-        root, size = int(entry[TREE_ROOT]), int(entry[TREE_SIZE])
-        if not root or size & IN_BLOCK:
-            if entry[HEADS:].any() or (size > 0 and not root):
+        root, size = int(entry[pb.TREE_ROOT]), int(entry[pb.TREE_SIZE])
+        if not root or size & pb.IN_BLOCK:
+            if entry[pb.HEADS :].any() or (size > 0 and not root):
                 self.wrong(root, f"has lists without a tree: tree {number}")
             if root:
-                self._block(number, root, size ^ IN_BLOCK)
+                self._block(number, root, size ^ pb.IN_BLOCK)
             return
         leaves: list[int] = []
         self._descend(root, None, None, 1, leaves)
         keys, pointers = self._leaves(leaves)
-        if not (pointers & IN_LIST).any(axis=1).all():
+        if not (pointers & pb.IN_LIST).any(axis=1).all():
             self.wrong(leaves[0], "begins leaves with a key that no list has")
         before = len(self.found)
-        for which in range(LISTS):
-            self._list(number, which, int(entry[HEADS + which]), keys, pointers[:, which].astype(np.int64))
-        if size != sum(len(slots) for *_, slots in self.found[before:]) or size <= SHRUNK:
+        for which in range(pb.LISTS):
+            self._list(number, which, int(entry[pb.HEADS + which]), keys, pointers[:, which].astype(np.int64))
+        if size != sum(len(slots) for *_, slots in self.found[before:]) or size <= pb.SHRUNK:
             self.wrong(root, f"has another number of entries than the {size} that are said, or should be a block")
 
     def _block(self, number: int, page: int, place: int) -> None:
         """Checks a small tree, which is one block."""
         if page not in self.blocks:
-            self.reach(page, BLOCKS)
+            self.reach(page, pb.BLOCKS)
             self.blocks[page] = set()
         words = self.pages[page]
-        size_class = int(words[SIZE_CLASS])
-        each = _block_words(size_class) if size_class < len(ROOMS) else WORDS
-        if place in self.blocks[page] or (place - HEAD) % each or not HEAD <= place <= WORDS - each:
+        size_class = int(words[pb.SIZE_CLASS])
+        each = _block_words(size_class) if size_class < len(pb.ROOMS) else pb.WORDS
+        if place in self.blocks[page] or (place - pb.HEAD) % each or not pb.HEAD <= place <= pb.WORDS - each:
             self.wrong(page, f"has no block at word {place}, or two trees have it")
         self.blocks[page].add(place)
         which, keys, slots = block_entries(words, place)
-        least = ROOMS[size_class - 1] * 3 // 4 if size_class else 0
-        if words[place] != number + 1 or not least < len(which) <= ROOMS[size_class]:
+        least = pb.ROOMS[size_class - 1] * 3 // 4 if size_class else 0
+        if words[place] != number + 1 or not least < len(which) <= pb.ROOMS[size_class]:
             self.wrong(page, f"has the block of another tree at word {place}, or of another size")
         if ((keys[1:] < keys[:-1]) & (which[1:] == which[:-1])).any():
             self.wrong(page, "has keys that do not ascend")
-        self.found.append((number * LISTS + which, keys, slots))
+        self.found.append((number * pb.LISTS + which, keys, slots))
 
     def _blocks(self, spare: NDArray[np.uint32]) -> None:
         """Checks the pages of blocks: all are full, except one of each size at most.
 
         spare : for each size, the page that has free blocks
         """
-        free = np.zeros(TREE_WORDS, np.int64)
+        free = np.zeros(pb.TREE_WORDS, np.int64)
         for page, places in self.blocks.items():
             words = self.pages[page]
-            each = _block_words(int(words[SIZE_CLASS]))
-            count = CHILDREN // each
-            begins = HEAD + each * np.arange(count)
-            if words[ITEMS] != len(places) or np.count_nonzero(words[begins]) != len(places):
+            each = _block_words(int(words[pb.SIZE_CLASS]))
+            count = pb.CHILDREN // each
+            begins = pb.HEAD + each * np.arange(count)
+            if words[pb.ITEMS] != len(places) or np.count_nonzero(words[begins]) != len(places):
                 self.wrong(page, "counts other blocks than it has")
             if len(places) < count:
-                if free[words[SIZE_CLASS]]:
-                    self.wrong(page, f"has free blocks, as page {free[words[SIZE_CLASS]]} has")
-                free[words[SIZE_CLASS]] = page
+                if free[words[pb.SIZE_CLASS]]:
+                    self.wrong(page, f"has free blocks, as page {free[words[pb.SIZE_CLASS]]} has")
+                free[words[pb.SIZE_CLASS]] = page
         if (free != spare).any():
             self.wrong(int(spare.max()), "is not the one that has free blocks")
 
@@ -151,22 +113,22 @@ class _Checker(Walk):
             self.wrong(page, "is not in the file")
         if depth > DEPTH_MOST:
             self.wrong(page, "is deeper in its tree than any page can be")
-        if self.kinds[page] == LEAF:
-            self.reach(page, LEAF)
+        if self.kinds[page] == pb.LEAF:
+            self.reach(page, pb.LEAF)
             self.depth = max(self.depth, depth)
             leaves.append(page)
-            keys = self._keys(page, HEAD, LEAF_MOST)
+            keys = self._keys(page, pb.HEAD, pb.LEAF_MOST)
         else:
-            words = self.reach(page, INNER)
-            keys = self._keys(page, INNER_KEYS, INNER_MOST)
+            words = self.reach(page, pb.INNER)
+            keys = self._keys(page, pb.INNER_KEYS, pb.INNER_MOST)
             bounds = [low, *keys.tolist(), high]
-            for i, child in enumerate(words[HEAD : HEAD + len(keys) + 1].tolist()):
+            for i, child in enumerate(words[pb.HEAD : pb.HEAD + len(keys) + 1].tolist()):
                 self._descend(child, bounds[i], bounds[i + 1], depth + 1, leaves)
         if len(keys) and ((low is not None and keys[0] < low) or (high is not None and keys[-1] >= high)):
             self.wrong(page, "has a key that belongs elsewhere")
 
     def _keys(self, page: int, begin: int, most: int) -> I64:
-        items = int(self.pages[page, ITEMS])
+        items = int(self.pages[page, pb.ITEMS])
         if items > most:
             self.wrong(page, "has more items than there is room for")
         keys: I64 = self.pages[page, begin : begin + 2 * items].copy().view(np.int64)
@@ -179,14 +141,16 @@ class _Checker(Walk):
         before = 0
         for page, behind in zip(leaves, [*leaves[1:], 0], strict=True):
             words = self.pages[page]
-            if words[PREV] != before or words[NEXT] != behind:
+            if words[pb.PREV] != before or words[pb.NEXT] != behind:
                 self.wrong(page, "is not linked with its neighbours")
-            if not words[ITEMS] and len(leaves) > 1:
+            if not words[pb.ITEMS] and len(leaves) > 1:
                 self.wrong(page, "is an empty leaf")
             before = page
-        keys = np.concatenate([self._keys(page, HEAD, LEAF_MOST) for page in leaves])
+        keys = np.concatenate([self._keys(page, pb.HEAD, pb.LEAF_MOST) for page in leaves])
         pointers = [
-            self.pages[page, LEAF_POINTERS : LEAF_POINTERS + LISTS * int(self.pages[page, ITEMS])].reshape(-1, LISTS)
+            self.pages[page, pb.LEAF_POINTERS : pb.LEAF_POINTERS + pb.LISTS * int(self.pages[page, pb.ITEMS])].reshape(
+                -1, pb.LISTS
+            )
             for page in leaves
         ]
         return keys, np.concatenate(pointers)
@@ -196,30 +160,32 @@ class _Checker(Walk):
         before, last = 0, None
         firsts, nodes, there = [], [], []
         while page:
-            words = self.reach(page, LIST)
-            items, sids = int(words[ITEMS]), int(words[SIDS])
-            if not items or sids + ITEM * items > LIST_ROOM or words[PREV] != before:
+            words = self.reach(page, pb.LIST)
+            items, sids = int(words[pb.ITEMS]), int(words[pb.SIDS])
+            if not items or sids + pb.ITEM * items > pb.LIST_ROOM or words[pb.PREV] != before:
                 self.wrong(page, "is a node of a list with other sizes or links than it can have")
-            item = words[WORDS - ITEM * items :].reshape(-1, ITEM)[::-1]
+            item = words[pb.WORDS - pb.ITEM * items :].reshape(-1, pb.ITEM)[::-1]
             own = item[:, :2].copy().view(np.int64).ravel()
             ends = item[:, 2].astype(np.int64)
             size = np.diff(ends, prepend=0)
             if (own[1:] <= own[:-1]).any() or (size <= 0).any() or ends[-1] != sids:
                 self.wrong(page, "has keys or SidSets that do not ascend")
-            if last is not None and (own[0] < last or (own[0] == last and not words[CONTINUES])):
+            if last is not None and (own[0] < last or (own[0] == last and not words[pb.CONTINUES])):
                 self.wrong(page, "begins with a key that belongs before it")
-            slots = words[HEAD : HEAD + sids].astype(np.int64)
-            self.found.append((np.full(sids, number * LISTS + which), np.repeat(own, size), slots))
+            slots = words[pb.HEAD : pb.HEAD + sids].astype(np.int64)
+            self.found.append((np.full(sids, number * pb.LISTS + which), np.repeat(own, size), slots))
             firsts.append(int(own[0]))
             nodes.append(page)
             there.append(own)
-            before, last, page = page, int(own[-1]), int(words[NEXT])
+            before, last, page = page, int(own[-1]), int(words[pb.NEXT])
         place = np.searchsorted(np.array(firsts[1:], np.int64), keys, "right")
         wanted = np.array([0, *nodes[1:]])[place]
-        if (pointers & PAGE_MASK != wanted).any():
-            self.wrong(int(wanted[int((pointers & PAGE_MASK != wanted).argmax())]), "is not what items point to")
+        if (pointers & pb.PAGE_MASK != wanted).any():
+            self.wrong(int(wanted[int((pointers & pb.PAGE_MASK != wanted).argmax())]), "is not what items point to")
         in_list = np.isin(keys, np.concatenate([np.empty(0, np.int64), *there]))
-        if (in_list != (pointers & IN_LIST > 0)).any() or len(np.unique(np.concatenate([keys, *there]))) != len(keys):
+        if (in_list != (pointers & pb.IN_LIST > 0)).any() or len(np.unique(np.concatenate([keys, *there]))) != len(
+            keys
+        ):
             self.wrong(before, "has other keys than its tree")
 
     def records(self) -> None:
@@ -260,13 +226,13 @@ class _Checker(Walk):
         if any(len(a) != len(b) or (a != b).any() for a, b in zip(*both, strict=True)):
             self.wrong(ROOT_PAGE, "leads to predicates in trees that are not those of the subscriptions")
         counts = np.bincount(places[places & 0xFFFF > 0] >> 16, minlength=len(self.pages))
-        for page in np.flatnonzero(self.kinds == RECORDS).tolist():
-            if self.reach(page, RECORDS)[ITEMS] != counts[page]:
+        for page in np.flatnonzero(self.kinds == pb.RECORDS).tolist():
+            if self.reach(page, pb.RECORDS)[pb.ITEMS] != counts[page]:
                 self.wrong(page, "counts other records than it has")
             if not counts[page] and page != paged.store.root(chains.RECORD_PAGE):
                 self.wrong(page, "has no records, but is not free")
         for place in places[places & 0xFFFF == 0].tolist():
-            self.chain(place >> 16, BLOB)
+            self.chain(place >> 16, pb.BLOB)
 
     def _subscriptions(self, known: Keyed) -> None:
         """Checks the values of records as far as kernels trust them."""
@@ -291,25 +257,25 @@ class _Checker(Walk):
 
     def _root(self) -> U32:
         """Returns the words of the root page, if its counts are possible in a file of this size."""
-        root, room = self.reach(ROOT_PAGE, ROOT), len(self.pages) * CHILDREN
+        root, room = self.reach(ROOT_PAGE, pb.ROOT), len(self.pages) * pb.CHILDREN
         for count in (chains.SLOT_COUNT, chains.SUBSCRIPTIONS):
             if root[count] > room:
                 self.wrong(ROOT_PAGE, "says that there is more than the file has room for")
         page = int(root[chains.RECORD_PAGE])
-        if page and (page >= len(self.pages) or self.kinds[page] != RECORDS):
+        if page and (page >= len(self.pages) or self.kinds[page] != pb.RECORDS):
             self.wrong(ROOT_PAGE, "leads to no page of records")
         return root
 
     def trees(self) -> Figures:
         """Checks trees and their lists."""
-        root, spare = self._root(), np.zeros(TREE_WORDS, np.uint32)
+        root, spare = self._root(), np.zeros(pb.TREE_WORDS, np.uint32)
         for place, page in self.table(int(root[chains.TREES_TOP])):
-            words = self.pages[page, HEAD : HEAD + TREES * TREE_WORDS].reshape(TREES, TREE_WORDS)
-            for i in range(TREES):
-                if place * TREES + i == SPARE:
+            words = self.pages[page, pb.HEAD : pb.HEAD + pb.TREES * pb.TREE_WORDS].reshape(pb.TREES, pb.TREE_WORDS)
+            for i in range(pb.TREES):
+                if place * pb.TREES + i == pb.SPARE:
                     spare = words[i]
                 else:
-                    self.tree(place * TREES + i, words[i])
+                    self.tree(place * pb.TREES + i, words[i])
         self._blocks(spare)
         return self.figures()
 
@@ -320,8 +286,8 @@ class _Checker(Walk):
         self.table(int(root[chains.SLOTS_TOP]))
         self.table(int(root[chains.NEEDED_TOP]))
         for chain in chains.CHAINS:
-            self.chain(int(root[chain]), BLOB)
-        self.chain(int(root[chains.FREE_PAGE]), FREE)
+            self.chain(int(root[chain]), pb.BLOB)
+        self.chain(int(root[chains.FREE_PAGE]), pb.FREE)
         self.records()
         if not self.seen.all():
             self.wrong(int(self.seen.argmin()), "is lost: nothing leads to it, and it is not free")
@@ -329,10 +295,13 @@ class _Checker(Walk):
 
     def figures(self) -> Figures:
         counts = Counter(NAMES.get(kind, "unknown") for kind in self.kinds[ROOT_PAGE:].tolist())
-        items, sids = self.pages[:, ITEMS].astype(np.int64), self.pages[:, SIDS].astype(np.int64)
+        items, sids = self.pages[:, pb.ITEMS].astype(np.int64), self.pages[:, pb.SIDS].astype(np.int64)
         shares = {
-            LEAF: items / LEAF_MOST, INNER: items / INNER_MOST, LIST: (sids + ITEM * items) / LIST_ROOM, RECORDS: sids / CHILDREN,
-        }  # fmt: skip
+            pb.LEAF: items / pb.LEAF_MOST,
+            pb.INNER: items / pb.INNER_MOST,
+            pb.LIST: (sids + pb.ITEM * items) / pb.LIST_ROOM,
+            pb.RECORDS: sids / pb.CHILDREN,
+        }
         fill = {
             NAMES[kind]: round(float(share[self.kinds == kind].mean()), 3)
             for kind, share in shares.items()

@@ -13,38 +13,8 @@ from colmatch.errors import StoreError
 from colmatch.indexing.pbtree import Entries
 from colmatch.indexing.sound import UnsoundError
 from colmatch.kernels.layout import I64, U8, U32
+from colmatch.kernels.pbtree import arrays as pb
 from colmatch.kernels.pbtree import update
-from colmatch.kernels.pbtree.arrays import (
-    BLOCK_HEAD,
-    CHILDREN,
-    CONTINUES,
-    EQUAL,
-    HEAD,
-    HEADS,
-    IN_BLOCK,
-    IN_LIST,
-    INNER_KEYS,
-    ITEM,
-    ITEMS,
-    KIND,
-    LEAF,
-    LEAF_MOST,
-    LEAF_POINTERS,
-    LISTS,
-    NEXT,
-    PAGE_MASK,
-    PREV,
-    RECORDS,
-    ROOMS,
-    SIDS,
-    SIZE_CLASS,
-    TABLE,
-    TREE_ROOT,
-    TREE_SIZE,
-    TREE_WORDS,
-    TREES,
-    WORDS,
-)
 from colmatch.kernels.pbtree.editing import FREED, FRESH, MISSED, NO_FRESH, NO_ROOM, WRONG, Pages
 from colmatch.kernels.pbtree.leaves import DEPTH_MOST
 from colmatch.paged.cache import damaged
@@ -62,19 +32,19 @@ from colmatch.paged.file import PageFile
 from colmatch.paged.records import Keyed, unpacked
 
 SLOT_WORDS = 4
-SLOTS_OF_PAGE = CHILDREN // SLOT_WORDS
-NEEDED_OF_PAGE = 4 * CHILDREN
-RECORD_MOST = WORDS - HEAD  # words of a record that stands in one page
+SLOTS_OF_PAGE = pb.CHILDREN // SLOT_WORDS
+NEEDED_OF_PAGE = 4 * pb.CHILDREN
+RECORD_MOST = pb.WORDS - pb.HEAD  # words of a record that stands in one page
 FRESH_LEAST, SHADOWS_LEAST = 4, 32
 
 
 def block_entries(words: U32, place: int) -> tuple[I64, I64, I64]:
     """Returns list, key and slot of the entries of a block, which begins at a word of its page."""
-    room = ROOMS[int(words[SIZE_CLASS])]
-    counts = words[place + 1 : place + BLOCK_HEAD].copy().view(np.uint16)
-    total, slots = int(counts.sum()), place + BLOCK_HEAD
+    room = pb.ROOMS[int(words[pb.SIZE_CLASS])]
+    counts = words[place + 1 : place + pb.BLOCK_HEAD].copy().view(np.uint16)
+    total, slots = int(counts.sum()), place + pb.BLOCK_HEAD
     keys = words[slots + room : slots + room + 2 * total].copy().view(np.int64)
-    return np.repeat(np.arange(LISTS), counts), keys, words[slots : slots + total].astype(np.int64)
+    return np.repeat(np.arange(pb.LISTS), counts), keys, words[slots : slots + total].astype(np.int64)
 
 
 class PageStore(Chains):
@@ -95,22 +65,22 @@ class PageStore(Chains):
 
     def table_pages(self, top: int, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
         """Returns the pages of a table, by their places: 0 where there is none."""
-        middles = self.file.read(top)[HEAD + numbers // CHILDREN].astype(np.int64)
+        middles = self.file.read(top)[pb.HEAD + numbers // pb.CHILDREN].astype(np.int64)
         pages = np.zeros(len(numbers), np.int64)
         for middle in sorted({*middles.tolist()} - {0}):
             here = middles == middle
-            pages[here] = self.file.read(middle)[HEAD + numbers[here] % CHILDREN]
+            pages[here] = self.file.read(middle)[pb.HEAD + numbers[here] % pb.CHILDREN]
         return pages
 
     def reach_table_page(self, top: int, number: int) -> int:
         """Returns a page of a table, which is made if there is none."""
         page = top
-        for place, level in ((number // CHILDREN, 1), (number % CHILDREN, 0)):
-            child = int(self.file.read(page)[HEAD + place])
+        for place, level in ((number // pb.CHILDREN, 1), (number % pb.CHILDREN, 0)):
+            child = int(self.file.read(page)[pb.HEAD + place])
             if not child:
-                child = self.allocate(TABLE)
-                self.file.edit(child)[ITEMS] = level
-                self.file.edit(page)[HEAD + place] = child
+                child = self.allocate(pb.TABLE)
+                self.file.edit(child)[pb.ITEMS] = level
+                self.file.edit(page)[pb.HEAD + place] = child
             page = child
         return page
 
@@ -129,7 +99,7 @@ class PageStore(Chains):
             end = min(begin + step, len(distinct))
             words = self.file.read_all(pages[begin:end])
             some = order[ends[begin] : ends[end]]
-            at = HEAD + SLOT_WORDS * place[some]
+            at = pb.HEAD + SLOT_WORDS * place[some]
             out[some] = words[(which[some] - begin)[:, None], at[:, None] + np.arange(SLOT_WORDS)]
         return out
 
@@ -138,7 +108,7 @@ class PageStore(Chains):
         top = self.root(SLOTS_TOP)
         for slot, entry in zip(slots, entries, strict=True):
             page = self.reach_table_page(top, slot // SLOTS_OF_PAGE)
-            at = HEAD + SLOT_WORDS * (slot % SLOTS_OF_PAGE)
+            at = pb.HEAD + SLOT_WORDS * (slot % SLOTS_OF_PAGE)
             self.file.edit(page)[at : at + SLOT_WORDS] = entry
 
     def set_needed(self, slots: Iterable[int], needed: Iterable[int]) -> None:
@@ -147,7 +117,7 @@ class PageStore(Chains):
         known = None if kept is None or kept[0] != (self.file.generation, self.file.stamp) else kept[1]
         for slot, value in zip(slots, needed, strict=True):
             page = self.reach_table_page(top, slot // NEEDED_OF_PAGE)
-            self.file.edit(page).view(np.uint8)[4 * HEAD + slot % NEEDED_OF_PAGE] = value
+            self.file.edit(page).view(np.uint8)[4 * pb.HEAD + slot % NEEDED_OF_PAGE] = value
             if known is not None and slot < len(known):
                 known[slot] = value
         if known is None or self.root(SLOT_COUNT) > len(known):
@@ -162,7 +132,7 @@ class PageStore(Chains):
             found = np.zeros(len(pages) * NEEDED_OF_PAGE, np.uint8)
             step = max(self.file.cache.frames // 2, 1)
             for begin in range(0, len(pages), step):
-                some = self.file.read_all(pages[begin : begin + step])[:, HEAD:]
+                some = self.file.read_all(pages[begin : begin + step])[:, pb.HEAD :]
                 found[begin * NEEDED_OF_PAGE :][: 4 * some.size] = np.ascontiguousarray(some).view(np.uint8).ravel()
             self._known_needed = known = state, found[:count].copy()
         return known[1]
@@ -181,7 +151,7 @@ class PageStore(Chains):
         while len(taken) < count and (free := self.root(FREE_SLOT)):
             taken.append(free - 1)
             page = self.reach_table_page(self.root(SLOTS_TOP), (free - 1) // SLOTS_OF_PAGE)
-            self.set_root(FREE_SLOT, int(self.file.read(page)[HEAD + SLOT_WORDS * ((free - 1) % SLOTS_OF_PAGE)]))
+            self.set_root(FREE_SLOT, int(self.file.read(page)[pb.HEAD + SLOT_WORDS * ((free - 1) % SLOTS_OF_PAGE)]))
             self.set_root(FREE_SLOTS, self.root(FREE_SLOTS) - 1)
         high = self.root(SLOT_COUNT)
         rest = count - len(taken)
@@ -204,17 +174,17 @@ class PageStore(Chains):
         if len(words) > RECORD_MOST:
             return self.write_chain(words), 0
         page = self.root(RECORD_PAGE)
-        used = int(self.file.read(page)[SIDS]) if page else RECORD_MOST
+        used = int(self.file.read(page)[pb.SIDS]) if page else RECORD_MOST
         if used + len(words) > RECORD_MOST:
-            if page and not self.file.read(page)[ITEMS]:
+            if page and not self.file.read(page)[pb.ITEMS]:
                 self.release(page)
-            page, used = self.allocate(RECORDS), 0
+            page, used = self.allocate(pb.RECORDS), 0
             self.set_root(RECORD_PAGE, page)
         into = self.file.edit(page)
-        into[HEAD + used : HEAD + used + len(words)] = words
-        into[SIDS] = used + len(words)
-        into[ITEMS] += 1
-        return page, HEAD + used
+        into[pb.HEAD + used : pb.HEAD + used + len(words)] = words
+        into[pb.SIDS] = used + len(words)
+        into[pb.ITEMS] += 1
+        return page, pb.HEAD + used
 
     def write_over(self, page: int, word: int, words: U32) -> None:
         """Writes a record in the place of one of the same length."""
@@ -223,8 +193,8 @@ class PageStore(Chains):
             return
         while page:
             into = self.file.edit(page)
-            size, page = int(into[SIDS]), int(into[NEXT])
-            into[HEAD : HEAD + size], words = words[:size], words[size:]
+            size, page = int(into[pb.SIDS]), int(into[pb.NEXT])
+            into[pb.HEAD : pb.HEAD + size], words = words[:size], words[size:]
 
     def remove_record(self, page: int, word: int) -> None:
         """Takes a record away. Its page is free when it has no other."""
@@ -232,8 +202,8 @@ class PageStore(Chains):
             self.remove_chain(page)
             return
         into = self.file.edit(page)
-        into[ITEMS] -= 1
-        if not into[ITEMS] and page != self.root(RECORD_PAGE):
+        into[pb.ITEMS] -= 1
+        if not into[pb.ITEMS] and page != self.root(RECORD_PAGE):
             self.release(page)
 
     def records(self, page: I64, word: I64) -> tuple[U32, I64]:
@@ -246,9 +216,9 @@ class PageStore(Chains):
             pages = self.file.read_all(distinct[begin : begin + step])
             some = np.flatnonzero((which >= begin) & (which < begin + step) & (word > 0))
             flat = pages.ravel()
-            at = (which[some] - begin) * WORDS + word[some]
+            at = (which[some] - begin) * pb.WORDS + word[some]
             sizes[some] = flat[at]
-            if (beyond := word[some] + sizes[some] > WORDS).any():
+            if (beyond := word[some] + sizes[some] > pb.WORDS).any():
                 raise damaged(self.file.path, int(page[some[beyond.argmax()]]))
             parts.append((some, flat[members(at, ranges_of(sizes[some]))]))
         for i in np.flatnonzero(word == 0).tolist():
@@ -273,38 +243,38 @@ class PageStore(Chains):
     def slots_of(self, tree: int, key: int) -> NDArray[np.int64]:
         """Returns the SidSet of a key that is in the list of equalities of a tree."""
         none = np.empty(0, np.int64)
-        page = int(self.table_pages(self.root(TREES_TOP), np.array([tree // TREES]))[0])
-        begin = HEAD + TREE_WORDS * (tree % TREES)
-        entry = self.file.read(page)[begin : begin + TREE_WORDS].tolist() if page else [0]
-        if not entry[TREE_ROOT]:
+        page = int(self.table_pages(self.root(TREES_TOP), np.array([tree // pb.TREES]))[0])
+        begin = pb.HEAD + pb.TREE_WORDS * (tree % pb.TREES)
+        entry = self.file.read(page)[begin : begin + pb.TREE_WORDS].tolist() if page else [0]
+        if not entry[pb.TREE_ROOT]:
             return none
-        words = self.file.read(entry[TREE_ROOT])
-        if entry[TREE_SIZE] & IN_BLOCK:
-            which, key_of, slots = block_entries(words, entry[TREE_SIZE] ^ IN_BLOCK)
-            same: I64 = slots[(which == EQUAL) & (key_of == key)]
+        words = self.file.read(entry[pb.TREE_ROOT])
+        if entry[pb.TREE_SIZE] & pb.IN_BLOCK:
+            which, key_of, slots = block_entries(words, entry[pb.TREE_SIZE] ^ pb.IN_BLOCK)
+            same: I64 = slots[(which == pb.EQUAL) & (key_of == key)]
             return same
-        while words[KIND] != LEAF:
-            items = int(words[ITEMS])
-            child = int(words[INNER_KEYS : INNER_KEYS + 2 * items].view(np.int64).searchsorted(key, "right"))
-            words = self.file.read(int(words[HEAD + child]))
-        keys = words[HEAD : HEAD + 2 * min(int(words[ITEMS]), LEAF_MOST)].view(np.int64)
+        while words[pb.KIND] != pb.LEAF:
+            items = int(words[pb.ITEMS])
+            child = int(words[pb.INNER_KEYS : pb.INNER_KEYS + 2 * items].view(np.int64).searchsorted(key, "right"))
+            words = self.file.read(int(words[pb.HEAD + child]))
+        keys = words[pb.HEAD : pb.HEAD + 2 * min(int(words[pb.ITEMS]), pb.LEAF_MOST)].view(np.int64)
         place = int(keys.searchsorted(key))
         if place == len(keys) or keys[place] != key:
             return none
-        pointer = int(words[LEAF_POINTERS + LISTS * place + EQUAL])
-        node = (pointer & PAGE_MASK or entry[HEADS + EQUAL]) if pointer & IN_LIST else 0
+        pointer = int(words[pb.LEAF_POINTERS + pb.LISTS * place + pb.EQUAL])
+        node = (pointer & pb.PAGE_MASK or entry[pb.HEADS + pb.EQUAL]) if pointer & pb.IN_LIST else 0
         found: list[NDArray[np.int64]] = []
         while node:
             words = self.file.read(node)
-            items = int(words[ITEMS])
-            item = words[WORDS - ITEM * items :].reshape(-1, ITEM)[::-1]
+            items = int(words[pb.ITEMS])
+            item = words[pb.WORDS - pb.ITEM * items :].reshape(-1, pb.ITEM)[::-1]
             keys = item[:, :2].copy().view(np.int64).ravel()
             j = int(keys.searchsorted(key))
             if j == items or keys[j] != key:
                 break
             begin = int(item[j - 1, 2]) if j else 0
-            found.append(words[HEAD + begin : HEAD + int(item[j, 2])].astype(np.int64))
-            node = int(words[PREV]) if j == 0 and words[CONTINUES] else 0
+            found.append(words[pb.HEAD + begin : pb.HEAD + int(item[j, 2])].astype(np.int64))
+            node = int(words[pb.PREV]) if j == 0 and words[pb.CONTINUES] else 0
         return np.concatenate(found) if found else none
 
     def change(self, entries: Entries, is_insert: bool) -> None:
@@ -327,7 +297,7 @@ class PageStore(Chains):
     def _pages(self) -> Pages:
         """Returns the cache as operations see it, with pages that nobody uses."""
         cache = self.file.cache
-        fresh = [self.allocate(TABLE) for _ in range(self._fresh)]
+        fresh = [self.allocate(pb.TABLE) for _ in range(self._fresh)]
         if len(self._freed) < self.file.pages:
             self._freed = np.empty(self.file.pages * 5 // 4, np.int64)
         return Pages(
@@ -339,12 +309,12 @@ class PageStore(Chains):
             self._shadow_of,
             np.array(fresh, np.int64),
             self._freed,
-            np.zeros(LISTS, np.int64),
+            np.zeros(pb.LISTS, np.int64),
             np.zeros(6, np.int64),
         )
 
     def _take_shadows(self, pages: int) -> None:
-        self._shadow: U32 = np.empty(pages * WORDS, np.uint32)
+        self._shadow: U32 = np.empty(pages * pb.WORDS, np.uint32)
         self._shadow_of: I64 = np.empty((pages, 2), np.int64)
 
     def _settle(self, pages: Pages) -> None:

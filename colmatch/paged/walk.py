@@ -8,28 +8,13 @@ import numpy as np
 
 from colmatch.errors import StoreError
 from colmatch.kernels.layout import U32
-from colmatch.kernels.pbtree.arrays import (
-    BLOB,
-    BLOCKS,
-    CHILDREN,
-    FREE,
-    HEAD,
-    INNER,
-    KIND,
-    LEAF,
-    LIST,
-    NEXT,
-    RECORDS,
-    ROOT,
-    TABLE,
-    WORDS,
-)  # fmt: skip
+from colmatch.kernels.pbtree import arrays as pb
 from colmatch.paged.file import ROOT as ROOT_PAGE
 from colmatch.paged.live import PagedSet
 
 NAMES = {
-    FREE: "free", LEAF: "leaf", INNER: "inner", LIST: "list", TABLE: "table", RECORDS: "records", BLOB: "blob",
-    ROOT: "root", BLOCKS: "blocks",
+    pb.FREE: "free", pb.LEAF: "leaf", pb.INNER: "inner", pb.LIST: "list", pb.TABLE: "table", pb.RECORDS: "records", pb.BLOB: "blob",
+    pb.ROOT: "root", pb.BLOCKS: "blocks",
 }  # fmt: skip
 
 
@@ -46,9 +31,9 @@ class Walk:
     def __init__(self, paged: PagedSet) -> None:
         file = paged.file
         self.paged, self.path = paged, paged.path
-        self.pages: U32 = np.zeros((file.pages, WORDS), np.uint32)
+        self.pages: U32 = np.zeros((file.pages, pb.WORDS), np.uint32)
         self.pages[ROOT_PAGE:] = file.read_all(np.arange(ROOT_PAGE, file.pages))
-        self.kinds = self.pages[:, KIND]
+        self.kinds = self.pages[:, pb.KIND]
         self.seen = np.zeros(file.pages, bool)
         self.seen[:ROOT_PAGE] = True
 
@@ -68,17 +53,17 @@ class Walk:
     def table(self, top: int) -> list[tuple[int, int]]:
         """Walks over a table. Returns the place and the number of each of its pages."""
         found = []
-        for i, middle in enumerate(self.reach(top, TABLE)[HEAD:].tolist()):
+        for i, middle in enumerate(self.reach(top, pb.TABLE)[pb.HEAD :].tolist()):
             if middle:
-                for j, page in enumerate(self.reach(middle, TABLE)[HEAD:].tolist()):
+                for j, page in enumerate(self.reach(middle, pb.TABLE)[pb.HEAD :].tolist()):
                     if page:
-                        self.reach(page, TABLE)
-                        found.append((i * CHILDREN + j, page))
+                        self.reach(page, pb.TABLE)
+                        found.append((i * pb.CHILDREN + j, page))
         return found
 
     def chain(self, page: int, kind: int) -> int:
         """Walks over a chain of pages. Returns how many there are."""
         count = 0
         while page:
-            page, count = int(self.reach(page, kind)[NEXT]), count + 1
+            page, count = int(self.reach(page, kind)[pb.NEXT]), count + 1
         return count

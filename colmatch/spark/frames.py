@@ -8,10 +8,10 @@ then runs. Everything that can be wrong is found here, before a job starts.
 
 Kernels are compiled once for each machine and kept on disk (``kernels/_jit.py``). ``match`` runs
 one row of NULLs through the matcher, so workers on this machine find them compiled. The first
-workers on another machine compile them into the user's cache folder there, which takes seconds; to
-spare them that, call ``colmatch.kernels._jit.copy_cache(folder)`` for a folder that they see, and
-set ``spark.executorEnv.COLMATCH_CACHE_DIR`` to it. Where nothing can be read or written, each
-worker compiles for itself.
+workers on another machine compile them into the user's cache folder there, which takes seconds. To
+spare them that, copy this machine's cache folder (README, Two commands) to a folder that they see,
+and set ``spark.executorEnv.COLMATCH_CACHE_DIR`` to the copy. It serves the same processor only.
+Where nothing can be read or written, each worker compiles for itself.
 """
 
 from __future__ import annotations

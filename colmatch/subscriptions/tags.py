@@ -26,7 +26,6 @@ from colmatch.kernels.layout import I32, I64, U8
 from colmatch.subscriptions.ids import Ids, checked_unique, ids_of_column, ids_of_values
 
 NAME = "tags"  # of the column
-LISTS = pa.list_(pa.string())
 YOUNG_LEAST = 4096  # pairs that are looked through rather than sorted among the others
 
 _NO_NUMBERS: I64 = frozen(np.empty(0, np.int64))

@@ -8,7 +8,7 @@ since 10,000 patterns are ready in half a second.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,9 +22,6 @@ from colmatch.text.like import Place
 
 DENSE_CELLS = 1 << 20  # of the table of states near the root (4 bytes each): what a processor's second cache holds
 CANDIDATES = 1 << 16  # pairs there is room for, at least, before they are verified
-
-Array = TypeVar("Array", bound=NDArray[Any])
-Tuple = TypeVar("Tuple", bound=tuple[NDArray[Any], ...])
 
 
 class Texts(NamedTuple):

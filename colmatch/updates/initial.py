@@ -22,22 +22,6 @@ from colmatch.updates.segments import indexed
 from colmatch.updates.versions import Parts, Version
 
 
-def initial_parts(
-    subscriptions: Any,
-    schema: Any,
-    index: str | Settings,
-    options: Options | None,
-    errors: Errors,
-    sample: Any,
-    language: Language,
-    constants: Any = None,
-    tags: Any = None,
-) -> Parts:
-    """Indexes subscriptions; arguments and errors are those of ``Matcher.build``."""
-    given = taken_in(subscriptions, schema, index, options, errors, language, constants, tags)
-    return indexed_parts(given, sample)
-
-
 class Given(NamedTuple):
     """What a caller gives to build a matcher of, checked and lowered."""
 

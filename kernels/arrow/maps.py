@@ -14,42 +14,10 @@ from typing import NamedTuple
 import numpy as np
 
 from colmatch.kernels._jit import device, kernel
+from colmatch.kernels.arrow import select, structs
 from colmatch.kernels.arrow.memory import load_i32, load_i64, load_prefix
-from colmatch.kernels.arrow.select import (
-    ATTR,
-    BAD_INDEX,
-    CODE,
-    END,
-    ENTRIES,
-    ENTRIES_READ,
-    FIRST,
-    FULL_ENTRIES,
-    FULL_OUT,
-    FULL_STREAM,
-    KIND,
-    LAST,
-    NEEDED,
-    NULL_KEY,
-    ROW,
-    SET,
-    there,
-)
-from colmatch.kernels.arrow.structs import (
-    DICTIONARY,
-    FORM,
-    INDEX,
-    LENGTH,
-    NULLS,
-    OFFSET,
-    TEXTS,
-    UTF32,
-    UTF64,
-    bit,
-    buffer,
-    child,
-    integer,
-    value_slot,
-)
+from colmatch.kernels.arrow.select import there
+from colmatch.kernels.arrow.structs import bit, buffer, child, integer, value_slot
 from colmatch.kernels.arrow.values import text_at
 from colmatch.kernels.arrow.words import hash_text, same_long
 from colmatch.kernels.layout import I64
@@ -112,10 +80,10 @@ def find_keys(leaf, array, slot, n, out, slots, mask, offsets, bytes):
 
     ``slots`` is the address of the map's hash table, ``mask`` the number of its slots - 1.
     """
-    form = leaf[FORM]
+    form = leaf[structs.FORM]
     bits = buffer(array, 0)
     first = buffer(array, 1)
-    second = buffer(array, 2) if form == UTF32 or form == UTF64 else 0
+    second = buffer(array, 2) if form == structs.UTF32 or form == structs.UTF64 else 0
     for j in range(n):
         i = slot[j]
         if bits != 0 and bit(bits, i) == 0:
@@ -123,7 +91,7 @@ def find_keys(leaf, array, slot, n, out, slots, mask, offsets, bytes):
             continue
         address = first
         length = 8
-        if form < TEXTS:
+        if form < structs.TEXTS:
             prefix = integer(form, first, i)
         else:
             address, length = text_at(leaf, array, first, second, i)
@@ -159,19 +127,19 @@ def label_keys(item, leaf, state, mask, array, base, rows, slot, known, label, k
     offsets = buffer(array, 1)
     pairs = child(array, 0)
     keys = child(pairs, 0)
-    shift = load_i64(pairs, OFFSET) + load_i64(keys, OFFSET)
+    shift = load_i64(pairs, structs.OFFSET) + load_i64(keys, structs.OFFSET)
     # the same, or more where a map is NULL
     most = load_i32(offsets, base + rows) - load_i32(offsets, base) if rows > 0 else 0
     if most > len(label) or most > len(slot):
-        state[CODE] = FULL_OUT if most > len(label) else FULL_STREAM
-        state[NEEDED] = most
+        state[select.CODE] = select.FULL_OUT if most > len(label) else select.FULL_STREAM
+        state[select.NEEDED] = most
         return
-    coded = leaf[INDEX] >= 0
-    words = load_i64(keys, DICTIONARY) if coded else keys
-    length = load_i64(words, LENGTH)
-    start = load_i64(words, OFFSET)
+    coded = leaf[structs.INDEX] >= 0
+    words = load_i64(keys, structs.DICTIONARY) if coded else keys
+    length = load_i64(words, structs.LENGTH)
+    start = load_i64(words, structs.OFFSET)
     whole = coded and length <= most
-    form = leaf[INDEX]
+    form = leaf[structs.INDEX]
     nulls = buffer(keys, 0) if coded else 0
     indexes = buffer(keys, 1)
     place = label if whole else slot
@@ -185,8 +153,8 @@ def label_keys(item, leaf, state, mask, array, base, rows, slot, known, label, k
                 k = integer(form, indexes, j)
                 missing = nulls != 0 and bit(nulls, j) == 0
                 if missing or k < 0 or k >= length:
-                    state[CODE] = NULL_KEY if missing else BAD_INDEX
-                    state[ROW] = r
+                    state[select.CODE] = select.NULL_KEY if missing else select.BAD_INDEX
+                    state[select.ROW] = r
                     return
                 i = start + k
             place[n] = i
@@ -194,7 +162,7 @@ def label_keys(item, leaf, state, mask, array, base, rows, slot, known, label, k
     if whole:
         for k in range(length):
             slot[k] = start + k
-    m = item[SET]
+    m = item[select.SET]
     low = key_first[m]
     out = known if whole else label
     count = length if whole else n
@@ -219,9 +187,9 @@ def gather_entries(item, leaf, state, mask, array, base, rows, row, label, slot,
     offsets = buffer(array, 1)
     pairs = child(array, 0)
     values = child(pairs, 1)
-    shift = load_i64(pairs, OFFSET) + load_i64(values, OFFSET)
-    plain = leaf[INDEX] < 0 and leaf[FORM] != NULLS and buffer(values, 0) == 0
-    for b in range(item[FIRST] >> BLOCK_BITS, (item[LAST] + BLOCK - 1) >> BLOCK_BITS):
+    shift = load_i64(pairs, structs.OFFSET) + load_i64(values, structs.OFFSET)
+    plain = leaf[structs.INDEX] < 0 and leaf[structs.FORM] != structs.NULLS and buffer(values, 0) == 0
+    for b in range(item[select.FIRST] >> BLOCK_BITS, (item[select.LAST] + BLOCK - 1) >> BLOCK_BITS):
         if touched[b] != 0:
             touched[b] = 0
             for e in range(b << BLOCK_BITS + 1, (b + 1) << BLOCK_BITS + 1):
@@ -236,8 +204,8 @@ def gather_entries(item, leaf, state, mask, array, base, rows, row, label, slot,
             n += 1
             if e < 0:
                 if e == -2:
-                    state[CODE] = NULL_KEY
-                    state[ROW] = r
+                    state[select.CODE] = select.NULL_KEY
+                    state[select.ROW] = r
                     return 0
                 continue
             if tally[2 * e] == r + 1:
@@ -248,8 +216,8 @@ def gather_entries(item, leaf, state, mask, array, base, rows, row, label, slot,
             if not plain:
                 found = value_slot(leaf, values, j)
                 if found == -2:
-                    state[CODE] = BAD_INDEX
-                    state[ROW] = r
+                    state[select.CODE] = select.BAD_INDEX
+                    state[select.ROW] = r
                     return 0
                 if found < 0:
                     continue
@@ -266,17 +234,17 @@ def place_entries(item, state, kept, row, label, value, tally, touched, entry_fi
     """Rows and values of gathered entries, by entry: ranges of entry_row and entry_key from
     ENTRIES_READ on, which is moved.
     """
-    start = state[ENTRIES_READ]
+    start = state[select.ENTRIES_READ]
     if start + kept > len(entry_row):
-        state[CODE] = FULL_ENTRIES
-        state[NEEDED] = start + kept
+        state[select.CODE] = select.FULL_ENTRIES
+        state[select.NEEDED] = start + kept
         return
     place = start
-    for b in range(item[FIRST] >> BLOCK_BITS, (item[LAST] + BLOCK - 1) >> BLOCK_BITS):
+    for b in range(item[select.FIRST] >> BLOCK_BITS, (item[select.LAST] + BLOCK - 1) >> BLOCK_BITS):
         low = b << BLOCK_BITS
         high = low + BLOCK
-        if high > item[LAST]:
-            high = item[LAST]
+        if high > item[select.LAST]:
+            high = item[select.LAST]
         if touched[b] == 0:
             for e in range(low, high):
                 entry_first[e] = place
@@ -286,8 +254,8 @@ def place_entries(item, state, kept, row, label, value, tally, touched, entry_fi
             count = tally[2 * e + 1]
             tally[2 * e + 1] = place - start
             place += count
-    entry_first[item[LAST]] = place
-    state[ENTRIES_READ] = place
+    entry_first[item[select.LAST]] = place
+    state[select.ENTRIES_READ] = place
     for j in range(kept):
         at = 2 * label[j] + 1
         place = tally[at]
@@ -303,23 +271,23 @@ def copy_entries(item, state, pos, col, first, from_row, from_key, row, key):
 
     Returns how many.
     """
-    low = item[FIRST]
+    low = item[select.FIRST]
     start = first[low]
-    count = item[END] - item[ATTR]
+    count = item[select.END] - item[select.ATTR]
     n = first[low + count] - start
     if n > len(row):
-        state[CODE] = FULL_OUT
-        state[NEEDED] = n
+        state[select.CODE] = select.FULL_OUT
+        state[select.NEEDED] = n
         return 0
     # Unsigned, so that indexes are seen to be positive: only then do loops vectorise.
     low = np.uint64(low + 1)
-    attr = np.uint64(item[ATTR] + 1)
+    attr = np.uint64(item[select.ATTR] + 1)
     for j in range(np.uint64(count)):
         col[attr + j] = pos - start + first[low + j]
     begin = np.uint64(start)
     for j in range(np.uint64(n)):
         row[j] = from_row[begin + j]
-    keyed = item[KIND] == ENTRIES
+    keyed = item[select.KIND] == select.ENTRIES
     for j in range(np.uint64(n)):
         key[j] = from_key[begin + j] if keyed else 1
     return n

@@ -27,44 +27,11 @@ from typing import NamedTuple
 
 from colmatch.kernels import layout
 from colmatch.kernels._jit import kernel
+from colmatch.kernels.arrow import select, structs
 from colmatch.kernels.arrow.maps import Keys, copy_entries, gather_entries, label_keys, place_entries
 from colmatch.kernels.arrow.memory import load_i64
-from colmatch.kernels.arrow.select import (
-    ATTR,
-    CHILD,
-    CODE,
-    ELEMENT,
-    END,
-    ENTRIES,
-    ENTRIES_READ,
-    FIRST,
-    FULL_OUT,
-    KEYS,
-    KIND,
-    LAST,
-    LEAF,
-    MAP,
-    NEEDED,
-    OK,
-    PATTERNS,
-    SET,
-    STRUCT,
-    VALUE,
-    WHERE,
-    decode,
-    place_structs,
-    select_elements,
-    select_rows,
-)
-from colmatch.kernels.arrow.structs import (
-    DICTIONARY,
-    FORM,
-    INDEX,
-    LENGTH,
-    OFFSET,
-    TEXTS,
-    child,
-)
+from colmatch.kernels.arrow.select import decode, place_structs, select_elements, select_rows
+from colmatch.kernels.arrow.structs import child
 from colmatch.kernels.arrow.values import dense_number_keys, is_dense, number_keys, text_keys
 from colmatch.kernels.arrow.words import Distinct, Words
 
@@ -151,34 +118,36 @@ def read_maps(plan, keys, work, maps, array, rows):
     entry_first = work.entry_first
     entry_row = work.entry_row
     entry_key = work.entry_key
-    state[CODE] = OK
-    state[ENTRIES_READ] = 0
+    state[select.CODE] = select.OK
+    state[select.ENTRIES_READ] = 0
     place_structs(plan.struct, struct, state, work.valid, array, rows)
     i = 0
-    while i < len(items) and items[i, KIND] == MAP:
+    while i < len(items) and items[i, select.KIND] == select.MAP:
         item = items[i]
-        state[WHERE] = i
+        state[select.WHERE] = i
         i += 1
-        s = 3 * item[STRUCT]
+        s = 3 * item[select.STRUCT]
         mask = struct[s + 2]
-        here = child(struct[s], item[CHILD])
-        base = struct[s + 1] + load_i64(here, OFFSET)
-        label_keys(item, leaves[item[KEYS]], state, mask, here, base, rows, slot, known, key, key_first, key_place)
-        if state[CODE] != OK:
+        here = child(struct[s], item[select.CHILD])
+        base = struct[s + 1] + load_i64(here, structs.OFFSET)
+        label_keys(
+            item, leaves[item[select.KEYS]], state, mask, here, base, rows, slot, known, key, key_first, key_place
+        )
+        if state[select.CODE] != select.OK:
             break
-        leaf = leaves[item[LEAF]]
+        leaf = leaves[item[select.LEAF]]
         n = gather_entries(item, leaf, state, mask, here, base, rows, row, key, slot, tally, touched)
-        if state[CODE] != OK:
+        if state[select.CODE] != select.OK:
             break
         here = child(child(here, 0), 1)
-        if leaf[INDEX] >= 0:
-            here = load_i64(here, DICTIONARY)
-        if leaf[FORM] < TEXTS:
+        if leaf[structs.INDEX] >= 0:
+            here = load_i64(here, structs.DICTIONARY)
+        if leaf[structs.FORM] < structs.TEXTS:
             number_keys(leaf, state, here, slot, n, row, slot)
-            if state[CODE] != OK:
+            if state[select.CODE] != select.OK:
                 break
         place_entries(item, state, n, row, key, slot, tally, touched, entry_first, entry_row, entry_key)
-        if state[CODE] != OK:
+        if state[select.CODE] != select.OK:
             break
 
 
@@ -201,65 +170,65 @@ def read(plan, work, array, rows):
     entry_key = work.entry_key
     pattern_first = work.pattern_first
     pattern_row = work.pattern_row
-    state[CODE] = OK
+    state[select.CODE] = select.OK
     place_structs(plan.struct, struct, state, work.valid, array, rows)
     done = 0
     col[0] = 0
     pos = col[0]  # not 0: what it is handed to would be compiled for the constant as well
     for i in range(len(items)):
         item = items[i]
-        kind = item[KIND]
-        if kind == MAP:
+        kind = item[select.KIND]
+        if kind == select.MAP:
             continue
-        state[WHERE] = i
-        while done < item[ATTR]:
+        state[select.WHERE] = i
+        while done < item[select.ATTR]:
             done += 1
             col[done] = pos
-        done = item[END]
+        done = item[select.END]
         row = all_row[pos:]
         key = all_key[pos:]
-        if kind == ENTRIES or kind == PATTERNS:
-            first = entry_first if kind == ENTRIES else pattern_first
-            from_row = entry_row if kind == ENTRIES else pattern_row
+        if kind == select.ENTRIES or kind == select.PATTERNS:
+            first = entry_first if kind == select.ENTRIES else pattern_first
+            from_row = entry_row if kind == select.ENTRIES else pattern_row
             n = copy_entries(item, state, pos, col, first, from_row, entry_key, row, key)
-            if state[CODE] != OK:
+            if state[select.CODE] != select.OK:
                 break
             pos += n
             continue
-        s = 3 * item[STRUCT]
+        s = 3 * item[select.STRUCT]
         mask = struct[s + 2]
-        here = child(struct[s], item[CHILD])
-        base = struct[s + 1] + load_i64(here, OFFSET)
-        leaf = leaves[item[LEAF]]
+        here = child(struct[s], item[select.CHILD])
+        base = struct[s + 1] + load_i64(here, structs.OFFSET)
+        leaf = leaves[item[select.LEAF]]
         dense = False
-        if kind == VALUE:
+        if kind == select.VALUE:
             dense = is_dense(leaf, here, mask)
             n = select_rows(state, mask, here, base, rows, row, slot, dense)
         else:
             n = select_elements(item, leaf, state, mask, here, base, rows, row, key, slot)
             here = child(here, 0)
-        if state[CODE] != OK:
+        if state[select.CODE] != select.OK:
             break
 
-        if kind == VALUE or kind == ELEMENT:
-            if leaf[INDEX] >= 0:
+        if kind == select.VALUE or kind == select.ELEMENT:
+            if leaf[structs.INDEX] >= 0:
                 n = decode(leaf, state, here, n, row, slot)
-                if state[CODE] != OK:
+                if state[select.CODE] != select.OK:
                     break
-                here = load_i64(here, DICTIONARY)
+                here = load_i64(here, structs.DICTIONARY)
             if dense:
                 dense_number_keys(leaf, here, base, n, key)
-            elif leaf[FORM] < TEXTS:
+            elif leaf[structs.FORM] < structs.TEXTS:
                 number_keys(leaf, state, here, slot, n, row, key)
-                if state[CODE] != OK:
+                if state[select.CODE] != select.OK:
                     break
             else:
                 for j in range(n):
                     key[j] = slot[j]
         pos += n
         col[done] = pos
-    if state[CODE] == FULL_OUT:
-        state[NEEDED] += pos
+    if state[select.CODE] == select.FULL_OUT:
+        state[select.NEEDED] += pos
     while done < len(col) - 1:
         done += 1
         col[done] = pos
@@ -282,39 +251,41 @@ def read_texts(plan, literals, entry_set, work, texts):
     distinct = texts.distinct
     for i in range(len(items)):
         item = items[i]
-        kind = item[KIND]
-        if kind != VALUE and kind != ELEMENT and kind != ENTRIES:
+        kind = item[select.KIND]
+        if kind != select.VALUE and kind != select.ELEMENT and kind != select.ENTRIES:
             continue
         source = i
-        if kind == ENTRIES:
+        if kind == select.ENTRIES:
             source = 0
-            while items[source, LAST] <= item[FIRST]:  # the maps come first, and their entries ascend
+            while items[source, select.LAST] <= item[select.FIRST]:  # the maps come first, and their entries ascend
                 source += 1
-        leaf = leaves[items[source, LEAF]]
-        if leaf[FORM] < TEXTS:
+        leaf = leaves[items[source, select.LEAF]]
+        if leaf[structs.FORM] < structs.TEXTS:
             continue
-        here = child(struct[3 * items[source, STRUCT]], items[source, CHILD])
-        if kind != VALUE:
+        here = child(struct[3 * items[source, select.STRUCT]], items[source, select.CHILD])
+        if kind != select.VALUE:
             here = child(here, 0)
-        if kind == ENTRIES:
+        if kind == select.ENTRIES:
             here = child(here, 1)
-        if leaf[INDEX] >= 0:
-            here = load_i64(here, DICTIONARY)
-        for a in range(item[ATTR], item[END]):
+        if leaf[structs.INDEX] >= 0:
+            here = load_i64(here, structs.DICTIONARY)
+        for a in range(item[select.ATTR], item[select.END]):
             n = col[a + 1] - col[a]
             if n == 0:
                 continue
             store = -1
             # Looking up all values of the dictionary once must not cost more than those of the
             # batch.
-            if leaf[INDEX] >= 0 and load_i64(here, LENGTH) <= n:
-                store = load_i64(here, OFFSET)
-                for k in range(load_i64(here, LENGTH)):
+            if leaf[structs.INDEX] >= 0 and load_i64(here, structs.LENGTH) <= n:
+                store = load_i64(here, structs.OFFSET)
+                for k in range(load_i64(here, structs.LENGTH)):
                     known[k] = -1
             key = all_key[col[a] :]
-            group = entry_set[item[FIRST] + a - item[ATTR]] if kind == ENTRIES else item[SET]
+            group = (
+                entry_set[item[select.FIRST] + a - item[select.ATTR]] if kind == select.ENTRIES else item[select.SET]
+            )
             text_keys(leaf, here, n, key, known, store, group, literals, hints, distinct, state)
-            if state[CODE] != OK:
+            if state[select.CODE] != select.OK:
                 break
-        if state[CODE] != OK:
+        if state[select.CODE] != select.OK:
             break

@@ -14,22 +14,9 @@ would be compiled again for each code.
 import numpy as np
 
 from colmatch.kernels._jit import device
+from colmatch.kernels.arrow import structs
 from colmatch.kernels.arrow.memory import load_i64, load_u8, load_word
-from colmatch.kernels.arrow.structs import (
-    DICTIONARY,
-    INDEX,
-    LENGTH,
-    LIST_FIXED,
-    OFFSET,
-    VIEW32,
-    bit,
-    buffer,
-    child,
-    integer,
-    list_start,
-    list_stop,
-    value_slot,
-)
+from colmatch.kernels.arrow.structs import bit, buffer, child, integer, list_start, list_stop, value_slot
 from colmatch.kernels.bits import ctz
 
 # plan.item
@@ -49,12 +36,12 @@ def place_structs(plan, struct, state, valid, array, rows):
     ``read.Work.struct``.
     """
     struct[0] = array
-    struct[1] = load_i64(array, OFFSET)
+    struct[1] = load_i64(array, structs.OFFSET)
     struct[2] = 0
     for s in range(1, len(plan)):
         parent = 3 * plan[s, 0]
         here = child(struct[parent], plan[s, 1])
-        base = struct[parent + 1] + load_i64(here, OFFSET)
+        base = struct[parent + 1] + load_i64(here, structs.OFFSET)
         bits = buffer(here, 0)
         mask = struct[parent + 2]
         struct[3 * s] = here
@@ -147,8 +134,8 @@ def select_elements(item, leaf, state, mask, array, base, rows, row, key, slot):
     layout = item[LAYOUT]
     size = item[SIZE]
     bits = buffer(array, 0)
-    offsets = 0 if layout == LIST_FIXED else buffer(array, 1)
-    sizes = buffer(array, 2) if layout >= VIEW32 else 0
+    offsets = 0 if layout == structs.LIST_FIXED else buffer(array, 1)
+    sizes = buffer(array, 2) if layout >= structs.VIEW32 else 0
     counted = kind == ELEMENT
     most = rows
     if counted:
@@ -164,7 +151,7 @@ def select_elements(item, leaf, state, mask, array, base, rows, row, key, slot):
     shift = 0
     if kind != SIZES:
         elements = child(array, 0)
-        shift = load_i64(elements, OFFSET)
+        shift = load_i64(elements, structs.OFFSET)
     inner = buffer(elements, 0) if counted else 0
     n = 0
     for r in range(rows):
@@ -199,14 +186,14 @@ def decode(leaf, state, array, n, row, slot):
 
     Returns how many are left.
     """
-    dictionary = load_i64(array, DICTIONARY)
+    dictionary = load_i64(array, structs.DICTIONARY)
     indexes = buffer(array, 1)
-    length = load_i64(dictionary, LENGTH)
-    base = load_i64(dictionary, OFFSET)
+    length = load_i64(dictionary, structs.LENGTH)
+    base = load_i64(dictionary, structs.OFFSET)
     bits = buffer(dictionary, 0)
     kept = 0
     for j in range(n):
-        k = integer(leaf[INDEX], indexes, slot[j])
+        k = integer(leaf[structs.INDEX], indexes, slot[j])
         if k < 0 or k >= length:
             state[CODE] = BAD_INDEX
             state[ROW] = row[j]

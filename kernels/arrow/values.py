@@ -4,33 +4,10 @@ Keys are those of ``colmatch/lowering/floors.py``, which converts literals.
 """
 
 from colmatch.kernels._jit import device
+from colmatch.kernels.arrow import structs
 from colmatch.kernels.arrow.memory import KEY_MIN, float_bits, load_f32, load_i32, load_i64, load_prefix, load_u16
 from colmatch.kernels.arrow.select import CODE, FULL_BYTES, FULL_STRINGS, NEEDED, OVERFLOW, ROW
-from colmatch.kernels.arrow.structs import (
-    AFTER,
-    BITS,
-    DIVIDED,
-    F16,
-    F32,
-    F64,
-    FACTOR,
-    FIXED,
-    FLIPPED,
-    FLOATED,
-    FORM,
-    I32,
-    I64,
-    INDEX,
-    NOTHING,
-    U64,
-    UTF32,
-    UTF64,
-    WIDE,
-    WIDTH,
-    bit,
-    buffer,
-    integer,
-)
+from colmatch.kernels.arrow.structs import bit, buffer, integer
 from colmatch.kernels.arrow.words import hint_place, key_of, label, number, start_group
 from colmatch.kernels.layout import KEY_MAX
 
@@ -69,21 +46,21 @@ def is_dense(leaf, array, mask):
 
     Then a loop that vectorises is worth it; the leaf has one of the three common forms.
     """
-    if mask != 0 or leaf[INDEX] >= 0 or leaf[AFTER] != NOTHING or buffer(array, 0) != 0:
+    if mask != 0 or leaf[structs.INDEX] >= 0 or leaf[structs.AFTER] != structs.NOTHING or buffer(array, 0) != 0:
         return False
-    form = leaf[FORM]
-    return form == I64 or form == F64 or form == I32
+    form = leaf[structs.FORM]
+    return form == structs.I64 or form == structs.F64 or form == structs.I32
 
 
 @device
 def dense_number_keys(leaf, array, base, n, out):
     """Keys of ``n`` numbers side by side from slot ``base``, see ``is_dense``."""
     data = buffer(array, 1)
-    form = leaf[FORM]
-    if form == I64:
+    form = leaf[structs.FORM]
+    if form == structs.I64:
         for j in range(n):
             out[j] = load_i64(data, base + j)
-    elif form == F64:
+    elif form == structs.F64:
         for j in range(n):
             out[j] = float_key(load_i64(data, base + j))
     else:
@@ -98,41 +75,41 @@ def number_keys(leaf, state, array, slot, n, row, out):
     row : their rows, of which ``state`` gets that of the first number that does not fit into a key.
     """
     data = buffer(array, 1)
-    form = leaf[FORM]
-    after = leaf[AFTER]
-    factor = leaf[FACTOR]
-    words = leaf[WIDTH]
-    if form == I64 or form == U64:
+    form = leaf[structs.FORM]
+    after = leaf[structs.AFTER]
+    factor = leaf[structs.FACTOR]
+    words = leaf[structs.WIDTH]
+    if form == structs.I64 or form == structs.U64:
         for j in range(n):
             out[j] = load_i64(data, slot[j])
-    elif form == F64:
+    elif form == structs.F64:
         for j in range(n):
             out[j] = float_key(load_i64(data, slot[j]))
-    elif form == F32:
+    elif form == structs.F32:
         for j in range(n):
             out[j] = float_key(load_f32(data, slot[j]))
-    elif form == BITS or form == WIDE or form == F16:
+    elif form == structs.BITS or form == structs.WIDE or form == structs.F16:
         for j in range(n):
             i = slot[j]
-            if form == BITS:
+            if form == structs.BITS:
                 out[j] = bit(data, i)
-            elif form == WIDE:  # the low word says it all: at most 18 digits
+            elif form == structs.WIDE:  # the low word says it all: at most 18 digits
                 out[j] = load_i64(data, words * i)
             else:
                 out[j] = float_key(half_bits(load_u16(data, i)))
     else:
         for j in range(n):
             out[j] = integer(form, data, slot[j])
-    if after == FLOATED:
+    if after == structs.FLOATED:
         for j in range(n):
             out[j] = float_key(float_bits(float(out[j])))
-    elif after != NOTHING:
+    elif after != structs.NOTHING:
         limit = KEY_MAX // factor
         for j in range(n):
             value = out[j]
-            if after == DIVIDED:
+            if after == structs.DIVIDED:
                 out[j] = value // factor
-            elif after == FLIPPED:
+            elif after == structs.FLIPPED:
                 out[j] = value ^ KEY_MIN
             elif value > limit or value < -limit:
                 state[CODE] = OVERFLOW
@@ -145,15 +122,15 @@ def number_keys(leaf, state, array, slot, n, row, out):
 @device
 def text_at(leaf, array, ends, data, slot):
     """Address and length of the string in a slot; ``ends`` and ``data`` are buffers 1 and 2."""
-    form = leaf[FORM]
-    if form == UTF32:
+    form = leaf[structs.FORM]
+    if form == structs.UTF32:
         start = load_i32(ends, slot)
         return data + start, load_i32(ends, slot + 1) - start
-    if form == UTF64:
+    if form == structs.UTF64:
         start = load_i64(ends, slot)
         return data + start, load_i64(ends, slot + 1) - start
-    if form == FIXED:
-        return ends + slot * leaf[WIDTH], leaf[WIDTH]
+    if form == structs.FIXED:
+        return ends + slot * leaf[structs.WIDTH], leaf[structs.WIDTH]
     length = load_i32(ends, 4 * slot)
     if length <= 12:
         return ends + 16 * slot + 4, length
@@ -198,9 +175,9 @@ def text_keys(leaf, array, n, key, known, base, group, literals, hints, distinct
         return
     hint_low = hint_first[own]
     size = hint_first[own + 1] - hint_low
-    form = leaf[FORM]
+    form = leaf[structs.FORM]
     first = buffer(array, 1)
-    second = buffer(array, 2) if form == UTF32 or form == UTF64 else 0
+    second = buffer(array, 2) if form == structs.UTF32 or form == structs.UTF64 else 0
     remember = base >= 0
     heads = place[0]
     offsets = place[1]

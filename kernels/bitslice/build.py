@@ -3,19 +3,7 @@
 import numpy as np
 
 from colmatch.kernels._jit import device, kernel
-from colmatch.kernels.bitslice.arrays import (
-    ALWAYS,
-    LAST,
-    MORE,
-    NEVER,
-    NO_RANK,
-    OUTSIDE,
-    PRESENT,
-    PROGRAM,
-    STEP,
-    VAGUE,
-    VERIFY,
-)
+from colmatch.kernels.bitslice import arrays as bs
 from colmatch.kernels.layout import ATTR_MASK, FLAG_MULTI, FLAG_NONE, FLAG_RUN, REJECT
 
 # of an access predicate, each a posting; one with more is posted from its lowest to its highest
@@ -212,9 +200,9 @@ def _bounds(word, low, high, code_first, bin_of, starts, rank):
     """Rank and bounds of one interval, and whether they are exact."""
     a = word & ATTR_MASK
     if word & FLAG_MULTI:
-        return np.int64(rank[a]), PRESENT, False
+        return np.int64(rank[a]), bs.PRESENT, False
     if low > high:
-        return NO_RANK, NEVER, True
+        return bs.NO_RANK, bs.NEVER, True
     base = code_first[a] - 1
     top = code_first[a + 1] - code_first[a]
     b_low, b_high = np.int64(bin_of[base + low]), np.int64(bin_of[base + high])
@@ -242,7 +230,7 @@ def longest_rest(rest_op):
     """Returns the most entries of ``rest`` that a posting has."""
     longest = begin = 0
     for i in range(len(rest_op)):
-        if rest_op[i] & LAST:
+        if rest_op[i] & bs.LAST:
             longest = max(longest, i + 1 - begin)
             begin = i + 1
     return longest
@@ -257,18 +245,18 @@ def write_masks(preds, access, conj, code_first, bin_of, starts, rank, head, res
     """
     programs = len(preds.jump_first) > 0
     n = 1
-    rest[0], rest[1], rest_op[0] = NO_RANK, ALWAYS, LAST
+    rest[0], rest[1], rest_op[0] = bs.NO_RANK, bs.ALWAYS, bs.LAST
     for i in range(len(conj)):
         c = np.int64(conj[i])
         flags = 0
         program = programs and preds.jump_first[c] >= 0
         begin_rest = n
         for j in range(3):
-            head[8 * i + 2 * j] = NO_RANK
-            head[8 * i + 2 * j + 1] = ALWAYS
+            head[8 * i + 2 * j] = bs.NO_RANK
+            head[8 * i + 2 * j + 1] = bs.ALWAYS
         heads = 0
         if program:
-            flags |= PROGRAM
+            flags |= bs.PROGRAM
         for p in range(preds.first[c], preds.first[c + 1]):
             word = np.int64(preds.pred[p, 0])
             a = word & ATTR_MASK
@@ -276,21 +264,23 @@ def write_masks(preds, access, conj, code_first, bin_of, starts, rank, head, res
             run = word & FLAG_RUN
             if p == access[c] and not program and not (run and high - low > MOST_INTERVALS):
                 continue
-            if rank[a] == NO_RANK:
-                flags |= VERIFY
+            if rank[a] == bs.NO_RANK:
+                flags |= bs.VERIFY
                 if program:
-                    n = _entry(rest, rest_op, n, NO_RANK, ALWAYS, VAGUE | (OUTSIDE if word & FLAG_NONE else 0))
+                    n = _entry(
+                        rest, rest_op, n, bs.NO_RANK, bs.ALWAYS, bs.VAGUE | (bs.OUTSIDE if word & FLAG_NONE else 0)
+                    )
                 continue
             if not run or word & FLAG_MULTI:
                 at, bounds, exact = _bounds(word, low, high, code_first, bin_of, starts, rank)
                 if not exact:
-                    flags |= VERIFY
+                    flags |= bs.VERIFY
                 if program:
-                    op = (0 if exact else VAGUE) | (OUTSIDE if word & FLAG_NONE else 0)
+                    op = (0 if exact else bs.VAGUE) | (bs.OUTSIDE if word & FLAG_NONE else 0)
                     n = _entry(rest, rest_op, n, at, bounds, op)
                 elif word & FLAG_NONE:
                     if exact:
-                        n = _entry(rest, rest_op, n, at, bounds, OUTSIDE)
+                        n = _entry(rest, rest_op, n, at, bounds, bs.OUTSIDE)
                 elif heads < 3:
                     head[8 * i + 2 * heads] = at
                     head[8 * i + 2 * heads + 1] = bounds
@@ -305,11 +295,11 @@ def write_masks(preds, access, conj, code_first, bin_of, starts, rank, head, res
                     word, np.int64(preds.run_lo[j]), np.int64(preds.run_hi[j]), code_first, bin_of, starts, rank
                 )
                 all_exact = all_exact and exact
-                n = _entry(rest, rest_op, n, at, bounds, MORE)
-            op = OUTSIDE if word & FLAG_NONE else 0
+                n = _entry(rest, rest_op, n, at, bounds, bs.MORE)
+            op = bs.OUTSIDE if word & FLAG_NONE else 0
             if not all_exact:
-                flags |= VERIFY
-                op |= VAGUE
+                flags |= bs.VERIFY
+                op |= bs.VAGUE
                 if word & FLAG_NONE and not program:
                     n = begin  # a superset of what must not be says nothing
                     continue
@@ -320,9 +310,9 @@ def write_masks(preds, access, conj, code_first, bin_of, starts, rank, head, res
         if n > begin_rest:
             head[8 * i + 6] = begin_rest & 65535
             head[8 * i + 7] = begin_rest >> 16
-            rest_op[n - 1] |= LAST
+            rest_op[n - 1] |= bs.LAST
             if program:
-                rest_op[begin_rest] |= STEP
+                rest_op[begin_rest] |= bs.STEP
     return n
 
 

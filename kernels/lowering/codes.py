@@ -7,20 +7,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from colmatch.kernels import layout
 from colmatch.kernels._jit import device, kernel
 from colmatch.kernels.hints import cell_of, distance
-from colmatch.kernels.layout import (
-    ADDED,
-    ATTR_MASK,
-    F64,
-    FLAG_MULTI,
-    FLAG_NONE,
-    FLAG_RUN,
-    KEY_MAX,
-    KEY_MIN,
-    LARGEST,
-    U32,
-)
+from colmatch.kernels.layout import F64, U32
 from colmatch.kernels.search import first_at_least
 
 
@@ -43,13 +33,13 @@ def count_boundaries(pred, lo, hi, number, least, most):
     """
     m = np.int64(0)
     for p in range(len(pred)):
-        a = np.int64(pred[p, 0] & np.uint32(ATTR_MASK))
+        a = np.int64(pred[p, 0] & np.uint32(layout.ATTR_MASK))
         for j in range(m, m + np.int64(pred[p, 1])):
-            if lo[j] != KEY_MIN:
+            if lo[j] != layout.KEY_MIN:
                 number[a] += 1
                 least[a] = min(least[a], lo[j])
                 most[a] = max(most[a], lo[j])
-            if hi[j] != KEY_MAX:
+            if hi[j] != layout.KEY_MAX:
                 number[a] += 1
                 least[a] = min(least[a], hi[j] + 1)
                 most[a] = max(most[a], hi[j] + 1)
@@ -67,16 +57,16 @@ def gather_boundaries(pred, lo, hi, least, mark_first, mark, place, bound):
     """
     m = np.int64(0)
     for p in range(len(pred)):
-        a = np.int64(pred[p, 0] & np.uint32(ATTR_MASK))
+        a = np.int64(pred[p, 0] & np.uint32(layout.ATTR_MASK))
         marks, base, at = mark_first[a], least[a], place[a]
         for j in range(m, m + np.int64(pred[p, 1])):
-            if lo[j] != KEY_MIN:
+            if lo[j] != layout.KEY_MIN:
                 if marks >= 0:
                     mark[marks + (lo[j] - base)] = 1
                 else:
                     bound[at] = lo[j]
                     at += 1
-            if hi[j] != KEY_MAX:
+            if hi[j] != layout.KEY_MAX:
                 if marks >= 0:
                     mark[marks + (hi[j] + 1 - base)] = 1
                 else:
@@ -144,19 +134,19 @@ def code_predicates(first, weight, lo, hi, program, codes, hints, pred, run_lo, 
         for i in range(size):
             p = start + np.uint64(i)
             word, intervals = pred[p, 0], np.uint64(pred[p, 1])
-            a = np.uint64(word & np.uint32(ATTR_MASK))
+            a = np.uint64(word & np.uint32(layout.ATTR_MASK))
             begin, most = code_first[a], code_first[a + one] - code_first[a] + 1
             cells, shift = np.uint64(cell_first[a]), cell_shift[a]
-            least = bound[np.uint64(begin)] if most > 1 else KEY_MIN
+            least = bound[np.uint64(begin)] if most > 1 else layout.KEY_MIN
             total = 0
             low, high = 1, 0
             first_run = r
             for j in range(m, m + intervals):
                 # Every end of an interval is a boundary, or the end of all keys.
                 low, high = 1, most
-                if lo[j] != KEY_MIN:
+                if lo[j] != layout.KEY_MIN:
                     low += _number(bound, begin, least, cells, shift, below, lo[j])
-                if hi[j] != KEY_MAX:
+                if hi[j] != layout.KEY_MAX:
                     high = _number(bound, begin, least, cells, shift, below, hi[j] + 1)
                 total += high - low + 1
                 if intervals > one:
@@ -167,9 +157,9 @@ def code_predicates(first, weight, lo, hi, program, codes, hints, pred, run_lo, 
             if intervals > one:
                 low, high = first_run, r
             part = total / most
-            if word & np.uint32(FLAG_NONE):
+            if word & np.uint32(layout.FLAG_NONE):
                 part = 2.0 - part  # also true of rows without the attribute: behind all others
-            elif word & np.uint32(FLAG_MULTI):
+            elif word & np.uint32(layout.FLAG_MULTI):
                 part = 1.0 + part
             pred[p, 1] = low
             pred[p, 2] = high
@@ -191,8 +181,8 @@ def _order(pred, weight, start, size, share, moved, moved_weight):
         for k in range(3):
             moved[i, k] = pred[p, k]
         if weighted:
-            moved_weight[i, ADDED] = weight[p, ADDED]
-            moved_weight[i, LARGEST] = weight[p, LARGEST]
+            moved_weight[i, layout.ADDED] = weight[p, layout.ADDED]
+            moved_weight[i, layout.LARGEST] = weight[p, layout.LARGEST]
     for i in range(size):
         before = np.uint64(0)
         mine = share[i]
@@ -204,8 +194,8 @@ def _order(pred, weight, start, size, share, moved, moved_weight):
         for k in range(3):
             pred[p, k] = moved[i, k]
         if weighted:
-            weight[p, ADDED] = moved_weight[i, ADDED]
-            weight[p, LARGEST] = moved_weight[i, LARGEST]
+            weight[p, layout.ADDED] = moved_weight[i, layout.ADDED]
+            weight[p, layout.LARGEST] = moved_weight[i, layout.LARGEST]
 
 
 @kernel
@@ -237,9 +227,11 @@ def _same(first, pred, weight, run_lo, run_hi, c, d):
         p, q = first[c] + i, first[d] + i
         if pred[p, 0] != pred[q, 0]:
             return False
-        if len(weight) > 0 and (weight[p, ADDED] != weight[q, ADDED] or weight[p, LARGEST] != weight[q, LARGEST]):
+        if len(weight) > 0 and (
+            weight[p, layout.ADDED] != weight[q, layout.ADDED] or weight[p, layout.LARGEST] != weight[q, layout.LARGEST]
+        ):
             return False
-        if pred[p, 0] & FLAG_RUN:
+        if pred[p, 0] & layout.FLAG_RUN:
             a, b = pred[p, 1], pred[q, 1]
             if pred[p, 2] - a != pred[q, 2] - b:
                 return False

@@ -7,20 +7,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from colmatch.kernels import layout
 from colmatch.kernels._jit import device, kernel
-from colmatch.kernels.layout import (
-    ADDED,
-    F64,
-    FLAG_MULTI,
-    FLAG_NONE,
-    FLAG_RUN,
-    I64,
-    KEY_MAX,
-    KEY_MIN,
-    LARGEST,
-    LOWEST,
-    U8,
-)
+from colmatch.kernels.layout import F64, I64, U8
 from colmatch.kernels.lowering.runs import complement, intersect
 
 
@@ -92,7 +81,7 @@ def intersect_leaves(leaf, begin, end, none, run_first, run_lo, run_hi, spare):
     longest = len(lo) // 3
     third = 2 * longest  # the first two take turns
     at, at_end = np.int64(0), np.int64(1)
-    lo[0], hi[0] = KEY_MIN, KEY_MAX
+    lo[0], hi[0] = layout.KEY_MIN, layout.KEY_MAX
     outside = none[leaf[begin]]
     for q in range(begin, end):
         f = leaf[q]
@@ -118,10 +107,10 @@ def weigh(leaf, begin, end, weight):
 
     The largest is ``LOWEST`` where none has a weight of its own, not even 0.
     """
-    added, largest, scored = 0.0, LOWEST, False
+    added, largest, scored = 0.0, layout.LOWEST, False
     for q in range(begin, end):
         one = weight[leaf[q]]
-        if one >= LOWEST:
+        if one >= layout.LOWEST:
             added += one
             largest = max(largest, one)
             scored |= one != 0.0
@@ -189,18 +178,20 @@ def merge_conjunctions(first, leaf, program, leaves, multi, spare, keep, out_fir
                 if not outside:
                     keep[c] = 0
                     break
-                if not scored or largest == LOWEST:
+                if not scored or largest == layout.LOWEST:
                     continue  # nothing is forbidden
             word = (
-                np.uint32(a) | np.uint32(outside) * np.uint32(FLAG_NONE) | np.uint32(multi[a]) * np.uint32(FLAG_MULTI)
+                np.uint32(a)
+                | np.uint32(outside) * np.uint32(layout.FLAG_NONE)
+                | np.uint32(multi[a]) * np.uint32(layout.FLAG_MULTI)
             )
             if m > begin_one + 1:
-                word |= np.uint32(FLAG_RUN)
+                word |= np.uint32(layout.FLAG_RUN)
             pred[np.uint64(n), 0] = word
             pred[np.uint64(n), 1] = m - begin_one
             if weighted:
-                out_weight[n, ADDED] = added
-                out_weight[n, LARGEST] = largest
+                out_weight[n, layout.ADDED] = added
+                out_weight[n, layout.LARGEST] = largest
             n += 1
         if not keep[c]:
             n = begin
@@ -222,7 +213,7 @@ def reorder_predicates(first, pred, weight, order, out_first, out_pred, out_weig
             for j in range(3):
                 out_pred[n, j] = pred[p, j]
             if len(weight) > 0:
-                out_weight[n, ADDED] = weight[p, ADDED]
-                out_weight[n, LARGEST] = weight[p, LARGEST]
+                out_weight[n, layout.ADDED] = weight[p, layout.ADDED]
+                out_weight[n, layout.LARGEST] = weight[p, layout.LARGEST]
             n += 1
         out_first[i + 1] = n

@@ -8,21 +8,8 @@ import numpy as np
 
 from colmatch.kernels._jit import device, kernel
 from colmatch.kernels.layout import U8, U32
-from colmatch.kernels.opindex.arrays import (
-    ALL_WIDTHS,
-    BETWEEN,
-    EQUAL,
-    HASH,
-    OPERATORS,
-    ROOM,
-    SIZE,
-    UNDIVIDED,
-    WIDTH,
-    WORD,
-    class_of,
-    hash_of,
-    signature_bit,
-)
+from colmatch.kernels.opindex import arrays as oi
+from colmatch.kernels.opindex.arrays import class_of, hash_of, signature_bit
 from colmatch.kernels.opindex.entries import (
     ATTR,
     ENTRIES,
@@ -94,7 +81,7 @@ def write_entries(preds, frequency, top, place, bits, expansion, next, key, entr
             for j in range(result[ENTRIES]):
                 if stands_in(entry, j, a, result[NEEDED]):
                     op = np.int64(entry[j, OP])
-                    key[n] = (a * OPERATORS + op) << bits | place[np.int64(entry[j, ATTR])]
+                    key[n] = (a * oi.OPERATORS + op) << bits | place[np.int64(entry[j, ATTR])]
                     operand[n] = entry[j, LOWER]
                     upper[n] = entry[j, UPPER]
                     slot[n] = own
@@ -147,7 +134,7 @@ def number_slots(key, order, slot, bits, place, first, next, conj, needed, numbe
     """
     number[:] = NOT_YET
     for i in range(len(key)):
-        a = np.int64(key[i] >> np.uint64(bits)) // OPERATORS
+        a = np.int64(key[i] >> np.uint64(bits)) // oi.OPERATORS
         if np.int64(key[i] & np.uint64((1 << bits) - 1)) == place[a]:
             own = np.int64(slot[order[i]])
             if number[own] == NOT_YET:
@@ -170,9 +157,9 @@ def divide(order, operand, upper, i, end, op, sizes):
     sizes (ALL_WIDTHS + 1) int64 is written, from the class on that is returned: ALL_WIDTHS if the
     entries are one run.
     """
-    if op & 3 != BETWEEN or end - i <= UNDIVIDED:
-        sizes[ALL_WIDTHS] = end - i
-        return ALL_WIDTHS
+    if op & 3 != oi.BETWEEN or end - i <= oi.UNDIVIDED:
+        sizes[oi.ALL_WIDTHS] = end - i
+        return oi.ALL_WIDTHS
     sizes[:] = 0
     for j in range(i, end):
         sizes[class_of(np.int64(operand[order[j]]), np.int64(upper[order[j]]))] += 1
@@ -191,10 +178,10 @@ def count_runs(key, order, operand, upper, bits, attributes, shapes, sizes):
         while end < len(key) and key[end] == key[i]:
             end += 1
         which = np.int64(key[i] >> np.uint64(bits))
-        op = which % OPERATORS
-        several += attributes[which // OPERATORS, op] == 0
-        attributes[which // OPERATORS, op] += 1
-        for width in range(divide(order, operand, upper, i, end, op, sizes), ALL_WIDTHS + 1):
+        op = which % oi.OPERATORS
+        several += attributes[which // oi.OPERATORS, op] == 0
+        attributes[which // oi.OPERATORS, op] += 1
+        for width in range(divide(order, operand, upper, i, end, op, sizes), oi.ALL_WIDTHS + 1):
             n += sizes[width] > 0
         words += shapes[op] * (end - i)
         i = end
@@ -223,39 +210,39 @@ def cut_runs(key, order, entries, number_of, bits, attr_of, sizes, index):
         while end < size and key[end] == key[i]:
             end += 1
         which = np.int64(key[i] >> np.uint64(bits))
-        op = which % OPERATORS
+        op = which % oi.OPERATORS
         shape = op & 3
         hash = hash_of(attr_of[np.int64(key[i] & np.uint64((1 << bits) - 1))])
-        number = np.int64(lists[which // OPERATORS, op])
+        number = np.int64(lists[which // oi.OPERATORS, op])
         here = np.int64(list_[number, 0]) + np.int64(hash >> np.uint64(32 - list_[number, 1]))
         if here != s:
             s = here
             segment[s, 1] = r
         lowest = divide(order, operand, upper, i, end, op, sizes)
-        for width in range(lowest, ALL_WIDTHS + 1):
+        for width in range(lowest, oi.ALL_WIDTHS + 1):
             n = sizes[width]
             if n == 0:
                 continue
             segment[s, 1] += np.uint64(1 << 32)
             segment_room[s] += 1
-            run[r, HASH], run[r, WORD], run[r, SIZE], run[r, ROOM], run[r, WIDTH] = hash, w, 0, n, width
+            run[r, oi.HASH], run[r, oi.WORD], run[r, oi.SIZE], run[r, oi.ROOM], run[r, oi.WIDTH] = hash, w, 0, n, width
             sizes[width] = r
-            w += n * (3 if shape == BETWEEN else 2)
+            w += n * (3 if shape == oi.BETWEEN else 2)
             r += 1
         for j in range(i, end):
             from_ = order[j]
-            width = class_of(np.int64(operand[from_]), np.int64(upper[from_])) if shape == BETWEEN else 0
-            own = sizes[min(lowest + width, ALL_WIDTHS)]
-            run[own, WIDTH] = max(np.int64(run[own, WIDTH]), lowest + width)
-            n = np.int64(run[own, ROOM])
-            to = np.int64(run[own, WORD]) + np.int64(run[own, SIZE])
-            run[own, SIZE] += 1
+            width = class_of(np.int64(operand[from_]), np.int64(upper[from_])) if shape == oi.BETWEEN else 0
+            own = sizes[min(lowest + width, oi.ALL_WIDTHS)]
+            run[own, oi.WIDTH] = max(np.int64(run[own, oi.WIDTH]), lowest + width)
+            n = np.int64(run[own, oi.ROOM])
+            to = np.int64(run[own, oi.WORD]) + np.int64(run[own, oi.SIZE])
+            run[own, oi.SIZE] += 1
             word[to] = operand[from_]
             word[to + n] = slot_word(op, np.int64(number_of[slot[from_]]), np.int64(clause[from_]))
-            if shape == BETWEEN:
+            if shape == oi.BETWEEN:
                 word[to + 2 * n] = upper[from_]
-            if shape == EQUAL:
-                segment[s, 0] |= np.uint64(1) << signature_bit(hash, EQUAL, operand[from_])
-        if shape != EQUAL:
+            if shape == oi.EQUAL:
+                segment[s, 0] |= np.uint64(1) << signature_bit(hash, oi.EQUAL, operand[from_])
+        if shape != oi.EQUAL:
             segment[s, 0] |= np.uint64(1) << signature_bit(hash, shape, 0)
         i = end

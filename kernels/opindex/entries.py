@@ -6,19 +6,7 @@ import numpy as np
 
 from colmatch.kernels._jit import device, kernel
 from colmatch.kernels.layout import ATTR_MASK, CODE_MAX, FLAG_MULTI, FLAG_NONE, FLAG_RUN, I64, U32
-from colmatch.kernels.opindex.arrays import (
-    AT_LEAST,
-    AT_MOST,
-    BETWEEN,
-    CLAUSE,
-    CLAUSE_BITS,
-    COUNT,
-    EQUAL,
-    MOST_CLAUSES,
-    MOST_NEEDED,
-    NEVER,
-    VERIFY,
-)
+from colmatch.kernels.opindex import arrays as oi
 
 # columns of ``entry``; for AT_MOST the operand, which is the upper one, is LOWER
 OP, ATTR, LOWER, UPPER, NUMBER, ENTRY_WORDS = range(6)
@@ -66,13 +54,13 @@ def write(pred, run_lo, run_hi, top, known, p, mode, number, entry, n):
         if low > high:
             continue
         open = high >= (top[a] if a < known else CODE_MAX)
-        shape, lower = BETWEEN, low
+        shape, lower = oi.BETWEEN, low
         if low <= 1:
-            shape, lower = AT_MOST, np.int64(CODE_MAX) if open else high
+            shape, lower = oi.AT_MOST, np.int64(CODE_MAX) if open else high
         elif open:
-            shape = AT_LEAST
+            shape = oi.AT_LEAST
         elif low == high:
-            shape = EQUAL
+            shape = oi.EQUAL
         entry[n, OP] = mode + shape
         entry[n, ATTR] = a
         entry[n, LOWER] = lower
@@ -144,20 +132,20 @@ def expand_plain(preds, c, frequency, top, known, expansion):
     expansion.pivot[0] = pred[best, 0] & ATTR_MASK
     result[PIVOTS] = 1
     result[NEEDED] = wanted
-    mode, clause = COUNT, 0
+    mode, clause = oi.COUNT, 0
     if several:
-        mode = CLAUSE
-    if wanted > (MOST_CLAUSES if several else MOST_NEEDED):
-        mode = CLAUSE
-        result[NEEDED] = 1 | VERIFY
+        mode = oi.CLAUSE
+    if wanted > (oi.MOST_CLAUSES if several else oi.MOST_NEEDED):
+        mode = oi.CLAUSE
+        result[NEEDED] = 1 | oi.VERIFY
         first, last = best, best + 1
     n = 0
     for p in range(first, last):
         if pred[p, 0] & FLAG_NONE:
-            n = write(pred, run_lo, run_hi, top, known, p, NEVER, 0, entry, n)
+            n = write(pred, run_lo, run_hi, top, known, p, oi.NEVER, 0, entry, n)
         else:
             n = write(pred, run_lo, run_hi, top, known, p, mode, clause, entry, n)
-            clause += mode == CLAUSE
+            clause += mode == oi.CLAUSE
     result[ENTRIES] = n
 
 
@@ -204,7 +192,7 @@ def expand_program(preds, c, frequency, top, known, expansion):
     best, wanted, simple = choose_clause(pred, tree, begin, end, first, frequency)
     if best < 0:
         return
-    simple = simple and wanted <= MOST_CLAUSES
+    simple = simple and wanted <= oi.MOST_CLAUSES
     pivots = 0
     for i in range(subtree(tree, best), best + 1):
         if tree[i] >= 0:
@@ -216,13 +204,13 @@ def expand_program(preds, c, frequency, top, known, expansion):
                 pivot[pivots] = a
                 pivots += 1
     result[PIVOTS] = pivots
-    result[NEEDED] = wanted if simple else 1 | VERIFY
+    result[NEEDED] = wanted if simple else 1 | oi.VERIFY
     n, number = 0, 0
     at = end if simple else best
     while at >= begin:
         start = subtree(tree, at)
         leaves, fault = clause_of(pred, tree, start, at, first)
-        mode = NEVER if fault == 1 else CLAUSE
+        mode = oi.NEVER if fault == 1 else oi.CLAUSE
         for i in range(start, start + leaves):
             n = write(pred, run_lo, run_hi, top, known, first + np.int64(tree[i]), mode, number, entry, n)
         number += fault == 0
@@ -251,10 +239,10 @@ def stands_in(entry, j, pivot, needed):
 
     Where matches are verified, each pivot has the predicates on itself.
     """
-    return not needed & VERIFY or entry[j, ATTR] == pivot
+    return not needed & oi.VERIFY or entry[j, ATTR] == pivot
 
 
 @device
 def slot_word(op, slot, number):
     """What an entry says of its slot."""
-    return slot << CLAUSE_BITS | number if op >= CLAUSE else slot
+    return slot << oi.CLAUSE_BITS | number if op >= oi.CLAUSE else slot

@@ -17,34 +17,8 @@ import numpy as np
 
 from colmatch.kernels._jit import device, kernel
 from colmatch.kernels.layout import CANDIDATES, CONJUNCTIONS, NODES, PREDICATES
-from colmatch.kernels.opindex.arrays import (
-    ALL_WIDTHS,
-    ALWAYS,
-    AT_MOST,
-    BETWEEN,
-    CHUNK,
-    CLAUSE,
-    CLAUSE_BITS,
-    COUNT,
-    EQUAL,
-    HASH,
-    MOST_CLAUSES,
-    MOST_NEEDED,
-    NO_STAMP,
-    NONE,
-    OPERATORS,
-    ROOM,
-    SIZE,
-    STAMP_BITS,
-    STOPPED,
-    VERIFY,
-    WIDTH,
-    WORD,
-    below,
-    find_run,
-    hash_of,
-    signature_bit,
-)
+from colmatch.kernels.opindex import arrays as oi
+from colmatch.kernels.opindex.arrays import below, find_run, hash_of, signature_bit
 from colmatch.kernels.predicates import clear, conjunction_holds, spread
 from colmatch.kernels.sink import FILL, emit, is_decided, roll_back
 
@@ -69,8 +43,8 @@ def group_rows(rows, start, stop, lists, scratch):
             a = np.int64(attr[e])
             hash = hash_of(a)
             key[i] = hash << np.uint64(32) | np.uint64(code[e])
-            bit[0, i] = signature_bit(hash, EQUAL, code[e])
-            bit[1, i] = signature_bit(hash, BETWEEN, code[e])
+            bit[0, i] = signature_bit(hash, oi.EQUAL, code[e])
+            bit[1, i] = signature_bit(hash, oi.BETWEEN, code[e])
             row_of[i] = row
             if a != last and a < len(lists):
                 if head[a] == 0:
@@ -85,11 +59,11 @@ def group_rows(rows, start, stop, lists, scratch):
 @device
 def next_stamp(stamp, counter):
     """What the counters of the next row and pivot begin from: all others are below."""
-    if stamp[0] == NO_STAMP - 1:
+    if stamp[0] == oi.NO_STAMP - 1:
         counter[:] = 0
         stamp[0] = 0
     stamp[0] += 1
-    return np.uint64(stamp[0] << STAMP_BITS)
+    return np.uint64(stamp[0] << oi.STAMP_BITS)
 
 
 @device
@@ -102,7 +76,7 @@ def stop_slots(buffer, n, fresh_from, counter, mask):
             counter[slot] = fresh_from
             mask[slot] = 0
             touched += np.uint64(1)
-        counter[slot] |= STOPPED
+        counter[slot] |= oi.STOPPED
     return touched
 
 
@@ -132,8 +106,8 @@ def count_clauses(buffer, n, fresh_from, counter, mask, needed, slot_first, done
     """
     one, touched = np.uint64(1), np.uint64(0)
     for i in range(n):
-        slot = np.uint64(buffer[i]) >> np.uint64(CLAUSE_BITS)
-        clause = one << (np.uint64(buffer[i]) & np.uint64(MOST_CLAUSES - 1))
+        slot = np.uint64(buffer[i]) >> np.uint64(oi.CLAUSE_BITS)
+        clause = one << (np.uint64(buffer[i]) & np.uint64(oi.MOST_CLAUSES - 1))
         before = np.uint64(counter[slot])
         if before < fresh_from:
             before = fresh_from
@@ -142,7 +116,7 @@ def count_clauses(buffer, n, fresh_from, counter, mask, needed, slot_first, done
         if not mask[slot] & clause:
             mask[slot] |= clause
             before += one
-            if before == fresh_from + np.uint64(needed[slot_first + slot] & MOST_NEEDED):
+            if before == fresh_from + np.uint64(needed[slot_first + slot] & oi.MOST_NEEDED):
                 done[finished] = slot
                 finished += one
         counter[slot] = before
@@ -167,7 +141,7 @@ def emit_always(index, preds, rows, row, scratch, sink, counters):
     """
     fits = True
     spread(rows.first, rows.attr, rows.code, row, scratch.multi, scratch.table)
-    for i in range(index.state[ALWAYS]):
+    for i in range(index.state[oi.ALWAYS]):
         c = np.int64(index.always[i])
         if verify(preds, rows, row, c, scratch.table, counters) and not emit(
             sink, row, np.int64(preds.owner[c]), counters
@@ -195,7 +169,7 @@ def match(index, preds, rows, start, stop, scratch, sink, counters):
     with the counting here, too.
     """
     lists, partition, list_, segment = index.lists, index.partition, index.list, index.segment
-    run, word, needed, always = index.run, index.word, index.needed, index.state[ALWAYS]
+    run, word, needed, always = index.run, index.word, index.needed, index.state[oi.ALWAYS]
     row_first, head, chain, row_of = rows.first, scratch.head, scratch.chain, scratch.row
     key, bit, found, stamp = scratch.key, scratch.bit, scratch.found, scratch.stamp
     counter, mask, done, buffer = scratch.counter, scratch.mask, scratch.done, scratch.buffer
@@ -221,12 +195,12 @@ def match(index, preds, rows, start, stop, scratch, sink, counters):
                 fresh_from = next_stamp(stamp, counter)
                 entry, entry_end = np.uint64(row_first[row] - base), np.uint64(row_first[row + 1] - base)
                 searched, read, touched, finished = np.int64(0), np.uint64(0), np.uint64(0), np.uint64(0)
-                for op in range(OPERATORS):
+                for op in range(oi.OPERATORS):
                     number = lists[pivot, op]
-                    if number == NONE:
+                    if number == oi.NONE:
                         continue
                     shape = op & 3
-                    which = 0 if shape == EQUAL else 1
+                    which = 0 if shape == oi.EQUAL else 1
                     first_segment, shift = np.uint64(list_[number, 0]), half - np.uint64(list_[number, 1])
                     for e in range(entry, entry_end):
                         hash, value = key[e] >> half, key[e] & low_half
@@ -237,29 +211,29 @@ def match(index, preds, rows, start, stop, scratch, sink, counters):
                         low = segment[s, 1] & low_half
                         high = low + (segment[s, 1] >> half)
                         low = find_run(run, low, high, hash)
-                        while low < high and run[low, HASH] == hash:
+                        while low < high and run[low, oi.HASH] == hash:
                             begin, size, room = (
-                                np.uint64(run[low, WORD]),
-                                np.uint64(run[low, SIZE]),
-                                np.uint64(run[low, ROOM]),
+                                np.uint64(run[low, oi.WORD]),
+                                np.uint64(run[low, oi.SIZE]),
+                                np.uint64(run[low, oi.ROOM]),
                             )
                             k, k_end = np.uint64(0), size
-                            if shape == BETWEEN:
+                            if shape == oi.BETWEEN:
                                 reach = (
-                                    one << (one + one) * np.uint64(run[low, WIDTH] & np.uint32(ALL_WIDTHS - 1))
+                                    one << (one + one) * np.uint64(run[low, oi.WIDTH] & np.uint32(oi.ALL_WIDTHS - 1))
                                 ) - one
                                 k = below(word, begin, size, value - min(value, reach))
-                            elif shape <= AT_MOST:
+                            elif shape <= oi.AT_MOST:
                                 k = below(word, begin, size, value)
-                            if shape != AT_MOST:
+                            if shape != oi.AT_MOST:
                                 k_end = k + below(word, begin + k, size - k, value + one)
                             low += one
                             read += k_end - k
                             while k < k_end:
-                                end = min(k + np.uint64(CHUNK), k_end)
+                                end = min(k + np.uint64(oi.CHUNK), k_end)
                                 n = np.uint64(0)
                                 slot_at = begin + room
-                                if shape == BETWEEN:
+                                if shape == oi.BETWEEN:
                                     upper_at = slot_at + room
                                     for i in range(k, end):
                                         buffer[n] = word[slot_at + i]
@@ -269,9 +243,9 @@ def match(index, preds, rows, start, stop, scratch, sink, counters):
                                         buffer[i - k] = word[slot_at + i]
                                     n = end - k
                                 k = end
-                                if op < COUNT:
+                                if op < oi.COUNT:
                                     fresh = stop_slots(buffer, n, fresh_from, counter, mask)
-                                elif op < CLAUSE:
+                                elif op < oi.CLAUSE:
                                     fresh, finished = count_slots(
                                         buffer, n, fresh_from, counter, needed, slot_first, done, finished
                                     )
@@ -288,7 +262,7 @@ def match(index, preds, rows, start, stop, scratch, sink, counters):
                 for i in range(finished):
                     slot = slot_first + np.uint64(done[i])
                     c = np.int64(conj[slot])
-                    if needed[slot] & VERIFY:
+                    if needed[slot] & oi.VERIFY:
                         if not entered:
                             spread(row_first, rows.attr, rows.code, row, scratch.multi, table)
                             entered = True

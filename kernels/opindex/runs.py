@@ -5,25 +5,8 @@ width.
 import numpy as np
 
 from colmatch.kernels._jit import device
-from colmatch.kernels.opindex.arrays import (
-    ALL_WIDTHS,
-    BETWEEN,
-    CLAUSE,
-    CLAUSE_BITS,
-    HASH,
-    ROOM,
-    RUN_WORDS,
-    RUNS,
-    SIZE,
-    UNDIVIDED,
-    WIDTH,
-    WORD,
-    WORDS,
-    below,
-    class_of,
-    find_run,
-    signature_bit,
-)
+from colmatch.kernels.opindex import arrays as oi
+from colmatch.kernels.opindex.arrays import below, class_of, find_run, signature_bit
 from colmatch.kernels.room import with_room
 
 LOW = 2**32 - 1
@@ -33,7 +16,7 @@ ONE_RUN = 1 << 32
 @device
 def columns(op):
     """Words of an entry."""
-    return 3 if op & 3 == BETWEEN else 2
+    return 3 if op & 3 == oi.BETWEEN else 2
 
 
 @device
@@ -52,9 +35,9 @@ def find_class(run, begin, end, hash, width):
     width : a class, or ALL_WIDTHS for the run that is not divided by class
     """
     r = np.int64(find_run(run, np.uint64(begin), np.uint64(end), hash))
-    while r < end and run[r, HASH] == hash and run[r, WIDTH] < width:
+    while r < end and run[r, oi.HASH] == hash and run[r, oi.WIDTH] < width:
         r += 1
-    return r, r < end and run[r, HASH] == hash and min(np.int64(run[r, WIDTH]), np.int64(ALL_WIDTHS)) == width
+    return r, r < end and run[r, oi.HASH] == hash and min(np.int64(run[r, oi.WIDTH]), np.int64(oi.ALL_WIDTHS)) == width
 
 
 @device
@@ -63,8 +46,8 @@ def is_divided(segment, run, s, hash):
     comes.
     """
     begin, end = runs_of(segment, s)
-    r, there = find_class(run, begin, end, hash, ALL_WIDTHS)
-    return (r > begin and run[r - 1, HASH] == hash) or (there and run[r, SIZE] >= UNDIVIDED)
+    r, there = find_class(run, begin, end, hash, oi.ALL_WIDTHS)
+    return (r > begin and run[r - 1, oi.HASH] == hash) or (there and run[r, oi.SIZE] >= oi.UNDIVIDED)
 
 
 @device
@@ -76,17 +59,17 @@ def divide(index, number, s, hash, op):
     segment, run, word = index.segment, index.run, index.word
     while True:
         begin, end = runs_of(segment, s)
-        r, there = find_class(run, begin, end, hash, ALL_WIDTHS)
-        if not there or run[r, SIZE] == 0:
+        r, there = find_class(run, begin, end, hash, oi.ALL_WIDTHS)
+        if not there or run[r, oi.SIZE] == 0:
             return np.int64(0)
-        last, room = np.int64(run[r, WORD]) + np.int64(run[r, SIZE]) - 1, np.int64(run[r, ROOM])
+        last, room = np.int64(run[r, oi.WORD]) + np.int64(run[r, oi.SIZE]) - 1, np.int64(run[r, oi.ROOM])
         lower, mark, upper = np.int64(word[last]), np.int64(word[last + room]), np.int64(word[last + 2 * room])
         lacking = enter(index, number, s, hash, class_of(lower, upper), op, lower, upper, mark)
         if lacking > 0:
             return lacking
         begin, end = runs_of(segment, s)
-        r, there = find_class(run, begin, end, hash, ALL_WIDTHS)
-        run[r, SIZE] = np.int64(run[r, SIZE]) - 1
+        r, there = find_class(run, begin, end, hash, oi.ALL_WIDTHS)
+        run[r, oi.SIZE] = np.int64(run[r, oi.SIZE]) - 1
 
 
 @device
@@ -100,50 +83,50 @@ def enter(index, number, s, hash, width, op, lower, upper, mark):
     r, there = find_class(run, begin, end, hash, width)
     if not there:
         n = end - begin
-        known = (r > begin and run[r - 1, HASH] == hash) or (r < end and run[r, HASH] == hash)
+        known = (r > begin and run[r - 1, oi.HASH] == hash) or (r < end and run[r, oi.HASH] == hash)
         if n == segment_room[s]:
             room = with_room(n)
-            start = state[RUNS]
+            start = state[oi.RUNS]
             if start + room > len(run):
                 return room
             for i in range(n):
-                for j in range(RUN_WORDS):
+                for j in range(oi.RUN_WORDS):
                     run[start + i, j] = run[begin + i, j]
             segment[s, 1] = start + n * ONE_RUN
             segment_room[s] = room
-            state[RUNS] += room
+            state[oi.RUNS] += room
             r += start - begin
             begin = start
         for i in range(begin + n, r, -1):
-            for j in range(RUN_WORDS):
+            for j in range(oi.RUN_WORDS):
                 run[i, j] = run[i - 1, j]
-        run[r, HASH], run[r, WORD], run[r, SIZE], run[r, ROOM], run[r, WIDTH] = hash, 0, 0, 0, width
+        run[r, oi.HASH], run[r, oi.WORD], run[r, oi.SIZE], run[r, oi.ROOM], run[r, oi.WIDTH] = hash, 0, 0, 0, width
         segment[s, 1] += np.uint64(ONE_RUN)
         if not known:
             index.list[number, 2] += 1
-    start, size, room = np.int64(run[r, WORD]), np.int64(run[r, SIZE]), np.int64(run[r, ROOM])
+    start, size, room = np.int64(run[r, oi.WORD]), np.int64(run[r, oi.SIZE]), np.int64(run[r, oi.ROOM])
     if size == room:
         more = with_room(size)
-        to = state[WORDS]
+        to = state[oi.WORDS]
         if to + columns(op) * more > len(word):
             return columns(op) * more
         for j in range(columns(op)):
             for i in range(size):
                 word[to + j * more + i] = word[start + j * room + i]
         start, room = to, more
-        run[r, WORD], run[r, ROOM] = to, more
-        state[WORDS] += columns(op) * more
+        run[r, oi.WORD], run[r, oi.ROOM] = to, more
+        state[oi.WORDS] += columns(op) * more
     k = np.int64(below(word, np.uint64(start), np.uint64(size), np.uint64(lower + 1)))
     for j in range(columns(op)):
         for i in range(start + j * room + size, start + j * room + k, -1):
             word[i] = word[i - 1]
     word[start + k] = lower
     word[start + room + k] = mark
-    if op & 3 == BETWEEN:
+    if op & 3 == oi.BETWEEN:
         word[start + 2 * room + k] = upper
-        if width == ALL_WIDTHS:
-            run[r, WIDTH] = max(np.int64(run[r, WIDTH]), ALL_WIDTHS + class_of(lower, upper))
-    run[r, SIZE] = size + 1
+        if width == oi.ALL_WIDTHS:
+            run[r, oi.WIDTH] = max(np.int64(run[r, oi.WIDTH]), oi.ALL_WIDTHS + class_of(lower, upper))
+    run[r, oi.SIZE] = size + 1
     segment[s, 0] |= np.uint64(1) << signature_bit(hash, op & 3, lower)
     return np.int64(0)
 
@@ -161,17 +144,17 @@ def take_out(index, s, hash, width, op, lower, slots, c):
     r, there = find_class(run, begin, end, hash, width)
     if not there:
         return np.int64(-1)
-    start, size, room = np.int64(run[r, WORD]), np.int64(run[r, SIZE]), np.int64(run[r, ROOM])
+    start, size, room = np.int64(run[r, oi.WORD]), np.int64(run[r, oi.SIZE]), np.int64(run[r, oi.ROOM])
     k = np.int64(below(word, np.uint64(start), np.uint64(size), np.uint64(lower)))
     while k < size and word[start + k] == lower:
         slot = np.int64(word[start + room + k])
-        if op >= CLAUSE:
-            slot >>= CLAUSE_BITS
+        if op >= oi.CLAUSE:
+            slot >>= oi.CLAUSE_BITS
         if index.conj[slots + slot] == c:
             for j in range(columns(op)):
                 for i in range(start + j * room + k, start + j * room + size - 1):
                     word[i] = word[i + 1]
-            run[r, SIZE] = size - 1
+            run[r, oi.SIZE] = size - 1
             return slot
         k += 1
     return np.int64(-1)

@@ -9,32 +9,8 @@ inserts as there are subscriptions, up to a constant, an insert costs a constant
 import numpy as np
 
 from colmatch.kernels._jit import device, kernel
-from colmatch.kernels.opindex.arrays import (
-    ALL_WIDTHS,
-    ALWAYS,
-    BETWEEN,
-    BUILT,
-    EQUAL,
-    HASH,
-    LISTS,
-    NONE,
-    OPERATORS,
-    REPEATS,
-    ROOM,
-    RUNS,
-    RUNS_A_SEGMENT,
-    SEGMENTS,
-    SIGNED,
-    SIZE,
-    SLOTS,
-    WIDTH,
-    WORD,
-    WORDS,
-    class_of,
-    find_run,
-    hash_of,
-    signature_bit,
-)
+from colmatch.kernels.opindex import arrays as oi
+from colmatch.kernels.opindex.arrays import class_of, find_run, hash_of, signature_bit
 from colmatch.kernels.opindex.entries import (
     ATTR,
     ENTRIES,
@@ -51,7 +27,7 @@ from colmatch.kernels.opindex.entries import (
 from colmatch.kernels.opindex.runs import ONE_RUN, columns, divide, enter, is_divided, runs_of, take_out
 from colmatch.kernels.room import with_room
 
-NEXT, AT_PIVOT, AT_ENTRY, SLOT, WANTED, PROGRESS = range(6)  # places of ``progress``
+NEXT, AT_PIVOT, AT_ENTRY, SLOT, WANTED = range(5)  # places of ``progress``
 
 
 @kernel
@@ -60,7 +36,7 @@ def insert(index, preds, end, progress, expansion):
 
     Returns whether all are entered: if not, an array is too small, by progress[WANTED] at least.
 
-    progress (PROGRESS) int64 : the next conjunction, pivot and entry, the slot or -1; another call
+    progress (5) int64 : the next conjunction, pivot and entry, the slot or -1; another call
     goes on from there
     """
     entry, pivot, result = expansion.entry, expansion.pivot, expansion.result
@@ -68,19 +44,19 @@ def insert(index, preds, end, progress, expansion):
     state, always, partition, conj, needed = index.state, index.always, index.partition, index.conj, index.needed
     while progress[NEXT] < end:
         c = progress[NEXT]
-        expand(preds, c, index.frequency, index.top, len(index.top) if c < state[BUILT] else 0, expansion)
+        expand(preds, c, index.frequency, index.top, len(index.top) if c < state[oi.BUILT] else 0, expansion)
         if result[PIVOTS] == 0:
-            if state[ALWAYS] == len(always):
+            if state[oi.ALWAYS] == len(always):
                 progress[WANTED] = 1
                 return False
-            always[state[ALWAYS]] = c
-            state[ALWAYS] += 1
+            always[state[oi.ALWAYS]] = c
+            state[oi.ALWAYS] += 1
         if (
             result[PIVOTS] > 1
             or (c > 0 and owner[c - 1] == owner[c])
             or (c + 1 < len(owner) and owner[c + 1] == owner[c])
         ):
-            state[REPEATS] = 1
+            state[oi.REPEATS] = 1
         while progress[AT_PIVOT] < result[PIVOTS]:
             a = np.int64(pivot[progress[AT_PIVOT]])
             if progress[SLOT] < 0:
@@ -129,7 +105,7 @@ def take_slot(partition, conj, needed, state, a):
     size = np.int64(partition[a, 1])
     if size == partition[a, 2]:
         room = with_room(size)
-        start, old = state[SLOTS], np.int64(partition[a, 0])
+        start, old = state[oi.SLOTS], np.int64(partition[a, 0])
         if start + room > len(conj):
             return room
         for i in range(size):
@@ -137,7 +113,7 @@ def take_slot(partition, conj, needed, state, a):
             needed[start + i] = needed[old + i]
         partition[a, 0] = start
         partition[a, 2] = room
-        state[SLOTS] += room
+        state[oi.SLOTS] += room
     conj[np.int64(partition[a, 0]) + size] = 0
     partition[a, 1] = size + 1
     partition[a, 3] = size + 1
@@ -153,26 +129,26 @@ def put(index, pivot, op, attr, lower, upper, mark):
     """
     lists, list_, segment, state = index.lists, index.list, index.segment, index.state
     hash = hash_of(attr)
-    if lists[pivot, op] == NONE:
-        if state[LISTS] == len(list_) or state[SEGMENTS] == len(segment):
+    if lists[pivot, op] == oi.NONE:
+        if state[oi.LISTS] == len(list_) or state[oi.SEGMENTS] == len(segment):
             return np.int64(1)
-        number, s = state[LISTS], state[SEGMENTS]
+        number, s = state[oi.LISTS], state[oi.SEGMENTS]
         lists[pivot, op] = number
         list_[number, 0], list_[number, 1], list_[number, 2] = s, 0, 0
-        segment[s, 0] = np.uint64(0) if state[SIGNED] else np.uint64(2**64 - 1)
+        segment[s, 0] = np.uint64(0) if state[oi.SIGNED] else np.uint64(2**64 - 1)
         segment[s, 1] = 0
         index.segment_room[s] = 0
-        state[LISTS] += 1
-        state[SEGMENTS] += 1
+        state[oi.LISTS] += 1
+        state[oi.SEGMENTS] += 1
     number = np.int64(lists[pivot, op])
-    if state[SIGNED] and np.int64(list_[number, 2]) >= np.int64(2 * RUNS_A_SEGMENT) << np.int64(list_[number, 1]):
+    if state[oi.SIGNED] and np.int64(list_[number, 2]) >= np.int64(2 * oi.RUNS_A_SEGMENT) << np.int64(list_[number, 1]):
         size = np.int64(2) << np.int64(list_[number, 1])
-        if state[SEGMENTS] + size > len(segment):
+        if state[oi.SEGMENTS] + size > len(segment):
             return size
         halve_segments(list_, segment, index.segment_room, index.run, index.word, state, number, op)
     s = segment_of(list_, number, hash)
-    width = np.int64(ALL_WIDTHS)
-    if op & 3 == BETWEEN and is_divided(segment, index.run, s, hash):
+    width = np.int64(oi.ALL_WIDTHS)
+    if op & 3 == oi.BETWEEN and is_divided(segment, index.run, s, hash):
         lacking = divide(index, number, s, hash, op)
         if lacking > 0:
             return lacking
@@ -193,7 +169,7 @@ def halve_segments(list_, segment, segment_room, run, word, state, number, op):
     Runs stay where they are.
     """
     log = np.int64(list_[number, 1])
-    old, to = np.int64(list_[number, 0]), state[SEGMENTS]
+    old, to = np.int64(list_[number, 0]), state[oi.SEGMENTS]
     for i in range(np.int64(1) << log):
         begin, end = runs_of(segment, old + i)
         n = end - begin
@@ -206,13 +182,13 @@ def halve_segments(list_, segment, segment_room, run, word, state, number, op):
             segment_room[s] = room - cut if half else cut
             bits = np.uint64(0)
             for r in range(first, first + size):
-                start = np.int64(run[r, WORD])
-                for k in range(start, start + np.int64(run[r, SIZE]) if op & 3 == EQUAL else start + 1):
-                    bits |= np.uint64(1) << signature_bit(np.uint64(run[r, HASH]), op & 3, word[k])
+                start = np.int64(run[r, oi.WORD])
+                for k in range(start, start + np.int64(run[r, oi.SIZE]) if op & 3 == oi.EQUAL else start + 1):
+                    bits |= np.uint64(1) << signature_bit(np.uint64(run[r, oi.HASH]), op & 3, word[k])
             segment[s, 0] = bits
     list_[number, 0] = to
     list_[number, 1] = log + 1
-    state[SEGMENTS] += np.int64(2) << log
+    state[oi.SEGMENTS] += np.int64(2) << log
 
 
 @kernel
@@ -222,14 +198,14 @@ def delete(index, preds, conjunctions, expansion):
     state, always, partition, conj, needed = index.state, index.always, index.partition, index.conj, index.needed
     for i in range(len(conjunctions)):
         c = conjunctions[i]
-        expand(preds, c, index.frequency, index.top, len(index.top) if c < state[BUILT] else 0, expansion)
+        expand(preds, c, index.frequency, index.top, len(index.top) if c < state[oi.BUILT] else 0, expansion)
         if result[PIVOTS] == 0:
             k = 0
-            while k < state[ALWAYS] and always[k] != c:
+            while k < state[oi.ALWAYS] and always[k] != c:
                 k += 1
-            if k < state[ALWAYS]:
-                state[ALWAYS] -= 1
-                always[k] = always[state[ALWAYS]]
+            if k < state[oi.ALWAYS]:
+                state[oi.ALWAYS] -= 1
+                always[k] = always[state[oi.ALWAYS]]
         for k in range(result[PIVOTS]):
             a = np.int64(pivot[k])
             slots = np.int64(partition[a, 0])
@@ -237,12 +213,12 @@ def delete(index, preds, conjunctions, expansion):
             for j in range(result[ENTRIES]):
                 if stands_in(entry, j, a, result[NEEDED]):
                     op, lower = np.int64(entry[j, OP]), np.int64(entry[j, LOWER])
-                    if index.lists[a, op] == NONE:
+                    if index.lists[a, op] == oi.NONE:
                         continue
                     hash = hash_of(np.int64(entry[j, ATTR]))
                     s = segment_of(index.list, np.int64(index.lists[a, op]), hash)
-                    found = take_out(index, s, hash, ALL_WIDTHS, op, lower, slots, c)
-                    if found < 0 and op & 3 == BETWEEN:
+                    found = take_out(index, s, hash, oi.ALL_WIDTHS, op, lower, slots, c)
+                    if found < 0 and op & 3 == oi.BETWEEN:
                         found = take_out(
                             index, s, hash, class_of(lower, np.int64(entry[j, UPPER])), op, lower, slots, c
                         )
@@ -266,21 +242,21 @@ def measure(index, sizes):
     )
     for i in range(len(sizes)):
         sizes[i] = state[i]
-    sizes[SEGMENTS], sizes[RUNS], sizes[WORDS], sizes[SLOTS] = 0, 0, 0, 0
+    sizes[oi.SEGMENTS], sizes[oi.RUNS], sizes[oi.WORDS], sizes[oi.SLOTS] = 0, 0, 0, 0
     for a in range(len(lists)):
-        sizes[SLOTS] += _packed(np.int64(partition[a, 1]))
-        for op in range(OPERATORS):
-            if lists[a, op] == NONE:
+        sizes[oi.SLOTS] += _packed(np.int64(partition[a, 1]))
+        for op in range(oi.OPERATORS):
+            if lists[a, op] == oi.NONE:
                 continue
             number = np.int64(lists[a, op])
             begin = np.int64(list_[number, 0])
             segments = np.int64(1) << np.int64(list_[number, 1])
-            sizes[SEGMENTS] += segments
+            sizes[oi.SEGMENTS] += segments
             for s in range(begin, begin + segments):
                 low, high = runs_of(segment, s)
-                sizes[RUNS] += high - low + ((high - low) >> 2)
+                sizes[oi.RUNS] += high - low + ((high - low) >> 2)
                 for r in range(low, high):
-                    sizes[WORDS] += columns(op) * _packed(np.int64(run[r, SIZE]))
+                    sizes[oi.WORDS] += columns(op) * _packed(np.int64(run[r, oi.SIZE]))
 
 
 @device
@@ -309,8 +285,8 @@ def copy(index, fresh):
             fresh.needed[slots + i] = needed[old + i]
         fresh.partition[a, 0], fresh.partition[a, 2] = slots, _packed(size)
         slots += _packed(size)
-        for op in range(OPERATORS):
-            if lists[a, op] == NONE:
+        for op in range(oi.OPERATORS):
+            if lists[a, op] == oi.NONE:
                 continue
             number = np.int64(lists[a, op])
             begin = np.int64(list_[number, 0])
@@ -320,7 +296,11 @@ def copy(index, fresh):
                 low, high = runs_of(segment, s)
                 kept, room_for = np.int64(0), high - low + ((high - low) >> 2)
                 for r in range(low, high):
-                    start, entries, room = np.int64(run[r, WORD]), np.int64(run[r, SIZE]), np.int64(run[r, ROOM])
+                    start, entries, room = (
+                        np.int64(run[r, oi.WORD]),
+                        np.int64(run[r, oi.SIZE]),
+                        np.int64(run[r, oi.ROOM]),
+                    )
                     if entries == 0:
                         continue
                     more = _packed(entries)
@@ -328,9 +308,9 @@ def copy(index, fresh):
                         for i in range(entries):
                             new_word[words + j * more + i] = word[start + j * room + i]
                     to = runs + kept
-                    new_run[to, HASH], new_run[to, WIDTH] = run[r, HASH], run[r, WIDTH]
-                    new_run[to, WORD], new_run[to, SIZE], new_run[to, ROOM] = words, entries, more
-                    attributes += kept == 0 or new_run[to - 1, HASH] != run[r, HASH]
+                    new_run[to, oi.HASH], new_run[to, oi.WIDTH] = run[r, oi.HASH], run[r, oi.WIDTH]
+                    new_run[to, oi.WORD], new_run[to, oi.SIZE], new_run[to, oi.ROOM] = words, entries, more
+                    attributes += kept == 0 or new_run[to - 1, oi.HASH] != run[r, oi.HASH]
                     words += columns(op) * more
                     kept += 1
                 new_segment[segments, 0] = segment[s, 0]
@@ -339,4 +319,4 @@ def copy(index, fresh):
                 runs += room_for
                 segments += 1
             fresh.list[number, 2] = attributes
-    state[SLOTS], state[SEGMENTS], state[RUNS], state[WORDS] = slots, segments, runs, words
+    state[oi.SLOTS], state[oi.SEGMENTS], state[oi.RUNS], state[oi.WORDS] = slots, segments, runs, words

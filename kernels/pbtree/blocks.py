@@ -20,20 +20,7 @@ would lie in several pages, each with a header of 48 bytes, and each move would 
 import numpy as np
 
 from colmatch.kernels._jit import device
-from colmatch.kernels.pbtree.arrays import (
-    BLOCK_ENTRY,
-    BLOCK_HEAD,
-    BLOCK_MISSES,
-    CHILDREN,
-    EQUAL,
-    GREATER,
-    HIGH_END,
-    LISTS,
-    LOW_END,
-    ROOMS,
-    SIZE_CLASS,
-    UNEQUAL,
-)
+from colmatch.kernels.pbtree import arrays as pb
 from colmatch.kernels.pbtree.counts import count_slots, miss_slots, note_span
 from colmatch.kernels.pbtree.pages import key_at, put_key
 
@@ -45,20 +32,20 @@ def class_for(count):
     The result is ``len(ROOMS)`` where no block has room.
     """
     size_class = np.int64(0)
-    while size_class < len(ROOMS) and ROOMS[size_class] < count:
+    while size_class < len(pb.ROOMS) and pb.ROOMS[size_class] < count:
         size_class += 1
     return size_class
 
 
 @device
 def block_words(size_class):
-    return BLOCK_HEAD + BLOCK_ENTRY * ROOMS[size_class]
+    return pb.BLOCK_HEAD + pb.BLOCK_ENTRY * pb.ROOMS[size_class]
 
 
 @device
 def blocks_of(size_class):
     """Returns how many blocks of a size a page has."""
-    return CHILDREN // block_words(size_class)
+    return pb.CHILDREN // block_words(size_class)
 
 
 @device
@@ -83,7 +70,7 @@ def begin_in_block(mem, block, which):
 
 @device
 def total_of(mem, block):
-    return begin_in_block(mem, block, np.int64(LISTS))
+    return begin_in_block(mem, block, np.int64(pb.LISTS))
 
 
 @device
@@ -107,7 +94,7 @@ def around(mem, block, room, which, key):
     """Returns where a list begins, where a key begins in it, where that key ends, and the list."""
     begin = begin_in_block(mem, block, which)
     end = begin + count_of(mem, block, which)
-    keys = block + BLOCK_HEAD + room
+    keys = block + pb.BLOCK_HEAD + room
     low = bisect_keys(mem, keys, begin, end, key, False)
     return begin, low, bisect_keys(mem, keys, low, end, key, True), end
 
@@ -121,28 +108,28 @@ def visit_block(mem, base, place, stage, key, left, spans, done, finished):
 
     Returns how many slots are complete, and how many were counted.
     """
-    block, room = base + place, ROOMS[np.int64(mem[base + SIZE_CLASS])]
-    slots, counted = block + BLOCK_HEAD, np.int64(0)
-    low_begin, _, begun, low_end = around(mem, block, room, LOW_END, key)
-    high_begin, ended, _, high_end = around(mem, block, room, HIGH_END, key)
+    block, room = base + place, pb.ROOMS[np.int64(mem[base + pb.SIZE_CLASS])]
+    slots, counted = block + pb.BLOCK_HEAD, np.int64(0)
+    low_begin, _, begun, low_end = around(mem, block, room, pb.LOW_END, key)
+    high_begin, ended, _, high_end = around(mem, block, room, pb.HIGH_END, key)
     is_low = begun - low_begin + ended - high_begin <= low_end - begun + high_end - ended
-    if stage == BLOCK_MISSES:
+    if stage == pb.BLOCK_MISSES:
         begin, end = (high_begin, ended) if is_low else (begun, low_end)
         note_span(spans, slots + begin, slots + end)
         miss_slots(mem, slots + begin, slots + end, left)
         return finished, end - begin
-    for which in range(LISTS):
+    for which in range(pb.LISTS):
         if count_of(mem, block, which) == 0:
             continue
         begin, low, up, end = around(mem, block, room, np.int64(which), key)
         other, other_end = end, end
-        if which == UNEQUAL:
+        if which == pb.UNEQUAL:
             low, up, other = begin, low, up
-        elif which == GREATER or which == LOW_END:
+        elif which == pb.GREATER or which == pb.LOW_END:
             low = begin
-        elif which != EQUAL:
+        elif which != pb.EQUAL:
             up = end
-        if low < up and which != (HIGH_END if is_low else LOW_END):
+        if low < up and which != (pb.HIGH_END if is_low else pb.LOW_END):
             note_span(spans, slots + low, slots + up)
             finished = count_slots(mem, slots + low, slots + up, left, done, finished)
             counted += up - low
@@ -155,8 +142,8 @@ def visit_block(mem, base, place, stage, key, left, spans, done, finished):
 
 @device
 def put_entry(mem, block, room, i, key, slot):
-    mem[block + BLOCK_HEAD + i] = slot
-    put_key(mem, block + BLOCK_HEAD + room + 2 * i, key)
+    mem[block + pb.BLOCK_HEAD + i] = slot
+    put_key(mem, block + pb.BLOCK_HEAD + room + 2 * i, key)
 
 
 @device
@@ -164,7 +151,7 @@ def move_entries(mem, block, room, begin, end, by):
     """Moves the entries ``begin:end`` by one place: to the back by 1, to the front by -1."""
     for j in range(end - begin):
         i = begin + j if by < 0 else end - 1 - j
-        source = block + BLOCK_HEAD
+        source = block + pb.BLOCK_HEAD
         mem[source + i + by] = mem[source + i]
         source += room + 2 * i
         put_key(mem, source + 2 * by, key_at(mem, source))
@@ -184,7 +171,7 @@ def remove_from_block(mem, block, room, which, key, slot):
     """Takes a slot of a key out of a list. Returns whether it was there."""
     _, low, behind, _ = around(mem, block, room, which, key)
     for i in range(low, behind):
-        if mem[block + BLOCK_HEAD + i] == slot:
+        if mem[block + pb.BLOCK_HEAD + i] == slot:
             move_entries(mem, block, room, i + 1, total_of(mem, block), -1)
             add_count(mem, block, which, -1)
             return True
@@ -195,7 +182,9 @@ def remove_from_block(mem, block, room, which, key, slot):
 def copy_block(mem, block, room, to, to_room):
     """Copies a small tree to a block that has room for it."""
     total = total_of(mem, block)
-    for i in range(BLOCK_HEAD):
+    for i in range(pb.BLOCK_HEAD):
         mem[to + i] = mem[block + i]
     for i in range(total):
-        put_entry(mem, to, to_room, i, key_at(mem, block + BLOCK_HEAD + room + 2 * i), mem[block + BLOCK_HEAD + i])
+        put_entry(
+            mem, to, to_room, i, key_at(mem, block + pb.BLOCK_HEAD + room + 2 * i), mem[block + pb.BLOCK_HEAD + i]
+        )

@@ -20,7 +20,7 @@ from colmatch.kernels.pbtree.arrays import FREE, HEAD, KIND, NEXT, PREV, TABLE, 
 MISSED, NO_ROOM, WRONG, FRESH, FREED, SHADOWS = range(6)
 NO_SHADOW, NO_FRESH = 1, 2  # what there is no room for
 
-CLEAN, EDITED, EDITED_NOW = 0, 1, 2  # what ``Pages.dirty`` says of a frame
+EDITED, EDITED_NOW = 1, 2  # what ``Pages.dirty`` says of a frame that was changed
 
 
 class Pages(NamedTuple):
@@ -151,18 +151,11 @@ def end_operation(pages, fresh, freed):
 
 
 @device
-def table_page(pages, top, i):
-    """Returns the page of a table that has the entries of place ``i`` among its pages."""
-    middle = at(pages, top) + HEAD + i // (WORDS - HEAD)
-    if failed(pages):
-        return np.int64(0)
-    leaf = at(pages, np.int64(pages.mem[middle])) + HEAD + i % (WORDS - HEAD)
-    return np.int64(0) if failed(pages) else np.int64(pages.mem[leaf])
-
-
-@device
 def reach_table_page(pages, top, i):
-    """Returns the page as ``table_page`` does, and makes it where there is none."""
+    """Returns the page of a table that has the entries of place ``i`` among its pages.
+
+    Makes it where there is none.
+    """
     base = at(pages, top)
     if failed(pages):
         return np.int64(0)

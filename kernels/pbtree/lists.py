@@ -13,22 +13,7 @@ leaf whose keys are above those of the new node, once in some 250 inserts.
 import numpy as np
 
 from colmatch.kernels._jit import device
-from colmatch.kernels.pbtree.arrays import (
-    CONTINUES,
-    HEAD,
-    HEADS,
-    IN_LIST,
-    ITEM,
-    ITEMS,
-    LEAF_POINTERS,
-    LIST,
-    LIST_ROOM,
-    LISTS,
-    NEXT,
-    PAGE_MASK,
-    PREV,
-    SIDS,
-)
+from colmatch.kernels.pbtree import arrays as pb
 from colmatch.kernels.pbtree.editing import at, edit, failed, free_page, link_behind, take_page, unlink
 from colmatch.kernels.pbtree.leaves import descend, item_from
 from colmatch.kernels.pbtree.pages import (
@@ -48,7 +33,7 @@ def pointer_to(pages, node):
     if node == 0:
         return node
     base = at(pages, node)
-    return np.int64(0) if pages.mem[base + PREV] == 0 else node
+    return np.int64(0) if pages.mem[base + pb.PREV] == 0 else node
 
 
 @device
@@ -64,19 +49,19 @@ def set_pointers(pages, leaf, place, which, old, new, below, bounded):
         base = at(pages, leaf)
         if failed(pages):
             return
-        items = np.int64(mem[base + ITEMS])
+        items = np.int64(mem[base + pb.ITEMS])
         while place < items:
-            pointer = base + LEAF_POINTERS + LISTS * place + which
-            if np.int64(mem[pointer]) & PAGE_MASK != old:
+            pointer = base + pb.LEAF_POINTERS + pb.LISTS * place + which
+            if np.int64(mem[pointer]) & pb.PAGE_MASK != old:
                 return
-            if bounded and key_at(mem, base + HEAD + 2 * place) >= below:
+            if bounded and key_at(mem, base + pb.HEAD + 2 * place) >= below:
                 return
             edit(pages, leaf)
             if failed(pages):
                 return
-            mem[pointer] = np.int64(mem[pointer]) & IN_LIST | new
+            mem[pointer] = np.int64(mem[pointer]) & pb.IN_LIST | new
             place += 1
-        leaf, place = np.int64(mem[base + NEXT]), np.int64(0)
+        leaf, place = np.int64(mem[base + pb.NEXT]), np.int64(0)
 
 
 @device
@@ -97,37 +82,37 @@ def split_list(pages, root, which, node, key, path):
     A SidSet that takes most of the node is cut in two, and goes on in the new node.
     """
     mem = pages.mem
-    right = take_page(pages, LIST)
+    right = take_page(pages, pb.LIST)
     base, other = edit(pages, node), edit(pages, right)
     if failed(pages):
         return node
-    items, size = np.int64(mem[base + ITEMS]), np.int64(mem[base + SIDS])
+    items, size = np.int64(mem[base + pb.ITEMS]), np.int64(mem[base + pb.SIDS])
     total = words_used(mem, base)
     j = np.int64(0)
-    while np.int64(mem[item_at(base, j) + 2]) + ITEM * (j + 1) <= total // 2:
+    while np.int64(mem[item_at(base, j) + 2]) + pb.ITEM * (j + 1) <= total // 2:
         j += 1
     begin, end = begin_of(mem, base, j), np.int64(mem[item_at(base, j) + 2])
     inside = False
     cut = begin
-    if j == 0 or total - begin - ITEM * j > LIST_ROOM * 3 // 4:
-        if j + 1 < items and end + ITEM * (j + 1) <= LIST_ROOM * 3 // 4:
+    if j == 0 or total - begin - pb.ITEM * j > pb.LIST_ROOM * 3 // 4:
+        if j + 1 < items and end + pb.ITEM * (j + 1) <= pb.LIST_ROOM * 3 // 4:
             j += 1
             cut = end
         else:
             inside = True
-            cut = max(begin + 1, min(end - 1, total // 2 - ITEM * (j + 1)))
+            cut = max(begin + 1, min(end - 1, total // 2 - pb.ITEM * (j + 1)))
     for i in range(size - cut):
-        mem[other + HEAD + i] = mem[base + HEAD + cut + i]
+        mem[other + pb.HEAD + i] = mem[base + pb.HEAD + cut + i]
     for i in range(j, items):
         source, to = item_at(base, i), item_at(other, i - j)
         mem[to], mem[to + 1], mem[to + 2] = mem[source], mem[source + 1], np.int64(mem[source + 2]) - cut
-    mem[other + ITEMS], mem[other + SIDS] = items - j, size - cut
-    mem[base + SIDS] = cut
-    mem[base + ITEMS] = j
+    mem[other + pb.ITEMS], mem[other + pb.SIDS] = items - j, size - cut
+    mem[base + pb.SIDS] = cut
+    mem[base + pb.ITEMS] = j
     if inside:
-        mem[base + ITEMS] = j + 1
+        mem[base + pb.ITEMS] = j + 1
         mem[item_at(base, j) + 2] = cut
-        mem[other + CONTINUES] = 1
+        mem[other + pb.CONTINUES] = 1
     link_behind(pages, node, right)
     old = pointer_to(pages, node)
     if failed(pages):
@@ -149,25 +134,25 @@ def find_slot(pages, node, key, slot):
         if failed(pages):
             break
         j = items_below(mem, base, key)
-        if j == mem[base + ITEMS] or key_at(mem, item_at(base, j)) != key:
+        if j == mem[base + pb.ITEMS] or key_at(mem, item_at(base, j)) != key:
             break
         for i in range(begin_of(mem, base, j), np.int64(mem[item_at(base, j) + 2])):
-            if mem[base + HEAD + i] == slot:
+            if mem[base + pb.HEAD + i] == slot:
                 return node, j, i
-        if j > 0 or mem[base + CONTINUES] == 0:
+        if j > 0 or mem[base + pb.CONTINUES] == 0:
             break
-        node = np.int64(mem[base + PREV])
+        node = np.int64(mem[base + pb.PREV])
     return node, np.int64(0), np.int64(-1)
 
 
 @device
 def take_slot(mem, base, j, i):
     """Takes the number at place ``i`` of a node out of item ``j``."""
-    size = np.int64(mem[base + SIDS])
+    size = np.int64(mem[base + pb.SIDS])
     for k in range(i, size - 1):
-        mem[base + HEAD + k] = mem[base + HEAD + k + 1]
-    mem[base + SIDS] = size - 1
-    for k in range(j, np.int64(mem[base + ITEMS])):
+        mem[base + pb.HEAD + k] = mem[base + pb.HEAD + k + 1]
+    mem[base + pb.SIDS] = size - 1
+    for k in range(j, np.int64(mem[base + pb.ITEMS])):
         mem[item_at(base, k) + 2] -= 1
 
 
@@ -180,20 +165,20 @@ def remove_key(pages, e, root, which, node, j, key, leaf, place, path):
     Returns whether the node before has more of the same SidSet.
     """
     mem, base = pages.mem, edit(pages, node)
-    items = np.int64(mem[base + ITEMS]) - 1
+    items = np.int64(mem[base + pb.ITEMS]) - 1
     for i in range(item_at(base, j) - 1, item_at(base, items) - 1, -1):  # nodes have their items at the end
-        mem[i + ITEM] = mem[i]
-    mem[base + ITEMS] = items
-    before, behind = np.int64(mem[base + PREV]), np.int64(mem[base + NEXT])
+        mem[i + pb.ITEM] = mem[i]
+    mem[base + pb.ITEMS] = items
+    before, behind = np.int64(mem[base + pb.PREV]), np.int64(mem[base + pb.NEXT])
     to, more = pointer_to(pages, before), False
-    if j == 0 and before != 0 and mem[base + CONTINUES] != 0:
+    if j == 0 and before != 0 and mem[base + pb.CONTINUES] != 0:
         other = at(pages, before)
         if failed(pages):
             return False
         more = last_key(mem, other) == key
     if items > 0:
         if j == 0:
-            mem[base + CONTINUES] = 0
+            mem[base + pb.CONTINUES] = 0
             if before != 0:
                 set_pointers(pages, leaf, place, which, node, to, first_key(mem, base), True)
         return more
@@ -201,7 +186,7 @@ def remove_key(pages, e, root, which, node, j, key, leaf, place, path):
     if before != 0:
         set_pointers(pages, leaf, place, which, node, to, np.int64(0), False)
     else:
-        mem[e + HEADS + which] = behind
+        mem[e + pb.HEADS + which] = behind
         if behind != 0:
             other = at(pages, behind)
             if failed(pages):
@@ -216,12 +201,12 @@ def merge_lists(pages, root, which, node, path):
     """Joins a node with the next one, or else with the one before, if both fit into one."""
     mem, base = pages.mem, at(pages, node)
     for is_last in range(2):
-        left = np.int64(mem[base + PREV]) if is_last else node
-        right = node if is_last else np.int64(mem[base + NEXT])
+        left = np.int64(mem[base + pb.PREV]) if is_last else node
+        right = node if is_last else np.int64(mem[base + pb.NEXT])
         if left == 0 or right == 0 or failed(pages):
             continue
         one, two = at(pages, left), at(pages, right)
-        if words_used(mem, one) + words_used(mem, two) <= LIST_ROOM * 3 // 4 and not failed(pages):
+        if words_used(mem, one) + words_used(mem, two) <= pb.LIST_ROOM * 3 // 4 and not failed(pages):
             join(pages, root, which, left, right, path)
             return
 
@@ -233,16 +218,16 @@ def join(pages, root, which, left, right, path):
     unlink(pages, right)
     if failed(pages):
         return
-    some, size = np.int64(mem[one + ITEMS]), np.int64(mem[one + SIDS])
+    some, size = np.int64(mem[one + pb.ITEMS]), np.int64(mem[one + pb.SIDS])
     first = first_key(mem, two)
     joined = 1 if last_key(mem, one) == first else 0
-    for i in range(np.int64(mem[two + SIDS])):
-        mem[one + HEAD + size + i] = mem[two + HEAD + i]
-    for i in range(np.int64(mem[two + ITEMS])):
+    for i in range(np.int64(mem[two + pb.SIDS])):
+        mem[one + pb.HEAD + size + i] = mem[two + pb.HEAD + i]
+    for i in range(np.int64(mem[two + pb.ITEMS])):
         source, to = item_at(two, i), item_at(one, some + i - joined)
         mem[to], mem[to + 1], mem[to + 2] = mem[source], mem[source + 1], np.int64(mem[source + 2]) + size
-    mem[one + ITEMS] = some + np.int64(mem[two + ITEMS]) - joined
-    mem[one + SIDS] = size + np.int64(mem[two + SIDS])
+    mem[one + pb.ITEMS] = some + np.int64(mem[two + pb.ITEMS]) - joined
+    mem[one + pb.SIDS] = size + np.int64(mem[two + pb.SIDS])
     to = pointer_to(pages, left)
     set_pointers_from(pages, root, first, which, right, to, np.int64(0), False, path)
     free_page(pages, right)

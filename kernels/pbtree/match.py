@@ -18,56 +18,7 @@ import numpy as np
 
 from colmatch.kernels._jit import device, kernel
 from colmatch.kernels.layout import CANDIDATES, NODES, PREDICATES
-from colmatch.kernels.pbtree.arrays import (
-    ALWAYS,
-    BEGINS,
-    BEGUN,
-    BLOCK_HITS,
-    BLOCK_MISSES,
-    CHILDREN,
-    CONTINUES,
-    DOWN,
-    ENDED,
-    ENDS,
-    ENTRY,
-    EQ,
-    EQUAL,
-    GREATER,
-    GT,
-    HEAD,
-    HEADS,
-    HIGH_END,
-    IN_BLOCK,
-    IN_LIST,
-    IS_HIT,
-    ITEMS,
-    KIND,
-    LEAF,
-    LEAF_POINTERS,
-    LESS,
-    LISTS,
-    LOW_END,
-    LT,
-    LT_BACK,
-    LT_START,
-    MIDDLE,
-    NE,
-    NE_BACK,
-    NE_START,
-    NEXT,
-    OWN_TREES,
-    PAGE_MASK,
-    PREV,
-    SIDS,
-    TOP,
-    TREE_ROOT,
-    TREE_SIZE,
-    TREE_WORDS,
-    TREES,
-    UNEQUAL,
-    VERIFY,
-    WORDS,
-)
+from colmatch.kernels.pbtree import arrays as pb
 from colmatch.kernels.pbtree.blocks import visit_block
 from colmatch.kernels.pbtree.counts import begin_count, count_slots, miss_slots, note_span
 from colmatch.kernels.pbtree.pages import begin_of, child_of, first_key, item_at, items_below, key_at, last_item
@@ -78,20 +29,20 @@ from colmatch.kernels.sink import FILL, emit, is_decided, stops
 @device
 def met_slots(mem, base, stage, key):
     """Returns which slots of a node an event's key meets: begin and end of their numbers, twice."""
-    size = np.int64(mem[base + SIDS])
+    size = np.int64(mem[base + pb.SIDS])
     j = items_below(mem, base, key)
     begin = begin_of(mem, base, j)
-    is_there = j < np.int64(mem[base + ITEMS]) and key_at(mem, item_at(base, j)) == key
+    is_there = j < np.int64(mem[base + pb.ITEMS]) and key_at(mem, item_at(base, j)) == key
     end = np.int64(mem[item_at(base, j) + 2]) if is_there else begin
-    if stage == EQ or stage == LT_BACK:
+    if stage == pb.EQ or stage == pb.LT_BACK:
         return begin, end, end, end
-    if stage == GT or stage == BEGUN:
+    if stage == pb.GT or stage == pb.BEGUN:
         return np.int64(0), end, end, end
-    if stage == ENDED:
+    if stage == pb.ENDED:
         return np.int64(0), begin, begin, begin
-    if stage == BEGINS:
+    if stage == pb.BEGINS:
         return end, size, size, size
-    if stage == LT_START or stage == LT or stage == ENDS:
+    if stage == pb.LT_START or stage == pb.LT or stage == pb.ENDS:
         return begin, size, size, size
     return np.int64(0), begin, end, size
 
@@ -104,28 +55,28 @@ def begin_walks(mem, base, place, key, half, heads, task, n):
     half : 0 where the key is in the lower half of its tree
     heads : first nodes of the lists, two in a number
     """
-    less, unequal = heads[1] >> 32, heads[1] & PAGE_MASK
-    begins, ends = heads[2] >> 32, heads[2] & PAGE_MASK
+    less, unequal = heads[1] >> 32, heads[1] & pb.PAGE_MASK
+    begins, ends = heads[2] >> 32, heads[2] & pb.PAGE_MASK
     equal, greater = np.int64(0), np.int64(0)
     begun, ended = np.int64(0), np.int64(0)
     if place >= 0:
-        pointer = base + LEAF_POINTERS + LISTS * place
-        if mem[pointer + EQUAL] & IN_LIST and key_at(mem, base + HEAD + 2 * place) == key:
-            equal = np.int64(mem[pointer + EQUAL]) & PAGE_MASK or heads[0] >> 32
-        greater = np.int64(mem[pointer + GREATER]) & PAGE_MASK or heads[0] & PAGE_MASK
-        less = np.int64(mem[pointer + LESS]) & PAGE_MASK or less
-        unequal = np.int64(mem[pointer + UNEQUAL]) & PAGE_MASK or unequal
-        begins = begun = np.int64(mem[pointer + LOW_END]) & PAGE_MASK or begins
-        ends = ended = np.int64(mem[pointer + HIGH_END]) & PAGE_MASK or ends
-    n = add_task(task, n, EQ, equal, key)
-    n = add_task(task, n, GT, greater, key)
-    n = add_task(task, n, LT_START, less, key)
-    n = add_task(task, n, NE_START, unequal, key)
+        pointer = base + pb.LEAF_POINTERS + pb.LISTS * place
+        if mem[pointer + pb.EQUAL] & pb.IN_LIST and key_at(mem, base + pb.HEAD + 2 * place) == key:
+            equal = np.int64(mem[pointer + pb.EQUAL]) & pb.PAGE_MASK or heads[0] >> 32
+        greater = np.int64(mem[pointer + pb.GREATER]) & pb.PAGE_MASK or heads[0] & pb.PAGE_MASK
+        less = np.int64(mem[pointer + pb.LESS]) & pb.PAGE_MASK or less
+        unequal = np.int64(mem[pointer + pb.UNEQUAL]) & pb.PAGE_MASK or unequal
+        begins = begun = np.int64(mem[pointer + pb.LOW_END]) & pb.PAGE_MASK or begins
+        ends = ended = np.int64(mem[pointer + pb.HIGH_END]) & pb.PAGE_MASK or ends
+    n = add_task(task, n, pb.EQ, equal, key)
+    n = add_task(task, n, pb.GT, greater, key)
+    n = add_task(task, n, pb.LT_START, less, key)
+    n = add_task(task, n, pb.NE_START, unequal, key)
     if half == 0:
-        n = add_task(task, n, BEGUN, begun, key)
-        return add_task(task, n, ENDED, ended, key)
-    n = add_task(task, n, BEGINS, begins, key)
-    return add_task(task, n, ENDS, ends, key)
+        n = add_task(task, n, pb.BEGUN, begun, key)
+        return add_task(task, n, pb.ENDED, ended, key)
+    n = add_task(task, n, pb.BEGINS, begins, key)
+    return add_task(task, n, pb.ENDS, ends, key)
 
 
 @device
@@ -149,34 +100,34 @@ def enter_tree(mem, entry):
     Returns the stage, the page, the place of a block in it (-1 without), and the first nodes of
     lists.
     """
-    first, size = entry + HEADS, np.int64(mem[entry + TREE_SIZE])
+    first, size = entry + pb.HEADS, np.int64(mem[entry + pb.TREE_SIZE])
     heads = (
-        np.int64(mem[first + EQUAL]) << 32 | np.int64(mem[first + GREATER]),
-        np.int64(mem[first + LESS]) << 32 | np.int64(mem[first + UNEQUAL]),
-        np.int64(mem[first + LOW_END]) << 32 | np.int64(mem[first + HIGH_END]),
+        np.int64(mem[first + pb.EQUAL]) << 32 | np.int64(mem[first + pb.GREATER]),
+        np.int64(mem[first + pb.LESS]) << 32 | np.int64(mem[first + pb.UNEQUAL]),
+        np.int64(mem[first + pb.LOW_END]) << 32 | np.int64(mem[first + pb.HIGH_END]),
     )
-    page = np.int64(mem[entry + TREE_ROOT])
-    if size & IN_BLOCK:
-        return BLOCK_MISSES, page, size ^ IN_BLOCK, heads
-    return DOWN, page, np.int64(-1), heads
+    page = np.int64(mem[entry + pb.TREE_ROOT])
+    if size & pb.IN_BLOCK:
+        return pb.BLOCK_MISSES, page, size ^ pb.IN_BLOCK, heads
+    return pb.DOWN, page, np.int64(-1), heads
 
 
 @device
 def go_on(mem, base, stage, key, task, n):
     """Returns how a walk along a list goes on behind a node: stage, next page, number of tasks."""
-    continues = mem[base + CONTINUES] != 0 and first_key(mem, base) == key
-    before, behind = np.int64(mem[base + PREV]), np.int64(mem[base + NEXT])
-    if stage == GT or stage == NE_BACK or stage == BEGUN or stage == ENDED:
+    continues = mem[base + pb.CONTINUES] != 0 and first_key(mem, base) == key
+    before, behind = np.int64(mem[base + pb.PREV]), np.int64(mem[base + pb.NEXT])
+    if stage == pb.GT or stage == pb.NE_BACK or stage == pb.BEGUN or stage == pb.ENDED:
         return stage, before, n
-    if stage == EQ or stage == LT_BACK:
+    if stage == pb.EQ or stage == pb.LT_BACK:
         return stage, before if continues else np.int64(0), n
-    if continues and (stage == LT_START or stage == ENDS):
-        n = add_task(task, n, LT_BACK, before, key)
-    if stage == NE_START:
-        return NE, behind, add_task(task, n, NE_BACK, before, key)
-    if stage == NE or stage == BEGINS:
+    if continues and (stage == pb.LT_START or stage == pb.ENDS):
+        n = add_task(task, n, pb.LT_BACK, before, key)
+    if stage == pb.NE_START:
+        return pb.NE, behind, add_task(task, n, pb.NE_BACK, before, key)
+    if stage == pb.NE or stage == pb.BEGINS:
         return stage, behind, n
-    return LT, behind, n
+    return pb.LT, behind, n
 
 
 @device
@@ -198,7 +149,7 @@ def advance(mem, frame, used, task, n, left, spans, done, wanted, finished, coun
             i += 1
             while page != 0:
                 where = np.int64(frame[page])
-                is_late = hits == 0 and stage >= IS_HIT
+                is_late = hits == 0 and stage >= pb.IS_HIT
                 if where < 0 or is_late:
                     kept = put_task(task, kept, stage, page, more, key, heads)
                     if not is_late:
@@ -206,38 +157,38 @@ def advance(mem, frame, used, task, n, left, spans, done, wanted, finished, coun
                         waiting += 1
                     break
                 used[where] = 1
-                base = where * WORDS
+                base = where * pb.WORDS
                 counters[NODES] += 1
-                if stage == TOP:
-                    stage, page = MIDDLE, np.int64(mem[base + HEAD + more // TREES // CHILDREN])
-                elif stage == MIDDLE:
-                    stage, page = ENTRY, np.int64(mem[base + HEAD + more // TREES % CHILDREN])
-                elif stage == ENTRY:
-                    stage, page, more, heads = enter_tree(mem, base + HEAD + TREE_WORDS * (more % TREES))
-                elif stage == DOWN:
-                    items = np.int64(mem[base + ITEMS])
-                    if mem[base + KIND] != LEAF:
+                if stage == pb.TOP:
+                    stage, page = pb.MIDDLE, np.int64(mem[base + pb.HEAD + more // pb.TREES // pb.CHILDREN])
+                elif stage == pb.MIDDLE:
+                    stage, page = pb.ENTRY, np.int64(mem[base + pb.HEAD + more // pb.TREES % pb.CHILDREN])
+                elif stage == pb.ENTRY:
+                    stage, page, more, heads = enter_tree(mem, base + pb.HEAD + pb.TREE_WORDS * (more % pb.TREES))
+                elif stage == pb.DOWN:
+                    items = np.int64(mem[base + pb.ITEMS])
+                    if mem[base + pb.KIND] != pb.LEAF:
                         child = child_of(mem, base, key)
                         more = np.int64(2 * child > items) if more < 0 else more
-                        page = np.int64(mem[base + HEAD + child])
+                        page = np.int64(mem[base + pb.HEAD + child])
                         continue
                     place = last_item(mem, base, key)
                     more = np.int64(2 * place >= items) if more < 0 else more
-                    if place < 0 and mem[base + PREV] != 0:
-                        page = np.int64(mem[base + PREV])
+                    if place < 0 and mem[base + pb.PREV] != 0:
+                        page = np.int64(mem[base + pb.PREV])
                         continue
                     n = begin_walks(mem, base, place, key, more, heads, task, n)
                     page = np.int64(0)
-                elif stage == BLOCK_MISSES or stage == BLOCK_HITS:
+                elif stage == pb.BLOCK_MISSES or stage == pb.BLOCK_HITS:
                     finished, met = visit_block(mem, base, more, stage, key, left, spans, done, finished)
                     counters[PREDICATES] += met
-                    stage, page = (BLOCK_HITS, page) if stage == BLOCK_MISSES else (stage, np.int64(0))
+                    stage, page = (pb.BLOCK_HITS, page) if stage == pb.BLOCK_MISSES else (stage, np.int64(0))
                 else:
                     a, b, c, d = met_slots(mem, base, stage, key)
-                    first = base + HEAD
+                    first = base + pb.HEAD
                     note_span(spans, first + a, first + b)
                     note_span(spans, first + c, first + d)
-                    if stage < IS_HIT:
+                    if stage < pb.IS_HIT:
                         miss_slots(mem, first + a, first + b, left)
                     else:
                         finished = count_slots(mem, first + a, first + b, left, done, finished)
@@ -253,11 +204,11 @@ def advance(mem, frame, used, task, n, left, spans, done, wanted, finished, coun
 @device
 def begin_row(attr, key, begin, end, top, task):
     """Makes the tasks of a row: one for each value, and one for what is always verified."""
-    n = add_task(task, np.int64(0), TOP, top, np.int64(0))
-    task[0, 2] = ALWAYS
+    n = add_task(task, np.int64(0), pb.TOP, top, np.int64(0))
+    task[0, 2] = pb.ALWAYS
     for e in range(begin, end):
-        n = add_task(task, n, TOP, top, np.int64(key[e]))
-        task[n - 1, 2] = OWN_TREES + np.int64(attr[e])
+        n = add_task(task, n, pb.TOP, top, np.int64(key[e]))
+        task[n - 1, 2] = pb.OWN_TREES + np.int64(attr[e])
     return n
 
 
@@ -331,7 +282,7 @@ def match(index, preds, rows, start, stop, scratch, sink, counters):
         entered, fits = False, True
         for i in range(finished):
             c = np.int64(done[i])
-            if needed[c] & VERIFY:
+            if needed[c] & pb.VERIFY:
                 if not entered:
                     spread(first, attr, code, row, scratch.multi, scratch.table)
                     entered = True

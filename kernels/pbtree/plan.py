@@ -9,19 +9,7 @@ import numpy as np
 
 from colmatch.kernels._jit import device, kernel
 from colmatch.kernels.layout import ATTR_MASK, FLAG_MULTI, FLAG_NONE, FLAG_RUN, KEY_MAX, KEY_MIN, REJECT
-from colmatch.kernels.pbtree.arrays import (
-    ALWAYS,
-    EQUAL,
-    GREATER,
-    HIGH_END,
-    LESS,
-    LISTS,
-    LOW_END,
-    MOST_NEEDED,
-    OWN_TREES,
-    UNEQUAL,
-    VERIFY,
-)
+from colmatch.kernels.pbtree import arrays as pb
 
 UNEQUAL_MOST = 8  # keys of a NOT IN that are counted; of more, it is verified
 
@@ -56,7 +44,7 @@ def interval(first, bound, is_code, a, lowest, highest):
 @device
 def enter(out_tree, out_key, out_slot, n, tree, which, key, slot):
     if len(out_tree) > 0:
-        out_tree[n], out_key[n], out_slot[n] = tree * LISTS + which, key, slot
+        out_tree[n], out_key[n], out_slot[n] = tree * pb.LISTS + which, key, slot
     return n + 1
 
 
@@ -64,13 +52,13 @@ def enter(out_tree, out_key, out_slot, n, tree, which, key, slot):
 def enter_range(out_tree, out_key, out_slot, n, tree, lo, hi, slot):
     """Enter an interval. Returns how many entries there are, and how many of them a value meets."""
     if lo == hi:
-        return enter(out_tree, out_key, out_slot, n, tree, EQUAL, lo, slot), 1
+        return enter(out_tree, out_key, out_slot, n, tree, pb.EQUAL, lo, slot), 1
     if hi == KEY_MAX:
-        return enter(out_tree, out_key, out_slot, n, tree, GREATER, lo, slot), 1
+        return enter(out_tree, out_key, out_slot, n, tree, pb.GREATER, lo, slot), 1
     if lo == KEY_MIN:
-        return enter(out_tree, out_key, out_slot, n, tree, LESS, hi, slot), 1
-    n = enter(out_tree, out_key, out_slot, n, tree, LOW_END, lo, slot)
-    return enter(out_tree, out_key, out_slot, n, tree, HIGH_END, hi, slot), 1
+        return enter(out_tree, out_key, out_slot, n, tree, pb.LESS, hi, slot), 1
+    n = enter(out_tree, out_key, out_slot, n, tree, pb.LOW_END, lo, slot)
+    return enter(out_tree, out_key, out_slot, n, tree, pb.HIGH_END, hi, slot), 1
 
 
 @device
@@ -89,18 +77,18 @@ def shape_of(runs_low, runs_high, begin, end):
 @device
 def enter_predicate(word, lo, hi, runs_low, runs_high, out_tree, out_key, out_slot, n, slot):
     """Enter a predicate. Returns entries, what a value meets of them, and whether that says all."""
-    tree = OWN_TREES + np.int64(word & ATTR_MASK)
+    tree = pb.OWN_TREES + np.int64(word & ATTR_MASK)
     if not word & FLAG_RUN:
         n, met = enter_range(out_tree, out_key, out_slot, n, tree, lo, hi, slot)
         return n, met, True
     shape = shape_of(runs_low, runs_high, lo, hi)
     if shape == 1:
         for r in range(lo, hi):
-            n = enter(out_tree, out_key, out_slot, n, tree, EQUAL, runs_low[r], slot)
+            n = enter(out_tree, out_key, out_slot, n, tree, pb.EQUAL, runs_low[r], slot)
         return n, 1, True
     if shape == 2:
         for r in range(lo + 1, hi):
-            n = enter(out_tree, out_key, out_slot, n, tree, UNEQUAL, runs_low[r] - 1, slot)
+            n = enter(out_tree, out_key, out_slot, n, tree, pb.UNEQUAL, runs_low[r] - 1, slot)
         return n, hi - lo - 1, True
     n, met = enter_range(out_tree, out_key, out_slot, n, tree, runs_low[lo], runs_high[hi - 1], slot)
     return n, met, False
@@ -109,18 +97,18 @@ def enter_predicate(word, lo, hi, runs_low, runs_high, out_tree, out_key, out_sl
 @device
 def enter_any(word, lo, hi, runs_low, runs_high, out_tree, out_key, out_slot, n, slot):
     """Enter a predicate on an attribute with several values: one entry that any of them meets."""
-    tree = OWN_TREES + np.int64(word & ATTR_MASK)
+    tree = pb.OWN_TREES + np.int64(word & ATTR_MASK)
     if word & FLAG_RUN:
         if shape_of(runs_low, runs_high, lo, hi) == 1:
             for r in range(lo, hi):
-                n = enter(out_tree, out_key, out_slot, n, tree, EQUAL, runs_low[r], slot)
+                n = enter(out_tree, out_key, out_slot, n, tree, pb.EQUAL, runs_low[r], slot)
             return n
         lo, hi = runs_low[lo], runs_high[hi - 1]
     if lo == hi:
-        return enter(out_tree, out_key, out_slot, n, tree, EQUAL, lo, slot)
+        return enter(out_tree, out_key, out_slot, n, tree, pb.EQUAL, lo, slot)
     if lo == KEY_MIN and hi != KEY_MAX:
-        return enter(out_tree, out_key, out_slot, n, tree, LESS, hi, slot)
-    return enter(out_tree, out_key, out_slot, n, tree, GREATER, lo, slot)
+        return enter(out_tree, out_key, out_slot, n, tree, pb.LESS, hi, slot)
+    return enter(out_tree, out_key, out_slot, n, tree, pb.GREATER, lo, slot)
 
 
 @kernel
@@ -152,7 +140,7 @@ def plan_conjunctions(first, pred, jump_first, jump, low, high, runs_low, runs_h
                     fallback = np.int64(p)
             elif low[p] > high[p] or (word & FLAG_RUN and low[p] == high[p]):
                 impossible = verify = np.int64(1)
-            elif count + 2 + UNEQUAL_MOST > MOST_NEEDED:
+            elif count + 2 + UNEQUAL_MOST > pb.MOST_NEEDED:
                 verify = np.int64(1)
             else:
                 n, met, whole = enter_predicate(
@@ -170,6 +158,6 @@ def plan_conjunctions(first, pred, jump_first, jump, low, high, runs_low, runs_h
                     out_tree, out_key, out_slot, n, slot,
                 )  # fmt: skip
             else:
-                n = enter(out_tree, out_key, out_slot, n, ALWAYS, EQUAL, 0, slot)
-        needed[c] = count | (VERIFY if verify else 0)
+                n = enter(out_tree, out_key, out_slot, n, pb.ALWAYS, pb.EQUAL, 0, slot)
+        needed[c] = count | (pb.VERIFY if verify else 0)
     return n

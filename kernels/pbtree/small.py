@@ -7,18 +7,7 @@ that page moves there. So pages stay full whatever is deleted.
 import numpy as np
 
 from colmatch.kernels._jit import device
-from colmatch.kernels.pbtree.arrays import (
-    BLOCKS,
-    HEAD,
-    IN_BLOCK,
-    ITEMS,
-    SIZE_CLASS,
-    SPARE,
-    TREE_ROOT,
-    TREE_SIZE,
-    TREE_WORDS,
-    TREES,
-)
+from colmatch.kernels.pbtree import arrays as pb
 from colmatch.kernels.pbtree.blocks import block_words, blocks_of
 from colmatch.kernels.pbtree.editing import at, edit, failed, free_page, reach_table_page, take_page
 
@@ -26,14 +15,14 @@ from colmatch.kernels.pbtree.editing import at, edit, failed, free_page, reach_t
 @device
 def entry_of(pages, top, tree):
     """Returns the page of a tree's entry, and where the entry stands."""
-    page = reach_table_page(pages, top, tree // TREES)
-    return page, at(pages, page) + HEAD + TREE_WORDS * (tree % TREES)
+    page = reach_table_page(pages, top, tree // pb.TREES)
+    return page, at(pages, page) + pb.HEAD + pb.TREE_WORDS * (tree % pb.TREES)
 
 
 @device
 def set_spare(pages, top, size_class, page):
     """Writes down which page has free blocks of a size, 0 for none."""
-    table, e = entry_of(pages, top, np.int64(SPARE))
+    table, e = entry_of(pages, top, np.int64(pb.SPARE))
     edit(pages, table)
     if not failed(pages):
         pages.mem[e + size_class] = page
@@ -41,7 +30,7 @@ def set_spare(pages, top, size_class, page):
 
 @device
 def spare_of(pages, top, size_class):
-    _, e = entry_of(pages, top, np.int64(SPARE))
+    _, e = entry_of(pages, top, np.int64(pb.SPARE))
     return np.int64(0) if failed(pages) else np.int64(pages.mem[e + size_class])
 
 
@@ -49,7 +38,7 @@ def spare_of(pages, top, size_class):
 def find_block(mem, base, size_class, is_free):
     """Returns the place of a block on a page: of a free one, or of one that is not."""
     words = block_words(size_class)
-    place, last = np.int64(HEAD), HEAD + words * (blocks_of(size_class) - 1)
+    place, last = np.int64(pb.HEAD), pb.HEAD + words * (blocks_of(size_class) - 1)
     while place < last and (mem[base + place] == 0) != is_free:
         place += words
     return place
@@ -61,15 +50,15 @@ def take_block(pages, top, tree, size_class):
     mem, page = pages.mem, spare_of(pages, top, size_class)
     is_new = page == 0
     if is_new and not failed(pages):
-        page = take_page(pages, BLOCKS)
+        page = take_page(pages, pb.BLOCKS)
     base = edit(pages, page)
     if failed(pages):
-        return page, np.int64(HEAD)
-    mem[base + SIZE_CLASS] = size_class
+        return page, np.int64(pb.HEAD)
+    mem[base + pb.SIZE_CLASS] = size_class
     place = find_block(mem, base, size_class, True)
     mem[base + place] = tree + 1
-    mem[base + ITEMS] += 1
-    is_full = mem[base + ITEMS] == blocks_of(size_class)
+    mem[base + pb.ITEMS] += 1
+    is_full = mem[base + pb.ITEMS] == blocks_of(size_class)
     if is_full != is_new:
         set_spare(pages, top, size_class, np.int64(0) if is_full else page)
     return page, place
@@ -81,7 +70,7 @@ def lead_to(pages, top, tree, page, place):
     table, e = entry_of(pages, top, tree)
     edit(pages, table)
     if not failed(pages):
-        pages.mem[e + TREE_ROOT], pages.mem[e + TREE_SIZE] = page, IN_BLOCK | place
+        pages.mem[e + pb.TREE_ROOT], pages.mem[e + pb.TREE_SIZE] = page, pb.IN_BLOCK | place
 
 
 @device
@@ -90,7 +79,7 @@ def give_block(pages, top, page, place):
     mem, base = pages.mem, edit(pages, page)
     if failed(pages):
         return
-    size_class = np.int64(mem[base + SIZE_CLASS])
+    size_class = np.int64(mem[base + pb.SIZE_CLASS])
     words, spare = block_words(size_class), spare_of(pages, top, size_class)
     if spare != 0 and spare != page:
         other = edit(pages, spare)
@@ -103,8 +92,8 @@ def give_block(pages, top, page, place):
         page, base, place = spare, other, moved
     for i in range(words):
         mem[base + place + i] = 0
-    mem[base + ITEMS] -= 1
-    if mem[base + ITEMS] == 0:
+    mem[base + pb.ITEMS] -= 1
+    if mem[base + pb.ITEMS] == 0:
         free_page(pages, page)
         page = np.int64(0)
     if page != spare:

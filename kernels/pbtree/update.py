@@ -8,17 +8,7 @@ for.
 import numpy as np
 
 from colmatch.kernels._jit import device, kernel
-from colmatch.kernels.pbtree.arrays import (
-    BLOCK_HEAD,
-    IN_BLOCK,
-    LEAF,
-    LISTS,
-    ROOMS,
-    SHRUNK,
-    SIZE_CLASS,
-    TREE_ROOT,
-    TREE_SIZE,
-)
+from colmatch.kernels.pbtree import arrays as pb
 from colmatch.kernels.pbtree.blocks import (
     class_for,
     copy_block,
@@ -41,8 +31,8 @@ def move(pages, top, tree, size_class, page, place):
     base, to = at(pages, page), at(pages, to_page)
     if failed(pages):
         return to_page, to_place
-    room = ROOMS[np.int64(mem[base + SIZE_CLASS])]
-    copy_block(mem, base + place, room, to + to_place, ROOMS[size_class])
+    room = pb.ROOMS[np.int64(mem[base + pb.SIZE_CLASS])]
+    copy_block(mem, base + place, room, to + to_place, pb.ROOMS[size_class])
     lead_to(pages, top, tree, to_page, to_place)
     give_block(pages, top, page, place)
     return to_page, to_place
@@ -54,16 +44,16 @@ def plant(pages, top, tree, page, place, path):
     mem = pages.mem
     table, e = entry_of(pages, top, tree)
     edit(pages, table)
-    root = take_page(pages, LEAF)
+    root = take_page(pages, pb.LEAF)
     base = at(pages, page)
     if failed(pages):
         return
-    mem[e + TREE_ROOT], mem[e + TREE_SIZE] = root, 0
-    block, room, i = base + place, ROOMS[np.int64(mem[base + SIZE_CLASS])], np.int64(0)
-    for which in range(LISTS):
+    mem[e + pb.TREE_ROOT], mem[e + pb.TREE_SIZE] = root, 0
+    block, room, i = base + place, pb.ROOMS[np.int64(mem[base + pb.SIZE_CLASS])], np.int64(0)
+    for which in range(pb.LISTS):
         for _ in range(count_of(mem, block, which)):
-            key = key_at(mem, block + BLOCK_HEAD + room + 2 * i)
-            insert_large(pages, e, which, key, mem[block + BLOCK_HEAD + i], path)
+            key = key_at(mem, block + pb.BLOCK_HEAD + room + 2 * i)
+            insert_large(pages, e, which, key, mem[block + pb.BLOCK_HEAD + i], path)
             if failed(pages):
                 return
             i += 1
@@ -77,23 +67,23 @@ def insert(pages, top, tree, which, key, slot, path):
     table, e = entry_of(pages, top, tree)
     if failed(pages):
         return
-    if mem[e + TREE_ROOT] == 0:
+    if mem[e + pb.TREE_ROOT] == 0:
         page, place = take_block(pages, top, tree, np.int64(0))
         lead_to(pages, top, tree, page, place)
     if failed(pages):
         return
-    if mem[e + TREE_SIZE] & IN_BLOCK:
-        page, place = np.int64(mem[e + TREE_ROOT]), np.int64(mem[e + TREE_SIZE]) ^ IN_BLOCK
+    if mem[e + pb.TREE_SIZE] & pb.IN_BLOCK:
+        page, place = np.int64(mem[e + pb.TREE_ROOT]), np.int64(mem[e + pb.TREE_SIZE]) ^ pb.IN_BLOCK
         base = edit(pages, page)
         if failed(pages):
             return
-        size_class, total = np.int64(mem[base + SIZE_CLASS]), total_of(mem, base + place)
-        if total < ROOMS[-1]:
-            if total == ROOMS[size_class]:
+        size_class, total = np.int64(mem[base + pb.SIZE_CLASS]), total_of(mem, base + place)
+        if total < pb.ROOMS[-1]:
+            if total == pb.ROOMS[size_class]:
                 page, place = move(pages, top, tree, size_class + 1, page, place)
             base = edit(pages, page)
             if not failed(pages):
-                room = ROOMS[np.int64(mem[base + SIZE_CLASS])]
+                room = pb.ROOMS[np.int64(mem[base + pb.SIZE_CLASS])]
                 enter_in_block(mem, base + place, room, which, key, slot)
             return
         plant(pages, top, tree, page, place, path)
@@ -109,19 +99,19 @@ def delete(pages, top, tree, which, key, slot, path):
     table, e = entry_of(pages, top, tree)
     if failed(pages):
         return
-    if mem[e + TREE_SIZE] & IN_BLOCK:
+    if mem[e + pb.TREE_SIZE] & pb.IN_BLOCK:
         delete_small(pages, top, tree, which, key, slot)
         return
     edit(pages, table)
     delete_large(pages, e, which, key, slot, path)
-    if failed(pages) or mem[e + TREE_SIZE] > SHRUNK:
+    if failed(pages) or mem[e + pb.TREE_SIZE] > pb.SHRUNK:
         return
-    size_class = class_for(np.int64(mem[e + TREE_SIZE]))
+    size_class = class_for(np.int64(mem[e + pb.TREE_SIZE]))
     page, place = take_block(pages, top, tree, size_class)
     base = at(pages, page)
     if failed(pages):
         return
-    drain(pages, e, base + place, ROOMS[size_class], path)
+    drain(pages, e, base + place, pb.ROOMS[size_class], path)
     lead_to(pages, top, tree, page, place)
 
 
@@ -130,12 +120,12 @@ def delete_small(pages, top, tree, which, key, slot):
     """Takes a slot out of a block, which shrinks if few entries are left, and is freed if none."""
     mem = pages.mem
     table, e = entry_of(pages, top, tree)
-    page, place = np.int64(mem[e + TREE_ROOT]), np.int64(mem[e + TREE_SIZE]) ^ IN_BLOCK
+    page, place = np.int64(mem[e + pb.TREE_ROOT]), np.int64(mem[e + pb.TREE_SIZE]) ^ pb.IN_BLOCK
     base = edit(pages, page)
     if failed(pages):
         return
-    size_class = np.int64(mem[base + SIZE_CLASS])
-    if not remove_from_block(mem, base + place, ROOMS[size_class], which, key, slot):
+    size_class = np.int64(mem[base + pb.SIZE_CLASS])
+    if not remove_from_block(mem, base + place, pb.ROOMS[size_class], which, key, slot):
         pages.state[WRONG] = 1
         return
     total = total_of(mem, base + place)
@@ -143,9 +133,9 @@ def delete_small(pages, top, tree, which, key, slot):
         edit(pages, table)
         if failed(pages):
             return
-        mem[e + TREE_ROOT], mem[e + TREE_SIZE] = 0, 0
+        mem[e + pb.TREE_ROOT], mem[e + pb.TREE_SIZE] = 0, 0
         give_block(pages, top, page, place)
-    elif size_class > 0 and total <= ROOMS[size_class - 1] * 3 // 4:
+    elif size_class > 0 and total <= pb.ROOMS[size_class - 1] * 3 // 4:
         move(pages, top, tree, size_class - 1, page, place)
 
 
@@ -160,7 +150,7 @@ def apply(pages, top, inserts, tree, key, slot, begin, path):
     """
     for i in range(begin, len(tree)):
         fresh, freed = pages.state[FRESH], pages.state[FREED]
-        number, which = tree[i] // LISTS, tree[i] % LISTS
+        number, which = tree[i] // pb.LISTS, tree[i] % pb.LISTS
         if inserts[i]:
             insert(pages, top, number, which, key[i], slot[i], path)
         else:

@@ -6,18 +6,7 @@ import numpy as np
 
 from colmatch.kernels._jit import device, kernel
 from colmatch.kernels.layout import FLAG_RUN
-from colmatch.kernels.propagation.arrays import (
-    CLASS,
-    ENTRIES,
-    FREE,
-    GROUP_NEXT,
-    GROUPS,
-    LENGTH,
-    REACH,
-    ROOM,
-    SLOTS,
-    START,
-)
+from colmatch.kernels.propagation import arrays as pr
 from colmatch.kernels.propagation.predicates import find, home
 from colmatch.kernels.room import with_room
 from colmatch.kernels.search import first_at_least
@@ -37,8 +26,8 @@ FIRST_ROOM = 4  # entries of a new group
 def find_group(index, a, size):
     """Group of an attribute's intervals of a class, or -1."""
     g = np.int64(index.group_of[a]) - 1
-    while g >= 0 and index.group[g, CLASS] != size:
-        g = np.int64(index.group[g, GROUP_NEXT]) - 1
+    while g >= 0 and index.group[g, pr.CLASS] != size:
+        g = np.int64(index.group[g, pr.GROUP_NEXT]) - 1
     return g
 
 
@@ -54,38 +43,38 @@ def add_entry(index, a, low, high, b, progress):
     size = width_class(low, high)
     g = find_group(index, a, size)
     if g < 0:
-        if state[GROUPS] == len(group):
+        if state[pr.GROUPS] == len(group):
             return NEED_GROUPS
-        if state[ENTRIES] + FIRST_ROOM > len(entry_lo):
+        if state[pr.ENTRIES] + FIRST_ROOM > len(entry_lo):
             progress[NEEDED] = FIRST_ROOM
             return NEED_ENTRIES
-        g = state[GROUPS]
-        state[GROUPS] += 1
-        group[g, GROUP_NEXT] = index.group_of[a]
+        g = state[pr.GROUPS]
+        state[pr.GROUPS] += 1
+        group[g, pr.GROUP_NEXT] = index.group_of[a]
         index.group_of[a] = g + 1
-        group[g, CLASS] = size
-        group[g, START] = state[ENTRIES]
-        group[g, LENGTH] = 0
-        group[g, ROOM] = FIRST_ROOM
-        group[g, REACH] = 0
-        state[ENTRIES] += FIRST_ROOM
-    start, length, room = np.int64(group[g, START]), np.int64(group[g, LENGTH]), np.int64(group[g, ROOM])
+        group[g, pr.CLASS] = size
+        group[g, pr.START] = state[pr.ENTRIES]
+        group[g, pr.LENGTH] = 0
+        group[g, pr.ROOM] = FIRST_ROOM
+        group[g, pr.REACH] = 0
+        state[pr.ENTRIES] += FIRST_ROOM
+    start, length, room = np.int64(group[g, pr.START]), np.int64(group[g, pr.LENGTH]), np.int64(group[g, pr.ROOM])
     if length == room:
         more = with_room(room) - room
-        last = start + room == state[ENTRIES]  # grows where it stands
+        last = start + room == state[pr.ENTRIES]  # grows where it stands
         wanted = more if last else room + more
-        if state[ENTRIES] + wanted > len(entry_lo):
+        if state[pr.ENTRIES] + wanted > len(entry_lo):
             progress[NEEDED] = wanted
             return NEED_ENTRIES
         if not last:
             for i in range(length):
-                entry_lo[state[ENTRIES] + i] = entry_lo[start + i]
-                entry_hi[state[ENTRIES] + i] = entry_hi[start + i]
-                entry_bit[state[ENTRIES] + i] = entry_bit[start + i]
-            start = state[ENTRIES]
-            group[g, START] = start
-        group[g, ROOM] = room + more
-        state[ENTRIES] += wanted
+                entry_lo[state[pr.ENTRIES] + i] = entry_lo[start + i]
+                entry_hi[state[pr.ENTRIES] + i] = entry_hi[start + i]
+                entry_bit[state[pr.ENTRIES] + i] = entry_bit[start + i]
+            start = state[pr.ENTRIES]
+            group[g, pr.START] = start
+        group[g, pr.ROOM] = room + more
+        state[pr.ENTRIES] += wanted
     place = first_at_least(entry_lo, start, start + length, low)
     for i in range(start + length, place, -1):
         entry_lo[i] = entry_lo[i - 1]
@@ -94,8 +83,8 @@ def add_entry(index, a, low, high, b, progress):
     entry_lo[place] = low
     entry_hi[place] = high
     entry_bit[place] = b
-    group[g, LENGTH] = length + 1
-    group[g, REACH] = max(np.int64(group[g, REACH]), high - low)
+    group[g, pr.LENGTH] = length + 1
+    group[g, pr.REACH] = max(np.int64(group[g, pr.REACH]), high - low)
     return NOTHING
 
 
@@ -104,8 +93,8 @@ def drop_entry(index, a, low, high, b):
     """Take out an interval of predicate ``b``. The group's reach stays."""
     group, entry_lo, entry_hi, entry_bit = index.group, index.entry_lo, index.entry_hi, index.entry_bit
     g = find_group(index, a, width_class(low, high))
-    start = np.int64(group[g, START])
-    stop = start + np.int64(group[g, LENGTH])
+    start = np.int64(group[g, pr.START])
+    stop = start + np.int64(group[g, pr.LENGTH])
     place = first_at_least(entry_lo, start, stop, low)
     while entry_bit[place] != b:
         place += 1
@@ -113,7 +102,7 @@ def drop_entry(index, a, low, high, b):
         entry_lo[i] = entry_lo[i + 1]
         entry_hi[i] = entry_hi[i + 1]
         entry_bit[i] = entry_bit[i + 1]
-    group[g, LENGTH] = stop - 1 - start
+    group[g, pr.LENGTH] = stop - 1 - start
 
 
 @device
@@ -147,9 +136,9 @@ def release(index, run_lo, run_hi, b):
             hole = place
         place = (place + 1) & last_slot
     slot[hole] = 0
-    state[SLOTS] -= 1
-    key[b, 1] = state[FREE]
-    state[FREE] = b + 1
+    state[pr.SLOTS] -= 1
+    key[b, 1] = state[pr.FREE]
+    state[pr.FREE] = b + 1
 
 
 @kernel
@@ -158,12 +147,12 @@ def move_entries(index, entry_lo, entry_hi, entry_bit):
     groups and the state rewritten.
     """
     at = np.int64(0)
-    for g in range(index.state[GROUPS]):
-        start = np.int64(index.group[g, START])
-        for i in range(np.int64(index.group[g, LENGTH])):
+    for g in range(index.state[pr.GROUPS]):
+        start = np.int64(index.group[g, pr.START])
+        for i in range(np.int64(index.group[g, pr.LENGTH])):
             entry_lo[at + i] = index.entry_lo[start + i]
             entry_hi[at + i] = index.entry_hi[start + i]
             entry_bit[at + i] = index.entry_bit[start + i]
-        index.group[g, START] = at
-        at += np.int64(index.group[g, ROOM])
-    index.state[ENTRIES] = at
+        index.group[g, pr.START] = at
+        at += np.int64(index.group[g, pr.ROOM])
+    index.state[pr.ENTRIES] = at

@@ -16,23 +16,7 @@ from colmatch.kernels._jit import device, kernel
 from colmatch.kernels.bits import ask_for, ctz, popcount, without_lowest
 from colmatch.kernels.layout import CANDIDATES, CONJUNCTIONS, NODES, PREDICATES
 from colmatch.kernels.predicates import clear, program_accepts, spread
-from colmatch.kernels.propagation.arrays import (
-    ALWAYS,
-    BLOCK,
-    CAPACITY,
-    COLUMNS,
-    DELETED,
-    GROUP_NEXT,
-    HEADER,
-    HITS,
-    LENGTH,
-    NEGATED,
-    PROGRAM,
-    PROGRAMS,
-    REACH,
-    SIZE,
-    START,
-)
+from colmatch.kernels.propagation import arrays as pr
 from colmatch.kernels.propagation.predicates import plain_home
 from colmatch.kernels.search import first_at_least
 from colmatch.kernels.sink import FILL, emit, stops
@@ -76,12 +60,12 @@ def set_bits(index, attr, code, begin, end, bits, touched):
             place = (place + 1) & last_slot
         g = np.int64(group_of[a]) if a < len(group_of) else 0
         while g != 0:
-            start = np.int64(group[g - 1, START])
-            stop = start + np.int64(group[g - 1, LENGTH])
-            i = first_at_least(entry_lo, start, stop, v - np.int64(group[g - 1, REACH]))
+            start = np.int64(group[g - 1, pr.START])
+            stop = start + np.int64(group[g - 1, pr.LENGTH])
+            i = first_at_least(entry_lo, start, stop, v - np.int64(group[g - 1, pr.REACH]))
             stop = first_at_least(entry_lo, i, stop, v + 1)
             visited += stop - i
-            g = np.int64(group[g - 1, GROUP_NEXT])
+            g = np.int64(group[g - 1, pr.GROUP_NEXT])
             if i == stop:
                 continue
             # Neighbours have neighbouring bits, most of them: a word is put together in a register.
@@ -124,7 +108,7 @@ def remaining_hold(pool, begin, capacity, columns, i, end, bits, survivor):
     for k in range(i, end):
         p = np.uint64(pool[column + k])
         survivor[left] = k
-        left += (bits[(p & np.uint64(NEGATED - 1)) >> np.uint64(6)] >> (p & low) ^ p >> np.uint64(31)) & one
+        left += (bits[(p & np.uint64(pr.NEGATED - 1)) >> np.uint64(6)] >> (p & low) ^ p >> np.uint64(31)) & one
     for _ in range(one, columns):
         if left == 0:
             break
@@ -135,7 +119,7 @@ def remaining_hold(pool, begin, capacity, columns, i, end, bits, survivor):
             s = survivor[k]
             p = np.uint64(pool[column + np.uint64(s)])
             survivor[kept] = s
-            kept += (bits[(p & np.uint64(NEGATED - 1)) >> np.uint64(6)] >> (p & low) ^ p >> np.uint64(31)) & one
+            kept += (bits[(p & np.uint64(pr.NEGATED - 1)) >> np.uint64(6)] >> (p & low) ^ p >> np.uint64(31)) & one
         left = kept
     return left, tested
 
@@ -150,7 +134,7 @@ def next_slabs(index, bits, touched, next_word, words, hit):
     """
     slab, access, pool = index.slab, index.access, index.pool
     found = np.uint64(0)
-    while next_word < words and found <= np.uint64(HITS - 64):
+    while next_word < words and found <= np.uint64(pr.HITS - 64):
         base = np.uint64(touched[next_word])
         word = bits[base] & access[base]
         next_word += np.uint64(1)
@@ -177,7 +161,7 @@ def check_slabs(index, preds, rows, row, words, scratch, sink, counters):
     pool, bits, hit, survivor = index.pool, scratch.bits, scratch.hit, scratch.survivor
     checked, tested, steps = np.uint64(0), np.uint64(0), 0
     next_word, found, k_hit = np.uint64(0), np.uint64(0), np.uint64(0)
-    at = np.uint64(index.state[ALWAYS])
+    at = np.uint64(index.state[pr.ALWAYS])
     fits = True
     while fits:
         if at == 0:
@@ -188,32 +172,34 @@ def check_slabs(index, preds, rows, row, words, scratch, sink, counters):
                     break
             at = np.uint64(hit[k_hit])
             k_hit += np.uint64(1)
-        columns, capacity = np.uint64(pool[at + np.uint64(COLUMNS)]), np.uint64(pool[at + np.uint64(CAPACITY)])
-        size, conj = np.uint64(pool[at + np.uint64(SIZE)]), at + np.uint64(HEADER)
+        columns, capacity = np.uint64(pool[at + np.uint64(pr.COLUMNS)]), np.uint64(pool[at + np.uint64(pr.CAPACITY)])
+        size, conj = np.uint64(pool[at + np.uint64(pr.SIZE)]), at + np.uint64(pr.HEADER)
         at = np.uint64(pool[at])
         checked += size
         i = np.uint64(0)
-        plain = columns != 0 and columns != np.uint64(PROGRAM)
+        plain = columns != 0 and columns != np.uint64(pr.PROGRAM)
         if plain and size <= np.uint64(FEW):  # most are small, and done with here: a call would take longer than that
             some = np.uint64(0)
             column = conj + capacity
             for k in range(size):
                 p = np.uint64(pool[column + k])
-                some |= bits[(p & np.uint64(NEGATED - 1)) >> np.uint64(6)] >> (p & np.uint64(63)) ^ p >> np.uint64(31)
+                some |= bits[(p & np.uint64(pr.NEGATED - 1)) >> np.uint64(6)] >> (p & np.uint64(63)) ^ p >> np.uint64(
+                    31
+                )
             if some & np.uint64(1) == 0:
                 tested += size
                 continue
         while i < size and fits:
-            stop = min(i + np.uint64(BLOCK), size)
+            stop = min(i + np.uint64(pr.BLOCK), size)
             left = stop - i
             if plain:
                 left, more = remaining_hold(pool, conj, capacity, columns, i, stop, bits, survivor)
                 tested += more
             for k in range(left):
                 c = np.int64(pool[conj + (np.uint64(survivor[k]) if plain else i + k)])
-                if c >= DELETED:
+                if c >= pr.DELETED:
                     continue
-                if columns == np.uint64(PROGRAM):
+                if columns == np.uint64(pr.PROGRAM):
                     holds, taken = program_accepts(
                         preds.pred, preds.run_lo, preds.run_hi, preds.jump, jump_first[c], first[c],
                         attr, code, begin, end, scratch.table,
@@ -239,7 +225,7 @@ def match(index, preds, rows, start, stop, scratch, sink, counters):
     """
     first, attr, code = rows.first, rows.attr, rows.code
     bits, touched, table = scratch.bits, scratch.touched, scratch.table
-    programs = index.state[PROGRAMS] != 0
+    programs = index.state[pr.PROGRAMS] != 0
     for row in range(start, stop):
         fill = sink.state[FILL]
         if programs:

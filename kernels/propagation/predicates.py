@@ -11,8 +11,7 @@ from colmatch.kernels.search import first_at_least
 from colmatch.kernels.window import values_met
 
 WHAT = ATTR_MASK | FLAG_RUN  # of a predicate's first word: the rest is not part of its key
-EQUAL = 0  # class of a single code; class k has up to 2^k codes
-MANY = 63  # class of several intervals, for the order of the bits
+MANY = 63  # class of several intervals, for the order of the bits; class k is one of up to 2^k codes
 
 
 @device

@@ -4,25 +4,7 @@ import numpy as np
 
 from colmatch.kernels._jit import device, kernel
 from colmatch.kernels.layout import FLAG_NONE, FLAG_RUN
-from colmatch.kernels.propagation.arrays import (
-    ALWAYS,
-    BITS,
-    CAPACITY,
-    COLUMNS,
-    DELETED,
-    FREE,
-    GONE,
-    HEADER,
-    NEGATED,
-    NEXT,
-    POOL,
-    PROGRAM,
-    PROGRAMS,
-    SEVERAL,
-    SIZE,
-    SLOTS,
-    WASTE,
-)
+from colmatch.kernels.propagation import arrays as pr
 from colmatch.kernels.propagation.entries import (
     BIT,
     CONJ,
@@ -44,34 +26,34 @@ SQUEEZED = 8  # conjunctions from which on a slab half of which is gone is put t
 
 @device
 def slab_words(columns, capacity):
-    return HEADER + capacity * (1 if columns == PROGRAM else columns + 1)
+    return pr.HEADER + capacity * (1 if columns == pr.PROGRAM else columns + 1)
 
 
 @device
 def copy_slab(pool, at, target, to, capacity):
     """What is left of a slab, with other room; in place if that is the same."""
-    columns, old, size = np.int64(pool[at + COLUMNS]), np.int64(pool[at + CAPACITY]), np.int64(pool[at + SIZE])
+    columns, old, size = np.int64(pool[at + pr.COLUMNS]), np.int64(pool[at + pr.CAPACITY]), np.int64(pool[at + pr.SIZE])
     kept = 0
-    for column in range(0 if columns == PROGRAM else columns, -1, -1):  # conjunctions last: they say who is gone
+    for column in range(0 if columns == pr.PROGRAM else columns, -1, -1):  # conjunctions last: they say who is gone
         kept = 0
         for i in range(size):
-            if pool[at + HEADER + i] < DELETED:
-                target[to + HEADER + column * capacity + kept] = pool[at + HEADER + column * old + i]
+            if pool[at + pr.HEADER + i] < pr.DELETED:
+                target[to + pr.HEADER + column * capacity + kept] = pool[at + pr.HEADER + column * old + i]
                 kept += 1
-    target[to + NEXT] = pool[at + NEXT]
-    target[to + COLUMNS] = pool[at + COLUMNS]
-    target[to + CAPACITY] = capacity
-    target[to + SIZE] = kept
-    target[to + GONE] = 0
+    target[to + pr.NEXT] = pool[at + pr.NEXT]
+    target[to + pr.COLUMNS] = pool[at + pr.COLUMNS]
+    target[to + pr.CAPACITY] = capacity
+    target[to + pr.SIZE] = kept
+    target[to + pr.GONE] = 0
 
 
 @device
 def find_slab(pool, at, columns):
     """The slab of so many columns in a list, or 0, and the one before it, or 0."""
     before = np.int64(0)
-    while at != 0 and pool[at + COLUMNS] != columns:
+    while at != 0 and pool[at + pr.COLUMNS] != columns:
         before = at
-        at = np.int64(pool[at + NEXT])
+        at = np.int64(pool[at + pr.NEXT])
     return at, before
 
 
@@ -83,9 +65,9 @@ def relink(index, bit, before, to):
     It stands behind slab ``before``; with 0 there, the list begins with it.
     """
     if before != 0:
-        index.pool[before + NEXT] = to
+        index.pool[before + pr.NEXT] = to
     elif bit < 0:
-        index.state[ALWAYS] = to
+        index.state[pr.ALWAYS] = to
     else:
         index.slab[bit] = to
         mask = np.uint64(1) << np.uint64(bit & 63)
@@ -102,42 +84,42 @@ def add_conjunction(index, preds, c, bit, columns, ids, progress):
     Returns what there is no room for, as ``add_entry``.
     """
     pool, state = index.pool, index.state
-    head = np.int64(index.slab[bit]) if bit >= 0 else state[ALWAYS]
+    head = np.int64(index.slab[bit]) if bit >= 0 else state[pr.ALWAYS]
     at, before = find_slab(pool, head, columns)
     room = np.int64(0)
     if at == 0:
         room = np.int64(1)
-    elif pool[at + SIZE] == pool[at + CAPACITY]:
-        room = np.int64(pool[at + CAPACITY])
-        if 2 * np.int64(pool[at + GONE]) >= room:
+    elif pool[at + pr.SIZE] == pool[at + pr.CAPACITY]:
+        room = np.int64(pool[at + pr.CAPACITY])
+        if 2 * np.int64(pool[at + pr.GONE]) >= room:
             copy_slab(pool, at, pool, at, room)
             room = np.int64(0)
         else:
             room = with_room(room)
     if room > 0:
         words = slab_words(columns, room)
-        if state[POOL] + words > len(pool):
+        if state[pr.POOL] + words > len(pool):
             progress[NEEDED] = words
             return NEED_POOL
-        to = state[POOL]
-        state[POOL] += words
+        to = state[pr.POOL]
+        state[pr.POOL] += words
         if at == 0:
-            pool[to + NEXT] = head
-            pool[to + COLUMNS] = columns
-            pool[to + CAPACITY] = room
-            pool[to + SIZE] = 0
-            pool[to + GONE] = 0
+            pool[to + pr.NEXT] = head
+            pool[to + pr.COLUMNS] = columns
+            pool[to + pr.CAPACITY] = room
+            pool[to + pr.SIZE] = 0
+            pool[to + pr.GONE] = 0
             before = np.int64(0)
         else:
             copy_slab(pool, at, pool, to, room)
-            state[WASTE] += slab_words(columns, np.int64(pool[at + CAPACITY]))
+            state[pr.WASTE] += slab_words(columns, np.int64(pool[at + pr.CAPACITY]))
         relink(index, bit, before, to)
         at = to
-    size, capacity = np.int64(pool[at + SIZE]), np.int64(pool[at + CAPACITY])
-    place = at + HEADER + size
+    size, capacity = np.int64(pool[at + pr.SIZE]), np.int64(pool[at + pr.CAPACITY])
+    place = at + pr.HEADER + size
     pool[place] = c
-    pool[at + SIZE] = size + 1
-    if columns != PROGRAM:
+    pool[at + pr.SIZE] = size + 1
+    if columns != pr.PROGRAM:
         begin = preds.first[c]
         skip = bit
         for p in range(begin, preds.first[c + 1]):
@@ -147,7 +129,7 @@ def add_conjunction(index, preds, c, bit, columns, ids, progress):
                 skip = np.int64(-1)  # once
                 continue
             place += capacity
-            pool[place] = number | (NEGATED if negated else 0)
+            pool[place] = number | (pr.NEGATED if negated else 0)
     return NOTHING
 
 
@@ -167,22 +149,22 @@ def use_predicate(index, preds, p, estimates, progress):
         if b >= 0:
             index.uses[b] = np.int64(index.uses[b]) + 1
             return NOTHING, b
-        if state[FREE] == 0 and state[BITS] == len(key):
+        if state[pr.FREE] == 0 and state[pr.BITS] == len(key):
             return NEED_BITS, b
-        if 2 * (state[SLOTS] + 1) > len(slot):
+        if 2 * (state[pr.SLOTS] + 1) > len(slot):
             return NEED_SLOTS, b
-        if state[FREE] != 0:
-            b = state[FREE] - 1
-            state[FREE] = np.int64(key[b, 1])
+        if state[pr.FREE] != 0:
+            b = state[pr.FREE] - 1
+            state[pr.FREE] = np.int64(key[b, 1])
         else:
-            b = state[BITS]
-            state[BITS] += 1
+            b = state[pr.BITS]
+            state[pr.BITS] += 1
         key[b, 0], key[b, 1], key[b, 2] = word, low, high
         index.uses[b] = 1
         index.slab[b] = 0
         index.truth[b] = expected(run_lo, run_hi, word, low, high, estimates)
         slot[place] = b + 1
-        state[SLOTS] += 1
+        state[pr.SLOTS] += 1
         progress[BIT] = b
         progress[INTERVAL] = 0
     run = word & FLAG_RUN != 0
@@ -225,7 +207,7 @@ def enter(index, preds, end, estimates, ids, progress):
             progress[PREDICATE] += 1
         if program:
             access = only
-            columns = np.int64(PROGRAM)
+            columns = np.int64(pr.PROGRAM)
         else:
             access = choose_access(preds.pred, ids, index.truth, begin, stop, begin)
             columns = stop - begin - (1 if access >= 0 else 0)
@@ -234,9 +216,9 @@ def enter(index, preds, end, estimates, ids, progress):
         if lacking != NOTHING:
             return lacking
         if program:
-            state[PROGRAMS] = 1
+            state[pr.PROGRAMS] = 1
         if c > 0 and preds.owner[c] == preds.owner[c - 1]:
-            state[SEVERAL] = 1
+            state[pr.SEVERAL] = 1
         progress[CONJ] += 1
         progress[PREDICATE] = 0
     return NOTHING
@@ -249,27 +231,27 @@ def mark_deleted(index, bit, columns, c):
     False when it is not there.
     """
     pool, state = index.pool, index.state
-    at, before = find_slab(pool, np.int64(index.slab[bit]) if bit >= 0 else state[ALWAYS], columns)
+    at, before = find_slab(pool, np.int64(index.slab[bit]) if bit >= 0 else state[pr.ALWAYS], columns)
     if at == 0:
         return False
-    size = np.int64(pool[at + SIZE])
-    low, high = at + HEADER, at + HEADER + size
+    size = np.int64(pool[at + pr.SIZE])
+    low, high = at + pr.HEADER, at + pr.HEADER + size
     while low < high:  # conjunctions ascend
         middle = (low + high) >> 1
-        if np.int64(pool[middle]) & (DELETED - 1) < c:
+        if np.int64(pool[middle]) & (pr.DELETED - 1) < c:
             low = middle + 1
         else:
             high = middle
-    if low == at + HEADER + size or pool[low] != c:
+    if low == at + pr.HEADER + size or pool[low] != c:
         return False
-    pool[low] = c | DELETED
-    gone = np.int64(pool[at + GONE]) + 1
-    pool[at + GONE] = gone
+    pool[low] = c | pr.DELETED
+    gone = np.int64(pool[at + pr.GONE]) + 1
+    pool[at + pr.GONE] = gone
     if gone == size:
-        state[WASTE] += slab_words(columns, np.int64(pool[at + CAPACITY]))
-        relink(index, bit, before, np.int64(pool[at + NEXT]))
+        state[pr.WASTE] += slab_words(columns, np.int64(pool[at + pr.CAPACITY]))
+        relink(index, bit, before, np.int64(pool[at + pr.NEXT]))
     elif size >= SQUEEZED and 2 * gone > size:
-        copy_slab(pool, at, pool, at, np.int64(pool[at + CAPACITY]))
+        copy_slab(pool, at, pool, at, np.int64(pool[at + pr.CAPACITY]))
     return True
 
 
@@ -297,7 +279,7 @@ def remove(index, preds, conjunctions):
                         index.key, index.slot, run_lo, run_hi, word & WHAT, np.int64(pred[p, 1]), np.int64(pred[p, 2])
                     )
             if p == end or bit >= 0:
-                columns = np.int64(PROGRAM) if program else end - begin - (1 if bit >= 0 else 0)
+                columns = np.int64(pr.PROGRAM) if program else end - begin - (1 if bit >= 0 else 0)
                 there = mark_deleted(index, bit, columns, c)
             p += 1
         if not there:
@@ -319,20 +301,20 @@ def move_slabs(index, pool):
     """
     state = index.state
     end = np.int64(1)
-    for bit in range(-1, state[BITS]):
-        at = np.int64(index.slab[bit]) if bit >= 0 else state[ALWAYS]
+    for bit in range(-1, state[pr.BITS]):
+        at = np.int64(index.slab[bit]) if bit >= 0 else state[pr.ALWAYS]
         before = np.int64(0)
         while at != 0:
-            capacity = np.int64(index.pool[at + CAPACITY])
+            capacity = np.int64(index.pool[at + pr.CAPACITY])
             copy_slab(index.pool, at, pool, end, capacity)
             if before != 0:
-                pool[before + NEXT] = end
+                pool[before + pr.NEXT] = end
             elif bit < 0:
-                state[ALWAYS] = end
+                state[pr.ALWAYS] = end
             else:
                 index.slab[bit] = end
             before = end
-            end += slab_words(np.int64(index.pool[at + COLUMNS]), capacity)
-            at = np.int64(index.pool[at + NEXT])
-    state[POOL] = end
-    state[WASTE] = 0
+            end += slab_words(np.int64(index.pool[at + pr.COLUMNS]), capacity)
+            at = np.int64(index.pool[at + pr.NEXT])
+    state[pr.POOL] = end
+    state[pr.WASTE] = 0

@@ -4,15 +4,7 @@ import numpy as np
 
 from colmatch.kernels._jit import device, kernel
 from colmatch.kernels.layout import ATTR_MASK
-from colmatch.kernels.pstbloom.arrays import (
-    CELL_STRIDE,
-    CELL_WORDS,
-    EVERYBODY,
-    FIRST_CELL,
-    SPACES_FROM,
-    STRIDE,
-    WORDS,
-)
+from colmatch.kernels.pstbloom import arrays as psb
 from colmatch.kernels.pstree.arrays import FANOUT, NEXT
 from colmatch.kernels.pstree.change import run_of
 from colmatch.kernels.pstree.choose import ACCESS, BY_CELL, BY_SPACE, PRESENT
@@ -28,7 +20,7 @@ def sign_rows(signature, words, stride, s, last, c):
     if words == 0:
         return
     at = (np.uint64(c) >> np.uint64(6)) & (words - np.uint64(1))
-    at += np.uint64(SPACES_FROM)
+    at += np.uint64(psb.SPACES_FROM)
     bit = np.uint64(1) << (np.uint64(c) & np.uint64(63))
     for row in range(np.uint64(s), np.uint64(last + 1)):
         signature[row * stride + at] |= bit
@@ -49,7 +41,7 @@ def sign_cells(signature, state, a, cells, c):
 
     cells : a bit for each of these
     """
-    words = state[CELL_WORDS]
+    words = state[psb.CELL_WORDS]
     if words == 0:
         return
     bit = np.uint64(1) << (np.uint64(c) & np.uint64(63))
@@ -61,28 +53,28 @@ def sign_cells(signature, state, a, cells, c):
 @device
 def first_of_cell(state, a, i):
     """Returns the first word of the signature of a cell."""
-    return state[FIRST_CELL] + (np.int64(a) * FANOUT + i) * state[CELL_STRIDE]
+    return state[psb.FIRST_CELL] + (np.int64(a) * FANOUT + i) * state[psb.CELL_STRIDE]
 
 
 @device
 def clear_space(signature, state, s):
-    at = SPACES_FROM + s * state[STRIDE]
-    for w in range(at, at + state[STRIDE]):
+    at = psb.SPACES_FROM + s * state[psb.STRIDE]
+    for w in range(at, at + state[psb.STRIDE]):
         signature[w] = 0
 
 
 @device
 def clear_cell(signature, state, a, i):
     at = first_of_cell(state, a, i)
-    for w in range(at, at + state[CELL_STRIDE]):
+    for w in range(at, at + state[psb.CELL_STRIDE]):
         signature[w] = 0
 
 
 @kernel
 def sign_all(tree, preds):
     """Makes the signatures anew, which are all zero, of the conjunctions that are there."""
-    tree.sign[EVERYBODY] = ~np.uint64(0)
-    words, stride = np.uint64(tree.state[WORDS]), np.uint64(tree.state[STRIDE])
+    tree.sign[psb.EVERYBODY] = ~np.uint64(0)
+    words, stride = np.uint64(tree.state[psb.WORDS]), np.uint64(tree.state[psb.STRIDE])
     for c in range(len(tree.at)):
         for p in range(preds.first[c], preds.first[c + 1]):
             how, a = np.int64(tree.probe[p]), np.int64(tree.probe[p]) & ATTR_MASK

@@ -12,30 +12,20 @@ from it is theirs, too. Cells are never cut and have none.
 from typing import Annotated, NamedTuple
 
 from colmatch.kernels.layout import F64, I64, U8, U32, U64
-from colmatch.kernels.pstree.arrays import (
-    COUNT,
-    CUT_WORDS,
-    INNER_WORDS,
-    LIST,
-    OWN,
-    SIZE,
-    SPACE_WORDS,
-    TREE_WORDS,
-    WALK_WORDS,
-)
+from colmatch.kernels.pstree import arrays as ps
 
 DIMENSIONS_MOST = 4
 
 # A row of ``bucket``. A free one has NONE for a prefix, and then the next free one.
 PREFIX, LAST_SPACE = 0, 1  # its key: the prefix is a space, or BUCKET and another bucket
 LONGER = 2  # buckets that it begins
-BUCKET_LIST, BUCKET_COUNT, BUCKET_SIZE = LIST, COUNT, SIZE  # as a row of ``space`` has them
+BUCKET_LIST, BUCKET_COUNT, BUCKET_SIZE = ps.LIST, ps.COUNT, ps.SIZE  # as a row of ``space`` has them
 PARTNERS_LOW, PARTNERS_HIGH = 6, 7  # bits of the attributes that come next, as ``space`` has them
 BUCKET_WORDS = 8
 BUCKET = 1 << 31
 
 # ``state``
-BUCKETS, FREE_BUCKET, SLOTS = OWN, OWN + 1, OWN + 2
+BUCKETS, FREE_BUCKET, SLOTS = ps.OWN, ps.OWN + 1, ps.OWN + 2
 
 # ``work.left``: conjunction that goes next; its predicate, interval and step, and the space or the
 # bucket of that; what is cut off a space, and of which of its members, if that is not done yet;
@@ -51,13 +41,13 @@ class PSTHash(NamedTuple):
     Arrays may be longer than what is used of them.
     """
 
-    tree: Annotated[U32, TREE_WORDS]  # (A, 8)
+    tree: Annotated[U32, ps.TREE_WORDS]  # (A, 8)
     top: U8  # (A)
     highest: U64  # (A)
-    inner: Annotated[U32, INNER_WORDS]  # (M, 17)
-    cut: Annotated[U32, CUT_WORDS]  # (K, 3)
+    inner: Annotated[U32, ps.INNER_WORDS]  # (M, 17)
+    cut: Annotated[U32, ps.CUT_WORDS]  # (K, 3)
     key: U64  # (K)
-    space: Annotated[U32, SPACE_WORDS]  # (S, 8)
+    space: Annotated[U32, ps.SPACE_WORDS]  # (S, 8)
     state: I64  # (64)
     # (L, 3) conjunction, and its two most selective predicates after the access predicates, 0 where
     # there is none; the first of a free block has the next free block
@@ -88,7 +78,7 @@ class Work(NamedTuple):
 
 class Scratch(NamedTuple):
     table: U32  # (A) zero between rows
-    walk: Annotated[U32, WALK_WORDS]  # (E, 4)
+    walk: Annotated[U32, ps.WALK_WORDS]  # (E, 4)
     attr: U32  # (2 E) attributes of the row's spaces, ascending
     space: U32  # (2 E) its spaces and cells
     # (2 E + DIMENSIONS_MOST * BLOCK, 4) prefixes of buckets that are to be looked for, where the

@@ -5,21 +5,7 @@ import numpy as np
 from colmatch.kernels._jit import device, kernel
 from colmatch.kernels.bits import mix
 from colmatch.kernels.layout import ATTR_MASK
-from colmatch.kernels.psthash.arrays import (
-    BUCKET,
-    BUCKET_COUNT,
-    BUCKET_LIST,
-    BUCKET_SIZE,
-    BUCKET_WORDS,
-    BUCKETS,
-    FREE_BUCKET,
-    LAST_SPACE,
-    LONGER,
-    PARTNERS_HIGH,
-    PARTNERS_LOW,
-    PREFIX,
-    SLOTS,
-)
+from colmatch.kernels.psthash import arrays as psh
 from colmatch.kernels.pstree.arrays import CELLS, FANOUT, NEXT, NONE
 from colmatch.kernels.pstree.change import run_of
 from colmatch.kernels.pstree.choose import ACCESS, BY_CELL
@@ -37,7 +23,7 @@ def find_bucket(bucket, slot, prefix, last):
     h = place_of(len(slot), prefix, last)
     while slot[h] != 0:
         b = np.int64(slot[h]) - 1
-        if bucket[b, PREFIX] == prefix and bucket[b, LAST_SPACE] == last:
+        if bucket[b, psh.PREFIX] == prefix and bucket[b, psh.LAST_SPACE] == last:
             return b
         h = (h + 1) & (len(slot) - 1)
     return np.int64(-1)
@@ -45,7 +31,7 @@ def find_bucket(bucket, slot, prefix, last):
 
 @device
 def _note(bucket, slot, b):
-    h = place_of(len(slot), np.int64(bucket[b, PREFIX]), np.int64(bucket[b, LAST_SPACE]))
+    h = place_of(len(slot), np.int64(bucket[b, psh.PREFIX]), np.int64(bucket[b, psh.LAST_SPACE]))
     while slot[h] != 0:
         h = (h + 1) & (len(slot) - 1)
     slot[h] = b + 1
@@ -54,18 +40,18 @@ def _note(bucket, slot, b):
 @kernel
 def note_buckets(tree):
     """Enters all buckets into the hash table anew, which is empty."""
-    tree.state[SLOTS] = 0
-    for b in range(tree.state[BUCKETS]):
-        if tree.bucket[b, PREFIX] != NONE:
+    tree.state[psh.SLOTS] = 0
+    for b in range(tree.state[psh.BUCKETS]):
+        if tree.bucket[b, psh.PREFIX] != NONE:
             _note(tree.bucket, tree.slot, b)
-            tree.state[SLOTS] += 1
+            tree.state[psh.SLOTS] += 1
 
 
 @device
 def _forget(bucket, slot, b):
     """Takes a bucket out of the hash table; what comes after it in its run is moved up."""
     mask = len(slot) - 1
-    h = place_of(len(slot), np.int64(bucket[b, PREFIX]), np.int64(bucket[b, LAST_SPACE]))
+    h = place_of(len(slot), np.int64(bucket[b, psh.PREFIX]), np.int64(bucket[b, psh.LAST_SPACE]))
     while slot[h] != b + 1:
         h = (h + 1) & mask
     hole = h
@@ -74,7 +60,7 @@ def _forget(bucket, slot, b):
         if slot[h] == 0:
             break
         other = np.int64(slot[h]) - 1
-        wanted = place_of(len(slot), np.int64(bucket[other, PREFIX]), np.int64(bucket[other, LAST_SPACE]))
+        wanted = place_of(len(slot), np.int64(bucket[other, psh.PREFIX]), np.int64(bucket[other, psh.LAST_SPACE]))
         if ((h - wanted) & mask) >= ((h - hole) & mask):
             slot[hole] = slot[h]
             hole = h
@@ -84,7 +70,7 @@ def _forget(bucket, slot, b):
 @device
 def lacks_buckets(tree, n):
     """Whether there is no room for so many buckets more."""
-    return tree.state[BUCKETS] + n > len(tree.bucket) or 2 * (tree.state[SLOTS] + n) > len(tree.slot)
+    return tree.state[psh.BUCKETS] + n > len(tree.bucket) or 2 * (tree.state[psh.SLOTS] + n) > len(tree.slot)
 
 
 @device
@@ -98,20 +84,20 @@ def make_bucket(bucket, slot, space, state, prefix, last, a):
     b = find_bucket(bucket, slot, prefix, last)
     if b >= 0:
         return b
-    b = state[FREE_BUCKET]
+    b = state[psh.FREE_BUCKET]
     if b != NONE:
-        state[FREE_BUCKET] = bucket[b, LAST_SPACE]
+        state[psh.FREE_BUCKET] = bucket[b, psh.LAST_SPACE]
     else:
-        b = state[BUCKETS]
-        state[BUCKETS] += 1
-    for i in range(BUCKET_WORDS):
+        b = state[psh.BUCKETS]
+        state[psh.BUCKETS] += 1
+    for i in range(psh.BUCKET_WORDS):
         bucket[b, i] = 0
-    bucket[b, PREFIX], bucket[b, LAST_SPACE] = prefix, last
-    bucket[b, BUCKET_LIST] = bucket[b, BUCKET_SIZE] = NONE
+    bucket[b, psh.PREFIX], bucket[b, psh.LAST_SPACE] = prefix, last
+    bucket[b, psh.BUCKET_LIST] = bucket[b, psh.BUCKET_SIZE] = NONE
     _note(bucket, slot, b)
-    state[SLOTS] += 1
-    if prefix & BUCKET:
-        bucket[prefix ^ BUCKET, LONGER] += 1
+    state[psh.SLOTS] += 1
+    if prefix & psh.BUCKET:
+        bucket[prefix ^ psh.BUCKET, psh.LONGER] += 1
     return b
 
 
@@ -120,28 +106,28 @@ def _pair(bucket, space, prefix, a):
     """Notes that a prefix goes on with an attribute."""
     low = np.uint32(1 << (a & 31)) if a & 32 == 0 else np.uint32(0)
     high = np.uint32(0) if a & 32 == 0 else np.uint32(1 << (a & 31))
-    if prefix & BUCKET:
-        bucket[prefix ^ BUCKET, PARTNERS_LOW] |= low
-        bucket[prefix ^ BUCKET, PARTNERS_HIGH] |= high
+    if prefix & psh.BUCKET:
+        bucket[prefix ^ psh.BUCKET, psh.PARTNERS_LOW] |= low
+        bucket[prefix ^ psh.BUCKET, psh.PARTNERS_HIGH] |= high
     else:
-        space[prefix, PARTNERS_LOW] |= low
-        space[prefix, PARTNERS_HIGH] |= high
+        space[prefix, psh.PARTNERS_LOW] |= low
+        space[prefix, psh.PARTNERS_HIGH] |= high
 
 
 @device
 def free_empty(tree, b):
     """Gives a bucket back if nothing is in it and it begins no other, and what it begins with."""
     bucket = tree.bucket
-    while bucket[b, BUCKET_COUNT] == 0 and bucket[b, LONGER] == 0:
-        prefix = np.int64(bucket[b, PREFIX])
+    while bucket[b, psh.BUCKET_COUNT] == 0 and bucket[b, psh.LONGER] == 0:
+        prefix = np.int64(bucket[b, psh.PREFIX])
         _forget(bucket, tree.slot, b)
-        tree.state[SLOTS] -= 1
-        bucket[b, PREFIX], bucket[b, LAST_SPACE] = NONE, tree.state[FREE_BUCKET]
-        tree.state[FREE_BUCKET] = b
-        if prefix & BUCKET == 0:
+        tree.state[psh.SLOTS] -= 1
+        bucket[b, psh.PREFIX], bucket[b, psh.LAST_SPACE] = NONE, tree.state[psh.FREE_BUCKET]
+        tree.state[psh.FREE_BUCKET] = b
+        if prefix & psh.BUCKET == 0:
             return
-        b = prefix ^ BUCKET
-        bucket[b, LONGER] -= 1
+        b = prefix ^ psh.BUCKET
+        bucket[b, psh.LONGER] -= 1
 
 
 @device
@@ -209,8 +195,8 @@ def make_nth(bucket, slot, space, state, spaces, dims, n):
     for d in range(1, dims[0]):
         s = np.int64(spaces[d * most + n % dims[2 * d + 1]])
         n //= dims[2 * d + 1]
-        prefix = make_bucket(bucket, slot, space, state, prefix, s, dims[2 * d + 2]) | BUCKET
-    return prefix ^ BUCKET
+        prefix = make_bucket(bucket, slot, space, state, prefix, s, dims[2 * d + 2]) | psh.BUCKET
+    return prefix ^ psh.BUCKET
 
 
 @device
@@ -225,5 +211,5 @@ def find_nth(tree, work, n):
     for d in range(1, dims[0]):
         s = np.int64(spaces[d * most + n % dims[2 * d + 1]])
         n //= dims[2 * d + 1]
-        prefix = find_bucket(tree.bucket, tree.slot, prefix, s) | BUCKET
-    return prefix ^ BUCKET
+        prefix = find_bucket(tree.bucket, tree.slot, prefix, s) | psh.BUCKET
+    return prefix ^ psh.BUCKET

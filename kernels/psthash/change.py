@@ -11,39 +11,9 @@ import numpy as np
 
 from colmatch.kernels._jit import device, kernel
 from colmatch.kernels.layout import ATTR_MASK
-from colmatch.kernels.psthash.arrays import (
-    DIMENSIONS_MOST,
-    GOES_NEXT,
-    INTERVAL,
-    MEMBER,
-    MEMBER_PLACE,
-    NEED_BUCKETS,
-    NEED_CUTS,
-    NEED_ENTRIES,
-    NEED_INNERS,
-    NEED_SPACES,
-    NEW_SPACE,
-    OLD_SPACE,
-    PLACE,
-    PREDICATE,
-    STEP,
-)
+from colmatch.kernels.psthash import arrays as psh
 from colmatch.kernels.psthash.buckets import collect, find_nth, free_empty, lacks_buckets, make_nth
-from colmatch.kernels.pstree.arrays import (
-    ALWAYS,
-    CELL_USES,
-    CELLS,
-    COUNT,
-    FANOUT,
-    FIRST,
-    LESS,
-    LIST,
-    NEXT,
-    NONE,
-    PREDS,
-    START,
-    USES,
-)
+from colmatch.kernels.pstree import arrays as ps
 from colmatch.kernels.pstree.change import (
     begin_attribute,
     count_spaces,
@@ -60,7 +30,7 @@ from colmatch.kernels.pstree.intervals import cells_within, interval, intervals
 from colmatch.kernels.pstree.lists import class_for, drop_list, has_room, lacks_block, pull, push, room_of
 from colmatch.kernels.pstree.tables import MOST_DIGITS, free_space, lacks_rows, new_cells
 
-CHOOSE, CUT_BELOW, CUT_ABOVE, WALK, LISTS, PAIR = range(6)  # steps
+CHOOSE, CUT_BELOW, CUT_ABOVE, WALK, LISTS = range(5)  # steps
 
 
 @device
@@ -68,8 +38,8 @@ def _lacks(tree, work, inners, cuts, spaces, count, buckets):
     """Whether there is no room for rows and a block of ``count`` entries, which is noted."""
     entries = room_of(class_for(count)) if count > 0 else 0
     left = work.left
-    left[NEED_INNERS], left[NEED_CUTS], left[NEED_SPACES] = inners, cuts, spaces
-    left[NEED_ENTRIES], left[NEED_BUCKETS] = entries, buckets
+    left[psh.NEED_INNERS], left[psh.NEED_CUTS], left[psh.NEED_SPACES] = inners, cuts, spaces
+    left[psh.NEED_ENTRIES], left[psh.NEED_BUCKETS] = entries, buckets
     return (
         lacks_rows(tree, inners, cuts, spaces)
         or (count > 0 and lacks_block(tree.state, tree.entry, count))
@@ -80,7 +50,7 @@ def _lacks(tree, work, inners, cuts, spaces, count, buckets):
 @device
 def _list(tree, work, table, row, c):
     """Puts a conjunction into the list of a space or bucket. Says whether there was room."""
-    if not has_room(table, row) and _lacks(tree, work, 0, 0, 0, np.int64(table[row, COUNT]) + 1, 0):
+    if not has_room(table, row) and _lacks(tree, work, 0, 0, 0, np.int64(table[row, ps.COUNT]) + 1, 0):
         return False
     push(tree.state, tree.entry, table, row, c, work.next[c, 0], work.next[c, 1])
     return True
@@ -89,7 +59,7 @@ def _list(tree, work, table, row, c):
 @device
 def _enter_nth(tree, work, c, n):
     """Puts a conjunction into the n-th bucket of what was collected of it."""
-    if _lacks(tree, work, 0, 0, 0, 0, DIMENSIONS_MOST):
+    if _lacks(tree, work, 0, 0, 0, 0, psh.DIMENSIONS_MOST):
         return False
     b = make_nth(tree.bucket, tree.slot, tree.space, tree.state, work.spaces, work.dims, n)
     return _list(tree, work, tree.bucket, b, c)
@@ -99,23 +69,23 @@ def _enter_nth(tree, work, c, n):
 def _finish_split(tree, preds, work, a):
     """Puts the members of a space that was cut into the buckets of what was cut off, too."""
     left = work.left
-    new, old = left[NEW_SPACE], left[OLD_SPACE]
-    if new == NONE:
+    new, old = left[psh.NEW_SPACE], left[psh.OLD_SPACE]
+    if new == ps.NONE:
         return True
-    while left[MEMBER] < np.int64(tree.space[old, COUNT]):
-        at = np.int64(tree.space[old, LIST]) + left[MEMBER]
+    while left[psh.MEMBER] < np.int64(tree.space[old, ps.COUNT]):
+        at = np.int64(tree.space[old, ps.LIST]) + left[psh.MEMBER]
         c = np.int64(tree.entry[at, 0])
         work.next[c, 0], work.next[c, 1] = tree.entry[at, 1], tree.entry[at, 2]
         buckets = collect(tree, preds, work, c, a, new)
-        while left[MEMBER_PLACE] < buckets:
-            if not _enter_nth(tree, work, c, left[MEMBER_PLACE]):
+        while left[psh.MEMBER_PLACE] < buckets:
+            if not _enter_nth(tree, work, c, left[psh.MEMBER_PLACE]):
                 return False
-            left[MEMBER_PLACE] += 1
+            left[psh.MEMBER_PLACE] += 1
         if not _list(tree, work, tree.space, new, c):
             return False
-        left[MEMBER] += 1
-        left[MEMBER_PLACE] = 0
-    left[NEW_SPACE] = NONE
+        left[psh.MEMBER] += 1
+        left[psh.MEMBER_PLACE] = 0
+    left[psh.NEW_SPACE] = ps.NONE
     return True
 
 
@@ -125,10 +95,10 @@ def _cut(tree, preds, work, a, key):
     if _lacks(tree, work, MOST_DIGITS, 1, 1, 0, 0):
         return False
     new = cut_at(tree, a, key)
-    if new != NONE:
+    if new != ps.NONE:
         left = work.left
-        left[NEW_SPACE], left[MEMBER], left[MEMBER_PLACE] = new, 0, 0
-        left[OLD_SPACE] = tree.cut[np.int64(tree.space[new, START]), LESS]
+        left[psh.NEW_SPACE], left[psh.MEMBER], left[psh.MEMBER_PLACE] = new, 0, 0
+        left[psh.OLD_SPACE] = tree.cut[np.int64(tree.space[new, ps.START]), ps.LESS]
     return True
 
 
@@ -136,60 +106,60 @@ def _cut(tree, preds, work, a, key):
 def _enter_spaces(tree, preds, work, c, p):
     """Makes a conjunction a member of the spaces of a predicate, which may have to be cut first."""
     left, a = work.left, np.int64(preds.pred[p, 0]) & ATTR_MASK
-    if tree.tree[a, FIRST] == NONE:
+    if tree.tree[a, ps.FIRST] == ps.NONE:
         if _lacks(tree, work, 0, 0, 1, 0, 0):
             return False
         begin_attribute(tree, a)
     # what goes step by step stands in pstbloom/change.py as well: kernels take no functions
     begin, end = intervals(preds, p)
-    while left[INTERVAL] < end - begin:
-        lo, hi = interval(preds, p, begin + left[INTERVAL])
+    while left[psh.INTERVAL] < end - begin:
+        lo, hi = interval(preds, p, begin + left[psh.INTERVAL])
         if lo <= hi:
-            if left[STEP] == CUT_BELOW:
+            if left[psh.STEP] == CUT_BELOW:
                 if cuts_below(tree, lo) and not _cut(tree, preds, work, a, np.uint64(lo)):
                     return False
-                left[STEP] = CUT_ABOVE
+                left[psh.STEP] = CUT_ABOVE
             if not _finish_split(tree, preds, work, a):
                 return False
-            if left[STEP] == CUT_ABOVE:
+            if left[psh.STEP] == CUT_ABOVE:
                 if cuts_above(tree, a, hi) and not _cut(tree, preds, work, a, np.uint64(hi + 1)):
                     return False
-                left[STEP] = WALK
+                left[psh.STEP] = WALK
             if not _finish_split(tree, preds, work, a):
                 return False
             s, last = run_of(tree, a, lo, hi)
-            if left[STEP] == WALK:  # this stands in pstbloom/change.py as well
-                left[STEP], left[PLACE] = LISTS, s
-            while left[PLACE] != NONE:
-                s = left[PLACE]
+            if left[psh.STEP] == WALK:  # this stands in pstbloom/change.py as well
+                left[psh.STEP], left[psh.PLACE] = LISTS, s
+            while left[psh.PLACE] != ps.NONE:
+                s = left[psh.PLACE]
                 if not _list(tree, work, tree.space, s, c):
                     return False
-                tree.space[s, PREDS] += 1
-                left[PLACE] = NONE if s == last else np.int64(tree.space[s, NEXT])
-        left[INTERVAL] += 1
-        left[STEP] = CUT_BELOW
-    tree.tree[a, USES] += 1
+                tree.space[s, ps.PREDS] += 1
+                left[psh.PLACE] = ps.NONE if s == last else np.int64(tree.space[s, ps.NEXT])
+        left[psh.INTERVAL] += 1
+        left[psh.STEP] = CUT_BELOW
+    tree.tree[a, ps.USES] += 1
     return True
 
 
 @device
 def _count_cells(tree, preds, p, step):
     a = np.int64(preds.pred[p, 0]) & ATTR_MASK
-    cells, first = cells_within(tree.tree, preds.pred, preds.run_lo, preds.run_hi, p), np.int64(tree.tree[a, CELLS])
-    for i in range(FANOUT):
+    cells, first = cells_within(tree.tree, preds.pred, preds.run_lo, preds.run_hi, p), np.int64(tree.tree[a, ps.CELLS])
+    for i in range(ps.FANOUT):
         if (cells >> i) & 1:
-            count_spaces(tree.space, first + i, first + i, PREDS, step)
+            count_spaces(tree.space, first + i, first + i, ps.PREDS, step)
 
 
 @device
 def _enter_cells(tree, preds, work, p):
     a = np.int64(preds.pred[p, 0]) & ATTR_MASK
-    if tree.tree[a, CELLS] == NONE:
-        if _lacks(tree, work, 0, 0, FANOUT, 0, 0):
+    if tree.tree[a, ps.CELLS] == ps.NONE:
+        if _lacks(tree, work, 0, 0, ps.FANOUT, 0, 0):
             return False
-        tree.tree[a, CELLS] = new_cells(tree)
+        tree.tree[a, ps.CELLS] = new_cells(tree)
     _count_cells(tree, preds, p, 1)
-    tree.tree[a, CELL_USES] += 1
+    tree.tree[a, ps.CELL_USES] += 1
     return True
 
 
@@ -197,32 +167,32 @@ def _enter_cells(tree, preds, work, p):
 def enter(tree, preds, codes, work, end):
     """Enters conjunctions up to ``end``, from ``work.left`` on. Says whether there was room."""
     left = work.left  # how this goes on stands in pstbloom/change.py as well
-    while left[GOES_NEXT] < end:
-        c = left[GOES_NEXT]
-        if left[STEP] == CHOOSE:
+    while left[psh.GOES_NEXT] < end:
+        c = left[psh.GOES_NEXT]
+        if left[psh.STEP] == CHOOSE:
             choose(tree, preds, codes, work.score, c, work.next)
-            if not is_placed(tree.probe, preds.first, c) and not _list(tree, work, tree.space, np.int64(ALWAYS), c):
+            if not is_placed(tree.probe, preds.first, c) and not _list(tree, work, tree.space, np.int64(ps.ALWAYS), c):
                 return False
-            left[PREDICATE], left[INTERVAL], left[STEP], left[PLACE] = preds.first[c], 0, CUT_BELOW, 0
-        while left[PREDICATE] < preds.first[c + 1]:
-            how = np.int64(tree.probe[left[PREDICATE]])
+            left[psh.PREDICATE], left[psh.INTERVAL], left[psh.STEP], left[psh.PLACE] = preds.first[c], 0, CUT_BELOW, 0
+        while left[psh.PREDICATE] < preds.first[c + 1]:
+            how = np.int64(tree.probe[left[psh.PREDICATE]])
             if how & ACCESS:
                 if how & BY_CELL:
-                    fits = _enter_cells(tree, preds, work, left[PREDICATE])
+                    fits = _enter_cells(tree, preds, work, left[psh.PREDICATE])
                 else:
-                    fits = _enter_spaces(tree, preds, work, c, left[PREDICATE])
+                    fits = _enter_spaces(tree, preds, work, c, left[psh.PREDICATE])
                 if not fits:
                     return False
-            left[PREDICATE] += 1
-            left[INTERVAL], left[STEP], left[PLACE] = 0, CUT_BELOW, 0
+            left[psh.PREDICATE] += 1
+            left[psh.INTERVAL], left[psh.STEP], left[psh.PLACE] = 0, CUT_BELOW, 0
         buckets = collect(tree, preds, work, c, np.int64(-1), 0)
-        while left[PLACE] < buckets:
-            if not _enter_nth(tree, work, c, left[PLACE]):
+        while left[psh.PLACE] < buckets:
+            if not _enter_nth(tree, work, c, left[psh.PLACE]):
                 return False
-            left[PLACE] += 1
+            left[psh.PLACE] += 1
         tree.at[c] = 1
-        left[GOES_NEXT] += 1
-        left[STEP] = CHOOSE
+        left[psh.GOES_NEXT] += 1
+        left[psh.STEP] = CHOOSE
     return True
 
 
@@ -239,10 +209,10 @@ def _leave_buckets(tree, preds, work, c, a, s):
 def _uncut(tree, preds, work, a, key):
     """Takes an end of a predicate away. What it merges goes out of the buckets."""
     s = uncut_at(tree, a, key)
-    if s == NONE:
+    if s == ps.NONE:
         return
-    for i in range(np.int64(tree.space[s, COUNT])):
-        c = np.int64(tree.entry[np.int64(tree.space[s, LIST]) + i, 0])
+    for i in range(np.int64(tree.space[s, ps.COUNT])):
+        c = np.int64(tree.entry[np.int64(tree.space[s, ps.LIST]) + i, 0])
         _leave_buckets(tree, preds, work, c, a, s)
     drop_list(tree.state, tree.entry, tree.space, s)
     free_space(tree, s)
@@ -257,16 +227,16 @@ def _leave_spaces(tree, preds, work, c, p):
         if lo > hi:
             continue
         s, last = run_of(tree, a, lo, hi)
-        count_spaces(tree.space, s, last, PREDS, -1)
+        count_spaces(tree.space, s, last, ps.PREDS, -1)
         pull(tree.state, tree.entry, tree.space, s, c)
         while s != last:
-            s = np.int64(tree.space[s, NEXT])
+            s = np.int64(tree.space[s, ps.NEXT])
             pull(tree.state, tree.entry, tree.space, s, c)
         if cuts_below(tree, lo):
             _uncut(tree, preds, work, a, np.uint64(lo))
         if cuts_above(tree, a, hi):
             _uncut(tree, preds, work, a, np.uint64(hi + 1))
-    tree.tree[a, USES] -= 1
+    tree.tree[a, ps.USES] -= 1
     end_attribute(tree, a)
 
 
@@ -292,5 +262,5 @@ def remove(tree, preds, work, conjunctions):
                 else:
                     _leave_spaces(tree, preds, work, c, p)
         if not is_placed(tree.probe, preds.first, c):
-            pull(tree.state, tree.entry, tree.space, ALWAYS, c)
+            pull(tree.state, tree.entry, tree.space, ps.ALWAYS, c)
         tree.at[c] = 0

@@ -11,17 +11,7 @@ from colmatch.kernels.bits import ask_for
 from colmatch.kernels.geometry import attribute_bit
 from colmatch.kernels.layout import ATTR_MASK, CONJUNCTIONS, NODES
 from colmatch.kernels.predicates import clear, spread
-from colmatch.kernels.psthash.arrays import (
-    BUCKET,
-    BUCKET_COUNT,
-    BUCKET_LIST,
-    BUCKET_WORDS,
-    LAST_SPACE,
-    LONGER,
-    PARTNERS_HIGH,
-    PARTNERS_LOW,
-    PREFIX,
-)
+from colmatch.kernels.psthash import arrays as psh
 from colmatch.kernels.psthash.buckets import place_of
 from colmatch.kernels.pstree.arrays import ALWAYS, CELLS, COUNT, FOUND, LIST, NONE
 from colmatch.kernels.pstree.intervals import cell_of
@@ -33,7 +23,7 @@ from colmatch.kernels.sink import FILL, stops
 @device
 def partners(table, row):
     """Bits of the attributes that a space or bucket goes on with."""
-    return np.uint64(table[row, PARTNERS_LOW]) | np.uint64(table[row, PARTNERS_HIGH]) << np.uint64(32)
+    return np.uint64(table[row, psh.PARTNERS_LOW]) | np.uint64(table[row, psh.PARTNERS_HIGH]) << np.uint64(32)
 
 
 @device
@@ -77,10 +67,10 @@ def _ask_for_all(space, bucket, slot, stack, height, attr, own, count, key, plac
     while height > 0 and asked < BLOCK and stack[height - 1, 3] == length:
         prefix, after = np.int64(stack[height - 1, 0]), np.int64(stack[height - 1, 1])
         i = np.int64(stack[height - 1, 2])
-        pairs = partners(bucket, prefix ^ BUCKET) if prefix & BUCKET else partners(space, prefix)
+        pairs = partners(bucket, prefix ^ psh.BUCKET) if prefix & psh.BUCKET else partners(space, prefix)
         if i == after:
             i += 1
-            if prefix & BUCKET == 0:
+            if prefix & psh.BUCKET == 0:
                 asked = _ask(slot, key, place, asked, prefix, np.int64(NONE), after)
         while i < count and asked < BLOCK:
             if attr[i] != attr[after] and pairs & attribute_bit(attr[i]) != 0:
@@ -99,20 +89,20 @@ def _answer(bucket, slot, entry, key, place, n):
     for k in range(n):
         b = np.int64(slot[place[k]])
         if b != 0:
-            ask_for(bucket, np.uint64(b - 1) * np.uint64(BUCKET_WORDS))
+            ask_for(bucket, np.uint64(b - 1) * np.uint64(psh.BUCKET_WORDS))
             key[found, 0], key[found, 1], key[found, 2] = key[k, 0], key[k, 1], key[k, 2]
             place[found] = place[k]
             found += 1
     n, found = found, 0
     for k in range(n):
         h, b = place[k], np.int64(slot[place[k]]) - 1
-        while b >= 0 and (bucket[b, PREFIX] != key[k, 0] or bucket[b, LAST_SPACE] != key[k, 1]):
+        while b >= 0 and (bucket[b, psh.PREFIX] != key[k, 0] or bucket[b, psh.LAST_SPACE] != key[k, 1]):
             h = (h + 1) & (len(slot) - 1)
             b = np.int64(slot[h]) - 1
         if b >= 0:
-            if bucket[b, BUCKET_COUNT] > 0:
-                ask_for(entry, np.uint64(3) * np.uint64(bucket[b, BUCKET_LIST]))
-                ask_for(entry, np.uint64(3) * np.uint64(bucket[b, BUCKET_LIST]) + np.uint64(LINE))
+            if bucket[b, psh.BUCKET_COUNT] > 0:
+                ask_for(entry, np.uint64(3) * np.uint64(bucket[b, psh.BUCKET_LIST]))
+                ask_for(entry, np.uint64(3) * np.uint64(bucket[b, psh.BUCKET_LIST]) + np.uint64(LINE))
             place[found], key[found, 2] = b, key[k, 2]
             found += 1
     return found
@@ -168,8 +158,8 @@ def match(index, preds, rows, start, stop, scratch, sink, counters):
             found = _answer(bucket, slot, entry, key, place, asked)
             for k in range(found):
                 b = place[k]
-                size = np.int64(bucket[b, BUCKET_COUNT])
-                at, last = np.int64(bucket[b, BUCKET_LIST]), np.int64(bucket[b, BUCKET_LIST]) + size
+                size = np.int64(bucket[b, psh.BUCKET_COUNT])
+                at, last = np.int64(bucket[b, psh.BUCKET_LIST]), np.int64(bucket[b, psh.BUCKET_LIST]) + size
                 looked_at += size
                 while at < last and fits:
                     stop_at = min(at + BLOCK - noted, last)
@@ -178,8 +168,8 @@ def match(index, preds, rows, start, stop, scratch, sink, counters):
                     if noted == BLOCK:
                         fits = verify(preds, row, attr, code, begin, end, table, conj, noted, sink, counters)
                         noted = np.int64(0)
-                if bucket[b, LONGER] > 0:
-                    stack[height, 0], stack[height, 1], stack[height, 2] = b | BUCKET, key[k, 2], key[k, 2]
+                if bucket[b, psh.LONGER] > 0:
+                    stack[height, 0], stack[height, 1], stack[height, 2] = b | psh.BUCKET, key[k, 2], key[k, 2]
                     stack[height, 3] = length
                     height += 1
         if fits:

@@ -8,35 +8,15 @@ it; when there are none left, the spaces on both sides have the same predicates 
 
 import numpy as np
 
-from colmatch.kernels._jit import device, kernel
+from colmatch.kernels._jit import device
 from colmatch.kernels.bits import popcount
-from colmatch.kernels.pstree.arrays import (
-    CELL_USES,
-    CELLS,
-    CHILDREN,
-    ENDS,
-    EQUAL,
-    FIRST,
-    LAST,
-    LESS,
-    LOWEST,
-    MERGED,
-    NEXT,
-    NONE,
-    PREDS,
-    ROOT,
-    SPLIT,
-    START,
-    USES,
-)
+from colmatch.kernels.pstree import arrays as ps
 from colmatch.kernels.pstree.search import digit_of, find_space, next_shift
 from colmatch.kernels.pstree.tables import (
-    MOST_DIGITS,
     free_cells,
     free_cut,
     free_inner,
     free_space,
-    lacks_rows,
     new_cut,
     new_inner,
     new_space,
@@ -46,22 +26,22 @@ from colmatch.kernels.pstree.tables import (
 @device
 def begin_attribute(tree, a):
     """Gives an attribute that no predicate had its first space, which has all keys."""
-    if tree.tree[a, FIRST] == NONE:
-        tree.tree[a, FIRST] = tree.tree[a, LAST] = new_space(tree)
+    if tree.tree[a, ps.FIRST] == ps.NONE:
+        tree.tree[a, ps.FIRST] = tree.tree[a, ps.LAST] = new_space(tree)
 
 
 @device
 def end_attribute(tree, a):
     """Gives the last space of an attribute back if no predicate has it any more."""
-    if tree.tree[a, USES] == 0:
-        free_space(tree, np.int64(tree.tree[a, FIRST]))
-        tree.tree[a, FIRST] = tree.tree[a, LAST] = NONE
+    if tree.tree[a, ps.USES] == 0:
+        free_space(tree, np.int64(tree.tree[a, ps.FIRST]))
+        tree.tree[a, ps.FIRST] = tree.tree[a, ps.LAST] = ps.NONE
 
 
 @device
 def cuts_below(tree, lo):
     """Whether a predicate that begins at ``lo`` needs a cut there."""
-    return np.uint64(lo) > np.uint64(tree.state[LOWEST])
+    return np.uint64(lo) > np.uint64(tree.state[ps.LOWEST])
 
 
 @device
@@ -79,33 +59,33 @@ def cut_at(tree, a, key):
     each digit.
     """
     below = find_space(tree.tree, tree.top, tree.inner, tree.cut, a, key)
-    if tree.tree[a, ROOT] == NONE:
-        tree.tree[a, ROOT] = new_inner(tree)
-    n, shift = np.int64(tree.tree[a, ROOT]), np.uint64(tree.top[a])
+    if tree.tree[a, ps.ROOT] == ps.NONE:
+        tree.tree[a, ps.ROOT] = new_inner(tree)
+    n, shift = np.int64(tree.tree[a, ps.ROOT]), np.uint64(tree.top[a])
     while True:
         digit = digit_of(key, shift)
-        there = (np.uint64(tree.inner[n, CHILDREN]) >> digit) & np.uint64(1) != 0
+        there = (np.uint64(tree.inner[n, ps.CHILDREN]) >> digit) & np.uint64(1) != 0
         if not there:
-            tree.inner[n, CHILDREN] |= np.uint32(1 << np.int64(digit))
+            tree.inner[n, ps.CHILDREN] |= np.uint32(1 << np.int64(digit))
             tree.inner[n, digit] = new_cut(tree) if shift == 0 else new_inner(tree)
         n = np.int64(tree.inner[n, digit])
         if shift == 0:
             break
         shift = next_shift(shift)
     if there:
-        tree.cut[n, ENDS] += 1
-        return np.int64(NONE)
+        tree.cut[n, ps.ENDS] += 1
+        return np.int64(ps.NONE)
     s = new_space(tree)
-    above = np.int64(tree.space[below, NEXT])
-    tree.space[s, NEXT], tree.space[s, START], tree.space[s, PREDS] = above, n, tree.space[below, PREDS]
-    tree.space[below, NEXT] = s
-    if above != NONE:
-        tree.cut[np.int64(tree.space[above, START]), LESS] = s
+    above = np.int64(tree.space[below, ps.NEXT])
+    tree.space[s, ps.NEXT], tree.space[s, ps.START], tree.space[s, ps.PREDS] = above, n, tree.space[below, ps.PREDS]
+    tree.space[below, ps.NEXT] = s
+    if above != ps.NONE:
+        tree.cut[np.int64(tree.space[above, ps.START]), ps.LESS] = s
     else:
-        tree.tree[a, LAST] = s
-    tree.cut[n, LESS], tree.cut[n, EQUAL], tree.cut[n, ENDS] = below, s, 1
+        tree.tree[a, ps.LAST] = s
+    tree.cut[n, ps.LESS], tree.cut[n, ps.EQUAL], tree.cut[n, ps.ENDS] = below, s, 1
     tree.key[n] = key
-    tree.state[SPLIT] += 1
+    tree.state[ps.SPLIT] += 1
     return s
 
 
@@ -116,42 +96,42 @@ def uncut_at(tree, a, key):
     Returns the space that began there, NONE if it does still: it is the caller's, to be given back.
     What hangs at it hangs at the one below, too.
     """
-    n, shift = np.int64(tree.tree[a, ROOT]), np.uint64(tree.top[a])
-    fork, fork_shift = np.int64(NONE), shift  # the lowest node of the path with other children
+    n, shift = np.int64(tree.tree[a, ps.ROOT]), np.uint64(tree.top[a])
+    fork, fork_shift = np.int64(ps.NONE), shift  # the lowest node of the path with other children
     while True:
-        if popcount(np.uint64(tree.inner[n, CHILDREN])) > 1:
+        if popcount(np.uint64(tree.inner[n, ps.CHILDREN])) > 1:
             fork, fork_shift = n, shift
         n = np.int64(tree.inner[n, digit_of(key, shift)])
         if shift == 0:
             break
         shift = next_shift(shift)
-    tree.cut[n, ENDS] -= 1
-    if tree.cut[n, ENDS] > 0:
-        return np.int64(NONE)
-    below, s = np.int64(tree.cut[n, LESS]), np.int64(tree.cut[n, EQUAL])
-    above = np.int64(tree.space[s, NEXT])
-    tree.space[below, NEXT] = above
-    if above != NONE:
-        tree.cut[np.int64(tree.space[above, START]), LESS] = below
+    tree.cut[n, ps.ENDS] -= 1
+    if tree.cut[n, ps.ENDS] > 0:
+        return np.int64(ps.NONE)
+    below, s = np.int64(tree.cut[n, ps.LESS]), np.int64(tree.cut[n, ps.EQUAL])
+    above = np.int64(tree.space[s, ps.NEXT])
+    tree.space[below, ps.NEXT] = above
+    if above != ps.NONE:
+        tree.cut[np.int64(tree.space[above, ps.START]), ps.LESS] = below
     else:
-        tree.tree[a, LAST] = below
+        tree.tree[a, ps.LAST] = below
     free_cut(tree, n)
     _forget(tree, a, key, fork, fork_shift)
-    tree.state[MERGED] += 1
+    tree.state[ps.MERGED] += 1
     return s
 
 
 @device
 def _forget(tree, a, key, fork, shift):
     """Takes the path to a cut out of the tree, from the node ``fork`` down, all of it for NONE."""
-    if fork == NONE:
-        n, shift = np.int64(tree.tree[a, ROOT]), np.uint64(tree.top[a])
-        tree.tree[a, ROOT] = NONE
+    if fork == ps.NONE:
+        n, shift = np.int64(tree.tree[a, ps.ROOT]), np.uint64(tree.top[a])
+        tree.tree[a, ps.ROOT] = ps.NONE
     else:
         digit = digit_of(key, shift)
         n = np.int64(tree.inner[fork, digit])
-        tree.inner[fork, digit] = NONE
-        tree.inner[fork, CHILDREN] ^= np.uint32(1 << np.int64(digit))
+        tree.inner[fork, digit] = ps.NONE
+        tree.inner[fork, ps.CHILDREN] ^= np.uint32(1 << np.int64(digit))
         if shift == 0:
             return
         shift = next_shift(shift)
@@ -169,10 +149,10 @@ def leave_cells(tree, a):
 
     Nothing may hang at them any more.
     """
-    tree.tree[a, CELL_USES] -= 1
-    if tree.tree[a, CELL_USES] == 0:
-        free_cells(tree, np.int64(tree.tree[a, CELLS]))
-        tree.tree[a, CELLS] = NONE
+    tree.tree[a, ps.CELL_USES] -= 1
+    if tree.tree[a, ps.CELL_USES] == 0:
+        free_cells(tree, np.int64(tree.tree[a, ps.CELLS]))
+        tree.tree[a, ps.CELLS] = ps.NONE
 
 
 @device
@@ -188,59 +168,7 @@ def count_spaces(space, s, last, column, step):
     n = 1
     space[s, column] = np.int64(space[s, column]) + step
     while s != last:
-        s = np.int64(space[s, NEXT])
+        s = np.int64(space[s, ps.NEXT])
         space[s, column] = np.int64(space[s, column]) + step
         n += 1
     return n
-
-
-@kernel
-def enter_ranges(tree, attr, lo, hi, begin):
-    """Enters predicates on attributes, those from place ``begin`` on, until there is no room.
-
-    Returns how many are done.
-
-    attr (P) uint32, lo, hi (P) uint64 : closed ranges of keys
-    """
-    for i in range(begin, len(attr)):
-        if lacks_rows(tree, 2 * MOST_DIGITS, 2, 3):
-            return i
-        a = np.int64(attr[i])
-        begin_attribute(tree, a)
-        if cuts_below(tree, lo[i]):
-            cut_at(tree, a, lo[i])
-        if cuts_above(tree, a, hi[i]):
-            cut_at(tree, a, hi[i] + np.uint64(1))
-        s, last = run_of(tree, a, lo[i], hi[i])
-        count_spaces(tree.space, s, last, PREDS, 1)
-        tree.tree[a, USES] += 1
-    return len(attr)
-
-
-@kernel
-def leave_ranges(tree, attr, lo, hi):
-    """Takes predicates out that are there."""
-    for i in range(len(attr)):
-        a = np.int64(attr[i])
-        s, last = run_of(tree, a, lo[i], hi[i])
-        count_spaces(tree.space, s, last, PREDS, -1)
-        if cuts_below(tree, lo[i]):
-            s = uncut_at(tree, a, lo[i])
-            if s != NONE:
-                free_space(tree, s)
-        if cuts_above(tree, a, hi[i]):
-            s = uncut_at(tree, a, hi[i] + np.uint64(1))
-            if s != NONE:
-                free_space(tree, s)
-        tree.tree[a, USES] -= 1
-        end_attribute(tree, a)
-
-
-@kernel
-def find_spaces(tree, attr, key, space):
-    """Writes the space that has each key, NONE where the attribute has none.
-
-    attr (N) uint32, key (N) uint64, space (N) uint32
-    """
-    for i in range(len(attr)):
-        space[i] = find_space(tree.tree, tree.top, tree.inner, tree.cut, np.int64(attr[i]), key[i])

@@ -9,23 +9,7 @@ import numpy as np
 
 from colmatch.kernels._jit import device
 from colmatch.kernels.bits import ask_for, ctz, popcount
-from colmatch.kernels.pstree.arrays import (
-    CHILDREN,
-    CUT_WORDS,
-    DIGIT_BITS,
-    EQUAL,
-    FIRST,
-    FOUND,
-    INNER_WORDS,
-    LESS,
-    NODE,
-    NONE,
-    ROOT,
-    SPACE_WORDS,
-    TREE_WORDS,
-    WAY,
-    WHOSE,
-)
+from colmatch.kernels.pstree import arrays as ps
 
 # Where a path has gone: with the key's own digits, or by a neighbour above or below.
 ON_PATH, ABOVE, BELOW = np.uint64(0), np.uint64(1), np.uint64(2)
@@ -41,7 +25,7 @@ def digit_of(key, shift):
 @device
 def next_shift(shift):
     """Where the next digit begins. The last may share bits with the one before."""
-    return shift - min(shift, np.uint64(DIGIT_BITS))
+    return shift - min(shift, np.uint64(ps.DIGIT_BITS))
 
 
 @device
@@ -60,7 +44,7 @@ def next_below(inner, n, key, shift, side):
     ``LESS`` is the space, or the last one below, whose ``EQUAL`` is. side : where the path has gone
     so far, ``ON_PATH`` at the root
     """
-    children = np.uint64(inner[n, CHILDREN])
+    children = np.uint64(inner[n, ps.CHILDREN])
     digit = digit_of(key, shift)
     if side == ON_PATH:
         above = children >> digit
@@ -75,14 +59,14 @@ def next_below(inner, n, key, shift, side):
 @device
 def find_space(tree, top, inner, cut, a, key):
     """The space of an attribute that has a key, NONE where the attribute has no spaces."""
-    n = np.int64(tree[a, ROOT])
-    if n == NONE:
-        return np.int64(tree[a, FIRST])
+    n = np.int64(tree[a, ps.ROOT])
+    if n == ps.NONE:
+        return np.int64(tree[a, ps.FIRST])
     shift, side = np.uint64(top[a]), ON_PATH
     while True:
         n, side = next_below(inner, n, key, shift, side)
         if shift == 0:
-            return np.int64(cut[n, LESS if side == ABOVE else EQUAL])
+            return np.int64(cut[n, ps.LESS if side == ABOVE else ps.EQUAL])
         shift = next_shift(shift)
 
 
@@ -97,52 +81,40 @@ def find_together(tree, top, inner, cut, space, attr, key, begin, end, walk):
     walk (end - begin, 4)
     """
     for e in range(begin, end):
-        ask_for(tree, np.uint64(attr[e]) * np.uint64(TREE_WORDS))
+        ask_for(tree, np.uint64(attr[e]) * np.uint64(ps.TREE_WORDS))
     left = np.int64(0)
     for e in range(begin, end):
         a = np.int64(attr[e])
-        n = np.int64(tree[a, ROOT])
-        if n == NONE:
-            walk[e - begin, FOUND] = tree[a, FIRST]
+        n = np.int64(tree[a, ps.ROOT])
+        if n == ps.NONE:
+            walk[e - begin, ps.FOUND] = tree[a, ps.FIRST]
         else:
             _ask_for_inner(inner, n)
-            walk[left, NODE], walk[left, WAY], walk[left, WHOSE] = n, np.uint32(top[a]), e - begin
+            walk[left, ps.NODE], walk[left, ps.WAY], walk[left, ps.WHOSE] = n, np.uint32(top[a]), e - begin
             left += 1
     while left > 0:
         steps, left = left, np.int64(0)
         for k in range(steps):
-            n, way, i = np.int64(walk[k, NODE]), np.uint64(walk[k, WAY]), np.int64(walk[k, WHOSE])
+            n, way, i = np.int64(walk[k, ps.NODE]), np.uint64(walk[k, ps.WAY]), np.int64(walk[k, ps.WHOSE])
             side = way >> SIDE
             if way & AT_CUT != 0:
-                s = cut[n, LESS if side == ABOVE else EQUAL]
-                ask_for(space, np.uint64(s) * np.uint64(SPACE_WORDS))
-                walk[i, FOUND] = s
+                s = cut[n, ps.LESS if side == ABOVE else ps.EQUAL]
+                ask_for(space, np.uint64(s) * np.uint64(ps.SPACE_WORDS))
+                walk[i, ps.FOUND] = s
                 continue
             shift = way & SHIFT
             n, side = next_below(inner, n, np.uint64(key[begin + i]), shift, side)
             if shift == 0:
-                ask_for(cut, np.uint64(n) * np.uint64(CUT_WORDS))
+                ask_for(cut, np.uint64(n) * np.uint64(ps.CUT_WORDS))
                 way = AT_CUT
             else:
                 _ask_for_inner(inner, n)
                 way = next_shift(shift)
-            walk[left, NODE], walk[left, WAY], walk[left, WHOSE] = n, way | side << SIDE, i
+            walk[left, ps.NODE], walk[left, ps.WAY], walk[left, ps.WHOSE] = n, way | side << SIDE, i
             left += 1
 
 
 @device
 def _ask_for_inner(inner, n):
-    ask_for(inner, np.uint64(n) * np.uint64(INNER_WORDS))
-    ask_for(inner, np.uint64(n) * np.uint64(INNER_WORDS) + np.uint64(CHILDREN))
-
-
-@device
-def find_cut(tree, a, key):
-    """The cut at a key, NONE without one."""
-    n, shift = np.int64(tree.tree[a, ROOT]), np.uint64(tree.top[a])
-    while n != NONE:
-        n = np.int64(tree.inner[n, digit_of(key, shift)])
-        if shift == 0:
-            return n
-        shift = next_shift(shift)
-    return n
+    ask_for(inner, np.uint64(n) * np.uint64(ps.INNER_WORDS))
+    ask_for(inner, np.uint64(n) * np.uint64(ps.INNER_WORDS) + np.uint64(ps.CHILDREN))

@@ -1,26 +1,7 @@
 """Rows of the tables of PS-Trees: taken and given back."""
 
 from colmatch.kernels._jit import device
-from colmatch.kernels.pstree.arrays import (
-    CHILDREN,
-    COUNT,
-    CUTS,
-    FANOUT,
-    FREE_CELLS,
-    FREE_CUT,
-    FREE_INNER,
-    FREE_SPACE,
-    INNERS,
-    LIST,
-    NEXT,
-    NONE,
-    PARTNERS_HIGH,
-    PARTNERS_LOW,
-    PREDS,
-    SIZE,
-    SPACES,
-    START,
-)
+from colmatch.kernels.pstree import arrays as ps
 
 MOST_DIGITS = 16  # of a key
 
@@ -30,16 +11,16 @@ def lacks_rows(tree, inners, cuts, spaces):
     """Whether there is no room for so many rows more."""
     state = tree.state
     return (
-        state[INNERS] + inners > len(tree.inner)
-        or state[CUTS] + cuts > len(tree.cut)
-        or state[SPACES] + spaces > len(tree.space)
+        state[ps.INNERS] + inners > len(tree.inner)
+        or state[ps.CUTS] + cuts > len(tree.cut)
+        or state[ps.SPACES] + spaces > len(tree.space)
     )
 
 
 @device
 def _new_row(state, table, used, free):
     row = state[free]
-    if row != NONE:
+    if row != ps.NONE:
         state[free] = table[row, 0]
         return row
     row = state[used]
@@ -49,40 +30,40 @@ def _new_row(state, table, used, free):
 
 @device
 def new_inner(tree):
-    n = _new_row(tree.state, tree.inner, INNERS, FREE_INNER)
-    for digit in range(FANOUT):
-        tree.inner[n, digit] = NONE
-    tree.inner[n, CHILDREN] = 0
+    n = _new_row(tree.state, tree.inner, ps.INNERS, ps.FREE_INNER)
+    for digit in range(ps.FANOUT):
+        tree.inner[n, digit] = ps.NONE
+    tree.inner[n, ps.CHILDREN] = 0
     return n
 
 
 @device
 def free_inner(tree, n):
-    tree.inner[n, 0] = tree.state[FREE_INNER]
-    tree.state[FREE_INNER] = n
+    tree.inner[n, 0] = tree.state[ps.FREE_INNER]
+    tree.state[ps.FREE_INNER] = n
 
 
 @device
 def new_cut(tree):
-    return _new_row(tree.state, tree.cut, CUTS, FREE_CUT)
+    return _new_row(tree.state, tree.cut, ps.CUTS, ps.FREE_CUT)
 
 
 @device
 def free_cut(tree, n):
-    tree.cut[n, 0] = tree.state[FREE_CUT]
-    tree.state[FREE_CUT] = n
+    tree.cut[n, 0] = tree.state[ps.FREE_CUT]
+    tree.state[ps.FREE_CUT] = n
 
 
 @device
 def _clear(tree, s):
-    tree.space[s, NEXT] = tree.space[s, START] = tree.space[s, LIST] = tree.space[s, SIZE] = NONE
-    tree.space[s, PREDS] = tree.space[s, COUNT] = 0
-    tree.space[s, PARTNERS_LOW] = tree.space[s, PARTNERS_HIGH] = 0
+    tree.space[s, ps.NEXT] = tree.space[s, ps.START] = tree.space[s, ps.LIST] = tree.space[s, ps.SIZE] = ps.NONE
+    tree.space[s, ps.PREDS] = tree.space[s, ps.COUNT] = 0
+    tree.space[s, ps.PARTNERS_LOW] = tree.space[s, ps.PARTNERS_HIGH] = 0
 
 
 @device
 def new_space(tree):
-    s = _new_row(tree.state, tree.space, SPACES, FREE_SPACE)
+    s = _new_row(tree.state, tree.space, ps.SPACES, ps.FREE_SPACE)
     _clear(tree, s)
     return s
 
@@ -91,25 +72,25 @@ def new_space(tree):
 def free_space(tree, s):
     """Gives a space back, which has no list."""
     _clear(tree, s)
-    tree.space[s, 0] = tree.state[FREE_SPACE]
-    tree.state[FREE_SPACE] = s
+    tree.space[s, 0] = tree.state[ps.FREE_SPACE]
+    tree.state[ps.FREE_SPACE] = s
 
 
 @device
 def new_cells(tree):
     """16 spaces side by side."""
-    s = tree.state[FREE_CELLS]
-    if s != NONE:
-        tree.state[FREE_CELLS] = tree.space[s, 0]
+    s = tree.state[ps.FREE_CELLS]
+    if s != ps.NONE:
+        tree.state[ps.FREE_CELLS] = tree.space[s, 0]
     else:
-        s = tree.state[SPACES]
-        tree.state[SPACES] += FANOUT
-    for i in range(FANOUT):
+        s = tree.state[ps.SPACES]
+        tree.state[ps.SPACES] += ps.FANOUT
+    for i in range(ps.FANOUT):
         _clear(tree, s + i)
     return s
 
 
 @device
 def free_cells(tree, s):
-    tree.space[s, 0] = tree.state[FREE_CELLS]
-    tree.state[FREE_CELLS] = s
+    tree.space[s, 0] = tree.state[ps.FREE_CELLS]
+    tree.state[ps.FREE_CELLS] = s

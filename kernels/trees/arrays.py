@@ -64,7 +64,7 @@ STATE_WORDS = 64
 RIGID, BY_CODES, RANKING, LEAF_CAPACITY, EXHAUSTIVE, ALPHA, BETA, SHORT_CIRCUIT, EVALUATION = range(9)
 PLAN_WORDS = 9
 POPULARITY, SELECTIVITY = 0, 1
-LAZY, MEMO, BITMAP = range(3)
+LAZY, BITMAP = 0, 2  # predicates as they are come to, all distinct ones first; 1 is each distinct one once
 
 # ``bounded``: what bounds of scores there are.
 UNBOUNDED, BY_WEIGHTS, BY_PRIORITY = range(3)

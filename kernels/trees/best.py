@@ -18,19 +18,7 @@ from colmatch.kernels.scores import is_static, plain_score, program_score, stati
 from colmatch.kernels.sink import is_dead
 from colmatch.kernels.tiles import TILE_LEAST, TILE_ROWS
 from colmatch.kernels.top import AGAIN, BASE, SCORING, least_score, offer
-from colmatch.kernels.trees.arrays import (
-    ALWAYS,
-    ATTR,
-    COUNT,
-    HALVES,
-    LEAF,
-    NONE,
-    OWN_HI,
-    OWN_LO,
-    ROOT,
-    SHORT_CIRCUIT,
-    TOP,
-)
+from colmatch.kernels.trees import arrays as bt
 from colmatch.kernels.trees.best_tiles import best_of_tile
 from colmatch.kernels.trees.caps import ASKS, floor_in, floor_in_leaf, weigh_attributes
 from colmatch.kernels.trees.heap import pop, push
@@ -45,14 +33,14 @@ def offer_leaf(index, preds, rows, row, n, absent, scratch, scores, top, counter
     weight, jump_first, jump, weight_of = preds.weight, preds.jump_first, preds.jump, scores.weight_of
     attr, code, begin, end = rows.attr, rows.code, rows.first[row], rows.first[row + 1]
     scoring, base, again = top.state[SCORING], np.uint64(top.state[BASE]), top.state[AGAIN] != 0
-    short, static = index.plan[SHORT_CIRCUIT] != 0, is_static(weight, scoring)
-    leaf, a = np.int64(index.node[n, LEAF]), np.int64(index.node[n, ATTR])
-    one = n > ALWAYS and not index.multi[a]
+    short, static = index.plan[bt.SHORT_CIRCUIT] != 0, is_static(weight, scoring)
+    leaf, a = np.int64(index.node[n, bt.LEAF]), np.int64(index.node[n, bt.ATTR])
+    one = n > bt.ALWAYS and not index.multi[a]
     v = np.int64(table[a]) if one else np.int64(0)
     looked_at = candidates = steps = scored = np.int64(0)
     least = least_score(top.score, top.fill, row)
     floor = floor_in_leaf(index, n, scratch, 0, least)
-    for i in range(leaf, leaf + np.int64(index.node[n, COUNT])):
+    for i in range(leaf, leaf + np.int64(index.node[n, bt.COUNT])):
         if len(bound) > 0 and bound[i] < floor:
             break
         looked_at += 1
@@ -93,18 +81,18 @@ def best_of_row(index, preds, rows, row, scratch, scores, top, counters):
     heap, parts, stack = scratch.heap, scratch.parts, scratch.stack
     bounded, absent = len(bound_below) > 0, ~attributes_there(attr, begin, end)
     scratch.floor[0] = floor_in(scratch, 0, least_score(top.score, top.fill, row), index.cap, 0, 0)
-    stack[0], stack[1] = ALWAYS, ROOT
+    stack[0], stack[1] = bt.ALWAYS, bt.ROOT
     depth, height, visited = np.int64(2), np.int64(0), np.int64(0)
     while depth > 0:
         depth -= 1
         n = np.int64(stack[depth])
         visited += 1
         own = not bounded or bound_below[n] >= scratch.floor[0]
-        if own and n > ALWAYS:
-            a = np.int64(node[n, ATTR])
-            own = has_value(multi, table, attr, code, begin, end, a, node[n, OWN_LO], node[n, OWN_HI])
-            for half, low in HALVES:
-                if node[n, half] != NONE and has_value(
+        if own and n > bt.ALWAYS:
+            a = np.int64(node[n, bt.ATTR])
+            own = has_value(multi, table, attr, code, begin, end, a, node[n, bt.OWN_LO], node[n, bt.OWN_HI])
+            for half, low in bt.HALVES:
+                if node[n, half] != bt.NONE and has_value(
                     multi, table, attr, code, begin, end, a, node[n, low], node[n, low + 1]
                 ):
                     stack[depth] = node[n, half]
@@ -113,12 +101,12 @@ def best_of_row(index, preds, rows, row, scratch, scores, top, counters):
             met, more = enter_parts(node, part, slot, n, multi, table, table, rows, row, stack, depth)
             visited += more
             for i in range(depth, met):
-                high = bound_below[part[stack[i], TOP]] if bounded else np.uint32(0)
+                high = bound_below[part[stack[i], bt.TOP]] if bounded else np.uint32(0)
                 height = push(heap, parts, height, high, stack[i])
-        if own and node[n, COUNT] > 0:
+        if own and node[n, bt.COUNT] > 0:
             offer_leaf(index, preds, rows, row, n, absent, scratch, scores, top, counters)
         if depth == 0 and height > 0 and heap[0] >= scratch.floor[0]:
-            stack[0], depth = part[parts[0], TOP], np.int64(1)
+            stack[0], depth = part[parts[0], bt.TOP], np.int64(1)
             height = pop(heap, parts, height)
     counters[NODES] += visited
 

@@ -14,24 +14,7 @@ from colmatch.kernels.scores import is_static, plain_score, program_score, stati
 from colmatch.kernels.sink import is_dead
 from colmatch.kernels.tiles import TILE_ROWS, clear_tile, fill_tile, lanes_that_hold, lanes_within
 from colmatch.kernels.top import AGAIN, BASE, SCORING, least_score, offer
-from colmatch.kernels.trees.arrays import (
-    ALWAYS,
-    ATTR,
-    COUNT,
-    FIRST,
-    HALVES,
-    LEAF,
-    NEXT,
-    NONE,
-    OWN_HI,
-    OWN_LO,
-    PART_ATTR,
-    PART_HI,
-    PART_LO,
-    ROOT,
-    SHORT_CIRCUIT,
-    TOP,
-)
+from colmatch.kernels.trees import arrays as bt
 from colmatch.kernels.trees.caps import floor_in, floor_in_leaf, weigh_attributes
 from colmatch.kernels.trees.heap import pop, push
 from colmatch.kernels.trees.tiles import absent_from_all, enter_rows, note, that_have, that_meet
@@ -48,7 +31,7 @@ def that_may_gain(left, bound, floor):
 @device
 def lowest_floor(rows, floor):
     """The lowest of the floors of some rows."""
-    lowest = np.uint32(NONE)
+    lowest = np.uint32(bt.NONE)
     while rows != 0:
         lowest = min(lowest, floor[ctz(rows)])
         rows = without_lowest(rows)
@@ -87,7 +70,7 @@ def leaf_floors(index, start, n, own, scratch, top):
             floor[lane] = floor_in_leaf(
                 index, n, scratch, lane, least_score(top.score, top.fill, start + np.int64(lane))
             )
-    return that_may_gain(own, bound[index.node[n, LEAF]], floor) if len(bound) > 0 else own
+    return that_may_gain(own, bound[index.node[n, bt.LEAF]], floor) if len(bound) > 0 else own
 
 
 @device
@@ -98,13 +81,13 @@ def best_of_leaf(index, preds, rows, start, n, own, scratch, weights, scores, to
     jump_first, jump, row_first, table = preds.jump_first, preds.jump, rows.first[start:], scratch.table
     tile, absent, dead = scratch.tile, scratch.absent, top.dead
     scoring, base, again = top.state[SCORING], np.uint64(top.state[BASE]), top.state[AGAIN] != 0
-    short, bounded, a = index.plan[SHORT_CIRCUIT] != 0, len(bound) > 0, np.uint32(index.node[n, ATTR])
-    leaf, one = np.uint64(index.node[n, LEAF]), n > ALWAYS and not multi[a]
+    short, bounded, a = index.plan[bt.SHORT_CIRCUIT] != 0, len(bound) > 0, np.uint32(index.node[n, bt.ATTR])
+    leaf, one = np.uint64(index.node[n, bt.LEAF]), n > bt.ALWAYS and not multi[a]
     looked_at = candidates = steps = scored = np.uint64(0)
     own = leaf_floors(index, start, n, own, scratch, top)
     floor = scratch.leaf_floor
     nowhere, lowest = absent_from_all(absent, own), lowest_floor(own, floor)
-    for i in range(leaf, leaf + np.uint64(index.node[n, COUNT])):
+    for i in range(leaf, leaf + np.uint64(index.node[n, bt.COUNT])):
         if bounded and bound[i] < lowest:
             break
         looked_at += popcount(own)
@@ -162,7 +145,7 @@ def best_of_tile(index, preds, rows, start, stop, scratch, weights, scores, top,
         weigh_attributes(index, rows, row, weights, top.state[SCORING], weight_of, scratch, row - start)
         unweigh_row(weights.first, weights.attr, row, weight_of)
         floor[row - start] = floor_in(scratch, row - start, least_score(top.score, top.fill, row), index.cap, 0, 0)
-    stack[0], stack[1] = ALWAYS, ROOT
+    stack[0], stack[1] = bt.ALWAYS, bt.ROOT
     everyone = ~np.uint64(0) >> np.uint64(TILE_ROWS - (stop - start))
     waiting[0] = waiting[1] = everyone
     depth, height, visited = np.int64(2), np.int64(0), np.int64(0)
@@ -172,33 +155,33 @@ def best_of_tile(index, preds, rows, start, stop, scratch, weights, scores, top,
         visited += 1
         if bounded:
             own = that_may_gain(own, bound_below[n], floor)
-        if own != 0 and n > ALWAYS:
-            here, a = own, np.uint32(node[n, ATTR])
+        if own != 0 and n > bt.ALWAYS:
+            here, a = own, np.uint32(node[n, bt.ATTR])
             own = that_meet(
-                here, multi, there, row_first, row_attr, row_code, tile, a, node[n, OWN_LO], node[n, OWN_HI]
+                here, multi, there, row_first, row_attr, row_code, tile, a, node[n, bt.OWN_LO], node[n, bt.OWN_HI]
             )
-            for half, low in HALVES:
-                if node[n, half] != NONE:
+            for half, low in bt.HALVES:
+                if node[n, half] != bt.NONE:
                     some = that_meet(
                         here, multi, there, row_first, row_attr, row_code, tile, a, node[n, low], node[n, low + 1]
                     )
                     depth = note(node, stack, waiting, depth, node[n, half], some)
         if own != 0:
-            p = np.int64(node[n, FIRST])
-            while p != NONE:
+            p = np.int64(node[n, bt.FIRST])
+            while p != bt.NONE:
                 visited += 1
-                by, lo, hi = part[p, PART_ATTR], part[p, PART_LO], part[p, PART_HI]
+                by, lo, hi = part[p, bt.PART_ATTR], part[p, bt.PART_LO], part[p, bt.PART_HI]
                 some = that_meet(own, multi, there, row_first, row_attr, row_code, tile, by, lo, hi)
                 if some != 0:
                     part_rows[p] = some
-                    high = bound_below[part[p, TOP]] if bounded else np.uint32(0)
+                    high = bound_below[part[p, bt.TOP]] if bounded else np.uint32(0)
                     height = push(heap, parts, height, high, p)
-                p = np.int64(part[p, NEXT])
-            if node[n, COUNT] > 0:
+                p = np.int64(part[p, bt.NEXT])
+            if node[n, bt.COUNT] > 0:
                 best_of_leaf(index, preds, rows, start, n, own, scratch, weights, scores, top, counters)
         if depth == 0 and height > 0 and that_may_gain(everyone, heap[0], floor) != 0:
             p = np.int64(parts[0])
-            stack[0], waiting[0], depth = part[p, TOP], part_rows[p], np.int64(1)
+            stack[0], waiting[0], depth = part[p, bt.TOP], part_rows[p], np.int64(1)
             height = pop(heap, parts, height)
     clear_tile(rows.first, row_attr, start, stop, tile)
     for e in range(row_first[0], row_first[stop - start]):

@@ -6,18 +6,7 @@ Source: "Relevance Matters", III.C and VI. ``best.py`` says how they differ from
 import numpy as np
 
 from colmatch.kernels._jit import device, kernel
-from colmatch.kernels.trees.arrays import (
-    ALWAYS,
-    COUNT,
-    FIRST,
-    LEAF,
-    LEFT,
-    NEXT,
-    NONE,
-    RIGHT,
-    ROOT,
-    TOP,
-)
+from colmatch.kernels.trees import arrays as bt
 
 MARGIN = 1e-6  # by which bounds are larger than they need be: they are rounded, and sums are
 
@@ -41,22 +30,22 @@ def order_nodes(node, part, stack, order):
 
     stack, order (N) : written
     """
-    stack[0], stack[1] = ALWAYS, ROOT
+    stack[0], stack[1] = bt.ALWAYS, bt.ROOT
     height, count = 2, 0
     while height > 0:
         height -= 1
         n = np.int64(stack[height])
         order[count] = n
         count += 1
-        for half in (node[n, LEFT], node[n, RIGHT]):
-            if half != NONE:
+        for half in (node[n, bt.LEFT], node[n, bt.RIGHT]):
+            if half != bt.NONE:
                 stack[height] = half
                 height += 1
-        p = np.int64(node[n, FIRST])
-        while p != NONE:
-            stack[height] = part[p, TOP]
+        p = np.int64(node[n, bt.FIRST])
+        while p != bt.NONE:
+            stack[height] = part[p, bt.TOP]
             height += 1
-            p = np.int64(part[p, NEXT])
+            p = np.int64(part[p, bt.NEXT])
     return count
 
 
@@ -69,12 +58,12 @@ def bound_nodes(node, part, bound, order, below):
     """
     for i in range(len(order) - 1, -1, -1):
         n = np.int64(order[i])
-        most = bound[node[n, LEAF]] if node[n, COUNT] > 0 else np.uint32(0)
-        for half in (node[n, LEFT], node[n, RIGHT]):
-            if half != NONE:
+        most = bound[node[n, bt.LEAF]] if node[n, bt.COUNT] > 0 else np.uint32(0)
+        for half in (node[n, bt.LEFT], node[n, bt.RIGHT]):
+            if half != bt.NONE:
                 most = max(most, below[half])
-        p = np.int64(node[n, FIRST])
-        while p != NONE:
-            most = max(most, below[part[p, TOP]])
-            p = np.int64(part[p, NEXT])
+        p = np.int64(node[n, bt.FIRST])
+        while p != bt.NONE:
+            most = max(most, below[part[p, bt.TOP]])
+            p = np.int64(part[p, bt.NEXT])
         below[n] = most

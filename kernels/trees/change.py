@@ -11,40 +11,7 @@ function calls once more for each function above it.
 import numpy as np
 
 from colmatch.kernels._jit import device, kernel
-from colmatch.kernels.trees.arrays import (
-    ALWAYS,
-    BELOW,
-    BOXES,
-    CAPACITY,
-    COUNT,
-    ENTRIES,
-    FIRST,
-    FREE_BLOCK,
-    FREE_BOX,
-    LEAF,
-    LEAF_CAPACITY,
-    LEFT,
-    LEVEL,
-    MERGED,
-    MOST_LEVELS,
-    N_PARTS,
-    NEXT,
-    NODES,
-    NONE,
-    OWNER,
-    PART,
-    PART_COUNT,
-    PARTS,
-    RAISED,
-    RECYCLED,
-    RIGHT,
-    RIGID,
-    ROOT,
-    SIZE,
-    SLOTS,
-    TOP,
-    UP,
-)
+from colmatch.kernels.trees import arrays as bt
 from colmatch.kernels.trees.boxes import tighten, tighten_path, widen_path
 from colmatch.kernels.trees.place import can_be_placed, count_path, place
 from colmatch.kernels.trees.split import can_be_halved, divide, halve, is_full, look_at
@@ -59,11 +26,11 @@ def _lacks(tree, work, nodes, parts, entries, boxes):
     work.left[NEED_NODES], work.left[NEED_PARTS] = nodes, parts
     work.left[NEED_ENTRIES], work.left[NEED_BOXES] = entries, boxes
     return (
-        tree.state[NODES] + nodes > len(tree.node)
-        or tree.state[N_PARTS] + parts > len(tree.part)
-        or 2 * (tree.state[SLOTS] + parts) > len(tree.slot)
-        or tree.state[ENTRIES] + entries > len(tree.entry)
-        or tree.state[BOXES] + boxes > len(tree.box)
+        tree.state[bt.NODES] + nodes > len(tree.node)
+        or tree.state[bt.N_PARTS] + parts > len(tree.part)
+        or 2 * (tree.state[bt.SLOTS] + parts) > len(tree.slot)
+        or tree.state[bt.ENTRIES] + entries > len(tree.entry)
+        or tree.state[bt.BOXES] + boxes > len(tree.box)
     )
 
 
@@ -75,7 +42,7 @@ def halve_all(tree, preds, codes, work):
     """
     while work.left[TODO] > 0:
         n = np.int64(work.todo[work.left[TODO] - 1])
-        count, level = np.int64(tree.node[n, COUNT]), np.int64(tree.above[n, LEVEL])
+        count, level = np.int64(tree.node[n, bt.COUNT]), np.int64(tree.above[n, bt.LEVEL])
         if _lacks(tree, work, 2, 0, 4 * count + 16, 2 * (level + 1)):
             return False
         work.left[TODO] -= 1
@@ -93,14 +60,14 @@ def divide_all(tree, preds, codes, work):
     """
     while work.left[WAITING] > 0:
         n = np.int64(work.waiting[work.left[WAITING] - 1])
-        count, level = np.int64(tree.node[n, COUNT]), np.int64(tree.above[n, LEVEL])
+        count, level = np.int64(tree.node[n, bt.COUNT]), np.int64(tree.above[n, bt.LEVEL])
         parts = min(count, np.int64(len(work.vote)))
         if _lacks(tree, work, parts, parts, 6 * count + 16, parts * (level + 1)):
             return False
         work.left[WAITING] -= 1
         if is_full(tree, n) and not divide(tree, preds, codes, work, n):
-            tree.above[n, CAPACITY] = 2 * count
-            tree.state[RAISED] += 1
+            tree.above[n, bt.CAPACITY] = 2 * count
+            tree.state[bt.RAISED] += 1
     return True
 
 
@@ -112,17 +79,17 @@ def enter(tree, preds, codes, work, end):
     """
     while work.left[TODO] == 0 and work.left[GOES_NEXT] < end:
         c = work.left[GOES_NEXT]
-        n = np.int64(ROOT)
-        if _lacks(tree, work, 1, 0, 8, MOST_LEVELS):
+        n = np.int64(bt.ROOT)
+        if _lacks(tree, work, 1, 0, 8, bt.MOST_LEVELS):
             return False
         n = place(tree, preds, codes, c, n)
-        if _lacks(tree, work, 0, 0, 2 * np.int64(tree.node[n, COUNT]) + 8, 0):
+        if _lacks(tree, work, 0, 0, 2 * np.int64(tree.node[n, bt.COUNT]) + 8, 0):
             return False
         put(tree, preds, n, c)
-        count_path(tree, n, NONE, 1)
-        if not tree.plan[RIGID]:
+        count_path(tree, n, bt.NONE, 1)
+        if not tree.plan[bt.RIGID]:
             widen_path(tree, preds, n, c)
-        if n != ALWAYS:
+        if n != bt.ALWAYS:
             look_at(tree, work, n)
         work.left[GOES_NEXT] += 1
     return True
@@ -138,14 +105,14 @@ def fill_root(tree, preds, work, end):
     for c in range(end):
         if can_be_placed(preds, c):
             placed += 1
-    make_room(tree, np.int64(ROOT), placed)
-    make_room(tree, np.int64(ALWAYS), end - placed)
+    make_room(tree, np.int64(bt.ROOT), placed)
+    make_room(tree, np.int64(bt.ALWAYS), end - placed)
     for c in range(end):
-        n = np.int64(ROOT if can_be_placed(preds, c) else ALWAYS)
+        n = np.int64(bt.ROOT if can_be_placed(preds, c) else bt.ALWAYS)
         put(tree, preds, n, c)
-    tree.above[ROOT, BELOW] = placed
-    tree.above[ALWAYS, BELOW] = end - placed
-    look_at(tree, work, np.int64(ROOT))
+    tree.above[bt.ROOT, bt.BELOW] = placed
+    tree.above[bt.ALWAYS, bt.BELOW] = end - placed
+    look_at(tree, work, np.int64(bt.ROOT))
     work.left[GOES_NEXT] = end
 
 
@@ -159,16 +126,16 @@ def remove(tree, preds, codes, work, conjunctions, begin):
     for i in range(begin, len(conjunctions)):
         if work.left[TODO] > 0:
             return i
-        few = np.int64(tree.plan[LEAF_CAPACITY])
-        if _lacks(tree, work, few + 1, 0, 16 * few + 64, (few + 1) * MOST_LEVELS):
+        few = np.int64(tree.plan[bt.LEAF_CAPACITY])
+        if _lacks(tree, work, few + 1, 0, 16 * few + 64, (few + 1) * bt.MOST_LEVELS):
             return i
         c = np.int64(conjunctions[i])
         n = np.int64(tree.at[c])
-        if n == NONE:
+        if n == bt.NONE:
             continue
         pull(tree, n, c)
-        count_path(tree, n, NONE, -1)
-        if not tree.plan[RIGID]:
+        count_path(tree, n, bt.NONE, -1)
+        if not tree.plan[bt.RIGID]:
             tighten_path(tree, preds, n)
         _clean(tree, preds, codes, work, n)
     return len(conjunctions)
@@ -176,23 +143,23 @@ def remove(tree, preds, codes, work, conjunctions, begin):
 
 @device
 def _is_leaf(tree, n):
-    return tree.node[n, LEFT] == NONE and tree.node[n, RIGHT] == NONE and tree.node[n, PARTS] == 0
+    return tree.node[n, bt.LEFT] == bt.NONE and tree.node[n, bt.RIGHT] == bt.NONE and tree.node[n, bt.PARTS] == 0
 
 
 @device
 def _clean(tree, preds, codes, work, n):
     """Gives back what is not worth having any more, from a bucket up to the root."""
-    while tree.above[n, PART] != NONE:
+    while tree.above[n, bt.PART] != bt.NONE:
         _merge(tree, preds, n)
-        up = np.int64(tree.above[n, UP])
-        if up != NONE:
+        up = np.int64(tree.above[n, bt.UP])
+        if up != bt.NONE:
             n = up
             continue
-        part = np.int64(tree.above[n, PART])
-        owner = np.int64(tree.part[part, OWNER])
-        count = np.int64(tree.part[part, PART_COUNT])
-        room = tree.plan[LEAF_CAPACITY] - np.int64(tree.node[owner, COUNT])
-        if count == 0 or (4 * count <= tree.plan[LEAF_CAPACITY] and count <= room):
+        part = np.int64(tree.above[n, bt.PART])
+        owner = np.int64(tree.part[part, bt.OWNER])
+        count = np.int64(tree.part[part, bt.PART_COUNT])
+        room = tree.plan[bt.LEAF_CAPACITY] - np.int64(tree.node[owner, bt.COUNT])
+        if count == 0 or (4 * count <= tree.plan[bt.LEAF_CAPACITY] and count <= room):
             _recycle(tree, preds, codes, work, part)
         n = owner
 
@@ -203,55 +170,55 @@ def _merge(tree, preds, n):
 
     Halves with nothing in them go in any case.
     """
-    left, right = np.int64(tree.node[n, LEFT]), np.int64(tree.node[n, RIGHT])
-    if left == NONE and right == NONE:
+    left, right = np.int64(tree.node[n, bt.LEFT]), np.int64(tree.node[n, bt.RIGHT])
+    if left == bt.NONE and right == bt.NONE:
         return
     total = np.int64(0)
     for half in (left, right):
-        if half != NONE:
+        if half != bt.NONE:
             if not _is_leaf(tree, half):
                 return
-            total += np.int64(tree.node[half, COUNT])
-    if total and (tree.node[n, PARTS] > 0 or total + np.int64(tree.node[n, COUNT]) > tree.plan[LEAF_CAPACITY]):
+            total += np.int64(tree.node[half, bt.COUNT])
+    if total and (tree.node[n, bt.PARTS] > 0 or total + np.int64(tree.node[n, bt.COUNT]) > tree.plan[bt.LEAF_CAPACITY]):
         return
     for half in (left, right):
-        if half != NONE:
-            leaf = np.int64(tree.node[half, LEAF])
-            for i in range(np.int64(tree.node[half, COUNT])):
+        if half != bt.NONE:
+            leaf = np.int64(tree.node[half, bt.LEAF])
+            for i in range(np.int64(tree.node[half, bt.COUNT])):
                 at = leaf + i
                 push(tree, n, np.int64(tree.entry[at]), tree.need[at], tree.reach[at, 0], tree.reach[at, 1])
             free_node(tree, half)
-    tree.node[n, LEFT] = NONE
-    tree.node[n, RIGHT] = NONE
-    if not tree.plan[RIGID]:
+    tree.node[n, bt.LEFT] = bt.NONE
+    tree.node[n, bt.RIGHT] = bt.NONE
+    if not tree.plan[bt.RIGID]:
         tighten(tree, preds, n)
-    tree.state[MERGED] += 1
+    tree.state[bt.MERGED] += 1
 
 
 @device
 def _recycle(tree, preds, codes, work, part):
     """Gives a part back that has hardly any conjunctions left: they are placed anew."""
-    owner = np.int64(tree.part[part, OWNER])
+    owner = np.int64(tree.part[part, bt.OWNER])
     found = np.int64(0)
     begin = work.left[TODO]
-    work.todo[begin] = tree.part[part, TOP]
+    work.todo[begin] = tree.part[part, bt.TOP]
     free_part(tree, part)
     end = begin + 1
     while end > begin:
         end -= 1
         n = np.int64(work.todo[end])
-        leaf = np.int64(tree.node[n, LEAF])
-        for i in range(np.int64(tree.node[n, COUNT])):
+        leaf = np.int64(tree.node[n, bt.LEAF])
+        for i in range(np.int64(tree.node[n, bt.COUNT])):
             work.conj[found] = tree.entry[leaf + i]
             found += 1
-        for half in (np.int64(tree.node[n, LEFT]), np.int64(tree.node[n, RIGHT])):
-            if half != NONE:
+        for half in (np.int64(tree.node[n, bt.LEFT]), np.int64(tree.node[n, bt.RIGHT])):
+            if half != bt.NONE:
                 work.todo[end] = half
                 end += 1
-        other = np.int64(tree.node[n, FIRST])
-        while other != NONE:
-            next = np.int64(tree.part[other, NEXT])
-            work.todo[end] = tree.part[other, TOP]
+        other = np.int64(tree.node[n, bt.FIRST])
+        while other != bt.NONE:
+            next = np.int64(tree.part[other, bt.NEXT])
+            work.todo[end] = tree.part[other, bt.TOP]
             end += 1
             drop_part(tree, other)
             other = next
@@ -261,18 +228,18 @@ def _recycle(tree, preds, codes, work, part):
         n = place(tree, preds, codes, c, owner)
         put(tree, preds, n, c)
         count_path(tree, n, owner, 1)
-        if not tree.plan[RIGID]:
+        if not tree.plan[bt.RIGID]:
             widen_path(tree, preds, n, c)
         look_at(tree, work, n)
-    tree.state[RECYCLED] += 1
+    tree.state[bt.RECYCLED] += 1
 
 
 @kernel
 def note_parts(tree):
     """Enters all parts into the hash table anew, which is empty."""
-    tree.state[SLOTS] = 0
-    for part in range(tree.state[N_PARTS]):
-        if tree.part[part, OWNER] != NONE:
+    tree.state[bt.SLOTS] = 0
+    for part in range(tree.state[bt.N_PARTS]):
+        if tree.part[part, bt.OWNER] != bt.NONE:
             note_part(tree, part)
 
 
@@ -284,28 +251,28 @@ def pack(tree, work, order, need, reach):
     entries, are written.
     """
     count = np.int64(0)
-    work.todo[0], work.todo[1] = ALWAYS, ROOT
+    work.todo[0], work.todo[1] = bt.ALWAYS, bt.ROOT
     end = 2
     while end > 0:
         end -= 1
         n = np.int64(work.todo[end])
-        leaf = np.int64(tree.node[n, LEAF])
-        tree.node[n, LEAF] = count
-        tree.above[n, SIZE] = NONE  # a leaf that gets more is given a block of its own
-        for i in range(np.int64(tree.node[n, COUNT])):
+        leaf = np.int64(tree.node[n, bt.LEAF])
+        tree.node[n, bt.LEAF] = count
+        tree.above[n, bt.SIZE] = bt.NONE  # a leaf that gets more is given a block of its own
+        for i in range(np.int64(tree.node[n, bt.COUNT])):
             order[count] = tree.entry[leaf + i]
             need[count] = tree.need[leaf + i]
             reach[count, 0], reach[count, 1] = tree.reach[leaf + i, 0], tree.reach[leaf + i, 1]
             count += 1
-        for half in (np.int64(tree.node[n, RIGHT]), np.int64(tree.node[n, LEFT])):
-            if half != NONE:
+        for half in (np.int64(tree.node[n, bt.RIGHT]), np.int64(tree.node[n, bt.LEFT])):
+            if half != bt.NONE:
                 work.todo[end] = half
                 end += 1
-        part = np.int64(tree.node[n, FIRST])
-        while part != NONE:
-            work.todo[end] = tree.part[part, TOP]
+        part = np.int64(tree.node[n, bt.FIRST])
+        while part != bt.NONE:
+            work.todo[end] = tree.part[part, bt.TOP]
             end += 1
-            part = np.int64(tree.part[part, NEXT])
-    for i in range(FREE_BLOCK, FREE_BOX):
-        tree.state[i] = NONE
-    tree.state[ENTRIES] = count
+            part = np.int64(tree.part[part, bt.NEXT])
+    for i in range(bt.FREE_BLOCK, bt.FREE_BOX):
+        tree.state[i] = bt.NONE
+    tree.state[bt.ENTRIES] = count

@@ -12,20 +12,7 @@ from colmatch.kernels.layout import CANDIDATES, CONJUNCTIONS, NODES, PREDICATES
 from colmatch.kernels.predicates import clear, conjunction_holds, spread
 from colmatch.kernels.sink import FILL, emit, roll_back, stops
 from colmatch.kernels.tiles import TILE_LEAST, TILE_ROWS
-from colmatch.kernels.trees.arrays import (
-    ALWAYS,
-    ATTR,
-    COUNT,
-    HALVES,
-    LEAF,
-    NODE_WORDS,
-    NONE,
-    OWN_HI,
-    OWN_LO,
-    ROOT,
-    SHORT_CIRCUIT,
-    TOP,
-)
+from colmatch.kernels.trees import arrays as bt
 from colmatch.kernels.trees.tiles import match_tile
 from colmatch.kernels.trees.values import attributes_there, enter_parts, has_value, leads_on
 
@@ -37,7 +24,7 @@ def match(index, preds, rows, start, stop, scratch, sink, counters):
     Returns the first row not finished: ``stop``, unless the sink became full.
     """
     node, part, entry, need, reach, multi = index.node, index.part, index.entry, index.need, index.reach, index.multi
-    short = index.plan[SHORT_CIRCUIT] != 0
+    short = index.plan[bt.SHORT_CIRCUIT] != 0
     first, pred, run_lo, run_hi, owner = preds.first, preds.pred, preds.run_lo, preds.run_hi, preds.owner
     jump_first, jump = preds.jump_first, preds.jump
     attr, code = rows.attr, rows.code
@@ -55,7 +42,7 @@ def match(index, preds, rows, start, stop, scratch, sink, counters):
         begin, end = rows.first[row], rows.first[row + 1]
         spread(rows.first, attr, code, row, multi, table)
         absent = ~attributes_there(attr, begin, end)
-        stack[0], stack[1] = ALWAYS, ROOT
+        stack[0], stack[1] = bt.ALWAYS, bt.ROOT
         height = 2
         full = False
         visited = looked_at = candidates = steps = np.int64(0)
@@ -63,12 +50,12 @@ def match(index, preds, rows, start, stop, scratch, sink, counters):
             height -= 1
             n = np.int64(stack[height])
             visited += 1
-            own = n <= ALWAYS
+            own = n <= bt.ALWAYS
             if not own:
-                a = np.int64(node[n, ATTR])
-                own = has_value(multi, table, attr, code, begin, end, a, node[n, OWN_LO], node[n, OWN_HI])
-                for half, low in HALVES:
-                    if node[n, half] != NONE and has_value(
+                a = np.int64(node[n, bt.ATTR])
+                own = has_value(multi, table, attr, code, begin, end, a, node[n, bt.OWN_LO], node[n, bt.OWN_HI])
+                for half, low in bt.HALVES:
+                    if node[n, half] != bt.NONE and has_value(
                         multi, table, attr, code, begin, end, a, node[n, low], node[n, low + 1]
                     ):
                         stack[height] = node[n, half]
@@ -80,12 +67,12 @@ def match(index, preds, rows, start, stop, scratch, sink, counters):
                 height, more = enter_parts(node, part, slot, n, multi, table, table, rows, row, stack, height)
                 visited += more
                 for i in range(known, height):
-                    stack[i] = part[stack[i], TOP]
-                    ask_for(node, np.uint64(stack[i]) * np.uint64(NODE_WORDS))
-            leaf, count = np.int64(node[n, LEAF]), np.int64(node[n, COUNT])
-            v, one = np.int64(0), n > ALWAYS and not multi[np.int64(node[n, ATTR])]  # whether there is one value
+                    stack[i] = part[stack[i], bt.TOP]
+                    ask_for(node, np.uint64(stack[i]) * np.uint64(bt.NODE_WORDS))
+            leaf, count = np.int64(node[n, bt.LEAF]), np.int64(node[n, bt.COUNT])
+            v, one = np.int64(0), n > bt.ALWAYS and not multi[np.int64(node[n, bt.ATTR])]  # whether there is one value
             if one:
-                v = np.int64(table[np.int64(node[n, ATTR])])
+                v = np.int64(table[np.int64(node[n, bt.ATTR])])
             looked_at += count
             for i in range(leaf, leaf + count):
                 if one and (v < reach[i, 0] or v > reach[i, 1]):

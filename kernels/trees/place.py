@@ -8,35 +8,7 @@ import numpy as np
 from colmatch.kernels._jit import device
 from colmatch.kernels.geometry import predicate_on, range_of, required_end, share, width
 from colmatch.kernels.layout import ATTR_MASK, FLAG_MULTI, FLAG_NONE
-from colmatch.kernels.trees.arrays import (
-    ALL_HIGH,
-    ALL_LOW,
-    ALWAYS,
-    ATTR,
-    BELOW,
-    BETA,
-    BOX,
-    INJECTED,
-    LEFT,
-    LEFT_HI,
-    LEFT_LO,
-    LEVEL,
-    NONE,
-    OWNER,
-    PART,
-    PART_ATTR,
-    PART_COUNT,
-    PARTS,
-    POPULARITY,
-    RANKING,
-    RIGHT,
-    RIGHT_HI,
-    RIGHT_LO,
-    RIGID,
-    ROOT,
-    TOP,
-    UP,
-)
+from colmatch.kernels.trees import arrays as bt
 from colmatch.kernels.trees.boxes import add_all, copy_bounds
 from colmatch.kernels.trees.tables import find_part, new_node
 from colmatch.kernels.window import looked_at
@@ -45,11 +17,11 @@ from colmatch.kernels.window import looked_at
 @device
 def is_used(tree, n, a):
     """Whether the path to a bucket has a part of this attribute."""
-    part = np.int64(tree.above[n, PART])
-    while part != NONE:
-        if tree.part[part, PART_ATTR] == a:
+    part = np.int64(tree.above[n, bt.PART])
+    while part != bt.NONE:
+        if tree.part[part, bt.PART_ATTR] == a:
             return True
-        part = np.int64(tree.above[np.int64(tree.part[part, OWNER]), PART])
+        part = np.int64(tree.above[np.int64(tree.part[part, bt.OWNER]), bt.PART])
     return False
 
 
@@ -92,9 +64,9 @@ def best_part(tree, preds, codes, c, n):
 
     -1 to stay in the leaf.
     """
-    if tree.node[n, PARTS] == 0:
+    if tree.node[n, bt.PARTS] == 0:
         return np.int64(-1), np.int64(-1)
-    if tree.plan[RANKING] != POPULARITY:
+    if tree.plan[bt.RANKING] != bt.POPULARITY:
         p, _ = narrowest(tree, preds, codes, c, n)
         if p < 0:
             return np.int64(-1), p
@@ -105,7 +77,7 @@ def best_part(tree, preds, codes, c, n):
         if word & FLAG_NONE:
             continue
         part = find_part(tree.slot, tree.part, n, word & ATTR_MASK)
-        if part >= 0 and part != best and (best < 0 or tree.part[part, PART_COUNT] > tree.part[best, PART_COUNT]):
+        if part >= 0 and part != best and (best < 0 or tree.part[part, bt.PART_COUNT] > tree.part[best, bt.PART_COUNT]):
             best, by = part, np.int64(p)
     return best, by
 
@@ -113,43 +85,49 @@ def best_part(tree, preds, codes, c, n):
 @device
 def enclosing(tree, codes, n, lo, hi):
     """The smallest bucket below ``n`` that may have a range, or that is to have it."""
-    a = np.int64(tree.node[n, ATTR])
+    a = np.int64(tree.node[n, bt.ATTR])
     while True:
-        left, right = np.int64(tree.node[n, LEFT]), np.int64(tree.node[n, RIGHT])
-        if tree.plan[RIGID]:
-            if left != NONE and tree.node[n, LEFT_LO] <= lo and hi <= tree.node[n, LEFT_HI]:
+        left, right = np.int64(tree.node[n, bt.LEFT]), np.int64(tree.node[n, bt.RIGHT])
+        if tree.plan[bt.RIGID]:
+            if left != bt.NONE and tree.node[n, bt.LEFT_LO] <= lo and hi <= tree.node[n, bt.LEFT_HI]:
                 n = left
-            elif right != NONE and tree.node[n, RIGHT_LO] <= lo and hi <= tree.node[n, RIGHT_HI]:
+            elif right != bt.NONE and tree.node[n, bt.RIGHT_LO] <= lo and hi <= tree.node[n, bt.RIGHT_HI]:
                 n = right
             else:
                 return n
             continue
-        if left == NONE and right == NONE and tree.node[n, PARTS] == 0:
+        if left == bt.NONE and right == bt.NONE and tree.node[n, bt.PARTS] == 0:
             return n
-        at = np.int64(tree.above[n, BOX])
-        low, high = np.int64(tree.box[at, ALL_LOW]), np.int64(tree.box[at, ALL_HIGH])
+        at = np.int64(tree.above[n, bt.BOX])
+        low, high = np.int64(tree.box[at, bt.ALL_LOW]), np.int64(tree.box[at, bt.ALL_HIGH])
         if low <= high:
             now = width(codes, a, low, high)
-            if width(codes, a, min(low, lo), max(high, hi)) > tree.plan[BETA] * now and now > 0.0:
+            if width(codes, a, min(low, lo), max(high, hi)) > tree.plan[bt.BETA] * now and now > 0.0:
                 return injected(tree, n)
-        if left == NONE:
+        if left == bt.NONE:
             return n
-        if right == NONE:
-            low, high = np.int64(tree.node[n, LEFT_LO]), np.int64(tree.node[n, LEFT_HI])
+        if right == bt.NONE:
+            low, high = np.int64(tree.node[n, bt.LEFT_LO]), np.int64(tree.node[n, bt.LEFT_HI])
             now, then = width(codes, a, low, high), width(codes, a, min(low, lo), max(high, hi))
-            if low > high or then <= tree.plan[BETA] * now:
+            if low > high or then <= tree.plan[bt.BETA] * now:
                 n = left
                 continue
             return n if lo <= high and low <= hi else other_half(tree, n, hi < low)
-        in_left = tree.node[n, LEFT_LO] <= hi and lo <= tree.node[n, LEFT_HI]
-        in_right = tree.node[n, RIGHT_LO] <= hi and lo <= tree.node[n, RIGHT_HI]
+        in_left = tree.node[n, bt.LEFT_LO] <= hi and lo <= tree.node[n, bt.LEFT_HI]
+        in_right = tree.node[n, bt.RIGHT_LO] <= hi and lo <= tree.node[n, bt.RIGHT_HI]
         if in_left and in_right:
             return n
         if not in_left and not in_right:
-            left_low, left_high = min(np.int64(tree.node[n, LEFT_LO]), lo), max(np.int64(tree.node[n, LEFT_HI]), hi)
-            right_low, right_high = min(np.int64(tree.node[n, RIGHT_LO]), lo), max(np.int64(tree.node[n, RIGHT_HI]), hi)
-            near_left = left_high < tree.node[n, RIGHT_LO]  # else it would meet the other half
-            near_right = right_low > tree.node[n, LEFT_HI]
+            left_low, left_high = (
+                min(np.int64(tree.node[n, bt.LEFT_LO]), lo),
+                max(np.int64(tree.node[n, bt.LEFT_HI]), hi),
+            )
+            right_low, right_high = (
+                min(np.int64(tree.node[n, bt.RIGHT_LO]), lo),
+                max(np.int64(tree.node[n, bt.RIGHT_HI]), hi),
+            )
+            near_left = left_high < tree.node[n, bt.RIGHT_LO]  # else it would meet the other half
+            near_right = right_low > tree.node[n, bt.LEFT_HI]
             if near_left and near_right:
                 in_left = width(codes, a, left_low, left_high) < width(codes, a, right_low, right_high)
             else:
@@ -163,21 +141,21 @@ def injected(tree, n):
 
     Otherwise what is below the bucket would be looked at for values that nothing else there has.
     """
-    part, up = np.int64(tree.above[n, PART]), np.int64(tree.above[n, UP])
-    above = new_node(tree, part, up, np.int64(tree.node[n, ATTR]), np.int64(tree.above[n, LEVEL]))
-    if up == NONE:
-        tree.part[part, TOP] = above
-    elif tree.node[up, LEFT] == n:
-        tree.node[up, LEFT] = above
+    part, up = np.int64(tree.above[n, bt.PART]), np.int64(tree.above[n, bt.UP])
+    above = new_node(tree, part, up, np.int64(tree.node[n, bt.ATTR]), np.int64(tree.above[n, bt.LEVEL]))
+    if up == bt.NONE:
+        tree.part[part, bt.TOP] = above
+    elif tree.node[up, bt.LEFT] == n:
+        tree.node[up, bt.LEFT] = above
     else:
-        tree.node[up, RIGHT] = above
-    tree.node[above, LEFT] = n
-    tree.above[n, UP] = above
-    tree.above[above, BELOW] = tree.above[n, BELOW]
-    add_all(tree, above, n, 0, ALL_LOW)
+        tree.node[up, bt.RIGHT] = above
+    tree.node[above, bt.LEFT] = n
+    tree.above[n, bt.UP] = above
+    tree.above[above, bt.BELOW] = tree.above[n, bt.BELOW]
+    add_all(tree, above, n, 0, bt.ALL_LOW)
     copy_bounds(tree, n)
     copy_bounds(tree, above)
-    tree.state[INJECTED] += 1
+    tree.state[bt.INJECTED] += 1
     return above
 
 
@@ -187,12 +165,12 @@ def other_half(tree, n, before):
 
     before : whether it has lower values than the first, which becomes the right one then
     """
-    first = np.int64(tree.node[n, LEFT])
-    level = np.int64(tree.above[n, LEVEL])
-    other = new_node(tree, np.int64(tree.above[n, PART]), n, np.int64(tree.node[n, ATTR]), level)
-    tree.node[n, RIGHT] = other
+    first = np.int64(tree.node[n, bt.LEFT])
+    level = np.int64(tree.above[n, bt.LEVEL])
+    other = new_node(tree, np.int64(tree.above[n, bt.PART]), n, np.int64(tree.node[n, bt.ATTR]), level)
+    tree.node[n, bt.RIGHT] = other
     if before:
-        tree.node[n, LEFT], tree.node[n, RIGHT] = other, first
+        tree.node[n, bt.LEFT], tree.node[n, bt.RIGHT] = other, first
     copy_bounds(tree, first)
     copy_bounds(tree, other)
     return other
@@ -201,14 +179,14 @@ def other_half(tree, n, before):
 @device
 def place(tree, preds, codes, c, n):
     """The bucket for a conjunction, from bucket ``n`` on."""
-    if n == ROOT and not can_be_placed(preds, c):
-        return np.int64(ALWAYS)
+    if n == bt.ROOT and not can_be_placed(preds, c):
+        return np.int64(bt.ALWAYS)
     while True:
         part, p = best_part(tree, preds, codes, c, n)
         if part < 0:
             return n
         lo, hi = range_of(preds, p)
-        n = enclosing(tree, codes, np.int64(tree.part[part, TOP]), lo, hi)
+        n = enclosing(tree, codes, np.int64(tree.part[part, bt.TOP]), lo, hi)
 
 
 @device
@@ -218,12 +196,12 @@ def count_path(tree, n, stop, step):
     That one is left out; NONE counts up to the root.
     """
     while n != stop:
-        tree.above[n, BELOW] = np.int64(tree.above[n, BELOW]) + step
-        up, part = np.int64(tree.above[n, UP]), np.int64(tree.above[n, PART])
-        if up != NONE:
+        tree.above[n, bt.BELOW] = np.int64(tree.above[n, bt.BELOW]) + step
+        up, part = np.int64(tree.above[n, bt.UP]), np.int64(tree.above[n, bt.PART])
+        if up != bt.NONE:
             n = up
-        elif part != NONE:
-            tree.part[part, PART_COUNT] = np.int64(tree.part[part, PART_COUNT]) + step
-            n = np.int64(tree.part[part, OWNER])
+        elif part != bt.NONE:
+            tree.part[part, bt.PART_COUNT] = np.int64(tree.part[part, bt.PART_COUNT]) + step
+            n = np.int64(tree.part[part, bt.OWNER])
         else:
             return

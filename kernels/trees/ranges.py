@@ -11,19 +11,7 @@ from colmatch.kernels._jit import device, kernel
 from colmatch.kernels.layout import CANDIDATES, CONJUNCTIONS, NODES, PREDICATES
 from colmatch.kernels.meets import clear_ends, plain_meets, program_meets, spread_ends
 from colmatch.kernels.sink import FILL, emit, stops
-from colmatch.kernels.trees.arrays import (
-    ALWAYS,
-    ATTR,
-    COUNT,
-    HALVES,
-    LEAF,
-    NONE,
-    OWN_HI,
-    OWN_LO,
-    ROOT,
-    SHORT_CIRCUIT,
-    TOP,
-)
+from colmatch.kernels.trees import arrays as bt
 from colmatch.kernels.trees.values import attributes_there, enter_parts, leads_on, meets
 
 
@@ -36,20 +24,20 @@ def _go_down(index, stack, height, n, absent, low, high, rows, row):
     """
     node, part, multi = index.node, index.part, index.multi
     attr, code, begin, end = rows.attr, rows.code, rows.first[row], rows.first[row + 1]
-    own, visited = n <= ALWAYS, np.int64(0)
+    own, visited = n <= bt.ALWAYS, np.int64(0)
     if not own:
-        a = np.int64(node[n, ATTR])
-        own = meets(multi, low, high, attr, code, begin, end, a, node[n, OWN_LO], node[n, OWN_HI])
-        for half, lowest in HALVES:
+        a = np.int64(node[n, bt.ATTR])
+        own = meets(multi, low, high, attr, code, begin, end, a, node[n, bt.OWN_LO], node[n, bt.OWN_HI])
+        for half, lowest in bt.HALVES:
             below, lo, hi = node[n, half], node[n, lowest], node[n, lowest + 1]
-            if below != NONE and meets(multi, low, high, attr, code, begin, end, a, lo, hi):
+            if below != bt.NONE and meets(multi, low, high, attr, code, begin, end, a, lo, hi):
                 stack[height] = below
                 height += 1
     if own and leads_on(node, n, absent):
         known = height
         height, visited = enter_parts(node, part, index.slot, n, multi, low, high, rows, row, stack, height)
         for i in range(known, height):
-            stack[i] = part[stack[i], TOP]
+            stack[i] = part[stack[i], bt.TOP]
     return own, height, visited
 
 
@@ -58,11 +46,11 @@ def _leaf_fits(index, preds, n, row, absent, attr, code, begin, end, meeting, si
     """Match a row, entries ``begin:end``, with a leaf. False when there is no room in the sink."""
     node, reach, need, entry = index.node, index.reach, index.need, index.entry
     low, high, programs = meeting.low, meeting.high, len(preds.jump_first) > 0
-    short = index.plan[SHORT_CIRCUIT] != 0
-    leaf, last = np.int64(node[n, LEAF]), np.int64(node[n, LEAF]) + np.int64(node[n, COUNT])
-    bottom, top = np.int64(0), np.int64(NONE)
-    if n > ALWAYS and not index.multi[np.int64(node[n, ATTR])]:
-        bottom, top = np.int64(low[np.int64(node[n, ATTR])]), np.int64(high[np.int64(node[n, ATTR])])
+    short = index.plan[bt.SHORT_CIRCUIT] != 0
+    leaf, last = np.int64(node[n, bt.LEAF]), np.int64(node[n, bt.LEAF]) + np.int64(node[n, bt.COUNT])
+    bottom, top = np.int64(0), np.int64(bt.NONE)
+    if n > bt.ALWAYS and not index.multi[np.int64(node[n, bt.ATTR])]:
+        bottom, top = np.int64(low[np.int64(node[n, bt.ATTR])]), np.int64(high[np.int64(node[n, bt.ATTR])])
     counters[CONJUNCTIONS] += last - leaf
     for i in range(leaf, last):
         if top < reach[i, 0] or reach[i, 1] < bottom or (short and need[i] & absent != 0):
@@ -97,7 +85,7 @@ def match_ranges(index, preds, low, high, start, stop, scratch, meeting, sink, c
         begin, end = low.first[row], low.first[row + 1]
         spread_ends(low.first, attr, code, high.code, row, index.multi, meeting)
         absent = ~attributes_there(attr, begin, end)
-        stack[0], stack[1] = ALWAYS, ROOT
+        stack[0], stack[1] = bt.ALWAYS, bt.ROOT
         height, visited, fits = 2, np.int64(0), True
         while height > 0 and fits:
             height -= 1

@@ -8,36 +8,7 @@ import numpy as np
 from colmatch.kernels._jit import device
 from colmatch.kernels.geometry import middle_of, predicate_on, required_end
 from colmatch.kernels.layout import ATTR_MASK, CODE_MAX, FLAG_NONE
-from colmatch.kernels.trees.arrays import (
-    ATTR,
-    BELOW,
-    BY_CODES,
-    CAPACITY,
-    COUNT,
-    DIVIDED,
-    HALVED,
-    LEAF,
-    LEFT,
-    LEFT_HI,
-    LEFT_LO,
-    LEVEL,
-    MOST_LEVELS,
-    NONE,
-    OWN_HI,
-    OWN_LO,
-    PART,
-    PART_COUNT,
-    PART_HI,
-    PART_LO,
-    PARTS,
-    POPULARITY,
-    RANKING,
-    RIGHT,
-    RIGHT_HI,
-    RIGHT_LO,
-    RIGID,
-    TOP,
-)
+from colmatch.kernels.trees import arrays as bt
 from colmatch.kernels.trees.boxes import copy_bounds, take_leaf_into_box, tighten
 from colmatch.kernels.trees.buckets import STAYS, TO_LEFT, TO_RIGHT, three_buckets
 from colmatch.kernels.trees.place import is_used, narrowest
@@ -46,7 +17,7 @@ from colmatch.kernels.trees.tables import find_part, keep, make_room, new_node, 
 
 @device
 def is_full(tree, n):
-    return tree.node[n, COUNT] > tree.above[n, CAPACITY]
+    return tree.node[n, bt.COUNT] > tree.above[n, bt.CAPACITY]
 
 
 @device
@@ -60,10 +31,10 @@ def look_at(tree, work, n):
 @device
 def can_be_halved(tree, n):
     return (
-        tree.above[n, PART] != NONE
-        and tree.node[n, LEFT] == NONE
-        and tree.node[n, RIGHT] == NONE
-        and tree.node[n, PARTS] == 0
+        tree.above[n, bt.PART] != bt.NONE
+        and tree.node[n, bt.LEFT] == bt.NONE
+        and tree.node[n, bt.RIGHT] == bt.NONE
+        and tree.node[n, bt.PARTS] == 0
     )
 
 
@@ -73,12 +44,12 @@ def halve(tree, preds, codes, work, n):
 
     Says whether there was a way.
     """
-    a = np.int64(tree.node[n, ATTR])
-    count, leaf = np.int64(tree.node[n, COUNT]), np.int64(tree.node[n, LEAF])
+    a = np.int64(tree.node[n, bt.ATTR])
+    count, leaf = np.int64(tree.node[n, bt.COUNT]), np.int64(tree.node[n, bt.LEAF])
     cut = np.int64(0)
-    if tree.plan[RIGID]:
+    if tree.plan[bt.RIGID]:
         cut = middle_of(
-            codes, a, np.int64(tree.node[n, OWN_LO]), np.int64(tree.node[n, OWN_HI]), tree.plan[BY_CODES] != 0
+            codes, a, np.int64(tree.node[n, bt.OWN_LO]), np.int64(tree.node[n, bt.OWN_HI]), tree.plan[bt.BY_CODES] != 0
         )
         if cut == 0:
             return False
@@ -93,18 +64,18 @@ def halve(tree, preds, codes, work, n):
         to_right += work.side[i] == TO_RIGHT
     if to_left + to_right == 0:
         return False
-    level, part = np.int64(tree.above[n, LEVEL]), np.int64(tree.above[n, PART])
+    level, part = np.int64(tree.above[n, bt.LEVEL]), np.int64(tree.above[n, bt.PART])
     left, right = new_node(tree, part, n, a, level), new_node(tree, part, n, a, level)
-    tree.node[n, LEFT], tree.node[n, RIGHT] = left, right
+    tree.node[n, bt.LEFT], tree.node[n, bt.RIGHT] = left, right
     _share_out(tree, preds, work, n, left, to_left, right, to_right)
-    if tree.plan[RIGID]:
-        _set_range(tree, n, left, np.int64(tree.node[n, OWN_LO]), cut - 1)
-        _set_range(tree, n, right, cut, np.int64(tree.node[n, OWN_HI]))
+    if tree.plan[bt.RIGID]:
+        _set_range(tree, n, left, np.int64(tree.node[n, bt.OWN_LO]), cut - 1)
+        _set_range(tree, n, right, cut, np.int64(tree.node[n, bt.OWN_HI]))
     else:
         copy_bounds(tree, left)
         copy_bounds(tree, right)
         tighten(tree, preds, n)
-    tree.state[HALVED] += 1
+    tree.state[bt.HALVED] += 1
     look_at(tree, work, n)
     look_at(tree, work, left)
     look_at(tree, work, right)
@@ -113,23 +84,23 @@ def halve(tree, preds, codes, work, n):
 
 @device
 def _set_range(tree, up, n, lo, hi):
-    tree.node[n, OWN_LO], tree.node[n, OWN_HI] = lo, hi
-    if tree.node[up, LEFT] == n:
-        tree.node[up, LEFT_LO], tree.node[up, LEFT_HI] = lo, hi
+    tree.node[n, bt.OWN_LO], tree.node[n, bt.OWN_HI] = lo, hi
+    if tree.node[up, bt.LEFT] == n:
+        tree.node[up, bt.LEFT_LO], tree.node[up, bt.LEFT_HI] = lo, hi
     else:
-        tree.node[up, RIGHT_LO], tree.node[up, RIGHT_HI] = lo, hi
+        tree.node[up, bt.RIGHT_LO], tree.node[up, bt.RIGHT_HI] = lo, hi
 
 
 @device
 def _share_out(tree, preds, work, n, left, to_left, right, to_right):
     """Moves the entries of a leaf to the halves, by ``work.side``."""
-    count, leaf = np.int64(tree.node[n, COUNT]), np.int64(tree.node[n, LEAF])
+    count, leaf = np.int64(tree.node[n, bt.COUNT]), np.int64(tree.node[n, bt.LEAF])
     if to_left:
         make_room(tree, left, to_left)
     if to_right:
         make_room(tree, right, to_right)
     entry, need, reach, at, side = tree.entry, tree.need, tree.reach, tree.at, work.side
-    kept, into_left, into_right = leaf, np.int64(tree.node[left, LEAF]), np.int64(tree.node[right, LEAF])
+    kept, into_left, into_right = leaf, np.int64(tree.node[left, bt.LEAF]), np.int64(tree.node[right, bt.LEAF])
     for i in range(leaf, leaf + count):
         if side[i - leaf] == STAYS:
             to = kept
@@ -144,13 +115,13 @@ def _share_out(tree, preds, work, n, left, to_left, right, to_right):
             at[entry[i]] = right
         entry[to], need[to] = entry[i], need[i]
         reach[to, 0], reach[to, 1] = reach[i, 0], reach[i, 1]
-    tree.node[left, COUNT], tree.node[right, COUNT] = to_left, to_right
-    if not tree.plan[RIGID]:
+    tree.node[left, bt.COUNT], tree.node[right, bt.COUNT] = to_left, to_right
+    if not tree.plan[bt.RIGID]:
         take_leaf_into_box(tree, preds, left)
         take_leaf_into_box(tree, preds, right)
-    tree.node[n, COUNT] = kept - leaf
-    tree.above[left, BELOW] = to_left
-    tree.above[right, BELOW] = to_right
+    tree.node[n, bt.COUNT] = kept - leaf
+    tree.above[left, bt.BELOW] = to_left
+    tree.above[right, bt.BELOW] = to_right
 
 
 @device
@@ -161,13 +132,13 @@ def votes(tree, preds, codes, work, n):
     written into ``work.lo``. What ``work.touched`` names has ``work.votes`` votes, of the weight
     ``work.vote``.
     """
-    leaf = np.int64(tree.node[n, LEAF])
+    leaf = np.int64(tree.node[n, bt.LEAF])
     touched = np.int64(0)
-    for i in range(np.int64(tree.node[n, COUNT])):
+    for i in range(np.int64(tree.node[n, bt.COUNT])):
         c = np.int64(tree.entry[leaf + i])
-        if tree.plan[RANKING] != POPULARITY:
+        if tree.plan[bt.RANKING] != bt.POPULARITY:
             p, part = narrowest(tree, preds, codes, c, n)
-            work.lo[i] = NONE
+            work.lo[i] = bt.NONE
             if p >= 0:
                 work.lo[i] = preds.pred[p, 0] & ATTR_MASK
                 touched = _vote(work, np.int64(work.lo[i]), 1.0 - part, touched)
@@ -196,12 +167,12 @@ def divide(tree, preds, codes, work, n):
 
     Says whether there was a way.
     """
-    if tree.above[n, LEVEL] == MOST_LEVELS:
+    if tree.above[n, bt.LEVEL] == bt.MOST_LEVELS:
         return False
     touched = votes(tree, preds, codes, work, n)
-    left = np.int64(tree.node[n, COUNT])
+    left = np.int64(tree.node[n, bt.COUNT])
     made = np.int64(0)
-    while left > tree.above[n, CAPACITY]:
+    while left > tree.above[n, bt.CAPACITY]:
         best = np.int64(-1)
         for i in range(made, touched):
             if best < 0 or work.vote[work.touched[i]] > work.vote[work.touched[best]]:
@@ -231,12 +202,12 @@ def _move_to_parts(tree, preds, codes, work, n, made):
 
     A part that nothing goes to is not made.
     """
-    leaf, count = np.int64(tree.node[n, LEAF]), np.int64(tree.node[n, COUNT])
+    leaf, count = np.int64(tree.node[n, bt.LEAF]), np.int64(tree.node[n, bt.COUNT])
     for i in range(count):
         c = np.int64(tree.entry[leaf + i])
         chosen = np.int64(0)
-        if tree.plan[RANKING] != POPULARITY:
-            if work.lo[i] != NONE:
+        if tree.plan[bt.RANKING] != bt.POPULARITY:
+            if work.lo[i] != bt.NONE:
                 chosen = np.int64(work.chosen[np.int64(work.lo[i])])
         else:
             for p in range(preds.first[c], required_end(preds, c)):
@@ -250,10 +221,10 @@ def _move_to_parts(tree, preds, codes, work, n, made):
     for i in range(made):
         a = np.int64(work.touched[i])
         if work.votes[a]:
-            top = np.int64(tree.part[new_part(tree, n, a), TOP])
+            top = np.int64(tree.part[new_part(tree, n, a), bt.TOP])
             make_room(tree, top, work.votes[a])
-            tree.above[top, BELOW] = work.votes[a]
-            if tree.plan[RIGID]:
+            tree.above[top, bt.BELOW] = work.votes[a]
+            if tree.plan[bt.RIGID]:
                 _open_top(tree, top)
     kept = np.int64(0)
     for i in range(count):
@@ -263,26 +234,26 @@ def _move_to_parts(tree, preds, codes, work, n, made):
             kept += 1
             continue
         part = find_part(tree.slot, tree.part, n, np.int64(work.touched[np.int64(work.side[i]) - 1]))
-        top = np.int64(tree.part[part, TOP])
+        top = np.int64(tree.part[part, bt.TOP])
         put(tree, preds, top, c)
-        tree.part[part, PART_COUNT] += 1
-    tree.node[n, COUNT] = kept
+        tree.part[part, bt.PART_COUNT] += 1
+    tree.node[n, bt.COUNT] = kept
     for i in range(made):
         a = np.int64(work.touched[i])
         if work.votes[a]:
             work.votes[a] = 0
-            top = np.int64(tree.part[find_part(tree.slot, tree.part, n, a), TOP])
-            if not tree.plan[RIGID]:
+            top = np.int64(tree.part[find_part(tree.slot, tree.part, n, a), bt.TOP])
+            if not tree.plan[bt.RIGID]:
                 take_leaf_into_box(tree, preds, top)
             copy_bounds(tree, top)
             look_at(tree, work, top)
-    tree.state[DIVIDED] += 1
+    tree.state[bt.DIVIDED] += 1
     look_at(tree, work, n)
 
 
 @device
 def _open_top(tree, top):
     """The topmost bucket of an attribute has all of its domain."""
-    part = np.int64(tree.above[top, PART])
-    tree.node[top, OWN_LO], tree.node[top, OWN_HI] = 1, CODE_MAX
-    tree.part[part, PART_LO], tree.part[part, PART_HI] = 1, CODE_MAX
+    part = np.int64(tree.above[top, bt.PART])
+    tree.node[top, bt.OWN_LO], tree.node[top, bt.OWN_HI] = 1, CODE_MAX
+    tree.part[part, bt.PART_LO], tree.part[part, bt.PART_HI] = 1, CODE_MAX

@@ -12,25 +12,7 @@ from colmatch.kernels.bits import ask_for, ctz, popcount, without_lowest
 from colmatch.kernels.geometry import attribute_bit
 from colmatch.kernels.layout import CANDIDATES, CONJUNCTIONS, NODES, PREDICATES
 from colmatch.kernels.tiles import TILE_ROWS, clear_tile, fill_tile, lanes_that_hold, lanes_within, take_lanes
-from colmatch.kernels.trees.arrays import (
-    ALWAYS,
-    ATTR,
-    COUNT,
-    FIRST,
-    HALVES,
-    LEAF,
-    NEXT,
-    NODE_WORDS,
-    NONE,
-    OWN_HI,
-    OWN_LO,
-    PART_ATTR,
-    PART_HI,
-    PART_LO,
-    ROOT,
-    SHORT_CIRCUIT,
-    TOP,
-)
+from colmatch.kernels.trees import arrays as bt
 from colmatch.kernels.trees.memo import lanes_by_memo, start_memo
 
 
@@ -94,7 +76,7 @@ def note(node, stack, waiting, height, n, rows):
     if rows == 0:
         return height
     stack[height], waiting[height] = n, rows
-    ask_for(node, np.uint64(n) * np.uint64(NODE_WORDS))
+    ask_for(node, np.uint64(n) * np.uint64(bt.NODE_WORDS))
     return height + 1
 
 
@@ -102,7 +84,7 @@ def note(node, stack, waiting, height, n, rows):
 def match_tile(index, preds, rows, start, stop, scratch, sink, counters):
     """Match rows ``start:stop``, at most ``TILE_ROWS``. False when there is no room in the sink."""
     node, part, entry, need, reach, multi = index.node, index.part, index.entry, index.need, index.reach, index.multi
-    short, same, truth = index.plan[SHORT_CIRCUIT] != 0, index.same, scratch.truth
+    short, same, truth = index.plan[bt.SHORT_CIRCUIT] != 0, index.same, scratch.truth
     first, pred, run_lo, run_hi, owner = preds.first, preds.pred, preds.run_lo, preds.run_hi, preds.owner
     jump_first, jump = preds.jump_first, preds.jump
     row_first, row_attr, row_code = rows.first[start : stop + 1], rows.attr, rows.code
@@ -110,7 +92,7 @@ def match_tile(index, preds, rows, start, stop, scratch, sink, counters):
     fill_tile(rows.first, row_attr, row_code, start, stop, multi, tile)
     enter_rows(rows.first, row_attr, start, stop, there, absent)
     whole = ~np.uint64(0) >> np.uint64(TILE_ROWS - (stop - start))
-    stack[0], stack[1] = ALWAYS, ROOT
+    stack[0], stack[1] = bt.ALWAYS, bt.ROOT
     waiting[0] = waiting[1] = whole
     height = 2
     visited = looked_at = candidates = steps = np.uint64(0)
@@ -120,30 +102,30 @@ def match_tile(index, preds, rows, start, stop, scratch, sink, counters):
         height -= 1
         n, here = np.int64(stack[height]), waiting[height] & whole
         visited += np.uint64(1)
-        a, placed = np.uint32(node[n, ATTR]), n > ALWAYS
+        a, placed = np.uint32(node[n, bt.ATTR]), n > bt.ALWAYS
         own = here
         if placed:
             own = that_meet(
-                here, multi, there, row_first, row_attr, row_code, tile, a, node[n, OWN_LO], node[n, OWN_HI]
+                here, multi, there, row_first, row_attr, row_code, tile, a, node[n, bt.OWN_LO], node[n, bt.OWN_HI]
             )
-            for half, low in HALVES:
-                if node[n, half] != NONE:
+            for half, low in bt.HALVES:
+                if node[n, half] != bt.NONE:
                     some = that_meet(
                         here, multi, there, row_first, row_attr, row_code, tile, a, node[n, low], node[n, low + 1]
                     )
                     height = note(node, stack, waiting, height, node[n, half], some)
         if own == 0:
             continue
-        p = np.int64(node[n, FIRST])
-        while p != NONE:
+        p = np.int64(node[n, bt.FIRST])
+        while p != bt.NONE:
             visited += np.uint64(1)
-            some = own & there[part[p, PART_ATTR]]
+            some = own & there[part[p, bt.PART_ATTR]]
             if some != 0:
-                by, lo, hi = part[p, PART_ATTR], part[p, PART_LO], part[p, PART_HI]
+                by, lo, hi = part[p, bt.PART_ATTR], part[p, bt.PART_LO], part[p, bt.PART_HI]
                 some = that_meet(some, multi, there, row_first, row_attr, row_code, tile, by, lo, hi)
-                height = note(node, stack, waiting, height, part[p, TOP], some)
-            p = np.int64(part[p, NEXT])
-        leaf, end = np.uint64(node[n, LEAF]), np.uint64(node[n, LEAF]) + np.uint64(node[n, COUNT])
+                height = note(node, stack, waiting, height, part[p, bt.TOP], some)
+            p = np.int64(part[p, bt.NEXT])
+        leaf, end = np.uint64(node[n, bt.LEAF]), np.uint64(node[n, bt.LEAF]) + np.uint64(node[n, bt.COUNT])
         if leaf == end:
             continue
         looked_at += (end - leaf) * popcount(own)

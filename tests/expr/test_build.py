@@ -13,13 +13,13 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from text_values import parse
 from trees import TREES
 
 from colmatch.errors import ExpressionError
 from colmatch.expr.ast import Expr, Predicate, Verb
 from colmatch.expr.build import col
 from colmatch.expr.compile import Compiler
-from colmatch.expr.values import parse
 from colmatch.indexing.settings import Budget
 from colmatch.options import Options
 from colmatch.schema import Attributes, Schema

@@ -5,11 +5,11 @@ import re
 import pyarrow as pa
 import pytest
 from inside import attributes
+from text_values import parse
 
 import colmatch as cm
 from colmatch import col, function
 from colmatch.expr.ast import Expr
-from colmatch.expr.values import parse
 
 SCHEMA = pa.schema(
     {

@@ -12,13 +12,13 @@ from typing import Any
 
 import pytest
 from compiling import compiler
+from text_values import parse
 
 from colmatch.errors import ExpressionError
 from colmatch.expr.ast import And, Constant, Expr, Not, Or, Predicate, Subject, Truth, Verb
 from colmatch.expr.parse import FRAMES, Parser
 from colmatch.expr.split import split, unescape
 from colmatch.expr.stack import room
-from colmatch.expr.values import parse
 from colmatch.lowering.forms import Kind, Operand
 from colmatch.options import Options
 

@@ -17,10 +17,10 @@ from tree_walk import empty_tree
 import colmatch as cm
 from colmatch.indexing import pstbloom
 from colmatch.indexing.registry import find
-from colmatch.kernels.pstbloom import arrays as bloom
+from colmatch.kernels.pstbloom import arrays as psb
 from colmatch.kernels.pstbloom.arrays import SIGNED, WORDS
-from colmatch.kernels.psthash import arrays as h
-from colmatch.kernels.pstree import arrays as a
+from colmatch.kernels.psthash import arrays as psh
+from colmatch.kernels.pstree import arrays as ps
 from colmatch.workload import named
 
 KINDS = pytest.mark.parametrize("kind", ["pstbloom", "psthash"])
@@ -125,10 +125,10 @@ def test_signatures_are_not_full_whatever_the_cardinality(cardinality: int) -> N
 
 def bits_set(index: Any) -> list[tuple[int, float]]:
     """Returns words of a signature, and the share of bits set, of spaces and of cells."""
-    state, first = index.state, int(index.state[bloom.FIRST_CELL])
-    used = int(state[a.SPACES] - a.FANOUT * (index.tree[:, a.CELLS] != a.NONE).sum())
-    cells = a.FANOUT * int((index.tree[:, a.CELLS] != a.NONE).sum())
-    parts = (index.sign[bloom.SPACES_FROM : first], used, bloom.WORDS), (index.sign[first:], cells, bloom.CELL_WORDS)
+    state, first = index.state, int(index.state[psb.FIRST_CELL])
+    used = int(state[ps.SPACES] - ps.FANOUT * (index.tree[:, ps.CELLS] != ps.NONE).sum())
+    cells = ps.FANOUT * int((index.tree[:, ps.CELLS] != ps.NONE).sum())
+    parts = (index.sign[psb.SPACES_FROM : first], used, psb.WORDS), (index.sign[first:], cells, psb.CELL_WORDS)
     return [
         (int(state[words]), np.unpackbits(sign.view(np.uint8)).sum() / max(64 * rows * int(state[words]), 1))
         for sign, rows, words in parts
@@ -185,7 +185,7 @@ def test_signatures_grow_with_what_they_have() -> None:
     assert insert is not None
     for begin in range(0, 3000, 100):
         index = insert(index, preds, codes, begin, begin + 100)
-        assert index.state[SIGNED] <= 64 * index.state[WORDS] * index.state[a.SPACES]
+        assert index.state[SIGNED] <= 64 * index.state[WORDS] * index.state[ps.SPACES]
     check_pstbloom(index, preds, set(range(3000)))
 
 
@@ -255,8 +255,8 @@ def test_a_cap_on_spaces_leaves_one_access_predicate() -> None:
 def h_count(index: Any) -> list[int]:
     """In how many spaces each conjunction is that buckets have."""
     conj = []
-    for b in range(int(index.state[h.BUCKETS])):
-        at, count = index.bucket[b, [h.BUCKET_LIST, h.BUCKET_COUNT]].tolist()
+    for b in range(int(index.state[psh.BUCKETS])):
+        at, count = index.bucket[b, [psh.BUCKET_LIST, psh.BUCKET_COUNT]].tolist()
         conj += index.entry[at : at + count, 0].tolist() if count else []
     return np.unique(conj, return_counts=True)[1].tolist()
 
@@ -269,9 +269,9 @@ def test_cells_are_used_while_a_segment_grows(kind: str) -> None:
     for begin in range(0, 400, 20):
         grown.insert(dict(enumerate(texts[begin : begin + 20], begin)))
     index, event = inside.arrays(grown), {"a": 10_000}
-    first = int(index.tree[0, a.CELLS])
-    assert first != a.NONE
-    used = index.space[first : first + a.FANOUT, a.PREDS]
+    first = int(index.tree[0, ps.CELLS])
+    assert first != ps.NONE
+    used = index.space[first : first + ps.FANOUT, ps.PREDS]
     assert (used > 0).sum() >= 8 and used.max() < 0.5 * len(texts)
     now, fresh = counted(grown, **event), counted(built(texts, kind, leaves=4), **event)
     assert now["matches"] == fresh["matches"] == 41
@@ -296,9 +296,9 @@ def test_wide_predicates_have_at_most_16_cells(kind: str) -> None:
     texts = [f"a BETWEEN {i} AND {i + 5000}" for i in range(0, 10_000, 10)]
     matcher = built(texts, kind)
     index = inside.arrays(matcher)
-    assert index.state[a.ENTRIES] <= 16 * len(texts) and index.state[a.CUTS] == 0
+    assert index.state[ps.ENTRIES] <= 16 * len(texts) and index.state[ps.CUTS] == 0
     spaces = inside.arrays(built(texts, kind, leaves=100_000, **({"spaces": 100_000} if kind == "psthash" else {})))
-    assert spaces.state[a.ENTRIES] > 300 * len(texts) and spaces.state[a.CUTS] > 1000
+    assert spaces.state[ps.ENTRIES] > 300 * len(texts) and spaces.state[ps.CUTS] > 1000
     event = counted(matcher, a=6000)
     assert event["matches"] == 501 and event["conjunctions"] < 501 + 2 * len(texts) / 16 + 2
 
@@ -319,10 +319,10 @@ def test_spaces_are_merged_when_predicates_go(kind: str) -> None:
     index = insert(
         empty_tree(scan, kind, **wide, **({"spaces": 1000} if kind == "psthash" else {})), preds, codes, 0, 101
     )
-    assert index.state[a.CUTS] > 100
+    assert index.state[ps.CUTS] > 100
     index = delete(index, preds, codes, np.arange(100))
     walker = CHECKS[kind](index, preds, {100})
     (spaces,) = [some for some in walker.spaces.values() if some]
-    assert len(spaces) == 3 and index.state[a.MERGED] > 100
+    assert len(spaces) == 3 and index.state[ps.MERGED] > 100
     assert inside.with_index(scan, kind, index).counters(pa.table({"a": [30]}))["nodes"] <= 1
     assert len(index.space) == len(insert(index, preds, codes, 0, 100).space)

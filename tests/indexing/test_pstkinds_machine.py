@@ -19,7 +19,7 @@ from tree_walk import empty_tree
 import colmatch as cm
 from colmatch.indexing import pstbloom
 from colmatch.indexing.registry import find
-from colmatch.kernels.pstree import arrays as a
+from colmatch.kernels.pstree import arrays as ps
 from colmatch.workload import named
 
 CHECKS = {"pstbloom": check_pstbloom, "psthash": check_psthash}
@@ -87,7 +87,7 @@ class Changes(RuleBasedStateMachine):
             self.take_out(sorted(self.there))
             assert self.walked().is_empty()
             self.enter(list(range(SUBSCRIPTIONS)))
-            used.append([*rows_used(self.index), int(self.index.state[a.ENTRIES])])
+            used.append([*rows_used(self.index), int(self.index.state[ps.ENTRIES])])
         assert used[1] == used[2]
 
     def walked(self) -> KindWalker:
@@ -119,5 +119,5 @@ def test_an_index_of_all_is_whole(kind: str, construction: str, number: int) -> 
         workload.predicate_table(), workload.schema(), index=cm.index(kind, construction=construction, **given)
     )
     index, preds = inside.arrays(matcher), inside.predicates(matcher)
-    packed = int(index.state[a.ENTRIES]) if construction == "bulk" else 0
+    packed = int(index.state[ps.ENTRIES]) if construction == "bulk" else 0
     CHECKS[kind](index, preds, set(range(len(preds.owner))), packed)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from random import Random
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,20 +12,41 @@ from contract import NO_JIT
 from hypothesis import Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+from locators.kernels import ps_tree
 from pstree_walk import Range, Walker, rows_used
 
 from colmatch.indexing.pstrees import empty_tables, with_rows
+from colmatch.kernels._jit import kernel
 from colmatch.kernels.layout import LABEL_TOP
-from colmatch.kernels.pstree import arrays as a
-from colmatch.kernels.pstree.arrays import NONE, PSTree
-from colmatch.kernels.pstree.change import enter_ranges, find_spaces, leave_ranges
-from colmatch.kernels.pstree.tables import MOST_DIGITS
+from colmatch.kernels.pstree import arrays as ps
+from colmatch.kernels.pstree.arrays import NONE, PREDS, USES, PSTree
+from colmatch.kernels.pstree.change import count_spaces, cuts_above, cuts_below, end_attribute, run_of, uncut_at
+from colmatch.kernels.pstree.tables import MOST_DIGITS, free_space
 
 SEEDS = st.integers(0, 2**32)
 PHASES = [phase for phase in Phase if phase is not Phase.shrink]
 SIGN = 2**63
 # Lowest key, and the highest of each attribute: int64 keys, labels, codes.
 DOMAINS = [(0, [2**64 - 1] * 3), (1, [LABEL_TOP, LABEL_TOP, LABEL_TOP]), (1, [100, 5, 1]), (1, [16, 17, 300])]
+
+
+@kernel
+def leave_ranges(tree: Any, attr: Any, lo: Any, hi: Any) -> None:
+    """Takes predicates out that are there, which ``ps_tree.enter_ranges`` entered."""
+    for i in range(len(attr)):
+        a = np.int64(attr[i])
+        s, last = run_of(tree, a, lo[i], hi[i])
+        count_spaces(tree.space, s, last, PREDS, -1)
+        if cuts_below(tree, lo[i]):
+            s = uncut_at(tree, a, lo[i])
+            if s != NONE:
+                free_space(tree, s)
+        if cuts_above(tree, a, hi[i]):
+            s = uncut_at(tree, a, hi[i] + np.uint64(1))
+            if s != NONE:
+                free_space(tree, s)
+        tree.tree[a, USES] -= 1
+        end_attribute(tree, a)
 
 
 def flipped(key: int) -> int:
@@ -44,7 +66,7 @@ def columns(ranges: list[tuple[int, int, int]]) -> tuple[np.ndarray, np.ndarray,
 def entered(tree: PSTree, ranges: list[tuple[int, int, int]]) -> PSTree:
     done, some = 0, columns(ranges)
     while done < len(ranges):
-        done = enter_ranges(tree, *some, done)
+        done = ps_tree.enter_ranges(tree, *some, done)
         if done < len(ranges):
             tree = with_rows(tree, 2 * MOST_DIGITS, 2, 3)
     return tree
@@ -52,7 +74,7 @@ def entered(tree: PSTree, ranges: list[tuple[int, int, int]]) -> PSTree:
 
 def found(tree: PSTree, attribute: int, keys: list[int]) -> list[int]:
     space = np.empty(len(keys), np.uint32)
-    find_spaces(tree, np.full(len(keys), attribute, np.uint32), np.array(keys, np.uint64), space)
+    ps_tree.find_spaces(tree, np.full(len(keys), attribute, np.uint32), np.array(keys, np.uint64), space)
     return space.tolist()
 
 
@@ -141,11 +163,11 @@ def made(ranges: list[tuple[int, int]]) -> PSTree:
 
 def spaces_of(tree: PSTree) -> list[tuple[int, int]]:
     """The lowest key of each space, and its predicates."""
-    spaces, s = [], int(tree.tree[0, a.FIRST])
+    spaces, s = [], int(tree.tree[0, ps.FIRST])
     while s != NONE:
-        start = tree.space[s, a.START]
-        spaces.append((int(tree.key[start]) - SIGN if start != NONE else -SIGN, int(tree.space[s, a.PREDS])))
-        s = int(tree.space[s, a.NEXT])
+        start = tree.space[s, ps.START]
+        spaces.append((int(tree.key[start]) - SIGN if start != NONE else -SIGN, int(tree.space[s, ps.PREDS])))
+        s = int(tree.space[s, ps.NEXT])
     return spaces
 
 
@@ -155,7 +177,7 @@ def test_the_example_of_the_document() -> None:
     assert spaces_of(tree) == [(-SIGN, 0), (20, 1), (30, 2), (61, 1), (81, 0)]
     leave_ranges(tree, *columns([(0, flipped(30), flipped(80))]))
     assert spaces_of(tree) == [(-SIGN, 0), (20, 1), (61, 0)]
-    assert tree.state[a.MERGED] == 2
+    assert tree.state[ps.MERGED] == 2
 
 
 def test_an_end_that_another_predicate_has_stays() -> None:
@@ -173,4 +195,4 @@ def test_neighbours_share_a_cut() -> None:
 def test_a_predicate_of_the_outermost_keys(key: int) -> None:
     tree = made([(key, key)])
     assert dict(spaces_of(tree))[key] == 1
-    assert [int(tree.space[s, a.PREDS]) for s in found(tree, 0, [flipped(key)])] == [1]
+    assert [int(tree.space[s, ps.PREDS]) for s in found(tree, 0, [flipped(key)])] == [1]

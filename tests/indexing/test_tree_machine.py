@@ -22,7 +22,7 @@ from tree_walk import Walker, empty_tree
 import colmatch as cm
 from colmatch.events.sample import count_keys
 from colmatch.indexing import trees
-from colmatch.kernels.trees import arrays as a
+from colmatch.kernels.trees import arrays as bt
 
 SEEDS = st.integers(0, 2**32)
 PHASES = [phase for phase in Phase if phase is not Phase.shrink]  # which would take minutes
@@ -132,10 +132,10 @@ class Changes(RuleBasedStateMachine):
         for _ in range(3):
             self.take_out(sorted(self.there))
             self.is_whole()
-            assert self.tree.node[a.ROOT, a.PARTS] == self.tree.node[a.ROOT, a.COUNT] == 0
+            assert self.tree.node[bt.ROOT, bt.PARTS] == self.tree.node[bt.ROOT, bt.COUNT] == 0
             assert len(self.walker.nodes) == 2 and not self.walker.parts
             self.enter(list(range(SUBSCRIPTIONS)))
-            used.append(self.tree.state[[a.NODES, a.N_PARTS, a.ENTRIES, a.BOXES]].tolist())
+            used.append(self.tree.state[[bt.NODES, bt.N_PARTS, bt.ENTRIES, bt.BOXES]].tolist())
         assert used[1] == used[2]
 
     @invariant()

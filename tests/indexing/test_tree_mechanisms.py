@@ -17,7 +17,7 @@ import colmatch as cm
 from colmatch.indexing import trees
 from colmatch.kernels.bits import mix
 from colmatch.kernels.layout import ATTR_MASK
-from colmatch.kernels.trees import arrays as a
+from colmatch.kernels.trees import arrays as bt
 from colmatch.kernels.trees.arrays import NONE, Tree
 from colmatch.kernels.trees.change import note_parts
 
@@ -40,13 +40,13 @@ def counted(matcher: cm.Matcher, rows: int = 1, **event: int) -> dict[str, float
 
 def top(tree: Tree) -> int:
     """The topmost bucket of the only attribute that the root is divided by."""
-    assert tree.node[a.ROOT, a.PARTS] == 1
-    return int(tree.part[tree.node[a.ROOT, a.FIRST], a.TOP])
+    assert tree.node[bt.ROOT, bt.PARTS] == 1
+    return int(tree.part[tree.node[bt.ROOT, bt.FIRST], bt.TOP])
 
 
 def halves(tree: Tree) -> list[int]:
     """How many conjunctions each of its halves has."""
-    return [int(tree.above[tree.node[top(tree), side], a.BELOW]) for side in (a.LEFT, a.RIGHT)]
+    return [int(tree.above[tree.node[top(tree), side], bt.BELOW]) for side in (bt.LEFT, bt.RIGHT)]
 
 
 @TREES
@@ -89,7 +89,7 @@ def test_ranking_by_selectivity_finds_what_few_events_meet(kind: str, rows: int)
 def test_ranking_by_popularity_divides_by_what_most_have(kind: str) -> None:
     texts = [f"a = {i} AND x{i % 50} = 1 AND b >= {i}" if i % 2 else f"x{i % 50} = 1 AND b >= {i}" for i in range(200)]
     tree = inside.arrays(built(texts, kind, capacity=5, ranking="popularity"))
-    assert tree.node[a.ROOT, a.PARTS] == 1 and tree.part[tree.node[a.ROOT, a.FIRST], a.PART_COUNT] == 200
+    assert tree.node[bt.ROOT, bt.PARTS] == 1 and tree.part[tree.node[bt.ROOT, bt.FIRST], bt.PART_COUNT] == 200
 
 
 @TREES
@@ -98,8 +98,8 @@ def test_a_conjunction_goes_to_the_part_of_the_highest_rank(kind: str, many: str
     texts = [f"{many[0]} = {i}" for i in range(50)] + [f"{many[1]} = {i}" for i in range(10)]
     texts += [f"a = {i} AND b = {i}" for i in range(20)]
     tree = inside.arrays(built(texts, kind, capacity=5, ranking="popularity", construction="dynamic"))
-    parts = int(tree.node[a.ROOT, a.PARTS])
-    assert sorted(tree.part[: tree.state[a.N_PARTS], a.PART_COUNT][tree.part[:, a.OWNER] == a.ROOT]) == [10, 70]
+    parts = int(tree.node[bt.ROOT, bt.PARTS])
+    assert sorted(tree.part[: tree.state[bt.N_PARTS], bt.PART_COUNT][tree.part[:, bt.OWNER] == bt.ROOT]) == [10, 70]
     assert parts == 2
 
 
@@ -136,7 +136,7 @@ def test_a_directory_is_passed_over_or_looked_up(kind: str) -> None:
     matcher = built(texts, kind, capacity=5)
     assert counted(matcher, **{f"z{i}": 1 for i in range(5)})["nodes"] == 2
     matcher = built([f"x{i % 50} = {i}" for i in range(1000)], kind, capacity=50)
-    assert inside.arrays(matcher).node[a.ROOT, a.PARTS] >= 45
+    assert inside.arrays(matcher).node[bt.ROOT, bt.PARTS] >= 45
     assert counted(matcher, x49=-1, x48=-1)["nodes"] <= 2 + 2 * 2 + 2
 
 
@@ -151,7 +151,7 @@ def test_a_much_wider_range_gets_a_bucket_above() -> None:
     texts = ["a BETWEEN 0 AND 99"] * 20 + ["a BETWEEN 0 AND 50000"] * 3
     texts = [f"a = {i % 10 * 10}" for i in range(20)] + texts
     four, many = (built(texts, "bestar", capacity=5, construction="dynamic", beta=beta) for beta in (4, 1000))
-    assert inside.arrays(four).state[a.INJECTED] > inside.arrays(many).state[a.INJECTED]
+    assert inside.arrays(four).state[bt.INJECTED] > inside.arrays(many).state[bt.INJECTED]
     assert counted(four, a=30_000)["conjunctions"] == 3
     assert counted(many, a=30_000)["conjunctions"] > 10
 
@@ -161,7 +161,7 @@ def test_a_bucket_above_another_gets_a_second_half(step: int) -> None:
     """Else all that comes later would be in its leaf."""
     texts = [f"a = {i * step}" for i in [*range(10), 100_000, 100_000, *range(10, 500)]]
     matcher = built(texts, "bestar", capacity=5, construction="dynamic")
-    assert inside.arrays(matcher).state[a.INJECTED] > 0
+    assert inside.arrays(matcher).state[bt.INJECTED] > 0
     assert max(counted(matcher, a=i * step)["conjunctions"] for i in (3, 20, 50, 300, 499, 100_000)) <= 15
 
 
@@ -178,10 +178,10 @@ def one_cut(ranges: list[tuple[int, int]], **settings: Any) -> tuple[Tree, int, 
     """A tree whose only bucket was cut once; and the codes that its ranges have, by entry."""
     texts = [f"a BETWEEN {lo} AND {hi}" for lo, hi in ranges]
     tree = inside.arrays(built(texts, "bestar", capacity=len(ranges) - 1, **settings))
-    assert tree.state[a.HALVED] == 1
+    assert tree.state[bt.HALVED] == 1
     n = top(tree)
-    left, right = (int(tree.node[n, side]) for side in (a.LEFT, a.RIGHT))
-    return tree, n, [int(tree.node[bucket, a.COUNT]) for bucket in (left, n, right)]
+    left, right = (int(tree.node[n, side]) for side in (bt.LEFT, bt.RIGHT))
+    return tree, n, [int(tree.node[bucket, bt.COUNT]) for bucket in (left, n, right)]
 
 
 def cost(ranges: list[tuple[int, int]], cut: int) -> tuple[int, int, list[int]]:
@@ -212,9 +212,9 @@ def test_the_approximate_split_goes_from_both_ends() -> None:
 def test_space_is_cut_where_no_cut_leaves_enough_on_both_sides(split: str) -> None:
     ranges = [(i, i + 50) for i in range(100)]
     tree, _, counts = one_cut(ranges, split=split, alpha=50)
-    assert tree.state[a.SPACED] == 1 and counts[0] > 0 < counts[2]
+    assert tree.state[bt.SPACED] == 1 and counts[0] > 0 < counts[2]
     tree, _, counts = one_cut(ranges, split=split, alpha=10)
-    assert tree.state[a.SPACED] == 0 and min(counts[0], counts[2]) >= 10
+    assert tree.state[bt.SPACED] == 0 and min(counts[0], counts[2]) >= 10
 
 
 def grown(kind: str, texts: list[str], **settings: Any) -> tuple[cm.Matcher, Tree]:
@@ -242,11 +242,11 @@ def test_halves_and_parts_of_few_are_given_back(kind: str) -> None:
 
 def test_a_deletion_looks_no_higher_than_bounds_change() -> None:
     scan, tree = grown("bestar", [f"a = {i // 4}" for i in range(1600)], capacity=20)
-    before = int(tree.state[a.TIGHTENED])
+    before = int(tree.state[bt.TIGHTENED])
     tree, _ = shrunk(scan, tree, list(range(1, 1600, 200)))
-    assert tree.state[a.TIGHTENED] == before + 8
+    assert tree.state[bt.TIGHTENED] == before + 8
     tree, _ = shrunk(scan, tree, [0, 2, 3])  # now the lowest value goes, and all above has to know
-    assert tree.state[a.TIGHTENED] > before + 8 + 3
+    assert tree.state[bt.TIGHTENED] > before + 8 + 3
 
 
 def test_a_deletion_repairs_ranges_of_attributes_further_up() -> None:
@@ -255,11 +255,11 @@ def test_a_deletion_repairs_ranges_of_attributes_further_up() -> None:
     texts += [f"b BETWEEN {50 - i % 10} AND {50 + i % 10} AND a = {i}" for i in range(200)]
     texts += ["b BETWEEN 0 AND 1000 AND a = 3"]
     scan, tree = grown("bestar", texts, capacity=5, ranking="popularity")
-    assert tree.above[: tree.state[a.NODES], a.LEVEL].max() == 2
-    part = tree.part[tree.node[a.ROOT, a.FIRST]]
-    wide = int(part[a.PART_HI])
+    assert tree.above[: tree.state[bt.NODES], bt.LEVEL].max() == 2
+    part = tree.part[tree.node[bt.ROOT, bt.FIRST]]
+    wide = int(part[bt.PART_HI])
     tree, _ = shrunk(scan, tree, [210])
-    assert tree.part[tree.node[a.ROOT, a.FIRST], a.PART_HI] < wide
+    assert tree.part[tree.node[bt.ROOT, bt.FIRST], bt.PART_HI] < wide
 
 
 @TREES
@@ -270,8 +270,8 @@ def test_parts_are_found_after_others_have_gone(kind: str) -> None:
     note_parts(tree)
     used = np.flatnonzero(tree.slot)
     parts = tree.part[tree.slot[used] - 1]
-    wanted = [mix(int(part[a.OWNER]), int(part[a.PART_ATTR])) % len(tree.slot) for part in parts]
-    moved = set(parts[used != wanted, a.PART_ATTR].tolist())
+    wanted = [mix(int(part[bt.OWNER]), int(part[bt.PART_ATTR])) % len(tree.slot) for part in parts]
+    moved = set(parts[used != wanted, bt.PART_ATTR].tolist())
     assert moved, "no two parts want one place, so this shows nothing"
     preds = inside.predicates(scan)
     attribute = preds.pred[preds.first[:-1], 0] & ATTR_MASK
@@ -282,7 +282,7 @@ def test_parts_are_found_after_others_have_gone(kind: str) -> None:
 @TREES
 def test_what_cannot_be_divided_is_looked_at_ever_less_often(kind: str) -> None:
     _, tree = grown(kind, ["a = 1"] * 1000, capacity=5)
-    assert 1 <= tree.state[a.RAISED] <= 8
+    assert 1 <= tree.state[bt.RAISED] <= 8
 
 
 @TREES

@@ -13,7 +13,7 @@ from tree_walk import Walker, empty_tree
 
 import colmatch as cm
 from colmatch.indexing import trees
-from colmatch.kernels.trees import arrays as a
+from colmatch.kernels.trees import arrays as bt
 from colmatch.workload import named
 
 TREES = pytest.mark.parametrize("kind", ["betree", "bestar"])
@@ -60,7 +60,7 @@ def test_conjunctions_come_and_go(kind: str, seed: int) -> None:
     for _ in range(2):
         tree = trees.removed(tree, preds, codes, np.array(sorted(there), np.int64))
         Walker(tree, preds, codes).check(set())
-        assert tree.node[a.ROOT, a.PARTS] == 0
+        assert tree.node[bt.ROOT, bt.PARTS] == 0
         tree = trees.inserted(tree, preds, codes, 0, count)
         there = set(range(count))
         Walker(tree, preds, codes).check(there)

@@ -14,7 +14,7 @@ from colmatch.indexing.registry import find
 from colmatch.indexing.statistics import Sample
 from colmatch.kernels.bits import mix
 from colmatch.kernels.layout import ATTR_MASK, FLAG_NONE, FLAG_RUN, REJECT, Codes, Predicates
-from colmatch.kernels.trees import arrays as a
+from colmatch.kernels.trees import arrays as bt
 from colmatch.kernels.trees.arrays import NONE, Tree
 
 Hull = dict[int, tuple[int, int]]  # range by attribute
@@ -81,23 +81,23 @@ class Walker:
     def check(self, there: set[int], packed: int = 0) -> None:
         """packed : conjunctions that the tree was built with, which stand in front of all blocks"""
         tree, state = self.tree, self.tree.state
-        always, root = self._walk(a.ALWAYS, []), self._walk(a.ROOT, [])
+        always, root = self._walk(bt.ALWAYS, []), self._walk(bt.ROOT, [])
         assert sorted(always.entries + root.entries) == sorted(there)
         assert all(self.placing[c] for c in root.entries) and not any(self.placing[c] for c in always.entries)
         assert {c for c in range(len(tree.at)) if tree.at[c] != NONE} == there
-        free = list(self._free(state[a.FREE_NODE], lambda n: tree.above[n, a.NEXT_FREE]))
-        assert sorted(self.nodes + free) == list(range(state[a.NODES]))
-        free = list(self._free(state[a.FREE_PART], lambda p: tree.part[p, a.NEXT]))
-        assert sorted(self.parts + free) == list(range(state[a.N_PARTS]))
+        free = list(self._free(state[bt.FREE_NODE], lambda n: tree.above[n, bt.NEXT_FREE]))
+        assert sorted(self.nodes + free) == list(range(state[bt.NODES]))
+        free = list(self._free(state[bt.FREE_PART], lambda p: tree.part[p, bt.NEXT]))
+        assert sorted(self.parts + free) == list(range(state[bt.N_PARTS]))
         assert sorted(tree.slot[tree.slot != 0].tolist()) == sorted(part + 1 for part in self.parts)
-        assert state[a.SLOTS] == len(self.parts)
-        for size in range(a.FREE_BOX - a.FREE_BLOCK):
+        assert state[bt.SLOTS] == len(self.parts)
+        for size in range(bt.FREE_BOX - bt.FREE_BLOCK):
             room = 4 << size
-            self.blocks += [(at, room) for at in self._free(state[a.FREE_BLOCK + size], lambda at: tree.entry[at])]
-        side_by_side(self.blocks, packed, int(state[a.ENTRIES]))
-        for level in range(a.STATE_WORDS - a.FREE_BOX):
-            self.boxes += [(at, level) for at in self._free(state[a.FREE_BOX + level], lambda at: tree.box[at, 0])]
-        side_by_side(self.boxes, 0, int(state[a.BOXES]))
+            self.blocks += [(at, room) for at in self._free(state[bt.FREE_BLOCK + size], lambda at: tree.entry[at])]
+        side_by_side(self.blocks, packed, int(state[bt.ENTRIES]))
+        for level in range(bt.STATE_WORDS - bt.FREE_BOX):
+            self.boxes += [(at, level) for at in self._free(state[bt.FREE_BOX + level], lambda at: tree.box[at, 0])]
+        side_by_side(self.boxes, 0, int(state[bt.BOXES]))
 
     def _free(self, head: int, next: object) -> Iterator[int]:
         while head != NONE:
@@ -108,11 +108,11 @@ class Walker:
         """path : attributes of the parts above, the nearest first"""
         tree, node, above = self.tree, self.tree.node[n].astype(np.int64), self.tree.above[n].astype(np.int64)
         self.nodes.append(n)
-        assert above[a.LEVEL] == len(path) and len(set(path)) == len(path)
-        leaf, count = node[a.LEAF], node[a.COUNT]
-        if above[a.SIZE] != NONE:
-            self.blocks.append((int(leaf), 4 << int(above[a.SIZE])))
-            assert count <= 4 << int(above[a.SIZE])
+        assert above[bt.LEVEL] == len(path) and len(set(path)) == len(path)
+        leaf, count = node[bt.LEAF], node[bt.COUNT]
+        if above[bt.SIZE] != NONE:
+            self.blocks.append((int(leaf), 4 << int(above[bt.SIZE])))
+            assert count <= 4 << int(above[bt.SIZE])
         entries = tree.entry[leaf : leaf + count].tolist() if count else []
         own: Hull = {}
         for i, c in enumerate(entries):
@@ -127,36 +127,40 @@ class Walker:
             own = union(own, {attribute: bounds for attribute, bounds in walked.all.items() if attribute in path})
         whole, here = dict(own), list(entries)
         halves = []
-        for side, low, high in ((a.LEFT, a.LEFT_LO, a.LEFT_HI), (a.RIGHT, a.RIGHT_LO, a.RIGHT_HI)):
+        for side, low, high in ((bt.LEFT, bt.LEFT_LO, bt.LEFT_HI), (bt.RIGHT, bt.RIGHT_LO, bt.RIGHT_HI)):
             if node[side] == NONE:
                 continue
             half = int(node[side])
-            assert tree.above[half, a.UP] == n and tree.above[half, a.PART] == above[a.PART]
-            assert tree.node[half, a.ATTR] == node[a.ATTR]
+            assert tree.above[half, bt.UP] == n and tree.above[half, bt.PART] == above[bt.PART]
+            assert tree.node[half, bt.ATTR] == node[bt.ATTR]
             walked = self._walk(half, path)
             self._within(walked.all, path, node[low], node[high])
             halves.append((int(node[low]), int(node[high])))
             entries, whole = entries + walked.entries, union(whole, walked.all)
         if len(halves) == 2 and all(low <= high for low, high in halves):
             assert halves[0][1] < halves[1][0], "halves meet"
-        if tree.plan[a.RIGID]:
+        if tree.plan[bt.RIGID]:
             for low, high in halves:
                 assert not any(low <= lo and hi <= high for lo, hi in (self.placing[c][path[0]] for c in here))
             if len(halves) == 2:
-                assert (halves[0][0], halves[0][1] + 1, halves[1][1]) == (node[a.OWN_LO], halves[1][0], node[a.OWN_HI])
+                assert (halves[0][0], halves[0][1] + 1, halves[1][1]) == (
+                    node[bt.OWN_LO],
+                    halves[1][0],
+                    node[bt.OWN_HI],
+                )
         if path:
-            self._within(own, path, node[a.OWN_LO], node[a.OWN_HI])
-        if above[a.BOX] != NONE:
-            self.boxes.append((int(above[a.BOX]), len(path)))
-            self._check_box(int(above[a.BOX]), path, own, whole)
-        assert above[a.BELOW] == len(entries)
+            self._within(own, path, node[bt.OWN_LO], node[bt.OWN_HI])
+        if above[bt.BOX] != NONE:
+            self.boxes.append((int(above[bt.BOX]), len(path)))
+            self._check_box(int(above[bt.BOX]), path, own, whole)
+        assert above[bt.BELOW] == len(entries)
         return Walked(entries, own, whole)
 
     def _within(self, hull: Hull, path: list[int], low: int, high: int) -> None:
         """Ranges that follow what is in them are as narrow as that; halves of a domain are not."""
         if path[0] in hull:
             assert low <= hull[path[0]][0] and hull[path[0]][1] <= high
-        if not self.tree.plan[a.RIGID]:
+        if not self.tree.plan[bt.RIGID]:
             assert (low, high) == hull.get(path[0], (NONE, 0)), "bounds are not tight"
 
     def _check_box(self, at: int, path: list[int], own: Hull, whole: Hull) -> None:
@@ -167,22 +171,22 @@ class Walker:
 
     def _directory(self, n: int, node: np.ndarray, path: list[int]) -> tuple[list[Walked], int]:
         tree, found, bits = self.tree, [], 0
-        part, before = int(node[a.FIRST]), NONE
+        part, before = int(node[bt.FIRST]), NONE
         while part != NONE:
             row = tree.part[part].astype(np.int64)
-            assert row[a.OWNER] == n and row[a.BEFORE] == before
-            assert self._find(n, int(row[a.PART_ATTR])) == part
+            assert row[bt.OWNER] == n and row[bt.BEFORE] == before
+            assert self._find(n, int(row[bt.PART_ATTR])) == part
             self.parts.append(part)
-            top = int(row[a.TOP])
-            assert tree.above[top, a.PART] == part and tree.above[top, a.UP] == NONE
-            walked = self._walk(top, [int(row[a.PART_ATTR]), *path])
-            assert row[a.PART_COUNT] == len(walked.entries) > 0
-            self._within(walked.all, [int(row[a.PART_ATTR]), *path], row[a.PART_LO], row[a.PART_HI])
+            top = int(row[bt.TOP])
+            assert tree.above[top, bt.PART] == part and tree.above[top, bt.UP] == NONE
+            walked = self._walk(top, [int(row[bt.PART_ATTR]), *path])
+            assert row[bt.PART_COUNT] == len(walked.entries) > 0
+            self._within(walked.all, [int(row[bt.PART_ATTR]), *path], row[bt.PART_LO], row[bt.PART_HI])
             found.append(walked)
-            bits |= 1 << (int(row[a.PART_ATTR]) & 63)
-            part, before = int(row[a.NEXT]), part
-        assert len(found) == node[a.PARTS]
-        mask = int(node[a.MASK_LOW]) | int(node[a.MASK_HIGH]) << 32
+            bits |= 1 << (int(row[bt.PART_ATTR]) & 63)
+            part, before = int(row[bt.NEXT]), part
+        assert len(found) == node[bt.PARTS]
+        mask = int(node[bt.MASK_LOW]) | int(node[bt.MASK_HIGH]) << 32
         assert mask & bits == bits and (len(found) > 64 or mask == bits)
         return found, bits
 
@@ -191,7 +195,7 @@ class Walker:
         h = mix(n, attribute) % slots
         while self.tree.slot[h]:
             part = int(self.tree.slot[h]) - 1
-            if tuple(self.tree.part[part, [a.OWNER, a.PART_ATTR]]) == (n, attribute):
+            if tuple(self.tree.part[part, [bt.OWNER, bt.PART_ATTR]]) == (n, attribute):
                 return part
             h = (h + 1) % slots
         return -1

@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from locators.eytzinger import arranged
+from locators.kernels.counting import LINES, NODES
+from locators.locator import Locator
+from locators.registry import LOCATORS
 from test_locators import CHANGES, INTERVALS, changed
 from tree_shapes import check_interval_tree, check_segment_tree, shape
 
 from colmatch.arrays.frozen import frozen
 from colmatch.kernels.layout import KEY_MAX, KEY_MIN
-from colmatch.kernels.locators.counting import LINES, NODES
-from colmatch.locators.eytzinger import arranged
-from colmatch.locators.locator import Locator
-from colmatch.locators.registry import LOCATORS
 
 
 @given(st.lists(INTERVALS, max_size=30))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from colmatch.kernels.locators import interval_tree as it
+from locators.kernels import interval_tree as it
 
 KEYS = 2**64
 LOWEST = -(2**63)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from colmatch.errors import OptionError, near, shown
-from colmatch.locators import binary, eytzinger, hinted, interval_tree, ps_tree, scan, segment_tree
-from colmatch.locators.base import LocatorKind
+from locators import binary, eytzinger, hinted, interval_tree, ps_tree, scan, segment_tree
+from locators.base import LocatorKind
 
 _ALL = (scan.KIND, interval_tree.KIND, segment_tree.KIND, ps_tree.KIND, binary.KIND, hinted.KIND, eytzinger.KIND)
 LOCATORS: dict[str, LocatorKind] = {kind.name: kind for kind in _ALL}

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from colmatch.kernels.locators import binary
-from colmatch.locators.spaces import boundary_kind
+from locators.kernels import binary
+from locators.spaces import boundary_kind
 
 KIND = boundary_kind(
     "binary",

@@ -16,10 +16,10 @@ from colmatch.arrays.frozen import freeze, frozen, sealed
 from colmatch.arrays.ranges import members, ranges_of
 from colmatch.errors import OptionError
 from colmatch.kernels.layout import I64, KEY_MAX, KEY_MIN
-from colmatch.kernels.locators import spaces
-from colmatch.kernels.locators.counting import N_TOUCHED
-from colmatch.kernels.locators.spaces import Spaces
-from colmatch.locators.base import Found, LocatorKind, bytes_of
+from locators.base import Found, LocatorKind, bytes_of
+from locators.kernels import spaces
+from locators.kernels.counting import N_TOUCHED
+from locators.kernels.spaces import Spaces
 
 MOST_ENTRIES = 1 << 27  # of all lists together: half a gigabyte
 

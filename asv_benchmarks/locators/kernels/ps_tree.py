@@ -4,9 +4,44 @@ import numpy as np
 
 from colmatch.kernels._jit import kernel
 from colmatch.kernels.hints import SIGN
-from colmatch.kernels.locators.counting import LINES, NODES
-from colmatch.kernels.pstree.arrays import FOUND
-from colmatch.kernels.pstree.search import find_together, next_shift
+from colmatch.kernels.pstree.arrays import FOUND, PREDS, USES
+from colmatch.kernels.pstree.change import begin_attribute, count_spaces, cut_at, cuts_above, cuts_below, run_of
+from colmatch.kernels.pstree.search import find_space, find_together, next_shift
+from colmatch.kernels.pstree.tables import MOST_DIGITS, lacks_rows
+from locators.kernels.counting import LINES, NODES
+
+
+@kernel
+def enter_ranges(tree, attr, lo, hi, begin):
+    """Enters predicates on attributes, those from place ``begin`` on, until there is no room.
+
+    Returns how many are done.
+
+    attr (P) uint32, lo, hi (P) uint64 : closed ranges of keys
+    """
+    for i in range(begin, len(attr)):
+        if lacks_rows(tree, 2 * MOST_DIGITS, 2, 3):
+            return i
+        a = np.int64(attr[i])
+        begin_attribute(tree, a)
+        if cuts_below(tree, lo[i]):
+            cut_at(tree, a, lo[i])
+        if cuts_above(tree, a, hi[i]):
+            cut_at(tree, a, hi[i] + np.uint64(1))
+        s, last = run_of(tree, a, lo[i], hi[i])
+        count_spaces(tree.space, s, last, PREDS, 1)
+        tree.tree[a, USES] += 1
+    return len(attr)
+
+
+@kernel
+def find_spaces(tree, attr, key, space):
+    """Writes the space that has each key, NONE where the attribute has none.
+
+    attr (N) uint32, key (N) uint64, space (N) uint32
+    """
+    for i in range(len(attr)):
+        space[i] = find_space(tree.tree, tree.top, tree.inner, tree.cut, np.int64(attr[i]), key[i])
 
 
 @kernel

@@ -1,8 +1,8 @@
 """The PS-Tree document's comparison of structures that say which intervals contain a point.
 
-    python asv_benchmarks/locators.py
-    python asv_benchmarks/locators.py sizes --boundaries 1000 --keys skewed --locators hinted
-    python asv_benchmarks/locators.py coding
+    python asv_benchmarks/compare_locators.py
+    python asv_benchmarks/compare_locators.py sizes --boundaries 1000 --locators hinted
+    python asv_benchmarks/compare_locators.py coding
 
 Source: Ji and Jacobsen, "PS-Tree-Based Efficient Boolean Expression Matching" (7.5, table 3).
 ``document`` has its 100,000 intervals and as many points; ``sizes`` the same for other numbers of
@@ -21,11 +21,11 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from benchmarks.coding import SMALL, WAYS, coded, matched
-from benchmarks.locators import DRAWS, figures
 from benchmarks.measure import machine, one_thread, versions
+from locators.coding import SMALL, WAYS, coded, matched
+from locators.figures import DRAWS, figures
+from locators.registry import LOCATORS
 
-from colmatch.locators.registry import LOCATORS
 from colmatch.workload import named
 
 PARTS = ("document", "sizes", "coding", "match")

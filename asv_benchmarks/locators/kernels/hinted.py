@@ -4,7 +4,7 @@ import numpy as np
 
 from colmatch.kernels._jit import kernel
 from colmatch.kernels.hints import TILE, between, cell_of, codes_together, distance, hinted_code
-from colmatch.kernels.locators.counting import LINES, NODES, read_key
+from locators.kernels.counting import LINES, NODES, read_key
 
 TOGETHER = int(TILE)
 

@@ -9,9 +9,9 @@ from colmatch.arrays.growing import extended
 from colmatch.arrays.ranges import members, ranges_of
 from colmatch.errors import OptionError
 from colmatch.kernels.layout import I64
-from colmatch.kernels.locators import interval_tree
-from colmatch.kernels.locators.interval_tree import NONE, PLACES, SIZES, USED, IntervalTree
-from colmatch.locators.base import counting_kind
+from locators.base import counting_kind
+from locators.kernels import interval_tree
+from locators.kernels.interval_tree import NONE, PLACES, SIZES, USED, IntervalTree
 
 MOST_PLACES = 2**31 - 1  # where lists begin is an int32
 

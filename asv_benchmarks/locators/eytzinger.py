@@ -9,8 +9,8 @@ import numpy as np
 
 from colmatch.arrays.frozen import sealed
 from colmatch.kernels.layout import I64
-from colmatch.kernels.locators import eytzinger
-from colmatch.locators.spaces import boundary_kind
+from locators.kernels import eytzinger
+from locators.spaces import boundary_kind
 
 IN_LINE = 8  # keys of a cache line
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from colmatch.kernels._jit import kernel
 from colmatch.kernels.layout import I64, U32
-from colmatch.kernels.locators.counting import LINE, LINES, NODES
+from locators.kernels.counting import LINE, LINES, NODES
 
 
 class Intervals(NamedTuple):

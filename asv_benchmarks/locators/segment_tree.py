@@ -9,11 +9,11 @@ import numpy as np
 
 from colmatch.arrays.frozen import freeze, sealed
 from colmatch.kernels.layout import I64
-from colmatch.kernels.locators import segment_tree
-from colmatch.kernels.locators.segment_tree import SegmentTree
-from colmatch.locators.base import counting_kind
-from colmatch.locators.eytzinger import arranged
-from colmatch.locators.spaces import cut
+from locators.base import counting_kind
+from locators.eytzinger import arranged
+from locators.kernels import segment_tree
+from locators.kernels.segment_tree import SegmentTree
+from locators.spaces import cut
 
 
 def build(low: I64, high: I64) -> SegmentTree:

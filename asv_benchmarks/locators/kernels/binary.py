@@ -4,8 +4,8 @@ import numpy as np
 
 from colmatch.kernels._jit import kernel
 from colmatch.kernels.layout import KEY_MAX
-from colmatch.kernels.locators.counting import read_key
 from colmatch.kernels.search import first_at_least
+from locators.kernels.counting import read_key
 
 
 @kernel

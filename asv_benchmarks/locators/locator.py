@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike
 from colmatch.arrays.frozen import contiguous
 from colmatch.errors import OptionError
 from colmatch.kernels.layout import CODE_MAX, I64, KEY_MAX, KEY_MIN
-from colmatch.locators.base import Found, LocatorKind
-from colmatch.locators.registry import find
+from locators.base import Found, LocatorKind
+from locators.registry import find
 
 
 class Locator:
@@ -63,7 +63,7 @@ class Locator:
         return self.kind.locate(self.arrays, _points(points))
 
     def touched(self, points: ArrayLike) -> I64:
-        """What ``count`` reads for points, by ``kernels/locators/counting.py``."""
+        """What ``count`` reads for points, by ``locators/kernels/counting.py``."""
         return self.kind.touch(self.arrays, _points(points))
 
     def insert(self, low: int, high: int, number: int) -> None:

@@ -8,8 +8,8 @@ from colmatch.arrays.frozen import freeze
 from colmatch.arrays.hints import hints_of
 from colmatch.kernels.hints import TILE, Hints
 from colmatch.kernels.layout import I64
-from colmatch.kernels.locators import hinted
-from colmatch.locators.spaces import boundary_kind
+from locators.kernels import hinted
+from locators.spaces import boundary_kind
 
 
 def ready(bound: I64) -> Hints:

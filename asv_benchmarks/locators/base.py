@@ -11,14 +11,14 @@ import numpy as np
 from colmatch.arrays.frozen import frozen
 from colmatch.arrays.ranges import ranges_of
 from colmatch.kernels.layout import I64, U32
-from colmatch.kernels.locators.counting import N_TOUCHED
+from locators.kernels.counting import N_TOUCHED
 
 Found = tuple[I64, U32]  # (m + 1) point -> its intervals; (their number) number of an interval
 
 
 @dataclass(frozen=True, slots=True)
 class LocatorKind:
-    """A kind of locator: a module of ``kernels/locators/`` and a file of this folder.
+    """A kind of locator: a module of ``kernels/`` here and a file beside it.
 
     Attributes
     ----------
@@ -26,7 +26,7 @@ class LocatorKind:
     build : lower ends, upper ends (n) -> its arrays, with the intervals numbered from 0
     count : arrays, points (m) -> how many intervals contain each
     stab : arrays, points (m) -> the intervals that contain each, in any order
-    touch : arrays, points -> what ``count`` reads for them, by ``kernels/locators/counting.py``
+    touch : arrays, points -> what ``count`` reads for them, by ``locators/kernels/counting.py``
     sizes : arrays -> bytes of these
     locate : arrays, points (m) -> the space that each lies in, of kinds that have spaces. Spaces
         ascend with keys from 0, and all keys of one are in the same intervals

@@ -14,7 +14,7 @@ import numpy as np
 from colmatch.kernels._jit import kernel
 from colmatch.kernels.bits import ctz
 from colmatch.kernels.layout import KEY_MAX
-from colmatch.kernels.locators.counting import read_key
+from locators.kernels.counting import read_key
 
 ONE = np.uint64(1)
 TILE = 64  # points that go down together

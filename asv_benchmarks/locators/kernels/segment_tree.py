@@ -14,8 +14,8 @@ import numpy as np
 from colmatch.kernels._jit import kernel
 from colmatch.kernels.bits import ask_for, ctz
 from colmatch.kernels.layout import I64, U32
-from colmatch.kernels.locators.counting import LINES, NODES
 from colmatch.kernels.ranges import begin_ranges, rewind_ranges
+from locators.kernels.counting import LINES, NODES
 
 ONE = np.uint64(1)
 

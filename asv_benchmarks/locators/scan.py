@@ -6,9 +6,9 @@ import numpy as np
 
 from colmatch.arrays.growing import extended
 from colmatch.kernels.layout import I64
-from colmatch.kernels.locators import scan
-from colmatch.kernels.locators.scan import Intervals
-from colmatch.locators.base import counting_kind
+from locators.base import counting_kind
+from locators.kernels import scan
+from locators.kernels.scan import Intervals
 
 
 def build(low: I64, high: I64) -> Intervals:

@@ -21,8 +21,8 @@ import numpy as np
 
 from colmatch.kernels._jit import brief, device, kernel
 from colmatch.kernels.layout import I32, I64, KEY_MIN, U32
-from colmatch.kernels.locators.counting import LINE, LINES, NODES
 from colmatch.kernels.search import first_at_least, first_at_least_from
+from locators.kernels.counting import LINE, LINES, NODES
 
 LEFT, RIGHT, START, SIZE = 0, 1, 2, 3  # columns of ``IntervalTree.node``
 ROOT, USED, FREE_NODE, PLACES = 0, 1, 2, 3  # places of ``IntervalTree.state``

@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
+from benchmarks.measure import medians, seconds
 from numpy.typing import NDArray
 
-from benchmarks.measure import medians, seconds
-from colmatch.kernels.locators.counting import LINES, NODES
-from colmatch.locators.locator import Locator
-from colmatch.locators.registry import LOCATORS
+from locators.kernels.counting import LINES, NODES
+from locators.locator import Locator
+from locators.registry import LOCATORS
 
 Keys = NDArray[np.int64]
 

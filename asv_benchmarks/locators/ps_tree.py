@@ -14,11 +14,10 @@ import numpy as np
 from colmatch.indexing.pstrees import empty_tables, with_rows
 from colmatch.kernels.hints import TILE
 from colmatch.kernels.layout import I64, KEY_MAX, U32
-from colmatch.kernels.locators import ps_tree
 from colmatch.kernels.pstree.arrays import WALK_WORDS, PSTree
-from colmatch.kernels.pstree.change import enter_ranges, find_spaces
 from colmatch.kernels.pstree.tables import MOST_DIGITS
-from colmatch.locators.spaces import boundary_kind
+from locators.kernels import ps_tree
+from locators.spaces import boundary_kind
 
 
 class Digits(NamedTuple):
@@ -37,11 +36,11 @@ def ready(bound: I64) -> Digits:
     attr = np.zeros(len(low), np.uint32)
     tree = with_rows(empty_tables(keys[-1:].copy(), 0), len(low), len(low), len(low))
     done = 0
-    while (done := enter_ranges(tree, attr, low, high, done)) < len(low):
+    while (done := ps_tree.enter_ranges(tree, attr, low, high, done)) < len(low):
         left = len(low) - done
         tree = with_rows(tree, 2 * MOST_DIGITS + left, 2 + left, 3 + left)
     space = np.empty(len(low), np.uint32)
-    find_spaces(tree, attr, low, space)
+    ps_tree.find_spaces(tree, attr, low, space)
     rank = np.empty(len(tree.space), np.uint32)
     rank[space] = np.arange(len(low), dtype=np.uint32) + np.uint32(len(bound) > 0)
     return Digits(ends, tree, rank)

@@ -3,7 +3,7 @@
 What it is compared with: *single*, hints and one key after the other; *ahead*, the same, but hints
 asked for some entries of the column ahead, and then the boundaries that they lead to; and *tiles*,
 boundaries of each attribute in the layout of Eytzinger, many keys going down together
-(``kernels/locators/eytzinger.py``).
+(``locators/kernels/eytzinger.py``).
 """
 
 from __future__ import annotations
@@ -13,11 +13,10 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from benchmarks.measure import medians, seconds
 from numpy.typing import NDArray
 
 import colmatch as cm
-from benchmarks.locators import DRAWS
-from benchmarks.measure import medians, seconds
 from colmatch.arrays.frozen import freeze, frozen
 from colmatch.arrays.hints import hints_of
 from colmatch.kernels import hints, layout
@@ -25,9 +24,10 @@ from colmatch.kernels._jit import kernel
 from colmatch.kernels.bits import ask_for
 from colmatch.kernels.hints import cell_of, distance, hinted_code
 from colmatch.kernels.transpose import code_rows, transpose
-from colmatch.locators.eytzinger import arranged
 from colmatch.matching import worker
 from colmatch.workload import Workload
+from locators.eytzinger import arranged
+from locators.figures import DRAWS
 
 ROWS = 4096
 ENTRIES = 1 << 19  # of all batches of a run: what one batch has left in the caches is not what the next one wants

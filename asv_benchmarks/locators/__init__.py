@@ -2,6 +2,6 @@
 
 In come int64 intervals and points; out come numbers of intervals, point by point, or of spaces.
 Read ``base`` first, which says what a kind of locator is, then ``registry``, which lists them;
-``locator`` checks what comes in, ``spaces`` is what kinds by boundaries share, and every other file
-is one kind.
+``locator`` checks what comes in, ``spaces`` is what kinds by boundaries share. ``figures`` and
+``coding`` measure, and every other file is one kind.
 """
