@@ -29,6 +29,7 @@ FLOORS = (
     ("betree", "events", "lowering"),
     ("locators",),
     ("indexing", "text"),
+    ("predicates",),
     ("arrays", "calls", "language", "options", "schema"),
     ("incoming", "session"),
     ("arguments",),
