@@ -34,18 +34,13 @@ def list_members(start, first, place):
 
 
 @kernel
-def put_rows(words, at, counts, data):
-    """Copies rows to n places, one group of neighbouring rows to each.
+def copy_ranges(rows, width, start, size, at, out):
+    """Copies n ranges of rows, each to a place of its own.
 
-    words (W), data (rows, width) of the same type. counts (n) int64 : rows of each group
-    at (n) int64 : where in ``words`` each group goes; moved behind it
+    rows, out : of one type, so many values a row, one row behind the other
+    start, size, at (n) int64 : where each range begins, its rows, where it goes
     """
-    row = 0
-    for i in range(len(counts)):
-        place = at[i]
-        for _ in range(counts[i]):
-            for j in range(data.shape[1]):
-                words[place] = data[row, j]
-                place += 1
-            row += 1
-        at[i] = place
+    for i in range(len(start)):
+        begin, shift = at[i] * width, (start[i] - at[i]) * width
+        for j in range(begin, begin + size[i] * width):
+            out[j] = rows[j + shift]

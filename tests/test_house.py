@@ -28,6 +28,7 @@ FLOORS = (
     ("expr",),
     ("betree", "events", "lowering"),
     ("indexing", "text"),
+    ("predicates",),
     ("arrays", "calls", "language", "options", "schema"),
     ("incoming", "session"),
     ("arguments",),

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from colmatch.arrays.frozen import contiguous
-from colmatch.kernels.ranges import list_members
+from colmatch.kernels.ranges import copy_ranges, list_members
 
 Array = TypeVar("Array", bound=NDArray[Any])
 
@@ -35,6 +36,29 @@ def members(start: NDArray[np.int64], first: NDArray[np.int64]) -> NDArray[np.in
     place = np.empty(first[-1], np.int64)
     list_members(contiguous(start), contiguous(first), place)  # ``np.repeat`` would keep the interpreter's lock
     return place
+
+
+def put_rows(
+    rows: NDArray[Any], start: NDArray[np.int64], size: NDArray[np.int64], at: NDArray[np.int64], out: NDArray[Any]
+) -> None:
+    """Copies n ranges of rows to places of ``out``, which has rows of the same type.
+
+    start, size, at (n) : where each begins, how many rows it has, and where it goes
+    """
+    unit = np.dtype(np.uint8 if rows.itemsize % 4 else np.uint32)
+    width = rows.itemsize // unit.itemsize * math.prod(rows.shape[1:])
+    flat, into = contiguous(rows).reshape(-1).view(unit), out.reshape(-1).view(unit)
+    copy_ranges(flat, width, contiguous(start), contiguous(size), contiguous(at), into)
+
+
+def rows_of(rows: Array, start: NDArray[np.int64], first: NDArray[np.int64]) -> Array:
+    """Returns n ranges of rows, one behind the other.
+
+    start, first : as for ``members``
+    """
+    out = np.empty((int(first[-1]), *rows.shape[1:]), rows.dtype)
+    put_rows(rows, start, sizes_of(first), first[:-1], out)
+    return out  # type: ignore[return-value]
 
 
 def distinct(values: Array) -> Array:

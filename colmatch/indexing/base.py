@@ -10,12 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from colmatch.arrays.frozen import contiguous
-from colmatch.arrays.ranges import members, ranges_of
 from colmatch.indexing.settings import Settings
 from colmatch.indexing.statistics import WINDOW, Sample, Statistics
 from colmatch.kernels.bounds import bound_scores
-from colmatch.kernels.layout import DOT, F64, I64, LABEL_TOP, MAX, PRIORITY, U32, Codes, Predicates
-from colmatch.kernels.lowering.conjunctions import reorder_predicates
+from colmatch.kernels.layout import DOT, F64, I64, LABEL_TOP, MAX, PRIORITY, Codes, Predicates
 from colmatch.kernels.predicates import count_uses
 
 Index = TypeVar("Index", bound=Any)  # the arrays of a kind, ``WINDOW`` among them
@@ -163,24 +161,3 @@ def highest_scores(preds: Predicates) -> F64:
     most = bounds_of(preds)
     highest: F64 = np.maximum(most[:, DOT], most[:, MAX]) if len(preds.weight) else most[:, PRIORITY]
     return np.maximum(highest, 0.0)
-
-
-def reorder(preds: Predicates, order: U32) -> Predicates:
-    """The predicates with their conjunctions in another order: (C) uint32."""
-    first, pred, weight = np.empty_like(preds.first), np.empty_like(preds.pred), np.empty_like(preds.weight)
-    reorder_predicates(preds.first, preds.pred, preds.weight, order, first, pred, weight)
-    jump_first, tree_first, tree = preds.jump_first, preds.tree_first, preds.tree
-    if len(jump_first):
-        jump_first = jump_first[order]
-        start, tree_first = tree_first[:-1][order], ranges_of(np.diff(tree_first)[order])
-        tree = tree[members(start, tree_first)]
-    return preds._replace(
-        first=first,
-        pred=pred,
-        owner=preds.owner[order],
-        weight=weight,
-        jump_first=jump_first,
-        tree_first=tree_first,
-        tree=tree,
-        priority=preds.priority[order] if len(preds.priority) else preds.priority,
-    )

@@ -26,7 +26,7 @@ import numpy as np
 from colmatch.arrays.frozen import freeze
 from colmatch.arrays.hints import hints_of
 from colmatch.arrays.ranges import ranges_of
-from colmatch.indexing.base import IndexKind, Strata, reorder, uses_of
+from colmatch.indexing.base import IndexKind, Strata, uses_of
 from colmatch.indexing.settings import Settings, setting
 from colmatch.indexing.sound import UnsoundError, below, equal, lengths, no_fault, ranges
 from colmatch.indexing.statistics import Sample, Statistics
@@ -48,6 +48,7 @@ from colmatch.kernels.bitslice.match import match
 from colmatch.kernels.bitslice.sound import fault_of_bitslice
 from colmatch.kernels.bitslice.strata import expect_matches
 from colmatch.kernels.layout import ATTR_MASK, F64, I32, I64, U32, Codes, Predicates
+from colmatch.predicates.columns import take
 
 TILE = 1 << 18  # bytes of a tile, if attributes are not too many: it stays in the second-level cache
 MOST_ROWS = bs.SEGMENTS - 64  # of a tile
@@ -91,7 +92,7 @@ def build(
     preds: Predicates, codes: Codes, sample: Sample | None, settings: BitsliceSettings
 ) -> tuple[BitsliceIndex, Predicates]:
     order, arrangement = arrange(preds, codes, sample, settings)
-    preds = reorder(preds, order)
+    preds = take(preds, order)
     return arranged(preds, codes, arrangement), preds
 
 

@@ -32,7 +32,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from colmatch.arrays.frozen import contiguous
+from colmatch.arrays.frozen import contiguous, freeze
 from colmatch.arrays.ranges import ranges_of
 from colmatch.indexing.base import IndexKind
 from colmatch.indexing.settings import FileNames, Settings, setting
@@ -42,7 +42,8 @@ from colmatch.kernels.pbtree import arrays as pb
 from colmatch.kernels.pbtree import bulk
 from colmatch.kernels.pbtree.arrays import PbtreeIndex, PbtreeScratch
 from colmatch.kernels.pbtree.match import match
-from colmatch.kernels.pbtree.plan import key_intervals, plan_conjunctions
+from colmatch.kernels.pbtree.plan import plan_conjunctions
+from colmatch.predicates.keys import Keys, keys_of
 
 FILLS = np.array([pb.LIST_ROOM * 9 // 10, pb.LEAF_MOST * 9 // 10, 300], np.int64)  # of pages that are made together
 
@@ -77,27 +78,19 @@ class Entries(NamedTuple):
 
 def entries_of(preds: Predicates, codes: Codes, slots: NDArray[np.uint32], is_code: bool) -> Entries:
     """Returns the entries of conjunctions, whose slots these are."""
-    predicates, runs = len(preds.pred), len(preds.run_lo)
-    low, high = np.zeros(predicates, np.int64), np.zeros(predicates, np.int64)
-    runs_low, runs_high = np.zeros(runs, np.int64), np.zeros(runs, np.int64)
-    key_intervals(
-        contiguous(codes.first), contiguous(codes.bound), is_code,
-        contiguous(preds.pred), contiguous(preds.run_lo), contiguous(preds.run_hi), low, high, runs_low, runs_high,
-    )  # fmt: skip
-    return entries_of_keys(preds, (low, high, runs_low, runs_high), slots)
+    return entries_of_keys(preds, keys_of(preds, codes, is_code), slots)
 
 
-def entries_of_keys(preds: Predicates, keys: tuple[I64, I64, I64, I64], slots: NDArray[np.uint32]) -> Entries:
+def entries_of_keys(preds: Predicates, keys: Keys, slots: NDArray[np.uint32]) -> Entries:
     """Returns the entries of conjunctions whose intervals of keys are known."""
     needed: U8 = np.zeros(len(slots), np.uint8)
-    low, high, runs_low, runs_high = map(contiguous, keys)
-    programs = contiguous(preds.jump_first), contiguous(preds.jump)
     first, pred, own = contiguous(preds.first), contiguous(preds.pred), contiguous(slots)
+    given = first, pred, contiguous(preds.jump_first), contiguous(preds.jump), *freeze(keys)
 
     def plan(entries: tuple[I64, I64, U32]) -> int:
-        return int(plan_conjunctions(first, pred, *programs, low, high, runs_low, runs_high, own, needed, entries))
+        return int(plan_conjunctions(*given, own, needed, entries))
 
-    most = 2 * len(preds.pred) + len(runs_low) + len(slots)
+    most = 2 * len(keys.low) + len(slots)
     tree, key, slot = found = _room(most if most < FEW else plan(_room(0)))
     count = plan(found)
     return Entries(tree[:count], key[:count], slot[:count], needed)

@@ -8,7 +8,7 @@ import numpy as np
 
 from colmatch.arrays.frozen import contiguous, freeze
 from colmatch.arrays.growing import extended
-from colmatch.indexing.base import highest_codes, reorder
+from colmatch.indexing.base import highest_codes
 from colmatch.indexing.statistics import window_of
 from colmatch.kernels.layout import FLAG_MULTI, LABEL_TOP, U8, U32, U64, Codes, Predicates
 from colmatch.kernels.pstree import arrays as ps
@@ -23,6 +23,7 @@ from colmatch.kernels.pstree.build import (
     reorder_probes,
 )
 from colmatch.kernels.pstree.tables import MOST_DIGITS
+from colmatch.predicates.columns import take
 
 Tables = TypeVar("Tables", bound=Any)  # ``PSTree``, or a kind's arrays that have all of its
 
@@ -110,7 +111,7 @@ def ordered(index: Tables, preds: Predicates, codes: Codes, work: Any) -> tuple[
     if not len(codes.label):
         order, probe = np.argsort(key, kind="stable").astype(np.uint32), np.empty_like(index.probe)
         reorder_probes(preds.first, order, index.probe, probe)
-        preds, index, work = reorder(preds, order), index._replace(probe=probe), work._replace(next=work.next[order])
+        preds, index, work = take(preds, order), index._replace(probe=probe), work._replace(next=work.next[order])
         index = index._replace(**window_of(None, codes))  # no access predicate is chosen any more
     return index, freeze(preds), work
 

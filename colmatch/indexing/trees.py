@@ -10,7 +10,7 @@ import numpy as np
 from colmatch.arrays.frozen import contiguous
 from colmatch.arrays.growing import extended
 from colmatch.arrays.ranges import ranges_of
-from colmatch.indexing.base import IndexKind, highest_scores, reorder
+from colmatch.indexing.base import IndexKind, highest_scores
 from colmatch.indexing.settings import Settings
 from colmatch.indexing.statistics import Sample, Statistics
 from colmatch.kernels.layout import ATTR_MASK, FLAG_MULTI, I64, U32, U64, Codes, Predicates
@@ -38,6 +38,7 @@ from colmatch.kernels.trees.change import (
 )
 from colmatch.kernels.trees.match import match
 from colmatch.kernels.trees.ranges import match_ranges
+from colmatch.predicates.columns import take
 
 RANKINGS = ("selectivity", "popularity", "feedback")
 RANKING_MEANING = (
@@ -110,7 +111,7 @@ def _built(plan: I64, preds: Predicates, codes: Codes, sample: Sample | None, se
     if not len(tree.window_key):  # by code: nothing is placed any more
         trimmed |= zip(bt.WINDOW, _window(settings, None, codes), strict=True)
     tree = tree._replace(entry=place, need=need, reach=reach, at=tree.at[order], **trimmed)
-    preds = reorder(preds, order)
+    preds = take(preds, order)
     tree = _shared(tree, preds, codes)
     return (_bounded(tree, preds, bound) if len(bound) else tree), preds
 

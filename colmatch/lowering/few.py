@@ -26,6 +26,7 @@ from colmatch.lowering.floors import Convert, converter
 from colmatch.lowering.forms import NO_WEIGHT, PATTERNS, Form, Op, Operand, Test
 from colmatch.lowering.groups import group_key, pattern_test
 from colmatch.lowering.lower import LoweredExpressions
+from colmatch.predicates.columns import EMPTY
 from colmatch.schema import Attributes
 from colmatch.session import Session
 
@@ -58,13 +59,6 @@ class _Plan(NamedTuple):
     patterns: bool  # whether some words depend on the literals
     refs: int  # leaves of all conjunctions
     most: int  # conjunctions that share a leaf
-
-
-# Arrays of predicates without weights, programs and priorities.
-_PLAIN = tuple(
-    sealed(np.empty(shape, type))
-    for shape, type in (((0, 2), "f8"), (0, "i8"), ((0, 2), "i4"), (0, "i8"), (0, "i4"), (0, "f8"))
-)
 
 
 _NO_OFFSET, _NO_DATA = sealed(np.zeros(1, np.int64)), sealed(np.empty(0, np.uint8))
@@ -240,5 +234,5 @@ def _taken(
         shorts[runs_at:ends_at],
         shorts[ends_at:],
         shorts[owner_at:runs_at],
-        *_PLAIN,
+        *EMPTY[5:],
     ), Codes(longs[codes_at:bound_at], longs[bound_at:], frozen(multi))

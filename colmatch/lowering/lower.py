@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from colmatch.arrays.frozen import freeze
 from colmatch.arrays.pieces import Pieces
-from colmatch.arrays.ranges import members, ranges_of
+from colmatch.arrays.ranges import ranges_of, rows_of
 from colmatch.kernels import layout
 from colmatch.kernels.lowering.codes import find_repeats
 from colmatch.kernels.lowering.conjunctions import Leaves
@@ -25,6 +25,7 @@ from colmatch.lowering.conjunctions import Conjunctions
 from colmatch.lowering.forms import BY_ATTRIBUTE, BY_COLUMN, NO_WEIGHT, PART, Form
 from colmatch.lowering.groups import Group, Groups
 from colmatch.lowering.weights import FURTHER_PART, OF_ATTRIBUTE, OF_COLUMN, AttributeWeights
+from colmatch.predicates.columns import EMPTY, take, with_given
 from colmatch.schema import Attributes
 from colmatch.session import Session
 
@@ -224,8 +225,8 @@ class Lowering:
             order = order[np.argsort(owner[order], kind="stable")]
         start = ranges_of(size)
         if len(order) < len(owner) or np.any(order[1:] < order[:-1]):
-            refs, start = _take(start, refs, order)
-            owner, program = owner[order], program[order]
+            begin, start = start[:-1][order], ranges_of(size[order])
+            refs, owner, program = rows_of(refs, begin, start), owner[order], program[order]
         if self._leaves and program.any():
             self._kept = JumpPrograms(order[program.astype(bool)], jump, tree)
         leaves = Leaves(leaf_attr, self._leaf_none.array(np.uint8), weight, run_first, run_lo, run_hi)
@@ -245,15 +246,13 @@ class Lowering:
         if np.any(owner[1:] == owner[:-1]):  # a kernel that is not called is not compiled
             # a dropped one repeats none
             find_repeats(first, pred, weight, code_lo, code_hi, owner, program | (1 - keep), 64, repeated)
+        predicates = layout.Predicates(
+            first, pred, code_lo, code_hi, owner, weight, *_programs(self._kept, program), priority=EMPTY.priority
+        )
         left = keep > repeated  # neither dropped nor repeated
         if not left.all():
-            first, pred, weight = _select(first, left, pred, weight)
-            owner, program = owner[left], program[left]
-        jump_first, jump, tree_first, tree = _programs(self._kept, program)
-        priority = np.empty(0) if self.priority is None else self.priority[owner]
-        predicates = layout.Predicates(
-            first, pred, code_lo, code_hi, owner, weight, jump_first, jump, tree_first, tree, priority
-        )
+            predicates = take(predicates, np.flatnonzero(left))
+        predicates = with_given(predicates, {"priority": self.priority})
         return LoweredExpressions(predicates, codes, self._literals, self.rejected)
 
     # Programs
@@ -288,22 +287,10 @@ def _runs(leaves: int, leaf: I64, lo: I64, hi: I64) -> tuple[I64, I64, I64]:
     return run_first, run_lo, run_hi
 
 
-def _take(start: I64, values: I64, order: I64) -> tuple[I64, I64]:
-    new = ranges_of(np.diff(start)[order])
-    return values[members(start[:-1][order], new)], new
-
-
-def _select(start: I64, left: NDArray[np.bool_], pred: NDArray[np.uint32], weight: NDArray[np.float64]) -> Any:
-    size = start[1:] - start[:-1]
-    kept = np.repeat(left, size)
-    return ranges_of(size[left]), pred[kept], weight[kept] if len(weight) else weight
-
-
 def _programs(kept: JumpPrograms | None, program: NDArray[np.uint8]) -> tuple[I64, I32, I64, I32]:
-    """Jumps and trees of the conjunctions that are left, as layout.Predicates has them."""
-    none, no_jumps, no_tree = np.empty(0, np.int64), np.empty((0, 2), np.int32), np.empty(0, np.int32)
+    """Jumps and trees of the conjunctions, as layout.Predicates has them."""
     if kept is None or not program.any():
-        return none, no_jumps, none, no_tree
+        return EMPTY.jump_first, EMPTY.jump, EMPTY.tree_first, EMPTY.tree
     which = kept.conjunction.tolist()
     jumps, trees = [kept.jump[c] for c in which], [kept.tree[c] for c in which]
     places = np.flatnonzero(program)

@@ -17,12 +17,13 @@ from colmatch.kernels.layout import I64, U8, U32, Codes, Predicates
 from colmatch.kernels.pbtree import arrays as pb
 from colmatch.kernels.pbtree import bulk
 from colmatch.kernels.pbtree.arrays import ROOT as ROOT_KIND
-from colmatch.kernels.pbtree.plan import key_intervals
 from colmatch.paged import chains, store
 from colmatch.paged.cache import PAGE, checksum, write_error
 from colmatch.paged.file import ROOT
 from colmatch.paged.header import headers
-from colmatch.paged.records import Keyed, packed, slots_needed
+from colmatch.paged.records import Keyed, packed
+from colmatch.predicates.columns import take
+from colmatch.predicates.keys import keys_of
 from colmatch.store.replacing import replacing
 from colmatch.subscriptions.ids import Ids
 from colmatch.subscriptions.tags import NO_TAGS, Tags
@@ -40,27 +41,10 @@ def hashes_of(texts: pa.StringArray) -> I64:
 
 def keyed(preds: Predicates, codes: Codes, ids: Ids, tags: Tags, slots: NDArray[np.uint32] | None = None) -> Keyed:
     """Returns subscriptions by key, with slots from 0 on unless others are given."""
-    low, high = np.zeros(len(preds.pred), np.int64), np.zeros(len(preds.pred), np.int64)
-    runs_low, runs_high = np.zeros(len(preds.run_lo), np.int64), np.zeros(len(preds.run_lo), np.int64)
-    key_intervals(
-        contiguous(codes.first), contiguous(codes.bound), False,
-        contiguous(preds.pred), contiguous(preds.run_lo), contiguous(preds.run_hi), low, high, runs_low, runs_high,
-    )  # fmt: skip
-    sizes, without = slots_needed(preds.owner, len(ids))
+    sizes = np.bincount(preds.owner, minlength=len(ids))
     if slots is None:
-        slots = np.arange(len(preds.owner) + len(without), dtype=np.uint32)
-    return Keyed(preds, (low, high, runs_low, runs_high), ids, tags, slots, sizes)
-
-
-def first_slots(some: Keyed) -> NDArray[np.uint32]:
-    """Returns the first slot of each subscription."""
-    conjunctions = len(some.predicates.owner)
-    first = np.zeros(len(some.ids), np.uint32)
-    there = some.sizes > 0
-    begins = np.cumsum(some.sizes) - some.sizes
-    first[there] = some.slots[:conjunctions][begins[there]]
-    first[~there] = some.slots[conjunctions:]
-    return first
+        slots = np.arange(int(np.maximum(sizes, 1).sum()), dtype=np.uint32)
+    return Keyed(preds, keys_of(preds, codes), ids, tags, slots, sizes)
 
 
 def id_keys(ids: Ids) -> I64:
@@ -72,9 +56,9 @@ def id_keys(ids: Ids) -> I64:
 
 def all_entries(some: Keyed) -> Entries:
     """Returns what subscriptions have in all trees; what slots need is for ``some.slots``."""
-    conjunctions = len(some.predicates.owner)
-    own = entries_of_keys(some.predicates, some.keys, some.slots[:conjunctions])
-    first, keys = first_slots(some), id_keys(some.ids)
+    first, keys, here = some.slots[some.slot_first[:-1]], id_keys(some.ids), some.is_of_conjunction
+    own, needed = entries_of_keys(some.predicates, some.keys, some.slots[here]), np.zeros(len(here), np.uint8)
+    needed[here] = own.needed
     tag_key, tag_slot = check_tags(some.tags)[some.tags.tag], first[some.tags.number]
     return Entries(
         np.concatenate(
@@ -86,7 +70,7 @@ def all_entries(some: Keyed) -> Entries:
         ),
         np.concatenate([own.key, keys, tag_key]),
         np.concatenate([own.slot, first, tag_slot]),
-        np.concatenate([own.needed, np.zeros(len(some.slots) - conjunctions, np.uint8)]),
+        needed,
     )
 
 
@@ -116,43 +100,27 @@ def same_key(tag: str) -> SubscriptionError:
 
 def slot_entries(some: Keyed, page: I64, word: I64) -> U32:
     """Returns what the table of slots says of ``some.slots``, by page and word of each record."""
-    conjunctions = len(some.predicates.owner)
-    owner = np.concatenate([some.predicates.owner.astype(np.int64), np.flatnonzero(some.sizes == 0)])
+    owner = np.repeat(np.arange(len(some.sizes)), np.maximum(some.sizes, 1))
     entry = np.empty((len(owner), store.SLOT_WORDS), np.uint32)
     entry[:, :2] = np.ascontiguousarray(id_keys(some.ids)[owner]).view(np.uint32).reshape(-1, 2)
     entry[:, 2], entry[:, 3] = page[owner], word[owner]
-    assert len(some.slots) == len(owner) >= conjunctions
     return entry
 
 
 def part_of(some: Keyed, begin: int, end: int) -> Keyed:
-    """Returns some neighbouring subscriptions, of which each has a conjunction or none has one."""
-    preds, (low, high, runs_low, runs_high) = some.predicates, some.keys
-    c, d = np.searchsorted(preds.owner, [begin, end]).tolist()
-    p, q = int(preds.first[c]), int(preds.first[d])
-    programs = len(preds.jump_first) > 0
-    trees = preds.tree_first[c : d + 1] if programs else preds.tree_first
-    cut = preds._replace(
-        first=preds.first[c : d + 1] - p,
-        pred=preds.pred[p:q],
-        owner=preds.owner[c:d] - np.uint32(begin),
-        weight=preds.weight[p:q],
-        jump_first=preds.jump_first[c:d],
-        tree_first=trees - trees[0] if programs else trees,
-        tree=preds.tree[trees[0] : trees[-1]] if programs else preds.tree,
-        priority=preds.priority[c:d],
-    )
-    here = np.zeros(len(some.sizes), bool)
+    """Returns some neighbouring subscriptions."""
+    preds, here = some.predicates, np.zeros(len(some.sizes), bool)
     here[begin:end] = True
-    tags = some.tags.filter(here) if len(some.tags) else NO_TAGS
-    without = np.cumsum(some.sizes == 0)
-    before, behind = int(without[begin - 1]) if begin else 0, int(without[end - 1])
-    conjunctions = len(preds.owner)
-    slots = np.concatenate([some.slots[c:d], some.slots[conjunctions + before : conjunctions + behind]])
+    c, d = np.searchsorted(preds.owner, [begin, end]).tolist()
+    cut = take(preds, np.arange(c, d))
     return Keyed(
-        cut, (low[p:q], high[p:q], runs_low, runs_high), some.ids.slice(begin, end), tags, slots,
+        cut._replace(owner=cut.owner - np.uint32(begin)),
+        some.keys.part(int(preds.first[c]), int(preds.first[d])),
+        some.ids.slice(begin, end),
+        some.tags.filter(here) if len(some.tags) else NO_TAGS,
+        some.slots[slice(*some.slot_first[[begin, end]])],
         some.sizes[begin:end],
-    )  # fmt: skip
+    )
 
 
 class _Pages:

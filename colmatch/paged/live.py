@@ -26,7 +26,7 @@ from colmatch.paged.file import ROOT
 from colmatch.paged.header import headers
 from colmatch.paged.place import taking_place
 from colmatch.paged.reading import PagedReader
-from colmatch.paged.records import packed, slots_needed
+from colmatch.paged.records import packed
 from colmatch.schema import Attributes
 from colmatch.store.replacing import replacing
 from colmatch.subscriptions.ids import listed, wanted_ids
@@ -155,17 +155,16 @@ class PagedSet(PagedReader):
         if move is not None:
             self._rebuild_with(move)
         if len(new.ids):
-            _, without = slots_needed(predicates.owner, len(new.ids))
-            slots = self.store.take_slots(len(predicates.owner) + len(without))
-            some = build.keyed(predicates, codes, new.ids, new.tags, slots)
+            some = build.keyed(predicates, codes, new.ids, new.tags)
+            some = some._replace(slots=self.store.take_slots(len(some.slots)))
             self._check_tags(some.tags)
             entries = build.all_entries(some)
             self.store.change(entries, True)
             words, first = packed(some)
             spots = [self.store.write_record(words[a:b]) for a, b in zip(first[:-1].tolist(), first[1:].tolist())]
             page, word = np.array(spots, np.int64).T
-            self.store.set_slots(slots.tolist(), build.slot_entries(some, page, word))
-            self.store.set_needed(slots.tolist(), entries.needed.tolist())
+            self.store.set_slots(some.slots.tolist(), build.slot_entries(some, page, word))
+            self.store.set_needed(some.slots.tolist(), entries.needed.tolist())
             self.store.set_root(chains.SUBSCRIPTIONS, self.store.root(chains.SUBSCRIPTIONS) + len(new.ids))
             self.store.set_root(chains.TEXT_IDS, int(new.ids.numbers is None))
             self.store.set_root(chains.TREE_COUNT, max(self.store.root(chains.TREE_COUNT), count + 3))

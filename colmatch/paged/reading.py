@@ -26,9 +26,10 @@ from colmatch.paged import build, chains, described
 from colmatch.paged.cache import StaleError, damaged, read_error
 from colmatch.paged.described import Described
 from colmatch.paged.file import PageFile
-from colmatch.paged.records import Keyed, coded
+from colmatch.paged.records import Keyed
 from colmatch.paged.state import PagedVersion
 from colmatch.paged.store import PageStore
+from colmatch.predicates.keys import coded
 from colmatch.subscriptions.ids import Ids, can_be_id
 from colmatch.subscriptions.intake import Source
 from colmatch.updates.deleted import Deleted
@@ -205,7 +206,7 @@ class PagedReader:
         some = self.keyed(places)
         version = self.version
         multi: U8 = contiguous(np.array(version.attributes.multi, np.uint8))
-        predicates, codes = coded(some, multi)
+        predicates, codes = coded(some.predicates, some.keys, multi)
         count = len(some.ids)
         asked = FEWEST.settings.under(self._settings.dnf_budget)
         segment, _ = indexed(asked, predicates, codes, None, count, count)

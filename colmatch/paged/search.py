@@ -18,8 +18,8 @@ from colmatch.kernels.pbtree.match import search_rows
 from colmatch.kernels.pbtree.verify import verify_pairs
 from colmatch.matching.pieces import Piece
 from colmatch.paged import chains
-from colmatch.paged.records import coded
 from colmatch.paged.store import PageStore
+from colmatch.predicates.keys import coded
 
 OUT_LEAST = 1 << 14  # pairs of row and slot that there is room for
 VERIFIED_MOST = 4096  # records that are verified together
@@ -132,8 +132,8 @@ class Searcher:
             some = np.flatnonzero((which >= begin) & (which < begin + VERIFIED_MOST))
             places = distinct[begin : begin + VERIFIED_MOST]
             known = self.store.keyed(places)
-            predicates, codes = coded(known, multi)
-            own = known.slots[: len(predicates.owner)].astype(np.int64)
+            predicates, codes = coded(known.predicates, known.keys, multi)
+            own = known.slots[known.is_of_conjunction].astype(np.int64)
             order = np.argsort(own)
             conj = order[np.searchsorted(own[order], slot[some])]
             by_row = np.argsort(row[some], kind="stable")

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from colmatch.arrays.ranges import members, ranges_of
 from colmatch.errors import StoreError
 from colmatch.indexing.pbtree import Entries
-from colmatch.indexing.sound import UnsoundError
 from colmatch.kernels.layout import I64, U8, U32
 from colmatch.kernels.pbtree import arrays as pb
 from colmatch.kernels.pbtree import update
@@ -235,7 +234,7 @@ class PageStore(Chains):
         """Returns the subscriptions of some records, by their places: page << 16 | word."""
         try:
             return unpacked(*self.records(places >> 16, places & 0xFFFF))
-        except UnsoundError as error:
+        except ValueError as error:
             raise StoreError(f"{self.file.path} is damaged: {error}: take a copy, or build it again") from error
 
     # Trees

@@ -22,7 +22,7 @@ from collections.abc import Iterator
 from colmatch.errors import StoreError
 from colmatch.store import locks
 
-VERSION = 1
+VERSION = 2
 SUFFIX = ".journal"
 
 _MAGIC = b"colmatch journal"

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from colmatch.arrays.frozen import contiguous, freeze
 from colmatch.events.reader import Reader
-from colmatch.indexing.base import Built, reorder
+from colmatch.indexing.base import Built
 from colmatch.indexing.sound import (
     UnsoundError,
     below,
@@ -28,6 +28,7 @@ from colmatch.indexing.sound import (
 )
 from colmatch.kernels.layout import KEY_MAX, U8, Literals
 from colmatch.kernels.sound import fault_of_order
+from colmatch.predicates.columns import take
 from colmatch.schema import Attributes, Schema
 from colmatch.subscriptions.tags import Tags
 from colmatch.updates.growing import GrowingSegment
@@ -67,7 +68,7 @@ def indexed_anew(segment: Segment, version: Version) -> Segment:
     """Returns a segment whose index is made anew from its predicates."""
     preds, codes, built = segment.predicates, segment.codes, segment.index
     if np.any(preds.owner[1:] < preds.owner[:-1]):
-        preds = freeze(reorder(preds, np.argsort(preds.owner, kind="stable").astype(np.uint32)))
+        preds = freeze(take(preds, np.argsort(preds.owner, kind="stable")))
     if isinstance(segment, GrowingSegment):
         return GrowingSegment.begun(*without_labels(preds, codes), built.settings, segment.size, lambda: None)
     seen = None

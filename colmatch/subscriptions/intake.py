@@ -12,7 +12,6 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from colmatch.arguments import checked_choice, is_listed
-from colmatch.arrays.frozen import sealed
 from colmatch.errors import ExpressionError, OptionError, SubscriptionError, shown
 from colmatch.incoming import column_of, table_of
 from colmatch.indexing.settings import Budget
@@ -21,6 +20,7 @@ from colmatch.lowering.few import FEW, FewExpressions
 from colmatch.lowering.forms import Form
 from colmatch.lowering.lower import LoweredExpressions, Lowering
 from colmatch.options import Options
+from colmatch.predicates.columns import with_given
 from colmatch.schema import Attributes, Schema
 from colmatch.session import Session
 from colmatch.subscriptions.computed import ComputedNames
@@ -126,7 +126,8 @@ class Source:
                 lowered = few.lower(_in_order(forms, len(expressions)))
                 if lowered is not None:
                     local = few.session.literal or compiler.zoned
-                    return Intake(_with_priority(lowered, priority), attributes, ids, [], local, tags)
+                    lowered = lowered._replace(predicates=with_given(lowered.predicates, {"priority": priority}))
+                    return Intake(lowered, attributes, ids, [], local, tags)
             lowering = Lowering(attributes, Session(self.options.timezone), weights, priority)
             lowering.rejected.update(wrong)
             for form, subs, literals in forms:
@@ -164,13 +165,6 @@ def _compiler_of(language: Language) -> type[Compiler | BetreeCompiler]:
     from colmatch.expr.compile import Compiler
 
     return Compiler
-
-
-def _with_priority(lowered: LoweredExpressions, priority: NDArray[np.float64] | None) -> LoweredExpressions:
-    if priority is None:
-        return lowered
-    predicates = lowered.predicates
-    return lowered._replace(predicates=predicates._replace(priority=sealed(priority[predicates.owner])))
 
 
 _FormOf = tuple[Form, list[int], list[Any]]  # a form, its subscriptions, and their literals

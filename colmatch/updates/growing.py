@@ -34,9 +34,10 @@ from colmatch.indexing.registry import FEWEST, KINDS, find
 from colmatch.indexing.settings import Settings
 from colmatch.indexing.statistics import Sample
 from colmatch.kernels.layout import Codes, Predicates
+from colmatch.predicates.columns import concat
+from colmatch.predicates.store import PredicateStore, can_follow
 from colmatch.updates import labels
-from colmatch.updates.combined import combine, concatenated
-from colmatch.updates.predicates import PredicateStore, can_follow
+from colmatch.updates.combined import combine
 from colmatch.updates.segments import Segment
 
 
@@ -141,7 +142,7 @@ class GrowingSegment(Segment):
         if not can_follow(self.predicates, more):
             self._store = None
             more = labels.relabelled(more, codes, label)
-            return freeze(concatenated([self.predicates, more._replace(owner=more.owner + np.uint32(self.size))]))
+            return freeze(concat([self.predicates, more._replace(owner=more.owner + np.uint32(self.size))]))
         if self._store is None:
             self._store = PredicateStore()
         return self._store.extended(self.predicates, more, codes, label, self.size)

@@ -35,6 +35,7 @@ from colmatch.events.sample import kept_events
 from colmatch.indexing.registry import FEWEST
 from colmatch.indexing.settings import Settings
 from colmatch.kernels.layout import U8, Codes, Literals
+from colmatch.predicates.columns import attributes_of
 from colmatch.schema import Attributes
 from colmatch.subscriptions.ids import listed, wanted_ids
 from colmatch.subscriptions.intake import Errors, Intake, Source, read
@@ -45,7 +46,6 @@ from colmatch.updates.combined import combine
 from colmatch.updates.deleted import Deleted
 from colmatch.updates.growing import GrowingSegment
 from colmatch.updates.merger import Merger
-from colmatch.updates.predicates import attributes_of
 from colmatch.updates.segments import Segment, indexed, recounted
 from colmatch.updates.turn import Pace, Turn
 from colmatch.updates.versions import Parts, Version

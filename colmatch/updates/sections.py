@@ -1,56 +1,102 @@
-"""Checks of the sections of records, before anything is made of them."""
+"""Subscriptions as sections of records: predicates by key, ids and tags; and back."""
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from colmatch.arrays.ranges import ranges_of
-from colmatch.kernels.layout import FLAG_RUN
+from colmatch.arrays.ranges import ranges_of, sizes_of
+from colmatch.kernels.layout import I64, Predicates
+from colmatch.predicates import sections
+from colmatch.predicates.keys import Keys
+from colmatch.predicates.records import Records, Section, Sections, check, sums
+from colmatch.subscriptions.ids import Ids, ids_of_arrays, ids_to_arrays
+from colmatch.subscriptions.tags import Tags
 
-# A section of counts, the section of the values counted, and how many values each count stands for.
-_COUNTED = (
-    ("size", "pred", 3),
-    ("bounds", "bound", 1),
-    ("literals", "literal_size", 1),
-    ("literal_size", "literal_data", 1),
-    ("id_size", "id_data", 1),
-    ("gone_size", "gone_data", 1),
-    ("tree_size", "tree", 1),
-    ("tags", "tag_size", 1),
-    ("tag_size", "tag_data", 1),
+BYTES, SIZE = Section(np.dtype("u1")), Section(np.dtype("<u4"))
+
+
+def id_sections(name: str, stem: str) -> dict[str, Section]:
+    """Returns the sections of ids: numbers, or the bytes of each and these."""
+    return {name: Section(np.dtype("<i8")), f"{stem}_size": SIZE, f"{stem}_data": BYTES}
+
+
+SECTIONS = (
+    id_sections("ids", "id")
+    | {"tags": SIZE, "tag_size": SIZE, "tag_data": BYTES}  # tags of each subscription, bytes of each tag
+    | sections.SECTIONS
 )
 
 
-class Columns(Protocol):
-    """The sections of some records, one behind the other."""
+def sections_of(preds: Predicates, keys: Keys, ids: Ids, tags: Tags, conj_first: I64, sub_first: I64) -> Sections:
+    """Returns the sections of records.
 
-    def __getitem__(self, name: str) -> NDArray[Any]: ...
-    def texts(self, name: str) -> list[bytes]: ...
+    conj_first, sub_first (N + 1) : where conjunctions and subscriptions of each record begin
+    """
+    found = sections.sections_of(preds, keys, conj_first, sub_first) | sections_of_ids("ids", "id", ids, sub_first)
+    if len(tags):
+        own = tags.sections(len(ids))
+        tag_first = ranges_of(own["tags"])[sub_first]
+        firsts = {"tags": sub_first, "tag_size": tag_first, "tag_data": ranges_of(own["tag_size"])[tag_first]}
+        found |= {name: (rows, firsts[name]) for name, rows in own.items()}
+    return found
 
 
-def check_sections(columns: Columns) -> None:
-    """Checks that sections have as many values as other sections say.
+def sections_of_ids(name: str, stem: str, ids: Ids, first: I64) -> Sections:
+    """Returns the sections of ids, of which those of each record begin at ``first`` (N + 1)."""
+    arrays = ids_to_arrays(ids)
+    if "ids.offset" not in arrays:
+        return {name: (arrays["ids"], first)}
+    offset = arrays["ids.offset"].astype(np.int64)
+    return {f"{stem}_size": (sizes_of(offset), first), f"{stem}_data": (arrays["ids"], offset[first])}
+
+
+def ids_of(records: Records, name: str = "ids", stem: str = "id") -> tuple[Ids, I64]:
+    """Reads ids, and how many each record has.
 
     Raises
     ------
-    ValueError : a section has not
+    ValueError : the sections of a record do not fit each other
     """
-    for counts, values, each in _COUNTED:
-        total = int(columns[counts].sum(dtype=np.uint64))
-        if total * each != len(columns[values]):
-            raise ValueError(f"{values} are not as many as {counts} says")
-    for size, data in (("id_size", "id_data"), ("gone_size", "gone_data"), ("tag_size", "tag_data")):
-        b"".join(columns.texts(data)).decode()  # all texts together; each is checked below to begin at a character
-        starts = ranges_of(columns[size])[:-1]
-        if ((columns[data][starts[starts < len(columns[data])]] & 0xC0) == 0x80).any():
+    offset, data = _texts_of(records, f"{stem}_size", f"{stem}_data")
+    if len(offset) == 1:
+        return ids_of_arrays({"ids": records[name]}), records.counts(name)
+    check(not len(records[name]))
+    return ids_of_arrays({"ids.offset": offset.astype(np.int32), "ids": data}), records.counts(f"{stem}_size")
+
+
+def tags_of(records: Records, subs: I64) -> Tags:
+    """Reads the tags of subscriptions, of which each record has so many.
+
+    Raises
+    ------
+    ValueError : the sections of a record do not fit each other
+    """
+    count, (offset, data) = records.filled("tags", subs), _texts_of(records, "tag_size", "tag_data")
+    check((sums(count, subs) == records.counts("tag_size")).all())
+    return Tags.of_sections(count, sizes_of(offset), data)
+
+
+def bytes_of(records: Records, sizes: str, data: str) -> tuple[I64, NDArray[Any]]:
+    """Reads strings of bytes: where each begins, and the bytes of all.
+
+    Raises
+    ------
+    ValueError : they have other sizes than is said
+    """
+    size, found = records[sizes], records[data]
+    check((sums(size, records.counts(sizes)) == records.counts(data)).all())
+    return ranges_of(size), found
+
+
+def _texts_of(records: Records, sizes: str, data: str) -> tuple[I64, NDArray[Any]]:
+    """Reads as ``bytes_of``, and checks that each string is a text."""
+    offset, found = bytes_of(records, sizes, data)
+    if not (whole := found.tobytes()).isascii():
+        whole.decode()  # all together; each is checked below to begin at a character
+        starts = offset[:-1][sizes_of(offset) > 0]
+        if ((found[starts] & 0xC0) == 0x80).any():
             raise ValueError(f"{data} is cut within a character")
-    pred = columns["pred"].reshape(-1, 3)
-    runs = pred[pred[:, 0] & np.uint32(FLAG_RUN) != 0, 1:].astype(np.int64)
-    each_run = runs[:, 1] - runs[:, 0]
-    if len(runs) and (each_run.min() < 1 or each_run.sum() > len(columns["run_lo"])):
-        raise ValueError("intervals of predicates are not those that there are")
-    if len(columns["run_lo"]) != len(columns["run_hi"]):
-        raise ValueError("intervals have more lowest than highest codes, or fewer")
+    return offset, found

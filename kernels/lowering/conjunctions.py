@@ -198,22 +198,3 @@ def merge_conjunctions(first, leaf, program, leaves, multi, spare, keep, out_fir
             m = begin_run
         out_first[c + 1] = n
     return n, m
-
-
-@kernel
-def reorder_predicates(first, pred, weight, order, out_first, out_pred, out_weight):
-    """Predicates by conjunction -> the same in the order ``order`` (C) of conjunctions.
-
-    All ``out_`` are written.
-    """
-    n = 0
-    out_first[0] = 0
-    for i in range(len(order)):
-        for p in range(first[order[i]], first[order[i] + 1]):
-            for j in range(3):
-                out_pred[n, j] = pred[p, j]
-            if len(weight) > 0:
-                out_weight[n, layout.ADDED] = weight[p, layout.ADDED]
-                out_weight[n, layout.LARGEST] = weight[p, layout.LARGEST]
-            n += 1
-        out_first[i + 1] = n

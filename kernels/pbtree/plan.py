@@ -14,33 +14,6 @@ from colmatch.kernels.pbtree import arrays as pb
 UNEQUAL_MOST = 8  # keys of a NOT IN that are counted; of more, it is verified
 
 
-@kernel
-def key_intervals(first, bound, is_code, pred, run_lo, run_hi, low, high, runs_low, runs_high):
-    """Write the closed intervals of predicates as keys: (P) and (R) int64.
-
-    is_code : codes stand for keys; what has no end is KEY_MIN and KEY_MAX all the same
-    """
-    for p in range(len(pred)):
-        a = np.int64(pred[p, 0] & ATTR_MASK)
-        if pred[p, 0] & FLAG_RUN:
-            low[p], high[p] = np.int64(pred[p, 1]), np.int64(pred[p, 2])
-            for r in range(low[p], high[p]):
-                runs_low[r], runs_high[r] = interval(first, bound, is_code, a, run_lo[r], run_hi[r])
-        else:
-            low[p], high[p] = interval(first, bound, is_code, a, pred[p, 1], pred[p, 2])
-
-
-@device
-def interval(first, bound, is_code, a, lowest, highest):
-    lo, hi = np.int64(lowest), np.int64(highest)
-    if lo > hi:
-        return np.int64(0), np.int64(-1)
-    begin, top = first[a], first[a + 1] - first[a] + 1
-    least = KEY_MIN if lo <= 1 else (lo if is_code else bound[begin + lo - 2])
-    most = KEY_MAX if hi >= top else (hi if is_code else bound[begin + hi - 1] - 1)
-    return np.int64(least), np.int64(most)
-
-
 @device
 def enter(out_tree, out_key, out_slot, n, tree, which, key, slot):
     if len(out_tree) > 0:
@@ -75,35 +48,34 @@ def shape_of(runs_low, runs_high, begin, end):
 
 
 @device
-def enter_predicate(word, lo, hi, runs_low, runs_high, out_tree, out_key, out_slot, n, slot):
+def enter_predicate(word, begin, end, low, high, out_tree, out_key, out_slot, n, slot):
     """Enter a predicate. Returns entries, what a value meets of them, and whether that says all."""
     tree = pb.OWN_TREES + np.int64(word & ATTR_MASK)
     if not word & FLAG_RUN:
-        n, met = enter_range(out_tree, out_key, out_slot, n, tree, lo, hi, slot)
+        n, met = enter_range(out_tree, out_key, out_slot, n, tree, low[begin], high[begin], slot)
         return n, met, True
-    shape = shape_of(runs_low, runs_high, lo, hi)
+    shape = shape_of(low, high, begin, end)
     if shape == 1:
-        for r in range(lo, hi):
-            n = enter(out_tree, out_key, out_slot, n, tree, pb.EQUAL, runs_low[r], slot)
+        for r in range(begin, end):
+            n = enter(out_tree, out_key, out_slot, n, tree, pb.EQUAL, low[r], slot)
         return n, 1, True
     if shape == 2:
-        for r in range(lo + 1, hi):
-            n = enter(out_tree, out_key, out_slot, n, tree, pb.UNEQUAL, runs_low[r] - 1, slot)
-        return n, hi - lo - 1, True
-    n, met = enter_range(out_tree, out_key, out_slot, n, tree, runs_low[lo], runs_high[hi - 1], slot)
+        for r in range(begin + 1, end):
+            n = enter(out_tree, out_key, out_slot, n, tree, pb.UNEQUAL, low[r] - 1, slot)
+        return n, end - begin - 1, True
+    n, met = enter_range(out_tree, out_key, out_slot, n, tree, low[begin], high[end - 1], slot)
     return n, met, False
 
 
 @device
-def enter_any(word, lo, hi, runs_low, runs_high, out_tree, out_key, out_slot, n, slot):
+def enter_any(word, begin, end, low, high, out_tree, out_key, out_slot, n, slot):
     """Enter a predicate on an attribute with several values: one entry that any of them meets."""
     tree = pb.OWN_TREES + np.int64(word & ATTR_MASK)
-    if word & FLAG_RUN:
-        if shape_of(runs_low, runs_high, lo, hi) == 1:
-            for r in range(lo, hi):
-                n = enter(out_tree, out_key, out_slot, n, tree, pb.EQUAL, runs_low[r], slot)
-            return n
-        lo, hi = runs_low[lo], runs_high[hi - 1]
+    if word & FLAG_RUN and shape_of(low, high, begin, end) == 1:
+        for r in range(begin, end):
+            n = enter(out_tree, out_key, out_slot, n, tree, pb.EQUAL, low[r], slot)
+        return n
+    lo, hi = low[begin], high[end - 1]
     if lo == hi:
         return enter(out_tree, out_key, out_slot, n, tree, pb.EQUAL, lo, slot)
     if lo == KEY_MIN and hi != KEY_MAX:
@@ -112,10 +84,10 @@ def enter_any(word, lo, hi, runs_low, runs_high, out_tree, out_key, out_slot, n,
 
 
 @kernel
-def plan_conjunctions(first, pred, jump_first, jump, low, high, runs_low, runs_high, slot_of, needed, entries):
+def plan_conjunctions(first, pred, jump_first, jump, interval, low, high, slot_of, needed, entries):
     """Enter conjunctions into the lists. Returns how many entries that are.
 
-    low, high, runs_low, runs_high : of ``key_intervals``
+    interval (P + 1), low, high : of ``predicates/keys.py``
     slot_of (C) : slot of each conjunction
     needed (C) : written, what each has to count, and VERIFY
     entries : tree and list, key, slot of each entry, to be written; arrays of no length where they
@@ -133,30 +105,26 @@ def plan_conjunctions(first, pred, jump_first, jump, low, high, runs_low, runs_h
         for p in range(first[c], first[c + 1]):
             if program >= 0 and jump[program + p - first[c], 1] != REJECT:
                 break
-            word = pred[p, 0]
+            word, begin, end = pred[p, 0], interval[p], interval[p + 1]
             if word & (FLAG_NONE | FLAG_MULTI):
                 verify = np.int64(1)
                 if not word & FLAG_NONE and fallback < 0:
                     fallback = np.int64(p)
-            elif low[p] > high[p] or (word & FLAG_RUN and low[p] == high[p]):
+            elif begin == end or low[begin] > high[begin]:
                 impossible = verify = np.int64(1)
             elif count + 2 + UNEQUAL_MOST > pb.MOST_NEEDED:
                 verify = np.int64(1)
             else:
-                n, met, whole = enter_predicate(
-                    word, low[p], high[p], runs_low, runs_high, out_tree, out_key, out_slot, n, slot
-                )
+                n, met, whole = enter_predicate(word, begin, end, low, high, out_tree, out_key, out_slot, n, slot)
                 count += met
                 verify |= np.int64(not whole)
             if program >= 0 and jump[program + p - first[c], 0] != p + 1 - first[c]:
                 break
         if count == 0 and not impossible:
             count = np.int64(1)
-            if fallback >= 0 and not (pred[fallback, 0] & FLAG_RUN and low[fallback] == high[fallback]):
-                n = enter_any(
-                    pred[fallback, 0], low[fallback], high[fallback], runs_low, runs_high,
-                    out_tree, out_key, out_slot, n, slot,
-                )  # fmt: skip
+            begin, end = (interval[fallback], interval[fallback + 1]) if fallback >= 0 else (np.int64(0), np.int64(0))
+            if begin < end:
+                n = enter_any(pred[fallback, 0], begin, end, low, high, out_tree, out_key, out_slot, n, slot)
             else:
                 n = enter(out_tree, out_key, out_slot, n, pb.ALWAYS, pb.EQUAL, 0, slot)
         needed[c] = count | (pb.VERIFY if verify else 0)

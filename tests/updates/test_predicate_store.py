@@ -9,9 +9,9 @@ import numpy as np
 
 import colmatch as cm
 from colmatch.kernels.layout import Codes, Predicates
+from colmatch.predicates.columns import concat
+from colmatch.predicates.store import PredicateStore
 from colmatch.updates import labels
-from colmatch.updates.combined import concatenated
-from colmatch.updates.predicates import PredicateStore
 
 
 def lowered(*texts: str) -> tuple[Predicates, Codes]:
@@ -41,17 +41,17 @@ def test_what_comes_goes_behind() -> None:
         new = lowered(f"a IN ({i}, {i + 2}) OR b = {i}")
         parts.append(labelled(new, 2 + i))
         returned.append(extended(store, returned[-1], new, 2 + i))
-        assert equal(returned[-1], concatenated(parts))
+        assert equal(returned[-1], concat(parts))
     assert all(not column.flags.writeable for column in returned[-1][:5])
     for i in (1, 7, 100):
-        assert equal(returned[i], concatenated(parts[: i + 1]))
+        assert equal(returned[i], concat(parts[: i + 1]))
 
 
 def test_what_was_not_used_is_written_over() -> None:
     known, lost, kept = labelled(lowered("a = 1")), lowered("a = 2 OR b = 9"), lowered("b IN (5, 7)")
     store = PredicateStore()
     extended(store, known, lost, 1)
-    assert equal(extended(store, known, kept, 1), concatenated([known, labelled(kept, 1)]))
+    assert equal(extended(store, known, kept, 1), concat([known, labelled(kept, 1)]))
 
 
 def test_inserts_one_by_one_share_memory() -> None:

@@ -1,0 +1,158 @@
+"""The columns of a set of predicates, and what follows from them: what is taken or joined."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, NamedTuple, get_args, get_origin, get_type_hints
+
+import numpy as np
+from numpy.typing import NDArray
+
+from colmatch.arrays.frozen import sealed
+from colmatch.arrays.ranges import put_rows, ranges_of, rows_of, sizes_of
+from colmatch.kernels.layout import ATTR_MASK, DTYPES, FLAG_RUN, I64, Predicates
+
+# What a column has a row for. That of the first column, its rows are so many.
+CONJUNCTION, PREDICATE, RUN, JUMP, TOKEN = range(5)
+
+
+class Column(NamedTuple):
+    """A column of ``layout.Predicates``.
+
+    One that is optional has no rows where none would say anything.
+    """
+
+    per: int  # what it has a row for
+    leads_to: int = -1  # what its values are places of
+    is_range: bool = False  # then it has one row more
+    is_optional: bool = False
+    fill: int = 0  # what is in the place of rows that are not there
+
+
+COLUMNS = {
+    "first": Column(CONJUNCTION, PREDICATE, is_range=True),
+    "pred": Column(PREDICATE),  # the last two values lead to runs where the first has ``FLAG_RUN``
+    "run_lo": Column(RUN),
+    "run_hi": Column(RUN),
+    "owner": Column(CONJUNCTION),
+    "weight": Column(PREDICATE, is_optional=True),
+    "jump_first": Column(CONJUNCTION, JUMP, is_optional=True, fill=-1),
+    "jump": Column(JUMP),
+    "tree_first": Column(CONJUNCTION, TOKEN, is_range=True, is_optional=True),
+    "tree": Column(TOKEN),
+    "priority": Column(CONJUNCTION, is_optional=True),
+}
+# Those that say something of a conjunction or a predicate, and lead nowhere.
+GIVEN = {name: column.per for name, column in COLUMNS.items() if column.is_optional and column.leads_to < 0}
+_OF_CONJUNCTIONS = [name for name, column in COLUMNS.items() if column.per == CONJUNCTION and not column.is_range]
+_RANGES = {  # columns of ranges, and those that have rows in these
+    name: [other for other, column in COLUMNS.items() if column.per == range.leads_to]
+    for name, range in COLUMNS.items()
+    if range.is_range
+}
+
+
+def _empty(type: Any) -> NDArray[Any]:
+    plain, *columns = get_args(type) if get_origin(type) is Annotated else (type,)
+    dtype: Any = DTYPES[plain]
+    return sealed(np.empty((0, *columns), dtype))
+
+
+# No columns at all: what is not there is of the right type and of no length.
+EMPTY = Predicates(*map(_empty, get_type_hints(Predicates, include_extras=True).values()))
+
+
+def with_given(preds: Predicates, given: Mapping[str, NDArray[Any] | None]) -> Predicates:
+    """Returns predicates with what subscriptions have of themselves, by the name of the column."""
+    there = {name: sealed(values[preds.owner]) for name, values in given.items() if values is not None}
+    return preds._replace(**there) if there else preds
+
+
+def attributes_of(preds: Predicates) -> int:
+    """Returns one more than the highest attribute that is used."""
+    return int((preds.pred[:, 0] & np.uint32(ATTR_MASK)).max(initial=0)) + 1 if len(preds.pred) else 0
+
+
+def has_runs(preds: Predicates) -> NDArray[np.bool_]:
+    """Says which predicates have several intervals."""
+    several: NDArray[np.bool_] = preds.pred[:, 0] & np.uint32(FLAG_RUN) != 0
+    return several
+
+
+class Placed(NamedTuple):
+    """Some conjunctions of a set, and where they go among those of several sets."""
+
+    predicates: Predicates
+    conjunctions: NDArray[np.integer[Any]]
+    place: I64
+
+
+def gather(parts: Sequence[Placed]) -> Predicates:
+    """Returns conjunctions of several sets, each at its place, with all but their runs.
+
+    Predicates are as they were, and lead to the runs of their own set.
+    """
+    count, made = sum(len(part.place) for part in parts), {}
+    for name in _OF_CONJUNCTIONS:
+        if there := _having(name, parts):
+            made[name] = out = np.full(count, COLUMNS[name].fill, getattr(EMPTY, name).dtype)
+            for part, rows in there:
+                out[part.place] = rows[part.conjunctions]
+    for name, members in _RANGES.items():
+        there = _having(name, parts)
+        if COLUMNS[name].is_optional and not (there and count):
+            continue
+        made[name] = first = np.zeros(count + 1, np.int64)
+        starts, sizes = [], []
+        for part, own in there:
+            starts.append(own[:-1][part.conjunctions])
+            sizes.append(sizes_of(own)[part.conjunctions])
+            first[1:][part.place] = sizes[-1]
+        np.cumsum(first, out=first)
+        for member in members:
+            empty: NDArray[Any] = getattr(EMPTY, member)
+            if not any(len(getattr(part.predicates, member)) for part in parts):
+                continue
+            made[member] = out = np.zeros((int(first[-1]), *empty.shape[1:]), empty.dtype)
+            for (part, _), start, size in zip(there, starts, sizes, strict=True):
+                if len(rows := getattr(part.predicates, member)):
+                    put_rows(rows, start, size, first[part.place], out)
+    if there := _having("jump_first", parts):
+        jumps, total = [], 0
+        for part, start in there:
+            start = start[part.conjunctions]
+            own = ranges_of(np.where(start >= 0, sizes_of(part.predicates.first)[part.conjunctions], 0))
+            made["jump_first"][part.place] = np.where(start >= 0, own[:-1] + total, -1)
+            jumps.append(rows_of(part.predicates.jump, start, own))
+            total += int(own[-1])
+        made["jump"] = np.concatenate(jumps)
+    return EMPTY._replace(**made)
+
+
+def _having(name: str, parts: Sequence[Placed]) -> list[tuple[Placed, NDArray[Any]]]:
+    """Returns the parts that have rows in a column, and this."""
+    return [(part, rows) for part in parts if len(rows := getattr(part.predicates, name))]
+
+
+def take(preds: Predicates, conjunctions: NDArray[np.integer[Any]]) -> Predicates:
+    """Returns some conjunctions in the order in which they are given, with the runs of all."""
+    taken = gather([Placed(preds, conjunctions, np.arange(len(conjunctions)))])
+    return taken._replace(run_lo=preds.run_lo, run_hi=preds.run_hi)
+
+
+def concat(parts: Sequence[Predicates]) -> Predicates:
+    """Returns the predicates of all parts. Their owners, which ascend from part to part, stay."""
+    if len(parts) == 1:
+        return parts[0]
+    placed, begin = [], 0
+    for part in parts:
+        own = np.arange(len(part.owner))
+        placed.append(Placed(part, own, own + begin))
+        begin += len(own)
+    made = gather(placed)
+    run_lo, run_hi = (np.concatenate([getattr(part, name) for part in parts]) for name in ("run_lo", "run_hi"))
+    runs = ranges_of([len(part.run_lo) for part in parts])[:-1]
+    shift = np.repeat(runs, [len(part.pred) for part in parts]).astype(np.uint32)
+    several = has_runs(made)
+    made.pred[several, 1:] += shift[several, None]
+    return made._replace(run_lo=run_lo, run_hi=run_hi)

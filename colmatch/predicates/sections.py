@@ -1,0 +1,98 @@
+"""Predicates as sections of records, by key, and back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from colmatch.arrays.ranges import ranges_of, rows_of, sizes_of
+from colmatch.kernels.layout import I64, Predicates
+from colmatch.predicates.columns import CONJUNCTION, EMPTY, GIVEN, has_runs
+from colmatch.predicates.keys import Keys
+from colmatch.predicates.records import Records, Section, Sections, check, sums
+
+# Of C conjunctions, P predicates and so on, as in ``layout``. A range is its size.
+_U4, _I8 = np.dtype("<u4"), np.dtype("<i8")
+SECTIONS = {
+    "size": Section(_U4),  # (C) predicates
+    "owner": Section(_U4),  # (C) subscription, or none where the record has one alone
+    "word": Section(_U4),  # (P) attribute and flags
+    "intervals": Section(_U4),  # (P), or none where each predicate has one
+    "low": Section(_I8),  # of each interval: its lowest key
+    "high": Section(_I8),
+    "program": Section(np.dtype("u1")),  # (C) whether it is a program, or none
+    "jump": Section(np.dtype("<i4"), 2),
+    "tree_size": Section(_U4),  # (C), or none
+    "tree": Section(np.dtype("<i4")),
+    **{name: Section(getattr(EMPTY, name).dtype, *getattr(EMPTY, name).shape[1:]) for name in GIVEN},
+}
+
+
+def sections_of(preds: Predicates, keys: Keys, conj_first: I64, sub_first: I64) -> Sections:
+    """Returns the sections of records.
+
+    keys : of the predicates
+    conj_first, sub_first (N + 1) : where conjunctions and subscriptions of each record begin
+    """
+    pred_first = preds.first[conj_first]
+    interval_first = keys.first[pred_first]
+    owner = preds.owner - np.repeat(sub_first[:-1], sizes_of(conj_first)).astype(np.uint32)
+    found: Sections = {
+        "size": (sizes_of(preds.first), conj_first),
+        "word": (preds.pred[:, 0], pred_first),
+        "low": (keys.low, interval_first),
+        "high": (keys.high, interval_first),
+    }
+    if owner.any():
+        found["owner"] = owner, conj_first
+    if len(keys.low) > len(preds.pred):
+        found["intervals"] = sizes_of(keys.first), pred_first
+    for name, per in GIVEN.items():
+        found[name] = getattr(preds, name), conj_first if per == CONJUNCTION else pred_first
+    if len(preds.jump_first):
+        program = preds.jump_first >= 0
+        jump_first = ranges_of(sizes_of(preds.first) * program)
+        found["program"] = program, conj_first
+        found["jump"] = rows_of(preds.jump, preds.jump_first, jump_first), jump_first[conj_first]
+        found["tree_size"] = sizes_of(preds.tree_first), conj_first
+        found["tree"] = preds.tree, preds.tree_first[conj_first]
+    return found
+
+
+def predicates_of(records: Records, subs: I64) -> tuple[Predicates, Keys]:
+    """Reads the predicates of all records, with keys and without codes.
+
+    subs (N) : subscriptions of each record; owners are numbered through
+
+    Raises
+    ------
+    ValueError : the sections of a record do not fit each other
+    """
+    size, conjunctions, predicates = records["size"], records.counts("size"), records.counts("word")
+    check((sums(size, conjunctions) == predicates).all())
+    pred = np.zeros((len(records["word"]), 3), np.uint32)
+    pred[:, 0] = records["word"]
+    intervals, owner = records.filled("intervals", predicates, 1), records.filled("owner", conjunctions)
+    check((owner < np.repeat(subs, conjunctions)).all())
+    found: dict[str, Any] = {"first": ranges_of(size), "pred": pred, "owner": owner + shifts(subs, conjunctions)}
+    for name, per in GIVEN.items():
+        found[name] = records.filled(name, conjunctions if per == CONJUNCTION else predicates)
+    program, tree_size = records.filled("program", conjunctions) > 0, records.filled("tree_size", conjunctions)
+    jumps = size * program
+    check((sums(jumps, conjunctions) == records.counts("jump")).all())
+    check((sums(tree_size, conjunctions) == records.counts("tree")).all())
+    if program.any():
+        found["jump_first"] = np.where(program, ranges_of(jumps)[:-1], -1)
+        found |= {"jump": records["jump"], "tree_first": ranges_of(tree_size), "tree": records["tree"]}
+    preds = EMPTY._replace(**found)
+    check(((intervals == 1) | (has_runs(preds) & (intervals > 0))).all())
+    for name in ("low", "high"):
+        check((sums(intervals, predicates) == records.counts(name)).all())
+    return preds, Keys(ranges_of(intervals), records["low"], records["high"])
+
+
+def shifts(sizes: I64, counts: I64) -> NDArray[np.uint32]:
+    """Returns how many of one thing earlier records have, for each of another thing."""
+    return np.repeat(ranges_of(sizes)[:-1], counts).astype(np.uint32)

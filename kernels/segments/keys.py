@@ -1,0 +1,38 @@
+"""Codes of predicates -> the intervals of keys that they stand for."""
+
+import numpy as np
+
+from colmatch.kernels._jit import device, kernel
+from colmatch.kernels.layout import ATTR_MASK, FLAG_RUN, KEY_MAX, KEY_MIN
+
+
+@kernel
+def write_intervals(first, bound, is_code, preds, begin, low, high):
+    """Writes the closed intervals of predicates, those of each behind the others.
+
+    first (A + 1), bound (B) : boundaries that codes are of, as in ``layout.Codes``
+    is_code : codes stand for keys; what has no end is KEY_MIN and KEY_MAX all the same
+    preds : ``layout.Predicates``
+    begin (P + 1) int64 : where the intervals of each are to begin
+    low, high (R) int64 : written
+    """
+    pred, run_lo, run_hi = preds.pred, preds.run_lo, preds.run_hi
+    for p in range(len(pred)):
+        a, n = np.int64(pred[p, 0] & ATTR_MASK), begin[p]
+        if pred[p, 0] & FLAG_RUN:
+            for r in range(pred[p, 1], pred[p, 2]):
+                low[n], high[n] = _interval(first, bound, is_code, a, run_lo[r], run_hi[r])
+                n += 1
+        else:
+            low[n], high[n] = _interval(first, bound, is_code, a, pred[p, 1], pred[p, 2])
+
+
+@device
+def _interval(first, bound, is_code, a, lowest, highest):
+    lo, hi = np.int64(lowest), np.int64(highest)
+    if lo > hi:
+        return np.int64(0), np.int64(-1)
+    begin, top = first[a], first[a + 1] - first[a] + 1
+    least = KEY_MIN if lo <= 1 else (lo if is_code else bound[begin + lo - 2])
+    most = KEY_MAX if hi >= top else (hi if is_code else bound[begin + hi - 1] - 1)
+    return np.int64(least), np.int64(most)
