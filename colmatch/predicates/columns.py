@@ -111,7 +111,7 @@ def gather(parts: Sequence[Placed]) -> Predicates:
         np.cumsum(first, out=first)
         for member in members:
             empty: NDArray[Any] = getattr(EMPTY, member)
-            if not any(len(getattr(part.predicates, member)) for part in parts):
+            if COLUMNS[member].is_optional and not any(len(getattr(part.predicates, member)) for part in parts):
                 continue
             made[member] = out = np.zeros((int(first[-1]), *empty.shape[1:]), empty.dtype)
             for (part, _), start, size in zip(there, starts, sizes, strict=True):

@@ -115,7 +115,7 @@ def test_another_version_and_what_is_no_journal(path: Path, monkeypatch: pytest.
     with monkeypatch.context() as other:
         other.setattr(journal_file, "VERSION", 9)
         opened(path).close()
-    with pytest.raises(cm.StoreError, match="has format version 9, this colmatch reads version 1"):
+    with pytest.raises(cm.StoreError, match="has format version 9, this colmatch reads version 2"):
         opened(path)
     log_of(path).write_bytes(b"something else")
     for call in (lambda: opened(path), lambda: cm.Matcher.open(path).save(path)):
@@ -151,7 +151,7 @@ FULL = """
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     matcher = cm.Matcher.open(sys.argv[1], journal=True)
     matcher.insert({100: "a = 1"})
-    resource.setrlimit(resource.RLIMIT_FSIZE, (700, -1))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (760, -1))
     done, i = [100], 101
     while True:
         try:
