@@ -134,9 +134,8 @@ def test_terms_are_few_and_defined_before_they_are_used():
 
 
 def test_floors_in_architecture_are_those_that_imports_keep_to():
-    """Locators are not there: they are of the benchmarks."""
     floors = [tuple(re.findall(r"`(\w+)`", row[1])) for row in table("Floors")]
-    assert floors == [floor for floor in FLOORS if floor != ("locators",)]
+    assert floors == list(FLOORS)
 
 
 def test_architecture_can_be_read_at_speed():

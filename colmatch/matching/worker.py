@@ -120,7 +120,8 @@ class Worker:
         # Rows for which the sink may grow, going by the batch before: finding out anew would cost
         # the work of the whole batch.
         parts = -(-count * 1.1 * self._pairs_a_row // LARGE_CAPACITY)
-        # alike, since a few rows cost almost as much as many
+        # Parts are alike, since a few rows cost almost as much as many: with 10 million ``dense``
+        # subscriptions, a large part and a small one took 134 us an event instead of 77.
         start, span = 0, -(-count // max(min(int(parts), count), 1))
         while start < count:
             stop, span = self._match(job, start, span)

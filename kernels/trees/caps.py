@@ -19,6 +19,9 @@ out nothing (``relevance.py event-weights``). Searching also has a budget: ``ASK
 of a call, and one more for each ``WORTH`` entries that are left out by it. So it ends soon where it
 does not pay.
 
+Tried and lost: events with weights that go down one by one, with the caps of every leaf. They took
+10 to 15 % less time in ``bestar`` and twice as long in ``dense``.
+
 Source: "Relevance Matters", III.C and VI.
 
 Caps of a leaf are eight bytes for each of its attributes, 25 to 50 bytes a subscription in
