@@ -20,7 +20,7 @@ from colmatch.kernels._jit import device, inlined, kernel
 from colmatch.kernels.bounds import ROUNDED
 from colmatch.kernels.kindex.match import END, advance, lists_of, note_clauses, open_segments, segments_of, sift
 from colmatch.kernels.layout import CANDIDATES, CONJUNCTIONS, MATCHES, NODES, PREDICATES, PRIORITY, SUM
-from colmatch.kernels.predicates import clear, conjunction_holds, spread
+from colmatch.kernels.predicates import Event, clear, conjunction_holds, spread
 from colmatch.kernels.scores import is_static, plain_score, program_score, static_score, unweigh_row, weigh_row
 from colmatch.kernels.sink import is_dead
 from colmatch.kernels.top import AGAIN, BASE, SCORING, least_score, offer
@@ -107,12 +107,9 @@ def keep_segments(entry, at, end, value, size, stop):
 @device
 def score_clauses(preds, rows, row, c, unsure, scoring, scratch, scores, counters):
     """Score of a conjunction whose clauses are true, -inf if that was not all and it is false."""
-    attr, code, begin, end = rows.attr, rows.code, rows.first[row], rows.first[row + 1]
+    event = Event(rows.attr, rows.code, rows.first[row], rows.first[row + 1], scratch.table)
     if unsure:
-        holds, taken = conjunction_holds(
-            preds.pred, preds.run_lo, preds.run_hi, preds.first, preds.jump_first, preds.jump, c,
-            attr, code, begin, end, scratch.table,
-        )  # fmt: skip
+        holds, taken = conjunction_holds(preds, c, event)
         counters[CANDIDATES] += 1
         counters[PREDICATES] += taken
         if not holds:
@@ -120,8 +117,8 @@ def score_clauses(preds, rows, row, c, unsure, scoring, scratch, scores, counter
     if is_static(preds.weight, scoring):
         return static_score(preds.priority, c) if scoring == PRIORITY else 0.0
     if len(preds.jump_first) > 0 and preds.jump_first[c] >= 0:
-        return program_score(preds, c, scoring, scores.weight_of, attr, code, begin, end, scratch.table, scores.stack)
-    return plain_score(preds.pred, preds.weight, preds.first, c, scoring, scores.weight_of)
+        return program_score(preds, c, scoring, scores.weight_of, event, scores.stack)
+    return plain_score(preds, c, scoring, scores.weight_of)
 
 
 @inlined
@@ -174,7 +171,7 @@ def score_of(index, preds, rows, row, number, clauses, scoring, static, scratch,
         doubt = index.unsure[number - np.uint64(index.with_clauses[1])] != 0
         return score_clauses(preds, rows, row, c, doubt, scoring, scratch, scores, counters)
     if not static:
-        return plain_score(preds.pred, preds.weight, preds.first, c, scoring, scores.weight_of)
+        return plain_score(preds, c, scoring, scores.weight_of)
     return static_score(preds.priority, c) if scoring == PRIORITY else 0.0
 
 
@@ -282,8 +279,9 @@ def match_topk(index, preds, rows, start, stop, scratch, weights, scores, top, c
             part = max(part, np.int64(index.segment_part[next[i] - 1]))
         if part < 0:
             continue
+        event = Event(row_attr, row_code, row_first[row], row_first[row + 1], scratch.table)
         if programs:
-            spread(row_first, row_attr, row_code, row, index.multi, scratch.table)
+            spread(rows, row, index.multi, scratch.table)
         weigh_row(weights.first, weights.attr, weights.value, row, weight_of)
         factor = row_factor(index, rows, row, scoring, static, weights, weight_of)
         while part >= 0:
@@ -296,4 +294,4 @@ def match_topk(index, preds, rows, start, stop, scratch, weights, scores, top, c
             part = following
         unweigh_row(weights.first, weights.attr, row, weight_of)
         if programs:
-            clear(row_first, row_attr, row, scratch.table)
+            clear(event)

@@ -246,20 +246,16 @@ def open_segments(entry, at, size, need, heap, front):
 @device
 def verify(index, preds, rows, row, candidates, scratch, sink, counters):
     """Verify the conjunctions in ``waiting``. False when the sink is full."""
-    begin, end = rows.first[row], rows.first[row + 1]
     steps, fits = 0, True
-    spread(rows.first, rows.attr, rows.code, row, index.multi, scratch.table)
+    event = spread(rows, row, index.multi, scratch.table)
     for i in range(candidates):
         c = np.int64(scratch.waiting[i])
-        holds, taken = conjunction_holds(
-            preds.pred, preds.run_lo, preds.run_hi, preds.first, preds.jump_first, preds.jump, c,
-            rows.attr, rows.code, begin, end, scratch.table,
-        )  # fmt: skip
+        holds, taken = conjunction_holds(preds, c, event)
         steps += taken
         if holds and not emit(sink, row, np.int64(preds.owner[c]), counters):
             fits = False
             break
-    clear(rows.first, rows.attr, row, scratch.table)
+    clear(event)
     counters[CANDIDATES] += candidates
     counters[PREDICATES] += steps
     return fits

@@ -19,7 +19,7 @@ from colmatch.kernels._jit import device, kernel
 from colmatch.kernels.layout import CANDIDATES, CONJUNCTIONS, NODES, PREDICATES
 from colmatch.kernels.opindex import arrays as oi
 from colmatch.kernels.opindex.arrays import below, find_run, hash_of, signature_bit
-from colmatch.kernels.predicates import clear, conjunction_holds, spread
+from colmatch.kernels.predicates import Event, clear, conjunction_holds, spread
 from colmatch.kernels.sink import FILL, emit, is_decided, roll_back
 
 ROW_BLOCK = 256
@@ -124,12 +124,9 @@ def count_clauses(buffer, n, fresh_from, counter, mask, needed, slot_first, done
 
 
 @device
-def verify(preds, rows, row, c, table, counters):
-    """Whether conjunction ``c`` is true of a row, which stands in the table."""
-    holds, steps = conjunction_holds(
-        preds.pred, preds.run_lo, preds.run_hi, preds.first, preds.jump_first, preds.jump, c,
-        rows.attr, rows.code, rows.first[row], rows.first[row + 1], table,
-    )  # fmt: skip
+def verify(preds, c, event, counters):
+    """Returns whether a conjunction is true of an event."""
+    holds, steps = conjunction_holds(preds, c, event)
     counters[PREDICATES] += steps
     return holds
 
@@ -140,15 +137,13 @@ def emit_always(index, preds, rows, row, scratch, sink, counters):
     full.
     """
     fits = True
-    spread(rows.first, rows.attr, rows.code, row, scratch.multi, scratch.table)
+    event = spread(rows, row, scratch.multi, scratch.table)
     for i in range(index.state[oi.ALWAYS]):
         c = np.int64(index.always[i])
-        if verify(preds, rows, row, c, scratch.table, counters) and not emit(
-            sink, row, np.int64(preds.owner[c]), counters
-        ):
+        if verify(preds, c, event, counters) and not emit(sink, row, np.int64(preds.owner[c]), counters):
             fits = is_decided(sink, row)
             break
-    clear(rows.first, rows.attr, row, scratch.table)
+    clear(event)
     return fits
 
 
@@ -258,21 +253,22 @@ def match(index, preds, rows, start, stop, scratch, sink, counters):
                 counters[CANDIDATES] += np.int64(touched)
                 counters[PREDICATES] += np.int64(read)
                 counters[NODES] += searched
-                entered = False  # whether the row stands in the table
+                event = Event(rows.attr, rows.code, row_first[row], row_first[row + 1], table)
+                entered = False  # whether the event stands in the table
                 for i in range(finished):
                     slot = slot_first + np.uint64(done[i])
                     c = np.int64(conj[slot])
                     if needed[slot] & oi.VERIFY:
                         if not entered:
-                            spread(row_first, rows.attr, rows.code, row, scratch.multi, table)
+                            spread(rows, row, scratch.multi, table)
                             entered = True
-                        if not verify(preds, rows, row, c, table, counters):
+                        if not verify(preds, c, event, counters):
                             continue
                     if not emit(sink, row, np.int64(owner[c]), counters):
                         fits = is_decided(sink, row)
                         break
                 if entered:
-                    clear(row_first, rows.attr, row, table)
+                    clear(event)
         row = block
         while row < block_end and always > 0 and fits:
             counters[CONJUNCTIONS] += always

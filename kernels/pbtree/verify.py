@@ -4,7 +4,7 @@ import numpy as np
 
 from colmatch.kernels._jit import kernel
 from colmatch.kernels.layout import PREDICATES
-from colmatch.kernels.predicates import conjunction_holds
+from colmatch.kernels.predicates import Event, conjunction_holds
 
 
 @kernel
@@ -42,10 +42,8 @@ def verify_pairs(preds, codes, rows, pairs, scratch, held, counters):
             for e in range(size - 1, -1, -1):
                 table[own_attr[e]] = 1 + e if codes.multi[own_attr[e]] else own_code[e]
             last = row
-        holds, steps = conjunction_holds(
-            preds.pred, preds.run_lo, preds.run_hi, preds.first, preds.jump_first, preds.jump, pair_conj[i],
-            own_attr, own_code, np.int64(0), size, table,
-        )  # fmt: skip
+        event = Event(own_attr, own_code, np.int64(0), size, table)
+        holds, steps = conjunction_holds(preds, np.int64(pair_conj[i]), event)
         held[i] = holds
         counters[PREDICATES] += steps
     for e in range(size):
