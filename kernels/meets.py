@@ -22,7 +22,7 @@ import numpy as np
 
 from colmatch.kernels._jit import device, kernel
 from colmatch.kernels.layout import ACCEPT, ATTR_MASK, CANDIDATES, CONJUNCTIONS, FLAG_NONE, FLAG_RUN, PREDICATES, U32
-from colmatch.kernels.predicates import Event, clear, flagged_holds, spread
+from colmatch.kernels.predicates import Event, clear, conditions_of, flagged_holds, spread
 from colmatch.kernels.sink import FILL, emit, is_dead, is_decided, stops
 
 ROW_BLOCK = 64
@@ -55,32 +55,32 @@ def first_from(run_hi, begin, end, low):
 
 
 @device
-def flagged_meets(preds, p, event, high):
+def flagged_meets(conds, p, event, high):
     """Whether a predicate with any flags can be true.
 
     What must not lie in intervals can, unless one of them covers the whole range: intervals of a
     predicate do not touch. The event's table is that of the lower ends.
     """
-    word = preds.pred[p, 0]
+    word = conds.pred[p, 0]
     a = word & ATTR_MASK
     bottom, top = event.table[a], high[a]
     if bottom == top:  # a point, nothing, or the place of several entries
-        return flagged_holds(preds, p, bottom, event)
-    lo, hi = preds.pred[p, 1], preds.pred[p, 2]
+        return flagged_holds(conds, p, bottom, event)
+    lo, hi = conds.pred[p, 1], conds.pred[p, 2]
     if word & FLAG_RUN:
-        i = first_from(preds.run_hi, np.int64(lo), np.int64(hi), bottom)
+        i = first_from(conds.run_hi, np.int64(lo), np.int64(hi), bottom)
         if i == np.int64(hi):
             return word & FLAG_NONE != 0
-        lo, hi = preds.run_lo[i], preds.run_hi[i]
+        lo, hi = conds.run_lo[i], conds.run_hi[i]
     if word & FLAG_NONE:
         return lo > bottom or top > hi
     return lo <= top and bottom <= hi
 
 
 @device
-def plain_meets(preds, c, event, high):
+def plain_meets(conds, c, event, high):
     """Whether a conjunction that is no program can be true, and how many predicates it took."""
-    pred, low, first, last = preds.pred, event.table, preds.first[c], preds.first[c + 1]
+    pred, low, first, last = conds.pred, event.table, conds.first[c], conds.first[c + 1]
     p = first
     meets = True
     while meets and p < last:
@@ -88,32 +88,32 @@ def plain_meets(preds, c, event, high):
         if word <= ATTR_MASK:
             meets = pred[p, 1] <= high[word] and low[word] <= pred[p, 2]
         else:
-            meets = flagged_meets(preds, p, event, high)
+            meets = flagged_meets(conds, p, event, high)
         p += 1
     return meets, p - first
 
 
 @device
-def _accepts(preds, c, event, high):
+def _accepts(conds, c, event, high):
     """Follow a program's jumps as if ranges were independent. Returns as ``plain_meets``."""
-    first, at_jump = preds.first[c], preds.jump_first[c]
+    first, at_jump = conds.first[c], conds.jump_first[c]
     at, steps = np.int64(0), np.int64(0)
     while at >= 0:
         steps += 1
-        meets = flagged_meets(preds, first + at, event, high)
-        at = np.int64(preds.jump[at_jump + at, 0 if meets else 1])
+        meets = flagged_meets(conds, first + at, event, high)
+        at = np.int64(conds.jump[at_jump + at, 0 if meets else 1])
     return at == ACCEPT, steps
 
 
 @device
-def _next_point(preds, c, a, after, most):
+def _next_point(conds, c, a, after, most):
     """The next code of an attribute, up to ``most``, where a predicate of ``c`` begins to be true.
 
     0 where there is none.
     """
-    pred, run_lo, run_hi = preds.pred, preds.run_lo, preds.run_hi
+    pred, run_lo, run_hi = conds.pred, conds.run_lo, conds.run_hi
     found = np.int64(0)
-    for p in range(preds.first[c], preds.first[c + 1]):
+    for p in range(conds.first[c], conds.first[c + 1]):
         word = pred[p, 0]
         if word & ATTR_MASK != a:
             continue
@@ -131,10 +131,10 @@ def _next_point(preds, c, a, after, most):
 
 
 @device
-def program_meets(preds, c, event, meeting):
+def program_meets(conds, c, event, meeting):
     """Whether a program can be true, and how many predicates were looked at."""
     low, high, seen, many = meeting.low, meeting.high, meeting.seen, meeting.many
-    first, last, pred = preds.first[c], preds.first[c + 1], preds.pred
+    first, last, pred = conds.first[c], conds.first[c + 1], conds.pred
     n = 0
     for p in range(first, last):
         a = pred[p, 0] & ATTR_MASK
@@ -147,18 +147,18 @@ def program_meets(preds, c, event, meeting):
         seen[pred[p, 0] & ATTR_MASK] = 0
     for k in range(n):
         high[many[k, 0]] = many[k, 1]
-    meets, steps = _accepts(preds, c, event, high)
+    meets, steps = _accepts(conds, c, event, high)
     k = 0
     while not meets and k < n:
         # The next combination, counted up as digits are: what has come to its end begins anew.
         a = many[k, 0]
-        point = _next_point(preds, c, a, np.int64(low[a]), np.int64(many[k, 2]))
+        point = _next_point(conds, c, a, np.int64(low[a]), np.int64(many[k, 2]))
         if point == 0:
             low[a] = high[a] = many[k, 1]
             k += 1
             continue
         low[a] = high[a] = point
-        meets, taken = _accepts(preds, c, event, high)
+        meets, taken = _accepts(conds, c, event, high)
         steps += taken
         k = 0
     for k in range(n):
@@ -181,11 +181,11 @@ def clear_ends(event, meeting):
 
 
 @device
-def conjunction_meets(preds, c, event, meeting):
+def conjunction_meets(conds, c, event, meeting):
     """Whether a conjunction can be true, and how many predicates were looked at."""
-    if len(preds.jump_first) > 0 and preds.jump_first[c] >= 0:
-        return program_meets(preds, c, event, meeting)
-    return plain_meets(preds, c, event, meeting.high)
+    if len(conds.jump_first) > 0 and conds.jump_first[c] >= 0:
+        return program_meets(conds, c, event, meeting)
+    return plain_meets(conds, c, event, meeting.high)
 
 
 @kernel
@@ -198,7 +198,7 @@ def meet_all(multi, preds, low, high, start, stop, meeting, sink, counters):
     multi (A) uint8. low, high : ``layout.Rows`` of the lower and the upper ends, which differ in
     ``code`` only
     """
-    owner = preds.owner
+    conds, owner = conditions_of(preds), preds.owner
     block = start
     while block < stop:
         fill = sink.state[FILL]
@@ -212,7 +212,7 @@ def meet_all(multi, preds, low, high, start, stop, meeting, sink, counters):
                 steps = np.int64(0)
                 fits = True
                 for d in range(c, c_end):
-                    meets, taken = conjunction_meets(preds, d, event, meeting)
+                    meets, taken = conjunction_meets(conds, d, event, meeting)
                     steps += taken
                     if meets and not emit(sink, row, owner[d], counters):
                         fits = False

@@ -11,6 +11,7 @@ import numpy as np
 from colmatch.kernels._jit import device, kernel
 from colmatch.kernels.bits import popcount
 from colmatch.kernels.layout import ACCEPT, ATTR_MASK, FLAG_RUN
+from colmatch.kernels.predicates import conditions_of
 from colmatch.kernels.tiles import TILE_ROWS, clear_tile, fill_tile, lanes_where
 
 
@@ -108,7 +109,7 @@ def count_reasons(
     """
     slot, begin = slots
     value, failed, sole, holds, target = scratch
-    jump_first = preds.jump_first
+    conds, jump_first = conditions_of(preds), preds.jump_first
     for start in range(0, len(valid), TILE_ROWS):
         stop = min(start + TILE_ROWS, len(valid))
         every = np.uint64(0)
@@ -128,7 +129,7 @@ def count_reasons(
                 p, p_end = preds.first[c], preds.first[c + 1]
                 if len(jump_first) > 0 and jump_first[c] >= 0:
                     for q in range(p, p_end):
-                        holds[q - p] = lanes_where(preds, q, every, tile)
+                        holds[q - p] = lanes_where(conds, q, every, tile)
                     at = jump_first[c]
                     matched |= accepted(preds.jump, at, p_end - p, holds, slot, p, -1, every, target)
                     for j in range(count):
@@ -139,7 +140,7 @@ def count_reasons(
                     failed[slot[j]] = np.uint64(0)
                 while q < p_end and twice != every:
                     rest = every & ~twice
-                    fails = rest & ~lanes_where(preds, q, rest, tile)
+                    fails = rest & ~lanes_where(conds, q, rest, tile)
                     new = fails & ~failed[slot[q]]  # in this slot, no other has failed
                     twice |= once & new
                     once |= new

@@ -15,7 +15,7 @@ import numpy as np
 from colmatch.kernels._jit import device, kernel
 from colmatch.kernels.bits import ask_for
 from colmatch.kernels.layout import ADDED, ATTR_MASK, DOT, F64, LARGEST, LOWEST, MAX, PRIORITY, SUM, U32
-from colmatch.kernels.predicates import Event, clear, conjunction_holds, predicate_holds, spread
+from colmatch.kernels.predicates import Event, clear, conditions_of, conjunction_holds, predicate_holds, spread
 from colmatch.kernels.ranges import begin_ranges, rewind_ranges
 from colmatch.kernels.top import AGAIN, BASE, SCORING, offer
 
@@ -73,12 +73,12 @@ def program_score(preds, c, scoring, weight_of, event, stack):
     weight_of (A) float64 : what the row gives to attributes. stack float64 : as long as the longest
     tree
     """
-    first, tree = preds.first[c], preds.tree
+    conds, first, tree = conditions_of(preds), preds.first[c], preds.tree
     height = np.int64(0)
     for t in range(preds.tree_first[c], preds.tree_first[c + 1]):
         token = np.int64(tree[t])
         if token >= 0:
-            holds = predicate_holds(preds, first + token, event)
+            holds = predicate_holds(conds, first + token, event)
             stack[height] = predicate_score(preds, first + token, scoring, weight_of) if holds else -np.inf
             height += 1
             continue
@@ -103,7 +103,7 @@ def _score_if_true(preds, c, scoring, weight_of, event, stack):
     """Score of any conjunction for one row, -inf if it is false."""
     if len(preds.jump_first) > 0 and preds.jump_first[c] >= 0:
         return program_score(preds, c, scoring, weight_of, event, stack)
-    holds, _ = conjunction_holds(preds, c, event)
+    holds, _ = conjunction_holds(conditions_of(preds), c, event)
     return plain_score(preds, c, scoring, weight_of) if holds else -np.inf
 
 

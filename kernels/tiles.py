@@ -64,44 +64,44 @@ def take_lanes(left, start, sub, sink, counters):
     return fits, decided
 
 
-@device
+@inlined
 def lanes_within(tile, attr, low, high):
     """Returns the rows whose value of an attribute lies in a range, which may be empty."""
     return words_within(tile.value, np.uint64(attr) * np.uint64(TILE_ROWS), low, high) if low <= high else np.uint64(0)
 
 
 @device
-def lane_holds(preds, p, lane, tile):
+def lane_holds(conds, p, lane, tile):
     """Returns whether a predicate is true of one row of the tile."""
-    word = preds.pred[p, 0]
+    word = conds.pred[p, 0]
     v = tile.value[np.uint64(word & ATTR_MASK) * np.uint64(TILE_ROWS) + lane]
     if word <= ATTR_MASK:
-        return preds.pred[p, 1] <= v and v <= preds.pred[p, 2]
+        return conds.pred[p, 1] <= v and v <= conds.pred[p, 2]
     begin, end = tile.first[lane], tile.first[lane + np.uint64(1)]
-    return flagged_holds(preds, p, v, Event(tile.attr, tile.code, begin, end, tile.value))
+    return flagged_holds(conds, p, v, Event(tile.attr, tile.code, begin, end, tile.value))
 
 
-@device
-def lanes_where(preds, p, left, tile):
+@inlined
+def lanes_where(conds, p, left, tile):
     """Returns those of the rows ``left`` of which a predicate is true."""
-    word = preds.pred[p, 0]
+    word = conds.pred[p, 0]
     if word <= ATTR_MASK:
-        return left & lanes_within(tile, word, preds.pred[p, 1], preds.pred[p, 2])
+        return left & lanes_within(tile, word, conds.pred[p, 1], conds.pred[p, 2])
     there = left
     while there != 0:
         lane = ctz(there)
         there = without_lowest(there)
-        left ^= np.uint64(not lane_holds(preds, p, lane, tile)) << lane
+        left ^= np.uint64(not lane_holds(conds, p, lane, tile)) << lane
     return left
 
 
 @device
-def lanes_accepted(preds, c, left, tile):
+def lanes_accepted(conds, c, left, tile):
     """Follows a program for each of the rows ``left``.
 
     Returns those that it accepts, and how many predicates of rows were evaluated.
     """
-    first, at_jump, steps = preds.first[c], preds.jump_first[c], np.uint64(0)
+    first, at_jump, steps = conds.first[c], conds.jump_first[c], np.uint64(0)
     there = left
     while there != 0:
         lane = ctz(there)
@@ -109,23 +109,23 @@ def lanes_accepted(preds, c, left, tile):
         at = np.int64(0)
         while at >= 0:
             steps += np.uint64(1)
-            at = np.int64(preds.jump[at_jump + at, 0 if lane_holds(preds, first + at, lane, tile) else 1])
+            at = np.int64(conds.jump[at_jump + at, 0 if lane_holds(conds, first + at, lane, tile) else 1])
         left ^= np.uint64(at != ACCEPT) << lane
     return left, steps
 
 
 @inlined
-def lanes_that_hold(preds, c, left, tile):
+def lanes_that_hold(conds, c, left, tile):
     """Returns those of the rows ``left`` of which a conjunction is true.
 
     The second result is how many predicates of rows were evaluated.
     """
-    if len(preds.jump_first) > 0 and preds.jump_first[c] >= 0:
-        return lanes_accepted(preds, c, left, tile)
+    if len(conds.jump_first) > 0 and conds.jump_first[c] >= 0:
+        return lanes_accepted(conds, c, left, tile)
     steps = np.uint64(0)
-    p, p_end = np.uint64(preds.first[c]), np.uint64(preds.first[c + 1])
+    p, p_end = np.uint64(conds.first[c]), np.uint64(conds.first[c + 1])
     while left != 0 and p < p_end:
         steps += popcount(left)
-        left = lanes_where(preds, p, left, tile)
+        left = lanes_where(conds, p, left, tile)
         p += np.uint64(1)
     return left, steps

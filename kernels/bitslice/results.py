@@ -8,7 +8,7 @@ from colmatch.kernels._jit import device
 from colmatch.kernels.bits import ask_for, ctz, popcount, without_lowest
 from colmatch.kernels.bitslice.arrays import CONJ_MASK, FOUND, NOTED, PROGRAM, VERIFY
 from colmatch.kernels.layout import CANDIDATES, FLAG_RUN, PREDICATES
-from colmatch.kernels.predicates import Event, clear, conjunction_holds, spread
+from colmatch.kernels.predicates import Event, clear, conditions_of, conjunction_holds, spread
 from colmatch.kernels.ranges import begin_ranges
 from colmatch.kernels.sink import BASE, PAIRS, WANTED, is_dead
 
@@ -102,7 +102,7 @@ def verify(preds, rows, multi, start, count, scratch, sink, progress, counters):
     order_candidates(scratch.candidates, noted, count, row_end, ordered)
     room = np.uint64(len(sink_sub) if wanted else 0)
     steps = 0
-    r, row = -1, start
+    r, row, conds = -1, start, conditions_of(preds)
     event = Event(rows.attr, rows.code, np.int64(0), np.int64(0), table)
     end = np.uint64(0)
     last = np.uint64(noted - 1)
@@ -127,7 +127,7 @@ def verify(preds, rows, multi, start, count, scratch, sink, progress, counters):
             row = start + r
             event = spread(rows, row, multi, table)
         c = np.int64(ordered[k])
-        holds, taken = conjunction_holds(preds, c, event)
+        holds, taken = conjunction_holds(conds, c, event)
         steps += taken
         sub = np.uint64(owner[c]) + number
         if holds and not is_dead(dead, sub):

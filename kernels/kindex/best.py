@@ -20,7 +20,7 @@ from colmatch.kernels._jit import device, inlined, kernel
 from colmatch.kernels.bounds import ROUNDED
 from colmatch.kernels.kindex.match import END, advance, lists_of, note_clauses, open_segments, segments_of, sift
 from colmatch.kernels.layout import CANDIDATES, CONJUNCTIONS, MATCHES, NODES, PREDICATES, PRIORITY, SUM
-from colmatch.kernels.predicates import Event, clear, conjunction_holds, spread
+from colmatch.kernels.predicates import Event, clear, conditions_of, conjunction_holds, spread
 from colmatch.kernels.scores import is_static, plain_score, program_score, static_score, unweigh_row, weigh_row
 from colmatch.kernels.sink import is_dead
 from colmatch.kernels.top import AGAIN, BASE, SCORING, least_score, offer
@@ -109,7 +109,7 @@ def score_clauses(preds, rows, row, c, unsure, scoring, scratch, scores, counter
     """Score of a conjunction whose clauses are true, -inf if that was not all and it is false."""
     event = Event(rows.attr, rows.code, rows.first[row], rows.first[row + 1], scratch.table)
     if unsure:
-        holds, taken = conjunction_holds(preds, c, event)
+        holds, taken = conjunction_holds(conditions_of(preds), c, event)
         counters[CANDIDATES] += 1
         counters[PREDICATES] += taken
         if not holds:

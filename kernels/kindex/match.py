@@ -36,7 +36,7 @@ from colmatch.kernels._jit import device, kernel
 from colmatch.kernels.bits import ask_for
 from colmatch.kernels.kindex.arrays import FANOUT_BITS, NO_CLAUSE, ONCE
 from colmatch.kernels.layout import CANDIDATES, CONJUNCTIONS, NODES, PREDICATES
-from colmatch.kernels.predicates import clear, conjunction_holds, spread
+from colmatch.kernels.predicates import clear, conditions_of, conjunction_holds, spread
 from colmatch.kernels.sink import FILL, emit, stops
 
 END = np.uint64(2**64 - 1)  # key of a list that has no more entries
@@ -246,11 +246,11 @@ def open_segments(entry, at, size, need, heap, front):
 @device
 def verify(index, preds, rows, row, candidates, scratch, sink, counters):
     """Verify the conjunctions in ``waiting``. False when the sink is full."""
-    steps, fits = 0, True
+    steps, fits, conds = 0, True, conditions_of(preds)
     event = spread(rows, row, index.multi, scratch.table)
     for i in range(candidates):
         c = np.int64(scratch.waiting[i])
-        holds, taken = conjunction_holds(preds, c, event)
+        holds, taken = conjunction_holds(conds, c, event)
         steps += taken
         if holds and not emit(sink, row, np.int64(preds.owner[c]), counters):
             fits = False

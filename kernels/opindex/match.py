@@ -19,7 +19,7 @@ from colmatch.kernels._jit import device, kernel
 from colmatch.kernels.layout import CANDIDATES, CONJUNCTIONS, NODES, PREDICATES
 from colmatch.kernels.opindex import arrays as oi
 from colmatch.kernels.opindex.arrays import below, find_run, hash_of, signature_bit
-from colmatch.kernels.predicates import Event, clear, conjunction_holds, spread
+from colmatch.kernels.predicates import Event, clear, conditions_of, conjunction_holds, spread
 from colmatch.kernels.sink import FILL, emit, is_decided, roll_back
 
 ROW_BLOCK = 256
@@ -126,7 +126,7 @@ def count_clauses(buffer, n, fresh_from, counter, mask, needed, slot_first, done
 @device
 def verify(preds, c, event, counters):
     """Returns whether a conjunction is true of an event."""
-    holds, steps = conjunction_holds(preds, c, event)
+    holds, steps = conjunction_holds(conditions_of(preds), c, event)
     counters[PREDICATES] += steps
     return holds
 

@@ -22,7 +22,7 @@ from colmatch.kernels.pbtree import arrays as pb
 from colmatch.kernels.pbtree.blocks import visit_block
 from colmatch.kernels.pbtree.counts import begin_count, count_slots, miss_slots, note_span
 from colmatch.kernels.pbtree.pages import begin_of, child_of, first_key, item_at, items_below, key_at, last_item
-from colmatch.kernels.predicates import Event, clear, conjunction_holds, spread
+from colmatch.kernels.predicates import Event, clear, conditions_of, conjunction_holds, spread
 from colmatch.kernels.sink import FILL, emit, is_decided, stops
 
 
@@ -287,7 +287,7 @@ def match(index, preds, rows, start, stop, scratch, sink, counters):
                 if not entered:
                     spread(rows, row, scratch.multi, scratch.table)
                     entered = True
-                holds, steps = conjunction_holds(preds, c, event)
+                holds, steps = conjunction_holds(conditions_of(preds), c, event)
                 counters[PREDICATES] += steps
                 if not holds:
                     continue

@@ -15,7 +15,7 @@ import numpy as np
 from colmatch.kernels._jit import device, kernel
 from colmatch.kernels.bits import ask_for, ctz, popcount, without_lowest
 from colmatch.kernels.layout import CANDIDATES, CONJUNCTIONS, NODES, PREDICATES
-from colmatch.kernels.predicates import Event, clear, program_accepts, spread
+from colmatch.kernels.predicates import Event, clear, conditions_of, program_accepts, spread
 from colmatch.kernels.propagation import arrays as pr
 from colmatch.kernels.propagation.predicates import plain_home
 from colmatch.kernels.search import first_at_least
@@ -156,7 +156,14 @@ def check_slabs(index, preds, event, row, words, scratch, sink, counters):
 
     words : how many words of bits phase 1 has set
     """
-    owner, pool, bits, hit, survivor = preds.owner, index.pool, scratch.bits, scratch.hit, scratch.survivor
+    conds, owner, pool, bits, hit, survivor = (
+        conditions_of(preds),
+        preds.owner,
+        index.pool,
+        scratch.bits,
+        scratch.hit,
+        scratch.survivor,
+    )
     checked, tested, steps = np.uint64(0), np.uint64(0), 0
     next_word, found, k_hit = np.uint64(0), np.uint64(0), np.uint64(0)
     at = np.uint64(index.state[pr.ALWAYS])
@@ -198,7 +205,7 @@ def check_slabs(index, preds, event, row, words, scratch, sink, counters):
                 if c >= pr.DELETED:
                     continue
                 if columns == np.uint64(pr.PROGRAM):
-                    holds, taken = program_accepts(preds, c, event)
+                    holds, taken = program_accepts(conds, c, event)
                     steps += taken
                     if not holds:
                         continue

@@ -10,7 +10,7 @@ import numpy as np
 from colmatch.kernels._jit import device
 from colmatch.kernels.bits import ask_for
 from colmatch.kernels.layout import CANDIDATES, PREDICATES
-from colmatch.kernels.predicates import conjunction_holds
+from colmatch.kernels.predicates import conditions_of, conjunction_holds
 from colmatch.kernels.sink import emit
 
 BLOCK = 512  # candidates that are verified together, and entries and buckets that are looked at
@@ -23,7 +23,7 @@ def verify(preds, row, event, conj, n, sink, counters):
 
     Says whether there was room in the sink.
     """
-    first, pred, owner = preds.first, preds.pred, preds.owner
+    conds, first, pred, owner = conditions_of(preds), preds.first, preds.pred, preds.owner
     for k in range(n):
         at = np.uint64(3) * np.uint64(first[np.uint64(conj[k])])
         ask_for(pred, at)
@@ -34,7 +34,7 @@ def verify(preds, row, event, conj, n, sink, counters):
     while done < n and fits:
         c = np.uint64(conj[done])
         done += np.int64(1)
-        holds, taken = conjunction_holds(preds, c, event)
+        holds, taken = conjunction_holds(conds, c, event)
         steps += taken
         if holds:
             fits = emit(sink, row, owner[c], counters)

@@ -22,7 +22,7 @@ import numpy as np
 
 from colmatch.kernels._jit import brief, device, kernel
 from colmatch.kernels.layout import ATTR_MASK, CANDIDATES, CODE_MAX, CONJUNCTIONS, PREDICATES, REJECT
-from colmatch.kernels.predicates import clear, conjunction_holds, hull, spread
+from colmatch.kernels.predicates import clear, conditions_of, conjunction_holds, hull, spread
 from colmatch.kernels.scan.arrays import HEAD_BLOCK, HEADS, ROW_BLOCK
 from colmatch.kernels.scan.tiles import match_tile
 from colmatch.kernels.sink import FILL, emit, is_decided, roll_back, stops
@@ -119,6 +119,7 @@ def match(index, preds, rows, start, stop, scratch, sink, counters):
     heads = np.uint64(index.state[HEADS])
     head, second, multi, owner = index.head, index.second, index.multi, preds.owner
     table, survivor, last = scratch.table, scratch.survivor, scratch.last
+    conds = conditions_of(preds)
     block = start
     while block < stop:
         fill = sink.state[FILL]
@@ -149,7 +150,7 @@ def match(index, preds, rows, start, stop, scratch, sink, counters):
                     sub = np.int64(owner[c])
                     if sub == last[row - block]:
                         continue
-                    holds, taken = conjunction_holds(preds, c, event)
+                    holds, taken = conjunction_holds(conds, c, event)
                     steps += taken
                     if holds:
                         last[row - block] = sub

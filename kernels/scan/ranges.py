@@ -5,6 +5,7 @@ import numpy as np
 from colmatch.kernels._jit import device, kernel
 from colmatch.kernels.layout import CANDIDATES, CONJUNCTIONS, PREDICATES
 from colmatch.kernels.meets import clear_ends, conjunction_meets, spread_ends
+from colmatch.kernels.predicates import conditions_of
 from colmatch.kernels.scan.arrays import HEAD_BLOCK, HEADS, ROW_BLOCK
 from colmatch.kernels.sink import FILL, emit, is_decided, stops
 
@@ -39,7 +40,7 @@ def match_ranges(index, preds, low, high, start, stop, scratch, meeting, sink, c
     """
     heads = np.uint64(index.state[HEADS])
     head, second, multi = index.head, index.second, index.multi
-    owner, survivor, last = preds.owner, scratch.survivor, scratch.last
+    conds, owner, survivor, last = conditions_of(preds), preds.owner, scratch.survivor, scratch.last
     block = start
     while block < stop:
         fill = sink.state[FILL]
@@ -59,7 +60,7 @@ def match_ranges(index, preds, low, high, start, stop, scratch, meeting, sink, c
                     sub = np.int64(owner[c])
                     if sub == last[row - block]:
                         continue
-                    meets, taken = conjunction_meets(preds, c, event, meeting)
+                    meets, taken = conjunction_meets(conds, c, event, meeting)
                     steps += taken
                     if meets:
                         last[row - block] = sub

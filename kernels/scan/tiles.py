@@ -5,6 +5,7 @@ import numpy as np
 from colmatch.kernels._jit import device
 from colmatch.kernels.bits import popcount
 from colmatch.kernels.layout import CANDIDATES, CONJUNCTIONS, PREDICATES
+from colmatch.kernels.predicates import conditions_of
 from colmatch.kernels.scan.arrays import HEADS
 from colmatch.kernels.tiles import TILE_ROWS, clear_tile, fill_tile, lanes_that_hold, lanes_within, take_lanes
 
@@ -12,7 +13,7 @@ from colmatch.kernels.tiles import TILE_ROWS, clear_tile, fill_tile, lanes_that_
 @device
 def match_tile(index, preds, rows, start, stop, scratch, sink, counters):
     """Matches rows ``start:stop``, at most ``TILE_ROWS``. False when the sink has no room."""
-    head, owner = index.head, preds.owner
+    conds, head, owner = conditions_of(preds), index.head, preds.owner
     tile = fill_tile(rows, start, stop, index.multi, scratch.tile)
     heads = np.uint64(index.state[HEADS])
     every = ~np.uint64(0) >> np.uint64(TILE_ROWS - (stop - start))
@@ -28,7 +29,7 @@ def match_tile(index, preds, rows, start, stop, scratch, sink, counters):
             last, done = sub, np.uint64(0)
         left &= ~done
         candidates += popcount(left)
-        left, taken = lanes_that_hold(preds, np.int64(c), left, tile)
+        left, taken = lanes_that_hold(conds, np.int64(c), left, tile)
         steps += taken
         done |= left
         fits, decided = take_lanes(left, start, sub, sink, counters)

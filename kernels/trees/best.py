@@ -13,7 +13,7 @@ import numpy as np
 
 from colmatch.kernels._jit import device, kernel
 from colmatch.kernels.layout import CANDIDATES, CONJUNCTIONS, MATCHES, NODES, PREDICATES, PRIORITY
-from colmatch.kernels.predicates import clear, conjunction_holds, spread
+from colmatch.kernels.predicates import clear, conditions_of, conjunction_holds, spread
 from colmatch.kernels.scores import is_static, plain_score, program_score, static_score, unweigh_row, weigh_row
 from colmatch.kernels.sink import is_dead
 from colmatch.kernels.tiles import TILE_LEAST, TILE_ROWS
@@ -29,7 +29,7 @@ from colmatch.kernels.trees.values import attributes_there, enter_parts, has_val
 def offer_leaf(index, preds, event, row, n, absent, scratch, scores, top, counters):
     """Offers what is true in the leaf of a bucket to the best of a row."""
     bound, reach, need, entry, owner = index.bound, index.reach, index.need, index.entry, preds.owner
-    jump_first, weight_of = preds.jump_first, scores.weight_of
+    conds, jump_first, weight_of = conditions_of(preds), preds.jump_first, scores.weight_of
     scoring, base, again = top.state[SCORING], np.uint64(top.state[BASE]), top.state[AGAIN] != 0
     short, static = index.plan[bt.SHORT_CIRCUIT] != 0, is_static(preds.weight, scoring)
     leaf, a = np.int64(index.node[n, bt.LEAF]), np.int64(index.node[n, bt.ATTR])
@@ -46,7 +46,7 @@ def offer_leaf(index, preds, event, row, n, absent, scratch, scores, top, counte
             continue
         c = np.int64(entry[i])
         candidates += 1
-        holds, taken = conjunction_holds(preds, c, event)
+        holds, taken = conjunction_holds(conds, c, event)
         steps += taken
         sub = np.uint64(owner[c]) + base
         if not holds or is_dead(top.dead, sub):

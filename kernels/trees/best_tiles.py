@@ -9,7 +9,7 @@ import numpy as np
 from colmatch.kernels._jit import device
 from colmatch.kernels.bits import ctz, popcount, without_lowest, words_within
 from colmatch.kernels.layout import CANDIDATES, CONJUNCTIONS, MATCHES, NODES, PREDICATES, PRIORITY
-from colmatch.kernels.predicates import clear, spread
+from colmatch.kernels.predicates import clear, conditions_of, spread
 from colmatch.kernels.scores import is_static, plain_score, program_score, static_score, unweigh_row, weigh_row
 from colmatch.kernels.sink import is_dead
 from colmatch.kernels.tiles import TILE_ROWS, clear_tile, fill_tile, lanes_that_hold, lanes_within
@@ -77,6 +77,7 @@ def best_of_leaf(index, preds, rows, start, tile, n, own, scratch, weights, scor
     """Offers what is true in the leaf of a bucket to the best of the rows ``own`` of the tile."""
     multi, bound, reach, need, entry = index.multi, index.bound, index.reach, index.need, index.entry
     owner, table, absent, dead = preds.owner, scratch.table, scratch.absent, top.dead
+    conds = conditions_of(preds)
     scoring, base, again = top.state[SCORING], np.uint64(top.state[BASE]), top.state[AGAIN] != 0
     short, bounded, a = index.plan[bt.SHORT_CIRCUIT] != 0, len(bound) > 0, np.uint32(index.node[n, bt.ATTR])
     leaf, one = np.uint64(index.node[n, bt.LEAF]), n > bt.ALWAYS and not multi[a]
@@ -99,7 +100,7 @@ def best_of_leaf(index, preds, rows, start, tile, n, own, scratch, weights, scor
             continue
         candidates += popcount(left)
         c = np.int64(entry[i])
-        left, taken = lanes_that_hold(preds, c, left, tile)
+        left, taken = lanes_that_hold(conds, c, left, tile)
         steps += taken
         sub = np.uint64(owner[c]) + base
         if left == 0 or is_dead(dead, sub):

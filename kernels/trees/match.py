@@ -9,7 +9,7 @@ import numpy as np
 from colmatch.kernels._jit import kernel
 from colmatch.kernels.bits import ask_for
 from colmatch.kernels.layout import CANDIDATES, CONJUNCTIONS, NODES, PREDICATES
-from colmatch.kernels.predicates import clear, conjunction_holds, spread
+from colmatch.kernels.predicates import clear, conditions_of, conjunction_holds, spread
 from colmatch.kernels.sink import FILL, emit, roll_back, stops
 from colmatch.kernels.tiles import TILE_LEAST, TILE_ROWS
 from colmatch.kernels.trees import arrays as bt
@@ -26,6 +26,7 @@ def match(index, preds, rows, start, stop, scratch, sink, counters):
     node, part, entry, need, reach, multi = index.node, index.part, index.entry, index.need, index.reach, index.multi
     short = index.plan[bt.SHORT_CIRCUIT] != 0
     owner, table, stack = preds.owner, scratch.table, scratch.stack
+    conds = conditions_of(preds)
     row = start
     while row < stop:
         fill = sink.state[FILL]
@@ -75,7 +76,7 @@ def match(index, preds, rows, start, stop, scratch, sink, counters):
                     continue
                 c = np.int64(entry[i])
                 candidates += 1
-                holds, taken = conjunction_holds(preds, c, event)
+                holds, taken = conjunction_holds(conds, c, event)
                 steps += taken
                 if holds and not emit(sink, row, owner[c], counters):
                     full = True

@@ -40,18 +40,18 @@ def start_memo(whole, by_attr, some, pred, tile, truth):
 
 
 @device
-def lanes_by_memo(preds, c, left, tile, same, truth):
+def lanes_by_memo(conds, c, left, tile, same, truth):
     """As ``lanes_that_hold``, for a conjunction that is no program.
 
     What is not in the table yet is evaluated for the whole tile.
     """
     whole, now = truth[len(truth) - 1, 0], truth[len(truth) - 1, 1]
     steps = np.uint64(0)
-    p, p_end = np.uint64(preds.first[c]), np.uint64(preds.first[c + 1])
+    p, p_end = np.uint64(conds.first[c]), np.uint64(conds.first[c + 1])
     while left != 0 and p < p_end:
         d = same[p]
         if truth[d, 1] != now:
-            truth[d, 0], truth[d, 1] = lanes_where(preds, p, whole, tile), now
+            truth[d, 0], truth[d, 1] = lanes_where(conds, p, whole, tile), now
             steps += popcount(whole)
         left &= truth[d, 0]
         p += np.uint64(1)

@@ -10,6 +10,7 @@ import numpy as np
 from colmatch.kernels._jit import device, kernel
 from colmatch.kernels.layout import CANDIDATES, CONJUNCTIONS, NODES, PREDICATES
 from colmatch.kernels.meets import clear_ends, conjunction_meets, spread_ends
+from colmatch.kernels.predicates import conditions_of
 from colmatch.kernels.sink import FILL, emit, stops
 from colmatch.kernels.trees import arrays as bt
 from colmatch.kernels.trees.values import attributes_there, enter_parts, leads_on, meets
@@ -44,7 +45,7 @@ def _go_down(index, stack, height, n, absent, event, high):
 def _leaf_fits(index, preds, n, row, absent, event, meeting, sink, counters):
     """Matches a row with a leaf. False when there is no room in the sink."""
     node, reach, need, entry = index.node, index.reach, index.need, index.entry
-    low, high = meeting.low, meeting.high
+    low, high, conds = meeting.low, meeting.high, conditions_of(preds)
     short = index.plan[bt.SHORT_CIRCUIT] != 0
     leaf, last = np.int64(node[n, bt.LEAF]), np.int64(node[n, bt.LEAF]) + np.int64(node[n, bt.COUNT])
     bottom, top = np.int64(0), np.int64(bt.NONE)
@@ -55,7 +56,7 @@ def _leaf_fits(index, preds, n, row, absent, event, meeting, sink, counters):
         if top < reach[i, 0] or reach[i, 1] < bottom or (short and need[i] & absent != 0):
             continue
         c = np.int64(entry[i])
-        holds, taken = conjunction_meets(preds, c, event, meeting)
+        holds, taken = conjunction_meets(conds, c, event, meeting)
         counters[CANDIDATES] += 1
         counters[PREDICATES] += taken
         if holds and not emit(sink, row, preds.owner[c], counters):

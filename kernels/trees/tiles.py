@@ -11,6 +11,7 @@ from colmatch.kernels._jit import device
 from colmatch.kernels.bits import ask_for, ctz, popcount, without_lowest
 from colmatch.kernels.geometry import attribute_bit
 from colmatch.kernels.layout import CANDIDATES, CONJUNCTIONS, NODES, PREDICATES
+from colmatch.kernels.predicates import conditions_of
 from colmatch.kernels.tiles import TILE_ROWS, clear_tile, fill_tile, lanes_that_hold, lanes_within, take_lanes
 from colmatch.kernels.trees import arrays as bt
 from colmatch.kernels.trees.memo import lanes_by_memo, start_memo
@@ -92,7 +93,7 @@ def match_tile(index, preds, rows, start, stop, scratch, sink, counters):
     """Match rows ``start:stop``, at most ``TILE_ROWS``. False when there is no room in the sink."""
     node, part, entry, need, reach, multi = index.node, index.part, index.entry, index.need, index.reach, index.multi
     short, same, truth = index.plan[bt.SHORT_CIRCUIT] != 0, index.same, scratch.truth
-    owner, jump_first = preds.owner, preds.jump_first
+    conds, owner, jump_first = conditions_of(preds), preds.owner, preds.jump_first
     there, absent, stack, waiting = scratch.there, scratch.absent, scratch.stack, scratch.rows
     tile = fill_tile(rows, start, stop, multi, scratch.tile)
     enter_rows(tile, there, absent)
@@ -143,9 +144,9 @@ def match_tile(index, preds, rows, start, stop, scratch, sink, counters):
             candidates += popcount(left)
             c = np.int64(entry[i])
             if len(same) > 0 and (len(jump_first) == 0 or jump_first[c] < 0):
-                left, taken = lanes_by_memo(preds, c, left, tile, same, truth)
+                left, taken = lanes_by_memo(conds, c, left, tile, same, truth)
             else:
-                left, taken = lanes_that_hold(preds, c, left, tile)
+                left, taken = lanes_that_hold(conds, c, left, tile)
             steps += taken
             fits, decided = take_lanes(left, start, np.int64(owner[c]), sink, counters)
             whole &= ~decided
