@@ -18,7 +18,7 @@ import numpy as np
 
 from colmatch.kernels._jit import device, inlined, kernel
 from colmatch.kernels.bounds import ROUNDED
-from colmatch.kernels.kindex.match import END, advance, lists_of, note_clauses, open_segments, segments_of, sift
+from colmatch.kernels.kindex.match import END, lists_of, move_front, open_segments, read_number, segments_of
 from colmatch.kernels.layout import CANDIDATES, CONJUNCTIONS, MATCHES, NODES, PREDICATES, PRIORITY, SUM
 from colmatch.kernels.predicates import Event, clear, conditions_of, conjunction_holds, spread
 from colmatch.kernels.scores import is_static, plain_score, program_score, static_score, unweigh_row, weigh_row
@@ -133,37 +133,6 @@ def row_factor(index, rows, row, scoring, static, weights, weight_of):
 
 
 @inlined
-def read_number(index, number, need, left, target, clauses, scratch):
-    """Reads all entries of a conjunction. Returns whether it is true, and how many are read."""
-    entry, clause, at, end = index.entry, index.clause, scratch.at, scratch.end
-    heap, front, counter = scratch.heap, scratch.front, scratch.counter
-    base, skipping = np.uint64(len(entry) - len(clause)), index.skipping[0] != 0
-    read, count, begin = 0, np.int64(0), np.int64(0)
-    holds = front[0] >> np.uint64(32) & np.uint64(1) != np.uint64(0)
-    if clauses:
-        first = number - np.uint64(index.with_clauses[1])
-        begin = index.clause_first[first]
-        count = index.clause_first[first + np.uint64(1)] - begin
-        for j in range(count):  # what follows stands in kindex/match.py as well
-            counter[j] = index.clause_true[begin + j]
-        for t in range(need):
-            i = front[t] & np.uint64(2**32 - 1)
-            note_clauses(entry, clause, base, at[i], end[i], number, counter)
-    while left > 0 and heap[0] >> np.uint64(33) == number:
-        i = heap[0] & np.uint64(2**32 - 1)
-        if clauses:
-            note_clauses(entry, clause, base, at[i], end[i], number, counter)
-        key, steps = advance(entry, at, end, i, target, skipping)
-        read += steps
-        sift(heap, left, np.uint64(0), key)
-    if clauses:
-        holds = True
-        for j in range(count):
-            holds = holds and counter[j] > 0
-    return holds, read
-
-
-@inlined
 def score_of(index, preds, rows, row, number, clauses, scoring, static, scratch, scores, counters):
     """Score of a conjunction whose entries were found, -inf if that was not all and it is false."""
     c = np.int64(index.conj[number])
@@ -173,32 +142,6 @@ def score_of(index, preds, rows, row, number, clauses, scoring, static, scratch,
     if not static:
         return plain_score(preds, c, scoring, scores.weight_of)
     return static_score(preds.priority, c) if scoring == PRIORITY else 0.0
-
-
-@inlined
-def move_front(index, need, left, target, scratch):
-    """Moves the lists in front to a key, in order. Returns how many entries that reads."""
-    entry, at, end, heap, front = index.entry, scratch.at, scratch.end, scratch.heap, scratch.front
-    one, whole, last, read = np.uint64(1), np.uint64(32), need - np.uint64(1), 0
-    skipping = index.skipping[0] != 0
-    moving = np.uint64(0)
-    while moving < need and front[moving] >> whole < target:
-        moving += one
-    while moving > 0:  # this loop stands in kindex/match.py as well
-        moving -= one
-        i = front[moving] & np.uint64(2**32 - 1)
-        key, steps = advance(entry, at, end, i, target, skipping)
-        read += steps
-        if left > 0 and heap[0] < key:
-            first = heap[0]
-            sift(heap, left, np.uint64(0), key)
-            key = first
-        for place in range(moving, last):
-            other = front[place + one]
-            front[place] = min(key, other)
-            key = max(key, other)
-        front[last] = key
-    return read
 
 
 @inlined
