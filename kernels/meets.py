@@ -22,7 +22,7 @@ import numpy as np
 
 from colmatch.kernels._jit import device, kernel
 from colmatch.kernels.layout import ACCEPT, ATTR_MASK, CANDIDATES, CONJUNCTIONS, FLAG_NONE, FLAG_RUN, PREDICATES, U32
-from colmatch.kernels.predicates import clear, flagged_holds, spread
+from colmatch.kernels.predicates import Event, clear, conditions_of, flagged_holds, spread
 from colmatch.kernels.sink import FILL, emit, is_dead, is_decided, stops
 
 ROW_BLOCK = 64
@@ -55,32 +55,32 @@ def first_from(run_hi, begin, end, low):
 
 
 @device
-def flagged_meets(pred, run_lo, run_hi, p, attr, code, begin, end, low, high):
+def flagged_meets(conds, p, event, high):
     """Whether a predicate with any flags can be true.
 
     What must not lie in intervals can, unless one of them covers the whole range: intervals of a
-    predicate do not touch. ``attr``, ``code``: the entries of the rows, those of this one are
-    ``begin:end``.
+    predicate do not touch. The event's table is that of the lower ends.
     """
-    word = pred[p, 0]
+    word = conds.pred[p, 0]
     a = word & ATTR_MASK
-    bottom, top = low[a], high[a]
+    bottom, top = event.table[a], high[a]
     if bottom == top:  # a point, nothing, or the place of several entries
-        return flagged_holds(pred, run_lo, run_hi, p, bottom, attr, code, begin, end)
-    lo, hi = pred[p, 1], pred[p, 2]
+        return flagged_holds(conds, p, bottom, event)
+    lo, hi = conds.pred[p, 1], conds.pred[p, 2]
     if word & FLAG_RUN:
-        i = first_from(run_hi, np.int64(lo), np.int64(hi), bottom)
+        i = first_from(conds.run_hi, np.int64(lo), np.int64(hi), bottom)
         if i == np.int64(hi):
             return word & FLAG_NONE != 0
-        lo, hi = run_lo[i], run_hi[i]
+        lo, hi = conds.run_lo[i], conds.run_hi[i]
     if word & FLAG_NONE:
         return lo > bottom or top > hi
     return lo <= top and bottom <= hi
 
 
 @device
-def plain_meets(pred, run_lo, run_hi, first, last, attr, code, begin, end, low, high):
-    """Whether the predicates ``first:last`` can all be true, and how many were looked at."""
+def plain_meets(conds, c, event, high):
+    """Whether a conjunction that is no program can be true, and how many predicates it took."""
+    pred, low, first, last = conds.pred, event.table, conds.first[c], conds.first[c + 1]
     p = first
     meets = True
     while meets and p < last:
@@ -88,33 +88,32 @@ def plain_meets(pred, run_lo, run_hi, first, last, attr, code, begin, end, low, 
         if word <= ATTR_MASK:
             meets = pred[p, 1] <= high[word] and low[word] <= pred[p, 2]
         else:
-            meets = flagged_meets(pred, run_lo, run_hi, p, attr, code, begin, end, low, high)
+            meets = flagged_meets(conds, p, event, high)
         p += 1
     return meets, p - first
 
 
 @device
-def _accepts(preds, c, attr, code, begin, end, low, high):
+def _accepts(conds, c, event, high):
     """Follow a program's jumps as if ranges were independent. Returns as ``plain_meets``."""
-    pred, run_lo, run_hi, jump = preds.pred, preds.run_lo, preds.run_hi, preds.jump
-    first, at_jump = preds.first[c], preds.jump_first[c]
+    first, at_jump = conds.first[c], conds.jump_first[c]
     at, steps = np.int64(0), np.int64(0)
     while at >= 0:
         steps += 1
-        meets = flagged_meets(pred, run_lo, run_hi, first + at, attr, code, begin, end, low, high)
-        at = np.int64(jump[at_jump + at, 0 if meets else 1])
+        meets = flagged_meets(conds, first + at, event, high)
+        at = np.int64(conds.jump[at_jump + at, 0 if meets else 1])
     return at == ACCEPT, steps
 
 
 @device
-def _next_point(preds, c, a, after, most):
+def _next_point(conds, c, a, after, most):
     """The next code of an attribute, up to ``most``, where a predicate of ``c`` begins to be true.
 
     0 where there is none.
     """
-    pred, run_lo, run_hi = preds.pred, preds.run_lo, preds.run_hi
+    pred, run_lo, run_hi = conds.pred, conds.run_lo, conds.run_hi
     found = np.int64(0)
-    for p in range(preds.first[c], preds.first[c + 1]):
+    for p in range(conds.first[c], conds.first[c + 1]):
         word = pred[p, 0]
         if word & ATTR_MASK != a:
             continue
@@ -132,10 +131,10 @@ def _next_point(preds, c, a, after, most):
 
 
 @device
-def program_meets(preds, c, attr, code, begin, end, meeting):
+def program_meets(conds, c, event, meeting):
     """Whether a program can be true, and how many predicates were looked at."""
     low, high, seen, many = meeting.low, meeting.high, meeting.seen, meeting.many
-    first, last, pred = preds.first[c], preds.first[c + 1], preds.pred
+    first, last, pred = conds.first[c], conds.first[c + 1], conds.pred
     n = 0
     for p in range(first, last):
         a = pred[p, 0] & ATTR_MASK
@@ -148,18 +147,18 @@ def program_meets(preds, c, attr, code, begin, end, meeting):
         seen[pred[p, 0] & ATTR_MASK] = 0
     for k in range(n):
         high[many[k, 0]] = many[k, 1]
-    meets, steps = _accepts(preds, c, attr, code, begin, end, low, high)
+    meets, steps = _accepts(conds, c, event, high)
     k = 0
     while not meets and k < n:
         # The next combination, counted up as digits are: what has come to its end begins anew.
         a = many[k, 0]
-        point = _next_point(preds, c, a, np.int64(low[a]), np.int64(many[k, 2]))
+        point = _next_point(conds, c, a, np.int64(low[a]), np.int64(many[k, 2]))
         if point == 0:
             low[a] = high[a] = many[k, 1]
             k += 1
             continue
         low[a] = high[a] = point
-        meets, taken = _accepts(preds, c, attr, code, begin, end, low, high)
+        meets, taken = _accepts(conds, c, event, high)
         steps += taken
         k = 0
     for k in range(n):
@@ -168,17 +167,25 @@ def program_meets(preds, c, attr, code, begin, end, meeting):
 
 
 @device
-def spread_ends(first, attr, low_code, high_code, row, multi, meeting):
-    """Enter a row into both tables."""
-    spread(first, attr, low_code, row, multi, meeting.low)
-    spread(first, attr, high_code, row, multi, meeting.high)
+def spread_ends(low, high, row, multi, meeting):
+    """Enters a row into both tables. Returns the event, whose table is that of the lower ends."""
+    spread(high, row, multi, meeting.high)
+    return spread(low, row, multi, meeting.low)
 
 
 @device
-def clear_ends(first, attr, row, meeting):
-    """Take a row out of both tables again."""
-    clear(first, attr, row, meeting.low)
-    clear(first, attr, row, meeting.high)
+def clear_ends(event, meeting):
+    """Takes an event out of both tables again."""
+    clear(event)
+    clear(Event(event.attr, event.code, event.begin, event.end, meeting.high))
+
+
+@device
+def conjunction_meets(conds, c, event, meeting):
+    """Whether a conjunction can be true, and how many predicates were looked at."""
+    if len(conds.jump_first) > 0 and conds.jump_first[c] >= 0:
+        return program_meets(conds, c, event, meeting)
+    return plain_meets(conds, c, event, meeting.high)
 
 
 @kernel
@@ -191,10 +198,7 @@ def meet_all(multi, preds, low, high, start, stop, meeting, sink, counters):
     multi (A) uint8. low, high : ``layout.Rows`` of the lower and the upper ends, which differ in
     ``code`` only
     """
-    first, pred, run_lo, run_hi, owner = preds.first, preds.pred, preds.run_lo, preds.run_hi, preds.owner
-    row_first, attr, code = low.first, low.attr, low.code
-    bottom, top = meeting.low, meeting.high
-    programs = len(preds.jump_first) > 0
+    conds, owner = conditions_of(preds), preds.owner
     block = start
     while block < stop:
         fill = sink.state[FILL]
@@ -204,22 +208,16 @@ def meet_all(multi, preds, low, high, start, stop, meeting, sink, counters):
             for row in range(block, block_end):
                 if is_decided(sink, row):
                     continue
-                spread_ends(row_first, attr, code, high.code, row, multi, meeting)
-                e, e_end = row_first[row], row_first[row + 1]
+                event = spread_ends(low, high, row, multi, meeting)
                 steps = np.int64(0)
                 fits = True
                 for d in range(c, c_end):
-                    if programs and preds.jump_first[d] >= 0:
-                        meets, taken = program_meets(preds, d, attr, code, e, e_end, meeting)
-                    else:
-                        meets, taken = plain_meets(
-                            pred, run_lo, run_hi, first[d], first[d + 1], attr, code, e, e_end, bottom, top
-                        )
+                    meets, taken = conjunction_meets(conds, d, event, meeting)
                     steps += taken
                     if meets and not emit(sink, row, owner[d], counters):
                         fits = False
                         break
-                clear_ends(row_first, attr, row, meeting)
+                clear_ends(event, meeting)
                 counters[CONJUNCTIONS] += c_end - c
                 counters[CANDIDATES] += c_end - c
                 counters[PREDICATES] += steps

@@ -9,10 +9,10 @@ false when one of them becomes true.
 import numpy as np
 
 from colmatch.kernels._jit import device, kernel
-from colmatch.kernels.bits import ctz, popcount, without_lowest
+from colmatch.kernels.bits import popcount
 from colmatch.kernels.layout import ACCEPT, ATTR_MASK, FLAG_RUN
-from colmatch.kernels.predicates import flagged_holds
-from colmatch.kernels.tiles import TILE_ROWS, clear_tile, fill_tile, lanes_within
+from colmatch.kernels.predicates import conditions_of
+from colmatch.kernels.tiles import TILE_ROWS, clear_tile, fill_tile, lanes_where
 
 
 @device
@@ -67,23 +67,6 @@ def number_slots(preds, first, members, name, slot, begin, sample):
 
 
 @device
-def lanes_of(pred, run_lo, run_hi, p, every, start, row_first, row_attr, row_code, tile):
-    """Rows of ``every`` in the tile, which begins with row ``start``, where a predicate is true."""
-    word = pred[p, 0]
-    if word <= ATTR_MASK:
-        return every & lanes_within(tile, word, pred[p, 1], pred[p, 2])
-    there = every
-    while there != 0:
-        lane = ctz(there)
-        there = without_lowest(there)
-        row = start + np.int64(lane)
-        v = tile[np.uint64(word & ATTR_MASK) * np.uint64(TILE_ROWS) + lane]
-        if not flagged_holds(pred, run_lo, run_hi, p, v, row_attr, row_code, row_first[row], row_first[row + 1]):
-            every ^= np.uint64(1) << lane
-    return every
-
-
-@device
 def accepted(jump, at_jump, count, holds, slot, p, forced, every, target):
     """Rows of which a program is true, with the predicates of slot ``forced`` taken to be true.
 
@@ -125,9 +108,8 @@ def count_reasons(
     several (S) int64 : rows that no slot alone has turned away; added to
     """
     slot, begin = slots
-    tile, failed, sole, holds, target = scratch
-    pred, run_lo, run_hi, jump_first = preds.pred, preds.run_lo, preds.run_hi, preds.jump_first
-    row_first, row_attr, row_code = rows.first, rows.attr, rows.code
+    value, failed, sole, holds, target = scratch
+    conds, jump_first = conditions_of(preds), preds.jump_first
     for start in range(0, len(valid), TILE_ROWS):
         stop = min(start + TILE_ROWS, len(valid))
         every = np.uint64(0)
@@ -135,7 +117,7 @@ def count_reasons(
             every |= np.uint64(valid[row]) << np.uint64(row - start)
         if every == 0:
             continue
-        fill_tile(row_first, row_attr, row_code, start, stop, multi, tile)
+        tile = fill_tile(rows, start, stop, multi, value)
         for s in range(len(dead)):
             if dead[s]:
                 continue
@@ -147,9 +129,7 @@ def count_reasons(
                 p, p_end = preds.first[c], preds.first[c + 1]
                 if len(jump_first) > 0 and jump_first[c] >= 0:
                     for q in range(p, p_end):
-                        holds[q - p] = lanes_of(
-                            pred, run_lo, run_hi, q, every, start, row_first, row_attr, row_code, tile
-                        )
+                        holds[q - p] = lanes_where(conds, q, every, tile)
                     at = jump_first[c]
                     matched |= accepted(preds.jump, at, p_end - p, holds, slot, p, -1, every, target)
                     for j in range(count):
@@ -160,7 +140,7 @@ def count_reasons(
                     failed[slot[j]] = np.uint64(0)
                 while q < p_end and twice != every:
                     rest = every & ~twice
-                    fails = rest & ~lanes_of(pred, run_lo, run_hi, q, rest, start, row_first, row_attr, row_code, tile)
+                    fails = rest & ~lanes_where(conds, q, rest, tile)
                     new = fails & ~failed[slot[q]]  # in this slot, no other has failed
                     twice |= once & new
                     once |= new
@@ -177,4 +157,4 @@ def count_reasons(
                 alone[begin[s] + i] += np.int64(popcount(sole[i]))
                 any |= sole[i]
             several[s] += np.int64(popcount(every & ~any))
-        clear_tile(row_first, row_attr, start, stop, tile)
+        clear_tile(tile)

@@ -15,7 +15,7 @@ import numpy as np
 from colmatch.kernels._jit import device, kernel
 from colmatch.kernels.bits import ask_for
 from colmatch.kernels.layout import ADDED, ATTR_MASK, DOT, F64, LARGEST, LOWEST, MAX, PRIORITY, SUM, U32
-from colmatch.kernels.predicates import clear, predicate_holds, spread
+from colmatch.kernels.predicates import Event, clear, conditions_of, conjunction_holds, predicate_holds, spread
 from colmatch.kernels.ranges import begin_ranges, rewind_ranges
 from colmatch.kernels.top import AGAIN, BASE, SCORING, offer
 
@@ -47,39 +47,39 @@ def unweigh_row(first, attr, row, table):
 
 
 @device
-def predicate_score(pred, weight, p, scoring, table):
+def predicate_score(preds, p, scoring, weight_of):
     """What a true predicate scores. There must be weights."""
     if scoring == SUM:
-        return weight[p, ADDED]
-    own = weight[p, ADDED if scoring == DOT else LARGEST]
-    return own if own == LOWEST else own * table[pred[p, 0] & ATTR_MASK]
+        return preds.weight[p, ADDED]
+    own = preds.weight[p, ADDED if scoring == DOT else LARGEST]
+    return own if own == LOWEST else own * weight_of[preds.pred[p, 0] & ATTR_MASK]
 
 
 @device
-def plain_score(pred, weight, first, c, scoring, table):
+def plain_score(preds, c, scoring, weight_of):
     """Score of a true conjunction that is no program. There must be weights."""
-    total = -np.inf if scoring == MAX and first[c] < first[c + 1] else 0.0
-    for p in range(first[c], first[c + 1]):
-        one = predicate_score(pred, weight, p, scoring, table)
+    begin, end = preds.first[c], preds.first[c + 1]
+    total = -np.inf if scoring == MAX and begin < end else 0.0
+    for p in range(begin, end):
+        one = predicate_score(preds, p, scoring, weight_of)
         total = max(total, one) if scoring == MAX else total + one
     return total
 
 
 @device
-def program_score(preds, c, scoring, weight_of, attr, code, begin, end, table, stack):
+def program_score(preds, c, scoring, weight_of, event, stack):
     """Score of a program for one row, -inf if it is false: its tree, put together from the leaves.
 
     weight_of (A) float64 : what the row gives to attributes. stack float64 : as long as the longest
     tree
     """
-    pred, weight, first, run_lo, run_hi = preds.pred, preds.weight, preds.first[c], preds.run_lo, preds.run_hi
-    tree = preds.tree
+    conds, first, tree = conditions_of(preds), preds.first[c], preds.tree
     height = np.int64(0)
     for t in range(preds.tree_first[c], preds.tree_first[c + 1]):
         token = np.int64(tree[t])
         if token >= 0:
-            holds = predicate_holds(pred, run_lo, run_hi, first + token, attr, code, begin, end, table)
-            stack[height] = predicate_score(pred, weight, first + token, scoring, weight_of) if holds else -np.inf
+            holds = predicate_holds(conds, first + token, event)
+            stack[height] = predicate_score(preds, first + token, scoring, weight_of) if holds else -np.inf
             height += 1
             continue
         either, parts = token & 1, -token >> 1
@@ -99,15 +99,12 @@ def program_score(preds, c, scoring, weight_of, attr, code, begin, end, table, s
 
 
 @device
-def _score_if_true(preds, c, scoring, weight_of, attr, code, begin, end, table, stack):
+def _score_if_true(preds, c, scoring, weight_of, event, stack):
     """Score of any conjunction for one row, -inf if it is false."""
     if len(preds.jump_first) > 0 and preds.jump_first[c] >= 0:
-        return program_score(preds, c, scoring, weight_of, attr, code, begin, end, table, stack)
-    pred, first, run_lo, run_hi = preds.pred, preds.first, preds.run_lo, preds.run_hi
-    for p in range(first[c], first[c + 1]):
-        if not predicate_holds(pred, run_lo, run_hi, p, attr, code, begin, end, table):
-            return -np.inf
-    return plain_score(pred, preds.weight, first, c, scoring, weight_of)
+        return program_score(preds, c, scoring, weight_of, event, stack)
+    holds, _ = conjunction_holds(conditions_of(preds), c, event)
+    return plain_score(preds, c, scoring, weight_of) if holds else -np.inf
 
 
 @device
@@ -148,7 +145,7 @@ def score_each(preds, scoring, table, known, seen):
 
     table (A) float64 : ones; known (S) float64 : NaN on entry; seen (S) uint8 : zeros on entry
     """
-    pred, weight, first, programs = preds.pred, preds.weight, preds.first, len(preds.jump_first) > 0
+    weight, programs = preds.weight, len(preds.jump_first) > 0
     for c in range(len(preds.owner)):
         s = preds.owner[c]
         if is_static(weight, scoring):
@@ -156,7 +153,7 @@ def score_each(preds, scoring, table, known, seen):
         elif seen[s] or (programs and preds.jump_first[c] >= 0):
             known[s] = np.nan
         else:
-            known[s] = plain_score(pred, weight, first, c, scoring, table)
+            known[s] = plain_score(preds, c, scoring, table)
         seen[s] = 1
 
 
@@ -199,8 +196,7 @@ def offer_pairs(preds, multi, conj_first, conj, known, rows, place, sub, start, 
     top : ``layout.Top``
     """
     base, scoring, again = top.state[BASE], top.state[SCORING], top.state[AGAIN] != 0
-    pred, weight, first, jump_first = preds.pred, preds.weight, preds.first, preds.jump_first
-    row_first, attr, code = rows.first, rows.attr, rows.code
+    jump_first, row_first = preds.jump_first, rows.first
     weight_first, weight_attr, weight_value = weights.first, weights.attr, weights.value
     table, weight_of, stack = scratch.table, scratch.weight_of, scratch.stack
     best, number, fill, id, offset, data = top.score, top.number, top.fill, top.id, top.offset, top.data
@@ -208,7 +204,7 @@ def offer_pairs(preds, multi, conj_first, conj, known, rows, place, sub, start, 
     for row in range(start, start + len(place) - 1):
         if place[row - start] == place[row - start + 1]:
             continue
-        begin, end, there = row_first[row], row_first[row + 1], False
+        event, there = Event(rows.attr, rows.code, row_first[row], row_first[row + 1], table), False
         weigh_row(weight_first, weight_attr, weight_value, row, weight_of)
         for i in range(place[row - start], place[row - start + 1]):
             s = np.int64(sub[i]) - base
@@ -216,16 +212,16 @@ def offer_pairs(preds, multi, conj_first, conj, known, rows, place, sub, start, 
                 continue
             c, c_end = conj_first[s], conj_first[s + 1]
             if c_end == c + 1 and (len(jump_first) == 0 or jump_first[conj[c]] < 0):
-                score = plain_score(pred, weight, first, conj[c], scoring, weight_of)
+                score = plain_score(preds, conj[c], scoring, weight_of)
             else:
                 if not there:
-                    spread(row_first, attr, code, row, multi, table)
+                    spread(rows, row, multi, table)
                     there = True
                 score = -np.inf
                 for j in range(c, c_end):
-                    one = _score_if_true(preds, conj[j], scoring, weight_of, attr, code, begin, end, table, stack)
+                    one = _score_if_true(preds, conj[j], scoring, weight_of, event, stack)
                     score = max(score, one)
             offer(best, number, fill, row, score, sub[i], again, id, offset, data)
         if there:
-            clear(row_first, attr, row, table)
+            clear(event)
         unweigh_row(weight_first, weight_attr, row, weight_of)

@@ -4,12 +4,14 @@ The values of one attribute stand side by side, so one comparison of vectors tel
 predicate is true. It is exact, and events of which one is not are looked at no more.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
-from colmatch.kernels._jit import device
+from colmatch.kernels._jit import device, inlined
 from colmatch.kernels.bits import ctz, popcount, without_lowest, words_within
-from colmatch.kernels.layout import ACCEPT, ATTR_MASK
-from colmatch.kernels.predicates import flagged_holds
+from colmatch.kernels.layout import ACCEPT, ATTR_MASK, I64, U32
+from colmatch.kernels.predicates import Event, flagged_holds
 from colmatch.kernels.sink import is_decided, take
 
 TILE_ROWS = 64
@@ -17,29 +19,40 @@ TILE_LEAST = 24  # rows for which a tile is made: fewer are quicker one by one
 TILE_MOST = 1 << 16  # values of a tile, beyond which it would leave the second-level cache
 
 
+class Tile(NamedTuple):
+    """N rows, at most ``TILE_ROWS``: their tables, turned, and their entries."""
+
+    value: U32  # (A * 64)
+    first: I64  # (N + 1) row -> its entries among those of all rows
+    attr: U32  # (E) of all rows
+    code: U32  # (E)
+
+
 @device
-def fill_tile(first, attr, code, start, stop, multi, tile):
-    """Enters the rows ``start:stop`` into the tile, each as ``spread`` would into a table."""
-    for row in range(start, stop):
-        begin, lane = first[row], np.uint64(row - start)
-        for e in range(first[row + 1] - 1, begin - 1, -1):
+def fill_tile(rows, start, stop, multi, value):
+    """Enters the rows ``start:stop``, each as ``spread`` would into a table. Returns the tile."""
+    first, attr, code = rows.first[start : stop + 1], rows.attr, rows.code
+    for lane in range(np.uint64(stop - start)):
+        begin = first[lane]
+        for e in range(first[lane + np.uint64(1)] - 1, begin - 1, -1):
             a = np.uint64(attr[e])
-            tile[a * np.uint64(TILE_ROWS) + lane] = 1 + e - begin if multi[a] else code[e]
+            value[a * np.uint64(TILE_ROWS) + lane] = 1 + e - begin if multi[a] else code[e]
+    return Tile(value, first, attr, code)
 
 
 @device
-def clear_tile(first, attr, start, stop, tile):
-    """Takes the rows ``start:stop`` out of the tile again: only what they had set."""
-    for row in range(start, stop):
-        for e in range(first[row], first[row + 1]):
-            tile[np.uint64(attr[e]) * np.uint64(TILE_ROWS) + np.uint64(row - start)] = 0
+def clear_tile(tile):
+    """Takes all rows out of the tile again: only what they had set."""
+    for lane in range(np.uint64(len(tile.first) - 1)):
+        for e in range(tile.first[lane], tile.first[lane + np.uint64(1)]):
+            tile.value[np.uint64(tile.attr[e]) * np.uint64(TILE_ROWS) + lane] = 0
 
 
 @device
 def take_lanes(left, start, sub, sink, counters):
     """Notes a match of a subscription with some rows of the tile, which begins with row ``start``.
 
-    Says whether there was room in the sink, and of which rows nothing more is wanted.
+    Returns whether there was room in the sink, and of which rows nothing more is wanted.
     """
     fits, decided = True, np.uint64(0)
     while left != 0 and fits:
@@ -51,61 +64,68 @@ def take_lanes(left, start, sub, sink, counters):
     return fits, decided
 
 
-@device
+@inlined
 def lanes_within(tile, attr, low, high):
-    """Rows of the tile whose value of an attribute lies in a range, which may be empty."""
-    return words_within(tile, np.uint64(attr) * np.uint64(TILE_ROWS), low, high) if low <= high else np.uint64(0)
+    """Returns the rows whose value of an attribute lies in a range, which may be empty."""
+    return words_within(tile.value, np.uint64(attr) * np.uint64(TILE_ROWS), low, high) if low <= high else np.uint64(0)
 
 
 @device
-def lane_accepted(pred, run_lo, run_hi, first, jump, at_jump, attr, code, begin, end, tile, lane):
-    """Follows a program for one row of the tile, as ``program_accepts`` does for a table."""
-    at, steps = np.int64(0), 0
-    while at >= 0:
-        steps += 1
-        word = pred[first + at, 0]
-        v = tile[np.uint64(word & ATTR_MASK) * np.uint64(TILE_ROWS) + lane]
-        holds = pred[first + at, 1] <= v and v <= pred[first + at, 2]
-        if word > ATTR_MASK:
-            holds = flagged_holds(pred, run_lo, run_hi, first + at, v, attr, code, begin, end)
-        at = np.int64(jump[at_jump + at, 0 if holds else 1])
-    return at == ACCEPT, steps
+def lane_holds(conds, p, lane, tile):
+    """Returns whether a predicate is true of one row of the tile."""
+    word = conds.pred[p, 0]
+    v = tile.value[np.uint64(word & ATTR_MASK) * np.uint64(TILE_ROWS) + lane]
+    if word <= ATTR_MASK:
+        return conds.pred[p, 1] <= v and v <= conds.pred[p, 2]
+    begin, end = tile.first[lane], tile.first[lane + np.uint64(1)]
+    return flagged_holds(conds, p, v, Event(tile.attr, tile.code, begin, end, tile.value))
+
+
+@inlined
+def lanes_where(conds, p, left, tile):
+    """Returns those of the rows ``left`` of which a predicate is true."""
+    word = conds.pred[p, 0]
+    if word <= ATTR_MASK:
+        return left & lanes_within(tile, word, conds.pred[p, 1], conds.pred[p, 2])
+    there = left
+    while there != 0:
+        lane = ctz(there)
+        there = without_lowest(there)
+        left ^= np.uint64(not lane_holds(conds, p, lane, tile)) << lane
+    return left
 
 
 @device
-def lanes_that_hold(left, c, first, pred, run_lo, run_hi, jump_first, jump, row_first, row_attr, row_code, tile):
-    """Of the rows ``left``, those for which a conjunction is true, and how many predicates of rows
-    were evaluated.
+def lanes_accepted(conds, c, left, tile):
+    """Follows a program for each of the rows ``left``.
 
-    row_first : from the first row of the tile on
+    Returns those that it accepts, and how many predicates of rows were evaluated.
     """
+    first, at_jump, steps = conds.first[c], conds.jump_first[c], np.uint64(0)
+    there = left
+    while there != 0:
+        lane = ctz(there)
+        there = without_lowest(there)
+        at = np.int64(0)
+        while at >= 0:
+            steps += np.uint64(1)
+            at = np.int64(conds.jump[at_jump + at, 0 if lane_holds(conds, first + at, lane, tile) else 1])
+        left ^= np.uint64(at != ACCEPT) << lane
+    return left, steps
+
+
+@inlined
+def lanes_that_hold(conds, c, left, tile):
+    """Returns those of the rows ``left`` of which a conjunction is true.
+
+    The second result is how many predicates of rows were evaluated.
+    """
+    if len(conds.jump_first) > 0 and conds.jump_first[c] >= 0:
+        return lanes_accepted(conds, c, left, tile)
     steps = np.uint64(0)
-    if len(jump_first) > 0 and jump_first[c] >= 0:
-        there = left
-        while there != 0:
-            lane = ctz(there)
-            there = without_lowest(there)
-            begin, end = row_first[lane], row_first[lane + np.uint64(1)]
-            holds, taken = lane_accepted(
-                pred, run_lo, run_hi, first[c], jump, jump_first[c], row_attr, row_code, begin, end, tile, lane
-            )
-            steps += np.uint64(taken)
-            left ^= np.uint64(not holds) << lane
-        return left, steps
-    p, p_end = np.uint64(first[c]), np.uint64(first[c + 1])
+    p, p_end = np.uint64(conds.first[c]), np.uint64(conds.first[c + 1])
     while left != 0 and p < p_end:
         steps += popcount(left)
-        word = pred[p, 0]  # this loop stands in scan/tiles.py as well: that says why
-        if word <= ATTR_MASK:
-            left &= lanes_within(tile, word, pred[p, 1], pred[p, 2])
-        else:
-            there = left
-            while there != 0:
-                lane = ctz(there)
-                there = without_lowest(there)
-                v = tile[np.uint64(word & ATTR_MASK) * np.uint64(TILE_ROWS) + lane]
-                begin, end = row_first[lane], row_first[lane + np.uint64(1)]
-                if not flagged_holds(pred, run_lo, run_hi, p, v, row_attr, row_code, begin, end):
-                    left ^= np.uint64(1) << lane
+        left = lanes_where(conds, p, left, tile)
         p += np.uint64(1)
     return left, steps

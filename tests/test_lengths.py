@@ -11,12 +11,9 @@ PLAIN = "arrays in NamedTuples: each insert hands them over from Python in 0.5 u
 
 # Functions that may be longer or take more, and what shortening them would cost.
 LONG = {
-    "kernels/kindex/match.py:match": "the loop over lists as a function: 14 to 16 % more time an event",
-    "kernels/opindex/match.py:match": "what finds, gathers and emits as functions: 8 to 24 % more time an event",
     "kernels/labels/boundaries.py:append_predicates": PLAIN,
     "kernels/labels/literals.py:_key_known": PLAIN,
     "kernels/scan/match.py:_enter_heads": PLAIN,
-    "kernels/text/search.py:find": "walks down the tries as functions: 410 ns a string instead of 255",
 }
 
 

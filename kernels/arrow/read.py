@@ -16,11 +16,8 @@ the order of attributes.
 Nothing here is known about Arrow types or names: ``colmatch/events/binding.py`` makes the plan,
 once for each schema of batches.
 
-A kernel takes what it uses out of its tuples once, at the top, and has one way out. Device
-functions get the arrays that they use. Each tuple that is handed on or left, and each slice, costs
-a count of references for every array in it: atomic, and a hundred lines to compile. With all of the
-working memory in their arguments, compiling took 58 s; with all in one kernel of many slices and
-ways out 12 s, of which ``read`` now takes a third, and either of the others a quarter.
+Compiling ``read`` takes a third of the time that one kernel for all of them took, and either of
+the others a quarter.
 """
 
 from typing import NamedTuple

@@ -7,8 +7,8 @@ import numpy as np
 from colmatch.kernels._jit import device
 from colmatch.kernels.bits import ask_for, ctz, popcount, without_lowest
 from colmatch.kernels.bitslice.arrays import CONJ_MASK, FOUND, NOTED, PROGRAM, VERIFY
-from colmatch.kernels.layout import ATTR_MASK, CANDIDATES, FLAG_RUN, PREDICATES
-from colmatch.kernels.predicates import clear, flagged_holds, program_accepts, spread
+from colmatch.kernels.layout import CANDIDATES, FLAG_RUN, PREDICATES
+from colmatch.kernels.predicates import Event, clear, conditions_of, conjunction_holds, spread
 from colmatch.kernels.ranges import begin_ranges
 from colmatch.kernels.sink import BASE, PAIRS, WANTED, is_dead
 
@@ -95,8 +95,6 @@ def verify(preds, rows, multi, start, count, scratch, sink, progress, counters):
     What they need from memory is asked for some candidates ahead.
     """
     first, pred, run_lo, run_hi, owner = preds.first, preds.pred, preds.run_lo, preds.run_hi, preds.owner
-    jump_first, jump = preds.jump_first, preds.jump
-    row_first, row_attr, row_code = rows.first, rows.attr, rows.code
     sink_row, sink_sub, hits, wanted = sink.row, sink.sub, sink.hits, sink.state[WANTED] == PAIRS
     dead, number = sink.dead, np.uint64(sink.state[BASE])
     row_end, ordered, table = scratch.order, scratch.ordered, scratch.values
@@ -104,8 +102,8 @@ def verify(preds, rows, multi, start, count, scratch, sink, progress, counters):
     order_candidates(scratch.candidates, noted, count, row_end, ordered)
     room = np.uint64(len(sink_sub) if wanted else 0)
     steps = 0
-    r = -1
-    row = start
+    r, row, conds = -1, start, conditions_of(preds)
+    event = Event(rows.attr, rows.code, np.int64(0), np.int64(0), table)
     end = np.uint64(0)
     last = np.uint64(noted - 1)
     for k in range(np.uint64(noted)):
@@ -122,33 +120,15 @@ def verify(preds, rows, multi, start, count, scratch, sink, progress, counters):
                     ask_for(run_hi, np.uint64(pred[p, 1]))
         if k == end:
             if r >= 0:
-                clear(row_first, row_attr, row, table)
+                clear(event)
             while k == end:
                 r += 1
                 end = np.uint64(row_end[r])
             row = start + r
-            spread(row_first, row_attr, row_code, row, multi, table)
+            event = spread(rows, row, multi, table)
         c = np.int64(ordered[k])
-        e, e_end = row_first[row], row_first[row + 1]
-        if len(jump_first) > 0 and jump_first[c] >= 0:
-            at_jump = jump_first[c]
-            holds, taken = program_accepts(
-                pred, run_lo, run_hi, jump, at_jump, first[c], row_attr, row_code, e, e_end, table
-            )
-            steps += taken
-        else:
-            holds = True  # this loop stands in SCAN as well: ``predicates.py`` says why
-            p = first[c]
-            while holds and p < first[c + 1]:
-                word = pred[p, 0]
-                if word <= ATTR_MASK:
-                    v = table[word]
-                    holds = pred[p, 1] <= v and v <= pred[p, 2]
-                else:
-                    v = table[word & ATTR_MASK]
-                    holds = flagged_holds(pred, run_lo, run_hi, p, v, row_attr, row_code, e, e_end)
-                p += 1
-            steps += p - first[c]
+        holds, taken = conjunction_holds(conds, c, event)
+        steps += taken
         sub = np.uint64(owner[c]) + number
         if holds and not is_dead(dead, sub):
             if fill < room:
@@ -158,7 +138,7 @@ def verify(preds, rows, multi, start, count, scratch, sink, progress, counters):
                 hits[row] += 1
             fill += np.uint64(1)
     if r >= 0:
-        clear(row_first, row_attr, row, table)
+        clear(event)
     progress[FOUND], progress[NOTED] = fill, 0
     counters[PREDICATES] += steps
     counters[CANDIDATES] += noted

@@ -18,9 +18,9 @@ import numpy as np
 
 from colmatch.kernels._jit import device, inlined, kernel
 from colmatch.kernels.bounds import ROUNDED
-from colmatch.kernels.kindex.match import END, advance, lists_of, note_clauses, open_segments, segments_of, sift
+from colmatch.kernels.kindex.match import END, lists_of, move_front, open_segments, read_number, segments_of
 from colmatch.kernels.layout import CANDIDATES, CONJUNCTIONS, MATCHES, NODES, PREDICATES, PRIORITY, SUM
-from colmatch.kernels.predicates import clear, conjunction_holds, spread
+from colmatch.kernels.predicates import Event, clear, conditions_of, conjunction_holds, spread
 from colmatch.kernels.scores import is_static, plain_score, program_score, static_score, unweigh_row, weigh_row
 from colmatch.kernels.sink import is_dead
 from colmatch.kernels.top import AGAIN, BASE, SCORING, least_score, offer
@@ -107,12 +107,9 @@ def keep_segments(entry, at, end, value, size, stop):
 @device
 def score_clauses(preds, rows, row, c, unsure, scoring, scratch, scores, counters):
     """Score of a conjunction whose clauses are true, -inf if that was not all and it is false."""
-    attr, code, begin, end = rows.attr, rows.code, rows.first[row], rows.first[row + 1]
+    event = Event(rows.attr, rows.code, rows.first[row], rows.first[row + 1], scratch.table)
     if unsure:
-        holds, taken = conjunction_holds(
-            preds.pred, preds.run_lo, preds.run_hi, preds.first, preds.jump_first, preds.jump, c,
-            attr, code, begin, end, scratch.table,
-        )  # fmt: skip
+        holds, taken = conjunction_holds(conditions_of(preds), c, event)
         counters[CANDIDATES] += 1
         counters[PREDICATES] += taken
         if not holds:
@@ -120,8 +117,8 @@ def score_clauses(preds, rows, row, c, unsure, scoring, scratch, scores, counter
     if is_static(preds.weight, scoring):
         return static_score(preds.priority, c) if scoring == PRIORITY else 0.0
     if len(preds.jump_first) > 0 and preds.jump_first[c] >= 0:
-        return program_score(preds, c, scoring, scores.weight_of, attr, code, begin, end, scratch.table, scores.stack)
-    return plain_score(preds.pred, preds.weight, preds.first, c, scoring, scores.weight_of)
+        return program_score(preds, c, scoring, scores.weight_of, event, scores.stack)
+    return plain_score(preds, c, scoring, scores.weight_of)
 
 
 @inlined
@@ -136,37 +133,6 @@ def row_factor(index, rows, row, scoring, static, weights, weight_of):
 
 
 @inlined
-def read_number(index, number, need, left, target, clauses, scratch):
-    """Reads all entries of a conjunction. Returns whether it is true, and how many are read."""
-    entry, clause, at, end = index.entry, index.clause, scratch.at, scratch.end
-    heap, front, counter = scratch.heap, scratch.front, scratch.counter
-    base, skipping = np.uint64(len(entry) - len(clause)), index.skipping[0] != 0
-    read, count, begin = 0, np.int64(0), np.int64(0)
-    holds = front[0] >> np.uint64(32) & np.uint64(1) != np.uint64(0)
-    if clauses:
-        first = number - np.uint64(index.with_clauses[1])
-        begin = index.clause_first[first]
-        count = index.clause_first[first + np.uint64(1)] - begin
-        for j in range(count):  # what follows stands in kindex/match.py as well
-            counter[j] = index.clause_true[begin + j]
-        for t in range(need):
-            i = front[t] & np.uint64(2**32 - 1)
-            note_clauses(entry, clause, base, at[i], end[i], number, counter)
-    while left > 0 and heap[0] >> np.uint64(33) == number:
-        i = heap[0] & np.uint64(2**32 - 1)
-        if clauses:
-            note_clauses(entry, clause, base, at[i], end[i], number, counter)
-        key, steps = advance(entry, at, end, i, target, skipping)
-        read += steps
-        sift(heap, left, np.uint64(0), key)
-    if clauses:
-        holds = True
-        for j in range(count):
-            holds = holds and counter[j] > 0
-    return holds, read
-
-
-@inlined
 def score_of(index, preds, rows, row, number, clauses, scoring, static, scratch, scores, counters):
     """Score of a conjunction whose entries were found, -inf if that was not all and it is false."""
     c = np.int64(index.conj[number])
@@ -174,34 +140,8 @@ def score_of(index, preds, rows, row, number, clauses, scoring, static, scratch,
         doubt = index.unsure[number - np.uint64(index.with_clauses[1])] != 0
         return score_clauses(preds, rows, row, c, doubt, scoring, scratch, scores, counters)
     if not static:
-        return plain_score(preds.pred, preds.weight, preds.first, c, scoring, scores.weight_of)
+        return plain_score(preds, c, scoring, scores.weight_of)
     return static_score(preds.priority, c) if scoring == PRIORITY else 0.0
-
-
-@inlined
-def move_front(index, need, left, target, scratch):
-    """Moves the lists in front to a key, in order. Returns how many entries that reads."""
-    entry, at, end, heap, front = index.entry, scratch.at, scratch.end, scratch.heap, scratch.front
-    one, whole, last, read = np.uint64(1), np.uint64(32), need - np.uint64(1), 0
-    skipping = index.skipping[0] != 0
-    moving = np.uint64(0)
-    while moving < need and front[moving] >> whole < target:
-        moving += one
-    while moving > 0:  # this loop stands in kindex/match.py as well
-        moving -= one
-        i = front[moving] & np.uint64(2**32 - 1)
-        key, steps = advance(entry, at, end, i, target, skipping)
-        read += steps
-        if left > 0 and heap[0] < key:
-            first = heap[0]
-            sift(heap, left, np.uint64(0), key)
-            key = first
-        for place in range(moving, last):
-            other = front[place + one]
-            front[place] = min(key, other)
-            key = max(key, other)
-        front[last] = key
-    return read
 
 
 @inlined
@@ -282,8 +222,9 @@ def match_topk(index, preds, rows, start, stop, scratch, weights, scores, top, c
             part = max(part, np.int64(index.segment_part[next[i] - 1]))
         if part < 0:
             continue
+        event = Event(row_attr, row_code, row_first[row], row_first[row + 1], scratch.table)
         if programs:
-            spread(row_first, row_attr, row_code, row, index.multi, scratch.table)
+            spread(rows, row, index.multi, scratch.table)
         weigh_row(weights.first, weights.attr, weights.value, row, weight_of)
         factor = row_factor(index, rows, row, scoring, static, weights, weight_of)
         while part >= 0:
@@ -296,4 +237,4 @@ def match_topk(index, preds, rows, start, stop, scratch, weights, scores, top, c
             part = following
         unweigh_row(weights.first, weights.attr, row, weight_of)
         if programs:
-            clear(row_first, row_attr, row, scratch.table)
+            clear(event)

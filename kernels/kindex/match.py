@@ -32,11 +32,11 @@ and entries ahead, no gain.
 
 import numpy as np
 
-from colmatch.kernels._jit import device, kernel
+from colmatch.kernels._jit import device, inlined, kernel
 from colmatch.kernels.bits import ask_for
 from colmatch.kernels.kindex.arrays import FANOUT_BITS, NO_CLAUSE, ONCE
 from colmatch.kernels.layout import CANDIDATES, CONJUNCTIONS, NODES, PREDICATES
-from colmatch.kernels.predicates import clear, conjunction_holds, spread
+from colmatch.kernels.predicates import clear, conditions_of, conjunction_holds, spread
 from colmatch.kernels.sink import FILL, emit, stops
 
 END = np.uint64(2**64 - 1)  # key of a list that has no more entries
@@ -246,44 +246,90 @@ def open_segments(entry, at, size, need, heap, front):
 @device
 def verify(index, preds, rows, row, candidates, scratch, sink, counters):
     """Verify the conjunctions in ``waiting``. False when the sink is full."""
-    begin, end = rows.first[row], rows.first[row + 1]
-    steps, fits = 0, True
-    spread(rows.first, rows.attr, rows.code, row, index.multi, scratch.table)
+    steps, fits, conds = 0, True, conditions_of(preds)
+    event = spread(rows, row, index.multi, scratch.table)
     for i in range(candidates):
         c = np.int64(scratch.waiting[i])
-        holds, taken = conjunction_holds(
-            preds.pred, preds.run_lo, preds.run_hi, preds.first, preds.jump_first, preds.jump, c,
-            rows.attr, rows.code, begin, end, scratch.table,
-        )  # fmt: skip
+        holds, taken = conjunction_holds(conds, c, event)
         steps += taken
         if holds and not emit(sink, row, np.int64(preds.owner[c]), counters):
             fits = False
             break
-    clear(rows.first, rows.attr, row, scratch.table)
+    clear(event)
     counters[CANDIDATES] += candidates
     counters[PREDICATES] += steps
     return fits
 
 
+@inlined
+def read_number(index, number, need, left, target, clauses, scratch):
+    """Reads all entries of a conjunction. Returns whether it is true, and how many are read."""
+    entry, clause, at, end = index.entry, index.clause, scratch.at, scratch.end
+    heap, front, counter = scratch.heap, scratch.front, scratch.counter
+    base, skipping = np.uint64(len(entry) - len(clause)), index.skipping[0] != 0
+    read, count, begin = 0, np.int64(0), np.int64(0)
+    holds = front[0] >> np.uint64(32) & np.uint64(1) != np.uint64(0)
+    if clauses:
+        first = number - np.uint64(index.with_clauses[1])
+        begin = index.clause_first[first]
+        count = index.clause_first[first + np.uint64(1)] - begin
+        for j in range(count):
+            counter[j] = index.clause_true[begin + j]
+        for t in range(need):
+            i = front[t] & np.uint64(2**32 - 1)
+            note_clauses(entry, clause, base, at[i], end[i], number, counter)
+    while left > 0 and heap[0] >> np.uint64(33) == number:
+        i = heap[0] & np.uint64(2**32 - 1)
+        if clauses:
+            note_clauses(entry, clause, base, at[i], end[i], number, counter)
+        key, steps = advance(entry, at, end, i, target, skipping)
+        read += steps
+        sift(heap, left, np.uint64(0), key)
+    if clauses:
+        holds = True
+        for j in range(count):
+            holds = holds and counter[j] > 0
+    return holds, read
+
+
+@inlined
+def move_front(index, need, left, target, scratch):
+    """Moves the lists in front to a key, in order. Returns how many entries that reads."""
+    entry, at, end, heap, front = index.entry, scratch.at, scratch.end, scratch.heap, scratch.front
+    one, whole, last, read = np.uint64(1), np.uint64(32), need - np.uint64(1), 0
+    skipping = index.skipping[0] != 0
+    moving = np.uint64(0)
+    while moving < need and front[moving] >> whole < target:
+        moving += one
+    while moving > 0:
+        moving -= one
+        i = front[moving] & np.uint64(2**32 - 1)
+        key, steps = advance(entry, at, end, i, target, skipping)
+        read += steps
+        if left > 0 and heap[0] < key:
+            first = heap[0]
+            sift(heap, left, np.uint64(0), key)
+            key = first
+        for place in range(moving, last):  # without a branch on where it belongs
+            other = front[place + one]
+            front[place] = min(key, other)
+            key = max(key, other)
+        front[last] = key
+    return read
+
+
 @kernel
 def match(index, preds, rows, start, stop, scratch, sink, counters):
-    """Match rows ``start:stop``.
+    """Matches rows ``start:stop``.
 
     Returns the first row not finished: ``stop``, unless the sink became full.
-
-    What is here stands in one function: with others for the conjunctions of one size and for moving
-    on the lists in front, an event of ``opindex`` or ``ads`` at 200,000 took 14 to 16 % more time.
     """
-    entry, clause, conj, unsure = index.entry, index.clause, index.conj, index.unsure
-    clause_first, clause_true, part_size = index.clause_first, index.clause_true, index.part_size
+    conj, unsure, part_size, owner = index.conj, index.unsure, index.part_size, preds.owner
     first_part, first_number = index.with_clauses[0], np.uint64(index.with_clauses[1])
-    clause_base = np.uint64(len(entry) - len(clause))
-    skipping = index.skipping[0] != 0
-    row_first, row_attr, row_code, owner = rows.first, rows.attr, rows.code, preds.owner
+    row_first, row_attr, row_code = rows.first, rows.attr, rows.code
     low, next, whose, at, end = scratch.low, scratch.next, scratch.whose, scratch.at, scratch.end
-    heap, front, counter, waiting = scratch.heap, scratch.front, scratch.counter, scratch.waiting
-    one, half, whole = np.uint64(1), np.uint64(33), np.uint64(32)
-    the_list = np.uint64(2**32 - 1)
+    heap, front, waiting = scratch.heap, scratch.front, scratch.waiting
+    one, half = np.uint64(1), np.uint64(33)
     for row in range(start, stop):
         fill = sink.state[FILL]
         full = False
@@ -302,63 +348,22 @@ def match(index, preds, rows, start, stop, scratch, sink, counters):
             part = following
             if reach < need:
                 continue
-            read = int(size)
-            decided = 0
-            left = open_segments(entry, at, size, need, heap, front)
-            last = need - one
-            while front[last] != END:
-                number = front[last] >> half
-                target = number + number
-                meet = front[0] >> half == number
-                holds = False
-                if meet:
+            read, decided = int(size), 0
+            left = open_segments(index.entry, at, size, need, heap, front)
+            while front[need - one] != END and not full:
+                number = front[need - one] >> half
+                target, holds = number + number, False
+                if front[0] >> half == number:
                     decided += 1
                     target += np.uint64(2)
-                    holds = front[0] >> whole & one != np.uint64(0)
-                    if clauses:
-                        begin = clause_first[number - first_number]
-                        count = clause_first[number - first_number + one] - begin
-                        for j in range(count):  # what follows stands in kindex/best.py as well
-                            counter[j] = clause_true[begin + j]
-                        for t in range(need):
-                            i = front[t] & the_list
-                            note_clauses(entry, clause, clause_base, at[i], end[i], number, counter)
-                    while left > 0 and heap[0] >> half == number:
-                        i = heap[0] & the_list
-                        if clauses:
-                            note_clauses(entry, clause, clause_base, at[i], end[i], number, counter)
-                        key, steps = advance(entry, at, end, i, target, skipping)
-                        read += steps
-                        sift(heap, left, np.uint64(0), key)
-                    if clauses:
-                        holds = True
-                        for j in range(count):
-                            holds = holds and counter[j] > 0
-                moving = np.uint64(0)
-                while moving < need and front[moving] >> whole < target:
-                    moving += one
-                while moving > 0:  # this loop stands in kindex/best.py as well
-                    moving -= one
-                    i = front[moving] & the_list
-                    key, steps = advance(entry, at, end, i, target, skipping)
+                    holds, steps = read_number(index, number, need, left, target, clauses, scratch)
                     read += steps
-                    if left > 0 and heap[0] < key:
-                        top = heap[0]
-                        sift(heap, left, np.uint64(0), key)
-                        key = top
-                    for place in range(moving, last):  # without a branch on where it belongs
-                        other = front[place + one]
-                        front[place] = min(key, other)
-                        key = max(key, other)
-                    front[last] = key
-                if holds:
-                    c = np.int64(conj[number])
-                    if clauses and unsure[number - first_number]:
-                        waiting[candidates] = c
-                        candidates += 1
-                    elif not emit(sink, row, np.int64(owner[c]), counters):
-                        full = True
-                        break
+                read += move_front(index, need, left, target, scratch)
+                if holds and clauses and unsure[number - first_number]:
+                    waiting[candidates] = conj[number]
+                    candidates += 1
+                elif holds:
+                    full = not emit(sink, row, np.int64(owner[conj[number]]), counters)
             counters[NODES] += read
             counters[CONJUNCTIONS] += decided
         if not full and candidates > 0:

@@ -15,11 +15,11 @@ searched. Tried and lost: asking for the lists of the next pivots ahead, no gain
 
 import numpy as np
 
-from colmatch.kernels._jit import device, kernel
+from colmatch.kernels._jit import device, inlined, kernel
 from colmatch.kernels.layout import CANDIDATES, CONJUNCTIONS, NODES, PREDICATES
 from colmatch.kernels.opindex import arrays as oi
 from colmatch.kernels.opindex.arrays import below, find_run, hash_of, signature_bit
-from colmatch.kernels.predicates import clear, conjunction_holds, spread
+from colmatch.kernels.predicates import Event, clear, conditions_of, conjunction_holds, spread
 from colmatch.kernels.sink import FILL, emit, is_decided, roll_back
 
 ROW_BLOCK = 256
@@ -124,12 +124,9 @@ def count_clauses(buffer, n, fresh_from, counter, mask, needed, slot_first, done
 
 
 @device
-def verify(preds, rows, row, c, table, counters):
-    """Whether conjunction ``c`` is true of a row, which stands in the table."""
-    holds, steps = conjunction_holds(
-        preds.pred, preds.run_lo, preds.run_hi, preds.first, preds.jump_first, preds.jump, c,
-        rows.attr, rows.code, rows.first[row], rows.first[row + 1], table,
-    )  # fmt: skip
+def verify(preds, c, event, counters):
+    """Returns whether a conjunction is true of an event."""
+    holds, steps = conjunction_holds(conditions_of(preds), c, event)
     counters[PREDICATES] += steps
     return holds
 
@@ -140,15 +137,76 @@ def emit_always(index, preds, rows, row, scratch, sink, counters):
     full.
     """
     fits = True
-    spread(rows.first, rows.attr, rows.code, row, scratch.multi, scratch.table)
+    event = spread(rows, row, scratch.multi, scratch.table)
     for i in range(index.state[oi.ALWAYS]):
         c = np.int64(index.always[i])
-        if verify(preds, rows, row, c, scratch.table, counters) and not emit(
-            sink, row, np.int64(preds.owner[c]), counters
-        ):
+        if verify(preds, c, event, counters) and not emit(sink, row, np.int64(preds.owner[c]), counters):
             fits = is_decided(sink, row)
             break
-    clear(rows.first, rows.attr, row, scratch.table)
+    clear(event)
+    return fits
+
+
+@inlined
+def read_run(index, r, op, value, fresh_from, slot_first, finished, scratch):
+    """Counts the slots of the entries of a run that a value meets.
+
+    Returns how many entries are read, how many slots were fresh, and how many are complete.
+    """
+    run, word, needed = index.run, index.word, index.needed
+    counter, mask, done, buffer = scratch.counter, scratch.mask, scratch.done, scratch.buffer
+    one, touched, shape = np.uint64(1), np.uint64(0), op & 3
+    begin, size, room = np.uint64(run[r, oi.WORD]), np.uint64(run[r, oi.SIZE]), np.uint64(run[r, oi.ROOM])
+    k, k_end = np.uint64(0), size
+    if shape == oi.BETWEEN:
+        reach = (one << (one + one) * np.uint64(run[r, oi.WIDTH] & np.uint32(oi.ALL_WIDTHS - 1))) - one
+        k = below(word, begin, size, value - min(value, reach))
+    elif shape <= oi.AT_MOST:
+        k = below(word, begin, size, value)
+    if shape != oi.AT_MOST:
+        k_end = k + below(word, begin + k, size - k, value + one)
+    read, slot_at = k_end - k, begin + room
+    while k < k_end:
+        end, n = min(k + np.uint64(oi.CHUNK), k_end), np.uint64(0)
+        if shape == oi.BETWEEN:
+            for i in range(k, end):
+                buffer[n] = word[slot_at + i]
+                n += np.uint64(word[slot_at + room + i] >= value)
+        else:
+            for i in range(k, end):
+                buffer[i - k] = word[slot_at + i]
+            n = end - k
+        k = end
+        if op < oi.COUNT:
+            fresh = stop_slots(buffer, n, fresh_from, counter, mask)
+        elif op < oi.CLAUSE:
+            fresh, finished = count_slots(buffer, n, fresh_from, counter, needed, slot_first, done, finished)
+        else:
+            fresh, finished = count_clauses(buffer, n, fresh_from, counter, mask, needed, slot_first, done, finished)
+        touched += fresh
+    return read, touched, finished
+
+
+@inlined
+def emit_finished(index, preds, rows, row, slot_first, finished, scratch, sink, counters):
+    """Emits the conjunctions whose slots are complete. Returns whether the sink had room."""
+    conj, needed, done, table, fits = index.conj, index.needed, scratch.done, scratch.table, True
+    event = Event(rows.attr, rows.code, rows.first[row], rows.first[row + 1], table)
+    entered = False  # whether the event stands in the table
+    for i in range(finished):
+        slot = slot_first + np.uint64(done[i])
+        c = np.int64(conj[slot])
+        if needed[slot] & oi.VERIFY:
+            if not entered:
+                spread(rows, row, scratch.multi, table)
+                entered = True
+            if not verify(preds, c, event, counters):
+                continue
+        if not emit(sink, row, np.int64(preds.owner[c]), counters):
+            fits = is_decided(sink, row)
+            break
+    if entered:
+        clear(event)
     return fits
 
 
@@ -162,18 +220,11 @@ def match(index, preds, rows, start, stop, scratch, sink, counters):
     document calls candidates, and conjunctions that are always verified; CANDIDATES, slots that
     were counted; PREDICATES, entries that were read, and predicates evaluated to verify; NODES,
     segments searched. An entry that is read is met, unless it is a range with two ends.
-
-    What is here stands in one function because of ``opindex`` at 200,000: with a function for each
-    partition an event took 60 to 66 % more time, since each call takes arrays out of NamedTuples;
-    with functions that find, gather and emit what is met, 8 to 24 % more; as it is 3 % more than
-    with the counting here, too.
     """
     lists, partition, list_, segment = index.lists, index.partition, index.list, index.segment
-    run, word, needed, always = index.run, index.word, index.needed, index.state[oi.ALWAYS]
+    run, always = index.run, index.state[oi.ALWAYS]
     row_first, head, chain, row_of = rows.first, scratch.head, scratch.chain, scratch.row
     key, bit, found, stamp = scratch.key, scratch.bit, scratch.found, scratch.stamp
-    counter, mask, done, buffer = scratch.counter, scratch.mask, scratch.done, scratch.buffer
-    conj, owner, table = index.conj, preds.owner, scratch.table
     one, low_half, half = np.uint64(1), np.uint64(0xFFFFFFFF), np.uint64(32)
     block = start
     while block < stop:
@@ -192,7 +243,7 @@ def match(index, preds, rows, start, stop, scratch, sink, counters):
                 at = np.int64(chain[at - 1])
                 if is_decided(sink, row):
                     continue
-                fresh_from = next_stamp(stamp, counter)
+                fresh_from = next_stamp(stamp, scratch.counter)
                 entry, entry_end = np.uint64(row_first[row] - base), np.uint64(row_first[row + 1] - base)
                 searched, read, touched, finished = np.int64(0), np.uint64(0), np.uint64(0), np.uint64(0)
                 for op in range(oi.OPERATORS):
@@ -212,67 +263,17 @@ def match(index, preds, rows, start, stop, scratch, sink, counters):
                         high = low + (segment[s, 1] >> half)
                         low = find_run(run, low, high, hash)
                         while low < high and run[low, oi.HASH] == hash:
-                            begin, size, room = (
-                                np.uint64(run[low, oi.WORD]),
-                                np.uint64(run[low, oi.SIZE]),
-                                np.uint64(run[low, oi.ROOM]),
+                            more, fresh, finished = read_run(
+                                index, low, op, value, fresh_from, slot_first, finished, scratch
                             )
-                            k, k_end = np.uint64(0), size
-                            if shape == oi.BETWEEN:
-                                reach = (
-                                    one << (one + one) * np.uint64(run[low, oi.WIDTH] & np.uint32(oi.ALL_WIDTHS - 1))
-                                ) - one
-                                k = below(word, begin, size, value - min(value, reach))
-                            elif shape <= oi.AT_MOST:
-                                k = below(word, begin, size, value)
-                            if shape != oi.AT_MOST:
-                                k_end = k + below(word, begin + k, size - k, value + one)
                             low += one
-                            read += k_end - k
-                            while k < k_end:
-                                end = min(k + np.uint64(oi.CHUNK), k_end)
-                                n = np.uint64(0)
-                                slot_at = begin + room
-                                if shape == oi.BETWEEN:
-                                    upper_at = slot_at + room
-                                    for i in range(k, end):
-                                        buffer[n] = word[slot_at + i]
-                                        n += np.uint64(word[upper_at + i] >= value)
-                                else:
-                                    for i in range(k, end):
-                                        buffer[i - k] = word[slot_at + i]
-                                    n = end - k
-                                k = end
-                                if op < oi.COUNT:
-                                    fresh = stop_slots(buffer, n, fresh_from, counter, mask)
-                                elif op < oi.CLAUSE:
-                                    fresh, finished = count_slots(
-                                        buffer, n, fresh_from, counter, needed, slot_first, done, finished
-                                    )
-                                else:
-                                    fresh, finished = count_clauses(
-                                        buffer, n, fresh_from, counter, mask, needed, slot_first, done, finished
-                                    )
-                                touched += fresh
+                            read += more
+                            touched += fresh
                 counters[CONJUNCTIONS] += slots
                 counters[CANDIDATES] += np.int64(touched)
                 counters[PREDICATES] += np.int64(read)
                 counters[NODES] += searched
-                entered = False  # whether the row stands in the table
-                for i in range(finished):
-                    slot = slot_first + np.uint64(done[i])
-                    c = np.int64(conj[slot])
-                    if needed[slot] & oi.VERIFY:
-                        if not entered:
-                            spread(row_first, rows.attr, rows.code, row, scratch.multi, table)
-                            entered = True
-                        if not verify(preds, rows, row, c, table, counters):
-                            continue
-                    if not emit(sink, row, np.int64(owner[c]), counters):
-                        fits = is_decided(sink, row)
-                        break
-                if entered:
-                    clear(row_first, rows.attr, row, table)
+                fits = emit_finished(index, preds, rows, row, slot_first, finished, scratch, sink, counters)
         row = block
         while row < block_end and always > 0 and fits:
             counters[CONJUNCTIONS] += always

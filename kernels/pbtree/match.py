@@ -22,7 +22,7 @@ from colmatch.kernels.pbtree import arrays as pb
 from colmatch.kernels.pbtree.blocks import visit_block
 from colmatch.kernels.pbtree.counts import begin_count, count_slots, miss_slots, note_span
 from colmatch.kernels.pbtree.pages import begin_of, child_of, first_key, item_at, items_below, key_at, last_item
-from colmatch.kernels.predicates import clear, conjunction_holds, spread
+from colmatch.kernels.predicates import Event, clear, conditions_of, conjunction_holds, spread
 from colmatch.kernels.sink import FILL, emit, is_decided, stops
 
 
@@ -279,17 +279,15 @@ def match(index, preds, rows, start, stop, scratch, sink, counters):
             index.page, index.frame, scratch.used, task, n, left, spans, done, scratch.wanted, np.int64(0), counters
         )
         counters[CANDIDATES] += finished
+        event = Event(attr, code, first[row], first[row + 1], scratch.table)
         entered, fits = False, True
         for i in range(finished):
             c = np.int64(done[i])
             if needed[c] & pb.VERIFY:
                 if not entered:
-                    spread(first, attr, code, row, scratch.multi, scratch.table)
+                    spread(rows, row, scratch.multi, scratch.table)
                     entered = True
-                holds, steps = conjunction_holds(
-                    preds.pred, preds.run_lo, preds.run_hi, preds.first, preds.jump_first, preds.jump, c,
-                    attr, code, first[row], first[row + 1], scratch.table,
-                )  # fmt: skip
+                holds, steps = conjunction_holds(conditions_of(preds), c, event)
                 counters[PREDICATES] += steps
                 if not holds:
                     continue
@@ -297,7 +295,7 @@ def match(index, preds, rows, start, stop, scratch, sink, counters):
                 fits = False
                 break
         if entered:
-            clear(first, attr, row, scratch.table)
+            clear(event)
         if not fits and stops(sink, fill, counters):
             return row
     return stop

@@ -4,7 +4,7 @@ import numpy as np
 
 from colmatch.kernels._jit import kernel
 from colmatch.kernels.layout import PREDICATES
-from colmatch.kernels.predicates import conjunction_holds
+from colmatch.kernels.predicates import Event, conditions_of, conjunction_holds
 
 
 @kernel
@@ -21,7 +21,7 @@ def verify_pairs(preds, codes, rows, pairs, scratch, held, counters):
     first, attr, key = rows
     pair_row, pair_conj = pairs
     table, own_attr, own_code = scratch
-    last, size = np.int64(-1), np.int64(0)
+    last, size, conds = np.int64(-1), np.int64(0), conditions_of(preds)
     for i in range(len(pair_row)):
         row = pair_row[i]
         if row != last:
@@ -42,10 +42,8 @@ def verify_pairs(preds, codes, rows, pairs, scratch, held, counters):
             for e in range(size - 1, -1, -1):
                 table[own_attr[e]] = 1 + e if codes.multi[own_attr[e]] else own_code[e]
             last = row
-        holds, steps = conjunction_holds(
-            preds.pred, preds.run_lo, preds.run_hi, preds.first, preds.jump_first, preds.jump, pair_conj[i],
-            own_attr, own_code, np.int64(0), size, table,
-        )  # fmt: skip
+        event = Event(own_attr, own_code, np.int64(0), size, table)
+        holds, steps = conjunction_holds(conds, np.int64(pair_conj[i]), event)
         held[i] = holds
         counters[PREDICATES] += steps
     for e in range(size):

@@ -15,7 +15,7 @@ import numpy as np
 from colmatch.kernels._jit import device, kernel
 from colmatch.kernels.bits import ask_for, ctz, popcount, without_lowest
 from colmatch.kernels.layout import CANDIDATES, CONJUNCTIONS, NODES, PREDICATES
-from colmatch.kernels.predicates import clear, program_accepts, spread
+from colmatch.kernels.predicates import Event, clear, conditions_of, program_accepts, spread
 from colmatch.kernels.propagation import arrays as pr
 from colmatch.kernels.propagation.predicates import plain_home
 from colmatch.kernels.search import first_at_least
@@ -149,16 +149,21 @@ def next_slabs(index, bits, touched, next_word, words, hit):
 
 
 @device
-def check_slabs(index, preds, rows, row, words, scratch, sink, counters):
+def check_slabs(index, preds, event, row, words, scratch, sink, counters):
     """Phase 2: the conjunctions whose access predicate holds, and those without.
 
     False when the sink is full.
 
     words : how many words of bits phase 1 has set
     """
-    first, owner, jump_first = preds.first, preds.owner, preds.jump_first
-    attr, code, begin, end = rows.attr, rows.code, rows.first[row], rows.first[row + 1]
-    pool, bits, hit, survivor = index.pool, scratch.bits, scratch.hit, scratch.survivor
+    conds, owner, pool, bits, hit, survivor = (
+        conditions_of(preds),
+        preds.owner,
+        index.pool,
+        scratch.bits,
+        scratch.hit,
+        scratch.survivor,
+    )
     checked, tested, steps = np.uint64(0), np.uint64(0), 0
     next_word, found, k_hit = np.uint64(0), np.uint64(0), np.uint64(0)
     at = np.uint64(index.state[pr.ALWAYS])
@@ -200,10 +205,7 @@ def check_slabs(index, preds, rows, row, words, scratch, sink, counters):
                 if c >= pr.DELETED:
                     continue
                 if columns == np.uint64(pr.PROGRAM):
-                    holds, taken = program_accepts(
-                        preds.pred, preds.run_lo, preds.run_hi, preds.jump, jump_first[c], first[c],
-                        attr, code, begin, end, scratch.table,
-                    )  # fmt: skip
+                    holds, taken = program_accepts(conds, c, event)
                     steps += taken
                     if not holds:
                         continue
@@ -228,13 +230,14 @@ def match(index, preds, rows, start, stop, scratch, sink, counters):
     programs = index.state[pr.PROGRAMS] != 0
     for row in range(start, stop):
         fill = sink.state[FILL]
+        event = Event(attr, code, first[row], first[row + 1], table)
         if programs:
-            spread(first, attr, code, row, index.multi, table)
+            event = spread(rows, row, index.multi, table)
         words, visited = set_bits(index, attr, code, first[row], first[row + 1], bits, touched)
-        fits = check_slabs(index, preds, rows, row, words, scratch, sink, counters)
+        fits = check_slabs(index, preds, event, row, words, scratch, sink, counters)
         counters[NODES] += visited + np.int64(clear_bits(bits, touched, words))
         if programs:
-            clear(first, attr, row, table)
+            clear(event)
         if not fits and stops(sink, fill, counters):
             return row
     return stop

@@ -24,12 +24,14 @@ LOW, HIGH, TESTED = np.uint64(ATTR_MASK), np.uint64(29), np.uint64(ACCESS)
 
 
 @device
-def _visit_spaces(tree, space, state, attr, code, begin, end, walk, place, visit):
-    """Notes the spaces and cells of a row's values, entries ``begin:end``.
+def _visit_spaces(index, event, walk, place, visit):
+    """Notes the spaces and cells of an event's values.
 
     Returns how many have lists. walk : has the spaces of keys. place : where their signatures
     begin, and that of all conjunctions, for their presence alone
     """
+    tree, space, state = index.tree, index.space, index.state
+    attr, code, begin, end = event.attr, event.code, event.begin, event.end
     n, stride, of_cells = 0, state[STRIDE], state[CELL_WORDS] > 0
     if space[ALWAYS, COUNT] > 0:
         visit[0] = ALWAYS
@@ -117,9 +119,8 @@ def match(index, preds, rows, start, stop, scratch, sink, counters):
 
     Returns the first row not finished: ``stop``, unless the sink became full.
     """
-    tree, top, inner, cut, space = index.tree, index.top, index.inner, index.cut, index.space
-    entry, signature, probe, multi, state = index.entry, index.sign, index.probe, index.multi, index.state
-    first, attr, code = preds.first, rows.attr, rows.code
+    space, entry, signature, probe, state = index.space, index.entry, index.sign, index.probe, index.state
+    first, multi = preds.first, index.multi
     table, place, walk, visit = scratch.table, scratch.place, scratch.walk, scratch.visit
     conj, one, two = scratch.conj, scratch.one, scratch.two
     mask = scratch.mask
@@ -129,10 +130,9 @@ def match(index, preds, rows, start, stop, scratch, sink, counters):
     place[0] = EVERYBODY  # for conjunctions without a further predicate
     for row in range(start, stop):
         fill = sink.state[FILL]
-        begin, end = rows.first[row], rows.first[row + 1]
-        spread(rows.first, attr, code, row, multi, table)
-        find_together(tree, top, inner, cut, space, attr, code, begin, end, walk)
-        visits = _visit_spaces(tree, space, state, attr, code, begin, end, walk, place, visit)
+        event = spread(rows, row, multi, table)
+        find_together(index, event, walk)
+        visits = _visit_spaces(index, event, walk, place, visit)
         for v in range(visits):
             ask_for(entry, np.uint64(3) * np.uint64(space[visit[v], LIST]))
         v, at, last = 0, np.uint64(0), np.uint64(0)
@@ -149,11 +149,11 @@ def match(index, preds, rows, start, stop, scratch, sink, counters):
                 noted = _that_have(entry, at, until, place, signature, mask, conj, one, two, noted)
                 at = until
             noted = _that_can(conj, one, two, noted, place, signature, mask, first, probe)
-            fits = verify(preds, row, attr, code, begin, end, table, conj, np.int64(noted), sink, counters)
-        clear(rows.first, attr, row, table)
-        for e in range(begin, end):
+            fits = verify(preds, row, event, conj, np.int64(noted), sink, counters)
+        clear(event)
+        for e in range(event.begin, event.end):
             for how in range(1, 4):
-                place[4 * np.int64(attr[e]) + how] = 0
+                place[4 * np.int64(event.attr[e]) + how] = 0
         counters[NODES] += visits
         counters[CONJUNCTIONS] += looked_at
         if not fits and stops(sink, fill, counters):

@@ -27,10 +27,11 @@ def partners(table, row):
 
 
 @device
-def _list_spaces(tree, top, inner, cut, space, attr, code, begin, end, walk, space_attr, own):
-    """Lists the spaces and cells of a row's values, entries ``begin:end``. Returns their number."""
+def _list_spaces(index, event, walk, space_attr, own):
+    """Lists the spaces and cells of an event's values. Returns their number."""
+    tree, attr, code, begin, end = index.tree, event.attr, event.code, event.begin, event.end
     n = 0
-    find_together(tree, top, inner, cut, space, attr, code, begin, end, walk)
+    find_together(index, event, walk)
     for e in range(begin, end):
         a, s = np.int64(attr[e]), np.int64(walk[e - begin, FOUND])
         if s != NONE:
@@ -133,20 +134,18 @@ def match(index, preds, rows, start, stop, scratch, sink, counters):
     A stack has what buckets may begin with: the row's spaces, and buckets that begin longer ones.
     """
     entry, bucket, slot, multi = index.entry, index.bucket, index.slot, index.multi
-    attr, code = rows.attr, rows.code
     table, space_attr, own = scratch.table, scratch.attr, scratch.space
     stack, key, place, conj = scratch.stack, scratch.key, scratch.slot, scratch.conj
-    tree, top, inner, cut, space, first = index.tree, index.top, index.inner, index.cut, index.space, preds.first
+    space, first = index.space, preds.first
     for row in range(start, stop):
         fill = sink.state[FILL]
-        begin, end = rows.first[row], rows.first[row + 1]
-        spread(rows.first, attr, code, row, multi, table)
-        count = _list_spaces(tree, top, inner, cut, space, attr, code, begin, end, scratch.walk, space_attr, own)
+        event = spread(rows, row, multi, table)
+        count = _list_spaces(index, event, scratch.walk, space_attr, own)
         noted, fits, looked_at = np.int64(0), True, np.int64(space[ALWAYS, COUNT])
         at, last = np.int64(space[ALWAYS, LIST]), np.int64(space[ALWAYS, LIST]) + looked_at
         while at < last and fits:
             noted = _that_can(entry, at, min(at + BLOCK, last), table, conj, noted, first)
-            fits = verify(preds, row, attr, code, begin, end, table, conj, noted, sink, counters)
+            fits = verify(preds, row, event, conj, noted, sink, counters)
             at, noted = at + BLOCK, np.int64(0)
         for i in range(count):
             stack[i, 0], stack[i, 1], stack[i, 2], stack[i, 3] = own[i], i, i, 1
@@ -166,16 +165,16 @@ def match(index, preds, rows, start, stop, scratch, sink, counters):
                     noted = _that_can(entry, at, stop_at, table, conj, noted, first)
                     at = stop_at
                     if noted == BLOCK:
-                        fits = verify(preds, row, attr, code, begin, end, table, conj, noted, sink, counters)
+                        fits = verify(preds, row, event, conj, noted, sink, counters)
                         noted = np.int64(0)
                 if bucket[b, psh.LONGER] > 0:
                     stack[height, 0], stack[height, 1], stack[height, 2] = b | psh.BUCKET, key[k, 2], key[k, 2]
                     stack[height, 3] = length
                     height += 1
         if fits:
-            fits = verify(preds, row, attr, code, begin, end, table, conj, noted, sink, counters)
+            fits = verify(preds, row, event, conj, noted, sink, counters)
         counters[CONJUNCTIONS] += looked_at
-        clear(rows.first, attr, row, table)
+        clear(event)
         if not fits and stops(sink, fill, counters):
             return row
     return stop

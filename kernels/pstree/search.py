@@ -71,15 +71,17 @@ def find_space(tree, top, inner, cut, a, key):
 
 
 @device
-def find_together(tree, top, inner, cut, space, attr, key, begin, end, walk):
-    """Writes the space of each of the keys ``begin:end``, as ``find_space``: column ``FOUND``.
+def find_together(index, event, walk):
+    """Writes the space of each value of an event, as ``find_space``: column ``FOUND``.
 
     All go down a node at a time, so that what comes next for each is on its way from memory while
     the others are looked at; so are the spaces at last. A key after the other waits for four nodes
     of memory: with 30 keys a row and thousands of attributes, that is half the time of PSTBloom.
 
-    walk (end - begin, 4)
+    walk (entries of the event, 4)
     """
+    tree, top, inner, cut, space = index.tree, index.top, index.inner, index.cut, index.space
+    attr, key, begin, end = event.attr, event.code, event.begin, event.end
     for e in range(begin, end):
         ask_for(tree, np.uint64(attr[e]) * np.uint64(ps.TREE_WORDS))
     left = np.int64(0)

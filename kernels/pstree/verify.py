@@ -9,8 +9,8 @@ import numpy as np
 
 from colmatch.kernels._jit import device
 from colmatch.kernels.bits import ask_for
-from colmatch.kernels.layout import ATTR_MASK, CANDIDATES, PREDICATES
-from colmatch.kernels.predicates import flagged_holds, program_accepts
+from colmatch.kernels.layout import CANDIDATES, PREDICATES
+from colmatch.kernels.predicates import conditions_of, conjunction_holds
 from colmatch.kernels.sink import emit
 
 BLOCK = 512  # candidates that are verified together, and entries and buckets that are looked at
@@ -18,14 +18,12 @@ LINE = 16  # words of a line of the cache
 
 
 @device
-def verify(preds, row, attr, code, begin, end, table, conj, n, sink, counters):
-    """Verifies n conjunctions for a row, entries ``begin:end``, and writes those that are true.
+def verify(preds, row, event, conj, n, sink, counters):
+    """Verifies n conjunctions for a row and writes those that are true.
 
     Says whether there was room in the sink.
     """
-    first, pred, run_lo, run_hi, owner = preds.first, preds.pred, preds.run_lo, preds.run_hi, preds.owner
-    jump_first, jump = preds.jump_first, preds.jump
-    programs = len(jump_first) > 0
+    conds, first, pred, owner = conditions_of(preds), preds.first, preds.pred, preds.owner
     for k in range(n):
         at = np.uint64(3) * np.uint64(first[np.uint64(conj[k])])
         ask_for(pred, at)
@@ -36,23 +34,8 @@ def verify(preds, row, attr, code, begin, end, table, conj, n, sink, counters):
     while done < n and fits:
         c = np.uint64(conj[done])
         done += np.int64(1)
-        holds = True
-        if programs and jump_first[c] >= 0:
-            holds, taken = program_accepts(
-                pred, run_lo, run_hi, jump, jump_first[c], first[c], attr, code, begin, end, table
-            )
-            steps += taken
-        else:
-            p, p_end = np.uint64(first[c]), np.uint64(first[c + np.uint64(1)])
-            while holds and p < p_end:
-                steps += 1
-                word = pred[p, 0]
-                v = table[word & np.uint32(ATTR_MASK)]
-                if word <= np.uint32(ATTR_MASK):
-                    holds = pred[p, 1] <= v and v <= pred[p, 2]
-                else:
-                    holds = flagged_holds(pred, run_lo, run_hi, p, v, attr, code, begin, end)
-                p += np.uint64(1)
+        holds, taken = conjunction_holds(conds, c, event)
+        steps += taken
         if holds:
             fits = emit(sink, row, owner[c], counters)
     counters[CANDIDATES] += done

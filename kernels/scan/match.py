@@ -9,8 +9,7 @@ read once for a block of rows and not once for each event.
 What the time goes to (1M conjunctions of 5 predicates, 100 attributes, 30 present, 1.2 % survive):
 0.84 ms an event for the heads, at one a cycle or so, 0.25 ms for 12,000 survivors. Tried and lost:
 blocks of 32 rows (2.5 times the memory traffic of verification), heads tested in the body of
-``match`` itself (too many arrays for the registers), and a function for each predicate, see
-``predicates.py``.
+``match`` itself (too many arrays for the registers).
 
 Where there are enough rows they are tested 64 at once (``tiles.py``), which takes a quarter of the
 time: 42 us an event instead of 182 for 100,000 ``dense`` subscriptions.
@@ -23,7 +22,7 @@ import numpy as np
 
 from colmatch.kernels._jit import brief, device, kernel
 from colmatch.kernels.layout import ATTR_MASK, CANDIDATES, CODE_MAX, CONJUNCTIONS, PREDICATES, REJECT
-from colmatch.kernels.predicates import clear, flagged_holds, hull, program_accepts, spread
+from colmatch.kernels.predicates import clear, conditions_of, conjunction_holds, hull, spread
 from colmatch.kernels.scan.arrays import HEAD_BLOCK, HEADS, ROW_BLOCK
 from colmatch.kernels.scan.tiles import match_tile
 from colmatch.kernels.sink import FILL, emit, is_decided, roll_back, stops
@@ -118,12 +117,9 @@ def match(index, preds, rows, start, stop, scratch, sink, counters):
     Returns the first row not finished: ``stop``, unless the sink became full.
     """
     heads = np.uint64(index.state[HEADS])
-    head, second, multi = index.head, index.second, index.multi
-    first, pred, run_lo, run_hi, owner = preds.first, preds.pred, preds.run_lo, preds.run_hi, preds.owner
-    jump_first, jump = preds.jump_first, preds.jump
-    row_first, row_attr, row_code = rows.first, rows.attr, rows.code
+    head, second, multi, owner = index.head, index.second, index.multi, preds.owner
     table, survivor, last = scratch.table, scratch.survivor, scratch.last
-    programs = len(jump_first) > 0
+    conds = conditions_of(preds)
     block = start
     while block < stop:
         fill = sink.state[FILL]
@@ -143,11 +139,10 @@ def match(index, preds, rows, start, stop, scratch, sink, counters):
             for row in range(block, block_end):
                 if is_decided(sink, row):
                     continue
-                spread(row_first, row_attr, row_code, row, multi, table)
+                event = spread(rows, row, multi, table)
                 left = survivors(head, second, begin, end, table, survivor)
                 counters[CONJUNCTIONS] += end - begin
                 counters[CANDIDATES] += left
-                e, e_end = row_first[row], row_first[row + 1]
                 steps = 0
                 full = False
                 for i in range(left):
@@ -155,32 +150,15 @@ def match(index, preds, rows, start, stop, scratch, sink, counters):
                     sub = np.int64(owner[c])
                     if sub == last[row - block]:
                         continue
-                    if programs and jump_first[c] >= 0:
-                        at_jump = jump_first[c]
-                        holds, taken = program_accepts(
-                            pred, run_lo, run_hi, jump, at_jump, first[c], row_attr, row_code, e, e_end, table
-                        )
-                        steps += taken
-                    else:
-                        holds = True  # this loop stands in bitslice as well: ``predicates.py`` says why
-                        p = first[c]
-                        while holds and p < first[c + 1]:
-                            word = pred[p, 0]
-                            if word <= ATTR_MASK:
-                                v = table[word]
-                                holds = pred[p, 1] <= v and v <= pred[p, 2]
-                            else:
-                                v = table[word & ATTR_MASK]
-                                holds = flagged_holds(pred, run_lo, run_hi, p, v, row_attr, row_code, e, e_end)
-                            p += 1
-                        steps += p - first[c]
+                    holds, taken = conjunction_holds(conds, c, event)
+                    steps += taken
                     if holds:
                         last[row - block] = sub
                         if not emit(sink, row, sub, counters):
                             full = True
                             break
                 counters[PREDICATES] += steps
-                clear(row_first, row_attr, row, table)
+                clear(event)
                 if full and stops(sink, fill, counters):
                     return block
             begin = end

@@ -4,7 +4,8 @@ import numpy as np
 
 from colmatch.kernels._jit import device, kernel
 from colmatch.kernels.layout import CANDIDATES, CONJUNCTIONS, PREDICATES
-from colmatch.kernels.meets import clear_ends, plain_meets, program_meets, spread_ends
+from colmatch.kernels.meets import clear_ends, conjunction_meets, spread_ends
+from colmatch.kernels.predicates import conditions_of
 from colmatch.kernels.scan.arrays import HEAD_BLOCK, HEADS, ROW_BLOCK
 from colmatch.kernels.sink import FILL, emit, is_decided, stops
 
@@ -39,10 +40,7 @@ def match_ranges(index, preds, low, high, start, stop, scratch, meeting, sink, c
     """
     heads = np.uint64(index.state[HEADS])
     head, second, multi = index.head, index.second, index.multi
-    first, pred, run_lo, run_hi, owner = preds.first, preds.pred, preds.run_lo, preds.run_hi, preds.owner
-    row_first, attr, code = low.first, low.attr, low.code
-    bottom, top, survivor, last = meeting.low, meeting.high, scratch.survivor, scratch.last
-    programs = len(preds.jump_first) > 0
+    conds, owner, survivor, last = conditions_of(preds), preds.owner, scratch.survivor, scratch.last
     block = start
     while block < stop:
         fill = sink.state[FILL]
@@ -54,28 +52,22 @@ def match_ranges(index, preds, low, high, start, stop, scratch, meeting, sink, c
             for row in range(block, block_end):
                 if is_decided(sink, row):
                     continue
-                spread_ends(row_first, attr, code, high.code, row, multi, meeting)
-                left = _that_meet(head, second, begin, end, bottom, top, survivor)
-                e, e_end = row_first[row], row_first[row + 1]
+                event = spread_ends(low, high, row, multi, meeting)
+                left = _that_meet(head, second, begin, end, meeting.low, meeting.high, survivor)
                 steps, fits = np.int64(0), True
                 for i in range(left):
                     c = np.int64(survivor[i])
                     sub = np.int64(owner[c])
                     if sub == last[row - block]:
                         continue
-                    if programs and preds.jump_first[c] >= 0:
-                        meets, taken = program_meets(preds, c, attr, code, e, e_end, meeting)
-                    else:
-                        meets, taken = plain_meets(
-                            pred, run_lo, run_hi, first[c], first[c + 1], attr, code, e, e_end, bottom, top
-                        )
+                    meets, taken = conjunction_meets(conds, c, event, meeting)
                     steps += taken
                     if meets:
                         last[row - block] = sub
                         if not emit(sink, row, sub, counters):
                             fits = False
                             break
-                clear_ends(row_first, attr, row, meeting)
+                clear_ends(event, meeting)
                 counters[CONJUNCTIONS] += end - begin
                 counters[CANDIDATES] += left
                 counters[PREDICATES] += steps

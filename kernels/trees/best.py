@@ -13,7 +13,7 @@ import numpy as np
 
 from colmatch.kernels._jit import device, kernel
 from colmatch.kernels.layout import CANDIDATES, CONJUNCTIONS, MATCHES, NODES, PREDICATES, PRIORITY
-from colmatch.kernels.predicates import clear, conjunction_holds, spread
+from colmatch.kernels.predicates import clear, conditions_of, conjunction_holds, spread
 from colmatch.kernels.scores import is_static, plain_score, program_score, static_score, unweigh_row, weigh_row
 from colmatch.kernels.sink import is_dead
 from colmatch.kernels.tiles import TILE_LEAST, TILE_ROWS
@@ -26,17 +26,15 @@ from colmatch.kernels.trees.values import attributes_there, enter_parts, has_val
 
 
 @device
-def offer_leaf(index, preds, rows, row, n, absent, scratch, scores, top, counters):
+def offer_leaf(index, preds, event, row, n, absent, scratch, scores, top, counters):
     """Offers what is true in the leaf of a bucket to the best of a row."""
-    table, bound, reach, need, entry = scratch.table, index.bound, index.reach, index.need, index.entry
-    first, pred, run_lo, run_hi, owner = preds.first, preds.pred, preds.run_lo, preds.run_hi, preds.owner
-    weight, jump_first, jump, weight_of = preds.weight, preds.jump_first, preds.jump, scores.weight_of
-    attr, code, begin, end = rows.attr, rows.code, rows.first[row], rows.first[row + 1]
+    bound, reach, need, entry, owner = index.bound, index.reach, index.need, index.entry, preds.owner
+    conds, jump_first, weight_of = conditions_of(preds), preds.jump_first, scores.weight_of
     scoring, base, again = top.state[SCORING], np.uint64(top.state[BASE]), top.state[AGAIN] != 0
-    short, static = index.plan[bt.SHORT_CIRCUIT] != 0, is_static(weight, scoring)
+    short, static = index.plan[bt.SHORT_CIRCUIT] != 0, is_static(preds.weight, scoring)
     leaf, a = np.int64(index.node[n, bt.LEAF]), np.int64(index.node[n, bt.ATTR])
     one = n > bt.ALWAYS and not index.multi[a]
-    v = np.int64(table[a]) if one else np.int64(0)
+    v = np.int64(event.table[a]) if one else np.int64(0)
     looked_at = candidates = steps = scored = np.int64(0)
     least = least_score(top.score, top.fill, row)
     floor = floor_in_leaf(index, n, scratch, 0, least)
@@ -48,9 +46,7 @@ def offer_leaf(index, preds, rows, row, n, absent, scratch, scores, top, counter
             continue
         c = np.int64(entry[i])
         candidates += 1
-        holds, taken = conjunction_holds(
-            pred, run_lo, run_hi, first, jump_first, jump, c, attr, code, begin, end, table
-        )
+        holds, taken = conjunction_holds(conds, c, event)
         steps += taken
         sub = np.uint64(owner[c]) + base
         if not holds or is_dead(top.dead, sub):
@@ -58,9 +54,9 @@ def offer_leaf(index, preds, rows, row, n, absent, scratch, scores, top, counter
         if static:
             score = static_score(preds.priority, c) if scoring == PRIORITY else 0.0
         elif len(jump_first) > 0 and jump_first[c] >= 0:
-            score = program_score(preds, c, scoring, weight_of, attr, code, begin, end, table, scores.stack)
+            score = program_score(preds, c, scoring, weight_of, event, scores.stack)
         else:
-            score = plain_score(pred, weight, first, c, scoring, weight_of)
+            score = plain_score(preds, c, scoring, weight_of)
         scored += 1
         offer(top.score, top.number, top.fill, row, score, np.uint32(sub), again, top.id, top.offset, top.data)
         if least_score(top.score, top.fill, row) > least:
@@ -74,12 +70,11 @@ def offer_leaf(index, preds, rows, row, n, absent, scratch, scores, top, counter
 
 
 @device
-def best_of_row(index, preds, rows, row, scratch, scores, top, counters):
+def best_of_row(index, preds, event, row, scratch, scores, top, counters):
     """Offers the matches of a row to its best. The first lane has its heaviest attributes."""
-    node, part, slot, multi, bound_below = index.node, index.part, index.slot, index.multi, index.bound_below
-    attr, code, begin, end, table = rows.attr, rows.code, rows.first[row], rows.first[row + 1], scratch.table
+    node, part, multi, bound_below = index.node, index.part, index.multi, index.bound_below
     heap, parts, stack = scratch.heap, scratch.parts, scratch.stack
-    bounded, absent = len(bound_below) > 0, ~attributes_there(attr, begin, end)
+    bounded, absent = len(bound_below) > 0, ~attributes_there(event)
     scratch.floor[0] = floor_in(scratch, 0, least_score(top.score, top.fill, row), index.cap, 0, 0)
     stack[0], stack[1] = bt.ALWAYS, bt.ROOT
     depth, height, visited = np.int64(2), np.int64(0), np.int64(0)
@@ -90,21 +85,19 @@ def best_of_row(index, preds, rows, row, scratch, scores, top, counters):
         own = not bounded or bound_below[n] >= scratch.floor[0]
         if own and n > bt.ALWAYS:
             a = np.int64(node[n, bt.ATTR])
-            own = has_value(multi, table, attr, code, begin, end, a, node[n, bt.OWN_LO], node[n, bt.OWN_HI])
+            own = has_value(multi, event, a, node[n, bt.OWN_LO], node[n, bt.OWN_HI])
             for half, low in bt.HALVES:
-                if node[n, half] != bt.NONE and has_value(
-                    multi, table, attr, code, begin, end, a, node[n, low], node[n, low + 1]
-                ):
+                if node[n, half] != bt.NONE and has_value(multi, event, a, node[n, low], node[n, low + 1]):
                     stack[depth] = node[n, half]
                     depth += 1
         if own and leads_on(node, n, absent):
-            met, more = enter_parts(node, part, slot, n, multi, table, table, rows, row, stack, depth)
+            met, more = enter_parts(index, n, event, event.table, stack, depth)
             visited += more
             for i in range(depth, met):
                 high = bound_below[part[stack[i], bt.TOP]] if bounded else np.uint32(0)
                 height = push(heap, parts, height, high, stack[i])
         if own and node[n, bt.COUNT] > 0:
-            offer_leaf(index, preds, rows, row, n, absent, scratch, scores, top, counters)
+            offer_leaf(index, preds, event, row, n, absent, scratch, scores, top, counters)
         if depth == 0 and height > 0 and heap[0] >= scratch.floor[0]:
             stack[0], depth = part[parts[0], bt.TOP], np.int64(1)
             height = pop(heap, parts, height)
@@ -121,10 +114,10 @@ def match_topk(index, preds, rows, start, stop, scratch, weights, scores, top, c
             best_of_tile(index, preds, rows, row, end, scratch, weights, scores, top, counters)
             row = end
             continue
-        spread(rows.first, rows.attr, rows.code, row, index.multi, scratch.table)
+        event = spread(rows, row, index.multi, scratch.table)
         weigh_row(weights.first, weights.attr, weights.value, row, scores.weight_of)
         weigh_attributes(index, rows, row, weights, top.state[SCORING], scores.weight_of, scratch, 0)
-        best_of_row(index, preds, rows, row, scratch, scores, top, counters)
+        best_of_row(index, preds, event, row, scratch, scores, top, counters)
         unweigh_row(weights.first, weights.attr, row, scores.weight_of)
-        clear(rows.first, rows.attr, row, scratch.table)
+        clear(event)
         row += 1

@@ -9,7 +9,7 @@ import numpy as np
 from colmatch.kernels._jit import device
 from colmatch.kernels.bits import ctz, popcount, without_lowest, words_within
 from colmatch.kernels.layout import CANDIDATES, CONJUNCTIONS, MATCHES, NODES, PREDICATES, PRIORITY
-from colmatch.kernels.predicates import clear, spread
+from colmatch.kernels.predicates import clear, conditions_of, spread
 from colmatch.kernels.scores import is_static, plain_score, program_score, static_score, unweigh_row, weigh_row
 from colmatch.kernels.sink import is_dead
 from colmatch.kernels.tiles import TILE_ROWS, clear_tile, fill_tile, lanes_that_hold, lanes_within
@@ -17,7 +17,7 @@ from colmatch.kernels.top import AGAIN, BASE, SCORING, least_score, offer
 from colmatch.kernels.trees import arrays as bt
 from colmatch.kernels.trees.caps import floor_in, floor_in_leaf, weigh_attributes
 from colmatch.kernels.trees.heap import pop, push
-from colmatch.kernels.trees.tiles import absent_from_all, enter_rows, note, that_have, that_meet
+from colmatch.kernels.trees.tiles import absent_from_all, enter_rows, leave_rows, note, that_have, that_meet
 
 FEW_ROWS = np.uint64(4)
 
@@ -45,12 +45,11 @@ def score_in_tile(preds, c, scoring, rows, row, multi, table, weights, weight_of
         return static_score(preds.priority, c) if scoring == PRIORITY else 0.0
     weigh_row(weights.first, weights.attr, weights.value, row, weight_of)
     if len(preds.jump_first) == 0 or preds.jump_first[c] < 0:
-        score = plain_score(preds.pred, preds.weight, preds.first, c, scoring, weight_of)
+        score = plain_score(preds, c, scoring, weight_of)
     else:
-        begin, end = rows.first[row], rows.first[row + 1]
-        spread(rows.first, rows.attr, rows.code, row, multi, table)
-        score = program_score(preds, c, scoring, weight_of, rows.attr, rows.code, begin, end, table, stack)
-        clear(rows.first, rows.attr, row, table)
+        event = spread(rows, row, multi, table)
+        score = program_score(preds, c, scoring, weight_of, event, stack)
+        clear(event)
     unweigh_row(weights.first, weights.attr, row, weight_of)
     return score
 
@@ -74,12 +73,11 @@ def leaf_floors(index, start, n, own, scratch, top):
 
 
 @device
-def best_of_leaf(index, preds, rows, start, n, own, scratch, weights, scores, top, counters):
+def best_of_leaf(index, preds, rows, start, tile, n, own, scratch, weights, scores, top, counters):
     """Offers what is true in the leaf of a bucket to the best of the rows ``own`` of the tile."""
     multi, bound, reach, need, entry = index.multi, index.bound, index.reach, index.need, index.entry
-    first, pred, run_lo, run_hi, owner = preds.first, preds.pred, preds.run_lo, preds.run_hi, preds.owner
-    jump_first, jump, row_first, table = preds.jump_first, preds.jump, rows.first[start:], scratch.table
-    tile, absent, dead = scratch.tile, scratch.absent, top.dead
+    owner, table, absent, dead = preds.owner, scratch.table, scratch.absent, top.dead
+    conds = conditions_of(preds)
     scoring, base, again = top.state[SCORING], np.uint64(top.state[BASE]), top.state[AGAIN] != 0
     short, bounded, a = index.plan[bt.SHORT_CIRCUIT] != 0, len(bound) > 0, np.uint32(index.node[n, bt.ATTR])
     leaf, one = np.uint64(index.node[n, bt.LEAF]), n > bt.ALWAYS and not multi[a]
@@ -102,9 +100,7 @@ def best_of_leaf(index, preds, rows, start, n, own, scratch, weights, scores, to
             continue
         candidates += popcount(left)
         c = np.int64(entry[i])
-        left, taken = lanes_that_hold(
-            left, c, first, pred, run_lo, run_hi, jump_first, jump, row_first, rows.attr, rows.code, tile
-        )
+        left, taken = lanes_that_hold(conds, c, left, tile)
         steps += taken
         sub = np.uint64(owner[c]) + base
         if left == 0 or is_dead(dead, sub):
@@ -134,12 +130,11 @@ def best_of_leaf(index, preds, rows, start, n, own, scratch, weights, scores, to
 def best_of_tile(index, preds, rows, start, stop, scratch, weights, scores, top, counters):
     """Offers the matches of rows ``start:stop``, at most ``TILE_ROWS``, to the best of each."""
     node, part, multi, bound_below = index.node, index.part, index.multi, index.bound_below
-    row_first, row_attr, row_code = rows.first[start : stop + 1], rows.attr, rows.code
-    tile, there, stack, waiting = scratch.tile, scratch.there, scratch.stack, scratch.rows
+    there, stack, waiting = scratch.there, scratch.stack, scratch.rows
     heap, parts, part_rows, floor = scratch.heap, scratch.parts, scratch.part_rows, scratch.floor
     bounded, weight_of = len(bound_below) > 0, scores.weight_of
-    fill_tile(rows.first, row_attr, row_code, start, stop, multi, tile)
-    enter_rows(rows.first, row_attr, start, stop, there, scratch.absent)
+    tile = fill_tile(rows, start, stop, multi, scratch.tile)
+    enter_rows(tile, there, scratch.absent)
     for row in range(start, stop):
         weigh_row(weights.first, weights.attr, weights.value, row, weight_of)
         weigh_attributes(index, rows, row, weights, top.state[SCORING], weight_of, scratch, row - start)
@@ -157,33 +152,28 @@ def best_of_tile(index, preds, rows, start, stop, scratch, weights, scores, top,
             own = that_may_gain(own, bound_below[n], floor)
         if own != 0 and n > bt.ALWAYS:
             here, a = own, np.uint32(node[n, bt.ATTR])
-            own = that_meet(
-                here, multi, there, row_first, row_attr, row_code, tile, a, node[n, bt.OWN_LO], node[n, bt.OWN_HI]
-            )
+            own = that_meet(here, multi, there, tile, a, node[n, bt.OWN_LO], node[n, bt.OWN_HI])
             for half, low in bt.HALVES:
                 if node[n, half] != bt.NONE:
-                    some = that_meet(
-                        here, multi, there, row_first, row_attr, row_code, tile, a, node[n, low], node[n, low + 1]
-                    )
+                    some = that_meet(here, multi, there, tile, a, node[n, low], node[n, low + 1])
                     depth = note(node, stack, waiting, depth, node[n, half], some)
         if own != 0:
             p = np.int64(node[n, bt.FIRST])
             while p != bt.NONE:
                 visited += 1
                 by, lo, hi = part[p, bt.PART_ATTR], part[p, bt.PART_LO], part[p, bt.PART_HI]
-                some = that_meet(own, multi, there, row_first, row_attr, row_code, tile, by, lo, hi)
+                some = that_meet(own, multi, there, tile, by, lo, hi)
                 if some != 0:
                     part_rows[p] = some
                     high = bound_below[part[p, bt.TOP]] if bounded else np.uint32(0)
                     height = push(heap, parts, height, high, p)
                 p = np.int64(part[p, bt.NEXT])
             if node[n, bt.COUNT] > 0:
-                best_of_leaf(index, preds, rows, start, n, own, scratch, weights, scores, top, counters)
+                best_of_leaf(index, preds, rows, start, tile, n, own, scratch, weights, scores, top, counters)
         if depth == 0 and height > 0 and that_may_gain(everyone, heap[0], floor) != 0:
             p = np.int64(parts[0])
             stack[0], waiting[0], depth = part[p, bt.TOP], part_rows[p], np.int64(1)
             height = pop(heap, parts, height)
-    clear_tile(rows.first, row_attr, start, stop, tile)
-    for e in range(row_first[0], row_first[stop - start]):
-        there[row_attr[e]] = 0
+    leave_rows(tile, there)
+    clear_tile(tile)
     counters[NODES] += visited

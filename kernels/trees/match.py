@@ -9,7 +9,7 @@ import numpy as np
 from colmatch.kernels._jit import kernel
 from colmatch.kernels.bits import ask_for
 from colmatch.kernels.layout import CANDIDATES, CONJUNCTIONS, NODES, PREDICATES
-from colmatch.kernels.predicates import clear, conjunction_holds, spread
+from colmatch.kernels.predicates import clear, conditions_of, conjunction_holds, spread
 from colmatch.kernels.sink import FILL, emit, roll_back, stops
 from colmatch.kernels.tiles import TILE_LEAST, TILE_ROWS
 from colmatch.kernels.trees import arrays as bt
@@ -25,10 +25,8 @@ def match(index, preds, rows, start, stop, scratch, sink, counters):
     """
     node, part, entry, need, reach, multi = index.node, index.part, index.entry, index.need, index.reach, index.multi
     short = index.plan[bt.SHORT_CIRCUIT] != 0
-    first, pred, run_lo, run_hi, owner = preds.first, preds.pred, preds.run_lo, preds.run_hi, preds.owner
-    jump_first, jump = preds.jump_first, preds.jump
-    attr, code = rows.attr, rows.code
-    slot, table, stack = index.slot, scratch.table, scratch.stack
+    owner, table, stack = preds.owner, scratch.table, scratch.stack
+    conds = conditions_of(preds)
     row = start
     while row < stop:
         fill = sink.state[FILL]
@@ -39,9 +37,8 @@ def match(index, preds, rows, start, stop, scratch, sink, counters):
                 return row
             row = end
             continue
-        begin, end = rows.first[row], rows.first[row + 1]
-        spread(rows.first, attr, code, row, multi, table)
-        absent = ~attributes_there(attr, begin, end)
+        event = spread(rows, row, multi, table)
+        absent = ~attributes_there(event)
         stack[0], stack[1] = bt.ALWAYS, bt.ROOT
         height = 2
         full = False
@@ -53,18 +50,16 @@ def match(index, preds, rows, start, stop, scratch, sink, counters):
             own = n <= bt.ALWAYS
             if not own:
                 a = np.int64(node[n, bt.ATTR])
-                own = has_value(multi, table, attr, code, begin, end, a, node[n, bt.OWN_LO], node[n, bt.OWN_HI])
+                own = has_value(multi, event, a, node[n, bt.OWN_LO], node[n, bt.OWN_HI])
                 for half, low in bt.HALVES:
-                    if node[n, half] != bt.NONE and has_value(
-                        multi, table, attr, code, begin, end, a, node[n, low], node[n, low + 1]
-                    ):
+                    if node[n, half] != bt.NONE and has_value(multi, event, a, node[n, low], node[n, low + 1]):
                         stack[height] = node[n, half]
                         height += 1
             if not own:
                 continue
             if leads_on(node, n, absent):
                 known = height
-                height, more = enter_parts(node, part, slot, n, multi, table, table, rows, row, stack, height)
+                height, more = enter_parts(index, n, event, table, stack, height)
                 visited += more
                 for i in range(known, height):
                     stack[i] = part[stack[i], bt.TOP]
@@ -81,9 +76,7 @@ def match(index, preds, rows, start, stop, scratch, sink, counters):
                     continue
                 c = np.int64(entry[i])
                 candidates += 1
-                holds, taken = conjunction_holds(
-                    pred, run_lo, run_hi, first, jump_first, jump, c, attr, code, begin, end, table
-                )
+                holds, taken = conjunction_holds(conds, c, event)
                 steps += taken
                 if holds and not emit(sink, row, owner[c], counters):
                     full = True
@@ -92,7 +85,7 @@ def match(index, preds, rows, start, stop, scratch, sink, counters):
         counters[CONJUNCTIONS] += looked_at
         counters[CANDIDATES] += candidates
         counters[PREDICATES] += steps
-        clear(rows.first, attr, row, table)
+        clear(event)
         if full and stops(sink, fill, counters):
             return row
         row += 1

@@ -9,43 +9,43 @@ import numpy as np
 
 from colmatch.kernels._jit import device, kernel
 from colmatch.kernels.layout import CANDIDATES, CONJUNCTIONS, NODES, PREDICATES
-from colmatch.kernels.meets import clear_ends, plain_meets, program_meets, spread_ends
+from colmatch.kernels.meets import clear_ends, conjunction_meets, spread_ends
+from colmatch.kernels.predicates import conditions_of
 from colmatch.kernels.sink import FILL, emit, stops
 from colmatch.kernels.trees import arrays as bt
 from colmatch.kernels.trees.values import attributes_there, enter_parts, leads_on, meets
 
 
 @device
-def _go_down(index, stack, height, n, absent, low, high, rows, row):
+def _go_down(index, stack, height, n, absent, event, high):
     """Notes what a row is to visit below a bucket.
 
     Returns whether it is to look at the bucket's own leaf, how many buckets are noted, and how many
     parts were visited. absent : bits of attributes that the row has not
     """
     node, part, multi = index.node, index.part, index.multi
-    attr, code, begin, end = rows.attr, rows.code, rows.first[row], rows.first[row + 1]
     own, visited = n <= bt.ALWAYS, np.int64(0)
     if not own:
         a = np.int64(node[n, bt.ATTR])
-        own = meets(multi, low, high, attr, code, begin, end, a, node[n, bt.OWN_LO], node[n, bt.OWN_HI])
+        own = meets(multi, event, high, a, node[n, bt.OWN_LO], node[n, bt.OWN_HI])
         for half, lowest in bt.HALVES:
             below, lo, hi = node[n, half], node[n, lowest], node[n, lowest + 1]
-            if below != bt.NONE and meets(multi, low, high, attr, code, begin, end, a, lo, hi):
+            if below != bt.NONE and meets(multi, event, high, a, lo, hi):
                 stack[height] = below
                 height += 1
     if own and leads_on(node, n, absent):
         known = height
-        height, visited = enter_parts(node, part, index.slot, n, multi, low, high, rows, row, stack, height)
+        height, visited = enter_parts(index, n, event, high, stack, height)
         for i in range(known, height):
             stack[i] = part[stack[i], bt.TOP]
     return own, height, visited
 
 
 @device
-def _leaf_fits(index, preds, n, row, absent, attr, code, begin, end, meeting, sink, counters):
-    """Match a row, entries ``begin:end``, with a leaf. False when there is no room in the sink."""
+def _leaf_fits(index, preds, n, row, absent, event, meeting, sink, counters):
+    """Matches a row with a leaf. False when there is no room in the sink."""
     node, reach, need, entry = index.node, index.reach, index.need, index.entry
-    low, high, programs = meeting.low, meeting.high, len(preds.jump_first) > 0
+    low, high, conds = meeting.low, meeting.high, conditions_of(preds)
     short = index.plan[bt.SHORT_CIRCUIT] != 0
     leaf, last = np.int64(node[n, bt.LEAF]), np.int64(node[n, bt.LEAF]) + np.int64(node[n, bt.COUNT])
     bottom, top = np.int64(0), np.int64(bt.NONE)
@@ -56,13 +56,7 @@ def _leaf_fits(index, preds, n, row, absent, attr, code, begin, end, meeting, si
         if top < reach[i, 0] or reach[i, 1] < bottom or (short and need[i] & absent != 0):
             continue
         c = np.int64(entry[i])
-        if programs and preds.jump_first[c] >= 0:
-            holds, taken = program_meets(preds, c, attr, code, begin, end, meeting)
-        else:
-            holds, taken = plain_meets(
-                preds.pred, preds.run_lo, preds.run_hi, preds.first[c], preds.first[c + 1], attr, code, begin, end,
-                low, high,
-            )  # fmt: skip
+        holds, taken = conjunction_meets(conds, c, event, meeting)
         counters[CANDIDATES] += 1
         counters[PREDICATES] += taken
         if holds and not emit(sink, row, preds.owner[c], counters):
@@ -78,24 +72,22 @@ def match_ranges(index, preds, low, high, start, stop, scratch, meeting, sink, c
 
     low, high : ``layout.Rows`` of the lower and the upper ends, which differ in ``code`` only
     """
-    attr, code, stack = low.attr, low.code, scratch.stack
-    bottom, top = meeting.low, meeting.high
+    stack = scratch.stack
     for row in range(start, stop):
         fill = sink.state[FILL]
-        begin, end = low.first[row], low.first[row + 1]
-        spread_ends(low.first, attr, code, high.code, row, index.multi, meeting)
-        absent = ~attributes_there(attr, begin, end)
+        event = spread_ends(low, high, row, index.multi, meeting)
+        absent = ~attributes_there(event)
         stack[0], stack[1] = bt.ALWAYS, bt.ROOT
         height, visited, fits = 2, np.int64(0), True
         while height > 0 and fits:
             height -= 1
             n = np.int64(stack[height])
-            own, height, parts = _go_down(index, stack, height, n, absent, bottom, top, low, row)
+            own, height, parts = _go_down(index, stack, height, n, absent, event, meeting.high)
             visited += 1 + parts
             if own:
-                fits = _leaf_fits(index, preds, n, row, absent, attr, code, begin, end, meeting, sink, counters)
+                fits = _leaf_fits(index, preds, n, row, absent, event, meeting, sink, counters)
         counters[NODES] += visited
-        clear_ends(low.first, attr, row, meeting)
+        clear_ends(event, meeting)
         if not fits and stops(sink, fill, counters):
             return row
     return stop

@@ -11,13 +11,14 @@ from colmatch.kernels._jit import device
 from colmatch.kernels.bits import ask_for, ctz, popcount, without_lowest
 from colmatch.kernels.geometry import attribute_bit
 from colmatch.kernels.layout import CANDIDATES, CONJUNCTIONS, NODES, PREDICATES
+from colmatch.kernels.predicates import conditions_of
 from colmatch.kernels.tiles import TILE_ROWS, clear_tile, fill_tile, lanes_that_hold, lanes_within, take_lanes
 from colmatch.kernels.trees import arrays as bt
 from colmatch.kernels.trees.memo import lanes_by_memo, start_memo
 
 
 @device
-def that_meet(left, multi, there, row_first, row_attr, row_code, tile, a, lo, hi):
+def that_meet(left, multi, there, tile, a, lo, hi):
     """Of the rows ``left``, those that have a value of an attribute within a range."""
     left &= there[a]
     if left == 0 or lo > hi:
@@ -28,25 +29,32 @@ def that_meet(left, multi, there, row_first, row_attr, row_code, tile, a, lo, hi
     while rows != 0:
         lane = ctz(rows)
         rows = without_lowest(rows)
-        end = row_first[lane + np.uint64(1)]
-        e = row_first[lane] + np.int64(tile[np.uint64(a) * np.uint64(TILE_ROWS) + lane]) - 1
+        end = tile.first[lane + np.uint64(1)]
+        e = tile.first[lane] + np.int64(tile.value[np.uint64(a) * np.uint64(TILE_ROWS) + lane]) - 1
         found = False
-        while not found and e < end and row_attr[e] == a:
-            found = lo <= row_code[e] and row_code[e] <= hi
+        while not found and e < end and tile.attr[e] == a:
+            found = lo <= tile.code[e] and tile.code[e] <= hi
             e += 1
         left ^= np.uint64(not found) << lane
     return left
 
 
 @device
-def enter_rows(row_first, row_attr, start, stop, there, absent):
+def enter_rows(tile, there, absent):
     """Notes which rows have an attribute, and which attributes a row has not."""
-    for row in range(start, stop):
+    for lane in range(np.uint64(len(tile.first) - 1)):
         bits = np.uint64(0)
-        for e in range(row_first[row], row_first[row + 1]):
-            bits |= attribute_bit(row_attr[e])
-            there[row_attr[e]] |= np.uint64(1) << np.uint64(row - start)
-        absent[row - start] = ~bits
+        for e in range(tile.first[lane], tile.first[lane + np.uint64(1)]):
+            bits |= attribute_bit(tile.attr[e])
+            there[tile.attr[e]] |= np.uint64(1) << lane
+        absent[lane] = ~bits
+
+
+@device
+def leave_rows(tile, there):
+    """Takes back what ``enter_rows`` noted of attributes."""
+    for e in range(tile.first[0], tile.first[len(tile.first) - 1]):
+        there[tile.attr[e]] = 0
 
 
 @device
@@ -85,18 +93,16 @@ def match_tile(index, preds, rows, start, stop, scratch, sink, counters):
     """Match rows ``start:stop``, at most ``TILE_ROWS``. False when there is no room in the sink."""
     node, part, entry, need, reach, multi = index.node, index.part, index.entry, index.need, index.reach, index.multi
     short, same, truth = index.plan[bt.SHORT_CIRCUIT] != 0, index.same, scratch.truth
-    first, pred, run_lo, run_hi, owner = preds.first, preds.pred, preds.run_lo, preds.run_hi, preds.owner
-    jump_first, jump = preds.jump_first, preds.jump
-    row_first, row_attr, row_code = rows.first[start : stop + 1], rows.attr, rows.code
-    tile, there, absent, stack, waiting = scratch.tile, scratch.there, scratch.absent, scratch.stack, scratch.rows
-    fill_tile(rows.first, row_attr, row_code, start, stop, multi, tile)
-    enter_rows(rows.first, row_attr, start, stop, there, absent)
+    conds, owner, jump_first = conditions_of(preds), preds.owner, preds.jump_first
+    there, absent, stack, waiting = scratch.there, scratch.absent, scratch.stack, scratch.rows
+    tile = fill_tile(rows, start, stop, multi, scratch.tile)
+    enter_rows(tile, there, absent)
     whole = ~np.uint64(0) >> np.uint64(TILE_ROWS - (stop - start))
     stack[0], stack[1] = bt.ALWAYS, bt.ROOT
     waiting[0] = waiting[1] = whole
     height = 2
     visited = looked_at = candidates = steps = np.uint64(0)
-    steps += start_memo(whole, index.by_attr, index.some, pred, row_first, row_attr, tile, truth)
+    steps += start_memo(whole, index.by_attr, index.some, preds.pred, tile, truth)
     fits = True
     while height > 0 and fits:
         height -= 1
@@ -105,14 +111,10 @@ def match_tile(index, preds, rows, start, stop, scratch, sink, counters):
         a, placed = np.uint32(node[n, bt.ATTR]), n > bt.ALWAYS
         own = here
         if placed:
-            own = that_meet(
-                here, multi, there, row_first, row_attr, row_code, tile, a, node[n, bt.OWN_LO], node[n, bt.OWN_HI]
-            )
+            own = that_meet(here, multi, there, tile, a, node[n, bt.OWN_LO], node[n, bt.OWN_HI])
             for half, low in bt.HALVES:
                 if node[n, half] != bt.NONE:
-                    some = that_meet(
-                        here, multi, there, row_first, row_attr, row_code, tile, a, node[n, low], node[n, low + 1]
-                    )
+                    some = that_meet(here, multi, there, tile, a, node[n, low], node[n, low + 1])
                     height = note(node, stack, waiting, height, node[n, half], some)
         if own == 0:
             continue
@@ -122,7 +124,7 @@ def match_tile(index, preds, rows, start, stop, scratch, sink, counters):
             some = own & there[part[p, bt.PART_ATTR]]
             if some != 0:
                 by, lo, hi = part[p, bt.PART_ATTR], part[p, bt.PART_LO], part[p, bt.PART_HI]
-                some = that_meet(some, multi, there, row_first, row_attr, row_code, tile, by, lo, hi)
+                some = that_meet(some, multi, there, tile, by, lo, hi)
                 height = note(node, stack, waiting, height, part[p, bt.TOP], some)
             p = np.int64(part[p, bt.NEXT])
         leaf, end = np.uint64(node[n, bt.LEAF]), np.uint64(node[n, bt.LEAF]) + np.uint64(node[n, bt.COUNT])
@@ -142,21 +144,16 @@ def match_tile(index, preds, rows, start, stop, scratch, sink, counters):
             candidates += popcount(left)
             c = np.int64(entry[i])
             if len(same) > 0 and (len(jump_first) == 0 or jump_first[c] < 0):
-                left, taken = lanes_by_memo(
-                    left, c, first, pred, run_lo, run_hi, row_first, row_attr, row_code, tile, same, truth
-                )
+                left, taken = lanes_by_memo(conds, c, left, tile, same, truth)
             else:
-                left, taken = lanes_that_hold(
-                    left, c, first, pred, run_lo, run_hi, jump_first, jump, row_first, row_attr, row_code, tile
-                )
+                left, taken = lanes_that_hold(conds, c, left, tile)
             steps += taken
             fits, decided = take_lanes(left, start, np.int64(owner[c]), sink, counters)
             whole &= ~decided
             if not fits:
                 break
-    clear_tile(rows.first, row_attr, start, stop, tile)
-    for e in range(row_first[0], row_first[stop - start]):
-        there[row_attr[e]] = 0
+    leave_rows(tile, there)
+    clear_tile(tile)
     for place, more in ((NODES, visited), (CONJUNCTIONS, looked_at), (CANDIDATES, candidates), (PREDICATES, steps)):
         counters[place] += np.int64(more)
     return fits

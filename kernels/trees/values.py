@@ -9,40 +9,41 @@ from colmatch.kernels.trees.tables import directory, find_part
 
 
 @device
-def has_value(multi, table, attr, code, begin, end, a, lo, hi):
-    """Whether the row, entries ``begin:end``, has a value of an attribute within a range."""
-    v = np.int64(table[a])
+def has_value(multi, event, a, lo, hi):
+    """Whether an event has a value of an attribute within a range."""
+    v = np.int64(event.table[a])
     if v == 0:
         return False
     if not multi[a]:
         return lo <= v and v <= hi
-    e = begin + v - 1
-    while e < end and attr[e] == a:
-        if lo <= code[e] and code[e] <= hi:
+    e = event.begin + v - 1
+    while e < event.end and event.attr[e] == a:
+        if lo <= event.code[e] and event.code[e] <= hi:
             return True
         e += 1
     return False
 
 
 @device
-def attributes_there(attr, begin, end):
-    """Bits of the attributes of a row, entries ``begin:end``."""
+def attributes_there(event):
+    """Bits of the attributes of an event."""
     bits = np.uint64(0)
-    for e in range(begin, end):
-        bits |= attribute_bit(attr[e])
+    for e in range(event.begin, event.end):
+        bits |= attribute_bit(event.attr[e])
     return bits
 
 
 @device
-def meets(multi, low, high, attr, code, begin, end, a, lo, hi):
-    """Whether the row, entries ``begin:end``, has an attribute that meets a range.
+def meets(multi, event, high, a, lo, hi):
+    """Whether an event has an attribute that meets a range.
 
-    low, high : tables of the ends, one and the same where events have values. Of several entries
-    one has to lie within it.
+    high : table of the upper ends, the event's own where it has values. Of several entries one has
+    to lie within the range.
     """
     if multi[a]:
-        return has_value(multi, low, attr, code, begin, end, a, lo, hi)
-    return low[a] != 0 and lo <= high[a] and low[a] <= hi
+        return has_value(multi, event, a, lo, hi)
+    low = event.table[a]
+    return low != 0 and lo <= high[a] and low <= hi
 
 
 @device
@@ -52,14 +53,15 @@ def leads_on(node, n, absent):
 
 
 @inlined
-def enter_parts(node, part, slot, n, multi, low, high, rows, row, stack, height):
-    """Notes the parts of a bucket's directory that a row meets.
+def enter_parts(index, n, event, high, stack, height):
+    """Notes the parts of a bucket's directory that an event meets.
 
-    A long directory is asked for each attribute of the row, a short one is read. low, high : as
-    ``meets`` has them; stack : parts are written from place ``height`` on. Returns its new height,
+    A long directory is asked for each attribute of the event, a short one is read. high : as
+    ``meets`` has it; stack : parts are written from place ``height`` on. Returns its new height,
     and how many parts were visited.
     """
-    attr, code, begin, end = rows.attr, rows.code, rows.first[row], rows.first[row + 1]
+    node, part, slot, multi = index.node, index.part, index.slot, index.multi
+    attr, begin, end = event.attr, event.begin, event.end
     visited = np.int64(0)
     if node[n, PARTS] > end - begin:
         bits = directory(node, n)
@@ -69,7 +71,7 @@ def enter_parts(node, part, slot, n, multi, low, high, rows, row, stack, height)
                 continue
             visited += 1
             p = find_part(slot, part, n, a)
-            if p >= 0 and meets(multi, low, high, attr, code, begin, end, a, part[p, PART_LO], part[p, PART_HI]):
+            if p >= 0 and meets(multi, event, high, a, part[p, PART_LO], part[p, PART_HI]):
                 stack[height] = p
                 height += 1
         return height, visited
@@ -77,7 +79,7 @@ def enter_parts(node, part, slot, n, multi, low, high, rows, row, stack, height)
     while p != NONE:
         visited += 1
         a, lo, hi = np.int64(part[p, PART_ATTR]), part[p, PART_LO], part[p, PART_HI]
-        if meets(multi, low, high, attr, code, begin, end, a, lo, hi):
+        if meets(multi, event, high, a, lo, hi):
             stack[height] = p
             height += 1
         p = np.int64(part[p, NEXT])
