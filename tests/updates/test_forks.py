@@ -134,6 +134,23 @@ def test_a_child_reads_pages_that_were_half_read(tmp_path: Path, monkeypatch: py
     assert said == repr(THERE) and "forked" in told
 
 
+def test_a_child_that_is_forked_in_the_middle_of_reading_pages_reads_on(tmp_path: Path) -> None:
+    """Its log is closed, as that is locked: it opens the log again as one who only reads."""
+    matcher = cm.Matcher.build(TEXTS, SCHEMA, index=cm.index("pbtree", path=str(tmp_path / "pages")))
+    matcher.insert({4: "a = 4"})
+    live: Any = inside.live(matcher)
+
+    def begin_again() -> Any:
+        live.file.cache.clear()
+        return pairs(matcher.match(EVENTS)), live.file.is_writer
+
+    def work() -> tuple[str, str]:
+        assert len(live.all_places()) == 4
+        return in_child(lambda: len(live.all_places())), in_child(begin_again)
+
+    assert live.reading(work) == ("4", repr((THERE, False)))
+
+
 def test_a_child_makes_what_another_thread_was_making(monkeypatch: pytest.MonkeyPatch) -> None:
     """Attributes that are computed on first use have no lock."""
     matcher = cm.Matcher.build(TEXTS, SCHEMA, index="scan")
