@@ -182,10 +182,10 @@ def test_attributes_are_made_once_for_all_who_ask() -> None:
         @_forks.cached_property
         def value(self) -> object:
             """Says so."""
-            made.append(object())
+            made.append(own := object())
             if len(made) == 1:
                 stand[0]()
-            return made[-1]
+            return own
 
     thing, seen = Thing(), []
     stand: list[Callable[[], None]] = []
