@@ -51,9 +51,9 @@ def test_no_crafted_pages_harm_who_checks_them(tmp_path: Path) -> None:
         (True, chains.FREE_SLOTS, 1, "page 2 leads to other free slots than there are"),
         (True, chains.TEXT_IDS, 1, "page 2 says that ids are of another type than they are"),
         (False, LENGTH, 2**32 - 1, "is not what was written"),
-        (False, LENGTH, 14, "a record of a subscription is not as long as its parts are"),
-        (False, SECTIONS, 2**31, "a record of a subscription is not as long as its parts are"),
-        (False, SIZE, 2**31, "a record of a subscription is not as long as its parts are"),
+        (False, LENGTH, 14, "a record is not as long as its parts are"),
+        (False, SECTIONS, 2**31, "a record is not as long as its parts are"),
+        (False, SIZE, 2**31, "a record is not as long as its parts are"),
     ],
 )
 def test_a_number_that_no_file_has_is_found(tmp_path: Path, is_root: bool, word: int, value: int, said: str) -> None:
