@@ -8,7 +8,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from random import Random
+from types import SimpleNamespace
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pyarrow as pa
@@ -164,3 +166,11 @@ def turn(matcher: cm.Matcher) -> Any:
 def page_file(matcher: cm.Matcher) -> Any:
     """The file of pages that a matcher lives in."""
     return matcher._set.file
+
+
+def with_constants(module: Any, name: str, **numbers: int) -> Any:
+    """Returns a patch of constants that a module reads as ``name.CONSTANT``, as ``bs.MOST_BINS``.
+
+    Kernels keep the constants that they were compiled with.
+    """
+    return patch.object(module, name, SimpleNamespace(**vars(getattr(module, name)) | numbers))

@@ -1,7 +1,7 @@
 """Memory for results is used again when nobody holds the result any more.
 
-Fresh pages cost a fault each, 2 us in a virtual machine. With fresh memory for each batch, ``match``
-of a million ``dense`` subscriptions took 10.6 us an event instead of 8.9.
+Fresh pages cost a fault each, 2 us in a virtual machine. With fresh memory for each batch,
+``match`` of a million ``dense`` subscriptions took 10.6 us an event instead of 8.9.
 """
 
 from __future__ import annotations

@@ -96,7 +96,7 @@ def test_masks_decide_where_bins_are_codes() -> None:
 @pytest.mark.parametrize("bins", [3, 20])
 def test_fewer_bins_than_codes_leave_candidates_that_are_verified(bins: int) -> None:
     exact, events = built()
-    with patch.object(colmatch.indexing.bitslice, "MOST_BINS", bins):
+    with inside.with_constants(colmatch.indexing.bitslice, "bs", MOST_BINS=bins):
         vague, _ = built()
     assert vague.counters(events)["candidates"] > exact.counters(events)["candidates"] == 0
     assert pairs(vague.match(events)) == pairs(exact.match(events))
@@ -117,7 +117,11 @@ def test_more_segments_than_there_is_room_for() -> None:
     whole, events = built(batch_rows=60)
     wanted = pairs(whole.match(events))
     module = colmatch.indexing.bitslice
-    with patch.object(module, "TILE", 1), patch.object(module, "AN_ENTRY", 0), patch.object(module, "SEGMENTS", 70):
+    with (
+        patch.object(module, "TILE", 1),
+        patch.object(module, "AN_ENTRY", 0),
+        inside.with_constants(module, "bs", SEGMENTS=70),
+    ):
         assert pairs(fresh(whole).match(events)) == wanted
 
 
@@ -152,7 +156,7 @@ def test_no_value_of_one_column_is_left_for_the_next() -> None:
 
 def test_codes_of_an_attribute_without_a_rank_may_be_large() -> None:
     texts = {i: f"a = {i % 4} AND c = 1" + f" AND b <> {i}" * (i > 99) for i in range(600)}
-    with patch.object(colmatch.indexing.bitslice, "MOST_RANKS", 3):
+    with inside.with_constants(colmatch.indexing.bitslice, "bs", MOST_RANKS=3):
         matcher = cm.Matcher.build(texts, dict.fromkeys("abc", "int64"), index=OPEN)
     wanted = [(row, i) for row in range(100) for i in range(600) if row % 4 == i % 4 and row + 400 != i]
     assert pairs(matcher.match(pa.table({"a": np.arange(100) % 4, "b": np.arange(400, 500), "c": [1] * 100}))) == wanted
@@ -160,7 +164,7 @@ def test_codes_of_an_attribute_without_a_rank_may_be_large() -> None:
 
 def test_attributes_without_slots() -> None:
     exact, events = built()
-    with patch.object(colmatch.indexing.bitslice, "MOST_RANKS", 20):
+    with inside.with_constants(colmatch.indexing.bitslice, "bs", MOST_RANKS=20):
         vague, _ = built()
     assert pairs(vague.match(events)) == pairs(exact.match(events))
 

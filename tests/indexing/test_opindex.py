@@ -149,7 +149,7 @@ def test_every_predicate_is_in_a_signature_that_admits_it() -> None:
     events = workload.events(ROWS)
     wanted = pairs(built(workload, "scan").match(events))
     for runs in (1, 2, 1000):
-        with patch.object(MODULE, "RUNS_A_SEGMENT", runs):
+        with inside.with_constants(MODULE, "oi", RUNS_A_SEGMENT=runs):
             assert pairs(built(workload).match(events)) == wanted
 
 

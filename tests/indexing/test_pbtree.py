@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from random import Random
 
+import inside
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -69,7 +70,7 @@ def test_ranges_are_counted_from_the_nearer_end() -> None:
         assert told["predicates"] < 50
 
 
-def test_what_was_counted_is_made_ready_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_was_counted_is_made_ready_again() -> None:
     """Of few slots these alone, of many, or where their places were not kept, all."""
     count = 5000
     texts = {i: f"a = {i} AND b > 0" if i % 2 else f"a = {i} OR c = {i}" for i in range(count)}
@@ -78,11 +79,11 @@ def test_what_was_counted_is_made_ready_again(monkeypatch: pytest.MonkeyPatch) -
     wanted = cm.Matcher.build(texts, schema, index="scan").match_lists(events).to_pylist()
     looked_at = []
     for spans in (1024, 1):
-        monkeypatch.setattr(pbtree, "SPANS", spans)
-        matcher = cm.Matcher.build(texts, schema, index="pbtree")
-        found = matcher.match_lists(events).to_pylist()
-        assert list(map(sorted, found)) == list(map(sorted, wanted))
-        looked_at.append(matcher.counters(events)["conjunctions"])
+        with inside.with_constants(pbtree, "pb", SPANS=spans):
+            matcher = cm.Matcher.build(texts, schema, index="pbtree")
+            found = matcher.match_lists(events).to_pylist()
+            assert list(map(sorted, found)) == list(map(sorted, wanted))
+            looked_at.append(matcher.counters(events)["conjunctions"])
     slots = count // 2 * 3
     assert looked_at == [2 * slots + 2 + 2 + 1, 5 * slots]  # what the first event has counted is b > 0
 

@@ -58,12 +58,8 @@ def test_no_crafted_pages_harm_who_checks_them(tmp_path: Path) -> None:
         (False, LENGTH, 14, "a record is not as long as its parts are"),
         (False, SECTIONS, 2**31, "a record is not as long as its parts are"),
         (False, SIZE, 2**31, "a record is not as long as its parts are"),
-        (
-            False,
-            SLOT,
-            2**31,
-            "it cannot be read .IndexError: .* out of bounds.*: take a copy",
-        ),  # as others that no check foresees
+        # as others that no check foresees
+        (False, SLOT, 2**31, "it cannot be read .IndexError: .* out of bounds.*: take a copy"),
     ],
 )
 def test_a_number_that_no_file_has_is_found(tmp_path: Path, is_root: bool, word: int, value: int, said: str) -> None:
