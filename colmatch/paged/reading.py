@@ -88,7 +88,7 @@ class PagedReader:
             return
         self.file.begin_anew()
         self.store.begin_anew()
-        self._known = self._source = None
+        self._known = None
         if self._described is not None:  # it may belong to an update that was not finished
             self._described = self._described._replace(others=(), literals=(), old=None, version=None)
 

@@ -108,10 +108,10 @@ def test_a_child_that_was_forked_in_the_middle_of_compiling_compiles_nothing(mon
         with _forks.whole:
             pass
         monkeypatch.setattr(_forks, "WAIT_MOST", 1e6)
-        return int(known(np.array([4]))), in_child(lambda: int(known(np.array([3]))))
+        return int(known(np.array([4]))), in_child(lambda: (int(known(np.array([3]))), _forks.is_torn()))
 
     with held(numbas()[0]):
-        assert in_child(all_of_it) == repr((8, "6"))
+        assert in_child(all_of_it) == repr((8, "(6, True)"))
     assert double(np.array([21])) == 42 and not _forks.is_torn()
 
 
@@ -165,3 +165,23 @@ def test_a_fork_waits_for_imports(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     with beside(load, after=0.5):
         assert in_child(lambda: importlib.import_module("colmatch.slow").value) == "42"
     del sys.modules["colmatch.slow"]
+
+
+def test_a_child_waits_for_no_imports_of_threads_that_it_lacks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The lock of a module that was half imported stays held in it for ever."""
+    (tmp_path / "endless.py").write_text("import forking\nforking.stand()\n")
+    monkeypatch.setattr(cm, "__path__", [*cm.__path__, str(tmp_path)])
+    monkeypatch.setattr(_forks, "WAIT_MOST", 0.05)
+
+    def load(stand: Callable[[], None]) -> None:
+        monkeypatch.setattr(forking, "stand", stand, raising=False)
+        importlib.import_module("colmatch.endless")
+
+    def fork_again() -> str:
+        waits: list[float] = []
+        monkeypatch.setattr(_forks.time, "sleep", waits.append)
+        return in_child(lambda: len(waits))
+
+    with beside(load):
+        assert in_child(fork_again) == repr("0")
+    del sys.modules["colmatch.endless"]

@@ -6,13 +6,16 @@ import os
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import crafted_pages
 import inside
 import numpy as np
 import pytest
 from contract import THOROUGH
+from crafted_pages import crafted
 from some_pages import built
 
 import colmatch as cm
@@ -21,9 +24,10 @@ from colmatch.paged import chains, log, logged
 from colmatch.paged.cache import PAGE
 from colmatch.paged.check import check
 from colmatch.paged.header import header_bytes
+from colmatch.store.file import read_arrays, write_arrays
 
 EACH = 3000 if THOROUGH else 60
-LENGTH, SECTIONS, SIZE = 0, 1, 3  # words of the head of a record: the last is of its first section
+LENGTH, SECTIONS, SIZE, SLOT = 0, 1, 3, 10  # words of a record: size of the first section, one of its slots
 
 
 def test_no_crafted_pages_harm_who_checks_them(tmp_path: Path) -> None:
@@ -54,6 +58,8 @@ def test_no_crafted_pages_harm_who_checks_them(tmp_path: Path) -> None:
         (False, LENGTH, 14, "a record is not as long as its parts are"),
         (False, SECTIONS, 2**31, "a record is not as long as its parts are"),
         (False, SIZE, 2**31, "a record is not as long as its parts are"),
+        # as others that no check foresees
+        (False, SLOT, 2**31, "it cannot be read .IndexError: .* out of bounds.*: take a copy"),
     ],
 )
 def test_a_number_that_no_file_has_is_found(tmp_path: Path, is_root: bool, word: int, value: int, said: str) -> None:
@@ -113,3 +119,45 @@ def test_what_describes_the_subscriptions_is_checked(tmp_path: Path) -> None:
 
         with pytest.raises(cm.StoreError, match="cannot read what describes the pages"):
             crafted_pages.source(tmp_path / name, change)  # which opens it at the end
+
+
+def no_events(header: dict[str, Any], arrays: dict[str, Any], other: Path) -> None:
+    arrays["sample"] = np.arange(64, dtype=np.uint8)
+
+
+def of_another_kind(header: dict[str, Any], arrays: dict[str, Any], other: Path) -> None:
+    header["asked"] = read_arrays(other)[0]["asked"]
+
+
+def with_subscriptions(header: dict[str, Any], arrays: dict[str, Any], other: Path) -> None:
+    known, there = read_arrays(other)
+    header |= known | {"asked": header["asked"]}
+    arrays |= there
+
+
+@pytest.mark.parametrize(
+    ("craft", "said"),
+    [
+        (no_events, "the sample of events: "),
+        (of_another_kind, "it has subscriptions, or is not of pages"),
+        (with_subscriptions, "it has subscriptions, or is not of pages"),
+    ],
+)
+def test_a_description_of_something_else_is_refused(tmp_path: Path, craft: Callable[..., None], said: str) -> None:
+    other = crafted.saved(tmp_path / "other", "scan", "number")
+
+    def change(header: dict[str, Any], arrays: dict[str, Any]) -> None:
+        if header:
+            craft(header, arrays, other)
+
+    with pytest.raises(cm.StoreError, match=f"cannot read what describes the pages, .*{said}"):
+        crafted_pages.source(tmp_path / "pages", change)
+
+
+def test_a_saved_matcher_that_asks_for_pages_is_refused(tmp_path: Path) -> None:
+    path = crafted.saved(tmp_path / "index", "scan", "number")
+    header, arrays = read_arrays(path, mmap=False)
+    header["asked"] = {"kind": "pbtree", "settings": {"path": str(tmp_path / "pages")}}
+    write_arrays(path, header, arrays)
+    with pytest.raises(cm.StoreError, match=f"cannot read {path}, .*it asks for a file of pages"):
+        cm.Matcher.open(path)

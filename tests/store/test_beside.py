@@ -10,9 +10,11 @@ from pathlib import Path
 
 import pytest
 from journals import log_of, saved_in
+from shell import run
 
 import colmatch as cm
 from colmatch.kernels import _folders
+from colmatch.store import beside as besides
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="modes, links and locks of POSIX")
 ROOT = pytest.mark.skipif(os.name != "posix" or os.geteuid() != 0, reason="only root can give a file away")
@@ -69,6 +71,43 @@ def test_permissions_that_have_changed_are_followed(tmp_path: Path, made: Made) 
         assert oct(mode(beside)) == oct(0o600)
 
 
+@MADE
+def test_nobody_else_can_read_it_before_it_has_its_permissions(
+    tmp_path: Path, made: Made, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, beside = made(tmp_path)
+    path.chmod(0o600)
+    beside.unlink(missing_ok=True)
+    seen, real = [], besides.make_like
+
+    def look(handle: int, target: str, owner: os.stat_result) -> None:
+        seen.append(mode(beside))
+        real(handle, target, owner)
+
+    monkeypatch.setattr(besides, "make_like", look)
+    umask = os.umask(0)
+    try:
+        insert(path)
+    finally:
+        os.umask(umask)
+    assert set(seen) == {0o600}
+
+
+@MADE
+@pytest.mark.parametrize("kept", [0o600, 0o640])
+def test_the_copy_of_what_is_damaged_is_as_secret_as_the_file(tmp_path: Path, made: Made, kept: int) -> None:
+    path, beside = made(tmp_path)
+    with cm.Matcher.open(path, journal=path.name != "pages") as matcher:
+        for id in (8, 9):
+            matcher.insert({id: f"a = {id}"})
+        data, log = path.read_bytes(), beside.read_bytes()
+    path.write_bytes(data)
+    path.chmod(kept)
+    beside.write_bytes(bytes(100) + log[100:])
+    run("recover", path)
+    assert oct(mode(f"{beside}.damaged-1")) == oct(kept)
+
+
 @ROOT
 @MADE
 def test_owner_and_group_are_those_of_the_file(tmp_path: Path, made: Made) -> None:
@@ -116,6 +155,20 @@ def test_a_planted_link_is_not_followed(tmp_path: Path, made: Made, there: bool)
         with pytest.raises(cm.StoreError, match="is a link, which is not followed"):
             cm.Matcher.open(path).save(path)
     assert beside.is_symlink() and (victim.read_bytes() == b"" if there else not victim.exists())
+
+
+@MADE
+def test_a_link_that_takes_its_place_is_not_followed(tmp_path: Path, made: Made) -> None:
+    """Not even where it leads to the very file that stood there."""
+    path, beside = made(tmp_path)
+    with cm.Matcher.open(path, journal=path.name != "pages") as matcher:
+        matcher.insert({9: "a = 9"})
+        os.replace(beside, tmp_path / "elsewhere")
+        beside.symlink_to(tmp_path / "elsewhere")
+        before = (tmp_path / "elsewhere").read_bytes()
+        with pytest.raises(cm.StoreError, match="was removed or replaced|is a link, which is not followed"):
+            matcher.insert({10: "a = 10"})
+        assert (tmp_path / "elsewhere").read_bytes() == before and len(matcher) == (2 if path.name == "pages" else 4)
 
 
 def test_a_link_to_a_log_is_not_read(tmp_path: Path) -> None:

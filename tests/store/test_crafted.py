@@ -146,11 +146,12 @@ def test_literals_of_pages_are_looked_at_too(tmp_path: Path, how: str) -> None:
         literals_of(pack({}, own))
 
 
-def stream(texts: pa.Array) -> Any:
+def stream(*parts: pa.Array) -> Any:
     """Events as a sample has them, which Arrow takes as they are."""
     out = pa.BufferOutputStream()
-    with pa.ipc.new_stream(out, pa.schema([("c", texts.type)])) as written:
-        written.write_batch(pa.record_batch({"c": texts}))
+    with pa.ipc.new_stream(out, pa.schema([("c", parts[0].type)])) as written:
+        for texts in parts:
+            written.write_batch(pa.record_batch({"c": texts}))
     return np.frombuffer(out.getvalue(), np.uint8)
 
 
@@ -161,6 +162,7 @@ def texts_of(offsets: list[int], data: bytes) -> pa.Array:
 
 SAMPLES = {
     "no UTF-8": stream(texts_of([0, 1, 2], b"x\xff")),
+    "no UTF-8 in its second batch": stream(texts_of([0, 1, 2], b"xy"), texts_of([0, 1, 2], b"x\xff")),
     "no texts": stream(texts_of([0, 9, 2], b"xy")),
     "half of its description": stream(texts_of([0, 1, 2], b"xy"))[:-60],
     "half of its texts": stream(texts_of([0, 1, 2], b"xy"))[:-20],

@@ -18,6 +18,7 @@ from journals import closed_state, log_of, opened, saved_in, state, update
 
 import colmatch as cm
 from colmatch.store import file, journal, journal_file
+from colmatch.store.recovery import recover_journal
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="locks of POSIX")
 
@@ -117,10 +118,16 @@ def test_another_version_and_what_is_no_journal(path: Path, monkeypatch: pytest.
         opened(path).close()
     with pytest.raises(cm.StoreError, match="has format version 9, this colmatch reads version 2"):
         opened(path)
-    log_of(path).write_bytes(b"something else")
-    for call in (lambda: opened(path), lambda: cm.Matcher.open(path).save(path)):
-        with pytest.raises(cm.StoreError, match="is not a journal of colmatch: move it away"):
-            call()
+    for other in (b"something else", b"as long as some records, and finished, " * 9):
+        log_of(path).write_bytes(other)
+        for call in (
+            lambda: opened(path),
+            lambda: cm.Matcher.open(path).save(path),
+            lambda: recover_journal(str(path)),
+        ):
+            with pytest.raises(cm.StoreError, match="is not a journal of colmatch: move it away"):
+                call()
+        assert log_of(path).read_bytes() == other
     log_of(path).unlink()
     os.mkfifo(log_of(path))
     with pytest.raises(cm.StoreError, match="is a pipe or a device"):

@@ -7,6 +7,7 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -134,6 +135,87 @@ def test_a_child_reads_pages_that_were_half_read(tmp_path: Path, monkeypatch: py
     assert said == repr(THERE) and "forked" in told
 
 
+def changed_pages(path: Path) -> cm.Matcher:
+    """A matcher in pages whose counts of predicates are known, as a batch was matched."""
+    index = cm.index("pbtree", path=str(path))
+    matcher = cm.Matcher.build({1: "a = 1 AND s = 'x'", 2: "a = 2 AND s = 'yx'"}, SCHEMA, index=index)
+    assert pairs(matcher.match(EVENTS)) == [(0, 1), (1, 2)]
+    matcher.delete([2])
+    assert pairs(matcher.match(EVENTS)) == [(0, 1)]
+    return matcher
+
+
+def test_a_child_has_nothing_of_an_update_that_was_not_finished(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither what describes the subscriptions, nor how many predicates each has."""
+    matcher = changed_pages(tmp_path / "pages")
+    file: Any = inside.page_file(matcher)
+    events = pa.table({"a": [1, 1], "s": ["x", "y"]})
+
+    def update(stand: Callable[[], None]) -> None:
+        def commit() -> None:
+            stand()
+            raise OSError
+
+        monkeypatch.setattr(file, "commit", commit)
+        with pytest.raises(OSError):
+            matcher.replace({1: "a = 1", 3: "a = 1", 4: "a <"}, errors="collect")
+
+    with beside(update):
+        assert in_child(lambda: (matcher.rejected, pairs(matcher.match(events)))) == repr(([], [(0, 1)]))
+
+
+def test_a_child_takes_no_update_for_one_that_failed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the parent writes next stands in the same pages, with the same numbers."""
+    matcher = changed_pages(tmp_path / "pages")
+    file: Any = inside.page_file(matcher)
+    events = pa.table({"a": [1, 1], "s": ["failed", "made"]})
+    (there, is_there), (go_on, goes_on) = os.pipe(), os.pipe()
+
+    def update(stand: Callable[[], None]) -> None:
+        def commit() -> None:
+            stand()
+            raise OSError
+
+        with monkeypatch.context() as context:
+            context.setattr(file, "commit", commit)
+            with pytest.raises(OSError):
+                matcher.insert({5: "s = 'failed'"})
+
+    def later() -> Any:
+        os.write(is_there, b"x")
+        os.read(go_on, 1)
+        return pairs(matcher.match(events))
+
+    with ThreadPoolExecutor(1) as pool:
+        with beside(update):
+            said = pool.submit(in_child, later)
+            os.read(there, 1)
+        matcher.insert({6: "s = 'made'"})
+        os.write(goes_on, b"x")
+        assert said.result() == repr([(1, 6)]) == repr(pairs(matcher.match(events)))
+    for end in (there, is_there, go_on, goes_on):
+        os.close(end)
+
+
+def test_a_child_that_is_forked_in_the_middle_of_reading_pages_reads_on(tmp_path: Path) -> None:
+    """Its log is closed, as that is locked: it opens the log again as one who only reads."""
+    matcher = cm.Matcher.build(TEXTS, SCHEMA, index=cm.index("pbtree", path=str(tmp_path / "pages")))
+    matcher.insert({4: "a = 4"})
+    live: Any = inside.live(matcher)
+
+    def begin_again() -> Any:
+        live.file.cache.clear()
+        return pairs(matcher.match(EVENTS)), live.file.is_writer
+
+    def work() -> tuple[str, str]:
+        assert len(live.all_places()) == 4
+        return in_child(lambda: len(live.all_places())), in_child(begin_again)
+
+    assert live.reading(work) == ("4", repr((THERE, False)))
+
+
 def test_a_child_makes_what_another_thread_was_making(monkeypatch: pytest.MonkeyPatch) -> None:
     """Attributes that are computed on first use have no lock."""
     matcher = cm.Matcher.build(TEXTS, SCHEMA, index="scan")
@@ -165,10 +247,10 @@ def test_attributes_are_made_once_for_all_who_ask() -> None:
         @_forks.cached_property
         def value(self) -> object:
             """Says so."""
-            made.append(object())
+            made.append(own := object())
             if len(made) == 1:
                 stand[0]()
-            return made[-1]
+            return own
 
     thing, seen = Thing(), []
     stand: list[Callable[[], None]] = []

@@ -76,6 +76,18 @@ def test_who_gives_up_waiting_is_not_waited_for(monkeypatch: pytest.MonkeyPatch)
         assert len(kept) == 1
 
 
+def test_who_cannot_even_stand_in_line_is_told_why() -> None:
+    one = Turn()
+
+    class Full(list[Any]):
+        def append(self, _: object) -> None:
+            raise MemoryError
+
+    one._line = Full()
+    with pytest.raises(MemoryError):
+        one.take()
+
+
 def test_a_turn_within_a_turn_is_refused() -> None:
     """As in a signal handler: it would wait for itself."""
     one = Turn()

@@ -339,7 +339,9 @@ def test_merges_remember_what_the_sample_told(kind: str, way: str, early: None, 
     assert looked_at(matcher, events) <= 1.3 * looked_at(once, events)
 
 
-def test_a_large_sample_is_kept_in_part_and_a_strange_one_is_left_out(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_large_sample_is_kept_in_part_and_a_strange_one_is_left_out(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
     batch = pa.record_batch({"A": np.arange(100_000), "s": np.arange(100_000), "other": ["x" * 100] * 100_000})
     matcher = cm.Matcher.build({1: "a = 1"}, SCHEMA, index="propagation", sample=batch)
     kept = pa.ipc.open_stream(pa.py_buffer(inside.sample(matcher))).read_all()
@@ -359,6 +361,8 @@ def test_a_large_sample_is_kept_in_part_and_a_strange_one_is_left_out(caplog: py
         < len(inside.sample(cm.Matcher.build({1: "a = 1"}, SCHEMA, index="propagation", sample=wide)))
         < 1.1 * sample.MOST_BYTES
     )
+    monkeypatch.setattr(sample, "MOST_BYTES", 1000)  # less than events that are kept together
+    assert not len(inside.sample(cm.Matcher.build({1: "a = 1"}, SCHEMA, index="propagation", sample=batch)))
     lenient = cm.Options(missing_columns="null")
     other = cm.Matcher.build({1: "a = 1"}, SCHEMA, index="propagation", options=lenient, sample=pa.table({"b": [1]}))
     assert len(inside.sample(other)) == 0
