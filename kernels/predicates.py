@@ -11,7 +11,7 @@ called for each conjunction takes ``Conditions`` and an ``Event``. With ``Predic
 events took ``betree`` (100,000 ``dense``) twice the time.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -35,8 +35,8 @@ class Event(NamedTuple):
 
     attr: U32  # (E) of all rows
     code: U32  # (E)
-    begin: int
-    end: int
+    begin: Any
+    end: Any
     table: U32  # (A)
 
 
