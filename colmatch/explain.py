@@ -37,13 +37,13 @@ _WORDS = {True: "True", False: "False", None: "Unknown"}
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class ExplainedNode:
     """A predicate with the event's value, or an AND / OR of nodes."""
 
     text: str
     truth: TruthValue
     value: Any = None
-    children: tuple[Node, ...] = ()
+    children: tuple[ExplainedNode, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class Explanation:
 
     id: int | str
     matched: bool
-    tree: Node
+    tree: ExplainedNode
     event: dict[str, Any] = field(repr=False)
     missing: str = "unknown"
     lacking: tuple[str, ...] = ()
@@ -69,7 +69,7 @@ class Explanation:
             must = "which must be defined, so that the event matches nothing"
             lines.append(f"   the event lacks {', '.join(map(repr, self.lacking))}, {must}")
 
-        def show(node: Node, indent: str, last: bool) -> None:
+        def show(node: ExplainedNode, indent: str, last: bool) -> None:
             value = "" if node.children or node.value is _NOTHING else f"   [{_shown(node.value)}]"
             lines.append(f"{indent}{'└─' if last else '├─'} {_WORDS[node.truth]:7} {node.text}{value}")
             for i, child in enumerate(node.children):
@@ -112,11 +112,11 @@ def explain(parts: Parts, event: Any, id: int | str, clock: Clock | None = None)
     told = _Told(version.attributes, whole(version.literals), segment, keys, known, parts.language.two_valued)
     nodes = _undivided([_conjunction(told, c) for c in mine])
     if not nodes:
-        tree = Node("FALSE: contradicts itself", False, _NOTHING)
+        tree = ExplainedNode("FALSE: contradicts itself", False, _NOTHING)
     elif len(nodes) == 1:
         tree = nodes[0]
     else:
-        tree = Node("any of", _any([node.truth for node in nodes]), _NOTHING, tuple(nodes))
+        tree = ExplainedNode("any of", _any([node.truth for node in nodes]), _NOTHING, tuple(nodes))
     lacks = Required(parts.schema).lacks(row, lenient=True)
     lacking = () if lacks is None else tuple(lacks.columns)
     matched = tree.truth is True and not lacking
@@ -214,11 +214,11 @@ class _Told(NamedTuple):
     two_valued: bool
 
 
-def _conjunction(told: _Told, c: int) -> Node:
+def _conjunction(told: _Told, c: int) -> ExplainedNode:
     preds = told.segment.predicates
     leaves = [_predicate(told, p) for p in range(preds.first[c], preds.first[c + 1])]
     if len(preds.jump_first) and preds.jump_first[c] >= 0:
-        stack: list[Node] = []
+        stack: list[ExplainedNode] = []
         for token in preds.tree[preds.tree_first[c] : preds.tree_first[c + 1]].tolist():
             if token >= 0:
                 stack.append(leaves[token])
@@ -228,22 +228,24 @@ def _conjunction(told: _Told, c: int) -> Node:
             del stack[-size:]
             truths = [child.truth for child in children]
             stack.append(
-                Node("any of" if either else "all of", _any(truths) if either else _all(truths), _NOTHING, children)
+                ExplainedNode(
+                    "any of" if either else "all of", _any(truths) if either else _all(truths), _NOTHING, children
+                )
             )
         return stack[0]
     if not leaves:
-        return Node("TRUE", True, _NOTHING)
+        return ExplainedNode("TRUE", True, _NOTHING)
     if len(leaves) == 1:
         return leaves[0]
-    return Node("all of", _all([leaf.truth for leaf in leaves]), _NOTHING, tuple(leaves))
+    return ExplainedNode("all of", _all([leaf.truth for leaf in leaves]), _NOTHING, tuple(leaves))
 
 
-def _undivided(nodes: list[Node]) -> list[Node]:
+def _undivided(nodes: list[ExplainedNode]) -> list[ExplainedNode]:
     """Puts programs together again that an expression was divided into (``expr/assemble.py``).
 
     Each is an AND of one predicate of an OR with all that the others have, too.
     """
-    groups: dict[Any, list[Node]] = {}
+    groups: dict[Any, list[ExplainedNode]] = {}
     for i, node in enumerate(nodes):
         rest = node.children[1:]
         is_program = node.text == "all of" and any(child.children for child in rest)
@@ -251,19 +253,19 @@ def _undivided(nodes: list[Node]) -> list[Node]:
     return [group[0] if len(group) == 1 else _factored(group) for group in groups.values()]
 
 
-def _texts(nodes: tuple[Node, ...]) -> Any:
+def _texts(nodes: tuple[ExplainedNode, ...]) -> Any:
     return tuple((node.text, _texts(node.children)) for node in nodes)
 
 
-def _factored(nodes: list[Node]) -> Node:
+def _factored(nodes: list[ExplainedNode]) -> ExplainedNode:
     """Makes the AND of the OR of first children with the other children, which are the same."""
     first = tuple(node.children[0] for node in nodes)
-    either = Node("any of", _any([node.truth for node in first]), _NOTHING, first)
+    either = ExplainedNode("any of", _any([node.truth for node in first]), _NOTHING, first)
     children = (either, *nodes[0].children[1:])
-    return Node("all of", _all([child.truth for child in children]), _NOTHING, children)
+    return ExplainedNode("all of", _all([child.truth for child in children]), _NOTHING, children)
 
 
-def _predicate(told: _Told, p: int) -> Node:
+def _predicate(told: _Told, p: int) -> ExplainedNode:
     predicates, keys = told.segment.predicates, told.keys
     word = int(predicates.pred[p, 0])
     attr, none = word & layout.ATTR_MASK, bool(word & layout.FLAG_NONE)
@@ -275,7 +277,7 @@ def _predicate(told: _Told, p: int) -> Node:
     sure = told.two_valued or attribute.role is Role.HAS_NULL or (of_call and None not in value.values())
     truth: TruthValue = not found if none else found if found or (keys[attr] and not of_call) or sure else None
     text = predicate_text(attribute, LiteralTexts(told.literals, attr), runs, none)
-    return Node(text, truth, value)
+    return ExplainedNode(text, truth, value)
 
 
 def _found(values: dict[str, Any], name: str) -> Any:

@@ -24,7 +24,7 @@ from colmatch.matching.range_worker import RangeNames
 from colmatch.matching.reasons import By, checked_by
 from colmatch.matching.request import Among
 from colmatch.matching.subset import Subset, subset_of
-from colmatch.matching.topk import TopK, checked_topk
+from colmatch.matching.topk.arguments import TopK, checked_topk
 from colmatch.matching.workers import Workers
 from colmatch.options import Options
 from colmatch.paged.header import is_pages
@@ -35,7 +35,7 @@ from colmatch.store import saved
 from colmatch.subscriptions.intake import Errors
 from colmatch.subscriptions.rejected import Rejected
 from colmatch.updates.initial import indexed_parts, suited, taken_in
-from colmatch.updates.live import LiveSet
+from colmatch.updates.memory_set import MemorySet
 from colmatch.updates.set import SubscriptionSet
 
 __all__ = ["Matcher", "Rejected", "kinds"]
@@ -111,9 +111,9 @@ class Matcher:
         ExpressionError : an expression cannot be understood; says which, where and why
         SubscriptionError, SchemaError, OptionError : the arguments cannot be used
         """
-        asked = Language.asked_for(language, missing)
-        given = taken_in(subscriptions, schema, index, options, errors, asked, constants, tags)
-        return cls(built(given, sample) if is_in_pages(given.asked) else LiveSet(indexed_parts(given, sample)))
+        requested = Language.asked_for(language, missing)
+        given = taken_in(subscriptions, schema, index, options, errors, requested, constants, tags)
+        return cls(built(given, sample) if is_in_pages(given.requested) else MemorySet(indexed_parts(given, sample)))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the matcher to one file, atomically.
@@ -128,7 +128,7 @@ class Matcher:
         OSError : as from the built-in ``open``. Whatever is raised, ``path`` is as it was
         """
         name = saved.file_name(path)
-        if isinstance(self._set, LiveSet):
+        if isinstance(self._set, MemorySet):
             with unpaged(name):
                 saved.save(name, self._set)
         elif isinstance(self._set, PagedSet):
@@ -289,7 +289,7 @@ class Matcher:
 
     @options.setter
     def options(self, options: Options) -> None:
-        self._set.options = suited(self._set.asked, self._set.options.with_settings(options))
+        self._set.options = suited(self._set.requested, self._set.options.with_settings(options))
 
     @property
     def language(self) -> str:
@@ -689,4 +689,4 @@ class Matcher:
 
 
 def _unpickle(data: bytes) -> Matcher:
-    return Matcher(LiveSet(saved.from_bytes(data)))
+    return Matcher(MemorySet(saved.from_bytes(data)))

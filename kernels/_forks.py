@@ -44,7 +44,7 @@ from typing import Any, Generic, Protocol, TypeVar, overload
 T = TypeVar("T")
 
 WAIT_MOST = 300.0  # seconds that a fork waits at most; a kernel took 60 where six threads shared a core
-LEAST = 1.0  # seconds that a fork waits for each lock when ``WAIT_MOST`` is over
+LEAST_SECONDS = 1.0  # seconds that a fork waits for each lock when ``WAIT_MOST`` is over
 TICK = 0.001  # seconds between two looks at imports, or at waiting forks
 
 # packages from which matching and updating import on first use
@@ -149,7 +149,7 @@ def _before() -> None:
         while True:
             _mine.taken = taken = []
             for each in _waited[::-1]:
-                if each.acquire(timeout=max(end - time.monotonic(), LEAST)):
+                if each.acquire(timeout=max(end - time.monotonic(), LEAST_SECONDS)):
                     taken.append(each)
             if time.monotonic() > end or not _is_imported_by_others():
                 return

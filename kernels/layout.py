@@ -200,7 +200,7 @@ class Sink(NamedTuple):
     hits: I64  # (N) pairs of each row of the batch
     # (W) bits of the numbers of deleted subscriptions, whose pairs are left out; zeros behind its
     # end
-    dead: U64
+    deleted_bits: U64
     # (4) pairs written; 1 when pairs are wanted, 0 when only ``hits`` is; room that an unfinished
     # block needs, 0 if unknown; number of the index's first subscription
     state: I64
@@ -228,7 +228,7 @@ class Top(NamedTuple):
     offset: I64  # (S + 1) id -> bytes of ``data``, or (0)
     data: U8  # (D)
     # (W) bits of the numbers of deleted subscriptions, which are left out; zeros behind its end
-    dead: U64
+    deleted_bits: U64
     # (3) number of the index's first subscription; ``DOT`` or another; 1 when a kernel may find a
     # subscription again
     state: I64

@@ -23,14 +23,14 @@ import numpy as np
 from colmatch.kernels._jit import device, kernel
 from colmatch.kernels.layout import ACCEPT, ATTR_MASK, CANDIDATES, CONJUNCTIONS, FLAG_NONE, FLAG_RUN, PREDICATES, U32
 from colmatch.kernels.predicates import Event, clear, conditions_of, flagged_holds, spread
-from colmatch.kernels.sink import FILL, emit, is_dead, is_decided, stops
+from colmatch.kernels.sink import FILL, emit, is_decided, is_deleted, stops
 
 ROW_BLOCK = 64
 CONJ_BLOCK = 1024
 
 MOST_POINTS = 4096  # combinations of points at which a program is asked, for one event
 # Ranges of which there are several points: each has at least 3, and 3^8 is above MOST_POINTS.
-MANY = 8
+MOST_RANGES = 8
 
 
 class Meeting(NamedTuple):
@@ -228,18 +228,20 @@ def meet_all(multi, preds, low, high, start, stop, meeting, sink, counters):
 
 
 @kernel
-def find_hardest(preds, is_range, dead, base, points, attribute):
+def find_hardest(preds, is_range, deleted_bits, base, points, attribute):
     """Finds a program that would have to be asked at more than ``MOST_POINTS`` points.
 
     Returns its conjunction, or -1.
 
-    is_range (A) uint8. dead, base : bits of deleted subscriptions, and the number of the first of
-    these; what they ask does not matter. points (A) int64 : zeros on entry and return. attribute
-    (1) int64 : one that it has several predicates on
+    is_range (A) uint8
+    deleted_bits, base : bits of deleted subscriptions, whose programs do not matter, and the number
+        of the first subscription
+    points (A) int64 : zeros on entry and return
+    attribute (1) int64 : written, an attribute that the program has several predicates on
     """
     first, pred = preds.first, preds.pred
     for c in range(len(preds.jump_first)):
-        if preds.jump_first[c] < 0 or is_dead(dead, np.uint64(base + preds.owner[c])):
+        if preds.jump_first[c] < 0 or is_deleted(deleted_bits, np.uint64(base + preds.owner[c])):
             continue
         total = np.int64(1)
         for pass_on in range(2):  # in the first pass intervals are counted, in the second multiplied

@@ -91,7 +91,7 @@ def accepted(jump, at_jump, count, holds, slot, p, forced, every, target):
 
 @kernel
 def count_reasons(
-    preds, first, members, slots, multi, rows, valid, dead, scratch, alone, several
+    preds, first, members, slots, multi, rows, valid, left_out, scratch, alone, several
 ):  # fmt: skip
     """Counts the rows that each slot of a subscription alone turns away.
 
@@ -101,7 +101,7 @@ def count_reasons(
     multi (A) uint8 : as in ``layout.Codes``
     rows : ``layout.Rows``
     valid (N) uint8 : 0 for rows that are left out
-    dead (S) uint8 : 1 for subscriptions that are left out. Written: those that are true of a row
+    left_out (S) uint8 : 1 for subscriptions that are left out; written for those that match a row
     scratch : tile (A * 64) uint32, zeros; failed, sole (most slots of a subscription) uint64;
         holds, target (longest program) uint64, zeros
     alone (slots) int64 : added to
@@ -118,8 +118,8 @@ def count_reasons(
         if every == 0:
             continue
         tile = fill_tile(rows, start, stop, multi, value)
-        for s in range(len(dead)):
-            if dead[s]:
+        for s in range(len(left_out)):
+            if left_out[s]:
                 continue
             count, matched = begin[s + 1] - begin[s], np.uint64(0)
             for i in range(count):
@@ -150,7 +150,7 @@ def count_reasons(
                 for j in range(p, p_end):
                     sole[slot[j]] |= failed[slot[j]] & ~twice
             if matched != 0:
-                dead[s] = 1
+                left_out[s] = 1
                 continue
             any = np.uint64(0)
             for i in range(count):

@@ -6,7 +6,7 @@
 from colmatch.kernels._jit import device, kernel
 from colmatch.kernels.bounds import ROUNDED
 from colmatch.kernels.layout import DOT, MAX
-from colmatch.kernels.top import SCORING, least_score
+from colmatch.kernels.topk import SCORING, least_score
 
 
 @device

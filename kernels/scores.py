@@ -17,9 +17,9 @@ from colmatch.kernels.bits import ask_for
 from colmatch.kernels.layout import ADDED, ATTR_MASK, DOT, F64, LARGEST, LOWEST, MAX, PRIORITY, SUM, U32
 from colmatch.kernels.predicates import Event, clear, conditions_of, conjunction_holds, predicate_holds, spread
 from colmatch.kernels.ranges import begin_ranges, rewind_ranges
-from colmatch.kernels.top import AGAIN, BASE, SCORING, offer
+from colmatch.kernels.topk import AGAIN, BASE, SCORING, offer
 
-AHEAD = 16  # pairs whose scores are on their way from memory
+PAIRS_AHEAD = 16  # pairs whose scores are on their way from memory
 
 
 class ScoreScratch(NamedTuple):
@@ -169,7 +169,7 @@ def offer_known(known, place, sub, start, top):
     most, last = best.shape[1], np.int64(len(sub) - 1)
     for row in range(start, start + len(place) - 1):
         for i in range(place[row - start], place[row - start + 1]):
-            ask_for(known, np.uint64(np.int64(sub[min(i + AHEAD, last)]) - base))
+            ask_for(known, np.uint64(np.int64(sub[min(i + PAIRS_AHEAD, last)]) - base))
             s = sub[i]
             score = known[np.int64(s) - base]
             if np.isnan(score):

@@ -37,17 +37,19 @@ BASE = 3
 # What ``state[WANTED]`` asks for: how many matches a row has, the pairs, or whether there is one.
 COUNTS, PAIRS, ANY = 0, 1, 2
 
-AHEAD = 32  # pairs whose places are on their way from memory: a store that waits for its place holds up all after it
+PAIRS_AHEAD = (
+    32  # pairs whose places are on their way from memory: a store that waits for its place holds up all after it
+)
 
 
 @device
-def is_dead(dead, number):
+def is_deleted(deleted_bits, number):
     """Says whether a subscription was deleted, by its number: whether its bit is set.
 
-    dead (W) uint64; the bits behind its end are 0
+    deleted_bits (W) uint64; the bits behind its end are 0
     """
     word = number >> np.uint64(6)
-    return word < np.uint64(len(dead)) and (dead[word] >> (number & np.uint64(63))) & np.uint64(1) != 0
+    return word < np.uint64(len(deleted_bits)) and (deleted_bits[word] >> (number & np.uint64(63))) & np.uint64(1) != 0
 
 
 @device
@@ -57,7 +59,7 @@ def take(sink, row, sub, counters):
     False when pairs are wanted and there is no room: the caller rolls its block of rows back.
     """
     number = np.uint64(sub + sink.state[BASE])
-    if is_dead(sink.dead, number):
+    if is_deleted(sink.deleted_bits, number):
         return True
     if sink.state[WANTED] == PAIRS:
         n = sink.state[FILL]
@@ -114,7 +116,7 @@ def order_by_row(sink, start, place, sub):
     sink_row, sink_sub = sink.row, sink.sub
     count = np.uint64(sink.state[FILL])
     for i in range(count):
-        soon = min(i + np.uint64(AHEAD), count - np.uint64(1))
+        soon = min(i + np.uint64(PAIRS_AHEAD), count - np.uint64(1))
         ask_for(sub, np.uint64(place[np.uint64(sink_row[soon]) - np.uint64(start)]))
         row = np.uint64(sink_row[i]) - np.uint64(start)
         sub[place[row]] = sink_sub[i]
@@ -130,7 +132,7 @@ def order_ids(sink, start, place, ids, id):
     sink_row, sink_sub = sink.row, sink.sub
     count = np.uint64(sink.state[FILL])
     for i in range(count):
-        soon = min(i + np.uint64(AHEAD), count - np.uint64(1))
+        soon = min(i + np.uint64(PAIRS_AHEAD), count - np.uint64(1))
         ask_for(id, np.uint64(place[np.uint64(sink_row[soon]) - np.uint64(start)]))
         ask_for(ids, np.uint64(sink_sub[soon]))
         row = np.uint64(sink_row[i]) - np.uint64(start)

@@ -8,11 +8,11 @@ import numpy as np
 
 from colmatch.kernels._jit import device, kernel
 from colmatch.kernels.bits import ask_for
-from colmatch.kernels.hints import FEW, ONE, TILE, cell_of, codes_together, distance, hinted_code
+from colmatch.kernels.hints import FEW_KEYS, ONE, TILE, cell_of, codes_together, distance, hinted_code
 from colmatch.kernels.ranges import begin_ranges, rewind_ranges
 
 ROW_BLOCK = 256
-AHEAD = 8  # columns, of each of which so many hints are on their way from memory
+COLUMNS_AHEAD = 8  # columns, of each of which so many hints are on their way from memory
 
 
 @kernel
@@ -76,11 +76,11 @@ def code_rows(batch, codes, hints, used, next, first, place, found, code):
             e, e_end = np.uint64(next[a]), np.uint64(col[a + 1])
             begin, behind = code_first[a], code_first[a + 1]
             cells, shift, low, high = cell_first[a], cell_shift[a], lowest[a], highest[a]
-            soon = min(a + AHEAD, attributes - 1)
-            for soon_e in range(next[soon], min(next[soon] + AHEAD, col[soon + 1])):
+            soon = min(a + COLUMNS_AHEAD, attributes - 1)
+            for soon_e in range(next[soon], min(next[soon] + COLUMNS_AHEAD, col[soon + 1])):
                 key = min(max(entry_key[soon_e], lowest[soon]), highest[soon])
                 ask_for(below, np.uint64(cell_first[soon]) + cell_of(distance(lowest[soon], key), cell_shift[soon]))
-            while shift != 0 and e + FEW <= e_end and place[e] < end:
+            while shift != 0 and e + FEW_KEYS <= e_end and place[e] < end:
                 keys = min(e_end - e, TILE)  # some of the next block among them
                 codes_together(bound, begin, behind, low, high, cells, shift, below, entry_key, e, keys, found)
                 for i in range(keys):

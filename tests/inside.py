@@ -25,8 +25,8 @@ from colmatch.kernels.sink import PAIRS
 from colmatch.matching.pieces import Piece
 from colmatch.matching.worker import Worker
 from colmatch.schema import Attributes
-from colmatch.subscriptions.intake import Source
-from colmatch.updates.live import LiveSet
+from colmatch.subscriptions.intake import SubscriptionReader
+from colmatch.updates.memory_set import MemorySet
 from colmatch.updates.segments import Segment
 from colmatch.updates.versions import Parts, Version
 
@@ -41,7 +41,7 @@ def version(matcher: cm.Matcher) -> Version:
     return matcher._set.now
 
 
-def live(matcher: cm.Matcher) -> LiveSet:
+def live(matcher: cm.Matcher) -> MemorySet:
     return matcher._set
 
 
@@ -59,7 +59,7 @@ def source_attributes(matcher: cm.Matcher) -> Attributes:
     return matcher._set._source_for(version(matcher)).attributes
 
 
-def source(matcher: cm.Matcher) -> Source:
+def source(matcher: cm.Matcher) -> SubscriptionReader:
     """Returns what the next subscriptions are taken in by."""
     return matcher._set._source_for(version(matcher))
 
@@ -104,8 +104,8 @@ def scratch(worker: Worker, matcher: cm.Matcher) -> Any:
 def settled(matcher: cm.Matcher) -> Version:
     """Waits until no merge is due or running. Returns the version that there is then."""
     merger = matcher._set.merger
-    while merger.is_running or (merger._due(version(matcher)) is not None and not merger.is_stopped):
-        merger.look()
+    while merger.is_running or (merger._candidates(version(matcher)) is not None and not merger.is_stopped):
+        merger.start_if_due()
         time.sleep(0.001)
     return version(matcher)
 
@@ -115,7 +115,7 @@ def with_index(matcher: cm.Matcher, kind: str, arrays: Any, **changes: Any) -> c
     (only,) = version(matcher).segments
     built = Built(find(kind), cm.index(kind), freeze(arrays))
     other = Segment(only.codes, freeze(changes.get("predicates", only.predicates)), built, only.size)
-    return cm.Matcher(LiveSet(replace(parts(matcher), version=replace(version(matcher), segments=(other,)))))
+    return cm.Matcher(MemorySet(replace(parts(matcher), version=replace(version(matcher), segments=(other,)))))
 
 
 @contextmanager
@@ -155,7 +155,7 @@ def merge(matcher: cm.Matcher, now: Version, start: int, stop: int) -> bool:
     """
     merger, live = matcher._set.merger, matcher._set
     with merger._one.take():
-        return merger._switch(live, merger._merge(live, now, start, stop, live.asked))
+        return merger._publish(live, merger._merge(live, now, start, stop, live.requested))
 
 
 def turn(matcher: cm.Matcher) -> Any:

@@ -18,7 +18,7 @@ from strategies import COLUMNS, Leaf, a_predicate, an_expression, some_rows, ter
 from ways_in import attribute_name, condition, predicate_tables, table_rows, to_builder
 
 import colmatch as cm
-import colmatch.matching.ranking
+import colmatch.matching.topk.rank
 import colmatch.matching.worker
 from colmatch.updates import policy
 
@@ -124,7 +124,7 @@ def test_best_of_tables(kind: str, seed: int) -> None:
     limits = {"FIRST_CAPACITY": 1, "LARGE_CAPACITY": rng.choice([1, 60, 1 << 25])}
     with (
         patch.multiple(colmatch.matching.worker, **limits),
-        patch.object(colmatch.matching.ranking, "PLACES", rng.choice([1, 9, 1 << 22])),
+        patch.object(colmatch.matching.topk.rank, "PLACES", rng.choice([1, 9, 1 << 22])),
         patch.multiple(policy, GROWING_MOST=rng.choice([0, 2, 1024]), SEGMENTS_MOST=rng.choice([1, 3, 16])),
     ):
         matcher = built(tables_of(seed, there, type, priority), schema, index, options)

@@ -40,7 +40,7 @@ def check(matcher: cm.Matcher, there: dict[int, Expr], rows: list[Row], events: 
 def some_policy(rng: Random) -> Any:
     """Makes merges frequent or seldom, and segments grow or not."""
     most, least = rng.choice([0, 2, 1024]), rng.choice([0, 256])
-    return patch.multiple(policy, GROWING_MOST=most, DEAD_LEAST=least, SEGMENTS_MOST=rng.choice([1, 3, 16]))
+    return patch.multiple(policy, GROWING_MOST=most, DELETED_LEAST=least, SEGMENTS_MOST=rng.choice([1, 3, 16]))
 
 
 def an_update(rng: Random, seed: int, matcher: cm.Matcher, there: dict[int, Expr], leaves: Any, size: int) -> None:

@@ -56,7 +56,7 @@ KERNEL_FLOORS = (
     ),
     ("pstree",),
     ("meets", "remaining", "scores", "sound", "tiles", "window"),
-    ("bounds", "calls", "ends", "geometry", "predicates", "room", "sink", "top", "transpose", "weights", "widths"),
+    ("bounds", "calls", "ends", "geometry", "predicates", "room", "sink", "topk", "transpose", "weights", "widths"),
     ("hints",),
     ("search",),
     ("bits", "layout", "ranges"),

@@ -31,7 +31,7 @@ DAY = 86_400_000  # milliseconds
 class Binding:
     """How batches of one schema are read: the plan of the kernels, and which of them are to run."""
 
-    plan: read.Plan
+    plan: read.ReadPlan
     columns: read.Columns  # of the plan
     items: tuple[str, ...]  # what errors call the column of each
     decode: tuple[int, ...]  # columns that are to be decoded first, for no kernel reads their layout
@@ -185,7 +185,7 @@ class _Binder:
         for attr, end, first in needs.pattern_runs:
             self._item("", select.PATTERNS, attr, end, first=first)
         self.items.sort(key=lambda item: item[0][select.ATTR])
-        plan = read.Plan(
+        plan = read.ReadPlan(
             struct=_table(self.columns.structs, 2),
             leaf=_table(list(self.leaves), 5),
             item=_table([item for item, _ in self.items], 12),

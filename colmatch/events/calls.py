@@ -71,7 +71,7 @@ class CallColumns:
         if self._calls:
             known = literals if isinstance(literals, Vocabulary) else Vocabulary.among(literals)
             known = known.of(len(attributes))
-            self._parts = [part for part in (known.old, known.young) if len(part)]
+            self._parts = [part for part in (known.old, known.recent) if len(part)]
 
     def __bool__(self) -> bool:
         return bool(self._calls)

@@ -18,7 +18,7 @@ import pyarrow as pa
 from colmatch.errors import EventError
 from colmatch.events.casts import cast
 from colmatch.events.functions import FUNCTIONS, TYPED, literal
-from colmatch.events.nodes import INTEGERS, Node, arrow_type, node_of
+from colmatch.events.nodes import INTEGERS, ValueNode, arrow_type, node_of
 from colmatch.events.paths import column_at
 from colmatch.incoming import refusing, without_runs
 from colmatch.schema import Attribute, Family, Role, value_type
@@ -45,7 +45,7 @@ class DerivedColumns:
         self._lenient = lenient
         self._columns: list[tuple[int, tuple[str, ...], pa.DataType]] = []
         self._literals: dict[int, pa.Scalar] = {}
-        self._nodes: dict[Node, int] = {}
+        self._nodes: dict[ValueNode, int] = {}
         self._names: dict[str, None] = {}  # in order
         steps: list[Step | None] = []
         results: list[int] = []
@@ -56,7 +56,7 @@ class DerivedColumns:
         self._results = results
         self._steps = _with_last(steps, set(results))
 
-    def _number(self, node: Node, steps: list[Step | None], name: str) -> int:
+    def _number(self, node: ValueNode, steps: list[Step | None], name: str) -> int:
         """The number of the step that computes a node; a new one where there is none yet."""
         number = self._nodes.get(node)
         if number is not None:
@@ -64,7 +64,7 @@ class DerivedColumns:
         step: Step | None = None
         arrow = arrow_type(node.type)
         if node.function not in ("column", "literal"):
-            parts = [a for a in node.arguments if isinstance(a, Node)]
+            parts = [a for a in node.arguments if isinstance(a, ValueNode)]
             arguments = tuple([self._number(part, steps, name) for part in parts])
             step = Step(_function(node), arguments, (), name)
         number = self._nodes[node] = len(steps)
@@ -113,7 +113,7 @@ class DerivedColumns:
                     values[i] = None
 
 
-def check_constants(node: Node) -> bool:
+def check_constants(node: ValueNode) -> bool:
     """Computes what in a node is of literals alone. Says whether all of it is.
 
     Raises
@@ -122,7 +122,7 @@ def check_constants(node: Node) -> bool:
     """
     if node.function in ("column", "literal"):
         return node.function == "literal"
-    parts = [part for part in node.arguments if isinstance(part, Node)]
+    parts = [part for part in node.arguments if isinstance(part, ValueNode)]
     checked = [check_constants(part) for part in parts]
     if not all(checked):
         return False
@@ -131,14 +131,14 @@ def check_constants(node: Node) -> bool:
     return True
 
 
-def _widens(node: Node, parts: list[Node]) -> bool:
+def _widens(node: ValueNode, parts: list[ValueNode]) -> bool:
     """Says that a literal becomes a larger integer, which never fails and is most there is."""
     if node.function != "cast" or node.type not in INTEGERS or parts[0].type not in INTEGERS:
         return False
     return INTEGERS.index(node.type) > INTEGERS.index(parts[0].type) and parts[0].function == "literal"
 
 
-def constant(node: Node) -> pa.Scalar:
+def constant(node: ValueNode) -> pa.Scalar:
     """Computes a node that has literals only.
 
     Raises
@@ -147,10 +147,10 @@ def constant(node: Node) -> pa.Scalar:
     """
     if node.function == "literal":
         return _literal(node)
-    return _called(_function(node), [constant(part) for part in node.arguments if isinstance(part, Node)])
+    return _called(_function(node), [constant(part) for part in node.arguments if isinstance(part, ValueNode)])
 
 
-def _literal(node: Node) -> pa.Scalar:
+def _literal(node: ValueNode) -> pa.Scalar:
     with refusing(EventError, f"{node.arguments[0]!r} is no {node.type}"):
         return literal(node.type, node.arguments[0])
 
@@ -160,8 +160,8 @@ def _called(function: Callable[..., Any], values: list[Any]) -> Any:
         return function(*values)
 
 
-def _function(node: Node) -> Callable[..., Any]:
-    arrow, constants = arrow_type(node.type), [a for a in node.arguments if not isinstance(a, Node)]
+def _function(node: ValueNode) -> Callable[..., Any]:
+    arrow, constants = arrow_type(node.type), [a for a in node.arguments if not isinstance(a, ValueNode)]
     if node.function == "cast":
         mode, *zone = constants
         return lambda value: cast(value, arrow, mode, *zone)

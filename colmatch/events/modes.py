@@ -14,7 +14,7 @@ from collections.abc import Iterable
 
 from colmatch.errors import EventError
 from colmatch.events.derived import constant
-from colmatch.events.nodes import INTEGERS, Node, digits, is_decimal, node_of
+from colmatch.events.nodes import INTEGERS, ValueNode, digits, is_decimal, node_of
 from colmatch.schema import Attribute, Role
 
 _CHECKED = "_checked"
@@ -39,7 +39,7 @@ def sized_column(attributes: Iterable[Attribute]) -> str | None:
     return next((".".join(attribute.path) for attribute in attributes if attribute.role is Role.SIZE), None)
 
 
-def depends_on_mode(node: Node) -> bool:
+def depends_on_mode(node: ValueNode) -> bool:
     """Says whether a value means something else in the other mode."""
     if node.function in ("column", "literal"):
         return False
@@ -56,11 +56,11 @@ def depends_on_mode(node: Node) -> bool:
     return name in _ARITHMETIC and node.type in INTEGERS
 
 
-def _parts(node: Node) -> list[Node]:
-    return [] if node.function in ("column", "literal") else [a for a in node.arguments if isinstance(a, Node)]
+def _parts(node: ValueNode) -> list[ValueNode]:
+    return [] if node.function in ("column", "literal") else [a for a in node.arguments if isinstance(a, ValueNode)]
 
 
-def _meets_float(node: Node, parts: list[Node]) -> bool:
+def _meets_float(node: ValueNode, parts: list[ValueNode]) -> bool:
     """Says whether whole numbers and FLOATs get one type: FLOAT, or DOUBLE in ANSI mode."""
     if node.function in ("cast", "divide", "divide" + _CHECKED):
         return False
@@ -91,23 +91,23 @@ def _whole(type: str) -> int:
     return precision - scale
 
 
-def _is_constant(node: Node) -> bool:
+def _is_constant(node: ValueNode) -> bool:
     return node.function == "literal" or (node.function != "column" and all(map(_is_constant, _parts(node))))
 
 
-def _is_divisor(node: Node) -> bool:
+def _is_divisor(node: ValueNode) -> bool:
     """Says whether a divisor is known, and is not zero."""
     return _is_constant(node) and constant(node).as_py() != 0
 
 
-def _in_ansi_mode(node: Node, parts: list[Node]) -> Node:
+def _in_ansi_mode(node: ValueNode, parts: list[ValueNode]) -> ValueNode:
     if node.function == "cast":
         return node._replace(arguments=(parts[0], "ansi", *node.arguments[2:]))
     checked = node.function in (*_DIVISIONS, *_ARITHMETIC) and not is_decimal(node.type)
     return node._replace(function=node.function + _CHECKED) if checked else node
 
 
-def _can_be_computed(node: Node) -> bool:
+def _can_be_computed(node: ValueNode) -> bool:
     try:
         constant(node)
     except EventError:

@@ -37,7 +37,7 @@ def words(vocabulary: Vocabulary) -> tuple[Words, list[NDArray[Any]]]:
     """
     held: list[NDArray[Any]] = []
     place: list[int] = []
-    for part in (vocabulary.old, vocabulary.young):
+    for part in (vocabulary.old, vocabulary.recent):
         _, offset, data, label = part.literals
         arrays = (part.prefix, offset, data, label)
         assert arrays[0].dtype == offset.dtype == np.int64
@@ -45,14 +45,14 @@ def words(vocabulary: Vocabulary) -> tuple[Words, list[NDArray[Any]]]:
         place += (array.ctypes.data for array in arrays[:3])
         place.append(label.ctypes.data if len(label) else 0)
         held += arrays
-    first, young = vocabulary.old.literals.first, vocabulary.young.literals.first
+    first, recent = vocabulary.old.literals.first, vocabulary.recent.literals.first
     counts = np.diff(first)
     sizes = np.zeros(len(counts), np.int64)
     large = counts >= HINTED
     sizes[large] = np.clip(2 ** np.ceil(np.log2(8.0 * counts[large])).astype(np.int64), 1024, 1 << 17)
     if sizes.sum() > HINTS_MOST:
         sizes[large] = 2 ** int(np.log2(max(HINTS_MOST / large.sum(), 1)))
-    found = Words(contiguous(first), contiguous(young), frozen(np.array(place, np.int64)), frozen(ranges_of(sizes)))
+    found = Words(contiguous(first), contiguous(recent), frozen(np.array(place, np.int64)), frozen(ranges_of(sizes)))
     return found, held
 
 

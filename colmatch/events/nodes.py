@@ -21,7 +21,7 @@ INTEGERS = ("tinyint", "smallint", "int", "bigint")
 _DECIMAL = re.compile(r"decimal\((\d+),(\d+)\)")
 
 
-class Node(NamedTuple):
+class ValueNode(NamedTuple):
     """A function, the type of what it returns, and its arguments.
 
     An argument is a node, or a constant that the function is told.
@@ -39,26 +39,26 @@ class Node(NamedTuple):
         return json.dumps(["", list(columns), self], ensure_ascii=False, separators=(",", ":"))
 
 
-def _collect(node: Node, columns: dict[tuple[str, ...], None]) -> None:
+def _collect(node: ValueNode, columns: dict[tuple[str, ...], None]) -> None:
     if node.function == "column":
         columns[node.arguments] = None
         return
     for argument in node.arguments:
-        if isinstance(argument, Node):
+        if isinstance(argument, ValueNode):
             _collect(argument, columns)
 
 
 @lru_cache(10_000)
-def node_of(key: str) -> Node:
+def node_of(key: str) -> ValueNode:
     """Returns the tree of an attribute's key."""
     return _node(json.loads(key)[2])
 
 
-def _node(parts: list[Any]) -> Node:
+def _node(parts: list[Any]) -> ValueNode:
     function, type, arguments = parts
     if function in ("column", "literal"):
-        return Node(function, type, tuple(arguments))
-    return Node(function, type, tuple([_node(a) if isinstance(a, list) else a for a in arguments]))
+        return ValueNode(function, type, tuple(arguments))
+    return ValueNode(function, type, tuple([_node(a) if isinstance(a, list) else a for a in arguments]))
 
 
 def arrow_type(type: str) -> pa.DataType:

@@ -46,7 +46,7 @@ from colmatch.incoming import is_list, plain
 from colmatch.kernels.layout import U8
 
 EVERY = 128  # events, of which one is taken on average
-LEAST = 256  # events that a window needs to take the place of an older sample
+LEAST_EVENTS = 256  # events that a window needs to take the place of an older sample
 # Types of which a few values hold all words of the column, or which Arrow cannot take values from.
 _HOLDING = {
     type.id
@@ -145,14 +145,14 @@ class Observed:
         None where there are too few to go by.
         """
         whole, few = self._kept
-        if not most or len(self) < min(LEAST, most):
+        if not most or len(self) < min(LEAST_EVENTS, most):
             return None
         events = joined([part.events for part in (*whole, *few)])
         parts = events.slice(max(events.num_rows - most, 0)).to_batches()
         # a column that few events have may take more than these, now that it is NULL in all others
         while parts and sum(part.nbytes for part in parts) > MOST_BYTES:
             parts = parts[1:]
-        if sum(part.num_rows for part in parts) < min(LEAST, most):
+        if sum(part.num_rows for part in parts) < min(LEAST_EVENTS, most):
             return None
         kept = stream_of(parts)
         return kept if len(kept) else None

@@ -61,7 +61,7 @@ class Vocabulary:
     """The literals of A attributes in two parts. Only labelled literals may be in the second."""
 
     old: WordList
-    young: WordList
+    recent: WordList
 
     @staticmethod
     def among(literals: Literals) -> Vocabulary:
@@ -69,12 +69,12 @@ class Vocabulary:
         return Vocabulary(WordList(literals), WordList(NONE).of(len(literals.first) - 1))
 
     def __len__(self) -> int:
-        return len(self.old) + len(self.young)
+        return len(self.old) + len(self.recent)
 
     def of(self, attributes: int) -> Vocabulary:
         """Returns the same literals for so many attributes, the last of which have none."""
-        old, young = self.old.of(attributes), self.young.of(attributes)
-        return self if old is self.old and young is self.young else Vocabulary(old, young)
+        old, recent = self.old.of(attributes), self.recent.of(attributes)
+        return self if old is self.old and recent is self.recent else Vocabulary(old, recent)
 
 
 def prefixes(offset: I64, data: U8) -> I64:

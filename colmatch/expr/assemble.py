@@ -26,7 +26,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from colmatch.expr.tree import MANY, All, Any_, fold
+from colmatch.expr.tree import COUNTLESS, All, Any_, fold
 from colmatch.indexing.settings import Budget
 from colmatch.kernels.layout import ACCEPT, REJECT
 from colmatch.lowering.forms import Conjunction, Form, Leaf, Op
@@ -146,7 +146,7 @@ def divided(root: All, most: int) -> list[All]:
             return Ways(cost, [product for ways in known for product in ways.products])
         if not known:
             return None
-        best = min(range(len(parts)), key=lambda i: parts[i].cost if parts[i] else (MANY, 0))  # type: ignore[union-attr]
+        best = min(range(len(parts)), key=lambda i: parts[i].cost if parts[i] else (COUNTLESS, 0))  # type: ignore[union-attr]
         others = (*node.parts[:best], *node.parts[best + 1 :])
         ways = parts[best]
         assert ways is not None
@@ -163,7 +163,7 @@ def _every(parts: tuple[Any, ...]) -> All:
     """Makes the AND of leaves and groups, unchanged."""
     size = sum(1 if type(part) is Leaf else part.size for part in parts)
     scored = [part if type(part) is Leaf else part.scored for part in parts]
-    return All(list(parts), MANY, size, next((leaf for leaf in scored if leaf is not None and leaf.scores), None))
+    return All(list(parts), COUNTLESS, size, next((leaf for leaf in scored if leaf is not None and leaf.scores), None))
 
 
 _BREADTH = {Op.EQ: 1, Op.IN: 2, Op.BETWEEN: 8, Op.LT: 32, Op.LE: 32, Op.GT: 32, Op.GE: 32, Op.PRESENT: 64}

@@ -21,7 +21,7 @@ import pyarrow as pa
 
 from colmatch.errors import EventError, SchemaError, shown
 from colmatch.events.derived import check_constants
-from colmatch.events.nodes import INTEGERS, Node, arrow_type, digits, is_decimal
+from colmatch.events.nodes import INTEGERS, ValueNode, arrow_type, digits, is_decimal
 from colmatch.expr.ast import Refusal
 from colmatch.expr.computed import MOST_PARTS, PARTS, SYNONYMS, Computed
 from colmatch.lowering.floors import LiteralErrors, literal_floors
@@ -61,9 +61,9 @@ class Typing:
         self._zone = _arrow_zone(options.timezone)
         self._session = Session(options.timezone)
         self.zoned: str | None = None  # a value that depends on the time zone
-        self._known: dict[Computed, tuple[str, Node]] = {}
+        self._known: dict[Computed, tuple[str, ValueNode]] = {}
 
-    def of(self, value: Computed) -> tuple[str, Node]:
+    def of(self, value: Computed) -> tuple[str, ValueNode]:
         """Returns the name of a value, which is its normal form, and its node.
 
         Raises
@@ -115,10 +115,10 @@ class Typing:
 
     # Types
 
-    def _node(self, value: Computed) -> Node:
+    def _node(self, value: Computed) -> ValueNode:
         name, arguments = value
         if name == "column":
-            return Node("column", _type_of(self._schema.column(arguments).arrow, ".".join(arguments)), arguments)
+            return ValueNode("column", _type_of(self._schema.column(arguments).arrow, ".".join(arguments)), arguments)
         if name == "literal":
             return self._literal(*arguments)
         nodes = [self._node(argument) for argument in arguments if isinstance(argument, Computed)]
@@ -126,12 +126,12 @@ class Typing:
             return self._explicit(nodes[0], arguments[1])
         if name == "cidr_contains":
             return _in_network(nodes)
-        method: Callable[[str, list[Node]], Node] = getattr(self, _METHODS.get(name, "_part"))
+        method: Callable[[str, list[ValueNode]], ValueNode] = getattr(self, _METHODS.get(name, "_part"))
         return method(name, nodes)
 
-    def _literal(self, type: str, text: str) -> Node:
+    def _literal(self, type: str, text: str) -> ValueNode:
         if type not in _INSTANTS:
-            return Node("literal", type, (text,))
+            return ValueNode("literal", type, (text,))
         wanted = value_type(arrow_type(type))
         assert wanted is not None
         kind = {"date": Kind.DATE, "timestamp": Kind.TIMESTAMP}.get(type, Kind.TIMESTAMP_NTZ)
@@ -142,15 +142,15 @@ class Typing:
         self.zoned = self.zoned or self._session.literal
         if place[0]:
             raise Refusal(f"{shown(text)} has nanoseconds, which Spark has not")
-        return Node("literal", type, (str(floor[0]),))
+        return ValueNode("literal", type, (str(floor[0]),))
 
-    def _cast(self, node: Node, type: str) -> Node:
+    def _cast(self, node: ValueNode, type: str) -> ValueNode:
         if node.type == type:
             return node
         zoned = "timestamp" in (node.type, type)
-        return Node("cast", type, (node, "ansi" if self._ansi else "", *([self._zone] if zoned else [])))
+        return ValueNode("cast", type, (node, "ansi" if self._ansi else "", *([self._zone] if zoned else [])))
 
-    def _explicit(self, node: Node, type: str) -> Node:
+    def _explicit(self, node: ValueNode, type: str) -> ValueNode:
         have = node.type
         if have == type:
             return node
@@ -165,7 +165,7 @@ class Typing:
             raise Refusal(f"CAST of {have} to {type} is not computed as Spark does it, so it is refused")
         return self._cast(node, type)
 
-    def _common(self, name: str, nodes: list[Node]) -> list[Node]:
+    def _common(self, name: str, nodes: list[ValueNode]) -> list[ValueNode]:
         """The arguments, all cast to the type that Spark finds for them."""
         type = nodes[0].type
         for node in nodes[1:]:
@@ -191,7 +191,7 @@ class Typing:
 
     # Functions
 
-    def _arithmetic(self, name: str, nodes: list[Node]) -> Node:
+    def _arithmetic(self, name: str, nodes: list[ValueNode]) -> ValueNode:
         _count(name, nodes, 2)
         for node in nodes:
             if not _numeric(node.type):
@@ -201,7 +201,7 @@ class Typing:
         if exact and name in "/%":
             raise Refusal(f"{name!r} of decimals is not computed as Spark rounds it: cast one of them to DOUBLE")
         if name == "/":
-            return Node("divide" + checked, "double", tuple([self._cast(node, "double") for node in nodes]))
+            return ValueNode("divide" + checked, "double", tuple([self._cast(node, "double") for node in nodes]))
         if exact:
             (p, s), (q, t) = (_literal_digits(node) for node in nodes)
             if name == "*":
@@ -211,64 +211,64 @@ class Typing:
             if type[0] > 38:
                 raise Refusal(f"{name!r} makes decimals of {type[0]} digits, at most 38 can be computed: cast to fewer")
             both = [self._cast(node, f"decimal({d},{e})") for node, d, e in zip(nodes, (p, q), (s, t), strict=True)]
-            return Node(_ARITHMETIC[name], f"decimal({type[0]},{type[1]})", tuple(both))
+            return ValueNode(_ARITHMETIC[name], f"decimal({type[0]},{type[1]})", tuple(both))
         both = self._common(name, nodes)
-        return Node(_ARITHMETIC[name] + checked, both[0].type, tuple(both))
+        return ValueNode(_ARITHMETIC[name] + checked, both[0].type, tuple(both))
 
-    def _unary(self, name: str, nodes: list[Node]) -> Node:
+    def _unary(self, name: str, nodes: list[ValueNode]) -> ValueNode:
         _count(name, nodes, 1)
         if not _numeric(nodes[0].type):
             raise Refusal(f"{name} needs a number, not {nodes[0].type}")
         checked = "_checked" if self._ansi and nodes[0].type in INTEGERS else ""
-        return Node(name + checked, nodes[0].type, tuple(nodes))
+        return ValueNode(name + checked, nodes[0].type, tuple(nodes))
 
-    def _comparison(self, name: str, nodes: list[Node]) -> Node:
+    def _comparison(self, name: str, nodes: list[ValueNode]) -> ValueNode:
         both = tuple(self._common(name, nodes))
         if name in ("<=", "<>"):  # of a total order
-            inner = Node("less", "boolean", both[::-1]) if name == "<=" else Node("equal", "boolean", both)
-            return Node("not", "boolean", (inner,))
-        return Node({"=": "equal", "<": "less", "<=>": "same"}[name], "boolean", both)
+            inner = ValueNode("less", "boolean", both[::-1]) if name == "<=" else ValueNode("equal", "boolean", both)
+            return ValueNode("not", "boolean", (inner,))
+        return ValueNode({"=": "equal", "<": "less", "<=>": "same"}[name], "boolean", both)
 
-    def _coalesce(self, name: str, nodes: list[Node]) -> Node:
+    def _coalesce(self, name: str, nodes: list[ValueNode]) -> ValueNode:
         _count(name, nodes, 1, MOST_PARTS)
         both = self._common(name, nodes)
-        return Node("coalesce", both[0].type, tuple(both))
+        return ValueNode("coalesce", both[0].type, tuple(both))
 
-    def _text(self, name: str, nodes: list[Node]) -> Node:
+    def _text(self, name: str, nodes: list[ValueNode]) -> ValueNode:
         _count(name, nodes, *((1, MOST_PARTS) if name == "concat" else (1,)))
         for node in nodes:
             if node.type != "string":
                 raise Refusal(f"{name} needs strings, not {node.type}: cast it")
-        return Node(name, "int" if name == "length" else "string", tuple(nodes))
+        return ValueNode(name, "int" if name == "length" else "string", tuple(nodes))
 
-    def _substring(self, name: str, nodes: list[Node]) -> Node:
+    def _substring(self, name: str, nodes: list[ValueNode]) -> ValueNode:
         _count(name, nodes, 2, 3)
         place = [node.arguments[0] for node in nodes[1:] if node.function == "literal" and node.type == "int"]
         if nodes[0].type != "string" or len(place) != len(nodes) - 1:
             raise Refusal("substring takes a string and whole numbers, as in substring(name, 1, 3)")
-        return Node("substring", "string", (nodes[0], *map(int, place)))
+        return ValueNode("substring", "string", (nodes[0], *map(int, place)))
 
-    def _part(self, name: str, nodes: list[Node]) -> Node:
+    def _part(self, name: str, nodes: list[ValueNode]) -> ValueNode:
         _count(name, nodes, 1)
         type = nodes[0].type
         if type not in _INSTANTS or (type == "date" and PARTS[name] == "time"):
             raise Refusal(f"{name} needs a {'date or ' * (PARTS[name] == 'date')}timestamp, not {type}")
-        return Node(name, "int", (nodes[0], *([self._zone] if type == "timestamp" else [])))
+        return ValueNode(name, "int", (nodes[0], *([self._zone] if type == "timestamp" else [])))
 
-    def _date_trunc(self, name: str, nodes: list[Node]) -> Node:
+    def _date_trunc(self, name: str, nodes: list[ValueNode]) -> ValueNode:
         _count(name, nodes, 2)
         unit, of = nodes
         found = _UNITS.get(str(unit.arguments[0]).lower()) if unit.function == "literal" else None
         if found is None or of.type not in _INSTANTS:
             raise Refusal("date_trunc takes a unit and a timestamp, as in date_trunc('month', at)")
-        return Node("date_trunc", "timestamp", (self._cast(of, "timestamp"), found, self._zone))
+        return ValueNode("date_trunc", "timestamp", (self._cast(of, "timestamp"), found, self._zone))
 
 
-def _mentions(node: Node, zone: str) -> bool:
+def _mentions(node: ValueNode, zone: str) -> bool:
     """Whether something in it is computed by the clocks of a zone."""
     if node.function in ("column", "literal"):
         return False
-    return any(_mentions(a, zone) if isinstance(a, Node) else a == zone for a in node.arguments)
+    return any(_mentions(a, zone) if isinstance(a, ValueNode) else a == zone for a in node.arguments)
 
 
 _ARITHMETIC = {"+": "add", "-": "subtract", "*": "multiply", "%": "modulo"}
@@ -284,7 +284,7 @@ def _said(name: str) -> str:
     return f"{name} takes values of one type, not" if name.isalpha() else f"{name!r} compares values of one type, not"
 
 
-def _count(name: str, nodes: list[Node], least: int, most: int = 0) -> None:
+def _count(name: str, nodes: list[ValueNode], least: int, most: int = 0) -> None:
     if not least <= len(nodes) <= (most or least):
         raise Refusal(f"{name} has too few or too many arguments here")
 
@@ -297,24 +297,24 @@ def _digits(type: str) -> tuple[int, int]:
     return digits(type) if is_decimal(type) else (_OF_INTEGER[type], 0)
 
 
-def _literal_digits(node: Node) -> tuple[int, int]:
+def _literal_digits(node: ValueNode) -> tuple[int, int]:
     """The digits of a number; those that it has where it is a whole number that is written out."""
     if node.function == "literal" and node.type in INTEGERS:
         return len(node.arguments[0].lstrip("-")), 0
     return _digits(node.type)
 
 
-def _narrow(node: Node) -> Node:
+def _narrow(node: ValueNode) -> ValueNode:
     """A decimal of digits that a key has room for."""
     precision, scale = digits(node.type)
     if scale > 18:
         raise Refusal(
             f"{scale} digits after the point cannot be compared, at most 18: cast to DECIMAL(18, 6) or the like"
         )
-    return node if precision <= 18 else Node("narrow", f"decimal(18,{scale})", (node,))
+    return node if precision <= 18 else ValueNode("narrow", f"decimal(18,{scale})", (node,))
 
 
-def _in_network(nodes: list[Node]) -> Node:
+def _in_network(nodes: list[ValueNode]) -> ValueNode:
     """``cidr_contains('10.0.0.0/8', ip)``."""
     example = "cidr_contains takes a network and a column of strings, as in cidr_contains('10.0.0.0/8', ip)"
     if len(nodes) != 2 or nodes[0].function != "literal" or any(node.type != "string" for node in nodes):
@@ -326,7 +326,7 @@ def _in_network(nodes: list[Node]) -> Node:
         raise Refusal(f"{shown(text)} is not a network, as '10.0.0.0/8' is") from None
     width = network.max_prefixlen // 4
     ends = [f"{network.version}{int(end):0{width}x}" for end in (network.network_address, network.broadcast_address)]
-    return Node("within", "boolean", (Node("address", "string", (nodes[1],)), *ends))
+    return ValueNode("within", "boolean", (ValueNode("address", "string", (nodes[1],)), *ends))
 
 
 def _type_of_text(text: str) -> str:

@@ -27,7 +27,7 @@ from colmatch.expr.modes import (
     in_set,
     of_predicate,
 )
-from colmatch.expr.tree import MANY, All, Formula, Modes, conjoin, disjoin
+from colmatch.expr.tree import COUNTLESS, All, Formula, Modes, conjoin, disjoin
 from colmatch.expr.weights import modes_with_weight
 from colmatch.incoming import is_list
 from colmatch.indexing.settings import Budget
@@ -122,7 +122,7 @@ class Normaliser:
         done: list[Formula] = []
         stack: list[Any] = [(tree, TRUE)]
         known = self._modes
-        size, most = 0, MANY
+        size, most = 0, COUNTLESS
         while stack:
             node, mode = stack.pop()
             kind = type(node)
@@ -142,8 +142,8 @@ class Normaliser:
             elif kind is Not:
                 stack.append((node.part, mode ^ 1))
             elif kind is Truth:
-                if node.value is None and most == MANY:
-                    most = 1000 + REPEATS * sum(type(part) is Predicate for part, _ in walk(tree, MANY))
+                if node.value is None and most == COUNTLESS:
+                    most = 1000 + REPEATS * sum(type(part) is Predicate for part, _ in walk(tree, COUNTLESS))
                 ask_truth(node, mode, stack, self.by_attribute, self.two_valued)
             elif kind is Constant:
                 value = False if node.value is None and self.two_valued else node.value

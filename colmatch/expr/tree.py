@@ -13,7 +13,7 @@ from typing import Any
 
 from colmatch.lowering.forms import NO_WEIGHT, PATTERNS, Leaf, Op, Test
 
-MANY = 1 << 40
+COUNTLESS = 1 << 40
 _NOTHING = (Test(Op.PRESENT, outside=True),)
 
 
@@ -107,7 +107,7 @@ def _group(kind: type[All], parts: list[Formula], decides: bool) -> Formula:
     for part in flat:
         leaf = type(part) is Leaf
         count = 1 if leaf else part.conjunctions
-        conjunctions = min(conjunctions + count if either else conjunctions * count, MANY)
+        conjunctions = min(conjunctions + count if either else conjunctions * count, COUNTLESS)
         size += 1 if leaf else part.size
     return kind(flat, conjunctions, size, scored)
 

@@ -55,7 +55,7 @@ class IndexKind:
         still have them. What can be written may be
 
     match_topk : a kernel that offers the subscriptions that can be among the best of their rows,
-        and leaves out what ``least_score`` of ``kernels/top.py`` tells it that it may:
+        and leaves out what ``least_score`` of ``kernels/topk.py`` tells it that it may:
         ``match_topk(index, predicates, rows, start, stop, scratch, weights, scores, top,
         counters)``, of ``EventWeights``, ``ScoreScratch`` and ``Top``. Where a kind has none, all
         that ``match`` finds is scored and offered

@@ -54,7 +54,7 @@ TILE = 1 << 18  # bytes of a tile, if attributes are not too many: it stays in t
 MOST_ROWS = bs.SEGMENTS - 64  # of a tile
 EVENT_SIZE = 30  # values of an event, where nothing is known
 A_COLUMN = 500  # postings whose test for all rows takes as long as the tiles of a column that all rows have
-MANY = 1 / 16  # of all events: a column of fewer is hardly ever sorted
+OFTEN = 1 / 16  # of all events: a column of fewer is hardly ever sorted
 WORTH = 0.75  # of the cost with all columns open, below which some are closed
 LISTS = 0.25  # intervals of lists for each predicate, above which no column is closed
 AN_ENTRY = 2  # segments of rows for which there is room; those of all rows at once are cheapest
@@ -184,7 +184,7 @@ def _choose_access(
     """
     share = _presence(uses, code_first, below)
     close = close and len(preds.run_lo) < LISTS * len(preds.pred)
-    least = np.where(share >= MANY, share * A_COLUMN * close, 0.0)
+    least = np.where(share >= OFTEN, share * A_COLUMN * close, 0.0)
     open, best, best_cost = np.ones(len(uses), np.uint8), None, np.inf
     while True:
         choose_access(preds, code_first, uses, below, open, access, postings)

@@ -47,11 +47,11 @@ from colmatch.indexing.base import IndexKind, highest_scores
 from colmatch.indexing.settings import Settings, dnf_budget, setting
 from colmatch.indexing.statistics import Sample, Statistics
 from colmatch.kernels.kindex.arrays import FANOUT_BITS, Domains, KIndex, KIndexScratch, Numbering
-from colmatch.kernels.kindex.best import match_topk
 from colmatch.kernels.kindex.bounds import weigh_rests, weigh_segments
 from colmatch.kernels.kindex.build import cut_segments, measure, post
 from colmatch.kernels.kindex.clauses import CLAUSES, COUNTED, classify, write_starts
 from colmatch.kernels.kindex.match import match
+from colmatch.kernels.kindex.match_topk import match_topk
 from colmatch.kernels.layout import I64, Codes, Predicates
 
 SKIPPING = True

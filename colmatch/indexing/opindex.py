@@ -51,7 +51,7 @@ from colmatch.kernels.opindex import update
 from colmatch.kernels.opindex.arrays import OpIndex, OpIndexScratch
 from colmatch.kernels.opindex.build import (
     DIGIT,
-    Entries,
+    OperatorEntries,
     count_entries,
     count_runs,
     cut_runs,
@@ -140,14 +140,14 @@ def build(
     return index, preds
 
 
-def _no_entries(size: int) -> Entries:
+def _no_entries(size: int) -> OperatorEntries:
     """Returns entries with room for ``size`` of them."""
     operand, upper, slot = (np.empty(size, np.uint32) for _ in range(3))
-    return Entries(operand, upper, slot, np.empty(size, np.uint8))
+    return OperatorEntries(operand, upper, slot, np.empty(size, np.uint8))
 
 
 def _lists(
-    key: U64, order: U32, entries: Entries, bits: int, attributes: int, signatures: bool
+    key: U64, order: U32, entries: OperatorEntries, bits: int, attributes: int, signatures: bool
 ) -> tuple[U32, U32, int, int, int]:
     """``OpIndex.lists`` and ``list`` of the sorted entries, and how many segments, runs and words
     they take.
@@ -310,5 +310,14 @@ def _grown(index: OpIndex, wanted: int) -> OpIndex:
 
 
 KIND = IndexKind(
-    OpIndexSettings, OpIndex, build, scratch, match, cost, repeats, insert, delete, grows_by_sample=lambda asked: True
+    OpIndexSettings,
+    OpIndex,
+    build,
+    scratch,
+    match,
+    cost,
+    repeats,
+    insert,
+    delete,
+    grows_by_sample=lambda requested: True,
 )

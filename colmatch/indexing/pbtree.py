@@ -47,7 +47,7 @@ from colmatch.predicates.keys import Keys, keys_of
 
 FILLS = np.array([pb.LIST_ROOM * 9 // 10, pb.LEAF_MOST * 9 // 10, 300], np.int64)  # of pages that are made together
 
-FEW = 1 << 12  # entries that there is room for without counting them first
+FEW_ENTRIES = 1 << 12  # entries that there is room for without counting them first
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -67,7 +67,7 @@ class PbtreeSettings(Settings):
     )
 
 
-class Entries(NamedTuple):
+class ListEntries(NamedTuple):
     """What stands in the lists: E entries, and what each of C slots needs."""
 
     tree: I64  # (E) number of the tree times LISTS, and of the list
@@ -76,12 +76,12 @@ class Entries(NamedTuple):
     needed: U8  # (C)
 
 
-def entries_of(preds: Predicates, codes: Codes, slots: NDArray[np.uint32], is_code: bool) -> Entries:
+def entries_of(preds: Predicates, codes: Codes, slots: NDArray[np.uint32], is_code: bool) -> ListEntries:
     """Returns the entries of conjunctions, whose slots these are."""
     return entries_of_keys(preds, keys_of(preds, codes, is_code), slots)
 
 
-def entries_of_keys(preds: Predicates, keys: Keys, slots: NDArray[np.uint32]) -> Entries:
+def entries_of_keys(preds: Predicates, keys: Keys, slots: NDArray[np.uint32]) -> ListEntries:
     """Returns the entries of conjunctions whose intervals of keys are known."""
     needed: U8 = np.zeros(len(slots), np.uint8)
     first, pred, own = contiguous(preds.first), contiguous(preds.pred), contiguous(slots)
@@ -91,9 +91,9 @@ def entries_of_keys(preds: Predicates, keys: Keys, slots: NDArray[np.uint32]) ->
         return int(plan_conjunctions(*given, own, needed, entries))
 
     most = 2 * len(keys.low) + len(slots)
-    tree, key, slot = found = _room(most if most < FEW else plan(_room(0)))
+    tree, key, slot = found = _room(most if most < FEW_ENTRIES else plan(_room(0)))
     count = plan(found)
-    return Entries(tree[:count], key[:count], slot[:count], needed)
+    return ListEntries(tree[:count], key[:count], slot[:count], needed)
 
 
 def _room(count: int) -> tuple[I64, I64, U32]:

@@ -25,7 +25,7 @@ class AutoSettings(Settings):
     about = "the kind with the lowest estimated time an event; it keeps the setting that is given here"
 
 
-class Plan(NamedTuple):
+class IndexChoice(NamedTuple):
     settings: Settings
     reason: str
 
@@ -82,16 +82,16 @@ def _costs(kinds: Iterable[IndexKind], statistics: Statistics) -> dict[str, floa
     return {kind.name: kind.cost(statistics) for kind in kinds}
 
 
-def choose(asked: Settings, statistics: Statistics) -> Plan:
+def choose(requested: Settings, statistics: Statistics) -> IndexChoice:
     """Chooses the kind that was asked for, or for ``auto`` that with the lowest estimated cost."""
-    if not isinstance(asked, AutoSettings):
-        plan = Plan(asked, "asked for")
+    if not isinstance(requested, AutoSettings):
+        plan = IndexChoice(requested, "asked for")
     else:
         costs = _costs(KINDS.values(), statistics)
         best = min(costs, key=costs.__getitem__)
         others = ", ".join(f"{name} {cost / 1e3:.3g} us" for name, cost in costs.items() if name != best)
-        plan = Plan(
-            find(best).settings.under(asked.dnf_budget),
+        plan = IndexChoice(
+            find(best).settings.under(requested.dnf_budget),
             f"lowest estimated time an event, {costs[best] / 1e3:.3g} us" + (f" (others: {others})" if others else ""),
         )
     log.info("index %s: %s", plan.settings, plan.reason)

@@ -305,5 +305,5 @@ KIND = IndexKind(
     repeats,
     insert,
     delete,
-    grows_by_sample=lambda asked: True,
+    grows_by_sample=lambda requested: True,
 )

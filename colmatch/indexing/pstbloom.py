@@ -279,5 +279,14 @@ def cost(statistics: Statistics) -> float:
 
 
 KIND = IndexKind(
-    PSTBloomSettings, PSTBloom, build, scratch, match, cost, repeats, insert, delete, grows_by_sample=lambda asked: True
+    PSTBloomSettings,
+    PSTBloom,
+    build,
+    scratch,
+    match,
+    cost,
+    repeats,
+    insert,
+    delete,
+    grows_by_sample=lambda requested: True,
 )

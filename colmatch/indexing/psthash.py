@@ -221,5 +221,14 @@ def cost(statistics: Statistics) -> float:
 
 
 KIND = IndexKind(
-    PSTHashSettings, PSTHash, build, scratch, match, cost, repeats, insert, delete, grows_by_sample=lambda asked: True
+    PSTHashSettings,
+    PSTHash,
+    build,
+    scratch,
+    match,
+    cost,
+    repeats,
+    insert,
+    delete,
+    grows_by_sample=lambda requested: True,
 )

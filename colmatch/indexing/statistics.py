@@ -62,21 +62,23 @@ class Statistics(NamedTuple):
     programs: int
 
     @staticmethod
-    def of(subscriptions: int, preds: Predicates, codes: Codes, dead: NDArray[np.int64] | None = None) -> Statistics:
-        """``subscriptions`` : how many there are, with those of the numbers ``dead``, which do
-        not count.
+    def of(subscriptions: int, preds: Predicates, codes: Codes, deleted: NDArray[np.int64] | None = None) -> Statistics:
+        """Counts what a kind's cost depends on.
+
+        subscriptions : how many there are
+        deleted : numbers of those that do not count
         """
         conjunctions, predicates, programs = len(preds.owner), len(preds.pred), int((preds.jump_first >= 0).sum())
         intervals = predicates - int(np.count_nonzero(preds.pred[:, 0] & FLAG_RUN)) + len(preds.run_lo)
-        if dead is not None and len(dead):
+        if deleted is not None and len(deleted):
             gone = np.zeros(subscriptions, bool)
-            gone[dead] = True
+            gone[deleted] = True
             without = np.flatnonzero(gone[preds.owner])
             conjunctions -= len(without)
             lost = int((preds.first[without + 1] - preds.first[without]).sum())
             predicates, intervals = predicates - lost, intervals - lost  # those of lists of values only as one
             programs -= int((preds.jump_first[without] >= 0).sum()) if len(preds.jump_first) else 0
-            subscriptions -= len(dead)
+            subscriptions -= len(deleted)
         return Statistics(
             subscriptions, conjunctions, predicates, intervals, len(codes.multi), len(codes.bound), programs
         )

@@ -17,8 +17,8 @@ import numpy as np
 from colmatch.indexing.base import bounds_of
 from colmatch.kernels.layout import DOT, F64, PRIORITY, U8, Predicates
 
-LEAST = 4096  # conjunctions of a stratum
-MOST = 4  # strata
+LEAST_CONJUNCTIONS = 4096  # conjunctions of a stratum
+MOST_STRATA = 4  # strata
 FACTOR = 8.0  # by which the strata up to one have more matches than those up to the one before
 ENOUGH = 4.0  # matches that the first of more than two strata has
 
@@ -46,13 +46,13 @@ def cut_strata(preds: Predicates, expected: F64) -> Cut:
     order = np.argsort(falling)
     falling, found = falling[order], np.cumsum(expected[order])
     ends = [len(order)]
-    for k in range(1, MOST):
+    for k in range(1, MOST_STRATA):
         target = found[-1] / FACTOR**k
         if k > 1 and target < ENOUGH:
             break
         last = falling[np.searchsorted(found, target)]
         end = int(np.searchsorted(falling, last, "right"))  # equals stay together
-        if LEAST <= end <= ends[0] - LEAST:
+        if LEAST_CONJUNCTIONS <= end <= ends[0] - LEAST_CONJUNCTIONS:
             ends.insert(0, end)
     stratum = np.empty(len(order), np.uint8)
     stratum[order] = np.searchsorted(ends, np.arange(len(order)), "right")

@@ -17,7 +17,6 @@ from colmatch.kernels.layout import ATTR_MASK, FLAG_MULTI, I64, U32, U64, Codes,
 from colmatch.kernels.tiles import TILE_LEAST, TILE_MOST, TILE_ROWS
 from colmatch.kernels.trees import arrays as bt
 from colmatch.kernels.trees.arrays import Tree, TreeScratch, TreeWork
-from colmatch.kernels.trees.best import match_topk
 from colmatch.kernels.trees.bounds import bound_nodes, code_bounds, order_nodes
 from colmatch.kernels.trees.caps import find_caps
 from colmatch.kernels.trees.change import (
@@ -37,6 +36,7 @@ from colmatch.kernels.trees.change import (
     remove,
 )
 from colmatch.kernels.trees.match import match
+from colmatch.kernels.trees.match_topk import match_topk
 from colmatch.kernels.trees.ranges import match_ranges
 from colmatch.predicates.columns import take
 
@@ -304,10 +304,10 @@ def cost(statistics: Statistics) -> float:
 def kind(settings: type[Settings], plan_of: Callable[[Any], I64]) -> IndexKind:
     """Returns a kind of index that is a tree; ``plan_of`` makes the tree's plan of settings."""
 
-    def build(preds: Predicates, codes: Codes, sample: Sample | None, asked: Any) -> tuple[Tree, Predicates]:
-        return _built(plan_of(asked), preds, codes, sample, asked)
+    def build(preds: Predicates, codes: Codes, sample: Sample | None, requested: Any) -> tuple[Tree, Predicates]:
+        return _built(plan_of(requested), preds, codes, sample, requested)
 
     return IndexKind(
         settings, Tree, build, scratch, match, cost, repeats, inserted, removed, match_topk=match_topk,
-        match_ranges=match_ranges, grows_by_sample=lambda asked: asked.ranking == "feedback",
+        match_ranges=match_ranges, grows_by_sample=lambda requested: requested.ranking == "feedback",
     )  # fmt: skip

@@ -30,8 +30,8 @@ from colmatch.predicates.columns import EMPTY
 from colmatch.schema import Attributes
 from colmatch.session import Session
 
-FEW = 16  # expressions; more are lowered by columns
-MOST = 4096  # intervals that their predicates may have, and literals of a list; more are lowered by columns
+FEW_EXPRESSIONS = 16  # expressions; more are lowered by columns
+MOST_INTERVALS = 4096  # intervals that their predicates may have, and literals of a list; more are lowered by columns
 
 
 class _Operand(NamedTuple):
@@ -135,7 +135,7 @@ class FewExpressions:
                 begin = len(values)
                 words.append(self._read(plan, literals, values, texts))
                 most += len(plan.words) + plan.most * ((len(values) - begin) // 2 + 2 * len(plan.tests))
-                if most > MOST:
+                if most > MOST_INTERVALS:
                     return None
         except (ValueError, ArithmeticError):
             return None
@@ -164,7 +164,7 @@ class FewExpressions:
                         raise ValueError(found)
                     words[op_at], parts, words[leaf_at] = found
                     texts.enter(attr, parts, values)
-                elif many and len(given) > MOST:
+                elif many and len(given) > MOST_INTERVALS:
                     raise ValueError
                 elif convert is None:
                     texts.enter(attr, given if many else (given,), values)
@@ -179,7 +179,10 @@ class FewExpressions:
 
     def _plan(self, form: Form) -> _Plan:
         """Makes the plan of a form, with the tests in the order in which ``Groups`` has them."""
-        large = len(form.leaves) > MOST or sum(len(test.operands) for leaf in form.leaves for test in leaf.tests) > MOST
+        large = (
+            len(form.leaves) > MOST_INTERVALS
+            or sum(len(test.operands) for leaf in form.leaves for test in leaf.tests) > MOST_INTERVALS
+        )
         weighted = any(leaf.weight != NO_WEIGHT for leaf in form.leaves)
         if large or weighted or any(conjunction.jumps for conjunction in form.conjunctions):
             plan = _Plan(form, False, np.empty(0, np.int64), (), False, 0, 0)

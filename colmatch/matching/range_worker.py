@@ -18,9 +18,9 @@ from colmatch.errors import EventError, OptionError, SchemaError, shown
 from colmatch.events.range_reader import Range, RangeReader, Ranges, used_patterns
 from colmatch.kernels import layout
 from colmatch.kernels._jit import entry
-from colmatch.kernels.meets import MANY, Meeting, find_hardest, meet_all
+from colmatch.kernels.meets import MOST_RANGES, Meeting, find_hardest, meet_all
 from colmatch.kernels.transpose import code_rows, to_labels
-from colmatch.matching.worker import Job, Part, Worker
+from colmatch.matching.worker import BatchJob, SegmentJob, Worker
 from colmatch.schema import DERIVED, Column, Schema, Shape
 from colmatch.updates.segments import Segment
 from colmatch.updates.versions import Version
@@ -93,8 +93,8 @@ class RangeWorker(Worker):
         if reader is None or known[2:] != read_for[2:] or any(known[i] is not read_for[i] for i in range(2)):
             self._range_reader = reader = RangeReader(*read_for)
             self._ranges_read = read_for
-        for segment, base, living in zip(version.segments, version.bases, version.living, strict=True):
-            if living and self._checked.get(segment) != self.ranges:
+        for segment, base, alive in zip(version.segments, version.bases, version.alive, strict=True):
+            if alive and self._checked.get(segment) != self.ranges:
                 self._check(version, segment, base, reader.is_range)
         entries, self._high_key = reader.read(rows)
         return entries
@@ -117,7 +117,7 @@ class RangeWorker(Worker):
                     raise EventError(f"{'.'.join(path)!r} cannot be a range: {attr.name} needs one value of it")
         attribute = np.zeros(1, np.int64)
         points = np.zeros(len(version.attributes), np.int64)
-        hardest = find_hardest(segment.predicates, is_range, version.dead, base, points, attribute)
+        hardest = find_hardest(segment.predicates, is_range, version.deleted_bits, base, points, attribute)
         if hardest >= 0:
             id = version.ids.array[base + int(segment.predicates.owner[hardest])].as_py()
             raise EventError(
@@ -128,8 +128,8 @@ class RangeWorker(Worker):
         if not version.narrowed:  # then others have still to be looked at
             self._checked[segment] = self.ranges
 
-    def _dead(self, version: Version, found_dead: int) -> layout.U64:
-        return version.dead  # what an index has taken out is still among the predicates
+    def _deleted_bits(self, version: Version, stale: int) -> layout.U64:
+        return version.deleted_bits  # what an index has taken out is still among the predicates
 
     def _repeats(self, segment: Segment) -> bool:
         if segment.index.kind.match_ranges is not None:
@@ -144,10 +144,10 @@ class RangeWorker(Worker):
         meeting = self._meeting.get(segment)
         if meeting is None:
             low, high, seen = np.zeros((3, max(len(segment.codes.multi), 1)), np.uint32)
-            meeting = self._meeting[segment] = Meeting(low, high, seen, np.zeros((MANY, 3), np.uint32))
+            meeting = self._meeting[segment] = Meeting(low, high, seen, np.zeros((MOST_RANGES, 3), np.uint32))
         return meeting
 
-    def code(self, job: Job, part: Part) -> None:
+    def code(self, job: BatchJob, part: SegmentJob) -> None:
         """Gives both ends the codes of a part."""
         segment, events = part.segment, job.events
         if self._coded is segment:
@@ -169,7 +169,7 @@ class RangeWorker(Worker):
         if len(segment.codes.label):
             entry(to_labels)(segment.codes, events.first, events.attr, self._high_code)
 
-    def _call(self, job: Job, part: Part, row: int, limit: int, into: layout.Sink) -> int:
+    def _call(self, job: BatchJob, part: SegmentJob, row: int, limit: int, into: layout.Sink) -> int:
         segment = part.segment
         low, high, meeting = job.events, job.events._replace(code=self._high_code), self._meeting_of(segment)
         given = segment.predicates, low, high, row, limit

@@ -21,7 +21,7 @@ from colmatch.kernels import reasons as kernels
 from colmatch.kernels.layout import ATTR_MASK, FLAG_NONE, FLAG_RUN, I64, U8
 from colmatch.kernels.tiles import TILE_ROWS
 from colmatch.lowering.written import LiteralTexts, key_runs, predicate_text
-from colmatch.matching.worker import Job, Part
+from colmatch.matching.worker import BatchJob, SegmentJob
 from colmatch.schema import Attribute, Role
 from colmatch.updates.literals import whole
 from colmatch.updates.segments import Segment
@@ -58,8 +58,8 @@ class Found(NamedTuple):
         slot, begin, sample = np.empty(count, np.int64), np.empty(segment.size + 1, np.int64), np.empty(count, np.int64)
         name = _name_numbers(version) if by == "attribute" else np.empty(0, np.int64)
         slots = kernels.number_slots(predicates, *segment.conjunctions, name, slot, begin, sample)
-        dead = version.deleted.among(base, segment.size).astype(np.uint8)
-        return Found(slot, begin, sample[:slots], np.zeros(slots, np.int64), np.zeros(segment.size, np.int64), dead)
+        left_out = version.deleted.among(base, segment.size).astype(np.uint8)
+        return Found(slot, begin, sample[:slots], np.zeros(slots, np.int64), np.zeros(segment.size, np.int64), left_out)
 
 
 class Reasons:
@@ -78,7 +78,7 @@ class Reasons:
             Found.of(segment, base, version, by) for segment, base in zip(version.segments, version.bases, strict=True)
         ]
 
-    def look(self, job: Job, part: Part, valid: U8) -> None:
+    def look(self, job: BatchJob, part: SegmentJob, valid: U8) -> None:
         """Counts what the events of a job, with the codes of a part, say of its segment.
 
         valid (rows) : 0 for events that lack what must be defined, and match nothing

@@ -18,14 +18,14 @@ from colmatch.kernels._jit import entry
 from colmatch.kernels.layout import EventWeights, Rows, Top
 from colmatch.kernels.remaining import gather_remaining
 from colmatch.kernels.sink import PAIRS
-from colmatch.kernels.top import SCORING
-from colmatch.matching.worker import Job, Part, Worker
+from colmatch.kernels.topk import SCORING
+from colmatch.matching.worker import BatchJob, SegmentJob, Worker
 
 Pairs = tuple[NDArray[np.int64], NDArray[np.uint32], int]
 
 
 def found_in_strata(
-    worker: Worker, job: Job, part: Part, strata: Strata, weights: EventWeights, top: Top
+    worker: Worker, job: BatchJob, part: SegmentJob, strata: Strata, weights: EventWeights, top: Top
 ) -> Iterator[Pairs]:
     """Matches a batch with one part, the best strata first.
 
@@ -47,7 +47,7 @@ def found_in_strata(
             if rows < job.rows:
                 events = remaining._replace(first=remaining.first[: rows + 1])
         some = part._replace(arrays=strata.part(begin, end))
-        alone = Job(
+        alone = BatchJob(
             job.entries,
             rows,
             events,

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from colmatch.arrays.frozen import contiguous, sealed
 from colmatch.arrays.ranges import distinct
 from colmatch.errors import shown
-from colmatch.kernels.segments.dead import spare
+from colmatch.kernels.segments.deleted_bits import spare
 from colmatch.subscriptions.ids import Ids, ids_among
 from colmatch.subscriptions.tags import tags_asked
 from colmatch.updates.deleted import Deleted
@@ -28,8 +28,8 @@ class Left(NamedTuple):
     """What of a version is left where all but some subscriptions count as deleted."""
 
     deleted: Deleted
-    living: tuple[int, ...]
-    found_dead: tuple[int, ...]
+    alive: tuple[int, ...]
+    stale: tuple[int, ...]
     gone: int
     narrowed: bool = True
 
@@ -115,6 +115,6 @@ def left_of(version: Version, numbers: NDArray[np.int64]) -> Left:
     bits = np.full(-(-len(version.ids) // 64), -1, np.int64).view(np.uint64)
     spare(contiguous(numbers), bits)
     ends = np.append(np.array(version.bases, np.int64), len(version.ids))
-    living = np.diff(np.searchsorted(numbers, ends)).tolist()
-    gone = [segment.size - some for segment, some in zip(version.segments, living, strict=True)]
-    return Left(Deleted(sealed(bits)), tuple(living), tuple(gone), len(version.ids) - len(numbers))
+    alive = np.diff(np.searchsorted(numbers, ends)).tolist()
+    gone = [segment.size - some for segment, some in zip(version.segments, alive, strict=True)]
+    return Left(Deleted(sealed(bits)), tuple(alive), tuple(gone), len(version.ids) - len(numbers))

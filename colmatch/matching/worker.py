@@ -33,28 +33,28 @@ FIRST_CAPACITY = 1 << 16  # pairs that a sink holds at first
 LARGE_CAPACITY = 1 << 25  # pairs beyond which it grows for a single row only
 GROUP_PAIRS = 1 << 13  # pairs that are ordered together, about
 DIGIT_LEAST, DIGIT_MOST = 4, 12  # bits of the digits by which pairs are ordered
-NO_DEAD: layout.U64 = frozen(np.empty(0, np.uint64))
+NO_DELETED: layout.U64 = frozen(np.empty(0, np.uint64))
 NO_IDS: layout.I64 = frozen(np.empty(0, np.int64))
 
 
-class Part(NamedTuple):
+class SegmentJob(NamedTuple):
     """A segment that a batch is matched with."""
 
     place: int  # among the segments of the version; an empty segment has the base of the next one
     segment: Segment
     base: int  # number of its first subscription
-    dead: layout.U64  # bits of deleted subscriptions; none if its index finds none
+    deleted_bits: layout.U64  # bits of deleted subscriptions; none if its index finds none
     scratch: Any
     arrays: Any  # of its index, or of some of its strata
 
 
-class Job(NamedTuple):
+class BatchJob(NamedTuple):
     """A batch that was read, and what it is matched with."""
 
     entries: layout.Batch
     rows: int
     events: layout.Rows  # the same, once they have the codes of a part
-    parts: list[Part]
+    parts: list[SegmentJob]
     hits: NDArray[np.int64]  # (rows) pairs of each row
     wanted: int  # what kernels are asked for (``kernels/sink.py``); pairs, too, where they must be seen to be counted
     repeats: bool  # whether pairs may be found twice
@@ -111,7 +111,7 @@ class Worker:
             yield self._drain(version, job, start, stop, offset)
         self.forget_codes()
 
-    def found(self, job: Job) -> Iterator[tuple[int, int]]:
+    def found(self, job: BatchJob) -> Iterator[tuple[int, int]]:
         """Matches all rows of a job, as many at a time as the sink can hold the pairs of.
 
         Yields the first of the rows whose pairs it holds, and the first behind them.
@@ -131,7 +131,7 @@ class Worker:
             start = stop
 
     def ordered(
-        self, job: Job, start: int, stop: int, ids: NDArray[np.int64] = NO_IDS
+        self, job: BatchJob, start: int, stop: int, ids: NDArray[np.int64] = NO_IDS
     ) -> tuple[NDArray[np.int64], NDArray[Any]]:
         """Returns the pairs of the rows ``start:stop`` from the sink: ordered, each of them once.
 
@@ -156,7 +156,7 @@ class Worker:
 
     def _order(
         self,
-        job: Job,
+        job: BatchJob,
         start: int,
         place: NDArray[np.int64],
         ids: NDArray[np.int64],
@@ -185,7 +185,7 @@ class Worker:
 
     def read(
         self, version: Version, lenient: bool, rows: pa.RecordBatch, wanted: int, offset: int, best: bool = False
-    ) -> Job:
+    ) -> BatchJob:
         """Reads a batch that is to be matched with all segments of a version.
 
         wanted : of each row, as ``kernels/sink.py`` says
@@ -203,18 +203,18 @@ class Worker:
         if len(self._next) < len(version.attributes):
             self._next = np.empty(len(version.attributes), np.int64)
         parts = [
-            Part(
+            SegmentJob(
                 place,
                 segment,
                 base,
-                self._dead(version, found_dead),
+                self._deleted_bits(version, stale),
                 self.scratch_of(segment, best),
                 segment.index.arrays,
             )
-            for place, (segment, base, living, found_dead) in enumerate(
-                zip(version.segments, version.bases, version.living, version.found_dead, strict=True)
+            for place, (segment, base, alive, stale) in enumerate(
+                zip(version.segments, version.bases, version.alive, version.stale, strict=True)
             )
-            if living
+            if alive
         ]
         repeats = any(self._repeats(part.segment) for part in parts)
         self.forget_codes()
@@ -222,7 +222,7 @@ class Worker:
         wanted = sink.PAIRS if repeats and wanted == sink.COUNTS else wanted
         events = self._rows._replace(first=self._rows.first[: count + 1])
         bits = max(len(version.ids) - 1, 1).bit_length() if repeats or (self.in_order and not best) else 0
-        return Job(entries, count, events, parts, np.zeros(count, np.int64), wanted, repeats, bits)
+        return BatchJob(entries, count, events, parts, np.zeros(count, np.int64), wanted, repeats, bits)
 
     def _entries(self, version: Version, lenient: bool, rows: pa.RecordBatch) -> layout.Batch:
         reader, read_for = self._reader, (version.attributes, version.literals, lenient)
@@ -231,9 +231,9 @@ class Worker:
             self._read_for = read_for
         return reader.read(rows)
 
-    def _dead(self, version: Version, found_dead: int) -> layout.U64:
+    def _deleted_bits(self, version: Version, stale: int) -> layout.U64:
         """Returns what the kernel of a segment is to leave out."""
-        return version.dead if found_dead else NO_DEAD
+        return version.deleted_bits if stale else NO_DELETED
 
     def _repeats(self, segment: Segment) -> bool:
         """Whether the kernel of a segment may write a pair more than once."""
@@ -257,7 +257,7 @@ class Worker:
             known[segment] = scratch, self._capacity
         return scratch
 
-    def _match(self, job: Job, start: int, span: int) -> tuple[int, int]:
+    def _match(self, job: BatchJob, start: int, span: int) -> tuple[int, int]:
         """Matches some rows from ``start`` on with all parts.
 
         Returns the first row that is left, and for how many rows there seems to be room.
@@ -277,7 +277,7 @@ class Worker:
             else:
                 return limit, span
 
-    def code(self, job: Job, part: Part) -> None:
+    def code(self, job: BatchJob, part: SegmentJob) -> None:
         """Gives the events of a job the codes of a part."""
         segment, events = part.segment, job.events
         if self._coded is segment:
@@ -304,14 +304,14 @@ class Worker:
         """Lets go of the segment that rows were coded for last."""
         self._coded = self._placed = None
 
-    def _call(self, job: Job, part: Part, row: int, limit: int, into: layout.Sink) -> int:
+    def _call(self, job: BatchJob, part: SegmentJob, row: int, limit: int, into: layout.Sink) -> int:
         """Runs the kernel of a part. Returns the first row that it has not finished."""
         segment = part.segment
         match, arrays, predicates = entry(segment.index.kind.match), part.arrays, segment.predicates
         stop: int = match(arrays, predicates, job.events, row, limit, part.scratch, into, self.counters)
         return stop
 
-    def _match_part(self, job: Job, part: Part, start: int, limit: int, first: bool) -> int:
+    def _match_part(self, job: BatchJob, part: SegmentJob, start: int, limit: int, first: bool) -> int:
         """Matches rows ``start:limit`` with one part. Returns the first row that found no room.
 
         first : the sink has the pairs of no other part
@@ -320,7 +320,7 @@ class Worker:
         self._sink.state[sink.BASE] = part.base
         row = start
         while row < limit:
-            into = self._sink._replace(hits=job.hits, dead=part.dead)
+            into = self._sink._replace(hits=job.hits, deleted_bits=part.deleted_bits)
             stop = self._call(job, part, row, limit, into)
             if stop > row:
                 row = stop
@@ -346,11 +346,11 @@ class Worker:
             self._sink = _larger(self._sink, LARGE_CAPACITY, 0)
         return max(min(rows * LARGE_CAPACITY // (2 * needed), rows - 1), 1)
 
-    def _forget(self, job: Job, start: int, limit: int) -> None:
+    def _forget(self, job: BatchJob, start: int, limit: int) -> None:
         self.counters[layout.MATCHES] -= job.hits[start:limit].sum()
         job.hits[start:limit] = 0
 
-    def _drain(self, version: Version, job: Job, start: int, stop: int, offset: int) -> Piece:
+    def _drain(self, version: Version, job: BatchJob, start: int, stop: int, offset: int) -> Piece:
         ids = version.ids.numbers
         names = version.ids.array if ids is None else None
         if job.wanted == sink.PAIRS:
@@ -376,7 +376,7 @@ def _digits(rows: int, pairs: int, bits: int) -> tuple[int, int, int]:
 def _sink(capacity: int) -> layout.Sink:
     none = np.empty(0, np.int64)
     pairs = np.empty(capacity, np.uint32), np.empty(capacity, np.uint32)
-    return layout.Sink(*pairs, none, NO_DEAD, np.zeros(4, np.int64))
+    return layout.Sink(*pairs, none, NO_DELETED, np.zeros(4, np.int64))
 
 
 def _larger(full: layout.Sink, capacity: int, fill: int) -> layout.Sink:

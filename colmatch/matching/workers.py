@@ -20,12 +20,12 @@ from colmatch.kernels import layout
 from colmatch.kernels.sink import ANY, COUNTS, PAIRS
 from colmatch.matching.pieces import Piece
 from colmatch.matching.range_worker import RangeNames, RangeWorker, checked_ranges
-from colmatch.matching.ranking import best_pieces
 from colmatch.matching.reasons import By, Reasons
 from colmatch.matching.request import Among, MatchRequest
 from colmatch.matching.subset import Subset, subset_of
 from colmatch.matching.threads import Result, cores, in_order
-from colmatch.matching.topk import TopK
+from colmatch.matching.topk.arguments import TopK
+from colmatch.matching.topk.rank import best_pieces
 from colmatch.matching.worker import Worker
 from colmatch.subscriptions.tags import tags_asked
 from colmatch.updates.set import Subscribed

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from colmatch.arrays.frozen import contiguous
 from colmatch.errors import SubscriptionError, shown
 from colmatch.events.reader import texts_of
-from colmatch.indexing.pbtree import Entries, entries_of_keys, filled, table_pages
+from colmatch.indexing.pbtree import ListEntries, entries_of_keys, filled, table_pages
 from colmatch.kernels.ids import hash_texts
 from colmatch.kernels.layout import I64, U8, U32, Codes, Predicates
 from colmatch.kernels.pbtree import arrays as pb
@@ -54,13 +54,13 @@ def id_keys(ids: Ids) -> I64:
     return hashes_of(ids.array)
 
 
-def all_entries(some: Keyed) -> Entries:
+def all_entries(some: Keyed) -> ListEntries:
     """Returns what subscriptions have in all trees; what slots need is for ``some.slots``."""
     first, keys, here = some.slots[some.slot_first[:-1]], id_keys(some.ids), some.is_of_conjunction
     own, needed = entries_of_keys(some.predicates, some.keys, some.slots[here]), np.zeros(len(here), np.uint8)
     needed[here] = own.needed
     tag_key, tag_slot = check_tags(some.tags)[some.tags.tag], first[some.tags.number]
-    return Entries(
+    return ListEntries(
         np.concatenate(
             [
                 own.tree,

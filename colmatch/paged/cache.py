@@ -15,7 +15,7 @@ from colmatch.kernels.layout import I32, I64, U8, U32
 from colmatch.kernels.pbtree.arrays import CHECKSUM, STAMP, STAMP_HIGH, WORDS
 
 PAGE = 4 * WORDS  # bytes
-LEAST = 8  # frames
+LEAST_FRAMES = 8  # frames
 NONE: NDArray[np.int64] = np.empty(0, np.int64)
 ROOM_LEAST = 1024  # frames that there is room for at once, if the budget has as many
 
@@ -83,7 +83,7 @@ class Cache:
     """
 
     def __init__(self, budget: int, read: Callable[[int, list[memoryview]], None]) -> None:
-        self.frames = max(budget // PAGE, LEAST)
+        self.frames = max(budget // PAGE, LEAST_FRAMES)
         self._read = read
         self.reads = self.hits = 0
         self.holds = False
@@ -113,8 +113,8 @@ class Cache:
 
     def budget(self, size: int) -> None:
         """Takes another budget of bytes; all pages are forgotten where it differs."""
-        if max(size // PAGE, LEAST) != self.frames:
-            self.frames = max(size // PAGE, LEAST)
+        if max(size // PAGE, LEAST_FRAMES) != self.frames:
+            self.frames = max(size // PAGE, LEAST_FRAMES)
             self.frame[:] = -1
             self._begin(self._room())
 

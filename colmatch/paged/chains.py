@@ -27,7 +27,7 @@ from colmatch.paged.file import ROOT, PageFile
 # Chains that have names: first page, bytes, how often it was written (``described.py``).
 OTHERS, OLD_LITERALS = HEAD + 13, HEAD + 16
 CHAINS = {OTHERS: "descriptions", OLD_LITERALS: "string literals"}
-AHEAD = 256  # pages of a chain that are read together where they are neighbours
+PAGES_AHEAD = 256  # pages of a chain that are read together where they are neighbours
 
 
 def words_of(data: bytes, chain: int) -> tuple[U32, int]:
@@ -97,7 +97,7 @@ class Chains:
         while page:
             if len(parts) > self.file.pages:
                 raise damaged(self.file.path, page)
-            ahead = max(min(pages - len(parts), AHEAD, self.file.pages - page), 1)
+            ahead = max(min(pages - len(parts), PAGES_AHEAD, self.file.pages - page), 1)
             for words in self.file.read_all(np.arange(page, page + ahead)):
                 if words[KIND] != BLOB:
                     raise damaged(self.file.path, page)

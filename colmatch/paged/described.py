@@ -66,17 +66,17 @@ def with_literals(store: Chains, known: Described) -> Described:
 def write(store: Chains, known: Described, parts: Parts) -> Described:
     """Writes what is new in ``parts``, whose version has all literals, as ``known`` has."""
     assert known.version is not None
-    young = _with_young(parts)
-    literals, others = known.literals, store.write_named(OTHERS, saved.to_bytes(young))
+    recent = _with_young(parts)
+    literals, others = known.literals, store.write_named(OTHERS, saved.to_bytes(recent))
     old = parts.version.literals.old
     if old.literals.offset is not known.version.literals.old.literals.offset:
         literals = store.write_named(OLD_LITERALS, _old_literals(parts.version))
-    return Described(young, others, literals, old, parts.version)
+    return Described(recent, others, literals, old, parts.version)
 
 
 def _with_young(parts: Parts) -> Parts:
-    young = Vocabulary.among(parts.version.literals.young.literals)
-    return replace(parts, version=parts.version.changed(literals=young))
+    recent = Vocabulary.among(parts.version.literals.recent.literals)
+    return replace(parts, version=parts.version.changed(literals=recent))
 
 
 def _old_literals(version: Version) -> bytes:

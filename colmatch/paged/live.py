@@ -1,4 +1,4 @@
-"""The counterpart of ``updates/live.py`` for a matcher that lives in a file of pages.
+"""The counterpart of ``updates/memory_set.py`` for a matcher that lives in a file of pages.
 
 An update changes pages in the cache and is in the log when the call returns; what goes wrong before
 leaves the file as it was.
@@ -30,7 +30,7 @@ from colmatch.paged.records import packed
 from colmatch.schema import Attributes
 from colmatch.store.replacing import replacing
 from colmatch.subscriptions.ids import listed, wanted_ids
-from colmatch.subscriptions.intake import Errors, Intake, Source, read
+from colmatch.subscriptions.intake import Errors, NewSubscriptions, SubscriptionReader, read
 from colmatch.subscriptions.rejected import following
 from colmatch.subscriptions.tags import NO_TAGS, Tags
 from colmatch.updates import literals
@@ -129,10 +129,12 @@ class PagedSet(PagedReader):
             if rejected is not version.rejected:
                 self._describe(version.changed(rejected=rejected))
 
-    def _source_of(self) -> Source:
+    def _source_of(self) -> SubscriptionReader:
         if self._source is None or self._source.options != self.options:
             attributes = Attributes(list(self.version.attributes))
-            self._source = Source(self.schema, self.options, attributes, self._settings.budget, self.language)
+            self._source = SubscriptionReader(
+                self.schema, self.options, attributes, self._settings.budget, self.language
+            )
         return self._source
 
     def _remove(self, places: NDArray[np.int64]) -> None:
@@ -146,7 +148,7 @@ class PagedSet(PagedReader):
                 self.store.remove_record(place >> 16, place & 0xFFFF)
         self.store.set_root(chains.SUBSCRIPTIONS, self.store.root(chains.SUBSCRIPTIONS) - len(places))
 
-    def _add(self, new: Intake, source: Source) -> None:
+    def _add(self, new: NewSubscriptions, source: SubscriptionReader) -> None:
         """Enters subscriptions, and what describes them."""
         version, attributes = self.version, source.attributes
         count = len(attributes)
@@ -207,7 +209,7 @@ class PagedSet(PagedReader):
         """Writes what describes the subscriptions."""
         assert self._described is not None
         parts = Parts(
-            schema=self.schema, options=self.options, asked=self._settings, version=version, language=self.language
+            schema=self.schema, options=self.options, requested=self._settings, version=version, language=self.language
         )
         self._described = described.write(self.store, self._described, parts)
 
@@ -229,7 +231,7 @@ class PagedSet(PagedReader):
             parts = Parts(
                 schema=self.schema,
                 options=self.options,
-                asked=self._settings,
+                requested=self._settings,
                 version=self.version.changed(sample=kept),
                 language=self.language,
             )
@@ -289,22 +291,22 @@ def built(given: Given, sample: Any) -> PagedSet:
     ------
     StoreError : it cannot be written, or is being changed by another
     """
-    asked = given.asked
-    assert isinstance(asked, PbtreeSettings)
-    path = os.path.realpath(asked.path)
-    few = given._replace(asked=FEWEST.settings.under(asked.dnf_budget))
+    requested = given.requested
+    assert isinstance(requested, PbtreeSettings)
+    path = os.path.realpath(requested.path)
+    few = given._replace(requested=FEWEST.settings.under(requested.dnf_budget))
     parts = indexed_parts(few, sample)
     version = parts.version
     segment = version.segments[0]
     some = build.keyed(segment.predicates, segment.codes, version.ids, version.tags)
     nothing = combine((), (), np.empty(0, bool))
-    empty, _ = indexed(few.asked, nothing, nothing.codes, None, 0, 0)
+    empty, _ = indexed(few.requested, nothing, nothing.codes, None, 0, 0)
     base = Parts(
         schema=parts.schema,
         options=parts.options,
-        asked=asked,
+        requested=requested,
         version=version.changed(
-            segments=(empty,), bases=(0,), living=(0,), ids=version.ids.slice(0, 0), tags=NO_TAGS, reason="asked for"
+            segments=(empty,), bases=(0,), alive=(0,), ids=version.ids.slice(0, 0), tags=NO_TAGS, reason="asked for"
         ),
         language=parts.language,
     )
@@ -312,7 +314,7 @@ def built(given: Given, sample: Any) -> PagedSet:
         made = build.made(some, len(version.attributes), described.chains_of(base), 0)
         del some, segment, version, parts
         build.write(path, made, generation, 1)
-    return PagedSet(path, asked, given.options)
+    return PagedSet(path, requested, given.options)
 
 
 def opened(path: str, cache_bytes: int | None = None, fsync: bool = False) -> PagedSet:

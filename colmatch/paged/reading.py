@@ -31,10 +31,10 @@ from colmatch.paged.state import PagedVersion
 from colmatch.paged.store import PageStore
 from colmatch.predicates.keys import coded
 from colmatch.subscriptions.ids import Ids, can_be_id
-from colmatch.subscriptions.intake import Source
+from colmatch.subscriptions.intake import SubscriptionReader
 from colmatch.updates.deleted import Deleted
+from colmatch.updates.mutex import FairMutex
 from colmatch.updates.segments import indexed
-from colmatch.updates.turn import Turn
 from colmatch.updates.versions import Parts, Version
 
 T = TypeVar("T")
@@ -54,26 +54,26 @@ class PagedReader:
     def __init__(
         self,
         path: str,
-        asked: PbtreeSettings | None = None,
+        requested: PbtreeSettings | None = None,
         options: Options | None = None,
         cache_bytes: int | None = None,
         fsync: bool = False,
     ) -> None:
         self.path = os.path.realpath(path)
         self.lock = _forks.lock()
-        self.turn = Turn()
-        settings = asked or PbtreeSettings(path=path)
+        self.turn = FairMutex()
+        settings = requested or PbtreeSettings(path=path)
         self._settings = settings
         self.file = PageFile(self.path, settings.cache_bytes, settings.fsync)
         self.store = PageStore(self.file)
         self._known: tuple[int, int] | None = None
         self._described: Described | None = None
         self._closed = False
-        self._source: Source | None = None
+        self._source: SubscriptionReader | None = None
         self._whole: tuple[tuple[int, int], Version] | None = None
         self.reading(lambda: None)
-        if asked is None:
-            kept = self.base.asked
+        if requested is None:
+            kept = self.base.requested
             assert isinstance(kept, PbtreeSettings)
             size = kept.cache_bytes if cache_bytes is None else cache_bytes
             self._settings = own = PbtreeSettings(kept.dnf_budget, path, size, fsync or kept.fsync)
@@ -143,7 +143,7 @@ class PagedReader:
         return self.base.schema
 
     @property
-    def asked(self) -> PbtreeSettings:
+    def requested(self) -> PbtreeSettings:
         return self._settings
 
     @property
@@ -208,14 +208,14 @@ class PagedReader:
         multi: U8 = contiguous(np.array(version.attributes.multi, np.uint8))
         predicates, codes = coded(some.predicates, some.keys, multi)
         count = len(some.ids)
-        asked = FEWEST.settings.under(self._settings.dnf_budget)
-        segment, _ = indexed(asked, predicates, codes, None, count, count)
+        requested = FEWEST.settings.under(self._settings.dnf_budget)
+        segment, _ = indexed(requested, predicates, codes, None, count, count)
         ids = some.ids if count or not self.store.root(chains.TEXT_IDS) else Ids(pa.array([], pa.string()))
         return version.changed(
             segments=(segment,),
             bases=(0,),
-            living=(count,),
-            found_dead=(0,),
+            alive=(count,),
+            stale=(0,),
             deleted=Deleted(),
             gone=0,
             ids=ids,
@@ -238,9 +238,9 @@ class PagedReader:
 
     def parts(self) -> Parts:
         """Returns what a matcher in memory is made of that has the same subscriptions."""
-        asked = PbtreeSettings(self._settings.dnf_budget)
+        requested = PbtreeSettings(self._settings.dnf_budget)
         return Parts(
-            schema=self.schema, options=self.options, asked=asked, version=self.whole(), language=self.language
+            schema=self.schema, options=self.options, requested=requested, version=self.whole(), language=self.language
         )
 
     def parts_of(self, id: int | str) -> Parts:
@@ -259,7 +259,11 @@ class PagedReader:
                 raise SubscriptionError(f"there is no subscription {shown(id)}")
             version = self.version_of(places)
             return Parts(
-                schema=self.schema, options=self.options, asked=self._settings, version=version, language=self.language
+                schema=self.schema,
+                options=self.options,
+                requested=self._settings,
+                version=version,
+                language=self.language,
             )
 
         return self.reading(find)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from colmatch.arrays.ranges import members, ranges_of
 from colmatch.errors import StoreError
-from colmatch.indexing.pbtree import Entries
+from colmatch.indexing.pbtree import ListEntries
 from colmatch.kernels.layout import I64, U8, U32
 from colmatch.kernels.pbtree import arrays as pb
 from colmatch.kernels.pbtree import update
@@ -276,7 +276,7 @@ class PageStore(Chains):
             node = int(words[pb.PREV]) if j == 0 and words[pb.CONTINUES] else 0
         return np.concatenate(found) if found else none
 
-    def change(self, entries: Entries, is_insert: bool) -> None:
+    def change(self, entries: ListEntries, is_insert: bool) -> None:
         """Enters slots into the lists of trees, or takes them out.
 
         Raises

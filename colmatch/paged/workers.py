@@ -25,7 +25,7 @@ from colmatch.matching.reasons import By
 from colmatch.matching.request import MatchRequest
 from colmatch.matching.subset import Subset
 from colmatch.matching.threads import Result
-from colmatch.matching.topk import TopK
+from colmatch.matching.topk.arguments import TopK
 from colmatch.matching.workers import MatchTask, Workers
 from colmatch.options import Options
 from colmatch.paged.live import PagedSet

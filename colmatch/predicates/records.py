@@ -14,7 +14,7 @@ from colmatch.arrays.ranges import members, put_rows, ranges_of
 from colmatch.kernels.layout import I64, U32
 from colmatch.kernels.segments.records import HEAD, check_records, find_section, write_records
 
-MOST = 2**32 - 1  # bytes of a section
+MOST_BYTES = 2**32 - 1  # bytes of a section
 _HEAD = struct.Struct("<IQ")
 
 
@@ -47,7 +47,7 @@ class Form:
             for name, rows in sections.items() if len(rows)
         ])  # fmt: skip
         sizes = [len(data) for _, data in there]
-        if sizes and max(sizes) > MOST:
+        if sizes and max(sizes) > MOST_BYTES:
             raise OverflowError
         length = HEAD + len(sizes) + sum([(size + 3) // 4 for size in sizes])
         head = [_HEAD.pack(length, sum([1 << place for place, _ in there])), struct.pack(f"<{len(sizes)}I", *sizes)]

@@ -24,7 +24,7 @@ from colmatch.incoming import is_text
 ROOT = "conditions"  # the path to those of a rule
 WORDS = ("all", "any", "not", "condition", "fact")  # what a condition is, by the key that it has
 DEEPEST = 400  # levels of conditions, which is the most that Options(max_depth=...) allows
-MOST = 1_000_000  # conditions of a rule, with those that it refers to
+MOST_CONDITIONS = 1_000_000  # conditions of a rule, with those that it refers to
 _PATH = re.compile(r"""(\$|[\w-]+)(\.[\w-]+|\[(['"])[\w .-]+\3\])*""")
 _STEP = re.compile(r"""\.?([\w-]+)|\[(['"])([\w .-]+)\2\]""")
 
@@ -146,8 +146,8 @@ class _Conversion:
         parts = self._done[len(self._done) - count :]
         del self._done[len(self._done) - count :]
         number = sum(size for _, size in parts)
-        if number > MOST:
-            raise Unusable(place, f"with the named conditions there are more than {MOST:,} conditions")
+        if number > MOST_CONDITIONS:
+            raise Unusable(place, f"with the named conditions there are more than {MOST_CONDITIONS:,} conditions")
         if word == "not":
             made = _negation(parts[0][0])
         elif parts:

@@ -35,7 +35,7 @@ from colmatch.store.journal_file import (
 )
 from colmatch.store.locks import lock
 from colmatch.store.replacing import is_there, replacing, sync_folder
-from colmatch.updates.turn import Turn
+from colmatch.updates.mutex import FairMutex
 
 _log = logging.getLogger("colmatch")
 
@@ -61,7 +61,7 @@ class Journal:
         self.target = os.path.realpath(target)
         self.path = self.target + SUFFIX
         self.fsync = fsync
-        self.saving = Turn()
+        self.saving = FairMutex()
         self._file: JournalFile | None = locked_journal(self.path, self.target)
         self._coming: JournalFile | None = None
         self._owner = os.getpid()

@@ -32,7 +32,7 @@ from colmatch.subscriptions.tags import NO_TAGS, Tags, tags_of_arrays, tags_to_a
 from colmatch.updates.deleted import Deleted
 from colmatch.updates.growing import GrowingSegment
 from colmatch.updates.literals import whole
-from colmatch.updates.live import LiveSet
+from colmatch.updates.memory_set import MemorySet
 from colmatch.updates.records import attribute_entry, attribute_of
 from colmatch.updates.segments import Segment
 from colmatch.updates.versions import Parts, Version, named_arrays
@@ -52,15 +52,15 @@ def _encode(parts: Parts) -> tuple[dict[str, Any], dict[str, np.ndarray[Any, Any
     }
     arrays |= {f"literals.{name}": array for name, array in whole(version.literals)._asdict().items()}
     arrays |= ids_to_arrays(version.ids) | tags_to_arrays(version.tags)
-    arrays |= {"dead": version.dead, "sample": version.sample}
+    arrays |= {"dead": version.deleted_bits, "sample": version.sample}
     header = {
         "version": __version__,
-        "asked": _settings(parts.asked),
+        "asked": _settings(parts.requested),
         "segments": [{"size": segment.size, **_settings(segment.index.settings)} for segment in version.segments],
         "bases": version.bases,
         "growing": version.growing,
-        "living": version.living,
-        "found_dead": version.found_dead,
+        "living": version.alive,
+        "found_dead": version.stale,
         "gone": version.gone,
         "reason": version.reason,
         "updates": version.updates,
@@ -115,8 +115,8 @@ def _decoded(header: dict[str, Any], arrays: dict[str, np.ndarray[Any, Any]], tr
         bases=tuple(header["bases"]),
         growing=header["growing"],
         deleted=Deleted(_typed("dead", layout.U64, arrays)),
-        living=tuple(header["living"]),
-        found_dead=tuple(header["found_dead"]),
+        alive=tuple(header["living"]),
+        stale=tuple(header["found_dead"]),
         gone=header["gone"],
         ids=ids_of_arrays(_ids(arrays, trusted)),
         reason=header["reason"],
@@ -128,15 +128,15 @@ def _decoded(header: dict[str, Any], arrays: dict[str, np.ndarray[Any, Any]], tr
         merges=header["merges"],
     )
     schema = Schema(pa.ipc.read_schema(pa.py_buffer(base64.b64decode(header["schema"]))))
-    asked = index(header["asked"]["kind"], **header["asked"]["settings"])
+    requested = index(header["asked"]["kind"], **header["asked"]["settings"])
     if not trusted:
-        if is_in_pages(asked) != pages or (pages and len(version)):
+        if is_in_pages(requested) != pages or (pages and len(version)):
             raise ValueError("it asks for a file of pages" if not pages else "it has subscriptions, or is not of pages")
         version = _checked(version, schema)
     return Parts(
         schema=schema,
         options=Options(**header["options"]),
-        asked=asked,
+        requested=requested,
         version=version,
         language=Language(**header.get("language", {})),  # files of 0.2 and older say nothing of it
     )
@@ -148,18 +148,18 @@ def _checked(version: Version, schema: Schema) -> Version:
         sound.checked_segment(segment, version.attributes)
     sound.check_version(version, schema)
     checked_sample(version.sample)
-    segments, found_dead = [], list(version.found_dead)
+    segments, stale = [], list(version.stale)
     for i, segment in enumerate(version.segments):
         kind, arrays = segment.index.kind, segment.index.arrays
         if kind.sound is None or isinstance(segment, GrowingSegment):
             segments.append(sound.indexed_anew(segment, version))
-            found_dead[i] = segment.size - version.living[i]
+            stale[i] = segment.size - version.alive[i]
             continue
         arrays = kind.sound(arrays, segment.predicates, segment.codes, segment.size)
         segments.append(
             type(segment)(segment.codes, segment.predicates, segment.index._replace(arrays=arrays), segment.size)
         )
-    return version.changed(segments=tuple(segments), found_dead=tuple(found_dead))
+    return version.changed(segments=tuple(segments), stale=tuple(stale))
 
 
 def _segment(i: int, entry: dict[str, Any], arrays: dict[str, np.ndarray[Any, Any]], trusted: bool) -> Segment:
@@ -223,7 +223,7 @@ def _reason(error: Exception) -> str:
     return f"{error} is not there" if isinstance(error, KeyError) else str(error)
 
 
-def save(path: str | os.PathLike[str], live: LiveSet) -> None:
+def save(path: str | os.PathLike[str], live: MemorySet) -> None:
     """Writes a matcher to a file, as ``Matcher.save`` does."""
     name = file_name(path)
     journal = live.journal
@@ -233,7 +233,7 @@ def save(path: str | os.PathLike[str], live: LiveSet) -> None:
         write_arrays(name, *_encode(live.parts()))
 
 
-def _fold(live: LiveSet, journal: Journal) -> None:
+def _fold(live: MemorySet, journal: Journal) -> None:
     """Writes a matcher to its own file, and has the journal follow that."""
     with journal.saving.take():
         with live.turn.take():
@@ -256,11 +256,11 @@ def load(
     journalled: bool = False,
     fsync: bool = False,
     trusted: bool = False,
-) -> LiveSet:
+) -> MemorySet:
     """Opens a matcher, and the journal of its file, as ``Matcher.open`` does."""
     name = file_name(path)
     if not journalled:
-        return LiveSet(_decode(name, *read_arrays(name, mmap, verify), trusted))
+        return MemorySet(_decode(name, *read_arrays(name, mmap, verify), trusted))
     content_hash(name)  # a file that is none gets no journal
     journal = Journal(name, fsync)
     try:
@@ -273,12 +273,12 @@ def load(
     except BaseException:
         journal.close()
         raise
-    live = LiveSet(parts)
+    live = MemorySet(parts)
     _replay(live, journal)
     return live
 
 
-def _replay(live: LiveSet, journal: Journal) -> None:
+def _replay(live: MemorySet, journal: Journal) -> None:
     """Does the updates of a journal again; those to come are written there."""
     try:
         live.replay(journal.records())

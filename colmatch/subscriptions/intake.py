@@ -16,7 +16,7 @@ from colmatch.errors import ExpressionError, OptionError, SubscriptionError, sho
 from colmatch.incoming import column_of, table_of
 from colmatch.indexing.settings import Budget
 from colmatch.language import SQL, Language
-from colmatch.lowering.few import FEW, FewExpressions
+from colmatch.lowering.few import FEW_EXPRESSIONS, FewExpressions
 from colmatch.lowering.forms import Form
 from colmatch.lowering.lower import LoweredExpressions, Lowering
 from colmatch.options import Options
@@ -48,7 +48,7 @@ Errors = Literal["raise", "collect"]
 FORMS_KEPT = 100_000  # expressions after which a Source forgets their forms, since each of them may have been another
 
 
-class Intake(NamedTuple):
+class NewSubscriptions(NamedTuple):
     """Subscriptions that were taken in, lowered. Arrays are contiguous and read-only."""
 
     lowered: LoweredExpressions
@@ -59,7 +59,7 @@ class Intake(NamedTuple):
     tags: Tags = NO_TAGS  # of the subscriptions that are left
 
 
-class Pairs(NamedTuple):
+class GivenSubscriptions(NamedTuple):
     """Subscriptions that were read: as many texts or builder expressions as ids."""
 
     ids: Ids
@@ -69,7 +69,7 @@ class Pairs(NamedTuple):
     tags: GivenTags | None = None
 
 
-class Source:
+class SubscriptionReader:
     """Takes in subscriptions of one schema, again and again.
 
     Attributes keep their ids, and texts of a known form are read quickly.
@@ -92,7 +92,7 @@ class Source:
         self._few: FewExpressions | None = None
         self._compiled = 0
 
-    def take_in(self, subscriptions: Any, errors: Errors) -> Intake:
+    def take_in(self, subscriptions: Any, errors: Errors) -> NewSubscriptions:
         """Lowers subscriptions: anything that ``Matcher.build`` takes, or what ``read`` made of it.
 
         Raises
@@ -122,12 +122,12 @@ class Source:
         failed: dict[int, ExpressionError] = {}
         with _no_garbage_collection():
             forms = _forms(compiler, expressions, failed, stop=errors == "raise")
-            if 0 < len(expressions) <= FEW and given.weights is None and not wrong and not failed:
+            if 0 < len(expressions) <= FEW_EXPRESSIONS and given.weights is None and not wrong and not failed:
                 lowered = few.lower(_in_order(forms, len(expressions)))
                 if lowered is not None:
                     local = few.session.literal or compiler.zoned
                     lowered = lowered._replace(predicates=with_given(lowered.predicates, {"priority": priority}))
-                    return Intake(lowered, attributes, ids, [], local, tags)
+                    return NewSubscriptions(lowered, attributes, ids, [], local, tags)
             lowering = Lowering(attributes, Session(self.options.timezone), weights, priority)
             lowering.rejected.update(wrong)
             for form, subs, literals in forms:
@@ -230,7 +230,7 @@ def _finish(
     failed: dict[int, ExpressionError],
     errors: Errors,
     tags: Tags,
-) -> Intake:
+) -> NewSubscriptions:
     lowered = lowering.finish()
     bad = {
         sub: (error.message, None if error.line is None else (error.line, error.column or 1))
@@ -252,12 +252,12 @@ def _finish(
         owner = (np.cumsum(left) - 1)[lowered.predicates.owner].astype(np.uint32)
         lowered = lowered._replace(predicates=lowered.predicates._replace(owner=owner))
     local = lowering.session.literal or (texts[0].zoned if texts is not None else None)
-    return Intake(lowered.frozen(), attributes, ids, rejected, local, tags)
+    return NewSubscriptions(lowered.frozen(), attributes, ids, rejected, local, tags)
 
 
 def read(
     subscriptions: Any, language: Language = SQL, constants: Any = None, tags: Any = None
-) -> PredicateTable | Pairs:
+) -> PredicateTable | GivenSubscriptions:
     """Reads what the caller hands over, which may take time, or call the matcher again.
 
     constants : by id, for a language that has some
@@ -282,8 +282,8 @@ def read(
     return given._replace(expressions=with_constants(given.ids, given.expressions, constants, language))
 
 
-def _read(subscriptions: Any, language: Language) -> PredicateTable | Pairs:
-    if isinstance(subscriptions, (PredicateTable, Pairs)):
+def _read(subscriptions: Any, language: Language) -> PredicateTable | GivenSubscriptions:
+    if isinstance(subscriptions, (PredicateTable, GivenSubscriptions)):
         return subscriptions
     is_list = type(subscriptions) is list  # as usual, and quicker
     if not is_list and isinstance(subscriptions, Mapping):
@@ -302,10 +302,10 @@ def _read(subscriptions: Any, language: Language) -> PredicateTable | Pairs:
             f"subscriptions are a {type(subscriptions).__name__}: a dict {{id: text}}, pairs (id, text), an Arrow table with the columns "
             "id and expression, or a PredicateTable is needed"
         )
-    return Pairs(ids_of_values(ids), expressions)
+    return GivenSubscriptions(ids_of_values(ids), expressions)
 
 
-def _arrow_pairs(source: Any, language: Language) -> Pairs:
+def _arrow_pairs(source: Any, language: Language) -> GivenSubscriptions:
     where = "the table of subscriptions"
     table = table_of(source, SubscriptionError, where)
     ids, texts = (column_of(table, name, SubscriptionError, where) for name in ("id", "expression"))
@@ -320,4 +320,4 @@ def _arrow_pairs(source: Any, language: Language) -> Pairs:
     if language.is_betree:
         expressions = with_constants(unique, expressions, constants_of_table(table, unique, where), language)
     weights, priority = given_weights(table, where), given_priority(table, where)
-    return Pairs(unique, expressions, weights, priority, tags_of_table(table, where))
+    return GivenSubscriptions(unique, expressions, weights, priority, tags_of_table(table, where))

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from colmatch.subscriptions.ids import Ids
 
 KEPT_MOST = 10_000  # that are kept from one update to the next
-FEW = 16  # ids that are looked up one by one
+FEW_IDS = 16  # ids that are looked up one by one
 
 
 class Rejected(NamedTuple):
@@ -59,7 +59,7 @@ def following(known: Mapping[int | str, Rejected], ids: Ids, new: Sequence[Rejec
     if not known and not new:
         return known
     taken = ids.array
-    if len(taken) > FEW:
+    if len(taken) > FEW_IDS:
         taken = taken.filter(_are_among(taken, known))
     return _after(known, taken.to_pylist(), new)
 

@@ -26,7 +26,7 @@ from colmatch.kernels.layout import I32, I64, U8
 from colmatch.subscriptions.ids import Ids, checked_unique, ids_of_column, ids_of_values
 
 NAME = "tags"  # of the column
-YOUNG_LEAST = 4096  # pairs that are looked through rather than sorted among the others
+RECENT_LEAST = 4096  # pairs that are looked through rather than sorted among the others
 
 _NO_NUMBERS: I64 = frozen(np.empty(0, np.int64))
 _NO_PLACES: I32 = frozen(np.empty(0, np.int32))
@@ -118,14 +118,14 @@ class Tags:
             for place in places
             if place + 1 < len(ordered.first)
         ]
-        young = self.tag[ordered.pairs :]
-        parts.append(self.number[ordered.pairs :][np.isin(young, places)])
+        recent = self.tag[ordered.pairs :]
+        parts.append(self.number[ordered.pairs :][np.isin(recent, places)])
         found = np.concatenate(parts)
         return found if len(places) == 1 else distinct(found)
 
     def _ordered(self) -> _Sorted:
         known = self._sorted
-        if known is None or len(self) - known.pairs > max(YOUNG_LEAST, known.pairs // 4):
+        if known is None or len(self) - known.pairs > max(RECENT_LEAST, known.pairs // 4):
             first = ranges_of(np.bincount(self.tag, minlength=len(self.names)))
             known = _Sorted(len(self), first, self.number[np.argsort(self.tag, kind="stable")])
             self._sorted = known

@@ -47,7 +47,7 @@ class Pairs:
 
     def __init__(self) -> None:
         state = np.zeros(2, np.int64)
-        self._found = search.Found(np.empty(0, np.int32), np.empty(0, np.int32), state, np.zeros(0, np.int64))
+        self._found = search.TextHits(np.empty(0, np.int32), np.empty(0, np.int32), state, np.zeros(0, np.int64))
 
     def __len__(self) -> int:
         return int(self._found.state[search.FILL])
@@ -67,7 +67,7 @@ class Pairs:
         found.pattern[fill : fill + len(values)] = patterns
         found.state[search.FILL] += len(values)
 
-    def room(self, pairs: int, literals: int) -> search.Found:
+    def room(self, pairs: int, literals: int) -> search.TextHits:
         """The arrays, with room for so many pairs more."""
         found, fill = self._found, len(self)
         if fill + pairs > len(found.value):

@@ -24,7 +24,7 @@ from colmatch.text.regex_literals import requirement
 from colmatch.text.regex_sets import SIZE, RegexSet, available
 
 PIECE = 1 << 20  # candidates whose strings are gathered at a time
-LEAST = 2  # bytes of a literal: one byte is in so many strings that gathering them costs more than it spares
+LEAST_BYTES = 2  # bytes of a literal: one byte is in so many strings that gathering them costs more than it spares
 SEVERAL = 64  # expressions without a literal that are worth a warning, or a set
 
 _log = logging.getLogger("colmatch")
@@ -48,7 +48,7 @@ class RegexIndex:
         self._rest: list[int] = []
         for i, regex in enumerate(regexes):
             found = requirement(regex)
-            if found.literals and min(map(len, found.literals)) >= LEAST:
+            if found.literals and min(map(len, found.literals)) >= LEAST_BYTES:
                 filters, places = folded if found.folded else exact
                 filters.append(Filter(Place.INSIDE, found.literals))
                 places.append(i)

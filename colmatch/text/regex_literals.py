@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-FEW = 16  # literals any one of which may be there: with more, a filter has little left to say
+FEW_LITERALS = 16  # literals any one of which may be there: with more, a filter has little left to say
 DEEP = 50  # groups within each other; Python's stack is the limit
 LONG = 4  # bytes after which a longer literal is no better
 
@@ -85,7 +85,7 @@ class _RegexReader:
         if None in found:
             return None
         union = tuple(sorted({literal for needed in found if needed for literal in needed}))
-        return union if len(union) <= FEW else None
+        return union if len(union) <= FEW_LITERALS else None
 
     def _sequence(self, depth: int) -> Needed | None:
         best: Needed | None = None

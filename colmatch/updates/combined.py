@@ -27,7 +27,7 @@ from colmatch.updates.literals import extended
 from colmatch.updates.segments import Segment
 
 
-class Part(NamedTuple):
+class MergeInput(NamedTuple):
     """What is merged of a segment."""
 
     predicates: Predicates  # with dense codes; owners have their numbers among all
@@ -37,7 +37,7 @@ class Part(NamedTuple):
     place: I64  # (B) of each boundary, among all
 
 
-class Combined(NamedTuple):
+class MergedPredicates(NamedTuple):
     """Conjunctions of some segments, numbered as they stand there, and the codes of all.
 
     Their predicates are made from those of the segments whenever they are asked for, straight in
@@ -45,7 +45,7 @@ class Combined(NamedTuple):
     merge has made, beside the segments that batches still read.
     """
 
-    parts: tuple[Part, ...]
+    parts: tuple[MergeInput, ...]
     codes: Codes
 
     def by_subscription(self) -> Predicates:
@@ -74,7 +74,7 @@ class Combined(NamedTuple):
 
 def combine(
     segments: Sequence[Segment], bases: Sequence[int], left: NDArray[np.bool_], dense: bool = False
-) -> Combined:
+) -> MergedPredicates:
     """Combines some neighbours.
 
     Parameters
@@ -96,13 +96,13 @@ def combine(
         own, runs = mark_boundaries(predicates, conjunctions, coding.first, marked)
         attributes = max(attributes, int(own))
         predicates = predicates._replace(owner=contiguous(number[begin:end][predicates.owner]))
-        parts.append(Part(predicates, conjunctions, int(runs), coding.first, coding.first))
+        parts.append(MergeInput(predicates, conjunctions, int(runs), coding.first, coding.first))
         used.append(contiguous(marked))
         codings.append(coding)
     codings = [coding._replace(first=extended(coding.first, attributes + 1)) for coding in codings]
     codes, places = _together(codings, used, attributes)
     parts = [part._replace(first=c.first, place=place) for part, c, place in zip(parts, codings, places, strict=True)]
-    return Combined(tuple(parts), codes)
+    return MergedPredicates(tuple(parts), codes)
 
 
 def _together(codings: list[Codes], used: list[U8], attributes: int) -> tuple[Codes, list[I64]]:

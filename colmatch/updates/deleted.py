@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from colmatch.arrays.frozen import contiguous, frozen, sealed
 from colmatch.kernels.layout import I64, U64
-from colmatch.kernels.segments.dead import drop_dead, mark_dead
+from colmatch.kernels.segments.deleted_bits import drop_deleted, mark_deleted
 
-FEW = 64  # numbers that have no bit yet
+FEW_NUMBERS = 64  # numbers that have no bit yet
 _NO_BITS: U64 = frozen(np.empty(0, np.uint64))
 _NO_NUMBERS: I64 = frozen(np.empty(0, np.int64))
 
@@ -50,15 +50,15 @@ class Deleted:
         """Returns these numbers and others."""
         bits, few = self._now
         more = np.concatenate([few, numbers])
-        return Deleted(_with(bits, more)) if len(more) > FEW else Deleted(bits, sealed(more))
+        return Deleted(_with(bits, more)) if len(more) > FEW_NUMBERS else Deleted(bits, sealed(more))
 
     def drop(self, numbers: NDArray[np.int64]) -> int:
         """Writes -1 for each number that is deleted. Returns how many others are left.
 
         numbers : in memory that can be written; some may be -1 already
         """
-        bits, few = self._now if len(numbers) <= FEW else (self.bits, _NO_NUMBERS)
-        left: int = drop_dead(bits, few, numbers)
+        bits, few = self._now if len(numbers) <= FEW_NUMBERS else (self.bits, _NO_NUMBERS)
+        left: int = drop_deleted(bits, few, numbers)
         return left
 
     def has(self, number: int) -> bool:
@@ -75,5 +75,5 @@ class Deleted:
 def _with(bits: U64, numbers: NDArray[np.int64]) -> U64:
     words = int(numbers.max(initial=-1)) // 64 + 1
     more = np.empty(max(len(bits), words), np.uint64)
-    mark_dead(bits, contiguous(numbers), more)
+    mark_deleted(bits, contiguous(numbers), more)
     return sealed(more)

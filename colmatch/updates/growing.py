@@ -41,13 +41,13 @@ from colmatch.updates.combined import combine
 from colmatch.updates.segments import Segment
 
 
-def for_few(asked: Settings) -> Settings:
+def for_few(requested: Settings) -> Settings:
     """Returns the kind that was asked for if it takes inserts, else that for few subscriptions."""
-    takes = asked.kind in KINDS and find(asked.kind).insert is not None
-    return asked if takes else FEWEST.settings.under(asked.dnf_budget)
+    takes = requested.kind in KINDS and find(requested.kind).insert is not None
+    return requested if takes else FEWEST.settings.under(requested.dnf_budget)
 
 
-FEW = 16  # subscriptions: up to so many, a segment is not begun anew, since they say little of others
+FEW_SUBSCRIPTIONS = 16  # subscriptions: up to so many, a segment is not begun anew, since they say little of others
 
 
 class GrowingSegment(Segment):
@@ -65,13 +65,13 @@ class GrowingSegment(Segment):
 
     @staticmethod
     def begun(
-        predicates: Predicates, codes: Codes, asked: Settings, size: int, seen: Callable[[], Sample | None]
+        predicates: Predicates, codes: Codes, requested: Settings, size: int, seen: Callable[[], Sample | None]
     ) -> GrowingSegment:
         """Indexes the first predicates, which have dense codes.
 
         seen : says what a sample of events said, by key
         """
-        settings = for_few(asked)
+        settings = for_few(requested)
         kind = find(settings.kind)
         predicates, codes = labels.with_labels(predicates, codes)
         sample = seen() if kind.grows_by_sample(settings) else None
@@ -104,7 +104,7 @@ class GrowingSegment(Segment):
         """
         size = self.size + more
         kind, settings = self.index.kind, self.index.settings
-        outgrown = kind.grows_by_sample(settings) and size > max(FEW, self._first + self._first // 2)
+        outgrown = kind.grows_by_sample(settings) and size > max(FEW_SUBSCRIPTIONS, self._first + self._first // 2)
         with suppress(labels.NoRoomError):
             if not outgrown:
                 return self._joined(predicates, codes, size)

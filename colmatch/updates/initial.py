@@ -14,7 +14,7 @@ from colmatch.indexing.settings import Settings
 from colmatch.language import Language
 from colmatch.options import Options, checked
 from colmatch.schema import Attributes, Schema
-from colmatch.subscriptions.intake import Errors, Intake, Source, read
+from colmatch.subscriptions.intake import Errors, NewSubscriptions, SubscriptionReader, read
 from colmatch.subscriptions.rejected import by_id
 from colmatch.updates.deleted import Deleted
 from colmatch.updates.literals import labelled
@@ -25,11 +25,11 @@ from colmatch.updates.versions import Parts, Version
 class Given(NamedTuple):
     """What a caller gives to build a matcher of, checked and lowered."""
 
-    asked: Settings
+    requested: Settings
     options: Options
     schema: Schema
     language: Language
-    intake: Intake
+    intake: NewSubscriptions
 
 
 def taken_in(
@@ -43,25 +43,25 @@ def taken_in(
     tags: Any = None,
 ) -> Given:
     """Checks and lowers; arguments and errors are those of ``Matcher.build``."""
-    asked = plan.asked_for(index)
-    options = suited(asked, Options() if options is None else checked(options))
+    requested = plan.asked_for(index)
+    options = suited(requested, Options() if options is None else checked(options))
     if language.is_betree:
         schema = schema_of(schema)
     columns = schema if isinstance(schema, Schema) else Schema(schema)
-    intake = Source(columns, options, Attributes(), asked.budget, language).take_in(
+    intake = SubscriptionReader(columns, options, Attributes(), requested.budget, language).take_in(
         read(subscriptions, language, constants, tags), errors
     )
-    return Given(asked, options, columns, language, intake)
+    return Given(requested, options, columns, language, intake)
 
 
-def suited(asked: Settings, options: Options) -> Options:
+def suited(requested: Settings, options: Options) -> Options:
     """Returns options that suit a kind of index.
 
     Raises
     ------
     OptionError : events are to be observed where nothing is built anew by what they have
     """
-    if options.observe and is_in_pages(asked):
+    if options.observe and is_in_pages(requested):
         raise OptionError(
             f"Options(observe={options.observe}): no events are counted for a file of pages, so none are observed: "
             "leave observe=0, or choose an index in memory"
@@ -71,7 +71,7 @@ def suited(asked: Settings, options: Options) -> Options:
 
 def indexed_parts(given: Given, sample: Any) -> Parts:
     """Indexes what was taken in."""
-    asked, options, columns, language, intake = given
+    requested, options, columns, language, intake = given
     lowered, attributes, count = intake.lowered, intake.attributes, len(intake.ids)
     codes, known = labelled(lowered.codes, lowered.literals)
     literals = Vocabulary.among(known)
@@ -80,7 +80,7 @@ def indexed_parts(given: Given, sample: Any) -> Parts:
         keeper = SampleKeeper(sample, options.batch_rows, columns.arrow.names)
         lenient = options.missing_columns == "null"
         seen, kept = count_values(iter(keeper), attributes, codes, literals, lenient), keeper.kept()
-    segment, reason = indexed(asked, lowered.predicates, codes, seen, count, count)
+    segment, reason = indexed(requested, lowered.predicates, codes, seen, count, count)
     version = Version(
         attributes=attributes,
         literals=literals,
@@ -88,8 +88,8 @@ def indexed_parts(given: Given, sample: Any) -> Parts:
         bases=(0,),
         growing=False,
         deleted=Deleted(),
-        living=(count,),
-        found_dead=(0,),
+        alive=(count,),
+        stale=(0,),
         gone=0,
         ids=intake.ids,
         reason=reason,
@@ -98,4 +98,4 @@ def indexed_parts(given: Given, sample: Any) -> Parts:
         sample=kept,
         tags=intake.tags,
     )
-    return Parts(schema=columns, options=options, asked=asked, version=version, language=language)
+    return Parts(schema=columns, options=options, requested=requested, version=version, language=language)

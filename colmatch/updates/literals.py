@@ -32,7 +32,7 @@ from colmatch.kernels.labels.literals import (
 from colmatch.kernels.layout import I64, U8, Codes, Literals
 from colmatch.updates import policy
 
-FEW = 512  # literals that are looked up without letting go of the interpreter's lock
+FEW_LITERALS = 512  # literals that are looked up without letting go of the interpreter's lock
 
 
 class Move(NamedTuple):
@@ -79,13 +79,13 @@ def joined(known: Vocabulary, codes: Codes, new: Literals, attributes: int) -> t
         new = new._replace(first=extended(new.first, attributes + 1))
     old, bound = known.old.literals, codes.bound.copy()
     scratch = np.empty(len(new.offset) - 1, np.int64)
-    key: Callable[..., bool] = key_few if len(scratch) <= FEW else key_known
-    if key(*old, *known.young.literals, *new[:3], scratch, codes.first, bound):
+    key: Callable[..., bool] = key_few if len(scratch) <= FEW_LITERALS else key_known
+    if key(*old, *known.recent.literals, *new[:3], scratch, codes.first, bound):
         return known, codes._replace(bound=sealed(bound)), None
     place, _ = found(old, new)
     near_first, near = np.empty(attributes + 1, np.int64), np.empty(2 * len(place), np.int64)
     number = find_neighbours(old.first, new.first, place, near_first, near)
-    around = together(known.young.literals, taken(old, near_first, near[:number]))
+    around = together(known.recent.literals, taken(old, near_first, near[:number]))
     place, there = found(around, new)
     label, crowded = np.empty(len(place), np.int64), np.empty(attributes, np.uint8)
     label_literals(around, new, place, there, label, crowded)
@@ -95,9 +95,9 @@ def joined(known: Vocabulary, codes: Codes, new: Literals, attributes: int) -> t
     here = np.flatnonzero(there == 0)
     if len(here):
         first = np.searchsorted(here, new.first)
-        young = together(known.young.literals, taken(new._replace(label=contiguous(label)), first, here))
-        known = Vocabulary(known.old, WordList(young))
-        if len(known.young) > policy.YOUNG_MOST:
+        recent = together(known.recent.literals, taken(new._replace(label=contiguous(label)), first, here))
+        known = Vocabulary(known.old, WordList(recent))
+        if len(known.recent) > policy.RECENT_MOST:
             known = Vocabulary.among(whole(known))
     return known, _keyed(codes, new.first, contiguous(label)), None
 
@@ -118,7 +118,7 @@ def _spaced_anew(known: Literals, codes: Codes, new: Literals) -> tuple[Vocabula
 
 def whole(known: Vocabulary) -> Literals:
     """Returns all literals as one part."""
-    return together(known.old.literals, known.young.literals) if len(known.young) else known.old.literals
+    return together(known.old.literals, known.recent.literals) if len(known.recent) else known.old.literals
 
 
 def together(some: Literals, others: Literals) -> Literals:

@@ -35,9 +35,9 @@ from colmatch.updates import policy
 from colmatch.updates.combined import combine
 from colmatch.updates.deleted import Deleted
 from colmatch.updates.growing import for_few
+from colmatch.updates.mutex import FairMutex
 from colmatch.updates.segments import Segment, indexed, recounted
-from colmatch.updates.sweeping import swept, tidied
-from colmatch.updates.turn import Turn
+from colmatch.updates.vacuum import gathered_literals, vacuumed
 from colmatch.updates.versions import Version
 
 _log = logging.getLogger("colmatch")
@@ -62,11 +62,11 @@ class StoppedError(Exception):
 
 
 class VersionHolder(Protocol):
-    """Who holds the present version: what a ``Merger`` needs of a ``LiveSet``."""
+    """Who holds the present version: what a ``Merger`` needs of a ``MemorySet``."""
 
-    turn: Turn
+    turn: FairMutex
     now: Version
-    asked: Settings
+    requested: Settings
     options: Options
     observed: Observed
 
@@ -87,7 +87,7 @@ class Merger:
         self.error: str | None = None
         self.is_stopped = False
         self._failed: tuple[Segment, ...] = ()  # segments whose merge failed is not tried again
-        self._one = Turn()  # one merge at a time
+        self._one = FairMutex()  # one merge at a time
         self._thread: threading.Thread | None = None  # in a forked child, it is not alive
         _all.add(self)
 
@@ -96,14 +96,14 @@ class Merger:
         thread = self._thread
         return thread is not None and thread.is_alive()
 
-    def look(self) -> None:
+    def start_if_due(self) -> None:
         """Starts to merge, if it is due. Merges at once if there are too many segments."""
         live = self._live()
         assert live is not None
-        while not self.is_stopped and live.now.frozen > policy.SEGMENTS_MOST and self._due(live.now) is not None:
+        while not self.is_stopped and live.now.frozen > policy.SEGMENTS_MOST and self._candidates(live.now) is not None:
             with self._one.take():
                 self._merge_due(live)
-        if not self.is_stopped and self._due(live.now) is not None and not self.is_running:
+        if not self.is_stopped and self._candidates(live.now) is not None and not self.is_running:
             self._thread = threading.Thread(target=self._run, args=(live,), name="colmatch-merge", daemon=True)
             try:
                 self._thread.start()
@@ -125,7 +125,9 @@ class Merger:
                 done = len(now.segments) == 1 and not now.gone and not len(now.segments[0].codes.label)
                 try:
                     if sample is not None or not done or self._observed(live) is not None:
-                        done = self._switch(live, self._merge(live, now, 0, now.frozen, live.asked, sample), sample)
+                        done = self._publish(
+                            live, self._merge(live, now, 0, now.frozen, live.requested, sample), sample
+                        )
                 except StoppedError:
                     raise OptionError("the matcher was closed while it was compacted: nothing has changed") from None
             self._sweep(live)
@@ -138,7 +140,7 @@ class Merger:
         if thread is not None and thread.is_alive() and thread is not threading.current_thread():
             thread.join()
 
-    def _due(self, now: Version) -> tuple[int, int] | None:
+    def _candidates(self, now: Version) -> tuple[int, int] | None:
         found = policy.due(now)
         return None if found is None or now.segments[: now.frozen] == self._failed else found
 
@@ -146,7 +148,7 @@ class Merger:
         """Merges what is due, until nothing is. Of several threads, one does."""
         while True:
             self._thread = None  # before the last look: who makes a version later sees that nobody merges
-            if self.is_stopped or self._due(live.now) is None:
+            if self.is_stopped or self._candidates(live.now) is None:
                 return
             self._thread = threading.current_thread()
             with self._one.take():
@@ -155,18 +157,18 @@ class Merger:
     def _merge_due(self, live: VersionHolder) -> None:
         """Does one merge that is due. What it raises is kept: nothing has changed then."""
         now = live.now
-        found = self._due(now)
+        found = self._candidates(now)
         if found is None:
             return
         try:
             try:
-                result, message = self._merge(live, now, *found, live.asked), None
+                result, message = self._merge(live, now, *found, live.requested), None
             except OptionError as refused:  # then the younger ones are merged in the manner of the growing segment
                 start, message = max(found[0], 1), str(refused)
                 if found[1] - start < 2:
                     raise
-                result = self._merge(live, now, start, found[1], for_few(live.asked))
-            self._switch(live, result)
+                result = self._merge(live, now, start, found[1], for_few(live.requested))
+            self._publish(live, result)
             self._sweep(live)
             self.error, self._failed = message, ()
         except StoppedError:
@@ -176,7 +178,7 @@ class Merger:
             _log.warning("segments %d to %d could not be merged: %r", found[0], found[1] - 1, error)
 
     def _merge(
-        self, live: VersionHolder, now: Version, start: int, stop: int, asked: Settings, sample: U8 | None = None
+        self, live: VersionHolder, now: Version, start: int, stop: int, requested: Settings, sample: U8 | None = None
     ) -> MergeResult:
         """Merges some neighbours to a segment of a kind. If they are all, numbers have no gaps.
 
@@ -194,7 +196,7 @@ class Merger:
         self._check()
         seen = recounted(counted, now.attributes, all.codes, now.literals)
         self._check()
-        segment, reason = indexed(asked, all, all.codes, seen, count if whole else end - base, count)
+        segment, reason = indexed(requested, all, all.codes, seen, count if whole else end - base, count)
         self._check()
         del all
         if whole:
@@ -212,7 +214,7 @@ class Merger:
         if self.is_stopped:
             raise StoppedError
 
-    def _switch(self, live: VersionHolder, result: MergeResult, sample: U8 | None = None) -> bool:
+    def _publish(self, live: VersionHolder, result: MergeResult, sample: U8 | None = None) -> bool:
         """Puts what was merged in the place of its segments, with what has been deleted since.
 
         With another sample, this becomes that which there is.
@@ -225,12 +227,12 @@ class Merger:
                 return False
             size = len(result.left)
             gone = result.left & now.deleted.among(result.base, size)
-            found_dead = int(np.count_nonzero(gone))
+            stale = int(np.count_nonzero(gone))
             after = now.changed(
                 segments=(*now.segments[:start], result.segment, *now.segments[stop:]),
                 bases=(*now.bases[: start + 1], *now.bases[stop:]),
-                living=(*now.living[:start], sum(now.living[start:stop]), *now.living[stop:]),
-                found_dead=(*now.found_dead[:start], found_dead, *now.found_dead[stop:]),
+                alive=(*now.alive[:start], sum(now.alive[start:stop]), *now.alive[stop:]),
+                stale=(*now.stale[:start], stale, *now.stale[stop:]),
                 reason=result.reason if start == 0 else now.reason,
                 merges=now.merges + 1,
             )
@@ -246,9 +248,9 @@ class Merger:
 
     def _sweep(self, live: VersionHolder) -> None:
         """Leaves out what no segment uses any more."""
-        tidy = tidied(live.now)
+        tidy = gathered_literals(live.now)
         with live.turn.take():
-            live.now = swept(live.now, tidy)
+            live.now = vacuumed(live.now, tidy)
 
 
 def _renumbered(version: Version, result: MergeResult, gone: NDArray[np.bool_], size: int) -> Version:
@@ -257,13 +259,13 @@ def _renumbered(version: Version, result: MergeResult, gone: NDArray[np.bool_], 
     assert ids is not None
     tail = len(version.ids) - size
     later = np.flatnonzero(version.deleted.among(size, tail)) + result.segment.size
-    dead = np.concatenate([np.flatnonzero(gone[result.left]), later])
+    deleted_bits = np.concatenate([np.flatnonzero(gone[result.left]), later])
     return version.changed(
         ids=ids.extended(version.ids.slice(size, len(version.ids))) if tail else ids,
         tags=result.tags.extended(version.tags.from_number(size), result.segment.size),
         bases=(0, *(base - shift for base in version.bases[1:])),
-        deleted=Deleted().with_more(dead),
-        gone=len(dead),
+        deleted=Deleted().with_more(deleted_bits),
+        gone=len(deleted_bits),
     )
 
 

@@ -12,12 +12,12 @@ from colmatch.updates.versions import Version
 
 GROWING_MOST = 512  # numbers that the growing segment may have; more that come at once are a segment of their own
 TIER = 16  # a segment is left alone while it has more than so many times the subscriptions of all younger ones
-DEAD_SHARE = 4  # a segment is built anew when more than one of so many of its subscriptions was deleted
-DEAD_LEAST = 256  # deleted subscriptions that are left alone however few the others
+DELETED_SHARE = 4  # a segment is built anew when more than one of so many of its subscriptions was deleted
+DELETED_LEAST = 256  # deleted subscriptions that are left alone however few the others
 SEGMENTS_MOST = 16  # an update waits for a merge when there are more
 UNUSED_SHARE = 4  # of string literals and attributes, one of so many may be unused
-YOUNG_MOST = 8192  # young string literals; with more they become old ones
-YOUNG_KEPT = 1024  # young string literals that are left alone after a merge
+RECENT_MOST = 8192  # young string literals; with more they become old ones
+RECENT_KEPT = 1024  # young string literals that are left alone after a merge
 UNUSED_LEAST = 256  # unused ones that are left alone however few the others
 
 
@@ -31,9 +31,9 @@ def due(version: Version) -> tuple[int, int] | None:
     frozen = version.frozen
     if not frozen:
         return None
-    sizes, start = version.living, frozen - 1
+    sizes, start = version.alive, frozen - 1
     numbers = version.bases[-1] if version.growing else len(version.ids)
-    if numbers - sum(sizes[:frozen]) > max(DEAD_LEAST, numbers // DEAD_SHARE):
+    if numbers - sum(sizes[:frozen]) > max(DELETED_LEAST, numbers // DELETED_SHARE):
         return 0, frozen
     total = sizes[start]
     while start and sizes[start - 1] <= TIER * total:
@@ -42,8 +42,8 @@ def due(version: Version) -> tuple[int, int] | None:
     if start < frozen - 1:
         return start, frozen
     for i in range(frozen):
-        dead = version.found_dead[i]
-        if dead > max(DEAD_LEAST, (sizes[i] + dead) // DEAD_SHARE):
+        deleted = version.stale[i]
+        if deleted > max(DELETED_LEAST, (sizes[i] + deleted) // DELETED_SHARE):
             return i, i + 1
     return None
 

@@ -33,7 +33,7 @@ from colmatch.predicates.records import Form, Records, check, sums
 from colmatch.predicates.sections import predicates_of, shifts
 from colmatch.schema import Attribute, Attributes, Family, Role, Type
 from colmatch.subscriptions.ids import Ids
-from colmatch.subscriptions.intake import Intake
+from colmatch.subscriptions.intake import NewSubscriptions
 from colmatch.subscriptions.rejected import Rejected
 from colmatch.updates.sections import (
     BYTES,
@@ -62,14 +62,14 @@ class Change(NamedTuple):
     """What some updates have done together."""
 
     touched: Ids  # ids of all subscriptions that were inserted, replaced or deleted, once each
-    new: Intake  # those that are left
+    new: NewSubscriptions  # those that are left
     ids: Ids  # what each update touched, in no particular order
     update: I64  # which one, as the number of its record, did so
     rejected: dict[int, list[Rejected]]  # what updates left out, by the number of the record
     sample: U8 | None  # the events that are counted from then on, None where these stay
 
 
-def of_insert(new: Intake) -> bytes:
+def of_insert(new: NewSubscriptions) -> bytes:
     """Returns the record of an insert or a replace."""
     predicates, codes, literals, _ = new.lowered
     attr = predicates.pred[:, 0] & np.uint32(ATTR_MASK)
@@ -203,7 +203,9 @@ def read(journalled: Sequence[bytes], attributes: Attributes) -> Change:
     lowered = LoweredExpressions(predicates, codes, literals, {}).frozen()
     samples = [contiguous(np.frombuffer(text, np.uint8)[1:]) for text in records.texts("sample")]
     sample = checked_sample(samples[-1]) if samples else None
-    return Change(touched, Intake(lowered, attributes, ids, [], local, tags), each, update, _rejected(records), sample)
+    return Change(
+        touched, NewSubscriptions(lowered, attributes, ids, [], local, tags), each, update, _rejected(records), sample
+    )
 
 
 def _read_literals(records: Records, attr: I64, attributes: int) -> tuple[I64, Literals]:

@@ -105,7 +105,7 @@ class Segment:
         return Segment(codes, self.predicates, self.index, self.size)
 
 
-class Source(Protocol):
+class PredicateSource(Protocol):
     """What makes predicates whenever they are asked for."""
 
     def by_subscription(self) -> Predicates: ...
@@ -114,8 +114,8 @@ class Source(Protocol):
 
 
 def indexed(
-    asked: Settings,
-    predicates: Predicates | Source,
+    requested: Settings,
+    predicates: Predicates | PredicateSource,
     codes: Codes,
     seen: Sample | None,
     size: int,
@@ -137,7 +137,7 @@ def indexed(
     codes = freeze(codes)
     source = None if isinstance(predicates, Predicates) else predicates
     given = freeze(predicates if isinstance(predicates, Predicates) else predicates.predicates())
-    chosen = plan.choose(asked, Statistics.of(subscriptions, given, codes))
+    chosen = plan.choose(requested, Statistics.of(subscriptions, given, codes))
     kind = find(chosen.settings.kind)
     if source is not None and kind.arrange is not None and kind.arranged is not None:
         order, arrangement = kind.arrange(given, codes, seen, chosen.settings)

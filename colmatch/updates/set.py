@@ -31,7 +31,7 @@ class Subscribed(Protocol):
 
 
 class SubscriptionSet(Subscribed, Protocol):
-    """Subscriptions that take updates: in memory (``LiveSet``), or in a file (``PagedSet``).
+    """Subscriptions that take updates: in memory (``MemorySet``), or in a file (``PagedSet``).
 
     Methods do what those of ``Matcher`` that have their names say.
     """
@@ -39,7 +39,7 @@ class SubscriptionSet(Subscribed, Protocol):
     options: Options
 
     @property
-    def asked(self) -> Settings:
+    def requested(self) -> Settings:
         """The index settings that the caller asked for."""
 
     @property

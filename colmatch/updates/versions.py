@@ -47,7 +47,7 @@ class Version:
     bases : number of the first subscription of each segment
     deleted : numbers that are of no subscription any more
     living : how many subscriptions each segment has
-    found_dead : deleted ones that each segment's index still finds
+    stale : deleted ones that each segment's index still finds
     gone : how many numbers are deleted
     reason : why the oldest segment is of its kind
     local_literal : a timestamp literal that was read in the zone of the options, None where nothing
@@ -65,8 +65,8 @@ class Version:
     bases: tuple[int, ...]
     growing: bool
     deleted: Deleted
-    living: tuple[int, ...]
-    found_dead: tuple[int, ...]
+    alive: tuple[int, ...]
+    stale: tuple[int, ...]
     gone: int
     ids: Ids
     reason: str
@@ -92,7 +92,7 @@ class Version:
         return self.segments[0].index
 
     @property
-    def dead(self) -> U64:
+    def deleted_bits(self) -> U64:
         """The bit of each number that is deleted; those behind the last word are 0."""
         return self.deleted.bits
 
@@ -141,8 +141,8 @@ class Version:
         """Counts what there is, without what was deleted."""
         parts = []
         for segment, base in zip(self.segments, self.bases, strict=True):
-            dead = self.deleted.among(base, segment.size)
-            parts.append(Statistics.of(segment.size, segment.predicates, segment.codes, np.flatnonzero(dead)))
+            deleted_bits = self.deleted.among(base, segment.size)
+            parts.append(Statistics.of(segment.size, segment.predicates, segment.codes, np.flatnonzero(deleted_bits)))
         sums = Statistics(*map(sum, zip(*parts, strict=True)))
         return sums._replace(subscriptions=len(self), attributes=self.attributes.used)
 
@@ -158,13 +158,13 @@ class Version:
                 for name, array in zip(arrays._fields, arrays, strict=True):
                     own = 0 if part == "index" and _address(array) in shared else int(array.nbytes)
                     sizes[f"{part}.{name}"] = sizes.get(f"{part}.{name}", 0) + own
-        for literals in (self.literals.old.literals, self.literals.young.literals):
+        for literals in (self.literals.old.literals, self.literals.recent.literals):
             for name, array in literals._asdict().items():
                 sizes[f"literals.{name}"] = sizes.get(f"literals.{name}", 0) + int(array.nbytes)
         tags = self.tags.number.nbytes + self.tags.tag.nbytes
         return sizes | {
             "ids": self.ids.array.nbytes,
-            "dead": self.dead.nbytes,
+            "deleted": self.deleted_bits.nbytes,
             "sample": self.sample.nbytes,
             "tags": tags,
         }
@@ -189,12 +189,12 @@ def named_arrays(segment: Segment) -> dict[str, Any]:
 class Parts:
     """What a matcher is made of: what is saved, pickled and opened.
 
-    ``asked`` are the settings that it was built with, maybe of ``auto``.
+    ``requested`` are the settings that it was built with, maybe of ``auto``.
     """
 
     schema: Schema
     options: Options
-    asked: Settings
+    requested: Settings
     version: Version
     language: Language = SQL
 

@@ -33,7 +33,7 @@ from colmatch.kernels.arrow.values import dense_number_keys, is_dense, number_ke
 from colmatch.kernels.arrow.words import Distinct, Words
 
 
-class Plan(NamedTuple):
+class ReadPlan(NamedTuple):
     """What to take from batches of one schema.
 
     Struct 0 is the batch itself; parents come before children.
@@ -52,7 +52,7 @@ class Plan(NamedTuple):
 
 
 class Columns(NamedTuple):
-    """The part of a ``Plan`` that all kernels read."""
+    """The part of a ``ReadPlan`` that all kernels read."""
 
     struct: layout.I64
     leaf: layout.I64

@@ -167,9 +167,9 @@ def text_keys(leaf, array, n, key, known, base, group, literals, hints, distinct
         own = 0
     low = literal_first[own]
     high = literal_first[own + 1]
-    young, young_end = literals.young[own], literals.young[own + 1]
+    recent, young_end = literals.recent[own], literals.recent[own + 1]
     labels = place[3] != 0 or place[7] != 0
-    if group >= 0 and low == high and young == young_end:
+    if group >= 0 and low == high and recent == young_end:
         for j in range(n):
             key[j] = 0
         return
@@ -200,9 +200,9 @@ def text_keys(leaf, array, n, key, known, base, group, literals, hints, distinct
                 hints[h] = found >> 1
             if labels:
                 found = key_of(found, low, place[3])
-                if young < young_end:
-                    other = label(prefix, address, length, young, young_end, place[4], place[5], place[6], begin)
-                    found = max(found, key_of(other, young, place[7]))
+                if recent < young_end:
+                    other = label(prefix, address, length, recent, young_end, place[4], place[5], place[6], begin)
+                    found = max(found, key_of(other, recent, place[7]))
         else:
             found = number(prefix, address, length, begin, table, ends, bytes, total)
             if found < 0:

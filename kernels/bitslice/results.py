@@ -10,9 +10,9 @@ from colmatch.kernels.bitslice.arrays import CONJ_MASK, FOUND, NOTED, PROGRAM, V
 from colmatch.kernels.layout import CANDIDATES, FLAG_RUN, PREDICATES
 from colmatch.kernels.predicates import Event, clear, conditions_of, conjunction_holds, spread
 from colmatch.kernels.ranges import begin_ranges
-from colmatch.kernels.sink import BASE, PAIRS, WANTED, is_dead
+from colmatch.kernels.sink import BASE, PAIRS, WANTED, is_deleted
 
-AHEAD = 32  # candidates whose predicates are on their way from memory
+CANDIDATES_AHEAD = 32  # candidates whose predicates are on their way from memory
 
 
 @device
@@ -25,7 +25,7 @@ def put(who, owner, order, base, start, survivors, n, sink, candidates, progress
     """
     posting, place, mask = survivors.posting, survivors.place, survivors.mask
     sink_row, sink_sub, hits, wanted = sink.row, sink.sub, sink.hits, sink.state[WANTED] == PAIRS
-    dead, number = sink.dead, np.uint64(sink.state[BASE])
+    deleted_bits, number = sink.deleted_bits, np.uint64(sink.state[BASE])
     candidate_row, candidate_conj = candidates.row, candidates.conj
     fill, noted = np.uint64(progress[FOUND]), progress[NOTED]
     room = np.uint64(len(sink_sub) if wanted else 0)
@@ -36,7 +36,7 @@ def put(who, owner, order, base, start, survivors, n, sink, candidates, progress
         conj = word & CONJ_MASK
         at = np.uint64(place[s]) + np.uint64(base)
         if word & VERIFY:
-            if len(dead) > 0 and is_dead(dead, np.uint64(owner[conj]) + number):
+            if len(deleted_bits) > 0 and is_deleted(deleted_bits, np.uint64(owner[conj]) + number):
                 continue
             while left != 0:
                 candidate_row[noted] = order[at + ctz(left)]
@@ -48,7 +48,7 @@ def put(who, owner, order, base, start, survivors, n, sink, candidates, progress
         if word & PROGRAM:
             sub = np.int64(owner[conj])
         sub = np.uint64(sub) + number
-        if is_dead(dead, sub):
+        if is_deleted(deleted_bits, sub):
             continue
         if fill + np.uint64(64) <= room:
             # Four at once, however many there are: where a loop over few bits ends cannot be
@@ -96,7 +96,7 @@ def verify(preds, rows, multi, start, count, scratch, sink, progress, counters):
     """
     first, pred, run_lo, run_hi, owner = preds.first, preds.pred, preds.run_lo, preds.run_hi, preds.owner
     sink_row, sink_sub, hits, wanted = sink.row, sink.sub, sink.hits, sink.state[WANTED] == PAIRS
-    dead, number = sink.dead, np.uint64(sink.state[BASE])
+    deleted_bits, number = sink.deleted_bits, np.uint64(sink.state[BASE])
     row_end, ordered, table = scratch.order, scratch.ordered, scratch.values
     fill, noted = np.uint64(progress[FOUND]), progress[NOTED]
     order_candidates(scratch.candidates, noted, count, row_end, ordered)
@@ -107,13 +107,13 @@ def verify(preds, rows, multi, start, count, scratch, sink, progress, counters):
     end = np.uint64(0)
     last = np.uint64(noted - 1)
     for k in range(np.uint64(noted)):
-        ask_for(first, np.uint64(ordered[min(k + np.uint64(2 * AHEAD), last)]))
-        soon = np.uint64(ordered[min(k + np.uint64(AHEAD), last)])
+        ask_for(first, np.uint64(ordered[min(k + np.uint64(2 * CANDIDATES_AHEAD), last)]))
+        soon = np.uint64(ordered[min(k + np.uint64(CANDIDATES_AHEAD), last)])
         ask_for(owner, soon)
         for part in range(np.uint64(4)):  # of 64 bytes
             ask_for(pred, np.uint64(3 * first[soon]) + np.uint64(16) * part)
         if len(run_lo) > 0:
-            sooner = np.uint64(ordered[min(k + np.uint64(AHEAD // 2), last)])
+            sooner = np.uint64(ordered[min(k + np.uint64(CANDIDATES_AHEAD // 2), last)])
             for p in range(np.uint64(first[sooner]), np.uint64(first[sooner + np.uint64(1)])):
                 if pred[p, 0] & np.uint32(FLAG_RUN):
                     ask_for(run_lo, np.uint64(pred[p, 1]))
@@ -130,7 +130,7 @@ def verify(preds, rows, multi, start, count, scratch, sink, progress, counters):
         holds, taken = conjunction_holds(conds, c, event)
         steps += taken
         sub = np.uint64(owner[c]) + number
-        if holds and not is_dead(dead, sub):
+        if holds and not is_deleted(deleted_bits, sub):
             if fill < room:
                 sink_row[fill] = row
                 sink_sub[fill] = sub

@@ -25,7 +25,7 @@ from colmatch.kernels._jit import device
 from colmatch.kernels.bits import ask_for
 from colmatch.kernels.bitslice.arrays import NO_RANK
 
-AHEAD = 8  # rows whose slots are on their way from memory
+ROWS_AHEAD = 8  # rows whose slots are on their way from memory
 
 
 @device
@@ -57,7 +57,7 @@ def bin_entries(first, attr, code, start, stop, rank, bin_first, bin_of, slot, s
 def fill_tile(tile, stride, slot_first, slot, order, begin, end):
     """The tile of rows ``order[begin:end]``, at most ``stride``. It must be clear."""
     for i in range(np.uint64(begin), np.uint64(end)):
-        soon = slot_first[np.uint64(order[min(i + np.uint64(AHEAD), np.uint64(end - 1))])]
+        soon = slot_first[np.uint64(order[min(i + np.uint64(ROWS_AHEAD), np.uint64(end - 1))])]
         ask_for(slot, soon)
         ask_for(slot, soon + np.uint64(16))
         row = np.uint64(order[i])

@@ -28,7 +28,7 @@ NOT_YET = 2**32 - 1
 DIGIT = 11  # bits that are sorted by at a time
 
 
-class Entries(NamedTuple):
+class OperatorEntries(NamedTuple):
     """E entries, in the order of conjunctions."""
 
     operand: U32  # (E)
@@ -62,7 +62,7 @@ def write_entries(preds, frequency, top, place, bits, expansion, next, key, entr
 
     place (A) int64 : rank of each attribute by hash. bits : of such a rank. next (A) int64 : first
     slot of each partition, on return that behind its last one. key (E) uint64 : pivot, operator,
-    rank of the attribute. entries (``Entries``), conj, needed (P), always : written
+    rank of the attribute. entries (``OperatorEntries``), conj, needed (P), always : written
     """
     entry, pivot, result = expansion.entry, expansion.pivot, expansion.result
     operand, upper, slot, clause = entries.operand, entries.upper, entries.slot, entries.clause

@@ -14,7 +14,7 @@ from colmatch.kernels._jit import device
 from colmatch.kernels.layout import CONJUNCTIONS
 from colmatch.kernels.pbtree.arrays import VERIFY
 
-FEW = 16  # slots: if more than one in so many was counted, all are made ready at once
+FEW_SLOTS = 16  # slots: if more than one in so many was counted, all are made ready at once
 
 
 @device
@@ -63,7 +63,7 @@ def begin_count(mem, needed, left, spans, is_known, counters):
     """
     count, slots = spans[0, 0], spans[0, 1]
     spans[0, 0], spans[0, 1] = 0, 0
-    if not is_known or count >= len(spans) or slots > len(needed) // FEW:
+    if not is_known or count >= len(spans) or slots > len(needed) // FEW_SLOTS:
         for slot in range(len(needed)):
             left[slot] = needed[slot] & (VERIFY - 1)
         counters[CONJUNCTIONS] += len(needed)

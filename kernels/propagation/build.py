@@ -7,7 +7,7 @@ from colmatch.kernels.bits import ask_for
 from colmatch.kernels.layout import ATTR_MASK, CODE_MAX, FLAG_NONE, FLAG_RUN
 from colmatch.kernels.propagation.arrays import CAPACITY, COLUMNS, GONE, HEADER, NEGATED, NEXT, PROGRAM, SIZE
 from colmatch.kernels.propagation.predicates import (
-    MANY,
+    CLASS_OF_SEVERAL,
     WHAT,
     choose_access,
     choose_program_access,
@@ -17,7 +17,7 @@ from colmatch.kernels.propagation.predicates import (
 )
 from colmatch.kernels.widths import width_class
 
-AHEAD = 16  # conjunctions whose predicates are on their way from memory
+CONJUNCTIONS_AHEAD = 16  # conjunctions whose predicates are on their way from memory
 NO_BIT = CODE_MAX  # of a program's predicate that is not indexed
 
 
@@ -50,7 +50,7 @@ def number_predicates(preds, start, estimates, key, slot, used, number):
     for c in range(start, len(preds.owner)):
         begin, end = first[c], first[c + 1]
         if c == asked:  # what the next conjunctions need is on its way before any of it is waited for
-            asked = min(c + AHEAD, len(preds.owner))
+            asked = min(c + CONJUNCTIONS_AHEAD, len(preds.owner))
             for p in range(begin, first[asked]):
                 word = np.int64(pred[p, 0]) & WHAT
                 ask_for(
@@ -110,7 +110,7 @@ def classify(key, order):
     for b in range(len(order)):
         word = np.int64(key[b, 0])
         low = np.int64(key[b, 1])
-        size = np.int64(MANY)
+        size = np.int64(CLASS_OF_SEVERAL)
         if not word & FLAG_RUN:
             size = width_class(low, np.int64(key[b, 2]))
         order[b] = ((word & ~FLAG_RUN) << 6 | size) << 32 | low
@@ -180,7 +180,7 @@ def choose(preds, number, truth, access, uses):
     for c in range(len(access)):
         begin, end = first[c], first[c + 1]
         if c == asked:
-            asked = min(c + AHEAD, len(access))
+            asked = min(c + CONJUNCTIONS_AHEAD, len(access))
             for p in range(begin, first[asked]):
                 if number[p] != NO_BIT:
                     ask_for(truth, np.uint64(number[p]))
@@ -235,7 +235,10 @@ def fill_pool(preds, number, access, order, pool, slab, bits):
         begin = at + HEADER
         for k in range(size):
             c = order[i + k]
-            far, near = order[min(i + k + 2 * AHEAD, last_order)], order[min(i + k + AHEAD, last_order)]
+            far, near = (
+                order[min(i + k + 2 * CONJUNCTIONS_AHEAD, last_order)],
+                order[min(i + k + CONJUNCTIONS_AHEAD, last_order)],
+            )
             ask_for(first, np.uint64(far))
             ask_for(pred, np.uint64(3) * np.uint64(first[near]))
             ask_for(number, np.uint64(first[near]))

@@ -21,7 +21,7 @@ from colmatch.kernels.propagation.predicates import plain_home
 from colmatch.kernels.search import first_at_least
 from colmatch.kernels.sink import FILL, emit, stops
 
-FEW = 8  # conjunctions of a slab of which a first look says whether one is left
+FEW_CONJUNCTIONS = 8  # conjunctions of a slab of which a first look says whether one is left
 
 
 @device
@@ -183,7 +183,9 @@ def check_slabs(index, preds, event, row, words, scratch, sink, counters):
         checked += size
         i = np.uint64(0)
         plain = columns != 0 and columns != np.uint64(pr.PROGRAM)
-        if plain and size <= np.uint64(FEW):  # most are small, and done with here: a call would take longer than that
+        if plain and size <= np.uint64(
+            FEW_CONJUNCTIONS
+        ):  # most are small, and done with here: a call would take longer than that
             some = np.uint64(0)
             column = conj + capacity
             for k in range(size):

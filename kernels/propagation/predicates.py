@@ -11,7 +11,7 @@ from colmatch.kernels.search import first_at_least
 from colmatch.kernels.window import values_met
 
 WHAT = ATTR_MASK | FLAG_RUN  # of a predicate's first word: the rest is not part of its key
-MANY = 63  # class of several intervals, for the order of the bits; class k is one of up to 2^k codes
+CLASS_OF_SEVERAL = 63  # class of several intervals, for the order of the bits; class k is one of up to 2^k codes
 
 
 @device

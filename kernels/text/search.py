@@ -41,7 +41,7 @@ class Filters(NamedTuple):
     also: I32  # (P) a literal that must be somewhere as well, or -1
 
 
-class Found(NamedTuple):
+class TextHits(NamedTuple):
     """Pairs of strings and patterns, and scratch. Owned by one thread."""
 
     value: I32  # (capacity) number of the string

@@ -23,7 +23,7 @@ from colmatch.indexing.settings import Settings
 from colmatch.kernels.bitslice.arrays import LAST
 from colmatch.kernels.bitslice.build import cut_bins, longest_rest
 from colmatch.matching.worker import Worker
-from colmatch.updates.live import LiveSet
+from colmatch.updates.memory_set import MemorySet
 from colmatch.workload import named
 
 SIZE, ROWS = (300, 150) if NO_JIT else (20_000, 1500)
@@ -43,7 +43,7 @@ def built(
 
 def fresh(matcher: cm.Matcher) -> cm.Matcher:
     """A copy of the matcher, without the working memory that is kept for the next call."""
-    return cm.Matcher(LiveSet(inside.parts(matcher)))
+    return cm.Matcher(MemorySet(inside.parts(matcher)))
 
 
 def test_columns_with_few_subscriptions_are_not_sorted() -> None:

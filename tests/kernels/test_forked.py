@@ -98,7 +98,7 @@ def test_a_child_sees_both_of_two_steps_or_none() -> None:
 @compiles
 def test_a_child_that_was_forked_in_the_middle_of_compiling_compiles_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_forks, "WAIT_MOST", 0.05)
-    monkeypatch.setattr(_forks, "LEAST", 0.01)
+    monkeypatch.setattr(_forks, "LEAST_SECONDS", 0.01)
     double, known = fresh(), fresh()
     known(np.array([1]))
 

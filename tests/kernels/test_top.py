@@ -8,7 +8,7 @@ import pytest
 from colmatch.arrays.frozen import frozen
 from colmatch.kernels._jit import kernel
 from colmatch.kernels.layout import Top
-from colmatch.kernels.top import least_score, offer, sort_best
+from colmatch.kernels.topk import least_score, offer, sort_best
 
 
 @kernel

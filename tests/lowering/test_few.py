@@ -15,14 +15,14 @@ from strategies import COLUMNS, an_expression, terms
 import colmatch as cm
 from colmatch.indexing.settings import Budget
 from colmatch.kernels.layout import KEY_MAX, KEY_MIN
-from colmatch.lowering.few import FEW, MOST, FewExpressions
+from colmatch.lowering.few import FEW_EXPRESSIONS, MOST_INTERVALS, FewExpressions
 from colmatch.lowering.floors import converter, literal_floors
 from colmatch.lowering.forms import Kind
 from colmatch.options import Options
 from colmatch.schema import Attributes, Family, Schema, Type
 from colmatch.session import Session
 from colmatch.subscriptions import intake
-from colmatch.subscriptions.intake import Intake, Source
+from colmatch.subscriptions.intake import NewSubscriptions, SubscriptionReader
 
 SCHEMA = Schema(COLUMNS)
 
@@ -47,17 +47,17 @@ def lowered(monkeypatch: pytest.MonkeyPatch) -> Lowered:
     return Lowered(monkeypatch)
 
 
-def source(attributes: Attributes | None = None, budget: Budget = Budget(64, 64)) -> Source:  # noqa: B008
-    return Source(SCHEMA, Options(timezone="Europe/Berlin"), attributes or Attributes(), budget)
+def source(attributes: Attributes | None = None, budget: Budget = Budget(64, 64)) -> SubscriptionReader:  # noqa: B008
+    return SubscriptionReader(SCHEMA, Options(timezone="Europe/Berlin"), attributes or Attributes(), budget)
 
 
-def by_columns(source: Source, subscriptions: Any) -> Intake:
+def by_columns(source: SubscriptionReader, subscriptions: Any) -> NewSubscriptions:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(intake, "FEW", 0)
+        patch.setattr(intake, "FEW_EXPRESSIONS", 0)
         return source.take_in(subscriptions, "collect")
 
 
-def assert_same(few: Intake, many: Intake) -> None:
+def assert_same(few: NewSubscriptions, many: NewSubscriptions) -> None:
     assert few.ids.array.equals(many.ids.array) and few.rejected == many.rejected
     for one, other in zip(few.lowered[:3], many.lowered[:3], strict=True):
         for name, found, wanted in zip(other._fields, one, other, strict=True):
@@ -87,7 +87,9 @@ def test_one_by_one(seed: int, lowered: Lowered) -> None:
 def test_a_handful(seed: int, lowered: Lowered) -> None:
     rng, some = Random(seed), texts(seed + 100, 60)
     for _ in range(25):
-        subscriptions = {f"s{i}": text for i, text in enumerate(rng.choices(some, k=rng.randrange(1, FEW + 1)))}
+        subscriptions = {
+            f"s{i}": text for i, text in enumerate(rng.choices(some, k=rng.randrange(1, FEW_EXPRESSIONS + 1)))
+        }
         many = by_columns(source(), subscriptions)
         few = source(Attributes(list(many.attributes))).take_in(subscriptions, "collect")
         assert (few.local_literal is None) == (many.local_literal is None)
@@ -141,7 +143,7 @@ def test_what_was_lowered_stays_as_it_is() -> None:
 
 
 def test_what_is_too_much_is_lowered_by_columns(lowered: Lowered) -> None:
-    long = ", ".join(map(str, range(0, 2 * MOST + 4, 2)))
+    long = ", ".join(map(str, range(0, 2 * MOST_INTERVALS + 4, 2)))
     wide = " AND ".join(f"(i32 = {i} OR i64 = {i})" for i in range(9))
     for text, budget in ((f"i32 IN ({long})", Budget(64, 64)), (wide, Budget(4, 4)), (wide, Budget(512, 512))):
         few, many = source(budget=budget).take_in({1: text}, "raise"), by_columns(source(budget=budget), {1: text})

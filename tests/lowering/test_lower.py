@@ -17,7 +17,7 @@ from colmatch.lowering.intervals import intervals
 from colmatch.options import Options
 from colmatch.schema import Attributes, Schema
 from colmatch.subscriptions import rows as table_rows
-from colmatch.subscriptions.intake import Errors, Intake, Source
+from colmatch.subscriptions.intake import Errors, NewSubscriptions, SubscriptionReader
 
 ENDS = {  # of attributes: values close to each other are marked in bytes, others are sorted
     "near": range(-3, 4),
@@ -29,7 +29,7 @@ ENDS = {  # of attributes: values close to each other are marked in bytes, other
 }
 
 
-def lowered(rows: list[tuple[int, str, str, list[int]]]) -> Intake:
+def lowered(rows: list[tuple[int, str, str, list[int]]]) -> NewSubscriptions:
     id, attribute, op, operands = zip(*rows, strict=True)
     rows_of = pa.table(
         {"id": id, "attribute": attribute, "op": op, "operands": pa.array(operands, pa.list_(pa.int64()))}
@@ -37,9 +37,9 @@ def lowered(rows: list[tuple[int, str, str, list[int]]]) -> Intake:
     return taken_in(rows_of)
 
 
-def taken_in(rows: pa.Table, errors: Errors = "raise") -> Intake:
+def taken_in(rows: pa.Table, errors: Errors = "raise") -> NewSubscriptions:
     schema = Schema(dict.fromkeys(ENDS, pa.int64()))
-    return Source(schema, Options(), Attributes(), Budget(64, 64)).take_in(cm.PredicateTable(rows), errors)
+    return SubscriptionReader(schema, Options(), Attributes(), Budget(64, 64)).take_in(cm.PredicateTable(rows), errors)
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -15,7 +15,7 @@ from contract import every_kind
 import colmatch as cm
 from colmatch.indexing.scan import KIND
 from colmatch.kernels import scores, top
-from colmatch.matching import ranking
+from colmatch.matching.topk import rank as ranking
 
 WEIGHTS = pa.map_(pa.string(), pa.float64())
 SCHEMA = pa.schema(
@@ -190,7 +190,7 @@ def test_a_kind_may_find_them_itself() -> None:
     one.delete(["x"])
 
     def match_topk(index, preds, rows, start, stop, scratch, weights, given, best, counters):  # type: ignore[no-untyped-def]
-        calls.append((start, stop, scratch, best.state.tolist(), len(best.dead)))
+        calls.append((start, stop, scratch, best.state.tolist(), len(best.deleted_bits)))
         best.number[: stop - start, 0] = best.state[top.BASE]
         best.score[: stop - start, 0], best.fill[: stop - start] = 0.5, 1
 
@@ -201,7 +201,7 @@ def test_a_kind_may_find_them_itself() -> None:
     assert one.match_topk(EVENTS, 1, "max")["score"].to_pylist() == [0.5] * 3
     assert [(start, stop, scratch) for start, stop, scratch, _, _ in calls] == [(0, 3, "own")] * 2
     assert [state[:2] for *_, state, _ in calls] == [[0, scores.MAX], [3, scores.MAX]]
-    assert [dead for *_, dead in calls] == [1, 0]
+    assert [deleted_bits for *_, deleted_bits in calls] == [1, 0]
 
 
 def test_counters_of_the_best() -> None:

@@ -14,7 +14,7 @@ import pytest
 from contract import NO_JIT, every_kind
 
 import colmatch as cm
-from colmatch.explain import Node
+from colmatch.explain import ExplainedNode
 
 SCHEMA = pa.schema({"a": pa.int64(), "b": pa.int64(), "s": pa.string(), "t": pa.list_(pa.int64())})
 
@@ -51,14 +51,14 @@ def some_events(rng: Random, rows: int) -> pa.Table:
     return pa.table(columns, SCHEMA)
 
 
-def would_be(node: Node, names: set[str], by: str) -> bool:
+def would_be(node: ExplainedNode, names: set[str], by: str) -> bool:
     """Whether a tree would be true, were all leaves of some names true."""
     if not node.children:
         return node.truth is True or name_of(node, by) in names
     return (any if node.text == "any of" else all)(would_be(child, names, by) for child in node.children)
 
 
-def name_of(leaf: Node, by: str) -> str:
+def name_of(leaf: ExplainedNode, by: str) -> str:
     if by == "predicate" or leaf.text in ("TRUE", "FALSE"):
         return leaf.text
     if "a < b" in leaf.text:
@@ -66,7 +66,7 @@ def name_of(leaf: Node, by: str) -> str:
     return next(word for word in re.findall(r"[a-z]+", re.sub(r"'[^']*'", "", leaf.text)) if word in "abst")
 
 
-def leaves(node: Node) -> list[Node]:
+def leaves(node: ExplainedNode) -> list[ExplainedNode]:
     return [leaf for child in node.children for leaf in leaves(child)] or ([] if node.children else [node])
 
 

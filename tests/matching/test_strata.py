@@ -27,7 +27,10 @@ SCHEMA = pa.schema(
 
 @pytest.fixture(autouse=True)
 def _few_are_enough_for_strata() -> Iterator[None]:
-    with patch.object(colmatch.indexing.strata, "LEAST", 1), patch.object(colmatch.indexing.strata, "ENOUGH", 0.5):
+    with (
+        patch.object(colmatch.indexing.strata, "LEAST_CONJUNCTIONS", 1),
+        patch.object(colmatch.indexing.strata, "ENOUGH", 0.5),
+    ):
         yield
 
 

@@ -215,7 +215,7 @@ def test_tags_stay_with_their_subscriptions(seed: int, kind: str, tmp_path: Path
     of = cm.Matcher.build(texts(held), SCHEMA, index=kind, tags=tags(held))
     of.save(path)
     of = cm.Matcher.open(path, journal=True)
-    with patch.object(policy, "GROWING_MOST", 6), patch.object(module, "YOUNG_LEAST", 3):
+    with patch.object(policy, "GROWING_MOST", 6), patch.object(module, "RECENT_LEAST", 3):
         for _ in range(40):
             do = rng.choice(["insert", "insert", "replace", "delete", "merge", "save", "open", "pickle"])
             new = [named(id) for id in rng.sample(range(200), rng.choice([1, 1, 4, 9]))]

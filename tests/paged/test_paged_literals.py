@@ -35,7 +35,7 @@ def found(matcher: cm.Matcher) -> list[list[int]]:
 
 
 def test_who_reads_learns_of_literals_that_grow_old(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(policy, "YOUNG_MOST", 3)
+    monkeypatch.setattr(policy, "RECENT_MOST", 3)
     path = tmp_path / "pages"
     with built(path) as writer, cm.Matcher.open(path) as reader:
         there: dict[int, str] = {}

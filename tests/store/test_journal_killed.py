@@ -22,11 +22,11 @@ PROGRAM = """
     import json, os, random, signal, sys, time, warnings
     import pyarrow as pa
     import colmatch as cm
-    from colmatch.updates import live, policy
+    from colmatch.updates import memory_set, policy
 
     warnings.simplefilter("ignore", DeprecationWarning)  # of forks
     path, times, seed = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
-    policy.GROWING_MOST, policy.DEAD_LEAST, live.REPLAYED_MOST = 16, 16, 1 << 14
+    policy.GROWING_MOST, policy.DELETED_LEAST, live.REPLAYED_MOST = 16, 16, 1 << 14
     events = pa.table({"a": list(range(50)), "s": [f"x{i % 7}" for i in range(50)]})
 
     def change(number, there):

@@ -227,13 +227,13 @@ def left_by(folder, machine, days=0.0):
 
 def test_files_of_another_machine_are_left_for_a_day(tmp_path):
     """Its locks need not be seen here."""
-    young, old, own = (
+    recent, old, own = (
         left_by(tmp_path, "ab" * 4, 0.9),
         left_by(tmp_path, "cd" * 4, 1.1),
         left_by(tmp_path, replacing._machine()),
     )
     write(tmp_path / "x")
-    assert (young.exists(), old.exists(), own.exists()) == (True, False, False)
+    assert (recent.exists(), old.exists(), own.exists()) == (True, False, False)
 
 
 def test_without_locks_files_are_left_for_a_day(tmp_path, monkeypatch):

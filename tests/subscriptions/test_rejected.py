@@ -12,7 +12,7 @@ import pytest
 
 import colmatch as cm
 from colmatch.subscriptions import rejected
-from colmatch.updates import live
+from colmatch.updates import memory_set
 
 SCHEMA = {"a": "int64"}
 
@@ -64,7 +64,7 @@ def test_the_list_is_bounded() -> None:
 def test_a_journal_tells_the_same(most: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whether its records are taken one by one or together."""
     monkeypatch.setattr(rejected, "KEPT_MOST", 5)
-    monkeypatch.setattr(live, "REPLAYED_MOST", most)
+    monkeypatch.setattr(memory_set, "REPLAYED_MOST", most)
     path = tmp_path / "index"
     cm.Matcher.build({1: "a =", 2: "a =", 3: "a = 1"}, SCHEMA, errors="collect").save(path)
     with cm.Matcher.open(path, journal=True) as matcher:

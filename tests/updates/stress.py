@@ -38,7 +38,7 @@ PAIRS = 1 << 30  # ids of pairs of one thread
 MOST_PAIRS = 60  # of a thread
 STREAM = 300  # rows of a batch of a stream
 OLD = 40  # counters that have gone by and are not deleted yet
-SMALL = {"GROWING_MOST": 48, "DEAD_LEAST": 32}  # of ``policy``: many merges
+SMALL = {"GROWING_MOST": 48, "DELETED_LEAST": 32}  # of ``policy``: many merges
 SINK = 1500  # matches of a batch that are held before it is cut
 SHARE = 100  # rows of a batch that a thread takes
 

@@ -19,7 +19,7 @@ from test_contract_updates import an_update, check, some_policy
 
 import colmatch as cm
 from colmatch.schema import Attributes
-from colmatch.updates import live, policy, records
+from colmatch.updates import memory_set, policy, records
 
 EVENTS = pa.table({"a": [1, 5, 9, 30, None], "s": ["x", "yy", None, "zz", "x1"]})
 SCHEMA = {"a": "int64", "s": "string"}
@@ -58,7 +58,7 @@ def test_updates_in_any_order(kind: str, seed: int, tmp_path: Path) -> None:
     path = tmp_path / "index"
     built({id: to_sql(e) for id, e in there.items()}, schema, index, options).save(path)
     matcher = cm.Matcher.open(path, journal=True)
-    with some_policy(rng), patch.object(live, "REPLAYED_MOST", rng.choice([0, 500, 2**22])):
+    with some_policy(rng), patch.object(memory_set, "REPLAYED_MOST", rng.choice([0, 500, 2**22])):
         for _ in range(rng.randint(1, 20)):
             an_update(rng, seed, matcher, there, leaves, 4)
             some = rng.randrange(8)
@@ -134,7 +134,7 @@ def test_ids_of_another_type_when_none_is_left(
     compact: bool, most: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whether a merge came by or not."""
-    monkeypatch.setattr(live, "REPLAYED_MOST", most)
+    monkeypatch.setattr(memory_set, "REPLAYED_MOST", most)
     path = tmp_path / "index"
     matcher = journalled(path, {})
     wanted: Any

@@ -62,7 +62,7 @@ def test_a_merge_of_what_has_other_keys_now_is_done_again(monkeypatch: pytest.Mo
         return switched[-1]
 
     monkeypatch.setattr(Merger, "_merge", merged)
-    monkeypatch.setattr(Merger, "_switch", switching)
+    monkeypatch.setattr(Merger, "_publish", switching)
     matcher.insert({2000: "s = 'c7'"})
     expressions[2000] = "s = 'c7'"
     matcher.compact()

@@ -13,7 +13,7 @@ import pytest
 
 import colmatch as cm
 from colmatch.events import observed as window
-from colmatch.events.observed import EVERY, LEAST, Observed
+from colmatch.events.observed import EVERY, LEAST_EVENTS, Observed
 from colmatch.events.sample import PART
 
 SCHEMA = pa.schema([("a", pa.int64()), ("x", pa.int64())])
@@ -53,7 +53,7 @@ def test_what_was_matched_says_how_it_is_indexed_next(way: str, observe: int) ->
     matcher, later = built(observe, rng), events(rng, low=False)
     before = looked_at(matcher, later)
     if way == "one by one":
-        for i in range(LEAST + PART):
+        for i in range(LEAST_EVENTS + PART):
             matcher.match(later.slice(i, 1))
     else:
         matcher.match(later)
@@ -103,9 +103,9 @@ def test_a_save_has_events_that_a_merge_has_counted(tmp_path: Path) -> None:
     """Of these it has the columns of the schema, and no others."""
     schema, options = {"a": "int64", "used": "string", "named": "string"}, cm.Options(observe=4096)
     matcher = cm.Matcher.build({1: "a = 1 AND used = 'x'"}, schema, index="opindex", options=options)
-    texts = {name: [f"a text of {name}"] * 2 * LEAST for name in ("used", "named", "other")}
-    for _ in range(LEAST // PART):
-        matcher.count(pa.table({"a": range(2 * LEAST), **texts}))
+    texts = {name: [f"a text of {name}"] * 2 * LEAST_EVENTS for name in ("used", "named", "other")}
+    for _ in range(LEAST_EVENTS // PART):
+        matcher.count(pa.table({"a": range(2 * LEAST_EVENTS), **texts}))
     for counted in (False, True):
         matcher.save(tmp_path / "m")
         saved = (tmp_path / "m").read_bytes()
@@ -191,7 +191,7 @@ def test_nothing_is_taken_that_nobody_asked_for() -> None:
     held = pa.total_allocated_bytes()
     for start in range(0, 99_000, 10):
         observed.note(table.to_batches()[0].slice(start, 10), 4096)
-    assert len(observed) > LEAST and pa.total_allocated_bytes() - held < 30 * len(observed)
+    assert len(observed) > LEAST_EVENTS and pa.total_allocated_bytes() - held < 30 * len(observed)
     seen = sampled(observed)
     assert seen.column_names == ["A"] and seen["A"][-1].as_py() > 80_000
 
@@ -256,10 +256,10 @@ def test_of_events_of_several_types_those_count_that_most_are_like(size: int) ->
 def test_too_few_events_of_one_type_are_no_sample() -> None:
     observed = Observed(["a", "b"])
     for table in (WHOLE, TEXTS, OTHERS):
-        noted(observed, table.slice(0, LEAST - PART))
-    assert len(observed) > 2 * LEAST and observed.sample(4096) is None
+        noted(observed, table.slice(0, LEAST_EVENTS - PART))
+    assert len(observed) > 2 * LEAST_EVENTS and observed.sample(4096) is None
     noted(observed, WHOLE.slice(0, PART))
-    assert sampled(observed).num_rows == LEAST
+    assert sampled(observed).num_rows == LEAST_EVENTS
 
 
 @pytest.mark.usefixtures("often")
@@ -274,7 +274,7 @@ def test_a_window_has_so_many_bytes(monkeypatch: pytest.MonkeyPatch, size: int, 
         del made
         largest = max(largest, pa.total_allocated_bytes() - held)
     assert 0.5 * most < largest < 1.1 * most
-    assert len(observed) < LEAST and observed.sample(4096) is None
+    assert len(observed) < LEAST_EVENTS and observed.sample(4096) is None
     kept = sampled(observed, 16)["a"].to_pylist()
     if size <= PART:
         assert [int(text[:5]) for text in kept] == [*range(start + size - 16, start + size)]
@@ -293,7 +293,7 @@ def test_a_sample_has_so_many_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
     assert sampled(observed).num_rows == 1280
     noted(observed, wide)
     seen = sampled(observed)
-    assert LEAST <= seen.num_rows < 640 and seen.nbytes <= most
+    assert LEAST_EVENTS <= seen.num_rows < 640 and seen.nbytes <= most
     assert (
         seen["a"].to_pylist()[-PART:] == [*range(PART, 2 * PART)] and seen["x1"].null_count == seen.num_rows - 2 * PART
     )
@@ -318,11 +318,11 @@ HOLDING = {
 def test_a_few_values_do_not_hold_all_words_of_their_column(type: pa.DataType, size: int) -> None:
     """Nor is there a type that only small batches can have."""
     observed, held = Observed(["a", "b"]), pa.total_allocated_bytes()
-    for _ in range(2 * LEAST // min(size, PART)):
+    for _ in range(2 * LEAST_EVENTS // min(size, PART)):
         made = pa.record_batch({"other": range(1000), "b": range(1000), "a": pa.array(HOLDING[type], type)})
         observed.note(made.slice(0, size), 4096)
         del made
-    assert len(observed) == 2 * LEAST and pa.total_allocated_bytes() - held < 100 * len(observed)
+    assert len(observed) == 2 * LEAST_EVENTS and pa.total_allocated_bytes() - held < 100 * len(observed)
     seen = sampled(observed)
     assert [HOLDING[type][b] for b in seen["b"].to_pylist()] == seen["a"].to_pylist()
 
@@ -332,4 +332,4 @@ def test_what_the_rows_of_a_data_frame_are_is_not_held() -> None:
     observed = Observed(["a"])
     for i in range(EVERY * 5):
         observed.note(pa.record_batch({"a": [i] * PART}).replace_schema_metadata({"pandas": str(i)}), 4096)
-    assert sampled(observed).num_rows > LEAST and sampled(observed).schema.metadata is None
+    assert sampled(observed).num_rows > LEAST_EVENTS and sampled(observed).schema.metadata is None

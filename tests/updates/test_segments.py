@@ -153,7 +153,7 @@ def test_what_is_merged_is_what_a_fresh_build_has(kind: str, seed: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("living", "dead", "growing", "due"),
+    ("alive", "deleted", "growing", "due"),
     [
         ([1000], [0], False, None),
         ([100, 30], [0, 0], True, None),  # the last one grows
@@ -179,15 +179,15 @@ def test_what_is_merged_is_what_a_fresh_build_has(kind: str, seed: int) -> None:
     ],
 )
 @patch.object(policy, "TIER", 4)
-def test_which_segments_are_due(living: list[int], dead: list[int], growing: bool, due: Any) -> None:
-    sizes = [some + gone for some, gone in zip(living, dead)]
+def test_which_segments_are_due(alive: list[int], deleted: list[int], growing: bool, due: Any) -> None:
+    sizes = [some + gone for some, gone in zip(alive, deleted)]
     version: Any = SimpleNamespace(
-        frozen=len(living) - growing,
+        frozen=len(alive) - growing,
         growing=growing,
         ids=range(sum(sizes)),
         bases=tuple(sum(sizes[:i]) for i in range(len(sizes))),
-        living=tuple(living),
-        found_dead=tuple(0 if growing and i == len(dead) - 1 else gone for i, gone in enumerate(dead)),
+        alive=tuple(alive),
+        stale=tuple(0 if growing and i == len(deleted) - 1 else gone for i, gone in enumerate(deleted)),
     )
     assert policy.due(version) == due
 
@@ -214,8 +214,8 @@ def test_segments_become_few() -> None:
             matcher.insert({id + i: f"a = {i}" for i in range(size)})
             id += size
         version = inside.settled(matcher)
-    sizes = version.living[: version.frozen]
-    assert version.merges > 5 and sum(version.living) == id == len(matcher)
+    sizes = version.alive[: version.frozen]
+    assert version.merges > 5 and sum(version.alive) == id == len(matcher)
     assert all(older > policy.TIER * sum(sizes[i + 1 :]) for i, older in enumerate(sizes[:-1]))
 
 
@@ -244,7 +244,7 @@ def test_what_a_kind_refuses_is_merged_in_the_manner_of_the_growing_segment() ->
         before = inside.settled(matcher)
     assert "raw enumeration" in matcher.stats()["merge_error"]
     assert [one["index"] for one in matcher.stats()["segments"]][:2] == ["kindex", "scan"]
-    assert before.merges and before.living[0] == 40 and sum(before.living) == 64
+    assert before.merges and before.alive[0] == 40 and sum(before.alive) == 64
     wanted = [*range(1, 40, 3), *range(40, 64, 2)], [*range(41, 64, 2)]
     for _ in range(2):
         assert lists(matcher.match_lists(events)) == list(wanted)

@@ -22,7 +22,7 @@ from strategies import a_schema, an_expression, some_rows, terms
 
 import colmatch as cm
 from colmatch.updates import labels, policy
-from colmatch.updates.sweeping import Use
+from colmatch.updates.vacuum import Use
 
 SEEDS = st.integers(0, 2**32)
 STEPS = 15 if NO_JIT else 30
@@ -36,7 +36,7 @@ class Updates(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        few = {"GROWING_MOST": 4, "DEAD_LEAST": 3, "UNUSED_LEAST": 2, "YOUNG_KEPT": 2, "YOUNG_MOST": 5}
+        few = {"GROWING_MOST": 4, "DELETED_LEAST": 3, "UNUSED_LEAST": 2, "RECENT_KEPT": 2, "RECENT_MOST": 5}
         self.patches = [patch.object(policy, name, value) for name, value in few.items()]
         for one in self.patches:
             one.start()
@@ -109,7 +109,7 @@ class Updates(RuleBasedStateMachine):
         version = inside.version(self.matcher)
         use = Use.of(version.segments, version)
         assert version.attributes.used == use.attributes.sum() == stats["attributes"]
-        assert not policy.is_much(int((use.old == 0).sum() + (use.young == 0).sum()), len(version.literals))
+        assert not policy.is_much(int((use.old == 0).sum() + (use.recent == 0).sum()), len(version.literals))
         texts = {id: to_sql(e) for id, e in self.there.items()}
         assert set(self.matcher.paths) <= set(cm.Matcher.build(texts, self.schema).paths)
 

@@ -37,7 +37,7 @@ def test_a_batch_sees_all_of_an_update_or_nothing(kind: str, most: int, monkeypa
     Each makes a segment, which is merged soon, or the growing one takes them all.
     """
     monkeypatch.setattr(policy, "GROWING_MOST", most)
-    monkeypatch.setattr(policy, "DEAD_LEAST", 10)
+    monkeypatch.setattr(policy, "DELETED_LEAST", 10)
     rounds, size = (5, 20) if NO_JIT else (60, 400)
     matcher = cm.Matcher.build(
         dict.fromkeys(range(10), "a >= 0"), SCHEMA, index=kind, options=cm.Options(batch_rows=50, threads=2)
@@ -174,7 +174,7 @@ def test_an_update_that_fails_in_the_index_changes_nothing(kind: str, step: str)
 @every_kind
 def test_gaps_are_closed_when_they_are_many(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(policy, "GROWING_MOST", 20)
-    monkeypatch.setattr(policy, "DEAD_LEAST", 10)
+    monkeypatch.setattr(policy, "DELETED_LEAST", 10)
     monkeypatch.setattr(policy, "SEGMENTS_MOST", 4)
     matcher = cm.Matcher.build({i: f"a > {i} AND a NOT IN ({i + 2}, {i + 9})" for i in range(100)}, SCHEMA, index=kind)
     size = matcher.stats()["arrays"]["predicates.run_lo"]

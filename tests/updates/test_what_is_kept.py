@@ -18,7 +18,7 @@ from colmatch.subscriptions import ids
 from colmatch.updates import literals, merger, policy
 from colmatch.updates.literals import joined
 from colmatch.updates.merger import Merger
-from colmatch.updates.sweeping import Tidied, tidied
+from colmatch.updates.vacuum import GatheredLiterals, gathered_literals
 from colmatch.updates.versions import Version
 
 SCHEMA = {"a": "int64", "s": "string", "u": "string", "t": pa.list_(pa.string())}
@@ -63,11 +63,11 @@ def test_known_literals_are_looked_up_and_no_more() -> None:
 def test_young_literals_become_old_when_they_are_many() -> None:
     """Each update merges what it brings with all young ones, so these must stay few."""
     matcher = cm.Matcher.build({-1: "s = 'first'"}, SCHEMA)
-    with patch.object(policy, "YOUNG_MOST", 5):
+    with patch.object(policy, "RECENT_MOST", 5):
         for i in range(20):
             matcher.insert({i: text_of(i)})
             known = inside.version(matcher).literals
-            assert len(known) == i + 2 and len(known.young) == (i + 1) % 6
+            assert len(known) == i + 2 and len(known.recent) == (i + 1) % 6
     assert matcher.match_lists(pa.table({"a": [1, 1], "s": ["v7", "first"]})).to_pylist() == [[7], [-1]]
 
 
@@ -75,11 +75,11 @@ def test_young_literals_become_old_when_they_are_many() -> None:
 def test_a_merge_makes_young_literals_old_unless_they_are_few(new: int, left: int) -> None:
     matcher = cm.Matcher.build({-1: "s = 'first'"}, SCHEMA)
     matcher.insert({i: text_of(i) for i in range(new)})
-    assert len(inside.version(matcher).literals.young) == new
-    with patch.object(policy, "YOUNG_KEPT", 3):
+    assert len(inside.version(matcher).literals.recent) == new
+    with patch.object(policy, "RECENT_KEPT", 3):
         matcher.compact()
     known = inside.version(matcher).literals
-    assert len(known) == new + 1 and len(known.young) == left
+    assert len(known) == new + 1 and len(known.recent) == left
     assert matcher.match_lists(pa.table({"a": [1], "s": ["v2"]})).to_pylist() == [[2]]
 
 
@@ -117,8 +117,8 @@ def test_literals_that_got_other_labels_while_others_were_gathered(monkeypatch: 
         spaced.append(found[2] is not None)
         return found
 
-    def gathered(version: Version) -> Tidied | None:
-        found = tidied(version)
+    def gathered(version: Version) -> GatheredLiterals | None:
+        found = gathered_literals(version)
         assert found is not None
         with patch("colmatch.updates.literals.joined", noticed):
             for k in range(900):
@@ -127,7 +127,7 @@ def test_literals_that_got_other_labels_while_others_were_gathered(monkeypatch: 
                     matcher.insert({1000 + k: texts[1000 + k]})
         return found
 
-    with patch.object(merger, "tidied", gathered):
+    with patch.object(merger, "gathered_literals", gathered):
         matcher.compact()
     assert any(spaced)
     events = pa.table({"s": [*map(word, range(len(spaced) + 1)), "a", "b1", "b25", "b3", "az", ""]})

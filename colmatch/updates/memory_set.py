@@ -38,16 +38,16 @@ from colmatch.kernels.layout import U8, Codes, Literals
 from colmatch.predicates.columns import attributes_of
 from colmatch.schema import Attributes
 from colmatch.subscriptions.ids import listed, wanted_ids
-from colmatch.subscriptions.intake import Errors, Intake, Source, read
+from colmatch.subscriptions.intake import Errors, NewSubscriptions, SubscriptionReader, read
 from colmatch.subscriptions.rejected import following, following_all
 from colmatch.subscriptions.tags import NO_TAGS
-from colmatch.updates import literals, policy, records, sweeping
+from colmatch.updates import literals, policy, records, vacuum
 from colmatch.updates.combined import combine
 from colmatch.updates.deleted import Deleted
 from colmatch.updates.growing import GrowingSegment
 from colmatch.updates.merger import Merger
+from colmatch.updates.mutex import FairMutex, Throttle
 from colmatch.updates.segments import Segment, indexed, recounted
-from colmatch.updates.turn import Pace, Turn
 from colmatch.updates.versions import Parts, Version
 
 REPLAYED_MOST = 2**22  # bytes of records that are done again together
@@ -66,7 +66,7 @@ class Log(Protocol):
         """Returns what ``Matcher.stats`` tells of it after so many updates."""
 
 
-class LiveSet:
+class MemorySet:
     """The subscriptions of a matcher in use: its present version, and what changes it.
 
     Attributes
@@ -80,20 +80,20 @@ class LiveSet:
     def __init__(self, parts: Parts) -> None:
         self.schema = parts.schema
         self.options = parts.options
-        self.asked = parts.asked
+        self.requested = parts.requested
         self.language = parts.language
         self.now = parts.version
         self.observed = Observed(parts.schema.arrow.names)
         self.journal: Log | None = None
-        self._source: Source | None = None
-        self._pace = Pace()
+        self._source: SubscriptionReader | None = None
+        self._pace = Throttle()
         self.merger = Merger(self)
-        self.turn = Turn()  # one update at a time
+        self.turn = FairMutex()  # one update at a time
 
     def parts(self) -> Parts:
         """Returns what a matcher of the present version is made of."""
         return Parts(
-            schema=self.schema, options=self.options, asked=self.asked, version=self.now, language=self.language
+            schema=self.schema, options=self.options, requested=self.requested, version=self.now, language=self.language
         )
 
     def parts_of(self, id: int | str) -> Parts:
@@ -122,8 +122,8 @@ class LiveSet:
             "gaps": now.gone,
             "tags": len(now.tags.names),
             "segments": [
-                {"index": segment.index.kind.name, "subscriptions": living, "deleted": found_dead}
-                for segment, living, found_dead in zip(now.segments, now.living, now.found_dead, strict=True)
+                {"index": segment.index.kind.name, "subscriptions": alive, "deleted": stale}
+                for segment, alive, stale in zip(now.segments, now.alive, now.stale, strict=True)
             ],
             "bytes": total,
             "bytes_per_subscription": total / max(statistics.subscriptions, 1),
@@ -162,13 +162,13 @@ class LiveSet:
             after = before
             if len(new.ids):
                 after = self._with_new(
-                    self._without(before, np.sort(old[old >= 0])) if there else before, new, self.asked
+                    self._without(before, np.sort(old[old >= 0])) if there else before, new, self.requested
                 )
             rejected = following(before.rejected, new.ids, new.rejected)
             if rejected is not before.rejected:
                 after = after.changed(rejected=rejected, updates=self.now.updates + 1)
             self._publish(after, lambda: records.of_insert(new))
-        self.merger.look()
+        self.merger.start_if_due()
         self._pace.ended(began)
 
     def delete(self, ids: Any) -> None:
@@ -191,7 +191,7 @@ class LiveSet:
                 if rejected is not before.rejected:
                     after = after.changed(rejected=rejected)
                 self._publish(after, lambda: records.of_delete(wanted))
-        self.merger.look()
+        self.merger.start_if_due()
         self._pace.ended(began)
 
     def compact(self, sample: Any) -> None:
@@ -233,13 +233,13 @@ class LiveSet:
                 after = self._without(before, np.unique(old[old >= 0]))
                 if len(change.new.ids):
                     try:
-                        after = self._with_new(after, change.new, self.asked)
+                        after = self._with_new(after, change.new, self.requested)
                     except OptionError:  # they did not come together then
-                        few = FEWEST.settings.under(self.asked.dnf_budget)
+                        few = FEWEST.settings.under(self.requested.dnf_budget)
                         after = self._with_new(after, change.new, few)
                 rejected = following_all(before.rejected, change.ids, change.update, change.rejected)
                 self.now = after.changed(updates=number, rejected=rejected)
-            self.merger.look()
+            self.merger.start_if_due()
 
     # How it is done
 
@@ -255,14 +255,14 @@ class LiveSet:
         if self.merger.is_stopped:
             raise OptionError("the matcher is closed and takes no updates any more: open or build another one")
 
-    def _source_for(self, before: Version) -> Source:
+    def _source_for(self, before: Version) -> SubscriptionReader:
         """Returns what new subscriptions are taken in by: it knows the ids of attributes."""
         source, used = self._source, before.attributes.used
         much = source is not None and policy.is_much(source.attributes.used - used, source.attributes.used)
         if source is None or source.options != self.options or much:
             # ids that no version uses any more are free for this one
             attributes = Attributes(list(before.attributes))
-            source = Source(self.schema, self.options, attributes, self.asked.budget, self.language)
+            source = SubscriptionReader(self.schema, self.options, attributes, self.requested.budget, self.language)
         return source
 
     def _of_type(self, before: Version, type: pa.DataType) -> Version:
@@ -273,9 +273,9 @@ class LiveSet:
         if len(before):
             raise SubscriptionError(f"the ids of this matcher are {known.type}, those given are {type}")
         nothing = combine((), (), np.empty(0, bool))
-        segment, reason = indexed(self.asked, nothing, nothing.codes, None, 0, 0)
+        segment, reason = indexed(self.requested, nothing, nothing.codes, None, 0, 0)
         return before.changed(
-            segments=(segment,), bases=(0,), growing=False, deleted=Deleted(), living=(0,), found_dead=(0,), gone=0,
+            segments=(segment,), bases=(0,), growing=False, deleted=Deleted(), alive=(0,), stale=(0,), gone=0,
             ids=known.slice(0, 0), tags=NO_TAGS, reason=reason,
         )  # fmt: skip
 
@@ -283,30 +283,30 @@ class LiveSet:
         """Returns a version without some subscriptions, by number: ascending."""
         if not len(numbers):
             return before
-        segments, living, found_dead = list(before.segments), list(before.living), list(before.found_dead)
+        segments, alive, stale = list(before.segments), list(before.alive), list(before.stale)
         begin = 0
         for i, end in enumerate((*before.bases[1:], len(before.ids))):
             stop = bisect_left(numbers, end, begin)
             if stop == begin:
                 continue
             segment = segments[i]
-            living[i] -= stop - begin
+            alive[i] -= stop - begin
             if isinstance(segment, GrowingSegment) and i >= before.frozen:
                 segments[i] = segment.without(numbers[begin:stop] - before.bases[i])
             else:
-                found_dead[i] += stop - begin
+                stale[i] += stop - begin
             begin = stop
         return before.changed(
             segments=tuple(segments),
-            living=tuple(living),
-            found_dead=tuple(found_dead),
+            alive=tuple(alive),
+            stale=tuple(stale),
             deleted=before.deleted.with_more(numbers),
             gone=before.gone + len(numbers),
             updates=self.now.updates + 1,
         )
 
-    def _with_new(self, before: Version, new: Intake, asked: Settings) -> Version:
-        """Returns a version with new subscriptions; many make a segment of the kind ``asked``."""
+    def _with_new(self, before: Version, new: NewSubscriptions, requested: Settings) -> Version:
+        """Returns a version with new subscriptions: many of them make a segment of their own."""
         lowered, named, attributes = new.lowered, before.attributes, len(before.attributes)
         if attributes < len(new.attributes):
             attributes = max(attributes, attributes_of(lowered.predicates))
@@ -316,7 +316,7 @@ class LiveSet:
         if move is not None:
             segments = [segment.with_codes(literals.moved(segment.codes, move)) for segment in segments]
         if named.used < new.attributes.used:
-            named = sweeping.with_new(named, new.attributes, sweeping.used_attributes(lowered.predicates, codes))
+            named = vacuum.with_new(named, new.attributes, vacuum.used_attributes(lowered.predicates, codes))
         changes: dict[str, Any] = {
             "attributes": named,
             "literals": known,
@@ -328,7 +328,7 @@ class LiveSet:
         last, count = segments[-1], len(new.ids)
         if count > policy.GROWING_MOST:
             seen = recounted(before.sample, named, codes, known)
-            segment, _ = indexed(asked, lowered.predicates, codes, seen, count, count)
+            segment, _ = indexed(requested, lowered.predicates, codes, seen, count, count)
             return _appended(before, [*segments, segment], False, changes)
         by_key = partial(recounted, before.sample, named, None, known)
         if before.growing and isinstance(last, GrowingSegment) and last.size + count <= policy.GROWING_MOST:
@@ -336,9 +336,9 @@ class LiveSet:
             segments[-1] = last.with_more(
                 lowered.predicates, codes, count, lambda: ~before.deleted.among(base, size), by_key
             )
-            living = (*before.living[:-1], before.living[-1] + count)
-            return before.changed(segments=tuple(segments), living=living, **changes)
-        begun = GrowingSegment.begun(lowered.predicates, codes, self.asked, count, by_key)
+            alive = (*before.alive[:-1], before.alive[-1] + count)
+            return before.changed(segments=tuple(segments), alive=alive, **changes)
+        begun = GrowingSegment.begun(lowered.predicates, codes, self.requested, count, by_key)
         return _appended(before, [*segments, begun], True, changes)
 
 
@@ -363,8 +363,8 @@ def _appended(version: Version, segments: list[Segment], growing: bool, changes:
         **changes,
         segments=tuple(segments),
         bases=(*version.bases, len(version.ids)),
-        living=(*version.living, segments[-1].size),
-        found_dead=(*version.found_dead, 0),
+        alive=(*version.alive, segments[-1].size),
+        stale=(*version.stale, 0),
         growing=growing,
     )
 

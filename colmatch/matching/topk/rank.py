@@ -17,12 +17,12 @@ from colmatch.kernels._jit import entry
 from colmatch.kernels.layout import DOT, MAX, SUM, EventWeights, Top
 from colmatch.kernels.scores import ScoreScratch, offer_known, offer_pairs
 from colmatch.kernels.sink import PAIRS
-from colmatch.kernels.top import AGAIN, BASE, SCORING, sort_best
+from colmatch.kernels.topk import AGAIN, BASE, SCORING, sort_best
 from colmatch.matching.event_weights import NO_WEIGHTS
 from colmatch.matching.pieces import Piece
 from colmatch.matching.strata import found_in_strata
-from colmatch.matching.topk import TopK
-from colmatch.matching.worker import NO_DEAD, Job, Part, Worker
+from colmatch.matching.topk.arguments import TopK
+from colmatch.matching.worker import NO_DELETED, BatchJob, SegmentJob, Worker
 from colmatch.updates.versions import Version
 
 NO_SCORES = frozen(np.empty(0))
@@ -56,7 +56,7 @@ def best_pieces(
 
 
 def _best_piece(
-    worker: Worker, version: Version, job: Job, offset: int, most: int, topk: TopK, weights: EventWeights
+    worker: Worker, version: Version, job: BatchJob, offset: int, most: int, topk: TopK, weights: EventWeights
 ) -> Piece:
     rows, memory, attributes = job.rows, worker.memory, len(version.attributes)
     # without weights of events, all of these are 1
@@ -69,7 +69,7 @@ def _best_piece(
         id=id,
         offset=offsets,
         data=data,
-        dead=NO_DEAD,
+        deleted_bits=NO_DELETED,
         state=np.zeros(3, np.int64),
     )
     stack = max([part.segment.longest_tree for part in job.parts], default=0)
@@ -78,7 +78,7 @@ def _best_piece(
         segment = part.segment
         kind = segment.index.kind
         top.state[BASE], top.state[SCORING] = part.base, scoring
-        top = top._replace(dead=part.dead)
+        top = top._replace(deleted_bits=part.deleted_bits)
         dear = segment.repeats and most > AGAIN_MOST
         if kind.match_topk is None or dear:
             strata = segment.whole if dear else segment.strata
@@ -103,7 +103,13 @@ def _best_piece(
 
 
 def _offer_found(
-    worker: Worker, job: Job, part: Part, strata: Strata, weights: EventWeights, scores: ScoreScratch, top: Top
+    worker: Worker,
+    job: BatchJob,
+    part: SegmentJob,
+    strata: Strata,
+    weights: EventWeights,
+    scores: ScoreScratch,
+    top: Top,
 ) -> None:
     """Matches a batch with one part, as long as something can be among the best, and offers it."""
     segment, scoring = part.segment, int(top.state[SCORING])

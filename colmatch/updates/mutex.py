@@ -4,7 +4,7 @@ An exception may come at any line, from a signal or from memory that is used up,
 end of a ``with`` block and the call that would release a lock. Nobody could take that lock again.
 
 Kernels of single updates keep the interpreter's lock (``brief`` of ``kernels/_jit.py``). Without
-``Pace``, a batch beside a loop of updates waited for up to 120 ms.
+``Throttle``, a batch beside a loop of updates waited for up to 120 ms.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Token:
         return None
 
 
-class Turn:
+class FairMutex:
     """Lets one thread in at a time, in the order in which they came: ``with turn.take():``."""
 
     def __init__(self) -> None:
@@ -82,7 +82,7 @@ class Turn:
         return True
 
 
-class Pace:
+class Throttle:
     """Pauses in the middle of updates that follow one another without a gap.
 
     Their kernels keep the interpreter's lock, which would be quicker to take back than other

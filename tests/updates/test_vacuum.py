@@ -23,7 +23,7 @@ from colmatch.kernels.labels.literals import mark_literals
 from colmatch.kernels.layout import Literals
 from colmatch.updates import merger, policy
 from colmatch.updates.literals import taken
-from colmatch.updates.sweeping import Tidied, tidied
+from colmatch.updates.vacuum import GatheredLiterals, gathered_literals
 from colmatch.updates.versions import Version
 
 SCHEMA = {
@@ -60,10 +60,10 @@ def test_what_is_kept_follows_what_is_there(kind: str, tmp_path: Path, monkeypat
     """Literals, map keys, elements and patterns that are always new come, and the old ones go."""
     for name, value in {
         "GROWING_MOST": 6,
-        "DEAD_LEAST": 5,
+        "DELETED_LEAST": 5,
         "UNUSED_LEAST": 8,
-        "YOUNG_KEPT": 9,
-        "YOUNG_MOST": 20,
+        "RECENT_KEPT": 9,
+        "RECENT_MOST": 20,
     }.items():
         monkeypatch.setattr(policy, name, value)
     rng, rounds = Random(5), 60 if NO_JIT else 400
@@ -86,8 +86,8 @@ def test_what_is_kept_follows_what_is_there(kind: str, tmp_path: Path, monkeypat
         assert len(attributes) <= 8 * LIVE
         assert len(inside.source_attributes(matcher)) <= 8 * LIVE
         known = version.literals
-        assert len(known.old.literals.label) + len(known.young.literals.label) == len(known) <= 8 * LIVE
-        assert len(known.old.literals.first) == len(known.young.literals.first) == len(attributes) + 1
+        assert len(known.old.literals.label) + len(known.recent.literals.label) == len(known) <= 8 * LIVE
+        assert len(known.old.literals.first) == len(known.recent.literals.first) == len(attributes) + 1
         assert patterns_of(attributes).total <= 4 * LIVE
         assert sum(len(segment.codes.bound) for segment in version.segments) <= 12 * LIVE
         most = max(most, len(attributes))
@@ -141,18 +141,18 @@ def test_updates_while_it_is_swept(when: str, monkeypatch: pytest.MonkeyPatch) -
     matcher.insert({50: text(50), 51: text(51)})
     matcher.delete([*range(LIVE - 1), 50, 51])
 
-    def gathered(version: Version) -> Tidied | None:
+    def gathered(version: Version) -> GatheredLiterals | None:
         new = {100: text(2), 101: text(3), 102: "x = 1", 103: text(50), 104: text(104)}
         if when == "before":
             matcher.insert(new)
             version = inside.version(matcher)
-        found = tidied(version)
+        found = gathered_literals(version)
         assert found is not None and len(found.literals) < len(version.literals)
         if when == "behind":
             matcher.insert(new)
         return found
 
-    with patch.object(merger, "tidied", gathered):
+    with patch.object(merger, "gathered_literals", gathered):
         matcher.compact()
     left = {19: text(19), 100: text(2), 101: text(3), 102: "x = 1", 103: text(50), 104: text(104)}
     fresh = cm.Matcher.build(left, SCHEMA, index="scan")

@@ -37,12 +37,12 @@ class Use(NamedTuple):
 
     attributes: NDArray[np.bool_]  # (A)
     old: U8  # (L) of the literals
-    young: U8
+    recent: U8
 
     @staticmethod
     def of(segments: Iterable[Segment], version: Version) -> Use:
         """Marks what segments use of a version that has all they use."""
-        parts = version.literals.old.literals, version.literals.young.literals
+        parts = version.literals.old.literals, version.literals.recent.literals
         use = Use(np.zeros(len(version.attributes), bool), *(np.zeros(len(part.label), np.uint8) for part in parts))
         for segment in segments:
             codes = segment.codes
@@ -53,7 +53,7 @@ class Use(NamedTuple):
         return use
 
 
-class Tidied(NamedTuple):
+class GatheredLiterals(NamedTuple):
     """The string literals of a version that some segment uses."""
 
     of: Version
@@ -78,19 +78,19 @@ def with_new(known: Attributes, source: Attributes, used: NDArray[np.bool_]) -> 
     return known.with_some_of(source, len(used), new) if new else known
 
 
-def tidied(version: Version) -> Tidied | None:
+def gathered_literals(version: Version) -> GatheredLiterals | None:
     """Gathers the literals that are used, all as old ones. None where that is not worth while."""
     literals = version.literals
     use = Use.of(version.segments, version)
-    unused = len(literals) - int(np.count_nonzero(use.old)) - int(np.count_nonzero(use.young))
-    if not policy.is_much(unused, len(literals)) and len(literals.young) <= policy.YOUNG_KEPT:
+    unused = len(literals) - int(np.count_nonzero(use.old)) - int(np.count_nonzero(use.recent))
+    if not policy.is_much(unused, len(literals)) and len(literals.recent) <= policy.RECENT_KEPT:
         return None
-    some = WordList(together(_marked(literals.old.literals, use.old), _marked(literals.young.literals, use.young)))
+    some = WordList(together(_marked(literals.old.literals, use.old), _marked(literals.recent.literals, use.recent)))
     some.prefix  # noqa: B018, lest a batch make them
-    return Tidied(version, use, some)
+    return GatheredLiterals(version, use, some)
 
 
-def swept(version: Version, tidy: Tidied | None) -> Version:
+def vacuumed(version: Version, tidy: GatheredLiterals | None) -> Version:
     """Returns the version without attributes that no segment uses, and with tidied literals.
 
     ``tidy`` is of this version or an earlier one. It is left alone if that is too long ago: a
@@ -101,15 +101,15 @@ def swept(version: Version, tidy: Tidied | None) -> Version:
         before = {id(segment) for segment in tidy.of.segments}
         then = version.changed(literals=tidy.of.literals.of(len(known)))
         newer = Use.of([segment for segment in version.segments if id(segment) not in before], then)
-        if not (np.any(newer.old > tidy.use.old) or np.any(newer.young > tidy.use.young)):
+        if not (np.any(newer.old > tidy.use.old) or np.any(newer.recent > tidy.use.recent)):
             literals = Vocabulary(
-                tidy.literals, WordList(_without(literals.young.literals, tidy.of.literals.young.literals))
+                tidy.literals, WordList(_without(literals.recent.literals, tidy.of.literals.recent.literals))
             )
     used = np.zeros(len(known), bool)
     for segment in version.segments:
         used[: len(segment.codes.multi)] |= (segment.used > 0) | (np.diff(segment.codes.first) > 0)
     size = max(len(segment.codes.multi) for segment in version.segments)
-    for part in (literals.old.literals, literals.young.literals):  # ids of those that have some must stay
+    for part in (literals.old.literals, literals.recent.literals):  # ids of those that have some must stay
         size = max(size, int(np.searchsorted(part.first, part.first[-1])))
     if known.used > np.count_nonzero(used) or size < len(known):
         members = zip(known.members[:size], used[:size].tolist(), strict=True)

@@ -3,19 +3,20 @@
 import numpy as np
 
 from colmatch.kernels._jit import brief, kernel
-from colmatch.kernels.sink import is_dead
+from colmatch.kernels.sink import is_deleted
 
 
 @brief
-def drop_dead(dead, few, numbers):
-    """Write -1 for each number whose bit is set, or that is one of a few. Returns how many others
-    are left.
+def drop_deleted(deleted_bits, few, numbers):
+    """Writes -1 for each number whose bit is set, or that is one of a few.
 
-    dead (W) uint64; few (F) int64, read-only; numbers (N) int64, of which some may be -1 already
+    Returns how many others are left.
+
+    deleted_bits (W) uint64; few (F) int64, read-only; numbers (N) int64, some of them -1 already
     """
     left = 0
     for i in range(len(numbers)):
-        if numbers[i] >= 0 and is_dead(dead, np.uint64(numbers[i])):
+        if numbers[i] >= 0 and is_deleted(deleted_bits, np.uint64(numbers[i])):
             numbers[i] = -1
         for j in range(len(few)):
             if few[j] == numbers[i]:
@@ -26,12 +27,10 @@ def drop_dead(dead, few, numbers):
 
 
 @kernel
-def mark_dead(dead, numbers, bits):
-    """Write the bits of ``dead``, and those of some numbers: bits (at least W), for which there is
-    room.
-    """
+def mark_deleted(deleted_bits, numbers, bits):
+    """Writes the bits of ``deleted_bits`` and those of some numbers to ``bits`` (at least W)."""
     for w in range(len(bits)):
-        bits[w] = dead[w] if w < len(dead) else np.uint64(0)
+        bits[w] = deleted_bits[w] if w < len(deleted_bits) else np.uint64(0)
     for i in range(len(numbers)):
         bits[numbers[i] >> 6] |= np.uint64(1) << np.uint64(numbers[i] & 63)
 

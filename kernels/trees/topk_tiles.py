@@ -11,9 +11,9 @@ from colmatch.kernels.bits import ctz, popcount, without_lowest, words_within
 from colmatch.kernels.layout import CANDIDATES, CONJUNCTIONS, MATCHES, NODES, PREDICATES, PRIORITY
 from colmatch.kernels.predicates import clear, conditions_of, spread
 from colmatch.kernels.scores import is_static, plain_score, program_score, static_score, unweigh_row, weigh_row
-from colmatch.kernels.sink import is_dead
+from colmatch.kernels.sink import is_deleted
 from colmatch.kernels.tiles import TILE_ROWS, clear_tile, fill_tile, lanes_that_hold, lanes_within
-from colmatch.kernels.top import AGAIN, BASE, SCORING, least_score, offer
+from colmatch.kernels.topk import AGAIN, BASE, SCORING, least_score, offer
 from colmatch.kernels.trees import arrays as bt
 from colmatch.kernels.trees.caps import floor_in, floor_in_leaf, weigh_attributes
 from colmatch.kernels.trees.heap import pop, push
@@ -76,7 +76,7 @@ def leaf_floors(index, start, n, own, scratch, top):
 def best_of_leaf(index, preds, rows, start, tile, n, own, scratch, weights, scores, top, counters):
     """Offers what is true in the leaf of a bucket to the best of the rows ``own`` of the tile."""
     multi, bound, reach, need, entry = index.multi, index.bound, index.reach, index.need, index.entry
-    owner, table, absent, dead = preds.owner, scratch.table, scratch.absent, top.dead
+    owner, table, absent, deleted_bits = preds.owner, scratch.table, scratch.absent, top.deleted_bits
     conds = conditions_of(preds)
     scoring, base, again = top.state[SCORING], np.uint64(top.state[BASE]), top.state[AGAIN] != 0
     short, bounded, a = index.plan[bt.SHORT_CIRCUIT] != 0, len(bound) > 0, np.uint32(index.node[n, bt.ATTR])
@@ -103,7 +103,7 @@ def best_of_leaf(index, preds, rows, start, tile, n, own, scratch, weights, scor
         left, taken = lanes_that_hold(conds, c, left, tile)
         steps += taken
         sub = np.uint64(owner[c]) + base
-        if left == 0 or is_dead(dead, sub):
+        if left == 0 or is_deleted(deleted_bits, sub):
             continue
         scored += popcount(left)
         while left != 0:

@@ -11,12 +11,12 @@ import pyarrow as pa
 import pytest
 
 import colmatch as cm
-from colmatch.updates import turn
-from colmatch.updates.turn import Turn
+from colmatch.updates import mutex
+from colmatch.updates.mutex import FairMutex
 
 
 def test_who_comes_again_and_again_lets_others_in() -> None:
-    one, asked, got = Turn(), threading.Event(), threading.Event()
+    one, asked, got = FairMutex(), threading.Event(), threading.Event()
 
     def wait() -> None:
         asked.set()
@@ -35,7 +35,7 @@ def test_who_comes_again_and_again_lets_others_in() -> None:
 
 
 def test_one_at_a_time() -> None:
-    one, inside, most = Turn(), 0, []
+    one, inside, most = FairMutex(), 0, []
 
     def work() -> None:
         nonlocal inside
@@ -57,9 +57,9 @@ def test_one_at_a_time() -> None:
 
 def test_who_gives_up_waiting_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its traceback, which somebody keeps, would hold the turn for ever."""
-    one = Turn()
+    one = FairMutex()
     held = one.take()
-    monkeypatch.setattr(turn.time, "sleep", lambda _: (_ for _ in ()).throw(KeyboardInterrupt))
+    monkeypatch.setattr(mutex.time, "sleep", lambda _: (_ for _ in ()).throw(KeyboardInterrupt))
     kept: list[BaseException] = []
 
     def give_up() -> None:
@@ -77,7 +77,7 @@ def test_who_gives_up_waiting_is_not_waited_for(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_who_cannot_even_stand_in_line_is_told_why() -> None:
-    one = Turn()
+    one = FairMutex()
 
     class Full(list[Any]):
         def append(self, _: object) -> None:
@@ -90,7 +90,7 @@ def test_who_cannot_even_stand_in_line_is_told_why() -> None:
 
 def test_a_turn_within_a_turn_is_refused() -> None:
     """As in a signal handler: it would wait for itself."""
-    one = Turn()
+    one = FairMutex()
     with one.take(), pytest.raises(cm.OptionError, match="in the middle of an update of the matcher"):
         one.take()
     with one.take():
@@ -138,9 +138,9 @@ def test_updates_without_a_gap_pause_now_and_then(monkeypatch: pytest.MonkeyPatc
         pauses.append(round(clock[0], 6))
         clock[0] += seconds
 
-    monkeypatch.setattr(turn.time, "perf_counter", lambda: clock[0])
-    monkeypatch.setattr(turn.time, "sleep", sleep)
-    pace = turn.Pace()
+    monkeypatch.setattr(mutex.time, "perf_counter", lambda: clock[0])
+    monkeypatch.setattr(mutex.time, "sleep", sleep)
+    pace = mutex.Throttle()
     for gap, expected in ((0.00001, [10.00105, 10.00215]), (0.0002, [])):
         pauses.clear()
         for _ in range(10):
@@ -155,7 +155,7 @@ def test_updates_without_a_gap_pause_now_and_then(monkeypatch: pytest.MonkeyPatc
 def test_each_update_may_pause_when_it_has_ended(update: str, monkeypatch: pytest.MonkeyPatch) -> None:
     ended: list[tuple[float, int]] = []
     matcher = cm.Matcher.build({1: "a = 1"}, {"a": "int64"})
-    monkeypatch.setattr(turn.Pace, "ended", lambda pace, began: ended.append((began, matcher.version)))
+    monkeypatch.setattr(mutex.Throttle, "ended", lambda pace, began: ended.append((began, matcher.version)))
     before = time.perf_counter()
     getattr(matcher, update)([1] if update == "delete" else {2: "a = 2"})
     ((began, version),) = ended

@@ -22,8 +22,8 @@ from colmatch.kernels.kindex.match import END, lists_of, move_front, open_segmen
 from colmatch.kernels.layout import CANDIDATES, CONJUNCTIONS, MATCHES, NODES, PREDICATES, PRIORITY, SUM
 from colmatch.kernels.predicates import Event, clear, conditions_of, conjunction_holds, spread
 from colmatch.kernels.scores import is_static, plain_score, program_score, static_score, unweigh_row, weigh_row
-from colmatch.kernels.sink import is_dead
-from colmatch.kernels.top import AGAIN, BASE, SCORING, least_score, offer
+from colmatch.kernels.sink import is_deleted
+from colmatch.kernels.topk import AGAIN, BASE, SCORING, least_score, offer
 
 
 @device
@@ -192,7 +192,7 @@ def match_part(index, preds, rows, row, part, size, factor, scratch, scores, top
             holds, steps = read_number(index, number, need, left, target, clauses, scratch)
             read += steps
             sub = np.uint64(preds.owner[index.conj[number]]) + base
-            if holds and not is_dead(top.dead, sub):
+            if holds and not is_deleted(top.deleted_bits, sub):
                 score = score_of(index, preds, rows, row, number, clauses, scoring, static, scratch, scores, counters)
                 if score > -np.inf:
                     counters[MATCHES] += 1

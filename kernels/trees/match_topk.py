@@ -15,13 +15,13 @@ from colmatch.kernels._jit import device, kernel
 from colmatch.kernels.layout import CANDIDATES, CONJUNCTIONS, MATCHES, NODES, PREDICATES, PRIORITY
 from colmatch.kernels.predicates import clear, conditions_of, conjunction_holds, spread
 from colmatch.kernels.scores import is_static, plain_score, program_score, static_score, unweigh_row, weigh_row
-from colmatch.kernels.sink import is_dead
+from colmatch.kernels.sink import is_deleted
 from colmatch.kernels.tiles import TILE_LEAST, TILE_ROWS
-from colmatch.kernels.top import AGAIN, BASE, SCORING, least_score, offer
+from colmatch.kernels.topk import AGAIN, BASE, SCORING, least_score, offer
 from colmatch.kernels.trees import arrays as bt
-from colmatch.kernels.trees.best_tiles import best_of_tile
 from colmatch.kernels.trees.caps import ASKS, floor_in, floor_in_leaf, weigh_attributes
 from colmatch.kernels.trees.heap import pop, push
+from colmatch.kernels.trees.topk_tiles import best_of_tile
 from colmatch.kernels.trees.values import attributes_there, enter_parts, has_value, leads_on
 
 
@@ -49,7 +49,7 @@ def offer_leaf(index, preds, event, row, n, absent, scratch, scores, top, counte
         holds, taken = conjunction_holds(conds, c, event)
         steps += taken
         sub = np.uint64(owner[c]) + base
-        if not holds or is_dead(top.dead, sub):
+        if not holds or is_deleted(top.deleted_bits, sub):
             continue
         if static:
             score = static_score(preds.priority, c) if scoring == PRIORITY else 0.0
