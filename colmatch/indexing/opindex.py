@@ -39,6 +39,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from colmatch.arrays.frozen import freeze
 from colmatch.arrays.growing import with_room
 from colmatch.arrays.ranges import ranges_of
 from colmatch.errors import OptionError
@@ -61,6 +62,7 @@ from colmatch.kernels.opindex.build import (
 )
 from colmatch.kernels.opindex.entries import ENTRY_WORDS, RESULTS, Expansion, most_entries
 from colmatch.kernels.opindex.match import match
+from colmatch.predicates.columns import take
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -81,6 +83,7 @@ class OpIndexSettings(Settings):
         "skip segments of lists by their signatures; without them it is the documents' OpIndex-BS",
         (True, False),
     )
+    construction: str = setting("bulk", "all at once, or one by one", ("bulk", "dynamic"))
 
     @property
     def budget(self) -> Budget:
@@ -94,8 +97,16 @@ class OpIndexSettings(Settings):
 def build(
     preds: Predicates, codes: Codes, sample: Sample | None, settings: OpIndexSettings
 ) -> tuple[OpIndex, Predicates]:
-    attributes, count = len(codes.multi), len(preds.owner)
-    frequency, top = _frequency(preds, codes, sample), highest_codes(codes)
+    frequency = _frequency(preds, codes, sample)
+    if settings.construction == "bulk":
+        return _built(preds, codes, frequency, settings.signatures), preds
+    nothing = _built(freeze(take(preds, np.arange(0))), codes, frequency, settings.signatures)
+    return insert(nothing, freeze(preds), codes, 0, len(preds.owner)), preds
+
+
+def _built(preds: Predicates, codes: Codes, frequency: I64, signatures: bool) -> OpIndex:
+    """Indexes all conjunctions at once."""
+    attributes, count, top = len(codes.multi), len(preds.owner), highest_codes(codes)
     expansion, slots = _expansion(preds, np.arange(count)), np.zeros(attributes, np.int64)
     size, always, several = count_entries(preds, frequency, top, expansion, slots)
     first = ranges_of(slots)
@@ -116,9 +127,9 @@ def build(
         key, order, entries.slot, bits, place, first, first[:-1].copy(), conj, needed, number, new_conj, new_needed
     )
 
-    lists, list_, segments, runs, words = _lists(key, order, entries, bits, attributes, settings.signatures)
+    lists, list_, segments, runs, words = _lists(key, order, entries, bits, attributes, signatures)
     repeats = several > 0 or bool((preds.owner[1:] == preds.owner[:-1]).any())
-    used = [len(list_), segments, runs, words, len(conj), always, repeats, settings.signatures, count]
+    used = [len(list_), segments, runs, words, len(conj), always, repeats, signatures, count]
     index = OpIndex(
         frequency=frequency,
         top=top,
@@ -135,9 +146,9 @@ def build(
         state=np.array(used, np.int64),
     )
     cut_runs(key, order, entries, number, bits, by_hash, np.empty(oi.ALL_WIDTHS + 1, np.int64), index)
-    if not settings.signatures:
+    if not signatures:
         index.segment[:, 0] = 2**64 - 1
-    return index, preds
+    return index
 
 
 def _no_entries(size: int) -> OperatorEntries:

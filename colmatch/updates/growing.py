@@ -1,22 +1,21 @@
-"""The growing segment takes inserts and deletes one by one, in the manner of its kind of index.
+"""The growing segment takes inserts and deletes one by one.
 
 It is small, so each update gets arrays of its own: nobody has to wait for those who read the old
 ones, and an update that is given up half way has changed nothing.
 
-The kind is the one that was asked for if it has an ``insert``, and ``scan`` otherwise. Microseconds
-an event, for a batch of 4,096 events of ``dense``, reading included:
+Its kind is ``scan``. With ``construction="dynamic"``, it is the kind that was asked for, with the
+inserts and deletes of its paper. Microseconds for 512 ``dense`` subscriptions: an insert, then an
+event of a batch of 4,096, reading included:
 
-=============  ====  ===========  =======  ======  ========
-subscriptions  scan  propagation  opindex  kindex  bitslice
-=============  ====  ===========  =======  ======  ========
-           64   0.6          2.2      4.1     2.6       0.7
-          256   0.5          3.6      7.8     7.2       0.5
-        1,024   0.8          6.9       15      27       0.6
-        9,000   4.2           30       39     205       1.9
-=============  ====  ===========  =======  ======  ========
+======  ====  ======  ======  ========  =======  =======
+..      scan  betree  bestar  pstbloom  psthash  opindex
+======  ====  ======  ======  ========  =======  =======
+insert   160     232     231       243      228      231
+event    0.3     0.5     0.4       1.5      2.1      7.2
+======  ====  ======  ======  ========  =======  =======
 
-``bitslice`` costs less from 1,000 subscriptions on, but would be made anew for each insert. Event
-by event instead of 64 together (``kernels/scan/tiles.py``), ``scan`` took 1.0, 1.0, 2.0 and 13.
+With 64 and 256 subscriptions, the order is the same. ``bitslice`` has no inserts. Measured with
+``asv_benchmarks/growing.py``.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ from numpy.typing import NDArray
 from colmatch.arrays.frozen import freeze
 from colmatch.arrays.ranges import members, ranges_of
 from colmatch.indexing.base import Built
-from colmatch.indexing.registry import FEWEST, KINDS, find
+from colmatch.indexing.registry import FEWEST, find
 from colmatch.indexing.settings import Settings
 from colmatch.indexing.statistics import Sample
 from colmatch.kernels.layout import Codes, Predicates
@@ -42,9 +41,9 @@ from colmatch.updates.segments import Segment
 
 
 def for_few(requested: Settings) -> Settings:
-    """Returns the kind that was asked for if it takes inserts, else that for few subscriptions."""
-    takes = requested.kind in KINDS and find(requested.kind).insert is not None
-    return requested if takes else FEWEST.settings.under(requested.dnf_budget)
+    """Returns the kind for few subscriptions, or one that is to be built by its own inserts."""
+    is_dynamic = getattr(requested, "construction", "bulk") == "dynamic"
+    return requested if is_dynamic else FEWEST.settings.under(requested.dnf_budget)
 
 
 FEW_SUBSCRIPTIONS = 16  # subscriptions: up to so many, a segment is not begun anew, since they say little of others

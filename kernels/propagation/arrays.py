@@ -7,10 +7,10 @@ neighbours. A negated predicate shares the bit of what it negates and is true wh
 A conjunction stands under its *access predicate*. The conjunctions of one access predicate stand in
 *slabs*, one for each number of predicates that remain::
 
-    pool   next | columns | capacity | size | gone | conjunctions ... |
+    pool   next | columns | size | conjunctions ... |
            first remaining predicate of each ... | second ... | ...
 
-with room for ``capacity`` conjunctions in each column. The slabs of one predicate are a list; so
+with ``size`` conjunctions in each column. The slabs of one predicate are a list; so
 are those of conjunctions without access predicate, which are always checked.
 """
 
@@ -19,71 +19,56 @@ from typing import Annotated, NamedTuple
 from colmatch.kernels.layout import F64, I64, U8, U32, U64
 
 # A slab of ``pool``
-# GONE: conjunctions that were deleted, whose places are not yet used again
-NEXT, COLUMNS, CAPACITY, SIZE, GONE = range(5)
-HEADER = 5
+NEXT, COLUMNS, SIZE = range(3)
+HEADER = 3
 PROGRAM = 2**32 - 1  # COLUMNS: the conjunctions are programs, evaluated themselves
-DELETED = 2**31  # in the word of a conjunction
 NEGATED = 2**31  # in the word of a remaining predicate
 
 # A row of ``group``
-GROUP_NEXT, CLASS, START, LENGTH, ROOM, REACH = range(6)  # REACH: the widest interval is so much higher than low
-GROUP_WORDS = 6
+GROUP_NEXT, CLASS, START, LENGTH, REACH = range(5)  # REACH: the widest interval is so much higher than low
+GROUP_WORDS = 5
 
 # ``state``
-BITS, FREE, GROUPS, ENTRIES, POOL, WASTE, SLOTS, ALWAYS, PROGRAMS, SEVERAL = range(10)
-STATE_WORDS = 10
+ALWAYS, PROGRAMS, SEVERAL = range(3)
+STATE_WORDS = 3
 
 HITS = 256  # slabs that are on their way from memory together
 BLOCK = 1024  # conjunctions of a slab that are looked at together
 
 
 class PropagationIndex(NamedTuple):
-    """D predicates, H slots, A attributes, G groups of E entries.
+    """D predicates, H slots, A attributes, G groups of E entries."""
 
-    Arrays may be longer than what is used of them: see ``state``.
-    """
-
-    # (D, 3) bit -> predicate, without FLAG_MULTI and FLAG_NONE; a free one has the next free one +
-    # 1 in its second word
+    # (D, 3) bit -> predicate, without FLAG_MULTI and FLAG_NONE
     key: Annotated[U32, 3]
     # (H) hash table of the predicates: bit + 1, or 0. H is a power of two, at least twice as many
     # as are used
     slot: U32
-    uses: U32  # (D) how often conjunctions have it
-    truth: F64  # (D) how many events are thought to satisfy it, in some unit
     slab: U32  # (D) first slab in the pool, 0 if it is no access predicate
     access: U64  # (words of D) bits of those that have a slab
     group_of: U32  # (A) attribute -> its first group + 1, or 0
-    # (G, 6) next group of the attribute + 1; class of width; first entry, number of entries, room
-    # for them; reach
-    group: Annotated[U32, 6]
+    # (G, 5) next group of the attribute + 1; class of width; first entry, number of entries; reach
+    group: Annotated[U32, 5]
     entry_lo: U32  # (E) lowest code of an interval, ascending within a group
     entry_hi: U32  # (E) highest code
     entry_bit: U32  # (E) its predicate
     pool: U32  # slabs; the first word belongs to none
-    present: F64  # (A) how many events are thought to have the attribute, in the unit of ``truth``
-    codes: F64  # (A) how many elementary intervals it had when the index was built
-    top: F64  # (A) highest code that a predicate had then
-    # Values of a sample of events, as ``kernels/window.py`` reads them; (0) without a sample
-    window: I64  # (W + 1)
-    window_first: I64  # (A + 1)
-    window_key: I64  # (W)
     multi: U8  # (A) attribute may have several entries in a row
-    state: I64  # (10) bits, first free bit + 1, groups, entries, words of the pool; of these, words in no slab; slots;
-    # first slab of what is always checked, or 0; 1 when there are programs; 1 when a subscription
-    # may have several conjunctions
+    # (3) first slab of what is always checked, or 0; 1 when there are programs; 1 when a
+    # subscription may have several conjunctions
+    state: I64
 
 
 class Estimates(NamedTuple):
     """What says how often a predicate is thought to hold, of A attributes and B boundaries."""
 
-    present: F64  # these: as ``PropagationIndex`` has them
-    codes: F64
-    top: F64
-    window: I64
-    window_first: I64
-    window_key: I64
+    present: F64  # (A) how many events are thought to have the attribute
+    codes: F64  # (A) how many elementary intervals it has
+    top: F64  # (A) highest code that a predicate has
+    # Values of a sample of events, as ``kernels/window.py`` reads them; (0) without a sample
+    window: I64  # (W + 1)
+    window_first: I64  # (A + 1)
+    window_key: I64  # (W)
     code_first: I64  # this and the next two as in ``layout.Codes``
     bound: I64
     label: U32

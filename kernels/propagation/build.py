@@ -5,7 +5,7 @@ import numpy as np
 from colmatch.kernels._jit import kernel
 from colmatch.kernels.bits import ask_for
 from colmatch.kernels.layout import ATTR_MASK, CODE_MAX, FLAG_NONE, FLAG_RUN
-from colmatch.kernels.propagation.arrays import CAPACITY, COLUMNS, GONE, HEADER, NEGATED, NEXT, PROGRAM, SIZE
+from colmatch.kernels.propagation.arrays import COLUMNS, HEADER, NEGATED, NEXT, PROGRAM, SIZE
 from colmatch.kernels.propagation.predicates import (
     CLASS_OF_SEVERAL,
     WHAT,
@@ -168,11 +168,11 @@ def list_entries(preds, key, used, attr_class, lo, hi, bit):
 
 
 @kernel
-def choose(preds, number, truth, access, uses):
+def choose(preds, number, truth, access):
     """Chooses what each conjunction stands under.
 
     access (C) int64 = 2^32 * (bit of its access predicate + 1, or 0) + number of its remaining
-    predicates, or PROGRAM. uses (D) is added to.
+    predicates, or PROGRAM.
     """
     first, pred, jump_first = preds.first, preds.pred, preds.jump_first
     programs = len(jump_first) > 0
@@ -184,23 +184,19 @@ def choose(preds, number, truth, access, uses):
             for p in range(begin, first[asked]):
                 if number[p] != NO_BIT:
                     ask_for(truth, np.uint64(number[p]))
-                    ask_for(uses, np.uint64(number[p]))
         if programs and jump_first[c] >= 0:
             access[c] = PROGRAM
             for p in range(begin, end):
                 if number[p] != NO_BIT:
                     access[c] |= (np.int64(number[p]) + 1) << 32
-                    uses[number[p]] += 1
             continue
-        for p in range(begin, end):
-            uses[number[p]] += 1
         p = choose_access(pred, number, truth, begin, end, 0)
         access[c] = end - begin if p < 0 else (np.int64(number[p]) + 1) << 32 | end - begin - 1
 
 
 @kernel
 def fill_pool(preds, number, access, order, pool, slab, bits):
-    """Slabs without spare room, those of one access predicate one behind the other. pool, slab (D),
+    """Writes slabs, those of one access predicate one behind the other. pool, slab (D),
     bits are written; they must be zero.
 
     order : conjunctions by ``access``, ascending where that is the same. Returns the first slab of
@@ -229,9 +225,7 @@ def fill_pool(preds, number, access, order, pool, slab, bits):
             always = at
         last, last_under = at, bit
         pool[at + COLUMNS] = columns
-        pool[at + CAPACITY] = size
         pool[at + SIZE] = size
-        pool[at + GONE] = 0
         begin = at + HEADER
         for k in range(size):
             c = order[i + k]

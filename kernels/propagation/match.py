@@ -95,14 +95,14 @@ def clear_bits(bits, touched, words):
 
 
 @device
-def remaining_hold(pool, begin, capacity, columns, i, end, bits, survivor):
+def remaining_hold(pool, begin, size, columns, i, end, bits, survivor):
     """Which of the conjunctions ``i:end`` of a slab have all remaining predicates: survivor is
     written.
 
     Returns how many, and the bits tested. begin: the slab's conjunctions.
     """
     one, low = np.uint64(1), np.uint64(63)
-    column = begin + capacity
+    column = begin + size
     left = np.uint64(0)
     tested = end - i
     for k in range(i, end):
@@ -112,7 +112,7 @@ def remaining_hold(pool, begin, capacity, columns, i, end, bits, survivor):
     for _ in range(one, columns):
         if left == 0:
             break
-        column += capacity
+        column += size
         tested += left
         kept = np.uint64(0)
         for k in range(left):
@@ -177,8 +177,8 @@ def check_slabs(index, preds, event, row, words, scratch, sink, counters):
                     break
             at = np.uint64(hit[k_hit])
             k_hit += np.uint64(1)
-        columns, capacity = np.uint64(pool[at + np.uint64(pr.COLUMNS)]), np.uint64(pool[at + np.uint64(pr.CAPACITY)])
-        size, conj = np.uint64(pool[at + np.uint64(pr.SIZE)]), at + np.uint64(pr.HEADER)
+        columns, size = np.uint64(pool[at + np.uint64(pr.COLUMNS)]), np.uint64(pool[at + np.uint64(pr.SIZE)])
+        conj = at + np.uint64(pr.HEADER)
         at = np.uint64(pool[at])
         checked += size
         i = np.uint64(0)
@@ -187,7 +187,7 @@ def check_slabs(index, preds, event, row, words, scratch, sink, counters):
             FEW_CONJUNCTIONS
         ):  # most are small, and done with here: a call would take longer than that
             some = np.uint64(0)
-            column = conj + capacity
+            column = conj + size
             for k in range(size):
                 p = np.uint64(pool[column + k])
                 some |= bits[(p & np.uint64(pr.NEGATED - 1)) >> np.uint64(6)] >> (p & np.uint64(63)) ^ p >> np.uint64(
@@ -200,12 +200,10 @@ def check_slabs(index, preds, event, row, words, scratch, sink, counters):
             stop = min(i + np.uint64(pr.BLOCK), size)
             left = stop - i
             if plain:
-                left, more = remaining_hold(pool, conj, capacity, columns, i, stop, bits, survivor)
+                left, more = remaining_hold(pool, conj, size, columns, i, stop, bits, survivor)
                 tested += more
             for k in range(left):
                 c = np.int64(pool[conj + (np.uint64(survivor[k]) if plain else i + k)])
-                if c >= pr.DELETED:
-                    continue
                 if columns == np.uint64(pr.PROGRAM):
                     holds, taken = program_accepts(conds, c, event)
                     steps += taken

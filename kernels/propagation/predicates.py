@@ -7,7 +7,6 @@ import numpy as np
 from colmatch.kernels._jit import device
 from colmatch.kernels.bits import mix
 from colmatch.kernels.layout import ATTR_MASK, FLAG_NONE, FLAG_RUN, REJECT
-from colmatch.kernels.search import first_at_least
 from colmatch.kernels.window import values_met
 
 WHAT = ATTR_MASK | FLAG_RUN  # of a predicate's first word: the rest is not part of its key
@@ -59,12 +58,6 @@ def find(key, slot, run_lo, run_hi, word, low, high):
 
 
 @device
-def _code_of(label, begin, end, value):
-    """Code of a label, among the labels ``begin:end`` of an attribute's boundaries."""
-    return first_at_least(label, begin, end, value + 1) - begin + 1
-
-
-@device
 def expected(run_lo, run_hi, word, low, high, estimates):
     """How many events are thought to satisfy a predicate.
 
@@ -76,9 +69,6 @@ def expected(run_lo, run_hi, word, low, high, estimates):
     bound, label = estimates.bound, estimates.label
     a = word & ATTR_MASK
     most = estimates.top[a]
-    labelled = len(label) > 0 and a + 1 < len(code_first)
-    if labelled:
-        most = codes[a]
     j, end = (low, high) if word & FLAG_RUN else (np.int64(0), np.int64(1))
     total = 0.0
     while j < end:
@@ -88,9 +78,6 @@ def expected(run_lo, run_hi, word, low, high, estimates):
             met = np.int64(-1)
             if len(known) > 0:
                 met = values_met(window, known, key, code_first, bound, label, a, low, high)
-            if labelled:
-                low = _code_of(label, code_first[a], code_first[a + 1], low)
-                high = _code_of(label, code_first[a], code_first[a + 1], high)
             guess = present[a] / codes[a]
             if low < high:
                 guess = max(guess, present[a] * min(high - low + 1, most) / most)

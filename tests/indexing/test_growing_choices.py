@@ -16,7 +16,6 @@ OPTIONS = cm.Options(missing_columns="null")
 SETTINGS: dict[str, dict[str, Any]] = {
     "psthash": {"dimensions": 1},
     "opindex": {},
-    "propagation": {},
     "pstbloom": {},
 }
 EACH = pytest.mark.parametrize("kind", SETTINGS)
@@ -35,7 +34,7 @@ def events(**values: int) -> pa.Table:
 
 
 def grown(kind: str, texts: list[str], step: int, sample: pa.Table | None) -> cm.Matcher:
-    index = cm.index(kind, **SETTINGS[kind])
+    index = cm.index(kind, construction="dynamic", **SETTINGS[kind])
     matcher = cm.Matcher.build({}, SCHEMA, index=index, options=OPTIONS, sample=sample)
     for begin in range(0, len(texts), step):
         matcher.insert(dict(enumerate(texts[begin : begin + step], begin)))

@@ -1,43 +1,21 @@
-"""What propagation is about, seen in its counters and its arrays; and its arrays after inserts
-and deletes.
-"""
+"""What propagation is about, seen in its counters and its arrays."""
 
 from __future__ import annotations
 
-from random import Random
 from typing import Any
 
 import inside
 import numpy as np
 import pyarrow as pa
 import pytest
-import strategies
-from contract import NO_JIT, expected_pairs, pairs
-from layouts import plain_table
-from oracle import to_sql
-from strategies import an_expression, some_rows, terms
+from contract import NO_JIT, pairs
 
 import colmatch as cm
-from colmatch.arrays.frozen import freeze
-from colmatch.indexing.propagation import delete, insert
-from colmatch.indexing.registry import find
-from colmatch.kernels import layout
 from colmatch.kernels.propagation.arrays import (
-    ALWAYS,
-    BITS,
     BLOCK,
     COLUMNS,
-    ENTRIES,
-    GONE,
-    GROUPS,
-    LENGTH,
     NEXT,
-    POOL,
-    REACH,
     SIZE,
-    SLOTS,
-    START,
-    WASTE,
     PropagationIndex,
 )
 from colmatch.matching.worker import Worker
@@ -61,7 +39,7 @@ def index_of(matcher: cm.Matcher) -> PropagationIndex:
 
 
 def bits_of(matcher: cm.Matcher) -> int:
-    return int(index_of(matcher).state[BITS])
+    return len(index_of(matcher).key)
 
 
 def with_index(matcher: cm.Matcher, arrays: PropagationIndex) -> cm.Matcher:
@@ -166,7 +144,7 @@ def test_clusters_are_by_remaining_count() -> None:
         " AND ".join(["a = 1", *(f"{name} BETWEEN {i} AND {99 + i}" for name in "bcd"[: i % 4])]) for i in range(40)
     ]
     index = index_of(built(texts))
-    bit = next(b for b in range(int(index.state[BITS])) if index.slab[b])
+    bit = next(b for b in range(len(index.key)) if index.slab[b])
     assert np.count_nonzero(index.slab) == 1
     at, columns = int(index.slab[bit]), []
     while at:
@@ -208,173 +186,3 @@ def test_named_workloads_as_scan(name: str) -> None:
     )
     assert pairs(found.match(events)) == pairs(scan.match(events))
     assert found.counters(events)["candidates"] <= scan.counters(events)["conjunctions"] / 4
-
-
-# Changes
-
-
-def first_part(p: layout.Predicates, conjunctions: int) -> layout.Predicates:
-    cut = {
-        "first": p.first[: conjunctions + 1],
-        "owner": p.owner[:conjunctions],
-        "jump_first": p.jump_first[:conjunctions],
-    }
-    return freeze(p._replace(pred=p.pred[: p.first[conjunctions]], **cut))
-
-
-def random_matcher(seed: int, size: int, rows: int) -> tuple[cm.Matcher, pa.Table, list[tuple[int, Any]]]:
-    rng = Random(seed)
-    schema = pa.schema(rng.sample(list(strategies.COLUMNS.items()), 8))
-    expressions = [an_expression(rng, terms(schema), depth=rng.choice([0, 1, 2])) for _ in range(size)]
-    some = some_rows(rng, schema, rows)
-    texts = {i: to_sql(e) for i, e in enumerate(expressions)}
-    matcher = cm.Matcher.build(texts, schema, index=cm.index("scan", dnf_budget=rng.choice([1, 4, 64])))
-    return matcher, plain_table(schema, some), expected_pairs(expressions, list(range(size)), some)
-
-
-def check_arrays(index: PropagationIndex, preds: layout.Predicates) -> None:
-    """What must hold whatever was done: lists are sorted, uses are counted, slots lead to their
-    predicates.
-    """
-    for group in index.group[: index.state[GROUPS]].astype(np.int64):
-        part = slice(group[START], group[START] + group[LENGTH])
-        low, high = index.entry_lo[part].astype(np.int64), index.entry_hi[part].astype(np.int64)
-        assert (np.diff(low) >= 0).all() and (high - low <= group[REACH]).all()
-        assert (index.uses[index.entry_bit[part]] > 0).all()
-    bits = np.sort(index.slot[index.slot > 0].astype(np.int64)) - 1
-    assert len(bits) == index.state[SLOTS] and (np.diff(bits) > 0).all() and (index.uses[bits] > 0).all()
-    held = [i for i in range(int(index.state[BITS])) if index.access[i >> 6] >> np.uint64(i & 63) & np.uint64(1)]
-    assert held == np.flatnonzero(index.slab[: index.state[BITS]]).tolist()
-
-
-@pytest.mark.parametrize("seed", range(3 if NO_JIT else 12))
-def test_inserts_and_deletes_in_any_order(seed: int) -> None:
-    rng = Random(seed)
-    scan, events, truth = random_matcher(seed, 12 if NO_JIT else 120, 15)
-    preds, codes = inside.predicates(scan), inside.codes(scan)
-    count = len(preds.owner)
-    half = rng.choice([0, 1, count // 2])
-    arrays, _ = find("propagation").build(first_part(preds, half), codes, None, cm.index("propagation"))
-    alive, entered = set(range(half)), half
-    while entered < count or rng.random() < 0.8:
-        if entered < count and rng.random() < 0.6:
-            size = rng.choice([1, 1, 2, 30])
-            arrays = insert(arrays, preds, codes, entered, min(entered + size, count))
-            alive |= set(range(entered, min(entered + size, count)))
-            entered = min(entered + size, count)
-        else:
-            some = (
-                rng.sample(sorted(alive), rng.randint(0, len(alive) // 2))
-                + [c for c in range(entered) if c not in alive][:2]
-            )
-            arrays = delete(arrays, preds, codes, np.array(some, np.int64))
-            alive -= set(some)
-        check_arrays(arrays, preds)
-        if rng.random() < 0.3 or entered == count:
-            found = pairs(with_index(scan, arrays).match(events))
-            assert found == in_alive(scan, alive, events)
-    if len(alive) == count:
-        assert found == truth
-    delete(arrays, preds, codes, np.arange(count))
-    state = arrays.state
-    assert (
-        state[SLOTS] == 0
-        and state[ALWAYS] == 0
-        and not arrays.access.any()
-        and not arrays.group[: state[GROUPS], LENGTH].any()
-    )
-    assert state[WASTE] == state[POOL] - 1
-    again = insert(arrays, preds, codes, 0, count)
-    assert pairs(with_index(scan, again).match(events)) == truth
-
-
-def in_alive(scan: cm.Matcher, alive: set[int], events: pa.Table) -> list[tuple[int, Any]]:
-    """What scan finds with only these conjunctions."""
-    p = inside.predicates(scan)
-    keep = np.array(sorted(alive), np.int64)
-    size = np.diff(p.first)[keep]
-    first = np.concatenate([[0], np.cumsum(size)])
-    pred = p.pred[np.repeat(p.first[keep] - first[:-1], size) + np.arange(first[-1])]
-    cut = p._replace(
-        first=first,
-        pred=pred,
-        owner=p.owner[keep],
-        jump_first=p.jump_first[keep] if len(p.jump_first) else p.jump_first,
-    )
-    arrays, cut = find("scan").build(freeze(cut), inside.codes(scan), None, cm.index("scan"))
-    return pairs(inside.with_index(scan, "scan", arrays, predicates=cut).match(events))
-
-
-def test_bulk_and_one_by_one_find_the_same_and_grow_seldom() -> None:
-    workload = named("dense", subscriptions=SUBSCRIPTIONS)
-    scan = cm.Matcher.build(workload.predicate_table(), workload.schema(), index="scan")
-    events = workload.events(ROWS // 10)
-    preds, codes = inside.predicates(scan), inside.codes(scan)
-    arrays, _ = find("propagation").build(
-        first_part(preds, SUBSCRIPTIONS // 2), inside.codes(scan), None, cm.index("propagation")
-    )
-    together = insert(
-        PropagationIndex(*(array.copy() for array in arrays)), preds, codes, SUBSCRIPTIONS // 2, SUBSCRIPTIONS
-    )
-    grown = 0
-    for c in range(SUBSCRIPTIONS // 2, SUBSCRIPTIONS):
-        before = arrays
-        arrays = insert(arrays, preds, codes, c, c + 1)
-        grown += sum(len(a) != len(b) for a, b in zip(arrays, before))
-    whole, _ = find("propagation").build(preds, inside.codes(scan), None, cm.index("propagation"))
-    assert grown < 40
-    assert arrays.state[SLOTS] == whole.state[SLOTS] == together.state[SLOTS]
-    assert arrays.state[POOL] - arrays.state[WASTE] < 1.5 * whole.state[POOL]
-    assert arrays.state[ENTRIES] < 4 * whole.state[ENTRIES]
-    wanted = pairs(scan.match(events))
-    for some in (arrays, together, whole):
-        assert pairs(with_index(scan, some).match(events)) == wanted
-    counters = [with_index(scan, some).counters(events) for some in (arrays, whole)]
-    # Half of the subscriptions foretell the truth of the others' predicates, if they are not just
-    # some hundred.
-    assert NO_JIT or counters[0]["candidates"] < 1.1 * counters[1]["candidates"]
-
-
-def test_a_deleted_predicate_leaves_its_bit_to_the_next() -> None:
-    scan = cm.Matcher.build({i: f"a = {i} AND b BETWEEN {i} AND {i + 9}" for i in range(100)}, NUMBERS, index="scan")
-    preds, codes = inside.predicates(scan), inside.codes(scan)
-    arrays, _ = find("propagation").build(first_part(preds, 50), inside.codes(scan), None, cm.index("propagation"))
-    assert arrays.state[BITS] == 100
-    arrays = delete(arrays, preds, codes, np.arange(20))
-    assert arrays.state[SLOTS] == 60
-    key = arrays.key
-    arrays = insert(arrays, preds, codes, 50, 70)
-    assert arrays.state[BITS] == arrays.state[SLOTS] == 100 and arrays.key is key
-    events = pa.table({"a": range(100), "b": range(100)})
-    assert pairs(with_index(scan, arrays).match(events)) == [(i, i) for i in range(20, 70)]
-
-
-def test_attributes_that_are_new() -> None:
-    scan = cm.Matcher.build({0: "a = 1", 1: "b = 1 AND a > 0"}, NUMBERS, index="scan")
-    p, codes = inside.predicates(scan), inside.codes(scan)
-    assert codes.first[-1] and len(codes.multi) == 2
-    fewer = freeze(codes._replace(first=codes.first[:2], multi=codes.multi[:1]))
-    arrays, _ = find("propagation").build(first_part(p, 1), fewer, None, cm.index("propagation"))
-    arrays = insert(arrays, p, codes, 1, 2)
-    assert pairs(with_index(scan, arrays).match(pa.table({"a": [1, 1], "b": [1, 0]}))) == [(0, 0), (0, 1), (1, 0)]
-
-
-def test_a_cluster_loses_some_and_is_put_together_when_half_is_gone() -> None:
-    scan = cm.Matcher.build(
-        {i: f"a = 1 AND b BETWEEN {i // 2} AND {99 + i // 2}" for i in range(20)}, NUMBERS, index="scan"
-    )
-    preds, codes, events = inside.predicates(scan), inside.codes(scan), pa.table({"a": [1, 1], "b": [50, 5]})
-    arrays, _ = find("propagation").build(preds, inside.codes(scan), None, cm.index("propagation"))
-    arrays = delete(arrays, preds, codes, np.array([3, 5]))
-    (at,) = arrays.slab[arrays.slab > 0].tolist()
-    assert arrays.pool[at + SIZE] == 20 and arrays.pool[at + GONE] == 2
-    left = [i for i in range(20) if i not in (3, 5)]
-    assert pairs(with_index(scan, arrays).match(events)) == [(0, i) for i in left] + [
-        (1, i) for i in left if i // 2 <= 5
-    ]
-    arrays = delete(arrays, preds, codes, np.arange(8, 17))
-    assert arrays.pool[at + SIZE] == 9 and arrays.pool[at + GONE] == 0
-    left = [i for i in left if not 8 <= i < 17]
-    assert pairs(with_index(scan, arrays).match(events)) == [(0, i) for i in left] + [
-        (1, i) for i in left if i // 2 <= 5
-    ]
