@@ -53,6 +53,12 @@ def some_settings(rng: Random, kind: str) -> Settings:
     return cm.index(kind, **drawn)
 
 
+def own_inserts(kind: str) -> Settings:
+    """A kind whose growing segment has its own inserts and deletes."""
+    names = [field.name for field in fields(settings_of(kind))]
+    return cm.index(kind, **({"construction": "dynamic"} if "construction" in names else {}))
+
+
 def built(subscriptions: Any, schema: Any, index: Settings, options: cm.Options) -> cm.Matcher:
     """A matcher; of the kind without settings where it says that those drawn do not fit."""
     with suppress(cm.OptionError):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -11,7 +12,17 @@ from unittest.mock import patch
 
 import pyarrow as pa
 import pytest
-from contract import NO_JIT, built, every_kind, expected_pairs, growing_kind, pairs, share_of_cases, some_settings
+from contract import (
+    NO_JIT,
+    built,
+    every_kind,
+    expected_pairs,
+    growing_kind,
+    own_inserts,
+    pairs,
+    share_of_cases,
+    some_settings,
+)
 from layouts import plain_table, some_events
 from oracle import Expr, Row, matches, to_sql
 from strategies import COLUMNS, a_schema, an_expression, some_rows, terms
@@ -115,7 +126,7 @@ def test_many_updates_of_many(kind: str, seed: int) -> None:
     rows = some_rows(rng, schema, 20)
     events = plain_table(schema, rows)
     there: dict[int, Expr] = {}
-    matcher = cm.Matcher.build({}, schema, index=cm.index(kind, dnf_budget=rng.choice([1, 3, 64])))
+    matcher = cm.Matcher.build({}, schema, index=replace(own_inserts(kind), dnf_budget=rng.choice([1, 3, 64])))
     with (
         patch.multiple(colmatch.matching.worker, FIRST_CAPACITY=1, LARGE_CAPACITY=rng.choice([1, 60, 1 << 25])),
         some_policy(rng),
@@ -190,7 +201,7 @@ def begun_anew(first: int, last: int) -> int:
     """Returns how often a segment is begun anew that grows one by one: each time it has by half."""
     times = 0
     for size in range(first + 1, last + 1):
-        if size > max(growing.FEW, first + first // 2):
+        if size > max(growing.FEW_SUBSCRIPTIONS, first + first // 2):
             first, times = size, times + 1
     return times
 
@@ -218,7 +229,8 @@ def test_labels_last(kind: str, type: str, way: str) -> None:
     )
     texts = {i: f"x > {value(i)}" if i % 2 else f"x = {value(i)}" for i in range(count)}
     base = {-1: f"x > {low}", -2: f"x < {high}"}
-    matcher = cm.Matcher.build({}, {"x": type}, index=kind)
+    index = own_inserts(kind)
+    matcher = cm.Matcher.build({}, {"x": type}, index=index)
     matcher.insert(base)
     with patch.object(growing, "combine", wraps=growing.combine) as spaced_anew:
         for i in range(count):
@@ -227,7 +239,7 @@ def test_labels_last(kind: str, type: str, way: str) -> None:
     points = [eval(value(i)) for i in range(count)]
     events = pa.table({"x": pa.array([*points, *(p + ("!" if type == "string" else 1) for p in points)], type)})
     assert pairs(matcher.match(events)) == pairs(cm.Matcher.build(base | texts, {"x": type}, index=kind).match(events))
-    grown = begun_anew(2, count + 2) if kind in KINDS and find(kind).grows_by_sample(cm.index(kind)) else 0
+    grown = begun_anew(2, count + 2) if kind in KINDS and find(kind).grows_by_sample(index) else 0
     assert spaced_anew.call_count <= grown + (count // 15 if way == "bisect" and type != "int64" else 1)
     for id in (0, 1, count - 1):
         assert texts[id].split()[1] in str(matcher.explain({"x": points[id]}, id))

@@ -59,4 +59,4 @@ class PagedVersion(Version):
 
     @property
     def index(self) -> Built:
-        return Built(KIND, self.__dict__["paged"].asked, None)
+        return Built(KIND, self.__dict__["paged"].requested, None)

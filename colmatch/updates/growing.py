@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from colmatch.arrays.frozen import freeze
 from colmatch.arrays.ranges import members, ranges_of
 from colmatch.indexing.base import Built
-from colmatch.indexing.registry import FEWEST, find
+from colmatch.indexing.registry import FEWEST, KINDS, find
 from colmatch.indexing.settings import Settings
 from colmatch.indexing.statistics import Sample
 from colmatch.kernels.layout import Codes, Predicates
@@ -41,9 +41,10 @@ from colmatch.updates.segments import Segment
 
 
 def for_few(requested: Settings) -> Settings:
-    """Returns the kind for few subscriptions, or one that is to be built by its own inserts."""
-    is_dynamic = getattr(requested, "construction", "bulk") == "dynamic"
-    return requested if is_dynamic else FEWEST.settings.under(requested.dnf_budget)
+    """Returns the kind for few subscriptions: the requested one if its own inserts are wanted."""
+    takes = requested.kind in KINDS and find(requested.kind).insert is not None
+    is_wanted = takes and getattr(requested, "construction", "dynamic") == "dynamic"
+    return requested if is_wanted else FEWEST.settings.under(requested.dnf_budget)
 
 
 FEW_SUBSCRIPTIONS = 16  # subscriptions: up to so many, a segment is not begun anew, since they say little of others

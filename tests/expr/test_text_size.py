@@ -125,7 +125,7 @@ def test_texts_are_let_go_of(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_large_expression_is_lowered_by_columns_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(FewExpressions, "_plain_plan", lambda *_: pytest.fail("a plan was made for it"))
-    n = few.MOST + 1
+    n = few.MOST_INTERVALS + 1
     for text in (
         " AND ".join(f"a <> {i}" for i in range(n)),
         f"f IN (1.5, {', '.join(map(str, range(n)))})",
@@ -147,8 +147,8 @@ def test_a_list_of_kinds_is_converted_kind_by_kind(
     found: list[int] = []
     floors = groups.literal_floors
     monkeypatch.setattr(groups, "literal_floors", lambda *some: found.append(len(some[2])) or floors(*some))
-    matcher = built(text.format(", ".join(map(str, range(few.MOST)))))
-    assert len(found) == calls and max(found) == few.MOST
+    matcher = built(text.format(", ".join(map(str, range(few.MOST_INTERVALS)))))
+    assert len(found) == calls and max(found) == few.MOST_INTERVALS
     wanted = [1, 1, 1, 1, 0] if "f" in event else [1, 1, 1, 0, 0]
     assert matcher.count(pa.table(event)).tolist() == wanted
 

@@ -265,7 +265,7 @@ def h_count(index: Any) -> list[int]:
 def test_cells_are_used_while_a_segment_grows(kind: str) -> None:
     """Labels of whole numbers are neighbours, wherever these numbers lie."""
     texts = [f"a BETWEEN {i} AND {i + 2000}" for i in range(0, 20_000, 50)]
-    grown = built([], kind, leaves=4)
+    grown = built([], kind, leaves=4, construction="dynamic")
     for begin in range(0, 400, 20):
         grown.insert(dict(enumerate(texts[begin : begin + 20], begin)))
     index, event = inside.arrays(grown), {"a": 10_000}
@@ -281,7 +281,7 @@ def test_cells_are_used_while_a_segment_grows(kind: str) -> None:
 def test_a_growing_segment_reads_as_little_as_one_that_was_built() -> None:
     workload = named("dense", subscriptions=512, attributes=10, event_size=(6, 6))
     events = workload.events(10 if NO_JIT else 200)
-    matcher = cm.Matcher.build({}, workload.schema(), index="psthash")
+    matcher = cm.Matcher.build({}, workload.schema(), index=cm.index("psthash", construction="dynamic"))
     matcher.insert(workload.predicate_table())
     growing = matcher.counters(events)
     matcher.compact()

@@ -99,7 +99,7 @@ def test_inserts_after_the_build_go_by_it_too(kind: str, what: str, together: in
     later = events(rng)
     found = []
     for ranking in ("feedback", "selectivity"):
-        matcher = built({}, kind, events(rng), ranking)
+        matcher = built({}, kind, events(rng), ranking, construction="dynamic")
         matcher.insert(dict(list(some.items())[:6]))
         for i in range(6, len(some), together):
             matcher.insert(dict(list(some.items())[i : i + together]))
@@ -111,14 +111,13 @@ def test_inserts_after_the_build_go_by_it_too(kind: str, what: str, together: in
 
 
 @TREES
-@CONSTRUCTION
 @pytest.mark.parametrize("seed", range(4))
-def test_what_grows_is_what_is_built(kind: str, construction: str, seed: int) -> None:
+def test_what_grows_is_what_is_built(kind: str, seed: int) -> None:
     """Values counted by key say of labels what those counted by code say of codes."""
     workload = named(
         "dense", subscriptions=300, attributes=12, cardinality=[5, 1000][seed % 2], event_size=(3, 10), seed=seed
     )
-    index = cm.index(kind, capacity=5, ranking="feedback", construction=construction)
+    index = cm.index(kind, capacity=5, ranking="feedback", construction="dynamic")
     sample, later = workload.events(256), workload.events(64, start=256)
     grown = cm.Matcher.build({}, workload.schema(), index=index, sample=sample)
     grown.insert(workload.predicate_table())
@@ -153,7 +152,7 @@ def test_without_a_sample_it_is_selectivity(kind: str, construction: str) -> Non
 def test_compact_moves_the_window(kind: str, way: str, tmp_path: Path) -> None:
     rng, some = Random(way), texts(SELDOM["a range"])
     now = events(rng)
-    matcher = built(some if way != "grown" else {}, kind, events(rng, high=False))
+    matcher = built(some if way != "grown" else {}, kind, events(rng, high=False), construction="dynamic")
     if way == "grown":
         matcher.insert(some)
     if way == "journal":

@@ -14,7 +14,7 @@ from contract import every_kind
 
 import colmatch as cm
 from colmatch.indexing.scan import KIND
-from colmatch.kernels import scores, top
+from colmatch.kernels import scores, topk
 from colmatch.matching.topk import rank as ranking
 
 WEIGHTS = pa.map_(pa.string(), pa.float64())
@@ -191,7 +191,7 @@ def test_a_kind_may_find_them_itself() -> None:
 
     def match_topk(index, preds, rows, start, stop, scratch, weights, given, best, counters):  # type: ignore[no-untyped-def]
         calls.append((start, stop, scratch, best.state.tolist(), len(best.deleted_bits)))
-        best.number[: stop - start, 0] = best.state[top.BASE]
+        best.number[: stop - start, 0] = best.state[topk.BASE]
         best.score[: stop - start, 0], best.fill[: stop - start] = 0.5, 1
 
     changes = {"match_topk": match_topk, "scratch_topk": lambda index, codes, rows, entries: "own"}

@@ -26,7 +26,7 @@ PROGRAM = """
 
     warnings.simplefilter("ignore", DeprecationWarning)  # of forks
     path, times, seed = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
-    policy.GROWING_MOST, policy.DELETED_LEAST, live.REPLAYED_MOST = 16, 16, 1 << 14
+    policy.GROWING_MOST, policy.DELETED_LEAST, memory_set.REPLAYED_MOST = 16, 16, 1 << 14
     events = pa.table({"a": list(range(50)), "s": [f"x{i % 7}" for i in range(50)]})
 
     def change(number, there):

@@ -50,7 +50,8 @@ class Work:
         original = python(verify.verify)
         monkeypatch.setattr(search, "descend", python(search.descend))
         monkeypatch.setattr(verify, "width", python(verify.width))
-        monkeypatch.setattr(search, "find", python(search.find))
+        for name in ("put", "find_heads", "find_tails", "next_node", "find_inside", "find"):
+            monkeypatch.setattr(search, name, python(getattr(search, name)))
 
         def counted(
             offset: Any, data: Any, shift: int, programs: Any, begin: int, end: int, value: Any, pattern: Any

@@ -46,7 +46,7 @@ def test_segments_follow_the_labels(kind: str, monkeypatch: pytest.MonkeyPatch) 
 
 def test_a_merge_of_what_has_other_keys_now_is_done_again(monkeypatch: pytest.MonkeyPatch) -> None:
     matcher, expressions = cm.Matcher.build(BEFORE, {"s": "string"}, index="bitslice"), dict(BEFORE)
-    merge, switch, switched = Merger._merge, Merger._switch, []
+    merge, switch, switched = Merger._merge, Merger._publish, []
 
     def merged(self: Merger, *given: Any) -> Any:
         """Merges, and labels run out before the result is there."""

@@ -16,7 +16,7 @@ import inside
 import numpy as np
 import pyarrow as pa
 import pytest
-from contract import NO_JIT, every_kind, growing_kind, pairs
+from contract import NO_JIT, every_kind, growing_kind, own_inserts, pairs
 
 import colmatch as cm
 from colmatch.events import sample
@@ -220,14 +220,15 @@ def test_labels_last_for_times_that_ascend_below_a_far_end(kind: str, monkeypatc
     """Everybody's offers end some day soon, one's never ends."""
     monkeypatch.setattr(policy, "GROWING_MOST", 10**9)
     count = 200 if NO_JIT else 2000
-    matcher = cm.Matcher.build({}, {"x": "double"}, index=kind)
+    index = own_inserts(kind)
+    matcher = cm.Matcher.build({}, {"x": "double"}, index=index)
     matcher.insert({-1: "x <= 4e9"})
     with patch.object(growing, "combine", wraps=growing.combine) as spaced_anew:
         matcher.insert({i: f"x <= {1.7e9 + i / 8!r}" for i in range(count)})
         for i in range(count, 2 * count):
             matcher.insert({i: f"x <= {1.7e9 + i / 8!r}"})
     # Kinds that go by a sample begin anew when a segment has grown by half: behind 1 and 2,000.
-    begun = 2 if kind in KINDS and find(kind).grows_by_sample(cm.index(kind)) else 0
+    begun = 2 if kind in KINDS and find(kind).grows_by_sample(index) else 0
     assert spaced_anew.call_count <= 1 + begun and len(matcher.stats()["segments"]) == 2
     assert matcher.count(pa.table({"x": [1.7e9 + count / 8, 1.7e9 + (2 * count - 1) / 8, 3e9]})).tolist() == [
         count + 1,
@@ -343,7 +344,7 @@ def test_a_large_sample_is_kept_in_part_and_a_strange_one_is_left_out(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     batch = pa.record_batch({"A": np.arange(100_000), "s": np.arange(100_000), "other": ["x" * 100] * 100_000})
-    matcher = cm.Matcher.build({1: "a = 1"}, SCHEMA, index="propagation", sample=batch)
+    matcher = cm.Matcher.build({1: "a = 1"}, SCHEMA, index=own_inserts("opindex"), sample=batch)
     kept = pa.ipc.open_stream(pa.py_buffer(inside.sample(matcher))).read_all()
     assert kept.column_names == ["A", "s"] and sample.MOST_EVENTS // 2 < len(kept) <= sample.MOST_EVENTS
     a = kept["A"].to_numpy()

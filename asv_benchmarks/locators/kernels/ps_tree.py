@@ -4,6 +4,7 @@ import numpy as np
 
 from colmatch.kernels._jit import kernel
 from colmatch.kernels.hints import SIGN
+from colmatch.kernels.predicates import Event
 from colmatch.kernels.pstree.arrays import FOUND, PREDS, USES
 from colmatch.kernels.pstree.change import begin_attribute, count_spaces, cut_at, cuts_above, cuts_below, run_of
 from colmatch.kernels.pstree.search import find_space, find_together, next_shift
@@ -52,13 +53,13 @@ def locate(of, points, attr, key, walk, space):
     keys count from the lowest; rank (S), number of each of its spaces. points (m) int64, space (m)
     int64. For a while: attr (n) uint32 of zeros, key (n) uint64, walk (n, 4), of n keys at a time
     """
-    trees, top, inner, cut, rank = of.tree.tree, of.tree.top, of.tree.inner, of.tree.cut, of.rank
+    rank = of.rank
     lowest, highest = of.ends
     for start in range(0, len(points), len(key)):
         size = min(len(key), len(points) - start)
         for i in range(size):
             key[i] = (np.uint64(min(max(points[start + i], lowest), highest)) ^ SIGN) - (np.uint64(lowest) ^ SIGN)
-        find_together(trees, top, inner, cut, of.tree.space, attr, key, 0, size, walk)
+        find_together(of.tree, Event(attr, key, np.int64(0), size, attr), walk)
         for i in range(size):
             space[start + i] = 0 if points[start + i] < lowest else rank[walk[i, FOUND]]
 
