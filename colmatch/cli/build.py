@@ -74,7 +74,9 @@ def build(
     options: tuple[str, ...],
     ids: str | None,
     format: str | None,
-    **language: Any,
+    language: str,
+    domains: str | None,
+    missing: str | None,
 ) -> None:
     """Build an index of the expressions in SUBS and save it.
 
@@ -92,11 +94,10 @@ def build(
     from colmatch.cli.arguments import domains_from, joined_schema, read_index, read_options, read_subscriptions
     from colmatch.cli.json_rules import read_json_rules
 
-    domains = language.pop("domains")
-    if domains is not None and language["language"] != "betree":
+    if domains is not None and language != "betree":
         raise click.UsageError("--domains goes with --language betree")
     if (domains is None) == (schema_text is None and like is None):
-        more = "; or --domains, without them" if language["language"] == "betree" else ""
+        more = "; or --domains, without them" if language == "betree" else ""
         raise click.UsageError(f"say what columns the events have: --schema or --like, or both{more}")
     if rejected_path and errors == "raise":
         raise click.UsageError("--rejected needs --errors collect")
@@ -106,10 +107,10 @@ def build(
         from colmatch.cli.files import format_of
 
         format_of(rejected_path)  # an unknown extension is better said before the work than after it
-    if language["language"] == "json-rules":
+    if language == "json-rules":
         if ids or format:
             raise click.UsageError("--ids and --format do not go with --language json-rules")
-        language["language"] = "sql"  # whose meaning its conditions have
+        language = "sql"  # whose meaning its conditions have
         expressions: Any = read_json_rules(subs)
     else:
         expressions = read_subscriptions(subs, format, ids)
@@ -119,7 +120,8 @@ def build(
         index=index,
         options=chosen,
         errors="collect" if rejected_path or errors == "collect" else "raise",
-        **language,
+        language=language,
+        missing=missing,
     )
     matcher.save(index_path)
     bad = list(matcher.rejected)

@@ -70,7 +70,11 @@ def match(
     out_format: str | None,
     nulls: tuple[str, ...],
     top: int | None,
-    **more: Any,
+    score: str | None,
+    weights: tuple[str, ...],
+    ids: str | None,
+    tags: tuple[str, ...],
+    now: str | None,
 ) -> None:
     """Write which subscriptions of INDEX are true for each row of EVENTS.
 
@@ -96,7 +100,6 @@ def match(
     matcher = open_matcher(index_path, missing_columns)
     if top is not None and shape is not None:
         raise click.UsageError(f"--top has rows of its own: leave --{shape} out")
-    score, weights = more["score"], more["weights"]
     if top is None and (weights or score is not None):
         raise click.UsageError(f"{'--event-weights' if weights else '--score'} goes with --top")
     if top is not None and ranges:
@@ -111,9 +114,9 @@ def match(
     if output == "-" and out_format == "arrows" and sys.stdout.isatty():
         raise click.UsageError("Arrow is not for a terminal: pipe it, or write it to a file with -o")
     kept = list(dict.fromkeys(name.strip() for names in keep for name in names.split(",") if name.strip()))
-    spans, among = read_ranges(ranges), read_subset(matcher, more["ids"], more["tags"])
-    weights, time = _typed(best, needed), read_now(more["now"])
-    with reading_events(matcher, events, format, kept, nulls, weights=weights, ranges=spans, now=time) as rows:
+    spans, among = read_ranges(ranges), read_subset(matcher, ids, tags)
+    typed, time = _typed(best, needed), read_now(now)
+    with reading_events(matcher, events, format, kept, nulls, weights=typed, ranges=spans, now=time) as rows:
         schema = _result_schema(matcher, rows, shape, kept, events)
         given = schema, shape, kept, best, needed, spans, among
         if events != "-":  # Ctrl-C is to find the output open while standard input is read

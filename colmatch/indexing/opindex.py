@@ -35,7 +35,7 @@ upper end.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 
@@ -90,8 +90,8 @@ class OpIndexSettings(Settings):
         return Budget(self.dnf_budget, min(self.dnf_budget, self.cnf_budget), oi.MOST_CLAUSES)
 
     @classmethod
-    def under(cls, dnf_budget: int, **others: Any) -> Self:
-        return cls(dnf_budget=dnf_budget, cnf_budget=dnf_budget, **others)
+    def under(cls, dnf_budget: int) -> Self:
+        return cls(dnf_budget=dnf_budget, cnf_budget=dnf_budget)
 
 
 def build(

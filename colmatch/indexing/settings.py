@@ -116,9 +116,9 @@ class Settings:
         return Budget(self.dnf_budget, self.dnf_budget, programs=PROGRAMS_MOST if self.by_predicate else 0)
 
     @classmethod
-    def under(cls, dnf_budget: int, **others: Any) -> Self:
+    def under(cls, dnf_budget: int) -> Self:
         """Returns the settings of an index whose expressions all had this one budget."""
-        return cls(dnf_budget=dnf_budget, **others)
+        return cls(dnf_budget=dnf_budget)
 
     def to_dict(self) -> dict[str, Any]:
         return {field.name: getattr(self, field.name) for field in fields(self)}
