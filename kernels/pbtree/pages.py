@@ -23,12 +23,12 @@ def put_key(mem, i, key):
 
 
 @device
-def child_of(mem, base, key):
-    """Which child of an inner page has a key."""
-    low, high = np.int64(0), np.int64(mem[base + ITEMS])
+def keys_up_to(mem, at, count, key):
+    """Returns how many of so many ascending keys, which begin at a word, are not above a key."""
+    low, high = np.int64(0), np.int64(count)
     while low < high:
         middle = (low + high) >> 1
-        if key_at(mem, base + INNER_KEYS + 2 * middle) <= key:
+        if key_at(mem, at + 2 * middle) <= key:
             low = middle + 1
         else:
             high = middle
@@ -36,16 +36,15 @@ def child_of(mem, base, key):
 
 
 @device
+def child_of(mem, base, key):
+    """Returns which child of an inner page has a key."""
+    return keys_up_to(mem, base + INNER_KEYS, mem[base + ITEMS], key)
+
+
+@device
 def last_item(mem, base, key):
-    """The last item of a leaf whose key is not above ``key``, -1 where there is none."""
-    low, high = np.int64(0), np.int64(mem[base + ITEMS])
-    while low < high:
-        middle = (low + high) >> 1
-        if key_at(mem, base + HEAD + 2 * middle) <= key:
-            low = middle + 1
-        else:
-            high = middle
-    return low - 1
+    """Returns the last item of a leaf whose key is not above ``key``, -1 where there is none."""
+    return keys_up_to(mem, base + HEAD, mem[base + ITEMS], key) - 1
 
 
 @device

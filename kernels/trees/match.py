@@ -14,7 +14,7 @@ from colmatch.kernels.sink import FILL, emit, roll_back, stops
 from colmatch.kernels.tiles import TILE_LEAST, TILE_ROWS
 from colmatch.kernels.trees import arrays as bt
 from colmatch.kernels.trees.tiles import match_tile
-from colmatch.kernels.trees.values import attributes_there, enter_parts, has_value, leads_on
+from colmatch.kernels.trees.values import attributes_there, enter_halves, enter_parts, leads_on
 
 
 @kernel
@@ -49,12 +49,7 @@ def match(index, preds, rows, start, stop, scratch, sink, counters):
             visited += 1
             own = n <= bt.ALWAYS
             if not own:
-                a = np.int64(node[n, bt.ATTR])
-                own = has_value(multi, event, a, node[n, bt.OWN_LO], node[n, bt.OWN_HI])
-                for half, low in bt.HALVES:
-                    if node[n, half] != bt.NONE and has_value(multi, event, a, node[n, low], node[n, low + 1]):
-                        stack[height] = node[n, half]
-                        height += 1
+                own, height = enter_halves(index, n, event, stack, height)
             if not own:
                 continue
             if leads_on(node, n, absent):

@@ -22,7 +22,7 @@ from colmatch.kernels.trees import arrays as bt
 from colmatch.kernels.trees.caps import ASKS, floor_in, floor_in_leaf, weigh_attributes
 from colmatch.kernels.trees.heap import pop, push
 from colmatch.kernels.trees.topk_tiles import best_of_tile
-from colmatch.kernels.trees.values import attributes_there, enter_parts, has_value, leads_on
+from colmatch.kernels.trees.values import attributes_there, enter_halves, enter_parts, leads_on
 
 
 @device
@@ -72,7 +72,7 @@ def offer_leaf(index, preds, event, row, n, absent, scratch, scores, top, counte
 @device
 def best_of_row(index, preds, event, row, scratch, scores, top, counters):
     """Offers the matches of a row to its best. The first lane has its heaviest attributes."""
-    node, part, multi, bound_below = index.node, index.part, index.multi, index.bound_below
+    node, part, bound_below = index.node, index.part, index.bound_below
     heap, parts, stack = scratch.heap, scratch.parts, scratch.stack
     bounded, absent = len(bound_below) > 0, ~attributes_there(event)
     scratch.floor[0] = floor_in(scratch, 0, least_score(top.score, top.fill, row), index.cap, 0, 0)
@@ -84,12 +84,7 @@ def best_of_row(index, preds, event, row, scratch, scores, top, counters):
         visited += 1
         own = not bounded or bound_below[n] >= scratch.floor[0]
         if own and n > bt.ALWAYS:
-            a = np.int64(node[n, bt.ATTR])
-            own = has_value(multi, event, a, node[n, bt.OWN_LO], node[n, bt.OWN_HI])
-            for half, low in bt.HALVES:
-                if node[n, half] != bt.NONE and has_value(multi, event, a, node[n, low], node[n, low + 1]):
-                    stack[depth] = node[n, half]
-                    depth += 1
+            own, depth = enter_halves(index, n, event, stack, depth)
         if own and leads_on(node, n, absent):
             met, more = enter_parts(index, n, event, event.table, stack, depth)
             visited += more

@@ -7,7 +7,7 @@ table of the distinct ones costs more than it spares (``memo.py``, ``colmatch/in
 
 import numpy as np
 
-from colmatch.kernels._jit import device
+from colmatch.kernels._jit import device, inlined
 from colmatch.kernels.bits import ask_for, ctz, popcount, without_lowest
 from colmatch.kernels.geometry import attribute_bit
 from colmatch.kernels.layout import CANDIDATES, CONJUNCTIONS, NODES, PREDICATES
@@ -88,6 +88,20 @@ def note(node, stack, waiting, height, n, rows):
     return height + 1
 
 
+@inlined
+def note_halves(index, n, rows, there, tile, stack, waiting, height):
+    """Notes the halves of a bucket, which is placed, for those of some rows that meet them.
+
+    Returns the rows for which its own leaf may have something, and the height of the stack.
+    """
+    node, multi, a = index.node, index.multi, np.uint32(index.node[n, bt.ATTR])
+    for half, low in bt.HALVES:
+        if node[n, half] != bt.NONE:
+            some = that_meet(rows, multi, there, tile, a, node[n, low], node[n, low + 1])
+            height = note(node, stack, waiting, height, node[n, half], some)
+    return that_meet(rows, multi, there, tile, a, node[n, bt.OWN_LO], node[n, bt.OWN_HI]), height
+
+
 @device
 def match_tile(index, preds, rows, start, stop, scratch, sink, counters):
     """Match rows ``start:stop``, at most ``TILE_ROWS``. False when there is no room in the sink."""
@@ -111,11 +125,7 @@ def match_tile(index, preds, rows, start, stop, scratch, sink, counters):
         a, placed = np.uint32(node[n, bt.ATTR]), n > bt.ALWAYS
         own = here
         if placed:
-            own = that_meet(here, multi, there, tile, a, node[n, bt.OWN_LO], node[n, bt.OWN_HI])
-            for half, low in bt.HALVES:
-                if node[n, half] != bt.NONE:
-                    some = that_meet(here, multi, there, tile, a, node[n, low], node[n, low + 1])
-                    height = note(node, stack, waiting, height, node[n, half], some)
+            own, height = note_halves(index, n, here, there, tile, stack, waiting, height)
         if own == 0:
             continue
         p = np.int64(node[n, bt.FIRST])

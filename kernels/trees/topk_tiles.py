@@ -17,7 +17,7 @@ from colmatch.kernels.topk import AGAIN, BASE, SCORING, least_score, offer
 from colmatch.kernels.trees import arrays as bt
 from colmatch.kernels.trees.caps import floor_in, floor_in_leaf, weigh_attributes
 from colmatch.kernels.trees.heap import pop, push
-from colmatch.kernels.trees.tiles import absent_from_all, enter_rows, leave_rows, note, that_have, that_meet
+from colmatch.kernels.trees.tiles import absent_from_all, enter_rows, leave_rows, note_halves, that_have, that_meet
 
 FEW_ROWS = np.uint64(4)
 
@@ -151,12 +151,7 @@ def best_of_tile(index, preds, rows, start, stop, scratch, weights, scores, top,
         if bounded:
             own = that_may_gain(own, bound_below[n], floor)
         if own != 0 and n > bt.ALWAYS:
-            here, a = own, np.uint32(node[n, bt.ATTR])
-            own = that_meet(here, multi, there, tile, a, node[n, bt.OWN_LO], node[n, bt.OWN_HI])
-            for half, low in bt.HALVES:
-                if node[n, half] != bt.NONE:
-                    some = that_meet(here, multi, there, tile, a, node[n, low], node[n, low + 1])
-                    depth = note(node, stack, waiting, depth, node[n, half], some)
+            own, depth = note_halves(index, n, own, there, tile, stack, waiting, depth)
         if own != 0:
             p = np.int64(node[n, bt.FIRST])
             while p != bt.NONE:

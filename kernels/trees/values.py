@@ -4,7 +4,7 @@ import numpy as np
 
 from colmatch.kernels._jit import device, inlined
 from colmatch.kernels.geometry import attribute_bit
-from colmatch.kernels.trees.arrays import FIRST, NEXT, NONE, PART_ATTR, PART_HI, PART_LO, PARTS
+from colmatch.kernels.trees import arrays as bt
 from colmatch.kernels.trees.tables import directory, find_part
 
 
@@ -46,6 +46,20 @@ def meets(multi, event, high, a, lo, hi):
     return low != 0 and lo <= high[a] and low <= hi
 
 
+@inlined
+def enter_halves(index, n, event, stack, height):
+    """Notes the halves of a bucket, which is placed, that have a value of an event.
+
+    Returns whether the bucket's own leaf may have something, and the height of the stack.
+    """
+    node, multi, a = index.node, index.multi, np.int64(index.node[n, bt.ATTR])
+    for half, low in bt.HALVES:
+        if node[n, half] != bt.NONE and has_value(multi, event, a, node[n, low], node[n, low + 1]):
+            stack[height] = node[n, half]
+            height += 1
+    return has_value(multi, event, a, node[n, bt.OWN_LO], node[n, bt.OWN_HI]), height
+
+
 @device
 def leads_on(node, n, absent):
     """Whether a bucket's directory may have a part for a row, which lacks some attributes."""
@@ -63,7 +77,7 @@ def enter_parts(index, n, event, high, stack, height):
     node, part, slot, multi = index.node, index.part, index.slot, index.multi
     attr, begin, end = event.attr, event.begin, event.end
     visited = np.int64(0)
-    if node[n, PARTS] > end - begin:
+    if node[n, bt.PARTS] > end - begin:
         bits = directory(node, n)
         for e in range(begin, end):
             a = np.int64(attr[e])
@@ -71,16 +85,16 @@ def enter_parts(index, n, event, high, stack, height):
                 continue
             visited += 1
             p = find_part(slot, part, n, a)
-            if p >= 0 and meets(multi, event, high, a, part[p, PART_LO], part[p, PART_HI]):
+            if p >= 0 and meets(multi, event, high, a, part[p, bt.PART_LO], part[p, bt.PART_HI]):
                 stack[height] = p
                 height += 1
         return height, visited
-    p = np.int64(node[n, FIRST])
-    while p != NONE:
+    p = np.int64(node[n, bt.FIRST])
+    while p != bt.NONE:
         visited += 1
-        a, lo, hi = np.int64(part[p, PART_ATTR]), part[p, PART_LO], part[p, PART_HI]
+        a, lo, hi = np.int64(part[p, bt.PART_ATTR]), part[p, bt.PART_LO], part[p, bt.PART_HI]
         if meets(multi, event, high, a, lo, hi):
             stack[height] = p
             height += 1
-        p = np.int64(part[p, NEXT])
+        p = np.int64(part[p, bt.NEXT])
     return height, visited
