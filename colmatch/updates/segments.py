@@ -125,7 +125,7 @@ def indexed(
 
     Parameters
     ----------
-    asked : the kind, or ``auto``
+    requested : the kind, or ``auto``
     predicates : or what makes them: then none are held that are not needed any more
     seen : what a sample of events said, by code
     size, subscriptions : numbers, and how many of them are subscriptions

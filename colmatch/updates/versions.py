@@ -46,7 +46,7 @@ class Version:
     segments : the last one takes inserts if ``growing``
     bases : number of the first subscription of each segment
     deleted : numbers that are of no subscription any more
-    living : how many subscriptions each segment has
+    alive : how many subscriptions each segment has
     stale : deleted ones that each segment's index still finds
     gone : how many numbers are deleted
     reason : why the oldest segment is of its kind
