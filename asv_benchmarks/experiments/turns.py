@@ -104,8 +104,8 @@ def _alone(kinds: Sequence[str], how: How) -> Iterator[Row]:
     made = Made(workload.predicate_table(), workload.schema(), workload.events(1), {})
     for name in kinds:
         kind = KINDS[name]
-        if "construction" not in kind.settings.__dataclass_fields__ or kind.delete is None:
-            continue
+        if "construction" not in kind.settings.__dataclass_fields__ or not hasattr(kind.arrays, "at"):
+            continue  # it has no inserts of its own, or does not say where conjunctions are
         settings = kind.settings(construction="dynamic")
         segment = build(made, name, {})._set.now.segments[0]
         dense = combine([segment], [0], np.ones(segment.size, bool))
