@@ -3,7 +3,6 @@
 In comes what a caller wrote; out come ``lowering.forms`` with attributes resolved, one form for all
 conditions of a shape. What is computed of columns is read by ``computed_parse`` and gets its types
 in ``computed_types``. Read ``ast`` first: the tree that texts and the builder share. A text goes
-through ``split``, ``tokens`` with ``literals``, and ``parse``, one of be-tree's language through
-``betree_tokens`` and ``betree_parse``; ``normalise`` makes a form of a tree by means of ``modes``,
-``tree`` and ``assemble``. ``compile`` and ``betree_compile`` are the doors, with caches.
+through ``split``, ``tokens`` with ``literals``, and ``parse``. ``normalise`` makes a form of a tree
+by means of ``modes``, ``tree`` and ``assemble``. ``compile`` is the door, with a cache.
 """

@@ -9,8 +9,8 @@ from typing import Any
 import pyarrow as pa
 
 from colmatch.arguments import python_value, text, whole_number
+from colmatch.betree.compile import WithConstants
 from colmatch.errors import OptionError, SubscriptionError, shown
-from colmatch.expr.betree_compile import WithConstants
 from colmatch.incoming import column_of
 from colmatch.language import Language
 from colmatch.subscriptions.ids import Ids

@@ -41,7 +41,7 @@ from colmatch.subscriptions.weights import (
 )
 
 if TYPE_CHECKING:
-    from colmatch.expr.betree_compile import BetreeCompiler
+    from colmatch.betree.compile import BetreeCompiler
     from colmatch.expr.compile import Compiler
 
 Errors = Literal["raise", "collect"]
@@ -159,7 +159,7 @@ class SubscriptionReader:
 def _compiler_of(language: Language) -> type[Compiler | BetreeCompiler]:
     """Imports what reads a language: SQL brings its parser."""
     if language.is_betree:
-        from colmatch.expr.betree_compile import BetreeCompiler
+        from colmatch.betree.compile import BetreeCompiler
 
         return BetreeCompiler
     from colmatch.expr.compile import Compiler

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from naive import CONSTANTS, DOMAINS
 
 import colmatch as cm
-from colmatch.expr.betree_parse import EPSILON, like
+from colmatch.betree.parse import EPSILON, like
 
 MATCHER = cm.Matcher.build({}, cm.betree.Domains(DOMAINS), language="betree")
 

@@ -13,7 +13,8 @@ import pyarrow as pa
 import pytest
 
 import colmatch as cm
-from colmatch.expr import betree_compile, compile, parse
+from colmatch.betree import compile as betree_compile
+from colmatch.expr import compile, parse
 from colmatch.expr.split import split
 from colmatch.expr.tokens import read_text
 from colmatch.lowering import few, groups

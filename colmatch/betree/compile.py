@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 
 from colmatch.arguments import python_value
 from colmatch.betree.domains import domains_of
+from colmatch.betree.parse import parse_betree
 from colmatch.errors import ExpressionError
 from colmatch.expr.ast import Expr, Refusal
-from colmatch.expr.betree_parse import parse_betree
 from colmatch.expr.normalise import Normaliser
 from colmatch.expr.shared import SharedNodes, TreeForms
 from colmatch.expr.size import check_size

@@ -16,6 +16,9 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from colmatch.betree import tokens as words
+from colmatch.betree.bounds import check_comparison, check_elements, check_member
+from colmatch.betree.calls import CALLS, Constants, call
 from colmatch.betree.domains import (
     BOOLEAN,
     ENUM,
@@ -28,12 +31,9 @@ from colmatch.betree.domains import (
     STRINGS,
     Domain,
 )
+from colmatch.betree.tokens import Word, words_of
 from colmatch.errors import near, shown
-from colmatch.expr import betree_tokens as words
 from colmatch.expr.ast import And, Constant, Expr, Not, Or, Predicate, Refusal, Subject, Verb, conjoin
-from colmatch.expr.betree_bounds import check_comparison, check_elements, check_member
-from colmatch.expr.betree_calls import CALLS, Constants, call
-from colmatch.expr.betree_tokens import Word, words_of
 from colmatch.lowering.forms import Kind, Operand
 from colmatch.lowering.keys import float_key, key_float
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NoReturn
 
+from colmatch.betree import tokens as words
 from colmatch.betree.domains import FLOAT, FREQUENCY, INTEGER, SEGMENTS, Domain
+from colmatch.betree.tokens import Word
 from colmatch.calls import PLACE
 from colmatch.errors import shown
 from colmatch.events.calls import HALF
-from colmatch.expr import betree_tokens as words
 from colmatch.expr.ast import Expr, Predicate, Refusal, Verb
-from colmatch.expr.betree_tokens import Word
 from colmatch.expr.calls import packed_or_none, subject_of
 from colmatch.expr.computed import Computed
 from colmatch.lowering.forms import Kind, Operand
