@@ -6,10 +6,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from colmatch.expr.compile import Compiler
 from colmatch.indexing.settings import Budget
 from colmatch.options import Options
 from colmatch.schema import Attributes, Schema
+from colmatch.sql.compile import Compiler
 
 SCHEMA = Schema(
     {

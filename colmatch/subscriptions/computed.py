@@ -12,7 +12,7 @@ from colmatch.schema import Attribute, Role, Schema, value_type
 
 if TYPE_CHECKING:
     from colmatch.expr.computed_types import Typing
-    from colmatch.expr.parse import Parser
+    from colmatch.sql.parse import Parser
 
 _SIGNS = re.compile(r"[-+*/%(<=>]")
 _COMPARISONS = ("<", "<=", "=", "<=>")
@@ -31,7 +31,7 @@ class ComputedNames:
 
     @cached_property
     def _parser(self) -> Parser:
-        from colmatch.expr.parse import Parser
+        from colmatch.sql.parse import Parser
 
         return Parser(self._options.max_depth)
 

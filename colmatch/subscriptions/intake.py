@@ -42,7 +42,7 @@ from colmatch.subscriptions.weights import (
 
 if TYPE_CHECKING:
     from colmatch.betree.compile import BetreeCompiler
-    from colmatch.expr.compile import Compiler
+    from colmatch.sql.compile import Compiler
 
 Errors = Literal["raise", "collect"]
 FORMS_KEPT = 100_000  # expressions after which a Source forgets their forms, since each of them may have been another
@@ -162,7 +162,7 @@ def _compiler_of(language: Language) -> type[Compiler | BetreeCompiler]:
         from colmatch.betree.compile import BetreeCompiler
 
         return BetreeCompiler
-    from colmatch.expr.compile import Compiler
+    from colmatch.sql.compile import Compiler
 
     return Compiler
 

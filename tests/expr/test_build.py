@@ -19,10 +19,10 @@ from trees import TREES
 from colmatch.errors import ExpressionError
 from colmatch.expr.ast import Expr, Predicate, Verb
 from colmatch.expr.build import col
-from colmatch.expr.compile import Compiler
 from colmatch.indexing.settings import Budget
 from colmatch.options import Options
 from colmatch.schema import Attributes, Schema
+from colmatch.sql.compile import Compiler
 
 a, b, s, t = col("a"), col("b"), col("s"), col("t")
 

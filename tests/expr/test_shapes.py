@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from colmatch.errors import ExpressionError
-from colmatch.expr.split import fill, raw_literals, split
-from colmatch.expr.tokens import read_text
+from colmatch.sql.split import fill, raw_literals, split
+from colmatch.sql.tokens import read_text
 
 
 @pytest.mark.parametrize(

@@ -14,11 +14,11 @@ import pytest
 
 import colmatch as cm
 from colmatch.betree import compile as betree_compile
-from colmatch.expr import compile, parse
-from colmatch.expr.split import split
-from colmatch.expr.tokens import read_text
 from colmatch.lowering import few, groups
 from colmatch.lowering.few import FewExpressions
+from colmatch.sql import compile, parse
+from colmatch.sql.split import split
+from colmatch.sql.tokens import read_text
 
 SCHEMA = {"a": "int64", "f": "float64", "s": "string", "tags": pa.list_(pa.int64())}
 DOMAINS = ["a|integer|true", "s|string|true", "tags|integer list|true"]

@@ -18,10 +18,10 @@ from trees import EVENTS, TREES, plain_meaning, random_event, random_tree
 
 import colmatch as cm
 from colmatch.expr.ast import Expr, Not, Predicate, Verb, rebuild
-from colmatch.expr.compile import Compiler
 from colmatch.indexing.settings import Budget
 from colmatch.options import Options
 from colmatch.schema import Attributes
+from colmatch.sql.compile import Compiler
 
 INNER = (Verb.IN, Verb.BETWEEN, Verb.STARTSWITH, Verb.ARRAYS_OVERLAP, Verb.ARRAY_CONTAINS, Verb.CONTAINS_ALL)
 

@@ -8,11 +8,11 @@ from decimal import Decimal
 from typing import Any
 
 from colmatch.expr.ast import NAN, Expr, Refusal, rebuild
-from colmatch.expr.literals import Reading
-from colmatch.expr.parse import Parser
-from colmatch.expr.refused import refused
 from colmatch.lowering.forms import Kind, Operand
 from colmatch.options import Options
+from colmatch.sql.literals import Reading
+from colmatch.sql.parse import Parser
+from colmatch.sql.refused import refused
 
 
 def parse(text: str, options: Options | None = None) -> Expr:

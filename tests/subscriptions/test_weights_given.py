@@ -12,11 +12,11 @@ import pytest
 from scored import Held
 
 import colmatch as cm
-from colmatch.expr.compile import Compiler
 from colmatch.indexing.settings import Budget
 from colmatch.lowering.forms import NO_WEIGHT
 from colmatch.options import Options
 from colmatch.schema import Attributes, Schema
+from colmatch.sql.compile import Compiler
 
 SCHEMA = pa.schema(
     {

@@ -21,9 +21,9 @@ from stress_forks import stress
 
 import colmatch as cm
 from colmatch.events import patterns, range_reader
-from colmatch.expr import stack
 from colmatch.kernels import _forks
 from colmatch.matching.threads import in_order
+from colmatch.sql import stack
 from colmatch.text import regex_sets
 from colmatch.updates import segments
 

@@ -11,8 +11,8 @@ from sqlglot.tokenizer_core import TokenType
 
 from colmatch.errors import ExpressionError, shown
 from colmatch.expr.ast import Refusal, Subject
-from colmatch.expr.computed_parse import function_of, is_computed
-from colmatch.expr.literals import ALLOWED, Reading
+from colmatch.sql.computed import function_of, is_computed
+from colmatch.sql.literals import ALLOWED, Reading
 
 LITERALS = (exp.Literal, exp.Boolean, exp.Null)
 _BEHIND_SUBJECTS = frozenset(

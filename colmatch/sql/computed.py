@@ -9,8 +9,8 @@ from sqlglot import exp
 
 from colmatch.expr.ast import Refusal
 from colmatch.expr.computed import CAST, DEEPEST, FUNCTIONS, PREFIX, Computed, number
-from colmatch.expr.literals import Reading
 from colmatch.lowering.forms import Kind
+from colmatch.sql.literals import Reading
 
 _OPERATORS: dict[type[exp.Expr], str] = {
     exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/", exp.Mod: "%", exp.DPipe: "concat",

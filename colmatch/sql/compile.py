@@ -23,15 +23,15 @@ from colmatch.expr.calls import WrongArgument
 from colmatch.expr.normalise import Normaliser
 from colmatch.expr.shared import TreeForms
 from colmatch.expr.size import check_size
-from colmatch.expr.split import MARK, fill, raw_literals, split
 from colmatch.incoming import is_text
 from colmatch.indexing.settings import Budget
 from colmatch.lowering.forms import Form, Operand
 from colmatch.options import Options
 from colmatch.schema import Attributes, Schema
+from colmatch.sql.split import MARK, fill, raw_literals, split
 
 if TYPE_CHECKING:
-    from colmatch.expr.literals import Reading
+    from colmatch.sql.literals import Reading
 
 
 # without the look-behind, a megabyte of spaces takes an hour
@@ -95,7 +95,7 @@ class Compiler:
         by_attribute: bool = False,
         two_valued: bool = False,
     ) -> None:
-        from colmatch.expr.parse import Parser  # brings sqlglot, which takes longer to import than everything else here
+        from colmatch.sql.parse import Parser  # brings sqlglot, which takes longer to import than everything else here
 
         self._most = options.max_text_bytes
         self._parser = Parser(options.max_depth, two_valued)
@@ -122,7 +122,7 @@ class Compiler:
         finally:
             self._parser.forget()
         if form.packings:
-            from colmatch.expr.calls_parse import pack
+            from colmatch.sql.calls import pack
 
             try:
                 pack(form, literals)
@@ -194,7 +194,7 @@ class Compiler:
 
     def _refuse(self, text: str) -> None:
         """Raises what is wrong with a text of a known form, with its place."""
-        from colmatch.expr.refused import refused
+        from colmatch.sql.refused import refused
 
         reading = self._parser.read(text)
         try:
@@ -203,7 +203,7 @@ class Compiler:
             raise refused(refusal, reading, text) from None
 
     def _form(self, tree: Expr, slots: int) -> Form:
-        from colmatch.expr.calls_parse import with_packings
+        from colmatch.sql.calls import with_packings
 
         return with_packings(self._normaliser.form(tree, slots))
 
@@ -293,7 +293,7 @@ class Compiler:
 
     def _read(self, text: str, shape: str | None, literals: list[Any] | None) -> tuple[Form, list[Any]]:
         """The form of a text whose shape is new, or that ``split`` cannot be trusted with."""
-        from colmatch.expr.refused import refused
+        from colmatch.sql.refused import refused
 
         parser, reading = self._parser, None
         try:
@@ -316,7 +316,7 @@ class Compiler:
 
     def _built(self, tree: Expr) -> tuple[Form, list[Any]]:
         """The form of a tree with values in it."""
-        from colmatch.expr.refused import refused
+        from colmatch.sql.refused import refused
 
         try:
             return self._trees.form(tree)

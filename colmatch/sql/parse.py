@@ -15,15 +15,15 @@ from sqlglot.errors import ErrorLevel, ParseError
 
 from colmatch.expr.ast import SIGNS, And, Constant, Expr, Not, Or, Predicate, Refusal, Subject, Verb, conjoin, truth
 from colmatch.expr.calls import EXAMPLES
-from colmatch.expr.calls_parse import parsed_call
 from colmatch.expr.computed import comparison
-from colmatch.expr.computed_parse import ComputedReader, coalesced, function_of, is_computed
-from colmatch.expr.literals import ALLOWED, Reading
-from colmatch.expr.refused import LITERALS, bare, begin_of, is_inside, said, syntax_refusal
 from colmatch.expr.shared import SharedNodes
-from colmatch.expr.stack import room
-from colmatch.expr.tokens import SPARK, read_text
 from colmatch.lowering.forms import Operand
+from colmatch.sql.calls import parsed_call
+from colmatch.sql.computed import ComputedReader, coalesced, function_of, is_computed
+from colmatch.sql.literals import ALLOWED, Reading
+from colmatch.sql.refused import LITERALS, bare, begin_of, is_inside, said, syntax_refusal
+from colmatch.sql.stack import room
+from colmatch.sql.tokens import SPARK, read_text
 
 _COMPARISONS = {
     exp.EQ: Verb.EQ, exp.NEQ: Verb.NE, exp.LT: Verb.LT, exp.LTE: Verb.LE, exp.GT: Verb.GT, exp.GTE: Verb.GE,

@@ -25,8 +25,8 @@ from colmatch.errors import shown
 from colmatch.expr.ast import Refusal, Subject
 from colmatch.expr.computed import CAST, MOST_PARTS, PREFIX
 from colmatch.expr.computed import FUNCTIONS as VALUES
-from colmatch.expr.literals import ALLOWED, ENDS, NUMBERS, LiteralReader, Reading
 from colmatch.lowering.forms import Kind
+from colmatch.sql.literals import ALLOWED, ENDS, NUMBERS, LiteralReader, Reading
 
 T = TokenType
 

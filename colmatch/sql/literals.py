@@ -15,8 +15,8 @@ from sqlglot.tokenizer_core import Token, TokenType
 from colmatch.errors import shown
 from colmatch.expr.ast import Refusal, Subject
 from colmatch.expr.computed import MOST_PARTS
-from colmatch.expr.split import unescape
 from colmatch.lowering.forms import Kind
+from colmatch.sql.split import unescape
 from colmatch.text.like import with_backslash
 
 T = TokenType

@@ -15,9 +15,9 @@ from sqlglot import exp
 from colmatch.expr.ast import Predicate, Refusal, Verb
 from colmatch.expr.calls import COLUMNS, WrongArgument, checked_columns, column_needed, literal_of, subject_of
 from colmatch.expr.computed import Computed
-from colmatch.expr.literals import Reading
 from colmatch.expr.shared import SharedNodes
 from colmatch.lowering.forms import Form, Kind, Packing
+from colmatch.sql.literals import Reading
 
 
 def parsed_call(
