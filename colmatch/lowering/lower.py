@@ -246,9 +246,10 @@ class Lowering:
         if np.any(owner[1:] == owner[:-1]):  # a kernel that is not called is not compiled
             # a dropped one repeats none
             find_repeats(first, pred, weight, code_lo, code_hi, owner, program | (1 - keep), 64, repeated)
-        predicates = layout.Predicates(
-            first, pred, code_lo, code_hi, owner, weight, *_programs(self._kept, program), priority=EMPTY.priority
-        )
+        predicates = EMPTY._replace(
+            first=first, pred=pred, run_lo=code_lo, run_hi=code_hi, owner=owner, weight=weight,
+            **_programs(self._kept, program),
+        )  # fmt: skip
         left = keep > repeated  # neither dropped nor repeated
         if not left.all():
             predicates = take(predicates, np.flatnonzero(left))
@@ -287,14 +288,19 @@ def _runs(leaves: int, leaf: I64, lo: I64, hi: I64) -> tuple[I64, I64, I64]:
     return run_first, run_lo, run_hi
 
 
-def _programs(kept: JumpPrograms | None, program: NDArray[np.uint8]) -> tuple[I64, I32, I64, I32]:
-    """Jumps and trees of the conjunctions, as layout.Predicates has them."""
+def _programs(kept: JumpPrograms | None, program: NDArray[np.uint8]) -> dict[str, NDArray[Any]]:
+    """Returns the columns of ``layout.Predicates`` for programs; none where there are none."""
     if kept is None or not program.any():
-        return EMPTY.jump_first, EMPTY.jump, EMPTY.tree_first, EMPTY.tree
+        return {}
     which = kept.conjunction.tolist()
     jumps, trees = [kept.jump[c] for c in which], [kept.tree[c] for c in which]
     places = np.flatnonzero(program)
     jump_first, size = np.full(len(program), -1), np.zeros(len(program), np.int64)
     jump_first[places] = ranges_of(np.array([len(j) for j in jumps]))[:-1]
     size[places] = [len(t) for t in trees]
-    return jump_first, np.concatenate(jumps), ranges_of(size), np.concatenate(trees)
+    return {
+        "jump_first": jump_first,
+        "jump": np.concatenate(jumps),
+        "tree_first": ranges_of(size),
+        "tree": np.concatenate(trees),
+    }

@@ -16,6 +16,7 @@ import colmatch as cm
 from colmatch.arrays.frozen import freeze
 from colmatch.events.vocabulary import Vocabulary
 from colmatch.kernels.layout import FLAG_RUN, LABEL_TOP, Codes, Literals, Predicates
+from colmatch.predicates.columns import EMPTY
 from colmatch.updates import labels, literals
 
 SEEDS = range(60 if NO_JIT else 200)
@@ -39,12 +40,9 @@ def literals_of(words: list[list[bytes]], labels: list[list[int]] | None = None)
 
 
 def predicates_of(preds: list[tuple[int, int, int]], runs: list[tuple[int, int]] = []) -> Predicates:  # noqa: B006
-    none = np.empty(0, np.int64)
-    return Predicates(
-        np.array([0, len(preds)]), np.array(preds, np.uint32).reshape(-1, 3), np.array([lo for lo, _ in runs], np.uint32),
-        np.array([hi for _, hi in runs], np.uint32), np.zeros(1, np.uint32), np.empty((0, 2)), none, np.empty((0, 2), np.int32), none,
-        np.empty(0, np.int32), np.empty(0),
-    )  # fmt: skip
+    low, high = (np.array([run[end] for run in runs], np.uint32) for end in (0, 1))
+    pred, owner = np.array(preds, np.uint32).reshape(-1, 3), np.zeros(1, np.uint32)
+    return EMPTY._replace(first=np.array([0, len(preds)]), pred=pred, run_lo=low, run_hi=high, owner=owner)
 
 
 def some_keys(rng: Random) -> list[int]:
