@@ -17,6 +17,7 @@ from colmatch.arrays.frozen import contiguous, freeze
 from colmatch.indexing.base import highest_codes
 from colmatch.kernels.layout import KEY_MAX, KEY_MIN, LABEL_TOP, U8, Codes, Predicates
 from colmatch.kernels.sound import fault_of_order, fault_of_predicates, fault_of_ranges
+from colmatch.predicates.columns import CONJUNCTION, GIVEN
 
 _FAULTS = ("", "ranges", "owners", "attributes", "codes", "runs", "programs", "trees")
 
@@ -77,7 +78,8 @@ def predicates_are_sound(preds: Predicates, codes: Codes, size: int, labelled: b
     """
     count, predicates, programs = len(preds.owner), len(preds.pred), len(preds.jump_first) > 0
     wanted = {"first": count + 1, "run_hi": len(preds.run_lo), "tree_first": (count + 1) * programs}
-    wanted |= {name: rows for name, rows in (("weight", predicates), ("priority", count)) if len(getattr(preds, name))}
+    given = {name: (getattr(preds, name), count if per == CONJUNCTION else predicates) for name, per in GIVEN.items()}
+    wanted |= {name: rows for name, (column, rows) in given.items() if len(column)}
     wanted |= {"jump_first": count} if programs else {"jump": 0, "tree": 0}
     lengths(preds, wanted)
     ranges("first", preds.first, predicates)
@@ -86,5 +88,6 @@ def predicates_are_sound(preds: Predicates, codes: Codes, size: int, labelled: b
     multi: U8 = contiguous(codes.multi)
     top = np.full(len(codes.multi), LABEL_TOP) if labelled else highest_codes(codes)
     no_fault(fault_of_predicates(freeze(preds), contiguous(top), multi, size), _FAULTS)
-    if not (np.isfinite(preds.weight).all() and np.isfinite(preds.priority).all()):
-        raise UnsoundError("a weight or a priority is no number")
+    for name, (column, _) in given.items():
+        if not np.isfinite(column).all():
+            raise UnsoundError(f"a {name} is no number")
