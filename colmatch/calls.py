@@ -34,7 +34,7 @@ class Call(NamedTuple):
 
     @property
     def key(self) -> str:
-        """What an attribute has for its key."""
+        """Returns what an attribute has for its key."""
         return json.dumps(self)
 
     @property

@@ -107,7 +107,9 @@ def _expression_error(message: str, id: int | str | None, line: int | None, colu
 
 
 def near(name: str, names: Iterable[str], owner: str) -> str:
-    """The names that are like ``name``, as a question, or else the names that ``owner`` has."""
+    """Returns the names that are like ``name``, as a question, or else the names that ``owner``
+    has.
+    """
     known = list(names)
     found = difflib.get_close_matches(name, known, n=3, cutoff=0.6)
     if not found:

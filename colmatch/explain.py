@@ -124,7 +124,7 @@ def explain(parts: Parts, event: Any, id: int | str, clock: Clock | None = None)
 
 
 def _shown_value(column: pa.Array) -> Any:
-    """The only value of a column.
+    """Returns the only value of a column.
 
     It is Arrow's text where Python has no such value: a date after the year 9999, say.
     """
@@ -153,7 +153,7 @@ def _row(parts: Parts, event: Any) -> pa.RecordBatch:
 
 
 def _decoded(type: pa.DataType) -> pa.DataType:
-    """The type without dictionaries and runs.
+    """Returns the type without dictionaries and runs.
 
     Arrow makes no such array of any Python value, and crashes on some.
     """
@@ -281,7 +281,7 @@ def _predicate(told: _Told, p: int) -> ExplainedNode:
 
 
 def _found(values: dict[str, Any], name: str) -> Any:
-    """The value of that name, or else of one that differs in case."""
+    """Returns the value of that name, or else of one that differs in case."""
     if name in values:
         return values[name]
     return next((value for known, value in values.items() if known.lower() == name.lower()), None)

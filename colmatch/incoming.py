@@ -55,7 +55,7 @@ def refusing(raises: type[ColmatchError], what: str) -> Iterator[None]:
 
 
 def is_text(text: str) -> bool:
-    """Whether all of it are characters: half a surrogate pair is none."""
+    """Returns whether all of it are characters: half a surrogate pair is none."""
     if text.isascii():
         return True
     try:
@@ -66,7 +66,7 @@ def is_text(text: str) -> bool:
 
 
 def sentence(error: BaseException, most: int = 200) -> str:
-    """What an error says, in one line of bounded length."""
+    """Returns what an error says, in one line of bounded length."""
     said = " ".join(str(error).split()) or type(error).__name__
     return said if len(said) <= most else said[: most - 1] + "…"
 
@@ -123,7 +123,7 @@ def _inside(container: Any) -> Iterable[Any]:
 
 
 def column_of(table: pa.Table, name: str, raises: type[ColmatchError], what: str) -> pa.Array:
-    """The column of that name in one piece, as ``plain`` makes it.
+    """Returns the column of that name in one piece, as ``plain`` makes it.
 
     Raises
     ------
@@ -133,7 +133,7 @@ def column_of(table: pa.Table, name: str, raises: type[ColmatchError], what: str
 
 
 def only(table: pa.Table, name: str, raises: type[ColmatchError], what: str) -> pa.ChunkedArray:
-    """The only column of that name, unchecked.
+    """Returns the only column of that name, unchecked.
 
     Raises ``raises`` where there is none, or more than one.
     """
@@ -175,7 +175,7 @@ def single_column(source: Any, raises: type[ColmatchError], what: str) -> pa.Arr
 
 
 def values_of(source: Any, raises: type[ColmatchError], what: str) -> list[Any]:
-    """The values of what ``single_column`` takes."""
+    """Returns the values of what ``single_column`` takes."""
     column = single_column(source, raises, what)
     with refusing(raises, f"{what} is {column.type!s:.200} and cannot be read"):
         found: list[Any] = column.to_pylist()
@@ -254,7 +254,7 @@ def is_list(type: pa.DataType) -> bool:
 
 
 def is_nested(type: pa.DataType) -> bool:
-    """Whether a type is nested, or what its dictionary or runs stand for."""
+    """Returns whether a type is nested, or what its dictionary or runs stand for."""
     while pa.types.is_dictionary(type) or pa.types.is_run_end_encoded(type):
         type = type.value_type
     return bool(pa.types.is_nested(type))

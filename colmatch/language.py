@@ -41,12 +41,14 @@ class Language:
 
     @property
     def is_betree(self) -> bool:
-        """Whether columns are domains, and events objects of JSON, as in the be-tree library."""
+        """Returns whether columns are domains, and events objects of JSON, as in the be-tree
+        library.
+        """
         return self.name == "betree"
 
     @property
     def two_valued(self) -> bool:
-        """Whether a predicate on an absent value is false."""
+        """Returns whether a predicate on an absent value is false."""
         return self.missing == "false"
 
     def to_dict(self) -> dict[str, str]:

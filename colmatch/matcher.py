@@ -298,7 +298,7 @@ class Matcher:
 
     @property
     def missing(self) -> str:
-        """What is said of a value that is missing: unknown or false."""
+        """Returns what is said of a value that is missing: unknown or false."""
         return self._set.language.missing
 
     @property

@@ -56,7 +56,9 @@ class Type:
 
     @property
     def textual(self) -> bool:
-        """Whether values are bytes, whose keys are labels among the literals of the attribute."""
+        """Returns whether values are bytes, whose keys are labels among the literals of the
+        attribute.
+        """
         return self.family in (Family.STRING, Family.BINARY)
 
 
@@ -119,12 +121,12 @@ class Attribute:
 
     @property
     def multi(self) -> bool:
-        """Whether an event may have several entries of it."""
+        """Returns whether an event may have several entries of it."""
         return self.role in (Role.ELEMENT, Role.CALL)
 
     @property
     def is_free(self) -> bool:
-        """Whether its id is nobody's, so that a new attribute may have it."""
+        """Returns whether its id is nobody's, so that a new attribute may have it."""
         return not self.path
 
     @property
@@ -174,7 +176,9 @@ class Attributes:
 
     @cached_property
     def multi(self) -> bytearray:
-        """Whether each may have several entries in an event. What it is of a free id stays."""
+        """Returns whether each may have several entries in an event. What it is of a free
+        id stays.
+        """
         return bytearray(attribute.multi for attribute in self.members)
 
     @cached_property
@@ -285,7 +289,8 @@ class Schema:
         return folded
 
     def column(self, path: tuple[str, ...]) -> Column:
-        """The column at ``path``: as written, else the only one that differs in case alone.
+        """Returns the column at ``path``: as written, else the only one that differs in
+        case alone.
 
         Spark finds columns by the same rule.
 

@@ -40,7 +40,7 @@ class Session:
 
 
 def time_zone(name: str) -> dt.tzinfo:
-    """The zone of this name: that of a region (``Europe/Berlin``) or an offset from UTC
+    """Returns the zone of this name: that of a region (``Europe/Berlin``) or an offset from UTC
     (``+02:00``, ``UTC+2``, ``Z``).
 
     Raises
@@ -65,7 +65,7 @@ def time_zone(name: str) -> dt.tzinfo:
 
 
 def same_zone(one: str, other: str) -> bool:
-    """Whether clocks show the same in two zones.
+    """Returns whether clocks show the same in two zones.
 
     They do when these have one name, or are at one offset from UTC all the time.
     """
@@ -79,5 +79,5 @@ def same_zone(one: str, other: str) -> bool:
 
 
 def _offsets(zone: dt.tzinfo) -> set[dt.timedelta | None]:
-    """The offsets of a zone in the summers and winters of two centuries."""
+    """Returns the offsets of a zone in the summers and winters of two centuries."""
     return {zone.utcoffset(dt.datetime(year, month, 1)) for year in range(1850, 2051) for month in (1, 7)}

@@ -71,7 +71,7 @@ def compiled_only() -> Iterator[None]:
 
 
 def compiling(action: Callable[[], T], kept: Callable[[], bool]) -> T:
-    """What ``action`` returns, which compiles or loads a kernel.
+    """Returns what ``action`` returns, which compiles or loads a kernel.
 
     ``kept`` says whether compiled kernels can be kept on disk.
     """
@@ -101,7 +101,7 @@ def compiling(action: Callable[[], T], kept: Callable[[], bool]) -> T:
 
 
 def _apart(action: Callable[[], T], look: Callable[[], None]) -> T:
-    """Run ``action`` where no signal handler runs."""
+    """Runs ``action`` where no signal handler runs."""
     if threading.current_thread() is not threading.main_thread():
         return action()
     busy = threading.Lock()  # not an event, whose own lock a child could find held

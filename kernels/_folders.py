@@ -178,7 +178,7 @@ def _time(folder: Path) -> float:
 
 
 def write(path: Path, data: bytes) -> None:
-    """Write a file, whole or not at all, which nobody else may write whatever the umask."""
+    """Writes a file, whole or not at all, which nobody else may write whatever the umask."""
     temporary = path.with_name(f"{path.name}.{os.getpid()}.{os.urandom(4).hex()}.tmp")
     try:
         with open(temporary, "xb", opener=lambda name, flags: os.open(name, flags, 0o644)) as file:

@@ -90,14 +90,14 @@ _unusable: set[Path | None] = set()  # folders that the log has told of
 
 
 def kernel(function: F) -> F:
-    """Compile ``function`` when it is first called, from Python or from another kernel, and keep
+    """Compiles ``function`` when it is first called, from Python or from another kernel, and keep
     the machine code on disk.
     """
     return _compiled(function, "", **POLICY)
 
 
 def brief(function: F) -> F:
-    """Compile ``function`` as a ``kernel`` that keeps the interpreter's lock: for what takes
+    """Compiles ``function`` as a ``kernel`` that keeps the interpreter's lock: for what takes
     microseconds.
 
     To let go of it and take it again costs nothing, unless a merge or a batch is running: then
@@ -123,7 +123,7 @@ def _compile_for(compile: Callable[..., Any], *arguments: Any, **named: Any) -> 
 
 
 def device(function: F) -> F:
-    """Compile ``function`` into each kernel that calls it.
+    """Compiles ``function`` into each kernel that calls it.
 
     It needs no file of its own: its machine code is in the kernels'.
     """
@@ -131,7 +131,7 @@ def device(function: F) -> F:
 
 
 def inlined(function: F) -> F:
-    """Compile ``function`` into each place that calls it.
+    """Compiles ``function`` into each place that calls it.
 
     To hand over ten arrays takes longer than a few steps of work on them. Offering a subscription
     to the best 5 of a row takes 115 ns without this instead of 60.
@@ -233,7 +233,7 @@ class _DiskCache(caching._Cache):  # type: ignore[misc]
         return CompileResult._rebuild(target_context, *reduced) if kept == signature else None
 
     def save_overload(self, signature: Any, compiled: Any) -> None:
-        """Keep what was just compiled, if a folder can be written."""
+        """Keeps what was just compiled, if a folder can be written."""
         if compiled.library.has_dynamic_globals:
             warnings.warn(
                 f"kernel {self._name} holds an address or a large constant: it is compiled in each process",
@@ -266,8 +266,8 @@ def _digest(data: bytes) -> str:
 
 
 def _sources() -> str:
-    """Hash of this package's sources, sub-folders included; empty where there are none (a zip
-    file, say).
+    """Returns the hash of this package's sources, sub-folders included; empty where there are none
+    (a zip file, say).
     """
     root = os.path.dirname(os.path.abspath(__file__))
     try:
@@ -311,7 +311,7 @@ def _trusted() -> Path | None:
 
 
 def _is_kept() -> bool:
-    """Whether what is compiled can be kept, as far as is known."""
+    """Returns whether what is compiled can be kept, as far as is known."""
     folder = _trusted()
     return folder is not None and folder not in _unusable
 

@@ -25,13 +25,13 @@ def ctz(word: np.uint64) -> np.uint64:
 
 
 def without_lowest(word: np.uint64) -> np.uint64:
-    """The word with its lowest set bit cleared; 0 for 0."""
+    """Returns the word with its lowest set bit cleared; 0 for 0."""
     value = int(word)
     return np.uint64(value & (value - 1)) if value else np.uint64(0)
 
 
 def popcount(word: np.uint64) -> np.uint64:
-    """Number of set bits, 0 to 64."""
+    """Returns the number of set bits, 0 to 64."""
     return np.uint64(int(word).bit_count())
 
 
@@ -70,14 +70,15 @@ def words_within(values: Any, at: Any, low: Any, high: Any) -> np.uint64:
 
 
 def ask_for(values: Any, at: Any) -> None:
-    """Have the processor bring ``values[at]`` into its cache, and go on without waiting.
+    """Has the processor bring ``values[at]`` into its cache, and go on without waiting.
 
     Nothing happens where there is no such place.
     """
 
 
 def writes_before() -> None:
-    """Have other threads see what was written before this before they see what is written after.
+    """Has other threads see what was written before this before they see what is
+    written after.
 
     No instruction at all on x86, where that is so anyway.
     """

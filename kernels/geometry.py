@@ -13,7 +13,7 @@ from colmatch.kernels.layout import ATTR_MASK, FLAG_NONE, FLAG_RUN, REJECT
 
 @device
 def below(codes, a, code):
-    """How many boundaries of an attribute begin a code up to this one."""
+    """Returns how many boundaries of an attribute begin a code up to this one."""
     return boundaries_below(codes.first, codes.label, a, code)
 
 
@@ -35,7 +35,7 @@ def boundaries_below(first, label, a, code):
 
 @device
 def code_from(codes, a, n):
-    """The code that the boundary number ``n`` of an attribute begins."""
+    """Returns the code that the boundary number ``n`` of an attribute begins."""
     if len(codes.label) == 0:
         return n + 2
     return np.int64(codes.label[codes.first[a] + n])
@@ -49,7 +49,7 @@ def low_key(codes, a, code):
 
 @device
 def high_key(codes, a, code):
-    """The key after the highest with this code, or after the highest boundary."""
+    """Returns the key after the highest with this code, or after the highest boundary."""
     return _key_after(codes.first, codes.bound, a, below(codes, a, code))
 
 
@@ -66,7 +66,7 @@ def _key_after(first, bound, a, n):
 
 @device
 def width(codes, a, lo, hi):
-    """How many keys have a code from ``lo`` to ``hi``, between the outermost boundaries."""
+    """Returns how many keys have a code from ``lo`` to ``hi``, between the outermost boundaries."""
     if codes.first[a] == codes.first[a + 1]:
         return 1.0
     return max(high_key(codes, a, hi) - low_key(codes, a, lo), 0.0)
@@ -74,7 +74,9 @@ def width(codes, a, lo, hi):
 
 @device
 def share(codes, a, lo, hi):
-    """Which part of the keys between the outermost boundaries has a code from ``lo`` to ``hi``."""
+    """Returns which part of the keys between the outermost boundaries has a code from ``lo`` to
+    ``hi``.
+    """
     return share_between(codes.first, codes.bound, codes.label, a, lo, hi)
 
 
@@ -92,7 +94,8 @@ def share_between(first, bound, label, a, lo, hi):
 
 @device
 def middle_of(codes, a, lo, hi, by_codes):
-    """The code that begins the upper half of a range, 0 where nothing is to be cut.
+    """Returns the code that begins the upper half of a range, 0 where nothing is to be
+    cut.
 
     It begins at the boundary within the range that is nearest to the middle of its keys.
 
@@ -150,7 +153,7 @@ def range_of(preds, p):
 
 @device
 def predicate_on(preds, c, a):
-    """The first predicate by which an attribute can place a conjunction, -1 without one."""
+    """Returns the first predicate by which an attribute can place a conjunction, -1 without one."""
     return predicate_among(preds.first, preds.pred, preds.jump_first, preds.jump, c, a)
 
 
@@ -165,7 +168,7 @@ def predicate_among(first, pred, jump_first, jump, c, a):
 
 @device
 def attributes_of(preds, c):
-    """Bits of the attributes without which a conjunction is false."""
+    """Returns bits of the attributes without which a conjunction is false."""
     bits = np.uint64(0)
     for p in range(preds.first[c], required_end(preds, c)):
         if not preds.pred[p, 0] & FLAG_NONE:

@@ -68,7 +68,9 @@ def cell_of(far, shift):
 
 @kernel
 def count_cells(code_first, bound, lowest, highest, first, shift):
-    """Write all of ``Hints`` but ``below``: as many cells as boundaries, or up to twice as many."""
+    """Writes all of ``Hints`` but ``below``: as many cells as boundaries, or up to
+    twice as many.
+    """
     cut_cells(code_first, bound, lowest, highest, first, shift)
 
 
@@ -112,7 +114,7 @@ def _crowd(bound, begin, end, shift):
 
 @kernel
 def fill_cells(code_first, bound, first, shift, below):
-    """Write ``Hints.below``."""
+    """Writes ``Hints.below``."""
     count_below(code_first, bound, first, shift, below)
 
 
@@ -162,7 +164,7 @@ def hinted_code(bound, begin, lowest, highest, cell_first, shift, below, key):
 
 @device
 def codes_together(bound, begin, end, lowest, highest, cell_first, shift, below, key, start, keys, found):
-    """Write ``hinted_code`` of up to ``TILE`` keys to found (TILE) uint32.
+    """Writes ``hinted_code`` of up to ``TILE`` keys to found (TILE) uint32.
 
     bound[begin:end] : boundaries of the attribute, of which a cell has many. key (E) int64 : the
     keys stand from ``start`` on.

@@ -30,7 +30,7 @@ BLOCK = 32  # ids that are taken together, so that memory is waited for once
 
 @device
 def id_at(number, offset, i):
-    """Number of an id, and where its string begins and ends; 0 for what it has not."""
+    """Returns the number of an id, and where its string begins and ends; 0 for what it has not."""
     if len(number) > 0:
         return number[i], np.int64(0), np.int64(0)
     return np.int64(0), np.int64(offset[i]), np.int64(offset[i + 1])
@@ -48,7 +48,8 @@ def word_at(data, at):
 
 @device
 def hash_id(wanted, text, start, end):
-    """Hash of an id: of the number ``wanted``, or of the string ``text[start:end]``.
+    """Returns the hash of an id: of the number ``wanted``, or of the string
+    ``text[start:end]``.
 
     Each word goes through ``mix`` twice at least: after once, the multiples of some number would
     have hashes next to each other.
@@ -71,14 +72,14 @@ def hash_id(wanted, text, start, end):
 
 @kernel
 def hash_texts(offset, data, hash):
-    """Write ``hash_id`` of strings. Files of pages have these, so they stay what they are."""
+    """Writes ``hash_id`` of strings. Files of pages have these, so they stay what they are."""
     for i in range(len(hash)):
         hash[i] = hash_id(np.int64(0), data, np.int64(offset[i]), np.int64(offset[i + 1]))
 
 
 @device
 def is_at(number, offset, data, place, wanted, text, start, end):
-    """Whether an id, as ``hash_id`` takes it, is the one at ``place``."""
+    """Returns whether an id, as ``hash_id`` takes it, is the one at ``place``."""
     if len(number) > 0:
         return number[place] == wanted
     begin = np.int64(offset[place])
@@ -99,13 +100,13 @@ def is_at(number, offset, data, place, wanted, text, start, end):
 
 @device
 def first_slot(slot, h):
-    """Where the search for a hash begins: its upper bits as a share of all slots."""
+    """Returns where the search for a hash begins: its upper bits as a share of all slots."""
     return (h >> 33 & 2**31 - 1) * len(slot) >> 31
 
 
 @device
 def slot_like(slot, s, h, others):
-    """The first slot from ``s`` on with the bits ``others`` of a hash.
+    """Returns the first slot from ``s`` on with the bits ``others`` of a hash.
 
     It is -1 if a free one comes before it.
     """

@@ -44,7 +44,7 @@ class Meeting(NamedTuple):
 
 @device
 def first_from(run_hi, begin, end, low):
-    """The first of the ascending intervals ``begin:end`` that ends at ``low`` or above."""
+    """Returns the first of the ascending intervals ``begin:end`` that ends at ``low`` or above."""
     while begin < end:
         middle = (begin + end) >> 1
         if run_hi[middle] < low:
@@ -56,7 +56,7 @@ def first_from(run_hi, begin, end, low):
 
 @device
 def flagged_meets(conds, p, event, high):
-    """Whether a predicate with any flags can be true.
+    """Returns whether a predicate with any flags can be true.
 
     What must not lie in intervals can, unless one of them covers the whole range: intervals of a
     predicate do not touch. The event's table is that of the lower ends.
@@ -79,7 +79,9 @@ def flagged_meets(conds, p, event, high):
 
 @device
 def plain_meets(conds, c, event, high):
-    """Whether a conjunction that is no program can be true, and how many predicates it took."""
+    """Returns whether a conjunction that is no program can be true, and how many predicates it
+    took.
+    """
     pred, low, first, last = conds.pred, event.table, conds.first[c], conds.first[c + 1]
     p = first
     meets = True
@@ -95,7 +97,7 @@ def plain_meets(conds, c, event, high):
 
 @device
 def _accepts(conds, c, event, high):
-    """Follow a program's jumps as if ranges were independent. Returns as ``plain_meets``."""
+    """Follows a program's jumps as if ranges were independent. Returns as ``plain_meets``."""
     first, at_jump = conds.first[c], conds.jump_first[c]
     at, steps = np.int64(0), np.int64(0)
     while at >= 0:
@@ -107,7 +109,8 @@ def _accepts(conds, c, event, high):
 
 @device
 def _next_point(conds, c, a, after, most):
-    """The next code of an attribute, up to ``most``, where a predicate of ``c`` begins to be true.
+    """Returns the next code of an attribute, up to ``most``, where a predicate of ``c`` begins to
+    be true.
 
     0 where there is none.
     """
@@ -132,7 +135,7 @@ def _next_point(conds, c, a, after, most):
 
 @device
 def program_meets(conds, c, event, meeting):
-    """Whether a program can be true, and how many predicates were looked at."""
+    """Returns whether a program can be true, and how many predicates were looked at."""
     low, high, seen, many = meeting.low, meeting.high, meeting.seen, meeting.many
     first, last, pred = conds.first[c], conds.first[c + 1], conds.pred
     n = 0
@@ -182,7 +185,7 @@ def clear_ends(event, meeting):
 
 @device
 def conjunction_meets(conds, c, event, meeting):
-    """Whether a conjunction can be true, and how many predicates were looked at."""
+    """Returns whether a conjunction can be true, and how many predicates were looked at."""
     if len(conds.jump_first) > 0 and conds.jump_first[c] >= 0:
         return program_meets(conds, c, event, meeting)
     return plain_meets(conds, c, event, meeting.high)
@@ -190,7 +193,8 @@ def conjunction_meets(conds, c, event, meeting):
 
 @kernel
 def meet_all(multi, preds, low, high, start, stop, meeting, sink, counters):
-    """Match rows ``start:stop`` with every conjunction, whatever kind of index they have.
+    """Matches rows ``start:stop`` with every conjunction, whatever kind of index they
+    have.
 
     Returns the first row not finished: ``stop``, unless the sink became full. A subscription is
     written once for each of its conjunctions.

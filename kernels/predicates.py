@@ -75,7 +75,7 @@ def clear(event):
 
 @device
 def in_run(lo, hi, begin, end, code):
-    """Whether ``code`` lies in one of the ascending intervals ``begin:end``."""
+    """Returns whether ``code`` lies in one of the ascending intervals ``begin:end``."""
     while begin < end:
         middle = (begin + end) >> 1
         if hi[middle] < code:

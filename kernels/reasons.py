@@ -68,7 +68,8 @@ def number_slots(preds, first, members, name, slot, begin, sample):
 
 @device
 def accepted(jump, at_jump, count, holds, slot, p, forced, every, target):
-    """Rows of which a program is true, with the predicates of slot ``forced`` taken to be true.
+    """Returns rows of which a program is true, with the predicates of slot ``forced`` taken to be
+    true.
 
     holds (predicates of the program) : rows where each is true. target : as many zeros, which it is
     again. Jumps lead forward only, so one pass does it

@@ -48,7 +48,7 @@ def unweigh_row(first, attr, row, table):
 
 @device
 def predicate_score(preds, p, scoring, weight_of):
-    """What a true predicate scores. There must be weights."""
+    """Returns what a true predicate scores. There must be weights."""
     if scoring == SUM:
         return preds.weight[p, ADDED]
     own = preds.weight[p, ADDED if scoring == DOT else LARGEST]
@@ -115,7 +115,9 @@ def static_score(priority, c):
 
 @device
 def is_static(weight, scoring):
-    """Whether scores are those of ``static_score``: of weights there are none, or none is asked."""
+    """Returns whether scores are those of ``static_score``: of weights there are none, or none is
+    asked.
+    """
     return scoring == PRIORITY or len(weight) == 0
 
 

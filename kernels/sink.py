@@ -54,7 +54,7 @@ def is_deleted(deleted_bits, number):
 
 @device
 def take(sink, row, sub, counters):
-    """Note a match, unless the subscription was deleted.
+    """Notes a match, unless the subscription was deleted.
 
     False when pairs are wanted and there is no room: the caller rolls its block of rows back.
     """
@@ -81,7 +81,8 @@ def is_decided(sink, row):
 
 @device
 def emit(sink, row, sub, counters):
-    """Note a match as ``take`` does. False also when nothing more is wanted of the row.
+    """Notes a match as ``take`` does. False also when nothing more is wanted of the
+    row.
 
     Then the caller asks ``stops`` which of both it is.
     """
@@ -99,7 +100,7 @@ def stops(sink, fill, counters):
 
 @device
 def roll_back(sink, fill, counters):
-    """Forget what was emitted since the fill was ``fill``: pairs, since only these need room."""
+    """Forgets what was emitted since the fill was ``fill``: pairs, since only these need room."""
     for i in range(fill, sink.state[FILL]):
         sink.hits[sink.row[i]] -= 1
     counters[MATCHES] -= sink.state[FILL] - fill
@@ -108,7 +109,8 @@ def roll_back(sink, fill, counters):
 
 @kernel
 def order_by_row(sink, start, place, sub):
-    """The subscriptions of the sink's pairs, ordered by row, the order within a row kept.
+    """Returns the subscriptions of the sink's pairs, ordered by row, the order within a
+    row kept.
 
     start : first row of the pairs place (rows) int64 : on entry the first pair of each row from
     ``start``, on return that of the next sub (pairs) uint32 : written

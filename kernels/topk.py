@@ -12,7 +12,9 @@ BASE, SCORING, AGAIN = range(3)  # places of Top.state
 
 @device
 def precedes(id, offset, data, a, b):
-    """Whether the id of subscription ``a`` is below that of ``b``: numbers, or bytes of strings."""
+    """Returns whether the id of subscription ``a`` is below that of ``b``: numbers, or bytes of
+    strings.
+    """
     if len(id) > 0:
         return id[a] < id[b]
     i, i_end, j, j_end = offset[a], offset[a + 1], offset[b], offset[b + 1]
@@ -26,7 +28,7 @@ def precedes(id, offset, data, a, b):
 
 @device
 def is_worse(id, offset, data, score, number, other_score, other):
-    """Whether a subscription comes after another one."""
+    """Returns whether a subscription comes after another one."""
     if score != other_score:
         return score < other_score
     return precedes(id, offset, data, other, number)
@@ -34,7 +36,7 @@ def is_worse(id, offset, data, score, number, other_score, other):
 
 @device
 def least_score(score, fill, row):
-    """The score below which no subscription can be among the best of a row any more."""
+    """Returns the score below which no subscription can be among the best of a row any more."""
     return score[row, 0] if fill[row] == score.shape[1] else -np.inf
 
 

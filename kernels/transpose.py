@@ -17,7 +17,7 @@ COLUMNS_AHEAD = 8  # columns, of each of which so many hints are on their way fr
 
 @kernel
 def transpose(batch, used, next, first, attr, place):
-    """Fill ``layout.Rows`` but for the codes.
+    """Fills ``layout.Rows`` but for the codes.
 
     Written are first (N + 1), attr (at least E), and place (at least E) int32, where each entry of
     the batch has come to stand: a batch has ``ENTRIES_MOST`` at most.
@@ -57,7 +57,7 @@ def transpose(batch, used, next, first, attr, place):
 
 @kernel
 def code_rows(batch, codes, hints, used, next, first, place, found, code):
-    """Fill ``Rows.code`` (at least E), of rows that ``transpose`` has placed.
+    """Fills ``Rows.code`` (at least E), of rows that ``transpose`` has placed.
 
     Apart from it, since segments that use the same attributes have the same rows but for codes.
     found (``hints.TILE``) uint32: scratch.
@@ -94,13 +94,15 @@ def code_rows(batch, codes, hints, used, next, first, place, found, code):
 
 @device
 def rows_at_once(col, attributes, rows):
-    """Rows of a block: all where columns have so few entries that to begin anew costs more."""
+    """Returns rows of a block: all where columns have so few entries that to begin anew
+    costs more.
+    """
     return ROW_BLOCK if col[attributes] >= 4 * attributes * (rows // ROW_BLOCK + 1) else rows
 
 
 @kernel
 def count_codes(batch, codes, hints, hits, present):
-    """Add to hits (codes) how many entries have each code of each attribute.
+    """Adds to hits (codes) how many entries have each code of each attribute.
 
     Code 1 of attribute 0 comes first. To present (A) is added how many rows have each attribute.
     """

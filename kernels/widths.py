@@ -15,7 +15,7 @@ from colmatch.kernels._jit import device
 
 @device
 def width_class(low, high):
-    """Class of a range: how many binary digits ``high - low`` has.
+    """Returns the class of a range: how many binary digits ``high - low`` has.
 
     Class 0 is a single code, class k has up to 2^k codes.
     """

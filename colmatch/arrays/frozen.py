@@ -23,7 +23,7 @@ def frozen(array: Array) -> Array:
 
 
 def sealed(array: Array) -> Array:
-    """The array itself, which nobody writes any more."""
+    """Returns the array itself, which nobody writes any more."""
     array.setflags(write=False)
     return array
 

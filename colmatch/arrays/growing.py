@@ -21,7 +21,7 @@ def with_room(size: int) -> int:
 
 
 def extended(array: Array, used: int, needed: int) -> Array:
-    """Return the array itself, or a longer one with its first ``used`` rows if it has fewer than
+    """Returns the array itself, or a longer one with its first ``used`` rows if it has fewer than
     ``needed``.
 
     What is behind the used rows of a longer one is 0.
@@ -30,7 +30,8 @@ def extended(array: Array, used: int, needed: int) -> Array:
 
 
 def longer(array: Array, used: int, needed: int) -> Array:
-    """Return an array with the first ``used`` rows of another, and room for ``needed`` and more.
+    """Returns an array with the first ``used`` rows of another, and room for ``needed``
+    and more.
 
     What is behind them is 0.
     """

@@ -20,14 +20,14 @@ class Pieces:
         self.tail: list[Any] | None = None  # the last piece, when it is a list of ours
 
     def extend(self, values: Iterable[Any]) -> None:
-        """Add some numbers."""
+        """Adds some numbers."""
         if self.tail is None:
             self.tail = []
             self.pieces.append(self.tail)
         self.tail.extend(values)
 
     def append(self, piece: Any) -> None:
-        """Add an array, which is not copied."""
+        """Adds an array, which is not copied."""
         self.pieces.append(piece)
         self.tail = None
 

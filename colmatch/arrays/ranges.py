@@ -15,7 +15,9 @@ Array = TypeVar("Array", bound=NDArray[Any])
 
 
 def ranges_of(sizes: ArrayLike) -> NDArray[np.int64]:
-    """Where ranges of these sizes begin, and where the last one ends: (n) integers -> (n + 1)."""
+    """Returns where ranges of these sizes begin, and where the last one ends: (n) integers -> (n +
+    1).
+    """
     sizes = np.asarray(sizes)
     first = np.zeros(len(sizes) + 1, np.int64)
     np.cumsum(sizes, out=first[1:])

@@ -66,7 +66,7 @@ def _check(name: Word, right: bool) -> None:
 
 
 def _cap_id(name: Word, type: Word, constants: Constants) -> int:
-    """The id that an expression's constants give for the type of a cap."""
+    """Returns the id that an expression's constants give for the type of a cap."""
     known = [*_CAPS, *(f"{cap}:ip" for cap in _CAPS)]
     if type.value not in known:
         raise Refusal(f"there is no type of cap {shown(type.value)}: {', '.join(known)} are", type.at)
@@ -81,7 +81,7 @@ def _lacks(name: Word, wanted: str) -> NoReturn:
 
 
 def _read(name: Word, attribute: str, type: str, domains: Mapping[str, Domain]) -> str:
-    """The column that a function reads."""
+    """Returns the column that a function reads."""
     domain = domains.get(attribute.lower())
     if domain is None or domain.type != type:
         raise Refusal(f"{name.value} reads {attribute!r}, which must be declared as a domain of type {type}", name.at)

@@ -133,7 +133,9 @@ def _declared_bound(name: str, type: str, written: bytes) -> int | float | None:
 
 
 def _type_of(arrow: pa.DataType) -> str | None:
-    """The type of a domain that was not declared as one; None where no domain has such values."""
+    """Returns the type of a domain that was not declared as one; None where no domain has such
+    values.
+    """
     for name, known in ARROW.items():
         if known.equals(arrow):
             return name

@@ -155,7 +155,7 @@ class _Leaves:
         return i < len(self.words) and self.words[i].kind in (words.SIGN, words.NAME) and self.words[i].value == sign
 
     def _domain(self, i: int, allowed: tuple[str, ...], what: str) -> Domain:
-        """The attribute that word ``i`` names, of one of the types that are allowed."""
+        """Returns the attribute that word ``i`` names, of one of the types that are allowed."""
         word = self.words[i]
         if word.kind != words.NAME or word.value in _RESERVED:
             raise _expected("the name of an attribute", word)
@@ -228,7 +228,7 @@ class _Leaves:
             )
 
     def _compare(self, i: int, sign: str, at: int) -> Expr:
-        """The comparison of the attribute at word ``i`` with the literal at word ``at``."""
+        """Returns the comparison of the attribute at word ``i`` with the literal at word ``at``."""
         equal = sign in ("=", "<>")
         domain = self._domain(i, (INTEGER, FLOAT, STRING, ENUM) if equal else (INTEGER, FLOAT), sign)
         literal = self.words[at]
@@ -320,7 +320,7 @@ class _Leaves:
         return Predicate(_TEXTS[name.value], _subject(domain), (operand,)), end
 
     def _arguments(self, i: int) -> tuple[list[Word], int]:
-        """The arguments that begin at word ``i``, and the word after them."""
+        """Returns the arguments that begin at word ``i``, and the word after them."""
         found: list[Word] = []
         while True:
             word = self.words[i]

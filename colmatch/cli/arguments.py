@@ -344,7 +344,9 @@ class Lacking:
 
 
 def _with_ends(matcher: Matcher, ranges: RangeNames | None) -> tuple[pa.Schema, list[tuple[str, ...]]]:
-    """The types of events with columns for the ends of ranges, and paths that must be there."""
+    """Returns the types of events with columns for the ends of ranges, and paths that must be
+    there.
+    """
     types, required = matcher.schema.arrow, matcher.paths
     for range in checked_ranges(ranges, matcher.schema):
         if range.path not in required:

@@ -214,7 +214,9 @@ def _open(
 
 
 def _parse_options(tabs: bool) -> Any:
-    """How lines are taken apart. An expression may well be written over several, in quotes."""
+    """Returns how lines are taken apart. An expression may well be written over
+    several, in quotes.
+    """
     import pyarrow.csv as pa_csv
 
     if tabs:

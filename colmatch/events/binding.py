@@ -38,12 +38,12 @@ class Binding:
 
     @cached_property
     def maps(self) -> bool:
-        """Whether some item reads a map."""
+        """Returns whether some item reads a map."""
         return bool((self.plan.item[:, select.KIND] == select.MAP).any())
 
     @cached_property
     def texts(self) -> bool:
-        """Whether some item reads strings."""
+        """Returns whether some item reads strings."""
         item = self.plan.item
         valued = np.isin(item[:, select.KIND], (select.VALUE, select.ELEMENT, select.MAP))
         return bool((self.plan.leaf[item[valued, select.LEAF], physical.FORM] >= physical.TEXTS).any())
@@ -63,7 +63,9 @@ class _Level:
             self._folded.setdefault(name.lower(), []).append(i)
 
     def find(self, name: str) -> int | None:
-        """Number of the column of this name, or of the only one that differs in case alone."""
+        """Returns the number of the column of this name, or of the only one that differs in case
+        alone.
+        """
         found = self._exact.get(name) or self._folded.get(name.lower(), [])
         if len(found) <= 1:
             return found[0] if found else None
@@ -154,7 +156,8 @@ def require(schema: pa.Schema, paths: Iterable[Path]) -> None:
 
 
 def bind(needs: Needs, schema: pa.Schema, lenient: bool) -> Binding:
-    """The plan for batches of one schema. A column of type ``null`` is NULL in every row.
+    """Returns the plan for batches of one schema. A column of type ``null`` is NULL in
+    every row.
 
     Parameters
     ----------
@@ -246,7 +249,9 @@ class _Binder:
             self._item(name, select.ENTRIES, attr, end, first=first)
 
     def _leaf(self, name: str, arrow: pa.DataType, wanted: Type) -> int | None:
-        """The number of the leaf that reads this type as ``wanted``; None where all are NULL."""
+        """Returns the number of the leaf that reads this type as ``wanted``; None where all are
+        NULL.
+        """
         arrow = _storage(arrow)
         index, value = -1, arrow
         if pa.types.is_dictionary(arrow):
@@ -287,7 +292,7 @@ class _Binder:
         return self.leaves.setdefault((index, form, width, after, factor), len(self.leaves))
 
     def _nulls(self, name: str, arrow: pa.DataType) -> int:
-        """Number of a leaf that is only asked which of its values are NULL."""
+        """Returns the number of a leaf that is only asked which of its values are NULL."""
         arrow = _storage(arrow)
         index, value = -1, arrow
         if pa.types.is_dictionary(arrow):
@@ -336,7 +341,7 @@ _FORMS = {
 
 
 def _form(arrow: pa.DataType) -> tuple[int, int]:
-    """The physical form of a scalar type, and its width.
+    """Returns the physical form of a scalar type, and its width.
 
     That is bytes of a fixed-size string, 64-bit words of a decimal.
     """

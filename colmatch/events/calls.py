@@ -139,7 +139,9 @@ class _Keyed(NamedTuple):
 
 
 def _asked_of(part: WordList, id: int, function: str) -> _Asked:
-    """What is asked of a function; made once for all that read events with these literals."""
+    """Returns what is asked of a function; made once for all that read events with
+    these literals.
+    """
     found = part.kept.get((id, function))
     if found is None:
         found = part.kept[id, function] = _made(part.literals, id, function)
@@ -183,7 +185,7 @@ def _cut(tails: pa.Array) -> tuple[pa.Array, pa.Array]:
 
 
 def _space_of(type: pa.Array, space: pa.Array, types: pa.Array, spaces: pa.Array) -> I64:
-    """The number of each type with its name space; -1 where nobody asks for it."""
+    """Returns the number of each type with its name space; -1 where nobody asks for it."""
     number = [
         pc.index_in(one, all).fill_null(-1).to_numpy().astype(np.int64) for one, all in ((type, types), (space, spaces))
     ]
@@ -287,11 +289,11 @@ class _Rows:
         return found
 
     def defined(self, path: tuple[str, ...]) -> NDArray[np.bool_]:
-        """Which rows of a column are not NULL."""
+        """Returns which rows of a column are not NULL."""
         return np.asarray(self._column(path).is_valid().to_numpy(zero_copy_only=False), np.bool_)
 
     def structs(self, path: tuple[str, ...], fields: Mapping[str, pa.DataType]) -> tuple[I64, list[pa.Array]]:
-        """The row of each struct in a column of lists, ascending, and their fields."""
+        """Returns the row of each struct in a column of lists, ascending, and their fields."""
         found = self._structs.get(path)
         if found is None:
             found = self._structs[path] = _structs(self._column(path), ".".join(path), fields)

@@ -69,7 +69,7 @@ def _instants(values: Any, to: pa.DataType, zone: str) -> Any:
 
 
 def _days(values: Any) -> Any:
-    """The dates of timestamps; Arrow's own floor leaves 64 bits at both ends."""
+    """Returns the dates of timestamps; Arrow's own floor leaves 64 bits at both ends."""
     number = pc.fill_null(values.cast(pa.timestamp("us")).cast(pa.int64()), 0).to_numpy() // (DAY_SECONDS * 10**6)
     null = np.asarray(values.is_null().to_numpy(zero_copy_only=False))
     return pa.array(number.astype(np.int32), mask=null).cast(pa.date32())
@@ -140,7 +140,7 @@ def _of_text(values: Any, to: pa.DataType, ansi: bool) -> Any:
 
 
 def _read(text: str, to: pa.DataType, ansi: bool) -> Any:
-    """The value that a text says, None if it says none of the type."""
+    """Returns the value that a text says, None if it says none of the type."""
     if pa.types.is_boolean(to):
         return True if text.lower() in _TRUE else False if text.lower() in _FALSE else None
     if pa.types.is_floating(to):

@@ -66,7 +66,7 @@ def check(values: Any) -> None:
 
 
 def local(values: Any, zone: str) -> Any:
-    """What clocks of a zone show, as timestamps without a zone.
+    """Returns what clocks of a zone show, as timestamps without a zone.
 
     Within a day of the first and the last that there are, they are a day from them.
     """
@@ -92,7 +92,7 @@ def _by_age(values: Any, early: Callable[[Any], Any], late: Callable[..., I64], 
 
 
 def instant(values: Any, zone: str) -> Any:
-    """The instants at which clocks of a zone show something.
+    """Returns the instants at which clocks of a zone show something.
 
     Of two it is the first. Where clocks are set forward, it is as long behind the gap as the value
     is within it.
@@ -121,7 +121,7 @@ def _early_instant(values: Any, zone: str) -> Any:
 
 
 def date_trunc(values: Any, unit: str, zone: str) -> Any:
-    """The beginning of the unit that an instant is in, by the clocks of a zone."""
+    """Returns the beginning of the unit that an instant is in, by the clocks of a zone."""
     check(values)
     clocks = local(values, zone)
     floor = pc.floor_temporal(clocks, unit=unit)

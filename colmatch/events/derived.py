@@ -57,7 +57,9 @@ class DerivedColumns:
         self._steps = _with_last(steps, set(results))
 
     def _number(self, node: ValueNode, steps: list[Step | None], name: str) -> int:
-        """The number of the step that computes a node; a new one where there is none yet."""
+        """Returns the number of the step that computes a node; a new one where there is
+        none yet.
+        """
         number = self._nodes.get(node)
         if number is not None:
             return number
@@ -174,7 +176,7 @@ def _function(node: ValueNode) -> Callable[..., Any]:
 
 
 def _with_last(steps: list[Step | None], kept: set[int]) -> list[Step | None]:
-    """The steps, each with those whose results it is the last to take."""
+    """Returns the steps, each with those whose results it is the last to take."""
     seen = set(kept)
     found: list[Step | None] = []
     for step in reversed(steps):

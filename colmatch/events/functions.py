@@ -80,7 +80,7 @@ def _divide(one: Value, other: Value, checked: bool = False) -> Value:
 
 
 def _modulo(one: Value, other: Value, checked: bool = False) -> Value:
-    """The remainder with the sign of the dividend."""
+    """Returns the remainder with the sign of the dividend."""
     other = _zero(one, other, checked)
     type = one.type
     if pa.types.is_floating(type):
@@ -197,7 +197,7 @@ TYPED = frozenset({"narrow"})  # are told the type of what they return
 
 
 def literal(type: str, text: str) -> pa.Scalar:
-    """The value of a literal that is computed with; of a date or timestamp, its number."""
+    """Returns the value of a literal that is computed with; of a date or timestamp, its number."""
     arrow = arrow_type(type)
     if pa.types.is_boolean(arrow):
         return pa.scalar(text == "true", arrow)

@@ -143,7 +143,7 @@ def _joined(pieces: list[pa.RecordBatch], columns: list[str] | None) -> list[pa.
 
 
 def meant(names: Sequence[str], wanted: Iterable[str]) -> list[str]:
-    """The names that are wanted: as written, or else but for their case.
+    """Returns the names that are wanted: as written, or else but for their case.
 
     Which of several is meant is for the Reader to say.
     """
@@ -153,7 +153,7 @@ def meant(names: Sequence[str], wanted: Iterable[str]) -> list[str]:
 
 
 def _kept(schema: pa.Schema, columns: list[str]) -> list[int] | None:
-    """The numbers of the columns that may be meant.
+    """Returns the numbers of the columns that may be meant.
 
     None when all may be, or when some column is not there.
 

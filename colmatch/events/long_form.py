@@ -80,7 +80,7 @@ def from_pairs(pairs: Any, column: str = "attrs", rows: int | None = None) -> pa
 
 
 def _columns(pairs: Any) -> tuple[pa.Array, pa.Array, pa.Array]:
-    """The three columns, each in one piece."""
+    """Returns the three columns, each in one piece."""
     if not (isinstance(pairs, dict) or hasattr(pairs, "__arrow_c_stream__") or hasattr(pairs, "__arrow_c_array__")):
         raise EventError(
             f"pairs cannot be read from {type(pairs).__name__}: pass a table or data frame with the columns {', '.join(COLUMNS)}"

@@ -118,7 +118,9 @@ class Needs:
         self._bind_keys()
 
     def literal_set(self, id: int) -> int:
-        """The set of literals that strings of an attribute are looked up in; -1 - id: numbered."""
+        """Returns the set of literals that strings of an attribute are looked up in; -1 - id:
+        numbered.
+        """
         return -1 - id if self.distinct else id
 
     def _bind_keys(self) -> None:

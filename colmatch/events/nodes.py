@@ -33,7 +33,9 @@ class ValueNode(NamedTuple):
 
     @property
     def key(self) -> str:
-        """What an attribute has for its key: the function, the columns that it reads, the tree."""
+        """Returns what an attribute has for its key: the function, the columns that it reads, the
+        tree.
+        """
         columns: dict[tuple[str, ...], None] = {}
         _collect(self, columns)
         return json.dumps(["", list(columns), self], ensure_ascii=False, separators=(",", ":"))
@@ -77,5 +79,5 @@ def digits(type: str) -> tuple[int, int]:
 
 
 def is_decimal(type: str) -> bool:
-    """Whether a type is decimal."""
+    """Returns whether a type is decimal."""
     return type.startswith("decimal")

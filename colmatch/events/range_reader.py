@@ -104,7 +104,7 @@ class RangeReader:
 
     @property
     def is_range(self) -> U8:
-        """Whether each attribute is a range: (A)."""
+        """Returns whether each attribute is a range: (A)."""
         return frozen(self._is_range)
 
     def read(self, batch: pa.RecordBatch) -> tuple[Batch, I64]:
@@ -199,7 +199,8 @@ _derived = WeakKeyDictionary()
 
 
 def _attributes_of(attributes: Attributes, paths: dict[int, tuple[Path, Path]]) -> tuple[Attributes, Attributes]:
-    """What is read for the lower ends and all that is no range, and for the upper ends.
+    """Returns what is read for the lower ends and all that is no range, and for the
+    upper ends.
 
     It is made once for all that read a matcher's events, since what finds text patterns is made
     once for each object.

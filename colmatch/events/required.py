@@ -90,7 +90,7 @@ class Required:
         return Lacks(reduce(np.logical_or, found.values()), found) if found else None
 
     def _nulls(self, rows: pa.RecordBatch, name: str, lenient: bool) -> NDArray[np.bool_] | None:
-        """Which rows have no value of a column; None if all have one."""
+        """Returns which rows have no value of a column; None if all have one."""
         top, *fields = name.split(".") if name not in rows.schema.names else [name]
         same = meant(rows.schema.names, [top])
         if not same and lenient:

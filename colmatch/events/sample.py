@@ -49,7 +49,7 @@ def count_values(
     literals: Vocabulary,
     lenient: bool = True,
 ) -> Sample:
-    """What the events say about which values are frequent.
+    """Returns what the events say about which values are frequent.
 
     Codes and literals are frozen; ``lenient`` as for a Reader.
     """
@@ -63,7 +63,8 @@ def count_values(
 
 
 def count_keys(events: Iterator[pa.RecordBatch], attributes: Attributes, literals: Vocabulary) -> Sample:
-    """What the events say about which keys are frequent, as ``count_values`` does by code.
+    """Returns what the events say about which keys are frequent, as ``count_values``
+    does by code.
 
     A string that no literal is keeps the key that it has now.
     """
@@ -99,7 +100,8 @@ def _entries(events: Iterable[pa.RecordBatch], reader: Reader) -> Iterator[tuple
 def recount_values(
     kept: NDArray[np.uint8], attributes: Attributes, codes: layout.Codes | None, literals: Vocabulary
 ) -> Sample | None:
-    """What kept events say by code, or by key where there are no codes; or None.
+    """Returns what kept events say by code, or by key where there are no codes; or
+    None.
 
     An attribute that came later may have a column that does not fit: then they say nothing.
     """
@@ -178,7 +180,7 @@ class SampleKeeper:
             self._every *= 2
 
     def kept(self) -> NDArray[np.uint8]:
-        """The events that were kept, as an Arrow stream.
+        """Returns the events that were kept, as an Arrow stream.
 
         It is a copy: none of the caller's memory is held.
         """

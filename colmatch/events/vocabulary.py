@@ -78,7 +78,7 @@ class Vocabulary:
 
 
 def prefixes(offset: I64, data: U8) -> I64:
-    """The first 8 bytes of each string as a number, zeros after its end.
+    """Returns the first 8 bytes of each string as a number, zeros after its end.
 
     The numbers are ordered as the bytes are.
     """

@@ -58,11 +58,11 @@ class WorkingMemory:
 
     @property
     def results(self) -> tuple[read.Work, Distinct]:
-        """What was read, and the distinct strings."""
+        """Returns what was read, and the distinct strings."""
         return self._work, self._texts.distinct
 
     def read(self, binding: Binding, address: int, rows: int) -> None:
-        """Run the kernels on an exported batch until everything has room.
+        """Runs the kernels on an exported batch until everything has room.
 
         Raises
         ------
@@ -103,7 +103,7 @@ class WorkingMemory:
         return code
 
     def batch(self, rows: int) -> Batch:
-        """The entries that were read, as read-only views.
+        """Returns the entries that were read, as read-only views.
 
         Raises
         ------
@@ -120,7 +120,7 @@ class WorkingMemory:
         return Batch(self._frozen_rows, self._col, frozen(work.row[:entries]), frozen(work.key[:entries]))
 
     def take_patterns(self, first: I64, row: I32) -> None:
-        """Take the rows where each pattern is true, as ranges, for the next ``read``."""
+        """Takes the rows where each pattern is true, as ranges, for the next ``read``."""
         self._work = self._work._replace(pattern_first=first, pattern_row=row)
 
     def _grow(self, code: int, needed: int) -> None:

@@ -69,11 +69,12 @@ class Assembly:
         return Form(tuple(self.leaves), tuple(conjunctions.values()), slots)
 
     def _same(self, leaves: tuple[int, ...]) -> Any:
-        """What is equal for conjunctions that say and score the same."""
+        """Returns what is equal for conjunctions that say and score the same."""
         return frozenset(leaves), tuple(sorted(leaf for leaf in leaves if self.leaves[leaf].scores))
 
     def _is_cnf(self, root: All) -> bool:
-        """Whether it is an AND of leaves and ORs of leaves, no more than the kind has clauses for.
+        """Returns whether it is an AND of leaves and ORs of leaves, no more than the kind has
+        clauses for.
 
         A leaf of an OR wants an entry: what is true of events without one is found by no list.
         """
@@ -175,7 +176,7 @@ def _breadth(leaf: Leaf) -> int:
 
 
 def _multiply(root: All) -> list[tuple[Leaf, ...]]:
-    """The conjunctions of a group's disjunctive normal form."""
+    """Returns the conjunctions of a group's disjunctive normal form."""
 
     def group(node: All, parts: list[list[tuple[Leaf, ...]]]) -> list[tuple[Leaf, ...]]:
         if type(node) is Any_:

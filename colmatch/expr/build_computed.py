@@ -61,7 +61,7 @@ class Computing:
         return self._made("abs", self)
 
     def cast(self, type: str) -> Self:
-        """The value as another type, which is written as in SQL: ``"bigint"``."""
+        """Returns the value as another type, which is written as in SQL: ``"bigint"``."""
         name = text(type)
         if name is None:
             raise ExpressionError("cast takes the name of a type, as in cast('bigint')")
@@ -70,7 +70,7 @@ class Computing:
 
 
 def compared(sign: str, left: Computing, right: Computing) -> Expr:
-    """The comparison of two columns, or of what is computed of them."""
+    """Returns the comparison of two columns, or of what is computed of them."""
     value, negated = comparison(sign, computed(left), computed(right))
     return Predicate(Verb.BARE, Subject((), computed=value), negated=negated)
 

@@ -162,7 +162,7 @@ def _is_number(type: pa.DataType) -> bool:
 
 
 def _is_list_of(type: pa.DataType, fields: dict[str, pa.DataType]) -> bool:
-    """Whether values are lists of structs with these fields, strings or whole numbers."""
+    """Returns whether values are lists of structs with these fields, strings or whole numbers."""
     if not is_list(type) or not pa.types.is_struct(type.value_type):
         return False
     given = {field.name: field.type for field in type.value_type}
@@ -176,7 +176,7 @@ def _is_list_of(type: pa.DataType, fields: dict[str, pa.DataType]) -> bool:
 
 
 def call_modes(attr: int, p: Predicate) -> Modes:
-    """The modes of a call: Unknown where something that it reads is not known.
+    """Returns the modes of a call: Unknown where something that it reads is not known.
 
     A cap has an entry where it is reached, all others where they are true.
     """

@@ -166,7 +166,7 @@ class Typing:
         return self._cast(node, type)
 
     def _common(self, name: str, nodes: list[ValueNode]) -> list[ValueNode]:
-        """The arguments, all cast to the type that Spark finds for them."""
+        """Returns the arguments, all cast to the type that Spark finds for them."""
         type = nodes[0].type
         for node in nodes[1:]:
             type = self._wider(name, type, node.type)
@@ -265,7 +265,7 @@ class Typing:
 
 
 def _mentions(node: ValueNode, zone: str) -> bool:
-    """Whether something in it is computed by the clocks of a zone."""
+    """Returns whether something in it is computed by the clocks of a zone."""
     if node.function in ("column", "literal"):
         return False
     return any(_mentions(a, zone) if isinstance(a, ValueNode) else a == zone for a in node.arguments)
@@ -298,7 +298,9 @@ def _digits(type: str) -> tuple[int, int]:
 
 
 def _literal_digits(node: ValueNode) -> tuple[int, int]:
-    """The digits of a number; those that it has where it is a whole number that is written out."""
+    """Returns the digits of a number; those that it has where it is a whole number that is written
+    out.
+    """
     if node.function == "literal" and node.type in INTEGERS:
         return len(node.arguments[0].lstrip("-")), 0
     return _digits(node.type)
@@ -330,7 +332,7 @@ def _in_network(nodes: list[ValueNode]) -> ValueNode:
 
 
 def _type_of_text(text: str) -> str:
-    """The name of a type that CAST is to.
+    """Returns the name of a type that CAST is to.
 
     Raises
     ------

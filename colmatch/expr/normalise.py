@@ -108,7 +108,7 @@ class Normaliser:
         return Assembly(self.budget).form(root, slots)
 
     def _all(self, n: int) -> Conjunction:
-        """The conjunction of leaves 0 to n - 1, which most forms consist of."""
+        """Returns the conjunction of leaves 0 to n - 1, which most forms consist of."""
         if n > 256:
             return Conjunction(tuple(range(n)))
         while len(self._plain) < n:
@@ -162,7 +162,7 @@ class Normaliser:
     # Predicates
 
     def _with_weight(self, p: Predicate) -> tuple[Formula, ...]:
-        """The modes of a predicate with its weight, and those without."""
+        """Returns the modes of a predicate with its weight, and those without."""
         modes = of_predicate(self._predicate(p), p.negated, self.two_valued)
         if p.weighs is not None:
             return modes_with_weight(modes, p.weighs.slot, range(4), self._any_attribute(p))
@@ -190,7 +190,7 @@ class Normaliser:
         return self._attribute(column, Role.VALUE, column.type)
 
     def _computed(self, p: Predicate) -> tuple[int, Type, str]:
-        """The attribute that a computed value is, its type and its name."""
+        """Returns the attribute that a computed value is, its type and its name."""
         assert p.subject.computed is not None
         try:
             name, node = self.typing.of(p.subject.computed)
@@ -280,7 +280,7 @@ class Normaliser:
         return column, key
 
     def _above(self, path: tuple[str, ...]) -> Column | None:
-        """The map with string keys of which ``path`` names an entry."""
+        """Returns the map with string keys of which ``path`` names an entry."""
         try:
             above = self.schema.column(path[:-1])
         except SchemaError:
@@ -382,7 +382,9 @@ class Normaliser:
         return self._known(column, size, Leaf(element, (test,)), Leaf(element, (test,), True))
 
     def _known(self, column: Column, size: int, some: Formula, none: Formula) -> Modes:
-        """The modes of what elements say, which is Unknown where it is not true and one is NULL."""
+        """Returns the modes of what elements say, which is Unknown where it is not true and one is
+        NULL.
+        """
         if not column.arrow.field(0).nullable:
             return some, conjoin([Leaf(size, PRESENT), none]), none, disjoin([some, Leaf(size, PRESENT, True)])
         null = self._attribute(column, Role.HAS_NULL, BOOL)

@@ -22,7 +22,7 @@ class SharedNodes:
     def operand(
         self, kind: Kind, slot: int, many: bool = False, negative: bool = False, packing: Packing | None = None
     ) -> Operand:
-        """The operand of a slot, one object for equal ones."""
+        """Returns the operand of a slot, one object for equal ones."""
         key = (kind, slot, many, negative, packing)
         found = self._operands.get(key)
         if found is None:
@@ -30,7 +30,7 @@ class SharedNodes:
         return found
 
     def boolean(self, value: bool) -> Operand:
-        """The operand TRUE or FALSE, one object for equal ones."""
+        """Returns the operand TRUE or FALSE, one object for equal ones."""
         found = self._operands.get(value)
         if found is None:
             found = self._operands[value] = Operand(Kind.BOOL, value=value)
@@ -81,7 +81,9 @@ class TreeForms:
         return found, literals
 
     def _structure(self, tree: Expr) -> tuple[tuple[Any, ...], list[Any]]:
-        """What two trees share when they differ in their literals alone, and the literals."""
+        """Returns what two trees share when they differ in their literals alone, and the
+        literals.
+        """
         key: list[Any] = []
         literals: list[Any] = []
         for node, children in walk(tree, self._max_depth):

@@ -177,7 +177,7 @@ def _lists(
 
 
 def _frequency(preds: Predicates, codes: Codes, sample: Sample | None) -> I64:
-    """How often events have an attribute.
+    """Returns how often events have an attribute.
 
     The sample tells, and where that is equal or unknown, the predicates do (section 4.1).
     """
@@ -189,7 +189,7 @@ def _frequency(preds: Predicates, codes: Codes, sample: Sample | None) -> I64:
 
 
 def _sorted(key: U64, operand: U32, bits: int) -> tuple[U64, U32]:
-    """The keys, sorted, and the order of the entries: by key, then by operand."""
+    """Returns the keys, sorted, and the order of the entries: by key, then by operand."""
     size = len(key)
     order: U32 = np.arange(size, dtype=np.uint32)
     ends = operand != CODE_MAX
@@ -253,7 +253,7 @@ def cost(statistics: Statistics) -> float:
 
 
 def insert(index: OpIndex, preds: Predicates, codes: Codes, begin: int, end: int) -> OpIndex:
-    """Enter the conjunctions ``begin:end`` (section 4.3, algorithm 1).
+    """Enters the conjunctions ``begin:end`` (section 4.3, algorithm 1).
 
     Returns arrays that can be written: the same ones, if they could.
 
@@ -270,7 +270,7 @@ def insert(index: OpIndex, preds: Predicates, codes: Codes, begin: int, end: int
 
 
 def delete(index: OpIndex, preds: Predicates, codes: Codes, conjunctions: I64) -> OpIndex:
-    """Take conjunctions out; ``preds`` still has them.
+    """Takes conjunctions out; ``preds`` still has them.
 
     Returns arrays that can be written: the same ones, if they could.
     """

@@ -45,7 +45,7 @@ def empty_tables(highest: U64, lowest: int) -> PSTree:
 
 
 def top_bits(highest: U64) -> U8:
-    """Bits below the highest digit of each attribute's keys."""
+    """Returns bits below the highest digit of each attribute's keys."""
     bits = np.searchsorted(np.uint64(1) << np.arange(64, dtype=np.uint64), highest, "right")
     return np.maximum(bits - ps.DIGIT_BITS, 0).astype(np.uint8)
 

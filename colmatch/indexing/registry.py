@@ -25,7 +25,7 @@ FEWEST = scan.KIND  # for few subscriptions whose own kind takes no inserts: no 
 
 
 def find(name: str) -> IndexKind:
-    """The kind of that name. Raises OptionError when there is none."""
+    """Returns the kind of that name. Raises OptionError when there is none."""
     kind = KINDS.get(text(name) or "")
     if kind is None:
         raise OptionError(f"index={shown(name)}: the kinds are {', '.join(map(repr, KINDS))} and 'auto'")

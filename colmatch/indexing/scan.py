@@ -56,8 +56,8 @@ def build(
 
 
 def insert(index: ScanIndex, preds: Predicates, codes: Codes, begin: int, end: int) -> ScanIndex:
-    """Append the heads of the conjunctions ``begin:end``, the first of which is the next that
-    the index has not.
+    """Appends the heads of the conjunctions ``begin:end``, the first of which is the next that the
+    index has not.
     """
     multi = index.multi
     index, attributes = _entered(index, preds, begin, end, True)
@@ -70,7 +70,7 @@ def insert(index: ScanIndex, preds: Predicates, codes: Codes, begin: int, end: i
 
 
 def _entered(index: ScanIndex, preds: Predicates, begin: int, end: int, labelled: bool) -> tuple[ScanIndex, int]:
-    """The index with the conjunctions ``begin:end``, and how many attributes these name."""
+    """Returns the index with the conjunctions ``begin:end``, and how many attributes these name."""
     head, second = contiguous(index.head), contiguous(index.second)
     first, pred, run_lo, run_hi, _, _, jump_first, jump, *_ = preds
     heads, seconds = np.empty((end, 3), np.uint32), np.empty((end, 3), np.uint32)

@@ -29,7 +29,7 @@ def arrow_floors(type: Type, kind: Kind, values: pa.Array, session: Session) -> 
 
 
 def _quick(type: Type, values: pa.Array) -> Floors | None:
-    """The floors of dates and timestamps that need no session zone; None for all else."""
+    """Returns the floors of dates and timestamps that need no session zone; None for all else."""
     given = values.type
     if type.family is Family.DATE and pa.types.is_date32(given):
         return exact(values.cast(pa.int32()).to_numpy().astype(np.int64))

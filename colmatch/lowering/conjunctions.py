@@ -58,7 +58,7 @@ class Conjunctions:
         self.ends = Ends(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.int64))
 
     def reserve(self, conjunctions: int, predicates: int, intervals: int, weighted: bool) -> None:
-        """Make room for that many more. What is then not used costs no memory, only addresses."""
+        """Makes room for that many more. What is then not used costs no memory, only addresses."""
         c, p, m = self.size
         self.first = extended(self.first, c + 1, c + 1 + conjunctions)
         self.keep, self.program = (extended(x, c, c + conjunctions) for x in (self.keep, self.program))
@@ -90,7 +90,7 @@ class Conjunctions:
         self.size = (c + more, p + predicates, m + intervals)
 
     def code(self, multi: NDArray[np.uint8]) -> CodedConjunctions:
-        """Give all predicates their codes; nothing can be added afterwards."""
+        """Gives all predicates their codes; nothing can be added afterwards."""
         c, p, m = self.size
         first, pred, weight = self.first[: c + 1].copy(), self.pred[:p], self.weight[:p]
         lo, hi = self.lo[:m], self.hi[:m]

@@ -45,7 +45,9 @@ _FITS: dict[Family, tuple[frozenset[Kind], str]] = {
 
 
 def misfit(type: Type, kind: Kind) -> str | None:
-    """What a column of this type needs instead of a literal of this kind; None if it fits."""
+    """Returns what a column of this type needs instead of a literal of this kind; None
+    if it fits.
+    """
     kinds, needed = _FITS[type.family]
     return None if kind in kinds else needed
 
@@ -125,7 +127,7 @@ def converter(type: Type, kind: Kind, negative: bool, session: Session) -> Conve
 
 
 def exact(keys: NDArray[np.int64]) -> Floors:
-    """The floors of literals that are keys themselves."""
+    """Returns the floors of literals that are keys themselves."""
     return keys, np.zeros(len(keys), np.int8)
 
 
@@ -156,7 +158,9 @@ def _bool(value: Any) -> int:
 
 
 def _whole(kind: Kind, values: Sequence[Any] | NDArray[Any], negative: bool) -> NDArray[np.int64] | None:
-    """The keys of whole numbers; None when some number is not whole or does not fit int64."""
+    """Returns the keys of whole numbers; None when some number is not whole or does not
+    fit int64.
+    """
     if isinstance(values, np.ndarray):
         if values.dtype.kind not in "iu" or (values.dtype == np.uint64 and values.size and values.max() > KEY_MAX):
             return None

@@ -127,7 +127,7 @@ class Leaf(NamedTuple):
 
     @property
     def scores(self) -> bool:
-        """Whether it has the weight of a predicate."""
+        """Returns whether it has the weight of a predicate."""
         return self.weight not in (NO_WEIGHT, PART)
 
 

@@ -55,7 +55,7 @@ class Group:
     tests: int = 0
 
     def add(self, leaf: Any, values: Sequence[Any], slots: tuple[int, ...]) -> None:
-        """Add tests.
+        """Adds tests.
 
         Parameters
         ----------
@@ -80,7 +80,9 @@ class Group:
                 column.append(piece)
 
     def values(self, k: int) -> tuple[I64, Any]:
-        """The test of each value of operand ``k``, and the values, those of lists one by one."""
+        """Returns the test of each value of operand ``k``, and the values, those of lists one by
+        one.
+        """
         test, values = np.arange(self.tests), self.parts[k].values()
         if self.operands[k].many:
             test = np.repeat(test, np.fromiter(map(len, values), np.int64, len(values)))
@@ -106,7 +108,7 @@ class Group:
         return found
 
     def slot(self, test: int, operand: int) -> int:
-        """The slot that an operand of a test came from, -1 when from none."""
+        """Returns the slot that an operand of a test came from, -1 when from none."""
         slots = self.origin[bisect_right(self.origin, test, key=lambda piece: piece[0]) - 1][1]
         return slots[operand] if operand < len(slots) else -1
 
@@ -140,7 +142,7 @@ class Groups:
         self._groups: dict[Any, Group] = {}
 
     def __getitem__(self, key: tuple[Type, Op, tuple[Operand, ...], bool]) -> Group:
-        """The group of a type, operator, operands and sense (inside or outside).
+        """Returns the group of a type, operator, operands and sense (inside or outside).
 
         Of the operands their kinds count, not their values.
         """

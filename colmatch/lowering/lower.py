@@ -109,7 +109,7 @@ class Lowering:
         self._conjunctions = 0
 
     def reserve(self, conjunctions: int, predicates: int, intervals: int, weighted: bool) -> None:
-        """Make room for so many more, where it is known beforehand how many will come."""
+        """Makes room for so many more, where it is known beforehand how many will come."""
         self._merged.reserve(conjunctions, predicates, intervals, weighted)
 
     def add(self, form: Form, subs: Sequence[int], literals: Sequence[Sequence[Any]]) -> None:
@@ -182,7 +182,7 @@ class Lowering:
         return base
 
     def conjunctions(self, owner: I64, size: I64, leaf: I64) -> None:
-        """Add plain conjunctions without a form.
+        """Adds plain conjunctions without a form.
 
         Parameters
         ----------
@@ -198,7 +198,7 @@ class Lowering:
         self.rejected.setdefault(int(self._sub_of_leaf[leaf]), Reject(message, slot))
 
     def flush(self) -> None:
-        """Turn all that was added so far into merged predicates, and let go of the rest.
+        """Turns all that was added so far into merged predicates, and let go of the rest.
 
         What is added afterwards must belong to later subscriptions. What has programs, string
         literals or patterns must be all in one piece: a literal's label depends on all of them.
@@ -237,7 +237,7 @@ class Lowering:
         return np.frombuffer(bytes(self.attributes.multi), np.uint8).copy()
 
     def finish(self) -> LoweredExpressions:
-        """Lower all that was added."""
+        """Lowers all that was added."""
         if self._conjunctions or self._literals is None:
             self.flush()
         assert self._literals is not None
@@ -259,7 +259,9 @@ class Lowering:
     # Programs
 
     def _program_columns(self) -> tuple[NDArray[np.uint8], dict[int, I32], dict[int, I32]]:
-        """Which conjunctions are programs, and the jumps and trees of those, by conjunction."""
+        """Returns which conjunctions are programs, and the jumps and trees of those, by
+        conjunction.
+        """
         program = np.zeros(self._conjunctions, np.uint8)
         jump: dict[int, I32] = {}
         tree: dict[int, I32] = {}

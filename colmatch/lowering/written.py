@@ -28,7 +28,7 @@ LISTED = 12  # literals of a list that are shown
 
 
 def key_runs(predicates: layout.Predicates, codes: layout.Codes, p: int) -> Runs:
-    """The intervals of keys that predicate ``p`` looks for."""
+    """Returns the intervals of keys that predicate ``p`` looks for."""
     word, low, high = (int(x) for x in predicates.pred[p])
     if word & layout.FLAG_RUN:
         runs = list(zip(predicates.run_lo[low:high].tolist(), predicates.run_hi[low:high].tolist(), strict=True))
@@ -62,7 +62,7 @@ class LiteralTexts:
         self._first, self._end = int(literals.first[attr]), int(literals.first[attr + 1])
 
     def __getitem__(self, key: int) -> bytes:
-        """The literal with this key."""
+        """Returns the literal with this key."""
         number = self._first + key // 2
         return self._literals.data[self._literals.offset[number] : self._literals.offset[number + 1]].tobytes()
 
@@ -76,7 +76,7 @@ class LiteralTexts:
         label = self._literals.label[self._first : self._end]
 
         def number(key: int) -> int:
-            """Where a literal, or the space behind one, begins."""
+            """Returns where a literal, or the space behind one, begins."""
             if key == KEY_MIN:
                 return key
             r = int(np.searchsorted(label, key, "right")) - 1
@@ -171,7 +171,7 @@ class _Condition:
         return shown + (f", … {len(keys) - LISTED} more" if len(keys) > LISTED else "")
 
     def _prefix(self, lo: int, hi: int) -> str:
-        """The LIKE pattern that was lowered to this interval; empty when none was."""
+        """Returns the LIKE pattern that was lowered to this interval; empty when none was."""
         if self._type.family is not Family.STRING or lo < 0 or lo % 2 == 0 or hi % 2 == 1 or hi >= KEY_MAX:
             return ""
         start, after = self._texts[lo], self._texts[hi]

@@ -48,7 +48,7 @@ def ids_of(attributes: Attributes, name: Name) -> list[int]:
 
 
 def _is_exact(name: Name) -> bool:
-    """Whether a name counts before that of its column."""
+    """Returns whether a name counts before that of its column."""
     return name.role is not Role.VALUE
 
 

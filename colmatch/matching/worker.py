@@ -236,7 +236,7 @@ class Worker:
         return version.deleted_bits if stale else NO_DELETED
 
     def _repeats(self, segment: Segment) -> bool:
-        """Whether the kernel of a segment may write a pair more than once."""
+        """Returns whether the kernel of a segment may write a pair more than once."""
         return segment.repeats
 
     def _make_room(self, count: int, size: int) -> None:

@@ -170,7 +170,7 @@ class Workers:
 
     @property
     def is_lenient(self) -> bool:
-        """Whether a column that is not there is NULL."""
+        """Returns whether a column that is not there is NULL."""
         return self._set.options.missing_columns == "null"
 
     def run(self, events: Any, task: MatchTask[Result]) -> Iterator[Result]:

@@ -40,7 +40,7 @@ class Head(NamedTuple):
 
     @property
     def begin(self) -> int:
-        """Where its first page begins."""
+        """Returns where its first page begins."""
         return self.at + UPDATE + 4 * self.many
 
     @property

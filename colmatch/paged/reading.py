@@ -152,7 +152,7 @@ class PagedReader:
 
     @property
     def now(self) -> PagedVersion:
-        """What is there now."""
+        """Returns what is there now."""
         return self.reading(lambda: PagedVersion.of(self, self.base.version, self.store))
 
     @property

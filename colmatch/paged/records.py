@@ -35,12 +35,12 @@ class Keyed(NamedTuple):
 
     @property
     def slot_first(self) -> I64:
-        """Where the slots of each subscription begin: (S + 1)."""
+        """Returns where the slots of each subscription begin: (S + 1)."""
         return ranges_of(np.maximum(self.sizes, 1))
 
     @property
     def is_of_conjunction(self) -> NDArray[np.bool_]:
-        """Whether each slot is of a conjunction."""
+        """Returns whether each slot is of a conjunction."""
         return np.repeat(self.sizes > 0, np.maximum(self.sizes, 1))
 
 

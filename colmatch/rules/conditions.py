@@ -54,7 +54,7 @@ class Conditions:
 
     @property
     def names(self) -> list[Any]:
-        """What the named conditions are called."""
+        """Returns what the named conditions are called."""
         return list(self._named)
 
     def convert(self, conditions: Any) -> Expr:

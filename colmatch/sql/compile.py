@@ -58,7 +58,9 @@ class ByLiterals(NamedTuple):
     known: dict[tuple[str, ...], Any]
 
     def key(self, literals: list[Any], first: int = 0) -> tuple[str, ...]:
-        """The literals that matter, of a text in which those of the shape begin at ``first``."""
+        """Returns the literals that matter, of a text in which those of the shape begin at
+        ``first``.
+        """
         return tuple([literals[first + slot] for slot in self.baked])
 
 
@@ -175,7 +177,7 @@ class Compiler:
         return reading.place(reading.literal_at[slot])
 
     def _assembled(self, text: str, shape: str, literals: list[Any]) -> Form | None:
-        """The form of a new shape, put together from its phrases.
+        """Returns the form of a new shape, put together from its phrases.
 
         None where it has other parts than phrases that can stand alone.
         """
@@ -208,7 +210,9 @@ class Compiler:
         return with_packings(self._normaliser.form(tree, slots))
 
     def _tree(self, text: str, shape: str, literals: list[Any], baked: list[int]) -> Expr | None:
-        """The tree that the phrases of a text make; ``baked`` takes in their baked slots."""
+        """Returns the tree that the phrases of a text make; ``baked`` takes in their baked
+        slots.
+        """
         words = _JOIN.split(shape)
         either: list[Expr] = []
         every: list[Expr] = []
@@ -237,7 +241,7 @@ class Compiler:
         return conjoin(Or, either)
 
     def _phrase(self, piece: str, slot: int, text: str, raw: list[str], known: list[Any]) -> Phrase | None:
-        """The phrase of this shape, None where it is not a condition by itself.
+        """Returns the phrase of this shape, None where it is not a condition by itself.
 
         Its literals in ``text`` begin with number ``slot``.
 
@@ -273,7 +277,7 @@ class Compiler:
         return found
 
     def _place(self, phrase: Phrase, first: int) -> Expr:
-        """The phrase's tree with its slots numbered from ``first``."""
+        """Returns the phrase's tree with its slots numbered from ``first``."""
         nodes = self._parser.nodes
 
         def shifted(operand: Operand | None) -> Operand | None:
@@ -292,7 +296,9 @@ class Compiler:
         return tree
 
     def _read(self, text: str, shape: str | None, literals: list[Any] | None) -> tuple[Form, list[Any]]:
-        """The form of a text whose shape is new, or that ``split`` cannot be trusted with."""
+        """Returns the form of a text whose shape is new, or that ``split`` cannot be
+        trusted with.
+        """
         from colmatch.sql.refused import refused
 
         parser, reading = self._parser, None
@@ -315,7 +321,7 @@ class Compiler:
             raise refused(refusal, reading, text) from None
 
     def _built(self, tree: Expr) -> tuple[Form, list[Any]]:
-        """The form of a tree with values in it."""
+        """Returns the form of a tree with values in it."""
         from colmatch.sql.refused import refused
 
         try:
@@ -325,12 +331,12 @@ class Compiler:
 
 
 def _agree(text: str, literals: list[Any], reading: Reading) -> bool:
-    """Whether ``split`` has found the literals that are there, where they are."""
+    """Returns whether ``split`` has found the literals that are there, where they are."""
     return literals == reading.literals and [at for _, at in raw_literals(text)] == reading.literal_at
 
 
 def _key(reading: Reading) -> tuple[Any, ...]:
-    """What two readings share when they differ in their literals alone."""
+    """Returns what two readings share when they differ in their literals alone."""
     return (
         tuple([(token.token_type, token.text) for token in reading.tokens]),
         tuple(reading.operands),

@@ -21,7 +21,7 @@ _SUFFIX = re.compile(r"[-+\s]*[0-9.]+(?:[eE][+-]?[0-9]+)?([A-Za-z]*)")
 
 
 def is_computed(node: exp.Expr) -> bool:
-    """Whether a node is a value that is computed, and no condition."""
+    """Returns whether a node is a value that is computed, and no condition."""
     operator = _OPERATORS.get(type(node))
     if operator is not None:
         return operator not in _COMPARISONS
@@ -31,7 +31,7 @@ def is_computed(node: exp.Expr) -> bool:
 
 
 def is_coalesced(node: exp.Expr) -> bool:
-    """Whether a node is ``coalesce`` of a condition, as in ``coalesce(a > 3, false)``."""
+    """Returns whether a node is ``coalesce`` of a condition, as in ``coalesce(a > 3, false)``."""
     stack = [node]
     while stack:
         node = stack.pop()
@@ -45,7 +45,7 @@ def is_coalesced(node: exp.Expr) -> bool:
 
 
 def function_of(node: exp.Expr) -> str:
-    """The name of a function as the text has it; empty if it is none."""
+    """Returns the name of a function as the text has it; empty if it is none."""
     return str(node.args["this"]).removeprefix(PREFIX) if type(node) is exp.Anonymous else ""
 
 

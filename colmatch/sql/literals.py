@@ -79,7 +79,7 @@ class LiteralReader:
         self.operators = 0  # so far in the computed value at hand
 
     def string(self, i: int) -> tuple[str, int]:
-        """The string at token i with those that follow it, and the token after.
+        """Returns the string at token i with those that follow it, and the token after.
 
         Spark joins them; a quote written twice is one.
         """
@@ -121,7 +121,9 @@ class LiteralReader:
         reading.tokens.append(token)
 
     def literal(self, i: int, first: int, negative: bool, typed: Kind | None = None) -> int:
-        """The literal at token i, with the sign or type word that stands at token ``first``."""
+        """Returns the literal at token i, with the sign or type word that stands at token
+        ``first``.
+        """
         token = self.raw[i]
         if token.token_type is T.NUMBER:
             return self.number(i, negative, token.text, token.start, typed)
@@ -153,7 +155,9 @@ class LiteralReader:
         return j
 
     def number(self, i: int, negative: bool, text: str, at: int, typed: Kind | None = None) -> int:
-        """The number at token i with its suffix; ``text`` is how it is written, point included."""
+        """Returns the number at token i with its suffix; ``text`` is how it is written, point
+        included.
+        """
         token = self.raw[i]
         if not _NUMBER.fullmatch(text):
             raise Refusal(f"{shown(text)} is not a number", at)

@@ -249,7 +249,7 @@ class Parser:
     def _between_two(
         self, verb: Verb, left: exp.Expr, right: exp.Expr, negated: bool, node: exp.Expr, reading: Reading
     ) -> Expr:
-        """The comparison of two columns, or values that are computed of columns."""
+        """Returns the comparison of two columns, or values that are computed of columns."""
         subjects = [self._subject(side, reading) for side in (left, right)]
         if None in subjects:
             raise Refusal(
@@ -276,7 +276,7 @@ class Parser:
         return self._operand(node, reading)
 
     def _named(self, node: exp.Expr, reading: Reading) -> Subject:
-        """The subject that ``node`` is. Anything else is refused."""
+        """Returns the subject that ``node`` is. Anything else is refused."""
         subject = self._subject(bare(node), reading)
         if subject is None:
             raise Refusal(f"a column is needed here, not {said(node)}", begin_of(node, reading))

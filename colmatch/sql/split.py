@@ -57,7 +57,7 @@ _CONTROL = {"0": "\0", "b": "\b", "n": "\n", "r": "\r", "t": "\t", "Z": "\x1a", 
 
 
 def _character(escape: re.Match[str]) -> str:
-    """What an escape stands for. Raises ValueError where that is no character."""
+    """Returns what an escape stands for. Raises ValueError where that is no character."""
     point, wide, octal, char = escape.groups()
     if char:
         return _CONTROL.get(char, char)
@@ -70,7 +70,7 @@ def _character(escape: re.Match[str]) -> str:
 
 
 def unescape(raw: str) -> str:
-    """The string that a literal with its quotes stands for in Spark 4.
+    """Returns the string that a literal with its quotes stands for in Spark 4.
 
     That is with backslash escapes, and the quote written twice.
 
@@ -111,7 +111,7 @@ def _unquote(raw: str) -> str:
 
 
 def _many(raw: str) -> tuple[str, list[str]]:
-    """Mark and members of a list, given with its parentheses."""
+    """Marks and members of a list, given with its parentheses."""
     if "'" in raw:
         if "\\" in raw or "''" in raw:
             return "\x01S", [_unquote(item) for item in _STRINGS.findall(raw)]
@@ -160,7 +160,7 @@ def split(text: str) -> tuple[str, list[Any]]:
 
 
 def raw_literals(text: str) -> list[tuple[str, int]]:
-    """The literals that ``split`` finds, as they are written, and where."""
+    """Returns the literals that ``split`` finds, as they are written, and where."""
     return [(found[0], found.start()) for found in _LITERAL.finditer(text) if found[0][0] not in "`["]
 
 

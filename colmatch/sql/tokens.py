@@ -212,7 +212,7 @@ class _TokenReader(LiteralReader):
     # Names
 
     def _named(self, i: int) -> bool:
-        """Whether token i can be part of a name: any word can, after a dot."""
+        """Returns whether token i can be part of a name: any word can, after a dot."""
         if i >= self.end:
             return False
         token = self.raw[i]
@@ -260,7 +260,7 @@ class _TokenReader(LiteralReader):
         return j
 
     def _key(self, i: int) -> tuple[str | int, int]:
-        """The literal in ``[...]`` that starts at token i, and the token after it."""
+        """Returns the literal in ``[...]`` that starts at token i, and the token after it."""
         raw, j, sign = self.raw, i + 1, 1
         if j < self.end and raw[j].token_type is T.DASH:
             j, sign = j + 1, -1

@@ -222,7 +222,9 @@ class Ids:
 
     @property
     def order(self) -> tuple[I64, I64, U8]:
-        """What ids are ordered by, as ``layout.Top`` has it, made when it is first asked for."""
+        """Returns what ids are ordered by, as ``layout.Top`` has it, made when it is first asked
+        for.
+        """
         if self._order is None:
             if self.numbers is not None:
                 self._order = self.numbers, _NONE, frozen(np.empty(0, np.uint8))

@@ -41,7 +41,7 @@ class Like(NamedTuple):
 
     @property
     def place(self) -> Place:
-        """Where the literal stands that the pattern is, when it has one piece or none."""
+        """Returns where the literal stands that the pattern is, when it has one piece or none."""
         if not self.pieces:
             return Place.HEAD if self.open_start else Place.WHOLE
         if self.open_start:

@@ -57,18 +57,18 @@ class Pairs:
         return self._found.value[: len(self)], self._found.pattern[: len(self)]
 
     def clear(self) -> None:
-        """Forget all pairs, and keep the memory."""
+        """Forgets all pairs, and keep the memory."""
         self._found.state[search.FILL] = 0
 
     def extend(self, values: NDArray[np.int32], patterns: NDArray[np.int32]) -> None:
-        """Add pairs: n numbers of strings, n of patterns."""
+        """Adds pairs: n numbers of strings, n of patterns."""
         found, fill = self.room(len(values), 0), len(self)
         found.value[fill : fill + len(values)] = values
         found.pattern[fill : fill + len(values)] = patterns
         found.state[search.FILL] += len(values)
 
     def room(self, pairs: int, literals: int) -> search.TextHits:
-        """The arrays, with room for so many pairs more."""
+        """Returns the arrays, with room for so many pairs more."""
         found, fill = self._found, len(self)
         if fill + pairs > len(found.value):
             size = max(fill + pairs, 2 * len(found.value), 1024)
@@ -127,7 +127,7 @@ class LiteralIndex:
         return _nbytes(self._filters) + _nbytes(self._programs)
 
     def find(self, texts: Texts, pairs: Pairs, most: int | None = None) -> int:
-        """Add the pairs that are true, each once, until there are ``most`` or more.
+        """Adds the pairs that are true, each once, until there are ``most`` or more.
 
         Returns the first string not looked at.
 

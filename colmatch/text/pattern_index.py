@@ -66,7 +66,8 @@ class PatternIndex:
         self._regex = RegexIndex([operand for _, operand in regex], regex_numbers, characters, name)
 
     def matches(self, strings: pa.Array) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """The numbers of strings and of patterns that are true of them, each pair once.
+        """Returns the numbers of strings and of patterns that are true of them, each pair
+        once.
 
         No order is promised.
 
@@ -77,7 +78,7 @@ class PatternIndex:
         return pairs.arrays()
 
     def find(self, texts: Texts, pairs: Pairs) -> None:
-        """Add the pairs that are true of ``texts``, each once."""
+        """Adds the pairs that are true of ``texts``, each once."""
         self._plain.find(texts, pairs)
         if not self._lower and not self._regex:
             return
@@ -90,7 +91,7 @@ class PatternIndex:
 
 
 def _texts(strings: pa.Array, shift: int = 0) -> Texts:
-    """The bytes of large strings, put together anew.
+    """Returns the bytes of large strings, put together anew.
 
     Only ``colmatch/events/reader.py`` reads Arrow's buffers, which may begin anywhere.
     """

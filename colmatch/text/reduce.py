@@ -73,7 +73,7 @@ def reduce_pattern(op: str, text: str) -> Reduction:
 
 
 def _fault(regex: str) -> str | None:
-    """What is wrong with a regular expression, in one line; None when nothing is."""
+    """Returns what is wrong with a regular expression, in one line; None when nothing is."""
     if len(regex) > COUNTED_MOST and "{" in regex:
         return f"with {{...}} in it, a pattern has at most {COUNTED_MOST:,} characters, not {len(regex):,}"
     try:
@@ -84,7 +84,8 @@ def _fault(regex: str) -> str | None:
 
 
 def successor(prefix: bytes) -> bytes:
-    """The first string, in the order of bytes, behind all that begin with ``prefix``.
+    """Returns the first string, in the order of bytes, behind all that begin with
+    ``prefix``.
 
     UTF-8 never has the byte 0xFF, so the last byte can always be one more.
     """

@@ -74,7 +74,7 @@ class RegexIndex:
         return bool(self._regexes)
 
     def find(self, texts: Texts, strings: pa.Array, pairs: Pairs) -> None:
-        """Add the pairs that are true, each once. ``strings`` are those of ``texts``."""
+        """Adds the pairs that are true, each once. ``strings`` are those of ``texts``."""
         if self._exact:
             self._find(self._exact, texts, texts, strings, pairs)
         if self._folded:

@@ -42,7 +42,9 @@ OneByOne = Callable[[pa.Array, str], NDArray[np.int64]]  # numbers of the string
 
 
 def available() -> bool:
-    """Whether google-re2 is installed; another package has a module ``re2`` too, without sets."""
+    """Returns whether google-re2 is installed; another package has a module ``re2`` too, without
+    sets.
+    """
     return hasattr(re2, "Set") and hasattr(re2, "Options")
 
 

@@ -43,17 +43,19 @@ class Segment:
 
     @cached_property
     def hints(self) -> hints.Hints:
-        """What narrows the search for the code of a value."""
+        """Returns what narrows the search for the code of a value."""
         return freeze(hints_of(self.codes.first, self.codes.bound))
 
     @cached_property
     def used(self) -> U8:
-        """Whether some predicate is about an attribute: (A) uint8."""
+        """Returns whether some predicate is about an attribute: (A) uint8."""
         return contiguous((uses_of(self.predicates, len(self.codes.multi)) > 0).astype(np.uint8))
 
     @cached_property
     def use(self) -> bytes:
-        """Which attributes are used: segments that use the same ones have the same bytes."""
+        """Returns which attributes are used: segments that use the same ones have the same
+        bytes.
+        """
         return self.used.tobytes()
 
     @cached_property
@@ -68,7 +70,7 @@ class Segment:
 
     @cached_property
     def strata(self) -> Strata:
-        """What can be matched by itself where the best matches alone are asked for."""
+        """Returns what can be matched by itself where the best matches alone are asked for."""
         kind, arrays = self.index.kind, self.index.arrays
         return self.whole if kind.strata is None else kind.strata(arrays)
 

@@ -113,7 +113,7 @@ class Version:
 
     @property
     def frozen(self) -> int:
-        """How many segments take no inserts: the first ones."""
+        """Returns how many segments take no inserts: the first ones."""
         return len(self.segments) - self.growing
 
     def live(self) -> NDArray[np.bool_]:

@@ -13,7 +13,7 @@ F64 = NDArray[np.float64]
 
 
 def zipf(size: int, exponent: float) -> F64:
-    """The probabilities of the ranks 1 to ``size``: C / rank**exponent.
+    """Returns the probabilities of the ranks 1 to ``size``: C / rank**exponent.
 
     See document 003, section 7.1. An exponent of 0 makes all alike.
     """

@@ -39,7 +39,7 @@ class Events(NamedTuple):
 
 @lru_cache(maxsize=KEPT)
 def centres(workload: Parameters) -> I64:
-    """The middles of the clusters of each attribute: (attributes, clusters)."""
+    """Returns the middles of the clusters of each attribute: (attributes, clusters)."""
     rng = np.random.default_rng(np.random.SeedSequence((workload.seed, CENTRES)))
     # no cluster is cut off by an end of the domain
     inside = min(workload.cluster_size, (workload.cardinality - 1) // 2)
@@ -63,7 +63,8 @@ def values(rng: np.random.Generator, attribute: NDArray[np.int32], workload: Par
 
 
 def chunks(workload: Parameters, start: int, stop: int) -> Iterator[Events]:
-    """The events from number ``start`` up to ``stop``. No two of the whole stream are alike.
+    """Returns the events from number ``start`` up to ``stop``. No two of the whole stream are
+    alike.
 
     Almost all workloads have so many possible events that this comes by itself. Where not, what
     came before must be known, so that the stream is drawn from its beginning.
@@ -88,7 +89,9 @@ def chunks(workload: Parameters, start: int, stop: int) -> Iterator[Events]:
 
 
 def _bits(workload: Parameters) -> float:
-    """How unlikely it is that two events of least size are alike, as -log2 of the probability."""
+    """Returns how unlikely it is that two events of least size are alike, as -log2 of the
+    probability.
+    """
     low = workload.event_size[0]
     if workload.clusters:
         different = workload.clusters if workload.value_zipf == 0 else 1  # clusters may lie upon each other
@@ -162,7 +165,7 @@ def written_names(workload: Parameters) -> pa.Array:
 
 @lru_cache(maxsize=KEPT)
 def planted_events(workload: Parameters) -> Events:
-    """The events that subscriptions are planted around."""
+    """Returns the events that subscriptions are planted around."""
     parts = list(chunks(workload, 0, workload.around))
     first = ranges_of(np.concatenate([np.diff(part.first) for part in parts]))
     return Events(
@@ -171,7 +174,7 @@ def planted_events(workload: Parameters) -> Events:
 
 
 def schema(workload: Parameters) -> pa.Schema:
-    """The columns of the events."""
+    """Returns the columns of the events."""
     if workload.layout == "columns":
         return pa.schema([(f"a{i}", pa.int64()) for i in range(workload.attributes)])
     return pa.schema([("attrs", pa.map_(pa.dictionary(pa.int32(), pa.string()), pa.int64()))])

@@ -95,7 +95,7 @@ _AREAS = [
 
 
 def flights() -> pa.Table:
-    """The 336,776 flights, with the columns of ``FLIGHTS``.
+    """Returns the 336,776 flights, with the columns of ``FLIGHTS``.
 
     Raises
     ------

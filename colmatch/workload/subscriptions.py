@@ -156,7 +156,7 @@ def _weights(rng: np.random.Generator, attribute: NDArray[np.int32], workload: P
 
 
 def schema(workload: Parameters) -> pa.Schema:
-    """The columns of ``rows``."""
+    """Returns the columns of ``rows``."""
     text = pa.dictionary(pa.int32(), pa.string())
     fields = [("id", pa.int64()), ("attribute", text), ("op", pa.dictionary(pa.int8(), pa.string()))]
     fields += [("operands", pa.large_list(pa.int64()))]

@@ -44,7 +44,7 @@ class Keys(NamedTuple):
 
 @kernel
 def fill_tables(textual, entry_first, entry_last, number, keys, table):
-    """Write the slots of ``keys``, which are in ``table``, all free.
+    """Writes the slots of ``keys``, which are in ``table``, all free.
 
     Parameters
     ----------

@@ -92,17 +92,15 @@ if config.DISABLE_JIT:
         return np.uint64(ctypes.c_uint64.from_address(int(address) + 8 * int(index)).value)
 
     def load_f32(address: Any, index: Any) -> int:
-        """Bits of the float64 that equals the float32 there."""
+        """Returns bits of the float64 that equals the float32 there."""
         return float_bits(ctypes.c_float.from_address(int(address) + 4 * int(index)).value)
 
     def float_bits(value: Any) -> int:
-        """Bits of a float64."""
+        """Returns bits of a float64."""
         return int(struct.unpack("<q", struct.pack("<d", float(value)))[0])
 
     def load_prefix(address: Any, length: Any) -> Any:
-        """The first 8 of ``length`` bytes, zeros after the last, as a number that is ordered as
-        the bytes are.
-        """
+        """Returns the first 8 of ``length`` bytes as a number in their order; zeros fill up."""
         head = ctypes.string_at(int(address), min(int(length), 8)) if length else b""
         return int.from_bytes(head.ljust(8, b"\0"), "big") + KEY_MIN
 
@@ -132,7 +130,7 @@ else:
 
     @intrinsic
     def load_f32(typing: Any, address: Any, index: Any) -> Any:
-        """Bits of the float64 that equals the float32 there."""
+        """Returns bits of the float64 that equals the float32 there."""
 
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             address, index = arguments
@@ -143,7 +141,7 @@ else:
 
     @intrinsic
     def float_bits(typing: Any, value: Any) -> Any:
-        """Bits of a float64."""
+        """Returns bits of a float64."""
 
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             return builder.bitcast(arguments[0], context.get_value_type(types.int64))
@@ -152,7 +150,7 @@ else:
 
     @intrinsic
     def _reverse(typing: Any, value: Any) -> Any:
-        """The 8 bytes of a word in the other order."""
+        """Returns the 8 bytes of a word in the other order."""
 
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             return builder.bswap(arguments[0])
@@ -161,8 +159,7 @@ else:
 
     @device
     def load_prefix(address: Any, length: Any) -> Any:
-        """The first 8 of ``length`` bytes, zeros after the last, as a number that is ordered as the
-        bytes are.
+        """Returns the first 8 of ``length`` bytes as a number in their order; zeros fill up.
 
         Never reads past ``length``: the buffer may end there. Overlapping loads instead of a loop
         over 1 to 7 bytes.

@@ -150,7 +150,7 @@ def read_maps(plan, keys, work, maps, array, rows):
 
 @kernel
 def read(plan, work, array, rows):
-    """Read the batch exported at address ``array``.
+    """Reads the batch exported at address ``array``.
 
     ``work.state[CODE]`` is OK, or what is wrong, or what must be made larger.
     """
@@ -233,7 +233,8 @@ def read(plan, work, array, rows):
 
 @kernel
 def read_texts(plan, literals, entry_set, work, texts):
-    """Put the labels of strings, or their numbers, in the place of the slots that ``read`` wrote.
+    """Puts the labels of strings, or their numbers, in the place of the slots that
+    ``read`` wrote.
 
     ``work.state`` is as there.
     """

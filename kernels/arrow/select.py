@@ -56,7 +56,7 @@ def place_structs(plan, struct, state, valid, array, rows):
 
 @device
 def there(mask, bits, base, r):
-    """Whether row ``r`` of a column has a value.
+    """Returns whether row ``r`` of a column has a value.
 
     Its parents tell (mask 0: all do), and its own bitmap (0: none, all do).
     """
@@ -67,7 +67,7 @@ def there(mask, bits, base, r):
 
 @device
 def select_rows(state, mask, array, base, rows, row, slot, dense):
-    """Rows of a column that have a value, and their slots.
+    """Returns rows of a column that have a value, and their slots.
 
     Returns how many. ``dense``: all have one and nobody wants the slots.
     """

@@ -39,7 +39,7 @@ bit = load_bit
 
 @device
 def integer(form, data, slot):
-    """The integer in a slot; a uint64 as the int64 of the same bits."""
+    """Returns the integer in a slot; a uint64 as the int64 of the same bits."""
     if form == I32:
         return load_i32(data, slot)
     if form == I8:
@@ -78,7 +78,7 @@ def value_slot(leaf, array, slot):
 
 @device
 def list_start(layout, size, offsets, i):
-    """Where list ``i`` starts in its child."""
+    """Returns where list ``i`` starts in its child."""
     if layout == LIST32 or layout == VIEW32:
         return load_i32(offsets, i)
     if layout == LIST_FIXED:
@@ -88,7 +88,7 @@ def list_start(layout, size, offsets, i):
 
 @device
 def list_stop(layout, size, offsets, sizes, i):
-    """Where list ``i`` ends in its child."""
+    """Returns where list ``i`` ends in its child."""
     if layout == LIST32:
         return load_i32(offsets, i + 1)
     if layout == LIST64:

@@ -17,7 +17,9 @@ NAN = 0x7FF8000000000000
 
 @device
 def float_key(bits):
-    """Bits of a float64 as a number with the order of floats: one NaN above all, one zero."""
+    """Returns bits of a float64 as a number with the order of floats: one NaN above
+    all, one zero.
+    """
     size = bits & KEY_MAX
     if size > EXPONENT:
         return NAN
@@ -28,7 +30,7 @@ def float_key(bits):
 
 @device
 def half_bits(half):
-    """Bits of the float64 that equals a float16, from its bits."""
+    """Returns bits of the float64 that equals a float16, from its bits."""
     exponent = half >> 10 & 31
     fraction = half & 1023
     if exponent == 31:
@@ -42,7 +44,7 @@ def half_bits(half):
 
 @device
 def is_dense(leaf, array, mask):
-    """Whether numbers stand side by side, none of them NULL.
+    """Returns whether numbers stand side by side, none of them NULL.
 
     Then a loop that vectorises is worth it; the leaf has one of the three common forms.
     """

@@ -73,7 +73,7 @@ def compare_tails(a, a_length, b, b_length):
 
 @device
 def hash_text(prefix, address, length):
-    """Hash of a string, whose low bits depend on all of its bytes.
+    """Returns the hash of a string, whose low bits depend on all of its bytes.
 
     Nothing is read of one of 8 bytes or fewer.
     """
@@ -89,7 +89,7 @@ def hash_text(prefix, address, length):
 
 @device
 def same_long(a, b, length):
-    """Whether two strings of the same length, more than 8 bytes, are equal."""
+    """Returns whether two strings of the same length, more than 8 bytes, are equal."""
     at = 0
     while at < length:
         if at > length - 8:
@@ -102,16 +102,14 @@ def same_long(a, b, length):
 
 @device
 def hint_place(prefix, address, length, size):
-    """Where among ``size`` hints (a power of two) a string has its own: by both its ends and its
-    length.
-    """
+    """Returns the place of a string among ``size`` hints, a power of two: by ends and length."""
     last = load_i64(address + length - 8, 0) if length > 8 else 0
     return mix(prefix, mix(last, length)) & (size - 1)
 
 
 @device
 def label(prefix, address, length, low, high, heads, offsets, data, hint):
-    """The label of the string in a set ``low:high``.
+    """Returns the label of the string in a set ``low:high``.
 
     It is 2r + 1 where the string is number ``low + r``, 2r where it lies between ``low + r - 1``
     and ``low + r``.
@@ -174,7 +172,7 @@ def key_of(found, low, labels):
 
 @device
 def start_group(table, room, total, most):
-    """Begin a group of at most ``most`` distinct strings.
+    """Begins a group of at most ``most`` distinct strings.
 
     False when there is no room: ``total`` then says how much is needed.
     """
@@ -192,7 +190,8 @@ def start_group(table, room, total, most):
 
 @device
 def number(prefix, address, length, begin, table, offset, data, total):
-    """Number of the string within its group, which begins at string ``begin``.
+    """Returns the number of the string within its group, which begins at string
+    ``begin``.
 
     It is -1 when there is no room for its bytes.
     """

@@ -15,7 +15,8 @@ CLASSES = 18  # equal, and widths up to 4^1, 4^2, ... 4^17
 
 @kernel
 def choose_access(preds, code_first, uses, below, open, access, postings):
-    """The access predicate of each conjunction (-1: none) and the number of its postings.
+    """Returns the access predicate of each conjunction (-1: none) and the number of its
+    postings.
 
     It is the predicate that the fewest events are expected to satisfy, among those about the
     attributes that are ``open`` (A) uint8.
@@ -67,7 +68,7 @@ def choose_access(preds, code_first, uses, below, open, access, postings):
 
 @device
 def _share(code_first, uses, below, a, low, high):
-    """How many events a range of codes is thought to meet, in some unit."""
+    """Returns how many events a range of codes is thought to meet, in some unit."""
     if low > high:
         return 0.0
     guess = (high - low + 1) / (code_first[a + 1] - code_first[a]) * uses[a]
@@ -164,7 +165,7 @@ def _add_ends(ends, base, top, low, high):
 
 @kernel
 def cut_bins(code_first, ends, bins, bin_of, starts):
-    """Cut each attribute's codes into bins that as many predicates begin or end in.
+    """Cuts each attribute's codes into bins that as many predicates begin or end in.
 
     bins (A) int64 wanted, at most as many as codes, 0 for none; bin_of (codes) uint8: bin of each
     code, from 1; starts (codes) uint8: 1 where a bin begins. Whatever values events have, only the
@@ -197,7 +198,7 @@ def cut_bins(code_first, ends, bins, bin_of, starts):
 
 @device
 def _bounds(word, low, high, code_first, bin_of, starts, rank):
-    """Rank and bounds of one interval, and whether they are exact."""
+    """Ranks and bounds of one interval, and whether they are exact."""
     a = word & ATTR_MASK
     if word & FLAG_MULTI:
         return np.int64(rank[a]), bs.PRESENT, False
@@ -212,7 +213,7 @@ def _bounds(word, low, high, code_first, bin_of, starts, rank):
 
 @kernel
 def most_entries(preds, conj):
-    """How many entries of ``rest`` the postings can need: one for each interval of their
+    """Returns how many entries of ``rest`` the postings can need: one for each interval of their
     predicates, and entry 0.
     """
     n = 1
@@ -238,7 +239,8 @@ def longest_rest(rest_op):
 
 @kernel
 def write_masks(preds, access, conj, code_first, bin_of, starts, rank, head, rest, rest_op):
-    """Rank and bounds of every posting's predicates. Returns the number of entries of ``rest``.
+    """Ranks and bounds of every posting's predicates. Returns the number of entries of
+    ``rest``.
 
     conj (P) : conjunctions on entry; on return subscriptions, or conjunctions where VERIFY or
     PROGRAM stands, with these flags

@@ -46,7 +46,7 @@ def place_columns(row_first, row_attr, row_code, start, stop, column, row, code)
 
 @device
 def sort_column(row, code, begin, end, top, spare_row, spare_code, histogram):
-    """Sort the entries ``begin:end`` by code, at most ``top``: bytewise and stable, by as many
+    """Sorts the entries ``begin:end`` by code, at most ``top``: bytewise and stable, by as many
     passes as ``top`` has bytes.
     """
     n = end - begin
@@ -105,7 +105,7 @@ def place_codes(code, begin, end, top, place):
 
 @device
 def choose_columns(group_begin, group_end, group_first, reach, top, column, ranks, pairs, by_column):
-    """Mark the columns whose rows are worth sorting.
+    """Marks the columns whose rows are worth sorting.
 
     Returns whether any is marked, and whether one is left that has rows and postings and is not.
 

@@ -186,7 +186,7 @@ def within_any(tile, stride, rest, rest_op, e, at):
 
 @device
 def run_program(rest, rest_op, e, tile, stride, at, jump, at_jump, left, target):
-    """Rows of ``left`` that a program may accept.
+    """Returns rows of ``left`` that a program may accept.
 
     Each predicate hands its rows on, those where it holds and those where it does not.
 

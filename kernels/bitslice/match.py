@@ -122,7 +122,7 @@ def sweep_columns(index, preds, rows, start, stop, pairs, scratch, sink, counter
 
 @device
 def sweep_rows(index, preds, rows, start, stop, pairs, scratch, sink, counters):
-    """Match what the columns that are not sorted bring: row after row against the postings that
+    """Matches what the columns that are not sorted bring: row after row against the postings that
     its codes pick.
 
     Rows are gone through several times where there is no room for the segments of all of them.
@@ -166,7 +166,7 @@ def sweep_rows(index, preds, rows, start, stop, pairs, scratch, sink, counters):
 
 @kernel
 def match(index, preds, rows, start, stop, scratch, sink, counters):
-    """Match rows ``start:stop``, all of them or none.
+    """Matches rows ``start:stop``, all of them or none.
 
     Returns ``stop``, or ``start`` when the sink is too small.
     """

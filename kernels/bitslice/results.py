@@ -17,7 +17,8 @@ CANDIDATES_AHEAD = 32  # candidates whose predicates are on their way from memor
 
 @device
 def put(who, owner, order, base, start, survivors, n, sink, candidates, progress):
-    """Write the rows that are left as matches, or as candidates where masks do not decide.
+    """Writes the rows that are left as matches, or as candidates where masks do not
+    decide.
 
     order[base + position] is a row, counted from ``start``. Matches are counted on when the sink is
     full, so that the caller learns how large it must be. Those of each row are counted here only if

@@ -43,7 +43,7 @@ def expect_matches(preds, code_first, present, below, expected):
 
 @device
 def _share(code_first, below, a, low, high):
-    """The share of an attribute's values that a range of codes has."""
+    """Returns the share of an attribute's values that a range of codes has."""
     if low > high:
         return 0.0
     base, end = code_first[a] - 1, code_first[a + 1]

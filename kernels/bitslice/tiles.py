@@ -30,8 +30,8 @@ ROWS_AHEAD = 8  # rows whose slots are on their way from memory
 
 @device
 def bin_entries(first, attr, code, start, stop, rank, bin_first, bin_of, slot, slot_first):
-    """What each entry of rows ``start:stop`` sets in a tile: slot = rank * 256 + bin. slot_first
-    (rows + 1): row -> its slots.
+    """Returns what each entry of rows ``start:stop`` sets in a tile: slot = rank * 256 + bin.
+    slot_first (rows + 1): row -> its slots.
 
     A row's slots are a multiple of eight, some of which set nothing: loops over those of one row
     and of the next then end alike, which the processor foretells. bin_first (A + 1), bin_of:
@@ -55,7 +55,7 @@ def bin_entries(first, attr, code, start, stop, rank, bin_first, bin_of, slot, s
 
 @device
 def fill_tile(tile, stride, slot_first, slot, order, begin, end):
-    """The tile of rows ``order[begin:end]``, at most ``stride``. It must be clear."""
+    """Returns the tile of rows ``order[begin:end]``, at most ``stride``. It must be clear."""
     for i in range(np.uint64(begin), np.uint64(end)):
         soon = slot_first[np.uint64(order[min(i + np.uint64(ROWS_AHEAD), np.uint64(end - 1))])]
         ask_for(slot, soon)
@@ -70,7 +70,7 @@ def fill_tile(tile, stride, slot_first, slot, order, begin, end):
 
 @device
 def sets_few(ranks, pairs, rows):
-    """Whether rows with so few pairs are cheaper to clear one by one.
+    """Returns whether rows with so few pairs are cheaper to clear one by one.
 
     The alternative is to clear the bytes of all attributes.
     """
@@ -79,7 +79,7 @@ def sets_few(ranks, pairs, rows):
 
 @device
 def clear_tile(tile, stride, ranks, few, slot_first, slot, order, begin, end):
-    """Clear the tile of these rows; few: see ``sets_few``."""
+    """Clears the tile of these rows; few: see ``sets_few``."""
     if few:
         for i in range(np.uint64(begin), np.uint64(end)):
             row = np.uint64(order[i])

@@ -18,7 +18,7 @@ LEAST, MOST = 1e-30, 3e38  # smaller weights would lose bits, or become 0; great
 
 @device
 def largest_score(weight, p):
-    """What a predicate adds to a score at most, if the event gives no weights."""
+    """Returns what a predicate adds to a score at most, if the event gives no weights."""
     return max(weight[p, ADDED], weight[p, LARGEST], 0.0)
 
 

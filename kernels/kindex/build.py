@@ -55,7 +55,7 @@ def lists_of_interval(low, high, top, tree, raw, first):
 
 @device
 def intervals_of(pred, p):
-    """The range of a predicate's intervals: of ``run_lo`` and ``run_hi``, or 0 to 1."""
+    """Returns the range of a predicate's intervals: of ``run_lo`` and ``run_hi``, or 0 to 1."""
     if pred[p, 0] & FLAG_RUN:
         return np.int64(pred[p, 1]), np.int64(pred[p, 2])
     return np.int64(0), np.int64(1)
@@ -94,7 +94,7 @@ def lists_of_predicate(pred, run_lo, run_hi, p, by_gaps, top, tree, raw, first):
 
 @device
 def takes_gaps(pred, run_lo, run_hi, p, top, tree, raw, first):
-    """Whether a predicate takes fewer lists by its gaps, as NOT IN does.
+    """Returns whether a predicate takes fewer lists by its gaps, as NOT IN does.
 
     Where an attribute has several values one that lies in a gap says nothing of the others.
     """
@@ -131,7 +131,7 @@ def measure(preds, top, raw, raw_first, spans, uses, whole):
 
 @kernel
 def post(preds, numbering, domains, filling, last, at, entry, entry_clause, entry_weight):
-    """Enter every conjunction into its lists.
+    """Enters every conjunction into its lists.
 
     last (lists of a plane) uint32 : scratch, 0 on entry. filling : False to count, at (planes *
     lists) int64 becomes the number of entries of each list; True to write entry (E) uint32 and
@@ -214,7 +214,7 @@ def post(preds, numbering, domains, filling, last, at, entry, entry_clause, entr
 
 @kernel
 def cut_segments(entry, first, part_first, filling, list_first, segment_part, segment_first):
-    """Cut each list where a part ends. Returns the number of segments.
+    """Cuts each list where a part ends. Returns the number of segments.
 
     first (lists + 1) int64 : list -> entries. part_first (parts + 1) int64 : part -> numbers.
     filling : False to count only; True to write list_first (lists + 1), segment_part (S),

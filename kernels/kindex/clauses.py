@@ -25,7 +25,7 @@ MOST_CLAUSES = 4096
 
 @device
 def cut_program(tree, begin, end, first, clause, starts, stack):
-    """Number the clauses of the program whose tree is ``tree[begin:end]``: clause of its
+    """Numbers the clauses of the program whose tree is ``tree[begin:end]``: clause of its
     predicates, from ``first``, is written.
 
     starts, stack : at least as long as the tree. Returns the number of clauses, and whether they

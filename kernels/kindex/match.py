@@ -44,7 +44,7 @@ END = np.uint64(2**64 - 1)  # key of a list that has no more entries
 
 @device
 def sift(heap, size, hole, key):
-    """Put ``key`` where the heap has a hole, or below.
+    """Puts ``key`` where the heap has a hole, or below.
 
     Each place has four below it, the least of which is found without a branch.
     """
@@ -74,7 +74,7 @@ def sift(heap, size, hole, key):
 
 @device
 def advance(entry, at, end, i, target, skipping):
-    """Move list ``i`` on to its first entry from ``target``, and return its key and how many
+    """Moves list ``i`` on to its first entry from ``target``, and return its key and how many
     entries were read.
 
     Steps double until one goes too far, then halve.
@@ -131,8 +131,8 @@ def note_clauses(entry, clause, base, place, stop, number, counter):
 
 @device
 def lowest_list(raw, raw_first, a, code):
-    """Number of the code's list on the lowest level; if values have their own, that of the
-    first.
+    """Returns the number of the code's list on the lowest level; if values have their own, that of
+    the first.
     """
     x = np.int64(code) - 1
     return raw[raw_first[a] + x] if len(raw) > 0 else x
@@ -140,7 +140,7 @@ def lowest_list(raw, raw_first, a, code):
 
 @device
 def lists_of(row_attr, row_code, begin, stop, index, seen, low, next, whose):
-    """Find the event's lists that are not empty, as ranges of segments, and the value that has
+    """Finds the event's lists that are not empty, as ranges of segments, and the value that has
     each.
 
     Returns how many.
@@ -191,7 +191,7 @@ def lists_of(row_attr, row_code, begin, stop, index, seen, low, next, whose):
 
 @device
 def segments_of(part, most, lists, index, low, next, whose, at, end, opened):
-    """Open the event's segments of a part.
+    """Opens the event's segments of a part.
 
     most : predicates of a conjunction of the part that one value can meet. Returns how many
     segments, how many predicates the event's values can meet at most, the part that is next or -1,
@@ -223,8 +223,8 @@ def segments_of(part, most, lists, index, low, next, whose, at, end, opened):
 
 @device
 def open_segments(entry, at, size, need, heap, front):
-    """Put the current entries of ``size`` segments in order: the ``need`` first into ``front``, the
-    others into the heap.
+    """Puts the current entries of ``size`` segments in order: the ``need`` first into ``front``,
+    the others into the heap.
 
     Returns how many are in the heap.
     """
@@ -245,7 +245,7 @@ def open_segments(entry, at, size, need, heap, front):
 
 @device
 def verify(index, preds, rows, row, candidates, scratch, sink, counters):
-    """Verify the conjunctions in ``waiting``. False when the sink is full."""
+    """Verifies the conjunctions in ``waiting``. False when the sink is full."""
     steps, fits, conds = 0, True, conditions_of(preds)
     event = spread(rows, row, index.multi, scratch.table)
     for i in range(candidates):

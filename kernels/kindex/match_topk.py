@@ -28,7 +28,8 @@ from colmatch.kernels.topk import AGAIN, BASE, SCORING, least_score, offer
 
 @device
 def most_given(attr, begin, end, part_rest, given_first, given, row, weight_of):
-    """The largest weight that an event may give to a predicate of what it matches.
+    """Returns the largest weight that an event may give to a predicate of what it
+    matches.
 
     Attributes that it has not count where predicates can be true without them.
     """
@@ -47,7 +48,7 @@ def most_given(attr, begin, end, part_rest, given_first, given, row, weight_of):
 
 @device
 def first_below(bound, low, high, factor, least):
-    """The first of some numbers whose bound is below the least score, or ``high``."""
+    """Returns the first of some numbers whose bound is below the least score, or ``high``."""
     while low < high:
         middle = (low + high) >> 1
         if bound[middle] * factor < least:
@@ -123,7 +124,9 @@ def score_clauses(preds, rows, row, c, unsure, scoring, scratch, scores, counter
 
 @inlined
 def row_factor(index, rows, row, scoring, static, weights, weight_of):
-    """What the bounds of conjunctions are to be multiplied by for a row, -1 if they are unknown."""
+    """Returns what the bounds of conjunctions are to be multiplied by for a row, -1 if they are
+    unknown.
+    """
     if len(index.bound) == 0 or static == (len(index.segment_weight) > 0):
         return -1.0
     if static or scoring == SUM:

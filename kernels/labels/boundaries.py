@@ -49,7 +49,7 @@ def _space(bound, begin, end, label):
 
 @kernel
 def space_codes(first, bound, label):
-    """Write the labels of all boundaries anew. first (A + 1), bound (B) as in ``layout.Codes``;
+    """Writes the labels of all boundaries anew. first (A + 1), bound (B) as in ``layout.Codes``;
     label (B) uint32.
     """
     for a in range(len(first) - 1):
@@ -133,7 +133,7 @@ def append_predicates(
     run_hi,
     owner,
 ):
-    """Put predicates with dense codes behind others, with labels instead.
+    """Puts predicates with dense codes behind others, with labels instead.
 
     more_first, more_pred, more_lo, more_hi, more_owner : what comes, as in ``layout.Predicates``
     code_first (A + 1), label (B) : of the boundaries that their codes are of
@@ -156,7 +156,7 @@ def append_predicates(
 
 @brief
 def join_boundaries(first, bound, label, new_first, new_bound, place, new_label, all_first, all_bound, all_label):
-    """Put new boundaries among those that are there.
+    """Puts new boundaries among those that are there.
 
     first, bound, label : the known ones, as in ``layout.Codes``
     new_first (A + 1), new_bound (N) : of the same attributes or more
@@ -180,7 +180,8 @@ def join_boundaries(first, bound, label, new_first, new_bound, place, new_label,
 
 @device
 def find_boundaries(first, bound, new_first, new_bound, place):
-    """Where boundaries belong among the known ones: place (N), the first that is not below.
+    """Returns where boundaries belong among the known ones: place (N), the first that
+    is not below.
 
     Returns how many are not known.
 
@@ -278,7 +279,7 @@ def _between(key, at, key_above, at_above, new_bound, j, stop, new_label):
 
 @device
 def place_between(room, left, below, above):
-    """How far into a gap of ``room`` the first of ``left`` new ones goes.
+    """Returns how far into a gap of ``room`` the first of ``left`` new ones goes.
 
     Its distances from its neighbours are known to scale.
     """

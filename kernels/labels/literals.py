@@ -21,7 +21,7 @@ HEAD = 6  # bytes that say how far a string is from its neighbours: as many as a
 
 @kernel
 def space_literals(first, which, label):
-    """Write the labels of the attributes ``which`` (A) uint8 anew. first (A + 1) as in
+    """Writes the labels of the attributes ``which`` (A) uint8 anew. first (A + 1) as in
     ``layout.Literals``; label (L) int64.
     """
     for a in range(len(first) - 1):
@@ -91,8 +91,8 @@ def find_literals(literals, new, place, known):
 
 @device
 def _search(offset, data, low, high, text, begin, end):
-    """The first of the literals ``low:high`` that is not below ``text[begin:end]``, and whether
-    that is it.
+    """Returns the first of the literals ``low:high`` that is not below ``text[begin:end]``, and
+    whether that is it.
     """
     while low < high:
         middle = (low + high) >> 1
@@ -151,7 +151,7 @@ key_known, key_few = kernel(_key_known), brief(_key_known)
 
 @device
 def _head(data, begin, end, at):
-    """The bytes from place ``at`` of a string on, as a number."""
+    """Returns the bytes from place ``at`` of a string on, as a number."""
     number = 0.0
     for i in range(HEAD):
         number = number * 256.0 + (np.float64(data[begin + at + i]) if begin + at + i < end else 0.0)

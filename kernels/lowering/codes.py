@@ -48,8 +48,8 @@ def count_boundaries(pred, lo, hi, number, least, most):
 
 @kernel
 def gather_boundaries(pred, lo, hi, least, mark_first, mark, place, bound):
-    """Collect the boundaries of predicates by attribute: where an interval begins, and where it has
-    just ended.
+    """Collects the boundaries of predicates by attribute: where an interval begins, and where it
+    has just ended.
 
     pred (P, 3), lo, hi : as ``merge_conjunctions`` wrote them. mark_first (A) : where an
     attribute's part of ``mark`` begins, whose k-th place is set when ``least[a] + k`` is a
@@ -102,8 +102,8 @@ def close_gaps(first, least, mark_first, mark, bound, out_first):
 
 @device
 def _number(bound, begin, least, cells, shift, below, key):
-    """How many boundaries of an attribute are at or below ``key``, which is one of them; see
-    ``hints.hinted_code``.
+    """Returns how many boundaries of an attribute are at or below ``key``, which is one of them;
+    see ``hints.hinted_code``.
 
     All but ``bound``, shift and the two keys are unsigned.
     """
@@ -200,7 +200,8 @@ def _order(pred, weight, start, size, share, moved, moved_weight):
 
 @kernel
 def find_repeats(first, pred, weight, run_lo, run_hi, owner, program, most, repeated):
-    """Mark plain conjunctions that say the same as an earlier one of their subscription.
+    """Marks plain conjunctions that say the same as an earlier one of their
+    subscription.
 
     Their weights must be the same, too. The first ``most`` of a subscription are compared. repeated
     (C) uint8.

@@ -61,7 +61,9 @@ def measure(first, leaf, run_first):
 
 @device
 def is_simple(leaf, begin, end, attr, run_first):
-    """Whether the leaves ``begin:end`` have one interval each, and their attributes ascend."""
+    """Returns whether the leaves ``begin:end`` have one interval each, and their
+    attributes ascend.
+    """
     one = np.uint64(1)
     simple = True
     for i in range(np.uint64(begin), np.uint64(end)):

@@ -28,7 +28,7 @@ NUMBERS, FLAGS = 14, 6  # rows of ``numbers`` and ``flags``
 
 @kernel
 def lower_few(words, values, multi, longs, shorts, numbers, flags, below, moved, share, runs):
-    """Lower expressions without programs.
+    """Lowers expressions without programs.
 
     words : the expressions one after the other. An expression has the numbers of its leaves, tests
         and conjunctions, and of all leaves of these; of each leaf the attribute, and whether it is
@@ -84,7 +84,7 @@ def lower_few(words, values, multi, longs, shorts, numbers, flags, below, moved,
 
 @device
 def _move(array, start, at, count):
-    """Move some elements down to place ``at``; where they end then."""
+    """Moves some elements down to place ``at``; where they end then."""
     for i in range(count):
         array[at + i] = array[start + i]
     return at + count
@@ -92,7 +92,8 @@ def _move(array, start, at, count):
 
 @device
 def _read(words, values, numbers, flags, owner):
-    """Write leaves, their runs and conjunctions: rows 0 to 5 of ``numbers``, row 0 of ``flags``.
+    """Writes leaves, their runs and conjunctions: rows 0 to 5 of ``numbers``, row 0 of
+    ``flags``.
 
     Returns how many leaves and conjunctions.
     """
@@ -157,7 +158,7 @@ def _read(words, values, numbers, flags, owner):
 
 @device
 def _write_intervals(op, values, v, lo, hi, m):
-    """Write the intervals of a test from place ``m`` on: where its values and intervals end."""
+    """Writes the intervals of a test from place ``m`` on: where its values and intervals end."""
     points = 1
     if op == IN:
         points = values[v]
@@ -177,7 +178,7 @@ def _write_intervals(op, values, v, lo, hi, m):
 
 @device
 def _find_boundaries(pred, lo, hi, numbers, codes):
-    """Write ``codes``; returns how many boundaries there are."""
+    """Writes ``codes``; returns how many boundaries there are."""
     attributes = len(codes.multi)
     number, least, most, mark_first = numbers[8], numbers[9], numbers[10], numbers[11]
     place, first, no_marks = numbers[12], numbers[13], codes.multi[:0]
@@ -207,7 +208,7 @@ def _hints(codes, numbers, below):
 
 @device
 def _close_gaps(first, pred, owner, keep, repeated):
-    """Take out conjunctions that can never be true or repeat others: how many are left, and of
+    """Takes out conjunctions that can never be true or repeat others: how many are left, and of
     their predicates.
     """
     left, n = 0, 0

@@ -9,7 +9,7 @@ from colmatch.kernels.lowering.operators import ABOVE, BELOW, BETWEEN, EQ, EXACT
 
 @kernel
 def key_intervals(op, floor, place, end, end_place, lo, hi):
-    """Write the closed interval of each literal, or of each pair of them.
+    """Writes the closed interval of each literal, or of each pair of them.
 
     floor, end (n) int64, place, end_place (n) int8 : of both literals of a pair, else any. lo, hi
     (n) int64
@@ -20,7 +20,7 @@ def key_intervals(op, floor, place, end, end_place, lo, hi):
 
 @device
 def interval(op, floor, place, end, end_place):
-    """The closed interval of one literal or pair: lo, hi; lo > hi where no key fits."""
+    """Returns the closed interval of one literal or pair: lo, hi; lo > hi where no key fits."""
     lo, hi = np.int64(KEY_MIN), np.int64(KEY_MAX)
     if op == PREFIX:  # from a prefix's label to just before that of its successor
         return floor, end - 1

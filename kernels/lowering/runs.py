@@ -81,7 +81,8 @@ def sort_intervals(lo, hi, first, end):
 
 @device
 def complement(lo, hi, begin, end):
-    """Turn the run ``begin:end`` into its complement in place; needs one more place behind it.
+    """Turns the run ``begin:end`` into its complement in place; needs one more place
+    behind it.
 
     Returns its length.
     """
@@ -107,7 +108,8 @@ def complement(lo, hi, begin, end):
 
 @device
 def intersect(lo, hi, a, a_end, b, b_end, out):
-    """Write the intersection of the runs ``a:a_end`` and ``b:b_end`` from place ``out`` on.
+    """Writes the intersection of the runs ``a:a_end`` and ``b:b_end`` from place
+    ``out`` on.
 
     Returns its end: at most as long as both.
     """

@@ -109,7 +109,9 @@ def hash_of(attr):
 
 @device
 def signature_bit(hash, shape, code):
-    """Which bit of a signature stands for a predicate, or for what an event's value can meet."""
+    """Returns which bit of a signature stands for a predicate, or for what an event's value can
+    meet.
+    """
     if shape == EQUAL:
         hash = (hash ^ np.uint64(code) * np.uint64(0xC2B2AE35)) & np.uint64(0xFFFFFFFF)
     return hash * np.uint64(0x85EBCA6B) >> np.uint64(26) & np.uint64(63)
@@ -117,13 +119,13 @@ def signature_bit(hash, shape, code):
 
 @device
 def class_of(lower, upper):
-    """Class of width of a range with two ends: class k has up to 4^k codes."""
+    """Returns the class of width of a range with two ends: class k has up to 4^k codes."""
     return np.int64(width_class(lower, upper) + 1) >> 1
 
 
 @device
 def find_run(run, low, high, hash):
-    """The first of the runs ``low:high`` whose hash is not below ``hash``."""
+    """Returns the first of the runs ``low:high`` whose hash is not below ``hash``."""
     while low < high:
         middle = (low + high) >> np.uint64(1)
         if run[middle, HASH] < hash:
@@ -135,7 +137,7 @@ def find_run(run, low, high, hash):
 
 @device
 def below(word, begin, size, value):
-    """How many of the ``size`` ascending words from ``begin`` are below ``value``."""
+    """Returns how many of the ``size`` ascending words from ``begin`` are below ``value``."""
     low, high = begin, begin + size
     while low < high:
         middle = (low + high) >> np.uint64(1)

@@ -39,7 +39,7 @@ class OperatorEntries(NamedTuple):
 
 @kernel
 def count_entries(preds, frequency, top, expansion, slots):
-    """Add to slots (A) int64 the slots of each partition.
+    """Adds to slots (A) int64 the slots of each partition.
 
     Returns entries, conjunctions that are always verified, and those with several pivots.
     """
@@ -58,7 +58,7 @@ def count_entries(preds, frequency, top, expansion, slots):
 
 @kernel
 def write_entries(preds, frequency, top, place, bits, expansion, next, key, entries, conj, needed, always):
-    """Write all entries in the order of conjunctions, and the slots.
+    """Writes all entries in the order of conjunctions, and the slots.
 
     place (A) int64 : rank of each attribute by hash. bits : of such a rank. next (A) int64 : first
     slot of each partition, on return that behind its last one. key (E) uint64 : pivot, operator,
@@ -91,7 +91,7 @@ def write_entries(preds, frequency, top, place, bits, expansion, next, key, entr
 
 @kernel
 def sort_entries(key, order, spare_key, spare_order, bits, begins):
-    """Sort keys by their lowest ``bits`` bits, what is equal stays in order; order (E) uint32 goes
+    """Sorts keys by their lowest ``bits`` bits, what is equal stays in order; order (E) uint32 goes
     with them.
 
     Spare arrays of the same sizes are used up; begins (1 << DIGIT) int64: scratch. Returns whether
@@ -152,7 +152,8 @@ def number_slots(key, order, slot, bits, place, first, next, conj, needed, numbe
 
 @device
 def divide(order, operand, upper, i, end, op, sizes):
-    """Count the sorted entries ``i:end`` of an attribute that go into a run of each class of width.
+    """Counts the sorted entries ``i:end`` of an attribute that go into a run of each class of
+    width.
 
     sizes (ALL_WIDTHS + 1) int64 is written, from the class on that is returned: ALL_WIDTHS if the
     entries are one run.
@@ -168,7 +169,7 @@ def divide(order, operand, upper, i, end, op, sizes):
 
 @kernel
 def count_runs(key, order, operand, upper, bits, attributes, shapes, sizes):
-    """Count runs, lists and words of the sorted entries.
+    """Counts runs, lists and words of the sorted entries.
 
     attributes (A, OPERATORS) uint32 : of each list; is added to
     """
@@ -190,8 +191,8 @@ def count_runs(key, order, operand, upper, bits, attributes, shapes, sizes):
 
 @kernel
 def cut_runs(key, order, entries, number_of, bits, attr_of, sizes, index):
-    """Write runs, segments and words of the sorted entries into the arrays of an ``OpIndex``, whose
-    lists are there.
+    """Writes runs, segments and words of the sorted entries into the arrays of an ``OpIndex``,
+    whose lists are there.
 
     number_of : new number of each slot within its partition. attr_of (A) : attribute of each rank
     by hash. sizes (ALL_WIDTHS + 1) int64 : scratch

@@ -39,7 +39,8 @@ def most_entries(preds, conjunctions):
 
 @device
 def write(pred, run_lo, run_hi, top, known, p, mode, number, entry, n):
-    """Write the entries of predicate ``p``, one for each of its intervals, from the n-th on.
+    """Writes the entries of predicate ``p``, one for each of its intervals, from the
+    n-th on.
 
     Returns how many entries there are then.
     """
@@ -72,7 +73,7 @@ def write(pred, run_lo, run_hi, top, known, p, mode, number, entry, n):
 
 @device
 def subtree(tree, at):
-    """The first token of the subtree whose last one is ``at``.
+    """Returns the first token of the subtree whose last one is ``at``.
 
     A bound on the tokens still wanted goes down to 0.
     """
@@ -107,7 +108,7 @@ def clause_of(pred, tree, begin, at, first):
 
 @device
 def expand_plain(preds, c, frequency, top, known, expansion):
-    """Expand a conjunction without a program.
+    """Expands a conjunction without a program.
 
     With single-valued attributes every predicate is counted (section 4). With several-valued ones,
     which two elements may meet, every predicate is a clause of its own. The pivot is the rarest
@@ -151,7 +152,8 @@ def expand_plain(preds, c, frequency, top, known, expansion):
 
 @device
 def choose_clause(pred, tree, begin, end, first, frequency):
-    """Choose the clause that has the pivots: the rarest of those with the fewest leaves.
+    """Chooses the clause that has the pivots: the rarest of those with the fewest
+    leaves.
 
     Returns its last token or -1, how many clauses want an entry, and whether the program is an AND
     of leaves and of ORs of leaves.
@@ -178,7 +180,7 @@ def choose_clause(pred, tree, begin, end, first, frequency):
 
 @device
 def expand_program(preds, c, frequency, top, known, expansion):
-    """Expand a conjunction with a program.
+    """Expands a conjunction with a program.
 
     Of one that is an AND of leaves and of ORs of leaves, the clauses are entered (section 6.1). Of
     any other, or with too many clauses, only the clause with the pivots is, and what it finds is
@@ -220,7 +222,7 @@ def expand_program(preds, c, frequency, top, known, expansion):
 
 @device
 def expand(preds, c, frequency, top, known, expansion):
-    """Write what stands for conjunction ``c`` in an index into ``expansion``.
+    """Writes what stands for conjunction ``c`` in an index into ``expansion``.
 
     top (A) int64 : highest code of each of the first ``known`` attributes: a range up to it, or to
     CODE_MAX, has no upper end
@@ -235,7 +237,7 @@ def expand(preds, c, frequency, top, known, expansion):
 
 @device
 def stands_in(entry, j, pivot, needed):
-    """Whether an entry stands in the partition of a pivot.
+    """Returns whether an entry stands in the partition of a pivot.
 
     Where matches are verified, each pivot has the predicates on itself.
     """
@@ -244,5 +246,5 @@ def stands_in(entry, j, pivot, needed):
 
 @device
 def slot_word(op, slot, number):
-    """What an entry says of its slot."""
+    """Returns what an entry says of its slot."""
     return slot << oi.CLAUSE_BITS | number if op >= oi.CLAUSE else slot

@@ -27,7 +27,7 @@ ROW_BLOCK = 256
 
 @device
 def group_rows(rows, start, stop, lists, scratch):
-    """Chain the rows ``start:stop`` by attribute and prepare their entries.
+    """Chains the rows ``start:stop`` by attribute and prepare their entries.
 
     Returns the number of attributes in ``found``.
     """
@@ -58,7 +58,7 @@ def group_rows(rows, start, stop, lists, scratch):
 
 @device
 def next_stamp(stamp, counter):
-    """What the counters of the next row and pivot begin from: all others are below."""
+    """Returns what the counters of the next row and pivot begin from: all others are below."""
     if stamp[0] == oi.NO_STAMP - 1:
         counter[:] = 0
         stamp[0] = 0
@@ -68,7 +68,7 @@ def next_stamp(stamp, counter):
 
 @device
 def stop_slots(buffer, n, fresh_from, counter, mask):
-    """Stop the counters of ``n`` gathered slots. Returns how many of these were fresh."""
+    """Stops the counters of ``n`` gathered slots. Returns how many of these were fresh."""
     touched = np.uint64(0)
     for i in range(n):
         slot = np.uint64(buffer[i])
@@ -82,7 +82,8 @@ def stop_slots(buffer, n, fresh_from, counter, mask):
 
 @device
 def count_slots(buffer, n, fresh_from, counter, needed, slot_first, done, finished):
-    """Count one more for each of ``n`` gathered slots, those that are complete into ``done``.
+    """Counts one more for each of ``n`` gathered slots, those that are complete into
+    ``done``.
 
     Returns how many were fresh, and how many are in ``done``.
     """
@@ -100,7 +101,7 @@ def count_slots(buffer, n, fresh_from, counter, needed, slot_first, done, finish
 
 @device
 def count_clauses(buffer, n, fresh_from, counter, mask, needed, slot_first, done, finished):
-    """Count the clauses of ``n`` gathered slot words, each clause once.
+    """Counts the clauses of ``n`` gathered slot words, each clause once.
 
     Returns what ``count_slots`` does.
     """
@@ -133,7 +134,7 @@ def verify(preds, c, event, counters):
 
 @device
 def emit_always(index, preds, rows, row, scratch, sink, counters):
-    """Emit the conjunctions that are always verified and true of a row. False when the sink is
+    """Emits the conjunctions that are always verified and true of a row. False when the sink is
     full.
     """
     fits = True
@@ -212,7 +213,7 @@ def emit_finished(index, preds, rows, row, slot_first, finished, scratch, sink, 
 
 @kernel
 def match(index, preds, rows, start, stop, scratch, sink, counters):
-    """Match rows ``start:stop``.
+    """Matches rows ``start:stop``.
 
     Returns the first row not finished: ``stop``, unless the sink became full.
 

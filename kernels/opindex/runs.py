@@ -21,14 +21,14 @@ def columns(op):
 
 @device
 def runs_of(segment, s):
-    """The runs of a segment: first, and the one behind the last."""
+    """Returns the runs of a segment: first, and the one behind the last."""
     begin = np.int64(segment[s, 1] & np.uint64(LOW))
     return begin, begin + np.int64(segment[s, 1] >> np.uint64(32))
 
 
 @device
 def find_class(run, begin, end, hash, width):
-    """Find the run of an attribute and a class of width among the runs ``begin:end``.
+    """Finds the run of an attribute and a class of width among the runs ``begin:end``.
 
     Returns its place, or where it belongs, and whether it is there.
 
@@ -42,8 +42,8 @@ def find_class(run, begin, end, hash, width):
 
 @device
 def is_divided(segment, run, s, hash):
-    """Whether the ranges of an attribute are cut by class of width, or must be before one more
-    comes.
+    """Returns whether the ranges of an attribute are cut by class of width, or must be before one
+    more comes.
     """
     begin, end = runs_of(segment, s)
     r, there = find_class(run, begin, end, hash, oi.ALL_WIDTHS)
@@ -52,7 +52,7 @@ def is_divided(segment, run, s, hash):
 
 @device
 def divide(index, number, s, hash, op):
-    """Move what the run of all widths has into runs by class.
+    """Moves what the run of all widths has into runs by class.
 
     Returns 0, or how much an array lacks; another call goes on from there.
     """
@@ -74,7 +74,7 @@ def divide(index, number, s, hash, op):
 
 @device
 def enter(index, number, s, hash, width, op, lower, upper, mark):
-    """Enter one predicate in the run of its attribute and class.
+    """Enters one predicate in the run of its attribute and class.
 
     Returns 0, or how much an array lacks.
     """
@@ -133,7 +133,7 @@ def enter(index, number, s, hash, width, op, lower, upper, mark):
 
 @device
 def take_out(index, s, hash, width, op, lower, slots, c):
-    """Remove one entry of a conjunction from the run of its attribute and class.
+    """Removes one entry of a conjunction from the run of its attribute and class.
 
     Returns its slot, -1 if it is not there.
 

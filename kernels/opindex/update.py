@@ -32,7 +32,7 @@ NEXT, AT_PIVOT, AT_ENTRY, SLOT, WANTED = range(5)  # places of ``progress``
 
 @kernel
 def insert(index, preds, end, progress, expansion):
-    """Enter conjunctions up to ``end``.
+    """Enters conjunctions up to ``end``.
 
     Returns whether all are entered: if not, an array is too small, by progress[WANTED] at least.
 
@@ -122,7 +122,7 @@ def take_slot(partition, conj, needed, state, a):
 
 @device
 def put(index, pivot, op, attr, lower, upper, mark):
-    """Enter one predicate.
+    """Enters one predicate.
 
     Returns 0, or how much an array lacks; what has been prepared by then is found so by the next
     call.
@@ -158,7 +158,7 @@ def put(index, pivot, op, attr, lower, upper, mark):
 
 @device
 def segment_of(list_, number, hash):
-    """The segment of a list that an attribute belongs to."""
+    """Returns the segment of a list that an attribute belongs to."""
     return np.int64(list_[number, 0]) + np.int64(hash >> np.uint64(32 - list_[number, 1]))
 
 
@@ -193,7 +193,7 @@ def halve_segments(list_, segment, segment_room, run, word, state, number, op):
 
 @kernel
 def delete(index, preds, conjunctions, expansion):
-    """Take conjunctions out. Signatures keep their bits until their list is copied or cut."""
+    """Takes conjunctions out. Signatures keep their bits until their list is copied or cut."""
     entry, pivot, result = expansion.entry, expansion.pivot, expansion.result
     state, always, partition, conj, needed = index.state, index.always, index.partition, index.conj, index.needed
     for i in range(len(conjunctions)):
@@ -231,7 +231,7 @@ def delete(index, preds, conjunctions, expansion):
 
 @kernel
 def measure(index, sizes):
-    """What ``copy`` needs: sizes (STATES) int64, at the places of ``state``, is written."""
+    """Returns what ``copy`` needs: sizes (STATES) int64, at the places of ``state``, is written."""
     state, list_, segment, run, lists, partition = (
         index.state,
         index.list,

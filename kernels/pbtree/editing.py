@@ -112,7 +112,7 @@ def free_page(pages, page):
 
 @device
 def unlink(pages, page):
-    """Take a page out of a chain. Returns the pages before it and behind it."""
+    """Takes a page out of a chain. Returns the pages before it and behind it."""
     mem, base = pages.mem, edit(pages, page)
     before, behind = np.int64(mem[base + PREV]), np.int64(mem[base + NEXT])
     if before != 0:
@@ -124,7 +124,7 @@ def unlink(pages, page):
 
 @device
 def link_behind(pages, page, fresh):
-    """Put a new page into a chain, behind another."""
+    """Puts a new page into a chain, behind another."""
     mem, base, other = pages.mem, edit(pages, page), edit(pages, fresh)
     behind = np.int64(mem[base + NEXT])
     mem[other + PREV], mem[other + NEXT], mem[base + NEXT] = page, behind, fresh

@@ -12,7 +12,7 @@ LOW = HIGH - 1
 
 @device
 def key_at(mem, i):
-    """The key in the words ``i`` and ``i + 1``."""
+    """Returns the key in the words ``i`` and ``i + 1``."""
     return ((np.int64(mem[i + 1]) ^ SIGN) - SIGN) * HIGH + np.int64(mem[i])
 
 
@@ -49,13 +49,13 @@ def last_item(mem, base, key):
 
 @device
 def item_at(base, j):
-    """Where item ``j`` of a list node stands."""
+    """Returns where item ``j`` of a list node stands."""
     return base + WORDS - ITEM * (j + 1)
 
 
 @device
 def items_below(mem, base, key):
-    """How many items of a list node have keys below ``key``."""
+    """Returns how many items of a list node have keys below ``key``."""
     low, high = np.int64(0), np.int64(mem[base + ITEMS])
     while low < high:
         middle = (low + high) >> 1
@@ -68,7 +68,7 @@ def items_below(mem, base, key):
 
 @device
 def begin_of(mem, base, j):
-    """Where the SidSet of item ``j`` of a list node begins, among its numbers of slots."""
+    """Returns where the SidSet of item ``j`` of a list node begins, among its numbers of slots."""
     return np.int64(0) if j == 0 else np.int64(mem[item_at(base, j - 1) + 2])
 
 

@@ -23,7 +23,9 @@ def enter(out_tree, out_key, out_slot, n, tree, which, key, slot):
 
 @device
 def enter_range(out_tree, out_key, out_slot, n, tree, lo, hi, slot):
-    """Enter an interval. Returns how many entries there are, and how many of them a value meets."""
+    """Enters an interval. Returns how many entries there are, and how many of them a
+    value meets.
+    """
     if lo == hi:
         return enter(out_tree, out_key, out_slot, n, tree, pb.EQUAL, lo, slot), 1
     if hi == KEY_MAX:
@@ -49,7 +51,9 @@ def shape_of(runs_low, runs_high, begin, end):
 
 @device
 def enter_predicate(word, begin, end, low, high, out_tree, out_key, out_slot, n, slot):
-    """Enter a predicate. Returns entries, what a value meets of them, and whether that says all."""
+    """Enters a predicate. Returns entries, what a value meets of them, and whether that
+    says all.
+    """
     tree = pb.OWN_TREES + np.int64(word & ATTR_MASK)
     if not word & FLAG_RUN:
         n, met = enter_range(out_tree, out_key, out_slot, n, tree, low[begin], high[begin], slot)
@@ -69,7 +73,7 @@ def enter_predicate(word, begin, end, low, high, out_tree, out_key, out_slot, n,
 
 @device
 def enter_any(word, begin, end, low, high, out_tree, out_key, out_slot, n, slot):
-    """Enter a predicate on an attribute with several values: one entry that any of them meets."""
+    """Enters a predicate on an attribute with several values: one entry that any of them meets."""
     tree = pb.OWN_TREES + np.int64(word & ATTR_MASK)
     if word & FLAG_RUN and shape_of(low, high, begin, end) == 1:
         for r in range(begin, end):
@@ -85,7 +89,7 @@ def enter_any(word, begin, end, low, high, out_tree, out_key, out_slot, n, slot)
 
 @kernel
 def plan_conjunctions(first, pred, jump_first, jump, interval, low, high, slot_of, needed, entries):
-    """Enter conjunctions into the lists. Returns how many entries that are.
+    """Enters conjunctions into the lists. Returns how many entries that are.
 
     interval (P + 1), low, high : of ``predicates/keys.py``
     slot_of (C) : slot of each conjunction

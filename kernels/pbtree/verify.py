@@ -9,7 +9,7 @@ from colmatch.kernels.predicates import Event, conditions_of, conjunction_holds
 
 @kernel
 def verify_pairs(preds, codes, rows, pairs, scratch, held, counters):
-    """Write 1 for each pair of row and conjunction that is true, 0 for others.
+    """Writes 1 for each pair of row and conjunction that is true, 0 for others.
 
     Parameters
     ----------

@@ -23,7 +23,9 @@ NO_BIT = CODE_MAX  # of a program's predicate that is not indexed
 
 @kernel
 def highest_codes(preds, top):
-    """The highest code that predicates have, of each attribute: top (A) float64 is raised to it."""
+    """Returns the highest code that predicates have, of each attribute: top (A) float64 is raised
+    to it.
+    """
     for p in range(len(preds.pred)):
         word, high = np.int64(preds.pred[p, 0]), np.int64(preds.pred[p, 2])
         if word & FLAG_RUN:
@@ -35,7 +37,7 @@ def highest_codes(preds, top):
 
 @kernel
 def number_predicates(preds, start, estimates, key, slot, used, number):
-    """Enter the predicates of conjunctions ``start`` onwards into ``key`` and the hash table
+    """Enters the predicates of conjunctions ``start`` onwards into ``key`` and the hash table
     ``slot``, and note their bits.
 
     used (1) int64 : distinct predicates so far. number (P) uint32 : predicate -> bit, written;
@@ -84,8 +86,8 @@ def number_predicates(preds, start, estimates, key, slot, used, number):
 
 @kernel
 def fill_slots(preds, key, old, slot):
-    """The hash table of the predicates that are in another one, or in a list of bits + 1. slot
-    is written; it must be zero.
+    """Returns the hash table of the predicates that are in another one, or in a list of bits + 1.
+    slot is written; it must be zero.
     """
     last_slot = len(slot) - 1
     for i in range(len(old)):
@@ -132,8 +134,9 @@ def renumber(number, key, rank, out_key):
 
 @kernel
 def describe(preds, key, estimates, truth):
-    """How often each predicate is thought to hold, and how many intervals are entries of groups:
-    truth (D) is written.
+    """Writes how often each predicate is thought to hold: truth (D).
+
+    Returns how many intervals are entries of groups.
     """
     entries = np.int64(0)
     for b in range(len(truth)):

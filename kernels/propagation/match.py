@@ -26,7 +26,7 @@ FEW_CONJUNCTIONS = 8  # conjunctions of a slab of which a first look says whethe
 
 @device
 def set_word(bits, touched, words, at, mask):
-    """Set bits of one word, and note the word when it had none.
+    """Sets bits of one word, and note the word when it had none.
 
     Returns the number of words noted.
     """
@@ -85,7 +85,7 @@ def set_bits(index, attr, code, begin, end, bits, touched):
 
 @device
 def clear_bits(bits, touched, words):
-    """Clear the words that were set. Returns how many bits there were."""
+    """Clears the words that were set. Returns how many bits there were."""
     total = np.uint64(0)
     for i in range(words):
         at = np.uint64(touched[i])
@@ -96,8 +96,8 @@ def clear_bits(bits, touched, words):
 
 @device
 def remaining_hold(pool, begin, size, columns, i, end, bits, survivor):
-    """Which of the conjunctions ``i:end`` of a slab have all remaining predicates: survivor is
-    written.
+    """Returns which of the conjunctions ``i:end`` of a slab have all remaining predicates: survivor
+    is written.
 
     Returns how many, and the bits tested. begin: the slab's conjunctions.
     """
@@ -126,7 +126,7 @@ def remaining_hold(pool, begin, size, columns, i, end, bits, survivor):
 
 @device
 def next_slabs(index, bits, touched, next_word, words, hit):
-    """Collect the first slabs of the next access predicates that hold, and have them brought from
+    """Collects the first slabs of the next access predicates that hold, and have them brought from
     memory.
 
     Returns the next word of bits to look at, and how many slabs are in ``hit``; none
@@ -221,7 +221,7 @@ def check_slabs(index, preds, event, row, words, scratch, sink, counters):
 
 @kernel
 def match(index, preds, rows, start, stop, scratch, sink, counters):
-    """Match rows ``start:stop``.
+    """Matches rows ``start:stop``.
 
     Returns the first row not finished: ``stop``, unless the sink became full.
     """

@@ -15,14 +15,14 @@ CLASS_OF_SEVERAL = 63  # class of several intervals, for the order of the bits; 
 
 @device
 def plain_home(word, low, high):
-    """Hash of a predicate of one interval."""
+    """Returns the hash of a predicate of one interval."""
     return mix(word << 32 | low, high << 20)
 
 
 @device
 def home(run_lo, run_hi, word, low, high):
-    """Hash of a predicate: of what its intervals are, not of where they stand. word: attribute,
-    and FLAG_RUN.
+    """Returns the hash of a predicate: of what its intervals are, not of where they stand. word:
+    attribute, and FLAG_RUN.
     """
     if word & FLAG_RUN:
         h = word
@@ -59,7 +59,7 @@ def find(key, slot, run_lo, run_hi, word, low, high):
 
 @device
 def expected(run_lo, run_hi, word, low, high, estimates):
-    """How many events are thought to satisfy a predicate.
+    """Returns how many events are thought to satisfy a predicate.
 
     Without a sample, an equality is thought to hold for one in as many of the events that have the
     attribute as there are elementary intervals, a range for its share of the codes.
@@ -91,7 +91,7 @@ def expected(run_lo, run_hi, word, low, high, estimates):
 
 @device
 def choose_program_access(preds, c, estimates):
-    """The predicate that a program cannot be true without, or -1.
+    """Returns the predicate that a program cannot be true without, or -1.
 
     Of those that it begins with and that reject, it is the best.
     """
@@ -116,7 +116,8 @@ def choose_program_access(preds, c, estimates):
 
 @device
 def choose_access(pred, number, truth, begin, end, base):
-    """The access predicate among the predicates ``begin:end`` of a conjunction, or -1.
+    """Returns the access predicate among the predicates ``begin:end`` of a conjunction,
+    or -1.
 
     It is the equality that is expected to hold least often, or else the best of the others that are
     not negated. number: predicate - ``base`` -> bit

@@ -37,7 +37,9 @@ CHOOSE, CUT_BELOW, CUT_ABOVE, WALK, LISTS = range(5)  # steps
 
 @device
 def _lacks(tree, work, inners, cuts, spaces, count):
-    """Whether there is no room for rows and a block of ``count`` entries, which is noted."""
+    """Returns whether there is no room for rows and a block of ``count`` entries, which
+    is noted.
+    """
     entries = room_of(class_for(count)) if count > 0 else 0
     work.left[psb.NEED_INNERS], work.left[psb.NEED_CUTS] = inners, cuts
     work.left[psb.NEED_SPACES], work.left[psb.NEED_ENTRIES] = spaces, entries

@@ -79,7 +79,7 @@ def _that_have(entry, begin, end, place, signature, mask, conj, one, two, n):
 
 @device
 def _is_signed(probe, begin, end, place, signature, mask, c):
-    """Whether all predicates ``begin:end`` can be true, going by signatures."""
+    """Returns whether all predicates ``begin:end`` can be true, going by signatures."""
     shift = c & np.uint64(63)
     for p in range(np.uint64(begin), np.uint64(end)):
         word = np.uint64(probe[p])
@@ -115,7 +115,7 @@ def _that_can(conj, one, two, n, place, signature, mask, first, probe):
 
 @kernel
 def match(index, preds, rows, start, stop, scratch, sink, counters):
-    """Match rows ``start:stop``.
+    """Matches rows ``start:stop``.
 
     Returns the first row not finished: ``stop``, unless the sink became full.
     """

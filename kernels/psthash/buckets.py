@@ -19,7 +19,7 @@ def place_of(slots, prefix, last):
 
 @device
 def find_bucket(bucket, slot, prefix, last):
-    """The bucket with a key, -1 without one."""
+    """Returns the bucket with a key, -1 without one."""
     h = place_of(len(slot), prefix, last)
     while slot[h] != 0:
         b = np.int64(slot[h]) - 1
@@ -69,13 +69,13 @@ def _forget(bucket, slot, b):
 
 @device
 def lacks_buckets(tree, n):
-    """Whether there is no room for so many buckets more."""
+    """Returns whether there is no room for so many buckets more."""
     return tree.state[psh.BUCKETS] + n > len(tree.bucket) or 2 * (tree.state[psh.SLOTS] + n) > len(tree.slot)
 
 
 @device
 def make_bucket(bucket, slot, space, state, prefix, last, a):
-    """The bucket with a key, which is made if need be. There must be room.
+    """Returns the bucket with a key, which is made if need be. There must be room.
 
     a : attribute of the last space, -1 without one
     """
@@ -132,7 +132,9 @@ def free_empty(tree, b):
 
 @device
 def next_access(probe, begin, end, after):
-    """The access predicate among ``begin:end`` on the lowest attribute above ``after``, or -1."""
+    """Returns the access predicate among ``begin:end`` on the lowest attribute above ``after``, or
+    -1.
+    """
     best, lowest = np.int64(-1), np.int64(0)
     for p in range(begin, end):
         a = np.int64(probe[p]) & ATTR_MASK
@@ -185,7 +187,9 @@ def collect(tree, preds, work, c, only, s):
 
 @device
 def make_nth(bucket, slot, space, state, spaces, dims, n):
-    """The n-th bucket of what was collected. There must be room for all that it begins with."""
+    """Returns the n-th bucket of what was collected. There must be room for all that it begins
+    with.
+    """
     most = len(spaces) // 4
     s = np.int64(spaces[n % dims[1]])
     n //= dims[1]
@@ -201,7 +205,7 @@ def make_nth(bucket, slot, space, state, spaces, dims, n):
 
 @device
 def find_nth(tree, work, n):
-    """The n-th bucket of what was collected, which is there."""
+    """Returns the n-th bucket of what was collected, which is there."""
     spaces, dims, most = work.spaces, work.dims, len(work.spaces) // 4
     s = np.int64(spaces[n % dims[1]])
     n //= dims[1]

@@ -35,7 +35,9 @@ CHOOSE, CUT_BELOW, CUT_ABOVE, WALK, LISTS = range(5)  # steps
 
 @device
 def _lacks(tree, work, inners, cuts, spaces, count, buckets):
-    """Whether there is no room for rows and a block of ``count`` entries, which is noted."""
+    """Returns whether there is no room for rows and a block of ``count`` entries, which
+    is noted.
+    """
     entries = room_of(class_for(count)) if count > 0 else 0
     left = work.left
     left[psh.NEED_INNERS], left[psh.NEED_CUTS], left[psh.NEED_SPACES] = inners, cuts, spaces

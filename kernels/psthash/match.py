@@ -22,7 +22,7 @@ from colmatch.kernels.sink import FILL, stops
 
 @device
 def partners(table, row):
-    """Bits of the attributes that a space or bucket goes on with."""
+    """Returns bits of the attributes that a space or bucket goes on with."""
     return np.uint64(table[row, psh.PARTNERS_LOW]) | np.uint64(table[row, psh.PARTNERS_HIGH]) << np.uint64(32)
 
 
@@ -127,7 +127,7 @@ def _that_can(entry, begin, end, table, conj, n, first):
 
 @kernel
 def match(index, preds, rows, start, stop, scratch, sink, counters):
-    """Match rows ``start:stop``.
+    """Matches rows ``start:stop``.
 
     Returns the first row not finished: ``stop``, unless the sink became full.
 

@@ -148,7 +148,7 @@ def make_cells(tree, uses):
 
 @device
 def rows_of(tree, code_first, label, row, a, lo, hi):
-    """The first and the last row of a predicate's spaces."""
+    """Returns the first and the last row of a predicate's spaces."""
     low, high = boundaries_below(code_first, label, a, lo), boundaries_below(code_first, label, a, hi)
     first, begin = np.int64(tree[a, FIRST]), code_first[a]
     return first if low == 0 else np.int64(row[begin + low - 1]), first if high == 0 else np.int64(

@@ -40,13 +40,13 @@ def end_attribute(tree, a):
 
 @device
 def cuts_below(tree, lo):
-    """Whether a predicate that begins at ``lo`` needs a cut there."""
+    """Returns whether a predicate that begins at ``lo`` needs a cut there."""
     return np.uint64(lo) > np.uint64(tree.state[ps.LOWEST])
 
 
 @device
 def cuts_above(tree, a, hi):
-    """Whether a predicate that ends at ``hi`` needs a cut at the next key."""
+    """Returns whether a predicate that ends at ``hi`` needs a cut at the next key."""
     return np.uint64(hi) < tree.highest[a]
 
 
@@ -157,7 +157,7 @@ def leave_cells(tree, a):
 
 @device
 def run_of(tree, a, lo, hi):
-    """The first and the last space of a predicate, which is entered."""
+    """Returns the first and the last space of a predicate, which is entered."""
     trees, top, inner, cut = tree.tree, tree.top, tree.inner, tree.cut
     return find_space(trees, top, inner, cut, a, np.uint64(lo)), find_space(trees, top, inner, cut, a, np.uint64(hi))
 

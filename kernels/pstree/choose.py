@@ -35,7 +35,7 @@ EQUALITY, ONE_OF, BETWEEN, ONE_SIDED, UNEQUAL, NONE_OF = range(6)
 
 @device
 def is_placed(probe, first, c):
-    """Whether a conjunction has an access predicate."""
+    """Returns whether a conjunction has an access predicate."""
     for p in range(first[c], first[c + 1]):
         if np.int64(probe[p]) & ACCESS:
             return True
@@ -44,7 +44,7 @@ def is_placed(probe, first, c):
 
 @inlined
 def _codes_within(pred, run_lo, run_hi, code_first, label, p):
-    """How many codes, and so spaces at most, a predicate has."""
+    """Returns how many codes, and so spaces at most, a predicate has."""
     a, n = np.int64(pred[p, 0]) & ATTR_MASK, np.int64(0)
     begin, end = intervals_of(pred, p)
     for j in range(begin, end):
@@ -56,7 +56,7 @@ def _codes_within(pred, run_lo, run_hi, code_first, label, p):
 
 @inlined
 def _at_spaces(most, tree, pred, run_lo, run_hi, code_first, label, p):
-    """The word of a predicate: by cells if it has many codes, and they have few others."""
+    """Returns the word of a predicate: by cells if it has many codes, and they have few others."""
     a = np.int64(pred[p, 0]) & ATTR_MASK
     n = _codes_within(pred, run_lo, run_hi, code_first, label, p)
     if n <= most:
@@ -68,7 +68,7 @@ def _at_spaces(most, tree, pred, run_lo, run_hi, code_first, label, p):
 
 @device
 def _operator(pred, run_lo, run_hi, code_first, bound, label, p):
-    """The operator that a predicate may have been, by its intervals."""
+    """Returns the operator that a predicate may have been, by its intervals."""
     a = np.int64(pred[p, 0]) & ATTR_MASK
     begin, end = intervals_of(pred, p)
     lowest, _ = interval_of(pred, run_lo, run_hi, p, begin)

@@ -9,7 +9,9 @@ from colmatch.kernels.pstree.arrays import BASE, FANOUT, SHIFT
 
 @device
 def intervals(preds, p):
-    """Where the intervals of a predicate stand: their range in ``run_lo``, or one of its own."""
+    """Returns where the intervals of a predicate stand: their range in ``run_lo``, or one of its
+    own.
+    """
     return intervals_of(preds.pred, p)
 
 

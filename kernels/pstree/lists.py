@@ -19,7 +19,7 @@ def room_of(size):
 
 @device
 def class_for(count):
-    """Class of the smallest block for so many entries."""
+    """Returns the class of the smallest block for so many entries."""
     size = np.int64(0)
     while room_of(size) < count:
         size += 1
@@ -28,7 +28,7 @@ def class_for(count):
 
 @device
 def lacks_block(state, entry, count):
-    """Whether there may be no room for a block of so many entries."""
+    """Returns whether there may be no room for a block of so many entries."""
     return state[ENTRIES] + room_of(class_for(count)) > len(entry)
 
 
@@ -61,7 +61,7 @@ def drop_list(state, entry, table, row):
 
 @device
 def has_room(table, row):
-    """Whether a list has room for one entry more in its block."""
+    """Returns whether a list has room for one entry more in its block."""
     size = np.int64(table[row, SIZE])
     return size != NONE and np.int64(table[row, COUNT]) < room_of(size)
 

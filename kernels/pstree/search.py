@@ -24,13 +24,13 @@ def digit_of(key, shift):
 
 @device
 def next_shift(shift):
-    """Where the next digit begins. The last may share bits with the one before."""
+    """Returns where the next digit begins. The last may share bits with the one before."""
     return shift - min(shift, np.uint64(ps.DIGIT_BITS))
 
 
 @device
 def highest_bit(bits):
-    """Number of the highest bit of up to 16."""
+    """Returns the number of the highest bit of up to 16."""
     for step in (1, 2, 4, 8):
         bits |= bits >> np.uint64(step)
     return popcount(bits) - np.uint64(1)
@@ -38,7 +38,8 @@ def highest_bit(bits):
 
 @device
 def next_below(inner, n, key, shift, side):
-    """The child of an inner node by which the space of a key is found, and on which side.
+    """Returns the child of an inner node by which the space of a key is found, and on
+    which side.
 
     Where the key's path ends, a neighbour leads to a cut beside the key: the first one above, whose
     ``LESS`` is the space, or the last one below, whose ``EQUAL`` is. side : where the path has gone
@@ -58,7 +59,7 @@ def next_below(inner, n, key, shift, side):
 
 @device
 def find_space(tree, top, inner, cut, a, key):
-    """The space of an attribute that has a key, NONE where the attribute has no spaces."""
+    """Returns the space of an attribute that has a key, NONE where the attribute has no spaces."""
     n = np.int64(tree[a, ps.ROOT])
     if n == ps.NONE:
         return np.int64(tree[a, ps.FIRST])

@@ -8,7 +8,7 @@ MOST_DIGITS = 16  # of a key
 
 @device
 def lacks_rows(tree, inners, cuts, spaces):
-    """Whether there is no room for so many rows more."""
+    """Returns whether there is no room for so many rows more."""
     state = tree.state
     return (
         state[ps.INNERS] + inners > len(tree.inner)

@@ -32,7 +32,7 @@ from colmatch.kernels.tiles import TILE_LEAST, TILE_ROWS
 def _enter_heads(
     known_head, known_second, first, pred, run_lo, run_hi, jump_first, jump, labelled, begin, end, head, second
 ):
-    """Write what is tested first of the conjunctions up to ``end``; of the first ``begin`` it is
+    """Writes what is tested first of the conjunctions up to ``end``; of the first ``begin`` it is
     known. The arrays between are those of ``layout.Predicates``.
 
     These are the first predicates, which lowering has found to be the narrowest. What is lowered by
@@ -92,7 +92,8 @@ def _width(pred, run_lo, run_hi, p):
 
 @device
 def survivors(head, second, begin, end, table, survivor):
-    """Write the conjunctions ``begin:end`` of which both predicates hold, return how many.
+    """Writes the conjunctions ``begin:end`` of which both predicates hold, return how
+    many.
 
     Unsigned throughout: a signed index is tested for wrap-around each time.
     """
@@ -112,7 +113,7 @@ def survivors(head, second, begin, end, table, survivor):
 
 @kernel
 def match(index, preds, rows, start, stop, scratch, sink, counters):
-    """Match rows ``start:stop``.
+    """Matches rows ``start:stop``.
 
     Returns the first row not finished: ``stop``, unless the sink became full.
     """

@@ -12,7 +12,8 @@ from colmatch.kernels.sink import FILL, emit, is_decided, stops
 
 @device
 def _that_meet(head, second, begin, end, low, high, survivor):
-    """Write the conjunctions ``begin:end`` of which both heads meet the row, return how many.
+    """Writes the conjunctions ``begin:end`` of which both heads meet the row, return
+    how many.
 
     As ``survivors`` of ``match``, with a table of each end.
     """
@@ -32,7 +33,7 @@ def _that_meet(head, second, begin, end, low, high, survivor):
 
 @kernel
 def match_ranges(index, preds, low, high, start, stop, scratch, meeting, sink, counters):
-    """Match rows ``start:stop``.
+    """Matches rows ``start:stop``.
 
     Returns the first row not finished: ``stop``, unless the sink became full.
 

@@ -37,6 +37,6 @@ def mark_deleted(deleted_bits, numbers, bits):
 
 @kernel
 def spare(numbers, bits):
-    """Clear the bits of some numbers (N) int64 among ``bits`` (W) uint64."""
+    """Clears the bits of some numbers (N) int64 among ``bits`` (W) uint64."""
     for i in range(len(numbers)):
         bits[numbers[i] >> 6] &= ~(np.uint64(1) << np.uint64(numbers[i] & 63))

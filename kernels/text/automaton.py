@@ -33,8 +33,8 @@ class Links(NamedTuple):
 
 @kernel
 def share(offset, data, shared):
-    """How many bytes each of L sorted literals has in common with the one before: ``shared``,
-    int32. offset int64 (L + 1), data uint8.
+    """Returns how many bytes each of L sorted literals has in common with the one before:
+    ``shared``, int32. offset int64 (L + 1), data uint8.
     """
     for i in range(len(shared)):
         n = 0
@@ -48,7 +48,7 @@ def share(offset, data, shared):
 
 @kernel
 def fill_trie(offset, data, shared, next, path, trie):
-    """The trie of sorted, distinct literals.
+    """Returns the trie of sorted, distinct literals.
 
     Parameters
     ----------
@@ -82,7 +82,7 @@ def fill_trie(offset, data, shared, next, path, trie):
 
 @device
 def descend(node, wanted, child, byte):
-    """The child of a node that ends with a byte, or -1."""
+    """Returns the child of a node that ends with a byte, or -1."""
     low = child[node]
     end = child[node + 1]
     high = end

@@ -6,7 +6,7 @@ from colmatch.kernels.ranges import begin_ranges, rewind_ranges
 
 @kernel
 def by_value(value, pattern, value_first, value_pattern):
-    """Order pairs (int32) of strings and patterns by string, in two passes.
+    """Orders pairs (int32) of strings and patterns by string, in two passes.
 
     Parameters
     ----------

@@ -56,7 +56,7 @@ def width(data, at, end):
 
 @kernel
 def verify(offset, data, shift, programs, begin, end, value, pattern):
-    """Keep the true ones of pairs ``begin:end`` and put the patterns' numbers for them: the end of
+    """Keeps the true ones of pairs ``begin:end`` and put the patterns' numbers for them: the end of
     what is kept.
 
     Parameters

@@ -75,7 +75,7 @@ def _hull_of_reach(reach, begin, end):
 
 @device
 def _hull_of_leaf(entry, begin, end, a, first, pred, run_lo, run_hi, jump_first, jump):
-    """The range of one attribute of entries that all have it."""
+    """Returns the range of one attribute of entries that all have it."""
     lowest, highest = np.int64(bt.NONE), np.int64(0)
     for i in range(begin, end):
         p = predicate_among(first, pred, jump_first, jump, np.int64(entry[i]), a)

@@ -96,7 +96,8 @@ def _cut(work, count, cut):
 
 @device
 def _best_cut(codes, a, work, count, least):
-    """The cut with the least overlap, of these with the least coverage; 0 without one.
+    """Returns the cut with the least overlap, of these with the least coverage; 0
+    without one.
 
     It leaves at least ``least`` ranges on each side. Of equal cuts it is the most even one.
     """

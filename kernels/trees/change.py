@@ -22,7 +22,7 @@ TODO, GOES_NEXT, NEED_NODES, NEED_PARTS, NEED_ENTRIES, NEED_BOXES, WAITING = ran
 
 @device
 def _lacks(tree, work, nodes, parts, entries, boxes):
-    """Whether there is no room for so many more, which is noted."""
+    """Returns whether there is no room for so many more, which is noted."""
     work.left[NEED_NODES], work.left[NEED_PARTS] = nodes, parts
     work.left[NEED_ENTRIES], work.left[NEED_BOXES] = entries, boxes
     return (

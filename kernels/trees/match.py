@@ -19,7 +19,7 @@ from colmatch.kernels.trees.values import attributes_there, enter_halves, enter_
 
 @kernel
 def match(index, preds, rows, start, stop, scratch, sink, counters):
-    """Match rows ``start:stop``.
+    """Matches rows ``start:stop``.
 
     Returns the first row not finished: ``stop``, unless the sink became full.
     """

@@ -16,7 +16,7 @@ from colmatch.kernels.window import looked_at
 
 @device
 def is_used(tree, n, a):
-    """Whether the path to a bucket has a part of this attribute."""
+    """Returns whether the path to a bucket has a part of this attribute."""
     part = np.int64(tree.above[n, bt.PART])
     while part != bt.NONE:
         if tree.part[part, bt.PART_ATTR] == a:
@@ -27,7 +27,7 @@ def is_used(tree, n, a):
 
 @device
 def can_be_placed(preds, c):
-    """Whether some attribute must be there for a conjunction to be true."""
+    """Returns whether some attribute must be there for a conjunction to be true."""
     for p in range(preds.first[c], required_end(preds, c)):
         if not preds.pred[p, 0] & FLAG_NONE:
             return True
@@ -36,7 +36,8 @@ def can_be_placed(preds, c):
 
 @device
 def narrowest(tree, preds, codes, c, n):
-    """The predicate that holds for the smallest part of its domain, and which part that is.
+    """Returns the predicate that holds for the smallest part of its domain, and which
+    part that is.
 
     With a window it is that which the smallest part of the events meets. Among the attributes that
     the path to bucket ``n`` has not; -1 where there is none.
@@ -60,7 +61,8 @@ def narrowest(tree, preds, codes, c, n):
 
 @device
 def best_part(tree, preds, codes, c, n):
-    """The part of a bucket's directory that a conjunction goes to, and its predicate there.
+    """Returns the part of a bucket's directory that a conjunction goes to, and its
+    predicate there.
 
     -1 to stay in the leaf.
     """
@@ -84,7 +86,7 @@ def best_part(tree, preds, codes, c, n):
 
 @device
 def enclosing(tree, codes, n, lo, hi):
-    """The smallest bucket below ``n`` that may have a range, or that is to have it."""
+    """Returns the smallest bucket below ``n`` that may have a range, or that is to have it."""
     a = np.int64(tree.node[n, bt.ATTR])
     while True:
         left, right = np.int64(tree.node[n, bt.LEFT]), np.int64(tree.node[n, bt.RIGHT])
@@ -178,7 +180,7 @@ def other_half(tree, n, before):
 
 @device
 def place(tree, preds, codes, c, n):
-    """The bucket for a conjunction, from bucket ``n`` on."""
+    """Returns the bucket for a conjunction, from bucket ``n`` on."""
     if n == bt.ROOT and not can_be_placed(preds, c):
         return np.int64(bt.ALWAYS)
     while True:

@@ -66,7 +66,7 @@ def _leaf_fits(index, preds, n, row, absent, event, meeting, sink, counters):
 
 @kernel
 def match_ranges(index, preds, low, high, start, stop, scratch, meeting, sink, counters):
-    """Match rows ``start:stop``.
+    """Matches rows ``start:stop``.
 
     Returns the first row not finished: ``stop``, unless the sink became full.
 

@@ -17,7 +17,7 @@ def room_of(size):
 
 @device
 def class_for(count):
-    """Class of the smallest block for so many entries."""
+    """Returns the class of the smallest block for so many entries."""
     size = 0
     while room_of(size) < count:
         size += 1
@@ -169,7 +169,7 @@ def place_in_slots(slot, n, a):
 
 @device
 def find_part(slot, part, n, a):
-    """The part of a bucket's directory for an attribute, -1 without one."""
+    """Returns the part of a bucket's directory for an attribute, -1 without one."""
     h = place_in_slots(slot, n, a)
     while slot[h] != 0:
         found = np.int64(slot[h]) - 1
@@ -275,7 +275,7 @@ def drop_part(tree, part):
 
 @device
 def directory(node, n):
-    """Bits of the attributes in a bucket's directory."""
+    """Returns bits of the attributes in a bucket's directory."""
     return np.uint64(node[n, bt.MASK_LOW]) | np.uint64(node[n, bt.MASK_HIGH]) << np.uint64(32)
 
 

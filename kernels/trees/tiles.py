@@ -59,7 +59,7 @@ def leave_rows(tile, there):
 
 @device
 def absent_from_all(absent, rows):
-    """Bits of attributes that none of the rows has."""
+    """Returns bits of attributes that none of the rows has."""
     bits = ~np.uint64(0)
     while rows != 0:
         bits &= absent[ctz(rows)]
@@ -104,7 +104,9 @@ def note_halves(index, n, rows, there, tile, stack, waiting, height):
 
 @device
 def match_tile(index, preds, rows, start, stop, scratch, sink, counters):
-    """Match rows ``start:stop``, at most ``TILE_ROWS``. False when there is no room in the sink."""
+    """Matches rows ``start:stop``, at most ``TILE_ROWS``. False when there is no room
+    in the sink.
+    """
     node, part, entry, need, reach, multi = index.node, index.part, index.entry, index.need, index.reach, index.multi
     short, same, truth = index.plan[bt.SHORT_CIRCUIT] != 0, index.same, scratch.truth
     conds, owner, jump_first = conditions_of(preds), preds.owner, preds.jump_first

@@ -30,7 +30,7 @@ def that_may_gain(left, bound, floor):
 
 @device
 def lowest_floor(rows, floor):
-    """The lowest of the floors of some rows."""
+    """Returns the lowest of the floors of some rows."""
     lowest = np.uint32(bt.NONE)
     while rows != 0:
         lowest = min(lowest, floor[ctz(rows)])

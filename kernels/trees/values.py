@@ -10,7 +10,7 @@ from colmatch.kernels.trees.tables import directory, find_part
 
 @device
 def has_value(multi, event, a, lo, hi):
-    """Whether an event has a value of an attribute within a range."""
+    """Returns whether an event has a value of an attribute within a range."""
     v = np.int64(event.table[a])
     if v == 0:
         return False
@@ -26,7 +26,7 @@ def has_value(multi, event, a, lo, hi):
 
 @device
 def attributes_there(event):
-    """Bits of the attributes of an event."""
+    """Returns bits of the attributes of an event."""
     bits = np.uint64(0)
     for e in range(event.begin, event.end):
         bits |= attribute_bit(event.attr[e])
@@ -35,7 +35,7 @@ def attributes_there(event):
 
 @device
 def meets(multi, event, high, a, lo, hi):
-    """Whether an event has an attribute that meets a range.
+    """Returns whether an event has an attribute that meets a range.
 
     high : table of the upper ends, the event's own where it has values. Of several entries one has
     to lie within the range.
@@ -62,7 +62,9 @@ def enter_halves(index, n, event, stack, height):
 
 @device
 def leads_on(node, n, absent):
-    """Whether a bucket's directory may have a part for a row, which lacks some attributes."""
+    """Returns whether a bucket's directory may have a part for a row, which lacks some
+    attributes.
+    """
     return directory(node, n) & ~absent != 0
 
 
