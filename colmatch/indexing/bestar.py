@@ -7,7 +7,7 @@ Deviations:
 - The exhaustive split tries the cuts after each upper end only: a cut before a lower end has the
   left bucket of one of these, and no smaller overlap (``kernels/trees/buckets.py``).
 - Building at once (BE*-B) is to divide the root with everything in it.
-- Inserts one by one depend on their order, as in the document: each split puts the upper part of a
+- Inserts one by one depend on their order, as in the paper: each split puts the upper part of a
   bucket on the right. So ascending values become a chain. An event with the middle of 1,000 values,
   100 conjunctions each, visits 505 nodes, with the highest 1,003; it is 13 and 14 after a build at
   once, or if the values come in no order. ``Matcher.compact()`` and merges build anew by

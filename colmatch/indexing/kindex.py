@@ -1,6 +1,6 @@
 """k-index of Whang et al., "Indexing Boolean Expressions".
 
-The documents on BE*-Tree (sections II and VII), OpIndex (section 3) and PS-Tree (section 2)
+The papers on BE*-Tree (sections II and VII), OpIndex (section 3) and PS-Tree (section 2)
 describe it; ``kernels/kindex/match.py`` has the matching.
 
 Conjunctions are partitioned by their size K, the number of their positive predicates. Posting lists
@@ -12,7 +12,7 @@ goes to an extra list.
 Deviations, and why:
 
 - A range is enumerated over the intervals between the distinct boundaries of its attribute, not
-  over values: an event cannot tell more, and the blow-up with cardinality that the documents
+  over values: an event cannot tell more, and the blow-up with cardinality that the papers
   measured (BE*-Tree, section VII) is gone.
 - Where even that is many entries a predicate, intervals are gathered into the pieces of a tree,
   each with a list of its own: a range takes the fewest pieces it is made of, and a value has one
@@ -22,10 +22,10 @@ Deviations, and why:
 - NOT IN and ``<>`` come as the intervals that are left, of an attribute that must be present. Where
   it takes fewer entries, they are entered as the source has it: negated ones for the gaps between
   them, and one of the whole that says that the attribute is present.
-- ``index("kindex", enumerate="raw")`` stores an entry for each value, for the documents' comparison
+- ``index("kindex", enumerate="raw")`` stores an entry for each value, for the papers' comparison
   of memory. An event is known by its interval, all of whose values have equal lists: the first is
   read. The domain is from the lowest boundary to the highest, and what is outside.
-- The K first lists stand in order, the others in a heap, where the documents sort all of them at
+- The K first lists stand in order, the others in a heap, where the papers sort all of them at
   each step.
 - Conjunctions with an attribute of several values take the CNF form, in which a predicate that two
   values meet counts once.

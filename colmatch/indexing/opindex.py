@@ -18,9 +18,9 @@ Where this departs from it:
 - Counters are one array as long as the largest partition, reset by a stamp when they are first
   touched. They count up, not down: then the step needs no branch, which halved the time of an
   event. Slots of a partition are in the order of the predicates on its pivot.
-- A block of rows passes over a partition before the next one. The document matches one event at a
+- A block of rows passes over a partition before the next one. The paper matches one event at a
   time.
-- A negated predicate is an entry that stops its slot's counter; the document says only that other
+- A negated predicate is an entry that stops its slot's counter; the paper says only that other
   operators are similar. What has no other predicates has no pivot and is verified for each event.
 - Predicates on attributes with several values, which two values may meet, are clauses of section
   6.1, whose bitmap counts each once.
@@ -80,7 +80,7 @@ class OpIndexSettings(Settings):
     )
     signatures: bool = setting(
         True,
-        "skip segments of lists by their signatures; without them it is the documents' OpIndex-BS",
+        "skip segments of lists by their signatures; without them it is the papers' OpIndex-BS",
         (True, False),
     )
     construction: str = setting("bulk", "all at once, or one by one", ("bulk", "dynamic"))

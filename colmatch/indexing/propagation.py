@@ -6,10 +6,10 @@ Source: Fabret et al.'s Propagation, as "PS-Tree-Based Efficient Boolean Express
 High-Dimensional and Dense Workloads" describes it (section 2, Related Work). Where that leaves the
 choice, or this departs from it:
 
-- Only the words of the bit vector that an event has set are cleared. The document criticises
+- Only the words of the bit vector that an event has set are cleared. The paper criticises
   Propagation for clearing all of it.
 - Not only an equality can be an access predicate: without one, it is the inequality that is
-  expected to hold least often. Otherwise a third of the subscriptions of the documents' dense
+  expected to hold least often. Otherwise a third of the subscriptions of the papers' dense
   workloads would be checked for every event.
 - Ranges are found by lists of like width, not by one list for each operator: an event looks at few
   that do not hold.

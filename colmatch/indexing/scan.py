@@ -2,7 +2,7 @@
 
 Source: the sequential scan that all source documents compare with.
 
-Deviation: predicates are packed and ordered most selective first, which the documents leave open,
+Deviation: predicates are packed and ordered most selective first, which the papers leave open,
 so that the yardstick is an honest one. Events of a batch are tested 64 at once (``tiles``); the
 yardstick is the scan without that.
 """

@@ -15,7 +15,7 @@ F64 = NDArray[np.float64]
 def zipf(size: int, exponent: float) -> F64:
     """Returns the probabilities of the ranks 1 to ``size``: C / rank**exponent.
 
-    See document 003, section 7.1. An exponent of 0 makes all alike.
+    See the PS-Tree paper, section 7.1. An exponent of 0 makes all alike.
     """
     weight = np.arange(1, size + 1, dtype=np.float64) ** -exponent
     return np.asarray(weight / weight.sum(), np.float64)

@@ -65,7 +65,7 @@ class Parameters:
     around : events that subscriptions are planted around: the first ones of the stream
     weights : give predicates weights (000, section VII.C): of the normal distribution N(0.8 inv,
         0.05 inv), at most inv, where inv is the inverse frequency of the attribute, 1 for the
-        rarest. (The document prints max for min, which would make nearly all of them inv.)
+        rarest. (The paper prints max for min, which would make nearly all of them inv.)
     layout : ``columns``, an int64 column for each attribute, NULL where an event has it not; or
         ``map``, one column ``attrs``, a map from name to int64, for thousands of attributes.
         Predicates then name ``attrs['a17']``

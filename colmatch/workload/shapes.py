@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
-# document 003, section 7.1, table 1, the bold values; sizes are averages there, spread by two here
+# The PS-Tree paper, section 7.1, table 1, the bold values; sizes are averages there, spread by
+# two here
 _FREE: dict[str, Any] = {
     "subscriptions": 1_000_000,
     "cardinality": 100,
@@ -28,15 +29,15 @@ SHAPES: dict[str, dict[str, Any]] = {
     "dense": {**_FREE, "attributes": 100},
     "dense-planted": {**_FREE, "attributes": 100, "planted": 0.5, "attribute_zipf": 0.5, "value_zipf": 0.5},
     "dense-equal": {**_FREE, "attributes": 100, "equality": 0.6},
-    # Document 003, section 7.1, table 1. Silent on the operators that are no equalities, and on
-    # widths: BETWEEN, up to the whole domain. Event sizes are averages, spread by ten here. In the
-    # dense one 0.00046 match by chance, and 0.27 / 500 are planted.
+    # The PS-Tree paper, section 7.1, table 1. Silent on the operators that are no equalities, and
+    # on widths: BETWEEN, up to the whole domain. Event sizes are averages, spread by ten here. In
+    # the dense one 0.00046 match by chance, and 0.27 / 500 are planted.
     "pstree-dense": {**_FREE, "attributes": 100, "event_size": (20, 40), "planted": 0.27, "around": 500},
     "pstree-sparse": {**_FREE, **_ONE_IN_A_THOUSAND, "attributes": 30_000, "event_size": (20, 40), "layout": "map"},
-    # Document 002, section 7.1 and table 3; section 4.4: sizes uniform from 1, operands uniform.
-    # Which values of the table are the defaults is lost with its bold type but for the blanks that
-    # it left: 4, 20, 40 %, 50, 0. Table 2 calls m the size of an event, table 3 its maximum: all
-    # events have 20 pairs here.
+    # The OpIndex paper, section 7.1 and table 3; section 4.4: sizes uniform from 1, operands
+    # uniform. Which values of the table are the defaults is lost with its bold type but for the
+    # blanks that it left: 4, 20, 40 %, 50, 0. Table 2 calls m the size of an event, table 3 its
+    # maximum: all events have 20 pairs here.
     "opindex": {
         "subscriptions": 1_000_000,
         "attributes": 20_000,
@@ -47,9 +48,9 @@ SHAPES: dict[str, dict[str, Any]] = {
         "operators": (("<=", 0.5), (">=", 0.5)),
         "layout": "map",
     },
-    # Document 000, section VII, table III. 8 predicates and 15 pairs are averages there, spread by
-    # four here. "A handful of values" in a range: 1 to 10 of 250M. Silent on the share of
-    # equalities: a fifth, as in document 003.
+    # The BE*-Tree paper, section VII, table III. 8 predicates and 15 pairs are averages there,
+    # spread by four here. "A handful of values" in a range: 1 to 10 of 250M. Silent on the share of
+    # equalities: a fifth, as in the PS-Tree paper.
     "bestar": {
         **_ONE_IN_A_THOUSAND,
         "subscriptions": 1_000_000,
@@ -62,7 +63,7 @@ SHAPES: dict[str, dict[str, Any]] = {
         "clusters": 4,
         "cluster_size": 100,
     },
-    # Document 003, sections 7.1 and 7.4: 3M, 122 dimensions, 1 to 56 predicates, 8 on average,
+    # The PS-Tree paper, sections 7.1 and 7.4: 3M, 122 dimensions, 1 to 56 predicates, 8 on average,
     # events of 20 pairs. Silent on the rest: channels, regions and positions are equalities and
     # lists, profiles ranges; few attributes are popular; 400 of a million match.
     "ads": {
@@ -78,7 +79,7 @@ SHAPES: dict[str, dict[str, Any]] = {
         "attribute_zipf": 1.0,
         "planted": 0.1,
     },
-    # Document 003, sections 7.1 and 7.3: 2.1M keyword queries of 2.78 predicates in 17,577
+    # The PS-Tree paper, sections 7.1 and 7.3: 2.1M keyword queries of 2.78 predicates in 17,577
     # dimensions, events of 93.07 pairs. A keyword's first three letters are the attribute, the next
     # three the value: 26**3 values. Silent on skew and matching: Zipf 1, a tenth planted.
     "querylog": {

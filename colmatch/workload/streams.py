@@ -112,9 +112,10 @@ def named(name: str, subscriptions: int | None = None, seed: int = 0, **changed:
     Parameters
     ----------
     name : ``dense``, ``dense-planted``, ``dense-equal``: 1M x 100 attributes; ``pstree-dense`` and
-        ``pstree-sparse``: document 003, 100 and 30,000 attributes; ``opindex``: document 002;
-        ``bestar``: document 000; ``ads`` and ``querylog``: like data sets of document 003
-    subscriptions : how many, None for as many as the document has
+        ``pstree-sparse``: 100 and 30,000 attributes, of the PS-Tree paper; ``opindex`` and
+        ``bestar``: of the papers on OpIndex and BE*-Tree; ``ads`` and ``querylog``: like data sets
+        of the PS-Tree paper
+    subscriptions : how many, None for as many as the paper has
     changed : other fields of ``Workload`` that are to differ
 
     Raises

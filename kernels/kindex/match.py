@@ -14,7 +14,7 @@ Then 60, 70, 70, and at last 70, 70: a match.
 
 The K first lists stand sorted in ``front``, the others in a heap: a list that has moved is either
 still among the first or changes places with the heap's top, which costs the logarithm of the number
-of lists where the documents sort them all again.
+of lists where the papers sort them all again.
 
 Counters: NODES are entries read, those of the search for a place included. CONJUNCTIONS are those
 at which K lists met, and the tail; CANDIDATES and PREDICATES are about what lists could not decide.

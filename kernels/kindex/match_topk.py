@@ -1,9 +1,9 @@
 """The best subscriptions of a row: lists are read as in ``match``, by bounds of scores.
 
-Source: Whang et al., "Indexing Boolean Expressions", as document 000 has it (section VII). The
-largest weight of a list's entries, times the event's weight of its attribute, bounds what the list
-adds to a score. So a part is passed over where the sum of its K largest such bounds is below the
-k-th best score. And if the K lists in front have a sum below it, no conjunction is worth a look
+Source: Whang et al., "Indexing Boolean Expressions", as the BE*-Tree paper has it (section VII).
+The largest weight of a list's entries, times the event's weight of its attribute, bounds what the
+list adds to a score. So a part is passed over where the sum of its K largest such bounds is below
+the k-th best score. And if the K lists in front have a sum below it, no conjunction is worth a look
 that these alone have: they skip to the next list's.
 
 Beyond that, the conjunctions of a part are numbered by their own bounds, the highest first. So a

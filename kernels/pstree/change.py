@@ -1,7 +1,7 @@
 """Spaces are made where predicates begin and end, and merged when none does any more.
 
 Source: Ji and Jacobsen, "PS-Tree-Based Efficient Boolean Expression Matching for High-Dimensional
-and Dense Workloads" (section 4, algorithms 1 to 3, and 4.4). What the document leaves to its
+and Dense Workloads" (section 4, algorithms 1 to 3, and 4.4). What the paper leaves to its
 technical report is written as follows. A cut counts the predicates that begin at it or end before
 it; when there are none left, the spaces on both sides have the same predicates and become one.
 """

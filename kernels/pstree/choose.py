@@ -29,7 +29,7 @@ PLAN_WORDS = 8
 LOOSE = 4  # codes that cells may have for each of a predicate's own
 SPACES_MOST = 128  # codes beyond which it takes cells in any case
 
-# The document's order of operators: =, IN, BETWEEN, one-sided, <>, NOT IN.
+# The paper's order of operators: =, IN, BETWEEN, one-sided, <>, NOT IN.
 EQUALITY, ONE_OF, BETWEEN, ONE_SIDED, UNEQUAL, NONE_OF = range(6)
 
 

@@ -2,7 +2,7 @@
 
 A cut is a code: left is what ends there or before, right is what begins after it, and the overlap
 is what has both sides. The cuts worth trying are the highest codes of the ranges: any other has the
-left bucket of the next one below it, and no smaller overlap. So the second of the document's two
+left bucket of the next one below it, and no smaller overlap. So the second of the paper's two
 orders, by lowest codes, can be left out.
 
 Source: "Relevance Matters", V-A3.
