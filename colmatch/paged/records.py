@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from colmatch.arrays.ranges import ranges_of
+from colmatch.errors import StoreError
 from colmatch.kernels.layout import I64, U32, Predicates
 from colmatch.predicates.keys import Keys
 from colmatch.predicates.records import Form, Records, Section, check
@@ -48,7 +49,10 @@ def packed(some: Keyed) -> tuple[U32, I64]:
     """Returns the words of all records, and where each begins (S + 1)."""
     preds, keys, ids, tags, slots, sizes = some
     sections = sections_of(preds, keys, ids, tags, ranges_of(sizes), np.arange(len(ids) + 1))
-    return FORM.all_packed(sections | {"slot": (slots, some.slot_first)}, len(ids))
+    try:
+        return FORM.all_packed(sections | {"slot": (slots, some.slot_first)}, len(ids))
+    except OverflowError:
+        raise StoreError("a subscription has more than 4 GB of one thing, which no page takes") from None
 
 
 def unpacked(words: U32, first: I64) -> Keyed:

@@ -186,9 +186,17 @@ class PageStore(Chains):
         return page, pb.HEAD + used
 
     def write_over(self, page: int, word: int, words: U32) -> None:
-        """Writes a record in the place of one of the same length."""
+        """Writes a record in the place of one of the same length.
+
+        Raises
+        ------
+        StoreError : that one has another length
+        """
         if word:
-            self.file.edit(page)[word : word + len(words)] = words
+            into = self.file.edit(page)
+            if into[word] != len(words):
+                raise StoreError(f"{self.file.path}: a record has another length than before; nothing was changed")
+            into[word : word + len(words)] = words
             return
         while page:
             into = self.file.edit(page)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from colmatch.arrays.frozen import contiguous
-from colmatch.arrays.ranges import members, put_rows, ranges_of
+from colmatch.arrays.ranges import members, put_rows, ranges_of, sizes_of
 from colmatch.kernels.layout import I64, U32
 from colmatch.kernels.segments.records import HEAD, check_records, find_section, write_records
 
@@ -22,10 +22,15 @@ Sections = dict[str, tuple[NDArray[Any], I64]]  # rows of some records, and wher
 
 
 class Section(NamedTuple):
-    """The rows of a section."""
+    """The rows of a section.
+
+    A record whose rows are all ``fill`` has none of them. So what is in a record does not depend on
+    the others that are written with it.
+    """
 
     type: np.dtype[Any]
     columns: int = 1
+    fill: int | None = None
 
 
 class Form:
@@ -44,7 +49,7 @@ class Form:
         """
         there = sorted([
             (self.places[name], rows.astype(self.sections[name].type, copy=False).tobytes())
-            for name, rows in sections.items() if len(rows)
+            for name, rows in sections.items() if len(rows) and not self._is_filled(name, rows)
         ])  # fmt: skip
         sizes = [len(data) for _, data in there]
         if sizes and max(sizes) > MOST_BYTES:
@@ -52,6 +57,19 @@ class Form:
         length = HEAD + len(sizes) + sum([(size + 3) // 4 for size in sizes])
         head = [_HEAD.pack(length, sum([1 << place for place, _ in there])), struct.pack(f"<{len(sizes)}I", *sizes)]
         return b"".join(head + [data + bytes(-len(data) % 4) for _, data in there])
+
+    def _is_filled(self, name: str, rows: NDArray[Any]) -> bool:
+        fill = self.sections[name].fill
+        return fill is not None and not (rows != fill).any()
+
+    def _without_fill(self, name: str, rows: NDArray[Any], first: I64) -> tuple[NDArray[Any], I64]:
+        """Returns the rows of a section, without those of records that have ``fill`` alone."""
+        fill, sizes = self.sections[name].fill, sizes_of(first)
+        if fill is None:
+            return rows, first
+        other = ranges_of((rows != fill).reshape(len(rows), -1).any(axis=1))
+        has = other[first[1:]] > other[first[:-1]]
+        return rows[np.repeat(has, sizes)], ranges_of(sizes * has)
 
     def names(self, record: bytes) -> set[str]:
         """Returns the sections that a record has.
@@ -64,16 +82,24 @@ class Form:
         return {name for name, place in self.places.items() if bits >> place & 1}
 
     def all_packed(self, sections: Sections, count: int) -> tuple[U32, I64]:
-        """Returns the words of so many records, and where each begins (N + 1)."""
+        """Returns the words of so many records, and where each begins (N + 1).
+
+        Raises
+        ------
+        OverflowError : a section has more bytes than its head can say
+        """
         if count == 1:
             words = np.frombuffer(self.packed({name: rows for name, (rows, _) in sections.items()}), np.uint32)
             return words, np.array([0, len(words)])
-        names = sorted([name for name, (rows, _) in sections.items() if len(rows)], key=self.places.__getitem__)
+        there = {name: self._without_fill(name, *section) for name, section in sections.items() if len(section[0])}
+        names = sorted([name for name, (rows, _) in there.items() if len(rows)], key=self.places.__getitem__)
         sizes, data = np.zeros((len(names), count), np.int64), []
         for i, name in enumerate(names):
-            rows, first = sections[name]
+            rows, first = there[name]
             data.append(np.ascontiguousarray(rows, self.sections[name].type).reshape(-1).view(np.uint8))
             np.multiply(first[1:] - first[:-1], len(data[-1]) // len(rows), out=sizes[i])
+        if sizes.max(initial=0) > MOST_BYTES:
+            raise OverflowError
         first = contiguous(ranges_of(HEAD + (((sizes + 3) >> 2) + (sizes > 0)).sum(axis=0)))
         words = np.zeros(first[-1], np.uint32)
         places = contiguous(np.array([self.places[name] for name in names], np.int64))
@@ -104,7 +130,7 @@ class Records:
     def _section(self, name: str) -> tuple[NDArray[Any], I64, I64]:
         if name not in self._known:
             start, size = np.zeros(self.count, np.int64), np.zeros(self.count, np.int64)
-            type, columns = self._form.sections[name]
+            type, columns, _ = self._form.sections[name]
             rows = np.empty((0, columns), type)
             if name in self:
                 find_section(self._words, self._first, self._form.places[name], start, size)
@@ -121,15 +147,16 @@ class Records:
 
     def counts(self, name: str) -> I64:
         """Returns how many rows each record has."""
-        type, columns = self._form.sections[name]
+        type, columns, _ = self._form.sections[name]
         return self._section(name)[2] // (type.itemsize * columns)
 
-    def filled(self, name: str, counts: I64, fill: int = 0) -> NDArray[Any]:
-        """Returns so many rows of each record: of those that have none, all are ``fill``."""
+    def filled(self, name: str, counts: I64) -> NDArray[Any]:
+        """Returns so many rows of each record: where a record has none, all are ``fill``."""
         rows, own = self[name], self.counts(name)
         check(((own == counts) | (own == 0)).all())
         if len(rows) == counts.sum():
             return rows
+        fill = self._form.sections[name].fill or 0
         whole = np.full((int(counts.sum()), *rows.shape[1:]), fill, rows.dtype)
         whole[members(ranges_of(counts)[:-1], ranges_of(own))] = rows
         return whole

@@ -17,16 +17,16 @@ from colmatch.predicates.records import Records, Section, Sections, check, sums
 _U4, _I8 = np.dtype("<u4"), np.dtype("<i8")
 SECTIONS = {
     "size": Section(_U4),  # (C) predicates
-    "owner": Section(_U4),  # (C) subscription, or none where the record has one alone
+    "owner": Section(_U4, fill=0),  # (C) subscription
     "word": Section(_U4),  # (P) attribute and flags
-    "intervals": Section(_U4),  # (P), or none where each predicate has one
+    "intervals": Section(_U4, fill=1),  # (P)
     "low": Section(_I8),  # of each interval: its lowest key
     "high": Section(_I8),
-    "program": Section(np.dtype("u1")),  # (C) whether it is a program, or none
+    "program": Section(np.dtype("u1"), fill=0),  # (C) whether it is a program
     "jump": Section(np.dtype("<i4"), 2),
-    "tree_size": Section(_U4),  # (C), or none
+    "tree_size": Section(_U4, fill=0),  # (C)
     "tree": Section(np.dtype("<i4")),
-    **{name: Section(getattr(EMPTY, name).dtype, *getattr(EMPTY, name).shape[1:]) for name in GIVEN},
+    **{name: Section(getattr(EMPTY, name).dtype, (*getattr(EMPTY, name).shape, 1)[1], 0) for name in GIVEN},
 }
 
 
@@ -45,10 +45,7 @@ def sections_of(preds: Predicates, keys: Keys, conj_first: I64, sub_first: I64) 
         "low": (keys.low, interval_first),
         "high": (keys.high, interval_first),
     }
-    if owner.any():
-        found["owner"] = owner, conj_first
-    if len(keys.low) > len(preds.pred):
-        found["intervals"] = sizes_of(keys.first), pred_first
+    found |= {"owner": (owner, conj_first), "intervals": (sizes_of(keys.first), pred_first)}
     for name, per in GIVEN.items():
         found[name] = getattr(preds, name), conj_first if per == CONJUNCTION else pred_first
     if len(preds.jump_first):
@@ -74,11 +71,12 @@ def predicates_of(records: Records, subs: I64) -> tuple[Predicates, Keys]:
     check((sums(size, conjunctions) == predicates).all())
     pred = np.zeros((len(records["word"]), 3), np.uint32)
     pred[:, 0] = records["word"]
-    intervals, owner = records.filled("intervals", predicates, 1), records.filled("owner", conjunctions)
+    intervals, owner = records.filled("intervals", predicates), records.filled("owner", conjunctions)
     check((owner < np.repeat(subs, conjunctions)).all())
     found: dict[str, Any] = {"first": ranges_of(size), "pred": pred, "owner": owner + shifts(subs, conjunctions)}
     for name, per in GIVEN.items():
-        found[name] = records.filled(name, conjunctions if per == CONJUNCTION else predicates)
+        if name in records:
+            found[name] = records.filled(name, conjunctions if per == CONJUNCTION else predicates)
     program, tree_size = records.filled("program", conjunctions) > 0, records.filled("tree_size", conjunctions)
     jumps = size * program
     check((sums(jumps, conjunctions) == records.counts("jump")).all())

@@ -25,7 +25,11 @@ def id_sections(name: str, stem: str) -> dict[str, Section]:
 
 SECTIONS = (
     id_sections("ids", "id")
-    | {"tags": SIZE, "tag_size": SIZE, "tag_data": BYTES}  # tags of each subscription, bytes of each tag
+    | {
+        "tags": SIZE._replace(fill=0),
+        "tag_size": SIZE,
+        "tag_data": BYTES,
+    }  # tags of each subscription, bytes of each tag
     | sections.SECTIONS
 )
 
