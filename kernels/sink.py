@@ -109,11 +109,11 @@ def roll_back(sink, fill, counters):
 
 @kernel
 def order_by_row(sink, start, place, sub):
-    """Returns the subscriptions of the sink's pairs, ordered by row, the order within a
-    row kept.
+    """Writes the subscriptions of the sink's pairs by row: within a row they keep their order.
 
-    start : first row of the pairs place (rows) int64 : on entry the first pair of each row from
-    ``start``, on return that of the next sub (pairs) uint32 : written
+    start : first row of the pairs
+    place (rows) int64 : on entry the first pair of each row from ``start``, on return of the next
+    sub (pairs) uint32 : written
     """
     sink_row, sink_sub = sink.row, sink.sub
     count = np.uint64(sink.state[FILL])

@@ -69,7 +69,7 @@ def runs(body):
 
 def bodies(node, function=None):
     """Each list of statements of a function, with the function's name."""
-    if isinstance(node, ast.FunctionDef):
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
         function = node.name
     for field, value in ast.iter_fields(node):
         if isinstance(value, list) and function and field in ("body", "orelse", "finalbody"):

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from colmatch.sql.compile import Compiler
 
 Errors = Literal["raise", "collect"]
-FORMS_KEPT = 100_000  # expressions after which a Source forgets their forms, since each of them may have been another
+FORMS_KEPT = 100_000  # expressions after which a reader forgets their forms, since each of them may have been another
 
 
 class NewSubscriptions(NamedTuple):

@@ -18,7 +18,7 @@ from colmatch.errors import OptionError
 from colmatch.kernels import _forks
 
 FIRST_WAIT, LONGEST_WAIT = 1e-4, 1e-3  # seconds between two looks at who is first
-BUSY_MOST, GAP, PAUSE = 1e-3, 1e-4, 5e-5  # seconds, see Pace
+BUSY_MOST, GAP, PAUSE = 1e-3, 1e-4, 5e-5  # seconds, see Throttle
 
 
 class Token:

@@ -15,7 +15,7 @@ CLASSES = 18  # equal, and widths up to 4^1, 4^2, ... 4^17
 
 @kernel
 def choose_access(preds, code_first, uses, below, open, access, postings):
-    """Returns the access predicate of each conjunction (-1: none) and the number of its
+    """Writes the access predicate of each conjunction (-1: none) and the number of its
     postings.
 
     It is the predicate that the fewest events are expected to satisfy, among those about the

@@ -30,7 +30,7 @@ ROWS_AHEAD = 8  # rows whose slots are on their way from memory
 
 @device
 def bin_entries(first, attr, code, start, stop, rank, bin_first, bin_of, slot, slot_first):
-    """Returns what each entry of rows ``start:stop`` sets in a tile: slot = rank * 256 + bin.
+    """Writes what each entry of rows ``start:stop`` sets in a tile: slot = rank * 256 + bin.
     slot_first (rows + 1): row -> its slots.
 
     A row's slots are a multiple of eight, some of which set nothing: loops over those of one row
@@ -55,7 +55,7 @@ def bin_entries(first, attr, code, start, stop, rank, bin_first, bin_of, slot, s
 
 @device
 def fill_tile(tile, stride, slot_first, slot, order, begin, end):
-    """Returns the tile of rows ``order[begin:end]``, at most ``stride``. It must be clear."""
+    """Writes the tile of rows ``order[begin:end]``, at most ``stride``. It must be clear."""
     for i in range(np.uint64(begin), np.uint64(end)):
         soon = slot_first[np.uint64(order[min(i + np.uint64(ROWS_AHEAD), np.uint64(end - 1))])]
         ask_for(slot, soon)

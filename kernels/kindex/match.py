@@ -74,7 +74,7 @@ def sift(heap, size, hole, key):
 
 @device
 def advance(entry, at, end, i, target, skipping):
-    """Moves list ``i`` on to its first entry from ``target``, and return its key and how many
+    """Moves list ``i`` on to its first entry from ``target``, and returns its key and how many
     entries were read.
 
     Steps double until one goes too far, then halve.

@@ -27,7 +27,7 @@ ROW_BLOCK = 256
 
 @device
 def group_rows(rows, start, stop, lists, scratch):
-    """Chains the rows ``start:stop`` by attribute and prepare their entries.
+    """Chains the rows ``start:stop`` by attribute and prepares their entries.
 
     Returns the number of attributes in ``found``.
     """

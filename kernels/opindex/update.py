@@ -231,7 +231,7 @@ def delete(index, preds, conjunctions, expansion):
 
 @kernel
 def measure(index, sizes):
-    """Returns what ``copy`` needs: sizes (STATES) int64, at the places of ``state``, is written."""
+    """Writes what ``copy`` needs: sizes (STATES) int64, at the places of ``state``, is written."""
     state, list_, segment, run, lists, partition = (
         index.state,
         index.list,

@@ -23,7 +23,7 @@ NO_BIT = CODE_MAX  # of a program's predicate that is not indexed
 
 @kernel
 def highest_codes(preds, top):
-    """Returns the highest code that predicates have, of each attribute: top (A) float64 is raised
+    """Writes the highest code that predicates have, of each attribute: top (A) float64 is raised
     to it.
     """
     for p in range(len(preds.pred)):
@@ -38,7 +38,7 @@ def highest_codes(preds, top):
 @kernel
 def number_predicates(preds, start, estimates, key, slot, used, number):
     """Enters the predicates of conjunctions ``start`` onwards into ``key`` and the hash table
-    ``slot``, and note their bits.
+    ``slot``, and notes their bits.
 
     used (1) int64 : distinct predicates so far. number (P) uint32 : predicate -> bit, written;
     NO_BIT for those of a program but its access predicate. Returns the first conjunction for which
@@ -86,7 +86,7 @@ def number_predicates(preds, start, estimates, key, slot, used, number):
 
 @kernel
 def fill_slots(preds, key, old, slot):
-    """Returns the hash table of the predicates that are in another one, or in a list of bits + 1.
+    """Writes the hash table of the predicates that are in another one, or in a list of bits + 1.
     slot is written; it must be zero.
     """
     last_slot = len(slot) - 1

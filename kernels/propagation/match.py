@@ -26,7 +26,7 @@ FEW_CONJUNCTIONS = 8  # conjunctions of a slab of which a first look says whethe
 
 @device
 def set_word(bits, touched, words, at, mask):
-    """Sets bits of one word, and note the word when it had none.
+    """Sets bits of one word, and notes the word when it had none.
 
     Returns the number of words noted.
     """
@@ -96,8 +96,7 @@ def clear_bits(bits, touched, words):
 
 @device
 def remaining_hold(pool, begin, size, columns, i, end, bits, survivor):
-    """Returns which of the conjunctions ``i:end`` of a slab have all remaining predicates: survivor
-    is written.
+    """Writes which of the conjunctions ``i:end`` of a slab have all remaining predicates.
 
     Returns how many, and the bits tested. begin: the slab's conjunctions.
     """
@@ -126,7 +125,7 @@ def remaining_hold(pool, begin, size, columns, i, end, bits, survivor):
 
 @device
 def next_slabs(index, bits, touched, next_word, words, hit):
-    """Collects the first slabs of the next access predicates that hold, and have them brought from
+    """Collects the first slabs of the next access predicates that hold, and has them brought from
     memory.
 
     Returns the next word of bits to look at, and how many slabs are in ``hit``; none

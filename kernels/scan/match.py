@@ -92,8 +92,7 @@ def _width(pred, run_lo, run_hi, p):
 
 @device
 def survivors(head, second, begin, end, table, survivor):
-    """Writes the conjunctions ``begin:end`` of which both predicates hold, return how
-    many.
+    """Writes the conjunctions ``begin:end`` of which both predicates hold, and returns how many.
 
     Unsigned throughout: a signed index is tested for wrap-around each time.
     """

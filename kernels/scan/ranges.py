@@ -12,8 +12,7 @@ from colmatch.kernels.sink import FILL, emit, is_decided, stops
 
 @device
 def _that_meet(head, second, begin, end, low, high, survivor):
-    """Writes the conjunctions ``begin:end`` of which both heads meet the row, return
-    how many.
+    """Writes the conjunctions ``begin:end`` of which both heads meet the row, and returns how many.
 
     As ``survivors`` of ``match``, with a table of each end.
     """

@@ -33,7 +33,7 @@ class Links(NamedTuple):
 
 @kernel
 def share(offset, data, shared):
-    """Returns how many bytes each of L sorted literals has in common with the one before:
+    """Writes how many bytes each of L sorted literals has in common with the one before:
     ``shared``, int32. offset int64 (L + 1), data uint8.
     """
     for i in range(len(shared)):
@@ -48,7 +48,7 @@ def share(offset, data, shared):
 
 @kernel
 def fill_trie(offset, data, shared, next, path, trie):
-    """Returns the trie of sorted, distinct literals.
+    """Writes the trie of sorted, distinct literals.
 
     Parameters
     ----------

@@ -56,8 +56,9 @@ def width(data, at, end):
 
 @kernel
 def verify(offset, data, shift, programs, begin, end, value, pattern):
-    """Keeps the true ones of pairs ``begin:end`` and put the patterns' numbers for them: the end of
-    what is kept.
+    """Keeps the true ones of pairs ``begin:end``, with the numbers of their patterns.
+
+    Returns the end of what is kept.
 
     Parameters
     ----------

@@ -1,6 +1,6 @@
 """Bounds of scores, for a tree that changes no more.
 
-Source: "Relevance Matters", III.C and VI. ``best.py`` says how they differ from it.
+Source: "Relevance Matters", III.C and VI. ``match_topk.py`` says how they differ from it.
 """
 
 import numpy as np

@@ -1,4 +1,4 @@
-"""The best of up to 64 events that go down the tree together, as ``best.py`` has it for one.
+"""The best of up to 64 events that go down the tree together, as ``match_topk.py`` has it for one.
 
 Bounds are the same for all of them, so parts are visited in one order. Each event has a floor of
 its own, and leaves where a bound is below that.

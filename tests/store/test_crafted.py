@@ -239,7 +239,7 @@ def test_a_journal_with_right_checksums(tmp_path: Path) -> None:
                     matcher.match(crafted.EVENTS)
             except cm.ColmatchError:
                 refused += 1
-    assert refused > 30 and records.SECTIONS
+    assert refused > 30
 
 
 def opened_journal(path: Path) -> Any:
