@@ -149,7 +149,8 @@ class Codes(NamedTuple):
     first: I64  # (A + 1) attribute -> its boundaries
     bound: I64  # (B) key; strictly ascending within an attribute. code(key) = 1 + how many of them are <= key
     multi: U8  # (A) 1 where a row may have several entries
-    # (B) label of the code that begins at each boundary, code 1 has 1; or (0), when codes are dense
+    # (0) when codes are dense; or (B + 1) label of the code that begins at each boundary, code 1
+    # has 1. The last label is LABEL_TOP, so that labels are seen where there is no boundary
     label: U32 = _NO_CODE_LABELS
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import tempfile
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from random import Random
@@ -31,7 +32,7 @@ from ways_in import condition, predicate_tables, table_rows, to_builder
 import colmatch as cm
 import colmatch.matching.worker
 from colmatch.indexing.registry import KINDS, find
-from colmatch.updates import growing, policy
+from colmatch.updates import growing, labels, policy
 
 
 def check(matcher: cm.Matcher, there: dict[int, Expr], rows: list[Row], events: pa.Table) -> None:
@@ -195,6 +196,58 @@ def test_what_is_refused_changes_nothing(kind: str) -> None:
     assert sorted(matcher.match_lists(events)[0].as_py()) == [2, 3]
     with pytest.raises(cm.SubscriptionError, match="no subscription 4"):
         matcher.explain({}, 4)
+
+
+NO_BOUNDARY = {
+    "a IS NOT NULL": [0, 1],
+    "b IS NOT NULL": [0, 2],
+    "a IS NULL": [2, 3],
+    "a IS NOT NULL AND b IS NOT NULL": [0],
+    "a IS NULL OR b IS NULL": [1, 2, 3],
+    "TRUE": [0, 1, 2, 3],
+}  # text -> the rows of the next where it is true
+ROWS = [{"a": 1, "b": "x"}, {"a": 1, "b": None}, {"a": None, "b": "x"}, {"a": None, "b": None}]
+
+
+@growing_kind
+def test_what_has_no_boundary_comes_and_goes(kind: str, tmp_path: Path) -> None:
+    """Segments grow though no attribute has a boundary, are full and saved before a merge."""
+    events = pa.Table.from_pylist(ROWS, pa.schema({"a": pa.int64(), "b": pa.string()}))
+    for seed in range(4 if NO_JIT else 30):
+        rng, there = Random(seed), dict[int, str]()
+        matcher = cm.Matcher.build({}, events.schema, index=own_inserts(kind))
+        with patch.multiple(policy, GROWING_MOST=rng.choice([3, 100]), due=lambda version: None):
+            for id in range(10):
+                if there and rng.random() < 0.3:
+                    gone = rng.choice(sorted(there))
+                    matcher.delete([gone])
+                    del there[gone]
+                else:
+                    there[id] = rng.choice(list(NO_BOUNDARY))
+                    with patch.object(labels, "join", side_effect=labels.NoRoomError) if id % 3 else nullcontext():
+                        matcher.insert({id: there[id]})
+                if id % 4 == 0:
+                    matcher.save(tmp_path / "it")
+                    matcher = cm.Matcher.open(tmp_path / "it")
+                wanted = [[id for id, text in there.items() if i in NO_BOUNDARY[text]] for i in range(len(ROWS))]
+                assert [sorted(found) for found in matcher.match_lists(events).to_pylist()] == wanted
+
+
+@every_kind
+def test_a_full_segment_is_saved_before_its_merge(kind: str, tmp_path: Path) -> None:
+    """Its labels were given anew: it began with the attributes that it uses, and then got all."""
+    events = pa.table({f"a{i}": [i % 3] for i in range(6)})
+    matcher = cm.Matcher.build({i: f"a{i} = 1" for i in range(6)}, events.schema, index=own_inserts(kind))
+    with patch.multiple(policy, GROWING_MOST=3, due=lambda version: None):
+        for id, text in enumerate(["a0 = 0", "a1 < 0", "a1 > 0", "a0 IS NULL", "a2 = 2"], 10):
+            with patch.object(labels, "join", side_effect=labels.NoRoomError) if id == 11 else nullcontext():
+                matcher.insert({id: text})
+        matcher.save(tmp_path / "it")
+        opened = cm.Matcher.open(tmp_path / "it")
+        assert len(opened.stats()["segments"]) == 3
+        opened.insert({15: "a2 > 1"})
+        opened.delete([10])
+        assert sorted(opened.match_lists(events)[0].as_py()) == [1, 4, 12, 14, 15]
 
 
 def begun_anew(first: int, last: int) -> int:

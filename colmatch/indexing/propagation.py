@@ -159,7 +159,6 @@ def _groups(attr_class: I64, lo: U32, hi: U32, attributes: int) -> tuple[U32, U3
         attr = kinds >> 6
         length = np.diff(np.append(start, len(lo)))
         group[:-1, pr.GROUP_NEXT] = np.where(attr[1:] == attr[:-1], np.arange(2, len(kinds) + 1), 0)
-        group[:, pr.CLASS] = kinds & 63
         group[:, pr.START] = start
         group[:, pr.LENGTH] = length
         group[:, pr.REACH] = np.maximum.reduceat(hi - lo, start)

@@ -10,7 +10,7 @@ from colmatch.arrays.frozen import contiguous, freeze
 from colmatch.arrays.growing import extended
 from colmatch.indexing.base import highest_codes
 from colmatch.indexing.statistics import window_of
-from colmatch.kernels.layout import FLAG_MULTI, LABEL_TOP, U8, U32, U64, Codes, Predicates
+from colmatch.kernels.layout import FLAG_MULTI, U8, U32, U64, Codes, Predicates
 from colmatch.kernels.pstree import arrays as ps
 from colmatch.kernels.pstree.arrays import PSTree
 from colmatch.kernels.pstree.build import (
@@ -59,9 +59,6 @@ def _without_spaces(attributes: int) -> Any:
 def with_attributes(tables: Tables, codes: Codes) -> Tables:
     """With room for the attributes of ``codes``, which may be more."""
     more = len(codes.multi) - len(tables.multi)
-    if len(codes.label) and (tables.highest != LABEL_TOP).any():  # there were no boundaries, and so no cuts
-        highest = np.full(len(tables.highest), LABEL_TOP, np.uint64)
-        tables = tables._replace(highest=highest, top=top_bits(highest))
     if more <= 0:
         return tables
     highest = highest_codes(codes)[-more:].astype(np.uint64)

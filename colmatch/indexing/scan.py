@@ -19,7 +19,7 @@ from colmatch.indexing.base import IndexKind
 from colmatch.indexing.settings import Settings, setting
 from colmatch.indexing.sound import below, equal, lengths
 from colmatch.indexing.statistics import Sample, Statistics
-from colmatch.kernels.layout import ATTR_MASK, FLAG_MULTI, I64, Codes, Predicates
+from colmatch.kernels.layout import I64, Codes, Predicates
 from colmatch.kernels.scan.arrays import (
     HEAD_BLOCK,
     ROW_BLOCK,
@@ -51,34 +51,24 @@ def build(
 ) -> tuple[ScanIndex, Predicates]:
     none = frozen(np.empty((0, 3), np.uint32))
     empty = ScanIndex(none, none, codes.multi, np.array([0, settings.tiles], np.int64))
-    index, _ = _entered(empty, preds, 0, len(preds.owner), len(codes.label) > 0)
-    return index, preds
+    return _entered(empty, preds, 0, len(preds.owner), len(codes.label) > 0), preds
 
 
 def insert(index: ScanIndex, preds: Predicates, codes: Codes, begin: int, end: int) -> ScanIndex:
     """Appends the heads of the conjunctions ``begin:end``, the first of which is the next that the
     index has not.
     """
-    multi = index.multi
-    index, attributes = _entered(index, preds, begin, end, True)
-    if attributes <= len(multi):
-        return index
-    word = preds.pred[preds.first[begin] : preds.first[end], 0]
-    multi = np.append(multi, np.zeros(attributes - len(multi), np.uint8))
-    multi[word[(word & FLAG_MULTI) != 0] & ATTR_MASK] = 1
-    return index._replace(multi=multi)
+    return _entered(index._replace(multi=codes.multi), preds, begin, end, True)
 
 
-def _entered(index: ScanIndex, preds: Predicates, begin: int, end: int, labelled: bool) -> tuple[ScanIndex, int]:
-    """Returns the index with the conjunctions ``begin:end``, and how many attributes these name."""
+def _entered(index: ScanIndex, preds: Predicates, begin: int, end: int, labelled: bool) -> ScanIndex:
+    """Returns the index with the conjunctions ``begin:end``."""
     head, second = contiguous(index.head), contiguous(index.second)
     first, pred, run_lo, run_hi, _, _, jump_first, jump, *_ = preds
     heads, seconds = np.empty((end, 3), np.uint32), np.empty((end, 3), np.uint32)
-    enters: Callable[..., int] = enter_few if begin else enter
-    attributes = enters(
-        head, second, first, pred, run_lo, run_hi, jump_first, jump, labelled, begin, end, heads, seconds
-    )
-    return ScanIndex(heads, seconds, index.multi, np.array([end, index.state[TILES]], np.int64)), attributes
+    enters: Callable[..., None] = enter_few if begin else enter
+    enters(head, second, first, pred, run_lo, run_hi, jump_first, jump, labelled, begin, end, heads, seconds)
+    return ScanIndex(heads, seconds, index.multi, np.array([end, index.state[TILES]], np.int64))
 
 
 def delete(index: ScanIndex, preds: Predicates, codes: Codes, conjunctions: I64) -> ScanIndex:

@@ -65,17 +65,15 @@ def codes_are_sound(codes: Codes) -> None:
     first = contiguous(codes.first)
     wrong = fault_of_order(first, contiguous(codes.bound), KEY_MIN, KEY_MAX)
     if len(codes.label):
-        lengths(codes, {"label": len(codes.bound)})
+        lengths(codes, {"label": len(codes.bound) + 1})
         wrong |= fault_of_order(first, contiguous(codes.label.astype(np.int64)), 2, LABEL_TOP)
+        equal("the closing label", codes.label[-1:], np.array([LABEL_TOP]))
     if wrong:
         raise UnsoundError("boundaries, or their labels, do not ascend")
 
 
-def predicates_are_sound(preds: Predicates, codes: Codes, size: int, labelled: bool = False) -> None:
-    """Checks the predicates of ``size`` subscriptions, for codes that are sound.
-
-    labelled : codes are labels, which cannot be seen where there are no boundaries
-    """
+def predicates_are_sound(preds: Predicates, codes: Codes, size: int) -> None:
+    """Checks the predicates of ``size`` subscriptions, for codes that are sound."""
     count, predicates, programs = len(preds.owner), len(preds.pred), len(preds.jump_first) > 0
     wanted = {"first": count + 1, "run_hi": len(preds.run_lo), "tree_first": (count + 1) * programs}
     given = {name: (getattr(preds, name), count if per == CONJUNCTION else predicates) for name, per in GIVEN.items()}
@@ -86,8 +84,8 @@ def predicates_are_sound(preds: Predicates, codes: Codes, size: int, labelled: b
     if programs:
         ranges("tree_first", preds.tree_first, len(preds.tree))
     multi: U8 = contiguous(codes.multi)
-    top = np.full(len(codes.multi), LABEL_TOP) if labelled else highest_codes(codes)
-    no_fault(fault_of_predicates(freeze(preds), contiguous(top), multi, size), _FAULTS)
+    top = contiguous(highest_codes(codes))
+    no_fault(fault_of_predicates(freeze(preds), top, multi, size), _FAULTS)
     for name, (column, _) in given.items():
         if not np.isfinite(column).all():
             raise UnsoundError(f"a {name} is no number")

@@ -61,7 +61,7 @@ def checked_segment(segment: Segment, attributes: Attributes) -> None:
         raise UnsoundError("a segment has no such size, or more attributes than there are")
     codes_are_sound(segment.codes)
     equal("multi", segment.codes.multi, np.frombuffer(attributes.multi, np.uint8)[: len(segment.codes.multi)])
-    predicates_are_sound(segment.predicates, segment.codes, size, isinstance(segment, GrowingSegment))
+    predicates_are_sound(segment.predicates, segment.codes, size)
 
 
 def indexed_anew(segment: Segment, version: Version) -> Segment:

@@ -43,8 +43,9 @@ from colmatch.updates.segments import Segment
 def for_few(requested: Settings) -> Settings:
     """Returns the kind for few subscriptions: the requested one if its own inserts are wanted."""
     takes = requested.kind in KINDS and find(requested.kind).insert is not None
-    is_wanted = takes and getattr(requested, "construction", "dynamic") == "dynamic"
-    return requested if is_wanted else FEWEST.settings.under(requested.dnf_budget)
+    if takes and getattr(requested, "construction", None) != "bulk":
+        return requested
+    return FEWEST.settings.under(requested.dnf_budget)
 
 
 FEW_SUBSCRIPTIONS = 16  # subscriptions: up to so many, a segment is not begun anew, since they say little of others

@@ -12,7 +12,7 @@ from colmatch.kernels.labels.boundaries import (
     space_codes,
     unlabel_predicates,
 )
-from colmatch.kernels.layout import Codes, Predicates
+from colmatch.kernels.layout import LABEL_TOP, Codes, Predicates
 
 
 class NoRoomError(Exception):
@@ -22,7 +22,7 @@ class NoRoomError(Exception):
 def with_labels(predicates: Predicates, codes: Codes) -> tuple[Predicates, Codes]:
     """Gives labels to dense codes, and to predicates that have these."""
     codes = freeze(codes)
-    label = np.empty(len(codes.bound), np.uint32)
+    label = np.full(len(codes.bound) + 1, LABEL_TOP, np.uint32)
     space_codes(codes.first, codes.bound, label)
     codes = freeze(codes._replace(label=label))
     return freeze(relabelled(predicates, codes, codes.label)), codes
@@ -64,7 +64,7 @@ def join(codes: Codes, new: Codes) -> tuple[Codes, NDArray[np.uint32]]:
     first, bound, labels = (
         np.empty(attributes + 1, np.int64),
         np.empty(known + size, np.int64),
-        np.empty(known + size, np.uint32),
+        np.empty(known + size + 1, np.uint32),
     )
     number = join_boundaries(
         codes.first, codes.bound, codes.label, new.first, new.bound, place, label, first, bound, labels
@@ -73,7 +73,9 @@ def join(codes: Codes, new: Codes) -> tuple[Codes, NDArray[np.uint32]]:
         raise NoRoomError
     label = sealed(label)
     if number:
-        return Codes(sealed(first), sealed(bound[: known + number]), new.multi, sealed(labels[: known + number])), label
+        return Codes(
+            sealed(first), sealed(bound[: known + number]), new.multi, sealed(labels[: known + number + 1])
+        ), label
     if attributes > len(codes.multi):
         return codes._replace(first=sealed(first), multi=new.multi), label
     return codes, label

@@ -50,7 +50,7 @@ def _space(bound, begin, end, label):
 @kernel
 def space_codes(first, bound, label):
     """Writes the labels of all boundaries anew. first (A + 1), bound (B) as in ``layout.Codes``;
-    label (B) uint32.
+    label (B + 1) uint32: the last one stays.
     """
     for a in range(len(first) - 1):
         _space(bound, first[a], first[a + 1], label)
@@ -162,7 +162,7 @@ def join_boundaries(first, bound, label, new_first, new_bound, place, new_label,
     new_first (A + 1), new_bound (N) : of the same attributes or more
     place (N) : scratch
     new_label (N), all_first (A + 1), all_bound, all_label : written; of the latter two, there is
-        room for all, and nothing is written where none is new
+        room for all and the closing label, and nothing is written where none is new
 
     Returns how many are new, -1 where there is no room for a label.
     """
@@ -175,6 +175,7 @@ def join_boundaries(first, bound, label, new_first, new_bound, place, new_label,
         for b in range(len(bound)):
             all_bound[b], all_label[b] = bound[b], label[b]
         enter_boundaries(all_first, new_first, new_bound, new_label, place, number, len(bound), all_bound, all_label)
+        all_label[len(bound) + number] = LABEL_TOP
     return number
 
 

@@ -25,8 +25,8 @@ PROGRAM = 2**32 - 1  # COLUMNS: the conjunctions are programs, evaluated themsel
 NEGATED = 2**31  # in the word of a remaining predicate
 
 # A row of ``group``
-GROUP_NEXT, CLASS, START, LENGTH, REACH = range(5)  # REACH: the widest interval is so much higher than low
-GROUP_WORDS = 5
+GROUP_NEXT, START, LENGTH, REACH = range(4)  # REACH: the widest interval is so much higher than low
+GROUP_WORDS = 4
 
 # ``state``
 ALWAYS, PROGRAMS, SEVERAL = range(3)
@@ -47,8 +47,8 @@ class PropagationIndex(NamedTuple):
     slab: U32  # (D) first slab in the pool, 0 if it is no access predicate
     access: U64  # (words of D) bits of those that have a slab
     group_of: U32  # (A) attribute -> its first group + 1, or 0
-    # (G, 5) next group of the attribute + 1; class of width; first entry, number of entries; reach
-    group: Annotated[U32, 5]
+    # (G, 4) next group of the attribute + 1; first entry, number of entries; reach
+    group: Annotated[U32, 4]
     entry_lo: U32  # (E) lowest code of an interval, ascending within a group
     entry_hi: U32  # (E) highest code
     entry_bit: U32  # (E) its predicate

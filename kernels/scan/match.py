@@ -38,8 +38,6 @@ def _enter_heads(
     These are the first predicates, which lowering has found to be the narrowest. What is lowered by
     itself tells too little of that: with labels, whose distances follow those of keys, they are the
     predicates with the fewest.
-
-    Returns one more than the highest attribute of the predicates from ``begin`` on.
     """
     for c in range(begin):
         for k in range(3):
@@ -64,10 +62,6 @@ def _enter_heads(
         _enter(pred, run_lo, run_hi, best, head, c)
         if next < first[c + 1]:
             _enter(pred, run_lo, run_hi, next, second, c)
-    attributes = np.int64(0)
-    for p in range(first[begin], first[end]):
-        attributes = max(attributes, np.int64(pred[p, 0] & ATTR_MASK) + 1)
-    return attributes
 
 
 enter, enter_few = kernel(_enter_heads), brief(_enter_heads)

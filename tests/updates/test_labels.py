@@ -26,7 +26,7 @@ KEYS = [-(2**63), -(2**63) + 1, -(2**40), -5, 0, 1, 2, 3, 10**6, 2**40, 2**62, 2
 def codes_of(keys: list[list[int]], labels: list[list[int]] | None = None) -> Codes:
     first = np.cumsum([0, *map(len, keys)])
     bound = np.array([key for some in keys for key in some], np.int64)
-    label = np.array([x for some in labels or [] for x in some], np.uint32)
+    label = np.array([] if labels is None else [*(x for some in labels for x in some), LABEL_TOP], np.uint32)
     return freeze(Codes(first, bound, np.zeros(len(keys), np.uint8), label))
 
 
@@ -52,6 +52,7 @@ def some_keys(rng: Random) -> list[int]:
 
 
 def check_codes(codes: Codes) -> None:
+    assert len(codes.label) == len(codes.bound) + 1 and codes.label[-1] == LABEL_TOP
     for a in range(len(codes.multi)):
         bound = codes.bound[codes.first[a] : codes.first[a + 1]].tolist()
         label = codes.label[codes.first[a] : codes.first[a + 1]].tolist()
@@ -101,7 +102,7 @@ def test_labels_come_and_go() -> None:
     """Of 10 and 1000; one predicate ends at each of them, one has two intervals, one is empty."""
     dense = predicates_of([(1, 2, 2), (1, 1, 1), (1, 3, 3), (1 | FLAG_RUN, 0, 2), (1, 1, 0)], [(1, 1), (3, 3)])
     labelled, codes = labels.with_labels(freeze(dense), codes_of([[], [10, 1000]]))
-    a, b = codes.label.tolist()
+    a, b, _ = codes.label.tolist()
     check_codes(codes)
     assert labelled.pred.tolist() == [[1, a, b - 1], [1, 1, a - 1], [1, b, LABEL_TOP], [1 | FLAG_RUN, 0, 2], [1, 1, 0]]
     assert labelled.run_lo.tolist() == [1, b] and labelled.run_hi.tolist() == [a - 1, LABEL_TOP]
