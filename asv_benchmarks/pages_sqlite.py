@@ -35,7 +35,7 @@ from colmatch.workload import Workload, named
 
 SHARES = (0.01, 0.05, 0.1, 0.3, 0.5, 1.0)  # of the file, in the cache
 EVENTS, UPDATES, STORES = 64, 1000, ("ours", "SQLite")
-STATE = struct.Struct("<QQ")  # stamp and pages, in row 0
+STATE = struct.Struct("<QQ")  # update_number and pages, in row 0
 Taken = dict[str, list[tuple[float, float]]]
 
 
@@ -52,9 +52,9 @@ class SqlitePages(PageFile):
         if not self.is_writer:
             self._end()
             self.known.execute("BEGIN")
-        stamp, pages = STATE.unpack(*self.known.execute("SELECT data FROM page WHERE number = 0").fetchone())
-        if self.stamp != stamp:
-            self.generation, self.stamp, self.pages, self._there = 1, stamp, pages, pages
+        update_number, pages = STATE.unpack(*self.known.execute("SELECT data FROM page WHERE number = 0").fetchone())
+        if self.update_number != update_number:
+            self.generation, self.update_number, self.pages, self._there = 1, update_number, pages, pages
             self.in_log = np.zeros(pages, np.int64)
             self.cache.resize(pages)
         return True
@@ -81,14 +81,14 @@ class SqlitePages(PageFile):
     def commit(self) -> None:
         frames = self.cache.changed()
         frames = frames[np.argsort(self.cache.page[frames])]
-        pages, stamp = self.cache.page[frames], self.stamp + 1
-        rows = list(zip(self.cache.sealed(frames, pages, stamp), pages.tolist(), strict=True))
+        pages, update_number = self.cache.page[frames], self.update_number + 1
+        rows = list(zip(self.cache.sealed(frames, pages, update_number), pages.tolist(), strict=True))
         old = int(np.searchsorted(pages, self._there))
         self.known.executemany("UPDATE page SET data = ? WHERE number = ?", rows[:old])
         self.known.executemany("INSERT INTO page (data, number) VALUES (?, ?)", rows[old:])
-        self.known.execute("UPDATE page SET data = ? WHERE number = 0", (STATE.pack(stamp, self.pages),))
+        self.known.execute("UPDATE page SET data = ? WHERE number = 0", (STATE.pack(update_number, self.pages),))
         self.known.execute("COMMIT")
-        self.stamp, self._there = stamp, self.pages
+        self.update_number, self._there = update_number, self.pages
         self.cache.dirty[frames] = 0
         self.cache.shrink()
 
@@ -96,15 +96,15 @@ class SqlitePages(PageFile):
         self.known.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
 
-def write(path: str, pages: build.Made, generation: int, stamp: int) -> None:
+def write(path: str, pages: build.Made, generation: int, update_number: int) -> None:
     """Writes a new file, as ``build.write`` does."""
     Path(path).unlink(missing_ok=True)
     known = sqlite3.connect(path, isolation_level=None)
     known.executescript(f"PRAGMA page_size={PAGE}; PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF")
     known.executescript("CREATE TABLE page (number INTEGER PRIMARY KEY, data BLOB NOT NULL); BEGIN")
-    known.execute("INSERT INTO page VALUES (0, ?)", (STATE.pack(stamp, pages.total),))
+    known.execute("INSERT INTO page VALUES (0, ?)", (STATE.pack(update_number, pages.total),))
     words = np.concatenate(pages.blocks).reshape(-1, WORDS)
-    words[:, STAMP], words[:, STAMP_HIGH] = stamp & 0xFFFFFFFF, stamp >> 32
+    words[:, STAMP], words[:, STAMP_HIGH] = update_number & 0xFFFFFFFF, update_number >> 32
     words[:, CHECKSUM] = [checksum(page.data.cast("B"), i) for i, page in enumerate(words, ROOT)]
     known.executemany("INSERT INTO page VALUES (?, ?)", ((i, page.data) for i, page in enumerate(words, ROOT)))
     known.executescript("PRAGMA journal_mode=WAL")  # Python commits before

@@ -32,7 +32,7 @@ def opened(path: Path) -> sqlite3.Connection:
     return sqlite3.connect(path, isolation_level=None)
 
 
-def made(folder: Path, name: str) -> Path:
+def build_pages(folder: Path, name: str) -> Path:
     path = folder / name
     with opened(path) as known:
         known.execute("PRAGMA journal_mode=WAL")
@@ -65,7 +65,7 @@ def new(known: sqlite3.Connection) -> int:
 
 
 def a_flipped_bit_of_the_log(folder: Path) -> str:
-    path, copy = made(folder, "flip"), folder / "copy"
+    path, copy = build_pages(folder, "flip"), folder / "copy"
     _writer, ends = updated(path)
     shutil.copy(path, copy)
     log = bytearray(Path(f"{path}-wal").read_bytes())
@@ -77,7 +77,7 @@ def a_flipped_bit_of_the_log(folder: Path) -> str:
 
 
 def a_process_that_reads_its_own_file(folder: Path) -> str:
-    path = made(folder, "read")
+    path = build_pages(folder, "read")
     known, _ = updated(path)
     path.read_bytes()  # to close the file lets go of all locks of this process
     other(path)
@@ -89,7 +89,7 @@ def a_process_that_reads_its_own_file(folder: Path) -> str:
 
 
 def a_forked_child_with_a_connection_of_its_own(folder: Path) -> str:
-    path = made(folder, "fork")
+    path = build_pages(folder, "fork")
     known, _ = updated(path)
     ready, go, done = os.pipe(), os.pipe(), os.pipe()
     if not os.fork():
@@ -112,14 +112,14 @@ def a_forked_child_with_a_connection_of_its_own(folder: Path) -> str:
 
 
 def a_log_beside_another_file(folder: Path) -> str:
-    one, two = made(folder, "one"), made(folder, "two")
+    one, two = build_pages(folder, "one"), build_pages(folder, "two")
     _writer, _ = updated(one)
     shutil.copy(f"{one}-wal", f"{two}-wal")
     return f"updates of one file stand in the other: {new(opened(two))} of 5"
 
 
 def readers_that_take_turns(folder: Path) -> str:
-    path = made(folder, "long")
+    path = build_pages(folder, "long")
     readers, writer = [opened(path), opened(path)], opened(path)
     for i in range(ROWS):
         if i % 10 == 0:  # one begins, and then the other one ends

@@ -49,7 +49,7 @@ class Call(NamedTuple):
         return Call(function, tuple(map(tuple, columns)))
 
 
-def packed(function: str, arguments: tuple[Any, ...]) -> bytes:
+def pack(function: str, arguments: tuple[Any, ...]) -> bytes:
     """Arguments as a literal.
 
     Of a cap, arguments are type, id, name space, value and seconds, as SQL has them.

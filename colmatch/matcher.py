@@ -28,8 +28,8 @@ from colmatch.matching.topk.arguments import TopK, checked_topk
 from colmatch.matching.workers import Workers
 from colmatch.options import Options
 from colmatch.paged.header import is_pages
-from colmatch.paged.live import PagedSet, built, opened
-from colmatch.paged.place import unpaged
+from colmatch.paged.paged_set import PagedSet, built, opened
+from colmatch.paged.replace_lock import unpaged
 from colmatch.paged.workers import PagedWorkers
 from colmatch.store import saved
 from colmatch.subscriptions.intake import Errors

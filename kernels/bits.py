@@ -43,17 +43,17 @@ def within(values: Any, at: Any, bounds: Any) -> np.uint64:
     values uint8, all 64 bytes of which must be there to be read; bounds uint16. Ten instructions
     with AVX2, and two of these in an AND share some.
     """
-    return np.uint64(_packed(values, at, bounds, 64))
+    return np.uint64(_pack(values, at, bounds, 64))
 
 
 def within_kth(values: Any, at: Any, bounds: Any, k: Any) -> np.uint64:
     """``within`` with ``bounds[k]``, which is quicker where no register holds it."""
-    return np.uint64(_packed(values, at, bounds[k], 64))
+    return np.uint64(_pack(values, at, bounds[k], 64))
 
 
 def half_within_kth(values: Any, at: Any, bounds: Any, k: Any) -> np.uint64:
     """``within_kth`` for i up to 31; only these bytes are read."""
-    return np.uint64(_packed(values, at, bounds[k], 32))
+    return np.uint64(_pack(values, at, bounds[k], 32))
 
 
 def words_within(values: Any, at: Any, low: Any, high: Any) -> np.uint64:
@@ -91,7 +91,7 @@ def mix(a: Any, b: Any) -> int:
     return word - 2**64 if word >> 63 else word
 
 
-def _packed(values: Any, at: Any, bounds: Any, size: int) -> int:
+def _pack(values: Any, at: Any, bounds: Any, size: int) -> int:
     part = values[int(at) : int(at) + size]
     if int(at) < 0 or len(part) < size:
         raise IndexError(f"{size} bytes from {at} of {len(values)}")

@@ -118,7 +118,7 @@ def generate(
     format: str | None,
     **given: Any,
 ) -> None:
-    """Write made-up subscriptions and events, as the source documents measure indexes with.
+    """Write made-up subscriptions and events, as the papers measure indexes with.
 
     NAME is one of dense, dense-planted, dense-equal, pstree-dense, pstree-sparse, opindex, bestar,
     ads, querylog. Options change what it says; colmatch/workload/parameters.py tells more of them.

@@ -32,5 +32,5 @@ def recover(index_path: str) -> None:
         say(f"nothing is damaged beside {index_path}, and nothing was changed")
         return
     with Matcher.open(index_path, journal=not pages) as matcher:  # raises an error if anything is still wrong
-        print_figures(found.told() | {"number of the next update": matcher.version + 1})
+        print_figures(found.as_dict() | {"number of the next update": matcher.version + 1})
     say(f"{index_path} goes on; see that it has what you need before you remove {found.copy}")

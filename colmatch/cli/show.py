@@ -79,12 +79,12 @@ def stats(index_path: str, as_json: bool) -> None:
     import json
 
     from colmatch.cli.arguments import open_matcher
-    from colmatch.paged.check import looked_at, told
+    from colmatch.paged.check import as_dict, looked_at
     from colmatch.paged.header import is_pages
 
     figures = open_matcher(index_path).stats()
     if is_pages(index_path):
-        figures |= told(looked_at(index_path))
+        figures |= as_dict(looked_at(index_path))
     if as_json:
         click.echo(json.dumps(figures, indent=2, default=plain, ensure_ascii=False))
     else:
@@ -102,12 +102,12 @@ def check(index_path: str) -> None:
     colmatch check alerts.pages
     """
     from colmatch.cli.arguments import open_matcher
+    from colmatch.paged.check import as_dict
     from colmatch.paged.check import check as checked
-    from colmatch.paged.check import told
     from colmatch.paged.header import is_pages
 
     if is_pages(index_path):
-        print_figures(told(checked(index_path)))
+        print_figures(as_dict(checked(index_path)))
     else:
         open_matcher(index_path)  # checks all checksums
     click.echo(f"{index_path} is as it was written")

@@ -8,7 +8,7 @@ not and that ``CallColumns`` adds before a batch is read. Only what is true has 
 A row is not asked every list of arguments, but the arguments are asked for what the row has: the
 circles around its place (``circles.py``), the segments and caps of its lists. Few rows have reached
 a cap, so a cap has an entry where it is reached. What is found quickest is made once for the old
-literals of a matcher and once for the young ones, which are few.
+literals of a matcher and once for the recent ones, which are few.
 
 The sorted arguments that are asked for are searched for each item of a row's lists, so the lists
 need not be sorted. Where something that a function reads is NULL, the row has the empty literal. So
@@ -144,11 +144,11 @@ def _asked_of(part: WordList, id: int, function: str) -> _Asked:
     """
     found = part.kept.get((id, function))
     if found is None:
-        found = part.kept[id, function] = _made(part.literals, id, function)
+        found = part.kept[id, function] = _read_asked(part.literals, id, function)
     return found
 
 
-def _made(literals: Literals, id: int, function: str) -> _Asked:
+def _read_asked(literals: Literals, id: int, function: str) -> _Asked:
     begin, end = int(literals.first[id]), int(literals.first[id + 1])
     offset = literals.offset[begin : end + 1]
     length, size = np.diff(offset), struct.calcsize(FORMS[function])

@@ -1,6 +1,6 @@
-"""String literals that events are read with, in two parts: many old ones and a few young ones.
+"""String literals that events are read with, in two parts: many old ones and a few recent ones.
 
-What an update brings goes to the young part, so neither the update nor the next batch takes time
+What an update brings goes to the recent part, so neither the update nor the next batch takes time
 for all literals. The parts have one order of labels, and each string literal is in one of them.
 
 With a million literals, an insert with a new one takes 0.8 ms and the next event 1.0 ms. One table,

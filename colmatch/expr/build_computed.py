@@ -20,45 +20,45 @@ class Computing:
     __slots__ = ()
     _subject: Subject
 
-    def _made(self, function: str, *arguments: Any) -> Self:
+    def _node(self, function: str, *arguments: Any) -> Self:
         value = Computed(function, tuple([computed(argument) for argument in arguments]))
         return type(self)(Subject((), computed=value))  # type: ignore[call-arg]
 
     def __add__(self, other: Any) -> Self:
-        return self._made("+", self, other)
+        return self._node("+", self, other)
 
     def __radd__(self, other: Any) -> Self:
-        return self._made("+", other, self)
+        return self._node("+", other, self)
 
     def __sub__(self, other: Any) -> Self:
-        return self._made("-", self, other)
+        return self._node("-", self, other)
 
     def __rsub__(self, other: Any) -> Self:
-        return self._made("-", other, self)
+        return self._node("-", other, self)
 
     def __mul__(self, other: Any) -> Self:
-        return self._made("*", self, other)
+        return self._node("*", self, other)
 
     def __rmul__(self, other: Any) -> Self:
-        return self._made("*", other, self)
+        return self._node("*", other, self)
 
     def __truediv__(self, other: Any) -> Self:
-        return self._made("/", self, other)
+        return self._node("/", self, other)
 
     def __rtruediv__(self, other: Any) -> Self:
-        return self._made("/", other, self)
+        return self._node("/", other, self)
 
     def __mod__(self, other: Any) -> Self:
-        return self._made("%", self, other)
+        return self._node("%", self, other)
 
     def __rmod__(self, other: Any) -> Self:
-        return self._made("%", other, self)
+        return self._node("%", other, self)
 
     def __neg__(self) -> Self:
-        return self._made("negate", self)
+        return self._node("negate", self)
 
     def __abs__(self) -> Self:
-        return self._made("abs", self)
+        return self._node("abs", self)
 
     def cast(self, type: str) -> Self:
         """Returns the value as another type, which is written as in SQL: ``"bigint"``."""

@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 
 import pyarrow as pa
 
-from colmatch.calls import BEFORE, CAP, CIRCLE, PLACE, UNKNOWN, WITHIN, Call, packed
+from colmatch.calls import BEFORE, CAP, CIRCLE, PLACE, UNKNOWN, WITHIN, Call, pack
 from colmatch.errors import SchemaError
 from colmatch.events.calls import CAP_FIELDS, SEGMENT_FIELDS
 from colmatch.expr.ast import Predicate, Refusal, Subject, Verb
@@ -88,7 +88,7 @@ def literal_of(function: str, arguments: Sequence[tuple[Kind | None, Any]]) -> b
         if not fits or (needed is _NUMBER and not math.isfinite(value)) or (needed is _WORD and "\0" in value):
             raise WrongArgument(place, f"{needed} is expected here: {function} is called as in {EXAMPLES[function]}")
         values.append(value)
-    return packed(function, tuple(values))
+    return pack(function, tuple(values))
 
 
 def _float(given: Any) -> float:
@@ -101,7 +101,7 @@ def _float(given: Any) -> float:
 def packed_or_none(function: str, values: tuple[Any, ...]) -> bytes | None:
     """Makes arguments of be-tree's language a literal, None where they do not fit."""
     try:
-        return packed(function, values)
+        return pack(function, values)
     except (ValueError, struct.error, OverflowError):
         return None
 

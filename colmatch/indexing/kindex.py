@@ -72,7 +72,7 @@ class KIndexSettings(Settings):
     enumerate: str = setting(
         "boundaries",
         "how a range is entered: by the intervals between the boundaries of all predicates, or 'raw' by "
-        "every value of a discrete domain, as its documents do; what would take too many is refused, but not in "
+        "every value of a discrete domain, as its papers do; what would take too many is refused, but not in "
         "inserts of up to 512 at once, which stay outside of the index then",
         ("boundaries", "raw"),
     )

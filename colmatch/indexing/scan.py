@@ -1,6 +1,6 @@
 """SCAN: looks at every conjunction.
 
-Source: the sequential scan that all source documents compare with.
+Source: the sequential scan that all papers compare with.
 
 Deviation: predicates are packed and ordered most selective first, which the papers leave open,
 so that the yardstick is an honest one. Events of a batch are tested 64 at once (``tiles``); the
@@ -41,7 +41,7 @@ class ScanSettings(Settings):
 
     tiles: bool = setting(
         True,
-        "test 64 events of a batch at once; without, they are looked at one by one, as the source documents do",
+        "test 64 events of a batch at once; without, they are looked at one by one, as the papers do",
         (True, False),
     )
 

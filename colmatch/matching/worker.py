@@ -4,7 +4,7 @@ Where entries come to stand in the rows is the same for segments that use the sa
 only codes are made for each segment (``kernels/transpose.py``): 0.05 and 0.08 us an event of 30
 values, where a transpose for each segment took 0.33. Compiled kernels are called by ``entry`` of
 ``kernels/_jit.py``, since numba's dispatcher looks at the types of some 60 arrays: for one event, a
-young segment then takes 9 us instead of 30.
+growing segment then takes 9 us instead of 30.
 """
 
 from __future__ import annotations

@@ -17,11 +17,11 @@ from colmatch.kernels.layout import I64, U8, U32, Codes, Predicates
 from colmatch.kernels.pbtree import arrays as pb
 from colmatch.kernels.pbtree import bulk
 from colmatch.kernels.pbtree.arrays import ROOT as ROOT_KIND
-from colmatch.paged import chains, store
+from colmatch.paged import root_page, store
 from colmatch.paged.cache import PAGE, checksum, write_error
 from colmatch.paged.file import ROOT
 from colmatch.paged.header import headers
-from colmatch.paged.records import Keyed, packed
+from colmatch.paged.records import Keyed, pack
 from colmatch.predicates.columns import take
 from colmatch.predicates.keys import keys_of
 from colmatch.store.replacing import replacing
@@ -39,7 +39,7 @@ def hashes_of(texts: pa.StringArray) -> I64:
     return contiguous(keys)
 
 
-def keyed(preds: Predicates, codes: Codes, ids: Ids, tags: Tags, slots: NDArray[np.uint32] | None = None) -> Keyed:
+def to_keys(preds: Predicates, codes: Codes, ids: Ids, tags: Tags, slots: NDArray[np.uint32] | None = None) -> Keyed:
     """Returns subscriptions by key, with slots from 0 on unless others are given."""
     sizes = np.bincount(preds.owner, minlength=len(ids))
     if slots is None:
@@ -161,7 +161,7 @@ class _Pages:
         page, word = np.zeros(len(some.ids), np.int64), np.zeros(len(some.ids), np.int64)
         for begin in range(0, len(some.ids), PIECE):
             end = min(begin + PIECE, len(some.ids))
-            words, first = packed(part_of(some, begin, end))
+            words, first = pack(part_of(some, begin, end))
             length = np.diff(first)
             base = self.count
             count = bulk.place_records(length, page[begin:end], word[begin:end], base)
@@ -191,7 +191,7 @@ class Made(NamedTuple):
     total: int  # pages of the file
 
 
-def made(some: Keyed, trees: int, texts: dict[int, bytes], updates: int) -> Made:
+def build_pages(some: Keyed, trees: int, texts: dict[int, bytes], updates: int) -> Made:
     """Makes the pages of subscriptions.
 
     trees : of attributes. texts : what describes the subscriptions, by chain
@@ -213,18 +213,18 @@ def made(some: Keyed, trees: int, texts: dict[int, bytes], updates: int) -> Made
     needed_top = pages.table(bytes_.view(np.uint32).reshape(-1, pb.CHILDREN), 1)
     root = np.zeros(pb.WORDS, np.uint32)
     root[pb.KIND] = ROOT_KIND
-    root[chains.TREES_TOP], root[chains.SLOTS_TOP], root[chains.NEEDED_TOP] = top, slots_top, needed_top
-    root[chains.SLOT_COUNT], root[chains.SUBSCRIPTIONS] = len(some.slots), len(some.ids)
-    root[chains.UPDATES], root[chains.UPDATES_HIGH] = updates & 0xFFFFFFFF, updates >> 32
-    root[chains.TEXT_IDS] = some.ids.numbers is None
-    root[chains.TREE_COUNT] = tree_count
+    root[root_page.TREES_TOP], root[root_page.SLOTS_TOP], root[root_page.NEEDED_TOP] = top, slots_top, needed_top
+    root[root_page.SLOT_COUNT], root[root_page.SUBSCRIPTIONS] = len(some.slots), len(some.ids)
+    root[root_page.UPDATES], root[root_page.UPDATES_HIGH] = updates & 0xFFFFFFFF, updates >> 32
+    root[root_page.TEXT_IDS] = some.ids.numbers is None
+    root[root_page.TREE_COUNT] = tree_count
     for place, data in texts.items():
-        words, size = chains.words_of(data, place)
+        words, size = root_page.words_of(data, place)
         root[place : place + 3] = pages.chain(words), size, 1
     return Made([root, *pages.blocks], pages.count)
 
 
-def write(path: str, pages: Made, generation: int, stamp: int) -> None:
+def write(path: str, pages: Made, generation: int, update_number: int) -> None:
     """Writes a file in the place of another, at once. Who reads the other one is not disturbed.
 
     generation : higher than that of the other one, and of its log
@@ -236,10 +236,10 @@ def write(path: str, pages: Made, generation: int, stamp: int) -> None:
     number = ROOT
     try:
         with replacing(path) as file:
-            file.write(headers(generation, stamp, pages.total))
+            file.write(headers(generation, update_number, pages.total))
             for block in pages.blocks:
                 words = block.reshape(-1, pb.WORDS)
-                words[:, 2], words[:, 3] = stamp & 0xFFFFFFFF, stamp >> 32
+                words[:, 2], words[:, 3] = update_number & 0xFFFFFFFF, update_number >> 32
                 view = block.reshape(-1).view(np.uint8).data
                 sums = [checksum(view[i * PAGE : (i + 1) * PAGE], number + i) for i in range(len(words))]
                 words[:, 0] = sums

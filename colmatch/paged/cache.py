@@ -127,8 +127,8 @@ class Cache:
         if self._top == 1 and len(self.page) < self._room():
             self._begin(self._room())
 
-    def hold(self) -> None:
-        """Begins an update: what it reads from now on stays until ``shrink``."""
+    def begin_update(self) -> None:
+        """Begins an update: what it reads from now on stays until ``end_update``."""
         self.used[:] = 0
         self.holds = True
 
@@ -154,7 +154,7 @@ class Cache:
         """Returns the frames that the update has changed."""
         return np.flatnonzero(self.dirty[: self._top].view(bool))
 
-    def shrink(self) -> None:
+    def end_update(self) -> None:
         """Goes back to the budget, after an update that needed more."""
         self.holds = False
         if len(self.page) > self.frames + 1:
@@ -165,10 +165,10 @@ class Cache:
         """Returns the bytes of a frame."""
         return self._bytes[frame * PAGE : (frame + 1) * PAGE]
 
-    def sealed(self, frames: NDArray[np.int64], pages: NDArray[np.int64], stamp: int) -> list[memoryview]:
-        """Gives pages their stamp and their checksums. Returns the bytes of each."""
+    def sealed(self, frames: NDArray[np.int64], pages: NDArray[np.int64], update_number: int) -> list[memoryview]:
+        """Gives pages their update number and their checksums. Returns the bytes of each."""
         words = self.mem.reshape(-1, WORDS)
-        words[frames, STAMP], words[frames, STAMP_HIGH] = stamp & 0xFFFFFFFF, stamp >> 32
+        words[frames, STAMP], words[frames, STAMP_HIGH] = update_number & 0xFFFFFFFF, update_number >> 32
         views = [self.view(frame) for frame in frames.tolist()]
         words[frames, CHECKSUM] = [checksum(view, page) for view, page in zip(views, pages.tolist(), strict=True)]
         return views
@@ -299,7 +299,7 @@ class Cache:
         return int.from_bytes(view[:4], "little") == checksum(view, page)
 
 
-def stamp_of(view: memoryview | bytes) -> int:
+def update_number_of(view: memoryview | bytes) -> int:
     """Returns the number of the update that has written a page."""
     return int.from_bytes(view[4 * STAMP : 4 * STAMP_HIGH + 4], "little")
 

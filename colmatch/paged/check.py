@@ -20,13 +20,13 @@ from colmatch.indexing.sound import predicates_are_sound
 from colmatch.kernels.layout import I64, U32
 from colmatch.kernels.pbtree import arrays as pb
 from colmatch.kernels.pbtree.leaves import DEPTH_MOST
-from colmatch.paged import build, chains
+from colmatch.paged import build, root_page
 from colmatch.paged.file import ROOT as ROOT_PAGE
-from colmatch.paged.live import PIECE, PagedSet
+from colmatch.paged.paged_set import PIECE, PagedSet
 from colmatch.paged.records import Keyed
 from colmatch.paged.store import block_entries
 from colmatch.paged.walk import NAMES, Walk
-from colmatch.predicates.keys import coded
+from colmatch.predicates.keys import to_codes
 
 
 def _block_words(size_class: int) -> int:
@@ -193,16 +193,16 @@ class _Checker(Walk):
         """Checks that slots, needed counts and trees say what the records say."""
         paged = self.paged
         places = paged.all_places()
-        if len(places) != paged.store.root(chains.SUBSCRIPTIONS):
+        if len(places) != paged.store.root(root_page.SUBSCRIPTIONS):
             self.wrong(
-                ROOT_PAGE, f"says {paged.store.root(chains.SUBSCRIPTIONS)} subscriptions, there are {len(places)}"
+                ROOT_PAGE, f"says {paged.store.root(root_page.SUBSCRIPTIONS)} subscriptions, there are {len(places)}"
             )
         said: list[tuple[I64, I64, I64]] = []
-        needed = np.zeros(paged.store.root(chains.SLOT_COUNT), np.int64)
+        needed = np.zeros(paged.store.root(root_page.SLOT_COUNT), np.int64)
         used = np.zeros(len(needed), bool)
         for begin in range(0, len(places), PIECE):
             some = places[begin : begin + PIECE]
-            known = paged.keyed(some)
+            known = paged.to_keys(some)
             entries = build.all_entries(known)
             self._subscriptions(known)
             said.append((entries.tree, entries.key, entries.slot.astype(np.int64)))
@@ -230,7 +230,7 @@ class _Checker(Walk):
         for page in np.flatnonzero(self.kinds == pb.RECORDS).tolist():
             if self.reach(page, pb.RECORDS)[pb.ITEMS] != counts[page]:
                 self.wrong(page, "counts other records than it has")
-            if not counts[page] and page != paged.store.root(chains.RECORD_PAGE):
+            if not counts[page] and page != paged.store.root(root_page.RECORD_PAGE):
                 self.wrong(page, "has no records, but is not free")
         for place in places[places & 0xFFFF == 0].tolist():
             self.chain(place >> 16, pb.BLOB)
@@ -238,9 +238,9 @@ class _Checker(Walk):
     def _subscriptions(self, known: Keyed) -> None:
         """Checks the values of records as far as kernels trust them."""
         multi = contiguous(np.array(self.paged.version.attributes.multi, np.uint8))
-        predicates, codes = coded(known.predicates, known.keys, multi)
+        predicates, codes = to_codes(known.predicates, known.keys, multi)
         predicates_are_sound(predicates, codes, len(known.ids))
-        if (known.ids.numbers is None) != bool(self.paged.store.root(chains.TEXT_IDS)):
+        if (known.ids.numbers is None) != bool(self.paged.store.root(root_page.TEXT_IDS)):
             self.wrong(ROOT_PAGE, "says that ids are of another type than they are")
 
     def _free_slots(self, free: NDArray[np.bool_]) -> None:
@@ -251,17 +251,17 @@ class _Checker(Walk):
         steps = np.append(0, free.astype(np.int64))
         for _ in range(len(slots).bit_length()):
             steps, behind = steps + steps[behind], behind[behind]
-        first = root(chains.FREE_SLOT)
-        if first > len(free) or steps[first] != len(slots) or behind[first] or root(chains.FREE_SLOTS) != len(slots):
+        first = root(root_page.FREE_SLOT)
+        if first > len(free) or steps[first] != len(slots) or behind[first] or root(root_page.FREE_SLOTS) != len(slots):
             self.wrong(ROOT_PAGE, "leads to other free slots than there are")
 
     def _root(self) -> U32:
         """Returns the words of the root page, if its counts are possible in a file of this size."""
         root, room = self.reach(ROOT_PAGE, pb.ROOT), len(self.pages) * pb.CHILDREN
-        for count in (chains.SLOT_COUNT, chains.SUBSCRIPTIONS):
+        for count in (root_page.SLOT_COUNT, root_page.SUBSCRIPTIONS):
             if root[count] > room:
                 self.wrong(ROOT_PAGE, "says that there is more than the file has room for")
-        page = int(root[chains.RECORD_PAGE])
+        page = int(root[root_page.RECORD_PAGE])
         if page and (page >= len(self.pages) or self.kinds[page] != pb.RECORDS):
             self.wrong(ROOT_PAGE, "leads to no page of records")
         return root
@@ -269,7 +269,7 @@ class _Checker(Walk):
     def trees(self) -> Figures:
         """Checks trees and their lists."""
         root, spare = self._root(), np.zeros(pb.TREE_WORDS, np.uint32)
-        for place, page in self.table(int(root[chains.TREES_TOP])):
+        for place, page in self.table(int(root[root_page.TREES_TOP])):
             words = self.pages[page, pb.HEAD : pb.HEAD + pb.TREES * pb.TREE_WORDS].reshape(pb.TREES, pb.TREE_WORDS)
             for i in range(pb.TREES):
                 if place * pb.TREES + i == pb.SPARE:
@@ -283,11 +283,11 @@ class _Checker(Walk):
         """Checks all."""
         self.trees()
         root = self.pages[ROOT_PAGE]
-        self.table(int(root[chains.SLOTS_TOP]))
-        self.table(int(root[chains.NEEDED_TOP]))
-        for chain in chains.CHAINS:
+        self.table(int(root[root_page.SLOTS_TOP]))
+        self.table(int(root[root_page.NEEDED_TOP]))
+        for chain in root_page.CHAINS:
             self.chain(int(root[chain]), pb.BLOB)
-        self.chain(int(root[chains.FREE_PAGE]), pb.FREE)
+        self.chain(int(root[root_page.FREE_PAGE]), pb.FREE)
         self.records()
         if not self.seen.all():
             self.wrong(int(self.seen.argmin()), "is lost: nothing leads to it, and it is not free")
@@ -343,6 +343,6 @@ def _walked(path: str, walk: Callable[[_Checker], Figures]) -> Figures:
         raise StoreError(f"{path} is damaged: it cannot be read ({said}): take a copy, or build it again") from error
 
 
-def told(figures: Figures) -> dict[str, Any]:
+def as_dict(figures: Figures) -> dict[str, Any]:
     """Returns figures by name."""
     return {"pages by kind": figures.pages, "depth": figures.depth, "fill": figures.fill}

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from colmatch.errors import OptionError, StoreError
 from colmatch.kernels.layout import U32
 from colmatch.kernels.pbtree.arrays import KIND, NEXT
-from colmatch.paged.cache import PAGE, Cache, StaleError, damaged, read_error, stamp_of, write_error
+from colmatch.paged.cache import PAGE, Cache, StaleError, damaged, read_error, update_number_of, write_error
 from colmatch.paged.header import FIRST_PAGE, State, header_bytes, read_header
 from colmatch.paged.log import (
     BEGIN,
@@ -47,7 +47,7 @@ class PageFile:
 
     Attributes
     ----------
-    generation, stamp, pages : of the state that is read: copies to the file, updates, pages
+    generation, update_number, pages : of the state that is read: copies to the file, updates, pages
     opened : how often the file was opened; another file may have taken its place then
     in_log (pages) : where in the log each page begins, 0 where the file has it
     """
@@ -59,7 +59,7 @@ class PageFile:
         self.fsync = fsync
         self.is_writer = False
         self._pid = os.getpid()
-        self.generation = self.stamp = self.pages = 0
+        self.generation = self.update_number = self.pages = 0
         self.in_log: NDArray[np.int64] = np.zeros(0, np.int64)
         self.log_end = 0
         self.writes = 0
@@ -88,7 +88,7 @@ class PageFile:
         """Forgets its state, and the right to change the file, in a forked child."""
         log, self.log, self.is_writer = self.log, -1, False
         locks.close(log)
-        self.generation = self.stamp = self.pages = self.log_end = 0
+        self.generation = self.update_number = self.pages = self.log_end = 0
         self.cache.begin_anew()
 
     # Which state is read
@@ -114,9 +114,9 @@ class PageFile:
             self.generation = 0
             self.opened += 1
         self._refresh_log()
-        before = self.generation, self.stamp
+        before = self.generation, self.update_number
         for _ in range(TRIES):
-            known = generation, stamp, pages = read_header(self.handle, self.path)
+            known = generation, update_number, pages = read_header(self.handle, self.path)
             own = generation_of(self.path, self.log, known) if self.log >= 0 else -1
             if own != generation + 1:  # the next one: the header may have been written since
                 break
@@ -127,12 +127,12 @@ class PageFile:
             )
         if generation != self.generation:
             self.cache.clear()
-            self.generation, self.stamp, self.pages, self.log_end = generation, stamp, pages, BEGIN
+            self.generation, self.update_number, self.pages, self.log_end = generation, update_number, pages, BEGIN
             self.in_log = np.zeros(pages, np.int64)
             self.cache.resize(pages)
         if own == generation:
             self._follow_log()
-        return before != (self.generation, self.stamp)
+        return before != (self.generation, self.update_number)
 
     def _refresh_log(self) -> None:
         """Opens the log, or another one that has its name now."""
@@ -146,13 +146,13 @@ class PageFile:
     def _follow_log(self) -> None:
         size = os.fstat(self.log).st_size
         while self.log_end < size:
-            known = State(self.generation, self.stamp, self.pages)
+            known = State(self.generation, self.update_number, self.pages)
             update = next_update(self.path, self.log, known, self.log_end, size)
             if update is None:
                 break
             self._take(update.head.total, update.pages, update.head.begin)
             self.cache.forget(update.pages)
-            self.stamp, self.log_end = update.head.stamp, update.head.end
+            self.update_number, self.log_end = update.head.update_number, update.head.end
 
     def _take(self, total: int, pages: NDArray[np.int64], offset: int) -> None:
         self.pages = total
@@ -186,7 +186,7 @@ class PageFile:
         for i, view in enumerate(views):
             if not self.cache.is_whole(first + i, view):
                 self._read_again(handle, offset + i * PAGE, first + i, view)
-            if stamp_of(view) > self.stamp:
+            if update_number_of(view) > self.update_number:
                 raise StaleError(first + i)
 
     def _read_again(self, handle: int, offset: int, page: int, view: memoryview) -> None:
@@ -328,10 +328,10 @@ class PageFile:
         pages = self.cache.page[frames]
         order = np.argsort(pages)
         frames, pages = frames[order], pages[order]
-        stamp = self.stamp + 1
-        views = self.cache.sealed(frames, pages, stamp)
+        update_number = self.update_number + 1
+        views = self.cache.sealed(frames, pages, update_number)
         sums = b"".join([view[:4] for view in views])
-        head = update_bytes(self.generation, stamp, self.pages, pages, sums)
+        head = update_bytes(self.generation, update_number, self.pages, pages, sums)
         first = begin_bytes(self.generation) if self.log_end == BEGIN else b""
         try:
             end = write_at(self.log, 0 if first else self.log_end, [memoryview(first + head), *views])
@@ -342,11 +342,11 @@ class PageFile:
                 raise write_error(self.path, error) from error
             raise
         self.writes += len(pages)
-        self.stamp = stamp
+        self.update_number = update_number
         self._take(self.pages, pages, self.log_end + len(head))
         self.log_end = end
         self.cache.dirty[frames] = 0
-        self.cache.shrink()
+        self.cache.end_update()
         if self.fsync:  # readers may have seen the update, so it is not taken back
             try:
                 os.fsync(self.log)
@@ -357,12 +357,12 @@ class PageFile:
             with suppress(OSError):  # all is in the log: it grows until there is room for a copy
                 self.checkpoint()
 
-    def give_up(self, pages: int) -> None:
+    def roll_back(self, pages: int) -> None:
         """Forgets what was changed since the last commit; there were so many pages then."""
         dirty = self.cache.changed()
         self.cache.forget(self.cache.page[dirty])
         self.cache.dirty[:] = 0
-        self.cache.shrink()
+        self.cache.end_update()
         self.pages = pages
 
     def checkpoint(self) -> None:
@@ -381,7 +381,7 @@ class PageFile:
         os.fsync(self.handle)
         generation = self.generation + 1
         try:
-            self._put(header_bytes(generation, self.stamp, self.pages), generation % 2)
+            self._put(header_bytes(generation, self.update_number, self.pages), generation % 2)
             os.fsync(self.handle)
             self.generation = generation
             self.in_log[:] = 0

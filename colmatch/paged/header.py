@@ -13,27 +13,27 @@ from colmatch.paged.cache import PAGE, damaged
 MAGIC = b"colmatch pages\n"
 VERSION = 3
 FIRST_PAGE = 2  # number of the first page behind the two headers
-_HEADER = struct.Struct("<15sxIQQQ")  # magic, version, generation, stamp, pages
+_HEADER = struct.Struct("<15sxIQQQ")  # magic, version, generation, update number, pages
 
 
 class State(NamedTuple):
     """What the file has after some update."""
 
     generation: int
-    stamp: int  # of that update
+    update_number: int  # of that update
     pages: int
 
 
-def header_bytes(generation: int, stamp: int, pages: int) -> bytes:
+def header_bytes(generation: int, update_number: int, pages: int) -> bytes:
     """Returns a header page."""
-    head = _HEADER.pack(MAGIC, VERSION, generation, stamp, pages).ljust(PAGE - 4, b"\0")
+    head = _HEADER.pack(MAGIC, VERSION, generation, update_number, pages).ljust(PAGE - 4, b"\0")
     return head + struct.pack("<I", zlib.crc32(head))
 
 
-def headers(generation: int, stamp: int, pages: int) -> bytes:
+def headers(generation: int, update_number: int, pages: int) -> bytes:
     """Returns both headers of a new file: of this generation and the next, which counts."""
     numbers = sorted((generation, generation + 1), key=lambda number: number % 2)
-    return b"".join(header_bytes(number, stamp, pages) for number in numbers)
+    return b"".join(header_bytes(number, update_number, pages) for number in numbers)
 
 
 def is_pages(path: str) -> bool:

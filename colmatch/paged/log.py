@@ -3,7 +3,7 @@
 ::
 
     32 bytes   "colmatch log", generation of the file that it follows, checksum
-    updates    as ``logged.py`` says, with stamps that follow each other
+    updates    as ``logged.py`` says, whose numbers follow each other
 
 An update is there when all of it is. What comes behind the first that is not was never finished, or
 is damage (``unfinished.py``).
@@ -157,7 +157,7 @@ def next_update(path: str, handle: int, known: State, at: int, size: int) -> Upd
     StoreError : the log is damaged, there or behind
     """
     update = read_update(handle, known.generation, at, size)
-    if update is None or update.head.stamp != known.stamp + 1:
+    if update is None or update.head.update_number != known.update_number + 1:
         # of another size by now, it is being written
         if damage(handle, known, at, size) is not None and os.fstat(handle).st_size == size:
             raise StoreError(

@@ -2,8 +2,8 @@
 
 ::
 
-    40 bytes   "update", generation, stamp, pages, pages of the file, checksum of this, of the
-               numbers and of the pages' own checksums
+    40 bytes   "update", generation, its number, pages, pages of the file, checksum of this,
+               of the numbers and of the pages' own checksums
     4 bytes    for each page: its number
     PAGE bytes for each page: it, with a checksum of its own
 """
@@ -34,7 +34,7 @@ class Head(NamedTuple):
     """What an update says at its beginning."""
 
     at: int  # where in the log
-    stamp: int
+    update_number: int
     many: int  # pages
     total: int  # pages of the file
 
@@ -55,9 +55,9 @@ class Update(NamedTuple):
     pages: NDArray[np.int64]
 
 
-def update_bytes(generation: int, stamp: int, total: int, pages: NDArray[np.int64], sums: bytes) -> bytes:
+def update_bytes(generation: int, update_number: int, total: int, pages: NDArray[np.int64], sums: bytes) -> bytes:
     """Returns what stands before the pages of an update; ``sums`` are their checksums."""
-    head = _UPDATE.pack(MAGIC[:6], generation, stamp, len(pages), total)
+    head = _UPDATE.pack(MAGIC[:6], generation, update_number, len(pages), total)
     numbers = pages.astype(np.uint32).tobytes()
     return head + _CRC.pack(_sum(head, [numbers], sums)) + numbers
 
@@ -69,9 +69,9 @@ def _sum(head: bytes, numbers: list[bytes], sums: bytes | bytearray) -> int:
     return zlib.crc32(sums, known)
 
 
-def beginning(generation: int, stamp: int | None = None) -> bytes:
+def beginning(generation: int, update_number: int | None = None) -> bytes:
     """Returns the first bytes of an update of a generation, as far as they are known."""
-    return MAGIC + struct.pack("<Q", generation) + (b"" if stamp is None else struct.pack("<Q", stamp))
+    return MAGIC + struct.pack("<Q", generation) + (b"" if update_number is None else struct.pack("<Q", update_number))
 
 
 def read_update(handle: int, generation: int, at: int, size: int) -> Update | None:
@@ -103,8 +103,8 @@ def read_update(handle: int, generation: int, at: int, size: int) -> Update | No
 
 
 def _head(data: bytes, at: int) -> Head:
-    _, _, stamp, many, total = _UPDATE.unpack_from(data)
-    return Head(at, stamp, many, total)
+    _, _, update_number, many, total = _UPDATE.unpack_from(data)
+    return Head(at, update_number, many, total)
 
 
 def heads(handle: int, generation: int, at: int, size: int) -> Iterator[Head]:

@@ -1,6 +1,6 @@
 """A matcher that lives in a file of pages, as far as it is read.
 
-What describes the subscriptions is in memory once it was read (``described.py``).
+What describes the subscriptions is in memory once it was read (``metadata.py``).
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from colmatch.kernels import _forks
 from colmatch.kernels.layout import U8
 from colmatch.kernels.pbtree.arrays import IDS, TAGS
 from colmatch.options import Options
-from colmatch.paged import build, chains, described
+from colmatch.paged import build, metadata, root_page
 from colmatch.paged.cache import StaleError, damaged, read_error
-from colmatch.paged.described import Described
 from colmatch.paged.file import PageFile
+from colmatch.paged.metadata import Metadata
+from colmatch.paged.paged_version import PagedVersion
 from colmatch.paged.records import Keyed
-from colmatch.paged.state import PagedVersion
 from colmatch.paged.store import PageStore
-from colmatch.predicates.keys import coded
+from colmatch.predicates.keys import to_codes
 from colmatch.subscriptions.ids import Ids, can_be_id
 from colmatch.subscriptions.intake import SubscriptionReader
 from colmatch.updates.deleted import Deleted
@@ -67,7 +67,7 @@ class PagedReader:
         self.file = PageFile(self.path, settings.cache_bytes, settings.fsync)
         self.store = PageStore(self.file)
         self._known: tuple[int, int] | None = None
-        self._described: Described | None = None
+        self._metadata: Metadata | None = None
         self._closed = False
         self._source: SubscriptionReader | None = None
         self._whole: tuple[tuple[int, int], Version] | None = None
@@ -89,8 +89,8 @@ class PagedReader:
         self.file.begin_anew()
         self.store.begin_anew()
         self._known = None
-        if self._described is not None:  # it may belong to an update that was not finished
-            self._described = self._described._replace(others=(), literals=(), old=None, version=None)
+        if self._metadata is not None:  # it may belong to an update that was not finished
+            self._metadata = self._metadata._replace(others=(), literals=(), old=None, version=None)
 
     # Reading
 
@@ -109,7 +109,7 @@ class PagedReader:
                     self._learn()
                     return work()
                 except StaleError as error:
-                    state, page = (self.file.generation, self.file.stamp), error.page
+                    state, page = (self.file.generation, self.file.update_number), error.page
                     first, is_same = first or state, first is None or first == state
                 except OSError as error:
                     raise read_error(self.path, error) from error
@@ -119,24 +119,24 @@ class PagedReader:
 
     def _learn(self) -> None:
         """Reads what describes the subscriptions, where it has changed."""
-        state = self.file.generation, self.file.stamp
+        state = self.file.generation, self.file.update_number
         if state != self._known:
-            self._described = described.read(self.store, self._described)
+            self._metadata = metadata.read(self.store, self._metadata)
             self._known = state
 
     @property
     def base(self) -> Parts:
-        """A matcher without subscriptions, and with young string literals alone."""
-        assert self._described is not None
-        return self._described.parts
+        """A matcher without subscriptions, and with recent string literals alone."""
+        assert self._metadata is not None
+        return self._metadata.parts
 
     @property
     def version(self) -> Version:
         """The version of ``base``, with all string literals. To be asked for while reading."""
-        assert self._described is not None
-        self._described = described.with_literals(self.store, self._described)
-        assert self._described.version is not None
-        return self._described.version
+        assert self._metadata is not None
+        self._metadata = metadata.with_literals(self.store, self._metadata)
+        assert self._metadata.version is not None
+        return self._metadata.version
 
     @property
     def schema(self) -> Any:
@@ -158,13 +158,13 @@ class PagedReader:
     @property
     def id_type(self) -> pa.DataType:
         """The type of ids. To be asked for while reading."""
-        return pa.string() if self.store.root(chains.TEXT_IDS) else pa.int64()
+        return pa.string() if self.store.root(root_page.TEXT_IDS) else pa.int64()
 
     def places(self, ids: Ids) -> NDArray[np.int64]:
         """Returns where the record of each id is: page << 16 | word, -1 where there is none."""
         out = np.full(len(ids), -1)
         is_text = ids.numbers is None
-        if len(ids) and is_text != bool(self.store.root(chains.TEXT_IDS)):
+        if len(ids) and is_text != bool(self.store.root(root_page.TEXT_IDS)):
             return out
         keys = build.id_keys(ids).tolist()
         for i, key in enumerate(keys):
@@ -174,7 +174,7 @@ class PagedReader:
             entry = self.store.slots(slots).astype(np.int64)
             places = entry[:, 2] << 16 | entry[:, 3]
             if is_text:
-                found = self.store.keyed(places).ids.array.to_pylist()
+                found = self.store.to_keys(places).ids.array.to_pylist()
                 places = places[[own == ids[i] for own in found]]
             if len(places):
                 out[i] = places[0]
@@ -187,30 +187,30 @@ class PagedReader:
             return slots
         # All that stand there have the same tag (``_check_tags``), so one of them says which it is.
         entry = self.store.slots(slots[:1]).astype(np.int64)
-        return slots if tag in self.keyed(entry[:, 2] << 16 | entry[:, 3]).tags.names else slots[:0]
+        return slots if tag in self.to_keys(entry[:, 2] << 16 | entry[:, 3]).tags.names else slots[:0]
 
     def all_places(self) -> NDArray[np.int64]:
         """Returns the places of all records in the order of the file, which matches have too."""
-        count = self.store.root(chains.SLOT_COUNT)
+        count = self.store.root(root_page.SLOT_COUNT)
         entry = self.store.slots(np.arange(count)).astype(np.int64)
         places = np.where(entry[:, 2] > 0, entry[:, 2] << 16 | entry[:, 3], -1)
         distinct = np.unique(places)
         return contiguous(distinct[distinct >= 0])
 
-    def keyed(self, places: NDArray[np.int64]) -> Keyed:
+    def to_keys(self, places: NDArray[np.int64]) -> Keyed:
         """Returns the subscriptions of some records."""
-        return self.store.keyed(places)
+        return self.store.to_keys(places)
 
     def version_of(self, places: NDArray[np.int64]) -> Version:
         """Returns some subscriptions as a version in memory."""
-        some = self.keyed(places)
+        some = self.to_keys(places)
         version = self.version
         multi: U8 = contiguous(np.array(version.attributes.multi, np.uint8))
-        predicates, codes = coded(some.predicates, some.keys, multi)
+        predicates, codes = to_codes(some.predicates, some.keys, multi)
         count = len(some.ids)
         requested = FEWEST.settings.under(self._settings.dnf_budget)
         segment, _ = indexed(requested, predicates, codes, None, count, count)
-        ids = some.ids if count or not self.store.root(chains.TEXT_IDS) else Ids(pa.array([], pa.string()))
+        ids = some.ids if count or not self.store.root(root_page.TEXT_IDS) else Ids(pa.array([], pa.string()))
         return version.changed(
             segments=(segment,),
             bases=(0,),
@@ -227,7 +227,7 @@ class PagedReader:
         """Returns all subscriptions as a version in memory, which stays until the next update."""
 
         def read_all() -> Version:
-            state = self.file.generation, self.file.stamp
+            state = self.file.generation, self.file.update_number
             known = self._whole
             if known is None or known[0] != state:
                 known = state, self.version_of(self.all_places())
@@ -273,12 +273,12 @@ class PagedReader:
         version = self.now
         cache = self.file.cache
 
-        def told() -> dict[str, Any]:
+        def figures() -> dict[str, Any]:
             root, size = self.store.root, self.file.pages * 4096
-            count = root(chains.SUBSCRIPTIONS)
+            count = root(root_page.SUBSCRIPTIONS)
             return {
                 "subscriptions": count,
-                "conjunctions": root(chains.SLOT_COUNT) - root(chains.FREE_SLOTS),
+                "conjunctions": root(root_page.SLOT_COUNT) - root(root_page.FREE_SLOTS),
                 "attributes": version.attributes.used,
                 "rejected": len(version.rejected),
                 "language": self.language.name,
@@ -296,7 +296,7 @@ class PagedReader:
                 "segments": [{"index": KIND.name, "subscriptions": count, "deleted": 0}],
                 "bytes": size,
                 "bytes_per_subscription": size / max(count, 1),
-                "arrays": {"file": size, "cache": cache.mem.nbytes, "slots": 6 * root(chains.SLOT_COUNT)},
+                "arrays": {"file": size, "cache": cache.mem.nbytes, "slots": 6 * root(root_page.SLOT_COUNT)},
                 "pages": self.file.pages,
                 "cache": {
                     "pages": cache.frames, "reads": cache.reads, "hits": cache.hits, "writes": self.file.writes,
@@ -304,4 +304,4 @@ class PagedReader:
                 "log_bytes": self.file.log_end,
             }  # fmt: skip
 
-        return self.reading(told)
+        return self.reading(figures)

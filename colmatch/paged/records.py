@@ -45,7 +45,7 @@ class Keyed(NamedTuple):
         return np.repeat(self.sizes > 0, np.maximum(self.sizes, 1))
 
 
-def packed(some: Keyed) -> tuple[U32, I64]:
+def pack(some: Keyed) -> tuple[U32, I64]:
     """Returns the words of all records, and where each begins (S + 1)."""
     preds, keys, ids, tags, slots, sizes = some
     sections = sections_of(preds, keys, ids, tags, ranges_of(sizes), np.arange(len(ids) + 1))

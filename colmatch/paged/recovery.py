@@ -61,8 +61,10 @@ def _recovered(path: str, main: int, log: int) -> Recovered | None:
     if own is not None and own != known.generation:
         return None  # nothing was begun, or all of it is in the file
     state, end = known, BEGIN
-    while (update := read_update(log, known.generation, end, size)) and update.head.stamp == state.stamp + 1:
-        state, end = State(known.generation, update.head.stamp, update.head.total), update.head.end
+    while (
+        update := read_update(log, known.generation, end, size)
+    ) and update.head.update_number == state.update_number + 1:
+        state, end = State(known.generation, update.head.update_number, update.head.total), update.head.end
     found = damage(log, state, end, size)
     if own is not None and found is None:
         return None
@@ -76,8 +78,8 @@ def _recovered(path: str, main: int, log: int) -> Recovered | None:
     if own is None and end > BEGIN:
         os.pwrite(log, begin_bytes(known.generation), 0)
     os.fsync(log)
-    lost = 0 if found is None else None if found.last is None else found.last - state.stamp
-    return Recovered(state.stamp - known.stamp, lost, size - end if is_cut else 0, copy, said)
+    lost = 0 if found is None else None if found.last is None else found.last - state.update_number
+    return Recovered(state.update_number - known.update_number, lost, size - end if is_cut else 0, copy, said)
 
 
 def _check_log(path: str, log: int, head: bytes, generation: int, size: int) -> None:
@@ -102,7 +104,7 @@ def _with_header(path: str, main: int, log: int, generation: int) -> Recovered:
         raise _both_damaged(path)
     copy = set_aside(log_path(path), path, log)
     pages = os.fstat(main).st_size // PAGE
-    os.pwrite(main, header_bytes(generation, first.head.stamp - 1, pages), generation % 2 * PAGE)
+    os.pwrite(main, header_bytes(generation, first.head.update_number - 1, pages), generation % 2 * PAGE)
     os.fsync(main)
     return Recovered(0, 0, 0, copy, f"the newer header of {path} was not what was written")
 

@@ -17,9 +17,9 @@ from colmatch.kernels.pbtree.arrays import SPANS, TASK, VERIFY, WALKS
 from colmatch.kernels.pbtree.match import search_rows
 from colmatch.kernels.pbtree.verify import verify_pairs
 from colmatch.matching.pieces import Piece
-from colmatch.paged import chains
+from colmatch.paged import root_page
 from colmatch.paged.store import PageStore
-from colmatch.predicates.keys import coded
+from colmatch.predicates.keys import to_codes
 
 OUT_LEAST = 1 << 14  # pairs of row and slot that there is room for
 VERIFIED_MOST = 4096  # records that are verified together
@@ -89,7 +89,7 @@ class Searcher:
 
     def _search(self, rows: tuple[I64, I64, I64], count: int) -> I64:
         """Returns pairs of row and slot that have counted all."""
-        needed, top = contiguous(self.store.needed()), self.store.root(chains.TREES_TOP)
+        needed, top = contiguous(self.store.needed()), self.store.root(root_page.TREES_TOP)
         scratch = self._room(len(needed), int(np.diff(rows[0]).max(initial=0)))
         state = np.array([0, count, -1, 0, 0, 0, 0], np.int64)
         cache, parts = self.store.file.cache, []
@@ -131,8 +131,8 @@ class Searcher:
         for begin in range(0, len(distinct), VERIFIED_MOST):
             some = np.flatnonzero((which >= begin) & (which < begin + VERIFIED_MOST))
             places = distinct[begin : begin + VERIFIED_MOST]
-            known = self.store.keyed(places)
-            predicates, codes = coded(known.predicates, known.keys, multi)
+            known = self.store.to_keys(places)
+            predicates, codes = to_codes(known.predicates, known.keys, multi)
             own = known.slots[known.is_of_conjunction].astype(np.int64)
             order = np.argsort(own)
             conj = order[np.searchsorted(own[order], slot[some])]
@@ -153,10 +153,10 @@ def by_rows(row: I64, rows: int) -> I64:
 def piece_of(found: Found, rows: int, offset: int, pages: PageStore, memory: Any) -> Piece:
     """Returns the matches of a batch in the form that callers' forms are made of."""
     place = by_rows(found.row, rows)
-    if not pages.root(chains.TEXT_IDS):
+    if not pages.root(root_page.TEXT_IDS):
         ids = np.ascontiguousarray(found.entry[:, :2]).view(np.int64).ravel()
         return Piece(offset, place, ids, None, memory)
     spot = found.entry[:, 2].astype(np.int64) << 16 | found.entry[:, 3].astype(np.int64)
     distinct, which = np.unique(spot, return_inverse=True)
-    names = pages.keyed(distinct).ids.array if len(distinct) else pa.array([], pa.string())
+    names = pages.to_keys(distinct).ids.array if len(distinct) else pa.array([], pa.string())
     return Piece(offset, place, which.astype(np.uint32), names, memory)

@@ -17,7 +17,9 @@ from colmatch.kernels.pbtree import update
 from colmatch.kernels.pbtree.editing import FREED, FRESH, MISSED, NO_FRESH, NO_ROOM, WRONG, Pages
 from colmatch.kernels.pbtree.leaves import DEPTH_MOST
 from colmatch.paged.cache import damaged
-from colmatch.paged.chains import (
+from colmatch.paged.file import PageFile
+from colmatch.paged.records import Keyed, unpacked
+from colmatch.paged.root_page import (
     FREE_SLOT,
     FREE_SLOTS,
     NEEDED_TOP,
@@ -27,8 +29,6 @@ from colmatch.paged.chains import (
     TREES_TOP,
     Chains,
 )  # fmt: skip
-from colmatch.paged.file import PageFile
-from colmatch.paged.records import Keyed, unpacked
 
 SLOT_WORDS = 4
 SLOTS_OF_PAGE = pb.CHILDREN // SLOT_WORDS
@@ -113,7 +113,7 @@ class PageStore(Chains):
     def set_needed(self, slots: Iterable[int], needed: Iterable[int]) -> None:
         """Writes what slots have to count."""
         top, kept = self.root(NEEDED_TOP), self._known_needed
-        known = None if kept is None or kept[0] != (self.file.generation, self.file.stamp) else kept[1]
+        known = None if kept is None or kept[0] != (self.file.generation, self.file.update_number) else kept[1]
         for slot, value in zip(slots, needed, strict=True):
             page = self.reach_table_page(top, slot // NEEDED_OF_PAGE)
             self.file.edit(page).view(np.uint8)[4 * pb.HEAD + slot % NEEDED_OF_PAGE] = value
@@ -124,7 +124,7 @@ class PageStore(Chains):
 
     def needed(self) -> U8:
         """Returns what each slot has to count: one byte for each, which stay in memory."""
-        state, count = (self.file.generation, self.file.stamp), self.root(SLOT_COUNT)
+        state, count = (self.file.generation, self.file.update_number), self.root(SLOT_COUNT)
         known = self._known_needed
         if known is None or known[0] != state:
             pages = self.table_pages(self.root(NEEDED_TOP), np.arange(-(-count // NEEDED_OF_PAGE)))
@@ -139,7 +139,7 @@ class PageStore(Chains):
     def keep_needed(self) -> None:
         """Says that what is known of slots is what the last update has made of them."""
         if self._known_needed is not None:
-            self._known_needed = (self.file.generation, self.file.stamp), self._known_needed[1]
+            self._known_needed = (self.file.generation, self.file.update_number), self._known_needed[1]
 
     def forget_needed(self) -> None:
         self._known_needed = None
@@ -238,7 +238,7 @@ class PageStore(Chains):
             out[members(first[some], ranges_of(sizes[some]))] = words
         return out, first
 
-    def keyed(self, places: NDArray[np.int64]) -> Keyed:
+    def to_keys(self, places: NDArray[np.int64]) -> Keyed:
         """Returns the subscriptions of some records, by their places: page << 16 | word."""
         try:
             return unpacked(*self.records(places >> 16, places & 0xFFFF))

@@ -10,7 +10,7 @@ from colmatch.errors import StoreError
 from colmatch.kernels.layout import U32
 from colmatch.kernels.pbtree import arrays as pb
 from colmatch.paged.file import ROOT as ROOT_PAGE
-from colmatch.paged.live import PagedSet
+from colmatch.paged.paged_set import PagedSet
 
 NAMES = {
     pb.FREE: "free", pb.LEAF: "leaf", pb.INNER: "inner", pb.LIST: "list", pb.TABLE: "table", pb.RECORDS: "records", pb.BLOB: "blob",

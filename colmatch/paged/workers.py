@@ -28,7 +28,7 @@ from colmatch.matching.threads import Result
 from colmatch.matching.topk.arguments import TopK
 from colmatch.matching.workers import MatchTask, Workers
 from colmatch.options import Options
-from colmatch.paged.live import PagedSet
+from colmatch.paged.paged_set import PagedSet
 from colmatch.paged.search import Found, Searcher, piece_of
 from colmatch.updates.versions import Version
 

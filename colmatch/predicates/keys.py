@@ -39,7 +39,7 @@ def keys_of(preds: Predicates, codes: Codes, is_code: bool = False) -> Keys:
     return Keys(first, low, high)
 
 
-def coded(preds: Predicates, keys: Keys, multi: U8) -> tuple[Predicates, Codes]:
+def to_codes(preds: Predicates, keys: Keys, multi: U8) -> tuple[Predicates, Codes]:
     """Returns the predicates with codes, and these: of the boundaries that they have themselves.
 
     multi (A) : whether attributes may have several values in a row

@@ -40,7 +40,7 @@ class Form:
         self.sections = sections
         self.places = {name: place for place, name in enumerate(sections)}
 
-    def packed(self, sections: Mapping[str, NDArray[Any]]) -> bytes:
+    def pack(self, sections: Mapping[str, NDArray[Any]]) -> bytes:
         """Returns one record.
 
         Raises
@@ -89,7 +89,7 @@ class Form:
         OverflowError : a section has more bytes than its head can say
         """
         if count == 1:
-            words = np.frombuffer(self.packed({name: rows for name, (rows, _) in sections.items()}), np.uint32)
+            words = np.frombuffer(self.pack({name: rows for name, (rows, _) in sections.items()}), np.uint32)
             return words, np.array([0, len(words)])
         there = {name: self._without_fill(name, *section) for name, section in sections.items() if len(section[0])}
         names = sorted([name for name, (rows, _) in there.items() if len(rows)], key=self.places.__getitem__)

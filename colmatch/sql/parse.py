@@ -66,7 +66,7 @@ class Parser:
                 self._last = text, read_text(text, self.max_depth)
             except Refusal as refusal:
                 self._last = text, refusal
-        reading: Reading = _told(self._last[1])
+        reading: Reading = _value_or_raise(self._last[1])
         return reading
 
     def parse(self, reading: Reading) -> Expr:
@@ -81,7 +81,7 @@ class Parser:
                 reading.parsed = self._tree(reading)
             except Refusal as refusal:
                 reading.parsed = refusal
-        found: Expr = _told(reading.parsed)
+        found: Expr = _value_or_raise(reading.parsed)
         return found
 
     def forget(self) -> None:
@@ -322,7 +322,7 @@ class Parser:
         raise Refusal(f"{name} has too few or too many arguments here", begin_of(node, reading))
 
 
-def _told(found: Any) -> Any:
+def _value_or_raise(found: Any) -> Any:
     """Returns a result, or raises it if it is a refusal."""
     if isinstance(found, Refusal):
         raise found

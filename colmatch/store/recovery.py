@@ -25,7 +25,7 @@ class Recovered(NamedTuple):
     copy: str  # of what was damaged
     error: str
 
-    def told(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, Any]:
         """Returns figures by name."""
         lost = "unknown" if self.lost is None else self.lost
         return {

@@ -52,15 +52,15 @@ def _encode(parts: Parts) -> tuple[dict[str, Any], dict[str, np.ndarray[Any, Any
     }
     arrays |= {f"literals.{name}": array for name, array in whole(version.literals)._asdict().items()}
     arrays |= ids_to_arrays(version.ids) | tags_to_arrays(version.tags)
-    arrays |= {"dead": version.deleted_bits, "sample": version.sample}
+    arrays |= {"deleted": version.deleted_bits, "sample": version.sample}
     header = {
         "version": __version__,
-        "asked": _settings(parts.requested),
+        "requested": _settings(parts.requested),
         "segments": [{"size": segment.size, **_settings(segment.index.settings)} for segment in version.segments],
         "bases": version.bases,
         "growing": version.growing,
-        "living": version.alive,
-        "found_dead": version.stale,
+        "alive": version.alive,
+        "stale": version.stale,
         "gone": version.gone,
         "reason": version.reason,
         "updates": version.updates,
@@ -114,9 +114,9 @@ def _decoded(header: dict[str, Any], arrays: dict[str, np.ndarray[Any, Any]], tr
         segments=tuple(segments),
         bases=tuple(header["bases"]),
         growing=header["growing"],
-        deleted=Deleted(_typed("dead", layout.U64, arrays)),
-        alive=tuple(header["living"]),
-        stale=tuple(header["found_dead"]),
+        deleted=Deleted(_typed("deleted", layout.U64, arrays)),
+        alive=tuple(header["alive"]),
+        stale=tuple(header["stale"]),
         gone=header["gone"],
         ids=ids_of_arrays(_ids(arrays, trusted)),
         reason=header["reason"],
@@ -128,7 +128,7 @@ def _decoded(header: dict[str, Any], arrays: dict[str, np.ndarray[Any, Any]], tr
         merges=header["merges"],
     )
     schema = Schema(pa.ipc.read_schema(pa.py_buffer(base64.b64decode(header["schema"]))))
-    requested = index(header["asked"]["kind"], **header["asked"]["settings"])
+    requested = index(header["requested"]["kind"], **header["requested"]["settings"])
     if not trusted:
         if is_in_pages(requested) != pages or (pages and len(version)):
             raise ValueError("it asks for a file of pages" if not pages else "it has subscriptions, or is not of pages")

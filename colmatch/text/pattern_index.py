@@ -2,7 +2,7 @@
 
 It says which of them are true of which of a batch's distinct strings.
 
-The lists of OpIndex's operator extension (OpIndex document, section 6.2), each with an index of its
+The lists of OpIndex's operator extension (OpIndex paper, section 6.2), each with an index of its
 own. But there is not one for each pivot attribute: truth is found once for a distinct string,
 whatever subscriptions ask for it and whatever kind of index they are in.
 

@@ -66,7 +66,7 @@ class RegexSet:
         self._inside: list[int] = []  # ids of threads that match now, once for each call
         self._sets: list[Any] = []  # sets that were made; the last one is used
         try:
-            self._sets.append(self._made())
+            self._sets.append(self._new_set())
         except re2.error:  # too large together
             self.faster = False
         _forks.renewed(self)
@@ -76,7 +76,7 @@ class RegexSet:
         if inside and self._sets:  # other threads may have held a lock inside the set
             self._sets.append(None)  # the set is kept, since one that is locked cannot be freed
 
-    def _made(self) -> Any:
+    def _new_set(self) -> Any:
         options = re2.Options()
         options.max_mem = STATE_BYTES
         options.log_errors = False
@@ -101,7 +101,7 @@ class RegexSet:
     @contextmanager
     def _matching(self) -> Iterator[Callable[[bytes], list[int] | None]]:
         if self._sets[-1] is None:
-            self._sets[-1] = self._made()
+            self._sets[-1] = self._new_set()
         self._inside.append(get_ident())
         try:
             yield self._sets[-1].Match

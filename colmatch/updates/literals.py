@@ -53,13 +53,13 @@ def labelled(codes: Codes, literals: Literals) -> tuple[Codes, Literals]:
     label = np.empty(len(literals.offset) - 1, np.int64)
     space_literals(literals.first, contiguous(np.ones(len(literals.first) - 1, np.uint8)), label)
     literals = freeze(literals._replace(label=label))
-    return _keyed(codes, literals.first, literals.label), literals
+    return _to_keys(codes, literals.first, literals.label), literals
 
 
 def joined(known: Vocabulary, codes: Codes, new: Literals, attributes: int) -> tuple[Vocabulary, Codes, Move | None]:
     """Puts new literals among those that are there.
 
-    Those that are new come to the young ones, for which only these and the nearest old ones are
+    Those that are new come to the recent ones, for which only these and the nearest old ones are
     looked at. Where there is no room for a label, all of an attribute are spaced anew.
 
     Parameters
@@ -99,7 +99,7 @@ def joined(known: Vocabulary, codes: Codes, new: Literals, attributes: int) -> t
         known = Vocabulary(known.old, WordList(recent))
         if len(known.recent) > policy.RECENT_MOST:
             known = Vocabulary.among(whole(known))
-    return known, _keyed(codes, new.first, contiguous(label)), None
+    return known, _to_keys(codes, new.first, contiguous(label)), None
 
 
 def _spaced_anew(known: Literals, codes: Codes, new: Literals) -> tuple[Vocabulary, Codes, Move | None]:
@@ -113,7 +113,7 @@ def _spaced_anew(known: Literals, codes: Codes, new: Literals) -> tuple[Vocabula
     out = freeze(out)
     again = crowded & (np.diff(known.first) > 0)  # not those that had no literals
     move = Move(known.first, known.label, moved, contiguous(again), out.label) if again.any() else None
-    return Vocabulary.among(out), _keyed(codes, new.first, contiguous(out.label[new_moved])), move
+    return Vocabulary.among(out), _to_keys(codes, new.first, contiguous(out.label[new_moved])), move
 
 
 def whole(known: Vocabulary) -> Literals:
@@ -177,7 +177,7 @@ def extended(first: I64, size: int) -> I64:
     return contiguous(np.append(first, np.full(size - len(first), first[-1])))
 
 
-def _keyed(codes: Codes, literal_first: I64, label: I64) -> Codes:
+def _to_keys(codes: Codes, literal_first: I64, label: I64) -> Codes:
     bound = codes.bound.copy()
     key_boundaries(contiguous(codes.first), bound, literal_first, label)
     return freeze(codes._replace(bound=bound))

@@ -130,7 +130,7 @@ class Merger:
                         )
                 except StoppedError:
                     raise OptionError("the matcher was closed while it was compacted: nothing has changed") from None
-            self._sweep(live)
+            self._vacuum(live)
         self.error = None
 
     def stop(self) -> None:
@@ -169,7 +169,7 @@ class Merger:
                     raise
                 result = self._merge(live, now, start, found[1], for_few(live.requested))
             self._publish(live, result)
-            self._sweep(live)
+            self._vacuum(live)
             self.error, self._failed = message, ()
         except StoppedError:
             pass
@@ -246,7 +246,7 @@ class Merger:
                 live.move_window(after, sample)
         return True
 
-    def _sweep(self, live: VersionHolder) -> None:
+    def _vacuum(self, live: VersionHolder) -> None:
         """Leaves out what no segment uses any more."""
         tidy = gathered_literals(live.now)
         with live.turn.take():

@@ -16,8 +16,8 @@ DELETED_SHARE = 4  # a segment is built anew when more than one of so many of it
 DELETED_LEAST = 256  # deleted subscriptions that are left alone however few the others
 SEGMENTS_MOST = 16  # an update waits for a merge when there are more
 UNUSED_SHARE = 4  # of string literals and attributes, one of so many may be unused
-RECENT_MOST = 8192  # young string literals; with more they become old ones
-RECENT_KEPT = 1024  # young string literals that are left alone after a merge
+RECENT_MOST = 8192  # recent string literals; with more they become old ones
+RECENT_KEPT = 1024  # recent string literals that are left alone after a merge
 UNUSED_LEAST = 256  # unused ones that are left alone however few the others
 
 

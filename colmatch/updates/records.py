@@ -28,7 +28,7 @@ from colmatch.kernels.layout import ATTR_MASK, I64, KEY_MAX, KEY_MIN, U8, Litera
 from colmatch.lowering.labels import string_labels
 from colmatch.lowering.lower import LoweredExpressions
 from colmatch.predicates.columns import take
-from colmatch.predicates.keys import Keys, coded, keys_of
+from colmatch.predicates.keys import Keys, keys_of, to_codes
 from colmatch.predicates.records import Form, Records, check, sums
 from colmatch.predicates.sections import predicates_of, shifts
 from colmatch.schema import Attribute, Attributes, Family, Role, Type
@@ -86,27 +86,27 @@ def of_insert(new: NewSubscriptions) -> bytes:
         sections["rejected"] = _text("\n".join([json.dumps(entry) for entry in new.rejected]).encode())
     if new.local_literal is not None:
         sections["local_literal"] = _text(new.local_literal.encode())
-    return _packed(sections)
+    return _pack(sections)
 
 
 def of_delete(ids: Ids) -> bytes:
     """Returns the record of a delete."""
     found = sections_of_ids("gone", "gone", ids, np.array([0, len(ids)]))
-    return _packed({name: rows for name, (rows, _) in found.items()})
+    return _pack({name: rows for name, (rows, _) in found.items()})
 
 
 def of_sample(sample: U8) -> bytes:
     """Returns the record of another sample."""
-    return _packed({"sample": _text(b"+" + sample.tobytes())})
+    return _pack({"sample": _text(b"+" + sample.tobytes())})
 
 
 def _text(data: bytes) -> NDArray[np.uint8]:
     return np.frombuffer(data, np.uint8)
 
 
-def _packed(sections: dict[str, NDArray[Any]]) -> bytes:
+def _pack(sections: dict[str, NDArray[Any]]) -> bytes:
     try:
-        return FORM.packed(sections)
+        return FORM.pack(sections)
     except OverflowError:
         raise StoreError(
             "an update has more than 4 GB of one thing, which no journal takes: make several of it"
@@ -190,7 +190,7 @@ def read(journalled: Sequence[bytes], attributes: Attributes) -> Change:
     labels, literals = _read_literals(records, np.repeat(slot_attr, literal_count), len(attributes))
     keys = _with_labels(keys, slot, ranges_of(literal_count), labels)
     preds.pred[:, 0] = word & ~np.uint32(ATTR_MASK) | slot_attr[slot].astype(np.uint32)
-    predicates, codes = coded(preds, keys, np.array(attributes.multi, np.uint8))
+    predicates, codes = to_codes(preds, keys, np.array(attributes.multi, np.uint8))
     codes_are_sound(codes)
     predicates_are_sound(predicates, codes, len(ids))
     keep, touched, each, update = _left(ids, subs, gone, deletes)

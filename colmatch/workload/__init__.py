@@ -1,6 +1,6 @@
 """Synthetic subscriptions and events, in the manner of BEGen.
 
-The source documents measure with them.
+The papers measure with them.
 
 >>> from colmatch.workload import named
 >>> workload = named("dense", subscriptions=2)

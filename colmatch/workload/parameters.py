@@ -19,7 +19,7 @@ _COLUMNS = 10_000  # attributes that are columns, at most: beyond some 2,000 a m
 
 @dataclass(frozen=True)
 class Parameters:
-    """What to draw. 000, 002 and 003 are the source documents: BE*-Tree, OpIndex and PS-Tree.
+    """What to draw. 000, 002 and 003 are the papers: BE*-Tree, OpIndex and PS-Tree.
 
     Attributes are called ``a0``, ``a1`` …, values run from 0 to ``cardinality - 1``. A subscription
     is a conjunction of predicates on different attributes; its id is its number, from 0. An event
@@ -57,7 +57,7 @@ class Parameters:
         a value of the distribution. Of the other comparisons such a value is the bound (000,
         section VII.A: "a handful of values"; 002 and 003 are silent)
     list_size : fewest and most values of IN and NOT IN; repeated ones are left as they are (the
-        documents are silent)
+        papers are silent)
     planted : share of subscriptions whose predicates are made true for one event of the stream:
         about ``planted / around`` of all subscriptions match each of the first ``around`` events,
         besides what matches by chance (000 "match prob", 003 "matching probability"; both are

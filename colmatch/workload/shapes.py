@@ -1,6 +1,6 @@
 """The parameters of the named workloads.
 
-They are what the source documents say, and what was chosen where they are silent.
+They are what the papers say, and what was chosen where they are silent.
 """
 
 from __future__ import annotations

@@ -169,9 +169,9 @@ def text_keys(leaf, array, n, key, known, base, group, literals, hints, distinct
         own = 0
     low = literal_first[own]
     high = literal_first[own + 1]
-    recent, young_end = literals.recent[own], literals.recent[own + 1]
+    recent, recent_end = literals.recent[own], literals.recent[own + 1]
     labels = place[3] != 0 or place[7] != 0
-    if group >= 0 and low == high and recent == young_end:
+    if group >= 0 and low == high and recent == recent_end:
         for j in range(n):
             key[j] = 0
         return
@@ -202,8 +202,8 @@ def text_keys(leaf, array, n, key, known, base, group, literals, hints, distinct
                 hints[h] = found >> 1
             if labels:
                 found = key_of(found, low, place[3])
-                if recent < young_end:
-                    other = label(prefix, address, length, recent, young_end, place[4], place[5], place[6], begin)
+                if recent < recent_end:
+                    other = label(prefix, address, length, recent, recent_end, place[4], place[5], place[6], begin)
                     found = max(found, key_of(other, recent, place[7]))
         else:
             found = number(prefix, address, length, begin, table, ends, bytes, total)

@@ -21,9 +21,9 @@ class Words(NamedTuple):
     """S sets of L sorted distinct byte strings in all."""
 
     first: I64  # (S + 1) set -> its old strings
-    recent: I64  # (S + 1) set -> its young strings, if there are labels
+    recent: I64  # (S + 1) set -> its recent strings, if there are labels
     # (8) addresses of: prefixes of the old strings, int64 (L); their ends, int64 (L + 1) string ->
-    # its bytes; the bytes; labels or 0. Then the same of the young ones
+    # its bytes; the bytes; labels or 0. Then the same of the recent ones
     place: I64
     hint: I64  # (S + 1) set -> its part of the hints: nothing, or a power of two
 

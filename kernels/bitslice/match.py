@@ -1,6 +1,6 @@
 """bitslice: work shared between the events of a batch, 64 at a time.
 
-Our own; no source document has it.
+Our own; no paper has it.
 
 Every conjunction is posted under its *access predicate*, one interval of one attribute, and
 postings of an attribute are ordered by where the interval begins. Where a batch has many rows with

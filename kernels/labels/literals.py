@@ -111,10 +111,10 @@ def _key_known(
     offset,
     data,
     label,
-    young_first,
-    young_offset,
-    young_data,
-    young_label,
+    recent_first,
+    recent_offset,
+    recent_data,
+    recent_label,
     new_first,
     new_offset,
     new_data,
@@ -124,7 +124,7 @@ def _key_known(
 ):
     """Keys of boundaries by numbers of new literals -> by labels, in place, if all are known.
 
-    first, offset, data, label, and the same of young ones : the known literals
+    first, offset, data, label, and the same of recent ones : the known literals
     new_first (A + 1), new_offset, new_data : as in ``layout.Literals``
     new_label (N) : scratch
     code_first (A + 1), bound (B) : as for ``key_boundaries``; left alone where some are not known
@@ -138,10 +138,12 @@ def _key_known(
             if there:
                 new_label[j] = label[place]
                 continue
-            place, there = _search(young_offset, young_data, young_first[a], young_first[a + 1], new_data, start, end)
+            place, there = _search(
+                recent_offset, recent_data, recent_first[a], recent_first[a + 1], new_data, start, end
+            )
             if not there:
                 return False
-            new_label[j] = young_label[place]
+            new_label[j] = recent_label[place]
     _key(code_first, bound, new_first, new_label)
     return True
 

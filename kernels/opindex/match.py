@@ -218,7 +218,7 @@ def match(index, preds, rows, start, stop, scratch, sink, counters):
     Returns the first row not finished: ``stop``, unless the sink became full.
 
     Counters: CONJUNCTIONS, slots of the partitions of an event's pivots, which Lemma 1 of the
-    document calls candidates, and conjunctions that are always verified; CANDIDATES, slots that
+    paper calls candidates, and conjunctions that are always verified; CANDIDATES, slots that
     were counted; PREDICATES, entries that were read, and predicates evaluated to verify; NODES,
     segments searched. An entry that is read is met, unless it is a range with two ends.
     """

@@ -244,7 +244,7 @@ def measure(index, sizes):
         sizes[i] = state[i]
     sizes[oi.SEGMENTS], sizes[oi.RUNS], sizes[oi.WORDS], sizes[oi.SLOTS] = 0, 0, 0, 0
     for a in range(len(lists)):
-        sizes[oi.SLOTS] += _packed(np.int64(partition[a, 1]))
+        sizes[oi.SLOTS] += _pack(np.int64(partition[a, 1]))
         for op in range(oi.OPERATORS):
             if lists[a, op] == oi.NONE:
                 continue
@@ -256,11 +256,11 @@ def measure(index, sizes):
                 low, high = runs_of(segment, s)
                 sizes[oi.RUNS] += high - low + ((high - low) >> 2)
                 for r in range(low, high):
-                    sizes[oi.WORDS] += columns(op) * _packed(np.int64(run[r, oi.SIZE]))
+                    sizes[oi.WORDS] += columns(op) * _pack(np.int64(run[r, oi.SIZE]))
 
 
 @device
-def _packed(size):
+def _pack(size):
     """Room of a list that is copied with all others: an eighth more, for most get nothing soon."""
     return size + (size >> 3)
 
@@ -283,8 +283,8 @@ def copy(index, fresh):
         for i in range(size):
             fresh.conj[slots + i] = conj[old + i]
             fresh.needed[slots + i] = needed[old + i]
-        fresh.partition[a, 0], fresh.partition[a, 2] = slots, _packed(size)
-        slots += _packed(size)
+        fresh.partition[a, 0], fresh.partition[a, 2] = slots, _pack(size)
+        slots += _pack(size)
         for op in range(oi.OPERATORS):
             if lists[a, op] == oi.NONE:
                 continue
@@ -303,7 +303,7 @@ def copy(index, fresh):
                     )
                     if entries == 0:
                         continue
-                    more = _packed(entries)
+                    more = _pack(entries)
                     for j in range(columns(op)):
                         for i in range(entries):
                             new_word[words + j * more + i] = word[start + j * room + i]

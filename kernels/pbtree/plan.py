@@ -1,7 +1,7 @@
 """PB+tree: what of a conjunction is counted, and where in the lists it stands.
 
 Keys are whole numbers, so ``> 5`` is ``>= 6``: each predicate stands in one list, where the
-document puts ``>=`` and ``<=`` into the leaf as well. A range with two ends is two predicates in
+paper puts ``>=`` and ``<=`` into the leaf as well. A range with two ends is two predicates in
 lists of their own, IN several keys on one slot, of which an event meets one, NOT IN as many ``<>``.
 """
 

@@ -155,14 +155,8 @@ def check_slabs(index, preds, event, row, words, scratch, sink, counters):
 
     words : how many words of bits phase 1 has set
     """
-    conds, owner, pool, bits, hit, survivor = (
-        conditions_of(preds),
-        preds.owner,
-        index.pool,
-        scratch.bits,
-        scratch.hit,
-        scratch.survivor,
-    )
+    conds, owner, pool = conditions_of(preds), preds.owner, index.pool
+    bits, hit, survivor = scratch.bits, scratch.hit, scratch.survivor
     checked, tested, steps = np.uint64(0), np.uint64(0), 0
     next_word, found, k_hit = np.uint64(0), np.uint64(0), np.uint64(0)
     at = np.uint64(index.state[pr.ALWAYS])

@@ -1,4 +1,4 @@
-"""SCAN: every conjunction is looked at for every event; the yardstick of the source documents, and
+"""SCAN: every conjunction is looked at for every event; the yardstick of the papers, and
 the last resort.
 
 Most conjunctions fail at their first, most selective predicate. Those *heads* are packed in arrays

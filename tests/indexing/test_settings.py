@@ -169,7 +169,7 @@ def test_updates_and_merges_keep_settings(kind: str, rng: Random) -> None:
 def test_settings_that_a_newer_version_wrote_are_refused_with_its_name(tmp_path: Path, of: str, settings: Any) -> None:
     cm.Matcher.build(TEXTS, SCHEMA, index="scan").save(tmp_path / "i")
     header, arrays = store.read_arrays(tmp_path / "i")
-    (header["asked"] if of == "asked" else header["segments"][0])["settings"] = settings
+    (header["requested"] if of == "asked" else header["segments"][0])["settings"] = settings
     store.write_arrays(tmp_path / "new", header | {"version": "9.9"}, arrays)
     with pytest.raises(cm.StoreError, match="which colmatch 9.9 wrote"):
         cm.Matcher.open(tmp_path / "new")

@@ -35,7 +35,7 @@ def test_what_stays_between_halves_is_read_only_where_its_own_range_is_met() -> 
     assert matcher.counters(pa.table({"low": [3], "high": [3]}), ranges=PRICE)["conjunctions"] <= 5
 
 
-@pytest.mark.parametrize("given", [20, 15], ids=["read", "asked"])
+@pytest.mark.parametrize("given", [20, 15], ids=["read", "requested"])
 def test_parts_that_no_range_meets_are_not_entered(given: int) -> None:
     """Those of BE*-Tree: one of BE-Tree is as wide as the attribute's domain.
 

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import colmatch as cm
-from colmatch.paged import described
+from colmatch.paged import metadata
 from colmatch.paged.cache import PAGE, checksum
 from colmatch.paged.check import check
 from colmatch.paged.header import header_bytes, headers
@@ -36,7 +36,7 @@ def source(path: Path, change: Callable[[dict[str, Any], dict[str, Any]], object
     }
     few = dict.fromkeys(list(there)[:4], "(a < 3 OR b = 2) AND (a > 5 OR c LIKE 'x%') AND NOT (b IN (1, 4, 8))")
     tags = {id: ["one", "two"][: i % 3] for i, id in enumerate(there)}
-    write = described.chains_of
+    write = metadata.chains_of
 
     def chains(parts: Any) -> dict[int, bytes]:
         written = write(parts)
@@ -48,7 +48,7 @@ def source(path: Path, change: Callable[[dict[str, Any], dict[str, Any]], object
         return written
 
     index = cm.index("pbtree", path=str(path), dnf_budget=2)
-    with patch.object(described, "chains_of", chains):
+    with patch.object(metadata, "chains_of", chains):
         matcher = cm.Matcher.build(there | few, crafted.SCHEMA, index=index, tags=tags)
     if change is None:
         more = {f"new {i}": f"a = {i % 3} AND b = {i}" for i in range(400)}  # trees with pages of their own

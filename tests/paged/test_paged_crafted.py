@@ -20,7 +20,7 @@ from some_pages import built
 
 import colmatch as cm
 from colmatch.kernels.pbtree.arrays import HEAD, KIND, RECORDS
-from colmatch.paged import chains, log, logged
+from colmatch.paged import log, logged, root_page
 from colmatch.paged.cache import PAGE
 from colmatch.paged.check import check
 from colmatch.paged.header import header_bytes
@@ -49,11 +49,11 @@ def test_no_crafted_pages_harm_who_checks_them(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("is_root", "word", "value", "said"),
     [
-        (True, chains.SLOT_COUNT, 2**32 - 1, "page 2 says that there is more than the file has room for"),
-        (True, chains.RECORD_PAGE, 3, "page 2 leads to no page of records"),
-        (True, chains.FREE_SLOT, 1, "page 2 leads to other free slots than there are"),
-        (True, chains.FREE_SLOTS, 1, "page 2 leads to other free slots than there are"),
-        (True, chains.TEXT_IDS, 1, "page 2 says that ids are of another type than they are"),
+        (True, root_page.SLOT_COUNT, 2**32 - 1, "page 2 says that there is more than the file has room for"),
+        (True, root_page.RECORD_PAGE, 3, "page 2 leads to no page of records"),
+        (True, root_page.FREE_SLOT, 1, "page 2 leads to other free slots than there are"),
+        (True, root_page.FREE_SLOTS, 1, "page 2 leads to other free slots than there are"),
+        (True, root_page.TEXT_IDS, 1, "page 2 says that ids are of another type than they are"),
         (False, LENGTH, 2**32 - 1, "is not what was written"),
         (False, LENGTH, 14, "a record is not as long as its parts are"),
         (False, SECTIONS, 2**31, "a record is not as long as its parts are"),
@@ -99,11 +99,11 @@ def test_a_log_with_pages_that_the_file_cannot_have(tmp_path: Path, total: int, 
     with built(tmp_path / "a") as matcher:
         matcher.save(tmp_path / "b")
     with cm.Matcher.open(tmp_path / "b") as matcher:
-        generation, stamp = inside.page_file(matcher).generation, inside.page_file(matcher).stamp
+        generation, update_number = inside.page_file(matcher).generation, inside.page_file(matcher).update_number
     words = np.frombuffer((tmp_path / "b").read_bytes(), np.uint32).reshape(-1, 1024)[[2] * len(pages)].copy()
     for page, own in zip(pages, words):
         own[0] = crafted_pages.checksum(own.tobytes(), page)
-    head = logged.update_bytes(generation, stamp + 1, total, np.array(pages), words[:, :1].tobytes())
+    head = logged.update_bytes(generation, update_number + 1, total, np.array(pages), words[:, :1].tobytes())
     Path(log.log_path(str(tmp_path / "b"))).write_bytes(log.begin_bytes(generation) + head + words.tobytes())
     with pytest.raises(cm.StoreError, match="has pages that the file cannot have"):
         cm.Matcher.open(tmp_path / "b")
@@ -126,12 +126,12 @@ def no_events(header: dict[str, Any], arrays: dict[str, Any], other: Path) -> No
 
 
 def of_another_kind(header: dict[str, Any], arrays: dict[str, Any], other: Path) -> None:
-    header["asked"] = read_arrays(other)[0]["asked"]
+    header["requested"] = read_arrays(other)[0]["requested"]
 
 
 def with_subscriptions(header: dict[str, Any], arrays: dict[str, Any], other: Path) -> None:
     known, there = read_arrays(other)
-    header |= known | {"asked": header["asked"]}
+    header |= known | {"requested": header["requested"]}
     arrays |= there
 
 
@@ -157,7 +157,7 @@ def test_a_description_of_something_else_is_refused(tmp_path: Path, craft: Calla
 def test_a_saved_matcher_that_asks_for_pages_is_refused(tmp_path: Path) -> None:
     path = crafted.saved(tmp_path / "index", "scan", "number")
     header, arrays = read_arrays(path, mmap=False)
-    header["asked"] = {"kind": "pbtree", "settings": {"path": str(tmp_path / "pages")}}
+    header["requested"] = {"kind": "pbtree", "settings": {"path": str(tmp_path / "pages")}}
     write_arrays(path, header, arrays)
     with pytest.raises(cm.StoreError, match=f"cannot read {path}, .*it asks for a file of pages"):
         cm.Matcher.open(path)

@@ -126,12 +126,12 @@ def test_who_meets_a_newer_page_begins_again(tmp_path: Path) -> None:
     paged, states = inside.live(two), []
 
     def work() -> set[int]:
-        states.append(inside.page_file(two).stamp)
+        states.append(inside.page_file(two).update_number)
         if len(states) == 1:
             one.replace({id: text(id + 1) for id in range(600)})
             one.delete(range(500, 600))
             one.save(path)  # copies the pages to the file, where they are newer
-        return set(paged.keyed(paged.all_places()).ids.array.to_pylist())
+        return set(paged.to_keys(paged.all_places()).ids.array.to_pylist())
 
     assert paged.reading(work) == set(range(500))
     assert len(states) == 2 and states[0] < states[1]
@@ -145,14 +145,14 @@ def test_who_meets_a_torn_page_begins_again(tmp_path: Path) -> None:
 
     def work() -> set[int]:
         file = inside.page_file(two)
-        states.append(file.stamp)
+        states.append(file.update_number)
         if len(states) == 1:
             one.delete(range(500, 600))
             data = bytearray(path.read_bytes())
             for page in inside.page_file(one).in_log.nonzero()[0].tolist():
                 data[4096 * page + 100 : 4096 * page + 200] = bytes(100)
             path.write_bytes(data)
-        return set(paged.keyed(paged.all_places()).ids.array.to_pylist())
+        return set(paged.to_keys(paged.all_places()).ids.array.to_pylist())
 
     assert paged.reading(work) == set(range(500))
     assert len(states) == 2 and states[0] < states[1]

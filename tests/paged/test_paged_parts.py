@@ -61,7 +61,7 @@ def test_a_chain_of_pages_that_lie_apart(tmp_path: Path) -> None:
     matcher = built(tmp_path / "pages")
     file = inside.page_file(matcher)
     file.begin_writing()
-    file.cache.hold()
+    file.cache.begin_update()
     store = PageStore(file)
     first = store.write_chain(np.zeros(3 * CHILDREN, np.uint32))
     other = np.arange(2 * CHILDREN, dtype=np.uint32)

@@ -12,10 +12,10 @@ import pyarrow as pa
 import pytest
 
 import colmatch as cm
-from colmatch.paged.build import keyed, part_of
+from colmatch.paged.build import part_of, to_keys
 from colmatch.paged.check import check
-from colmatch.paged.live import PagedSet
-from colmatch.paged.records import Keyed, packed, unpacked
+from colmatch.paged.paged_set import PagedSet
+from colmatch.paged.records import Keyed, pack, unpacked
 from colmatch.predicates.columns import COLUMNS
 from colmatch.subscriptions.ids import Ids
 
@@ -44,16 +44,16 @@ def some(what: str) -> Keyed:
     matcher.insert(**ADDED[what])
     matcher.compact()
     version = inside.version(matcher)
-    return keyed(inside.predicates(matcher), inside.codes(matcher), Ids(version.ids.array), version.tags)
+    return to_keys(inside.predicates(matcher), inside.codes(matcher), Ids(version.ids.array), version.tags)
 
 
 @EACH
 def test_a_record_says_the_same_with_others_and_alone(what: str) -> None:
     known = some(what)
-    words, first = packed(known)
+    words, first = pack(known)
     assert len(first) == 22
     for i in range(21):
-        alone, _ = packed(part_of(known, i, i + 1))
+        alone, _ = pack(part_of(known, i, i + 1))
         np.testing.assert_array_equal(alone, words[first[i] : first[i + 1]])
 
 
@@ -61,7 +61,7 @@ def test_a_record_says_the_same_with_others_and_alone(what: str) -> None:
 def test_what_is_read_is_what_was_written(what: str) -> None:
     """A column that nobody has a value for stays away."""
     known = some(what)
-    read = unpacked(*packed(known))
+    read = unpacked(*pack(known))
     for name in set(COLUMNS) - {"pred", "run_lo", "run_hi"}:
         np.testing.assert_array_equal(getattr(read.predicates, name), getattr(known.predicates, name), name)
     np.testing.assert_array_equal(read.predicates.pred[:, 0], known.predicates.pred[:, 0])

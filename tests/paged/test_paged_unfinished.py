@@ -171,10 +171,13 @@ def test_lost_updates_are_counted_where_the_end_tells_of_them(tmp_path: Path) ->
     path = tmp_path / "pages"
     ends, data = logged(path)
     damaged = struck(data, (ends[2] + 500, ends[4]))
-    stamp = ends[4] + 16
+    update_number = ends[4] + 16
     for log_of, lost in (
         (damaged[: ends[5] - 100], 2),
-        (damaged[: stamp + 5] + b"x" + struck(damaged, (ends[5] - 4000, ends[5]))[stamp + 6 :], "unknown"),
+        (
+            damaged[: update_number + 5] + b"x" + struck(damaged, (ends[5] - 4000, ends[5]))[update_number + 6 :],
+            "unknown",
+        ),
     ):
         Path(f"{path}.log").write_bytes(log_of)
         assert f"updates lost               {lost}\n" in run("recover", path).stdout
@@ -186,7 +189,9 @@ def test_who_reads_while_another_writes_takes_nothing_for_damage(tmp_path: Path)
     path = tmp_path / "pages"
     ends, data = logged(path)
     known = State(inside.page_file(matcher := cm.Matcher.open(path)).generation, 0, 0)
-    known = known._replace(stamp=inside.page_file(matcher).stamp - 3, pages=inside.page_file(matcher).pages)
+    known = known._replace(
+        update_number=inside.page_file(matcher).update_number - 3, pages=inside.page_file(matcher).pages
+    )
     Path(f"{path}.log").write_bytes(struck(data, (ends[2], ends[3])))
     handle = os.open(f"{path}.log", os.O_RDONLY)
     assert log.next_update(str(path), handle, known, ends[2], len(data) - 1) is None
@@ -259,9 +264,9 @@ def test_a_log_is_not_read_again_for_each_update_that_it_seems_to_have(tmp_path:
     assert sum(read) < 4 * len(data)
 
 
-def head_of(generation: int, stamp: int, many: int) -> bytes:
+def head_of(generation: int, update_number: int, many: int) -> bytes:
     """What stands before the numbers of the pages of an update, with a wrong checksum."""
-    return beginning(generation, stamp) + struct.pack("<IQI", many, 9, 0)
+    return beginning(generation, update_number) + struct.pack("<IQI", many, 9, 0)
 
 
 @pytest.mark.parametrize("many", [1 << 22, (1 << 32) - 1])
@@ -270,7 +275,7 @@ def test_a_log_that_seems_larger_than_any_disk(tmp_path: Path, read: list[int], 
     path = tmp_path / "pages"
     ends, data = logged(path)
     file = inside.page_file(cm.Matcher.open(path))
-    head = head_of(file.generation, file.stamp + 1, many)
+    head = head_of(file.generation, file.update_number + 1, many)
     Path(f"{path}.log").write_bytes(data + head)
     try:
         os.truncate(f"{path}.log", min(ends[5] + len(head) + (PAGE + 4) * many, 1 << 35))
@@ -352,11 +357,13 @@ def test_beginnings_of_updates_are_found_between_two_pieces(tmp_path: Path, monk
     monkeypatch.setattr(logged_updates, "PIECE", PAGE)
     places = [place for middle in range(1, 90) for place in (middle * PAGE - middle, middle * PAGE + PAGE // 2)]
     data = bytearray(92 * PAGE)
-    for stamp, place in enumerate(places):
-        data[place : place + UPDATE] = head_of(7, stamp, 1)
+    for update_number, place in enumerate(places):
+        data[place : place + UPDATE] = head_of(7, update_number, 1)
     path = tmp_path / "log"
     path.write_bytes(data)
     handle = os.open(path, os.O_RDONLY)
     found = logged_updates.heads(handle, 7, 0, len(data))
-    assert [(head.at, head.stamp) for head in found] == [(place, stamp) for stamp, place in enumerate(places)]
+    assert [(head.at, head.update_number) for head in found] == [
+        (place, update_number) for update_number, place in enumerate(places)
+    ]
     os.close(handle)

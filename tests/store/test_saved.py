@@ -27,7 +27,7 @@ def test_arrays_of_another_type_are_refused(tmp_path: Path) -> None:
         ("segments.0.codes.bound", "f8"),
         ("segments.0.predicates.owner", "i4"),
         ("segments.0.index.head", "u8"),
-        ("dead", "i8"),
+        ("deleted", "i8"),
         ("literals.offset", "f8"),
     ):
         store.write_arrays(changed, header, {**arrays, name: arrays[name].astype(other)})
@@ -59,7 +59,7 @@ def test_what_a_file_of_another_version_does_not_have_is_named(tmp_path: Path) -
         store.write_arrays(tmp_path / "i", {key: value for key, value in header.items() if key != name}, arrays)
         with pytest.raises(StoreError, match=rf"wrote \('{name}' is not there\): build it again"):
             Matcher.open(tmp_path / "i")
-    for name in ("dead", "literals.first", "segments.0.codes.bound"):
+    for name in ("deleted", "literals.first", "segments.0.codes.bound"):
         store.write_arrays(tmp_path / "i", header, {key: value for key, value in arrays.items() if key != name})
         with pytest.raises(StoreError, match=rf"wrote \('{name}' is not there\): build it again"):
             Matcher.open(tmp_path / "i")

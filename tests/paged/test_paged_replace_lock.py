@@ -14,7 +14,7 @@ from writer import text
 
 import colmatch as cm
 from colmatch.paged import log as log_module
-from colmatch.paged import place
+from colmatch.paged import replace_lock
 from colmatch.paged.log import locked_log, log_path
 from colmatch.store.replacing import is_there
 
@@ -166,7 +166,7 @@ def test_a_log_that_was_left_behind_does_not_count(tmp_path: Path, monkeypatch: 
     there.insert({100: text(100)})
     reopened(there, path)
     with monkeypatch.context() as context:
-        context.setattr(place, "_remove", lambda path: None)
+        context.setattr(replace_lock, "_remove", lambda path: None)
         other.save(path)
     assert os.path.getsize(log_path(str(path))) > 0
     as_said(cm.Matcher.open(path), set(range(5)))

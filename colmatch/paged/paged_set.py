@@ -20,13 +20,13 @@ from colmatch.events.sample import kept_events
 from colmatch.indexing.pbtree import PbtreeSettings
 from colmatch.indexing.registry import FEWEST
 from colmatch.kernels.pbtree.arrays import TAGS
-from colmatch.paged import build, chains, described
+from colmatch.paged import build, metadata, root_page
 from colmatch.paged.cache import write_error
 from colmatch.paged.file import ROOT
 from colmatch.paged.header import headers
-from colmatch.paged.place import taking_place
 from colmatch.paged.reading import PagedReader
-from colmatch.paged.records import packed
+from colmatch.paged.records import pack
+from colmatch.paged.replace_lock import taking_place
 from colmatch.schema import Attributes
 from colmatch.store.replacing import replacing
 from colmatch.subscriptions.ids import listed, wanted_ids
@@ -61,26 +61,28 @@ class PagedSet(PagedReader):
                 self._known = None
                 self.store.forget_needed()
             self.reading(lambda: self.version)
-            before, pages, stamp = self._described, self.file.pages, self.file.stamp
-            self.file.cache.hold()
+            before, pages, update_number = self._metadata, self.file.pages, self.file.update_number
+            self.file.cache.begin_update()
             try:
                 yield
                 words = self.file.edit(ROOT)
                 updates = self.store.updates + 1
-                words[chains.UPDATES], words[chains.UPDATES_HIGH] = updates & 0xFFFFFFFF, updates >> 32
+                words[root_page.UPDATES], words[root_page.UPDATES_HIGH] = updates & 0xFFFFFFFF, updates >> 32
                 self.file.commit()
             except BaseException as error:
-                if self.file.stamp == stamp:  # else it is there, and what comes behind it was interrupted
-                    self.file.give_up(pages)
+                if (
+                    self.file.update_number == update_number
+                ):  # else it is there, and what comes behind it was interrupted
+                    self.file.roll_back(pages)
                     self.store.forget_needed()
-                    self._described, self._source = before, None
+                    self._metadata, self._source = before, None
                 if isinstance(error, _Nothing):
                     return
                 raise
             finally:
-                if self.file.stamp != stamp:
+                if self.file.update_number != update_number:
                     self.store.keep_needed()
-                    self._known = self.file.generation, self.file.stamp
+                    self._known = self.file.generation, self.file.update_number
 
     def _check_open(self) -> None:
         if self._closed:
@@ -96,7 +98,7 @@ class PagedSet(PagedReader):
             source = self._source_of()
             new = source.take_in(given, errors)
             type = self.id_type
-            if len(new.ids) and new.ids.type != type and self.store.root(chains.SUBSCRIPTIONS):
+            if len(new.ids) and new.ids.type != type and self.store.root(root_page.SUBSCRIPTIONS):
                 raise SubscriptionError(f"the ids of this matcher are {type}, those given are {new.ids.type}")
             old = self.places(new.ids)
             if (old >= 0).any() and not replace:
@@ -141,12 +143,12 @@ class PagedSet(PagedReader):
         """Takes the subscriptions of some records away."""
         for begin in range(0, len(places), PIECE):
             some = places[begin : begin + PIECE]
-            known = self.keyed(some)
+            known = self.to_keys(some)
             self.store.change(build.all_entries(known), False)
             self.store.give_slots(known.slots.tolist())
             for place in some.tolist():
                 self.store.remove_record(place >> 16, place & 0xFFFF)
-        self.store.set_root(chains.SUBSCRIPTIONS, self.store.root(chains.SUBSCRIPTIONS) - len(places))
+        self.store.set_root(root_page.SUBSCRIPTIONS, self.store.root(root_page.SUBSCRIPTIONS) - len(places))
 
     def _add(self, new: NewSubscriptions, source: SubscriptionReader) -> None:
         """Enters subscriptions, and what describes them."""
@@ -157,19 +159,19 @@ class PagedSet(PagedReader):
         if move is not None:
             self._rebuild_with(move)
         if len(new.ids):
-            some = build.keyed(predicates, codes, new.ids, new.tags)
+            some = build.to_keys(predicates, codes, new.ids, new.tags)
             some = some._replace(slots=self.store.take_slots(len(some.slots)))
             self._check_tags(some.tags)
             entries = build.all_entries(some)
             self.store.change(entries, True)
-            words, first = packed(some)
+            words, first = pack(some)
             spots = [self.store.write_record(words[a:b]) for a, b in zip(first[:-1].tolist(), first[1:].tolist())]
             page, word = np.array(spots, np.int64).T
             self.store.set_slots(some.slots.tolist(), build.slot_entries(some, page, word))
             self.store.set_needed(some.slots.tolist(), entries.needed.tolist())
-            self.store.set_root(chains.SUBSCRIPTIONS, self.store.root(chains.SUBSCRIPTIONS) + len(new.ids))
-            self.store.set_root(chains.TEXT_IDS, int(new.ids.numbers is None))
-            self.store.set_root(chains.TREE_COUNT, max(self.store.root(chains.TREE_COUNT), count + 3))
+            self.store.set_root(root_page.SUBSCRIPTIONS, self.store.root(root_page.SUBSCRIPTIONS) + len(new.ids))
+            self.store.set_root(root_page.TEXT_IDS, int(new.ids.numbers is None))
+            self.store.set_root(root_page.TREE_COUNT, max(self.store.root(root_page.TREE_COUNT), count + 3))
         changes: dict[str, Any] = {}
         if known is not version.literals:
             changes["literals"] = known
@@ -197,21 +199,21 @@ class PagedSet(PagedReader):
         version = self.version_of(places)
         codes = freeze(literals.moved(version.segments[0].codes, move))
         predicates = version.segments[0].predicates
-        old = self.keyed(places)
-        new = build.keyed(predicates, codes, old.ids, old.tags, old.slots)
+        old = self.to_keys(places)
+        new = build.to_keys(predicates, codes, old.ids, old.tags, old.slots)
         self.store.change(build.all_entries(old), False)
         self.store.change(build.all_entries(new), True)
-        words, first = packed(new)
+        words, first = pack(new)
         for i, place in enumerate(places.tolist()):  # of the same lengths
             self.store.write_over(place >> 16, place & 0xFFFF, words[first[i] : first[i + 1]])
 
     def _describe(self, version: Version) -> None:
         """Writes what describes the subscriptions."""
-        assert self._described is not None
+        assert self._metadata is not None
         parts = Parts(
             schema=self.schema, options=self.options, requested=self._settings, version=version, language=self.language
         )
-        self._described = described.write(self.store, self._described, parts)
+        self._metadata = metadata.write(self.store, self._metadata, parts)
 
     def compact(self, sample: Any) -> None:
         """Writes the file anew, as ``Matcher.compact`` does."""
@@ -235,11 +237,11 @@ class PagedSet(PagedReader):
                 version=self.version.changed(sample=kept),
                 language=self.language,
             )
-            some = build.keyed(segment.by_subscription(), segment.codes, whole.ids, whole.tags)
+            some = build.to_keys(segment.by_subscription(), segment.codes, whole.ids, whole.tags)
             updates = self.store.updates + (sample is not None)
-            made = build.made(some, len(whole.attributes), described.chains_of(parts), updates)
+            made = build.build_pages(some, len(whole.attributes), metadata.chains_of(parts), updates)
             generation = self.file.generation + 1
-            build.write(self.path, made, generation, self.file.stamp + 1)
+            build.write(self.path, made, generation, self.file.update_number + 1)
             self.file.close_writing()
             self.file.begin_writing()
             self._known = None
@@ -263,7 +265,7 @@ class PagedSet(PagedReader):
         whole = self.file.read_all
         try:
             with taking_place(path) as generation, replacing(path) as file:
-                file.write(headers(generation, self.file.stamp, self.file.pages))
+                file.write(headers(generation, self.file.update_number, self.file.pages))
                 for begin in range(ROOT, self.file.pages, 256):
                     pages = np.arange(begin, min(begin + 256, self.file.pages))
                     file.write(whole(pages).tobytes())
@@ -298,7 +300,7 @@ def built(given: Given, sample: Any) -> PagedSet:
     parts = indexed_parts(few, sample)
     version = parts.version
     segment = version.segments[0]
-    some = build.keyed(segment.predicates, segment.codes, version.ids, version.tags)
+    some = build.to_keys(segment.predicates, segment.codes, version.ids, version.tags)
     nothing = combine((), (), np.empty(0, bool))
     empty, _ = indexed(few.requested, nothing, nothing.codes, None, 0, 0)
     base = Parts(
@@ -311,7 +313,7 @@ def built(given: Given, sample: Any) -> PagedSet:
         language=parts.language,
     )
     with taking_place(path) as generation:
-        made = build.made(some, len(version.attributes), described.chains_of(base), 0)
+        made = build.build_pages(some, len(version.attributes), metadata.chains_of(base), 0)
         del some, segment, version, parts
         build.write(path, made, generation, 1)
     return PagedSet(path, requested, given.options)

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from colmatch.indexing.base import Built
 from colmatch.indexing.pbtree import KIND
-from colmatch.paged import chains
+from colmatch.paged import root_page
 from colmatch.paged.store import PageStore
 from colmatch.subscriptions.ids import Ids
 from colmatch.updates.versions import Version
@@ -28,8 +28,8 @@ class PagedVersion(Version):
         values.update({name: value for name, value in base.__dict__.items() if name not in ("ids", "literals", "tags")})
         values["paged"] = paged
         values["updates"] = pages.updates
-        values["count"] = pages.root(chains.SUBSCRIPTIONS)
-        values["is_text"] = bool(pages.root(chains.TEXT_IDS))
+        values["count"] = pages.root(root_page.SUBSCRIPTIONS)
+        values["is_text"] = bool(pages.root(root_page.TEXT_IDS))
         return made
 
     def __len__(self) -> int:

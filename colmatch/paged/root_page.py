@@ -24,7 +24,7 @@ from colmatch.paged.file import ROOT, PageFile
 # Words of the root page, behind its header.
 (TREES_TOP, SLOTS_TOP, NEEDED_TOP, SLOT_COUNT, FREE_SLOT, FREE_PAGE, SUBSCRIPTIONS, UPDATES, UPDATES_HIGH, RECORD_PAGE,
  TEXT_IDS, FREE_SLOTS, TREE_COUNT) = range(HEAD, HEAD + 13)  # fmt: skip
-# Chains that have names: first page, bytes, how often it was written (``described.py``).
+# Chains that have names: first page, bytes, how often it was written (``metadata.py``).
 OTHERS, OLD_LITERALS = HEAD + 13, HEAD + 16
 CHAINS = {OTHERS: "descriptions", OLD_LITERALS: "string literals"}
 PAGES_AHEAD = 256  # pages of a chain that are read together where they are neighbours
