@@ -37,7 +37,7 @@ BASE = 3
 # What ``state[WANTED]`` asks for: how many matches a row has, the pairs, or whether there is one.
 COUNTS, PAIRS, ANY = 0, 1, 2
 
-# Pairs whose places are on their way from memory: a store that waits for its place holds up all after it.
+# Pairs whose places are on their way from memory: a store that waits holds up all after it
 PAIRS_AHEAD = 32
 
 
