@@ -62,7 +62,7 @@ KERNEL_FLOORS = (
     ("search",),
     ("bits", "layout", "ranges"),
     ("_jit",),
-    ("_compiling", "_folders"),
+    ("_code", "_compiling", "_folders"),
     ("_forks",),
 )
 
