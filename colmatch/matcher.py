@@ -28,9 +28,6 @@ from colmatch.matching.topk.arguments import TopK, checked_topk
 from colmatch.matching.workers import Workers
 from colmatch.options import Options
 from colmatch.paged.header import is_pages
-from colmatch.paged.paged_set import PagedSet, built, opened
-from colmatch.paged.replace_lock import unpaged
-from colmatch.paged.workers import PagedWorkers
 from colmatch.store import saved
 from colmatch.subscriptions.intake import Errors
 from colmatch.subscriptions.rejected import Rejected
@@ -61,7 +58,13 @@ class Matcher:
     def __init__(self, subscriptions: SubscriptionSet) -> None:
         self.schema = subscriptions.schema
         self._set = subscriptions
-        self._workers = PagedWorkers(subscriptions) if isinstance(subscriptions, PagedSet) else Workers(subscriptions)
+        self._workers: Workers | PagedWorkers
+        if isinstance(subscriptions, MemorySet):
+            self._workers = Workers(subscriptions)
+        else:  # pages are imported when they are used
+            from colmatch.paged.workers import PagedWorkers
+
+            self._workers = PagedWorkers(_in_pages(subscriptions))
 
     # Making
 
@@ -113,7 +116,11 @@ class Matcher:
         """
         requested = Language.asked_for(language, missing)
         given = taken_in(subscriptions, schema, index, options, errors, requested, constants, tags)
-        return cls(built(given, sample) if is_in_pages(given.requested) else MemorySet(indexed_parts(given, sample)))
+        if not is_in_pages(given.requested):
+            return cls(MemorySet(indexed_parts(given, sample)))
+        from colmatch.paged.paged_set import built
+
+        return cls(built(given, sample))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the matcher to one file, atomically.
@@ -129,10 +136,12 @@ class Matcher:
         """
         name = saved.file_name(path)
         if isinstance(self._set, MemorySet):
+            from colmatch.paged.replace_lock import unpaged
+
             with unpaged(name):
                 saved.save(name, self._set)
-        elif isinstance(self._set, PagedSet):
-            self._set.save(name)
+        else:
+            _in_pages(self._set).save(name)
 
     @classmethod
     def open(
@@ -176,6 +185,8 @@ class Matcher:
         if is_pages(name):
             if journal:
                 raise OptionError(f"journal=True: {name} is a file of pages, in which updates are at once")
+            from colmatch.paged.paged_set import opened
+
             return cls(opened(name, cache_bytes, fsync))
         if cache_bytes is not None:
             raise OptionError(f"cache_bytes={shown(cache_bytes)}: {name} is no file of pages, so there is no cache")
@@ -686,6 +697,13 @@ class Matcher:
 
     def _topk(self, k: int, score: str = "dot", event_weights: Any = None) -> TopK:
         return checked_topk(k, score, event_weights, self._set.schema)
+
+
+def _in_pages(subscriptions: SubscriptionSet) -> Any:  # a PagedSet
+    from colmatch.paged.paged_set import PagedSet
+
+    assert isinstance(subscriptions, PagedSet)
+    return subscriptions
 
 
 def _unpickle(data: bytes) -> Matcher:

@@ -21,8 +21,8 @@ The base folder is ``$COLMATCH_CACHE_DIR``, read whenever a kernel is first call
 cache folder. Cached code is run as it is, so a folder that others could write is not used
 (``_folders.py``).
 
-``numba.core.caching``, ``CompileResult._reduce``, ``Dispatcher._cache`` and the locks that a fork
-waits for (``_forks.py``) are numba's inner workings, so pyproject.toml pins its minor version.
+``numba.core.caching``, ``Dispatcher._cache``, ``_code.py`` and the locks that a fork waits for
+(``_forks.py``) use numba's inner workings, so pyproject.toml pins its minor version.
 
 Kernels count no references to arrays (``POLICY``): the caller holds all arrays until a kernel
 returns, and a kernel makes none. With counting, building ``pstbloom`` took twice as long, one by
@@ -47,12 +47,11 @@ import numba
 import numpy as np
 from llvmlite.binding.ffi import lib as llvm
 from numba.core import caching, config
-from numba.core.compiler import CompileResult
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.registry import cpu_target
 from numba.core.serialize import dumps
 
-from colmatch.kernels import _compiling, _folders, _forks
+from colmatch.kernels import _code, _compiling, _folders, _forks
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -111,15 +110,44 @@ def _compiled(function: F, kind: str, **policy: Any) -> F:
     if not config.DISABLE_JIT:
         _kernels.append(compiled)
         # What numba calls where there is no machine code for the arguments.
-        compiled._compile_for_args = functools.partial(_compile_for, compiled._compile_for_args)
+        compiled._compile_for_args = functools.partial(_code_for, compiled, compiled._compile_for_args)
         # A closure's cells and sources outside this package are not in the folder's name.
         if function.__module__.startswith(f"{_PACKAGE}.") and function.__closure__ is None:
             compiled._cache = _DiskCache(function, kind)
+            compiled.get_call_template = functools.partial(_call_template, compiled, compiled.get_call_template)
     return compiled  # type: ignore[no-any-return]
 
 
-def _compile_for(compile: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
-    return _compiling.compiling(lambda: compile(*arguments, **named), _is_kept)
+def _code_for(kernel: Any, compile: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
+    """Returns what Python calls for arguments that a kernel has had none like."""
+    return _compiling.compiling(lambda: _kept_code(kernel, arguments) or compile(*arguments, **named), _is_kept)
+
+
+def _kept_code(kernel: Any, arguments: tuple[Any, ...]) -> Any:
+    """Returns machine code that is on disk, None where there is none."""
+    if not isinstance(kernel._cache, _DiskCache):
+        return None
+    types = tuple(map(kernel.typeof_pyval, arguments))
+    with global_compiler_lock:
+        if types in kernel.overloads:  # another thread was quicker
+            return kernel.overloads[types].entry_point
+        code = kernel._cache.load(types)
+        if code is None:
+            return None
+        kernel._cache_hits[types] += 1
+        kernel.add_overload(linked := _code.linked(code))
+        return linked.entry_point
+
+
+def _call_template(kernel: Any, template: Callable[..., Any], *types: Any) -> Any:
+    """Returns how a kernel is called by another one that is compiled.
+
+    That needs more than machine code, so a kernel that was only linked is compiled after all.
+    """
+    if any(isinstance(known, _code.Linked) for known in kernel.overloads.values()):
+        kernel._reset_overloads()
+        kernel.overloads.clear()
+    return template(*types)
 
 
 def device(function: F) -> F:
@@ -178,7 +206,13 @@ def cache_dir() -> Path | None:
         _SOURCES,
         cpu_target.target_context.codegen().magic_tuple(),
         tuple((name, str(getattr(config, name, None))) for name in SETTINGS),
-        (numba.__version__, llvmlite.__version__, np.__version__, platform.python_implementation(), sys.version),
+        (
+            numba.__version__,
+            llvmlite.__version__,
+            np.__version__,
+            platform.python_implementation(),
+            sys.version_info[:2],
+        ),
     )
     return Path(base) / f"kernels-{_digest(repr(parts).encode())}"
 
@@ -201,15 +235,13 @@ class _DiskCache(caching._Cache):  # type: ignore[misc]
         folder = _trusted()
         return None if folder is None else folder / f"{self._name}-{_digest(repr(signature).encode())}.bin"
 
-    def load_overload(self, signature: Any, target_context: Any) -> Any:
-        """The compiled kernel, or None where it must be compiled."""
-        found = self._load(signature, target_context)
-        _compiling.state.misses += found is None
-        return found
+    def load_overload(self, signature: Any, target_context: Any) -> None:
+        """Numba asks before it compiles: for Python's calls, ``load`` has looked already."""
+        _compiling.state.misses += 1
 
-    def _load(self, signature: Any, target_context: Any) -> Any:
-        target_context.refresh()
-        path = self._file(signature)
+    def load(self, types: tuple[Any, ...]) -> _code.Code | None:
+        """Returns a kernel's code for arguments of some types, None where it must be compiled."""
+        path = self._file(types)
         if path is None:
             return None
         try:
@@ -228,9 +260,9 @@ class _DiskCache(caching._Cache):  # type: ignore[misc]
         if hashlib.sha256(data[32:]).digest() != data[:32]:
             _log.info("compiled kernel %s is damaged and is made anew", path)
             return None
-        kept, reduced = pickle.loads(data[32:])
+        code: _code.Code = pickle.loads(data[32:])
         # Types of the same name need not be the same type.
-        return CompileResult._rebuild(target_context, *reduced) if kept == signature else None
+        return code if code.signature.args == types else None
 
     def save_overload(self, signature: Any, compiled: Any) -> None:
         """Keeps what was just compiled, if a folder can be written."""
@@ -243,7 +275,7 @@ class _DiskCache(caching._Cache):  # type: ignore[misc]
         path = self._file(signature)
         if path is None:
             return
-        body = dumps((signature, compiled._reduce()))
+        body = dumps(_code.code_of(compiled))
         try:
             _folders.make(path.parent)
             if _trusted() is not None:  # others may have been quicker to make it

@@ -101,6 +101,36 @@ def test_modules_of_one_name_in_two_folders(copy):
     assert copy.run(program=program) == [8, 70, 2]
 
 
+def test_a_linked_kernel_is_compiled_for_one_that_calls_it(copy):
+    """Of its machine code, another kernel knows nothing: neither its types nor its bitcode."""
+    copy.write(
+        "pair",
+        """
+        from colmatch.kernels._jit import kernel
+
+
+        @kernel
+        def inner(x):
+            return x + 1
+
+
+        @kernel
+        def outer(x):
+            return 10 * inner(x)
+        """,
+    )
+    program = """
+        import json, sys
+        from colmatch.kernels import _jit, pair
+
+        found = [pair.inner(1), *(pair.outer(1) for _ in sys.argv[1:]), pair.inner(2), pair.inner(2.5)]
+        print(json.dumps([*found, *(sum(k.stats.cache_hits.values()) for k in (pair.inner, pair.outer))]))
+    """
+    assert copy.run(program=program) == [2, 3, 3.5, 0, 0]
+    assert copy.run("outer", program=program) == [2, 20, 3, 3.5, 2, 0]
+    assert copy.run("outer", program=program) == [2, 20, 3, 3.5, 2, 1]
+
+
 def test_sources_edited_after_their_import_keep_nothing(copy):
     """What is in memory is not what the folder would be named by, so neither reads nor writes."""
     edit = (
