@@ -89,3 +89,12 @@ def test_bounds_are_read_of_any_schema_and_outlive_a_save(tmp_path: Any) -> None
     opened = cm.Matcher.open(tmp_path / "m.cm")
     with pytest.raises(cm.ExpressionError, match="'age' goes from 0 to 150"):
         opened.insert({2: "age > 200"})
+
+
+def test_a_list_of_the_whole_domain() -> None:
+    domains = cm.betree.Domains("few|integer|false|1|3")
+    for text in ("few not in (1, 2, 3)", "not few in (3, 2, 1)"):
+        with pytest.raises(cm.ExpressionError, match="no such value is"):
+            cm.Matcher.build({1: text}, domains, "scan", language="betree")
+    for text in ("few not in (1, 2)", "few not in (1, 1, 2)", "not few in (1, 3)"):
+        assert len(cm.Matcher.build({1: text}, domains, "scan", language="betree")) == 1

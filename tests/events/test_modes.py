@@ -54,3 +54,16 @@ def test_literals_that_cannot_be_computed_depend_on_it() -> None:
 def test_betree_computes_nothing() -> None:
     of = cm.Matcher.build({1: "age > 20"}, cm.betree.Domains("age|integer|false"), language="betree")
     assert of.moded_value is None
+
+
+def test_a_decimal_that_does_not_fit() -> None:
+    """ANSI mode refuses it; the other one has NULL."""
+    events = pa.table({"d": pa.array([100], pa.decimal128(10, 2))})
+    for ansi in (True, False):
+        options = cm.Options(ansi=ansi)
+        matcher = cm.Matcher.build({1: "CAST(d AS DECIMAL(3, 1)) IS NULL"}, events.schema, "scan", options)
+        if not ansi:
+            assert matcher.count(events).tolist() == [1]
+            continue
+        with pytest.raises(cm.EventError, match="does not fit"):
+            matcher.match(events)

@@ -241,3 +241,17 @@ def test_work_grows_as_the_text_does(shape: str) -> None:
     built("a = 1", language)  # imports, and kernels
     one, two = (calls_of(make(n), language) for n in (1000, 2000))
     assert two < 2.3 * one
+
+
+def test_bytes_count_and_not_characters() -> None:
+    text, schema = f"s = '{chr(0x1F600) * 230}'", {"s": "string"}
+    assert len(text) < 300 and len(text.encode()) > 900
+    with pytest.raises(cm.ExpressionError, match="more than 900 bytes"):
+        cm.Matcher.build({1: text}, schema, "scan", cm.Options(max_text_bytes=900))
+    assert len(cm.Matcher.build({1: text}, schema, "scan", cm.Options(max_text_bytes=len(text.encode())))) == 1
+
+
+def test_half_a_character_counts_as_well() -> None:
+    for half, most, said in (("\ud800", 20, "half a surrogate pair"), ("\ud800" * 2, 9, "more than 9 bytes")):
+        with pytest.raises(cm.ExpressionError, match=said):
+            cm.Matcher.build({1: f"s = '{half}'"}, {"s": "string"}, "scan", cm.Options(max_text_bytes=most))

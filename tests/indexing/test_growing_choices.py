@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from unittest.mock import patch
 
 import inside
 import pyarrow as pa
@@ -59,3 +60,12 @@ def test_what_comes_later_counts_too(kind: str) -> None:
     matcher = grown(kind, texts, 1, None)
     found = matcher.counters(events(b=50).slice(0, 1))
     assert found["conjunctions"] <= 0.2 * COUNT
+
+
+def test_a_segment_is_begun_anew_whenever_it_has_grown_by_half() -> None:
+    index = cm.index("opindex", construction="dynamic")
+    matcher = cm.Matcher.build({}, {"a": "int64"}, index=index)
+    with patch.object(GrowingSegment, "begun", wraps=GrowingSegment.begun) as begun:
+        for i in range(60):
+            matcher.insert({i: f"a = {i}"})
+    assert 1 < begun.call_count <= 7

@@ -16,7 +16,7 @@ import colmatch as cm
 import colmatch.indexing.opindex
 from colmatch.arrays.frozen import freeze
 from colmatch.kernels.layout import ATTR_MASK
-from colmatch.kernels.opindex.arrays import ALWAYS, CHUNK, NO_STAMP, STAMP_BITS, VERIFY, OpIndex
+from colmatch.kernels.opindex.arrays import ALWAYS, CHUNK, NO_STAMP, SLOTS, STAMP_BITS, VERIFY, OpIndex
 from colmatch.matching.worker import Worker
 from colmatch.workload import Workload, named
 
@@ -297,3 +297,9 @@ def test_what_must_not_be_met_and_what_is_met_twice() -> None:
     })  # fmt: skip
     matcher = cm.Matcher.build(texts, schema, index="opindex")
     assert pairs(matcher.match(events)) == pairs(cm.Matcher.build(texts, schema, index="scan").match(events))
+
+
+def test_the_clause_with_the_fewest_leaves_has_the_pivots() -> None:
+    texts = {0: "(a = 1 OR b = 1 OR c = 1) AND (d = 1 OR e = 1)"} | {i: f"{'de'[i % 2]} = {i}" for i in range(1, 50)}
+    matcher = cm.Matcher.build(texts, dict.fromkeys("abcde", "int64"), index=cm.index("opindex", dnf_budget=1))
+    assert inside.arrays(matcher).state[SLOTS] == 49 + 2

@@ -155,3 +155,29 @@ def test_one_signature_each() -> None:
         if "opindex" in k.py_func.__module__ and len(k.signatures) > 1
     }
     assert not several
+
+
+def test_attributes_that_come_later_count_as_the_rarest() -> None:
+    index = cm.index("opindex", construction="dynamic")
+    options = cm.Options(missing_columns="null")
+    matcher = cm.Matcher.build({}, {"a": "int64", "b": "int64"}, index=index, options=options)
+    matcher.insert({i: f"a = {i}" for i in range(10)})
+    matcher.insert({10 + i: f"a = 1 AND b = {i}" for i in range(5)})
+    assert matcher.counters(pa.table({"a": [1]}))["conjunctions"] == 10
+
+
+def test_lists_are_cut_into_segments_with_signatures() -> None:
+    """Those that grew one by one turn away nearly as many as those that were built at once."""
+    schema = {f"a{i}": "int64" for i in range(300)} | {"p": "int64"}
+    texts = {i: f"p = 1 AND a{i} = {i % 7}" for i in range(300)}
+    sample = pa.table({f"a{i}": [99] * 64 for i in range(300)})
+    shares = []
+    for construction in ("bulk", "dynamic"):
+        index = cm.index("opindex", construction=construction)
+        options = cm.Options(missing_columns="null")
+        arrays = inside.arrays(cm.Matcher.build(texts, schema, index=index, sample=sample, options=options))
+        first, log, _ = max(arrays.list[: int(arrays.state[0])].tolist(), key=lambda one: one[1])
+        assert log > 2
+        signatures = arrays.segment[first : first + (1 << log), 0].copy()
+        shares.append(float(np.unpackbits(signatures.view(np.uint8)).mean()))
+    assert 0 < shares[1] < 2 * shares[0]

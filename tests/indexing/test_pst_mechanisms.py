@@ -326,3 +326,28 @@ def test_spaces_are_merged_when_predicates_go(kind: str) -> None:
     assert len(spaces) == 3 and index.state[ps.MERGED] > 100
     assert inside.with_index(scan, kind, index).counters(pa.table({"a": [30]}))["nodes"] <= 1
     assert len(index.space) == len(insert(index, preds, codes, 0, 100).space)
+
+
+def test_crowded_signatures_of_cells_are_made_anew() -> None:
+    texts = {i: f"b = {i % 10} AND a BETWEEN {10 * i} AND {10 * i + 5000}" for i in range(1500)}
+    scan = cm.Matcher.build(texts, {"a": "int64", "b": "int64"}, index="scan")
+    index, preds, codes = empty_tree(scan, "pstbloom"), inside.predicates(scan), inside.codes(scan)
+    insert = find("pstbloom").insert
+    assert insert is not None
+    for begin in range(0, 1500, 100):
+        index = insert(index, preds, codes, begin, begin + 100)
+        assert index.state[psb.CELL_SIGNED] <= 64 * index.state[psb.CELL_WORDS] * ps.FANOUT
+    assert index.state[psb.CELL_SIGNED] > 1500
+
+
+def test_a_space_that_stays_has_no_bits_of_those_that_went() -> None:
+    texts = {i: f"a = {i}" for i in range(100)} | {
+        100 + i: f"b = {i} AND a BETWEEN {i} AND {i + 9}" for i in range(100)
+    }
+    scan = cm.Matcher.build(texts, {"a": "int64", "b": "int64"}, index="scan")
+    preds, codes, kind = inside.predicates(scan), inside.codes(scan), find("pstbloom")
+    assert kind.insert is not None and kind.delete is not None
+    index = kind.insert(empty_tree(scan, "pstbloom"), preds, codes, 0, 200)
+    assert index.sign[psb.SPACES_FROM :].any() and index.state[SIGNED] > 0
+    index = kind.delete(index, preds, codes, np.arange(100, 200))
+    assert not index.sign[psb.SPACES_FROM :].any()

@@ -180,3 +180,16 @@ def test_a_log_is_not_the_name_of_a_file(tmp_path: Path) -> None:
         with pytest.raises(cm.StoreError, match=r"pages\.log is the log of .*: give another name"):
             other.save(f"{path}.log")
     as_said(reopened(matcher, path), SOME | {100})
+
+
+def test_a_log_of_a_file_that_was_removed_does_not_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nor does it where the program that made the new file was killed before it removed the log."""
+    path = tmp_path / "pages"
+    there = built(path)
+    there.insert({100: text(100)})
+    reopened(there, path).close()
+    path.unlink()
+    with monkeypatch.context() as context:
+        context.setattr(replace_lock, "_remove", lambda path: None)
+        built(path, 5).close()
+    as_said(cm.Matcher.open(path), set(range(5)))

@@ -56,6 +56,42 @@ def test_keys_nodes_and_pages_go_with_what_is_deleted(tmp_path: Path) -> None:
     )  # leaves that were filled one by one are half full, so all are used again
 
 
+@pytest.mark.skipif(NO_JIT, reason="takes too long: a full inner page has 30,000 keys below it")
+def test_inner_pages_divide_and_merge(tmp_path: Path) -> None:
+    """An inner page leads to 337 leaves of 126 keys. That of the ids is one throughout."""
+    path, count, more = tmp_path / "pages", 30_000, 6_000
+    matcher = paged({i: f"a = {14 * i}" for i in range(count)}, ["a"], path, 1 << 24)
+    assert by_kind(path)["inner"] == 2
+    added = {count + i: f"a = {70 * i + 5}" for i in range(more)}
+    ids = list(added)
+    Random(1).shuffle(ids)
+    for begin in range(0, more, 1000):
+        matcher.insert({id: added[id] for id in ids[begin : begin + 1000]})
+    assert by_kind(path)["inner"] == 4
+    events = pa.table({"a": range(0, 14 * count, 7)})
+    assert matcher.count(events).tolist() == [1, 0] * count
+    assert matcher.count(pa.table({"a": [70 * i + 5 for i in range(more)]})).sum() == more
+    kept = list(range(0, count, 4))  # a leaf is merged with its neighbour as soon as it is a quarter full
+    matcher.delete([id for id in matcher.ids.to_pylist() if id % 4 or id >= count])
+    assert by_kind(path)["inner"] == 2
+    assert matcher.count(events).tolist() == [1, *[0] * 7] * len(kept)
+
+
+def test_a_list_that_went_on_in_the_next_node_is_one_again(tmp_path: Path) -> None:
+    path, alive = tmp_path / "pages", set(range(1500))
+    matcher = paged({i: "a = 5" if i % 10 else f"a = {i}" for i in alive}, ["a"], path)
+    for left in (900, 500, 320, 250):
+        gone = sorted(alive, key=lambda i: i * 7919 % 1501)[left:]
+        matcher.delete(gone)
+        alive -= set(gone)
+        check(str(path))
+        found = matcher.count(pa.table({"a": [5, 10, 500]})).tolist()
+        assert found == [sum(i % 10 > 0 for i in alive), 10 in alive, 500 in alive]
+        matcher.insert({10**6: "a = 5"})
+        matcher.delete([10**6])
+        check(str(path))
+
+
 def by_kind_of_an_empty_one(path: Path) -> dict[str, int]:
     paged({}, ["a"], path).close()
     return by_kind(path)

@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -122,3 +122,25 @@ def test_the_child_of_a_writer_that_was_killed_leaves_the_file_to_others(tmp_pat
             assert update() == 5
         finally:
             os.kill(child, signal.SIGKILL)
+
+
+def test_a_child_has_no_lock_of_a_file_that_is_being_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "file"
+    path.touch()
+    handle = os.open(path, os.O_RDWR)
+    assert locks.lock(handle)
+    close = os.close
+
+    def closed(stand: Callable[[], None]) -> None:
+        def slowly(one: int) -> None:
+            if one == handle:
+                stand()
+            close(one)
+
+        monkeypatch.setattr(locks.os, "close", slowly)
+        locks.close(handle)
+
+    with forking.beside(closed, after=0.3) as thread, child_that_waits():
+        thread.join()
+        monkeypatch.undo()
+        assert is_free(path)

@@ -383,3 +383,20 @@ def test_locks_are_made_where_forks_know_of_them() -> None:
                 )
         wrong = {one for one in used if made.fullmatch(one)} - allowed.get(name, set())
         assert not wrong, f"{name} uses {wrong}: take what colmatch.kernels._forks has"
+
+
+def test_all_are_renewed_in_a_child_even_if_some_fail() -> None:
+    class Renewed:
+        done = False
+
+        def in_child(self) -> None:
+            self.done = True
+
+    class Fails:
+        def in_child(self) -> None:
+            raise ValueError("half done")
+
+    some = [Renewed() if i % 2 else Fails() for i in range(20)]
+    for one in some:
+        _forks.renewed(one)
+    assert in_child(lambda: [one.done for one in some[1::2] if isinstance(one, Renewed)]) == repr([True] * 10)

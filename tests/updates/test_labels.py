@@ -215,3 +215,12 @@ def sides(labels: list[int]) -> list[int]:
 def both_sides(words: list[list[bytes]]) -> Codes:
     """Boundaries of an equality with each word, as lowering makes them."""
     return codes_of([sides([2 * r + 1 for r in range(len(some))]) for some in words])
+
+
+def test_there_is_room_between_what_ascended() -> None:
+    """Some of each gap is left on either side, wherever the new boundary lies."""
+    _, codes = labels.with_labels(predicates_of([]), codes_of([[0, 2**40]]))
+    for first in (1000, 1500):
+        for key in range(first, 50_000 if NO_JIT else 500_000, 1000):
+            codes, _ = labels.join(codes, codes_of([[key]]))
+    check_codes(codes)

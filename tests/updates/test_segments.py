@@ -381,3 +381,15 @@ def test_pieces_of_several_segments(kind: str, seed: int) -> None:
     (idle,) = inside.idle(matcher)
     most = max(np.bincount([i for i, _ in wanted], minlength=1))
     assert len(idle._sink.sub) <= max(64, 4 * large, 16 * most)
+
+
+def test_the_reason_is_that_of_the_oldest_segment() -> None:
+    with patch.object(policy, "GROWING_MOST", 4):
+        matcher = cm.Matcher.build({i: f"a = {i}" for i in range(3000)}, {"a": "int64"})
+        before = matcher.stats()
+        for i in range(3):
+            matcher.insert({10_000 + 20 * i + j: f"a > {j}" for j in range(10)})
+        inside.settled(matcher)
+    after = matcher.stats()
+    assert after["merges"] and len(after["segments"]) == 2
+    assert (after["index"], after["reason"]) == (before["index"], before["reason"])
