@@ -15,6 +15,9 @@ thread that forks waits until no other thread
 - compiles or loads a kernel, or is inside LLVM (``_jit.py`` hands these locks to ``wait_for``),
 - is between two steps that belong together (``whole``), which takes some microseconds.
 
+An import may still begin between the last look and the fork. The child forgets it, and imports the
+module itself.
+
 A fork waits for one kernel at most: seconds where it is compiled, milliseconds where it is loaded.
 Other threads release numba's lock after each kernel, and do not take it again while a fork waits
 (``give_way``).
@@ -163,8 +166,21 @@ def _is_imported_by_others() -> bool:
     """Says whether another thread is importing a module that a child may need."""
     known: dict[str, Any] = getattr(getattr(importlib, "_bootstrap", None), "_module_locks", {})
     owners = {getattr(of(), "owner", None) for name, of in list(known.items()) if name.partition(".")[0] in IMPORTED}
-    # only threads of this process count: a child may have import locks of its parent's others
-    return not (owners & sys._current_frames().keys()) <= {threading.get_ident()}
+    return not owners <= {None, threading.get_ident()}
+
+
+def _forget_imports() -> None:
+    """Forgets imports that other threads began after the last look at them.
+
+    Python has a lock for each module that is imported, and does not free it in a child.
+    """
+    locks: dict[str, Any] = getattr(getattr(importlib, "_bootstrap", None), "_module_locks", {})
+    for name, of in list(locks.items()):
+        if getattr(of(), "owner", None) == threading.get_ident():
+            continue
+        locks.pop(name, None)  # Python makes another one
+        if getattr(getattr(sys.modules.get(name), "__spec__", None), "_initializing", False):
+            del sys.modules[name]
 
 
 def _release() -> None:
@@ -178,6 +194,7 @@ def _in_child() -> None:
     _is_child = True
     _forking.clear()
     _release()
+    _forget_imports()
     for each in list(_locks):
         if not _is_free(each):
             each._at_fork_reinit()

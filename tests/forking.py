@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import faulthandler
 import os
 import select
 import signal
@@ -32,7 +31,6 @@ def in_child(action: Callable[[], Any], seconds: float = 120) -> str:
     child = fork()
     if not child:  # the child runs nothing else, so no test ends twice
         try:
-            faulthandler.dump_traceback_later(seconds * 0.9)  # where it hangs, on standard error
             os.write(write, repr(action()).encode())
         except BaseException:
             os.write(write, traceback.format_exc().encode())

@@ -8,6 +8,7 @@ traceback.
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from typing import Any
 
@@ -30,6 +31,7 @@ class Shell(click.Group):
             _forget_stdout()
             ctx.exit(141)
         except KeyboardInterrupt:
+            signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second one would end as a traceback
             say("interrupted")
             ctx.exit(130)
         except Exception as error:

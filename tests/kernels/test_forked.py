@@ -167,6 +167,25 @@ def test_a_fork_waits_for_imports(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     del sys.modules["colmatch.slow"]
 
 
+def test_a_child_imports_what_another_thread_began_to_import(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The other thread begins between the last look at imports and the fork."""
+    (tmp_path / "slow.py").write_text("import forking\nforking.stand()\nvalue = 42\n")
+    monkeypatch.setattr(cm, "__path__", [*cm.__path__, str(tmp_path)])
+    monkeypatch.setattr(_forks, "_is_imported_by_others", lambda: False)
+
+    def load(stand: Callable[[], None]) -> None:
+        monkeypatch.setattr(forking, "stand", stand, raising=False)
+        importlib.import_module("colmatch.slow")
+
+    def again() -> int:
+        monkeypatch.setattr(forking, "stand", lambda: None)
+        return int(importlib.import_module("colmatch.slow").value)
+
+    with beside(load):
+        assert in_child(again, 20) == "42"
+    del sys.modules["colmatch.slow"]
+
+
 def test_a_child_waits_for_no_imports_of_threads_that_it_lacks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The lock of a module that was half imported stays held in it for ever."""
     (tmp_path / "endless.py").write_text("import forking\nforking.stand()\n")
