@@ -27,6 +27,7 @@ from colmatch.events.patterns import PatternRows
 from colmatch.events.vocabulary import Vocabulary
 from colmatch.events.work import WorkingMemory
 from colmatch.incoming import without_runs
+from colmatch.kernels import _forks
 from colmatch.kernels.layout import I32, U8, Batch, Literals
 from colmatch.schema import Attributes
 
@@ -81,7 +82,8 @@ class Reader:
         rows = batch.num_rows
         memory = self._memory
         # Not ``__arrow_c_array__``, which exports the schema as well: 12 of 30 us for 100 columns.
-        batch._export_to_c(self._address)
+        with _forks.whole:  # a batch has a lock, which a child with the same batch would find held
+            batch._export_to_c(self._address)
         try:
             if self._patterns is not None and pattern_binding is not None:
                 memory.take_patterns(*self._patterns.read(pattern_binding, self._address, rows))

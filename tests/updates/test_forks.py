@@ -21,6 +21,7 @@ from stress_forks import stress
 
 import colmatch as cm
 from colmatch.events import patterns, range_reader
+from colmatch.events.reader import Reader
 from colmatch.kernels import _forks
 from colmatch.matching.threads import in_order
 from colmatch.sql import stack
@@ -302,6 +303,31 @@ def test_a_child_goes_on_with_a_stream_that_its_parent_began() -> None:
 
     assert in_child(rest) == str(20 * len(THERE))
     assert rest() == 20 * len(THERE)
+
+
+def test_no_child_is_forked_while_arrow_hands_over_a_batch() -> None:
+    """Arrow locks the batch meanwhile, and a child that matches the same batch would wait for ever."""
+    version = inside.version(cm.Matcher.build(TEXTS, SCHEMA))
+    (batch,) = EVENTS.to_batches()
+    steps: list[str] = []
+
+    class Slow:
+        num_rows, schema = batch.num_rows, batch.schema
+
+        def _export_to_c(self, address: int) -> None:
+            steps.append("begun")
+            stand[0]()
+            steps.append("ended")
+            batch._export_to_c(address)
+
+    stand: list[Callable[[], None]] = []
+
+    def read(standing: Callable[[], None]) -> None:
+        stand.append(standing)
+        Reader(version.attributes, version.literals, False).read(Slow())  # type: ignore[arg-type]
+
+    with beside(read, after=0.5):
+        assert in_child(lambda: steps) == "['begun', 'ended']"
 
 
 def test_a_child_drops_a_stream_that_its_parent_began() -> None:
