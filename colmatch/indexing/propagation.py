@@ -10,7 +10,7 @@ choice, or this departs from it:
   Propagation for clearing all of it.
 - Not only an equality can be an access predicate: without one, it is the inequality that is
   expected to hold least often. Otherwise a third of the subscriptions of the papers' dense
-  workloads would be checked for every event.
+  workloads would be checked for every event. With a sample, it is whatever holds least often.
 - Ranges are found by lists of like width, not by one list for each operator: an event looks at few
   that do not hold.
 - A predicate that is true of absent values too (IS NULL, NOT a <=> 5) has no bit of its own: it is
@@ -69,8 +69,8 @@ def build(
     estimates = _estimates(preds, codes, sample)
     key, number = _number(preds, estimates)
     used = len(key)
-    truth = np.empty(used, np.float64)
-    entries = describe(preds, key, estimates, truth)
+    ranks = np.empty(used, np.float64)
+    entries = describe(preds, key, estimates, ranks)
     attr_class, lo, hi, bit = (
         np.empty(entries, np.int64),
         np.empty(entries, np.uint32),
@@ -81,7 +81,7 @@ def build(
     order = np.argsort(attr_class << 32 | lo, kind="stable")
     group_of, group = _groups(attr_class[order], lo[order], hi[order], len(codes.multi))
     access = np.empty(len(preds.owner), np.int64)
-    choose(preds, number, truth, access)
+    choose(preds, number, ranks, access)
     by_access = np.argsort(access, kind="stable")
     sorted_access = access[by_access]
     columns = sorted_access & 0xFFFFFFFF

@@ -11,9 +11,9 @@ from colmatch.kernels.propagation.predicates import (
     WHAT,
     choose_access,
     choose_program_access,
-    expected,
     find,
     home,
+    rank,
 )
 from colmatch.kernels.widths import width_class
 
@@ -133,15 +133,15 @@ def renumber(number, key, rank, out_key):
 
 
 @kernel
-def describe(preds, key, estimates, truth):
-    """Writes how often each predicate is thought to hold: truth (D).
+def describe(preds, key, estimates, ranks):
+    """Writes the rank of each predicate: ranks (D).
 
     Returns how many intervals are entries of groups.
     """
     entries = np.int64(0)
-    for b in range(len(truth)):
+    for b in range(len(ranks)):
         word, low, high = np.int64(key[b, 0]), np.int64(key[b, 1]), np.int64(key[b, 2])
-        truth[b] = expected(preds.run_lo, preds.run_hi, word, low, high, estimates)
+        ranks[b] = rank(preds.run_lo, preds.run_hi, word, low, high, estimates)
         if word & FLAG_RUN:
             entries += high - low
         elif low < high:
@@ -171,7 +171,7 @@ def list_entries(preds, key, used, attr_class, lo, hi, bit):
 
 
 @kernel
-def choose(preds, number, truth, access):
+def choose(preds, number, ranks, access):
     """Chooses what each conjunction stands under.
 
     access (C) int64 = 2^32 * (bit of its access predicate + 1, or 0) + number of its remaining
@@ -186,14 +186,14 @@ def choose(preds, number, truth, access):
             asked = min(c + CONJUNCTIONS_AHEAD, len(access))
             for p in range(begin, first[asked]):
                 if number[p] != NO_BIT:
-                    ask_for(truth, np.uint64(number[p]))
+                    ask_for(ranks, np.uint64(number[p]))
         if programs and jump_first[c] >= 0:
             access[c] = PROGRAM
             for p in range(begin, end):
                 if number[p] != NO_BIT:
                     access[c] |= (np.int64(number[p]) + 1) << 32
             continue
-        p = choose_access(pred, number, truth, begin, end, 0)
+        p = choose_access(pred, number, ranks, begin, end)
         access[c] = end - begin if p < 0 else (np.int64(number[p]) + 1) << 32 | end - begin - 1
 
 

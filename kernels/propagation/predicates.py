@@ -6,6 +6,7 @@ import numpy as np
 
 from colmatch.kernels._jit import device
 from colmatch.kernels.bits import mix
+from colmatch.kernels.geometry import boundaries_below
 from colmatch.kernels.layout import ATTR_MASK, FLAG_NONE, FLAG_RUN, REJECT
 from colmatch.kernels.window import values_met
 
@@ -90,13 +91,35 @@ def expected(run_lo, run_hi, word, low, high, estimates):
 
 
 @device
+def is_equality(word, low, high, estimates):
+    """Says whether a predicate is true of one key. A range that nothing cuts has one code, too."""
+    if word & FLAG_RUN or low != high:
+        return False
+    first, bound, a = estimates.code_first, estimates.bound, word & ATTR_MASK
+    next = first[a] + boundaries_below(first, estimates.label, a, low)
+    return first[a] < next < first[a + 1] and bound[next] == bound[next - 1] + 1
+
+
+@device
+def rank(run_lo, run_hi, word, low, high, estimates):
+    """Returns a number that is the lower, the better a predicate is for an access predicate.
+
+    Without a sample, equalities are better than all others; with one, than those that hold as
+    often.
+    """
+    share = expected(run_lo, run_hi, word, low, high, estimates)
+    if not is_equality(word, low, high, estimates):
+        return share
+    return share - 0.5 if len(estimates.window_first) > 0 else -1.0 / share
+
+
+@device
 def choose_program_access(preds, c, estimates):
     """Returns the predicate that a program cannot be true without, or -1.
 
     Of those that it begins with and that reject, it is the best.
     """
-    best = -1
-    least, best_equal = np.inf, False
+    best, least = -1, np.inf
     begin = preds.first[c]
     for p in range(begin, preds.first[c + 1]):
         at = preds.jump_first[c] + p - begin
@@ -105,30 +128,23 @@ def choose_program_access(preds, c, estimates):
         word = np.int64(preds.pred[p, 0])
         if not word & FLAG_NONE:
             low, high = np.int64(preds.pred[p, 1]), np.int64(preds.pred[p, 2])
-            equal = not word & FLAG_RUN and low == high
-            share = expected(preds.run_lo, preds.run_hi, word & WHAT, low, high, estimates)
-            if (equal and not best_equal) or (equal == best_equal and share < least):
-                best, least, best_equal = p, share, equal
+            own = rank(preds.run_lo, preds.run_hi, word & WHAT, low, high, estimates)
+            if own < least:
+                best, least = p, own
         if preds.jump[at, 0] != p - begin + 1:
             break  # what comes next is not asked in every case
     return best
 
 
 @device
-def choose_access(pred, number, truth, begin, end, base):
+def choose_access(pred, number, ranks, begin, end):
     """Returns the access predicate among the predicates ``begin:end`` of a conjunction,
     or -1.
 
-    It is the equality that is expected to hold least often, or else the best of the others that are
-    not negated. number: predicate - ``base`` -> bit
+    It is the one of the lowest rank among those that are not negated. number: predicate -> bit
     """
-    best = -1
-    least, best_equal = np.inf, False
+    best, least = -1, np.inf
     for p in range(begin, end):
-        word = np.int64(pred[p, 0])
-        if not word & FLAG_NONE:
-            equal = not word & FLAG_RUN and pred[p, 1] == pred[p, 2]
-            share = truth[number[p - base]]
-            if (equal and not best_equal) or (equal == best_equal and share < least):
-                best, least, best_equal = p, share, equal
+        if not np.int64(pred[p, 0]) & FLAG_NONE and ranks[number[p]] < least:
+            best, least = p, ranks[number[p]]
     return best

@@ -115,6 +115,22 @@ def test_a_sample_says_what_is_rare() -> None:
     assert seeing.counters(events)["candidates"] == 10  # 7 is odd: a = 7 goes with b = 1
 
 
+@pytest.mark.parametrize("wide", ["a BETWEEN 0 AND 1000", "a <= 1000", "a >= 0", "s BETWEEN 'a' AND 'x'"])
+@pytest.mark.parametrize("as_program", [False, True])
+def test_a_wide_range_that_nothing_cuts_is_no_equality(wide: str, as_program: bool) -> None:
+    """It has one code, as an equality has."""
+    more = " AND (c = 1 OR d = 1)" if as_program else ""
+    texts = [f"{wide} AND b BETWEEN {20 * i} AND {20 * i + 25}{more}" for i in range(50)]
+    schema = NUMBERS | {"s": "string"}
+    event = pa.table({"a": [500], "s": ["m"], "b": [107], "c": [1]})
+    for some in (texts, [*texts, "a BETWEEN 400 AND 600 AND b = 5000", "s = 'n' AND b = 5000"]):
+        found = built(some, schema, dnf_budget=1).counters(event)
+        assert found["candidates"] == found["matches"] == 1
+    equal = [f"s = 'm' AND {text}" for text in texts]
+    assert built(equal, schema, dnf_budget=1).counters(event)["candidates"] == 50
+    assert built(equal, schema, event, dnf_budget=1).counters(event)["candidates"] == 1  # the sample has no other s
+
+
 def test_the_best_inequality_stands_in_and_only_negations_are_always_checked() -> None:
     matcher = built(
         [
