@@ -33,7 +33,7 @@ largest weight leaves out nothing as soon as one attribute is heavy.
 import numpy as np
 
 from colmatch.kernels._jit import device, kernel
-from colmatch.kernels.layout import ADDED, ATTR_MASK, FLAG_NONE, LARGEST, PRIORITY, SUM
+from colmatch.kernels.layout import ADDED, ATTR_MASK, FLAG_NONE, LARGEST, PRIORITY
 from colmatch.kernels.trees.arrays import BY_PRIORITY, BY_WEIGHTS, COUNT, HEAVIEST, LEAF, NONE
 from colmatch.kernels.trees.bounds import MARGIN, code_of_bound
 from colmatch.kernels.trees.buckets import order_by
@@ -76,7 +76,7 @@ def weigh_attributes(index, rows, row, weights, scoring, weight_of, scratch, lan
     if index.bounded[0] != (BY_PRIORITY if scoring == PRIORITY else BY_WEIGHTS):
         scratch.factor[lane] = -1.0
         return
-    if len(weights.first) == 0 or scoring == SUM or scoring == PRIORITY:
+    if len(weights.first) == 0:  # also for scores that have no use for weights of events
         scratch.factor[lane] = 1.0
         return
     attr, weight, cap, cap_all = scratch.heavy_attr[lane], scratch.heavy[lane], scratch.heavy_cap[lane], index.cap_all

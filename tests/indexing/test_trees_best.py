@@ -159,6 +159,25 @@ def test_what_an_event_gives_raises_bounds(kind: str, rows: int) -> None:
     assert plain["candidates"] < raised["candidates"]
 
 
+@TREES
+@ROWS
+@pytest.mark.parametrize("score", ["sum", "priority"])
+def test_what_an_event_gives_is_nothing_to_scores_without_it(kind: str, rows: int, score: str) -> None:
+    """Neither to the bounds: a weight below 1 would leave out the best, one above 1 nothing."""
+    table = equalities([(0, 1)] * 20 + [(1, 1)] * 20)
+    table |= {"weight" if score == "sum" else "priority": [1.0 + i % 7 for i in range(40)]}
+    matcher, event = built(kind, table, 2, capacity=5), {"a0": 1, "a1": 1}
+    asked: dict[str, Any] = {"k": 3, "score": score}
+    plain, best = (
+        looked_at(matcher, event, rows, **asked),
+        matcher.match_topk(pa.table({"a0": [1], "a1": [1]}), **asked),
+    )
+    assert plain["conjunctions"] < 20 and best["subscription"].to_pylist() == [6, 13, 20]
+    for given in ({"a0": 0.1}, {"a0": 10.0}, {"a0": 0.0, "a1": 1e-9}):
+        assert looked_at(matcher, event, rows, **asked, event_weights=given) == plain
+        assert matcher.match_topk(pa.table({"a0": [1], "a1": [1]}), **asked, event_weights=given).equals(best)
+
+
 def heavy(kind: str, step: float) -> cm.Matcher:
     """Makes a hundred subscriptions on one attribute, and a light one on another."""
     table = equalities([(0, 1)] * 100 + [(1, 1)]) | {"weight": [*(i * step for i in range(1, 101)), 0.5]}
