@@ -167,6 +167,30 @@ def test_a_fork_waits_for_imports(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     del sys.modules["colmatch.slow"]
 
 
+def test_a_fork_that_waits_for_imports_keeps_no_locks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A module that compiles something while it is imported needs the lock for that."""
+    (tmp_path / "slow.py").write_text("import forking\nforking.stand()\nvalue = forking.take()\n")
+    monkeypatch.setattr(cm, "__path__", [*cm.__path__, str(tmp_path)])
+    lock = threading.RLock()  # one of its own: others would stay held where this is red
+    monkeypatch.setattr(_forks, "_waited", [lock])
+
+    def take() -> bool:
+        got = lock.acquire(timeout=5)
+        if got:
+            lock.release()
+        return got
+
+    def load(stand: Callable[[], None]) -> None:
+        monkeypatch.setattr(forking, "stand", stand, raising=False)
+        monkeypatch.setattr(forking, "take", take, raising=False)
+        importlib.import_module("colmatch.slow")
+
+    with beside(load, after=0.3):
+        said = in_child(lambda: importlib.import_module("colmatch.slow").value, 20)
+    del sys.modules["colmatch.slow"]
+    assert said == "True"
+
+
 def test_a_child_imports_what_another_thread_began_to_import(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The other thread begins between the last look at imports and the fork."""
     (tmp_path / "slow.py").write_text("import forking\nforking.stand()\nvalue = 42\n")
