@@ -26,6 +26,8 @@ from typing import Any
 from unittest.mock import patch
 
 import numpy as np
+
+sys.path.insert(0, str(Path(__file__).parents[1]))  # where this file is a program
 from forking import HANGS, in_child
 from stress import SCHEMA, SHARE, SMALL, Updating, a_text, events, going_on, wrong
 
