@@ -13,13 +13,16 @@ def check_size(text: str, most: int) -> None:
 
     Raises
     ------
-    ExpressionError : the text has more bytes
+    ExpressionError : the text has more bytes; says where the last that may be there ends
     """
     size = len(text)
     if size <= most and size * 4 > most and not text.isascii():
         size = len(text.encode(errors="surrogatepass"))
     if size > most:
+        there = text[:most].encode(errors="surrogatepass")[:most].decode(errors="ignore")
         raise ExpressionError(
             f"the expression has more than {most:,} bytes: split it, put long lists into a PredicateTable, or raise "
-            "Options(max_text_bytes=...)"
+            "Options(max_text_bytes=...)",
+            line=there.count("\n") + 1,
+            column=len(there) - there.rfind("\n"),
         )

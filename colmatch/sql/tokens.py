@@ -199,7 +199,16 @@ class _TokenReader(LiteralReader):
         if left:
             left[-1] -= 1
             if not left[-1]:
-                raise Refusal(f"a function of values has more than {MOST_PARTS:,} arguments", token.start)
+                said = f"{self._called()} has more than {MOST_PARTS:,} arguments: compute it beforehand, as a column"
+                raise Refusal(said, token.start)
+
+    def _called(self) -> str:
+        """Returns the name of the function whose arguments are being read."""
+        out, open, i = self.reading.tokens, 1, len(self.reading.tokens)
+        while open:
+            i -= 1
+            open += (out[i].token_type is T.R_PAREN) - (out[i].token_type is T.L_PAREN)
+        return out[i - 1].text.removeprefix(PREFIX)
 
     def _checked_depth(self, depth: int, token: Token) -> int:
         if depth > self.max_depth:

@@ -41,6 +41,24 @@ def test_a_text_with_more_bytes_is_refused_before_it_is_read(language: str, monk
 
 
 @pytest.mark.parametrize("language", ["sql", "betree"])
+@pytest.mark.parametrize(
+    ("text", "most", "line", "column"),
+    [
+        ("a = 1\nAND a = 10", 8, 2, 3),
+        ("a = 1\nAND a = 10", 6, 2, 1),
+        ("a = 1", 2, 1, 3),
+        ("s = 'éé'", 6, 1, 6),  # the sixth byte is half a character
+        ("s = 'éé'", 7, 1, 7),
+    ],
+)
+def test_the_place_of_a_large_text_is_where_too_much_begins(
+    language: str, text: str, most: int, line: int, column: int
+) -> None:
+    with pytest.raises(cm.ExpressionError, match=rf"\(subscription 1, line {line}, column {column}\)$"):
+        built(text, language, max_text_bytes=most)
+
+
+@pytest.mark.parametrize("language", ["sql", "betree"])
 def test_a_text_with_as_many_bytes_is_read(language: str) -> None:
     assert len(built("s = 'éé'", language, max_text_bytes=10)) == 1
 
@@ -157,8 +175,8 @@ def test_a_list_of_kinds_is_converted_kind_by_kind(
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("concat({}) = 'x'", "a function of values has more than 1,000 arguments"),
-        ("coalesce({}) = 'x'", "a function of values has more than 1,000 arguments"),
+        ("concat({}) = 'x'", "^concat has more than 1,000 arguments: compute it beforehand, as a column"),
+        ("lower(coalesce(s, (lower(s)), {})) = 'x'", "^coalesce has more than 1,000 arguments: compute it beforehand"),
         ("{} > 1", "a computed value has more than 1,000 operators: compute it beforehand, as a column"),
         ("a > 1 AND (a = 2 OR abs({}) > 1)", "a computed value has more than 1,000 operators"),
     ],
