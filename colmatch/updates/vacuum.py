@@ -33,21 +33,19 @@ from colmatch.updates.versions import Version
 
 
 class Use(NamedTuple):
-    """What some segments use of a version."""
+    """Which literals of a version some segments use."""
 
-    attributes: NDArray[np.bool_]  # (A)
-    old: U8  # (L) of the literals
+    old: U8  # (L)
     recent: U8
 
     @staticmethod
     def of(segments: Iterable[Segment], version: Version) -> Use:
         """Marks what segments use of a version that has all they use."""
         parts = version.literals.old.literals, version.literals.recent.literals
-        use = Use(np.zeros(len(version.attributes), bool), *(np.zeros(len(part.label), np.uint8) for part in parts))
+        use = Use(*(np.zeros(len(part.label), np.uint8) for part in parts))
         for segment in segments:
             codes = segment.codes
-            use.attributes[: len(codes.multi)] |= (segment.used > 0) | (np.diff(codes.first) > 0)
-            for part, used in zip(parts, use[1:], strict=True):
+            for part, used in zip(parts, use, strict=True):
                 if len(used):
                     mark_literals(codes.first, codes.bound, part.first, part.label, used)
         return use
@@ -64,6 +62,14 @@ class GatheredLiterals(NamedTuple):
 def used_attributes(predicates: Predicates, codes: Codes) -> NDArray[np.bool_]:
     """Returns whether each attribute of some subscriptions has predicates, or boundaries: (A)."""
     return (uses_of(predicates, len(codes.multi)) > 0) | (np.diff(codes.first) > 0)
+
+
+def in_segments(version: Version) -> NDArray[np.bool_]:
+    """Returns whether each attribute of a version is used by some segment: (A)."""
+    used = np.zeros(len(version.attributes), bool)
+    for segment in version.segments:
+        used[: len(segment.codes.multi)] |= (segment.used > 0) | (np.diff(segment.codes.first) > 0)
+    return used
 
 
 def with_new(known: Attributes, source: Attributes, used: NDArray[np.bool_]) -> Attributes:
@@ -105,9 +111,7 @@ def vacuumed(version: Version, tidy: GatheredLiterals | None) -> Version:
             literals = Vocabulary(
                 tidy.literals, WordList(_without(literals.recent.literals, tidy.of.literals.recent.literals))
             )
-    used = np.zeros(len(known), bool)
-    for segment in version.segments:
-        used[: len(segment.codes.multi)] |= (segment.used > 0) | (np.diff(segment.codes.first) > 0)
+    used = in_segments(version)
     size = max(len(segment.codes.multi) for segment in version.segments)
     for part in (literals.old.literals, literals.recent.literals):  # ids of those that have some must stay
         size = max(size, int(np.searchsorted(part.first, part.first[-1])))

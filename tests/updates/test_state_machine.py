@@ -22,7 +22,7 @@ from strategies import a_schema, an_expression, some_rows, terms
 
 import colmatch as cm
 from colmatch.updates import labels, policy
-from colmatch.updates.vacuum import Use
+from colmatch.updates.vacuum import Use, in_segments
 
 SEEDS = st.integers(0, 2**32)
 STEPS = 15 if NO_JIT else 30
@@ -108,7 +108,7 @@ class Updates(RuleBasedStateMachine):
         assert stats["gaps"] == 0 and len(stats["segments"]) == 1
         version = inside.version(self.matcher)
         use = Use.of(version.segments, version)
-        assert version.attributes.used == use.attributes.sum() == stats["attributes"]
+        assert version.attributes.used == in_segments(version).sum() == stats["attributes"]
         assert not policy.is_much(int((use.old == 0).sum() + (use.recent == 0).sum()), len(version.literals))
         texts = {id: to_sql(e) for id, e in self.there.items()}
         assert set(self.matcher.paths) <= set(cm.Matcher.build(texts, self.schema).paths)

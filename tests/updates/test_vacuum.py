@@ -23,7 +23,7 @@ from colmatch.kernels.labels.literals import mark_literals
 from colmatch.kernels.layout import Literals
 from colmatch.updates import merger, policy
 from colmatch.updates.literals import taken
-from colmatch.updates.vacuum import GatheredLiterals, gathered_literals
+from colmatch.updates.vacuum import GatheredLiterals, gathered_literals, vacuumed
 from colmatch.updates.versions import Version
 
 SCHEMA = {
@@ -163,6 +163,44 @@ def test_updates_while_it_is_swept(when: str, monkeypatch: pytest.MonkeyPatch) -
     matcher.compact()
     assert pairs(matcher.match(some)) == pairs(fresh.match(some))
     assert len(inside.version(matcher).literals) == len(inside.version(fresh).literals)
+
+
+@pytest.mark.parametrize("back", ["old", "recent", "none"])
+def test_a_literal_that_comes_back_while_others_are_gathered_stays(back: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody had it when they were gathered, whichever part it was in."""
+    monkeypatch.setattr(policy, "UNUSED_LEAST", 0)
+    matcher = cm.Matcher.build({i: f"s = 'old{i}'" for i in range(LIVE)}, SCHEMA, index="scan")
+    matcher.insert({50: "s = 'recent1'", 51: "s = 'recent2'"})
+    matcher.delete([*range(1, LIVE), 50])
+    before = len(inside.version(matcher).literals)
+
+    def gathered(version: Version) -> GatheredLiterals | None:
+        found = gathered_literals(version)
+        matcher.insert({100: f"s = '{back}1'"})
+        return found
+
+    with patch.object(merger, "gathered_literals", gathered):
+        matcher.compact()
+    literals = inside.version(matcher).literals
+    if back == "none":
+        assert len(literals) == 3 and "prefix" in literals.old.__dict__  # made before a batch needs it
+    else:
+        assert len(literals) == before
+    events = pa.table({"s": ["old0", "old1", "recent1", "recent2", "none1"]})
+    there = {"old": 1, "recent": 2, "none": 4}[back]
+    assert pairs(matcher.match(events)) == sorted([(0, 0), (3, 51), (there, 100)])
+
+
+def test_literals_are_of_as_many_attributes_as_there_are() -> None:
+    """The last attributes go with the subscriptions that had them. Nothing is left to sweep."""
+    matcher = cm.Matcher.build({0: "s = 'x'"}, SCHEMA, index="scan")
+    matcher.insert({i: f"m['k{i}'] = 1" for i in range(1, 5)})
+    matcher.delete([1, 2, 3, 4])
+    matcher.compact()
+    version = inside.version(matcher)
+    assert len(version.attributes) == 1
+    assert len(version.literals.old.literals.first) == len(version.literals.recent.literals.first) == 2
+    assert vacuumed(version, None) is version
 
 
 @pytest.mark.parametrize("seed", range(20))
