@@ -145,7 +145,7 @@ class Observed:
         None where there are too few to go by.
         """
         whole, few = self._kept
-        if not most or len(self) < min(LEAST_EVENTS, most):
+        if not most or not len(self):
             return None
         events = joined([part.events for part in (*whole, *few)])
         parts = events.slice(max(events.num_rows - most, 0)).to_batches()

@@ -108,8 +108,7 @@ def _built(plan: I64, preds: Predicates, codes: Codes, sample: Sample | None, se
         order, need, reach, bound = _by_bound(tree, preds, order, need, reach)
     used = {"node": bt.NODES, "above": bt.NODES, "part": bt.N_PARTS, "box": bt.BOXES}
     trimmed = {name: getattr(tree, name)[: tree.state[at]].copy() for name, at in used.items()}
-    if not len(tree.window_key):  # by code: nothing is placed any more
-        trimmed |= zip(bt.WINDOW, _window(settings, None, codes), strict=True)
+    trimmed |= zip(bt.WINDOW, _window(settings, None, codes), strict=True)  # nothing is placed any more
     tree = tree._replace(entry=place, need=need, reach=reach, at=tree.at[order], **trimmed)
     preds = take(preds, order)
     tree = _shared(tree, preds, codes)

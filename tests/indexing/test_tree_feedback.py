@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from random import Random
 from typing import Any
+from unittest.mock import patch
 
 import inside
 import numpy as np
@@ -16,6 +17,7 @@ from contract import pairs
 import colmatch as cm
 from colmatch.events.sample import count_keys
 from colmatch.indexing.registry import KINDS
+from colmatch.kernels.trees.arrays import WINDOW
 from colmatch.schema import Role
 from colmatch.workload import named
 
@@ -108,6 +110,37 @@ def test_inserts_after_the_build_go_by_it_too(kind: str, what: str, together: in
         assert pairs(matcher.match(later)) == wanted
         found.append(looked_at(matcher, later))
     assert found[0] < 0.5 * found[1]
+
+
+def test_shares_of_events_are_compared_with_shares_of_domains() -> None:
+    """Nothing is known of an attribute that came later, so it goes by its domain: 4 of 10 here.
+
+    The range of the other attribute is met by 6 of 10 events.
+    """
+    rng = Random(1)
+    later = events(rng)
+    matcher = built({}, "bestar", events(rng), construction="dynamic")
+    first = {-10: "a = 0", -11: "a = 1000", -12: "s = 'c'", -13: "array_contains(l, 2)"}
+    matcher.insert(first | {i: f"x = {i}" for i in range(1000, 1200)})
+    matcher.insert({i: f"b = {10 * i}" for i in range(101)})
+    known = len(inside.arrays(matcher).window_first) - 1
+    assert known < len(inside.version(matcher).attributes)
+    some = {i: f"a BETWEEN 0 AND {840 + i % 10} AND b BETWEEN 0 AND {400 + i % 10}" for i in range(200, 380)}
+    with patch("colmatch.updates.growing.FEW_SUBSCRIPTIONS", 1000):  # the segment is not begun anew
+        matcher.insert(some)
+    assert inside.version(matcher).growing
+    assert known == len(inside.arrays(matcher).window_first) - 1
+    assert looked_at(matcher, later) < 20 * later.num_rows
+
+
+@TREES
+def test_an_index_that_takes_no_inserts_keeps_no_window(kind: str) -> None:
+    rng = Random(1)
+    for construction in ("bulk", "dynamic"):
+        matcher = built(texts(SELDOM["a range"]), kind, events(rng), construction=construction)
+        assert not any(len(getattr(inside.arrays(matcher), name)) for name in WINDOW)
+    matcher.insert({1000: "a = 7"})
+    assert all(len(getattr(inside.arrays(matcher), name)) for name in WINDOW)
 
 
 @TREES

@@ -8,6 +8,7 @@ from random import Random, random, seed
 from typing import Any
 
 import inside
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -111,6 +112,53 @@ def test_a_save_has_events_that_a_merge_has_counted(tmp_path: Path) -> None:
         saved = (tmp_path / "m").read_bytes()
         assert [f"a text of {name}".encode() in saved for name in texts] == [counted, counted, False]
         matcher.compact()
+
+
+@pytest.mark.usefixtures("often")
+def test_events_that_cannot_be_copied_are_matched(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(*_: Any) -> Any:
+        raise pa.ArrowNotImplementedError
+
+    matcher = built(4096, Random(7))
+    monkeypatch.setattr(Observed, "_copied", refused)
+    assert matcher.count(pa.table({"a": [0], "x": [0]})).tolist() == [101]
+    assert matcher.stats()["observed"] == 0
+
+
+def test_a_window_of_a_few_events_forgets_too() -> None:
+    """One of fewer than are taken together keeps those that were taken last."""
+    observed = Observed(["a"])
+    for i in range(20):
+        observed.note(pa.record_batch({"a": [i] * EVERY * PART}), 10)
+    assert len(observed) == PART
+    assert sampled(observed, 10)["a"].to_pylist() == [19] * 10
+
+
+def test_events_without_any_column_of_an_expression_are_none() -> None:
+    observed = Observed(["a"])
+    for _ in range(20):
+        observed.note(pa.record_batch({"b": range(EVERY * PART)}), 4096)
+    assert len(observed) == 0
+
+
+@pytest.mark.usefixtures("often")
+def test_a_few_events_do_not_hold_the_batch_that_they_came_in() -> None:
+    observed, before = Observed(["a"]), pa.total_allocated_bytes()
+    batch = pa.record_batch({"a": pa.array(range(100_000))})
+    observed.note(batch.slice(5, 5), 4096)
+    del batch
+    assert len(observed) == 5 and pa.total_allocated_bytes() - before < 10_000
+
+
+@pytest.mark.usefixtures("often")
+def test_what_cannot_be_kept_takes_no_samples_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As where a single event is too large: an empty stream would be a sample of nothing."""
+    observed = Observed(["a"])
+    for _ in range(8):
+        observed.note(pa.record_batch({"a": range(PART)}), 4096)
+    assert observed.sample(4096) is not None
+    monkeypatch.setattr(window, "stream_of", lambda parts: np.empty(0, np.uint8))
+    assert observed.sample(4096) is None
 
 
 @pytest.mark.usefixtures("often")
