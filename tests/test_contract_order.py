@@ -13,6 +13,7 @@ from contract import NO_JIT, every_kind
 
 import colmatch as cm
 import colmatch.matching.worker
+from colmatch.kernels.sink import PAIRS
 
 SCHEMA = {"a": "int64", "b": "int64", "s": "string"}
 COUNT = 40 if NO_JIT else 120
@@ -136,6 +137,23 @@ def test_any_order_has_the_same_subscriptions(kind: str) -> None:
     assert [sorted(ids) for ids in found] == [sorted(ids) for ids in wanted]
     of.options = cm.Options()
     assert of.match_lists(EVENTS).to_pylist() == wanted
+
+
+def test_any_order_is_that_in_which_a_kind_finds_them() -> None:
+    """Nothing is put in order then. This kind finds equalities before ranges."""
+    of = cm.Matcher.build({1: "a BETWEEN 0 AND 5", 2: "a = 3"}, SCHEMA, index="propagation")
+    event, found = pa.table({"a": [3]}), []
+    for order in ("subscription", "any", "subscription"):
+        of.options = cm.Options(order=order)
+        found.append(of.match_lists(event).to_pylist()[0])
+    assert found == [[1, 2], [2, 1], [1, 2]]
+
+
+def test_what_is_ranked_is_not_put_in_order_before() -> None:
+    of = cm.Matcher.build(drawn(Random(1), int, 0, COUNT), SCHEMA, index="scan")
+    worker, (batch,) = colmatch.matching.worker.Worker(), EVENTS.to_batches()
+    bits = [worker.read(inside.version(of), False, batch, PAIRS, 0, best=best).bits for best in (False, True)]
+    assert bits == [(COUNT - 1).bit_length(), 0]
 
 
 @pytest.mark.parametrize("order", ["ids", None, 5, True])
