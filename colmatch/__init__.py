@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from colmatch.options import Options as Options
     from colmatch.schema import Schema as Schema
     from colmatch.subscriptions.table import PredicateTable as PredicateTable
+    from colmatch.warming.warm import warm as warm
 
 _HOMES = {
     "ColmatchError": "errors",
@@ -70,6 +71,7 @@ _HOMES = {
     "rules": "rules",
     "segment_before": "expr.build_calls",
     "segment_within": "expr.build_calls",
+    "warm": "warming.warm",
     "within_frequency_cap": "expr.build_calls",
 }
 

@@ -14,7 +14,7 @@ from guide import GUIDE, README, ROOT, blocks_of
 PAGES = [README, *GUIDE]
 RUN = {"python", "bash"}
 WRITTEN = {"csv", "json", "jsonl", "tsv", "text"}
-ELSEWHERE = {"c", "js"}  # programs of others that a page begins with
+ELSEWHERE = {"c", "js", "dockerfile", "yaml"}  # programs of others that a page begins with, and what colmatch runs in
 
 # Commands that are not run here: .ci/run has the first.
 NOT_RUN = ("python3 -m venv ", "pip install ")
@@ -23,7 +23,11 @@ NOT_RUN = ("python3 -m venv ", "pip install ")
 UNSHOWN = ("colmatch bench ",)
 
 # Large inputs, and the small ones that are as good here.
-SMALLER = {"--subscriptions 100000 --rows 4096": "--subscriptions 100 --rows 64", "1000,10000,100000": "1,2"}
+SMALLER = {
+    "--subscriptions 100000 --rows 4096": "--subscriptions 100 --rows 64",
+    "1000,10000,100000": "1,2",
+    "warm --index bitslice": "warm --index scan",
+}
 
 # Modules that some snippets need and a plain installation has not.
 NEEDS = {"colmatch.spark": "pyspark", "import duckdb": "duckdb", "--plot": "matplotlib"}

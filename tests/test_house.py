@@ -20,6 +20,7 @@ FLOORS = (
     ("cli",),
     ("bench",),
     ("spark", "__init__"),
+    ("warming",),
     ("matcher",),
     ("paged",),
     ("matching", "explain", "store"),

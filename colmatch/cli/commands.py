@@ -23,6 +23,7 @@ from colmatch.cli.reasons import reasons
 from colmatch.cli.recover import recover
 from colmatch.cli.shell import Shell
 from colmatch.cli.show import check, explain, kinds, stats
+from colmatch.cli.warm import warm
 
 
 def _version(ctx: click.Context, _: click.Parameter, asked: bool) -> None:
@@ -49,7 +50,7 @@ def cli() -> None:
     """
 
 
-for command in (build, match, explain, reasons, stats, check, recover, kinds, demo, bench, generate):
+for command in (build, match, explain, reasons, stats, check, recover, kinds, demo, bench, generate, warm):
     cli.add_command(command)
 
 

@@ -92,7 +92,7 @@ def build(
     preds: Predicates, codes: Codes, sample: Sample | None, settings: BitsliceSettings
 ) -> tuple[BitsliceIndex, Predicates]:
     order, arrangement = arrange(preds, codes, sample, settings)
-    preds = take(preds, order)
+    preds = freeze(take(preds, order))
     return arranged(preds, codes, arrangement), preds
 
 

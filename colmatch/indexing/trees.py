@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from colmatch.arrays.frozen import contiguous
+from colmatch.arrays.frozen import contiguous, freeze
 from colmatch.arrays.growing import extended
 from colmatch.arrays.ranges import ranges_of
 from colmatch.indexing.base import IndexKind, highest_scores
@@ -110,7 +110,7 @@ def _built(plan: I64, preds: Predicates, codes: Codes, sample: Sample | None, se
     trimmed = {name: getattr(tree, name)[: tree.state[at]].copy() for name, at in used.items()}
     trimmed |= zip(bt.WINDOW, _window(settings, None, codes), strict=True)  # nothing is placed any more
     tree = tree._replace(entry=place, need=need, reach=reach, at=tree.at[order], **trimmed)
-    preds = take(preds, order)
+    preds = freeze(take(preds, order))
     tree = _shared(tree, preds, codes)
     return (_bounded(tree, preds, bound) if len(bound) else tree), preds
 

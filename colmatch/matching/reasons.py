@@ -56,7 +56,7 @@ class Found(NamedTuple):
         predicates = segment.predicates
         count = len(predicates.pred)
         slot, begin, sample = np.empty(count, np.int64), np.empty(segment.size + 1, np.int64), np.empty(count, np.int64)
-        name = _name_numbers(version) if by == "attribute" else np.empty(0, np.int64)
+        name = _name_numbers(version) if by == "attribute" else contiguous(np.empty(0, np.int64))
         slots = kernels.number_slots(predicates, *segment.conjunctions, name, slot, begin, sample)
         left_out = version.deleted.among(base, segment.size).astype(np.uint8)
         return Found(slot, begin, sample[:slots], np.zeros(slots, np.int64), np.zeros(segment.size, np.int64), left_out)

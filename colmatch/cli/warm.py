@@ -1,0 +1,42 @@
+"""The command ``colmatch warm``, which compiles kernels ahead of time."""
+
+from __future__ import annotations
+
+import click
+
+from colmatch.cli.shell import say
+
+
+@click.command()
+@click.option(
+    "--index",
+    "kinds",
+    multiple=True,
+    metavar="KIND",
+    help="Only what this kind of index needs, beside what every matcher needs. Repeatable.",
+)
+@click.option(
+    "--to",
+    "folder",
+    metavar="FOLDER",
+    help="Keep them below this folder, for COLMATCH_CACHE_DIR; by default in your cache folder.",
+)
+def warm(kinds: tuple[str, ...], folder: str | None) -> None:
+    """Compile all kernels now, so that no later process on this machine waits for them.
+
+    It takes a few minutes, and seconds where they are compiled already. Kernels are for this
+    machine's processor, and for these versions of colmatch, Python and numba.
+
+    \b
+    colmatch warm
+    colmatch warm --index bitslice --to /opt/colmatch
+    """
+    import sys
+
+    from colmatch.warming.warm import warm as warmed
+
+    found = warmed(kinds or None, to=folder, progress=sys.stderr.isatty())
+    say(
+        f"{found.kernels:,} kernels are in {found.folder}: {found.compiled:,} compiled and {found.loaded:,} loaded "
+        f"in {found.seconds:.0f} s"
+    )

@@ -1,0 +1,225 @@
+"""Compiles kernels before anybody waits for them."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from colmatch.arguments import checked_flag, file_name, members
+from colmatch.errors import OptionError, StoreError, shown
+from colmatch.indexing.plan import AutoSettings, asked_for
+from colmatch.indexing.registry import KINDS
+from colmatch.kernels import _compiling, _folders, _jit
+from colmatch.warming.calls import Step, steps
+from colmatch.warming.lock import alone
+
+_VARIABLE = "COLMATCH_CACHE_DIR"
+
+_forgotten: list[Any] = []  # numba's results, which own machine code
+
+
+class Warmed(NamedTuple):
+    """What ``warm`` has done.
+
+    Attributes
+    ----------
+    kernels : kernels whose machine code is in the folder now, also those that were there before
+    compiled : signatures of kernels that were compiled and kept: few kernels have two
+    loaded : signatures whose machine code was on the disk
+    seconds : how long it took
+    folder : where the machine code is
+    """
+
+    kernels: int
+    compiled: int
+    loaded: int
+    seconds: float
+    folder: Path
+
+
+def warm(index: Any = None, *, to: str | os.PathLike[str] | None = None, progress: bool = False) -> Warmed:
+    """Compiles all kernels that matchers may need, and keeps their machine code on the disk.
+
+    What is on the disk already is only loaded, so a second call takes seconds. Of several processes
+    that warm one folder, one compiles, and the others wait for it.
+
+    Parameters
+    ----------
+    index : a kind of index, or several: the names of kinds, or settings as ``colmatch.index`` makes
+        them, whose kinds count alone. Compiled is what matchers of these kinds need with any
+        settings, and what every matcher needs: all types of columns, patterns, computed values,
+        special functions, languages, updates (which index new subscriptions by ``scan``), ranges,
+        best matches, reasons and files. By default, and by ``"auto"``, which may choose any, it is
+        what all kinds need
+    to : the folder in which machine code is kept, as if ``COLMATCH_CACHE_DIR`` were set to it while
+        the call lasts. It is made if it is not there, and gets a copy of what is in the usual
+        folder. By default it is that of this process
+    progress : show a bar on standard error
+
+    Raises
+    ------
+    OptionError : there is no such kind; or ``to``, or the usual folder, cannot be used: there is
+        none, others could write it, or it cannot be made. Or nothing is compiled at all, since
+        ``NUMBA_DISABLE_JIT`` is set
+    StoreError : what was compiled could not be written there
+    """
+    kinds, progress = _kinds(index), checked_flag("progress={}", progress)
+    if not _jit.kernels():
+        raise OptionError("NUMBA_DISABLE_JIT is set, so that no kernel is compiled: unset it to warm a folder")
+    began, usual = time.monotonic(), _jit.cache_dir()
+    with _kept_in(to):
+        folder = _made(to)
+        with alone(folder), tempfile.TemporaryDirectory(prefix="colmatch-warm-") as scratch:
+            _copy(usual, folder)
+            _forget(folder)
+            hits, misses = _counts()
+            for step in _shown(steps(kinds), progress):
+                step.run(Path(scratch))
+            loaded, compiled = _counts()
+        kept, made = _names(folder), {_name_of(*one) for one in (compiled - misses)}
+    if lost := sorted(made - kept):
+        raise StoreError(
+            f"{len(lost)} of {len(made)} kernels that were compiled could not be kept in {folder}, the first is "
+            f"{lost[0]}: see that it can be written and that its disk has room, or name another folder"
+        )
+    kernels = len({name.rpartition("-")[0] for name in kept})
+    return Warmed(kernels, len(made), (loaded - hits).total(), time.monotonic() - began, folder)
+
+
+def _kinds(index: Any) -> list[str]:
+    """Returns the names of the kinds that are asked for, each once."""
+    several = members(index)
+    if several is None:
+        several = [] if index is None else [index]
+    elif not several:
+        raise OptionError(f"index={shown(index)}: a kind of index is needed, or several of them")
+    names = [asked_for(one).kind for one in several]
+    return list(KINDS) if not names or AutoSettings.kind in names else list(dict.fromkeys(names))
+
+
+@contextmanager
+def _kept_in(to: str | os.PathLike[str] | None) -> Iterator[None]:
+    """Keeps machine code below another folder meanwhile."""
+    if to is None:
+        yield
+        return
+    name, before = file_name(to), os.environ.get(_VARIABLE)
+    if not name or "\0" in name:
+        raise OptionError(f"to={shown(to)}: the name of a folder is needed")
+    os.environ[_VARIABLE] = name
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[_VARIABLE]
+        else:
+            os.environ[_VARIABLE] = before
+
+
+def _made(to: object) -> Path:
+    """Makes the folder of this process's compiled kernels.
+
+    Raises
+    ------
+    OptionError : there can be none, or it cannot be used
+    """
+    folder = _jit.cache_dir()
+    if folder is None and _folders.base() is None:
+        raise OptionError("this user has no home folder: say by to=, or by COLMATCH_CACHE_DIR, where kernels are kept")
+    if folder is None:
+        raise OptionError(
+            "the sources of the kernels cannot be read, or have changed since this process imported them, so no kernel "
+            "is kept: install colmatch in a folder, not in a zip file, and start a new process"
+        )
+    where = "the cache folder" if to is None else f"to={shown(to)}:"
+    why = _folders.distrust(folder)
+    if why is None:
+        try:
+            _folders.make(folder)
+        except OSError as error:
+            raise OptionError(
+                f"{where} {folder} cannot be made: {error.strerror}; name a folder that you can write"
+            ) from error
+        why = _folders.distrust(folder)  # others may have been quicker to make it
+    if why is not None:
+        raise OptionError(
+            f"{where} {folder} is not used: {why}, so that others could exchange the code in it; name a folder of your "
+            "own that nobody else can write"
+        )
+    return folder
+
+
+def _copy(usual: Path | None, folder: Path) -> None:
+    """Copies what the usual folder has, if nobody else can write it."""
+    if usual is None or usual == folder or _folders.distrust(usual) is not None:
+        return
+    there = _names(folder)
+    for name in sorted(_names(usual) - there):
+        with suppress(OSError), open(usual / name, "rb") as file:  # or it is compiled
+            if _folders.distrust_file(file.fileno()) is None:
+                _folders.write(folder / name, file.read())
+
+
+def _names(folder: Path) -> set[str]:
+    return {file.name for file in folder.glob("*.bin")}
+
+
+def _forget(folder: Path) -> None:
+    """Forgets kernels of this process whose machine code is not in a folder.
+
+    They are compiled anew when they are called. Their old code stays in memory: another thread may
+    run it at this moment.
+    """
+    there = _names(folder)
+    for kernel in _kept_kernels():
+        if any(_name_of(kernel, types) not in there for types in list(kernel.overloads)):
+            _forgotten.extend(kernel.overloads.values())
+            kernel._reset_overloads()
+            kernel.overloads.clear()
+            _jit._entries.pop(kernel, None)
+
+
+def _kept_kernels() -> list[Any]:
+    """Returns the kernels whose machine code is kept: all but those of tests and notebooks."""
+    return [kernel for kernel in _jit.kernels() if isinstance(kernel._cache, _jit._DiskCache)]
+
+
+def _name_of(kernel: Any, types: Any) -> str:
+    """Returns the name of the file that has the machine code of a kernel for some types."""
+    path = kernel._cache._file(types)
+    return "" if path is None else path.name
+
+
+def _counts() -> tuple[Counter[Any], Counter[Any]]:
+    """Counts what was loaded and what was compiled, by kernel and types."""
+    hits, misses = Counter[Any](), Counter[Any]()
+    for kernel in _kept_kernels():
+        stats = kernel.stats
+        hits.update({(kernel, types): count for types, count in stats.cache_hits.items()})
+        misses.update({(kernel, types): count for types, count in stats.cache_misses.items()})
+    return hits, misses
+
+
+def _shown(some: list[Step], progress: bool) -> Iterator[Step]:
+    """Yields steps, with a bar that says which one is at work."""
+    if not progress:
+        yield from some
+        return
+    from tqdm import tqdm
+
+    said, _compiling.state.said = _compiling.state.said, True  # the bar says more
+    try:
+        with tqdm(total=len(some), unit=" steps", leave=False, file=sys.stderr) as bar:
+            for step in some:
+                bar.set_description(step.name)
+                yield step
+                bar.update()
+    finally:
+        _compiling.state.said = said

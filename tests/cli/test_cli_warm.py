@@ -1,0 +1,68 @@
+"""``colmatch warm``: what it is asked for, what it shows, and how it ends."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from contract import NO_JIT
+from shell import fails, invoke, run
+
+from colmatch.kernels.ranges import list_members
+from colmatch.warming import warm
+from colmatch.warming.calls import Step, steps
+
+pytestmark = pytest.mark.skipif(NO_JIT, reason="nothing is compiled")
+
+
+@pytest.fixture(autouse=True)
+def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
+    """The kinds that the command asks for; one kernel is called, in a folder of the test."""
+    monkeypatch.setenv("COLMATCH_CACHE_DIR", str(tmp_path / "usual"))
+    found: list[list[str]] = []
+
+    def one_step(kinds: list[str]) -> list[Step]:
+        found.append(kinds)
+        return [Step("a step", lambda _: list_members(np.zeros(1, np.int64), np.array([0, 1]), np.empty(1, np.int64)))]
+
+    monkeypatch.setattr(warm, "steps", one_step)
+    return found
+
+
+def test_the_last_line_says_how_many_kernels_are_where(tmp_path: Path, asked: list[list[str]]) -> None:
+    for arguments, folder, kinds in (
+        (["--index", "scan", "--index", "bitslice"], tmp_path / "usual", ["scan", "bitslice"]),
+        (["--to", tmp_path / "other"], tmp_path / "other", warm._kinds(None)),
+    ):
+        result = run("warm", *arguments)
+        assert result.stdout == "" and asked.pop() == kinds
+        (place,) = folder.iterdir()
+        assert re.fullmatch(
+            rf"colmatch: 1 kernels are in {re.escape(str(place))}: \d compiled and \d loaded in \d+ s\n",
+            result.stderr,
+        )
+        assert [file.suffix for file in place.iterdir()].count(".bin") == 1
+
+
+def test_a_bar_is_shown_at_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "a step" not in invoke("warm").stderr
+    monkeypatch.setattr("click.testing._NamedTextIOWrapper.isatty", lambda self: True, raising=False)
+    shown = invoke("warm").stderr
+    assert "a step: " in shown and "0/1" in shown
+
+
+def test_what_cannot_be_done_is_one_line(tmp_path: Path) -> None:
+    assert "index='nope': the kinds are" in fails("warm", "--index", "nope")
+    (tmp_path / "file").touch()
+    assert "name a folder that you can write" in fails("warm", "--to", tmp_path / "file" / "x")
+    assert "name of a folder is needed" in fails("warm", "--to", "")
+
+
+def test_each_kind_has_its_steps() -> None:
+    """Those of every matcher come first, and pages only where a kind has them."""
+    names = {kind: [step.name for step in steps([kind])] for kind in ("scan", "pbtree")}
+    assert names["scan"][:3] == names["pbtree"][:3]
+    assert not [name for name in names["scan"][3:] if not name.startswith("scan")]
+    assert "pbtree: pages" in names["pbtree"] and "scan (tiles=False)" in names["scan"]
