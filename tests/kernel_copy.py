@@ -94,7 +94,7 @@ class Copy:
     def __init__(self, folder: Path) -> None:
         self.sources = folder / "src" / "colmatch" / "kernels"
         self.cache = folder / "cache"
-        shutil.copytree(KERNELS, self.sources, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(KERNELS, self.sources, ignore=shutil.ignore_patterns("__pycache__", "*.bundle"))
         (self.sources.parent / "__init__.py").touch()
         self.write("probe", PROBE)
         self.write("probe_step", STEP)

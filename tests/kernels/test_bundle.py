@@ -1,0 +1,168 @@
+"""Machine code that came with the package is used where it fits; elsewhere a line says why not."""
+
+from __future__ import annotations
+
+import os
+import textwrap
+from typing import Any
+
+import pytest
+from kernel_copy import MAIN, STEP, Copy
+
+from colmatch.kernels import _bundle
+
+pytestmark = [
+    pytest.mark.skipif(os.environ.get("NUMBA_DISABLE_JIT") == "1", reason="nothing is compiled"),
+    pytest.mark.skipif(_bundle.level_here() is None, reason="there are no bundles for such a machine"),
+]
+
+PACK = """
+    from colmatch.kernels import _bundle, _jit
+
+    folder = _jit.cache_dir()
+    _bundle.write(
+        _bundle.path_of(_bundle.level_here()), _jit.bundle_key(), {path.name: path.read_bytes() for path in folder.glob("*.bin")}
+    )
+"""
+
+
+@pytest.fixture
+def bundled(tmp_path):
+    """A package with a bundle, and an empty folder of compiled kernels."""
+    copy = Copy(tmp_path)
+    copy.run("get")
+    copy.run(program=PACK)
+    copy.cache = tmp_path / "other"
+    return copy
+
+
+def with_setup(setup: str) -> str:
+    """Returns a program that changes something before it calls kernels."""
+    return textwrap.dedent(MAIN).replace(
+        "from colmatch.kernels import _compiling, _jit, probe\n",
+        f"{setup}\nfrom colmatch.kernels import _compiling, _jit, probe\n",
+    )
+
+
+def path_of(copy) -> Any:
+    return copy.sources / _bundle.path_of(_bundle.level_here()).name
+
+
+def test_nothing_is_compiled(bundled):
+    said = bundled.run("get", COLMATCH_KERNELS="ready")
+    assert (said["total"], said["one"], said["compiled"], said["loaded"], said["logs"]) == (15, 1, 0, 2, [])
+    assert not bundled.cache.exists()
+
+
+def test_it_serves_who_has_no_folder(bundled):
+    said = bundled.run("get", COLMATCH_KERNELS="ready", COLMATCH_CACHE_DIR=None, HOME="~", XDG_CACHE_HOME=None)
+    assert (said["total"], said["loaded"]) == (15, 2)
+
+
+def test_what_is_not_in_it_is_compiled(bundled):
+    said = bundled.run("get", "float")
+    assert (said["float"], said["compiled"], said["loaded"], said["logs"]) == (4.5, 1, 2, [])
+
+
+def test_what_is_not_in_it_is_an_error_if_nothing_may_be_compiled(bundled):
+    process = bundled.start("float", COLMATCH_KERNELS="ready")
+    _, err = process.communicate(timeout=300)
+    assert process.returncode == 1
+    assert (
+        "NotReadyError: kernel probe.total is not compiled for these arguments, and COLMATCH_KERNELS=ready forbids"
+        in err
+    )
+
+
+def test_what_was_compiled_here_goes_before_it(bundled):
+    setup = """
+from colmatch.kernels import _bundle
+asked, read = [], _bundle.Bundle.read
+_bundle.Bundle.read = lambda self, name: asked.append(name) or read(self, name)
+"""
+    program = with_setup(setup).replace('said["logs"] = logs', 'said["asked"] = len(asked)')
+    native = """
+        import numpy as np
+        from colmatch.kernels import _jit, probe
+
+        with _jit.without_bundle():
+            probe.total(probe.State(np.arange(5)), 0)
+    """
+    assert bundled.run("get", program=program)["asked"] == 2
+    bundled.run(program=native)
+    assert len(bundled.files()) == 1
+    assert bundled.run("get", program=program)["asked"] == 1
+
+
+def damaged(copy) -> str:
+    path = path_of(copy)
+    path.write_bytes(path.read_bytes().replace(b'"key"', b'"kex"', 1))
+    return "it is damaged"
+
+
+def cut(copy) -> str:
+    path = path_of(copy)
+    path.write_bytes(path.read_bytes()[:-1])
+    return "it is damaged"
+
+
+def empty(copy) -> str:
+    path_of(copy).write_bytes(b"")
+    return "it is damaged"
+
+
+def edited(copy) -> str:
+    copy.write("probe_step", STEP.replace("x + 1", "1 + x"))
+    return "the sources of kernels are not those that they were compiled from"
+
+
+@pytest.mark.parametrize("spoil", [damaged, cut, empty, edited])
+def test_a_bundle_that_does_not_fit_is_not_used(bundled, spoil):
+    why = spoil(bundled)
+    said = bundled.run("get")
+    assert (said["total"], said["one"], said["compiled"], said["loaded"]) == (15, 1, 2, 0)
+    ((level, text),) = said["logs"]
+    assert level == "WARNING" and why in text and str(path_of(bundled)) in text
+
+
+@pytest.mark.parametrize(
+    ("setup", "why"),
+    [
+        ("import numba; numba.__version__ = '0.68.99'", "they are for numba 0.68"),
+        ("import llvmlite, numba; llvmlite.__version__ = '0'", "they are for llvmlite"),
+        (
+            "import llvmlite.binding as b; b.get_process_triple = lambda: 'x86_64-unknown-hurd'",
+            "this is x86_64-unknown-hurd",
+        ),
+        (
+            "import llvmlite.binding as b; real = b.get_host_cpu_features().copy(); real.update(avx2=False, neon=False); "
+            "b.get_host_cpu_features = lambda: type('Map', (dict,), {'flatten': lambda self: ''})(real)",
+            "this processor is below",
+        ),
+    ],
+)
+def test_another_machine_compiles(bundled, setup, why):
+    said = bundled.run("get", program=with_setup(setup))
+    assert (said["total"], said["compiled"], said["loaded"]) == (15, 2, 0)
+    ((level, text),) = said["logs"]
+    assert level == "WARNING" and why in text
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{"NUMBA_BOUNDSCHECK": "1"}, {"NUMBA_OPT": "1"}, {"NUMBA_CPU_NAME": "generic", "NUMBA_CPU_FEATURES": ""}],
+)
+def test_who_wishes_for_other_code_gets_it(bundled, settings):
+    said = bundled.run("get", **settings)
+    assert (said["compiled"], said["loaded"], said["logs"]) == (2, 0, [])
+
+
+def test_a_damaged_entry_is_compiled(bundled):
+    path = path_of(bundled)
+    data = bytearray(path.read_bytes())
+    data[-100] ^= 1
+    path.write_bytes(data)
+    said = bundled.run("get")
+    assert (said["total"], said["one"], said["compiled"], said["loaded"]) == (15, 1, 1, 1)
+    ((_, text),) = said["logs"]
+    assert "of the bundle is damaged" in text
