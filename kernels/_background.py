@@ -1,8 +1,8 @@
 """Another process that compiles kernels, while this one interprets them: the end that asks.
 
 It is a process and not a thread, since half of compiling holds the interpreter's lock. It begins
-when this process has interpreted for ``BEFORE`` seconds, so that a short script starts none. It ends
-with this process, and when it has had nothing to do for a while.
+when this process has interpreted for ``BEFORE`` seconds, so that a short script starts none. It
+ends with this process, and when it has had nothing to do for a while.
 
 Many processes may begin at once, on the nodes of a cluster say. One at a time compiles, which holds
 a lock on a file in the cache folder; the others wait for the lock before they import anything, and
