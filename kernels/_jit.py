@@ -40,8 +40,7 @@ import platform
 import sys
 import time
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -86,9 +85,10 @@ SETTINGS = (
     "LLVM_REFPRUNE_FLAGS",
 )
 
-# How kernels come to be run: "auto" interprets small inputs while another process compiles,
-# "compile" compiles each kernel when it is first called, "ready" compiles none.
-MODES = ("auto", "compile", "ready")
+# How kernels come to be run. "auto" takes the machine code that is there, and where there is none
+# it interprets small inputs while another process compiles. "native" compiles each kernel for this
+# very processor when it is first called. "ready" compiles and interprets none.
+MODES = ("auto", "native", "ready")
 MODE = os.environ.get("COLMATCH_KERNELS") or "auto"
 if MODE not in MODES:
     raise ValueError(f"COLMATCH_KERNELS is {MODE!r}: it must be one of {', '.join(MODES)}")
@@ -101,7 +101,6 @@ _kernels: list[Any] = []
 _looked: dict[str, float] = {}  # when a kernel was looked for, by its name
 _entries: dict[Any, Callable[..., Any]] = {}  # kernel -> what ``entry`` says once it is compiled
 _unusable: set[Path | None] = set()  # folders that the log has told of
-_is_bundle_used = True
 
 
 def kernel(function: F) -> F:
@@ -328,7 +327,7 @@ class _DiskCache(caching._Cache):  # type: ignore[misc]
         name = f"{self._name}-{_digest(repr(types).encode())}.bin"
         folder = _trusted()
         found = None if folder is None else self._of_file(folder / name)
-        if found is None and _is_bundle_used:
+        if found is None and MODE != "native":
             found = _sound(bundle().read(name), f"{name} of the bundle")
         # Types of the same name need not be the same type.
         return found if found is not None and found.signature.args == types else None
@@ -407,17 +406,6 @@ def bundle_key() -> dict[str, Any]:
         # vectors of Intel's library are not used in bundles
         "settings": {name: str(getattr(config, name, None)) for name in SETTINGS if "SVML" not in name},
     }
-
-
-@contextmanager
-def without_bundle() -> Iterator[None]:
-    """Meanwhile kernels are loaded from the folder, or compiled for this very processor."""
-    global _is_bundle_used
-    before, _is_bundle_used = _is_bundle_used, False
-    try:
-        yield
-    finally:
-        _is_bundle_used = before
 
 
 def _digest(data: bytes) -> str:

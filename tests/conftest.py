@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 # Tests run machine code, unless they say otherwise. This is read when colmatch is imported.
-os.environ.setdefault("COLMATCH_KERNELS", "compile")
+os.environ.setdefault("COLMATCH_KERNELS", "native")
 if "COLMATCH_MIXED" in os.environ:
     from mixed import mix
 

@@ -36,12 +36,15 @@ def bundled(tmp_path):
     return copy
 
 
-def with_setup(setup: str) -> str:
-    """Returns a program that changes something before it calls kernels."""
-    return textwrap.dedent(MAIN).replace(
-        "from colmatch.kernels import _compiling, _jit, probe\n",
-        f"{setup}\nfrom colmatch.kernels import _compiling, _jit, probe\n",
-    )
+def with_setup(setup: str = "") -> str:
+    """Returns a program that changes something before it calls kernels, of which none is small."""
+    names = "from colmatch.kernels import _compiling, _jit, probe\n"
+    never = "from colmatch.kernels import _interpret\n_interpret.SMALL = -1\n"
+    return textwrap.dedent(MAIN).replace(names, f"{setup}\n{names}{never}")
+
+
+def run(copy, *what: str, setup: str = "", **settings: str) -> Any:
+    return copy.run(*what, program=with_setup(setup), **{"COLMATCH_KERNELS": "auto", **settings})
 
 
 def path_of(copy) -> Any:
@@ -49,18 +52,18 @@ def path_of(copy) -> Any:
 
 
 def test_nothing_is_compiled(bundled):
-    said = bundled.run("get", COLMATCH_KERNELS="ready")
+    said = run(bundled, "get", COLMATCH_KERNELS="ready")
     assert (said["total"], said["one"], said["compiled"], said["loaded"], said["logs"]) == (15, 1, 0, 2, [])
     assert not bundled.cache.exists()
 
 
 def test_it_serves_who_has_no_folder(bundled):
-    said = bundled.run("get", COLMATCH_KERNELS="ready", COLMATCH_CACHE_DIR=None, HOME="~", XDG_CACHE_HOME=None)
+    said = run(bundled, "get", COLMATCH_KERNELS="ready", COLMATCH_CACHE_DIR=None, HOME="~", XDG_CACHE_HOME=None)
     assert (said["total"], said["loaded"]) == (15, 2)
 
 
 def test_what_is_not_in_it_is_compiled(bundled):
-    said = bundled.run("get", "float")
+    said = run(bundled, "get", "float")
     assert (said["float"], said["compiled"], said["loaded"], said["logs"]) == (4.5, 1, 2, [])
 
 
@@ -81,17 +84,10 @@ asked, read = [], _bundle.Bundle.read
 _bundle.Bundle.read = lambda self, name: asked.append(name) or read(self, name)
 """
     program = with_setup(setup).replace('said["logs"] = logs', 'said["asked"] = len(asked)')
-    native = """
-        import numpy as np
-        from colmatch.kernels import _jit, probe
-
-        with _jit.without_bundle():
-            probe.total(probe.State(np.arange(5)), 0)
-    """
-    assert bundled.run("get", program=program)["asked"] == 2
-    bundled.run(program=native)
+    assert bundled.run("get", program=program, COLMATCH_KERNELS="auto")["asked"] == 2
+    assert bundled.run(COLMATCH_KERNELS="native")["compiled"] == 1
     assert len(bundled.files()) == 1
-    assert bundled.run("get", program=program)["asked"] == 1
+    assert bundled.run("get", program=program, COLMATCH_KERNELS="auto")["asked"] == 1
 
 
 def damaged(copy) -> str:
@@ -119,7 +115,7 @@ def edited(copy) -> str:
 @pytest.mark.parametrize("spoil", [damaged, cut, empty, edited])
 def test_a_bundle_that_does_not_fit_is_not_used(bundled, spoil):
     why = spoil(bundled)
-    said = bundled.run("get")
+    said = run(bundled, "get")
     assert (said["total"], said["one"], said["compiled"], said["loaded"]) == (15, 1, 2, 0)
     ((level, text),) = said["logs"]
     assert level == "WARNING" and why in text and str(path_of(bundled)) in text
@@ -142,7 +138,7 @@ def test_a_bundle_that_does_not_fit_is_not_used(bundled, spoil):
     ],
 )
 def test_another_machine_compiles(bundled, setup, why):
-    said = bundled.run("get", program=with_setup(setup))
+    said = run(bundled, "get", setup=setup)
     assert (said["total"], said["compiled"], said["loaded"]) == (15, 2, 0)
     ((level, text),) = said["logs"]
     assert level == "WARNING" and why in text
@@ -153,7 +149,7 @@ def test_another_machine_compiles(bundled, setup, why):
     [{"NUMBA_BOUNDSCHECK": "1"}, {"NUMBA_OPT": "1"}, {"NUMBA_CPU_NAME": "generic", "NUMBA_CPU_FEATURES": ""}],
 )
 def test_who_wishes_for_other_code_gets_it(bundled, settings):
-    said = bundled.run("get", **settings)
+    said = run(bundled, "get", **settings)
     assert (said["compiled"], said["loaded"], said["logs"]) == (2, 0, [])
 
 
@@ -162,7 +158,7 @@ def test_a_damaged_entry_is_compiled(bundled):
     data = bytearray(path.read_bytes())
     data[-100] ^= 1
     path.write_bytes(data)
-    said = bundled.run("get")
+    said = run(bundled, "get")
     assert (said["total"], said["one"], said["compiled"], said["loaded"]) == (15, 1, 1, 1)
     ((_, text),) = said["logs"]
     assert "of the bundle is damaged" in text
