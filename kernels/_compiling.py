@@ -28,12 +28,26 @@ T = TypeVar("T")
 SAY_AFTER = 1.0  # seconds of compiling in this process
 TICK = 0.1  # seconds between looks at the clock; also how late a signal may be where waiting cannot be interrupted
 
+ONCE = "compiling kernels, once on this machine, which can take half a minute; `colmatch warm` does it beforehand"
+EACH = (
+    "compiling kernels, in each process since they cannot be kept, which can take half a minute; set COLMATCH_CACHE_DIR to "
+    "a folder of your own that nobody else can write"
+)
+MEANWHILE = (
+    "small inputs are interpreted, slowly, until another process has compiled the kernels for them, once on this machine; "
+    "`colmatch warm` does it beforehand"
+)
+
 _log = logging.getLogger("colmatch")
 _thread = threading.local()
 
 
 class NotCompiledError(Exception):
     """A kernel would have to be compiled or loaded in a thread that is to use what is there."""
+
+
+class NotReadyError(RuntimeError):
+    """A kernel would have to be compiled where that is forbidden."""
 
 
 class TornError(RuntimeError):
@@ -88,8 +102,7 @@ def compiling(action: Callable[[], T], kept: Callable[[], bool]) -> T:
 
     def look() -> None:
         if not state.said and state.misses != misses and state.seconds + time.monotonic() - began >= SAY_AFTER:
-            state.said = True
-            _say(kept())
+            say(ONCE if kept() else EACH)
 
     try:
         result = _apart(action, look)
@@ -98,6 +111,14 @@ def compiling(action: Callable[[], T], kept: Callable[[], bool]) -> T:
     finally:
         if state.misses != misses:
             state.seconds += time.monotonic() - began
+
+
+def loading(action: Callable[[], T]) -> T:
+    """Returns what ``action`` returns, which loads a kernel if there is one to load."""
+    if getattr(_thread, "compiled_only", False):
+        raise NotCompiledError("a kernel is not compiled yet")
+    _forks.give_way()
+    return _apart(action, lambda: None)
 
 
 def _apart(action: Callable[[], T], look: Callable[[], None]) -> T:
@@ -131,21 +152,18 @@ def _apart(action: Callable[[], T], look: Callable[[], None]) -> T:
     return results[0]
 
 
-def _say(kept: bool) -> None:
-    text = (
-        "compiling kernels, once on this machine"
-        if kept
-        else "compiling kernels, in each process since they cannot be kept"
-    )
-    text += "; that can take half a minute"
-    _log.info(text)
-    if _log.isEnabledFor(logging.INFO) and _log.hasHandlers():
-        return  # it has been seen to
+def say(text: str) -> None:
+    """Warns once in this process, in the log, or on standard error where nobody reads the log."""
+    if state.said:
+        return
+    state.said = True
+    if _log.hasHandlers():
+        _log.warning(text)
+        return
     with suppress(AttributeError, OSError, ValueError):  # no standard error, or one that is closed
-        if sys.stderr.isatty():
-            # A line in the middle of a progress bar would leave pieces of it. A child has no bar,
-            # and might wait for ever for the lock of its parent's.
-            bars = None if _forks.is_child() else sys.modules.get("tqdm")
-            write = sys.stderr.write if bars is None else lambda line: bars.tqdm.write(line, sys.stderr, end="")
-            write(f"colmatch: {text}\n")
-            sys.stderr.flush()
+        # A line in the middle of a progress bar would leave pieces of it. A child has no bar,
+        # and might wait for ever for the lock of its parent's.
+        bars = None if _forks.is_child() or not sys.stderr.isatty() else sys.modules.get("tqdm")
+        write = sys.stderr.write if bars is None else lambda line: bars.tqdm.write(line, sys.stderr, end="")
+        write(f"colmatch: {text}\n")
+        sys.stderr.flush()

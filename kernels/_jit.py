@@ -32,17 +32,20 @@ one three times. ``betree`` (200,000 ``dense``) took 0.7 s instead of 0.3, an ev
 
 import functools
 import hashlib
+import importlib
 import logging
 import os
 import pickle
 import platform
 import sys
+import time
 import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
 import llvmlite
+import llvmlite.binding
 import numba
 import numpy as np
 from llvmlite.binding.ffi import lib as llvm
@@ -51,7 +54,7 @@ from numba.core.compiler_lock import global_compiler_lock
 from numba.core.registry import cpu_target
 from numba.core.serialize import dumps
 
-from colmatch.kernels import _code, _compiling, _folders, _forks
+from colmatch.kernels import _background, _bundle, _code, _compiling, _folders, _forks, _interpret
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -82,8 +85,20 @@ SETTINGS = (
     "LLVM_REFPRUNE_FLAGS",
 )
 
+# How kernels come to be run. "auto" takes the machine code that is there, and where there is none
+# it interprets small inputs while another process compiles. "native" compiles each kernel for this
+# very processor when it is first called. "ready" compiles and interprets none.
+MODES = ("auto", "native", "ready")
+MODE = os.environ.get("COLMATCH_KERNELS") or "auto"
+if MODE not in MODES:
+    raise ValueError(f"COLMATCH_KERNELS is {MODE!r}: it must be one of {', '.join(MODES)}")
+
+LOOK_AGAIN = 0.25  # seconds until an interpreted kernel is looked for on disk again
+ALONE = 1.0  # seconds that are interpreted where no other process can compile
+
 _log = logging.getLogger("colmatch")
 _kernels: list[Any] = []
+_looked: dict[str, float] = {}  # when a kernel was looked for, by its name
 _entries: dict[Any, Callable[..., Any]] = {}  # kernel -> what ``entry`` says once it is compiled
 _unusable: set[Path | None] = set()  # folders that the log has told of
 
@@ -120,15 +135,78 @@ def _compiled(function: F, kind: str, **policy: Any) -> F:
 
 def _code_for(kernel: Any, compile: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
     """Returns what Python calls for arguments that a kernel has had none like."""
-    return _compiling.compiling(lambda: _kept_code(kernel, arguments) or compile(*arguments, **named), _is_kept)
+    if MODE == "auto" and isinstance(kernel._cache, _DiskCache) and not named and _interpret.is_small(arguments):
+        instead = _code_or_twin(kernel, arguments)
+        if instead is not None:
+            return instead
+    return _compiling.compiling(
+        lambda: _kept_code(kernel, arguments) or _made(kernel, compile, arguments, named), _is_kept
+    )
 
 
-def _kept_code(kernel: Any, arguments: tuple[Any, ...]) -> Any:
-    """Returns machine code that is on disk, None where there is none."""
+def _made(kernel: Any, compile: Callable[..., Any], arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
+    """Compiles a kernel, unless only what is there may be used."""
+    if MODE == "ready":
+        raise _compiling.NotReadyError(
+            f"kernel {kernel._cache._name} is not compiled for these arguments, and COLMATCH_KERNELS=ready forbids to compile it: "
+            "set it to auto, or run colmatch warm before"
+        )
+    return compile(*arguments, **named)
+
+
+def _code_or_twin(kernel: Any, arguments: tuple[Any, ...]) -> Any:
+    """Returns machine code that is there by now, else what interprets the kernel.
+
+    The result is None where the kernel should be compiled.
+    """
+    now = time.monotonic()
+    name = kernel._cache._name
+    if now - _looked.get(name, 0.0) >= LOOK_AGAIN:
+        _looked[name] = now
+        code = None if _forks.is_torn() else _compiling.loading(lambda: _kept_code(kernel, arguments, waits=False))
+        if code is not None:
+            return code
+    spent = _interpret.Spent.seconds
+    if spent >= _background.BEFORE and not _is_asked(kernel, arguments) and spent >= ALONE:
+        return None
+    return _interpret.interpreted(kernel)
+
+
+def _is_asked(kernel: Any, arguments: tuple[Any, ...]) -> bool:
+    """Has another process compile a kernel. Says whether one can."""
+    folder = _trusted()
+    if folder is None or folder in _unusable:
+        return False
+    types = tuple(map(kernel.typeof_pyval, arguments))
+    request = dumps((kernel.py_func.__module__, kernel._cache._name, types))
+    if not _background.compiler.ask(request, SOURCES, folder.parent):
+        return False
+    _compiling.say(_compiling.MEANWHILE)
+    return True
+
+
+def keep(module: str, name: str, types: tuple[Any, ...]) -> None:
+    """Compiles a kernel for arguments of some types and keeps it, unless it is kept already."""
+    importlib.import_module(module)
+    for kernel in _kernels:
+        if isinstance(kernel._cache, _DiskCache) and kernel._cache._name == name:
+            if kernel._cache.load(types) is None:
+                kernel.compile(types)
+            return
+
+
+def _kept_code(kernel: Any, arguments: tuple[Any, ...], waits: bool = True) -> Any:
+    """Returns machine code that is on disk, or came with the package; None where there is none.
+
+    waits : for another thread that compiles or loads a kernel
+    """
     if not isinstance(kernel._cache, _DiskCache):
         return None
     types = tuple(map(kernel.typeof_pyval, arguments))
-    with global_compiler_lock:
+    lock = global_compiler_lock._lock
+    if not lock.acquire(blocking=waits):
+        return None
+    try:
         if types in kernel.overloads:  # another thread was quicker
             return kernel.overloads[types].entry_point
         code = kernel._cache.load(types)
@@ -137,6 +215,8 @@ def _kept_code(kernel: Any, arguments: tuple[Any, ...]) -> Any:
         kernel._cache_hits[types] += 1
         kernel.add_overload(linked := _code.linked(code))
         return linked.entry_point
+    finally:
+        lock.release()
 
 
 def _call_template(kernel: Any, template: Callable[..., Any], *types: Any) -> Any:
@@ -200,10 +280,10 @@ def cache_dir() -> Path | None:
     """
     base = _folders.base()
     # Sources that have changed since they were imported would file the old code under the new name.
-    if base is None or not _SOURCES or _sources() != _SOURCES:
+    if base is None or not SOURCES or _sources() != SOURCES:
         return None
     parts = (
-        _SOURCES,
+        SOURCES,
         cpu_target.target_context.codegen().magic_tuple(),
         tuple((name, str(getattr(config, name, None))) for name in SETTINGS),
         (
@@ -240,10 +320,19 @@ class _DiskCache(caching._Cache):  # type: ignore[misc]
         _compiling.state.misses += 1
 
     def load(self, types: tuple[Any, ...]) -> _code.Code | None:
-        """Returns a kernel's code for arguments of some types, None where it must be compiled."""
-        path = self._file(types)
-        if path is None:
-            return None
+        """Returns a kernel's code for arguments of some types, None where it must be compiled.
+
+        Code that was compiled on this machine goes before the bundle's, which knows it less.
+        """
+        name = f"{self._name}-{_digest(repr(types).encode())}.bin"
+        folder = _trusted()
+        found = None if folder is None else self._of_file(folder / name)
+        if found is None and MODE != "native":
+            found = _sound(bundle().read(name), f"{name} of the bundle")
+        # Types of the same name need not be the same type.
+        return found if found is not None and found.signature.args == types else None
+
+    def _of_file(self, path: Path) -> _code.Code | None:
         try:
             with open(path, "rb") as file:
                 why = _folders.distrust_file(file.fileno())
@@ -256,13 +345,7 @@ class _DiskCache(caching._Cache):  # type: ignore[misc]
         if why is not None:
             _log.warning("compiled kernel %s %s: it is not run but made anew", path, why)
             return None
-        # An overwritten byte of machine code would be run, so check first.
-        if hashlib.sha256(data[32:]).digest() != data[:32]:
-            _log.info("compiled kernel %s is damaged and is made anew", path)
-            return None
-        code: _code.Code = pickle.loads(data[32:])
-        # Types of the same name need not be the same type.
-        return code if code.signature.args == types else None
+        return _sound(data, path)
 
     def save_overload(self, signature: Any, compiled: Any) -> None:
         """Keeps what was just compiled, if a folder can be written."""
@@ -291,6 +374,38 @@ class _DiskCache(caching._Cache):  # type: ignore[misc]
 
     def flush(self) -> None:
         pass
+
+
+def _sound(data: bytes | None, where: object) -> _code.Code | None:
+    """Returns the code in some bytes: None where they are damaged, since it would be run."""
+    if data is None:
+        return None
+    if hashlib.sha256(data[32:]).digest() != data[:32]:
+        _log.info("compiled kernel %s is damaged and is made anew", where)
+        return None
+    code: _code.Code = pickle.loads(data[32:])
+    return code
+
+
+@functools.cache
+def bundle() -> _bundle.Bundle:
+    """Returns what came with the package: empty where this process cannot use it."""
+    if config.CPU_NAME or config.CPU_FEATURES or not SOURCES or _sources() != SOURCES:
+        return _bundle.Bundle()  # code for another processor is wished for, or the sources were edited
+    return _bundle.opened(bundle_key(), llvmlite.binding.get_host_cpu_features())
+
+
+def bundle_key() -> dict[str, Any]:
+    """Returns everything that the code of a bundle depends on, beside the processor."""
+    return {
+        "system": llvmlite.binding.get_process_triple(),
+        "numba": numba.__version__,
+        "llvmlite": llvmlite.__version__,
+        "numpy": np.__version__.partition(".")[0],
+        "sources": SOURCES,
+        # vectors of Intel's library are not used in bundles
+        "settings": {name: str(getattr(config, name, None)) for name in SETTINGS if "SVML" not in name},
+    }
 
 
 def _digest(data: bytes) -> str:
@@ -355,6 +470,6 @@ def _warn_unusable(folder: Path | None, why: str | None) -> None:
         _log.warning("the cache folder %s is not used: %s; %s", folder or "of compiled kernels", why, what)
 
 
-_SOURCES = _sources()
+SOURCES = _sources()
 
 _forks.wait_for(global_compiler_lock._lock, llvm._lock._lock)

@@ -14,6 +14,13 @@ from hypothesis import HealthCheck, settings
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+# Tests run machine code, unless they say otherwise. This is read when colmatch is imported.
+os.environ.setdefault("COLMATCH_KERNELS", "native")
+if "COLMATCH_MIXED" in os.environ:
+    from mixed import mix
+
+    mix(int(os.environ["COLMATCH_MIXED"]))
+
 # The locators stand beside the benchmarks, and are imported as the benchmarks import them.
 BENCHMARKS = Path(__file__).parents[1] / "asv_benchmarks"
 sys.path.append(str(BENCHMARKS))

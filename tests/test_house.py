@@ -62,8 +62,9 @@ KERNEL_FLOORS = (
     ("hints",),
     ("search",),
     ("bits", "layout", "ranges"),
+    ("_requests",),
     ("_jit",),
-    ("_code", "_compiling", "_folders"),
+    ("_background", "_bundle", "_code", "_compiling", "_folders", "_interpret"),
     ("_forks",),
 )
 

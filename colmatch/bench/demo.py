@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Figures", "alerts", "flights", "naive", "run"]
 
+# of a first match, which needs no compiled kernels
+FEW_ALERTS, FEW_FLIGHTS = 100, 100
+
 _I64 = np.ndarray[Any, np.dtype[np.int64]]
 
 
@@ -77,6 +80,12 @@ def run(
     subscriptions = alerts(n_alerts, seed, whole)
     texts = [text for _, text in subscriptions]
     clock.line("alerts", f"{n_alerts:,}, {len(SHAPES)} shapes, {len(set(texts)):,} different texts")
+    few, some = subscriptions[:FEW_ALERTS], table.slice(0, FEW_FLIGHTS)
+    first = Matcher.build(few, table.schema).match(some)
+    clock.line("a few", f"{len(few)} alerts and {some.num_rows} flights: {first.num_rows} firings")
+    if first.num_rows:
+        row, alert = first["event"][0].as_py(), first["subscription"][0].as_py()
+        clock.more(f"the first: {_flight_name(some, row)}, for {texts[alert]}")
     matcher = Matcher.build(subscriptions, table.schema, index=index)
     build_seconds = clock.line("build", f"index {matcher.index}")
     matcher.count(table.slice(0, 1))

@@ -8,6 +8,7 @@ from colmatch.arrays.frozen import frozen
 from colmatch.errors import EventError
 from colmatch.events.binding import Binding
 from colmatch.events.needs import Needs
+from colmatch.kernels._jit import entry
 from colmatch.kernels.arrow import read, select
 from colmatch.kernels.arrow.maps import BLOCK
 from colmatch.kernels.arrow.words import Distinct
@@ -89,16 +90,16 @@ class WorkingMemory:
         work, texts = self._work, self._texts
         code = select.OK
         if binding.maps:
-            read.read_maps(binding.columns, binding.plan.keys, work, self._maps, address, rows)
+            entry(read.read_maps)(binding.columns, binding.plan.keys, work, self._maps, address, rows)
             code = int(work.state[select.CODE])
         if code == select.OK:
-            read.read(binding.columns, work, address, rows)
+            entry(read.read)(binding.columns, work, address, rows)
             code = int(work.state[select.CODE])
         if binding.texts and code == select.OK:
             distinct = texts.distinct
             distinct.range[:] = 0
             distinct.total[0] = distinct.offset[0] = 0
-            read.read_texts(binding.columns, binding.plan.literals, binding.plan.entry_set, work, texts)
+            entry(read.read_texts)(binding.columns, binding.plan.literals, binding.plan.entry_set, work, texts)
             code = int(work.state[select.CODE])
         return code
 

@@ -12,6 +12,7 @@ from colmatch.arrays.recycled import Recycled
 from colmatch.errors import SubscriptionError
 from colmatch.events.required import Lacks, lacks_table
 from colmatch.kernels import sink
+from colmatch.kernels._jit import entry
 
 
 class Piece(NamedTuple):
@@ -28,7 +29,7 @@ class Piece(NamedTuple):
     def pairs(self, schema: pa.Schema) -> pa.RecordBatch:
         """Returns the event number and the id of each pair, as ``schema`` calls them."""
         event = self.memory.array(len(self.id), np.int64)
-        sink.number_events(self.place, self.first, event)
+        entry(sink.number_events)(self.place, self.first, event)
         return pa.RecordBatch.from_arrays([pa.array(event), self._ids(schema.types[1])], schema=schema)
 
     def scored(self, schema: pa.Schema) -> pa.RecordBatch:

@@ -151,7 +151,7 @@ class Worker:
         if len(ids):
             sink.order_ids(self._sink, start, place[:-1].copy(), ids, id)
             return place, id
-        sink.order_by_row(self._sink, start, place[:-1].copy(), sub)
+        entry(sink.order_by_row)(self._sink, start, place[:-1].copy(), sub)
         return place, sub
 
     def _order(

@@ -17,6 +17,7 @@ from colmatch.events.gather import seen_batches
 from colmatch.events.range_reader import Ranges, columns_of
 from colmatch.events.required import Required
 from colmatch.kernels import layout
+from colmatch.kernels._interpret import matching
 from colmatch.kernels.sink import ANY, COUNTS, PAIRS
 from colmatch.matching.pieces import Piece
 from colmatch.matching.range_worker import RangeNames, RangeWorker, checked_ranges
@@ -65,8 +66,15 @@ class MatchTask(Generic[Result]):
         """Yields what is found in a batch, as it comes."""
         lenient = self.workers.is_lenient
         if self.topk is not None:
-            return best_pieces(worker, version, lenient, batch, offset, self.topk)
-        return worker.run(version, lenient, batch, self.wanted, offset)
+            found = best_pieces(worker, version, lenient, batch, offset, self.topk)
+        else:
+            found = worker.run(version, lenient, batch, self.wanted, offset)
+        while True:
+            with matching(batch.num_rows, len(version.ids)):
+                piece = next(found, None)
+            if piece is None:
+                return
+            yield piece
 
 
 class Workers:
@@ -150,11 +158,12 @@ class Workers:
         for batch, _ in self._batches(events, request, (), version):
             lacks = required.lacks(batch, self.is_lenient)
             valid = np.ones(batch.num_rows, np.uint8) if lacks is None else (~lacks.row).astype(np.uint8)
-            job = worker.read(version, self.is_lenient, batch, COUNTS, offset)
-            for part in job.parts:
-                worker.code(job, part)
-                told.look(job, part, valid)
-            worker.forget_codes()
+            with matching(batch.num_rows, len(version.ids)):
+                job = worker.read(version, self.is_lenient, batch, COUNTS, offset)
+                for part in job.parts:
+                    worker.code(job, part)
+                    told.look(job, part, valid)
+                worker.forget_codes()
             offset += batch.num_rows
         return told.table()
 

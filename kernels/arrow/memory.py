@@ -8,7 +8,7 @@ called with.
 kernels do their arithmetic in one type. A 64-bit unsigned value arrives as the int64 of the same
 bits, a float32 as the bits of the equal float64.
 
-Nothing checks an address. When the JIT is off, ctypes reads the same memory.
+Nothing checks an address. Where kernels are interpreted, ctypes reads the same memory.
 """
 
 import ctypes
@@ -20,6 +20,7 @@ import numpy as np
 from numba.core import config, types
 from numba.extending import intrinsic
 
+from colmatch.kernels._interpret import has_twin
 from colmatch.kernels._jit import device
 
 Load = Callable[[Any, Any], int]
@@ -29,7 +30,7 @@ KEY_MIN = -(2**63)
 
 def _path_twin(word: int) -> Load:
     def load(address: Any, index: Any) -> int:
-        return int(load_i64(load_i64(address, word), index))
+        return int(_plain_i64(_plain_i64(address, word), index))
 
     return load
 
@@ -74,113 +75,119 @@ def _pointer(context: Any, builder: Any, address: Any, index: Any, stored: Any, 
     return builder.inttoptr(place, context.get_value_type(stored).as_pointer())
 
 
-if config.DISABLE_JIT:
-    load_i8 = _twin(ctypes.c_int8)
-    load_i16 = _twin(ctypes.c_int16)
-    load_i32 = _twin(ctypes.c_int32)
-    load_i64 = _twin(ctypes.c_int64)
-    load_u8 = _twin(ctypes.c_uint8)
-    load_u16 = _twin(ctypes.c_uint16)
-    load_u32 = _twin(ctypes.c_uint32)
+def _plain_bit(address: Any, index: Any) -> int:
+    return int(_plain_u8(address, index >> 3) >> (index & 7) & 1)
 
-    def load_bit(address: Any, index: Any) -> int:
-        """Bit ``index`` of a bitmap, the lowest of a byte first."""
-        return int(load_u8(address, index >> 3) >> (index & 7) & 1)
 
-    def load_word(address: Any, index: Any) -> Any:
-        """64 bits as a uint64, for what ``bits`` does with them."""
-        return np.uint64(ctypes.c_uint64.from_address(int(address) + 8 * int(index)).value)
+def _plain_word(address: Any, index: Any) -> Any:
+    return np.uint64(ctypes.c_uint64.from_address(int(address) + 8 * int(index)).value)
 
-    def load_f32(address: Any, index: Any) -> int:
-        """Returns bits of the float64 that equals the float32 there."""
-        return float_bits(ctypes.c_float.from_address(int(address) + 4 * int(index)).value)
 
-    def float_bits(value: Any) -> int:
-        """Returns bits of a float64."""
-        return int(struct.unpack("<q", struct.pack("<d", float(value)))[0])
+def _plain_f32(address: Any, index: Any) -> int:
+    return _plain_float_bits(ctypes.c_float.from_address(int(address) + 4 * int(index)).value)
 
-    def load_prefix(address: Any, length: Any) -> Any:
-        """Returns the first 8 of ``length`` bytes as a number in their order; zeros fill up."""
-        head = ctypes.string_at(int(address), min(int(length), 8)) if length else b""
-        return int.from_bytes(head.ljust(8, b"\0"), "big") + KEY_MIN
 
-else:
-    load_i8 = _compiled(types.int8, 1, True)
-    load_i16 = _compiled(types.int16, 2, True)
-    load_i32 = _compiled(types.int32, 4, True)
-    load_i64 = _compiled(types.int64, 8, True)
-    load_u8 = _compiled(types.uint8, 1, False)
-    load_u16 = _compiled(types.uint16, 2, False)
-    load_u32 = _compiled(types.uint32, 4, False)
-    load_word = _compiled(types.uint64, 8, False)
+def _plain_float_bits(value: Any) -> int:
+    return int(struct.unpack("<q", struct.pack("<d", float(value)))[0])
 
-    @intrinsic
-    def load_bit(typing: Any, address: Any, index: Any) -> Any:
-        """Bit ``index`` of a bitmap, the lowest of a byte first."""
 
-        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            address, index = arguments
-            word = address.type
-            byte = builder.load(
-                _pointer(context, builder, address, builder.ashr(index, word(3)), types.uint8, 1), align=1
-            )
-            return builder.and_(builder.lshr(builder.zext(byte, word), builder.and_(index, word(7))), word(1))
+def _plain_prefix(address: Any, length: Any) -> Any:
+    head = ctypes.string_at(int(address), min(int(length), 8)) if length else b""
+    return int.from_bytes(head.ljust(8, b"\0"), "big") + KEY_MIN
 
-        return types.int64(types.int64, types.int64), generate
 
-    @intrinsic
-    def load_f32(typing: Any, address: Any, index: Any) -> Any:
-        """Returns bits of the float64 that equals the float32 there."""
+_plain_u8 = _twin(ctypes.c_uint8)
+_plain_i64 = _twin(ctypes.c_int64)
 
-        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            address, index = arguments
-            value = builder.load(_pointer(context, builder, address, index, types.float32, 4), align=1)
-            return builder.bitcast(builder.fpext(value, context.get_value_type(types.float64)), address.type)
 
-        return types.int64(types.int64, types.int64), generate
+@intrinsic
+def _compiled_bit(typing: Any, address: Any, index: Any) -> Any:
+    """Bit ``index`` of a bitmap, the lowest of a byte first."""
 
-    @intrinsic
-    def float_bits(typing: Any, value: Any) -> Any:
-        """Returns bits of a float64."""
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        address, index = arguments
+        word = address.type
+        byte = builder.load(_pointer(context, builder, address, builder.ashr(index, word(3)), types.uint8, 1), align=1)
+        return builder.and_(builder.lshr(builder.zext(byte, word), builder.and_(index, word(7))), word(1))
 
-        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            return builder.bitcast(arguments[0], context.get_value_type(types.int64))
+    return types.int64(types.int64, types.int64), generate
 
-        return types.int64(types.float64), generate
 
-    @intrinsic
-    def _reverse(typing: Any, value: Any) -> Any:
-        """Returns the 8 bytes of a word in the other order."""
+@intrinsic
+def _compiled_f32(typing: Any, address: Any, index: Any) -> Any:
+    """Returns bits of the float64 that equals the float32 there."""
 
-        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            return builder.bswap(arguments[0])
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        address, index = arguments
+        value = builder.load(_pointer(context, builder, address, index, types.float32, 4), align=1)
+        return builder.bitcast(builder.fpext(value, context.get_value_type(types.float64)), address.type)
 
-        return types.int64(types.int64), generate
+    return types.int64(types.int64, types.int64), generate
 
-    @device
-    def load_prefix(address: Any, length: Any) -> Any:
-        """Returns the first 8 of ``length`` bytes as a number in their order; zeros fill up.
 
-        Never reads past ``length``: the buffer may end there. Overlapping loads instead of a loop
-        over 1 to 7 bytes.
-        """
-        if length >= 8:
-            word = _reverse(load_i64(address, 0))
-        elif length >= 4:
-            head = _reverse(load_u32(address, 0))  # bytes 0 to 3, already in the high half
-            tail = _reverse(load_u32(address + length - 4, 0)) >> 32 & 0xFFFFFFFF
-            word = head | tail << 8 * (8 - length) & 0xFFFFFFFF
-        elif length > 0:
-            half = length >> 1
-            last = length - 1
-            word = (
-                load_u8(address, 0) << 56
-                | load_u8(address, half) << 56 - 8 * half
-                | load_u8(address, last) << 56 - 8 * last
-            )
-        else:
-            word = 0
-        return word ^ KEY_MIN
+@intrinsic
+def _compiled_float_bits(typing: Any, value: Any) -> Any:
+    """Returns bits of a float64."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.bitcast(arguments[0], context.get_value_type(types.int64))
+
+    return types.int64(types.float64), generate
+
+
+@intrinsic
+def _reverse(typing: Any, value: Any) -> Any:
+    """Returns the 8 bytes of a word in the other order."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.bswap(arguments[0])
+
+    return types.int64(types.int64), generate
+
+
+@device
+def _compiled_prefix(address: Any, length: Any) -> Any:
+    """Returns the first 8 of ``length`` bytes as a number in their order; zeros fill up.
+
+    Never reads past ``length``: the buffer may end there. Overlapping loads instead of a loop
+    over 1 to 7 bytes.
+    """
+    if length >= 8:
+        word = _reverse(load_i64(address, 0))
+    elif length >= 4:
+        head = _reverse(load_u32(address, 0))  # bytes 0 to 3, already in the high half
+        tail = _reverse(load_u32(address + length - 4, 0)) >> 32 & 0xFFFFFFFF
+        word = head | tail << 8 * (8 - length) & 0xFFFFFFFF
+    elif length > 0:
+        half = length >> 1
+        last = length - 1
+        word = (
+            load_u8(address, 0) << 56
+            | load_u8(address, half) << 56 - 8 * half
+            | load_u8(address, last) << 56 - 8 * last
+        )
+    else:
+        word = 0
+    return word ^ KEY_MIN
+
+
+def _either(plain: Any, compiled: Any) -> Any:
+    """Returns an intrinsic, for which interpreted kernels have a function."""
+    return plain if config.DISABLE_JIT else has_twin(compiled, plain)
+
+
+load_i8 = _either(_twin(ctypes.c_int8), _compiled(types.int8, 1, True))
+load_i16 = _either(_twin(ctypes.c_int16), _compiled(types.int16, 2, True))
+load_i32 = _either(_twin(ctypes.c_int32), _compiled(types.int32, 4, True))
+load_i64 = _either(_plain_i64, _compiled(types.int64, 8, True))
+load_u8 = _either(_plain_u8, _compiled(types.uint8, 1, False))
+load_u16 = _either(_twin(ctypes.c_uint16), _compiled(types.uint16, 2, False))
+load_u32 = _either(_twin(ctypes.c_uint32), _compiled(types.uint32, 4, False))
+load_word = _either(_plain_word, _compiled(types.uint64, 8, False))  # as a uint64, for what ``bits`` does with it
+load_bit = _either(_plain_bit, _compiled_bit)
+load_f32 = _either(_plain_f32, _compiled_f32)
+float_bits = _either(_plain_float_bits, _compiled_float_bits)
+load_prefix = _either(_plain_prefix, _compiled_prefix)
 
 
 def load_path(word: int) -> Any:
@@ -189,4 +196,4 @@ def load_path(word: int) -> Any:
     The pointer is word ``word`` of the struct at an address, and number ``index`` behind it is
     loaded.
     """
-    return _path_twin(word) if config.DISABLE_JIT else _compiled_path(word)
+    return _either(_path_twin(word), _compiled_path(word))

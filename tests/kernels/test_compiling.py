@@ -13,6 +13,7 @@ import pyarrow as pa
 import pytest
 from kernel_copy import Copy, plain_environment
 
+from colmatch.kernels import _compiling
 from colmatch.kernels._compiling import NotCompiledError, compiled_only
 from colmatch.kernels._jit import kernel
 from colmatch.matching.threads import in_order
@@ -190,7 +191,7 @@ def at_a_terminal(copy, *what, **settings):
     return [line.rpartition("\r")[2] for line in seen.decode().replace("\r\n", "\n").splitlines() if line.strip()]
 
 
-LINE = "compiling kernels, once on this machine; that can take half a minute"
+LINE = _compiling.ONCE
 
 
 def test_it_is_said_at_a_terminal(copy):
@@ -214,11 +215,18 @@ def test_it_says_so_where_kernels_cannot_be_kept(copy):
     assert "compiling kernels, in each process since they cannot be kept" in said[-1]
 
 
-def test_where_there_is_no_terminal_it_is_only_logged(copy):
+def test_it_is_said_where_there_is_no_terminal(copy):
+    """The driver of a Spark job has none."""
+    process = copy.start(program=SLOW)
+    _, err = process.communicate(timeout=300)
+    assert (process.returncode, err) == (0, f"colmatch: {LINE}\n")
+
+
+def test_it_is_a_warning(copy):
     program = textwrap.dedent(SLOW) + textwrap.dedent("""
         import json
         print(json.dumps([(record.levelname, record.getMessage()) for record in caught]))
     """)
-    caught = "logging.getLogger('colmatch').setLevel('INFO'); caught = []; logging.getLogger('colmatch').addFilter(caught.append)\n"
-    assert copy.run(program=program.replace("probe.total", f"{caught}probe.total", 1)) == [["INFO", LINE]]
-    assert copy.files()  # nor does anything stand on standard error, which Copy looks at
+    caught = "log = logging.getLogger('colmatch'); log.addHandler(logging.NullHandler()); caught = []; log.addFilter(caught.append)\n"
+    assert copy.run(program=program.replace("probe.total", f"{caught}probe.total", 1)) == [["WARNING", LINE]]
+    assert copy.files()

@@ -306,7 +306,7 @@ def test_a_child_goes_on_with_a_stream_that_its_parent_began() -> None:
 
 
 def test_no_child_is_forked_while_arrow_hands_over_a_batch() -> None:
-    """Arrow locks the batch meanwhile. A child that matches the same batch would wait for ever."""
+    """Arrow locks the batch meanwhile: a child that matches the same one would wait for ever."""
     version = inside.version(cm.Matcher.build(TEXTS, SCHEMA))
     (batch,) = EVENTS.to_batches()
     steps: list[str] = []

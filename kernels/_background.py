@@ -1,0 +1,155 @@
+"""Another process that compiles kernels, while this one interprets them: the end that asks.
+
+It is a process and not a thread, since half of compiling holds the interpreter's lock. It begins
+when this process has interpreted for ``BEFORE`` seconds, so that a short script starts none. It
+ends with this process, and when it has had nothing to do for a while.
+
+Many processes may begin at once, on the nodes of a cluster say. One at a time compiles, which holds
+a lock on a file in the cache folder; the others wait for the lock before they import anything, and
+then compile what is still missing. The system frees the lock of a process that ends in any way.
+"""
+
+import atexit
+import logging
+import os
+import struct
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from colmatch.kernels import _forks
+
+BEFORE = 0.3  # seconds that this process has interpreted
+IDLE = 30.0  # seconds without a request after which the other process ends
+LOCK = "compiling.lock"
+
+_log = logging.getLogger("colmatch")
+_START = """
+import sys
+sys.path[:] = {path!r}
+from colmatch.kernels import _background
+held = _background.begin({lock!r})
+from colmatch.kernels import _requests
+_requests.compile_all({sources!r}, held)
+"""
+
+
+class Compiler:
+    """This process's end: what it has asked for."""
+
+    def __init__(self) -> None:
+        self._process: subprocess.Popen[bytes] | None = None
+        self._asked: set[bytes] = set()
+        self._unsent = b""
+        self._is_possible = True
+        _forks.renewed(self)
+
+    def ask(self, request: bytes, sources: str, folder: Path) -> bool:
+        """Asks for a kernel, once. Says whether another process compiles it or will.
+
+        request : the pickled name and types of the kernel
+        sources : hash of the sources that the other process must have
+        folder : in which it locks a file
+        """
+        if not self._is_possible:
+            return False
+        if self._process is None or self._process.poll() is not None:
+            self._is_possible = self._start(sources, folder)
+            if not self._is_possible:
+                return False
+        if request not in self._asked:
+            self._asked.add(request)
+            self._unsent += struct.pack("<I", len(request)) + request
+        self._send()
+        return True
+
+    def _start(self, sources: str, folder: Path) -> bool:
+        if self._process is not None and self._process.poll():  # it failed: it would fail again
+            return False
+        if not os.path.basename(sys.executable or "").startswith("python"):  # a program with Python inside
+            return False
+        path = [place or os.getcwd() for place in sys.path]
+        command = _START.format(path=path, sources=sources, lock=str(folder / LOCK))
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            self._process = subprocess.Popen(
+                [sys.executable, "-c", command],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                start_new_session=True,  # Ctrl-C is not for it
+            )
+        except OSError as error:
+            _log.info("no other process compiles kernels: %s", error)
+            return False
+        assert self._process.stdin is not None
+        os.set_blocking(self._process.stdin.fileno(), False)
+        self._asked, self._unsent = set(), b""
+        return True
+
+    def _send(self) -> None:
+        """Writes as much as the other process has room for."""
+        assert self._process is not None and self._process.stdin is not None
+        try:
+            while self._unsent:
+                self._unsent = self._unsent[os.write(self._process.stdin.fileno(), self._unsent) :]
+        except (BlockingIOError, BrokenPipeError):
+            pass
+
+    def end(self) -> None:
+        """Ends the other process. Files appear whole, so nothing is half done."""
+        process, self._process = self._process, None
+        if process is not None:
+            process.kill()
+            process.communicate()
+
+    def in_child(self) -> None:
+        process, self._process = self._process, None
+        if process is not None:
+            process.returncode = 0  # it is no child of this process
+            assert process.stdin is not None
+            process.stdin.close()
+
+
+compiler = Compiler()
+atexit.register(compiler.end)
+
+
+def begin(lock: str) -> Any:
+    """Waits in the other process until it may compile. Returns what holds the lock.
+
+    Meanwhile, and later on, the process ends as soon as the one that asks has ended.
+    """
+    parent = os.getppid()
+
+    def look() -> None:
+        while os.getppid() == parent:  # forks of the parent keep the pipe open
+            time.sleep(1)
+        os._exit(0)
+
+    threading.Thread(target=look, daemon=True).start()
+    os.nice(5)
+    return locked(Path(lock))
+
+
+def locked(path: Path, waits: Callable[[], None] | None = None) -> Any:
+    """Waits for the lock of a file, and returns the open file, which holds it as long as it lives.
+
+    waits : called once if another process has the lock
+    """
+    file = open(path, "ab")
+    try:
+        import fcntl
+    except ImportError:  # Windows: several processes may compile the same
+        return file
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        if waits is not None:
+            waits()
+        fcntl.flock(file, fcntl.LOCK_EX)
+    return file

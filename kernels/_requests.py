@@ -1,0 +1,37 @@
+"""The other process that compiles kernels: the end that is asked (``_background.py``)."""
+
+import os
+import pickle
+import queue
+import struct
+import sys
+import threading
+from typing import Any
+
+from colmatch.kernels import _jit
+from colmatch.kernels._background import IDLE
+
+
+def compile_all(sources: str, held: Any) -> None:
+    """Compiles what is asked for on standard input, and ends the process.
+
+    sources : hash of the sources that are meant
+    held : the lock, which is free when the process ends
+    """
+    if sources != _jit.SOURCES:  # they have changed since
+        os._exit(1)
+    requests: queue.Queue[bytes] = queue.Queue()
+
+    def read() -> None:
+        while len(head := sys.stdin.buffer.read(4)) == 4:
+            requests.put(sys.stdin.buffer.read(struct.unpack("<I", head)[0]))
+        os._exit(0)  # who asked has ended
+
+    threading.Thread(target=read, daemon=True).start()
+    try:
+        while True:
+            _jit.keep(*pickle.loads(requests.get(timeout=IDLE)))
+    except queue.Empty:
+        os._exit(0)
+    finally:
+        os._exit(1)
