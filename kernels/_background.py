@@ -21,7 +21,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from colmatch.kernels import _forks
+from colmatch.kernels import _folders, _forks
 
 BEFORE = 0.3  # seconds that this process has interpreted
 IDLE = 30.0  # seconds without a request after which the other process ends
@@ -53,7 +53,7 @@ class Compiler:
 
         request : the pickled name and types of the kernel
         sources : hash of the sources that the other process must have
-        folder : in which it locks a file
+        folder : of compiled kernels, in which it locks a file
         """
         if not self._is_possible:
             return False
@@ -75,7 +75,7 @@ class Compiler:
         path = [place or os.getcwd() for place in sys.path]
         command = _START.format(path=path, sources=sources, lock=str(folder / LOCK))
         try:
-            folder.mkdir(parents=True, exist_ok=True)
+            _folders.make(folder)
             self._process = subprocess.Popen(
                 [sys.executable, "-c", command],
                 stdin=subprocess.PIPE,

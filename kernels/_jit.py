@@ -93,6 +93,8 @@ MODE = os.environ.get("COLMATCH_KERNELS") or "auto"
 if MODE not in MODES:
     raise ValueError(f"COLMATCH_KERNELS is {MODE!r}: it must be one of {', '.join(MODES)}")
 
+WARM = "warm"  # as "auto", and nothing is interpreted: for who compiles ahead of time
+
 LOOK_AGAIN = 0.25  # seconds until an interpreted kernel is looked for on disk again
 ALONE = 1.0  # seconds that are interpreted where no other process can compile
 
@@ -179,7 +181,7 @@ def _is_asked(kernel: Any, arguments: tuple[Any, ...]) -> bool:
         return False
     types = tuple(map(kernel.typeof_pyval, arguments))
     request = dumps((kernel.py_func.__module__, kernel._cache._name, types))
-    if not _background.compiler.ask(request, SOURCES, folder.parent):
+    if not _background.compiler.ask(request, SOURCES, folder):
         return False
     _compiling.say(_compiling.MEANWHILE)
     return True

@@ -296,7 +296,7 @@ def test_without_a_folder_it_says_what_to_do(monkeypatch: pytest.MonkeyPatch) ->
     with pytest.raises(cm.OptionError, match="no home folder: say by to=, or by COLMATCH_CACHE_DIR"):
         cm.warm()
     monkeypatch.undo()
-    monkeypatch.setattr(_jit, "_SOURCES", "")
+    monkeypatch.setattr(_jit, "SOURCES", "")
     with pytest.raises(cm.OptionError, match="sources of the kernels cannot be read"):
         cm.warm()
 

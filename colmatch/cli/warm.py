@@ -21,7 +21,8 @@ from colmatch.cli.shell import say
     metavar="FOLDER",
     help="Keep them below this folder, for COLMATCH_CACHE_DIR; by default in your cache folder.",
 )
-def warm(kinds: tuple[str, ...], folder: str | None) -> None:
+@click.option("--native", is_flag=True, help="Compile for this very processor what came compiled with the package.")
+def warm(kinds: tuple[str, ...], folder: str | None, native: bool) -> None:
     """Compile all kernels now, so that no later process on this machine waits for them.
 
     It takes a few minutes, and seconds where they are compiled already. Kernels are for this
@@ -35,8 +36,8 @@ def warm(kinds: tuple[str, ...], folder: str | None) -> None:
 
     from colmatch.warming.warm import warm as warmed
 
-    found = warmed(kinds or None, to=folder, progress=sys.stderr.isatty())
+    found = warmed(kinds or None, to=folder, native=native, progress=sys.stderr.isatty())
     say(
-        f"{found.kernels:,} kernels are in {found.folder}: {found.compiled:,} compiled and {found.loaded:,} loaded "
-        f"in {found.seconds:.0f} s"
+        f"{found.kernels:,} kernels are ready: {found.compiled:,} compiled into {found.folder}, and {found.loaded:,} "
+        f"loaded, in {found.seconds:.0f} s"
     )

@@ -30,9 +30,9 @@ class Warmed(NamedTuple):
 
     Attributes
     ----------
-    kernels : kernels whose machine code is in the folder now, also those that were there before
+    kernels : kernels whose machine code is there now, also those that were there before
     compiled : signatures of kernels that were compiled and kept: few kernels have two
-    loaded : signatures whose machine code was on the disk
+    loaded : signatures whose machine code was on the disk, or came with the package
     seconds : how long it took
     folder : where the machine code is
     """
@@ -44,11 +44,13 @@ class Warmed(NamedTuple):
     folder: Path
 
 
-def warm(index: Any = None, *, to: str | os.PathLike[str] | None = None, progress: bool = False) -> Warmed:
+def warm(
+    index: Any = None, *, to: str | os.PathLike[str] | None = None, native: bool = False, progress: bool = False
+) -> Warmed:
     """Compiles all kernels that matchers may need, and keeps their machine code on the disk.
 
-    What is on the disk already is only loaded, so a second call takes seconds. Of several processes
-    that warm one folder, one compiles, and the others wait for it.
+    What is on the disk already, or came with the package, is only loaded, so a second call takes
+    seconds. Of several processes that warm one folder, one compiles, and the others wait for it.
 
     Parameters
     ----------
@@ -61,6 +63,8 @@ def warm(index: Any = None, *, to: str | os.PathLike[str] | None = None, progres
     to : the folder in which machine code is kept, as if ``COLMATCH_CACHE_DIR`` were set to it while
         the call lasts. It is made if it is not there, and gets a copy of what is in the usual
         folder. By default it is that of this process
+    native : compile for this very processor what came with the package for many. Later processes
+        prefer such code
     progress : show a bar on standard error
 
     Raises
@@ -71,10 +75,11 @@ def warm(index: Any = None, *, to: str | os.PathLike[str] | None = None, progres
     StoreError : what was compiled could not be written there
     """
     kinds, progress = _kinds(index), checked_flag("progress={}", progress)
+    mode = "native" if checked_flag("native={}", native) else _jit.WARM
     if not _jit.kernels():
         raise OptionError("NUMBA_DISABLE_JIT is set, so that no kernel is compiled: unset it to warm a folder")
     began, usual = time.monotonic(), _jit.cache_dir()
-    with _kept_in(to):
+    with _kept_in(to), _in_mode(mode):
         folder = _made(to)
         with alone(folder), tempfile.TemporaryDirectory(prefix="colmatch-warm-") as scratch:
             _copy(usual, folder)
@@ -89,7 +94,7 @@ def warm(index: Any = None, *, to: str | os.PathLike[str] | None = None, progres
             f"{len(lost)} of {len(made)} kernels that were compiled could not be kept in {folder}, the first is "
             f"{lost[0]}: see that it can be written and that its disk has room, or name another folder"
         )
-    kernels = len({name.rpartition("-")[0] for name in kept})
+    kernels = sum(bool(kernel.overloads) for kernel in _kept_kernels())
     return Warmed(kernels, len(made), (loaded - hits).total(), time.monotonic() - began, folder)
 
 
@@ -102,6 +107,16 @@ def _kinds(index: Any) -> list[str]:
         raise OptionError(f"index={shown(index)}: a kind of index is needed, or several of them")
     names = [asked_for(one).kind for one in several]
     return list(KINDS) if not names or AutoSettings.kind in names else list(dict.fromkeys(names))
+
+
+@contextmanager
+def _in_mode(mode: str) -> Iterator[None]:
+    """Lets all kernels be compiled meanwhile that have no machine code."""
+    before, _jit.MODE = _jit.MODE, mode
+    try:
+        yield
+    finally:
+        _jit.MODE = before
 
 
 @contextmanager

@@ -40,7 +40,7 @@ def test_the_last_line_says_how_many_kernels_are_where(tmp_path: Path, asked: li
         assert result.stdout == "" and asked.pop() == kinds
         (place,) = folder.iterdir()
         assert re.fullmatch(
-            rf"colmatch: 1 kernels are in {re.escape(str(place))}: \d compiled and \d loaded in \d+ s\n",
+            rf"colmatch: \d+ kernels are ready: \d compiled into {re.escape(str(place))}, and \d loaded, in \d+ s\n",
             result.stderr,
         )
         assert [file.suffix for file in place.iterdir()].count(".bin") == 1
