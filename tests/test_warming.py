@@ -55,7 +55,8 @@ WARM = """
 # Written without a look at the calls that ``warm`` makes: workloads of the literature, and whatever
 # the guide shows.
 OWN = """
-    import json, pickle, sys
+    import json, pickle, sys, warnings
+    warnings.simplefilter("error")
     import numpy as np
     import pyarrow as pa
     import colmatch as cm
@@ -333,8 +334,6 @@ def test_a_killed_process_leaves_no_lock(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(lock, "SAY_AFTER", 0.2)
-    process = started(HOLD, tmp_path, str(tmp_path))
-    assert process.stdout is not None and process.stdout.readline() == "held\n"
     entered = threading.Event()
 
     def wait() -> None:
@@ -342,16 +341,21 @@ def test_a_killed_process_leaves_no_lock(
             entered.set()
 
     thread = threading.Thread(target=wait)
-    with caplog.at_level(logging.WARNING, "colmatch"):
-        thread.start()
-        assert not entered.wait(0.6)
+    process = started(HOLD, tmp_path, str(tmp_path))
+    try:
+        assert process.stdout is not None and process.stdout.readline() == "held\n"
+        with caplog.at_level(logging.WARNING, "colmatch"):
+            thread.start()
+            assert not entered.wait(0.6)
         assert [record.getMessage() for record in caplog.records] == [
             f"another process compiles kernels into {tmp_path}: waiting until it has ended"
         ]
         os.kill(process.pid, signal.SIGKILL)
         assert entered.wait(30)
-    thread.join()
-    process.communicate()
+    finally:
+        process.kill()
+        process.communicate()
+        thread.join()
 
 
 def test_a_folder_that_cannot_be_written_has_no_lock(tmp_path: Path) -> None:

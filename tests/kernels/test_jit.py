@@ -4,10 +4,7 @@ way and never needed.
 Most tests run a small kernel in processes of their own (``kernel_copy.py``).
 """
 
-import json
 import os
-import subprocess
-import sys
 import textwrap
 from pathlib import Path
 
@@ -15,7 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from kernel_copy import MAIN, PROBE, STEP, Copy, plain_environment
+from kernel_copy import MAIN, PROBE, STEP, Copy
 from numba.core import config
 
 from colmatch.kernels import _jit, bits
@@ -203,62 +200,6 @@ def test_settings_of_the_process_are_left_alone(copy):
         assert settings() == before
     """
     copy.run(program=program)
-
-
-WHOLE = """
-    import json, pickle, sys, warnings
-    warnings.simplefilter("error")
-    import pyarrow as pa
-    import colmatch as cm
-    from colmatch.kernels import _jit
-
-    schema = {"n": "int64", "x": "float64", "s": "string", "b": "bool", "tags": pa.list_(pa.string())}
-    texts = {
-        0: "n = 1 OR x < 0.5",
-        1: "s LIKE 'a%' AND NOT b",
-        2: "n IN (1, 2, 3) AND s <> 'b'",
-        3: "array_contains(tags, 'x')",
-        4: "n IS NULL",
-        5: "(n BETWEEN 2 AND 9 OR s > 'b') AND (x > 2.5 OR b)",
-    }
-    rows = [{"n": i % 7 or None, "x": i / 4, "s": "abc"[i % 3], "b": i % 2 == 0, "tags": ["x"] * (i % 3)} for i in range(50)]
-    matcher = cm.Matcher.build(texts, schema)
-    matcher.save(sys.argv[1])
-    table = pa.Table.from_pylist(rows, matcher.schema.arrow)
-    expected = matcher.match(table)
-    assert len(expected)
-    encoded = table.set_column(2, "s", table["s"].dictionary_encode())
-    for one in (matcher, pickle.loads(pickle.dumps(matcher)), cm.Matcher.open(sys.argv[1]), cm.Matcher.open(sys.argv[1], mmap=False)):
-        for events in (table, encoded, pa.concat_tables([table.slice(0, 13), table.slice(13)])):
-            assert one.match(events) == expected
-        assert len(one.match(table.slice(0, 0))) == 0 and sum(one.count(table)) == len(expected)
-        one.match_lists(table)
-        one.explain(rows[0], 0)
-        one.insert({6: "n = 99 AND s > 'bb' OR x BETWEEN 1.25 AND 7.5"})
-        one.replace({0: "s = 'a' OR n > 3"})
-        one.delete([1])
-        assert len(one.match(encoded)) and len(one) == 6
-    print(json.dumps({
-        "several": {str(k): list(map(str, k.signatures)) for k in _jit.kernels() if len(k.signatures) > 1},
-        "used": sum(bool(k.signatures) for k in _jit.kernels()),
-        "compiled": [str(k) for k in _jit.kernels() if k.stats.cache_misses],
-    }))
-"""
-
-
-def test_each_kernel_has_one_signature_and_is_kept(tmp_path):
-    """However the arrays came about (built, pickled, mapped, sliced), or every caller would wait
-    for compilations of their own.
-    """
-    command = [sys.executable, "-c", textwrap.dedent(WHOLE), str(tmp_path / "index")]
-    environment = plain_environment(COLMATCH_CACHE_DIR=str(tmp_path / "cache"))
-    cold, warm = (
-        json.loads(subprocess.run(command, env=environment, check=True, stdout=subprocess.PIPE).stdout)
-        for _ in range(2)
-    )
-    assert cold["several"] == {}
-    assert cold["used"] > 3
-    assert warm["compiled"] == []
 
 
 @pytest.mark.skipif(config.DISABLE_JIT, reason="nothing is compiled")
