@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Sequence
-from typing import Any, NoReturn
+from typing import Any
 
 import pyarrow as pa
 
@@ -145,16 +145,12 @@ def call_attribute(schema: Schema, p: Predicate) -> Attribute:
             fields = CAP_FIELDS if function == CAP else SEGMENT_FIELDS
             fine, needed = _is_list_of(column.arrow, fields), f"a list of {pa.struct(fields)}"
         if not fine:
-            _refuse_type(function, column.name, column.arrow, needed, at)
+            raise Refusal(f"column {column.name!r} is {column.arrow!s:.200}, {function} needs {needed}", predicate=at)
         if function != CIRCLE and place == 1 and len(column.path) > 1:
             raise Refusal(f"{function} takes a column for its clock, not the field {column.name!r}", predicate=at)
     names = [".".join(map(quote_name, path)) for path in columns]
     path = p.subject.path or (f"{function}({', '.join([*names, PLACE])})",)
     return Attribute(path, Role.CALL, _BINARY, Call(function, tuple(columns)).key)
-
-
-def _refuse_type(function: str, name: str, given: pa.DataType, needed: str, at: Predicate) -> NoReturn:
-    raise Refusal(f"column {name!r} is {given!s:.200}, {function} needs {needed}", predicate=at)
 
 
 def _is_number(type: pa.DataType) -> bool:
