@@ -185,9 +185,9 @@ class Matcher:
         if is_pages(name):
             if journal:
                 raise OptionError(f"journal=True: {name} is a file of pages, in which updates are at once")
-            from colmatch.paged.paged_set import opened
+            from colmatch.paged.paged_set import PagedSet
 
-            return cls(opened(name, cache_bytes, fsync))
+            return cls(PagedSet(name, cache_bytes=cache_bytes, fsync=fsync))
         if cache_bytes is not None:
             raise OptionError(f"cache_bytes={shown(cache_bytes)}: {name} is no file of pages, so there is no cache")
         return cls(saved.load(name, mmap, verify, journal, fsync, trusted))

@@ -280,10 +280,8 @@ class _Rows:
             column, name = self._column(path), ".".join(path)
             scale = 1.0
             if pa.types.is_timestamp(column.type):
-                column, scale = (
-                    column.cast(pa.timestamp("us", column.type.tz), safe=False).cast(pa.int64()),
-                    MICROSECONDS,
-                )
+                column = column.cast(pa.timestamp("us", column.type.tz), safe=False).cast(pa.int64())
+                scale = MICROSECONDS
             numbers = doubles_of(column, EventError, f"column {name!r}, which a function reads,")
             found = self._numbers[path] = contiguous(numbers.to_numpy(zero_copy_only=False) / scale)
         return found

@@ -52,19 +52,8 @@ def circles_of(latitude: F64, longitude: F64, radius: F64) -> Circles:
     key = level[circle] << 32 | down << 16 | along
     order = np.argsort(key, kind="stable")
     cell, begin = np.unique(key[order], return_index=True)
-    return freeze(
-        Circles(
-            latitude,
-            longitude,
-            radius,
-            np.cos(latitude * RADIANS),
-            np.unique(level),
-            cell,
-            np.append(begin, len(key)),
-            asked[circle[order]],
-            np.flatnonzero(strange),
-        )
-    )
+    cells = np.unique(level), cell, np.append(begin, len(key)), asked[circle[order]]
+    return freeze(Circles(latitude, longitude, radius, np.cos(latitude * RADIANS), *cells, np.flatnonzero(strange)))
 
 
 def places_in(circles: Circles, latitude: F64, longitude: F64) -> tuple[I64, I64]:

@@ -7,6 +7,7 @@ takes longer than reading them.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache
 from typing import Any, TypeVar
 
 import pyarrow as pa
@@ -55,18 +56,7 @@ def seen_batches(
     needed : the columns that are needed by one who has seen it, as for ``batches``
     """
     source, whole = _source(events)
-    return _gather(source, rows, _once(see) if whole else see, needed)
-
-
-def _once(see: Callable[[], Seen]) -> Callable[[], Seen]:
-    found: list[Seen] = []
-
-    def first() -> Seen:
-        if not found:
-            found.append(see())
-        return found[0]
-
-    return first
+    return _gather(source, rows, cache(see) if whole else see, needed)
 
 
 def _source(events: object) -> tuple[Iterable[pa.RecordBatch], bool]:
@@ -132,10 +122,8 @@ def _joined(pieces: list[pa.RecordBatch], columns: list[str] | None) -> list[pa.
     if len(pieces) == 1:
         return pieces
     if columns is not None:
-        kept = [_kept(piece.schema, columns) for piece in pieces]
-        pieces = [
-            piece if numbers is None else piece.select(numbers) for piece, numbers in zip(pieces, kept, strict=True)
-        ]
+        kept = [(piece, _kept(piece.schema, columns)) for piece in pieces]
+        pieces = [piece if numbers is None else piece.select(numbers) for piece, numbers in kept]
     try:
         return [pa.concat_batches(pieces)]
     except pa.ArrowException:  # of different schemas, or of a type that cannot be joined: small batches are only slower

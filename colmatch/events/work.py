@@ -13,6 +13,12 @@ from colmatch.kernels.arrow.maps import BLOCK
 from colmatch.kernels.arrow.words import Distinct
 from colmatch.kernels.layout import ENTRIES_MOST, I32, I64, Batch
 
+_SAID = {
+    select.OVERFLOW: "the value is too large for the schema's unit or scale: cast it",
+    select.NULL_KEY: "a key of the map is NULL: mend the source",
+    select.BAD_INDEX: "its dictionary has no such value: mend the source",
+}
+
 
 class WorkingMemory:
     """The arrays that the kernels of ``kernels/arrow/read.py`` write, made larger when need be.
@@ -81,7 +87,7 @@ class WorkingMemory:
             code = self._run(binding, address, rows)
             if code == select.OK:
                 return
-            if code in (select.OVERFLOW, select.BAD_INDEX, select.NULL_KEY):
+            if code in _SAID:
                 raise self._error(binding, code)
             self._grow(code, int(self._work.state[select.NEEDED]))
 
@@ -149,13 +155,5 @@ class WorkingMemory:
             self._texts = self._texts._replace(distinct=distinct._replace(data=data))
 
     def _error(self, binding: Binding, code: int) -> EventError:
-        state = self._work.state
-        name = binding.items[int(state[select.WHERE])]
-        row = int(state[select.ROW])
-        if code == select.OVERFLOW:
-            said = "the value is too large for the schema's unit or scale: cast it"
-        elif code == select.NULL_KEY:
-            said = "a key of the map is NULL: mend the source"
-        else:
-            said = "its dictionary has no such value: mend the source"
-        return EventError(said, column=f"column {name!r}", event=row)
+        where, row = (int(self._work.state[place]) for place in (select.WHERE, select.ROW))
+        return EventError(_SAID[code], column=f"column {binding.items[where]!r}", event=row)

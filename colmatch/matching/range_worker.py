@@ -15,7 +15,7 @@ import pyarrow as pa
 from colmatch.arguments import text
 from colmatch.arrays.frozen import contiguous
 from colmatch.errors import EventError, OptionError, SchemaError, shown
-from colmatch.events.range_reader import Range, RangeReader, Ranges, used_patterns
+from colmatch.events.range_reader import Range, RangeReader, Ranges, used_ranges
 from colmatch.kernels import layout
 from colmatch.kernels._jit import entry
 from colmatch.kernels.meets import MOST_RANGES, Meeting, find_hardest, meet_all
@@ -101,7 +101,7 @@ class RangeWorker(Worker):
 
     def _check(self, version: Version, segment: Segment, base: int, is_range: layout.U8) -> None:
         """Refuses what cannot be asked of ranges, where a segment asks it."""
-        for id, range in used_patterns(version.attributes, self.ranges).items():
+        for id, range in used_ranges(version.attributes, self.ranges, patterns=True).items():
             if id < len(segment.used) and segment.used[id]:
                 op, operand = version.attributes[id].pattern or ("", "")
                 raise EventError(
@@ -140,13 +140,6 @@ class RangeWorker(Worker):
             several = self._several[segment] = bool(len(owner)) and bool(np.bincount(owner).max() > 1)
         return several
 
-    def _meeting_of(self, segment: Segment) -> Meeting:
-        meeting = self._meeting.get(segment)
-        if meeting is None:
-            low, high, seen = np.zeros((3, max(len(segment.codes.multi), 1)), np.uint32)
-            meeting = self._meeting[segment] = Meeting(low, high, seen, np.zeros((MOST_RANGES, 3), np.uint32))
-        return meeting
-
     def code(self, job: BatchJob, part: SegmentJob) -> None:
         """Gives both ends the codes of a part."""
         segment, events = part.segment, job.events
@@ -171,8 +164,11 @@ class RangeWorker(Worker):
 
     def _call(self, job: BatchJob, part: SegmentJob, row: int, limit: int, into: layout.Sink) -> int:
         segment = part.segment
-        low, high, meeting = job.events, job.events._replace(code=self._high_code), self._meeting_of(segment)
-        given = segment.predicates, low, high, row, limit
+        meeting = self._meeting.get(segment)
+        if meeting is None:
+            low, high, seen = np.zeros((3, max(len(segment.codes.multi), 1)), np.uint32)
+            meeting = self._meeting[segment] = Meeting(low, high, seen, np.zeros((MOST_RANGES, 3), np.uint32))
+        given = segment.predicates, job.events, job.events._replace(code=self._high_code), row, limit
         kernel = segment.index.kind.match_ranges
         stop: int
         if kernel is None:

@@ -32,6 +32,10 @@ from colmatch.updates.set import Subscribed
 from colmatch.updates.versions import Version
 
 SUBSETS_KEPT = 64  # of tags that were asked for last: a bit for each subscription
+COUNTED = {
+    "conjunctions": layout.CONJUNCTIONS, "candidates": layout.CANDIDATES, "predicates": layout.PREDICATES,
+    "nodes": layout.NODES, "matches": layout.MATCHES,
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,14 +137,7 @@ class Workers:
             for _ in task.pieces(worker, batch, version, offset):
                 pass
             offset += batch.num_rows
-        places = {
-            "conjunctions": layout.CONJUNCTIONS,
-            "candidates": layout.CANDIDATES,
-            "predicates": layout.PREDICATES,
-            "nodes": layout.NODES,
-            "matches": layout.MATCHES,
-        }
-        return {name: int(worker.counters[place]) for name, place in places.items()}
+        return {name: int(worker.counters[place]) for name, place in COUNTED.items()}
 
     def reasons(self, events: Any, request: MatchRequest, by: By) -> pa.Table:
         """Returns why subscriptions match none of the events, as ``Matcher.reasons`` does."""

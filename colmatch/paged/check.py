@@ -194,15 +194,14 @@ class _Checker(Walk):
         paged = self.paged
         places = paged.all_places()
         if len(places) != paged.store.root(root_page.SUBSCRIPTIONS):
-            self.wrong(
-                ROOT_PAGE, f"says {paged.store.root(root_page.SUBSCRIPTIONS)} subscriptions, there are {len(places)}"
-            )
+            said_there = paged.store.root(root_page.SUBSCRIPTIONS)
+            self.wrong(ROOT_PAGE, f"says {said_there} subscriptions, there are {len(places)}")
         said: list[tuple[I64, I64, I64]] = []
         needed = np.zeros(paged.store.root(root_page.SLOT_COUNT), np.int64)
         used = np.zeros(len(needed), bool)
         for begin in range(0, len(places), PIECE):
             some = places[begin : begin + PIECE]
-            known = paged.to_keys(some)
+            known = paged.store.to_keys(some)
             entries = build.all_entries(known)
             self._subscriptions(known)
             said.append((entries.tree, entries.key, entries.slot.astype(np.int64)))

@@ -23,18 +23,19 @@ from colmatch.paged.cache import PAGE, Cache, StaleError, damaged, read_error, u
 from colmatch.paged.header import FIRST_PAGE, State, header_bytes, read_header
 from colmatch.paged.log import (
     BEGIN,
+    NOUN,
     begin_bytes,
     begun_generation,
     generation_of,
     locked_log,
     log_path,
     next_update,
-    open_log,
     recover_it,
     write_at,
 )
 from colmatch.paged.logged import update_bytes
 from colmatch.store import locks
+from colmatch.store.beside import open_beside
 from colmatch.store.replacing import is_there
 
 ROOT = FIRST_PAGE  # the page from which all others are found
@@ -84,6 +85,11 @@ class PageFile:
 
     __del__ = close
 
+    @property
+    def state(self) -> tuple[int, int]:
+        """Returns what tells the state that is read from others: its copies and updates."""
+        return self.generation, self.update_number
+
     def begin_anew(self) -> None:
         """Forgets its state, and the right to change the file, in a forked child."""
         log, self.log, self.is_writer = self.log, -1, False
@@ -114,7 +120,7 @@ class PageFile:
             self.generation = 0
             self.opened += 1
         self._refresh_log()
-        before = self.generation, self.update_number
+        before = self.state
         for _ in range(TRIES):
             known = generation, update_number, pages = read_header(self.handle, self.path)
             own = generation_of(self.path, self.log, known) if self.log >= 0 else -1
@@ -132,7 +138,7 @@ class PageFile:
             self.cache.resize(pages)
         if own == generation:
             self._follow_log()
-        return before != (self.generation, self.update_number)
+        return before != self.state
 
     def _refresh_log(self) -> None:
         """Opens the log, or another one that has its name now."""
@@ -141,7 +147,7 @@ class PageFile:
             locks.close(log)
         if self.log < 0:
             with suppress(FileNotFoundError):
-                self.log = open_log(self.path)
+                self.log = open_beside(log_path(self.path), self.path, NOUN, to_write=False)
 
     def _follow_log(self) -> None:
         size = os.fstat(self.log).st_size

@@ -45,38 +45,22 @@ def locked_log(path: str) -> int:
     StoreError : another has that right, or nothing can be written there
     """
     while True:
-        handle = _locked(path)
+        try:
+            handle = open_beside(log_path(path), path, NOUN, to_write=True)
+        except OSError as error:
+            raise write_error(path, error) from error
+        locked = lock(handle)
+        if not locked:
+            os.close(handle)
+            if locked is None:
+                raise StoreError(f"{path} cannot be locked on this system: nothing was changed")
+            raise StoreError(
+                f"{path} is being changed by another process, or another matcher of this one: close that first"
+            )
         if is_there(log_path(path), handle):
             keep_like(handle, path)
             return handle
         locks.close(handle)  # who had it has removed it
-
-
-def _locked(path: str) -> int:
-    try:
-        handle = open_beside(log_path(path), path, NOUN, to_write=True)
-    except OSError as error:
-        raise write_error(path, error) from error
-    locked = lock(handle)
-    if not locked:
-        os.close(handle)
-        if locked is None:
-            raise StoreError(f"{path} cannot be locked on this system: nothing was changed")
-        raise StoreError(
-            f"{path} is being changed by another process, or another matcher of this one: close that first"
-        )
-    return handle
-
-
-def open_log(path: str) -> int:
-    """Opens the log of a file to read it.
-
-    Raises
-    ------
-    StoreError : it is no file, or another user's
-    OSError : as from ``open``
-    """
-    return open_beside(log_path(path), path, NOUN, to_write=False)
 
 
 def begin_bytes(generation: int) -> bytes:
