@@ -46,6 +46,7 @@ FUNCTIONS = frozenset(
         "regexp",
     ]
 )
+_SYNONYMS = {"rlike": "regexp_like", "regexp": "regexp_like", "cardinality": "size"}
 
 # What a token is to the reader.
 NAME, NUMBER, STRING, OTHER, JOIN, NOT, OPEN, CLOSE, SIGN, WORD = range(10)
@@ -203,10 +204,8 @@ class _TokenReader(LiteralReader):
 
     def _checked_depth(self, depth: int, token: Token) -> int:
         if depth > self.max_depth:
-            raise Refusal(
-                f"the expression nests deeper than {self.max_depth} levels: flatten it, or raise Options(max_depth=...)",
-                token.start,
-            )
+            said = f"nests deeper than {self.max_depth} levels: flatten it, or raise Options(max_depth=...)"
+            raise Refusal(f"the expression {said}", token.start)
         return depth
 
     # Names
@@ -216,9 +215,7 @@ class _TokenReader(LiteralReader):
         if i >= self.end:
             return False
         token = self.raw[i]
-        return (
-            token.token_type is T.IDENTIFIER or (token.token_type in (T.VAR, T.NUMBER)) or token.text[:1].isidentifier()
-        )
+        return token.token_type in (T.IDENTIFIER, T.VAR, T.NUMBER) or token.text[:1].isidentifier()
 
     def _name(self, i: int) -> int:
         """A subject, or a function's name."""
@@ -291,27 +288,15 @@ class _TokenReader(LiteralReader):
                 return j + 1
         if plain and name.upper() in _STARTS:
             raise Refusal(f"{_STARTS[name.upper()]}; {ALLOWED}", token.start)
-        if plain and name in VALUES:
-            self.reading.computed = True
-            token.token_type, token.text = T.VAR, PREFIX + name
-            self.reading.tokens.append(token)
-            return i + 1
-        if plain and name in ARGUMENTS:
-            token.token_type, token.text = T.VAR, name
+        if plain and (name in VALUES or name in ARGUMENTS):
+            self.reading.computed |= name in VALUES
+            token.token_type, token.text = T.VAR, PREFIX + name if name in VALUES else name
             self.reading.tokens.append(token)
             return i + 1
         if not plain or name not in FUNCTIONS:
             raise Refusal(f"function {token.text!r} is not supported; {ALLOWED}", token.start)
         token.token_type = T.ARRAY if name == "array" else T.VAR
-        token.text = (
-            "array"
-            if token.token_type is T.ARRAY
-            else "regexp_like"
-            if name in ("rlike", "regexp")
-            else "size"
-            if name == "cardinality"
-            else name
-        )
+        token.text = _SYNONYMS.get(name, name)
         self.reading.tokens.append(token)
         return i + 1
 

@@ -35,9 +35,7 @@ def ids_of_values(values: list[Any]) -> Ids:
         with suppress(OverflowError):  # to be told below
             return _unique(Ids(sealed(np.array(values, np.int64))))
     values = [python_value(v) for v in values]
-    kinds = {
-        str if isinstance(v, str) else int if type(v) is not bool and isinstance(v, int) else type(v) for v in values
-    }
+    kinds = {str if isinstance(v, str) else type(v) for v in values}
     if kinds - {int, str}:
         i, odd = next((i, v) for i, v in enumerate(values) if not isinstance(v, (str, int)) or isinstance(v, bool))
         raise SubscriptionError(f"the id of subscription number {i} is {shown(odd)}: ids are int64 or strings")
@@ -55,11 +53,6 @@ def ids_of_values(values: list[Any]) -> Ids:
             f"the id of subscription number {place} is {shown(values[place])}, which {wrong}"
         ) from None
     return _unique(Ids(ids))
-
-
-def _of_numbers(numbers: NDArray[np.int64]) -> pa.Array:
-    """Makes an array in the same memory; ``pa.array`` takes twice as long for it."""
-    return pa.Array.from_buffers(pa.int64(), len(numbers), [None, pa.py_buffer(numbers)])
 
 
 def _unique(ids: Ids) -> Ids:
@@ -129,11 +122,7 @@ def wanted_ids(values: list[Any], type: pa.DataType) -> Ids:
     if type is NUMBERS and {value.__class__ for value in values} == {int}:  # as usual, and quicker
         with suppress(OverflowError):  # to be told below
             return Ids(sealed(np.array(values, np.int64)))
-    values = [python_value(id) for id in values]
-    for id in values:
-        if not can_be_id(id, type):
-            raise SubscriptionError(f"there is no subscription {shown(id)}: nothing was deleted")
-    return Ids(pa.array(values, type))
+    return _of_type(values, type, "there is no subscription {}: nothing was deleted")
 
 
 def ids_among(given: Any, type: pa.DataType) -> Ids:
@@ -146,7 +135,7 @@ def ids_among(given: Any, type: pa.DataType) -> Ids:
     SubscriptionError : it is no list of ids, or they are of another type
     """
     if not is_arrow(given) and (not isinstance(given, np.ndarray) or given.dtype.hasobject):
-        return _listed_among(listed(given), type)
+        return _of_type(listed(given), type, f"ids: {{}} is no id of this matcher, whose ids are {type}")
     with refusing(SubscriptionError, "ids cannot be read"):
         column = single_column(given if is_arrow(given) else pa.array(given), SubscriptionError, "ids")
     if not len(column):
@@ -159,11 +148,12 @@ def ids_among(given: Any, type: pa.DataType) -> Ids:
     return Ids(column)
 
 
-def _listed_among(values: list[Any], type: pa.DataType) -> Ids:
+def _of_type(values: list[Any], type: pa.DataType, refused: str) -> Ids:
+    """Makes ids of a type; ``refused`` says what another value is, with braces for it."""
     values = [python_value(id) for id in values]
     for id in values:
         if not can_be_id(id, type):
-            raise SubscriptionError(f"ids: {shown(id)} is no id of this matcher, whose ids are {type}")
+            raise SubscriptionError(refused.format(shown(id)))
     return Ids(pa.array(values, type))
 
 
@@ -237,8 +227,8 @@ class Ids:
     def array(self) -> pa.Array:
         """The ids as an array of Arrow, which is made when it is first asked for."""
         if self._array is None:
-            assert self.numbers is not None
-            self._array = _of_numbers(self.numbers)
+            assert self.numbers is not None  # in the same memory; ``pa.array`` takes twice as long
+            self._array = pa.Array.from_buffers(NUMBERS, len(self.numbers), [None, pa.py_buffer(self.numbers)])
         return self._array
 
     def __len__(self) -> int:

@@ -112,15 +112,9 @@ class Tags:
         places = [place for place in map(self.names.get, set(wanted)) if place is not None]
         if not places or not len(self):
             return _NO_NUMBERS
-        ordered = self._ordered()
-        parts = [
-            ordered.number[ordered.first[place] : ordered.first[place + 1]]
-            for place in places
-            if place + 1 < len(ordered.first)
-        ]
-        recent = self.tag[ordered.pairs :]
-        parts.append(self.number[ordered.pairs :][np.isin(recent, places)])
-        found = np.concatenate(parts)
+        pairs, first, number = self._ordered()
+        parts = [number[first[place] : first[place + 1]] for place in places if place + 1 < len(first)]
+        found = np.concatenate([*parts, self.number[pairs:][np.isin(self.tag[pairs:], places)]])
         return found if len(places) == 1 else distinct(found)
 
     def _ordered(self) -> _Sorted:
@@ -234,16 +228,8 @@ def given_tags(given: object) -> GivenTags:
 def _of_mapping(given: Mapping[Any, Any]) -> pa.LargeListArray:
     lists: list[list[Any]] = []
     for id, tags in given.items():
-        found = (
-            None
-            if isinstance(tags, Mapping)
-            else []
-            if tags is None
-            else [tags]
-            if isinstance(tags, str)
-            else members(tags)
-        )
-        names = None if found is None else list(map(text, found))
+        found = [] if tags is None else [tags] if isinstance(tags, str) else members(tags)
+        names = None if found is None or isinstance(tags, Mapping) else list(map(text, found))
         if names is None or not all(name is not None and is_text(name) for name in names):
             raise SubscriptionError(f"tags=: those of {shown(id)} are {shown(tags)}: a list of strings is needed")
         lists.append(names)
