@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import struct
 from collections.abc import Sequence
 from typing import Any
 
@@ -96,14 +95,6 @@ def _float(given: Any) -> float:
         return float(given)
     except OverflowError:  # an int that is too large for a float
         return math.inf
-
-
-def packed_or_none(function: str, values: tuple[Any, ...]) -> bytes | None:
-    """Makes arguments of be-tree's language a literal, None where they do not fit."""
-    try:
-        return pack(function, values)
-    except (ValueError, struct.error, OverflowError):
-        return None
 
 
 def subject_of(function: str, columns: Sequence[Computed]) -> Subject:

@@ -257,10 +257,6 @@ def _contains(column: ColumnHandle, value: Any, place: str) -> Expr:
     return column.array_contains(value)
 
 
-def _does_not_contain(column: ColumnHandle, value: Any, place: str) -> Expr:
-    return column.is_not_null() & _negation(_contains(column, value, place))
-
-
 def _ordered(sign: Callable[[ColumnHandle, Any], Expr]) -> Callable[[ColumnHandle, Any, str], Expr]:
     def compare(column: ColumnHandle, value: Any, place: str) -> Expr:
         if isinstance(value, (bool, str)) or value is None:
@@ -284,5 +280,5 @@ _OPERATORS: dict[str, Callable[[ColumnHandle, Any, str], Expr]] = {
     "in": _in,
     "notIn": _not(_in),
     "contains": _contains,
-    "doesNotContain": _does_not_contain,
+    "doesNotContain": lambda column, value, at: column.is_not_null() & _negation(_contains(column, value, at)),
 }

@@ -35,7 +35,8 @@ def read_rules(source: object) -> list[Rule]:
         given = [given]
     elif not is_listed(given):
         raise SubscriptionError(f"these are no rules: {NEEDED}, not {shown(given)}")
-    rules = [_read_rule(rule, f"rule {number}") for number, rule in enumerate(given) if not _is_blank(rule)]
+    given = [(number, rule) for number, rule in enumerate(given) if not isinstance(rule, (str, bytes)) or rule.strip()]
+    rules = [_read_rule(rule, f"rule {number}") for number, rule in given]
     names = [_name(rule, number) for number, rule in enumerate(rules)]
     first: dict[int | str, int] = {}
     for number, name in enumerate(names):
@@ -121,10 +122,6 @@ def _is_object(line: str) -> bool:
         return isinstance(_json(line, ""), dict)
     except SubscriptionError:
         return False
-
-
-def _is_blank(rule: Any) -> bool:
-    return isinstance(rule, (str, bytes)) and not rule.strip()
 
 
 def _refuse(name: str) -> NoReturn:
