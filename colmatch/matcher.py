@@ -451,21 +451,11 @@ class Matcher:
 
     @overload
     def match(
-        self,
-        events: Any,
-        ranges: RangeNames | None = None,
-        *,
-        invalid: Literal["collect"],
-        **among: Unpack[Among],
+        self, events: Any, ranges: RangeNames | None = None, *, invalid: Literal["collect"], **among: Unpack[Among]
     ) -> tuple[pa.Table, pa.Table]: ...
 
     def match(
-        self,
-        events: Any,
-        ranges: RangeNames | None = None,
-        *,
-        invalid: str = "skip",
-        **among: Unpack[Among],
+        self, events: Any, ranges: RangeNames | None = None, *, invalid: str = "skip", **among: Unpack[Among]
     ) -> Any:
         """Finds which subscriptions are true for which events.
 

@@ -79,9 +79,7 @@ class OpIndexSettings(Settings):
         range(1, 4097),
     )
     signatures: bool = setting(
-        True,
-        "skip segments of lists by their signatures; without them it is the papers' OpIndex-BS",
-        (True, False),
+        True, "skip segments of lists by their signatures; without them it is the papers' OpIndex-BS", (True, False)
     )
     construction: str = setting("bulk", "all at once, or one by one", ("bulk", "dynamic"))
 

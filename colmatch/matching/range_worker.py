@@ -19,7 +19,6 @@ from colmatch.events.range_reader import Range, RangeReader, Ranges, used_ranges
 from colmatch.kernels import layout
 from colmatch.kernels._jit import entry
 from colmatch.kernels.meets import MOST_RANGES, Meeting, find_hardest, meet_all
-from colmatch.kernels.transpose import code_rows, to_labels
 from colmatch.matching.worker import BatchJob, SegmentJob, Worker
 from colmatch.schema import DERIVED, Column, Schema, Shape
 from colmatch.updates.segments import Segment
@@ -148,19 +147,8 @@ class RangeWorker(Worker):
         super().code(job, part)
         if len(self._high_code) < len(events.code):
             self._high_code = np.empty(len(events.code), np.uint32)
-        entry(code_rows)(
-            job.entries._replace(key=self._high_key),
-            segment.codes,
-            segment.hints,
-            segment.used,
-            self._next,
-            events.first,
-            self._place,
-            self._found,
-            self._high_code,
-        )
-        if len(segment.codes.label):
-            entry(to_labels)(segment.codes, events.first, events.attr, self._high_code)
+        upper = job.entries._replace(key=self._high_key)
+        self._write_codes(upper, segment, events._replace(code=self._high_code))
 
     def _call(self, job: BatchJob, part: SegmentJob, row: int, limit: int, into: layout.Sink) -> int:
         segment = part.segment

@@ -17,15 +17,7 @@ import pyarrow as pa
 from colmatch.arrays.frozen import contiguous, freeze
 from colmatch.events.reader import Reader
 from colmatch.indexing.base import Built
-from colmatch.indexing.sound import (
-    UnsoundError,
-    below,
-    codes_are_sound,
-    equal,
-    lengths,
-    predicates_are_sound,
-    ranges,
-)
+from colmatch.indexing.sound import UnsoundError, below, codes_are_sound, equal, lengths, predicates_are_sound, ranges
 from colmatch.kernels.layout import KEY_MAX, U8, Literals
 from colmatch.kernels.sound import fault_of_order
 from colmatch.predicates.columns import take

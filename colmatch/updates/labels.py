@@ -6,12 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from colmatch.arrays.frozen import contiguous, freeze, sealed
-from colmatch.kernels.labels.boundaries import (
-    join_boundaries,
-    label_predicates,
-    space_codes,
-    unlabel_predicates,
-)
+from colmatch.kernels.labels.boundaries import join_boundaries, label_predicates, space_codes, unlabel_predicates
 from colmatch.kernels.layout import LABEL_TOP, Codes, Predicates
 
 
