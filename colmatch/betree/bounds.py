@@ -23,9 +23,7 @@ def check_comparison(domain: Domain, sign: str, value: Number, at: int, odd: boo
     at : place of the literal
     odd : an odd number of NOTs stands before the condition
 
-    Raises
-    ------
-    Refusal : the comparison needs such a value
+    Raises Refusal: the comparison needs such a value.
     """
     low, high = _bounds(domain)
     inside, alone = low <= value <= high, low == high == value

@@ -32,9 +32,8 @@ CALLS = {
 def call(name: Word, arguments: list[Word], domains: Mapping[str, Domain], constants: Constants) -> Expr:
     """Makes the condition that a special function is.
 
-    Raises
-    ------
-    Refusal : its arguments are not those that it takes, or a domain that it reads is not declared
+    Raises Refusal: its arguments are not those that it takes, or a domain that it reads is not
+    declared.
     """
     given = [argument.kind for argument in arguments]
     values = [argument.value for argument in arguments]

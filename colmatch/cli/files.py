@@ -67,9 +67,7 @@ class Input(NamedTuple):
 def format_of(path: str, format: str | None = None) -> str:
     """Returns the name of a format: ``format`` when given, else what the extension says.
 
-    Raises
-    ------
-    ColmatchError : neither says it, or the format cannot go through a standard stream
+    Raises ColmatchError: neither says it, or the format cannot go through a standard stream.
     """
     if format is not None and format not in (*FORMATS, "tsv"):
         raise ColmatchError(f"no format is called {format!r}; there are {', '.join(FORMATS)} and, to be read, tsv")

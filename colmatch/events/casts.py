@@ -28,14 +28,10 @@ _WORDS = {"nan": "nan", "inf": "inf", "+inf": "inf", "infinity": "inf", "+infini
 def cast(values: Any, to: pa.DataType, mode: str, zone: str = "UTC") -> Any:
     """Casts an array or scalar.
 
-    Parameters
-    ----------
     mode : "ansi", or ""
     zone : of the session, where instants are made of what clocks show, or the reverse
 
-    Raises
-    ------
-    EventError : with ANSI, a value does not fit
+    Raises EventError: with ANSI, a value does not fit.
     """
     ansi, have, types = mode == "ansi", values.type, pa.types
     if isinstance(values, pa.Scalar):

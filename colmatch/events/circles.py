@@ -22,8 +22,6 @@ ALL_LEVELS = 1 << np.arange(LEVELS)
 def circles_of(latitude: F64, longitude: F64, radius: F64) -> Circles:
     """Makes the index of circles.
 
-    Parameters
-    ----------
     latitude, longitude : (N) degrees, finite. Circles beyond a pole, or a thousand times around the
         Earth, have no cells and are asked for every place
     radius : (N) km; none is within a negative one

@@ -35,9 +35,7 @@ def batches(events: object, rows: int, columns: list[str] | None = None) -> Iter
     columns : those that are needed, by name or else by a name that differs in case alone; all when
         None. Others are left out where that saves more than it costs
 
-    Raises
-    ------
-    EventError : ``events`` is something else. Errors of the source come through as they are.
+    Raises EventError: ``events`` is something else. Errors of the source come through as they are.
     """
     return (batch for batch, _ in seen_batches(events, rows, lambda: None, lambda _: columns))
 
@@ -50,8 +48,6 @@ def seen_batches(
     All rows of one batch of the source have seen the same object, however it is cut, and so have
     all of a table, or of anything else that is in memory or has a length: only readers have none.
 
-    Parameters
-    ----------
     see : what there is to be seen
     needed : the columns that are needed by one who has seen it, as for ``batches``
     """

@@ -102,10 +102,8 @@ class RangeReader:
 
         Returns these, and the upper end of each; it is the same where an attribute is no range.
 
-        Raises
-        ------
-        EventError : a column is not there or does not fit the schema that the matcher was built
-            with, or a range begins above its end
+        Raises EventError: a column is not there or does not fit the schema that the matcher was
+        built with, or a range begins above its end.
         """
         low, high = self._bound(batch.schema)
         try:
@@ -177,8 +175,7 @@ _derived = WeakKeyDictionary()
 
 
 def _attributes_of(attributes: Attributes, paths: dict[int, tuple[Path, Path]]) -> tuple[Attributes, Attributes]:
-    """Returns what is read for the lower ends and all that is no range, and for the
-    upper ends.
+    """Returns what is read for the lower ends and all that is no range, and for the upper ends.
 
     It is made once for all that read a matcher's events, since what finds text patterns is made
     once for each object.

@@ -70,9 +70,7 @@ class WorkingMemory:
     def read(self, binding: Binding, address: int, rows: int) -> None:
         """Runs the kernels on an exported batch until everything has room.
 
-        Raises
-        ------
-        EventError : the batch has a value that its column should not have
+        Raises EventError: the batch has a value that its column should not have.
         """
         structs = len(binding.columns.struct)
         work = self._work
@@ -111,9 +109,7 @@ class WorkingMemory:
     def batch(self, rows: int) -> Batch:
         """Returns the entries that were read, as read-only views.
 
-        Raises
-        ------
-        EventError : they are too many
+        Raises EventError: they are too many.
         """
         work = self._work
         self._rows[0] = rows

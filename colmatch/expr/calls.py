@@ -55,9 +55,7 @@ class WrongArgument(Exception):
 def checked_columns(function: str, count: int) -> None:
     """Checks how many arguments there are.
 
-    Raises
-    ------
-    WrongArgument : another number than the function takes
+    Raises WrongArgument: another number than the function takes.
     """
     needed = COLUMNS + len(_NEEDED[function])
     if count != needed:
@@ -69,13 +67,9 @@ def checked_columns(function: str, count: int) -> None:
 def literal_of(function: str, arguments: Sequence[tuple[Kind | None, Any]]) -> bytes:
     """Makes arguments a literal.
 
-    Parameters
-    ----------
     arguments : those behind the columns: kind, None for what is no literal, and value
 
-    Raises
-    ------
-    WrongArgument : one is none that the function takes
+    Raises WrongArgument: one is none that the function takes.
     """
     values: list[Any] = []
     for place, ((kind, given), needed) in enumerate(zip(arguments, _NEEDED[function], strict=True), COLUMNS):
@@ -114,9 +108,7 @@ def column_needed(function: str) -> str:
 def call_attribute(schema: Schema, p: Predicate) -> Attribute:
     """Returns the attribute that a function of columns is.
 
-    Raises
-    ------
-    Refusal : a column is not there, or of another type than the function reads
+    Raises Refusal: a column is not there, or of another type than the function reads.
     """
     assert p.subject.computed is not None
     function, arguments = p.subject.computed

@@ -88,8 +88,6 @@ def modes_with_weight(modes: Modes, weight: int, which: Iterable[int], attr: int
 
     The weight counts once: it stands on the first part of an AND and on every part of an OR.
 
-    Parameters
-    ----------
     weight : as a leaf has it
     which : modes that have the weight
     attr : an attribute of the predicate, for a mode that is always true

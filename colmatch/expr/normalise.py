@@ -90,9 +90,8 @@ class Normaliser:
     def form(self, tree: Expr, slots: int) -> Form:
         """Makes a tree a form.
 
-        Raises
-        ------
-        Refusal : an attribute is unknown or of the wrong type, with the predicate that is to blame
+        Raises Refusal: an attribute is unknown or of the wrong type, with the predicate that is to
+        blame.
         """
         root = self._modal(tree)
         if root is True:

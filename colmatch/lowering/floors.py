@@ -48,8 +48,8 @@ _FITS: dict[Family, tuple[frozenset[Kind], str]] = {
 
 
 def misfit(type: Type, kind: Kind) -> str | None:
-    """Returns what a column of this type needs instead of a literal of this kind; None
-    if it fits.
+    """Returns what a column of this type needs instead of a literal of this kind; None if it
+    fits.
     """
     kinds, needed = _FITS[type.family]
     return None if kind in kinds else needed
@@ -82,9 +82,7 @@ def literal_floors(
     -------
     floor (n) int64, place (n) int8
 
-    Raises
-    ------
-    LiteralErrors : with the reason for each literal that is not a value of ``kind``
+    Raises LiteralErrors: with the reason for each literal that is not a value of ``kind``.
     """
     family = type.family
     if family is Family.BOOL and isinstance(values, np.ndarray):
@@ -157,8 +155,8 @@ def _bool(value: Any) -> int:
 
 
 def _whole(kind: Kind, values: Sequence[Any] | NDArray[Any], negative: bool) -> NDArray[np.int64] | None:
-    """Returns the keys of whole numbers; None when some number is not whole or does not
-    fit int64.
+    """Returns the keys of whole numbers; None when some number is not whole or does not fit
+    int64.
     """
     if isinstance(values, np.ndarray):
         if values.dtype.kind not in "iu" or (values.dtype == np.uint64 and values.size and values.max() > KEY_MAX):

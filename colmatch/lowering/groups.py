@@ -56,8 +56,6 @@ class Group:
     def add(self, leaf: Any, values: Sequence[Any], slots: tuple[int, ...]) -> None:
         """Adds tests.
 
-        Parameters
-        ----------
         leaf : ids, one for each test
         values : for each operand as many values; of a ``many`` operand, lists
         slots : of the operands, for errors

@@ -30,9 +30,8 @@ RangeNames = Mapping[str, tuple[str, str]]  # attribute -> columns of its ends
 def checked_ranges(ranges: object, schema: Schema) -> Ranges:
     """Returns what a caller says of ranges, ``{attribute: (column, column)}``, checked.
 
-    Raises
-    ------
-    OptionError : it is no such mapping, or names what the schema has not or what is no scalar
+    Raises OptionError: it is no such mapping, or names what the schema has not or what is no
+    scalar.
     """
     if ranges is None:
         return ()

@@ -33,9 +33,7 @@ By = Literal["attribute", "predicate"]
 def checked_by(by: object) -> By:
     """Returns what reasons are told by.
 
-    Raises
-    ------
-    OptionError : it is neither
+    Raises OptionError: it is neither.
     """
     return cast(By, checked_choice("by={}", by, ("attribute", "predicate")))
 

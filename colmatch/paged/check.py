@@ -314,9 +314,7 @@ def check(path: str) -> Figures:
 
     It takes memory for the whole file.
 
-    Raises
-    ------
-    StoreError : something is not as it should be; says which page
+    Raises StoreError: something is not as it should be; says which page.
     """
     return _walked(path, _Checker.run)
 
@@ -324,9 +322,7 @@ def check(path: str) -> Figures:
 def looked_at(path: str) -> Figures:
     """Counts the pages of a file by kind, and verifies trees and lists alone.
 
-    Raises
-    ------
-    StoreError : something is not as it should be
+    Raises StoreError: something is not as it should be.
     """
     return _walked(path, _Checker.trees)
 

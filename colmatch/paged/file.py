@@ -102,9 +102,7 @@ class PageFile:
     def refresh(self) -> bool:
         """Goes on to the last update that is finished. Says whether anything has changed.
 
-        Raises
-        ------
-        StoreError : the file is damaged, or cannot be read
+        Raises StoreError: the file is damaged, or cannot be read.
         """
         if self.is_writer:
             return False
@@ -229,9 +227,8 @@ class PageFile:
     def begin_writing(self) -> None:
         """Takes the right to change the file.
 
-        Raises
-        ------
-        StoreError : another has it, the file cannot be written, or another is in its place by now
+        Raises StoreError: another has it, the file cannot be written, or another is in its place by
+        now.
         """
         if self._pid != os.getpid():
             raise OptionError(f"{self.path} was opened before this process was forked: open it again to update it")
@@ -325,10 +322,8 @@ class PageFile:
     def commit(self) -> None:
         """Makes what was changed last: it is in the log when the call returns, as one update.
 
-        Raises
-        ------
-        StoreError : it cannot be written; all is as before the update then. Or it is in the file,
-            but not known to be on the disk: the message says so
+        Raises StoreError: it cannot be written; all is as before the update then. Or it is in the
+        file, but not known to be on the disk: the message says so.
         """
         frames = self.cache.changed()
         pages = self.cache.page[frames]
@@ -374,9 +369,7 @@ class PageFile:
     def checkpoint(self) -> None:
         """Copies the pages of the log to the file, and begins the log anew.
 
-        Raises
-        ------
-        OSError : it cannot be written; nothing is lost, since the log has all
+        Raises OSError: it cannot be written; nothing is lost, since the log has all.
         """
         pages = np.flatnonzero(self.in_log[: self.pages])
         if not len(pages) and self.log_end == BEGIN:

@@ -40,9 +40,7 @@ def log_path(path: str) -> str:
 def locked_log(path: str) -> int:
     """Opens the log of a file with the right to change both, which goes when it is closed.
 
-    Raises
-    ------
-    StoreError : another has that right, or nothing can be written there
+    Raises StoreError: another has that right, or nothing can be written there.
     """
     while True:
         try:
@@ -74,9 +72,7 @@ def generation_of(path: str, handle: int, known: State) -> int:
 
     known : the state of the file without its log
 
-    Raises
-    ------
-    StoreError : it is damaged, or no log
+    Raises StoreError: it is damaged, or no log.
     """
     head = os.pread(handle, BEGIN, 0)
     if len(head) < BEGIN and MAGIC.startswith(head[: len(MAGIC)].rstrip(b"\0")):
@@ -136,9 +132,7 @@ def next_update(path: str, handle: int, known: State, at: int, size: int) -> Upd
 
     known : the state before that update
 
-    Raises
-    ------
-    StoreError : the log is damaged, there or behind
+    Raises StoreError: the log is damaged, there or behind.
     """
     update = read_update(handle, known.generation, at, size)
     if update is None or update.head.update_number != known.update_number + 1:

@@ -278,9 +278,7 @@ class _Nothing(Exception):
 def built(given: Given, sample: Any) -> PagedSet:
     """Makes a file of what was taken in, in the place of what has its name.
 
-    Raises
-    ------
-    StoreError : it cannot be written, or is being changed by another
+    Raises StoreError: it cannot be written, or is being changed by another.
     """
     requested = given.requested
     assert isinstance(requested, PbtreeSettings)

@@ -96,9 +96,7 @@ class PagedReader:
     def reading(self, work: Callable[[], T]) -> T:
         """Does something with the pages of one state, from the beginning if others change them.
 
-        Raises
-        ------
-        StoreError : the file is damaged, or cannot be read
+        Raises StoreError: the file is damaged, or cannot be read.
         """
         with self.lock:
             first: tuple[int, int] | None = None
@@ -229,9 +227,7 @@ class PagedReader:
     def parts_of(self, id: int | str) -> Parts:
         """Returns as ``parts`` with one subscription alone.
 
-        Raises
-        ------
-        SubscriptionError : there is none
+        Raises SubscriptionError: there is none.
         """
 
         def find() -> Parts:

@@ -192,9 +192,7 @@ class PageStore(Chains):
     def write_over(self, page: int, word: int, words: U32) -> None:
         """Writes a record in the place of one of the same length.
 
-        Raises
-        ------
-        StoreError : that one has another length
+        Raises StoreError: that one has another length.
         """
         if word:
             into = self.file.edit(page)
@@ -291,9 +289,7 @@ class PageStore(Chains):
     def change(self, entries: ListEntries, is_insert: bool) -> None:
         """Enters slots into the lists of trees, or takes them out.
 
-        Raises
-        ------
-        StoreError : what is to be taken out is not there: the file is damaged
+        Raises StoreError: what is to be taken out is not there: the file is damaged.
         """
         order = np.lexsort((entries.key, entries.tree))
         tree, key, slot = entries.tree[order], entries.key[order], entries.slot[order]

@@ -60,9 +60,7 @@ class Conditions:
     def convert(self, conditions: Any) -> Expr:
         """Converts the conditions of a rule.
 
-        Raises
-        ------
-        Unusable : they cannot be had, or the engine would refuse them
+        Raises Unusable: they cannot be had, or the engine would refuse them.
         """
         return _Conversion(self._named, self._known).convert(conditions, ROOT)
 

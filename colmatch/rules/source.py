@@ -24,9 +24,7 @@ class Rule(NamedTuple):
 def read_rules(source: object) -> list[Rule]:
     """Reads rules from all that ``from_json`` takes.
 
-    Raises
-    ------
-    SubscriptionError : this is not JSON, or not rules; or two have the same name
+    Raises SubscriptionError: this is not JSON, or not rules; or two have the same name.
     """
     given = _read(source)
     if isinstance(given, Mapping) and "conditions" not in given:
@@ -52,9 +50,7 @@ def read_rules(source: object) -> list[Rule]:
 def named_conditions(source: object) -> Mapping[Any, Any]:
     """Reads named conditions, an object from name to conditions, or its JSON; None is none.
 
-    Raises
-    ------
-    SubscriptionError : it is not JSON, or no object
+    Raises SubscriptionError: it is not JSON, or no object.
     """
     given = {} if source is None else _read_one(source, "the named conditions")
     if isinstance(given, Mapping):

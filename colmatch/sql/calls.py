@@ -26,14 +26,10 @@ def parsed_call(
 ) -> Predicate:
     """Makes the predicate that a call is. Its operand are the slots of its arguments.
 
-    Parameters
-    ----------
     begin : where the text of an argument begins
     at : where that of the call begins
 
-    Raises
-    ------
-    Refusal : an argument is not what the function takes
+    Raises Refusal: an argument is not what the function takes.
     """
     some = list(map(bare, arguments))
     try:
@@ -53,9 +49,7 @@ def parsed_call(
 def pack(form: Form, literals: list[Any]) -> None:
     """Makes the arguments of special functions one literal each, in the first of their slots.
 
-    Raises
-    ------
-    WrongArgument : one is none that the function takes
+    Raises WrongArgument: one is none that the function takes.
     """
     for slot, (function, arguments) in form.packings:
         values = zip(arguments, literals[slot : slot + len(arguments)], strict=True)

@@ -81,9 +81,7 @@ class ComputedReader:
     def read(self, node: exp.Expr, depth: int = 0) -> Computed:
         """Returns what a node computes.
 
-        Raises
-        ------
-        Refusal : it is not a value, or nests too deep
+        Raises Refusal: it is not a value, or nests too deep.
         """
         node = bare(node)
         if depth > DEEPEST:

@@ -72,9 +72,7 @@ class Parser:
     def parse(self, reading: Reading) -> Expr:
         """Makes the tree of a text that was read, only once; its operands are slots.
 
-        Raises
-        ------
-        Refusal : not a sentence of the language
+        Raises Refusal: not a sentence of the language.
         """
         if reading.parsed is None:
             try:

@@ -74,9 +74,7 @@ _DEEPER = (OPEN, NOT)
 def read_text(text: str, max_depth: int) -> Reading:
     """Reads a text as far as its tokens go.
 
-    Raises
-    ------
-    Refusal : the text is not in the language, as far as its tokens tell
+    Raises Refusal: the text is not in the language, as far as its tokens tell.
     """
     if not text.isascii():
         try:

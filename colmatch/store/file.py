@@ -85,8 +85,6 @@ def write_arrays(path: Path, header: Mapping[str, Any], arrays: Mapping[str, Arr
 def read_arrays(path: Path, mmap: bool = True, verify: bool = True) -> tuple[dict[str, Any], dict[str, Array]]:
     """Reads the header and the arrays, read-only.
 
-    Parameters
-    ----------
     mmap : map the file, so that processes share its pages and only those that are used are read;
         otherwise read it all, each array into memory of its own
     verify : check the arrays' checksums, which reads all of the file; the header is checked anyway
@@ -113,9 +111,7 @@ def content_hash(path: Path) -> str:
 
     It reads and checks the header alone, where the arrays' checksums are.
 
-    Raises
-    ------
-    StoreError, OSError : as ``read_arrays``
+    Raises StoreError, OSError: as ``read_arrays``.
     """
     with _open(path) as file:
         prefix = file.read(_LINE)
@@ -139,9 +135,7 @@ def unpack(data: bytes, where: str = "the pickled matcher") -> tuple[dict[str, A
 
     where : what errors call it
 
-    Raises
-    ------
-    StoreError : as ``read_arrays``
+    Raises StoreError: as ``read_arrays``.
     """
     return _parse(where, *_views(data), True)
 

@@ -197,9 +197,8 @@ def _tags(arrays: dict[str, np.ndarray[Any, Any]], trusted: bool) -> Tags:
 def _named(prefix: str, of: Any, arrays: dict[str, np.ndarray[Any, Any]]) -> Any:
     """Returns a NamedTuple of arrays that are saved under a prefix.
 
-    Raises
-    ------
-    KeyError, ValueError : one is not there, or of another type or shape than the NamedTuple says
+    Raises KeyError, ValueError: one is not there, or of another type or shape than the NamedTuple
+    says.
     """
     types = get_type_hints(of, include_extras=True)
     return of(*(_typed(f"{prefix}.{name}", types[name], arrays) for name in of._fields))
@@ -297,9 +296,7 @@ def _replay(live: MemorySet, journal: Journal) -> None:
 def file_name(path: Any) -> str:
     """Returns the path as a string that the system can be asked for.
 
-    Raises
-    ------
-    StoreError : it is not a path, or has a character that no path has
+    Raises StoreError: it is not a path, or has a character that no path has.
     """
     name = arguments.file_name(path)
     if name is None:
@@ -319,9 +316,7 @@ def to_bytes(parts: Parts) -> bytes:
 def from_bytes(data: bytes) -> Parts:
     """Returns the parts that ``to_bytes`` was given.
 
-    Raises
-    ------
-    StoreError : the bytes are damaged, or of another version
+    Raises StoreError: the bytes are damaged, or of another version.
     """
     return _decode("the pickled matcher", *unpack(data), True)  # a pickle can run anything, so no check would help
 
@@ -329,9 +324,7 @@ def from_bytes(data: bytes) -> Parts:
 def description(data: bytes) -> Parts:
     """Returns the parts that describe a file of pages, checked, since it may be from elsewhere.
 
-    Raises
-    ------
-    StoreError : as for ``from_bytes``, or the parts are not those of a file of pages
+    Raises StoreError: as for ``from_bytes``, or the parts are not those of a file of pages.
     """
     where = "what describes the pages"
     return _decode(where, *unpack(data, where), False, True)
@@ -340,9 +333,7 @@ def description(data: bytes) -> Parts:
 def literals_of(data: bytes) -> layout.Literals:
     """Returns the literals in some bytes that have nothing else, checked.
 
-    Raises
-    ------
-    StoreError : the bytes are damaged, or are no literals
+    Raises StoreError: the bytes are damaged, or are no literals.
     """
     _, arrays = unpack(data, "the string literals of the pages")
     try:

@@ -26,10 +26,8 @@ _NONE: I64 = frozen(np.empty(0, np.int64))
 def ids_of_values(values: list[Any]) -> Ids:
     """Makes ids of Python values.
 
-    Raises
-    ------
-    SubscriptionError : one is neither a number that fits int64 nor a string, or is there twice; or
-        there are both numbers and strings
+    Raises SubscriptionError: one is neither a number that fits int64 nor a string, or is there
+    twice; or there are both numbers and strings.
     """
     if {type(v) for v in values} == {int}:  # as usual, and quicker
         with suppress(OverflowError):  # to be told below
@@ -64,9 +62,7 @@ def _unique(ids: Ids) -> Ids:
 def ids_of_column(column: pa.Array, where: str) -> pa.Array:
     """Makes ids of a column, which may have one several times.
 
-    Raises
-    ------
-    SubscriptionError : it is of another type; says ``where``
+    Raises SubscriptionError: it is of another type; says ``where``.
     """
     types, given = pa.types, column.type
     if types.is_dictionary(given):
@@ -84,9 +80,7 @@ def ids_of_column(column: pa.Array, where: str) -> pa.Array:
 def checked_unique(ids: pa.Array) -> pa.Array:
     """Returns the ids if none is there twice.
 
-    Raises
-    ------
-    SubscriptionError : one is; says which
+    Raises SubscriptionError: one is; says which.
     """
     counts = ids.value_counts()
     if len(counts) < len(ids):
@@ -98,9 +92,7 @@ def checked_unique(ids: pa.Array) -> pa.Array:
 def listed(ids: Any) -> list[Any]:
     """Returns what a caller lists: any iterable but a text, or an Arrow array.
 
-    Raises
-    ------
-    SubscriptionError : it is not a list of ids
+    Raises SubscriptionError: it is not a list of ids.
     """
     if not isinstance(ids, list):
         if is_arrow(ids):
@@ -115,9 +107,7 @@ def listed(ids: Any) -> list[Any]:
 def wanted_ids(values: list[Any], type: pa.DataType) -> Ids:
     """Returns listed ids, of the type of those that are there.
 
-    Raises
-    ------
-    SubscriptionError : one cannot be among those
+    Raises SubscriptionError: one cannot be among those.
     """
     if type is NUMBERS and {value.__class__ for value in values} == {int}:  # as usual, and quicker
         with suppress(OverflowError):  # to be told below
@@ -130,9 +120,7 @@ def ids_among(given: Any, type: pa.DataType) -> Ids:
 
     given : any iterable, an array of numpy or of Arrow. type : of the ids that there are
 
-    Raises
-    ------
-    SubscriptionError : it is no list of ids, or they are of another type
+    Raises SubscriptionError: it is no list of ids, or they are of another type.
     """
     if not is_arrow(given) and (not isinstance(given, np.ndarray) or given.dtype.hasobject):
         return _of_type(listed(given), type, f"ids: {{}} is no id of this matcher, whose ids are {type}")
@@ -282,9 +270,7 @@ class Ids:
     def extended(self, more: Ids) -> Ids:
         """Returns these ids and others, behind them in the same memory if there is room.
 
-        Raises
-        ------
-        SubscriptionError : they are more than one Arrow array of strings can hold
+        Raises SubscriptionError: they are more than one Arrow array of strings can hold.
         """
         if not len(self):
             return Ids(more.given)

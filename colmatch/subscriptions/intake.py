@@ -258,9 +258,8 @@ def read(
     constants : by id, for a language that has some
     tags : by id
 
-    Raises
-    ------
-    SubscriptionError : it cannot be read, or an id is none, or there twice; or tags are given twice
+    Raises SubscriptionError: it cannot be read, or an id is none, or there twice; or tags are given
+    twice.
     """
     given = _read(subscriptions, language)
     if tags is not None:

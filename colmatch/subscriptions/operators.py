@@ -88,9 +88,7 @@ _SIZE = re.compile(r"(?:size|cardinality)\s*\(", re.IGNORECASE)
 def _resolve(schema: Schema, name: str) -> tuple[Column, Role, str | int | None]:
     """Finds the column, role and map key of an attribute as a table names it.
 
-    Raises
-    ------
-    SchemaError : there is none
+    Raises SchemaError: there is none.
     """
     try:
         column = schema.column((name,))
@@ -127,9 +125,7 @@ def _resolve(schema: Schema, name: str) -> tuple[Column, Role, str | int | None]
 def attribute_named(schema: Schema, name: str) -> Name:
     """Returns what the name of an attribute stands for, as a table names it.
 
-    Raises
-    ------
-    SchemaError : it is none, or nothing that expressions can use
+    Raises SchemaError: it is none, or nothing that expressions can use.
     """
     column, role, key = _resolve(schema, name)
     if column.shape is Shape.STRUCT:
@@ -159,9 +155,7 @@ class Target(NamedTuple):
 def target(schema: Schema, computed: ComputedNames, name: str, operator: Operator, kind: Kind | None) -> Target:
     """Finds what an attribute and an operator stand for, with operands of a kind.
 
-    Raises
-    ------
-    ExpressionError : without a place
+    Raises ExpressionError: without a place.
     """
     try:
         column, role, key = _resolve(schema, name)

@@ -196,9 +196,7 @@ def tags_of_arrays(number: I64, tag: I32, offset: I32, data: U8) -> Tags:
 def tags_of_table(table: pa.Table, where: str) -> GivenTags | None:
     """Reads the column ``tags`` of a table of expressions. None where there is nothing in it.
 
-    Raises
-    ------
-    SubscriptionError : it is not of lists of strings, or of strings
+    Raises SubscriptionError: it is not of lists of strings, or of strings.
     """
     if NAME not in table.column_names:
         return None
@@ -209,9 +207,7 @@ def tags_of_table(table: pa.Table, where: str) -> GivenTags | None:
 def given_tags(given: object) -> GivenTags:
     """Reads tags that come beside the subscriptions: ``{id: ["tag"]}``, or a table (id, tags).
 
-    Raises
-    ------
-    SubscriptionError : they are something else, or an id is there twice
+    Raises SubscriptionError: they are something else, or an id is there twice.
     """
     where = "tags="
     if isinstance(given, Mapping):
@@ -265,9 +261,7 @@ def _lists(column: pa.Array, where: str) -> pa.LargeListArray:
 def tags_of(given: GivenTags | None, ids: Ids) -> Tags:
     """Returns the tags of subscriptions by their numbers, which are those of their ids.
 
-    Raises
-    ------
-    SubscriptionError : tags are given for what is no subscription
+    Raises SubscriptionError: tags are given for what is no subscription.
     """
     if given is None:
         return NO_TAGS
@@ -287,9 +281,7 @@ def tags_of(given: GivenTags | None, ids: Ids) -> Tags:
 def tags_asked(given: Any) -> frozenset[str]:
     """Returns the tags that a caller lists to be matched among.
 
-    Raises
-    ------
-    OptionError : they are no list of strings
+    Raises OptionError: they are no list of strings.
     """
     if is_arrow(given):
         given = values_of(given, OptionError, "tags=")

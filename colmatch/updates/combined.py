@@ -77,8 +77,6 @@ def combine(
 ) -> MergedPredicates:
     """Combines some neighbours.
 
-    Parameters
-    ----------
     bases : number of the first subscription of each segment
     left : whether each number is of a subscription that stays, by its place from the first base on
     dense : whether these get numbers without gaps; else they keep those that they have

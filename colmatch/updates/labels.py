@@ -49,9 +49,7 @@ def join(codes: Codes, new: Codes) -> tuple[Codes, NDArray[np.uint32]]:
     -------
     all codes, the same object where nothing is new; and the label of each new boundary
 
-    Raises
-    ------
-    NoRoomError : there is no room
+    Raises NoRoomError: there is no room.
     """
     attributes, known = len(new.multi), len(codes.bound)
     size = len(new.bound)

@@ -69,8 +69,6 @@ def used_attributes(predicates: Predicates, codes: Codes) -> NDArray[np.bool_]:
 def with_new(known: Attributes, source: Attributes, used: NDArray[np.bool_]) -> Attributes:
     """Returns attributes with those that new subscriptions use.
 
-    Parameters
-    ----------
     source : where new subscriptions have their attributes from; the known ones have the same ids
     used : whether new subscriptions use each attribute: of as many as there are now
     """
