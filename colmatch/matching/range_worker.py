@@ -20,7 +20,8 @@ from colmatch.kernels import layout
 from colmatch.kernels._jit import entry
 from colmatch.kernels.meets import MOST_RANGES, Meeting, find_hardest, meet_all
 from colmatch.matching.worker import BatchJob, SegmentJob, Worker
-from colmatch.schema import DERIVED, Column, Schema, Shape
+from colmatch.schema import DERIVED, Schema, Shape
+from colmatch.subscriptions.operators import column_named
 from colmatch.updates.segments import Segment
 from colmatch.updates.versions import Version
 
@@ -46,7 +47,7 @@ def checked_ranges(ranges: object, schema: Schema) -> Ranges:
         if None in names:
             raise OptionError(f"ranges: {shown(name)} goes from one column to another, two names, not {shown(ends)}")
         try:
-            column = _named(schema, name)
+            column = column_named(schema, name)
         except SchemaError as error:
             raise OptionError(f"ranges: {error}") from None
         if column.shape is not Shape.SCALAR:
@@ -55,15 +56,6 @@ def checked_ranges(ranges: object, schema: Schema) -> Ranges:
             raise OptionError(f"ranges: {column.name!r} is there twice")
         found[column.path] = Range(column.path, column.arrow, *names)
     return tuple(found.values())
-
-
-def _named(schema: Schema, name: str) -> Column:
-    try:
-        return schema.column((name,))
-    except SchemaError:
-        if "." not in name:
-            raise
-        return schema.column(tuple(name.split(".")))
 
 
 class RangeWorker(Worker):

@@ -162,7 +162,7 @@ class _TokenReader(LiteralReader):
                 add(token)
                 i += 1
             elif role in _LITERAL_ROLES:
-                i = self.literal(i, i, False)
+                i = self.literal(i, False)
             elif role in _DEEPER:
                 if role == OPEN or not (out and out[-1].token_type in ENDS):
                     depth += 1
@@ -243,7 +243,7 @@ class _TokenReader(LiteralReader):
         elif kind is T.STRING:
             typed = _TYPED.get(token.text.upper())
             if typed is not None and typed is not Kind.DOUBLE and len(path) == 1:
-                return self.literal(j, i, False, typed)
+                return self.literal(j, False, typed)
         if token.token_type is not T.IDENTIFIER and token.text.upper() in _STARTS and reading.start is None:
             reading.start = (_STARTS[token.text.upper()], token.start)
         n = len(reading.subjects)
@@ -282,7 +282,7 @@ class _TokenReader(LiteralReader):
         if kind is not None and i + 2 < self.end and raw[i + 2].token_type is T.STRING:
             _, j = self.string(i + 2)
             if j < self.end and raw[j].token_type is T.R_PAREN:
-                self.literal(i + 2, i, False, kind)
+                self.literal(i + 2, False, kind)
                 return j + 1
         if plain and name.upper() in _STARTS:
             raise Refusal(f"{_STARTS[name.upper()]}; {ALLOWED}", token.start)
@@ -316,7 +316,7 @@ class _TokenReader(LiteralReader):
         if j > value and [t.text.upper() for t in raw[j : j + 3 : 2]] == ["AS", ")"]:
             kind = _TYPED.get(raw[j + 1].text.upper())
             if kind is Kind.DOUBLE or (kind is not None and raw[value].token_type is T.STRING):
-                self.literal(value, i, negative, kind)
+                self.literal(value, negative, kind)
                 return j + 3
         depth, word = 0, 0
         for j in range(i + 1, self.end):

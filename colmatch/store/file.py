@@ -115,8 +115,7 @@ def content_hash(path: Path) -> str:
     """
     with _open(path) as file:
         prefix = file.read(_LINE)
-        length, _ = _check_prefix(os.fspath(path), prefix, os.fstat(file.fileno()).st_size)
-        header = file.read(length)
+        header = file.read(_header_length(os.fspath(path), prefix, os.fstat(file.fileno()).st_size))
     _check_header(os.fspath(path), prefix, header)
     return _hash(prefix, header)
 
@@ -193,8 +192,8 @@ def _open(path: Path) -> BufferedReader:
     return open(path, "rb")
 
 
-def _check_prefix(where: str, prefix: bytes, size: int) -> tuple[int, int]:
-    """Returns length and checksum of the header, from the first 64 bytes of ``size``."""
+def _header_length(where: str, prefix: bytes, size: int) -> int:
+    """Returns the length of the header, from the first 64 bytes of ``size``, which it checks."""
     if size == 0:
         raise StoreError(f"{where} is empty: {_AGAIN}")
     if prefix[: len(_MAGIC)] != _MAGIC[: len(prefix)]:
@@ -203,7 +202,9 @@ def _check_prefix(where: str, prefix: bytes, size: int) -> tuple[int, int]:
         raise StoreError(f"{where} is cut short within its first {_LINE} bytes: {_AGAIN}")
     if zlib.crc32(prefix[: _PREFIX.size]) != _CHECKSUM.unpack_from(prefix, _PREFIX.size)[0]:
         raise StoreError(f"{where} is damaged in its first {_LINE} bytes: {_AGAIN}")
-    _, version, checksum, length, total = _PREFIX.unpack_from(prefix)
+    version: int
+    length: int
+    _, version, _, length, total = _PREFIX.unpack_from(prefix)
     if version != VERSION:
         do = "install a newer colmatch" if version > VERSION else "build and save it again"
         raise StoreError(f"{where} has format version {version}, this colmatch reads version {VERSION}: {do}")
@@ -211,7 +212,7 @@ def _check_prefix(where: str, prefix: bytes, size: int) -> tuple[int, int]:
         raise StoreError(f"{where} has {size} bytes and should have {total}: {_AGAIN}")
     if length > total - _LINE:
         raise StoreError(f"{where} is damaged, its header would end behind its end: {_AGAIN}")
-    return length, checksum
+    return length
 
 
 def _check_header(where: str, prefix: bytes, header: bytes) -> None:
@@ -243,7 +244,7 @@ def _parse(
     take : returns so many of its next bytes, or all that there are
     """
     prefix = take(_LINE).tobytes()
-    length, _ = _check_prefix(where, prefix, size)
+    length = _header_length(where, prefix, size)
     text = take(length).tobytes()
     _check_header(where, prefix, text)
     arrays: dict[str, Array] = {}

@@ -102,7 +102,7 @@ def _decode(
 def _decoded(header: dict[str, Any], arrays: dict[str, np.ndarray[Any, Any]], trusted: bool, pages: bool) -> Parts:
     """Returns the parts of a matcher, checked before anything uses them unless ``trusted``."""
     attributes = Attributes(list(map(attribute_of, header["attributes"])))
-    segments = [_segment(i, entry, arrays, trusted) for i, entry in enumerate(header["segments"])]
+    segments = [_segment(i, entry, arrays) for i, entry in enumerate(header["segments"])]
     if header["growing"]:
         segments[-1] = GrowingSegment.opened(segments[-1])
     literals = _named("literals", layout.Literals, arrays)
@@ -162,7 +162,7 @@ def _checked(version: Version, schema: Schema) -> Version:
     return version.changed(segments=tuple(segments), stale=tuple(stale))
 
 
-def _segment(i: int, entry: dict[str, Any], arrays: dict[str, np.ndarray[Any, Any]], trusted: bool) -> Segment:
+def _segment(i: int, entry: dict[str, Any], arrays: dict[str, np.ndarray[Any, Any]]) -> Segment:
     kind = find(entry["kind"])
 
     def named(group: str, of: Any) -> Any:

@@ -97,14 +97,14 @@ def _resolve(schema: Schema, name: str) -> tuple[Column, Role, str | int | None]
         sized = _SIZE.match(bare) if bare.endswith(")") else None
         entry = _ENTRY.search(bare) if bare.endswith("]") else None
         if sized:
-            column = _path(schema, bare[sized.end() : -1].strip())
+            column = column_named(schema, bare[sized.end() : -1].strip())
             if column.shape not in (Shape.LIST, Shape.MAP):
                 raise SchemaError(
                     f"size({column.name}): column {column.name!r} is {column.arrow}, a list or a map is needed"
                 ) from None
             return column, Role.SIZE, None
         if entry:
-            column = _path(schema, bare[: entry.start()].strip())
+            column = column_named(schema, bare[: entry.start()].strip())
             text = entry[1] if entry[1] is not None else entry[2]
             if column.shape is not Shape.MAP or column.key is None:
                 raise SchemaError(f"column {column.name!r} is {column.arrow}, not a map: it has no {name}") from None
@@ -118,7 +118,7 @@ def _resolve(schema: Schema, name: str) -> tuple[Column, Role, str | int | None]
             return column, Role.ENTRY, key
         if "." not in name:
             raise error
-        column = _path(schema, name)
+        column = column_named(schema, name)
     return column, Role.VALUE, None
 
 
@@ -135,7 +135,8 @@ def attribute_named(schema: Schema, name: str) -> Name:
     return Name(column.path, role, key)
 
 
-def _path(schema: Schema, name: str) -> Column:
+def column_named(schema: Schema, name: str) -> Column:
+    """Returns the column of a name, or the field that its dots lead to."""
     try:
         return schema.column((name,))
     except SchemaError:
