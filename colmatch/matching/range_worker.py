@@ -107,7 +107,7 @@ class RangeWorker(Worker):
                     raise EventError(f"{'.'.join(path)!r} cannot be a range: {attr.name} needs one value of it")
         attribute = np.zeros(1, np.int64)
         points = np.zeros(len(version.attributes), np.int64)
-        hardest = find_hardest(segment.predicates, is_range, version.deleted_bits, base, points, attribute)
+        hardest = find_hardest(segment.predicates, is_range, version.deleted.bits, base, points, attribute)
         if hardest >= 0:
             id = version.ids.array[base + int(segment.predicates.owner[hardest])].as_py()
             raise EventError(
@@ -119,7 +119,7 @@ class RangeWorker(Worker):
             self._checked[segment] = self.ranges
 
     def _deleted_bits(self, version: Version, stale: int) -> layout.U64:
-        return version.deleted_bits  # what an index has taken out is still among the predicates
+        return version.deleted.bits  # what an index has taken out is still among the predicates
 
     def _repeats(self, segment: Segment) -> bool:
         if segment.index.kind.match_ranges is not None:

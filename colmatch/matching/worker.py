@@ -225,7 +225,7 @@ class Worker:
 
     def _deleted_bits(self, version: Version, stale: int) -> layout.U64:
         """Returns what the kernel of a segment is to leave out."""
-        return version.deleted_bits if stale else NO_DELETED
+        return version.deleted.bits if stale else NO_DELETED
 
     def _repeats(self, segment: Segment) -> bool:
         """Returns whether the kernel of a segment may write a pair more than once."""

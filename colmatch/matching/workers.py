@@ -217,7 +217,7 @@ class Workers:
         others = [*columns, *self.required(ranges).columns]
 
         def needed(version: Version) -> list[str]:
-            own = columns_of(version.attributes, ranges) if ranges else version.columns
+            own = columns_of(version.attributes, ranges) if ranges else version.attributes.columns
             own = [*own, *others] if others else own
             return own if clock is None else clock.without(own, version.attributes)
 

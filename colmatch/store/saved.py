@@ -52,7 +52,7 @@ def _encode(parts: Parts) -> tuple[dict[str, Any], dict[str, np.ndarray[Any, Any
     }
     arrays |= {f"literals.{name}": array for name, array in whole(version.literals)._asdict().items()}
     arrays |= ids_to_arrays(version.ids) | tags_to_arrays(version.tags)
-    arrays |= {"deleted": version.deleted_bits, "sample": version.sample}
+    arrays |= {"deleted": version.deleted.bits, "sample": version.sample}
     header = {
         "version": __version__,
         "requested": _settings(parts.requested),
