@@ -46,34 +46,25 @@ if TYPE_CHECKING:
     from colmatch.subscriptions.table import PredicateTable as PredicateTable
     from colmatch.warming.warm import warm as warm
 
-_HOMES = {
-    "ColmatchError": "errors",
-    "DependencyError": "errors",
-    "EventError": "errors",
-    "ExpressionError": "errors",
-    "Explanation": "explain",
-    "Matcher": "matcher",
-    "OptionError": "errors",
-    "Options": "options",
-    "PredicateTable": "subscriptions.table",
-    "Rejected": "matcher",
-    "Schema": "schema",
-    "SchemaError": "errors",
-    "StoreError": "errors",
-    "SubscriptionError": "errors",
-    "betree": "betree",
-    "col": "expr.build",
-    "function": "expr.build",
-    "from_pairs": "events.long_form",
-    "geo_within_radius": "expr.build_calls",
-    "index": "indexing.plan",
-    "kinds": "matcher",
-    "rules": "rules",
-    "segment_before": "expr.build_calls",
-    "segment_within": "expr.build_calls",
-    "warm": "warming.warm",
-    "within_frequency_cap": "expr.build_calls",
-}
+_NAMES = {
+    "betree": ("betree",),
+    "errors": (
+        "ColmatchError", "DependencyError", "EventError", "ExpressionError", "OptionError", "SchemaError", "StoreError",
+        "SubscriptionError",
+    ),
+    "events.long_form": ("from_pairs",),
+    "explain": ("Explanation",),
+    "expr.build": ("col", "function"),
+    "expr.build_calls": ("geo_within_radius", "segment_before", "segment_within", "within_frequency_cap"),
+    "indexing.plan": ("index",),
+    "matcher": ("Matcher", "Rejected", "kinds"),
+    "options": ("Options",),
+    "rules": ("rules",),
+    "schema": ("Schema",),
+    "subscriptions.table": ("PredicateTable",),
+    "warming.warm": ("warm",),
+}  # fmt: skip
+_HOMES = {name: home for home, names in _NAMES.items() for name in names}
 
 __all__ = sorted(_HOMES)
 

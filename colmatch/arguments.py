@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from colmatch.errors import ColmatchError, OptionError, shown
+from colmatch.errors import OptionError, shown
 
 MOST_BITS = 4096  # bits of a whole number; Python makes no text of more than 4,300 digits
 _PLAIN = (int, str, bool, float, type(None))
@@ -97,9 +97,7 @@ def file_name(value: Any) -> str | None:
     return None
 
 
-def checked_whole(
-    what: str, value: Any, low: int, high: int, raises: type[ColmatchError] = OptionError, most: str = ""
-) -> int:
+def checked_whole(what: str, value: Any, low: int, high: int, most: str = "") -> int:
     """Returns a whole number from ``low`` to ``high``.
 
     what : the argument as the error calls it, with braces for its value: ``Options(x={})``
@@ -107,22 +105,22 @@ def checked_whole(
     """
     found = whole_number(value)
     if found is None or not low <= found <= high:
-        raise raises(f"{what.format(shown(value))}: a whole number from {low} to {most or high} is needed")
+        raise OptionError(f"{what.format(shown(value))}: a whole number from {low} to {most or high} is needed")
     return found
 
 
-def checked_flag(what: str, value: Any, raises: type[ColmatchError] = OptionError) -> bool:
+def checked_flag(what: str, value: Any) -> bool:
     """Returns True or False, for which no other value stands.
 
     what : as for ``checked_whole``
     """
     found = python_value(value)
     if type(found) is not bool:
-        raise raises(f"{what.format(shown(value))}: True or False is needed")
+        raise OptionError(f"{what.format(shown(value))}: True or False is needed")
     return found
 
 
-def checked_choice(what: str, value: Any, allowed: Collection[str], raises: type[ColmatchError] = OptionError) -> str:
+def checked_choice(what: str, value: Any, allowed: Collection[str]) -> str:
     """Returns one of some texts.
 
     what : as for ``checked_whole``
@@ -130,5 +128,5 @@ def checked_choice(what: str, value: Any, allowed: Collection[str], raises: type
     found = text(value)
     if found is None or found not in allowed:
         *others, last = map(repr, allowed)
-        raise raises(f"{what.format(shown(value))}: {', '.join(others)} or {last} is needed")
+        raise OptionError(f"{what.format(shown(value))}: {', '.join(others)} or {last} is needed")
     return found

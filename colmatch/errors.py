@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
+from functools import partial
 
 LISTED_MOST = 8  # names that an error lists
 
@@ -46,7 +47,7 @@ class EventError(ColmatchError, ValueError):
         return f"{'' if self.column is None else f'{self.column}, '}event {self.event}: {self.message}"
 
     def __reduce__(self) -> tuple[object, ...]:
-        return (_event_error, (self.message, self.column, self.event))
+        return partial(EventError, column=self.column, event=self.event), (self.message,)
 
     def count_from(self, first: int) -> None:
         """Numbers the event anew: it was counted within a batch whose first event is ``first``."""
@@ -91,19 +92,11 @@ class ExpressionError(ColmatchError, ValueError):
         return f"{self.message} ({', '.join(where)})" if where else self.message
 
     def __reduce__(self) -> tuple[object, ...]:
-        return (_expression_error, (self.message, self.id, self.line, self.column))
+        return partial(ExpressionError, id=self.id, line=self.line, column=self.column), (self.message,)
 
     def at(self, id: int | str) -> ExpressionError:
         """This error, said of subscription ``id``."""
         return ExpressionError(self.message, id=id, line=self.line, column=self.column)
-
-
-def _event_error(message: str, column: str | None, event: int | None) -> EventError:
-    return EventError(message, column=column, event=event)
-
-
-def _expression_error(message: str, id: int | str | None, line: int | None, column: int | None) -> ExpressionError:
-    return ExpressionError(message, id=id, line=line, column=column)
 
 
 def near(name: str, names: Iterable[str], owner: str) -> str:

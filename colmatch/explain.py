@@ -116,7 +116,7 @@ def explain(parts: Parts, event: Any, id: int | str, clock: Clock | None = None)
     elif len(nodes) == 1:
         tree = nodes[0]
     else:
-        tree = ExplainedNode("any of", _any([node.truth for node in nodes]), _NOTHING, tuple(nodes))
+        tree = _group(nodes, True)
     lacks = Required(parts.schema).lacks(row, lenient=True)
     lacking = () if lacks is None else tuple(lacks.columns)
     matched = tree.truth is True and not lacking
@@ -145,7 +145,9 @@ def _row(parts: Parts, event: Any) -> pa.RecordBatch:
             raise EventError(f"the event has {shown(unknown[0])}, which is no column of the schema")
         with refusing(EventError, "the event does not fit the schema"):
             arrays = [pa.array([_checked(event[field.name], field.type)], _decoded(field.type)) for field in fields]
-        return pa.RecordBatch.from_arrays(arrays, [field.name for field in fields]) if fields else _empty_row()
+        if not fields:
+            return pa.RecordBatch.from_struct_array(pa.array([{}], pa.struct([])))
+        return pa.RecordBatch.from_arrays(arrays, [field.name for field in fields])
     found = list(batches(event, 2))
     if sum(batch.num_rows for batch in found) != 1:
         raise EventError(f"explain takes one event, not {sum(batch.num_rows for batch in found)}: slice the row out")
@@ -191,16 +193,11 @@ def _checked(value: Any, type: pa.DataType) -> Any:
     return value
 
 
-def _empty_row() -> pa.RecordBatch:
-    return pa.RecordBatch.from_struct_array(pa.array([{}], pa.struct([])))
-
-
-def _any(truths: list[TruthValue]) -> TruthValue:
-    return True if True in truths else None if None in truths else False
-
-
-def _all(truths: list[TruthValue]) -> TruthValue:
-    return False if False in truths else None if None in truths else True
+def _group(nodes: list[ExplainedNode], either: bool) -> ExplainedNode:
+    """Makes the OR of nodes, or else their AND."""
+    truths = [node.truth for node in nodes]
+    truth = either if either in truths else None if None in truths else not either
+    return ExplainedNode("any of" if either else "all of", truth, _NOTHING, tuple(nodes))
 
 
 class _Told(NamedTuple):
@@ -224,20 +221,13 @@ def _conjunction(told: _Told, c: int) -> ExplainedNode:
                 stack.append(leaves[token])
                 continue
             size, either = (-token) // 2, token % 2 == 1
-            children = tuple(stack[-size:])
-            del stack[-size:]
-            truths = [child.truth for child in children]
-            stack.append(
-                ExplainedNode(
-                    "any of" if either else "all of", _any(truths) if either else _all(truths), _NOTHING, children
-                )
-            )
+            stack[-size:] = [_group(stack[-size:], either)]
         return stack[0]
     if not leaves:
         return ExplainedNode("TRUE", True, _NOTHING)
     if len(leaves) == 1:
         return leaves[0]
-    return ExplainedNode("all of", _all([leaf.truth for leaf in leaves]), _NOTHING, tuple(leaves))
+    return _group(leaves, False)
 
 
 def _undivided(nodes: list[ExplainedNode]) -> list[ExplainedNode]:
@@ -259,10 +249,7 @@ def _texts(nodes: tuple[ExplainedNode, ...]) -> Any:
 
 def _factored(nodes: list[ExplainedNode]) -> ExplainedNode:
     """Makes the AND of the OR of first children with the other children, which are the same."""
-    first = tuple(node.children[0] for node in nodes)
-    either = ExplainedNode("any of", _any([node.truth for node in first]), _NOTHING, first)
-    children = (either, *nodes[0].children[1:])
-    return ExplainedNode("all of", _all([child.truth for child in children]), _NOTHING, children)
+    return _group([_group([node.children[0] for node in nodes], True), *nodes[0].children[1:]], False)
 
 
 def _predicate(told: _Told, p: int) -> ExplainedNode:

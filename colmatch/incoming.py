@@ -65,10 +65,10 @@ def is_text(text: str) -> bool:
     return True
 
 
-def sentence(error: BaseException, most: int = 200) -> str:
+def sentence(error: BaseException) -> str:
     """Returns what an error says, in one line of bounded length."""
     said = " ".join(str(error).split()) or type(error).__name__
-    return said if len(said) <= most else said[: most - 1] + "…"
+    return said if len(said) <= 200 else said[:199] + "…"
 
 
 def table_of(source: Any, raises: type[ColmatchError], what: str) -> pa.Table:

@@ -185,9 +185,9 @@ class Matcher:
         if is_pages(name):
             if journal:
                 raise OptionError(f"journal=True: {name} is a file of pages, in which updates are at once")
-            from colmatch.paged.paged_set import opened
+            from colmatch.paged.paged_set import PagedSet
 
-            return cls(opened(name, cache_bytes, fsync))
+            return cls(PagedSet(name, cache_bytes=cache_bytes, fsync=fsync))
         if cache_bytes is not None:
             raise OptionError(f"cache_bytes={shown(cache_bytes)}: {name} is no file of pages, so there is no cache")
         return cls(saved.load(name, mmap, verify, journal, fsync, trusted))
@@ -451,21 +451,11 @@ class Matcher:
 
     @overload
     def match(
-        self,
-        events: Any,
-        ranges: RangeNames | None = None,
-        *,
-        invalid: Literal["collect"],
-        **among: Unpack[Among],
+        self, events: Any, ranges: RangeNames | None = None, *, invalid: Literal["collect"], **among: Unpack[Among]
     ) -> tuple[pa.Table, pa.Table]: ...
 
     def match(
-        self,
-        events: Any,
-        ranges: RangeNames | None = None,
-        *,
-        invalid: str = "skip",
-        **among: Unpack[Among],
+        self, events: Any, ranges: RangeNames | None = None, *, invalid: str = "skip", **among: Unpack[Among]
     ) -> Any:
         """Finds which subscriptions are true for which events.
 

@@ -176,8 +176,8 @@ class Attributes:
 
     @cached_property
     def multi(self) -> bytearray:
-        """Returns whether each may have several entries in an event. What it is of a free
-        id stays.
+        """Returns whether each may have several entries in an event. What it is of a free id
+        stays.
         """
         return bytearray(attribute.multi for attribute in self.members)
 
@@ -289,8 +289,7 @@ class Schema:
         return folded
 
     def column(self, path: tuple[str, ...]) -> Column:
-        """Returns the column at ``path``: as written, else the only one that differs in
-        case alone.
+        """Returns the column at ``path``: as written, else the only one that differs in case alone.
 
         Spark finds columns by the same rule.
 

@@ -43,9 +43,7 @@ def time_zone(name: str) -> dt.tzinfo:
     """Returns the zone of this name: that of a region (``Europe/Berlin``) or an offset from UTC
     (``+02:00``, ``UTC+2``, ``Z``).
 
-    Raises
-    ------
-    ValueError : there is none
+    Raises ValueError: there is none.
     """
     if name in ("Z", "UTC", "GMT"):
         return dt.UTC

@@ -30,8 +30,7 @@ def extended(array: Array, used: int, needed: int) -> Array:
 
 
 def longer(array: Array, used: int, needed: int) -> Array:
-    """Returns an array with the first ``used`` rows of another, and room for ``needed``
-    and more.
+    """Returns an array with the first ``used`` rows of another, and room for ``needed`` and more.
 
     What is behind them is 0.
     """

@@ -9,7 +9,7 @@ from __future__ import annotations
 import gc
 import statistics
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple
 
@@ -124,8 +124,7 @@ def measure(
                 found = {line.kind: sum(matcher.match(piece).num_rows for piece in pieces) for matcher, line in made}
                 if len(set(found.values())) > 1:
                     raise ColmatchError(f"the kinds do not agree, please report this as a bug: {found}")
-                runs = {line.kind: _run(matcher, pieces) for matcher, line in made}
-                for (_, line), seconds in zip(made, _medians(runs, repeat).values(), strict=True):
+                for (_, line), seconds in zip(made, _medians([m for m, _ in made], pieces, repeat), strict=True):
                     yield line._replace(batch=batch, event=seconds / rows, matches=found[line.kind] / rows)
 
 
@@ -157,30 +156,23 @@ def _build(
     return matcher, Line(kind, len(matcher), 0, built - began, size, 0.0, 0.0, first)
 
 
-def _run(matcher: Matcher, pieces: Sequence[pa.Table]) -> Callable[[], None]:
-    def run() -> None:
-        for piece in pieces:
-            matcher.match(piece)
-
-    return run
-
-
-def _medians(actions: Mapping[str, Callable[[], None]], repeat: int) -> dict[str, float]:
-    """Measures actions in turns and returns the median seconds of each.
+def _medians(matchers: Sequence[Matcher], pieces: Sequence[pa.Table], repeat: int) -> list[float]:
+    """Measures matchers in turns and returns the median seconds that each takes for all pieces.
 
     There are ``repeat`` rounds, but none begins after ``LONG`` seconds.
     """
-    taken: dict[str, list[float]] = {name: [] for name in actions}
+    taken: list[list[float]] = [[] for _ in matchers]
     start = time.perf_counter()
     for number in range(repeat):
         if number and time.perf_counter() - start > LONG:
             break
-        for name, action in actions.items():
+        for matcher, times in zip(matchers, taken, strict=True):
             gc.collect()
             began = time.perf_counter()
-            action()
-            taken[name].append(time.perf_counter() - began)
-    return {name: statistics.median(times) for name, times in taken.items()}
+            for piece in pieces:
+                matcher.match(piece)
+            times.append(time.perf_counter() - began)
+    return list(map(statistics.median, taken))
 
 
 HEAD = ("index", "subscriptions", "batch", "build", "bytes/sub", "an event", "events/s", "matches/event", "first match")

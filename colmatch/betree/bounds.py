@@ -23,9 +23,7 @@ def check_comparison(domain: Domain, sign: str, value: Number, at: int, odd: boo
     at : place of the literal
     odd : an odd number of NOTs stands before the condition
 
-    Raises
-    ------
-    Refusal : the comparison needs such a value
+    Raises Refusal: the comparison needs such a value.
     """
     low, high = _bounds(domain)
     inside, alone = low <= value <= high, low == high == value
@@ -53,19 +51,12 @@ def check_elements(domain: Domain, values: Collection[Number], word: str, at: in
     """Refuses ``one of``, ``none of`` or ``all of`` that needs an element out of bounds."""
     low, high = _bounds(domain)
     inside = sum(low <= value <= high for value in values)
-    true, false = {
-        "one": (inside > 0, True),
-        "none": (True, inside > 0),
-        "all": (inside == len(values), True),
-    }[word]
+    true, false = {"one": (inside > 0, True), "none": (True, inside > 0), "all": (inside == len(values), True)}[word]
     _check(domain, f"{word} of this list", true, false, at, odd)
 
 
 def _bounds(domain: Domain) -> tuple[Number, Number]:
-    return (
-        -math.inf if domain.low is None else domain.low,
-        math.inf if domain.high is None else domain.high,
-    )
+    return (-math.inf if domain.low is None else domain.low, math.inf if domain.high is None else domain.high)
 
 
 def _check(domain: Domain, said: str, true: bool, false: bool, at: int, odd: bool) -> None:

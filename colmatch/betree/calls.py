@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Mapping
-from typing import NoReturn
+from contextlib import suppress
 
 from colmatch.betree import tokens as words
 from colmatch.betree.domains import FLOAT, FREQUENCY, INTEGER, SEGMENTS, Domain
 from colmatch.betree.tokens import Word
-from colmatch.calls import PLACE
+from colmatch.calls import PLACE, pack
 from colmatch.errors import shown
 from colmatch.events.calls import HALF
 from colmatch.expr.ast import Expr, Predicate, Refusal, Verb
-from colmatch.expr.calls import packed_or_none, subject_of
+from colmatch.expr.calls import subject_of
 from colmatch.expr.computed import Computed
 from colmatch.lowering.forms import Kind, Operand
 
@@ -31,9 +32,8 @@ CALLS = {
 def call(name: Word, arguments: list[Word], domains: Mapping[str, Domain], constants: Constants) -> Expr:
     """Makes the condition that a special function is.
 
-    Raises
-    ------
-    Refusal : its arguments are not those that it takes, or a domain that it reads is not declared
+    Raises Refusal: its arguments are not those that it takes, or a domain that it reads is not
+    declared.
     """
     given = [argument.kind for argument in arguments]
     values = [argument.value for argument in arguments]
@@ -52,9 +52,10 @@ def call(name: Word, arguments: list[Word], domains: Mapping[str, Domain], const
         values = values[named:]
     columns = [_read(name, attribute, type, domains) for attribute, type in read]
     shown_columns = [columns[0]] if name.value.startswith("segment") else []
-    literal = packed_or_none(name.value, tuple(values))
-    if literal is None:
-        _check(name, False)
+    literal = b""
+    with suppress(ValueError, struct.error, OverflowError):
+        literal = pack(name.value, tuple(values))
+    _check(name, literal != b"")
     subject = subject_of(name.value, [Computed("column", (column,)) for column in columns])
     text = f"{name.value}({', '.join([*shown_columns, PLACE])})"
     return Predicate(Verb.CALL, subject._replace(path=(text,)), (Operand(Kind.BINARY, value=literal),))
@@ -71,12 +72,8 @@ def _cap_id(name: Word, type: Word, constants: Constants) -> int:
     if type.value not in known:
         raise Refusal(f"there is no type of cap {shown(type.value)}: {', '.join(known)} are", type.at)
     wanted = f"{type.value.removesuffix(':ip')}_id"
-    if not constants or wanted not in constants:
-        _lacks(name, wanted)
-    return constants[wanted]
-
-
-def _lacks(name: Word, wanted: str) -> NoReturn:
+    if constants and wanted in constants:
+        return constants[wanted]
     raise Refusal(f"{name.value} needs the constant {wanted!r}: give it with the expression, in constants=", name.at)
 
 

@@ -53,9 +53,7 @@ class BetreeCompiler:
     def form(self, expression: Any) -> tuple[Form, list[Any]]:
         """Makes the form of an expression, and its literals by slot, as ``Compiler.form`` does.
 
-        Raises
-        ------
-        ExpressionError : without id; with line and column when it is a text
+        Raises ExpressionError: without id; with line and column when it is a text.
         """
         constants = None
         if isinstance(expression, WithConstants):

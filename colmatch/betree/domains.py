@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from colmatch.arguments import is_listed, number, python_value, text
+from colmatch.arguments import double, members, number, python_value, text
 from colmatch.errors import SchemaError, near, shown
 from colmatch.incoming import is_text
 from colmatch.schema import Family, value_type
@@ -121,15 +121,10 @@ def domains_of(schema: pa.Schema) -> dict[str, Domain]:
         if name in found:
             raise SchemaError(f"columns {found[name].name!r} and {field.name!r} differ in case alone: rename one")
         if type is not None:
-            low, high = (_declared_bound(field.name, type, metadata.get(key, b"")) for key in _BOUNDS)
+            written = (metadata.get(key, b"").decode(errors="replace") for key in _BOUNDS)
+            low, high = (_bound(f"column {field.name!r}", bound, type) for bound in written)
             found[name] = Domain(field.name, type, field.nullable, low, high)
     return found
-
-
-def _declared_bound(name: str, type: str, written: bytes) -> int | float | None:
-    """Returns the bound in the metadata of a column; None where it has none."""
-    bound: int | float | None = _bound(f"column {name!r}", written.decode(errors="replace"), type)
-    return bound
 
 
 def _type_of(arrow: pa.DataType) -> str | None:
@@ -160,9 +155,10 @@ def _declared(domains: object) -> Iterable[tuple[str, list[Any]]]:
         for name, rest in domains.items():
             yield f"domain {shown(name)}", [name, *_parts(rest, f"domain {shown(name)}")]
         return
-    if isinstance(domains, Domains) or not is_listed(domains):
+    listed = None if isinstance(domains, Domains) else members(domains)
+    if listed is None:
         raise SchemaError(f"domains are lines {_LINE}, or a mapping, not {type(domains).__name__}")
-    for n, one in enumerate(_iterate(domains), 1):
+    for n, one in enumerate(listed, 1):
         if isinstance(one, str):
             line = str.__str__(one).partition("#")[0].strip()
             if line:
@@ -172,10 +168,6 @@ def _declared(domains: object) -> Iterable[tuple[str, list[Any]]]:
             yield where, [one["name"], *_parts({key: one[key] for key in one if key != "name"}, where)]
         else:
             raise SchemaError(f"domain number {n} is {shown(one)}: a line {_LINE} is needed, or a mapping")
-
-
-def _iterate(domains: Any) -> Iterable[Any]:
-    yield from domains
 
 
 def _parts(given: object, where: str) -> list[Any]:
@@ -228,16 +220,9 @@ def _bound(where: str, given: Any, type: str) -> Any:
         if not _NUMBER.fullmatch(given) or len(given) > 400:
             raise SchemaError(f"{where}: {shown(given)} is no number")
         given = float(given) if set(given) & set(".eE") else int(given)
-    bound = number(given)
-    if bound is None or not _is_finite(bound):
+    bound, plain = number(given), double(given)  # no float can be as large as some ints
+    if bound is None or plain is None or not math.isfinite(plain):
         raise SchemaError(f"{where}: {shown(given)} is no number")
     if type not in (INTEGER, FLOAT, ENUM, INTEGERS):
         raise SchemaError(f"{where}: a domain of type {type} has neither min nor max")
     return bound
-
-
-def _is_finite(number: float) -> bool:
-    try:
-        return math.isfinite(number)
-    except OverflowError:  # an int that no float can be
-        return False

@@ -158,14 +158,10 @@ def _lines(lines: Any) -> Iterator[object]:
         raise EventError(
             f"events are lines of JSON: an open file, a list or a text is needed, not {type(lines).__name__}"
         )
-    return (_unmarked(line) if i == 0 else line for i, line in enumerate(lines))
-
-
-def _unmarked(line: object) -> object:
-    """Returns the first line without the mark that some programs put before UTF-8."""
-    if isinstance(line, bytes):
-        return line.removeprefix(b"\xef\xbb\xbf")
-    return line.removeprefix("\ufeff") if isinstance(line, str) else line
+    for i, line in enumerate(lines):  # the first without the mark that some programs put before UTF-8
+        if i == 0 and isinstance(line, (str, bytes)):
+            line = line.removeprefix("\ufeff") if isinstance(line, str) else line.removeprefix(b"\xef\xbb\xbf")
+        yield line
 
 
 def _object(line: object) -> Mapping[Any, Any]:
@@ -234,13 +230,8 @@ def _segment(value: Any) -> dict[str, Any]:
 
 def _cap(value: Any) -> dict[str, Any]:
     (type, id, ns), count, timestamp = value
-    return {
-        "type": _string(type),
-        "id": _integer(id),
-        "ns": _string(ns),
-        "value": _integer(count),
-        "timestamp": _integer(timestamp),
-    }
+    numbers = {"id": _integer(id), "value": _integer(count), "timestamp": _integer(timestamp)}
+    return {"type": _string(type), "ns": _string(ns), **numbers}
 
 
 _WHOLE = "a whole number of 64 bits"

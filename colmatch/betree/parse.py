@@ -70,14 +70,10 @@ class _Level:
 def parse_betree(text: str, domains: Mapping[str, Domain], max_depth: int, constants: Constants = None) -> Expr:
     """Makes the tree of a text.
 
-    Parameters
-    ----------
     domains : by name in lower case
     constants : what was given with the expression, for ``within_frequency_cap``
 
-    Raises
-    ------
-    Refusal : not a sentence of the language, with the place
+    Raises Refusal: not a sentence of the language, with the place.
     """
     reader = _Leaves(words_of(text), domains, constants)
     levels = [_Level(0, False, False)]

@@ -46,9 +46,7 @@ class Word(NamedTuple):
 def words_of(text: str) -> list[Word]:
     """Returns the words of a text, the last of which is its end.
 
-    Raises
-    ------
-    Refusal : with the place of what is no word
+    Raises Refusal: with the place of what is no word.
     """
     if not is_text(text):
         raise Refusal("the text has half a surrogate pair in it, which is no character", 0)

@@ -18,11 +18,11 @@ import click
 import pyarrow as pa
 
 from colmatch.betree.domains import Domains
-from colmatch.cli.betree_lines import reading_events_of
-from colmatch.cli.files import Input, format_of, naming, read_table, reading
+from colmatch.betree.events import event_batches, nullable
+from colmatch.cli.files import Input, called, format_of, guarded, naming, opened, read_table, reading
 from colmatch.cli.schema_text import parse_schema
 from colmatch.cli.shell import say
-from colmatch.errors import ColmatchError, OptionError, shown
+from colmatch.errors import ColmatchError, OptionError, SubscriptionError, shown
 from colmatch.events.clock import clock_of
 from colmatch.events.required import Required
 from colmatch.indexing.plan import AutoSettings, index, settings_of
@@ -32,6 +32,7 @@ from colmatch.matcher import Matcher
 from colmatch.matching.range_worker import RangeNames, checked_ranges
 from colmatch.matching.subset import Subset
 from colmatch.options import Options, value_of_text
+from colmatch.rules import from_json
 from colmatch.subscriptions.table import PredicateTable
 
 Now = dt.datetime | float | None
@@ -127,54 +128,69 @@ def schema_from(text: str) -> pa.Schema:
         return parse_schema(file.read())
 
 
-def joined_schema(like: str | None, text: str | None) -> pa.Schema:
-    """Returns the columns of a file of rows, with those of a schema's text, which count before."""
+def read_schema(like: str | None, text: str | None, domains: str | None) -> pa.Schema | Domains:
+    """Reads a file of domains of the be-tree library, or the columns of a file and of a text.
+
+    Those of a schema's text count before those of a file of rows.
+    """
+    if domains is not None:
+        with naming(domains), open(domains, encoding="utf-8") as file:
+            return Domains(file.read())
     columns = {} if like is None else {field.name: field for field in schema_of(like)}
     if text is not None:
         columns |= {field.name: field for field in schema_from(text)}
     return pa.schema(columns.values())
 
 
-def _with_maps(path: str, table: pa.Table) -> pa.Table:
-    """Returns a table whose column ``weights``, where it is text, is read as JSON objects."""
-    place = table.schema.get_field_index("weights")
-    if place < 0 or not pa.types.is_string(table.schema.field(place).type):
-        return table
-    rows: list[list[tuple[str, float]] | None] = []
-    for number, text in enumerate(table.column(place).to_pylist()):
-        try:
-            given = None if text is None else json.loads(text)
-            rows.append(None if given is None else [(name, float(weight)) for name, weight in given.items()])
-        except (ValueError, TypeError, AttributeError, OverflowError, RecursionError) as error:
-            said = f'{shown(text)} are no weights, write them as JSON: {{"price": 2, "dest": 0.5}}'
-            raise ColmatchError(f"{path}, row {number + 1} after the header: {said}") from error
-    weights = pa.array(rows, pa.map_(pa.string(), pa.float64()))
-    return table.set_column(place, "weights", weights)
+def _weights(text: str) -> list[tuple[str, float]] | None:
+    given = json.loads(text)
+    return None if given is None else [(name, float(weight)) for name, weight in given.items()]
 
 
-def _with_tags(path: str, table: pa.Table) -> pa.Table:
-    """Returns a table whose column ``tags``, where it is text, is read as JSON lists or tags."""
-    place = table.schema.get_field_index("tags")
-    if place < 0 or not pa.types.is_string(table.schema.field(place).type):
-        return table
-    rows: list[Any] = []
-    for number, text in enumerate(table.column(place).to_pylist()):
-        if not text or not text.lstrip().startswith("["):
-            rows.append([text] if text else None)
+def _tags(text: str) -> Any:
+    if not text.lstrip().startswith("["):
+        return [text] if text else None
+    tags = json.loads(text)
+    pa.array([tags], pa.list_(pa.string()))
+    return tags
+
+
+# Columns that may be texts: how one is read, the type that it gets, and an example.
+_READ = {
+    "weights": (_weights, pa.map_(pa.string(), pa.float64()), '{"price": 2, "dest": 0.5}'),
+    "tags": (_tags, pa.list_(pa.string()), '["tenant-7", "vip"]'),
+}
+
+
+def _with_json(path: str, table: pa.Table) -> pa.Table:
+    """Returns a table whose columns ``weights`` and ``tags``, where they are text, are read."""
+    for name, (read, type, example) in _READ.items():
+        place = table.schema.get_field_index(name)
+        if place < 0 or not pa.types.is_string(table.schema.field(place).type):
             continue
-        try:
-            rows.append(json.loads(text))
-            pa.array([rows[-1]], pa.list_(pa.string()))
-        except (ValueError, TypeError, pa.ArrowException, RecursionError) as error:
-            said = f'{shown(text)} are no tags, write them as JSON: ["tenant-7", "vip"]'
-            raise ColmatchError(f"{path}, row {number + 1} after the header: {said}") from error
-    return table.set_column(place, "tags", pa.array(rows, pa.list_(pa.string())))
+        rows: list[Any] = []
+        for number, text in enumerate(table.column(place).to_pylist()):
+            try:
+                rows.append(None if text is None else read(text))
+            except (ValueError, TypeError, AttributeError, OverflowError, RecursionError, pa.ArrowException) as error:
+                said = f"{shown(text)} are no {name}, write them as JSON: {example}"
+                raise ColmatchError(f"{path}, row {number + 1} after the header: {said}") from error
+        table = table.set_column(place, name, pa.array(rows, type))
+    return table
 
 
-def domains_from(path: str) -> Domains:
-    """Reads a file of domains of the be-tree library."""
-    with naming(path), open(path, encoding="utf-8") as file:
-        return Domains(file.read())
+def read_json_rules(paths: Sequence[str]) -> dict[int | str, Any]:
+    """Reads a file of rules of json-rules-engine, or with ``-`` standard input.
+
+    Raises
+    ------
+    OSError : the file cannot be opened
+    ColmatchError : there are several, or a rule cannot be had; the message begins with the path
+    """
+    if len(paths) > 1:
+        raise SubscriptionError(f"rules come in one file, and {len(paths)} are named")
+    with naming(called(paths[0])), opened(paths[0]) as file:
+        return from_json(file)
 
 
 def read_subscriptions(paths: Sequence[str], format: str | None, ids: str | None) -> pa.Table | PredicateTable:
@@ -185,7 +201,7 @@ def read_subscriptions(paths: Sequence[str], format: str | None, ids: str | None
     tables = []
     for path in paths:  # in CSV all tags are texts, also those that look like numbers
         texts = {"tags": pa.string()} if format_of(path, format) in ("csv", "tsv") else {}
-        tables.append(_with_tags(path, _with_maps(path, read_table(path, format, types=types | texts))))
+        tables.append(_with_json(path, read_table(path, format, types=types | texts)))
     predicates = [{"attribute", "op"} <= set(table.column_names) for table in tables]
     if all(predicates):
         return PredicateTable(
@@ -281,7 +297,10 @@ def reading_events(
     ``now`` : the time that clocks show, whose columns need not be there
     """
     if matcher.language == "betree" and format_of(path, format) == "jsonl":
-        with reading_events_of(path, matcher.schema.arrow) as rows:
+        shown, schema = called(path), matcher.schema.arrow
+        with naming(shown), opened(path) as source:
+            columns = nullable(schema)
+            rows = Input(columns, guarded(event_batches(source, schema), shown), None, columns.names)
             yield _at_time(matcher, rows, now)
         return
     used = matcher.columns_with(ranges, now)

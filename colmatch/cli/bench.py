@@ -1,4 +1,4 @@
-"""``colmatch bench``: how fast each kind of index is with one's own subscriptions and events."""
+"""``colmatch bench`` and ``demo``: how fast it is, with one's own data, and with real flights."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from colmatch.cli.options import set_option
+from colmatch.cli.options import index_option, set_option
 from colmatch.cli.shell import say
 
 if TYPE_CHECKING:
@@ -146,3 +146,25 @@ def _first_rows(path: str, schema: pa.Schema | None, rows: int) -> pa.Table:
     with reading(path, schema=schema) as opened:
         first = next(iter(rebatch(opened.batches, rows)), None)
         return opened.schema.empty_table() if first is None else pa.Table.from_batches([first])
+
+
+@click.command()
+@click.option("--alerts", default=100_000, show_default=True, type=click.IntRange(min=1), help="How many alerts.")
+@click.option(
+    "--flights", default=None, type=click.IntRange(min=1), help="How many flights, evenly out of the 336,776."
+)
+@click.option("--seed", default=2013, show_default=True, help="Of the alerts.")
+@index_option
+@set_option
+def demo(alerts: int, flights: int | None, seed: int, kind: str, settings: tuple[str, ...]) -> None:
+    """Match a year of real flights with travellers' alerts.
+
+    Needs `pip install "colmatch[examples]"`.
+
+    \b
+    colmatch demo --alerts 10000
+    """
+    from colmatch.bench.demo import run
+    from colmatch.cli.arguments import read_index
+
+    run(alerts, flights, seed, read_index(kind, settings))

@@ -91,8 +91,7 @@ def build(
     colmatch build rules.json --language json-rules --like events.jsonl -o rules.colmatch
     """
     from colmatch import Matcher
-    from colmatch.cli.arguments import domains_from, joined_schema, read_index, read_options, read_subscriptions
-    from colmatch.cli.json_rules import read_json_rules
+    from colmatch.cli.arguments import read_index, read_json_rules, read_options, read_schema, read_subscriptions
 
     if domains is not None and language != "betree":
         raise click.UsageError("--domains goes with --language betree")
@@ -102,7 +101,7 @@ def build(
     if rejected_path and errors == "raise":
         raise click.UsageError("--rejected needs --errors collect")
     chosen, index = read_options(options), read_index(kind, settings)
-    schema: Any = domains_from(domains) if domains is not None else joined_schema(like, schema_text)
+    schema = read_schema(like, schema_text, domains)
     if rejected_path:
         from colmatch.cli.files import format_of
 

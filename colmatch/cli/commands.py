@@ -1,7 +1,6 @@
 """The group of all commands, and the entry point.
 
-Each command stands in a file of its own, and imports everything heavy when it runs, so that
-``colmatch --help`` answers at once.
+A command imports everything heavy when it runs, so that ``colmatch --help`` answers at once.
 """
 
 from __future__ import annotations
@@ -14,15 +13,13 @@ from typing import Any
 import click
 
 from colmatch import __version__
-from colmatch.cli.bench import bench
+from colmatch.cli.bench import bench, demo
 from colmatch.cli.build import build
-from colmatch.cli.demo import demo
 from colmatch.cli.generate import generate
 from colmatch.cli.match import match
 from colmatch.cli.reasons import reasons
-from colmatch.cli.recover import recover
 from colmatch.cli.shell import Shell
-from colmatch.cli.show import check, explain, kinds, stats
+from colmatch.cli.show import check, explain, kinds, recover, stats
 from colmatch.cli.warm import warm
 
 

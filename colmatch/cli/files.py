@@ -67,9 +67,7 @@ class Input(NamedTuple):
 def format_of(path: str, format: str | None = None) -> str:
     """Returns the name of a format: ``format`` when given, else what the extension says.
 
-    Raises
-    ------
-    ColmatchError : neither says it, or the format cannot go through a standard stream
+    Raises ColmatchError: neither says it, or the format cannot go through a standard stream.
     """
     if format is not None and format not in (*FORMATS, "tsv"):
         raise ColmatchError(f"no format is called {format!r}; there are {', '.join(FORMATS)} and, to be read, tsv")
@@ -121,8 +119,7 @@ def reading(
     OSError : the file cannot be opened
     ColmatchError : what is in it cannot be read; the message begins with the path
     """
-    kind = format_of(path, format)
-    shown = "standard input" if path == "-" else path
+    kind, shown = format_of(path, format), called(path)
     with ExitStack() as stack:
         with naming(shown):
             required = required or {}
@@ -139,6 +136,11 @@ def reading(
                 narrowed = pa.schema([rows.schema.field(name) for name in present])
                 rows = rows._replace(schema=narrowed, batches=(batch.select(present) for batch in rows.batches))
         yield rows._replace(batches=guarded(rows.batches, shown))
+
+
+def called(path: str) -> str:
+    """Returns a path as errors call it."""
+    return "standard input" if path == "-" else path
 
 
 @contextmanager
@@ -177,21 +179,16 @@ def _open(
         file = stack.enter_context(pq.ParquetFile(source))
         names = file.schema_arrow.names if columns is None else meant(file.schema_arrow.names, columns)
         narrowed = pa.schema([file.schema_arrow.field(name) for name in names])
-        return Input(
-            narrowed, file.iter_batches(batch_size=ROWS, columns=names), file.metadata.num_rows, file.schema_arrow.names
-        )
+        batches = file.iter_batches(batch_size=ROWS, columns=names)
+        return Input(narrowed, batches, file.metadata.num_rows, file.schema_arrow.names)
     if kind == "arrow":
         start = source.read(6)
         source.seek(0)
         if start == b"ARROW1":
             mapped = stack.enter_context(pa.memory_map(path))
             file = pa.ipc.open_file(mapped)
-            return Input(
-                file.schema,
-                (file.get_batch(i) for i in range(file.num_record_batches)),
-                None,
-                file.schema.names,
-            )
+            batches = (file.get_batch(i) for i in range(file.num_record_batches))
+            return Input(file.schema, batches, None, file.schema.names)
         kind = "arrows"
     if kind == "arrows":
         stream = stack.enter_context(pa.ipc.open_stream(source))
@@ -199,29 +196,30 @@ def _open(
     if kind == "jsonl":
         from colmatch.cli.json_lines import PathWatch, read_batches
 
+        only = schema is not None and columns is not None and all(name in schema.names for name in columns)
         if schema is not None and columns is not None:
-            only = all(name in schema.names for name in columns)
             schema = pa.schema([field for field in schema if field.name in columns])
-        else:
-            only = False
         first = source.readline()
         if not first:  # pyarrow refuses a file without any line
             return Input(schema or pa.schema([]), iter(()), None, [])
         keys = PathWatch(cast(BinaryIO, _Prefixed(first, source)), required)
-        full, batches = read_batches(cast(BinaryIO, keys), schema, only)
-        return Input(full, keys.check(batches, required) if strict else batches, None, full.names, keys.unseen)
+        full, read = read_batches(cast(BinaryIO, keys), schema, only)
+        return Input(full, keys.check(read, required) if strict else read, None, full.names, keys.unseen)
     return _open_csv(source, schema, columns, nulls, kind == "tsv")
 
 
-def _parse_options(tabs: bool) -> Any:
-    """Returns how lines are taken apart. An expression may well be written over
-    several, in quotes.
-    """
+def _csv_options(
+    tabs: bool, types: dict[str, pa.DataType] | None, nulls: Sequence[str], columns: Sequence[str] = ()
+) -> dict[str, Any]:
+    """Returns how lines and fields are read: an expression may be over several lines, in quotes."""
     import pyarrow.csv as pa_csv
 
-    if tabs:
-        return pa_csv.ParseOptions(delimiter="\t", quote_char=False)
-    return pa_csv.ParseOptions(newlines_in_values=True)
+    lines = {"delimiter": "\t", "quote_char": False} if tabs else {"newlines_in_values": True}
+    convert = pa_csv.ConvertOptions(
+        column_types=types, include_columns=columns, null_values=list(nulls), strings_can_be_null=True,
+        quoted_strings_can_be_null=False,
+    )  # fmt: skip
+    return {"parse_options": pa_csv.ParseOptions(**lines), "convert_options": convert}
 
 
 def _open_csv(
@@ -245,19 +243,10 @@ def _open_csv(
     first = source.readline()
     if not first:  # pyarrow refuses a header without rows
         return Input(pa.schema([(name, types.get(name, pa.null())) for name in wanted]), iter(()), None, header)
-    convert = pa_csv.ConvertOptions(
-        column_types=types,
-        include_columns=wanted,
-        null_values=list(nulls),
-        strings_can_be_null=True,
-        quoted_strings_can_be_null=False,
-    )
-    parse = _parse_options(tabs)
     reader = pa_csv.open_csv(
         cast(BinaryIO, _Prefixed(first, source)),
         read_options=pa_csv.ReadOptions(column_names=header),
-        parse_options=parse,
-        convert_options=convert,
+        **_csv_options(tabs, types, nulls, wanted),
     )
     if not wanted:  # to pyarrow, no column means all of them
         return Input(pa.schema([]), (batch.select([]) for batch in reader), None, header)
@@ -311,8 +300,7 @@ def read_table(path: str, format: str | None = None, *, types: dict[str, pa.Data
     Types that neither it nor ``types`` gives are inferred from all rows; ``reading`` infers from
     the first.
     """
-    kind = format_of(path, format)
-    shown = "standard input" if path == "-" else path
+    kind, shown = format_of(path, format), called(path)
     if kind not in ("csv", "tsv", "jsonl"):
         with reading(path, format) as rows, naming(shown):
             return pa.Table.from_batches(rows.batches, rows.schema)
@@ -326,11 +314,7 @@ def read_table(path: str, format: str | None = None, *, types: dict[str, pa.Data
             return table
         import pyarrow.csv as pa_csv
 
-        convert = pa_csv.ConvertOptions(
-            column_types=types, null_values=[""], strings_can_be_null=True, quoted_strings_can_be_null=False
-        )
-        parse = _parse_options(kind == "tsv")
-        table = pa_csv.read_csv(source, parse_options=parse, convert_options=convert)
+        table = pa_csv.read_csv(source, **_csv_options(kind == "tsv", types, [""]))
         _ = table.column_names  # as above
         return table
 
@@ -343,14 +327,10 @@ def rebatch(batches: Iterable[pa.RecordBatch], rows: int = ROWS) -> Iterator[pa.
         while n + batch.num_rows >= rows:
             held.append(batch.slice(0, rows - n))
             batch = batch.slice(rows - n)
-            yield _concatenated(held)
+            yield held[0] if len(held) == 1 else pa.concat_batches(held)
             held, n = [], 0
         if batch.num_rows:
             held.append(batch)
             n += batch.num_rows
     if held:
-        yield _concatenated(held)
-
-
-def _concatenated(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
-    return batches[0] if len(batches) == 1 else pa.concat_batches(batches)
+        yield held[0] if len(held) == 1 else pa.concat_batches(held)

@@ -4,16 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import click
 
 from colmatch.cli.shell import say
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    import pyarrow as pa
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
@@ -130,6 +125,7 @@ def generate(
     colmatch match x.colmatch events.parquet
     """
     from colmatch.cli.files import format_of
+    from colmatch.cli.writing import write_all
     from colmatch.workload import named
     from colmatch.workload.subscriptions import TEXTS
     from colmatch.workload.subscriptions import schema as predicate_schema
@@ -147,19 +143,11 @@ def generate(
     for path in filter(None, (subs, events)):
         format_of(path, format)  # before the work, not after it
     if events is not None:
-        _write(events, workload.event_batches(rows), workload.schema(), format)
+        write_all(events, workload.event_batches(rows), workload.schema(), format)
         say(f"{rows:,} events, saved as {events}")
     if subs is not None:
         if text is None:
             text = format_of(subs, format) == "csv"
         schema = TEXTS if text else predicate_schema(workload)
-        _write(subs, workload.text_batches() if text else workload.predicate_batches(), schema, format)
+        write_all(subs, workload.text_batches() if text else workload.predicate_batches(), schema, format)
         say(f"{workload.subscriptions:,} subscriptions, saved as {subs}")
-
-
-def _write(path: str, batches: Iterable[pa.RecordBatch], schema: pa.Schema, format: str | None) -> None:
-    from colmatch.cli.writing import writing
-
-    with writing(path, schema, format) as writer:
-        for batch in batches:
-            writer.write_batch(batch)

@@ -83,9 +83,7 @@ class PathWatch:
 
         advice : what to say of each path, if it is unseen
 
-        Raises
-        ------
-        ColmatchError : behind the last batch, if something is unseen
+        Raises ColmatchError: behind the last batch, if something is unseen.
         """
         yield from batches
         self._look([self._tail])
@@ -132,8 +130,6 @@ def _has(value: Any, path: tuple[str, ...]) -> bool:
 def read_batches(source: BinaryIO, schema: pa.Schema | None, only: bool) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
     """Reads JSON lines: their schema and their batches.
 
-    Parameters
-    ----------
     source : open file of bytes
     schema : types of the columns that it names; None when all are to be inferred
     only : whether to leave out the columns that ``schema`` does not name

@@ -85,26 +85,20 @@ def match(
     cat flights.csv | colmatch match alerts.colmatch - --format csv --keep carrier,flight | head
     colmatch match alerts.colmatch flights.parquet --top 5 --event-weights delay=urgency
     """
-    from colmatch.cli.arguments import (
-        Lacking,
-        open_matcher,
-        read_event_weights,
-        read_now,
-        read_ranges,
-        read_subset,
-        reading_events,
-    )
+    import pyarrow as pa
+
+    from colmatch.cli import arguments
     from colmatch.cli.files import format_of, rebatch
     from colmatch.cli.writing import writing
 
-    matcher = open_matcher(index_path, missing_columns)
+    matcher = arguments.open_matcher(index_path, missing_columns)
     if top is not None and shape is not None:
         raise click.UsageError(f"--top has rows of its own: leave --{shape} out")
     if top is None and (weights or score is not None):
         raise click.UsageError(f"{'--event-weights' if weights else '--score'} goes with --top")
     if top is not None and ranges:
         raise click.UsageError("--top is for values, not for ranges: leave --top or --range out")
-    best = None if top is None else (top, score or "dot", read_event_weights(weights))
+    best = None if top is None else (top, score or "dot", arguments.read_event_weights(weights))
     needed = [] if best is None else matcher.columns_of_weights(*best)
     shape = shape or ("pairs" if top is None else "best")
     if output == "-" and out_format is None:
@@ -114,16 +108,19 @@ def match(
     if output == "-" and out_format == "arrows" and sys.stdout.isatty():
         raise click.UsageError("Arrow is not for a terminal: pipe it, or write it to a file with -o")
     kept = list(dict.fromkeys(name.strip() for names in keep for name in names.split(",") if name.strip()))
-    spans, among = read_ranges(ranges), read_subset(matcher, ids, tags)
-    typed, time = _typed(best, needed), read_now(now)
-    with reading_events(matcher, events, format, kept, nulls, weights=typed, ranges=spans, now=time) as rows:
+    spans, among = arguments.read_ranges(ranges), arguments.read_subset(matcher, ids, tags)
+    typed, time = _typed(best, needed), arguments.read_now(now)
+    with arguments.reading_events(matcher, events, format, kept, nulls, weights=typed, ranges=spans, now=time) as rows:
         schema = _result_schema(matcher, rows, shape, kept, events)
         given = schema, shape, kept, best, needed, spans, among
         if events != "-":  # Ctrl-C is to find the output open while standard input is read
-            for _ in _results(matcher, _row_of_nulls(rows.schema), 0, *given):
+            nulls_alone = pa.RecordBatch.from_arrays(
+                [pa.nulls(1, field.type) for field in rows.schema], schema=rows.schema
+            )
+            for _ in _results(matcher, nulls_alone, 0, *given):
                 pass  # says what columns lack or are of a wrong type, before anything is written
         with writing(output, schema, out_format) as writer, _bar(rows.total) as advance:
-            start, lacking = 0, Lacking(matcher, spans)
+            start, lacking = 0, arguments.Lacking(matcher, spans)
             for batch in rebatch(rows.batches, matcher.options.batch_rows):
                 try:
                     for result in _results(matcher, batch, start, *given):
@@ -164,12 +161,6 @@ def _result_schema(matcher: Matcher, rows: Input, shape: str, kept: Sequence[str
             raise ColmatchError(f"column {name!r} cannot be kept: the result has a column of that name")
         fields.append(rows.schema.field(name))
     return pa.schema([*fields, *(pa.field(*result) for result in last)])
-
-
-def _row_of_nulls(schema: pa.Schema) -> pa.RecordBatch:
-    import pyarrow as pa
-
-    return pa.RecordBatch.from_arrays([pa.nulls(1, field.type) for field in schema], names=schema.names)
 
 
 def _results(

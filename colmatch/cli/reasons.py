@@ -50,7 +50,7 @@ def reasons(
     import pyarrow as pa
 
     from colmatch.cli.arguments import open_matcher, read_now, read_subset, reading_events
-    from colmatch.cli.writing import writing
+    from colmatch.cli.writing import write_all
     from colmatch.matching.reasons import checked_by
 
     matcher = open_matcher(index_path, missing_columns)
@@ -60,9 +60,7 @@ def reasons(
     with reading_events(matcher, events, format, [], nulls, now=read_now(now)) as rows:
         found = matcher.reasons(pa.RecordBatchReader.from_batches(rows.schema, rows.batches), checked_by(by), ids=among)
     plain = pa.schema([pa.field(field.name, _plain(field.type)) for field in found.schema])
-    with writing(output, plain, out_format) as writer:
-        for batch in found.cast(plain).to_batches():
-            writer.write_batch(batch)
+    write_all(output, found.cast(plain).to_batches(), plain, out_format)
 
 
 def _plain(type: object) -> object:

@@ -32,9 +32,7 @@ _PRINTED = {
 def parse_schema(text: str) -> pa.Schema:
     """Reads the schema that ``text`` describes.
 
-    Raises
-    ------
-    SchemaError : the text cannot be read, naming the column and what is wrong
+    Raises SchemaError: the text cannot be read, naming the column and what is wrong.
     """
     text = text.lstrip("\ufeff")
     deep = 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, BinaryIO, Protocol
 
@@ -55,6 +55,13 @@ def writing(path: str, schema: pa.Schema, format: str | None = None) -> Iterator
         finally:
             writer.close()
         sink.flush()
+
+
+def write_all(path: str, batches: Iterable[pa.RecordBatch], schema: pa.Schema, format: str | None) -> None:
+    """Writes a file of record batches, as ``writing`` does."""
+    with writing(path, schema, format) as writer:
+        for batch in batches:
+            writer.write_batch(batch)
 
 
 class _LateWriter:

@@ -146,9 +146,7 @@ class _SchemaColumns:
 def require(schema: pa.Schema, paths: Iterable[Path]) -> None:
     """Checks that a schema has the columns at all of ``paths``.
 
-    Raises
-    ------
-    EventError : one is not there
+    Raises EventError: one is not there.
     """
     columns = _SchemaColumns(schema, lenient=False)
     for path in paths:
@@ -156,17 +154,12 @@ def require(schema: pa.Schema, paths: Iterable[Path]) -> None:
 
 
 def bind(needs: Needs, schema: pa.Schema, lenient: bool) -> Binding:
-    """Returns the plan for batches of one schema. A column of type ``null`` is NULL in
-    every row.
+    """Returns the plan for batches of one schema. A column of type ``null`` is NULL in every row.
 
-    Parameters
-    ----------
     lenient : a column that is not there is NULL in every row; else it is an error
 
-    Raises
-    ------
-    EventError : a column is not there, its type is not what the schema of the expressions says, or
-        its name is ambiguous
+    Raises EventError: a column is not there, its type is not what the schema of the expressions
+    says, or its name is ambiguous.
     """
     return _Binder(needs, schema, lenient).bind()
 

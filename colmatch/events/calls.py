@@ -79,9 +79,7 @@ class CallColumns:
     def added_to(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Returns a batch with the columns of the functions behind its own.
 
-        Raises
-        ------
-        EventError : a column that they read is not there, or of another type
+        Raises EventError: a column that they read is not there, or of another type.
         """
         rows = _Rows(batch, self._lenient)
         arrays = [*batch.columns, *(self._column(rows, id, call) for id, _, call in self._calls)]
@@ -139,8 +137,8 @@ class _Keyed(NamedTuple):
 
 
 def _asked_of(part: WordList, id: int, function: str) -> _Asked:
-    """Returns what is asked of a function; made once for all that read events with
-    these literals.
+    """Returns what is asked of a function; made once for all that read events with these
+    literals.
     """
     found = part.kept.get((id, function))
     if found is None:
@@ -280,10 +278,8 @@ class _Rows:
             column, name = self._column(path), ".".join(path)
             scale = 1.0
             if pa.types.is_timestamp(column.type):
-                column, scale = (
-                    column.cast(pa.timestamp("us", column.type.tz), safe=False).cast(pa.int64()),
-                    MICROSECONDS,
-                )
+                column = column.cast(pa.timestamp("us", column.type.tz), safe=False).cast(pa.int64())
+                scale = MICROSECONDS
             numbers = doubles_of(column, EventError, f"column {name!r}, which a function reads,")
             found = self._numbers[path] = contiguous(numbers.to_numpy(zero_copy_only=False) / scale)
         return found

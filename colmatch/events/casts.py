@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from colmatch.errors import EventError, shown
 from colmatch.events.dates import DAY_SECONDS, instant, local
+from colmatch.events.functions import of_distinct
 from colmatch.incoming import refusing
 
 _TRUE = frozenset({"t", "true", "y", "yes", "1"})
@@ -27,14 +28,10 @@ _WORDS = {"nan": "nan", "inf": "inf", "+inf": "inf", "infinity": "inf", "+infini
 def cast(values: Any, to: pa.DataType, mode: str, zone: str = "UTC") -> Any:
     """Casts an array or scalar.
 
-    Parameters
-    ----------
     mode : "ansi", or ""
     zone : of the session, where instants are made of what clocks show, or the reverse
 
-    Raises
-    ------
-    EventError : with ANSI, a value does not fit
+    Raises EventError: with ANSI, a value does not fit.
     """
     ansi, have, types = mode == "ansi", values.type, pa.types
     if isinstance(values, pa.Scalar):
@@ -84,8 +81,7 @@ def _whole(values: Any, to: pa.DataType, ansi: bool) -> Any:
         return values.cast(to, safe=False)
     first = to if to.bit_width >= 32 else pa.int32()
     least, most = -(2.0 ** (first.bit_width - 1)), 2.0 ** (first.bit_width - 1)
-    numbers = pc.fill_null(values, 0.0).to_numpy(zero_copy_only=False).astype(np.float64)
-    numbers = np.trunc(numbers)
+    numbers = np.trunc(pc.fill_null(values, 0.0).to_numpy(zero_copy_only=False).astype(np.float64))
     if ansi:
         bits = to.bit_width - 1
         if not ((numbers >= -(2.0**bits)) & (numbers < 2.0**bits)).all():
@@ -113,9 +109,8 @@ def _to_decimal(values: Any, to: pa.DataType, ansi: bool) -> Any:
         values = values.cast(pa.decimal128(20, 0))
     have = values.type
     if have.scale > to.scale:
-        values = pc.round(
-            values.cast(pa.decimal128(min(have.precision + 1, 38), have.scale)), to.scale, "half_towards_infinity"
-        )
+        values = values.cast(pa.decimal128(min(have.precision + 1, 38), have.scale))
+        values = pc.round(values, to.scale, "half_towards_infinity")
     elif to.precision - to.scale >= have.precision - have.scale:
         return values.cast(to)
     whole = to.precision - to.scale
@@ -135,8 +130,7 @@ def _of_text(values: Any, to: pa.DataType, ansi: bool) -> Any:
             raise EventError(f"{shown(text)} does not fit {to}")
         return found
 
-    encoded = values.dictionary_encode()
-    return pa.array([change(text) for text in encoded.dictionary.to_pylist()], to).take(encoded.indices)
+    return of_distinct(values, change, to)
 
 
 def _read(text: str, to: pa.DataType, ansi: bool) -> Any:
@@ -150,11 +144,8 @@ def _read(text: str, to: pa.DataType, ansi: bool) -> Any:
         word = _WORDS.get(text.lower()) or ("nan" if text in ("+NaN", "-NaN") else None)
         if word is None and not _DOUBLE.fullmatch(text):
             return None
-        return (
-            float(np.float32(text.rstrip("dDfF")))
-            if word is None and to.bit_width == 32
-            else float(word or text.rstrip("dDfF"))
-        )
+        plain = word or text.rstrip("dDfF")
+        return float(np.float32(plain)) if to.bit_width == 32 else float(plain)
     pattern = _WHOLE if ansi else _WHOLE_PART
     if not pattern.fullmatch(text):
         return None

@@ -22,8 +22,6 @@ ALL_LEVELS = 1 << np.arange(LEVELS)
 def circles_of(latitude: F64, longitude: F64, radius: F64) -> Circles:
     """Makes the index of circles.
 
-    Parameters
-    ----------
     latitude, longitude : (N) degrees, finite. Circles beyond a pole, or a thousand times around the
         Earth, have no cells and are asked for every place
     radius : (N) km; none is within a negative one
@@ -52,19 +50,8 @@ def circles_of(latitude: F64, longitude: F64, radius: F64) -> Circles:
     key = level[circle] << 32 | down << 16 | along
     order = np.argsort(key, kind="stable")
     cell, begin = np.unique(key[order], return_index=True)
-    return freeze(
-        Circles(
-            latitude,
-            longitude,
-            radius,
-            np.cos(latitude * RADIANS),
-            np.unique(level),
-            cell,
-            np.append(begin, len(key)),
-            asked[circle[order]],
-            np.flatnonzero(strange),
-        )
-    )
+    cells = np.unique(level), cell, np.append(begin, len(key)), asked[circle[order]]
+    return freeze(Circles(latitude, longitude, radius, np.cos(latitude * RADIANS), *cells, np.flatnonzero(strange)))
 
 
 def places_in(circles: Circles, latitude: F64, longitude: F64) -> tuple[I64, I64]:

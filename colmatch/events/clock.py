@@ -62,9 +62,7 @@ class Clock(NamedTuple):
     def added_to(self, batch: pa.RecordBatch, names: Sequence[str]) -> pa.RecordBatch:
         """Returns a batch in which columns of these names have the time.
 
-        Raises
-        ------
-        OptionError : a column of the schema cannot hold it
+        Raises OptionError: a column of the schema cannot hold it.
         """
         if not names:
             return batch
@@ -93,14 +91,10 @@ def _holds(type: pa.DataType) -> bool:
 def clock_of(now: object, schema: Schema, zone: str) -> Clock | None:
     """Returns the clock that a caller gives, checked; None where he gives none.
 
-    Parameters
-    ----------
     now : a datetime, or seconds since 1970 began in UTC
     zone : that of a datetime without a zone
 
-    Raises
-    ------
-    OptionError : it is neither, or no finite number
+    Raises OptionError: it is neither, or no finite number.
     """
     if now is None:
         return None

@@ -53,9 +53,7 @@ def part_of(name: str) -> Callable[..., Any]:
 def check(values: Any) -> None:
     """Refuses years that Arrow has no number for.
 
-    Raises
-    ------
-    EventError : some value is 32,000 years from 1970, or more
+    Raises EventError: some value is 32,000 years from 1970, or more.
     """
     days = pa.types.is_date(values.type)
     ends = pc.min_max(values.cast(pa.int32() if days else pa.int64()))

@@ -57,8 +57,8 @@ class DerivedColumns:
         self._steps = _with_last(steps, set(results))
 
     def _number(self, node: ValueNode, steps: list[Step | None], name: str) -> int:
-        """Returns the number of the step that computes a node; a new one where there is
-        none yet.
+        """Returns the number of the step that computes a node; a new one where there is none
+        yet.
         """
         number = self._nodes.get(node)
         if number is not None:
@@ -86,10 +86,8 @@ class DerivedColumns:
     def added_to(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Returns a batch with the columns of the values behind its own.
 
-        Raises
-        ------
-        EventError : a column that they read is not there, or of another type; or with ANSI, a value
-            cannot be computed
+        Raises EventError: a column that they read is not there, or of another type; or with ANSI, a
+        value cannot be computed.
         """
         values: list[Any] = [None] * len(self._steps)
         for number, path, arrow in self._columns:
@@ -118,9 +116,7 @@ class DerivedColumns:
 def check_constants(node: ValueNode) -> bool:
     """Computes what in a node is of literals alone. Says whether all of it is.
 
-    Raises
-    ------
-    EventError : it cannot be computed
+    Raises EventError: it cannot be computed.
     """
     if node.function in ("column", "literal"):
         return node.function == "literal"
@@ -143,9 +139,7 @@ def _widens(node: ValueNode, parts: list[ValueNode]) -> bool:
 def constant(node: ValueNode) -> pa.Scalar:
     """Computes a node that has literals only.
 
-    Raises
-    ------
-    EventError : it cannot be computed
+    Raises EventError: it cannot be computed.
     """
     if node.function == "literal":
         return _literal(node)
@@ -191,9 +185,7 @@ def _with_last(steps: list[Step | None], kept: set[int]) -> list[Step | None]:
 def _column(batch: pa.RecordBatch, path: tuple[str, ...], arrow: pa.DataType, lenient: bool) -> Any:
     """A column, or a field of a struct, in the type that it is computed with.
 
-    Raises
-    ------
-    EventError : it is not there, or of another type
+    Raises EventError: it is not there, or of another type.
     """
     column = column_at(batch, path, lenient, "which the expressions compute with")
     if column is None:

@@ -22,7 +22,6 @@ from colmatch.events.nodes import arrow_type
 from colmatch.incoming import refusing
 
 Value = Any  # a pyarrow.Array, or a pyarrow.Scalar where it is the same in all rows
-_MINUS_ONE = -1
 
 
 def of_distinct(values: Value, change: Callable[[str], Any], type: pa.DataType) -> Value:
@@ -35,14 +34,10 @@ def of_distinct(values: Value, change: Callable[[str], Any], type: pa.DataType) 
     return changed.take(encoded.indices)
 
 
-def _nan(values: Value) -> Value:
-    return pc.is_nan(values)
-
-
 def _equal(one: Value, other: Value) -> Value:
     found = pc.equal(one, other)
     if pa.types.is_floating(one.type):  # to Spark, NaN is one value, the largest
-        found = pc.or_(found, pc.and_(_nan(one), _nan(other)))
+        found = pc.or_(found, pc.and_(pc.is_nan(one), pc.is_nan(other)))
     return found
 
 
@@ -51,7 +46,7 @@ def _less(one: Value, other: Value) -> Value:
         return pc.and_(pc.invert(one), other)
     found = pc.less(one, other)
     if pa.types.is_floating(one.type):
-        found = pc.or_(found, pc.and_(pc.invert(_nan(one)), _nan(other)))
+        found = pc.or_(found, pc.and_(pc.invert(pc.is_nan(one)), pc.is_nan(other)))
     return found
 
 
@@ -86,7 +81,7 @@ def _modulo(one: Value, other: Value, checked: bool = False) -> Value:
     if pa.types.is_floating(type):
         return _fmod(one, other)
     # the least number divided by -1 is too large, and leaves 0 as what is divided by 1 does
-    other = pc.if_else(pc.equal(other, pa.scalar(_MINUS_ONE, type)), pa.scalar(1, type), other)
+    other = pc.if_else(pc.equal(other, pa.scalar(-1, type)), pa.scalar(1, type), other)
     return pc.subtract(one, pc.multiply(pc.divide(one, other), other))
 
 
@@ -125,10 +120,6 @@ def _substring(values: Value, place: int, count: int | None = None) -> Value:
     return pc.utf8_slice_codeunits(values, start, stop)
 
 
-def _concat(*values: Value) -> Value:
-    return pc.binary_join_element_wise(*values, "")
-
-
 def _address(values: Value) -> Value:
     """Addresses as texts whose order is that of the numbers, those of either version together."""
 
@@ -140,10 +131,6 @@ def _address(values: Value) -> Value:
         return f"{address.version}{int(address):0{address.max_prefixlen // 4}x}"
 
     return of_distinct(values, change, pa.string())
-
-
-def _within(values: Value, low: str, high: str) -> Value:
-    return pc.and_(pc.greater_equal(values, low), pc.less_equal(values, high))
 
 
 def _narrow(values: Value, type: pa.DataType) -> Value:
@@ -159,21 +146,17 @@ def _checked(function: Callable[..., Value]) -> Callable[..., Value]:
     return run
 
 
+_CHECKED = ("add", "subtract", "multiply", "negate", "abs")  # with ANSI, their overflow is an error
 FUNCTIONS: dict[str, Callable[..., Value]] = {
     "add": pc.add,
     "subtract": pc.subtract,
     "multiply": pc.multiply,
-    "add_checked": _checked(pc.add_checked),
-    "subtract_checked": _checked(pc.subtract_checked),
-    "multiply_checked": _checked(pc.multiply_checked),
     "divide": _divide,
     "divide_checked": lambda one, other: _divide(one, other, True),
     "modulo": _modulo,
     "modulo_checked": lambda one, other: _modulo(one, other, True),
     "negate": pc.negate,
-    "negate_checked": _checked(pc.negate_checked),
     "abs": pc.abs,
-    "abs_checked": _checked(pc.abs_checked),
     "equal": _equal,
     "less": _less,
     "same": _same,
@@ -185,12 +168,13 @@ FUNCTIONS: dict[str, Callable[..., Value]] = {
     "ltrim": lambda values: pc.utf8_ltrim(values, characters=" "),
     "rtrim": lambda values: pc.utf8_rtrim(values, characters=" "),
     "length": pc.utf8_length,
-    "concat": _concat,
+    "concat": lambda *values: pc.binary_join_element_wise(*values, ""),
     "substring": _substring,
     "address": _address,
-    "within": _within,
+    "within": lambda values, low, high: pc.and_(pc.greater_equal(values, low), pc.less_equal(values, high)),
     "narrow": _narrow,
     "date_trunc": date_trunc,
+    **{f"{name}_checked": _checked(getattr(pc, f"{name}_checked")) for name in _CHECKED},
     **{name: part_of(name) for name in PARTS},
 }
 TYPED = frozenset({"narrow"})  # are told the type of what they return

@@ -7,6 +7,7 @@ takes longer than reading them.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache
 from typing import Any, TypeVar
 
 import pyarrow as pa
@@ -34,9 +35,7 @@ def batches(events: object, rows: int, columns: list[str] | None = None) -> Iter
     columns : those that are needed, by name or else by a name that differs in case alone; all when
         None. Others are left out where that saves more than it costs
 
-    Raises
-    ------
-    EventError : ``events`` is something else. Errors of the source come through as they are.
+    Raises EventError: ``events`` is something else. Errors of the source come through as they are.
     """
     return (batch for batch, _ in seen_batches(events, rows, lambda: None, lambda _: columns))
 
@@ -49,24 +48,11 @@ def seen_batches(
     All rows of one batch of the source have seen the same object, however it is cut, and so have
     all of a table, or of anything else that is in memory or has a length: only readers have none.
 
-    Parameters
-    ----------
     see : what there is to be seen
     needed : the columns that are needed by one who has seen it, as for ``batches``
     """
     source, whole = _source(events)
-    return _gather(source, rows, _once(see) if whole else see, needed)
-
-
-def _once(see: Callable[[], Seen]) -> Callable[[], Seen]:
-    found: list[Seen] = []
-
-    def first() -> Seen:
-        if not found:
-            found.append(see())
-        return found[0]
-
-    return first
+    return _gather(source, rows, cache(see) if whole else see, needed)
 
 
 def _source(events: object) -> tuple[Iterable[pa.RecordBatch], bool]:
@@ -132,10 +118,8 @@ def _joined(pieces: list[pa.RecordBatch], columns: list[str] | None) -> list[pa.
     if len(pieces) == 1:
         return pieces
     if columns is not None:
-        kept = [_kept(piece.schema, columns) for piece in pieces]
-        pieces = [
-            piece if numbers is None else piece.select(numbers) for piece, numbers in zip(pieces, kept, strict=True)
-        ]
+        kept = [(piece, _kept(piece.schema, columns)) for piece in pieces]
+        pieces = [piece if numbers is None else piece.select(numbers) for piece, numbers in kept]
     try:
         return [pa.concat_batches(pieces)]
     except pa.ArrowException:  # of different schemas, or of a type that cannot be joined: small batches are only slower

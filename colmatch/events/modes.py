@@ -47,12 +47,16 @@ def depends_on_mode(node: ValueNode) -> bool:
     if any(map(depends_on_mode, parts)) or _meets_float(node, parts):
         return True
     if _is_constant(node):  # its parts mean the same in both modes
-        return not _can_be_computed(_in_ansi_mode(node, parts))
+        try:
+            constant(_in_ansi_mode(node, parts))
+        except EventError:
+            return True
+        return False
     name = node.function.removesuffix(_CHECKED)
     if name == "cast":
         return _may_not_fit(parts[0].type, node.type)
     if name in _DIVISIONS:
-        return not _is_divisor(parts[1])
+        return not _is_constant(parts[1]) or constant(parts[1]).as_py() == 0
     return name in _ARITHMETIC and node.type in INTEGERS
 
 
@@ -95,21 +99,8 @@ def _is_constant(node: ValueNode) -> bool:
     return node.function == "literal" or (node.function != "column" and all(map(_is_constant, _parts(node))))
 
 
-def _is_divisor(node: ValueNode) -> bool:
-    """Says whether a divisor is known, and is not zero."""
-    return _is_constant(node) and constant(node).as_py() != 0
-
-
 def _in_ansi_mode(node: ValueNode, parts: list[ValueNode]) -> ValueNode:
     if node.function == "cast":
         return node._replace(arguments=(parts[0], "ansi", *node.arguments[2:]))
     checked = node.function in (*_DIVISIONS, *_ARITHMETIC) and not is_decimal(node.type)
     return node._replace(function=node.function + _CHECKED) if checked else node
-
-
-def _can_be_computed(node: ValueNode) -> bool:
-    try:
-        constant(node)
-    except EventError:
-        return False
-    return True

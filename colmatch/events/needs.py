@@ -9,7 +9,7 @@ one arrives.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -56,6 +56,13 @@ def words(vocabulary: Vocabulary) -> tuple[Words, list[NDArray[Any]]]:
     return found, held
 
 
+def _runs(ids: Sequence[int], first: int) -> Iterator[tuple[int, int, int]]:
+    """Yields attribute, end, first entry: of each run of consecutive ids."""
+    breaks = (np.flatnonzero(np.diff(np.array(ids, np.int64)) != 1) + 1).tolist()
+    for start, stop in zip([0, *breaks], [*breaks, len(ids)]) if ids else ():
+        yield ids[start], ids[stop - 1] + 1, first + start
+
+
 @dataclass(slots=True)
 class MapKeys:
     """The attributes of one map column: numbers of its entries ascend with the attribute's id."""
@@ -66,11 +73,8 @@ class MapKeys:
     ids: list[int] = field(default_factory=list)
     keys: list[str | int] = field(default_factory=list)
 
-    def runs(self) -> Iterable[tuple[int, int, int]]:
-        """Attribute, end, first entry: of each run of consecutive ids."""
-        breaks = np.flatnonzero(np.diff(np.array(self.ids)) != 1) + 1
-        for start, stop in zip([0, *breaks.tolist()], [*breaks.tolist(), len(self.ids)]):
-            yield self.ids[start], self.ids[stop - 1] + 1, self.first + start
+    def runs(self) -> Iterator[tuple[int, int, int]]:
+        return _runs(self.ids, self.first)
 
 
 class Needs:
@@ -101,17 +105,13 @@ class Needs:
                 assert attribute.key is not None
                 known = self.maps.get(attribute.path)
                 if known is None:
-                    key = (
-                        Type(Family.STRING, name="string")
-                        if isinstance(attribute.key, str)
-                        else Type(Family.INT, name="int64")
+                    family, name = (
+                        (Family.STRING, "string") if isinstance(attribute.key, str) else (Family.INT, "int64")
                     )
-                    known = self.maps[attribute.path] = MapKeys(attribute.type, key)
+                    known = self.maps[attribute.path] = MapKeys(attribute.type, Type(family, name=name))
                 known.ids.append(id)
                 known.keys.append(attribute.key)
-        self.pattern_runs = (
-            [(a, end, first) for a, end, first in MapKeys(_ANY, _ANY, ids=patterns).runs()] if patterns else []
-        )
+        self.pattern_runs = list(_runs(patterns, 0))
         if not isinstance(literals, Vocabulary):
             literals = Vocabulary.among(NONE if literals is None else literals)
         self.literals, self._held = words(literals.of(self.total))
@@ -155,6 +155,3 @@ class Needs:
             texts = [int(known.key.textual) for known in self.maps.values()]
             columns = [frozen(np.array(column, np.int64)) for column in (texts, first, last, numbers)]
             fill_tables(columns[0], columns[1], columns[2], columns[3], self.keys, table)
-
-
-_ANY = Type(Family.INT)

@@ -14,8 +14,6 @@ FIRST = 1 << 14  # pairs for which there is room at first
 def found_pairs(end: int, find: Callable[[int, I64, I64, I64], int]) -> tuple[I64, I64]:
     """Calls a kernel until it has come to the end, with twice the room each time.
 
-    Parameters
-    ----------
     find : takes where to go on from, the arrays of rows and of what is found, and ``state``, whose
         first is how many pairs there are; returns where there was no room for more, or ``end``
     """

@@ -12,14 +12,10 @@ from colmatch.events.gather import meant
 def column_at(batch: pa.RecordBatch, path: tuple[str, ...], lenient: bool, used: str) -> pa.Array | None:
     """Returns a column, or a field of a struct; None where it is NULL in every row.
 
-    Parameters
-    ----------
     lenient : what is not there is NULL in every row; else it is an error
     used : what it is for, in errors
 
-    Raises
-    ------
-    EventError : it is not there, or several times
+    Raises EventError: it is not there, or several times.
     """
     name = ".".join(path)
     column: pa.Array | None = None

@@ -47,8 +47,7 @@ _built: WeakKeyDictionary[Attributes, tuple[int, Patterns]] = WeakKeyDictionary(
 
 
 def patterns_of(attributes: Attributes) -> Patterns:
-    """Returns the patterns of a matcher's attributes, made once for all that read its
-    events.
+    """Returns the patterns of a matcher's attributes, made once for all that read its events.
 
     These are each thread and each ``explain``.
 

@@ -48,23 +48,13 @@ class Range:
 Ranges = tuple[Range, ...]
 
 
-def used_ranges(attributes: Attributes, ranges: Ranges) -> dict[int, Range]:
-    """Returns the ranges that expressions use, by the id of the attribute."""
+def used_ranges(attributes: Attributes, ranges: Ranges, patterns: bool = False) -> dict[int, Range]:
+    """Returns the ranges that expressions use, by the id of the attribute, or of a text pattern."""
     by_path = {range.path: range for range in ranges}
     return {
         id: by_path[attribute.path]
         for id, attribute in enumerate(attributes)
-        if attribute.path in by_path and attribute.pattern is None
-    }
-
-
-def used_patterns(attributes: Attributes, ranges: Ranges) -> dict[int, Range]:
-    """Returns the ranges that text patterns are about, by the id of the pattern."""
-    by_path = {range.path: range for range in ranges}
-    return {
-        id: by_path[attribute.path]
-        for id, attribute in enumerate(attributes)
-        if attribute.pattern is not None and attribute.path in by_path
+        if attribute.path in by_path and (attribute.pattern is not None) == patterns
     }
 
 
@@ -112,10 +102,8 @@ class RangeReader:
 
         Returns these, and the upper end of each; it is the same where an attribute is no range.
 
-        Raises
-        ------
-        EventError : a column is not there or does not fit the schema that the matcher was built
-            with, or a range begins above its end
+        Raises EventError: a column is not there or does not fit the schema that the matcher was
+        built with, or a range begins above its end.
         """
         low, high = self._bound(batch.schema)
         try:
@@ -128,18 +116,8 @@ class RangeReader:
             room = entries * 5 // 4
             self._row, self._key, self._high_key = np.empty(room, np.int32), *np.empty((2, room), np.int64)
         wrong = np.zeros(2, np.int64)
-        if not join_ends(
-            lower,
-            upper,
-            frozen(self._is_range),
-            frozen(self._least),
-            frozen(self._most),
-            self._col,
-            self._row,
-            self._key,
-            self._high_key,
-            wrong,
-        ):
+        known = frozen(self._is_range), frozen(self._least), frozen(self._most)
+        if not join_ends(lower, upper, *known, self._col, self._row, self._key, self._high_key, wrong):
             range, row = self._ranges[int(wrong[0])], int(wrong[1])
             raise EventError(
                 f"it is above column {range.high!r}, and {range.name!r} goes from the lower to the higher: "
@@ -153,10 +131,8 @@ class RangeReader:
             attr = np.searchsorted(self._col, beyond, "right") - 1
             begin, last = self._key[beyond], self._high_key[beyond]
             self._key[beyond] = self._high_key[beyond] = np.where(last == self._most[attr], begin, last)
-        return (
-            Batch(lower.rows, frozen(self._col), frozen(self._row[:end]), frozen(self._key[:end])),
-            frozen(self._high_key[:end]),
-        )
+        found = Batch(lower.rows, frozen(self._col), frozen(self._row[:end]), frozen(self._key[:end]))
+        return found, frozen(self._high_key[:end])
 
     def _raise_of_end(self, error: EventError) -> None:
         """Raises a fuller error where one is about the type of an end."""
@@ -199,8 +175,7 @@ _derived = WeakKeyDictionary()
 
 
 def _attributes_of(attributes: Attributes, paths: dict[int, tuple[Path, Path]]) -> tuple[Attributes, Attributes]:
-    """Returns what is read for the lower ends and all that is no range, and for the
-    upper ends.
+    """Returns what is read for the lower ends and all that is no range, and for the upper ends.
 
     It is made once for all that read a matcher's events, since what finds text patterns is made
     once for each object.

@@ -68,9 +68,7 @@ class Reader:
 
         They stand in read-only views of this Reader's memory: the next call overwrites them.
 
-        Raises
-        ------
-        EventError : a column does not fit the schema that the matcher was built with
+        Raises EventError: a column does not fit the schema that the matcher was built with.
         """
         if self._calls:
             batch = self._calls.added_to(batch)

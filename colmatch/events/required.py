@@ -76,9 +76,7 @@ class Required:
 
         lenient : a column that is not there is NULL in every row
 
-        Raises
-        ------
-        EventError : a column is not there, or there twice
+        Raises EventError: a column is not there, or there twice.
         """
         found: dict[str, NDArray[np.bool_]] = {}
         for name, ends in self._ends.items():

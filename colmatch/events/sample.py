@@ -63,8 +63,7 @@ def count_values(
 
 
 def count_keys(events: Iterator[pa.RecordBatch], attributes: Attributes, literals: Vocabulary) -> Sample:
-    """Returns what the events say about which keys are frequent, as ``count_values``
-    does by code.
+    """Returns what the events say about which keys are frequent, as ``count_values`` does by code.
 
     A string that no literal is keeps the key that it has now.
     """
@@ -100,8 +99,7 @@ def _entries(events: Iterable[pa.RecordBatch], reader: Reader) -> Iterator[tuple
 def recount_values(
     kept: NDArray[np.uint8], attributes: Attributes, codes: layout.Codes | None, literals: Vocabulary
 ) -> Sample | None:
-    """Returns what kept events say by code, or by key where there are no codes; or
-    None.
+    """Returns what kept events say by code, or by key where there are no codes; or None.
 
     An attribute that came later may have a column that does not fit: then they say nothing.
     """
@@ -120,9 +118,7 @@ def recount_values(
 def checked_sample(kept: NDArray[np.uint8]) -> NDArray[np.uint8]:
     """Returns kept events that come from elsewhere, checked.
 
-    Raises
-    ------
-    UnsoundError : they are none, or kernels would be led out of their arrays
+    Raises UnsoundError: they are none, or kernels would be led out of their arrays.
     """
     try:
         for batch in pa.ipc.open_stream(pa.py_buffer(kept)) if len(kept) else ():
@@ -139,9 +135,7 @@ def kept_events(
 
     size, columns : as for a ``SampleKeeper``; ``lenient`` as for a Reader
 
-    Raises
-    ------
-    EventError : an event does not fit
+    Raises EventError: an event does not fit.
     """
     keeper, reader = SampleKeeper(events, size, columns), Reader(attributes, literals, lenient)
     for _ in _entries(keeper, reader):

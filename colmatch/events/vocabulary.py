@@ -19,12 +19,8 @@ from colmatch.arrays.frozen import contiguous, frozen
 from colmatch.kernels._forks import cached_property
 from colmatch.kernels.layout import I64, U8, Literals
 
-NONE = Literals(
-    frozen(np.zeros(1, np.int64)),
-    frozen(np.zeros(1, np.int64)),
-    frozen(np.empty(0, np.uint8)),
-    frozen(np.empty(0, np.int64)),
-)
+_ZERO = frozen(np.zeros(1, np.int64))
+NONE = Literals(_ZERO, _ZERO, frozen(np.empty(0, np.uint8)), frozen(np.empty(0, np.int64)))
 
 
 class WordList:
@@ -90,7 +86,6 @@ def prefixes(offset: I64, data: U8) -> I64:
         head = np.zeros(place.shape, np.uint8)
         inside = place < end[:, None]
         head[inside] = data[place[inside]]
-        found[start : start + len(end)] = (head.view(">u8").astype(np.uint64).ravel() ^ np.uint64(1 << 63)).view(
-            np.int64
-        )
+        flipped = head.view(">u8").astype(np.uint64).ravel() ^ np.uint64(1 << 63)
+        found[start : start + len(end)] = flipped.view(np.int64)
     return found

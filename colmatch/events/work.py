@@ -14,6 +14,12 @@ from colmatch.kernels.arrow.maps import BLOCK
 from colmatch.kernels.arrow.words import Distinct
 from colmatch.kernels.layout import ENTRIES_MOST, I32, I64, Batch
 
+_SAID = {
+    select.OVERFLOW: "the value is too large for the schema's unit or scale: cast it",
+    select.NULL_KEY: "a key of the map is NULL: mend the source",
+    select.BAD_INDEX: "its dictionary has no such value: mend the source",
+}
+
 
 class WorkingMemory:
     """The arrays that the kernels of ``kernels/arrow/read.py`` write, made larger when need be.
@@ -65,9 +71,7 @@ class WorkingMemory:
     def read(self, binding: Binding, address: int, rows: int) -> None:
         """Runs the kernels on an exported batch until everything has room.
 
-        Raises
-        ------
-        EventError : the batch has a value that its column should not have
+        Raises EventError: the batch has a value that its column should not have.
         """
         structs = len(binding.columns.struct)
         work = self._work
@@ -82,7 +86,7 @@ class WorkingMemory:
             code = self._run(binding, address, rows)
             if code == select.OK:
                 return
-            if code in (select.OVERFLOW, select.BAD_INDEX, select.NULL_KEY):
+            if code in _SAID:
                 raise self._error(binding, code)
             self._grow(code, int(self._work.state[select.NEEDED]))
 
@@ -106,9 +110,7 @@ class WorkingMemory:
     def batch(self, rows: int) -> Batch:
         """Returns the entries that were read, as read-only views.
 
-        Raises
-        ------
-        EventError : they are too many
+        Raises EventError: they are too many.
         """
         work = self._work
         self._rows[0] = rows
@@ -150,13 +152,5 @@ class WorkingMemory:
             self._texts = self._texts._replace(distinct=distinct._replace(data=data))
 
     def _error(self, binding: Binding, code: int) -> EventError:
-        state = self._work.state
-        name = binding.items[int(state[select.WHERE])]
-        row = int(state[select.ROW])
-        if code == select.OVERFLOW:
-            said = "the value is too large for the schema's unit or scale: cast it"
-        elif code == select.NULL_KEY:
-            said = "a key of the map is NULL: mend the source"
-        else:
-            said = "its dictionary has no such value: mend the source"
-        return EventError(said, column=f"column {name!r}", event=row)
+        where, row = (int(self._work.state[place]) for place in (select.WHERE, select.ROW))
+        return EventError(_SAID[code], column=f"column {binding.items[where]!r}", event=row)

@@ -156,21 +156,15 @@ class Expr:
 class And(Expr):
     parts: tuple[Expr, ...]  # two or more, none of them And
 
-    __str__ = Expr.__str__
-
 
 @dataclass(frozen=True, slots=True)
 class Or(Expr):
     parts: tuple[Expr, ...]  # two or more, none of them Or
 
-    __str__ = Expr.__str__
-
 
 @dataclass(frozen=True, slots=True)
 class Not(Expr):
     part: Expr
-
-    __str__ = Expr.__str__
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,14 +174,10 @@ class Truth(Expr):
     part: Expr
     value: bool | None
 
-    __str__ = Expr.__str__
-
 
 @dataclass(frozen=True, slots=True)
 class Constant(Expr):
     value: bool | None
-
-    __str__ = Expr.__str__
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,8 +187,6 @@ class Predicate(Expr):
     operands: tuple[Operand | None, ...] = ()  # None is NULL
     weighs: Operand | None = None  # the weight that it was given
     negated: bool = False  # NOT is a part of it, as in NOT IN: it is never true of what is absent
-
-    __str__ = Expr.__str__
 
 
 def _condition(value: Expr | bool) -> Expr:

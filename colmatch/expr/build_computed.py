@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import date, datetime
 from decimal import Decimal
 from typing import Any, Self
 
@@ -11,7 +10,7 @@ from colmatch.errors import ExpressionError
 from colmatch.expr.ast import Expr, Predicate, Subject, Verb
 from colmatch.expr.build_literals import literal
 from colmatch.expr.computed import Computed, comparison, number
-from colmatch.lowering.forms import Kind, Operand
+from colmatch.lowering.forms import Kind
 
 
 class Computing:
@@ -65,8 +64,8 @@ class Computing:
         name = text(type)
         if name is None:
             raise ExpressionError("cast takes the name of a type, as in cast('bigint')")
-        value = Computed("cast", (computed(self), name))
-        return self.__class__(Subject((), computed=value))  # type: ignore[call-arg]
+        made = Computed("cast", (computed(self), name))
+        return self.__class__(Subject((), computed=made))  # type: ignore[call-arg]
 
 
 def compared(sign: str, left: Computing, right: Computing) -> Expr:
@@ -92,14 +91,9 @@ def computed(value: Any) -> Computed:
     operand = literal(value)
     if operand is None or operand.kind is Kind.BINARY:
         raise ExpressionError("NULL and bytes cannot be computed with")
-    return _literal(operand)
-
-
-def _literal(operand: Operand) -> Computed:
     value = operand.value
     if operand.kind in (Kind.INT, Kind.DECIMAL, Kind.DOUBLE):
         return number(operand.kind, format(value, "f") if isinstance(value, Decimal) else repr(value))
     if operand.kind is Kind.BOOL:
         return Computed("literal", ("boolean", str(value).lower()))
-    word = value.isoformat(sep=" ") if isinstance(value, datetime) else value
-    return Computed("literal", (operand.kind.name.lower(), word.isoformat() if isinstance(word, date) else word))
+    return Computed("literal", (operand.kind.name.lower(), str(value)))  # a time as ISO 8601, with a space

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-import struct
 from collections.abc import Sequence
-from typing import Any, NoReturn
+from typing import Any
 
 import pyarrow as pa
 
@@ -56,9 +55,7 @@ class WrongArgument(Exception):
 def checked_columns(function: str, count: int) -> None:
     """Checks how many arguments there are.
 
-    Raises
-    ------
-    WrongArgument : another number than the function takes
+    Raises WrongArgument: another number than the function takes.
     """
     needed = COLUMNS + len(_NEEDED[function])
     if count != needed:
@@ -70,13 +67,9 @@ def checked_columns(function: str, count: int) -> None:
 def literal_of(function: str, arguments: Sequence[tuple[Kind | None, Any]]) -> bytes:
     """Makes arguments a literal.
 
-    Parameters
-    ----------
     arguments : those behind the columns: kind, None for what is no literal, and value
 
-    Raises
-    ------
-    WrongArgument : one is none that the function takes
+    Raises WrongArgument: one is none that the function takes.
     """
     values: list[Any] = []
     for place, ((kind, given), needed) in enumerate(zip(arguments, _NEEDED[function], strict=True), COLUMNS):
@@ -98,14 +91,6 @@ def _float(given: Any) -> float:
         return math.inf
 
 
-def packed_or_none(function: str, values: tuple[Any, ...]) -> bytes | None:
-    """Makes arguments of be-tree's language a literal, None where they do not fit."""
-    try:
-        return pack(function, values)
-    except (ValueError, struct.error, OverflowError):
-        return None
-
-
 def subject_of(function: str, columns: Sequence[Computed]) -> Subject:
     """Returns the subject of a predicate that calls a function over columns."""
     return Subject((), computed=Computed(function, tuple(columns)))
@@ -123,9 +108,7 @@ def column_needed(function: str) -> str:
 def call_attribute(schema: Schema, p: Predicate) -> Attribute:
     """Returns the attribute that a function of columns is.
 
-    Raises
-    ------
-    Refusal : a column is not there, or of another type than the function reads
+    Raises Refusal: a column is not there, or of another type than the function reads.
     """
     assert p.subject.computed is not None
     function, arguments = p.subject.computed
@@ -145,16 +128,12 @@ def call_attribute(schema: Schema, p: Predicate) -> Attribute:
             fields = CAP_FIELDS if function == CAP else SEGMENT_FIELDS
             fine, needed = _is_list_of(column.arrow, fields), f"a list of {pa.struct(fields)}"
         if not fine:
-            _refuse_type(function, column.name, column.arrow, needed, at)
+            raise Refusal(f"column {column.name!r} is {column.arrow!s:.200}, {function} needs {needed}", predicate=at)
         if function != CIRCLE and place == 1 and len(column.path) > 1:
             raise Refusal(f"{function} takes a column for its clock, not the field {column.name!r}", predicate=at)
     names = [".".join(map(quote_name, path)) for path in columns]
     path = p.subject.path or (f"{function}({', '.join([*names, PLACE])})",)
     return Attribute(path, Role.CALL, _BINARY, Call(function, tuple(columns)).key)
-
-
-def _refuse_type(function: str, name: str, given: pa.DataType, needed: str, at: Predicate) -> NoReturn:
-    raise Refusal(f"column {name!r} is {given!s:.200}, {function} needs {needed}", predicate=at)
 
 
 def _is_number(type: pa.DataType) -> bool:

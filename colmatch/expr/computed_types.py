@@ -66,9 +66,7 @@ class Typing:
     def of(self, value: Computed) -> tuple[str, ValueNode]:
         """Returns the name of a value, which is its normal form, and its node.
 
-        Raises
-        ------
-        Refusal : it does not fit the schema, or is not computed as in Spark
+        Raises Refusal: it does not fit the schema, or is not computed as in Spark.
         """
         found = self._known.get(value)
         if found is None:
@@ -334,9 +332,7 @@ def _in_network(nodes: list[ValueNode]) -> ValueNode:
 def _type_of_text(text: str) -> str:
     """Returns the name of a type that CAST is to.
 
-    Raises
-    ------
-    Refusal : there is no such type
+    Raises Refusal: there is no such type.
     """
     found = _TYPE.fullmatch(text)
     name = found[1].lower() if found else ""
@@ -353,9 +349,7 @@ def _type_of_text(text: str) -> str:
 def _type_of(arrow: pa.DataType, name: str) -> str:
     """Spark's type for values of a column.
 
-    Raises
-    ------
-    Refusal : nothing can be computed of them as Spark would
+    Raises Refusal: nothing can be computed of them as Spark would.
     """
     types = pa.types
     while types.is_dictionary(arrow) or types.is_run_end_encoded(arrow):

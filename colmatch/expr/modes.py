@@ -19,11 +19,12 @@ both mean the same, and SQL's parser does not tell them apart.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from colmatch.expr.ast import Constant, Expr, Not, Predicate, Truth, Verb
-from colmatch.expr.tree import Modes, conjoin, disjoin
-from colmatch.lowering.forms import Leaf, Op, Test
+from colmatch.expr.tree import All, Formula, Modes, always, conjoin, disjoin
+from colmatch.lowering.forms import PART, Leaf, Op, Test
 
 TRUE, FALSE, NOT_TRUE, NOT_FALSE = range(4)  # two that differ in the lowest bit are swapped by NOT
 UNSCORED = 4  # is added to a mode: without weights
@@ -80,3 +81,30 @@ def in_set(attr: int, test: Test) -> Modes:
     """Returns the modes of "the value is in this set" of an attribute with at most one value."""
     inside, outside = (test,), (Test(test.op, test.operands, not test.outside),)
     return Leaf(attr, inside), Leaf(attr, outside), Leaf(attr, inside, True), Leaf(attr, outside, True)
+
+
+def modes_with_weight(modes: Modes, weight: int, which: Iterable[int], attr: int) -> tuple[Formula, ...]:
+    """Returns the modes of a predicate with a weight, and those without.
+
+    The weight counts once: it stands on the first part of an AND and on every part of an OR.
+
+    weight : as a leaf has it
+    which : modes that have the weight
+    attr : an attribute of the predicate, for a mode that is always true
+    """
+    found: list[Formula] = list(modes)
+    for mode in which:
+        found[mode] = _with_weight(found[mode], weight, attr)
+    bare = modes if weight < 0 else tuple(_with_weight(mode, PART, attr) for mode in modes)
+    return (*found, *bare)
+
+
+def _with_weight(formula: Formula, weight: int, attr: int) -> Formula:
+    if isinstance(formula, bool):
+        return always(attr, weight) if formula and weight != PART else formula
+    if isinstance(formula, Leaf):
+        return formula._replace(weight=weight)
+    if type(formula) is All:
+        first, *others = formula.parts
+        return conjoin([_with_weight(first, weight, attr), *[_with_weight(part, PART, attr) for part in others]])
+    return disjoin([_with_weight(part, weight, attr) for part in formula.parts])

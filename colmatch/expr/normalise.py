@@ -25,10 +25,10 @@ from colmatch.expr.modes import (
     absent,
     ask_truth,
     in_set,
+    modes_with_weight,
     of_predicate,
 )
 from colmatch.expr.tree import COUNTLESS, All, Formula, Modes, conjoin, disjoin
-from colmatch.expr.weights import modes_with_weight
 from colmatch.incoming import is_list
 from colmatch.indexing.settings import Budget
 from colmatch.kernels.layout import KEY_MAX, KEY_MIN
@@ -90,9 +90,8 @@ class Normaliser:
     def form(self, tree: Expr, slots: int) -> Form:
         """Makes a tree a form.
 
-        Raises
-        ------
-        Refusal : an attribute is unknown or of the wrong type, with the predicate that is to blame
+        Raises Refusal: an attribute is unknown or of the wrong type, with the predicate that is to
+        blame.
         """
         root = self._modal(tree)
         if root is True:
@@ -285,9 +284,8 @@ class Normaliser:
             above = self.schema.column(path[:-1])
         except SchemaError:
             return None
-        return (
-            above if above.shape is Shape.MAP and above.key is not None and above.key.family is Family.STRING else None
-        )
+        is_map = above.shape is Shape.MAP and above.key is not None and above.key.family is Family.STRING
+        return above if is_map else None
 
     def _attribute(self, column: Column, role: Role, type: Type) -> int:
         return self.attributes.intern(Attribute(column.path, role, type))
@@ -374,13 +372,6 @@ class Normaliser:
         some, none = ([Leaf(element, test, lacks) for test in each] for lacks in (False, True))
         return self._known(column, size, conjoin(list(some)), disjoin(list(none)))
 
-    def _holds(self, column: Column, element: int, size: int, test: Test) -> Modes:
-        """Some element is in the set; Unknown where none is but one is NULL.
-
-        Never ``outside``: that is "some other element".
-        """
-        return self._known(column, size, Leaf(element, (test,)), Leaf(element, (test,), True))
-
     def _known(self, column: Column, size: int, some: Formula, none: Formula) -> Modes:
         """Returns the modes of what elements say, which is Unknown where it is not true and one is
         NULL.
@@ -392,11 +383,11 @@ class Normaliser:
         return some, false, none, disjoin([some, Leaf(size, PRESENT, True), Leaf(null, PRESENT)])
 
     def _overlap(self, column: Column, element: int, size: int, values: tuple[Operand, ...], null: bool) -> Modes:
-        if values and not null:
-            return self._holds(column, element, size, Test(Op.IN, values))
         if not values and not null:
             return False, Leaf(size, PRESENT), True, Leaf(size, PRESENT, True)
-        # With a NULL among the literals, only an empty list surely shares nothing.
         some: Formula = Leaf(element, (Test(Op.IN, values),)) if values else False
         none: Formula = Leaf(element, (Test(Op.IN, values),), True) if values else True
+        if not null:
+            return self._known(column, size, some, none)
+        # With a NULL among the literals, only an empty list surely shares nothing.
         return some, Leaf(size, _EMPTY), none, disjoin([some, Leaf(size, _EMPTY, True)])

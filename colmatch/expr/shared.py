@@ -70,9 +70,7 @@ class TreeForms:
     def form(self, tree: Expr) -> tuple[Form, list[Any]]:
         """Makes the form of a tree, and returns its literals by slot.
 
-        Raises
-        ------
-        Refusal : it nests too deep, or does not fit the schema
+        Raises Refusal: it nests too deep, or does not fit the schema.
         """
         key, literals = self._structure(tree)
         found = self._forms.get(key)

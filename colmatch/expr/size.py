@@ -11,9 +11,7 @@ from colmatch.errors import ExpressionError
 def check_size(text: str, most: int) -> None:
     """Refuses a text of more than ``most`` bytes in UTF-8.
 
-    Raises
-    ------
-    ExpressionError : the text has more bytes; says where the last that may be there ends
+    Raises ExpressionError: the text has more bytes; it says where the last ends that may be there.
     """
     size = len(text)
     if size <= most and size * 4 > most and not text.isascii():

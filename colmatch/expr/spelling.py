@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
@@ -33,24 +32,15 @@ def _literal(kind: Kind, value: Any) -> str:
     if kind is Kind.BINARY:
         return f"X'{value if isinstance(value, str) else bytes(value).hex().upper()}'"
     if kind in (Kind.DATE, Kind.TIMESTAMP, Kind.TIMESTAMP_NTZ):
-        text = (
-            value
-            if isinstance(value, str)
-            else value.isoformat(sep=" ")
-            if isinstance(value, datetime)
-            else value.isoformat()
-        )
-        return f"{kind.name} {quoted(text)}"
+        return f"{kind.name} {quoted(str(value))}"
     if kind is Kind.DECIMAL:
         text = value if isinstance(value, str) else format(Decimal(value), "f")
         return text if "." in text else text + "BD"
     if kind is Kind.DOUBLE:
         text = value if isinstance(value, str) else repr(value)
-        return (
-            text + "D"
-            if text[-1].isdigit()
-            else f"CAST('{'NaN' if text == 'nan' else text.replace('inf', 'Infinity')}' AS DOUBLE)"
-        )
+        if text[-1].isdigit():
+            return text + "D"
+        return f"CAST('{'NaN' if text == 'nan' else text.replace('inf', 'Infinity')}' AS DOUBLE)"
     return str(value)
 
 

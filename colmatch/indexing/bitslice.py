@@ -288,23 +288,15 @@ def sound(index: BitsliceIndex, preds: Predicates, codes: Codes, size: int) -> B
         raise UnsoundError("it has no stratum or no entry, or is of labels")
     no_fault(fault_of_bitslice(index, preds, size), FAULTS)
     near = hints_of(index.group_first, index.lo.astype(np.int64))
-    return freeze(
-        index._replace(
-            lowest=near.lowest, highest=near.highest, cell_first=near.first, cell_shift=near.shift, below=near.below
-        )
-    )
-
-
-def repeats(index: BitsliceIndex) -> bool:
-    return bool(index.repeats[0])
+    index = index._replace(lowest=near.lowest, highest=near.highest, below=near.below)
+    return freeze(index._replace(cell_first=near.first, cell_shift=near.shift))
 
 
 def strata(index: BitsliceIndex) -> Strata:
-    def restricted(begin: int, end: int) -> BitsliceIndex:
-        width = len(index.top)
-        return index._replace(attr_group=index.attr_group[begin * width : (end + 1) * width])
-
-    return Strata(index.best, index.expected, restricted)
+    rows = index.attr_group.reshape(-1, len(index.top))  # where the groups of each stratum begin
+    return Strata(
+        index.best, index.expected, lambda begin, end: index._replace(attr_group=rows[begin : end + 1].ravel())
+    )
 
 
 def cost(statistics: Statistics) -> float:
@@ -315,15 +307,6 @@ def cost(statistics: Statistics) -> float:
 
 
 KIND = IndexKind(
-    BitsliceSettings,
-    BitsliceIndex,
-    build,
-    scratch,
-    match,
-    cost,
-    repeats,
-    arrange=arrange,
-    arranged=arranged,
-    strata=strata,
-    sound=sound,
-)
+    BitsliceSettings, BitsliceIndex, build, scratch, match, cost, lambda index: bool(index.repeats[0]),
+    arrange=arrange, arranged=arranged, strata=strata, sound=sound,
+)  # fmt: skip

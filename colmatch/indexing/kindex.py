@@ -87,11 +87,7 @@ def build(
     form, size, number_of = np.empty(count, np.uint8), np.empty(count, np.uint32), np.empty(count, np.uint32)
     unsure, clause = np.empty(count, np.uint8), np.empty(len(preds.pred), np.uint16)
     longest = int(np.diff(preds.tree_first).max(initial=0)) + 1
-    starts, stack, counted = (
-        np.empty(longest, np.int64),
-        np.empty(longest, np.int64),
-        np.empty(COUNTED, np.int64),
-    )
+    starts, stack, counted = (np.empty(length, np.int64) for length in (longest, longest, COUNTED))
     classify(preds, np.full(attributes, -1), starts, stack, counted, form, size, number_of, unsure, clause)
 
     rank, bound = form.astype(np.int64) << 32 | size, highest_scores(preds)
@@ -117,10 +113,8 @@ def build(
     first = ranges_of(at)
     total = int(first[-1])
     _afford(float(total + planes * lists), settings.enumerate)
-    entry, entry_clause = (
-        np.empty(total, np.uint32),
-        np.empty(total - int(first[min(planes * lists, lists)]), np.uint16),
-    )
+    entry = np.empty(total, np.uint32)
+    entry_clause = np.empty(total - int(first[min(planes * lists, lists)]), np.uint16)
     at[:], last[:] = first[:-1], 0
     entry_weight = np.zeros(total, np.float32) if len(preds.weight) else no_weight
     post(preds, numbering, domains, True, last, at, entry, entry_clause, entry_weight)
@@ -201,11 +195,8 @@ def _domains(preds: Predicates, codes: Codes, top: I64, by_value: bool) -> Domai
 def _afford(entries: float, enumeration: str, most: int | None = None) -> None:
     most = MOST_ENTRIES if most is None else most
     if entries > most:
-        advice = (
-            "take enumerate='boundaries', which is the default"
-            if enumeration == "raw"
-            else "take another kind of index"
-        )
+        raw = enumeration == "raw"
+        advice = "take enumerate='boundaries', which is the default" if raw else "take another kind of index"
         raise OptionError(
             f"index('kindex', enumerate={enumeration!r}) would take {entries:,.0f} lists and entries, "
             f"more than the {most:,} that fit: {advice}"
@@ -237,10 +228,6 @@ def scratch(index: KIndex, codes: Codes, rows: int, entries: int) -> KIndexScrat
     )
 
 
-def repeats(index: KIndex) -> bool:
-    return bool(index.repeats[0])
-
-
 def cost(statistics: Statistics) -> float:
     """Estimates 30 ns for each predicate that an event meets, and what matches cost beyond that.
 
@@ -250,4 +237,6 @@ def cost(statistics: Statistics) -> float:
     return 5e3 + 0.05 * statistics.conjunctions + (0.07 + 12.0 * share) * statistics.predicates
 
 
-KIND = IndexKind(KIndexSettings, KIndex, build, scratch, match, cost, repeats, match_topk=match_topk)
+KIND = IndexKind(
+    KIndexSettings, KIndex, build, scratch, match, cost, lambda index: bool(index.repeats[0]), match_topk=match_topk
+)

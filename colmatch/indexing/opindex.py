@@ -79,9 +79,7 @@ class OpIndexSettings(Settings):
         range(1, 4097),
     )
     signatures: bool = setting(
-        True,
-        "skip segments of lists by their signatures; without them it is the papers' OpIndex-BS",
-        (True, False),
+        True, "skip segments of lists by their signatures; without them it is the papers' OpIndex-BS", (True, False)
     )
     construction: str = setting("bulk", "all at once, or one by one", ("bulk", "dynamic"))
 
@@ -239,10 +237,6 @@ def scratch(index: OpIndex, codes: Codes, rows: int, entries: int) -> OpIndexScr
     )
 
 
-def repeats(index: OpIndex) -> bool:
-    return bool(index.state[oi.REPEATS])
-
-
 def cost(statistics: Statistics) -> float:
     """Estimates looking up every value in every list of every pivot, then counting.
 
@@ -321,14 +315,6 @@ def _grown(index: OpIndex, wanted: int) -> OpIndex:
 
 
 KIND = IndexKind(
-    OpIndexSettings,
-    OpIndex,
-    build,
-    scratch,
-    match,
-    cost,
-    repeats,
-    insert,
-    delete,
+    OpIndexSettings, OpIndex, build, scratch, match, cost, lambda index: bool(index.state[oi.REPEATS]), insert, delete,
     grows_by_sample=lambda requested: True,
-)
+)  # fmt: skip

@@ -76,11 +76,6 @@ class ListEntries(NamedTuple):
     needed: U8  # (C)
 
 
-def entries_of(preds: Predicates, codes: Codes, slots: NDArray[np.uint32], is_code: bool) -> ListEntries:
-    """Returns the entries of conjunctions, whose slots these are."""
-    return entries_of_keys(preds, keys_of(preds, codes, is_code), slots)
-
-
 def entries_of_keys(preds: Predicates, keys: Keys, slots: NDArray[np.uint32]) -> ListEntries:
     """Returns the entries of conjunctions whose intervals of keys are known."""
     needed: U8 = np.zeros(len(slots), np.uint8)
@@ -125,12 +120,8 @@ def filled(tree: I64, key: I64, slot: U32, trees: int, base_page: int) -> Filled
     longest = int(size.max(initial=0))
     leaves = -(-by_tree // int(FILLS[1])) + 1
     # a node that is left early has room for less than what comes, which is then more than half
-    pages = int(
-        (-(-size * (1 + pb.ITEM) // (int(FILLS[0]) // 3)) + (size > 0)).sum()
-        + leaves.sum()
-        + (leaves // 100 + 4).sum()
-        + shared.sum()
-    )
+    nodes = -(-size * (1 + pb.ITEM) // (int(FILLS[0]) // 3)) + (size > 0)
+    pages = int(nodes.sum() + (leaves + leaves // 100 + 4).sum() + shared.sum())
     most = int(leaves.max(initial=0)) + 1
     mem = np.empty(pages * pb.WORDS, np.uint32)
     entry = np.zeros((trees, pb.TREE_WORDS), np.uint32)
@@ -151,7 +142,7 @@ def table_pages(entries: int, each: int) -> int:
 def build(
     preds: Predicates, codes: Codes, sample: Sample | None, settings: PbtreeSettings
 ) -> tuple[PbtreeIndex, Predicates]:
-    entries = entries_of(preds, codes, np.arange(len(preds.owner), dtype=np.uint32), True)
+    entries = entries_of_keys(preds, keys_of(preds, codes, True), np.arange(len(preds.owner), dtype=np.uint32))
     trees = len(codes.multi) + pb.OWN_TREES
     made = filled(entries.tree, entries.key, entries.slot, trees, 1)
     base = 1 + len(made.page) // pb.WORDS
@@ -177,17 +168,12 @@ def scratch(index: PbtreeIndex, codes: Codes, rows: int, entries: int) -> Pbtree
     )
 
 
-def repeats(index: PbtreeIndex) -> bool:
-    return bool(index.state[1])
-
-
 def cost(statistics: Statistics) -> float:
     # of the predicates, about a quarter are met; each is a random access
     return 2_000 + 0.05 * statistics.conjunctions + 0.5 * statistics.intervals + 400 * statistics.programs
 
 
-def in_pages(settings: PbtreeSettings) -> bool:
-    return settings.path != ""
-
-
-KIND = IndexKind(PbtreeSettings, PbtreeIndex, build, scratch, match, cost, repeats=repeats, in_pages=in_pages)
+KIND = IndexKind(
+    PbtreeSettings, PbtreeIndex, build, scratch, match, cost, lambda index: bool(index.state[1]),
+    in_pages=lambda settings: settings.path != "",
+)  # fmt: skip

@@ -57,14 +57,11 @@ def index(kind: str, /, **settings: bool | int | str) -> Settings:
     known = [field.name for field in fields(of)]
     for name, value in settings.items():
         if name not in known:
-            own, others = f"the settings of {kind!r} are {', '.join(map(repr, known))}", _kinds_with(name)
+            own = f"the settings of {kind!r} are {', '.join(map(repr, known))}"
+            others = [kind.name for kind in KINDS.values() if name in {field.name for field in fields(kind.settings)}]
             other = f"; {name!r} is a setting of {' and '.join(map(repr, others))}: name that kind" if others else ""
             raise OptionError(f"index({kind!r}, {name}={shown(value)}): {own}{other}")
     return of(**settings)  # type: ignore[arg-type]
-
-
-def _kinds_with(setting: str) -> list[str]:
-    return [kind.name for kind in KINDS.values() if setting in {field.name for field in fields(kind.settings)}]
 
 
 def asked_for(given: object) -> Settings:

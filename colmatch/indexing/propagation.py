@@ -71,12 +71,7 @@ def build(
     used = len(key)
     ranks = np.empty(used, np.float64)
     entries = describe(preds, key, estimates, ranks)
-    attr_class, lo, hi, bit = (
-        np.empty(entries, np.int64),
-        np.empty(entries, np.uint32),
-        np.empty(entries, np.uint32),
-        np.empty(entries, np.uint32),
-    )
+    attr_class, (lo, hi, bit) = np.empty(entries, np.int64), (np.empty(entries, np.uint32) for _ in range(3))
     list_entries(preds, key, used, attr_class, lo, hi, bit)
     order = np.argsort(attr_class << 32 | lo, kind="stable")
     group_of, group = _groups(attr_class[order], lo[order], hi[order], len(codes.multi))
@@ -87,13 +82,11 @@ def build(
     columns = sorted_access & 0xFFFFFFFF
     slabs = np.count_nonzero(sorted_access[1:] != sorted_access[:-1]) + min(len(access), 1)
     words = 1 + int(slabs) * pr.HEADER + int(np.where(columns == pr.PROGRAM, 1, columns + 1).sum())
-    pool, slab, bits = (
-        np.zeros(_pool_words(words), np.uint32),
-        np.zeros(used, np.uint32),
-        np.zeros((used + 63) // 64, np.uint64),
-    )
+    if words > MOST_WORDS:  # places in the pool are uint32
+        raise OptionError("index='propagation': 16 GB of clusters are too many; take another kind")
+    pool, slab, bits = np.zeros(words, np.uint32), np.zeros(used, np.uint32), np.zeros((used + 63) // 64, np.uint64)
     always = fill_pool(preds, number, access, by_access, pool, slab, bits)
-    slot = np.zeros(_slots(used), np.uint32)
+    slot = np.zeros(max(1 << (2 * used - 1).bit_length() if used else 0, FIRST_SLOTS), np.uint32)
     fill_slots(preds, key, np.arange(1, used + 1, dtype=np.uint32), slot)
     state = np.zeros(pr.STATE_WORDS, np.int64)
     state[pr.ALWAYS] = always
@@ -119,22 +112,14 @@ def _estimates(preds: Predicates, codes: Codes, sample: Sample | None) -> Estima
     )  # fmt: skip
 
 
-def _slots(used: int) -> int:
-    return max(1 << (2 * used - 1).bit_length(), FIRST_SLOTS) if used else FIRST_SLOTS
-
-
 def _number(preds: Predicates, estimates: Estimates) -> tuple[U32, U32]:
     """Distinct predicates (D, 3) and the place there of each predicate (P).
 
     They are ordered by attribute, class of width and lowest code.
     """
     number = np.empty(len(preds.pred), np.uint32)
-    key, slot, used = (
-        np.empty((FIRST_SLOTS // 2, 3), np.uint32),
-        np.zeros(FIRST_SLOTS, np.uint32),
-        np.zeros(1, np.int64),
-    )
-    conj = 0
+    key, slot = np.empty((FIRST_SLOTS // 2, 3), np.uint32), np.zeros(FIRST_SLOTS, np.uint32)
+    used, conj = np.zeros(1, np.int64), 0
     while (conj := number_predicates(preds, conj, estimates, key, slot, used, number)) < len(preds.owner):
         size = 4 * len(key)
         key = np.concatenate([key, np.empty((size - len(key), 3), np.uint32)])
@@ -178,17 +163,6 @@ def scratch(index: PropagationIndex, codes: Codes, rows: int, entries: int) -> P
     )
 
 
-def _pool_words(words: int) -> int:
-    """Returns so many words: places in the pool are uint32."""
-    if words > MOST_WORDS:
-        raise OptionError("index='propagation': 16 GB of clusters are too many; take another kind")
-    return words
-
-
-def repeats(index: PropagationIndex) -> bool:
-    return bool(index.state[pr.SEVERAL])
-
-
 def cost(statistics: Statistics) -> float:
     # A program is evaluated for every event. Phase 1 costs what is distinct, of which there is
     # hardly more beyond half a million; phase 2 the candidates. For dense this was 0.15 ms at
@@ -198,11 +172,5 @@ def cost(statistics: Statistics) -> float:
 
 
 KIND = IndexKind(
-    PropagationSettings,
-    PropagationIndex,
-    build,
-    scratch,
-    match,
-    cost,
-    repeats,
+    PropagationSettings, PropagationIndex, build, scratch, match, cost, lambda index: bool(index.state[pr.SEVERAL])
 )

@@ -40,23 +40,13 @@ import numpy as np
 
 from colmatch.arrays.growing import extended
 from colmatch.indexing.base import IndexKind, highest_codes, writable
-from colmatch.indexing.pstrees import (
-    empty_tables,
-    ordered,
-    trimmed,
-    with_conjunctions,
-    with_rows,
-    with_spaces,
-)
+from colmatch.indexing.pstrees import empty_tables, ordered, trimmed, with_conjunctions, with_rows, with_spaces
 from colmatch.indexing.settings import Settings, setting
 from colmatch.indexing.statistics import Sample, Statistics, window_of
 from colmatch.kernels.layout import I64, Codes, Predicates
 from colmatch.kernels.pstbloom import arrays as psb
 from colmatch.kernels.pstbloom.arrays import PSTBloom, Scratch, Work
-from colmatch.kernels.pstbloom.build import (
-    count_lists,
-    fill_all,
-)
+from colmatch.kernels.pstbloom.build import count_lists, fill_all
 from colmatch.kernels.pstbloom.change import enter, remove
 from colmatch.kernels.pstbloom.match import match
 from colmatch.kernels.pstbloom.sign import sign_all
@@ -112,7 +102,7 @@ def build(preds: Predicates, codes: Codes, sample: Sample | None, settings: Any)
         index = _built(index, preds, codes, work)
     else:
         index = _signed(_entered(index, preds, codes, work, count), preds)
-    return (index if len(codes.label) else _trimmed(index)), preds
+    return (index if len(codes.label) else _with_room(trimmed(index))), preds
 
 
 def _built(index: PSTBloom, preds: Predicates, codes: Codes, work: Work) -> PSTBloom:
@@ -168,11 +158,8 @@ def _with_room(index: PSTBloom) -> PSTBloom:
     size = first + len(index.tree) * ps.FANOUT * int(state[psb.CELL_STRIDE])
     if state[psb.FIRST_CELL] == first and size <= len(index.sign):
         return index
-    sign = np.zeros(size, np.uint64)
-    spaces, cells = (
-        index.sign[: int(state[psb.FIRST_CELL])][:first],
-        index.sign[int(state[psb.FIRST_CELL]) :][: size - first],
-    )
+    sign, known = np.zeros(size, np.uint64), int(state[psb.FIRST_CELL])
+    spaces, cells = index.sign[:known][:first], index.sign[known:][: size - first]
     sign[: len(spaces)], sign[first : first + len(cells)] = spaces, cells
     state[psb.FIRST_CELL] = first
     return index._replace(sign=sign)
@@ -233,12 +220,6 @@ def _without_signatures(index: PSTBloom) -> PSTBloom:
     return _with_room(index._replace(sign=np.empty(0, np.uint64)))
 
 
-def _trimmed(index: PSTBloom) -> PSTBloom:
-    state = index.state
-    used = {"inner": ps.INNERS, "cut": ps.CUTS, "key": ps.CUTS, "space": ps.SPACES, "entry": ps.ENTRIES}
-    return _with_room(trimmed(index, **{name: int(state[at]) for name, at in used.items()}))
-
-
 def insert(index: PSTBloom, preds: Predicates, codes: Codes, begin: int, end: int) -> PSTBloom:
     index = with_conjunctions(writable(index), preds, codes, begin, end)
     return _entered(index, preds, codes, _work(preds, begin, end), end)
@@ -264,10 +245,6 @@ def scratch(index: PSTBloom, codes: Codes, rows: int, entries: int) -> Scratch:
     )
 
 
-def repeats(index: PSTBloom) -> bool:
-    return bool(index.state[ps.SEVERAL])
-
-
 def cost(statistics: Statistics) -> float:
     """Estimates reading the lists of events with 30 values, by the share of attributes they have.
 
@@ -279,14 +256,6 @@ def cost(statistics: Statistics) -> float:
 
 
 KIND = IndexKind(
-    PSTBloomSettings,
-    PSTBloom,
-    build,
-    scratch,
-    match,
-    cost,
-    repeats,
-    insert,
-    delete,
+    PSTBloomSettings, PSTBloom, build, scratch, match, cost, lambda index: bool(index.state[ps.SEVERAL]), insert, delete,
     grows_by_sample=lambda requested: True,
-)
+)  # fmt: skip

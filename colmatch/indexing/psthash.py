@@ -40,14 +40,7 @@ import numpy as np
 
 from colmatch.arrays.growing import extended
 from colmatch.indexing.base import IndexKind, highest_codes, writable
-from colmatch.indexing.pstrees import (
-    empty_tables,
-    ordered,
-    trimmed,
-    with_conjunctions,
-    with_rows,
-    with_spaces,
-)
+from colmatch.indexing.pstrees import empty_tables, ordered, trimmed, with_conjunctions, with_rows, with_spaces
 from colmatch.indexing.settings import Settings, setting
 from colmatch.indexing.statistics import Sample, Statistics, window_of
 from colmatch.kernels.layout import I64, Codes, Predicates
@@ -175,10 +168,8 @@ def _entered(index: PSTHash, preds: Predicates, codes: Codes, work: Work, end: i
 
 
 def _trimmed(index: PSTHash) -> PSTHash:
-    state = index.state
-    used = {"inner": ps.INNERS, "cut": ps.CUTS, "key": ps.CUTS, "space": ps.SPACES, "entry": ps.ENTRIES}
-    index = trimmed(index, **{name: int(state[at]) for name, at in used.items()}, bucket=int(state[psh.BUCKETS]))
-    size = 1 << max(int(2 * state[psh.SLOTS]).bit_length(), 4)
+    index = trimmed(index, bucket=int(index.state[psh.BUCKETS]))
+    size = 1 << max(int(2 * index.state[psh.SLOTS]).bit_length(), 4)
     if size < len(index.slot):
         index = index._replace(slot=np.zeros(size, np.uint32))
         note_buckets(index)
@@ -206,10 +197,6 @@ def scratch(index: PSTHash, codes: Codes, rows: int, entries: int) -> Scratch:
     )  # fmt: skip
 
 
-def repeats(index: PSTHash) -> bool:
-    return bool(index.state[ps.SEVERAL])
-
-
 def cost(statistics: Statistics) -> float:
     """Estimates looking for spaces of pairs of 30 values, then reading the lists of those found.
 
@@ -221,14 +208,6 @@ def cost(statistics: Statistics) -> float:
 
 
 KIND = IndexKind(
-    PSTHashSettings,
-    PSTHash,
-    build,
-    scratch,
-    match,
-    cost,
-    repeats,
-    insert,
-    delete,
+    PSTHashSettings, PSTHash, build, scratch, match, cost, lambda index: bool(index.state[ps.SEVERAL]), insert, delete,
     grows_by_sample=lambda requested: True,
-)
+)  # fmt: skip

@@ -130,6 +130,8 @@ def with_spaces(index: Tables, preds: Predicates, codes: Codes) -> tuple[Tables,
 
 
 def trimmed(index: Tables, **used: int) -> Tables:
-    """Without rows that are not used: of each named array, so many are left."""
+    """Without rows that are not used. Of other arrays that are named, so many are left."""
+    tables = {"inner": ps.INNERS, "cut": ps.CUTS, "key": ps.CUTS, "space": ps.SPACES, "entry": ps.ENTRIES}
+    used |= {name: int(index.state[at]) for name, at in tables.items()}
     longer = {name: size for name, size in used.items() if size < len(getattr(index, name))}
     return index._replace(**{name: getattr(index, name)[:size].copy() for name, size in longer.items()})  # type: ignore[no-any-return]

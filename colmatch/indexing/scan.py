@@ -20,13 +20,7 @@ from colmatch.indexing.settings import Settings, setting
 from colmatch.indexing.sound import below, equal, lengths
 from colmatch.indexing.statistics import Sample, Statistics
 from colmatch.kernels.layout import I64, Codes, Predicates
-from colmatch.kernels.scan.arrays import (
-    HEAD_BLOCK,
-    ROW_BLOCK,
-    TILES,
-    ScanIndex,
-    ScanScratch,
-)
+from colmatch.kernels.scan.arrays import HEAD_BLOCK, ROW_BLOCK, TILES, ScanIndex, ScanScratch
 from colmatch.kernels.scan.match import enter, enter_few, match
 from colmatch.kernels.scan.ranges import match_ranges
 from colmatch.kernels.tiles import TILE_LEAST, TILE_MOST, TILE_ROWS
@@ -107,14 +101,6 @@ def cost(statistics: Statistics) -> float:
 
 
 KIND = IndexKind(
-    ScanSettings,
-    ScanIndex,
-    build,
-    scratch,
-    match,
-    cost,
-    insert=insert,
-    delete=delete,
-    match_ranges=match_ranges,
-    sound=sound,
-)
+    ScanSettings, ScanIndex, build, scratch, match, cost,
+    insert=insert, delete=delete, match_ranges=match_ranges, sound=sound,
+)  # fmt: skip

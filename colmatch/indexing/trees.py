@@ -9,32 +9,16 @@ import numpy as np
 
 from colmatch.arrays.frozen import contiguous, freeze
 from colmatch.arrays.growing import extended
-from colmatch.arrays.ranges import ranges_of
 from colmatch.indexing.base import IndexKind, highest_scores
 from colmatch.indexing.settings import Settings
-from colmatch.indexing.statistics import Sample, Statistics
+from colmatch.indexing.statistics import Sample, Statistics, window_of
 from colmatch.kernels.layout import ATTR_MASK, FLAG_MULTI, I64, U32, U64, Codes, Predicates
 from colmatch.kernels.tiles import TILE_LEAST, TILE_MOST, TILE_ROWS
 from colmatch.kernels.trees import arrays as bt
+from colmatch.kernels.trees import change
 from colmatch.kernels.trees.arrays import Tree, TreeScratch, TreeWork
 from colmatch.kernels.trees.bounds import bound_nodes, code_bounds, order_nodes
 from colmatch.kernels.trees.caps import find_caps
-from colmatch.kernels.trees.change import (
-    GOES_NEXT,
-    NEED_BOXES,
-    NEED_ENTRIES,
-    NEED_NODES,
-    NEED_PARTS,
-    TODO,
-    WAITING,
-    divide_all,
-    enter,
-    fill_root,
-    halve_all,
-    note_parts,
-    pack,
-    remove,
-)
 from colmatch.kernels.trees.match import match
 from colmatch.kernels.trees.match_topk import match_topk
 from colmatch.kernels.trees.ranges import match_ranges
@@ -60,14 +44,10 @@ def common_plan(settings: Any) -> I64:
 
 def _window(settings: Any, sample: Sample | None, codes: Codes) -> tuple[I64, I64, I64, I64]:
     """Returns the arrays ``WINDOW`` of a tree: what events had, where the ranking goes by that."""
-    none = contiguous(np.empty(0, np.int64))
-    if sample is None or settings.ranking != "feedback":
-        return none, none, none, none
-    first, key = sample.first, sample.key
-    if first is None or key is None:
-        first, key = ranges_of(np.diff(codes.first) + 1), none
-    rows = np.append(sample.present, sample.events)
-    return contiguous(ranges_of(sample.hits)), contiguous(first), contiguous(key), contiguous(rows)
+    seen = sample if settings.ranking == "feedback" else None
+    rows = np.empty(0, np.int64) if seen is None else np.append(seen.present, seen.events)
+    window, first, key = window_of(seen, codes).values()
+    return window, first, key, contiguous(rows)
 
 
 def empty(plan: I64, codes: Codes, window: tuple[I64, I64, I64, I64]) -> Tree:
@@ -96,13 +76,13 @@ def _built(plan: I64, preds: Predicates, codes: Codes, sample: Sample | None, se
     work = _work(tree, count, len(codes.multi))
     if bulk and count:
         tree = _grown(tree, 0, 0, 4 * count + 16, 0)
-        fill_root(tree, preds, work, count)
+        change.fill_root(tree, preds, work, count)
     tree = _entered(tree, preds, codes, work, count)
     if len(codes.label):  # of a growing segment, whose conjunctions stand by subscription
         return tree, preds
     order, need, reach = np.empty(count, np.uint32), np.empty(count, np.uint64), np.empty((count, 2), np.uint32)
     work = work._replace(todo=np.empty(len(tree.node), np.uint32))
-    pack(tree, work, order, need, reach)
+    change.pack(tree, work, order, need, reach)
     place, bound = np.arange(count, dtype=np.uint32), np.empty(0, np.uint32)
     if len(preds.weight) or len(preds.priority):
         order, need, reach, bound = _by_bound(tree, preds, order, need, reach)
@@ -177,14 +157,14 @@ def inserted(tree: Tree, preds: Predicates, codes: Codes, begin: int, end: int) 
     tree.multi[word[(word & FLAG_MULTI) != 0] & ATTR_MASK] = 1
     tree.state[bt.SEVERAL] |= (preds.owner[begin + 1 : end] == preds.owner[begin : end - 1]).any()
     work = _work(tree, len(tree.at), len(codes.multi))
-    work.left[GOES_NEXT] = begin
+    work.left[change.GOES_NEXT] = begin
     return _entered(tree, preds, codes, work, end)
 
 
 def _entered(tree: Tree, preds: Predicates, codes: Codes, work: TreeWork, end: int) -> Tree:
     tree, work = _relieved(tree, preds, codes, work)
-    while work.left[GOES_NEXT] < end:
-        if not enter(tree, preds, codes, work, end):
+    while work.left[change.GOES_NEXT] < end:
+        if not change.enter(tree, preds, codes, work, end):
             tree, work = _with_room(tree, work)
         tree, work = _relieved(tree, preds, codes, work)
     return tree
@@ -195,8 +175,8 @@ def removed(tree: Tree, preds: Predicates, codes: Codes, conjunctions: I64) -> T
     work = _work(tree, len(tree.at), len(codes.multi))
     done = 0
     while done < len(conjunctions):
-        done = remove(tree, preds, codes, work, conjunctions, done)
-        if done < len(conjunctions) and not work.left[TODO]:
+        done = change.remove(tree, preds, codes, work, conjunctions, done)
+        if done < len(conjunctions) and not work.left[change.TODO]:
             tree, work = _with_room(tree, work)
         tree, work = _relieved(tree, preds, codes, work)
     return tree
@@ -204,16 +184,16 @@ def removed(tree: Tree, preds: Predicates, codes: Codes, conjunctions: I64) -> T
 
 def _relieved(tree: Tree, preds: Predicates, codes: Codes, work: TreeWork) -> tuple[Tree, TreeWork]:
     """Divides all that is too full, as far as it can be divided."""
-    while work.left[TODO] or work.left[WAITING]:
-        fits = halve_all(tree, preds, codes, work) if work.left[TODO] else divide_all(tree, preds, codes, work)
-        if not fits:
+    while work.left[change.TODO] or work.left[change.WAITING]:
+        given = tree, preds, codes, work
+        if not (change.halve_all(*given) if work.left[change.TODO] else change.divide_all(*given)):
             tree, work = _with_room(tree, work)
     return tree, work
 
 
 def _with_room(tree: Tree, work: TreeWork) -> tuple[Tree, TreeWork]:
-    left = work.left
-    tree = _grown(tree, *(int(left[i]) for i in (NEED_NODES, NEED_PARTS, NEED_ENTRIES, NEED_BOXES)))
+    needs = change.NEED_NODES, change.NEED_PARTS, change.NEED_ENTRIES, change.NEED_BOXES
+    tree = _grown(tree, *(int(work.left[need]) for need in needs))
     room = 2 * len(tree.node) + 64
     todo, waiting = (extended(buckets, len(buckets), room) for buckets in (work.todo, work.waiting))
     return tree, work._replace(todo=todo, waiting=waiting)
@@ -227,15 +207,8 @@ def writable(tree: Tree) -> Tree:
     none = np.empty(0, np.uint32)
     tree = tree._replace(same=none, some=none, by_attr=none)
     if tree.bounded[0] != bt.UNBOUNDED:
-        cap = np.empty((0, 2), np.uint32)
-        tree = tree._replace(
-            bounded=np.array([bt.UNBOUNDED], np.uint8),
-            bound=none,
-            bound_below=none,
-            cap_first=none,
-            cap=cap,
-            cap_all=none,
-        )
+        unbounded, cap = np.array([bt.UNBOUNDED], np.uint8), np.empty((0, 2), np.uint32)
+        tree = tree._replace(bounded=unbounded, bound=none, bound_below=none, cap_first=none, cap=cap, cap_all=none)
     changed = {name: array.copy() for name, array in tree._asdict().items() if not array.flags.writeable}
     return tree._replace(**changed | {name: contiguous(getattr(tree, name)) for name in bt.WINDOW})
 
@@ -267,7 +240,7 @@ def _grown(tree: Tree, nodes: int, parts: int, entries: int, boxes: int) -> Tree
     if 2 * (state[bt.SLOTS] + parts) > len(tree.slot):
         size = 1 << int(4 * (state[bt.SLOTS] + parts)).bit_length()
         tree = tree._replace(slot=np.zeros(size, np.uint32))
-        note_parts(tree)
+        change.note_parts(tree)
     return tree
 
 
@@ -287,10 +260,6 @@ def scratch(tree: Tree, codes: Codes, rows: int, entries: int) -> TreeScratch:
     )  # fmt: skip
 
 
-def repeats(tree: Tree) -> bool:
-    return bool(tree.state[bt.SEVERAL])
-
-
 def cost(statistics: Statistics) -> float:
     """Estimates 0.45 ns for each conjunction, and 0.2 us for each program.
 
@@ -307,6 +276,7 @@ def kind(settings: type[Settings], plan_of: Callable[[Any], I64]) -> IndexKind:
         return _built(plan_of(requested), preds, codes, sample, requested)
 
     return IndexKind(
-        settings, Tree, build, scratch, match, cost, repeats, inserted, removed, match_topk=match_topk,
-        match_ranges=match_ranges, grows_by_sample=lambda requested: requested.ranking == "feedback",
+        settings, Tree, build, scratch, match, cost, lambda tree: bool(tree.state[bt.SEVERAL]), inserted, removed,
+        match_topk=match_topk, match_ranges=match_ranges,
+        grows_by_sample=lambda requested: requested.ranking == "feedback",
     )  # fmt: skip

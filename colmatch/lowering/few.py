@@ -57,7 +57,6 @@ class _Plan(NamedTuple):
     words: NDArray[np.int64]  # as ``lower_few`` reads them
     tests: tuple[_Test, ...]
     patterns: bool  # whether some words depend on the literals
-    refs: int  # leaves of all conjunctions
     most: int  # conjunctions that share a leaf
 
 
@@ -185,7 +184,7 @@ class FewExpressions:
         )
         weighted = any(leaf.weight != NO_WEIGHT for leaf in form.leaves)
         if large or weighted or any(conjunction.jumps for conjunction in form.conjunctions):
-            plan = _Plan(form, False, np.empty(0, np.int64), (), False, 0, 0)
+            plan = _Plan(form, False, np.empty(0, np.int64), (), False, 0)
         else:
             plan = self._plain_plan(form)
         self._plans[id(form)] = plan
@@ -211,7 +210,7 @@ class FewExpressions:
         words += refs
         patterns = any(test.op in PATTERNS for test in tests)
         most = max(Counter(refs).values(), default=1)
-        return _Plan(form, True, np.array(words, np.int64), tuple(tests), patterns, len(refs), most)
+        return _Plan(form, True, np.array(words, np.int64), tuple(tests), patterns, most)
 
     def _operand(self, attr: int, operand: Operand) -> _Operand:
         type, convert = self.attributes[attr].type, None

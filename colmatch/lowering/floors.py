@@ -3,7 +3,7 @@
 A literal need not be a value that the column can hold: ``age < 5.5`` is meaningful for an integer
 column, and so is ``age < 10**30``. It is therefore converted to the *floor* among the column's keys
 and a *place*: EXACT, ABOVE (strictly between the floor and the next key, or above all keys), BELOW
-(below all keys). ``intervals.py`` turns both into key intervals for each operator.
+(below all keys). ``intervals`` turns both into key intervals for each operator.
 """
 
 from __future__ import annotations
@@ -15,16 +15,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from colmatch.arrays.frozen import contiguous
 from colmatch.errors import shown
 from colmatch.kernels.layout import KEY_MAX, KEY_MIN
+from colmatch.kernels.lowering.intervals import key_intervals
 from colmatch.kernels.lowering.operators import ABOVE, BELOW, EXACT
-from colmatch.lowering.forms import Kind
+from colmatch.lowering.forms import Kind, Op
 from colmatch.lowering.keys import NEVER_ROUNDS, UINT64_OFFSET, float_key, float_keys
 from colmatch.lowering.times import SECOND, days, instant
 from colmatch.schema import UNITS, Family, Type
 from colmatch.session import Session
 
 Floors = tuple[NDArray[np.int64], NDArray[np.int8]]  # floor (n), place (n)
+Intervals = tuple[NDArray[np.int64], NDArray[np.int64]]  # lo (n), hi (n)
 Convert = Callable[[Any], tuple[int, int]]  # one literal -> floor, place
 
 _NUMBERS = frozenset({Kind.INT, Kind.DECIMAL, Kind.DOUBLE})
@@ -45,8 +48,8 @@ _FITS: dict[Family, tuple[frozenset[Kind], str]] = {
 
 
 def misfit(type: Type, kind: Kind) -> str | None:
-    """Returns what a column of this type needs instead of a literal of this kind; None
-    if it fits.
+    """Returns what a column of this type needs instead of a literal of this kind; None if it
+    fits.
     """
     kinds, needed = _FITS[type.family]
     return None if kind in kinds else needed
@@ -79,9 +82,7 @@ def literal_floors(
     -------
     floor (n) int64, place (n) int8
 
-    Raises
-    ------
-    LiteralErrors : with the reason for each literal that is not a value of ``kind``
+    Raises LiteralErrors: with the reason for each literal that is not a value of ``kind``.
     """
     family = type.family
     if family is Family.BOOL and isinstance(values, np.ndarray):
@@ -92,15 +93,11 @@ def literal_floors(
         whole = _whole(kind, values, negative)
         if whole is not None:
             return exact(whole)
-        if (
-            isinstance(values, np.ndarray)
-            and values.dtype.kind == "f"
-            and np.all(np.abs(values.astype(np.float64)) < 2.0**62)
-        ):
-            floor = np.floor(-values if negative else values)
-            return floor.astype(np.int64), np.where(floor == (-values if negative else values), EXACT, ABOVE).astype(
-                np.int8
-            )
+        floats = isinstance(values, np.ndarray) and values.dtype.kind == "f"
+        if isinstance(values, np.ndarray) and floats and np.all(np.abs(values.astype(np.float64)) < 2.0**62):
+            given = -values if negative else values
+            floor = np.floor(given)
+            return floor.astype(np.int64), np.where(floor == given, EXACT, ABOVE).astype(np.int8)
     return _each(values, converter(type, kind, negative, session))
 
 
@@ -158,8 +155,8 @@ def _bool(value: Any) -> int:
 
 
 def _whole(kind: Kind, values: Sequence[Any] | NDArray[Any], negative: bool) -> NDArray[np.int64] | None:
-    """Returns the keys of whole numbers; None when some number is not whole or does not
-    fit int64.
+    """Returns the keys of whole numbers; None when some number is not whole or does not fit
+    int64.
     """
     if isinstance(values, np.ndarray):
         if values.dtype.kind not in "iu" or (values.dtype == np.uint64 and values.size and values.max() > KEY_MAX):
@@ -231,3 +228,21 @@ def _clipped(floor: int, exact: bool) -> tuple[int, int]:
     if floor > KEY_MAX:
         return KEY_MAX, ABOVE
     return floor, EXACT if exact else ABOVE
+
+
+def intervals(op: Op, floors: Sequence[Floors]) -> Intervals:
+    """Makes the closed key interval of each literal, for IN of each of its points.
+
+    Parameters
+    ----------
+    op : EQ LT LE GT GE IN with floors of one operand, BETWEEN and PREFIX with those of two
+
+    Returns
+    -------
+    lo, hi (n) int64; ``lo > hi`` where no key fits
+    """
+    floor, place = contiguous(floors[0][0]), contiguous(floors[0][1])
+    end, end_place = contiguous(floors[-1][0]), contiguous(floors[-1][1])
+    lo, hi = np.empty(len(floor), np.int64), np.empty(len(floor), np.int64)
+    key_intervals(op.value, floor, place, end, end_place, lo, hi)
+    return lo, hi

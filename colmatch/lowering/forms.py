@@ -39,9 +39,7 @@ class Op(IntEnum):
     LIKE = 11
     ILIKE = 12
     RLIKE = 13
-    PREFIX = (
-        operators.PREFIX
-    )  # what a pattern may be lowered to: two operands, the prefix and its successor; in no form
+    PREFIX = operators.PREFIX  # what a pattern may become: two operands, the prefix and its successor; in no form
 
 
 PATTERNS = frozenset({Op.STARTSWITH, Op.ENDSWITH, Op.CONTAINS, Op.LIKE, Op.ILIKE, Op.RLIKE})

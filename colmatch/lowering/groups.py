@@ -22,9 +22,8 @@ from colmatch.kernels import layout
 from colmatch.kernels.layout import KEY_MAX, KEY_MIN
 from colmatch.kernels.lowering.runs import group_intervals, merge_runs
 from colmatch.lowering.arrow_literals import arrow_floors
-from colmatch.lowering.floors import Floors, LiteralErrors, exact, literal_floors
+from colmatch.lowering.floors import Floors, LiteralErrors, exact, intervals, literal_floors
 from colmatch.lowering.forms import PATTERNS, Kind, Op, Operand
-from colmatch.lowering.intervals import intervals
 from colmatch.lowering.labels import string_labels
 from colmatch.schema import Attribute, Attributes, Type
 from colmatch.session import Session
@@ -57,8 +56,6 @@ class Group:
     def add(self, leaf: Any, values: Sequence[Any], slots: tuple[int, ...]) -> None:
         """Adds tests.
 
-        Parameters
-        ----------
         leaf : ids, one for each test
         values : for each operand as many values; of a ``many`` operand, lists
         slots : of the operands, for errors

@@ -184,8 +184,6 @@ class Lowering:
     def conjunctions(self, owner: I64, size: I64, leaf: I64) -> None:
         """Adds plain conjunctions without a form.
 
-        Parameters
-        ----------
         owner, size : subscription and number of leaves of each
         leaf : ids of these leaves
         """

@@ -23,9 +23,7 @@ SECOND, DAY = 10**9, 86_400 * 10**9  # nanoseconds
 def days(value: Any) -> int:
     """Days since 1970 of a date: its text or a ``datetime.date``.
 
-    Raises
-    ------
-    ValueError : the value is no date
+    Raises ValueError: the value is no date.
     """
     if isinstance(value, str):
         found = _DATE.fullmatch(value)
@@ -47,9 +45,7 @@ def _calendar(text: str, found: re.Match[str]) -> dt.date:
 def instant(value: Any, type: Type, session: Session) -> int:
     """Nanoseconds since 1970 of a timestamp or date, as a column of ``type`` counts them.
 
-    Raises
-    ------
-    ValueError : the value is no timestamp, or lies where no time zone is known
+    Raises ValueError: the value is no timestamp, or lies where no time zone is known.
     """
     try:
         nanos, zone = _local(value)

@@ -88,8 +88,6 @@ class LiteralTexts:
 def predicate_text(attribute: Attribute, texts: LiteralTexts, runs: Runs, none: bool) -> str:
     """Writes a predicate as an expression would.
 
-    Parameters
-    ----------
     texts : literals of the attribute; not used where it is not textual
     runs : intervals of keys that the predicate looks for
     none : the predicate is true where no key is in them

@@ -67,10 +67,8 @@ class ColumnWeights:
     def read(self, attributes: Attributes, events: pa.RecordBatch, offset: int, most: int) -> EventWeights | None:
         """Returns the weights of a batch; None if they are more than ``most``, of several rows.
 
-        Raises
-        ------
-        EventError : a column is not there, or something in it is no weight; says which event,
-            counted from ``offset``
+        Raises EventError: a column is not there, or something in it is no weight; says which event,
+        counted from ``offset``.
         """
         values = {name: _column_of(events, name, offset) for name in self.columns}
         source: dict[int, str | float] = {}

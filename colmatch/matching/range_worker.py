@@ -15,13 +15,13 @@ import pyarrow as pa
 from colmatch.arguments import text
 from colmatch.arrays.frozen import contiguous
 from colmatch.errors import EventError, OptionError, SchemaError, shown
-from colmatch.events.range_reader import Range, RangeReader, Ranges, used_patterns
+from colmatch.events.range_reader import Range, RangeReader, Ranges, used_ranges
 from colmatch.kernels import layout
 from colmatch.kernels._jit import entry
 from colmatch.kernels.meets import MOST_RANGES, Meeting, find_hardest, meet_all
-from colmatch.kernels.transpose import code_rows, to_labels
 from colmatch.matching.worker import BatchJob, SegmentJob, Worker
-from colmatch.schema import DERIVED, Column, Schema, Shape
+from colmatch.schema import DERIVED, Schema, Shape
+from colmatch.subscriptions.operators import column_named
 from colmatch.updates.segments import Segment
 from colmatch.updates.versions import Version
 
@@ -31,9 +31,8 @@ RangeNames = Mapping[str, tuple[str, str]]  # attribute -> columns of its ends
 def checked_ranges(ranges: object, schema: Schema) -> Ranges:
     """Returns what a caller says of ranges, ``{attribute: (column, column)}``, checked.
 
-    Raises
-    ------
-    OptionError : it is no such mapping, or names what the schema has not or what is no scalar
+    Raises OptionError: it is no such mapping, or names what the schema has not or what is no
+    scalar.
     """
     if ranges is None:
         return ()
@@ -48,7 +47,7 @@ def checked_ranges(ranges: object, schema: Schema) -> Ranges:
         if None in names:
             raise OptionError(f"ranges: {shown(name)} goes from one column to another, two names, not {shown(ends)}")
         try:
-            column = _named(schema, name)
+            column = column_named(schema, name)
         except SchemaError as error:
             raise OptionError(f"ranges: {error}") from None
         if column.shape is not Shape.SCALAR:
@@ -57,15 +56,6 @@ def checked_ranges(ranges: object, schema: Schema) -> Ranges:
             raise OptionError(f"ranges: {column.name!r} is there twice")
         found[column.path] = Range(column.path, column.arrow, *names)
     return tuple(found.values())
-
-
-def _named(schema: Schema, name: str) -> Column:
-    try:
-        return schema.column((name,))
-    except SchemaError:
-        if "." not in name:
-            raise
-        return schema.column(tuple(name.split(".")))
 
 
 class RangeWorker(Worker):
@@ -101,7 +91,7 @@ class RangeWorker(Worker):
 
     def _check(self, version: Version, segment: Segment, base: int, is_range: layout.U8) -> None:
         """Refuses what cannot be asked of ranges, where a segment asks it."""
-        for id, range in used_patterns(version.attributes, self.ranges).items():
+        for id, range in used_ranges(version.attributes, self.ranges, patterns=True).items():
             if id < len(segment.used) and segment.used[id]:
                 op, operand = version.attributes[id].pattern or ("", "")
                 raise EventError(
@@ -117,7 +107,7 @@ class RangeWorker(Worker):
                     raise EventError(f"{'.'.join(path)!r} cannot be a range: {attr.name} needs one value of it")
         attribute = np.zeros(1, np.int64)
         points = np.zeros(len(version.attributes), np.int64)
-        hardest = find_hardest(segment.predicates, is_range, version.deleted_bits, base, points, attribute)
+        hardest = find_hardest(segment.predicates, is_range, version.deleted.bits, base, points, attribute)
         if hardest >= 0:
             id = version.ids.array[base + int(segment.predicates.owner[hardest])].as_py()
             raise EventError(
@@ -129,7 +119,7 @@ class RangeWorker(Worker):
             self._checked[segment] = self.ranges
 
     def _deleted_bits(self, version: Version, stale: int) -> layout.U64:
-        return version.deleted_bits  # what an index has taken out is still among the predicates
+        return version.deleted.bits  # what an index has taken out is still among the predicates
 
     def _repeats(self, segment: Segment) -> bool:
         if segment.index.kind.match_ranges is not None:
@@ -140,13 +130,6 @@ class RangeWorker(Worker):
             several = self._several[segment] = bool(len(owner)) and bool(np.bincount(owner).max() > 1)
         return several
 
-    def _meeting_of(self, segment: Segment) -> Meeting:
-        meeting = self._meeting.get(segment)
-        if meeting is None:
-            low, high, seen = np.zeros((3, max(len(segment.codes.multi), 1)), np.uint32)
-            meeting = self._meeting[segment] = Meeting(low, high, seen, np.zeros((MOST_RANGES, 3), np.uint32))
-        return meeting
-
     def code(self, job: BatchJob, part: SegmentJob) -> None:
         """Gives both ends the codes of a part."""
         segment, events = part.segment, job.events
@@ -155,24 +138,16 @@ class RangeWorker(Worker):
         super().code(job, part)
         if len(self._high_code) < len(events.code):
             self._high_code = np.empty(len(events.code), np.uint32)
-        entry(code_rows)(
-            job.entries._replace(key=self._high_key),
-            segment.codes,
-            segment.hints,
-            segment.used,
-            self._next,
-            events.first,
-            self._place,
-            self._found,
-            self._high_code,
-        )
-        if len(segment.codes.label):
-            entry(to_labels)(segment.codes, events.first, events.attr, self._high_code)
+        upper = job.entries._replace(key=self._high_key)
+        self._write_codes(upper, segment, events._replace(code=self._high_code))
 
     def _call(self, job: BatchJob, part: SegmentJob, row: int, limit: int, into: layout.Sink) -> int:
         segment = part.segment
-        low, high, meeting = job.events, job.events._replace(code=self._high_code), self._meeting_of(segment)
-        given = segment.predicates, low, high, row, limit
+        meeting = self._meeting.get(segment)
+        if meeting is None:
+            low, high, seen = np.zeros((3, max(len(segment.codes.multi), 1)), np.uint32)
+            meeting = self._meeting[segment] = Meeting(low, high, seen, np.zeros((MOST_RANGES, 3), np.uint32))
+        given = segment.predicates, job.events, job.events._replace(code=self._high_code), row, limit
         kernel = segment.index.kind.match_ranges
         stop: int
         if kernel is None:

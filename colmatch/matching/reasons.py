@@ -33,9 +33,7 @@ By = Literal["attribute", "predicate"]
 def checked_by(by: object) -> By:
     """Returns what reasons are told by.
 
-    Raises
-    ------
-    OptionError : it is neither
+    Raises OptionError: it is neither.
     """
     return cast(By, checked_choice("by={}", by, ("attribute", "predicate")))
 
@@ -93,20 +91,8 @@ class Reasons:
             np.empty(longest, np.uint64),
             np.zeros(longest, np.uint64),
         )
-        slots = (found.slot, found.begin)
-        rows, multi = job.events, segment.codes.multi
-        kernels.count_reasons(
-            predicates,
-            *segment.conjunctions,
-            slots,
-            multi,
-            rows,
-            valid,
-            found.done,
-            scratch,
-            found.alone,
-            found.several,
-        )
+        given = predicates, *segment.conjunctions, (found.slot, found.begin), segment.codes.multi
+        kernels.count_reasons(*given, job.events, valid, found.done, scratch, found.alone, found.several)
 
     def table(self) -> pa.Table:
         """Returns what ``Matcher.reasons`` does."""

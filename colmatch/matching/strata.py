@@ -47,16 +47,8 @@ def found_in_strata(
             if rows < job.rows:
                 events = remaining._replace(first=remaining.first[: rows + 1])
         some = part._replace(arrays=strata.part(begin, end))
-        alone = BatchJob(
-            job.entries,
-            rows,
-            events,
-            [some],
-            np.zeros(rows, np.int64),
-            PAIRS,
-            segment.repeats,
-            job.bits if segment.repeats else 0,
-        )
+        bits = job.bits if segment.repeats else 0
+        alone = BatchJob(job.entries, rows, events, [some], np.zeros(rows, np.int64), PAIRS, segment.repeats, bits)
         for start, stop in worker.found(alone):
             place, sub = worker.ordered(alone, start, stop)
             if rows < job.rows:

@@ -202,20 +202,12 @@ class Worker:
             self._make_room(count, size)
         if len(self._next) < len(version.attributes):
             self._next = np.empty(len(version.attributes), np.int64)
-        parts = [
-            SegmentJob(
-                place,
-                segment,
-                base,
-                self._deleted_bits(version, stale),
-                self.scratch_of(segment, best),
-                segment.index.arrays,
-            )
-            for place, (segment, base, alive, stale) in enumerate(
-                zip(version.segments, version.bases, version.alive, version.stale, strict=True)
-            )
-            if alive
-        ]
+        parts: list[SegmentJob] = []
+        each = zip(version.segments, version.bases, version.alive, version.stale, strict=True)
+        for place, (segment, base, alive, stale) in enumerate(each):
+            if alive:
+                deleted, scratch = self._deleted_bits(version, stale), self.scratch_of(segment, best)
+                parts.append(SegmentJob(place, segment, base, deleted, scratch, segment.index.arrays))
         repeats = any(self._repeats(part.segment) for part in parts)
         self.forget_codes()
         # what is found twice must be written down to be told
@@ -233,7 +225,7 @@ class Worker:
 
     def _deleted_bits(self, version: Version, stale: int) -> layout.U64:
         """Returns what the kernel of a segment is to leave out."""
-        return version.deleted_bits if stale else NO_DELETED
+        return version.deleted.bits if stale else NO_DELETED
 
     def _repeats(self, segment: Segment) -> bool:
         """Returns whether the kernel of a segment may write a pair more than once."""
@@ -285,20 +277,17 @@ class Worker:
         if self._placed != segment.use:
             entry(transpose)(job.entries, segment.used, self._next, events.first, events.attr, self._place)
             self._placed = segment.use
-        entry(code_rows)(
-            job.entries,
-            segment.codes,
-            segment.hints,
-            segment.used,
-            self._next,
-            events.first,
-            self._place,
-            self._found,
-            events.code,
-        )
-        if len(segment.codes.label):
-            entry(to_labels)(segment.codes, *events)
+        self._write_codes(job.entries, segment, events)
         self._coded = segment
+
+    def _write_codes(self, entries: layout.Batch, segment: Segment, events: layout.Rows) -> None:
+        """Writes to ``events`` the codes that the keys of entries have in a segment."""
+        codes = segment.codes
+        entry(code_rows)(
+            entries, codes, segment.hints, segment.used, self._next, events.first, self._place, self._found, events.code
+        )
+        if len(codes.label):
+            entry(to_labels)(codes, *events)
 
     def forget_codes(self) -> None:
         """Lets go of the segment that rows were coded for last."""

@@ -33,6 +33,10 @@ from colmatch.updates.set import Subscribed
 from colmatch.updates.versions import Version
 
 SUBSETS_KEPT = 64  # of tags that were asked for last: a bit for each subscription
+COUNTED = {
+    "conjunctions": layout.CONJUNCTIONS, "candidates": layout.CANDIDATES, "predicates": layout.PREDICATES,
+    "nodes": layout.NODES, "matches": layout.MATCHES,
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,14 +145,7 @@ class Workers:
             for _ in task.pieces(worker, batch, version, offset):
                 pass
             offset += batch.num_rows
-        places = {
-            "conjunctions": layout.CONJUNCTIONS,
-            "candidates": layout.CANDIDATES,
-            "predicates": layout.PREDICATES,
-            "nodes": layout.NODES,
-            "matches": layout.MATCHES,
-        }
-        return {name: int(worker.counters[place]) for name, place in places.items()}
+        return {name: int(worker.counters[place]) for name, place in COUNTED.items()}
 
     def reasons(self, events: Any, request: MatchRequest, by: By) -> pa.Table:
         """Returns why subscriptions match none of the events, as ``Matcher.reasons`` does."""
@@ -229,7 +226,7 @@ class Workers:
         others = [*columns, *self.required(ranges).columns]
 
         def needed(version: Version) -> list[str]:
-            own = columns_of(version.attributes, ranges) if ranges else version.columns
+            own = columns_of(version.attributes, ranges) if ranges else version.attributes.columns
             own = [*own, *others] if others else own
             return own if clock is None else clock.without(own, version.attributes)
 

@@ -77,9 +77,7 @@ def all_entries(some: Keyed) -> ListEntries:
 def check_tags(tags: Tags) -> I64:
     """Returns the key that each tag has in their tree.
 
-    Raises
-    ------
-    SubscriptionError : two of them have the same
+    Raises SubscriptionError: two of them have the same.
     """
     if not len(tags):
         return np.empty(0, np.int64)
@@ -229,9 +227,7 @@ def write(path: str, pages: Made, generation: int, update_number: int) -> None:
 
     generation : higher than that of the other one, and of its log
 
-    Raises
-    ------
-    StoreError : it cannot be written; ``path`` is as it was
+    Raises StoreError: it cannot be written; ``path`` is as it was.
     """
     number = ROOT
     try:

@@ -86,14 +86,12 @@ class Cache:
         self.frames = max(budget // PAGE, LEAST_FRAMES)
         self._read = read
         self.reads = self.hits = 0
-        self.holds = False
-        self.frame: I32 = np.full(1, -1, np.int32)
-        self._begin(self._room())
+        self.begin_anew()
 
     def begin_anew(self) -> None:
         """Forgets all pages, and any change of them that was not finished."""
         self.holds = False
-        self.frame = np.full(1, -1, np.int32)
+        self.frame: I32 = np.full(1, -1, np.int32)
         self._begin(self._room())
 
     def _room(self) -> int:
@@ -113,8 +111,9 @@ class Cache:
 
     def budget(self, size: int) -> None:
         """Takes another budget of bytes; all pages are forgotten where it differs."""
-        if max(size // PAGE, LEAST_FRAMES) != self.frames:
-            self.frames = max(size // PAGE, LEAST_FRAMES)
+        frames = max(size // PAGE, LEAST_FRAMES)
+        if frames != self.frames:
+            self.frames = frames
             self.frame[:] = -1
             self._begin(self._room())
 
@@ -277,10 +276,10 @@ class Cache:
         if frame < 0:
             frame = int(self.victims(1, NONE)[0])
             self._read_into([page], [frame])
-            self.page[frame], self.frame[page], self.used[frame] = page, frame, 1
+            self.page[frame], self.frame[page] = page, frame
         else:
             self.hits += 1
-            self.used[frame] = 1
+        self.used[frame] = 1
         return frame
 
     def fresh(self, page: int) -> int:

@@ -194,15 +194,14 @@ class _Checker(Walk):
         paged = self.paged
         places = paged.all_places()
         if len(places) != paged.store.root(root_page.SUBSCRIPTIONS):
-            self.wrong(
-                ROOT_PAGE, f"says {paged.store.root(root_page.SUBSCRIPTIONS)} subscriptions, there are {len(places)}"
-            )
+            said_there = paged.store.root(root_page.SUBSCRIPTIONS)
+            self.wrong(ROOT_PAGE, f"says {said_there} subscriptions, there are {len(places)}")
         said: list[tuple[I64, I64, I64]] = []
         needed = np.zeros(paged.store.root(root_page.SLOT_COUNT), np.int64)
         used = np.zeros(len(needed), bool)
         for begin in range(0, len(places), PIECE):
             some = places[begin : begin + PIECE]
-            known = paged.to_keys(some)
+            known = paged.store.to_keys(some)
             entries = build.all_entries(known)
             self._subscriptions(known)
             said.append((entries.tree, entries.key, entries.slot.astype(np.int64)))
@@ -315,9 +314,7 @@ def check(path: str) -> Figures:
 
     It takes memory for the whole file.
 
-    Raises
-    ------
-    StoreError : something is not as it should be; says which page
+    Raises StoreError: something is not as it should be; says which page.
     """
     return _walked(path, _Checker.run)
 
@@ -325,9 +322,7 @@ def check(path: str) -> Figures:
 def looked_at(path: str) -> Figures:
     """Counts the pages of a file by kind, and verifies trees and lists alone.
 
-    Raises
-    ------
-    StoreError : something is not as it should be
+    Raises StoreError: something is not as it should be.
     """
     return _walked(path, _Checker.trees)
 

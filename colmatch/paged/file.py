@@ -23,18 +23,19 @@ from colmatch.paged.cache import PAGE, Cache, StaleError, damaged, read_error, u
 from colmatch.paged.header import FIRST_PAGE, State, header_bytes, read_header
 from colmatch.paged.log import (
     BEGIN,
+    NOUN,
     begin_bytes,
     begun_generation,
     generation_of,
     locked_log,
     log_path,
     next_update,
-    open_log,
     recover_it,
     write_at,
 )
 from colmatch.paged.logged import update_bytes
 from colmatch.store import locks
+from colmatch.store.beside import open_beside
 from colmatch.store.replacing import is_there
 
 ROOT = FIRST_PAGE  # the page from which all others are found
@@ -84,6 +85,11 @@ class PageFile:
 
     __del__ = close
 
+    @property
+    def state(self) -> tuple[int, int]:
+        """Returns what tells the state that is read from others: its copies and updates."""
+        return self.generation, self.update_number
+
     def begin_anew(self) -> None:
         """Forgets its state, and the right to change the file, in a forked child."""
         log, self.log, self.is_writer = self.log, -1, False
@@ -96,9 +102,7 @@ class PageFile:
     def refresh(self) -> bool:
         """Goes on to the last update that is finished. Says whether anything has changed.
 
-        Raises
-        ------
-        StoreError : the file is damaged, or cannot be read
+        Raises StoreError: the file is damaged, or cannot be read.
         """
         if self.is_writer:
             return False
@@ -114,7 +118,7 @@ class PageFile:
             self.generation = 0
             self.opened += 1
         self._refresh_log()
-        before = self.generation, self.update_number
+        before = self.state
         for _ in range(TRIES):
             known = generation, update_number, pages = read_header(self.handle, self.path)
             own = generation_of(self.path, self.log, known) if self.log >= 0 else -1
@@ -132,7 +136,7 @@ class PageFile:
             self.cache.resize(pages)
         if own == generation:
             self._follow_log()
-        return before != (self.generation, self.update_number)
+        return before != self.state
 
     def _refresh_log(self) -> None:
         """Opens the log, or another one that has its name now."""
@@ -141,7 +145,7 @@ class PageFile:
             locks.close(log)
         if self.log < 0:
             with suppress(FileNotFoundError):
-                self.log = open_log(self.path)
+                self.log = open_beside(log_path(self.path), self.path, NOUN, to_write=False)
 
     def _follow_log(self) -> None:
         size = os.fstat(self.log).st_size
@@ -223,9 +227,8 @@ class PageFile:
     def begin_writing(self) -> None:
         """Takes the right to change the file.
 
-        Raises
-        ------
-        StoreError : another has it, the file cannot be written, or another is in its place by now
+        Raises StoreError: another has it, the file cannot be written, or another is in its place by
+        now.
         """
         if self._pid != os.getpid():
             raise OptionError(f"{self.path} was opened before this process was forked: open it again to update it")
@@ -319,10 +322,8 @@ class PageFile:
     def commit(self) -> None:
         """Makes what was changed last: it is in the log when the call returns, as one update.
 
-        Raises
-        ------
-        StoreError : it cannot be written; all is as before the update then. Or it is in the file,
-            but not known to be on the disk: the message says so
+        Raises StoreError: it cannot be written; all is as before the update then. Or it is in the
+        file, but not known to be on the disk: the message says so.
         """
         frames = self.cache.changed()
         pages = self.cache.page[frames]
@@ -368,9 +369,7 @@ class PageFile:
     def checkpoint(self) -> None:
         """Copies the pages of the log to the file, and begins the log anew.
 
-        Raises
-        ------
-        OSError : it cannot be written; nothing is lost, since the log has all
+        Raises OSError: it cannot be written; nothing is lost, since the log has all.
         """
         pages = np.flatnonzero(self.in_log[: self.pages])
         if not len(pages) and self.log_end == BEGIN:

@@ -52,10 +52,8 @@ def is_pages(path: str) -> bool:
 def read_header(handle: int, path: str) -> State:
     """Returns the state of an open file by the header that counts.
 
-    Raises
-    ------
-    StoreError : neither header is whole, or it is of another format, or says more pages than there
-        are
+    Raises StoreError: neither header is whole, or it is of another format, or says more pages than
+    there are.
     """
     best: State | None = None
     for page in (0, 1):

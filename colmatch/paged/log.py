@@ -40,43 +40,25 @@ def log_path(path: str) -> str:
 def locked_log(path: str) -> int:
     """Opens the log of a file with the right to change both, which goes when it is closed.
 
-    Raises
-    ------
-    StoreError : another has that right, or nothing can be written there
+    Raises StoreError: another has that right, or nothing can be written there.
     """
     while True:
-        handle = _locked(path)
+        try:
+            handle = open_beside(log_path(path), path, NOUN, to_write=True)
+        except OSError as error:
+            raise write_error(path, error) from error
+        locked = lock(handle)
+        if not locked:
+            os.close(handle)
+            if locked is None:
+                raise StoreError(f"{path} cannot be locked on this system: nothing was changed")
+            raise StoreError(
+                f"{path} is being changed by another process, or another matcher of this one: close that first"
+            )
         if is_there(log_path(path), handle):
             keep_like(handle, path)
             return handle
         locks.close(handle)  # who had it has removed it
-
-
-def _locked(path: str) -> int:
-    try:
-        handle = open_beside(log_path(path), path, NOUN, to_write=True)
-    except OSError as error:
-        raise write_error(path, error) from error
-    locked = lock(handle)
-    if not locked:
-        os.close(handle)
-        if locked is None:
-            raise StoreError(f"{path} cannot be locked on this system: nothing was changed")
-        raise StoreError(
-            f"{path} is being changed by another process, or another matcher of this one: close that first"
-        )
-    return handle
-
-
-def open_log(path: str) -> int:
-    """Opens the log of a file to read it.
-
-    Raises
-    ------
-    StoreError : it is no file, or another user's
-    OSError : as from ``open``
-    """
-    return open_beside(log_path(path), path, NOUN, to_write=False)
 
 
 def begin_bytes(generation: int) -> bytes:
@@ -90,9 +72,7 @@ def generation_of(path: str, handle: int, known: State) -> int:
 
     known : the state of the file without its log
 
-    Raises
-    ------
-    StoreError : it is damaged, or no log
+    Raises StoreError: it is damaged, or no log.
     """
     head = os.pread(handle, BEGIN, 0)
     if len(head) < BEGIN and MAGIC.startswith(head[: len(MAGIC)].rstrip(b"\0")):
@@ -152,9 +132,7 @@ def next_update(path: str, handle: int, known: State, at: int, size: int) -> Upd
 
     known : the state before that update
 
-    Raises
-    ------
-    StoreError : the log is damaged, there or behind
+    Raises StoreError: the log is damaged, there or behind.
     """
     update = read_update(handle, known.generation, at, size)
     if update is None or update.head.update_number != known.update_number + 1:

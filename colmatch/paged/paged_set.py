@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -37,7 +38,7 @@ from colmatch.updates import literals
 from colmatch.updates.combined import combine
 from colmatch.updates.initial import Given, indexed_parts
 from colmatch.updates.segments import indexed
-from colmatch.updates.versions import Parts, Version
+from colmatch.updates.versions import Version
 
 PIECE = 8192  # records that are read at once
 
@@ -70,9 +71,7 @@ class PagedSet(PagedReader):
                 words[root_page.UPDATES], words[root_page.UPDATES_HIGH] = updates & 0xFFFFFFFF, updates >> 32
                 self.file.commit()
             except BaseException as error:
-                if (
-                    self.file.update_number == update_number
-                ):  # else it is there, and what comes behind it was interrupted
+                if self.file.update_number == update_number:  # else it is there, and what follows was interrupted
                     self.file.roll_back(pages)
                     self.store.forget_needed()
                     self._metadata, self._source = before, None
@@ -82,7 +81,7 @@ class PagedSet(PagedReader):
             finally:
                 if self.file.update_number != update_number:
                     self.store.keep_needed()
-                    self._known = self.file.generation, self.file.update_number
+                    self._known = self.file.state
 
     def _check_open(self) -> None:
         if self._closed:
@@ -135,7 +134,7 @@ class PagedSet(PagedReader):
         if self._source is None or self._source.options != self.options:
             attributes = Attributes(list(self.version.attributes))
             self._source = SubscriptionReader(
-                self.schema, self.options, attributes, self._settings.budget, self.language
+                self.schema, self.options, attributes, self.requested.budget, self.language
             )
         return self._source
 
@@ -143,7 +142,7 @@ class PagedSet(PagedReader):
         """Takes the subscriptions of some records away."""
         for begin in range(0, len(places), PIECE):
             some = places[begin : begin + PIECE]
-            known = self.to_keys(some)
+            known = self.store.to_keys(some)
             self.store.change(build.all_entries(known), False)
             self.store.give_slots(known.slots.tolist())
             for place in some.tolist():
@@ -199,7 +198,7 @@ class PagedSet(PagedReader):
         version = self.version_of(places)
         codes = freeze(literals.moved(version.segments[0].codes, move))
         predicates = version.segments[0].predicates
-        old = self.to_keys(places)
+        old = self.store.to_keys(places)
         new = build.to_keys(predicates, codes, old.ids, old.tags, old.slots)
         self.store.change(build.all_entries(old), False)
         self.store.change(build.all_entries(new), True)
@@ -210,10 +209,7 @@ class PagedSet(PagedReader):
     def _describe(self, version: Version) -> None:
         """Writes what describes the subscriptions."""
         assert self._metadata is not None
-        parts = Parts(
-            schema=self.schema, options=self.options, requested=self._settings, version=version, language=self.language
-        )
-        self._metadata = metadata.write(self.store, self._metadata, parts)
+        self._metadata = metadata.write(self.store, self._metadata, self.parts_with(version))
 
     def compact(self, sample: Any) -> None:
         """Writes the file anew, as ``Matcher.compact`` does."""
@@ -230,13 +226,7 @@ class PagedSet(PagedReader):
             self._known = None
             whole = self.whole()
             segment = combine(whole.segments, whole.bases, whole.live(), dense=True)
-            parts = Parts(
-                schema=self.schema,
-                options=self.options,
-                requested=self._settings,
-                version=self.version.changed(sample=kept),
-                language=self.language,
-            )
+            parts = self.parts_with(self.version.changed(sample=kept))
             some = build.to_keys(segment.by_subscription(), segment.codes, whole.ids, whole.tags)
             updates = self.store.updates + (sample is not None)
             made = build.build_pages(some, len(whole.attributes), metadata.chains_of(parts), updates)
@@ -262,13 +252,12 @@ class PagedSet(PagedReader):
             self.reading(lambda: self._copy(path))
 
     def _copy(self, path: str) -> None:
-        whole = self.file.read_all
         try:
             with taking_place(path) as generation, replacing(path) as file:
                 file.write(headers(generation, self.file.update_number, self.file.pages))
                 for begin in range(ROOT, self.file.pages, 256):
                     pages = np.arange(begin, min(begin + 256, self.file.pages))
-                    file.write(whole(pages).tobytes())
+                    file.write(self.file.read_all(pages).tobytes())
         except OSError as error:
             raise write_error(path, error) from error
 
@@ -289,9 +278,7 @@ class _Nothing(Exception):
 def built(given: Given, sample: Any) -> PagedSet:
     """Makes a file of what was taken in, in the place of what has its name.
 
-    Raises
-    ------
-    StoreError : it cannot be written, or is being changed by another
+    Raises StoreError: it cannot be written, or is being changed by another.
     """
     requested = given.requested
     assert isinstance(requested, PbtreeSettings)
@@ -303,22 +290,12 @@ def built(given: Given, sample: Any) -> PagedSet:
     some = build.to_keys(segment.predicates, segment.codes, version.ids, version.tags)
     nothing = combine((), (), np.empty(0, bool))
     empty, _ = indexed(few.requested, nothing, nothing.codes, None, 0, 0)
-    base = Parts(
-        schema=parts.schema,
-        options=parts.options,
-        requested=requested,
-        version=version.changed(
-            segments=(empty,), bases=(0,), alive=(0,), ids=version.ids.slice(0, 0), tags=NO_TAGS, reason="asked for"
-        ),
-        language=parts.language,
+    described = version.changed(
+        segments=(empty,), bases=(0,), alive=(0,), ids=version.ids.slice(0, 0), tags=NO_TAGS, reason="asked for"
     )
+    base = replace(parts, requested=requested, version=described)
     with taking_place(path) as generation:
         made = build.build_pages(some, len(version.attributes), metadata.chains_of(base), 0)
         del some, segment, version, parts
         build.write(path, made, generation, 1)
     return PagedSet(path, requested, given.options)
-
-
-def opened(path: str, cache_bytes: int | None = None, fsync: bool = False) -> PagedSet:
-    """Opens a file of pages, with what differs from the settings that it was built with."""
-    return PagedSet(path, cache_bytes=cache_bytes, fsync=fsync)

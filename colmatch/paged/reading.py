@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -27,8 +28,7 @@ from colmatch.paged.cache import StaleError, damaged, read_error
 from colmatch.paged.file import PageFile
 from colmatch.paged.metadata import Metadata
 from colmatch.paged.paged_version import PagedVersion
-from colmatch.paged.records import Keyed
-from colmatch.paged.store import PageStore
+from colmatch.paged.store import PageStore, places_of
 from colmatch.predicates.keys import to_codes
 from colmatch.subscriptions.ids import Ids, can_be_id
 from colmatch.subscriptions.intake import SubscriptionReader
@@ -62,9 +62,8 @@ class PagedReader:
         self.path = os.path.realpath(path)
         self.lock = _forks.lock()
         self.turn = FairMutex()
-        settings = requested or PbtreeSettings(path=path)
-        self._settings = settings
-        self.file = PageFile(self.path, settings.cache_bytes, settings.fsync)
+        self.requested = requested or PbtreeSettings(path=path)
+        self.file = PageFile(self.path, self.requested.cache_bytes, self.requested.fsync)
         self.store = PageStore(self.file)
         self._known: tuple[int, int] | None = None
         self._metadata: Metadata | None = None
@@ -76,9 +75,9 @@ class PagedReader:
             kept = self.base.requested
             assert isinstance(kept, PbtreeSettings)
             size = kept.cache_bytes if cache_bytes is None else cache_bytes
-            self._settings = own = PbtreeSettings(kept.dnf_budget, path, size, fsync or kept.fsync)
-            self.file.fsync = own.fsync
-            self.file.cache.budget(own.cache_bytes)
+            self.requested = PbtreeSettings(kept.dnf_budget, path, size, fsync or kept.fsync)
+            self.file.fsync = self.requested.fsync
+            self.file.cache.budget(size)
         self.options = options or self.base.options
         _forks.renewed(self)
 
@@ -97,9 +96,7 @@ class PagedReader:
     def reading(self, work: Callable[[], T]) -> T:
         """Does something with the pages of one state, from the beginning if others change them.
 
-        Raises
-        ------
-        StoreError : the file is damaged, or cannot be read
+        Raises StoreError: the file is damaged, or cannot be read.
         """
         with self.lock:
             first: tuple[int, int] | None = None
@@ -109,7 +106,7 @@ class PagedReader:
                     self._learn()
                     return work()
                 except StaleError as error:
-                    state, page = (self.file.generation, self.file.update_number), error.page
+                    state, page = self.file.state, error.page
                     first, is_same = first or state, first is None or first == state
                 except OSError as error:
                     raise read_error(self.path, error) from error
@@ -119,10 +116,9 @@ class PagedReader:
 
     def _learn(self) -> None:
         """Reads what describes the subscriptions, where it has changed."""
-        state = self.file.generation, self.file.update_number
-        if state != self._known:
+        if self.file.state != self._known:
             self._metadata = metadata.read(self.store, self._metadata)
-            self._known = state
+            self._known = self.file.state
 
     @property
     def base(self) -> Parts:
@@ -141,10 +137,6 @@ class PagedReader:
     @property
     def schema(self) -> Any:
         return self.base.schema
-
-    @property
-    def requested(self) -> PbtreeSettings:
-        return self._settings
 
     @property
     def language(self) -> Any:
@@ -171,8 +163,7 @@ class PagedReader:
             slots = self.store.slots_of(IDS, key)
             if not len(slots):
                 continue
-            entry = self.store.slots(slots).astype(np.int64)
-            places = entry[:, 2] << 16 | entry[:, 3]
+            places = places_of(self.store.slots(slots))
             if is_text:
                 found = self.store.to_keys(places).ids.array.to_pylist()
                 places = places[[own == ids[i] for own in found]]
@@ -186,29 +177,21 @@ class PagedReader:
         if not len(slots):
             return slots
         # All that stand there have the same tag (``_check_tags``), so one of them says which it is.
-        entry = self.store.slots(slots[:1]).astype(np.int64)
-        return slots if tag in self.to_keys(entry[:, 2] << 16 | entry[:, 3]).tags.names else slots[:0]
+        return slots if tag in self.store.to_keys(places_of(self.store.slots(slots[:1]))).tags.names else slots[:0]
 
     def all_places(self) -> NDArray[np.int64]:
         """Returns the places of all records in the order of the file, which matches have too."""
-        count = self.store.root(root_page.SLOT_COUNT)
-        entry = self.store.slots(np.arange(count)).astype(np.int64)
-        places = np.where(entry[:, 2] > 0, entry[:, 2] << 16 | entry[:, 3], -1)
-        distinct = np.unique(places)
-        return contiguous(distinct[distinct >= 0])
-
-    def to_keys(self, places: NDArray[np.int64]) -> Keyed:
-        """Returns the subscriptions of some records."""
-        return self.store.to_keys(places)
+        entry = self.store.slots(np.arange(self.store.root(root_page.SLOT_COUNT)))
+        return contiguous(np.unique(places_of(entry[entry[:, 2] > 0])))
 
     def version_of(self, places: NDArray[np.int64]) -> Version:
         """Returns some subscriptions as a version in memory."""
-        some = self.to_keys(places)
+        some = self.store.to_keys(places)
         version = self.version
         multi: U8 = contiguous(np.array(version.attributes.multi, np.uint8))
         predicates, codes = to_codes(some.predicates, some.keys, multi)
         count = len(some.ids)
-        requested = FEWEST.settings.under(self._settings.dnf_budget)
+        requested = FEWEST.settings.under(self.requested.dnf_budget)
         segment, _ = indexed(requested, predicates, codes, None, count, count)
         ids = some.ids if count or not self.store.root(root_page.TEXT_IDS) else Ids(pa.array([], pa.string()))
         return version.changed(
@@ -227,28 +210,24 @@ class PagedReader:
         """Returns all subscriptions as a version in memory, which stays until the next update."""
 
         def read_all() -> Version:
-            state = self.file.generation, self.file.update_number
-            known = self._whole
-            if known is None or known[0] != state:
-                known = state, self.version_of(self.all_places())
-                self._whole = known
-            return known[1]
+            if self._whole is None or self._whole[0] != self.file.state:
+                self._whole = self.file.state, self.version_of(self.all_places())
+            return self._whole[1]
 
         return self.reading(read_all)
 
+    def parts_with(self, version: Version) -> Parts:
+        """Returns what a matcher is made of that has a version, and all else of this one."""
+        return replace(self.base, options=self.options, requested=self.requested, version=version)
+
     def parts(self) -> Parts:
         """Returns what a matcher in memory is made of that has the same subscriptions."""
-        requested = PbtreeSettings(self._settings.dnf_budget)
-        return Parts(
-            schema=self.schema, options=self.options, requested=requested, version=self.whole(), language=self.language
-        )
+        return replace(self.parts_with(self.whole()), requested=PbtreeSettings(self.requested.dnf_budget))
 
     def parts_of(self, id: int | str) -> Parts:
         """Returns as ``parts`` with one subscription alone.
 
-        Raises
-        ------
-        SubscriptionError : there is none
+        Raises SubscriptionError: there is none.
         """
 
         def find() -> Parts:
@@ -257,14 +236,7 @@ class PagedReader:
             places = self.places(Ids(pa.array([own], type))) if can_be_id(own, type) else np.array([-1])
             if places[0] < 0:
                 raise SubscriptionError(f"there is no subscription {shown(id)}")
-            version = self.version_of(places)
-            return Parts(
-                schema=self.schema,
-                options=self.options,
-                requested=self._settings,
-                version=version,
-                language=self.language,
-            )
+            return self.parts_with(self.version_of(places))
 
         return self.reading(find)
 
@@ -284,7 +256,7 @@ class PagedReader:
                 "language": self.language.name,
                 "missing": self.language.missing,
                 "index": KIND.name,
-                "settings": self._settings.to_dict(),
+                "settings": self.requested.to_dict(),
                 "reason": version.reason,
                 "updates": self.store.updates,
                 "merges": 0,

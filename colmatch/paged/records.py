@@ -58,9 +58,7 @@ def pack(some: Keyed) -> tuple[U32, I64]:
 def unpacked(words: U32, first: I64) -> Keyed:
     """Reads records from words, ``first`` (S + 1) being where each begins. Owners count from 0 on.
 
-    Raises
-    ------
-    ValueError : a record is not as long as its parts are
+    Raises ValueError: a record is not as long as its parts are.
     """
     records = Records(FORM, words, first)
     ids, each = ids_of(records)

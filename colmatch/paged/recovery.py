@@ -31,9 +31,7 @@ from colmatch.store.recovery import Recovered, set_aside
 def recover_log(path: str) -> Recovered | None:
     """Cuts off what is damaged of the log of a file of pages. None where nothing is.
 
-    Raises
-    ------
-    StoreError : another changes the file, or the file itself is damaged
+    Raises StoreError: another changes the file, or the file itself is damaged.
     """
     path = os.path.realpath(path)
     if not os.path.lexists(log_path(path)):
@@ -85,9 +83,7 @@ def _recovered(path: str, main: int, log: int) -> Recovered | None:
 def _check_log(path: str, log: int, head: bytes, generation: int, size: int) -> None:
     """Checks that something damaged, from which no update can be read, was a log of the file.
 
-    Raises
-    ------
-    StoreError : it looks like none, or follows a header that is damaged as well
+    Raises StoreError: it looks like none, or follows a header that is damaged as well.
     """
     if next(heads(log, generation + 1, BEGIN, size), None) is not None:
         raise _both_damaged(path)

@@ -29,10 +29,8 @@ def taking_place(path: str) -> Iterator[int]:
 
     path : without links. Its log has nothing for the new file, and is removed at the end
 
-    Raises
-    ------
-    StoreError : another changes what is there, or it has a journal with updates, or what has the
-        name of its log is none, or nothing can be written there
+    Raises StoreError: another changes what is there, or it has a journal with updates, or what has
+    the name of its log is none, or nothing can be written there.
     """
     _check_name(path)
     try:
@@ -53,9 +51,7 @@ def taking_place(path: str) -> Iterator[int]:
 def unpaged(path: str) -> Iterator[None]:
     """Sees that a file may be replaced by one without pages, as ``taking_place`` does.
 
-    Raises
-    ------
-    StoreError : it has pages, which another changes
+    Raises StoreError: it has pages, which another changes.
     """
     path = os.path.realpath(path)
     _check_name(path)

@@ -33,9 +33,7 @@ PAGES_AHEAD = 256  # pages of a chain that are read together where they are neig
 def words_of(data: bytes, chain: int) -> tuple[U32, int]:
     """Returns the contents of one of ``CHAINS`` as words, and their size in bytes.
 
-    Raises
-    ------
-    StoreError : they are too large
+    Raises StoreError: they are too large.
     """
     if len(data) >> 32:
         raise StoreError(f"the {CHAINS[chain]} have {len(data):,} bytes, a file of pages has room for 4 GiB of them")

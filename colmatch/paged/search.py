@@ -18,7 +18,7 @@ from colmatch.kernels.pbtree.match import search_rows
 from colmatch.kernels.pbtree.verify import verify_pairs
 from colmatch.matching.pieces import Piece
 from colmatch.paged import root_page
-from colmatch.paged.store import PageStore
+from colmatch.paged.store import PageStore, places_of
 from colmatch.predicates.keys import to_codes
 
 OUT_LEAST = 1 << 14  # pairs of row and slot that there is room for
@@ -78,7 +78,7 @@ class Searcher:
             keep = ~doubtful
             keep[doubtful] = self._verified(row[doubtful], slot[doubtful], entry[doubtful], by_row, multi)
             row, slot, entry = row[keep], slot[keep], entry[keep]
-        place = entry[:, 2].astype(np.int64) << 16 | entry[:, 3].astype(np.int64)
+        place = places_of(entry)
         order = np.lexsort((place, row))
         row, place = row[order], place[order]
         new = np.ones(len(row), bool)
@@ -125,8 +125,7 @@ class Searcher:
         self, row: I64, slot: I64, entry: U32, rows: tuple[I64, I64, I64], multi: NDArray[np.uint8]
     ) -> NDArray[np.bool_]:
         """Says of pairs whether they are true, by the records of the subscriptions."""
-        place = entry[:, 2].astype(np.int64) << 16 | entry[:, 3].astype(np.int64)
-        distinct, which = np.unique(place, return_inverse=True)
+        distinct, which = np.unique(places_of(entry), return_inverse=True)
         true = np.zeros(len(row), bool)
         for begin in range(0, len(distinct), VERIFIED_MOST):
             some = np.flatnonzero((which >= begin) & (which < begin + VERIFIED_MOST))
@@ -145,18 +144,12 @@ class Searcher:
         return true
 
 
-def by_rows(row: I64, rows: int) -> I64:
-    """Returns where the pairs of each row begin: (rows + 1)."""
-    return ranges_of(np.bincount(row, minlength=rows))
-
-
 def piece_of(found: Found, rows: int, offset: int, pages: PageStore, memory: Any) -> Piece:
     """Returns the matches of a batch in the form that callers' forms are made of."""
-    place = by_rows(found.row, rows)
+    place = ranges_of(np.bincount(found.row, minlength=rows))
     if not pages.root(root_page.TEXT_IDS):
         ids = np.ascontiguousarray(found.entry[:, :2]).view(np.int64).ravel()
         return Piece(offset, place, ids, None, memory)
-    spot = found.entry[:, 2].astype(np.int64) << 16 | found.entry[:, 3].astype(np.int64)
-    distinct, which = np.unique(spot, return_inverse=True)
+    distinct, which = np.unique(places_of(found.entry), return_inverse=True)
     names = pages.to_keys(distinct).ids.array if len(distinct) else pa.array([], pa.string())
     return Piece(offset, place, which.astype(np.uint32), names, memory)

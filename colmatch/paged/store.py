@@ -28,7 +28,7 @@ from colmatch.paged.root_page import (
     SLOTS_TOP,
     TREES_TOP,
     Chains,
-)  # fmt: skip
+)
 
 SLOT_WORDS = 4
 SLOTS_OF_PAGE = pb.CHILDREN // SLOT_WORDS
@@ -44,6 +44,11 @@ def block_entries(words: U32, place: int) -> tuple[I64, I64, I64]:
     total, slots = int(counts.sum()), place + pb.BLOCK_HEAD
     keys = words[slots + room : slots + room + 2 * total].copy().view(np.int64)
     return np.repeat(np.arange(pb.LISTS), counts), keys, words[slots : slots + total].astype(np.int64)
+
+
+def places_of(entry: U32) -> I64:
+    """Returns the places of records, page << 16 | word, by what the table says of their slots."""
+    return entry[:, 2].astype(np.int64) << 16 | entry[:, 3]
 
 
 class PageStore(Chains):
@@ -113,7 +118,7 @@ class PageStore(Chains):
     def set_needed(self, slots: Iterable[int], needed: Iterable[int]) -> None:
         """Writes what slots have to count."""
         top, kept = self.root(NEEDED_TOP), self._known_needed
-        known = None if kept is None or kept[0] != (self.file.generation, self.file.update_number) else kept[1]
+        known = None if kept is None or kept[0] != self.file.state else kept[1]
         for slot, value in zip(slots, needed, strict=True):
             page = self.reach_table_page(top, slot // NEEDED_OF_PAGE)
             self.file.edit(page).view(np.uint8)[4 * pb.HEAD + slot % NEEDED_OF_PAGE] = value
@@ -124,22 +129,21 @@ class PageStore(Chains):
 
     def needed(self) -> U8:
         """Returns what each slot has to count: one byte for each, which stay in memory."""
-        state, count = (self.file.generation, self.file.update_number), self.root(SLOT_COUNT)
-        known = self._known_needed
-        if known is None or known[0] != state:
+        known, count = self._known_needed, self.root(SLOT_COUNT)
+        if known is None or known[0] != self.file.state:
             pages = self.table_pages(self.root(NEEDED_TOP), np.arange(-(-count // NEEDED_OF_PAGE)))
             found = np.zeros(len(pages) * NEEDED_OF_PAGE, np.uint8)
             step = max(self.file.cache.frames // 2, 1)
             for begin in range(0, len(pages), step):
                 some = self.file.read_all(pages[begin : begin + step])[:, pb.HEAD :]
                 found[begin * NEEDED_OF_PAGE :][: 4 * some.size] = np.ascontiguousarray(some).view(np.uint8).ravel()
-            self._known_needed = known = state, found[:count].copy()
+            self._known_needed = known = self.file.state, found[:count].copy()
         return known[1]
 
     def keep_needed(self) -> None:
         """Says that what is known of slots is what the last update has made of them."""
         if self._known_needed is not None:
-            self._known_needed = (self.file.generation, self.file.update_number), self._known_needed[1]
+            self._known_needed = self.file.state, self._known_needed[1]
 
     def forget_needed(self) -> None:
         self._known_needed = None
@@ -188,9 +192,7 @@ class PageStore(Chains):
     def write_over(self, page: int, word: int, words: U32) -> None:
         """Writes a record in the place of one of the same length.
 
-        Raises
-        ------
-        StoreError : that one has another length
+        Raises StoreError: that one has another length.
         """
         if word:
             into = self.file.edit(page)
@@ -287,9 +289,7 @@ class PageStore(Chains):
     def change(self, entries: ListEntries, is_insert: bool) -> None:
         """Enters slots into the lists of trees, or takes them out.
 
-        Raises
-        ------
-        StoreError : what is to be taken out is not there: the file is damaged
+        Raises StoreError: what is to be taken out is not there: the file is damaged.
         """
         order = np.lexsort((entries.key, entries.tree))
         tree, key, slot = entries.tree[order], entries.key[order], entries.slot[order]
@@ -307,18 +307,8 @@ class PageStore(Chains):
         fresh = [self.allocate(pb.TABLE) for _ in range(self._fresh)]
         if len(self._freed) < self.file.pages:
             self._freed = np.empty(self.file.pages * 5 // 4, np.int64)
-        return Pages(
-            cache.mem,
-            cache.frame,
-            cache.used,
-            cache.dirty,
-            self._shadow,
-            self._shadow_of,
-            np.array(fresh, np.int64),
-            self._freed,
-            np.zeros(pb.LISTS, np.int64),
-            np.zeros(6, np.int64),
-        )
+        taken = np.array(fresh, np.int64), self._freed, np.zeros(pb.LISTS, np.int64), np.zeros(6, np.int64)
+        return Pages(cache.mem, cache.frame, cache.used, cache.dirty, self._shadow, self._shadow_of, *taken)
 
     def _take_shadows(self, pages: int) -> None:
         self._shadow: U32 = np.empty(pages * pb.WORDS, np.uint32)

@@ -19,17 +19,18 @@ from colmatch.arrays.frozen import contiguous
 from colmatch.arrays.recycled import Recycled
 from colmatch.errors import EventError
 from colmatch.events.gather import seen_batches
-from colmatch.kernels import _forks, layout
+from colmatch.kernels import _forks
 from colmatch.matching.pieces import Piece
 from colmatch.matching.reasons import By
 from colmatch.matching.request import MatchRequest
 from colmatch.matching.subset import Subset
 from colmatch.matching.threads import Result
 from colmatch.matching.topk.arguments import TopK
-from colmatch.matching.workers import MatchTask, Workers
+from colmatch.matching.workers import COUNTED, MatchTask, Workers
 from colmatch.options import Options
 from colmatch.paged.paged_set import PagedSet
 from colmatch.paged.search import Found, Searcher, piece_of
+from colmatch.paged.store import places_of
 from colmatch.updates.versions import Version
 
 
@@ -103,7 +104,7 @@ class PagedWorkers(Workers):
 
     def _among(self, found: Found, among: Subset) -> Found:
         """Leaves those of some ids and tags."""
-        places = found.entry[:, 2].astype(np.int64) << 16 | found.entry[:, 3].astype(np.int64)
+        places = places_of(found.entry)
         kept = np.ones(len(places), bool)
         ids, tags = among.said
         if ids is not None:
@@ -111,23 +112,14 @@ class PagedWorkers(Workers):
             kept &= np.isin(places, self._paged.places(ids) if same else np.empty(0, np.int64))
         for some in tags:
             slots = np.concatenate([self._paged.tagged(tag) for tag in some] or [np.empty(0, np.int64)])
-            entry = self._paged.store.slots(slots).astype(np.int64)
-            kept &= np.isin(places, entry[:, 2] << 16 | entry[:, 3])
+            kept &= np.isin(places, places_of(self._paged.store.slots(slots)))
         return Found(found.row[kept], found.slot[kept], found.entry[kept])
 
     def counters(self, events: Any, topk: TopK | None, request: MatchRequest, wanted: int) -> dict[str, int]:
         if topk is not None or request.ranges:
             return self._whole.counters(events, topk, request, wanted)
         before, reads = self._searcher.counters.copy(), self._paged.file.cache.reads
-        matches = sum(
-            int(np.sum(counts)) for counts in self.run(events, MatchTask(self, request, wanted, Piece.counts))
-        )
+        matches = sum(int(counts.sum()) for counts in self.run(events, MatchTask(self, request, wanted, Piece.counts)))
         more: NDArray[np.int64] = self._searcher.counters - before
-        places = {
-            "conjunctions": layout.CONJUNCTIONS,
-            "candidates": layout.CANDIDATES,
-            "predicates": layout.PREDICATES,
-            "nodes": layout.NODES,
-        }
-        told = {name: int(more[place]) for name, place in places.items()}
+        told = {name: int(more[place]) for name, place in COUNTED.items()}
         return told | {"matches": matches, "pages": self._paged.file.cache.reads - reads}

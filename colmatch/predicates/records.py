@@ -43,9 +43,7 @@ class Form:
     def pack(self, sections: Mapping[str, NDArray[Any]]) -> bytes:
         """Returns one record.
 
-        Raises
-        ------
-        OverflowError : a section has more bytes than its head can say
+        Raises OverflowError: a section has more bytes than its head can say.
         """
         there = sorted([
             (self.places[name], rows.astype(self.sections[name].type, copy=False).tobytes())
@@ -74,9 +72,7 @@ class Form:
     def names(self, record: bytes) -> set[str]:
         """Returns the sections that a record has.
 
-        Raises
-        ------
-        struct.error : it is too short for one
+        Raises struct.error: it is too short for one.
         """
         bits = _HEAD.unpack_from(record)[1]
         return {name for name, place in self.places.items() if bits >> place & 1}
@@ -84,9 +80,7 @@ class Form:
     def all_packed(self, sections: Sections, count: int) -> tuple[U32, I64]:
         """Returns the words of so many records, and where each begins (N + 1).
 
-        Raises
-        ------
-        OverflowError : a section has more bytes than its head can say
+        Raises OverflowError: a section has more bytes than its head can say.
         """
         if count == 1:
             words = np.frombuffer(self.pack({name: rows for name, (rows, _) in sections.items()}), np.uint32)
@@ -112,9 +106,7 @@ class Form:
 class Records:
     """Reads the sections of some records, those of each section one behind the other.
 
-    Raises
-    ------
-    ValueError : a record is not as long as its parts are
+    Raises ValueError: a record is not as long as its parts are.
     """
 
     def __init__(self, form: Form, words: U32, first: I64) -> None:

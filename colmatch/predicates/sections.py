@@ -63,9 +63,7 @@ def predicates_of(records: Records, subs: I64) -> tuple[Predicates, Keys]:
 
     subs (N) : subscriptions of each record; owners are numbered through
 
-    Raises
-    ------
-    ValueError : the sections of a record do not fit each other
+    Raises ValueError: the sections of a record do not fit each other.
     """
     size, conjunctions, predicates = records["size"], records.counts("size"), records.counts("word")
     check((sums(size, conjunctions) == predicates).all())

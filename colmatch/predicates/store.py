@@ -41,8 +41,6 @@ class PredicateStore:
     ) -> Predicates:
         """Returns predicates and others behind them, whose owners come after all others.
 
-        Parameters
-        ----------
         preds : what was returned last, or before that: then what came after it is forgotten
         more : with dense codes of the boundaries of ``codes``, which have these labels, and such
             as ``can_follow``. Owners count from ``base`` on

@@ -60,9 +60,7 @@ class Conditions:
     def convert(self, conditions: Any) -> Expr:
         """Converts the conditions of a rule.
 
-        Raises
-        ------
-        Unusable : they cannot be had, or the engine would refuse them
+        Raises Unusable: they cannot be had, or the engine would refuse them.
         """
         return _Conversion(self._named, self._known).convert(conditions, ROOT)
 
@@ -257,10 +255,6 @@ def _contains(column: ColumnHandle, value: Any, place: str) -> Expr:
     return column.array_contains(value)
 
 
-def _does_not_contain(column: ColumnHandle, value: Any, place: str) -> Expr:
-    return column.is_not_null() & _negation(_contains(column, value, place))
-
-
 def _ordered(sign: Callable[[ColumnHandle, Any], Expr]) -> Callable[[ColumnHandle, Any, str], Expr]:
     def compare(column: ColumnHandle, value: Any, place: str) -> Expr:
         if isinstance(value, (bool, str)) or value is None:
@@ -284,5 +278,5 @@ _OPERATORS: dict[str, Callable[[ColumnHandle, Any, str], Expr]] = {
     "in": _in,
     "notIn": _not(_in),
     "contains": _contains,
-    "doesNotContain": _does_not_contain,
+    "doesNotContain": lambda column, value, at: column.is_not_null() & _negation(_contains(column, value, at)),
 }

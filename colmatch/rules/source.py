@@ -24,9 +24,7 @@ class Rule(NamedTuple):
 def read_rules(source: object) -> list[Rule]:
     """Reads rules from all that ``from_json`` takes.
 
-    Raises
-    ------
-    SubscriptionError : this is not JSON, or not rules; or two have the same name
+    Raises SubscriptionError: this is not JSON, or not rules; or two have the same name.
     """
     given = _read(source)
     if isinstance(given, Mapping) and "conditions" not in given:
@@ -35,7 +33,8 @@ def read_rules(source: object) -> list[Rule]:
         given = [given]
     elif not is_listed(given):
         raise SubscriptionError(f"these are no rules: {NEEDED}, not {shown(given)}")
-    rules = [_read_rule(rule, f"rule {number}") for number, rule in enumerate(given) if not _is_blank(rule)]
+    given = [(number, rule) for number, rule in enumerate(given) if not isinstance(rule, (str, bytes)) or rule.strip()]
+    rules = [_read_rule(rule, f"rule {number}") for number, rule in given]
     names = [_name(rule, number) for number, rule in enumerate(rules)]
     first: dict[int | str, int] = {}
     for number, name in enumerate(names):
@@ -51,9 +50,7 @@ def read_rules(source: object) -> list[Rule]:
 def named_conditions(source: object) -> Mapping[Any, Any]:
     """Reads named conditions, an object from name to conditions, or its JSON; None is none.
 
-    Raises
-    ------
-    SubscriptionError : it is not JSON, or no object
+    Raises SubscriptionError: it is not JSON, or no object.
     """
     given = {} if source is None else _read_one(source, "the named conditions")
     if isinstance(given, Mapping):
@@ -121,10 +118,6 @@ def _is_object(line: str) -> bool:
         return isinstance(_json(line, ""), dict)
     except SubscriptionError:
         return False
-
-
-def _is_blank(rule: Any) -> bool:
-    return isinstance(rule, (str, bytes)) and not rule.strip()
 
 
 def _refuse(name: str) -> NoReturn:

@@ -262,11 +262,8 @@ class _ColumnNames:
 
 def _check_zone(df: DataFrame, matcher: Matcher) -> None:
     """Checks that the session has the zone in which literals were read, if any was."""
-    read, session, literal = (
-        matcher.options.timezone,
-        df.sparkSession.conf.get("spark.sql.session.timeZone") or "",
-        matcher.local_literal,
-    )
+    read, literal = matcher.options.timezone, matcher.local_literal
+    session = df.sparkSession.conf.get("spark.sql.session.timeZone") or ""
     if literal is not None and not same_zone(read, session):
         raise OptionError(
             f"parts of timestamps or timestamp literals, {literal!r} for one, were read in the zone {read!r}, and the zone of this session "
@@ -321,10 +318,9 @@ def _check_types(
             raise EventError(
                 f"column {name!r} is {type}, expressions compare strings by bytes: cast it to STRING COLLATE UTF8_BINARY"
             )
+    zone = events.sparkSession.conf.get("spark.sql.session.timeZone")
     try:
-        types = to_arrow_schema(
-            events.schema, timezone=events.sparkSession.conf.get("spark.sql.session.timeZone")
-        ).types
+        types = to_arrow_schema(events.schema, timezone=zone).types
     except PySparkException as error:
         raise EventError(f"Spark cannot hand over these columns as Arrow: {error}") from error
     nulls = pa.record_batch([pa.nulls(1, type) for type in types], names=events.columns)

@@ -27,6 +27,7 @@ from colmatch.errors import EventError, StoreError
 from colmatch.events.gather import batches as gathered
 from colmatch.matcher import Matcher
 from colmatch.matching.range_worker import RangeNames
+from colmatch.matching.request import Among
 from colmatch.matching.subset import Subset
 from colmatch.store.file import content_hash
 
@@ -126,14 +127,11 @@ class Task:
         # since a take of 64 MiB may well be of 200.
         width = sum(column.nbytes for column in kept) // len(events)
         most = max(1, min(PAIRS_MOST, BYTES_MOST // max(width, 1)))
-        best = self.best
-        found = (
-            matcher.match_batches(events, self.ranges, ids=self.among, now=self.now)
-            if best is None
-            else matcher.match_topk_batches(
-                events, best.k, best.score, best.event_weights, ids=self.among, now=self.now
-            )
-        )
+        best, among = self.best, Among(ids=self.among, now=self.now)
+        if best is None:
+            found = matcher.match_batches(events, self.ranges, **among)
+        else:
+            found = matcher.match_topk_batches(events, best.k, best.score, best.event_weights, **among)
         for pairs in found:
             for start in range(0, len(pairs), most):
                 part = pairs.slice(start, most)

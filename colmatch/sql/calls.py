@@ -17,6 +17,7 @@ from colmatch.expr.calls import COLUMNS, WrongArgument, checked_columns, column_
 from colmatch.expr.computed import Computed
 from colmatch.expr.shared import SharedNodes
 from colmatch.lowering.forms import Form, Kind, Packing
+from colmatch.sql.computed import bare
 from colmatch.sql.literals import Reading
 
 
@@ -25,16 +26,12 @@ def parsed_call(
 ) -> Predicate:
     """Makes the predicate that a call is. Its operand are the slots of its arguments.
 
-    Parameters
-    ----------
     begin : where the text of an argument begins
     at : where that of the call begins
 
-    Raises
-    ------
-    Refusal : an argument is not what the function takes
+    Raises Refusal: an argument is not what the function takes.
     """
-    some = [_inner(argument) for argument in arguments]
+    some = list(map(bare, arguments))
     try:
         checked_columns(name, len(some))
         columns = [_column(name, argument, place, reading) for place, argument in enumerate(some[:COLUMNS])]
@@ -45,23 +42,19 @@ def parsed_call(
     slots = [int(argument.args["this"]) for argument in some[COLUMNS:]]
     given = [reading.operands[slot] for slot in slots]
     packing = Packing(name, tuple([(kind, negative) for kind, _, negative in given]))
-    return nodes.predicate(
-        Verb.CALL, subject_of(name, columns), (nodes.operand(Kind.BINARY, slots[0], packing=packing),)
-    )
+    operand = nodes.operand(Kind.BINARY, slots[0], packing=packing)
+    return nodes.predicate(Verb.CALL, subject_of(name, columns), (operand,))
 
 
 def pack(form: Form, literals: list[Any]) -> None:
     """Makes the arguments of special functions one literal each, in the first of their slots.
 
-    Raises
-    ------
-    WrongArgument : one is none that the function takes
+    Raises WrongArgument: one is none that the function takes.
     """
     for slot, (function, arguments) in form.packings:
         values = zip(arguments, literals[slot : slot + len(arguments)], strict=True)
-        literals[slot] = literal_of(
-            function, [(kind, f"-{text}" if negative else text) for (kind, negative), text in values]
-        )
+        signed = [(kind, f"-{text}" if negative else text) for (kind, negative), text in values]
+        literals[slot] = literal_of(function, signed)
 
 
 def with_packings(form: Form) -> Form:
@@ -69,12 +62,6 @@ def with_packings(form: Form) -> Form:
     operands = {operand for leaf in form.leaves for test in leaf.tests for operand in test.operands}
     found = sorted((o.slot, o.value) for o in operands if o.slot >= 0 and o.value is not None)
     return replace(form, packings=tuple(found)) if found else form
-
-
-def _inner(node: Any) -> Any:
-    while type(node) is exp.Paren:
-        node = node.args["this"]
-    return node
 
 
 def _column(name: str, node: Any, place: int, reading: Reading) -> Computed:

@@ -142,9 +142,7 @@ class Compiler:
         one, or for a built expression the Python value; where the slot's operand is ``many``, a
         list of them.
 
-        Raises
-        ------
-        ExpressionError : without id; with line and column when it is a text
+        Raises ExpressionError: without id; with line and column when it is a text.
         """
         if isinstance(expression, str):
             expression = str.__str__(expression)
@@ -296,8 +294,8 @@ class Compiler:
         return tree
 
     def _read(self, text: str, shape: str | None, literals: list[Any] | None) -> tuple[Form, list[Any]]:
-        """Returns the form of a text whose shape is new, or that ``split`` cannot be
-        trusted with.
+        """Returns the form of a text whose shape is new, or that ``split`` cannot be trusted
+        with.
         """
         from colmatch.sql.refused import refused
 

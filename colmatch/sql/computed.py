@@ -20,6 +20,13 @@ _COMPARISONS = frozenset({"=", "<>", "<", "<=", ">", ">=", "<=>"})
 _SUFFIX = re.compile(r"[-+\s]*[0-9.]+(?:[eE][+-]?[0-9]+)?([A-Za-z]*)")
 
 
+def bare(node: Any) -> Any:
+    """Returns the node within all parentheses around it."""
+    while type(node) is exp.Paren:
+        node = node.args["this"]
+    return node
+
+
 def is_computed(node: exp.Expr) -> bool:
     """Returns whether a node is a value that is computed, and no condition."""
     operator = _OPERATORS.get(type(node))
@@ -34,9 +41,7 @@ def is_coalesced(node: exp.Expr) -> bool:
     """Returns whether a node is ``coalesce`` of a condition, as in ``coalesce(a > 3, false)``."""
     stack = [node]
     while stack:
-        node = stack.pop()
-        while type(node) is exp.Paren:
-            node = node.args["this"]
+        node = bare(stack.pop())
         if isinstance(node, (exp.Predicate, exp.Not, exp.Connector)):
             return True
         if function_of(node) == "coalesce":
@@ -76,17 +81,12 @@ class ComputedReader:
     def read(self, node: exp.Expr, depth: int = 0) -> Computed:
         """Returns what a node computes.
 
-        Raises
-        ------
-        Refusal : it is not a value, or nests too deep
+        Raises Refusal: it is not a value, or nests too deep.
         """
-        while type(node) is exp.Paren:
-            node = node.args["this"]
+        node = bare(node)
         if depth > DEEPEST:
-            raise Refusal(
-                f"a computed value nests deeper than {DEEPEST} levels: split a long sum by parentheses",
-                self._begin(node),
-            )
+            said = f"a computed value nests deeper than {DEEPEST} levels: split a long sum by parentheses"
+            raise Refusal(said, self._begin(node))
         kind, args = type(node), node.args
         if kind is exp.Literal:
             return self._literal(int(args["this"]))
@@ -96,8 +96,7 @@ class ComputedReader:
             return self._column(int(args["this"].args["this"]))
         operator = _OPERATORS.get(kind)
         if operator is not None:
-            both = tuple([self.read(args[side], depth + 1) for side in ("this", "expression")])
-            return Computed(operator, both)
+            return Computed(operator, tuple([self.read(args[side], depth + 1) for side in ("this", "expression")]))
         if kind is exp.Neg:
             return Computed("negate", (self.read(args["this"], depth + 1),))
         if kind is exp.Anonymous and str(args["this"]).startswith(CAST):

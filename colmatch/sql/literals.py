@@ -120,10 +120,8 @@ class LiteralReader:
         token.text = NUMBERS[n] if n < 1024 else str(n)
         reading.tokens.append(token)
 
-    def literal(self, i: int, first: int, negative: bool, typed: Kind | None = None) -> int:
-        """Returns the literal at token i, with the sign or type word that stands at token
-        ``first``.
-        """
+    def literal(self, i: int, negative: bool, typed: Kind | None = None) -> int:
+        """Reads the literal at token i, whose sign or type word, if any, has been read."""
         token = self.raw[i]
         if token.token_type is T.NUMBER:
             return self.number(i, negative, token.text, token.start, typed)
@@ -195,7 +193,7 @@ class LiteralReader:
             negative ^= raw[i].token_type is T.DASH
             i += 1
         if i < self.end and raw[i].token_type is T.NUMBER:
-            return self.literal(i, first, negative)
+            return self.literal(i, negative)
         if i < self.end and raw[i].token_type is T.DOT:
             return self.point(i, negative)
         if i >= self.end:

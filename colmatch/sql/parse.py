@@ -19,9 +19,9 @@ from colmatch.expr.computed import comparison
 from colmatch.expr.shared import SharedNodes
 from colmatch.lowering.forms import Operand
 from colmatch.sql.calls import parsed_call
-from colmatch.sql.computed import ComputedReader, coalesced, function_of, is_computed
+from colmatch.sql.computed import ComputedReader, bare, coalesced, function_of, is_computed
 from colmatch.sql.literals import ALLOWED, Reading
-from colmatch.sql.refused import LITERALS, bare, begin_of, is_inside, said, syntax_refusal
+from colmatch.sql.refused import LITERALS, begin_of, is_inside, said, syntax_refusal
 from colmatch.sql.stack import room
 from colmatch.sql.tokens import SPARK, read_text
 
@@ -72,9 +72,7 @@ class Parser:
     def parse(self, reading: Reading) -> Expr:
         """Makes the tree of a text that was read, only once; its operands are slots.
 
-        Raises
-        ------
-        Refusal : not a sentence of the language
+        Raises Refusal: not a sentence of the language.
         """
         if reading.parsed is None:
             try:
@@ -158,9 +156,8 @@ class Parser:
                     stack.append((None, None if type(value) is exp.Null else bool(value.args["this"])))
                     stack.append(part)
                 else:
-                    raise Refusal(
-                        "IS is followed by NULL, TRUE, FALSE, UNKNOWN or DISTINCT FROM", begin_of(node, reading)
-                    )
+                    wanted = "NULL, TRUE, FALSE, UNKNOWN or DISTINCT FROM"
+                    raise Refusal(f"IS is followed by {wanted}", begin_of(node, reading))
             elif kind is exp.Anonymous and function_of(node) == "coalesce":
                 stack.append(coalesced(node, begin_of(node, reading)))
             elif kind is exp.Boolean:
@@ -206,17 +203,14 @@ class Parser:
             return self.nodes.predicate(Verb.BARE, self._named(node, reading), ())
         if kind is exp.Between:
             if args.get("symmetric"):
-                raise Refusal(
-                    "BETWEEN SYMMETRIC is not supported: put the smaller value first", begin_of(node, reading)
-                )
+                instead = "put the smaller value first"
+                raise Refusal(f"BETWEEN SYMMETRIC is not supported: {instead}", begin_of(node, reading))
             return self._test(Verb.BETWEEN, args["this"], [args["low"], args["high"]], reading)
         if kind is exp.In:
             members = args.get("expressions")
             if not members:
-                raise Refusal(
-                    "IN needs a list of literals in parentheses, as in city IN ('Nice', 'Lyon')",
-                    begin_of(node, reading),
-                )
+                example = "city IN ('Nice', 'Lyon')"
+                raise Refusal(f"IN needs a list of literals in parentheses, as in {example}", begin_of(node, reading))
             return self._test(Verb.IN, args["this"], members, reading)
         verb = _PATTERNS.get(kind)
         if verb is not None:
@@ -302,13 +296,10 @@ class Parser:
 
     def _function(self, node: exp.Expr, reading: Reading) -> Expr:
         name = function_of(node).lower() or "arrays_overlap"
-        arguments = list(
-            node.args["expressions"] if type(node) is exp.Anonymous else (node.args["this"], node.args["expression"])
-        )
+        args, at = node.args, begin_of(node, reading)
+        arguments = list(args["expressions"] if type(node) is exp.Anonymous else (args["this"], args["expression"]))
         if name in EXAMPLES:
-            return parsed_call(
-                name, arguments, self.nodes, reading, lambda part: begin_of(part, reading), begin_of(node, reading)
-            )
+            return parsed_call(name, arguments, self.nodes, reading, lambda part: begin_of(part, reading), at)
         if name == "arrays_overlap" and len(arguments) == 2:
             if type(bare(arguments[0])) is exp.Array:
                 arguments.reverse()
@@ -316,10 +307,10 @@ class Parser:
             if type(array) is exp.Array:
                 return self._test(Verb.ARRAYS_OVERLAP, arguments[0], array.args.get("expressions") or [], reading)
             example = "arrays_overlap(tags, array('a', 'b'))"
-            raise Refusal(f"arrays_overlap needs a list column and literals, as in {example}", begin_of(node, reading))
+            raise Refusal(f"arrays_overlap needs a list column and literals, as in {example}", at)
         if name == "contains_all" and len(arguments) > 1:
             return self._test(Verb.CONTAINS_ALL, arguments[0], arguments[1:], reading)
-        raise Refusal(f"{name} has too few or too many arguments here", begin_of(node, reading))
+        raise Refusal(f"{name} has too few or too many arguments here", at)
 
 
 def _value_or_raise(found: Any) -> Any:

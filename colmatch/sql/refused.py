@@ -11,20 +11,13 @@ from sqlglot.tokenizer_core import TokenType
 
 from colmatch.errors import ExpressionError, shown
 from colmatch.expr.ast import Refusal, Subject
-from colmatch.sql.computed import function_of, is_computed
+from colmatch.sql.computed import bare, function_of, is_computed
 from colmatch.sql.literals import ALLOWED, Reading
 
 LITERALS = (exp.Literal, exp.Boolean, exp.Null)
 _BEHIND_SUBJECTS = frozenset(
     {TokenType.NOT, TokenType.IN, TokenType.BETWEEN, TokenType.LIKE, TokenType.ILIKE, TokenType.RLIKE}
 )
-
-
-def bare(node: exp.Expr) -> exp.Expr:
-    """Returns the node within all parentheses around it."""
-    while type(node) is exp.Paren:
-        node = node.args["this"]
-    return node
 
 
 def said(node: exp.Expr) -> str:
@@ -82,13 +75,9 @@ def syntax_refusal(error: ParseError, reading: Reading) -> Refusal:
     what = str(found.get("description", ""))
     if what.startswith("Expecting"):
         return Refusal(f"a {what[10:]!r} is missing after {shown(word)}", token.end + 1)
-    if what.startswith("Required") or (
-        last and token.token_type not in (TokenType.VAR, TokenType.NUMBER, TokenType.R_PAREN)
-    ):
-        return Refusal(
-            f"something is missing after {shown(word)}" if last else f"something is missing near {shown(word)}",
-            token.start,
-        )
+    ended = token.token_type in (TokenType.VAR, TokenType.NUMBER, TokenType.R_PAREN)
+    if what.startswith("Required") or (last and not ended):
+        return Refusal(f"something is missing {'after' if last else 'near'} {shown(word)}", token.start)
     return Refusal(f"{shown(word)} is not expected here; {ALLOWED}", token.start)
 
 
@@ -103,10 +92,8 @@ def refused(refusal: Refusal, reading: Reading | None, text: str | None) -> Expr
             computed = predicate.subject.computed
             path = () if computed is None else next(computed.columns, ())
             wanted = Subject(path) if path else predicate.subject._replace(size=False)
-            at = next(
-                (at for at, subject in zip(reading.subject_at, reading.subjects, strict=True) if subject == wanted),
-                None,
-            )
+            places = zip(reading.subject_at, reading.subjects, strict=True)
+            at = next((at for at, subject in places if subject == wanted), None)
     message = " ".join(refusal.message.splitlines())
     if text is None:
         return ExpressionError(message)

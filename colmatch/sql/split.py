@@ -74,9 +74,7 @@ def unescape(raw: str) -> str:
 
     That is with backslash escapes, and the quote written twice.
 
-    Raises
-    ------
-    ValueError : an escape names no character
+    Raises ValueError: an escape names no character.
     """
     quote = raw[0]
     text = raw[1:-1]
@@ -124,9 +122,7 @@ def split(text: str) -> tuple[str, list[Any]]:
 
     Only as good as a guess until the shape's first text has been read.
 
-    Raises
-    ------
-    ValueError : an escape names no character, or a string seems not to be closed
+    Raises ValueError: an escape names no character, or a string seems not to be closed.
     """
     pieces = _split(text)
     literals: list[Any] = []

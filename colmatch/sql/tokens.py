@@ -46,6 +46,7 @@ FUNCTIONS = frozenset(
         "regexp",
     ]
 )
+_SYNONYMS = {"rlike": "regexp_like", "regexp": "regexp_like", "cardinality": "size"}
 
 # What a token is to the reader.
 NAME, NUMBER, STRING, OTHER, JOIN, NOT, OPEN, CLOSE, SIGN, WORD = range(10)
@@ -73,9 +74,7 @@ _DEEPER = (OPEN, NOT)
 def read_text(text: str, max_depth: int) -> Reading:
     """Reads a text as far as its tokens go.
 
-    Raises
-    ------
-    Refusal : the text is not in the language, as far as its tokens tell
+    Raises Refusal: the text is not in the language, as far as its tokens tell.
     """
     if not text.isascii():
         try:
@@ -163,7 +162,7 @@ class _TokenReader(LiteralReader):
                 add(token)
                 i += 1
             elif role in _LITERAL_ROLES:
-                i = self.literal(i, i, False)
+                i = self.literal(i, False)
             elif role in _DEEPER:
                 if role == OPEN or not (out and out[-1].token_type in ENDS):
                     depth += 1
@@ -212,10 +211,8 @@ class _TokenReader(LiteralReader):
 
     def _checked_depth(self, depth: int, token: Token) -> int:
         if depth > self.max_depth:
-            raise Refusal(
-                f"the expression nests deeper than {self.max_depth} levels: flatten it, or raise Options(max_depth=...)",
-                token.start,
-            )
+            said = f"nests deeper than {self.max_depth} levels: flatten it, or raise Options(max_depth=...)"
+            raise Refusal(f"the expression {said}", token.start)
         return depth
 
     # Names
@@ -225,9 +222,7 @@ class _TokenReader(LiteralReader):
         if i >= self.end:
             return False
         token = self.raw[i]
-        return (
-            token.token_type is T.IDENTIFIER or (token.token_type in (T.VAR, T.NUMBER)) or token.text[:1].isidentifier()
-        )
+        return token.token_type in (T.IDENTIFIER, T.VAR, T.NUMBER) or token.text[:1].isidentifier()
 
     def _name(self, i: int) -> int:
         """A subject, or a function's name."""
@@ -257,7 +252,7 @@ class _TokenReader(LiteralReader):
         elif kind is T.STRING:
             typed = _TYPED.get(token.text.upper())
             if typed is not None and typed is not Kind.DOUBLE and len(path) == 1:
-                return self.literal(j, i, False, typed)
+                return self.literal(j, False, typed)
         if token.token_type is not T.IDENTIFIER and token.text.upper() in _STARTS and reading.start is None:
             reading.start = (_STARTS[token.text.upper()], token.start)
         n = len(reading.subjects)
@@ -296,31 +291,19 @@ class _TokenReader(LiteralReader):
         if kind is not None and i + 2 < self.end and raw[i + 2].token_type is T.STRING:
             _, j = self.string(i + 2)
             if j < self.end and raw[j].token_type is T.R_PAREN:
-                self.literal(i + 2, i, False, kind)
+                self.literal(i + 2, False, kind)
                 return j + 1
         if plain and name.upper() in _STARTS:
             raise Refusal(f"{_STARTS[name.upper()]}; {ALLOWED}", token.start)
-        if plain and name in VALUES:
-            self.reading.computed = True
-            token.token_type, token.text = T.VAR, PREFIX + name
-            self.reading.tokens.append(token)
-            return i + 1
-        if plain and name in ARGUMENTS:
-            token.token_type, token.text = T.VAR, name
+        if plain and (name in VALUES or name in ARGUMENTS):
+            self.reading.computed |= name in VALUES
+            token.token_type, token.text = T.VAR, PREFIX + name if name in VALUES else name
             self.reading.tokens.append(token)
             return i + 1
         if not plain or name not in FUNCTIONS:
             raise Refusal(f"function {token.text!r} is not supported; {ALLOWED}", token.start)
         token.token_type = T.ARRAY if name == "array" else T.VAR
-        token.text = (
-            "array"
-            if token.token_type is T.ARRAY
-            else "regexp_like"
-            if name in ("rlike", "regexp")
-            else "size"
-            if name == "cardinality"
-            else name
-        )
+        token.text = _SYNONYMS.get(name, name)
         self.reading.tokens.append(token)
         return i + 1
 
@@ -342,7 +325,7 @@ class _TokenReader(LiteralReader):
         if j > value and [t.text.upper() for t in raw[j : j + 3 : 2]] == ["AS", ")"]:
             kind = _TYPED.get(raw[j + 1].text.upper())
             if kind is Kind.DOUBLE or (kind is not None and raw[value].token_type is T.STRING):
-                self.literal(value, i, negative, kind)
+                self.literal(value, negative, kind)
                 return j + 3
         depth, word = 0, 0
         for j in range(i + 1, self.end):

@@ -85,8 +85,6 @@ def write_arrays(path: Path, header: Mapping[str, Any], arrays: Mapping[str, Arr
 def read_arrays(path: Path, mmap: bool = True, verify: bool = True) -> tuple[dict[str, Any], dict[str, Array]]:
     """Reads the header and the arrays, read-only.
 
-    Parameters
-    ----------
     mmap : map the file, so that processes share its pages and only those that are used are read;
         otherwise read it all, each array into memory of its own
     verify : check the arrays' checksums, which reads all of the file; the header is checked anyway
@@ -113,14 +111,11 @@ def content_hash(path: Path) -> str:
 
     It reads and checks the header alone, where the arrays' checksums are.
 
-    Raises
-    ------
-    StoreError, OSError : as ``read_arrays``
+    Raises StoreError, OSError: as ``read_arrays``.
     """
     with _open(path) as file:
         prefix = file.read(_LINE)
-        length, _ = _check_prefix(os.fspath(path), prefix, os.fstat(file.fileno()).st_size)
-        header = file.read(length)
+        header = file.read(_header_length(os.fspath(path), prefix, os.fstat(file.fileno()).st_size))
     _check_header(os.fspath(path), prefix, header)
     return _hash(prefix, header)
 
@@ -139,9 +134,7 @@ def unpack(data: bytes, where: str = "the pickled matcher") -> tuple[dict[str, A
 
     where : what errors call it
 
-    Raises
-    ------
-    StoreError : as ``read_arrays``
+    Raises StoreError: as ``read_arrays``.
     """
     return _parse(where, *_views(data), True)
 
@@ -199,8 +192,8 @@ def _open(path: Path) -> BufferedReader:
     return open(path, "rb")
 
 
-def _check_prefix(where: str, prefix: bytes, size: int) -> tuple[int, int]:
-    """Returns length and checksum of the header, from the first 64 bytes of ``size``."""
+def _header_length(where: str, prefix: bytes, size: int) -> int:
+    """Returns the length of the header, from the first 64 bytes of ``size``, which it checks."""
     if size == 0:
         raise StoreError(f"{where} is empty: {_AGAIN}")
     if prefix[: len(_MAGIC)] != _MAGIC[: len(prefix)]:
@@ -209,7 +202,9 @@ def _check_prefix(where: str, prefix: bytes, size: int) -> tuple[int, int]:
         raise StoreError(f"{where} is cut short within its first {_LINE} bytes: {_AGAIN}")
     if zlib.crc32(prefix[: _PREFIX.size]) != _CHECKSUM.unpack_from(prefix, _PREFIX.size)[0]:
         raise StoreError(f"{where} is damaged in its first {_LINE} bytes: {_AGAIN}")
-    _, version, checksum, length, total = _PREFIX.unpack_from(prefix)
+    version: int
+    length: int
+    _, version, _, length, total = _PREFIX.unpack_from(prefix)
     if version != VERSION:
         do = "install a newer colmatch" if version > VERSION else "build and save it again"
         raise StoreError(f"{where} has format version {version}, this colmatch reads version {VERSION}: {do}")
@@ -217,7 +212,7 @@ def _check_prefix(where: str, prefix: bytes, size: int) -> tuple[int, int]:
         raise StoreError(f"{where} has {size} bytes and should have {total}: {_AGAIN}")
     if length > total - _LINE:
         raise StoreError(f"{where} is damaged, its header would end behind its end: {_AGAIN}")
-    return length, checksum
+    return length
 
 
 def _check_header(where: str, prefix: bytes, header: bytes) -> None:
@@ -249,7 +244,7 @@ def _parse(
     take : returns so many of its next bytes, or all that there are
     """
     prefix = take(_LINE).tobytes()
-    length, _ = _check_prefix(where, prefix, size)
+    length = _header_length(where, prefix, size)
     text = take(length).tobytes()
     _check_header(where, prefix, text)
     arrays: dict[str, Array] = {}

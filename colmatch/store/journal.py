@@ -80,14 +80,10 @@ class Journal:
     def follow(self, hash: str, folded: str | None, updates: int) -> None:
         """Checks that the journal belongs to a save, and begins it if it has nothing to say.
 
-        Parameters
-        ----------
         hash, updates : content hash of the file, and how many updates are in it
         folded : the save that the journal followed when this one was made
 
-        Raises
-        ------
-        StoreError : it belongs to another save, or it is damaged
+        Raises StoreError: it belongs to another save, or it is damaged.
         """
         file = self._current()
         begun = is_begun(file, self.path)
@@ -114,9 +110,7 @@ class Journal:
 
         An unfinished one at the end is cut off, and what comes then is written there.
 
-        Raises
-        ------
-        StoreError : a record is damaged; says which and where
+        Raises StoreError: a record is damaged; says which and where.
         """
         file = self._current()
         number, end = file.start, HEADER
@@ -173,8 +167,6 @@ class Journal:
     def follow_next(self, hash: str, updates: int, begin: int, number: int) -> None:
         """Goes on behind a new save of the file, with the updates that came since.
 
-        Parameters
-        ----------
         hash, updates : content hash of the file, and how many updates are in it
         begin : where the record of the last of these ends
         number : of the last update that was published
@@ -236,9 +228,7 @@ def unjournalled(target: str) -> Iterator[None]:
 
     Nobody can open the journal meanwhile, and it is removed at the end.
 
-    Raises
-    ------
-    StoreError : somebody writes the journal, or it has updates or is none
+    Raises StoreError: somebody writes the journal, or it has updates or is none.
     """
     path = os.path.realpath(target) + SUFFIX
     try:

@@ -68,9 +68,7 @@ def header_of(base: str, start: int) -> bytes:
 def is_begun(file: JournalFile, path: str) -> bool:
     """Reads the header; says whether there is one: whoever made the file may have been killed.
 
-    Raises
-    ------
-    StoreError : it is damaged, or of something else
+    Raises StoreError: it is damaged, or of something else.
     """
     header = os.pread(file.handle, HEADER, 0)
     known = header[: len(_MAGIC)]
@@ -97,9 +95,7 @@ def is_begun(file: JournalFile, path: str) -> bool:
 def records_of(file: JournalFile, path: str) -> Iterator[tuple[int, bytes, int]]:
     """Yields number, content and end of each record that is whole.
 
-    Raises
-    ------
-    StoreError : a record is damaged; says which and where
+    Raises StoreError: a record is damaged; says which and where.
     """
     handle, at, number = file.handle, HEADER, file.start
     size = os.fstat(handle).st_size

@@ -129,9 +129,7 @@ def _machine() -> str:
 def replaced(path: str) -> os.stat_result | None:
     """Returns what there is of a file that is to be replaced, None for nothing.
 
-    Raises
-    ------
-    StoreError : it is a folder, a pipe or a device
+    Raises StoreError: it is a folder, a pipe or a device.
     """
     try:
         status = os.stat(path)

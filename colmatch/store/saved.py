@@ -52,7 +52,7 @@ def _encode(parts: Parts) -> tuple[dict[str, Any], dict[str, np.ndarray[Any, Any
     }
     arrays |= {f"literals.{name}": array for name, array in whole(version.literals)._asdict().items()}
     arrays |= ids_to_arrays(version.ids) | tags_to_arrays(version.tags)
-    arrays |= {"deleted": version.deleted_bits, "sample": version.sample}
+    arrays |= {"deleted": version.deleted.bits, "sample": version.sample}
     header = {
         "version": __version__,
         "requested": _settings(parts.requested),
@@ -102,7 +102,7 @@ def _decode(
 def _decoded(header: dict[str, Any], arrays: dict[str, np.ndarray[Any, Any]], trusted: bool, pages: bool) -> Parts:
     """Returns the parts of a matcher, checked before anything uses them unless ``trusted``."""
     attributes = Attributes(list(map(attribute_of, header["attributes"])))
-    segments = [_segment(i, entry, arrays, trusted) for i, entry in enumerate(header["segments"])]
+    segments = [_segment(i, entry, arrays) for i, entry in enumerate(header["segments"])]
     if header["growing"]:
         segments[-1] = GrowingSegment.opened(segments[-1])
     literals = _named("literals", layout.Literals, arrays)
@@ -162,7 +162,7 @@ def _checked(version: Version, schema: Schema) -> Version:
     return version.changed(segments=tuple(segments), stale=tuple(stale))
 
 
-def _segment(i: int, entry: dict[str, Any], arrays: dict[str, np.ndarray[Any, Any]], trusted: bool) -> Segment:
+def _segment(i: int, entry: dict[str, Any], arrays: dict[str, np.ndarray[Any, Any]]) -> Segment:
     kind = find(entry["kind"])
 
     def named(group: str, of: Any) -> Any:
@@ -197,9 +197,8 @@ def _tags(arrays: dict[str, np.ndarray[Any, Any]], trusted: bool) -> Tags:
 def _named(prefix: str, of: Any, arrays: dict[str, np.ndarray[Any, Any]]) -> Any:
     """Returns a NamedTuple of arrays that are saved under a prefix.
 
-    Raises
-    ------
-    KeyError, ValueError : one is not there, or of another type or shape than the NamedTuple says
+    Raises KeyError, ValueError: one is not there, or of another type or shape than the NamedTuple
+    says.
     """
     types = get_type_hints(of, include_extras=True)
     return of(*(_typed(f"{prefix}.{name}", types[name], arrays) for name in of._fields))
@@ -297,9 +296,7 @@ def _replay(live: MemorySet, journal: Journal) -> None:
 def file_name(path: Any) -> str:
     """Returns the path as a string that the system can be asked for.
 
-    Raises
-    ------
-    StoreError : it is not a path, or has a character that no path has
+    Raises StoreError: it is not a path, or has a character that no path has.
     """
     name = arguments.file_name(path)
     if name is None:
@@ -319,9 +316,7 @@ def to_bytes(parts: Parts) -> bytes:
 def from_bytes(data: bytes) -> Parts:
     """Returns the parts that ``to_bytes`` was given.
 
-    Raises
-    ------
-    StoreError : the bytes are damaged, or of another version
+    Raises StoreError: the bytes are damaged, or of another version.
     """
     return _decode("the pickled matcher", *unpack(data), True)  # a pickle can run anything, so no check would help
 
@@ -329,9 +324,7 @@ def from_bytes(data: bytes) -> Parts:
 def description(data: bytes) -> Parts:
     """Returns the parts that describe a file of pages, checked, since it may be from elsewhere.
 
-    Raises
-    ------
-    StoreError : as for ``from_bytes``, or the parts are not those of a file of pages
+    Raises StoreError: as for ``from_bytes``, or the parts are not those of a file of pages.
     """
     where = "what describes the pages"
     return _decode(where, *unpack(data, where), False, True)
@@ -340,9 +333,7 @@ def description(data: bytes) -> Parts:
 def literals_of(data: bytes) -> layout.Literals:
     """Returns the literals in some bytes that have nothing else, checked.
 
-    Raises
-    ------
-    StoreError : the bytes are damaged, or are no literals
+    Raises StoreError: the bytes are damaged, or are no literals.
     """
     _, arrays = unpack(data, "the string literals of the pages")
     try:

@@ -17,15 +17,7 @@ import pyarrow as pa
 from colmatch.arrays.frozen import contiguous, freeze
 from colmatch.events.reader import Reader
 from colmatch.indexing.base import Built
-from colmatch.indexing.sound import (
-    UnsoundError,
-    below,
-    codes_are_sound,
-    equal,
-    lengths,
-    predicates_are_sound,
-    ranges,
-)
+from colmatch.indexing.sound import UnsoundError, below, codes_are_sound, equal, lengths, predicates_are_sound, ranges
 from colmatch.kernels.layout import KEY_MAX, U8, Literals
 from colmatch.kernels.sound import fault_of_order
 from colmatch.predicates.columns import take
@@ -87,12 +79,10 @@ def check_version(version: Version, schema: Schema) -> None:
     if not sizes or list(version.bases) != bases[:-1] or bases[-1] != count:
         raise UnsoundError("segments do not follow one another to the last id")
     check_tags(version.tags, count)
-    deleted_bits = version.deleted.among(0, count)
-    if len(version.deleted_bits) > (count + 63) // 64 or int(
-        np.unpackbits(version.deleted_bits.view(np.uint8)).sum()
-    ) != int(deleted_bits.sum()):
+    deleted, words = version.deleted.among(0, count), version.deleted.bits
+    if len(words) > (count + 63) // 64 or int(np.unpackbits(words.view(np.uint8)).sum()) != int(deleted.sum()):
         raise UnsoundError("numbers are deleted that nothing has")
-    gone = [int(deleted_bits[base : base + size].sum()) for base, size in zip(bases, sizes, strict=False)]
+    gone = [int(deleted[base : base + size].sum()) for base, size in zip(bases, sizes, strict=False)]
     alive = [size - some for size, some in zip(sizes, gone, strict=True)]
     if version.gone != sum(gone) or list(version.alive) != alive:
         raise UnsoundError("the counts of deleted subscriptions are not those of their bits")

@@ -44,9 +44,7 @@ class ComputedNames:
     def find(self, name: str) -> Attribute | None:
         """Returns the attribute that a text stands for, None where it does not look like any.
 
-        Raises
-        ------
-        ExpressionError : it cannot be computed; without a place
+        Raises ExpressionError: it cannot be computed; without a place.
         """
         if not _SIGNS.search(name):
             return None

@@ -49,9 +49,7 @@ def constants_of_table(table: pa.Table, ids: Ids, where: str) -> dict[int | str,
 
     None where there is no such column.
 
-    Raises
-    ------
-    SubscriptionError : what is in it is something else
+    Raises SubscriptionError: what is in it is something else.
     """
     if NAME not in table.column_names:
         return None

@@ -26,18 +26,14 @@ _NONE: I64 = frozen(np.empty(0, np.int64))
 def ids_of_values(values: list[Any]) -> Ids:
     """Makes ids of Python values.
 
-    Raises
-    ------
-    SubscriptionError : one is neither a number that fits int64 nor a string, or is there twice; or
-        there are both numbers and strings
+    Raises SubscriptionError: one is neither a number that fits int64 nor a string, or is there
+    twice; or there are both numbers and strings.
     """
     if {type(v) for v in values} == {int}:  # as usual, and quicker
         with suppress(OverflowError):  # to be told below
             return _unique(Ids(sealed(np.array(values, np.int64))))
     values = [python_value(v) for v in values]
-    kinds = {
-        str if isinstance(v, str) else int if type(v) is not bool and isinstance(v, int) else type(v) for v in values
-    }
+    kinds = {str if isinstance(v, str) else type(v) for v in values}
     if kinds - {int, str}:
         i, odd = next((i, v) for i, v in enumerate(values) if not isinstance(v, (str, int)) or isinstance(v, bool))
         raise SubscriptionError(f"the id of subscription number {i} is {shown(odd)}: ids are int64 or strings")
@@ -57,11 +53,6 @@ def ids_of_values(values: list[Any]) -> Ids:
     return _unique(Ids(ids))
 
 
-def _of_numbers(numbers: NDArray[np.int64]) -> pa.Array:
-    """Makes an array in the same memory; ``pa.array`` takes twice as long for it."""
-    return pa.Array.from_buffers(pa.int64(), len(numbers), [None, pa.py_buffer(numbers)])
-
-
 def _unique(ids: Ids) -> Ids:
     if len(ids) > 1:
         checked_unique(ids.array)
@@ -71,9 +62,7 @@ def _unique(ids: Ids) -> Ids:
 def ids_of_column(column: pa.Array, where: str) -> pa.Array:
     """Makes ids of a column, which may have one several times.
 
-    Raises
-    ------
-    SubscriptionError : it is of another type; says ``where``
+    Raises SubscriptionError: it is of another type; says ``where``.
     """
     types, given = pa.types, column.type
     if types.is_dictionary(given):
@@ -91,9 +80,7 @@ def ids_of_column(column: pa.Array, where: str) -> pa.Array:
 def checked_unique(ids: pa.Array) -> pa.Array:
     """Returns the ids if none is there twice.
 
-    Raises
-    ------
-    SubscriptionError : one is; says which
+    Raises SubscriptionError: one is; says which.
     """
     counts = ids.value_counts()
     if len(counts) < len(ids):
@@ -105,9 +92,7 @@ def checked_unique(ids: pa.Array) -> pa.Array:
 def listed(ids: Any) -> list[Any]:
     """Returns what a caller lists: any iterable but a text, or an Arrow array.
 
-    Raises
-    ------
-    SubscriptionError : it is not a list of ids
+    Raises SubscriptionError: it is not a list of ids.
     """
     if not isinstance(ids, list):
         if is_arrow(ids):
@@ -122,18 +107,12 @@ def listed(ids: Any) -> list[Any]:
 def wanted_ids(values: list[Any], type: pa.DataType) -> Ids:
     """Returns listed ids, of the type of those that are there.
 
-    Raises
-    ------
-    SubscriptionError : one cannot be among those
+    Raises SubscriptionError: one cannot be among those.
     """
     if type is NUMBERS and {value.__class__ for value in values} == {int}:  # as usual, and quicker
         with suppress(OverflowError):  # to be told below
             return Ids(sealed(np.array(values, np.int64)))
-    values = [python_value(id) for id in values]
-    for id in values:
-        if not can_be_id(id, type):
-            raise SubscriptionError(f"there is no subscription {shown(id)}: nothing was deleted")
-    return Ids(pa.array(values, type))
+    return _of_type(values, type, "there is no subscription {}: nothing was deleted")
 
 
 def ids_among(given: Any, type: pa.DataType) -> Ids:
@@ -141,12 +120,10 @@ def ids_among(given: Any, type: pa.DataType) -> Ids:
 
     given : any iterable, an array of numpy or of Arrow. type : of the ids that there are
 
-    Raises
-    ------
-    SubscriptionError : it is no list of ids, or they are of another type
+    Raises SubscriptionError: it is no list of ids, or they are of another type.
     """
     if not is_arrow(given) and (not isinstance(given, np.ndarray) or given.dtype.hasobject):
-        return _listed_among(listed(given), type)
+        return _of_type(listed(given), type, f"ids: {{}} is no id of this matcher, whose ids are {type}")
     with refusing(SubscriptionError, "ids cannot be read"):
         column = single_column(given if is_arrow(given) else pa.array(given), SubscriptionError, "ids")
     if not len(column):
@@ -159,11 +136,12 @@ def ids_among(given: Any, type: pa.DataType) -> Ids:
     return Ids(column)
 
 
-def _listed_among(values: list[Any], type: pa.DataType) -> Ids:
+def _of_type(values: list[Any], type: pa.DataType, refused: str) -> Ids:
+    """Makes ids of a type; ``refused`` says what another value is, with braces for it."""
     values = [python_value(id) for id in values]
     for id in values:
         if not can_be_id(id, type):
-            raise SubscriptionError(f"ids: {shown(id)} is no id of this matcher, whose ids are {type}")
+            raise SubscriptionError(refused.format(shown(id)))
     return Ids(pa.array(values, type))
 
 
@@ -237,8 +215,8 @@ class Ids:
     def array(self) -> pa.Array:
         """The ids as an array of Arrow, which is made when it is first asked for."""
         if self._array is None:
-            assert self.numbers is not None
-            self._array = _of_numbers(self.numbers)
+            assert self.numbers is not None  # in the same memory; ``pa.array`` takes twice as long
+            self._array = pa.Array.from_buffers(NUMBERS, len(self.numbers), [None, pa.py_buffer(self.numbers)])
         return self._array
 
     def __len__(self) -> int:
@@ -292,9 +270,7 @@ class Ids:
     def extended(self, more: Ids) -> Ids:
         """Returns these ids and others, behind them in the same memory if there is room.
 
-        Raises
-        ------
-        SubscriptionError : they are more than one Arrow array of strings can hold
+        Raises SubscriptionError: they are more than one Arrow array of strings can hold.
         """
         if not len(self):
             return Ids(more.given)

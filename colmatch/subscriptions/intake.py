@@ -145,12 +145,7 @@ class SubscriptionReader:
         compiler = self._compilers.get(by_attribute)
         if compiler is None:
             compiler = self._compilers[by_attribute] = _compiler_of(self.language)(
-                self.schema,
-                self.attributes,
-                self.options,
-                self.budget,
-                by_attribute,
-                self.language.two_valued,
+                self.schema, self.attributes, self.options, self.budget, by_attribute, self.language.two_valued
             )
         self._compiled += expressions
         return compiler, self._few
@@ -263,9 +258,8 @@ def read(
     constants : by id, for a language that has some
     tags : by id
 
-    Raises
-    ------
-    SubscriptionError : it cannot be read, or an id is none, or there twice; or tags are given twice
+    Raises SubscriptionError: it cannot be read, or an id is none, or there twice; or tags are given
+    twice.
     """
     given = _read(subscriptions, language)
     if tags is not None:

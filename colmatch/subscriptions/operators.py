@@ -88,9 +88,7 @@ _SIZE = re.compile(r"(?:size|cardinality)\s*\(", re.IGNORECASE)
 def _resolve(schema: Schema, name: str) -> tuple[Column, Role, str | int | None]:
     """Finds the column, role and map key of an attribute as a table names it.
 
-    Raises
-    ------
-    SchemaError : there is none
+    Raises SchemaError: there is none.
     """
     try:
         column = schema.column((name,))
@@ -99,14 +97,14 @@ def _resolve(schema: Schema, name: str) -> tuple[Column, Role, str | int | None]
         sized = _SIZE.match(bare) if bare.endswith(")") else None
         entry = _ENTRY.search(bare) if bare.endswith("]") else None
         if sized:
-            column = _path(schema, bare[sized.end() : -1].strip())
+            column = column_named(schema, bare[sized.end() : -1].strip())
             if column.shape not in (Shape.LIST, Shape.MAP):
                 raise SchemaError(
                     f"size({column.name}): column {column.name!r} is {column.arrow}, a list or a map is needed"
                 ) from None
             return column, Role.SIZE, None
         if entry:
-            column = _path(schema, bare[: entry.start()].strip())
+            column = column_named(schema, bare[: entry.start()].strip())
             text = entry[1] if entry[1] is not None else entry[2]
             if column.shape is not Shape.MAP or column.key is None:
                 raise SchemaError(f"column {column.name!r} is {column.arrow}, not a map: it has no {name}") from None
@@ -120,16 +118,14 @@ def _resolve(schema: Schema, name: str) -> tuple[Column, Role, str | int | None]
             return column, Role.ENTRY, key
         if "." not in name:
             raise error
-        column = _path(schema, name)
+        column = column_named(schema, name)
     return column, Role.VALUE, None
 
 
 def attribute_named(schema: Schema, name: str) -> Name:
     """Returns what the name of an attribute stands for, as a table names it.
 
-    Raises
-    ------
-    SchemaError : it is none, or nothing that expressions can use
+    Raises SchemaError: it is none, or nothing that expressions can use.
     """
     column, role, key = _resolve(schema, name)
     if column.shape is Shape.STRUCT:
@@ -139,7 +135,8 @@ def attribute_named(schema: Schema, name: str) -> Name:
     return Name(column.path, role, key)
 
 
-def _path(schema: Schema, name: str) -> Column:
+def column_named(schema: Schema, name: str) -> Column:
+    """Returns the column of a name, or the field that its dots lead to."""
     try:
         return schema.column((name,))
     except SchemaError:
@@ -159,9 +156,7 @@ class Target(NamedTuple):
 def target(schema: Schema, computed: ComputedNames, name: str, operator: Operator, kind: Kind | None) -> Target:
     """Finds what an attribute and an operator stand for, with operands of a kind.
 
-    Raises
-    ------
-    ExpressionError : without a place
+    Raises ExpressionError: without a place.
     """
     try:
         column, role, key = _resolve(schema, name)

@@ -27,9 +27,7 @@ class Rejected(NamedTuple):
     def of_list(entry: Sequence[Any]) -> Rejected:
         """Returns what JSON has as a list of the three.
 
-        Raises
-        ------
-        ValueError, TypeError : it is not a list of these
+        Raises ValueError, TypeError: it is not a list of these.
         """
         id, position, message = entry
         line, column = position or (0, 0)
@@ -69,8 +67,6 @@ def following_all(
 ) -> Mapping[int | str, Rejected]:
     """Returns what is left out after several updates, as if ``following`` had been asked of each.
 
-    Parameters
-    ----------
     ids, update : which update touched which id, in any order
     new : what each update has left out that did so
     """

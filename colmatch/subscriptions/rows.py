@@ -43,11 +43,8 @@ def add_table(
     """
     weighted = any("weight" in t.column_names for t in table.tables)
     first = table.tables[0]
-    if (
-        len(table.tables) == 1
-        and first.num_rows
-        and operand_kind(first["operands"].type.value_type) not in (Kind.STRING, Kind.BINARY)
-    ):
+    textual = operand_kind(first["operands"].type.value_type) in (Kind.STRING, Kind.BINARY)
+    if len(table.tables) == 1 and first.num_rows and not textual:
         ids = first["id"].chunk(0)
         values = ids.to_numpy(zero_copy_only=False)
         if pa.types.is_int64(ids.type) and not np.any(values[1:] < values[:-1]):
@@ -88,9 +85,8 @@ def _add_priority(table: PredicateTable, subs: I64, lowering: Lowering) -> None:
     for i in np.flatnonzero((given != lowering.priority[sub]) | ~fits(given)).tolist():
         said = no_weight("the priority", given[i])
         if fits(given[i]):
-            said = (
-                f"the priority is {given[i]}, in an earlier row {lowering.priority[sub[i]]}: one for each id is needed"
-            )
+            earlier = lowering.priority[sub[i]]
+            said = f"the priority is {given[i]}, in an earlier row {earlier}: one for each id is needed"
         _reject(lowering, int(sub[i]), said, int(row[i]))
 
 
@@ -103,9 +99,8 @@ def _add_in_pieces(part: _TypedTable, ids: I64, lowering: Lowering) -> pa.Array:
     new[0] = True
     np.not_equal(ids[1:], ids[:-1], out=new[1:])
     subs = int(np.count_nonzero(new))
-    lowering.reserve(
-        len(ids) if part.number is not None else subs, len(ids), part.most_intervals + 2 * PIECE, part.weighted
-    )
+    conjunctions = len(ids) if part.number is not None else subs
+    lowering.reserve(conjunctions, len(ids), part.most_intervals + 2 * PIECE, part.weighted)
     start, sub = 0, -1
     while start < len(ids):
         stop = int(np.searchsorted(ids, ids[min(start + PIECE, len(ids)) - 1], side="right"))

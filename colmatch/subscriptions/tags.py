@@ -112,15 +112,9 @@ class Tags:
         places = [place for place in map(self.names.get, set(wanted)) if place is not None]
         if not places or not len(self):
             return _NO_NUMBERS
-        ordered = self._ordered()
-        parts = [
-            ordered.number[ordered.first[place] : ordered.first[place + 1]]
-            for place in places
-            if place + 1 < len(ordered.first)
-        ]
-        recent = self.tag[ordered.pairs :]
-        parts.append(self.number[ordered.pairs :][np.isin(recent, places)])
-        found = np.concatenate(parts)
+        pairs, first, number = self._ordered()
+        parts = [number[first[place] : first[place + 1]] for place in places if place + 1 < len(first)]
+        found = np.concatenate([*parts, self.number[pairs:][np.isin(self.tag[pairs:], places)]])
         return found if len(places) == 1 else distinct(found)
 
     def _ordered(self) -> _Sorted:
@@ -202,9 +196,7 @@ def tags_of_arrays(number: I64, tag: I32, offset: I32, data: U8) -> Tags:
 def tags_of_table(table: pa.Table, where: str) -> GivenTags | None:
     """Reads the column ``tags`` of a table of expressions. None where there is nothing in it.
 
-    Raises
-    ------
-    SubscriptionError : it is not of lists of strings, or of strings
+    Raises SubscriptionError: it is not of lists of strings, or of strings.
     """
     if NAME not in table.column_names:
         return None
@@ -215,9 +207,7 @@ def tags_of_table(table: pa.Table, where: str) -> GivenTags | None:
 def given_tags(given: object) -> GivenTags:
     """Reads tags that come beside the subscriptions: ``{id: ["tag"]}``, or a table (id, tags).
 
-    Raises
-    ------
-    SubscriptionError : they are something else, or an id is there twice
+    Raises SubscriptionError: they are something else, or an id is there twice.
     """
     where = "tags="
     if isinstance(given, Mapping):
@@ -234,16 +224,8 @@ def given_tags(given: object) -> GivenTags:
 def _of_mapping(given: Mapping[Any, Any]) -> pa.LargeListArray:
     lists: list[list[Any]] = []
     for id, tags in given.items():
-        found = (
-            None
-            if isinstance(tags, Mapping)
-            else []
-            if tags is None
-            else [tags]
-            if isinstance(tags, str)
-            else members(tags)
-        )
-        names = None if found is None else list(map(text, found))
+        found = [] if tags is None else [tags] if isinstance(tags, str) else members(tags)
+        names = None if found is None or isinstance(tags, Mapping) else list(map(text, found))
         if names is None or not all(name is not None and is_text(name) for name in names):
             raise SubscriptionError(f"tags=: those of {shown(id)} are {shown(tags)}: a list of strings is needed")
         lists.append(names)
@@ -279,9 +261,7 @@ def _lists(column: pa.Array, where: str) -> pa.LargeListArray:
 def tags_of(given: GivenTags | None, ids: Ids) -> Tags:
     """Returns the tags of subscriptions by their numbers, which are those of their ids.
 
-    Raises
-    ------
-    SubscriptionError : tags are given for what is no subscription
+    Raises SubscriptionError: tags are given for what is no subscription.
     """
     if given is None:
         return NO_TAGS
@@ -301,9 +281,7 @@ def tags_of(given: GivenTags | None, ids: Ids) -> Tags:
 def tags_asked(given: Any) -> frozenset[str]:
     """Returns the tags that a caller lists to be matched among.
 
-    Raises
-    ------
-    OptionError : they are no list of strings
+    Raises OptionError: they are no list of strings.
     """
     if is_arrow(given):
         given = values_of(given, OptionError, "tags=")

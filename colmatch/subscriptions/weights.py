@@ -40,9 +40,7 @@ def check_names(table: pa.Table, where: str) -> None:
 
     Any other column is the caller's own.
 
-    Raises
-    ------
-    SubscriptionError : it has one
+    Raises SubscriptionError: it has one.
     """
     for name in table.column_names:
         meant = MEANT.get(name.strip().lower(), name)
@@ -58,10 +56,8 @@ def check_names(table: pa.Table, where: str) -> None:
 def given_weights(table: pa.Table, where: str) -> GivenWeights | None:
     """Reads the column ``weights`` of a table, None where there is nothing in it.
 
-    Raises
-    ------
-    SubscriptionError : it is no map from strings to numbers, and no struct of numbers, of which
-        NULL gives nothing
+    Raises SubscriptionError: it is no map from strings to numbers, and no struct of numbers, of
+    which NULL gives nothing.
     """
     if "weights" not in table.column_names:
         return None
@@ -109,9 +105,7 @@ def _of_struct(column: pa.StructArray, what: str) -> GivenWeights | None:
 def given_priority(table: pa.Table, where: str) -> F64 | None:
     """Reads the column ``priority`` of a table; None where it has no values.
 
-    Raises
-    ------
-    SubscriptionError : it has no numbers, or has one that a double cannot tell from others
+    Raises SubscriptionError: it has no numbers, or has one that a double cannot tell from others.
     """
     if "priority" not in table.column_names:
         return None

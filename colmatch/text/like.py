@@ -60,9 +60,7 @@ class Like(NamedTuple):
 def read_like(pattern: str) -> Like:
     r"""Takes a LIKE pattern apart.
 
-    Raises
-    ------
-    ValueError : a backslash stands at the end, or before another character than % _ and \
+    Raises ValueError: a backslash stands at the end, or before another character than % _ and \.
 
     Examples
     --------
@@ -98,13 +96,9 @@ def write_like(literal: str) -> str:
 def with_backslash(pattern: str, escape: str) -> str:
     """Writes a LIKE pattern with another escape character by means of the backslash.
 
-    Parameters
-    ----------
     escape : one character
 
-    Raises
-    ------
-    ValueError : ``escape`` stands before another character than % _ and itself
+    Raises ValueError: ``escape`` stands before another character than % _ and itself.
     """
     if escape == "\\":
         return pattern

@@ -66,8 +66,7 @@ class PatternIndex:
         self._regex = RegexIndex([operand for _, operand in regex], regex_numbers, characters, name)
 
     def matches(self, strings: pa.Array) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """Returns the numbers of strings and of patterns that are true of them, each pair
-        once.
+        """Returns the numbers of strings and of patterns that are true of them, each pair once.
 
         No order is promised.
 

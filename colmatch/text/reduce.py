@@ -34,8 +34,6 @@ class Reduction:
 def reduce_pattern(op: str, text: str) -> Reduction:
     """Reduces a pattern, or says what is wrong with it.
 
-    Parameters
-    ----------
     op : startswith, endswith, contains, like, ilike or rlike
 
     Examples

@@ -75,20 +75,15 @@ class RegexIndex:
 
     def find(self, texts: Texts, strings: pa.Array, pairs: Pairs) -> None:
         """Adds the pairs that are true, each once. ``strings`` are those of ``texts``."""
+        first = texts.begin + texts.shift
         if self._exact:
-            self._find(self._exact, texts, texts, strings, pairs)
+            self._find(self._exact, texts, first, strings, pairs)
         if self._folded:
             data = texts.data[texts.offset[texts.begin] : texts.offset[texts.end]].copy()
             data[(data >= ord("A")) & (data <= ord("Z"))] |= 0x20
             offset = texts.offset[texts.begin : texts.end + 1] - texts.offset[texts.begin]
-            self._find(
-                self._folded,
-                Texts(frozen(offset), frozen(data), 0, len(strings), texts.begin + texts.shift),
-                texts,
-                strings,
-                pairs,
-            )
-        first = texts.begin + texts.shift
+            lower = Texts(frozen(offset), frozen(data), 0, len(strings), first)
+            self._find(self._folded, lower, first, strings, pairs)
         if self._sets:
             rest, raw = np.array(self._rest), strings.cast(pa.large_binary()).to_pylist()
             for start, regexes in zip(range(0, len(rest), SIZE), self._sets):
@@ -99,23 +94,22 @@ class RegexIndex:
             value = _places(strings, self._regexes[i])
             pairs.extend((value + first).astype(np.int32), np.full(len(value), self._numbers[i], np.int32))
 
-    def _find(self, index: LiteralIndex, searched: Texts, texts: Texts, strings: pa.Array, pairs: Pairs) -> None:
+    def _find(self, index: LiteralIndex, searched: Texts, first: int, strings: pa.Array, pairs: Pairs) -> None:
+        """Adds the pairs of an index; ``first`` is what results call the first of ``strings``."""
         candidates, begin = Pairs(), searched.begin
-        first = np.int64(texts.begin + texts.shift)
         while begin < searched.end:
             candidates.clear()
             begin = index.find(searched._replace(begin=begin), candidates, PIECE)
             value, pattern = candidates.arrays()
             # by pattern, and once where several literals are there
-            pair = np.unique(pattern.astype(np.int64) << 32 | (value - first))
+            pair = np.unique(pattern.astype(np.int64) << 32 | (value - np.int64(first)))
             value, pattern = pair & 0xFFFFFFFF, pair >> 32
             ends = np.flatnonzero(np.diff(pattern, append=-1)) + 1
             gathered = strings.take(pa.array(value))
             truths, start = [], 0
             for end in ends.tolist():
-                truths.append(
-                    pc.match_substring_regex(gathered.slice(start, end - start), pattern=self._regexes[pattern[start]])
-                )
+                regex = self._regexes[pattern[start]]
+                truths.append(pc.match_substring_regex(gathered.slice(start, end - start), pattern=regex))
                 start = end
             if truths:
                 true = np.flatnonzero(pa.concat_arrays(truths).to_numpy(zero_copy_only=False))

@@ -77,8 +77,6 @@ def combine(
 ) -> MergedPredicates:
     """Combines some neighbours.
 
-    Parameters
-    ----------
     bases : number of the first subscription of each segment
     left : whether each number is of a subscription that stays, by its place from the first base on
     dense : whether these get numbers without gaps; else they keep those that they have
@@ -117,15 +115,7 @@ def _together(codings: list[Codes], used: list[U8], attributes: int) -> tuple[Co
         out = np.empty(len(bound) + int(np.count_nonzero(marked)), np.int64)
         moved, place = np.empty(len(bound), np.int64), np.full(len(marked), -1, np.int64)
         size = merge_boundaries(
-            contiguous(first),
-            contiguous(bound),
-            coding.first,
-            coding.bound,
-            marked,
-            out_first,
-            out,
-            moved,
-            place,
+            contiguous(first), contiguous(bound), coding.first, coding.bound, marked, out_first, out, moved, place
         )
         first, bound = out_first, out[:size]
         places = [np.where(known < 0, -1, moved[known]) if len(moved) else known for known in places] + [place]

@@ -96,8 +96,6 @@ class GrowingSegment(Segment):
     ) -> GrowingSegment:
         """Returns the segment with more subscriptions, whose numbers come after all others.
 
-        Parameters
-        ----------
         predicates, codes : dense and read-only; subscriptions count from 0
         more : how many they are
         left : says whether each number that the segment has is of a subscription

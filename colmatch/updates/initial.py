@@ -57,9 +57,7 @@ def taken_in(
 def suited(requested: Settings, options: Options) -> Options:
     """Returns options that suit a kind of index.
 
-    Raises
-    ------
-    OptionError : events are to be observed where nothing is built anew by what they have
+    Raises OptionError: events are to be observed where nothing is built anew by what they have.
     """
     if options.observe and is_in_pages(requested):
         raise OptionError(

@@ -6,12 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from colmatch.arrays.frozen import contiguous, freeze, sealed
-from colmatch.kernels.labels.boundaries import (
-    join_boundaries,
-    label_predicates,
-    space_codes,
-    unlabel_predicates,
-)
+from colmatch.kernels.labels.boundaries import join_boundaries, label_predicates, space_codes, unlabel_predicates
 from colmatch.kernels.layout import LABEL_TOP, Codes, Predicates
 
 
@@ -54,9 +49,7 @@ def join(codes: Codes, new: Codes) -> tuple[Codes, NDArray[np.uint32]]:
     -------
     all codes, the same object where nothing is new; and the label of each new boundary
 
-    Raises
-    ------
-    NoRoomError : there is no room
+    Raises NoRoomError: there is no room.
     """
     attributes, known = len(new.multi), len(codes.bound)
     size = len(new.bound)

@@ -219,9 +219,8 @@ class MemorySet:
     def replay(self, journalled: Iterable[tuple[int, bytes]]) -> None:
         """Does updates again, by their numbers and records. They are taken many together.
 
-        Raises
-        ------
-        ValueError, TypeError, KeyError, IndexError, struct.error : a record cannot be understood
+        Raises ValueError, TypeError, KeyError, IndexError, struct.error: a record cannot be
+        understood.
         """
         for number, type, together in _batches(journalled):
             with self.turn.take():

@@ -48,9 +48,7 @@ class FairMutex:
     def take(self) -> Token:
         """Waits for a turn. It ends when nobody holds what is returned, at the end of the block.
 
-        Raises
-        ------
-        OptionError : the thread has a turn already, and would wait for itself
+        Raises OptionError: the thread has a turn already, and would wait for itself.
         """
         token = Token()
         own = weakref.ref(token), get_ident()

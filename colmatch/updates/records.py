@@ -132,9 +132,7 @@ def attribute_entry(attribute: Attribute) -> list[Any]:
 def attribute_of(entry: Sequence[Any]) -> Attribute:
     """Returns the attribute that ``attribute_entry`` has written down.
 
-    Raises
-    ------
-    ValueError, TypeError : the entry is of no attribute
+    Raises ValueError, TypeError: the entry is of no attribute.
     """
     path, role, (family, scale, unit, zone, name), key, pattern = entry
     operator, operand = pattern or ("", "")
@@ -170,9 +168,8 @@ def read(journalled: Sequence[bytes], attributes: Attributes) -> Change:
 
     attributes : those that are not there are added
 
-    Raises
-    ------
-    ValueError, TypeError, KeyError, IndexError, struct.error : a record is none of this format
+    Raises ValueError, TypeError, KeyError, IndexError, struct.error: a record is none of this
+    format.
     """
     check(not any(len(record) % 4 for record in journalled))
     first = ranges_of([len(record) // 4 for record in journalled])

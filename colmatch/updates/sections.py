@@ -60,9 +60,7 @@ def sections_of_ids(name: str, stem: str, ids: Ids, first: I64) -> Sections:
 def ids_of(records: Records, name: str = "ids", stem: str = "id") -> tuple[Ids, I64]:
     """Reads ids, and how many each record has.
 
-    Raises
-    ------
-    ValueError : the sections of a record do not fit each other
+    Raises ValueError: the sections of a record do not fit each other.
     """
     offset, data = _texts_of(records, f"{stem}_size", f"{stem}_data")
     if len(offset) == 1:
@@ -74,9 +72,7 @@ def ids_of(records: Records, name: str = "ids", stem: str = "id") -> tuple[Ids, 
 def tags_of(records: Records, subs: I64) -> Tags:
     """Reads the tags of subscriptions, of which each record has so many.
 
-    Raises
-    ------
-    ValueError : the sections of a record do not fit each other
+    Raises ValueError: the sections of a record do not fit each other.
     """
     count, (offset, data) = records.filled("tags", subs), _texts_of(records, "tag_size", "tag_data")
     check((sums(count, subs) == records.counts("tag_size")).all())
@@ -86,9 +82,7 @@ def tags_of(records: Records, subs: I64) -> Tags:
 def bytes_of(records: Records, sizes: str, data: str) -> tuple[I64, NDArray[Any]]:
     """Reads strings of bytes: where each begins, and the bytes of all.
 
-    Raises
-    ------
-    ValueError : they have other sizes than is said
+    Raises ValueError: they have other sizes than is said.
     """
     size, found = records[sizes], records[data]
     check((sums(size, records.counts(sizes)) == records.counts(data)).all())

@@ -125,16 +125,12 @@ def indexed(
 ) -> tuple[Segment, str]:
     """Indexes predicates with dense codes. Returns the segment, and why it is of its kind.
 
-    Parameters
-    ----------
     requested : the kind, or ``auto``
     predicates : or what makes them: then none are held that are not needed any more
     seen : what a sample of events said, by code
     size, subscriptions : numbers, and how many of them are subscriptions
 
-    Raises
-    ------
-    OptionError : the kind refuses them
+    Raises OptionError: the kind refuses them.
     """
     codes = freeze(codes)
     source = None if isinstance(predicates, Predicates) else predicates

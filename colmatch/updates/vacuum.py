@@ -75,8 +75,6 @@ def in_segments(version: Version) -> NDArray[np.bool_]:
 def with_new(known: Attributes, source: Attributes, used: NDArray[np.bool_]) -> Attributes:
     """Returns attributes with those that new subscriptions use.
 
-    Parameters
-    ----------
     source : where new subscriptions have their attributes from; the known ones have the same ids
     used : whether new subscriptions use each attribute: of as many as there are now
     """

@@ -21,7 +21,7 @@ from colmatch.indexing.base import Built
 from colmatch.indexing.settings import Settings
 from colmatch.indexing.statistics import Statistics
 from colmatch.kernels._forks import cached_property
-from colmatch.kernels.layout import U8, U64
+from colmatch.kernels.layout import U8
 from colmatch.language import SQL, Language
 from colmatch.options import Options
 from colmatch.schema import Attributes, Schema
@@ -91,16 +91,6 @@ class Version:
         """The index of the oldest segment."""
         return self.segments[0].index
 
-    @property
-    def deleted_bits(self) -> U64:
-        """The bit of each number that is deleted; those behind the last word are 0."""
-        return self.deleted.bits
-
-    @property
-    def columns(self) -> list[str]:
-        """The top-level columns that the attributes need."""
-        return self.attributes.columns
-
     @cached_property
     def result_schema(self) -> pa.Schema:
         """The schema of matches."""
@@ -164,7 +154,7 @@ class Version:
         tags = self.tags.number.nbytes + self.tags.tag.nbytes
         return sizes | {
             "ids": self.ids.array.nbytes,
-            "deleted": self.deleted_bits.nbytes,
+            "deleted": self.deleted.bits.nbytes,
             "sample": self.sample.nbytes,
             "tags": tags,
         }

@@ -127,14 +127,17 @@ def _draw_unseen(
         seen = np.concatenate([seen, signature[fresh]])
         size = np.diff(drawn.first)[fresh]
         pairs = members(drawn.first[fresh], ranges_of(size))
-        parts.append(Events(size, drawn.attribute[pairs], drawn.value[pairs]))
+        parts.append(Events(ranges_of(size), drawn.attribute[pairs], drawn.value[pairs]))
         have += len(fresh)
         if have == EVENT_CHUNK:
             break
-    first = ranges_of(np.concatenate([part.first for part in parts]))
-    return Events(
-        first, np.concatenate([part.attribute for part in parts]), np.concatenate([part.value for part in parts])
-    ), seen
+    return _joined(parts), seen
+
+
+def _joined(parts: list[Events]) -> Events:
+    first = ranges_of(np.concatenate([np.diff(part.first) for part in parts]))
+    _, attribute, value = map(np.concatenate, zip(*parts, strict=True))
+    return Events(first, attribute, value)
 
 
 def _signatures(pairs: Events) -> NDArray[np.uint64]:
@@ -157,20 +160,15 @@ def key_names(workload: Parameters) -> pa.Array:
 @lru_cache(maxsize=KEPT)
 def written_names(workload: Parameters) -> pa.Array:
     """Attributes as expressions write them: ``a17`` or ``attrs['a17']``."""
-    names = key_names(workload)
-    return (
-        pa.array([f"attrs['{name}']" for name in names.to_pylist()], pa.string()) if workload.layout == "map" else names
-    )
+    if workload.layout != "map":
+        return key_names(workload)
+    return pa.array([f"attrs['a{i}']" for i in range(workload.attributes)], pa.string())
 
 
 @lru_cache(maxsize=KEPT)
 def planted_events(workload: Parameters) -> Events:
     """Returns the events that subscriptions are planted around."""
-    parts = list(chunks(workload, 0, workload.around))
-    first = ranges_of(np.concatenate([np.diff(part.first) for part in parts]))
-    return Events(
-        first, np.concatenate([part.attribute for part in parts]), np.concatenate([part.value for part in parts])
-    )
+    return _joined(list(chunks(workload, 0, workload.around)))
 
 
 def schema(workload: Parameters) -> pa.Schema:

@@ -13,9 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from colmatch.kernels.layout import KEY_MAX, KEY_MIN
-from colmatch.lowering.floors import LiteralErrors, literal_floors
+from colmatch.lowering.floors import LiteralErrors, intervals, literal_floors
 from colmatch.lowering.forms import Kind, Op
-from colmatch.lowering.intervals import intervals
 from colmatch.schema import Family, Type
 from colmatch.session import Session
 

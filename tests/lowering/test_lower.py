@@ -12,8 +12,8 @@ import colmatch as cm
 from colmatch.indexing.settings import Budget
 from colmatch.kernels.layout import ATTR_MASK, KEY_MAX, KEY_MIN
 from colmatch.kernels.lowering.operators import ABOVE, BELOW, EXACT
+from colmatch.lowering.floors import intervals
 from colmatch.lowering.forms import Op
-from colmatch.lowering.intervals import intervals
 from colmatch.options import Options
 from colmatch.schema import Attributes, Schema
 from colmatch.subscriptions import rows as table_rows

@@ -131,7 +131,7 @@ def test_who_meets_a_newer_page_begins_again(tmp_path: Path) -> None:
             one.replace({id: text(id + 1) for id in range(600)})
             one.delete(range(500, 600))
             one.save(path)  # copies the pages to the file, where they are newer
-        return set(paged.to_keys(paged.all_places()).ids.array.to_pylist())
+        return set(paged.store.to_keys(paged.all_places()).ids.array.to_pylist())
 
     assert paged.reading(work) == set(range(500))
     assert len(states) == 2 and states[0] < states[1]
@@ -152,7 +152,7 @@ def test_who_meets_a_torn_page_begins_again(tmp_path: Path) -> None:
             for page in inside.page_file(one).in_log.nonzero()[0].tolist():
                 data[4096 * page + 100 : 4096 * page + 200] = bytes(100)
             path.write_bytes(data)
-        return set(paged.to_keys(paged.all_places()).ids.array.to_pylist())
+        return set(paged.store.to_keys(paged.all_places()).ids.array.to_pylist())
 
     assert paged.reading(work) == set(range(500))
     assert len(states) == 2 and states[0] < states[1]

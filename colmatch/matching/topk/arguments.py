@@ -33,9 +33,7 @@ class TopK(NamedTuple):
 def checked_topk(k: object, score: object, event_weights: object, schema: Schema) -> TopK:
     """Checks what a caller asks for.
 
-    Raises
-    ------
-    OptionError : it cannot be had; says why
+    Raises OptionError: it cannot be had; says why.
     """
     most = checked_whole("k={}", k, 1, KEY_MAX, most="2**63 - 1")
     scoring = SCORES[checked_choice("score={}", score, SCORES)]

@@ -115,21 +115,8 @@ def _offer_found(
     segment, scoring = part.segment, int(top.state[SCORING])
     changed = len(weights.first) > 0 and scoring in (DOT, MAX) and len(segment.predicates.weight) > 0
     known = NO_SCORES if changed else segment.known_scores(scoring)
-    conj_first, conj = segment.conjunctions
+    given = segment.predicates, segment.codes.multi, *segment.conjunctions, known, job.events
     for place, sub, start in found_in_strata(worker, job, part, strata, weights, top):
         if len(known) and not entry(offer_known)(known, place, sub, start, top):
             continue
-        entry(offer_pairs)(
-            segment.predicates,
-            segment.codes.multi,
-            conj_first,
-            conj,
-            known,
-            job.events,
-            place,
-            sub,
-            start,
-            weights,
-            scores,
-            top,
-        )
+        entry(offer_pairs)(*given, place, sub, start, weights, scores, top)
