@@ -64,7 +64,8 @@ KERNEL_FLOORS = (
     ("bits", "layout", "ranges"),
     ("_requests",),
     ("_jit",),
-    ("_background", "_bundle", "_code", "_compiling", "_folders", "_interpret"),
+    ("_background", "_bundle", "_code", "_compiling", "_interpret"),
+    ("_folders",),
     ("_forks",),
 )
 
