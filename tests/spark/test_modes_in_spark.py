@@ -39,6 +39,9 @@ def test_a_matcher_of_the_other_mode_is_refused(spark, conf, events, text, tmp_p
     assert sorted(row.subscription for row in match(events, path).collect()) == [0, 1]
     with pytest.raises(cm.OptionError, match=r"ansi=True\).*enabled=false.*Options\(ansi=False\).*enabled to true"):
         match(events, ansi)
+    conf("spark.sql.ansi.enabled", " True ")  # Spark takes it so
+    with pytest.raises(cm.OptionError, match=said):
+        match(events, without)
 
 
 @pytest.mark.parametrize("ansi", [False, True])
