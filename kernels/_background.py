@@ -4,9 +4,11 @@ It is a process and not a thread, since half of compiling holds the interpreter'
 when this process has interpreted for ``BEFORE`` seconds, so that a short script starts none. It
 ends with this process, and when it has had nothing to do for a while.
 
-Many processes may begin at once, on the nodes of a cluster say. One at a time compiles, which holds
-a lock on a file in the cache folder; the others wait for the lock before they import anything, and
-then compile what is still missing. The system frees the lock of a process that ends in any way.
+Many processes may begin at once, as the workers of Spark do. Two locks of files in the folder of
+compiled kernels see to it that nothing is compiled twice: ``ONE_KERNEL`` is held while a kernel is
+compiled, in any process. ``BACKGROUND`` is held by the process that compiles for others, as long as
+it lives; another one waits for it before it imports anything, and then compiles what is missing.
+The system frees the locks of a process that ends in any way.
 """
 
 import atexit
@@ -17,7 +19,6 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,7 @@ from colmatch.kernels import _folders, _forks
 
 BEFORE = 0.3  # seconds that this process has interpreted
 IDLE = 30.0  # seconds without a request after which the other process ends
-LOCK = "compiling.lock"
+ONE_KERNEL, BACKGROUND = "kernel.lock", "background.lock"
 
 _log = logging.getLogger("colmatch")
 _START = """
@@ -46,6 +47,7 @@ class Compiler:
         self._asked: set[bytes] = set()
         self._unsent = b""
         self._is_possible = True
+        self._lock = _forks.lock()
         _forks.renewed(self)
 
     def ask(self, request: bytes, sources: str, folder: Path) -> bool:
@@ -55,17 +57,18 @@ class Compiler:
         sources : hash of the sources that the other process must have
         folder : of compiled kernels, in which it locks a file
         """
-        if not self._is_possible:
-            return False
-        if self._process is None or self._process.poll() is not None:
-            self._is_possible = self._start(sources, folder)
+        with self._lock:
             if not self._is_possible:
                 return False
-        if request not in self._asked:
-            self._asked.add(request)
-            self._unsent += struct.pack("<I", len(request)) + request
-        self._send()
-        return True
+            if self._process is None or self._process.poll() is not None:
+                self._is_possible = self._start(sources, folder)
+                if not self._is_possible:
+                    return False
+            if request not in self._asked:
+                self._asked.add(request)
+                self._unsent += struct.pack("<I", len(request)) + request
+            self._send()
+            return True
 
     def _start(self, sources: str, folder: Path) -> bool:
         if self._process is not None and self._process.poll():  # it failed: it would fail again
@@ -73,7 +76,7 @@ class Compiler:
         if not os.path.basename(sys.executable or "").startswith("python"):  # a program with Python inside
             return False
         path = [place or os.getcwd() for place in sys.path]
-        command = _START.format(path=path, sources=sources, lock=str(folder / LOCK))
+        command = _START.format(path=path, sources=sources, lock=str(folder / BACKGROUND))
         try:
             _folders.make(folder)
             self._process = subprocess.Popen(
@@ -102,7 +105,8 @@ class Compiler:
 
     def end(self) -> None:
         """Ends the other process. Files appear whole, so nothing is half done."""
-        process, self._process = self._process, None
+        with self._lock:
+            process, self._process = self._process, None
         if process is not None:
             process.kill()
             process.communicate()
@@ -136,20 +140,15 @@ def begin(lock: str) -> Any:
     return locked(Path(lock))
 
 
-def locked(path: Path, waits: Callable[[], None] | None = None) -> Any:
-    """Waits for the lock of a file, and returns the open file, which holds it as long as it lives.
+def locked(path: Path) -> Any:
+    """Waits for the lock of a file, and returns the open file, which holds it until it is closed.
 
-    waits : called once if another process has the lock
+    Where files have no locks, as on Windows, several processes may compile the same.
     """
     file = open(path, "ab")
     try:
         import fcntl
-    except ImportError:  # Windows: several processes may compile the same
+    except ImportError:
         return file
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        if waits is not None:
-            waits()
-        fcntl.flock(file, fcntl.LOCK_EX)
+    fcntl.flock(file, fcntl.LOCK_EX)
     return file

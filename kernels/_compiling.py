@@ -89,8 +89,7 @@ def compiling(action: Callable[[], T], kept: Callable[[], bool]) -> T:
 
     ``kept`` says whether compiled kernels can be kept on disk.
     """
-    if getattr(_thread, "compiled_only", False):
-        raise NotCompiledError("a kernel is not compiled yet")
+    check()
     if _forks.is_torn():
         raise TornError(
             "this process was forked while another thread of its parent compiled a kernel, and can neither compile nor "
@@ -113,10 +112,14 @@ def compiling(action: Callable[[], T], kept: Callable[[], bool]) -> T:
             state.seconds += time.monotonic() - began
 
 
-def loading(action: Callable[[], T]) -> T:
-    """Returns what ``action`` returns, which loads a kernel if there is one to load."""
+def check() -> None:
+    """Raises ``NotCompiledError`` in a thread that is to run compiled kernels only."""
     if getattr(_thread, "compiled_only", False):
         raise NotCompiledError("a kernel is not compiled yet")
+
+
+def loading(action: Callable[[], T]) -> T:
+    """Returns what ``action`` returns, which loads a kernel if there is one to load."""
     _forks.give_way()
     return _apart(action, lambda: None)
 

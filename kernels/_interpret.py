@@ -21,6 +21,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from colmatch.kernels import _forks
+
 SMALL = 1_000_000  # elements of all arrays of a call
 SMALL_MATCH = 10_000_000  # rows times subscriptions
 ROW_ALONE = 100  # subscriptions that take as long as reading a row
@@ -62,7 +64,8 @@ def _elements(value: Any) -> int:
 
 def interpreted(kernel: Any) -> Callable[..., Any]:
     """Returns a function that does what a kernel does, and counts its seconds."""
-    function = twin(kernel)
+    with _forks.whole:  # a twin is not to be seen before all of its globals are there
+        function = twin(kernel)
 
     def call(*arguments: Any) -> Any:
         began = time.thread_time()

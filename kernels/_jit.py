@@ -40,7 +40,8 @@ import platform
 import sys
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -141,19 +142,41 @@ def _code_for(kernel: Any, compile: Callable[..., Any], *arguments: Any, **named
         instead = _code_or_twin(kernel, arguments)
         if instead is not None:
             return instead
-    return _compiling.compiling(
-        lambda: _kept_code(kernel, arguments) or _made(kernel, compile, arguments, named), _is_kept
-    )
+    return _compiling.compiling(lambda: _kept_or_made(kernel, compile, arguments, named), _is_kept)
 
 
-def _made(kernel: Any, compile: Callable[..., Any], arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
-    """Compiles a kernel, unless only what is there may be used."""
+def _kept_or_made(kernel: Any, compile: Callable[..., Any], arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
+    """Loads a kernel, or compiles it, unless only what is there may be used."""
+    is_kept = isinstance(kernel._cache, _DiskCache)
+    types = tuple(map(kernel.typeof_pyval, arguments)) if is_kept else ()
+    before = kernel._cache.written(types) if is_kept else None
+    code = _kept_code(kernel, arguments)
+    if code is not None:
+        return code
     if MODE == "ready":
         raise _compiling.NotReadyError(
-            f"kernel {kernel._cache._name} is not compiled for these arguments, and COLMATCH_KERNELS=ready forbids to compile it: "
-            "set it to auto, or run colmatch warm before"
+            f"kernel {kernel.py_func.__module__}.{kernel.py_func.__qualname__} is not compiled for these arguments, and "
+            "COLMATCH_KERNELS=ready forbids to compile it: set it to auto, or run colmatch warm before"
         )
-    return compile(*arguments, **named)
+    with global_compiler_lock, _alone():
+        if is_kept and kernel._cache.written(types) != before:  # by another process
+            code = _kept_code(kernel, arguments)
+        return code or compile(*arguments, **named)
+
+
+@contextmanager
+def _alone() -> Iterator[None]:
+    """Keeps other processes from compiling, which may be about to compile the same.
+
+    numba's lock is held meanwhile, so that no process is forked that has the lock, too.
+    """
+    with ExitStack() as stack:
+        folder = _trusted()
+        if folder is not None and folder not in _unusable:
+            with suppress(OSError):  # then nothing can be kept, and no lock is needed
+                _folders.make(folder)
+                stack.enter_context(_background.locked(folder / _background.ONE_KERNEL))
+        yield
 
 
 def _code_or_twin(kernel: Any, arguments: tuple[Any, ...]) -> Any:
@@ -161,8 +184,8 @@ def _code_or_twin(kernel: Any, arguments: tuple[Any, ...]) -> Any:
 
     The result is None where the kernel should be compiled.
     """
-    now = time.monotonic()
-    name = kernel._cache._name
+    _compiling.check()
+    now, name = time.monotonic(), kernel._cache._name
     if now - _looked.get(name, 0.0) >= LOOK_AGAIN:
         _looked[name] = now
         code = None if _forks.is_torn() else _compiling.loading(lambda: _kept_code(kernel, arguments, waits=False))
@@ -192,8 +215,9 @@ def keep(module: str, name: str, types: tuple[Any, ...]) -> None:
     importlib.import_module(module)
     for kernel in _kernels:
         if isinstance(kernel._cache, _DiskCache) and kernel._cache._name == name:
-            if kernel._cache.load(types) is None:
-                kernel.compile(types)
+            with global_compiler_lock, _alone():
+                if kernel._cache.load(types) is None:
+                    kernel.compile(types)
             return
 
 
@@ -316,6 +340,14 @@ class _DiskCache(caching._Cache):  # type: ignore[misc]
     def _file(self, signature: Any) -> Path | None:
         folder = _trusted()
         return None if folder is None else folder / f"{self._name}-{_digest(repr(signature).encode())}.bin"
+
+    def written(self, types: tuple[Any, ...]) -> int | None:
+        """Returns when a kernel's file was written, None where there is none."""
+        path = self._file(types)
+        try:
+            return None if path is None else path.stat().st_mtime_ns
+        except OSError:
+            return None
 
     def load_overload(self, signature: Any, target_context: Any) -> None:
         """Numba asks before it compiles: for Python's calls, ``load`` has looked already."""

@@ -124,4 +124,6 @@ class Copy:
         return self.finish(self.start(*what, **settings))
 
     def files(self):
-        return sorted(str(path.relative_to(self.cache)) for path in self.cache.rglob("*") if path.is_file())
+        """The files of kernels; those that are locked have nothing in them."""
+        found = (path for path in self.cache.rglob("*") if path.is_file() and path.suffix != ".lock")
+        return sorted(str(path.relative_to(self.cache)) for path in found)

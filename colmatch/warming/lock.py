@@ -13,10 +13,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from colmatch.kernels import _background
 from colmatch.store import locks
 
-NAME = _background.LOCK  # which a process that compiles in the background has, too
+NAME = "warming.lock"
 SAY_AFTER = 1.0  # seconds of waiting
 TICK = 0.1  # seconds between two tries
 

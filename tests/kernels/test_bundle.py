@@ -72,7 +72,7 @@ def test_what_is_not_in_it_is_an_error_if_nothing_may_be_compiled(bundled):
     _, err = process.communicate(timeout=300)
     assert process.returncode == 1
     assert (
-        "NotReadyError: kernel probe.total is not compiled for these arguments, and COLMATCH_KERNELS=ready forbids"
+        "NotReadyError: kernel colmatch.kernels.probe.total is not compiled for these arguments, and COLMATCH_KERNELS=ready forbids"
         in err
     )
 

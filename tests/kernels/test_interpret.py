@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from kernel_copy import Copy, plain_environment
+from kernel_copy import MAIN, Copy, plain_environment
 
 from colmatch.kernels import _background, _interpret, bits, layout
 from colmatch.kernels.arrow import memory
@@ -104,10 +104,7 @@ def test_another_process_compiles_meanwhile(copy):
     assert said["right"] and said["interpreted"] and (said["loaded"], said["compiled"]) == (1, 0)
     (text,) = said["said"]
     assert "interpreted, slowly, until another process has compiled" in text
-    assert [Path(name).name.partition("-")[0] for name in copy.files()] == [
-        _background.LOCK.partition("-")[0],
-        "probe.total",
-    ]
+    assert [Path(name).name.partition("-")[0] for name in copy.files()] == ["probe.total"]
     assert ends(said["process"])
     again = copy.run("small", program=SHORT, COLMATCH_KERNELS="auto")
     assert (again["loaded"], again["interpreted"]) == (1, False)
@@ -125,13 +122,24 @@ def test_the_other_process_ends_with_the_one_that_asked(copy):
 
 def test_one_process_compiles_at_a_time(copy):
     """The others go on interpreting, and load what the first has made."""
-    copy.cache.mkdir()
-    held = _background.locked(copy.cache / _background.LOCK)
+    folder = Path(
+        copy.run(program="import json; from colmatch.kernels import _jit; print(json.dumps(str(_jit.cache_dir())))")
+    )
+    folder.mkdir(parents=True)
+    held = _background.locked(folder / _background.BACKGROUND)
     process = copy.start("small", "at-once", program=SHORT, COLMATCH_KERNELS="auto")
     time.sleep(3)
-    assert process.poll() is None and len(copy.files()) == 1
+    assert process.poll() is None and not copy.files()
     held.close()
     assert copy.finish(process)["loaded"] == 1
+
+
+def test_each_kernel_is_compiled_by_one_of_many_processes(copy):
+    """However large their inputs are."""
+    processes = [copy.start("get", program=MAIN) for _ in range(4)]
+    said = [copy.finish(process) for process in processes]
+    assert [one["total"] for one in said] == [15] * 4
+    assert (sum(one["compiled"] for one in said), sum(one["loaded"] for one in said)) == (2, 6)
 
 
 def test_where_no_other_process_can_compile_this_one_does(copy):
