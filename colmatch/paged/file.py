@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import errno
 import os
+import sys
+from collections.abc import Callable
 from contextlib import suppress
 from weakref import WeakMethod
 
@@ -83,7 +85,9 @@ class PageFile:
                 locks.close(handle)
         self.is_writer = False
 
-    __del__ = close
+    def __del__(self, is_ending: Callable[[], bool] = sys.is_finalizing) -> None:
+        if not is_ending():  # modules are gone then, and the system closes what is open
+            self.close()
 
     @property
     def state(self) -> tuple[int, int]:

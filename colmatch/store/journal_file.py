@@ -16,8 +16,9 @@ from __future__ import annotations
 
 import os
 import struct
+import sys
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from colmatch.errors import StoreError
 from colmatch.store import locks
@@ -56,7 +57,9 @@ class JournalFile:
         if handle >= 0:
             locks.close(handle)
 
-    __del__ = close
+    def __del__(self, is_ending: Callable[[], bool] = sys.is_finalizing) -> None:
+        if not is_ending():  # modules are gone then, and the system closes what is open
+            self.close()
 
 
 def header_of(base: str, start: int) -> bytes:
