@@ -175,16 +175,31 @@ def names(folder: Path) -> set[str]:
     return {path.name for path in folder.rglob("*.bin")}
 
 
+def seeded(folder: Path, wanted: Callable[[str], bool] = bool) -> set[str]:
+    """Copies kernels that earlier tests have compiled, since compiling all takes minutes.
+
+    ``.ci/wheel`` compiles all from an empty folder.
+    """
+    usual = _jit.cache_dir()
+    assert usual is not None
+    for path in usual.glob("*.bin"):
+        if wanted(path.name):
+            (folder / usual.name).mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(path, folder / usual.name / path.name)
+    return names(folder)
+
+
 @cold
 def test_after_warming_no_kernel_is_compiled(tmp_path: Path) -> None:
     """However the arrays came about: built, pickled, mapped, sliced. Else the first caller would
     wait for it.
     """
+    before = seeded(tmp_path / "cache")
     first, _ = said(started(WARM, tmp_path / "cache", "null"))
     kernels, compiled, loaded, _, folder = first["report"]
-    assert (first["unused"], first["several"]) == ([], SEVERAL)
-    assert kernels == first["kernels"] > 150 and loaded == 0
-    assert len(names(tmp_path)) == compiled and Path(folder).parent == tmp_path / "cache"
+    assert first["unused"] == [] and first["several"].items() <= SEVERAL.items()
+    assert kernels == first["kernels"] > 150 and loaded + compiled >= kernels
+    assert len(names(tmp_path) - before) == compiled and Path(folder).parent == tmp_path / "cache"
     second, _ = said(started(OWN, tmp_path / "cache", str(tmp_path), *cm.kinds()))
     assert second["used"] > 100
     assert second["compiled"] == []
@@ -193,14 +208,15 @@ def test_after_warming_no_kernel_is_compiled(tmp_path: Path) -> None:
 @cold
 def test_one_process_compiles_and_another_waits_for_it(tmp_path: Path) -> None:
     """Of one kind; kernels of other kinds are left out."""
+    others = {*cm.kinds(), "trees", "pstree"} - {"scan"}
+    before = seeded(tmp_path, lambda name: name.partition(".")[0] not in others and "few" not in name)
     both = [said(process) for process in [started(WARM, tmp_path, '"scan"'), started(WARM, tmp_path, '["scan"]')]]
     reports = sorted((found["report"] for found, _ in both), key=lambda report: report[1])
     (_, waited, loaded, _, _), (_, compiled, _, _, _) = reports
-    assert (waited, compiled) == (0, len(names(tmp_path))) and 0 < loaded <= compiled
+    assert waited == 0 < len(names(tmp_path) - before) <= compiled and loaded > 0
     told = "".join(err for _, err in both)
     assert told.count("another process compiles kernels into") == 1
-    others = {name.partition(".")[0] for name in names(tmp_path)} & {*cm.kinds(), "trees", "pstree"}
-    assert others == {"scan"}
+    assert not {name.partition(".")[0] for name in names(tmp_path)} & others
     found, _ = said(started(OWN, tmp_path, str(tmp_path), "scan"))
     assert found["compiled"] == []
 

@@ -112,6 +112,7 @@ class _TokenReader(LiteralReader):
     def __init__(self, text: str, tokens: list[Token], max_depth: int) -> None:
         super().__init__(text, tokens, max_depth)
         self._skipped: dict[int, int] = {}  # the AS of a cast -> the parenthesis behind its type
+        self._closed: dict[int, tuple[int, int]] | None = None  # as ``_closed`` returns it, once a cast is met
 
     def run(self) -> Reading:
         reading, raw, end = self.reading, self.raw, self.end
@@ -327,15 +328,10 @@ class _TokenReader(LiteralReader):
             if kind is Kind.DOUBLE or (kind is not None and raw[value].token_type is T.STRING):
                 self.literal(value, negative, kind)
                 return j + 3
-        depth, word = 0, 0
-        for j in range(i + 1, self.end):
-            type = raw[j].token_type
-            depth += (type is T.L_PAREN) - (type is T.R_PAREN)
-            if type is T.ALIAS and depth == 1:
-                word = j
-            if not depth:
-                break
-        if depth or not i + 2 < word < j - 1:
+        if self._closed is None:
+            self._closed = _closed(raw)
+        j, word = self._closed.get(i + 1, (0, 0))
+        if not i + 2 < word < j - 1:
             raise Refusal("CAST takes a value and a type, as in CAST(age AS BIGINT)", raw[i].start)
         self._skipped[word] = j
         self.reading.computed = True
@@ -380,3 +376,20 @@ class _TokenReader(LiteralReader):
         if kind in (T.PIPE, T.AMP, T.CARET, T.TILDE, T.DAMP):
             raise Refusal(f"operator {text!r} is not supported; {ALLOWED}", token.start)
         raise Refusal(f"{shown(text)} is not expected here; {ALLOWED}", token.start)
+
+
+def _closed(raw: list[Token]) -> dict[int, tuple[int, int]]:
+    """Returns where each parenthesis is closed and the last AS directly within it, by its place."""
+    found: dict[int, tuple[int, int]] = {}
+    open: list[int] = []
+    last: list[int] = []
+    for j, token in enumerate(raw):
+        type = token.token_type
+        if type is T.L_PAREN:
+            open.append(j)
+            last.append(0)
+        elif type is T.R_PAREN and open:
+            found[open.pop()] = j, last.pop()
+        elif type is T.ALIAS and open:
+            last[-1] = j
+    return found

@@ -136,7 +136,7 @@ def attribute_of(entry: Sequence[Any]) -> Attribute:
     """
     path, role, (family, scale, unit, zone, name), key, pattern = entry
     operator, operand = pattern or ("", "")
-    texts = (*path, unit, name, operator, operand, zone or "")
+    texts = (*path, unit, name, operator, operand, "" if zone is None else zone)
     if not all(isinstance(text, str) for text in texts) or not isinstance(scale, int):
         raise ValueError("an attribute has a value of another type than it should")
     if not isinstance(key, str | int | None):

@@ -18,6 +18,7 @@ from colmatch.kernels.layout import ACCEPT, FLAG_MULTI, FLAG_RUN, Codes, Predica
 from colmatch.store.sound import check_tags, check_version, checked_segment
 from colmatch.subscriptions.tags import Tags
 from colmatch.updates import labels
+from colmatch.updates.records import attribute_entry, attribute_of
 
 FORM = "(a = 1 OR b = 2) AND (a > 5 OR b > 6) AND (a < 9 OR b < 9)"
 TEXTS = {1: "a IN (1, 3, 5) AND b > 2", 2: "a > 4 AND b IN (1, 7)", 3: FORM}
@@ -152,3 +153,14 @@ def test_a_segment_has_no_more_attributes_than_there_are() -> None:
     checked_segment(version.segments[0], version.attributes)
     with pytest.raises(UnsoundError, match="more attributes than there are"):
         checked_segment(version.segments[0], inside.version(few).attributes)
+
+
+@pytest.mark.parametrize("zone", [{}, [], False, 0])
+def test_a_zone_is_a_text_or_nothing(zone: Any) -> None:
+    """An attribute is a key of tables, which takes no list."""
+    matcher = cm.Matcher.build({1: "a = 1"}, {"a": "int64"})
+    entry = attribute_entry(inside.attributes(matcher)[0])
+    assert attribute_of(entry).type.zone is None
+    entry[2][3] = zone
+    with pytest.raises(ValueError, match="of another type than it should"):
+        attribute_of(entry)
