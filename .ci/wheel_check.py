@@ -3,6 +3,7 @@
 It is run with COLMATCH_KERNELS=ready, outside the repository. Asking numba to compile is an error.
 """
 
+import os
 import sys
 import tempfile
 import time
@@ -79,6 +80,7 @@ assert matcher.match(cm.betree.events(lines, domains)).num_rows == 2
 print("be-tree's language")
 
 if "spark" in sys.argv:
+    os.environ["PYSPARK_PYTHON"] = sys.executable
     from pyspark.sql import SparkSession
 
     import colmatch.spark

@@ -1,4 +1,4 @@
-"""Another process that compiles kernels, while this one interprets them: the end that asks.
+"""Another process that compiles kernels, while this one interprets them: how this one asks.
 
 It is a process and not a thread, since half of compiling holds the interpreter's lock. It begins
 when this process has interpreted for ``BEFORE`` seconds, so that a short script starts none. It
@@ -73,11 +73,11 @@ class Compiler:
     def _start(self, sources: str, folder: Path) -> bool:
         if self._process is not None and self._process.poll():  # it failed: it would fail again
             return False
-        if not os.path.basename(sys.executable or "").startswith("python"):  # a program with Python inside
-            return False
-        path = [place or os.getcwd() for place in sys.path]
-        command = _START.format(path=path, sources=sources, lock=str(folder / BACKGROUND))
+        if os.name != "posix" or not os.path.basename(sys.executable or "").startswith("python"):
+            return False  # no such pipes, or a program that has Python inside
         try:
+            path = [place or os.getcwd() for place in sys.path if isinstance(place, str)]
+            command = _START.format(path=path, sources=sources, lock=str(folder / BACKGROUND))
             _folders.make(folder)
             self._process = subprocess.Popen(
                 [sys.executable, "-c", command],

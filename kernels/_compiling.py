@@ -61,13 +61,13 @@ class _State:
     ----------
     misses : kernels that were not on disk
     seconds : spent on calls that compiled some
-    said : whether somebody has been told
+    said : what the user has been told
     """
 
     def __init__(self) -> None:
         self.misses = 0
         self.seconds = 0.0
-        self.said = False
+        self.said: set[str] = set()
 
 
 state = _State()
@@ -100,7 +100,11 @@ def compiling(action: Callable[[], T], kept: Callable[[], bool]) -> T:
     began, misses = time.monotonic(), state.misses
 
     def look() -> None:
-        if not state.said and state.misses != misses and state.seconds + time.monotonic() - began >= SAY_AFTER:
+        if (
+            not {ONCE, EACH} & state.said
+            and state.misses != misses
+            and state.seconds + time.monotonic() - began >= SAY_AFTER
+        ):
             say(ONCE if kept() else EACH)
 
     try:
@@ -156,10 +160,10 @@ def _apart(action: Callable[[], T], look: Callable[[], None]) -> T:
 
 
 def say(text: str) -> None:
-    """Warns once in this process, in the log, or on standard error where nobody reads the log."""
-    if state.said:
+    """Warns of something once: in the log, or on standard error where nothing reads the log."""
+    if text in state.said:
         return
-    state.said = True
+    state.said.add(text)
     if _log.hasHandlers():
         _log.warning(text)
         return

@@ -94,10 +94,12 @@ MODE = os.environ.get("COLMATCH_KERNELS") or "auto"
 if MODE not in MODES:
     raise ValueError(f"COLMATCH_KERNELS is {MODE!r}: it must be one of {', '.join(MODES)}")
 
-WARM = "warm"  # as "auto", and nothing is interpreted: for who compiles ahead of time
+WARM = "warm"  # like "auto", but nothing is interpreted: for benchmarks, and to compile ahead of time
 
 LOOK_AGAIN = 0.25  # seconds until an interpreted kernel is looked for on disk again
-ALONE = 1.0  # seconds that are interpreted where no other process can compile
+ALONE = 1.0  # seconds that this process interprets where no other process can compile
+PATIENCE = 10.0  # seconds that it interprets where another one should have compiled
+BUSY = object()  # another thread compiles or loads a kernel
 
 _log = logging.getLogger("colmatch")
 _kernels: list[Any] = []
@@ -107,7 +109,7 @@ _unusable: set[Path | None] = set()  # folders that the log has told of
 
 
 def kernel(function: F) -> F:
-    """Compiles ``function`` when it is first called, from Python or from another kernel, and keep
+    """Compiles ``function`` when it is first called, from Python or from another kernel, and keeps
     the machine code on disk.
     """
     return _compiled(function, "", **POLICY)
@@ -187,12 +189,14 @@ def _code_or_twin(kernel: Any, arguments: tuple[Any, ...]) -> Any:
     _compiling.check()
     now, name = time.monotonic(), kernel._cache._name
     if now - _looked.get(name, 0.0) >= LOOK_AGAIN:
-        _looked[name] = now
         code = None if _forks.is_torn() else _compiling.loading(lambda: _kept_code(kernel, arguments, waits=False))
+        if code is BUSY:
+            return _interpret.interpreted(kernel)
+        _looked[name] = now
         if code is not None:
             return code
     spent = _interpret.Spent.seconds
-    if spent >= _background.BEFORE and not _is_asked(kernel, arguments) and spent >= ALONE:
+    if spent >= _background.BEFORE and spent >= (PATIENCE if _is_asked(kernel, arguments) else ALONE):
         return None
     return _interpret.interpreted(kernel)
 
@@ -224,14 +228,14 @@ def keep(module: str, name: str, types: tuple[Any, ...]) -> None:
 def _kept_code(kernel: Any, arguments: tuple[Any, ...], waits: bool = True) -> Any:
     """Returns machine code that is on disk, or came with the package; None where there is none.
 
-    waits : for another thread that compiles or loads a kernel
+    waits : for another thread that compiles or loads a kernel; else the result is ``BUSY``
     """
     if not isinstance(kernel._cache, _DiskCache):
         return None
     types = tuple(map(kernel.typeof_pyval, arguments))
     lock = global_compiler_lock._lock
     if not lock.acquire(blocking=waits):
-        return None
+        return BUSY
     try:
         if types in kernel.overloads:  # another thread was quicker
             return kernel.overloads[types].entry_point
@@ -425,8 +429,24 @@ def _sound(data: bytes | None, where: object) -> _code.Code | None:
 def bundle() -> _bundle.Bundle:
     """Returns what came with the package: empty where this process cannot use it."""
     if config.CPU_NAME or config.CPU_FEATURES or not SOURCES or _sources() != SOURCES:
-        return _bundle.Bundle()  # code for another processor is wished for, or the sources were edited
+        return _bundle.Bundle()  # code for another processor is asked for, or the sources were edited
     return _bundle.opened(bundle_key(), llvmlite.binding.get_host_cpu_features())
+
+
+@contextmanager
+def in_mode(mode: str) -> Iterator[None]:
+    """Changes for the whole process how kernels without machine code are run."""
+    global MODE
+    before, MODE = MODE, mode
+    try:
+        yield
+    finally:
+        MODE = before
+
+
+def not_interpreting() -> Any:
+    """Returns a context in which kernels without machine code are compiled, for measurements."""
+    return in_mode(WARM if MODE == "auto" else MODE)
 
 
 def bundle_key() -> dict[str, Any]:

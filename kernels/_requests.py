@@ -1,4 +1,4 @@
-"""The other process that compiles kernels: the end that is asked (``_background.py``)."""
+"""What the process does that compiles kernels in the background (``_background.py``)."""
 
 import os
 import pickle
@@ -25,7 +25,7 @@ def compile_all(sources: str, held: Any) -> None:
     def read() -> None:
         while len(head := sys.stdin.buffer.read(4)) == 4:
             requests.put(sys.stdin.buffer.read(struct.unpack("<I", head)[0]))
-        os._exit(0)  # who asked has ended
+        os._exit(0)  # the process that asked has ended
 
     threading.Thread(target=read, daemon=True).start()
     try:

@@ -20,6 +20,7 @@ import pyarrow.compute as pc
 from colmatch.errors import ColmatchError, OptionError
 from colmatch.indexing.registry import find
 from colmatch.indexing.settings import Settings
+from colmatch.kernels import _jit
 from colmatch.matcher import Matcher, kinds
 from colmatch.options import Options
 from colmatch.subscriptions.table import PredicateTable
@@ -112,9 +113,9 @@ def measure(
         raise ColmatchError(f"there are no {'events' if total else 'subscriptions'} to measure with")
     if max(sizes) > total:
         raise OptionError(f"{max(sizes):,} subscriptions are asked for, and there are {total:,}")
-    for index in indexes:  # loads the parser and the kernels that build, for which else the first kind would pay
-        Matcher.build(prefix(subscriptions, min(total, 20)), schema, index=index, options=options)
-    with _settled():
+    with _jit.not_interpreting(), _settled():
+        for index in indexes:  # loads the parser and the kernels that build, for which else the first kind would pay
+            Matcher.build(prefix(subscriptions, min(total, 20)), schema, index=index, options=options)
         for size in sorted(set(sizes)):
             part = prefix(subscriptions, size)
             made = [_build(part, schema, index, options, events) for index in indexes]

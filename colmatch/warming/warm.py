@@ -16,12 +16,13 @@ from colmatch.arguments import checked_flag, file_name, members
 from colmatch.errors import OptionError, StoreError, shown
 from colmatch.indexing.plan import AutoSettings, asked_for
 from colmatch.indexing.registry import KINDS
-from colmatch.kernels import _compiling, _folders, _jit
+from colmatch.kernels import _compiling, _folders, _forks, _jit
 from colmatch.warming.calls import Step, steps
 from colmatch.warming.lock import alone
 
 _VARIABLE = "COLMATCH_CACHE_DIR"
 
+_one = _forks.lock()  # the mode and the folder are the whole process's
 _forgotten: list[Any] = []  # numba's results, which own machine code
 
 
@@ -79,7 +80,7 @@ def warm(
     if not _jit.kernels():
         raise OptionError("NUMBA_DISABLE_JIT is set, so that no kernel is compiled: unset it to warm a folder")
     began, usual = time.monotonic(), _jit.cache_dir()
-    with _kept_in(to), _in_mode(mode):
+    with _one, _kept_in(to), _jit.in_mode(mode):
         folder = _made(to)
         with alone(folder), tempfile.TemporaryDirectory(prefix="colmatch-warm-") as scratch:
             _copy(usual, folder)
@@ -107,16 +108,6 @@ def _kinds(index: Any) -> list[str]:
         raise OptionError(f"index={shown(index)}: a kind of index is needed, or several of them")
     names = [asked_for(one).kind for one in several]
     return list(KINDS) if not names or AutoSettings.kind in names else list(dict.fromkeys(names))
-
-
-@contextmanager
-def _in_mode(mode: str) -> Iterator[None]:
-    """Lets all kernels be compiled meanwhile that have no machine code."""
-    before, _jit.MODE = _jit.MODE, mode
-    try:
-        yield
-    finally:
-        _jit.MODE = before
 
 
 @contextmanager
@@ -229,7 +220,8 @@ def _shown(some: list[Step], progress: bool) -> Iterator[Step]:
         return
     from tqdm import tqdm
 
-    said, _compiling.state.said = _compiling.state.said, True  # the bar says more
+    said = _compiling.state.said
+    _compiling.state.said = {_compiling.ONCE, _compiling.EACH}  # the bar says more
     try:
         with tqdm(total=len(some), unit=" steps", leave=False, file=sys.stderr) as bar:
             for step in some:

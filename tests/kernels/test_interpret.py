@@ -12,12 +12,15 @@ import time
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from kernel_copy import MAIN, Copy, plain_environment
 
+import colmatch as cm
 from colmatch.kernels import _background, _interpret, bits, layout
 from colmatch.kernels.arrow import memory
 from colmatch.kernels.scan import match as scan
+from colmatch.matching import workers
 
 pytestmark = [
     pytest.mark.skipif(os.environ.get("NUMBA_DISABLE_JIT") == "1", reason="nothing is compiled"),
@@ -165,6 +168,34 @@ assert os.waitpid(child, 0)[1] == 0
 """
 
 
+def test_what_another_process_does_not_compile_is_compiled_here_at_last(copy):
+    """Its disk may be full, or it stands still."""
+    folder = Path(
+        copy.run(program="import json; from colmatch.kernels import _jit; print(json.dumps(str(_jit.cache_dir())))")
+    )
+    folder.mkdir(parents=True)
+    with _background.locked(folder / _background.BACKGROUND):
+        program = textwrap.dedent(SHORT).replace("values =", "_jit.PATIENCE = 0.02\nvalues =", 1)
+        program = program.replace(
+            "loaded = sum", "loaded = sum(sum(k.stats.cache_misses.values()) for k in _jit.kernels()) or sum", 1
+        )
+        said = copy.run("small", "at-once", program=program, COLMATCH_KERNELS="auto")
+    assert said["right"] and said["compiled"] == 1 and said["process"]
+
+
+BUSY = """
+import threading
+from numba.core.compiler_lock import global_compiler_lock
+threading.Thread(target=global_compiler_lock.acquire).start()
+"""
+
+
+def test_where_another_thread_compiles_this_one_interprets(copy):
+    program = textwrap.dedent(SHORT).replace("values =", f"{BUSY}values =", 1)
+    said = copy.run("small", program=program, COLMATCH_KERNELS="auto")
+    assert said["right"] and said["interpreted"] and not said["compiled"]
+
+
 def test_a_forked_child_has_another_process_of_its_own(copy):
     program = textwrap.dedent(SHORT).replace("process = _background", f"{FORK}process = _background")
     said = copy.run("small", "at-once", program=program, COLMATCH_KERNELS="auto")
@@ -192,15 +223,57 @@ def test_twins_are_python_and_nothing_else():
     assert _interpret.twin(memory.load_i64)(words.ctypes.data, 1) == -7
 
 
+def batch(rows: int, text: str = "") -> pa.RecordBatch:
+    return pa.record_batch({"s": [text] * rows})
+
+
 def test_work_is_known_before():
     arrays = (np.zeros(_interpret.SMALL - 10), (np.zeros(8), 3))
     assert _interpret.is_small(arrays) and not _interpret.is_small((*arrays, np.zeros(9)))
-    with _interpret.matching(100, 1_000):
+    with _interpret.matching(batch(100), 1_000):
         assert _interpret.is_small((np.zeros(2 * _interpret.SMALL),))
-        with _interpret.matching(10_000, 1_000):
+        with _interpret.matching(batch(10_000), 1_000):
+            assert not _interpret.is_small((1,))
+        with _interpret.matching(batch(2, "x" * _interpret.SMALL_BYTES), 1):
             assert not _interpret.is_small((1,))
         assert _interpret.is_small((1,))
     assert not _interpret.is_small((np.zeros(2 * _interpret.SMALL),))
+
+
+def test_a_matcher_tells_of_its_batches(monkeypatch):
+    told, real = [], workers.matching
+    monkeypatch.setattr(workers, "matching", lambda batch, n: told.append((batch.num_rows, n)) or real(batch, n))
+    matcher = cm.Matcher.build({1: "a = 1", 2: "a = 2", 3: "a = 3"}, {"a": "int64"})
+    events = pa.table({"a": [1, 2]})
+    for call in (
+        matcher.match,
+        matcher.count,
+        matcher.exists,
+        matcher.reasons,
+        lambda rows: matcher.match_topk(rows, 1),
+    ):
+        told.clear()
+        call(events)
+        assert set(told) == {(2, 3)}
+
+
+def test_twins_are_there_whole_or_not_at_all(monkeypatch):
+    """Ctrl-C while they are made, and threads that need them at once."""
+    real, calls = _interpret._Making._names, []
+
+    def interrupted(making, names):
+        calls.append(names)
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+        return real(making, names)
+
+    monkeypatch.setattr(_interpret, "_twins", {})
+    monkeypatch.setattr(_interpret._Making, "_names", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        _interpret.twin(scan.match)
+    assert _interpret._twins == {}
+    _interpret.twin(scan.match)
+    assert len(calls) > 3 and id(scan.match) in _interpret._twins
 
 
 @pytest.mark.parametrize(("seed", "kinds"), [(0, "scan or bitslice or pstbloom"), (1, "betree or opindex or pbtree")])
