@@ -46,6 +46,10 @@ class NotCompiledError(Exception):
     """A kernel would have to be compiled or loaded in a thread that is to use what is there."""
 
 
+class ModeError(ValueError):
+    """``COLMATCH_KERNELS`` names no way to run kernels."""
+
+
 class NotReadyError(RuntimeError):
     """A kernel would have to be compiled where that is forbidden."""
 

@@ -92,7 +92,7 @@ SETTINGS = (
 MODES = ("auto", "native", "ready")
 MODE = os.environ.get("COLMATCH_KERNELS") or "auto"
 if MODE not in MODES:
-    raise ValueError(f"COLMATCH_KERNELS is {MODE!r}: it must be one of {', '.join(MODES)}")
+    raise _compiling.ModeError(f"COLMATCH_KERNELS is {MODE!r}: it must be one of {', '.join(MODES)}")
 
 WARM = "warm"  # like "auto", but nothing is interpreted: for benchmarks, and to compile ahead of time
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -66,3 +69,10 @@ def test_each_kind_has_its_steps() -> None:
     assert names["scan"][:3] == names["pbtree"][:3]
     assert not [name for name in names["scan"][3:] if not name.startswith("scan")]
     assert "pbtree: pages" in names["pbtree"] and "scan (tiles=False)" in names["scan"]
+
+
+def test_a_wrong_mode_is_no_fault_of_colmatch() -> None:
+    command = [sys.executable, "-m", "colmatch.cli", "kinds"]
+    ran = subprocess.run(command, env={**os.environ, "COLMATCH_KERNELS": "fast"}, capture_output=True, text=True)
+    line = "colmatch: error: COLMATCH_KERNELS is 'fast': it must be one of auto, native, ready\n"
+    assert (ran.returncode, ran.stderr) == (1, line)
