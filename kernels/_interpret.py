@@ -6,7 +6,7 @@ interpreted, and another process compiles meanwhile (``_background.py``). As soo
 there, the next call loads it. What is interpreted is the same source, and gives the same results.
 
 The work of a call must be known before, since a kernel that has begun to write cannot be given up.
-``matching`` tells of batches: their rows, bytes and subscriptions. All other kernels take time in
+``Matching`` tells of batches: their rows, bytes and subscriptions. All other kernels take time in
 proportion to their arrays.
 
 A kernel calls others by the names of its module, which stand for numba's compilers of them. Its
@@ -17,8 +17,7 @@ intrinsic, which is no Python, has a function in its place (``has_twin``).
 import threading
 import time
 import types
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
 from colmatch.kernels import _forks
@@ -40,15 +39,20 @@ class Spent:
     seconds = 0.0
 
 
-@contextmanager
-def matching(batch: Any, subscriptions: int) -> Iterator[None]:
-    """Tells kernels that this thread calls how much work there is, as long as the block lasts."""
-    before = getattr(_thread, "batch", None)
-    _thread.batch = batch, subscriptions
-    try:
-        yield
-    finally:
-        _thread.batch = before
+class Matching:
+    """Tells kernels that this thread calls how much work there is, as long as a block lasts."""
+
+    __slots__ = ("_before", "_work")
+
+    def __init__(self, batch: Any, subscriptions: int) -> None:
+        self._work = batch, subscriptions
+
+    def __enter__(self) -> None:
+        self._before = getattr(_thread, "batch", None)
+        _thread.batch = self._work
+
+    def __exit__(self, *error: object) -> None:
+        _thread.batch = self._before
 
 
 def is_small(arguments: tuple[Any, ...]) -> bool:

@@ -58,7 +58,7 @@ def seen_batches(
 def _source(events: object) -> tuple[Iterable[pa.RecordBatch], bool]:
     """Returns the batches, and whether they are one whole: all of them are there already."""
     if isinstance(events, pa.RecordBatch):
-        return (events,), True
+        return (events,), False  # a single one sees one object anyway
     if isinstance(events, pa.RecordBatchReader):
         return events, False  # exported, its errors would lose their type
     if isinstance(events, pa.Table):

@@ -9,7 +9,6 @@ yardstick is the scan without that.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,6 +18,7 @@ from colmatch.indexing.base import IndexKind
 from colmatch.indexing.settings import Settings, setting
 from colmatch.indexing.sound import below, equal, lengths
 from colmatch.indexing.statistics import Sample, Statistics
+from colmatch.kernels._jit import entry
 from colmatch.kernels.layout import I64, Codes, Predicates
 from colmatch.kernels.scan.arrays import HEAD_BLOCK, ROW_BLOCK, TILES, ScanIndex, ScanScratch
 from colmatch.kernels.scan.match import enter, enter_few, match
@@ -60,8 +60,9 @@ def _entered(index: ScanIndex, preds: Predicates, begin: int, end: int, labelled
     head, second = contiguous(index.head), contiguous(index.second)
     first, pred, run_lo, run_hi, _, _, jump_first, jump, *_ = preds
     heads, seconds = np.empty((end, 3), np.uint32), np.empty((end, 3), np.uint32)
-    enters: Callable[..., None] = enter_few if begin else enter
-    enters(head, second, first, pred, run_lo, run_hi, jump_first, jump, labelled, begin, end, heads, seconds)
+    entry(enter_few if begin else enter)(
+        head, second, first, pred, run_lo, run_hi, jump_first, jump, labelled, begin, end, heads, seconds
+    )
     return ScanIndex(heads, seconds, index.multi, np.array([end, index.state[TILES]], np.int64))
 
 

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from colmatch.arrays.frozen import frozen, sealed
 from colmatch.arrays.growing import with_room
 from colmatch.kernels import layout
+from colmatch.kernels._jit import entry
 from colmatch.kernels.layout import Codes
 from colmatch.kernels.lowering.few import FLAGS, HEAD, LEAF, NUMBERS, lower_few
 from colmatch.kernels.lowering.operators import EXACT
@@ -145,7 +146,8 @@ class FewExpressions:
         if len(self._multi) < attributes:  # no attribute changes what it is
             self._multi = np.array(self.attributes.multi, np.uint8)
         all_words = words[0] if len(words) == 1 else np.concatenate(words)
-        left = lower_few(all_words, np.array(values, np.int64), self._multi, self._longs, self._shorts, *self._scratch)
+        given = all_words, np.array(values, np.int64), self._multi
+        left = entry(lower_few)(*given, self._longs, self._shorts, *self._scratch)
         return LoweredExpressions(*_taken(self._longs, self._shorts, left, self._multi), literals_of, {})
 
     def _read(self, plan: _Plan, literals: Sequence[Any], values: list[int], texts: _Texts) -> NDArray[np.int64]:

@@ -17,7 +17,7 @@ from colmatch.events.gather import seen_batches
 from colmatch.events.range_reader import Ranges, columns_of
 from colmatch.events.required import Required
 from colmatch.kernels import layout
-from colmatch.kernels._interpret import matching
+from colmatch.kernels._interpret import Matching
 from colmatch.kernels.sink import ANY, COUNTS, PAIRS
 from colmatch.matching.pieces import Piece
 from colmatch.matching.range_worker import RangeNames, RangeWorker, checked_ranges
@@ -74,7 +74,7 @@ class MatchTask(Generic[Result]):
         else:
             found = worker.run(version, lenient, batch, self.wanted, offset)
         while True:
-            with matching(batch, len(version.ids)):
+            with Matching(batch, len(version.ids)):
                 piece = next(found, None)
             if piece is None:
                 return
@@ -155,7 +155,7 @@ class Workers:
         for batch, _ in self._batches(events, request, (), version):
             lacks = required.lacks(batch, self.is_lenient)
             valid = np.ones(batch.num_rows, np.uint8) if lacks is None else (~lacks.row).astype(np.uint8)
-            with matching(batch, len(version.ids)):
+            with Matching(batch, len(version.ids)):
                 job = worker.read(version, self.is_lenient, batch, COUNTS, offset)
                 for part in job.parts:
                     worker.code(job, part)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from typing import Any
 
 import numpy as np
@@ -10,6 +9,7 @@ from numpy.typing import NDArray
 
 from colmatch.arrays.frozen import frozen
 from colmatch.arrays.growing import longer
+from colmatch.kernels._jit import entry
 from colmatch.kernels.labels.boundaries import append_predicates
 from colmatch.kernels.layout import Codes, Predicates
 from colmatch.predicates.columns import COLUMNS, GIVEN
@@ -20,8 +20,9 @@ def can_follow(preds: Predicates, more: Predicates) -> bool:
 
     There are no programs, and no weights and priorities that are the first.
     """
-    first = any(len(getattr(more, name)) > len(getattr(preds, name)) == 0 for name in GIVEN)
-    return not (first or len(preds.jump_first) or len(more.jump_first))
+    if len(preds.jump_first) or len(more.jump_first):
+        return False
+    return all(len(getattr(preds, name)) or not len(getattr(more, name)) for name in GIVEN)
 
 
 class PredicateStore:
@@ -47,17 +48,28 @@ class PredicateStore:
         """
         known = len(preds.owner), len(preds.pred), len(preds.run_lo)
         total = known[0] + len(more.owner), known[1] + len(more.pred), known[2] + len(more.run_lo)
-        given = [(name, per) for name, per in GIVEN.items() if len(getattr(preds, name))]
-        sizes = [total[0] + 1, total[1], total[2], total[2], total[0], *[total[per] for _, per in given]]
+        conjunctions, predicates, runs = total
+        given = [name for name in GIVEN if len(getattr(preds, name))]
         memory, shown = self._memory
-        if not memory or any(map(operator.lt, map(len, memory), sizes)):
-            columns = [*preds[:5], *[getattr(preds, name) for name, _ in given]]
+        if not memory or len(memory[4]) < conjunctions or len(memory[1]) < predicates or len(memory[2]) < runs:
+            sizes = [conjunctions + 1, predicates, runs, runs, conjunctions, *[total[GIVEN[name]] for name in given]]
+            columns = [*preds[:5], *[getattr(preds, name) for name in given]]
             memory = [longer(column, len(column), size) for column, size in zip(columns, sizes, strict=True)]
             shown = [frozen(array) for array in memory]
             self._memory = memory, shown
-        append_predicates(*more[:5], codes.first, label, *known, base, *memory[:5])
-        for array, (name, per) in zip(memory[5:], given, strict=True):
-            rows = getattr(more, name)
-            array[known[per] : total[per]] = rows if len(rows) else COLUMNS[name].fill
-        names = [*preds._fields[:5], *[name for name, _ in given]]
-        return preds._replace(**{name: array[:size] for name, array, size in zip(names, shown, sizes)})
+        entry(append_predicates)(*more[:5], codes.first, label, *known, base, *memory[:5])
+        first, pred, run_lo, run_hi, owner = shown[:5]
+        extended = preds._replace(
+            first=first[: conjunctions + 1],
+            pred=pred[:predicates],
+            run_lo=run_lo[:runs],
+            run_hi=run_hi[:runs],
+            owner=owner[:conjunctions],
+        )
+        if not given:
+            return extended
+        for array, name in zip(memory[5:], given, strict=True):
+            begin, end, rows = known[GIVEN[name]], total[GIVEN[name]], getattr(more, name)
+            array[begin:end] = rows if len(rows) else COLUMNS[name].fill
+        there = zip(given, shown[5:], strict=True)
+        return extended._replace(**{name: array[: total[GIVEN[name]]] for name, array in there})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 
 import numpy as np
@@ -119,18 +119,19 @@ class SubscriptionReader:
         if given.weights is not None:
             weights, others = resolved(given.weights, self.schema)
             wrong |= others
-        failed: dict[int, ExpressionError] = {}
-        with _no_garbage_collection():
-            forms = _forms(compiler, expressions, failed, stop=errors == "raise")
-            if 0 < len(expressions) <= FEW_EXPRESSIONS and given.weights is None and not wrong and not failed:
-                lowered = few.lower(_in_order(forms, len(expressions)))
+        if 0 < len(expressions) <= FEW_EXPRESSIONS and given.weights is None and not wrong:
+            with suppress(ExpressionError):  # which is told below
+                lowered = few.lower([compiler.form(expression) for expression in expressions])
                 if lowered is not None:
                     local = few.session.literal or compiler.zoned
-                    lowered = lowered._replace(predicates=with_given(lowered.predicates, {"priority": priority}))
+                    if priority is not None:
+                        lowered = lowered._replace(predicates=with_given(lowered.predicates, {"priority": priority}))
                     return NewSubscriptions(lowered, attributes, ids, [], local, tags)
-            lowering = Lowering(attributes, Session(self.options.timezone), weights, priority)
-            lowering.rejected.update(wrong)
-            for form, subs, literals in forms:
+        failed: dict[int, ExpressionError] = {}
+        lowering = Lowering(attributes, Session(self.options.timezone), weights, priority)
+        lowering.rejected.update(wrong)
+        with _no_garbage_collection():
+            for form, subs, literals in _forms(compiler, expressions, failed, stop=errors == "raise"):
                 lowering.add(form, subs, literals)
         if errors == "raise" and failed:
             ((sub, first),) = failed.items()
@@ -187,14 +188,6 @@ def _forms(
         known[1].append(sub)
         known[2].append(literals)
     return forms.values()
-
-
-def _in_order(forms: Iterable[_FormOf], count: int) -> list[tuple[Form, list[Any]]]:
-    """Returns the form and the literals of each subscription, in their order."""
-    found: dict[int, tuple[Form, list[Any]]] = {}
-    for form, subs, literals in forms:
-        found.update(zip(subs, [(form, some) for some in literals], strict=True))
-    return [found[sub] for sub in range(count)]
 
 
 @contextmanager

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from colmatch.arrays.frozen import contiguous, frozen
 from colmatch.events.reader import texts_of
 from colmatch.kernels import ids as kernels
+from colmatch.kernels._jit import entry
 from colmatch.kernels.layout import I32, I64, U8
 
 NUMBERS = pa.int64()
@@ -55,9 +56,9 @@ class IdLookup:
     def find_one(self, id: int | str) -> int:
         """Finds the number of an id, which is of the right type; -1 where there is none."""
         if isinstance(id, str):
-            found: int = kernels.find_one(*self._search, 0, np.frombuffer(id.encode(), np.uint8))
+            found: int = entry(kernels.find_one)(*self._search, 0, np.frombuffer(id.encode(), np.uint8))
         else:
-            found = kernels.find_one(*self._search, id, _NO_DATA)
+            found = entry(kernels.find_one)(*self._search, id, _NO_DATA)
         return found
 
     def extended(self, ids: pa.Array | I64) -> IdLookup:

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from colmatch.arrays.frozen import contiguous, freeze, sealed
+from colmatch.kernels._jit import entry
 from colmatch.kernels.labels.boundaries import join_boundaries, label_predicates, space_codes, unlabel_predicates
 from colmatch.kernels.layout import LABEL_TOP, Codes, Predicates
 
@@ -59,7 +60,7 @@ def join(codes: Codes, new: Codes) -> tuple[Codes, NDArray[np.uint32]]:
         np.empty(known + size, np.int64),
         np.empty(known + size + 1, np.uint32),
     )
-    number = join_boundaries(
+    number = entry(join_boundaries)(
         codes.first, codes.bound, codes.label, new.first, new.bound, place, label, first, bound, labels
     )
     if number < 0:

@@ -258,10 +258,11 @@ class MemorySet:
         """Returns what new subscriptions are taken in by: it knows the ids of attributes."""
         source, used = self._source, before.attributes.used
         much = source is not None and policy.is_much(source.attributes.used - used, source.attributes.used)
-        if source is None or source.options != self.options or much:
+        options = self.options
+        if source is None or much or (source.options is not options and source.options != options):
             # ids that no version uses any more are free for this one
             attributes = Attributes(list(before.attributes))
-            source = SubscriptionReader(self.schema, self.options, attributes, self.requested.budget, self.language)
+            source = SubscriptionReader(self.schema, options, attributes, self.requested.budget, self.language)
         return source
 
     def _of_type(self, before: Version, type: pa.DataType) -> Version:

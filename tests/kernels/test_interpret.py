@@ -230,11 +230,11 @@ def batch(rows: int, text: str = "") -> pa.RecordBatch:
 def test_work_is_known_before():
     arrays = (np.zeros(_interpret.SMALL - 10), (np.zeros(8), 3))
     assert _interpret.is_small(arrays) and not _interpret.is_small((*arrays, np.zeros(9)))
-    with _interpret.matching(batch(100), 1_000):
+    with _interpret.Matching(batch(100), 1_000):
         assert _interpret.is_small((np.zeros(2 * _interpret.SMALL),))
-        with _interpret.matching(batch(10_000), 1_000):
+        with _interpret.Matching(batch(10_000), 1_000):
             assert not _interpret.is_small((1,))
-        with _interpret.matching(batch(2, "x" * _interpret.SMALL_BYTES), 1):
+        with _interpret.Matching(batch(2, "x" * _interpret.SMALL_BYTES), 1):
             assert not _interpret.is_small((1,))
         assert _interpret.is_small((1,))
     assert not _interpret.is_small((np.zeros(2 * _interpret.SMALL),))
