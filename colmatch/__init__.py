@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from colmatch.errors import DependencyError as DependencyError
     from colmatch.errors import EventError as EventError
     from colmatch.errors import ExpressionError as ExpressionError
+    from colmatch.errors import KernelError as KernelError
     from colmatch.errors import OptionError as OptionError
     from colmatch.errors import SchemaError as SchemaError
     from colmatch.errors import StoreError as StoreError
@@ -49,7 +50,7 @@ if TYPE_CHECKING:
 _NAMES = {
     "betree": ("betree",),
     "errors": (
-        "ColmatchError", "DependencyError", "EventError", "ExpressionError", "OptionError", "SchemaError", "StoreError",
+        "ColmatchError", "DependencyError", "EventError", "ExpressionError", "KernelError", "OptionError", "SchemaError", "StoreError",
         "SubscriptionError",
     ),
     "events.long_form": ("from_pairs",),

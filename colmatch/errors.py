@@ -59,6 +59,10 @@ class StoreError(ColmatchError, ValueError):
     """A saved matcher or its journal is damaged, foreign, of another version, or in use."""
 
 
+class KernelError(ColmatchError, RuntimeError):
+    """A kernel is not compiled, and must not or cannot be compiled here."""
+
+
 class DependencyError(ColmatchError, ImportError):
     """An optional package, or Java, is needed and is not there.
 

@@ -52,8 +52,10 @@ LEVELS = {
 class Bundle:
     """The entries of an open bundle; without a path, there are none."""
 
-    def __init__(self, path: Path | None = None, start: int = 0, entries: Mapping[str, tuple[int, int]] = {}) -> None:
-        self._path, self._start, self._entries = path, start, entries
+    def __init__(
+        self, path: Path | None = None, start: int = 0, entries: Mapping[str, tuple[int, int]] | None = None
+    ) -> None:
+        self._path, self._start, self._entries = path, start, entries or {}
 
     def __len__(self) -> int:
         return len(self._entries)

@@ -21,6 +21,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import TypeVar
 
+from colmatch.errors import KernelError
 from colmatch.kernels import _forks
 
 T = TypeVar("T")
@@ -44,18 +45,6 @@ _thread = threading.local()
 
 class NotCompiledError(Exception):
     """A kernel would have to be compiled or loaded in a thread that is to use what is there."""
-
-
-class ModeError(ValueError):
-    """``COLMATCH_KERNELS`` names no way to run kernels."""
-
-
-class NotReadyError(RuntimeError):
-    """A kernel would have to be compiled where that is forbidden."""
-
-
-class TornError(RuntimeError):
-    """A kernel is not compiled, and the parent was forked while it compiled another."""
 
 
 class _State:
@@ -95,7 +84,7 @@ def compiling(action: Callable[[], T], kept: Callable[[], bool]) -> T:
     """
     check()
     if _forks.is_torn():
-        raise TornError(
+        raise KernelError(
             "this process was forked while another thread of its parent compiled a kernel, and can neither compile nor "
             f"load one: the fork waited {_forks.WAIT_MOST:.0f} seconds for it. Fork before the parent matches, or when "
             "it has matched once"

@@ -8,7 +8,7 @@ import sys
 import threading
 from typing import Any
 
-from colmatch.kernels import _jit
+from colmatch.kernels import _disk, _jit
 from colmatch.kernels._background import IDLE
 
 
@@ -18,7 +18,7 @@ def compile_all(sources: str, held: Any) -> None:
     sources : hash of the sources that are meant
     held : the lock, which is free when the process ends
     """
-    if sources != _jit.SOURCES:  # they have changed since
+    if sources != _disk.SOURCES:  # they have changed since
         os._exit(1)
     requests: queue.Queue[bytes] = queue.Queue()
 

@@ -10,9 +10,11 @@ import sys
 import textwrap
 from pathlib import Path
 
+from colmatch import errors
 from colmatch.kernels import _compiling, _jit
 
 KERNELS = Path(_jit.__file__).parent
+ERRORS = Path(errors.__file__)
 
 PROBE = """
     from typing import NamedTuple
@@ -59,7 +61,7 @@ MAIN = """
     logging.getLogger("colmatch").addHandler(handler)
     logging.getLogger("colmatch").setLevel("INFO")
     import numpy as np
-    from colmatch.kernels import _compiling, _jit, probe
+    from colmatch.kernels import _compiling, _disk, _jit, probe
 
     _compiling.SAY_AFTER = float("inf")  # however slow the machine
     values = np.arange(5)
@@ -74,7 +76,7 @@ MAIN = """
             said["outside"] = "found"
     if "float" in sys.argv:
         said["float"] = float(probe.total(probe.State(np.arange(3) / 2), 0))
-    said["folder"] = str(_jit.cache_dir())
+    said["folder"] = str(_disk.cache_dir())
     said["kernels"] = [k.py_func.__name__ for k in _jit.kernels()]
     said["compiled"] = sum(sum(k.stats.cache_misses.values()) for k in _jit.kernels())
     said["loaded"] = sum(sum(k.stats.cache_hits.values()) for k in _jit.kernels())
@@ -96,6 +98,7 @@ class Copy:
         self.cache = folder / "cache"
         shutil.copytree(KERNELS, self.sources, ignore=shutil.ignore_patterns("__pycache__", "*.bundle"))
         (self.sources.parent / "__init__.py").touch()
+        shutil.copy(ERRORS, self.sources.parent)
         self.write("probe", PROBE)
         self.write("probe_step", STEP)
 

@@ -64,7 +64,8 @@ KERNEL_FLOORS = (
     ("bits", "layout", "ranges"),
     ("_requests",),
     ("_jit",),
-    ("_background", "_bundle", "_code", "_compiling", "_interpret"),
+    ("_background", "_disk", "_interpret"),
+    ("_bundle", "_code", "_compiling"),
     ("_folders",),
     ("_forks",),
 )
@@ -208,15 +209,15 @@ def test_every_package_but_a_face_has_a_paragraph_and_no_code():
             assert len(module.tree.body) == 1 and ast.get_docstring(module.tree), module.path
 
 
-def test_kernels_import_numpy_numba_and_themselves():
+def test_kernels_import_numpy_numba_errors_and_themselves():
     for name, module in modules("kernels").items():
         others = module.tops - sys.stdlib_module_names - {"numpy", "colmatch"}
-        allowed = {"numba", "llvmlite"} if name in ("_jit.py", "_code.py", "bits.py", "arrow/memory.py") else set()
+        allowed = {"numba", "llvmlite"} if name in ("_jit.py", "_disk.py", "_code.py", "bits.py", "arrow/memory.py") else set()
         assert others <= allowed, f"{module.path} imports {others - allowed}"
         above = {
             used
             for used in module.imports
-            if used.startswith("colmatch") and not (used + ".").startswith("colmatch.kernels.")
+            if used.startswith("colmatch") and not (used + ".").startswith(("colmatch.kernels.", "colmatch.errors."))
         }
         assert not above, f"{module.path} imports {above}"
 

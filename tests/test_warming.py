@@ -23,7 +23,7 @@ from contract import NO_JIT
 from kernel_copy import plain_environment
 
 import colmatch as cm
-from colmatch.kernels import _folders, _jit
+from colmatch.kernels import _disk, _folders
 from colmatch.kernels.ranges import list_members
 from colmatch.warming import lock, warm
 from colmatch.warming.calls import Step
@@ -38,7 +38,7 @@ WARM = """
     from pkgutil import walk_packages
     import colmatch as cm
     import colmatch.kernels
-    from colmatch.kernels import _jit
+    from colmatch.kernels import _disk, _jit
 
     for module in walk_packages(colmatch.kernels.__path__, "colmatch.kernels."):
         import_module(module.name)
@@ -60,7 +60,7 @@ OWN = """
     import numpy as np
     import pyarrow as pa
     import colmatch as cm
-    from colmatch.kernels import _jit
+    from colmatch.kernels import _disk, _jit
     from colmatch.workload import named
 
     folder, kinds = sys.argv[1], sys.argv[2:]
@@ -180,7 +180,7 @@ def seeded(folder: Path, wanted: Callable[[str], bool] = bool) -> set[str]:
 
     ``.ci/wheel`` compiles all from an empty folder.
     """
-    usual = _jit.cache_dir()
+    usual = _disk.cache_dir()
     assert usual is not None
     for path in usual.glob("*.bin"):
         if wanted(path.name):
@@ -199,7 +199,8 @@ def test_after_warming_no_kernel_is_compiled(tmp_path: Path) -> None:
     kernels, compiled, loaded, _, folder = first["report"]
     assert first["unused"] == [] and first["several"].items() <= SEVERAL.items()
     assert kernels == first["kernels"] > 150 and loaded + compiled >= kernels
-    assert len(names(tmp_path) - before) == compiled and Path(folder).parent == tmp_path / "cache"
+    # a kernel that was kept is compiled again where another calls it
+    assert len(names(tmp_path) - before) <= compiled and Path(folder).parent == tmp_path / "cache"
     second, _ = said(started(OWN, tmp_path / "cache", str(tmp_path), *cm.kinds()))
     assert second["used"] > 100
     assert second["compiled"] == []
@@ -246,7 +247,7 @@ def test_what_is_in_memory_is_kept_in_another_folder(tmp_path: Path, usual: Path
     found = cm.warm(to=tmp_path / "other")
     (name,) = names(tmp_path / "other")
     assert name.startswith("ranges.list_members-")
-    assert found.folder == tmp_path / "other" / _jit.cache_dir().name  # type: ignore[union-attr]
+    assert found.folder == tmp_path / "other" / _disk.cache_dir().name  # type: ignore[union-attr]
     assert (found.kernels, found.compiled, found.loaded) == (1, 1, 0)
     assert os.environ["COLMATCH_CACHE_DIR"] == str(usual)
     again = cm.warm(to=tmp_path / "other")
@@ -313,7 +314,7 @@ def test_without_a_folder_it_says_what_to_do(monkeypatch: pytest.MonkeyPatch) ->
     with pytest.raises(cm.OptionError, match="no home folder: say by to=, or by COLMATCH_CACHE_DIR"):
         cm.warm()
     monkeypatch.undo()
-    monkeypatch.setattr(_jit, "SOURCES", "")
+    monkeypatch.setattr(_disk, "SOURCES", "")
     with pytest.raises(cm.OptionError, match="sources of the kernels cannot be read"):
         cm.warm()
 

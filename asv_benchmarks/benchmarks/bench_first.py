@@ -55,7 +55,7 @@ PROGRAMS = {"ten lines": TEN_LINES, "2,000 bitslice": BITSLICE}
 
 def has_bundle() -> bool:
     """Says whether the installed package carries machine code for this machine."""
-    code = "from colmatch.kernels import _jit; print(len(_jit.bundle()))"
+    code = "from colmatch.kernels import _disk, _jit; print(len(_disk.bundle()))"
     return (
         subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout.strip() != "0"
     )

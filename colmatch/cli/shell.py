@@ -15,7 +15,6 @@ from typing import Any
 import click
 
 from colmatch.errors import ColmatchError
-from colmatch.kernels._compiling import ModeError, NotReadyError
 
 
 class Shell(click.Group):
@@ -45,7 +44,7 @@ class Shell(click.Group):
 def _one_line(error: Exception) -> str:
     if isinstance(error, OSError) and error.strerror and error.filename is not None:
         text = f"{error.filename}: {error.strerror}"
-    elif isinstance(error, ColmatchError | OSError | ModeError | NotReadyError) or _is_arrow(error):
+    elif isinstance(error, ColmatchError | OSError) or _is_arrow(error):
         text = str(error)
     else:
         text = f"{type(error).__name__}: {error} (this is a fault in colmatch; COLMATCH_TRACEBACK=1 shows where)"

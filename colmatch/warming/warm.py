@@ -16,7 +16,7 @@ from colmatch.arguments import checked_flag, file_name, members
 from colmatch.errors import OptionError, StoreError, shown
 from colmatch.indexing.plan import AutoSettings, asked_for
 from colmatch.indexing.registry import KINDS
-from colmatch.kernels import _compiling, _folders, _forks, _jit
+from colmatch.kernels import _compiling, _disk, _folders, _forks, _jit
 from colmatch.warming.calls import Step, steps
 from colmatch.warming.lock import alone
 
@@ -79,7 +79,7 @@ def warm(
     mode = "native" if checked_flag("native={}", native) else _jit.WARM
     if not _jit.kernels():
         raise OptionError("NUMBA_DISABLE_JIT is set, so that no kernel is compiled: unset it to warm a folder")
-    began, usual = time.monotonic(), _jit.cache_dir()
+    began, usual = time.monotonic(), _disk.cache_dir()
     with _one, _kept_in(to), _jit.in_mode(mode):
         folder = _made(to)
         with alone(folder), tempfile.TemporaryDirectory(prefix="colmatch-warm-") as scratch:
@@ -136,7 +136,7 @@ def _made(to: object) -> Path:
     ------
     OptionError : there can be none, or it cannot be used
     """
-    folder = _jit.cache_dir()
+    folder = _disk.cache_dir()
     if folder is None and _folders.base() is None:
         raise OptionError("this user has no home folder: say by to=, or by COLMATCH_CACHE_DIR, where kernels are kept")
     if folder is None:
@@ -194,7 +194,7 @@ def _forget(folder: Path) -> None:
 
 def _kept_kernels() -> list[Any]:
     """Returns the kernels whose machine code is kept: all but those of tests and notebooks."""
-    return [kernel for kernel in _jit.kernels() if isinstance(kernel._cache, _jit._DiskCache)]
+    return [kernel for kernel in _jit.kernels() if isinstance(kernel._cache, _disk.DiskCache)]
 
 
 def _name_of(kernel: Any, types: Any) -> str:

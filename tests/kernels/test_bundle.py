@@ -17,11 +17,11 @@ pytestmark = [
 ]
 
 PACK = """
-    from colmatch.kernels import _bundle, _jit
+    from colmatch.kernels import _bundle, _disk, _jit
 
-    folder = _jit.cache_dir()
+    folder = _disk.cache_dir()
     _bundle.write(
-        _bundle.path_of(_bundle.level_here()), _jit.bundle_key(), {path.name: path.read_bytes() for path in folder.glob("*.bin")}
+        _bundle.path_of(_bundle.level_here()), _disk.bundle_key(), {path.name: path.read_bytes() for path in folder.glob("*.bin")}
     )
 """
 
@@ -38,7 +38,7 @@ def bundled(tmp_path):
 
 def with_setup(setup: str = "") -> str:
     """Returns a program that changes something before it calls kernels, of which none is small."""
-    names = "from colmatch.kernels import _compiling, _jit, probe\n"
+    names = "from colmatch.kernels import _compiling, _disk, _jit, probe\n"
     never = "from colmatch.kernels import _interpret\n_interpret.SMALL = -1\n"
     return textwrap.dedent(MAIN).replace(names, f"{setup}\n{names}{never}")
 
@@ -72,7 +72,7 @@ def test_what_is_not_in_it_is_an_error_if_nothing_may_be_compiled(bundled):
     _, err = process.communicate(timeout=300)
     assert process.returncode == 1
     assert (
-        "NotReadyError: kernel colmatch.kernels.probe.total is not compiled for these arguments, and COLMATCH_KERNELS=ready forbids"
+        "KernelError: kernel colmatch.kernels.probe.total is not compiled for these arguments, and COLMATCH_KERNELS=ready forbids"
         in err
     )
 

@@ -30,7 +30,7 @@ pytestmark = [
 SHORT = """
     import json, logging, sys, time
     import numpy as np
-    from colmatch.kernels import _background, _compiling, _interpret, _jit, probe
+    from colmatch.kernels import _background, _compiling, _disk, _interpret, _jit, probe
 
     said = []
     logging.getLogger("colmatch").addHandler(logging.NullHandler())
@@ -126,7 +126,9 @@ def test_the_other_process_ends_with_the_one_that_asked(copy):
 def test_one_process_compiles_at_a_time(copy):
     """The others go on interpreting, and load what the first has made."""
     folder = Path(
-        copy.run(program="import json; from colmatch.kernels import _jit; print(json.dumps(str(_jit.cache_dir())))")
+        copy.run(
+            program="import json; from colmatch.kernels import _disk, _jit; print(json.dumps(str(_disk.cache_dir())))"
+        )
     )
     folder.mkdir(parents=True)
     held = _background.locked(folder / _background.BACKGROUND)
@@ -171,7 +173,9 @@ assert os.waitpid(child, 0)[1] == 0
 def test_what_another_process_does_not_compile_is_compiled_here_at_last(copy):
     """Its disk may be full, or it stands still."""
     folder = Path(
-        copy.run(program="import json; from colmatch.kernels import _jit; print(json.dumps(str(_jit.cache_dir())))")
+        copy.run(
+            program="import json; from colmatch.kernels import _disk, _jit; print(json.dumps(str(_disk.cache_dir())))"
+        )
     )
     folder.mkdir(parents=True)
     with _background.locked(folder / _background.BACKGROUND):
@@ -241,8 +245,8 @@ def test_work_is_known_before():
 
 
 def test_a_matcher_tells_of_its_batches(monkeypatch):
-    told, real = [], workers.matching
-    monkeypatch.setattr(workers, "matching", lambda batch, n: told.append((batch.num_rows, n)) or real(batch, n))
+    told, real = [], workers.Matching
+    monkeypatch.setattr(workers, "Matching", lambda batch, n: told.append((batch.num_rows, n)) or real(batch, n))
     matcher = cm.Matcher.build({1: "a = 1", 2: "a = 2", 3: "a = 3"}, {"a": "int64"})
     events = pa.table({"a": [1, 2]})
     for call in (

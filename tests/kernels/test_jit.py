@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from kernel_copy import MAIN, PROBE, STEP, Copy
 from numba.core import config
 
-from colmatch.kernels import _jit, bits
+from colmatch.kernels import _disk, _jit, bits
 
 
 @pytest.fixture
@@ -40,7 +40,7 @@ def test_compiled_once_and_read_afterwards(copy):
 
 
 def test_nothing_is_made_before_a_kernel_is_called(copy):
-    copy.run(program="from colmatch.kernels import probe, _jit; _jit.cache_dir()")
+    copy.run(program="from colmatch.kernels import _disk, _jit, probe; _disk.cache_dir()")
     assert not copy.cache.exists()
 
 
@@ -84,7 +84,7 @@ def test_modules_of_one_name_in_two_folders(copy):
         copy.write(f"folder_{folder}/match", text)
     program = """
         import json, sys
-        from colmatch.kernels import _jit
+        from colmatch.kernels import _disk, _jit
         from colmatch.kernels.folder_kindex import match as second
         from colmatch.kernels.folder_opindex import match as first
 
@@ -118,7 +118,7 @@ def test_a_linked_kernel_is_compiled_for_one_that_calls_it(copy):
     )
     program = """
         import json, sys
-        from colmatch.kernels import _jit, pair
+        from colmatch.kernels import _disk, _jit, pair
 
         found = [pair.inner(1), *(pair.outer(1) for _ in sys.argv[1:]), pair.inner(2), pair.inner(2.5)]
         print(json.dumps([*found, *(sum(k.stats.cache_hits.values()) for k in (pair.inner, pair.outer))]))
@@ -131,7 +131,7 @@ def test_a_linked_kernel_is_compiled_for_one_that_calls_it(copy):
 def test_sources_edited_after_their_import_keep_nothing(copy):
     """What is in memory is not what the folder would be named by, so neither reads nor writes."""
     edit = (
-        "p = _jit.Path(probe.__file__).with_name('probe_step.py'); p.write_text(p.read_text().replace('+ 1', '+ 22'))"
+        "p = _disk.Path(probe.__file__).with_name('probe_step.py'); p.write_text(p.read_text().replace('+ 1', '+ 22'))"
     )
     before, values, after = textwrap.dedent(MAIN).partition("values = np.arange(5)")
     assert copy.run(program=f"{before}{edit}\n{values}{after}")["total"] == 15
@@ -145,11 +145,11 @@ def test_bounds_are_checked_however_warm_the_cache(copy):
     assert copy.run("get", NUMBA_BOUNDSCHECK="1")["loaded"] == 2
 
 
-@pytest.mark.parametrize("setting", _jit.SETTINGS)
+@pytest.mark.parametrize("setting", _disk.SETTINGS)
 def test_settings_of_numba_are_in_the_name(setting, monkeypatch):
-    before = _jit.cache_dir()
+    before = _disk.cache_dir()
     monkeypatch.setattr(config, setting, "another", raising=False)
-    assert _jit.cache_dir() != before
+    assert _disk.cache_dir() != before
 
 
 def test_several_signatures_are_kept_apart(copy):
@@ -175,7 +175,7 @@ def test_with_the_jit_off_decorators_return_the_function(copy):
     program = """
         import types
         import numpy as np
-        from colmatch.kernels import _jit, probe, probe_step
+        from colmatch.kernels import _disk, _jit, probe, probe_step
 
         assert type(probe.total) is type(probe_step.step) is types.FunctionType
         assert probe.total(probe.State(np.arange(5)), 0) == 15

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from kernel_copy import MAIN, Copy
 
-from colmatch.kernels import _folders, _jit
+from colmatch.kernels import _disk, _folders
 
 
 @pytest.fixture
@@ -53,7 +53,7 @@ def test_without_a_folder_it_compiles_and_says_so_once(copy, place, tmp_path):
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the rule for Linux")
 def test_where_the_folder_is(monkeypatch, tmp_path):
-    name = _jit.cache_dir().name
+    name = _disk.cache_dir().name
     monkeypatch.delenv("COLMATCH_CACHE_DIR", raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))
     for xdg, base in (
@@ -62,9 +62,9 @@ def test_where_the_folder_is(monkeypatch, tmp_path):
         (str(tmp_path / "xdg"), "xdg/colmatch"),
     ):
         monkeypatch.setenv("XDG_CACHE_HOME", xdg)
-        assert _jit.cache_dir() == tmp_path / base / name
+        assert _disk.cache_dir() == tmp_path / base / name
     monkeypatch.setenv("COLMATCH_CACHE_DIR", str(tmp_path / "own"))
-    assert _jit.cache_dir() == tmp_path / "own" / name
+    assert _disk.cache_dir() == tmp_path / "own" / name
 
 
 def test_without_a_home_nothing_is_kept(copy, tmp_path):

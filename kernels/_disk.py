@@ -1,0 +1,283 @@
+"""Machine code of kernels on disk, and in the package.
+
+A folder is named by everything that machine code depends on: all of this package's sources, the
+versions below it, the processor and numba's settings (``cache_dir``). A file in it holds one
+signature of one kernel. Files appear whole or not at all, and are never changed. What cannot be
+read is compiled, what cannot be written is kept in memory, and a warning says why, once for each
+folder. A *bundle* is what a wheel brings (``_bundle.py``).
+
+The base folder is ``$COLMATCH_CACHE_DIR``, read whenever a kernel is first called, else the user's
+cache folder. Cached code is run as it is, so a folder that others could write is not used
+(``_folders.py``).
+
+numba's own cache (``cache=True``) was tried and lost on four counts, each seen to happen:
+
+- it looks at one source file, so an edit to a function that a kernel calls, in another file, left
+  stale machine code in use;
+- ``NUMBA_BOUNDSCHECK`` and the optimisation settings are not in its key, so checking bounds with a
+  warm cache checked nothing;
+- two processes that compile different signatures of one function at once can store each other's
+  code, since both number the same files;
+- it raises at import where no folder can be written.
+"""
+
+import functools
+import hashlib
+import logging
+import os
+import pickle
+import platform
+import sys
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import llvmlite
+import llvmlite.binding
+import numba
+import numpy as np
+from numba.core import caching, config
+from numba.core.registry import cpu_target
+from numba.core.serialize import dumps
+
+from colmatch.kernels import _bundle, _code, _compiling, _folders
+
+PACKAGE = __name__.rpartition(".")[0]
+
+# Settings of numba that change the code it makes and that its own key forgets. The processor's name
+# and features are in ``magic_tuple``.
+SETTINGS = (
+    "BOUNDSCHECK",
+    "OPT",
+    "LOOP_VECTORIZE",
+    "SLP_VECTORIZE",
+    "ENABLE_AVX",
+    "DISABLE_INTEL_SVML",
+    "USING_SVML",
+    "DEBUGINFO_DEFAULT",
+    "EXTEND_VARIABLE_LIFETIMES",
+    "ENABLE_PROFILING",
+    "DEBUG_NRT",
+    "NRT_STATS",
+    "LLVM_REFPRUNE_PASS",
+    "LLVM_REFPRUNE_FLAGS",
+)
+
+_log = logging.getLogger("colmatch")
+_unusable: set[Path | None] = set()  # folders that the log has told of
+
+
+def cache_dir() -> Path | None:
+    """Folder of this process's compiled kernels; it need not exist.
+
+    None when there can be none: no home folder, or no sources.
+    """
+    base = _folders.base()
+    # Sources that have changed since they were imported would file the old code under the new name.
+    if base is None or not SOURCES or _sources() != SOURCES:
+        return None
+    parts = (
+        SOURCES,
+        cpu_target.target_context.codegen().magic_tuple(),
+        tuple((name, str(getattr(config, name, None))) for name in SETTINGS),
+        (
+            numba.__version__,
+            llvmlite.__version__,
+            np.__version__,
+            platform.python_implementation(),
+            sys.version_info[:2],
+        ),
+    )
+    return Path(base) / f"kernels-{_digest(repr(parts).encode())}"
+
+
+class DiskCache(caching._Cache):  # type: ignore[misc]
+    """Keeps one kernel's machine code: what numba's dispatcher asks before it compiles and tells
+    afterwards.
+    """
+
+    def __init__(self, function: Callable[..., Any], kind: str = "") -> None:
+        below = function.__module__.removeprefix(f"{PACKAGE}.")  # sub-folders may have modules of one name
+        self._name = f"{below}.{function.__qualname__}{kind}"
+
+    @property
+    def cache_path(self) -> str | None:
+        folder = cache_dir()
+        return None if folder is None else str(folder)
+
+    def _file(self, signature: Any) -> Path | None:
+        folder = trusted()
+        return None if folder is None else folder / f"{self._name}-{_digest(repr(signature).encode())}.bin"
+
+    def written(self, types: tuple[Any, ...]) -> int | None:
+        """Returns when a kernel's file was written, None where there is none."""
+        path = self._file(types)
+        try:
+            return None if path is None else path.stat().st_mtime_ns
+        except OSError:
+            return None
+
+    def load_overload(self, signature: Any, target_context: Any) -> None:
+        """Numba asks before it compiles: for Python's calls, ``load`` has looked already."""
+        _compiling.state.misses += 1
+
+    def load(self, types: tuple[Any, ...], bundled: bool) -> _code.Code | None:
+        """Returns a kernel's code for arguments of some types, None where it must be compiled.
+
+        Code that was compiled on this machine goes before the bundle's, which knows it less.
+
+        bundled : whether the bundle's will do
+        """
+        name = f"{self._name}-{_digest(repr(types).encode())}.bin"
+        folder = trusted()
+        found = None if folder is None else self._of_file(folder / name)
+        if found is None and bundled:
+            found = sound(bundle().read(name), f"{name} of the bundle")
+        # Types of the same name need not be the same type.
+        return found if found is not None and found.signature.args == types else None
+
+    def _of_file(self, path: Path) -> _code.Code | None:
+        try:
+            with open(path, "rb") as file:
+                why = _folders.distrust_file(file.fileno())
+                data = file.read()
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            _warn_unusable(path.parent, error.strerror)
+            return None
+        if why is not None:
+            _log.warning("compiled kernel %s %s: it is not run but made anew", path, why)
+            return None
+        return sound(data, path)
+
+    def save_overload(self, signature: Any, compiled: Any) -> None:
+        """Keeps what was just compiled, if a folder can be written."""
+        if compiled.library.has_dynamic_globals:
+            warnings.warn(
+                f"kernel {self._name} holds an address or a large constant: it is compiled in each process",
+                stacklevel=2,
+            )
+            return
+        path = self._file(signature)
+        if path is None:
+            return
+        body = dumps(_code.code_of(compiled))
+        try:
+            _folders.make(path.parent)
+            if trusted() is not None:  # others may have been quicker to make it
+                _folders.write(path, hashlib.sha256(body).digest() + body)
+        except OSError as error:
+            _warn_unusable(path.parent, error.strerror)
+
+    def enable(self) -> None:
+        pass
+
+    def disable(self) -> None:
+        pass
+
+    def flush(self) -> None:
+        pass
+
+
+def sound(data: bytes | None, where: object) -> _code.Code | None:
+    """Returns the code in some bytes: None where they are damaged, since it would be run."""
+    if data is None:
+        return None
+    if hashlib.sha256(data[32:]).digest() != data[:32]:
+        _log.info("compiled kernel %s is damaged and is made anew", where)
+        return None
+    code: _code.Code = pickle.loads(data[32:])
+    return code
+
+
+@functools.cache
+def bundle() -> _bundle.Bundle:
+    """Returns what came with the package: empty where this process cannot use it."""
+    if config.CPU_NAME or config.CPU_FEATURES or not SOURCES or _sources() != SOURCES:
+        return _bundle.Bundle()  # code for another processor is asked for, or the sources were edited
+    return _bundle.opened(bundle_key(), llvmlite.binding.get_host_cpu_features())
+
+
+def bundle_key() -> dict[str, Any]:
+    """Returns everything that the code of a bundle depends on, beside the processor."""
+    return {
+        "system": llvmlite.binding.get_process_triple(),
+        "numba": numba.__version__,
+        "llvmlite": llvmlite.__version__,
+        "numpy": np.__version__.partition(".")[0],
+        "sources": SOURCES,
+        # vectors of Intel's library are not used in bundles
+        "settings": {name: str(getattr(config, name, None)) for name in SETTINGS if "SVML" not in name},
+    }
+
+
+def _digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()[:20]
+
+
+def _sources() -> str:
+    """Returns the hash of this package's sources, sub-folders included; empty where there are none
+    (a zip file, say).
+    """
+    root = os.path.dirname(os.path.abspath(__file__))
+    try:
+        files = sorted(
+            os.path.join(folder, name) for folder, _, names in os.walk(root) for name in names if name.endswith(".py")
+        )
+        return (
+            _hash_sources(root, tuple((file, (status := os.stat(file)).st_mtime_ns, status.st_size) for file in files))
+            if files
+            else ""
+        )
+    except OSError:
+        return ""
+
+
+@functools.lru_cache(maxsize=2)
+def _hash_sources(root: str, files: tuple[tuple[str, int, int], ...]) -> str:
+    """The times and sizes are there to be looked at again only when one of them changes."""
+    whole = hashlib.sha256()
+    for name, _, _ in files:
+        data = Path(name).read_bytes()
+        whole.update(f"{Path(name).relative_to(root).as_posix()} {len(data)}\n".encode() + data)
+    return whole.hexdigest()
+
+
+def trusted() -> Path | None:
+    """The folder of compiled kernels if it can be used, whether or not it exists yet.
+
+    Where it cannot, a warning says why.
+    """
+    folder = cache_dir()
+    if folder is None:
+        if _folders.base() is None:
+            _warn_unusable(None, "this user has no home folder")
+        return None
+    why = _folders.distrust(folder)
+    if why is not None:
+        _warn_unusable(folder, f"{why}, so that others could exchange the code in it")
+        return None
+    return folder
+
+
+def _warn_unusable(folder: Path | None, why: str | None) -> None:
+    if folder not in _unusable:
+        _unusable.add(folder)
+        what = "kernels are compiled in each process; set COLMATCH_CACHE_DIR to a folder of your own that nobody else can write"
+        _log.warning("the cache folder %s is not used: %s; %s", folder or "of compiled kernels", why, what)
+
+
+def usable() -> Path | None:
+    """Returns the folder that kernels can be kept in, as far as is known; None where none can."""
+    folder = trusted()
+    return None if folder in _unusable else folder
+
+
+def is_usable() -> bool:
+    """Says whether there is such a folder."""
+    return usable() is not None
+
+
+SOURCES = _sources()
