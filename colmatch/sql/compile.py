@@ -18,14 +18,14 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from colmatch.errors import ExpressionError
-from colmatch.expr.ast import And, Expr, Or, Refusal, conjoin, rebuild
+from colmatch.expr.ast import And, Expr, Or, Refusal, conjoin
 from colmatch.expr.calls import WrongArgument
 from colmatch.expr.normalise import Normaliser
 from colmatch.expr.shared import TreeForms
 from colmatch.expr.size import check_size
 from colmatch.incoming import is_text
 from colmatch.indexing.settings import Budget
-from colmatch.lowering.forms import Form, Operand
+from colmatch.lowering.forms import Form
 from colmatch.options import Options
 from colmatch.schema import Attributes, Schema
 from colmatch.sql.split import MARK, fill, raw_literals, split
@@ -228,7 +228,9 @@ class Compiler:
             if phrase is None:
                 return None
             tree = phrase.placed.get(slot)
-            every.append(self._place(phrase, slot) if tree is None else tree)
+            if tree is None:
+                tree = phrase.placed[slot] = self._parser.nodes.shifted(phrase.tree, slot)
+            every.append(tree)
             baked += [slot + i for i in phrase.baked]
             slot += phrase.slots
             if i + 1 < len(words) and words[i + 1].strip() in ("OR", "or", "Or", "oR"):
@@ -273,25 +275,6 @@ class Compiler:
         if found is not None or piece not in self._phrases:
             _kept(self._phrases, piece, found.baked if found else (), known, slot, found)
         return found
-
-    def _place(self, phrase: Phrase, first: int) -> Expr:
-        """Returns the phrase's tree with its slots numbered from ``first``."""
-        nodes = self._parser.nodes
-
-        def shifted(operand: Operand | None) -> Operand | None:
-            if operand is None or operand.slot < 0:
-                return operand
-            slot = operand.slot + first
-            return nodes.operand(operand.kind, slot, operand.many, operand.negative, operand.value)
-
-        tree = rebuild(
-            phrase.tree,
-            lambda p: nodes.predicate(
-                p.verb, p.subject, tuple([shifted(operand) for operand in p.operands]), negated=p.negated
-            ),
-        )
-        phrase.placed[first] = tree
-        return tree
 
     def _read(self, text: str, shape: str | None, literals: list[Any] | None) -> tuple[Form, list[Any]]:
         """Returns the form of a text whose shape is new, or that ``split`` cannot be trusted
