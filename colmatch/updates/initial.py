@@ -15,7 +15,6 @@ from colmatch.language import Language
 from colmatch.options import Options, checked
 from colmatch.schema import Attributes, Schema
 from colmatch.subscriptions.intake import Errors, NewSubscriptions, SubscriptionReader, read
-from colmatch.subscriptions.rejected import by_id
 from colmatch.updates.deleted import Deleted
 from colmatch.updates.literals import labelled
 from colmatch.updates.segments import indexed
@@ -92,7 +91,7 @@ def indexed_parts(given: Given, sample: Any) -> Parts:
         ids=intake.ids,
         reason=reason,
         local_literal=intake.local_literal,
-        rejected=by_id(intake.rejected),
+        rejected={entry.id: entry for entry in intake.rejected},
         sample=kept,
         tags=intake.tags,
     )
