@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from colmatch.arrays.frozen import freeze
 from colmatch.arrays.ranges import members, ranges_of
 from colmatch.indexing.base import Built
-from colmatch.indexing.registry import FEWEST, KINDS, find
+from colmatch.indexing.registry import FEWEST, KINDS
 from colmatch.indexing.settings import Settings
 from colmatch.indexing.statistics import Sample
 from colmatch.kernels.layout import Codes, Predicates
@@ -42,7 +42,7 @@ from colmatch.updates.segments import Segment
 
 def for_few(requested: Settings) -> Settings:
     """Returns the kind for few subscriptions: the requested one if its own inserts are wanted."""
-    takes = requested.kind in KINDS and find(requested.kind).insert is not None
+    takes = requested.kind in KINDS and KINDS[requested.kind].insert is not None
     if takes and getattr(requested, "construction", None) != "bulk":
         return requested
     return FEWEST.settings.under(requested.dnf_budget)
@@ -73,7 +73,7 @@ class GrowingSegment(Segment):
         seen : says what a sample of events said, by key
         """
         settings = for_few(requested)
-        kind = find(settings.kind)
+        kind = KINDS[settings.kind]
         predicates, codes = labels.with_labels(predicates, codes)
         sample = seen() if kind.grows_by_sample(settings) else None
         arrays, predicates = kind.build(predicates, codes, sample, settings)

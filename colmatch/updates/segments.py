@@ -13,7 +13,7 @@ from colmatch.events.sample import recount_values
 from colmatch.events.vocabulary import Vocabulary
 from colmatch.indexing import plan
 from colmatch.indexing.base import Built, Strata, uses_of
-from colmatch.indexing.registry import find
+from colmatch.indexing.registry import KINDS
 from colmatch.indexing.settings import Settings
 from colmatch.indexing.statistics import Sample, Statistics
 from colmatch.kernels import hints
@@ -136,7 +136,7 @@ def indexed(
     source = None if isinstance(predicates, Predicates) else predicates
     given = freeze(predicates if isinstance(predicates, Predicates) else predicates.predicates())
     chosen = plan.choose(requested, Statistics.of(subscriptions, given, codes))
-    kind = find(chosen.settings.kind)
+    kind = KINDS[chosen.settings.kind]
     if source is not None and kind.arrange is not None and kind.arranged is not None:
         order, arrangement = kind.arrange(given, codes, seen, chosen.settings)
         del given  # or there would be two copies at a time
