@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from colmatch.arguments import members, python_value
-from colmatch.arrays.frozen import contiguous, frozen, sealed
+from colmatch.arrays.frozen import contiguous, frozen
 from colmatch.arrays.growing import Growing
 from colmatch.errors import SubscriptionError, shown
 from colmatch.events.reader import texts_of
@@ -31,7 +31,7 @@ def ids_of_values(values: list[Any]) -> Ids:
     """
     if {type(v) for v in values} == {int}:  # as usual, and quicker
         with suppress(OverflowError):  # to be told below
-            return _unique(Ids(sealed(np.array(values, np.int64))))
+            return _unique(Ids(np.array(values, np.int64)))
     values = [python_value(v) for v in values]
     kinds = {str if isinstance(v, str) else type(v) for v in values}
     if kinds - {int, str}:
@@ -111,7 +111,7 @@ def wanted_ids(values: list[Any], type: pa.DataType) -> Ids:
     """
     if type is NUMBERS and {value.__class__ for value in values} == {int}:  # as usual, and quicker
         with suppress(OverflowError):  # to be told below
-            return Ids(sealed(np.array(values, np.int64)))
+            return Ids(np.array(values, np.int64))
     return _of_type(values, type, "there is no subscription {}: nothing was deleted")
 
 
