@@ -13,15 +13,64 @@ import json
 import struct
 from typing import Any, NamedTuple
 
+import pyarrow as pa
+
 CIRCLE, WITHIN, BEFORE, CAP = "geo_within_radius", "segment_within", "segment_before", "within_frequency_cap"
+# What an argument is to be, in the words of an error.
+NUMBER, WHOLE, UINT32, TEXT = "a number", "a whole number of 64 bits", "a whole number below 2^32", "a string"
+DEGREES, CLOCK = "a number of degrees", "a number of seconds, or a timestamp"
+SEGMENT_FIELDS = {"id": pa.int64(), "timestamp": pa.int64()}
+CAP_FIELDS = {"type": pa.string(), "id": pa.int64(), "ns": pa.string(), "value": pa.int64(), "timestamp": pa.int64()}
+
+
+class Function(NamedTuple):
+    """A special function: the columns that it reads, and the arguments behind them."""
+
+    reads: tuple[str | dict[str, pa.DataType], str]  # DEGREES, CLOCK, or the fields of structs in lists
+    takes: tuple[str, ...]
+    example: str
+    named: tuple[str, str]  # the columns that it reads in be-tree's language
+    betree: str  # an example in that language
+
+    @property
+    def numbers(self) -> list[int]:
+        """Which of the arguments are numbers."""
+        return [i for i, kind in enumerate(self.takes) if kind != TEXT]
+
+    @property
+    def texts(self) -> list[int]:
+        """Which of the arguments are strings."""
+        return [i for i, kind in enumerate(self.takes) if kind == TEXT]
+
+
+_OF_SEGMENT = "(segments, now, 12, 3600), two columns, an id and seconds"
+_IN_BETREE = "(12, 3600), or with an attribute before the id"
+_SEGMENT = (SEGMENT_FIELDS, CLOCK), (WHOLE, WHOLE)
+_NAMED = ("segments_with_timestamp", "now")
+SPECIAL = {
+    CIRCLE: Function(
+        reads=(DEGREES, DEGREES),
+        takes=(NUMBER, NUMBER, NUMBER),
+        example="geo_within_radius(latitude, longitude, 48.2, 16.4, 10.0), two columns, degrees and kilometres",
+        named=("latitude", "longitude"),
+        betree="geo_within_radius(48.2, 16.4, 10.0)",
+    ),
+    WITHIN: Function(*_SEGMENT, WITHIN + _OF_SEGMENT, _NAMED, WITHIN + _IN_BETREE),
+    BEFORE: Function(*_SEGMENT, BEFORE + _OF_SEGMENT, _NAMED, BEFORE + _IN_BETREE),
+    CAP: Function(
+        reads=(CAP_FIELDS, CLOCK),
+        takes=(TEXT, UINT32, TEXT, UINT32, WHOLE),
+        example="within_frequency_cap(caps, now, 'flight', 7, 'shop', 3, 3600), two columns, a type, an id, a name space, "
+        "a number of times and seconds",
+        named=("frequency_caps", "now"),
+        betree='within_frequency_cap("flight", "namespace", 5, 3600)',
+    ),
+}
+# The numbers of a literal, as ``struct`` has them; strings come behind them, with a zero between.
 FORMS = {
-    CIRCLE: "<ddd",
-    WITHIN: "<qq",
-    BEFORE: "<qq",
-    CAP: "<qqq",
-}  # numbers; then a cap's type, a zero, its name space
-ARGUMENTS = {CIRCLE: 3, WITHIN: 2, BEFORE: 2, CAP: 5}
-CLOCKED = (WITHIN, BEFORE, CAP)  # whose second column is the clock
+    name: struct.Struct("<" + "".join(["d" if each.takes[i] == NUMBER else "q" for i in each.numbers]))
+    for name, each in SPECIAL.items()
+}
 UNKNOWN = b""  # the literal of rows in which something that the function reads is not known
 PLACE = "…"  # in an attribute's name, where arguments stand
 
@@ -40,7 +89,7 @@ class Call(NamedTuple):
     @property
     def clock(self) -> str | None:
         """The column that says what time it is, None where the function needs none."""
-        return self.columns[1][0] if self.function in CLOCKED else None
+        return self.columns[1][0] if SPECIAL[self.function].reads[1] == CLOCK else None
 
     @staticmethod
     def of(key: str) -> Call:
@@ -50,28 +99,24 @@ class Call(NamedTuple):
 
 
 def pack(function: str, arguments: tuple[Any, ...]) -> bytes:
-    """Arguments as a literal.
-
-    Of a cap, arguments are type, id, name space, value and seconds, as SQL has them.
+    """Arguments as a literal: numbers, and strings behind them.
 
     Raises
     ------
     ValueError : a string has a zero character
     struct.error, OverflowError : a number does not fit
     """
-    if function != CAP:
-        return struct.pack(FORMS[function], *arguments)
-    type, id, space, value, seconds = arguments
-    if "\0" in type + space:
+    special = SPECIAL[function]
+    texts = [arguments[i] for i in special.texts]
+    if any("\0" in text for text in texts):
         raise ValueError
-    return struct.pack(FORMS[CAP], id, value, seconds) + f"{type}\0{space}".encode()
+    return FORMS[function].pack(*[arguments[i] for i in special.numbers]) + "\0".join(texts).encode()
 
 
 def unpacked(function: str, data: bytes) -> tuple[Any, ...]:
     """Returns the arguments that were packed."""
-    form = FORMS[function]
-    numbers = struct.unpack_from(form, data)
-    if function != CAP:
-        return numbers
-    type, space = data[struct.calcsize(form) :].decode().split("\0")
-    return type, numbers[0], space, *numbers[1:]
+    special, form = SPECIAL[function], FORMS[function]
+    arguments = dict(zip(special.numbers, form.unpack_from(data), strict=True))
+    if special.texts:
+        arguments |= zip(special.texts, data[form.size :].decode().split("\0"), strict=True)
+    return tuple([arguments[i] for i in range(len(special.takes))])

@@ -212,7 +212,11 @@ def test_every_package_but_a_face_has_a_paragraph_and_no_code():
 def test_kernels_import_numpy_numba_errors_and_themselves():
     for name, module in modules("kernels").items():
         others = module.tops - sys.stdlib_module_names - {"numpy", "colmatch"}
-        allowed = {"numba", "llvmlite"} if name in ("_jit.py", "_disk.py", "_code.py", "bits.py", "arrow/memory.py") else set()
+        allowed = (
+            {"numba", "llvmlite"}
+            if name in ("_jit.py", "_disk.py", "_code.py", "bits.py", "arrow/memory.py")
+            else set()
+        )
         assert others <= allowed, f"{module.path} imports {others - allowed}"
         above = {
             used

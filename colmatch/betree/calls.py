@@ -5,11 +5,12 @@ from __future__ import annotations
 import struct
 from collections.abc import Mapping
 from contextlib import suppress
+from typing import Any
 
 from colmatch.betree import tokens as words
 from colmatch.betree.domains import FLOAT, FREQUENCY, INTEGER, SEGMENTS, Domain
 from colmatch.betree.tokens import Word
-from colmatch.calls import PLACE, pack
+from colmatch.calls import CAP, CLOCK, DEGREES, NUMBER, PLACE, SEGMENT_FIELDS, SPECIAL, TEXT, UINT32, WHOLE, pack
 from colmatch.errors import shown
 from colmatch.events.calls import HALF
 from colmatch.expr.ast import Expr, Predicate, Refusal, Verb
@@ -20,13 +21,13 @@ from colmatch.lowering.forms import Kind, Operand
 Constants = Mapping[str, int] | None
 
 _CAPS = ("advertiser", "campaign", "campaign_group", "flight", "product")
-_NUMBERS = (words.INTEGER, words.FLOAT)
-CALLS = {
-    "within_frequency_cap": 'within_frequency_cap("flight", "namespace", 5, 3600)',
-    "segment_within": "segment_within(12, 3600), or with an attribute before the id",
-    "segment_before": "segment_before(12, 3600), or with an attribute before the id",
-    "geo_within_radius": "geo_within_radius(48.2, 16.4, 10.0)",
+_KINDS = {
+    NUMBER: (words.INTEGER, words.FLOAT),
+    WHOLE: (words.INTEGER,),
+    UINT32: (words.INTEGER,),
+    TEXT: (words.STRING,),
 }
+_DOMAINS = {DEGREES: FLOAT, CLOCK: INTEGER}
 
 
 def call(name: Word, arguments: list[Word], domains: Mapping[str, Domain], constants: Constants) -> Expr:
@@ -35,23 +36,19 @@ def call(name: Word, arguments: list[Word], domains: Mapping[str, Domain], const
     Raises Refusal: its arguments are not those that it takes, or a domain that it reads is not
     declared.
     """
-    given = [argument.kind for argument in arguments]
+    function = SPECIAL[name.value]
+    named, takes = function.named, list(function.takes)
+    if function.reads[0] is SEGMENT_FIELDS and arguments and arguments[0].kind == words.NAME:
+        named, arguments = (arguments[0].value, named[1]), arguments[1:]
+    if name.value == CAP:
+        del takes[1]  # the id is a constant
+    _check(name, len(arguments) == len(takes) and all(a.kind in _KINDS[k] for a, k in zip(arguments, takes)))
     values = [argument.value for argument in arguments]
-    if name.value == "within_frequency_cap":
-        _check(name, given == [words.STRING, words.STRING, words.INTEGER, words.INTEGER])
-        id = _cap_id(name, arguments[0], constants)
-        read = [("frequency_caps", FREQUENCY), ("now", INTEGER)]
-        values = [values[0], id & HALF, values[1], values[2] & HALF, values[3]]
-    elif name.value == "geo_within_radius":
-        _check(name, len(given) == 3 and all(kind in _NUMBERS for kind in given))
-        read = [("latitude", FLOAT), ("longitude", FLOAT)]
-    else:
-        named = given[:1] == [words.NAME]
-        _check(name, given[named:] == [words.INTEGER, words.INTEGER])
-        read = [(values[0] if named else "segments_with_timestamp", SEGMENTS), ("now", INTEGER)]
-        values = values[named:]
-    columns = [_read(name, attribute, type, domains) for attribute, type in read]
-    shown_columns = [columns[0]] if name.value.startswith("segment") else []
+    if name.value == CAP:
+        values.insert(1, _cap_id(name, arguments[0], constants))
+    values = [value & HALF if kind == UINT32 else value for value, kind in zip(values, function.takes, strict=True)]
+    columns = [_read(name, each, _domain(reads), domains) for each, reads in zip(named, function.reads, strict=True)]
+    shown_columns = [columns[0]] if function.reads[0] is SEGMENT_FIELDS else []
     literal = b""
     with suppress(ValueError, struct.error, OverflowError):
         literal = pack(name.value, tuple(values))
@@ -63,7 +60,7 @@ def call(name: Word, arguments: list[Word], domains: Mapping[str, Domain], const
 
 def _check(name: Word, right: bool) -> None:
     if not right:
-        raise Refusal(f"{name.value} takes other arguments: {CALLS[name.value]}", name.at)
+        raise Refusal(f"{name.value} takes other arguments: {SPECIAL[name.value].betree}", name.at)
 
 
 def _cap_id(name: Word, type: Word, constants: Constants) -> int:
@@ -83,3 +80,10 @@ def _read(name: Word, attribute: str, type: str, domains: Mapping[str, Domain]) 
     if domain is None or domain.type != type:
         raise Refusal(f"{name.value} reads {attribute!r}, which must be declared as a domain of type {type}", name.at)
     return domain.name
+
+
+def _domain(reads: str | dict[str, Any]) -> str:
+    """Returns the type of the domains that a function reads."""
+    if isinstance(reads, dict):
+        return SEGMENTS if reads is SEGMENT_FIELDS else FREQUENCY
+    return _DOMAINS[reads]

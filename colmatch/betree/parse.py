@@ -18,7 +18,7 @@ from typing import Any
 
 from colmatch.betree import tokens as words
 from colmatch.betree.bounds import check_comparison, check_elements, check_member
-from colmatch.betree.calls import CALLS, Constants, call
+from colmatch.betree.calls import Constants, call
 from colmatch.betree.domains import (
     BOOLEAN,
     ENUM,
@@ -32,6 +32,7 @@ from colmatch.betree.domains import (
     Domain,
 )
 from colmatch.betree.tokens import Word, words_of
+from colmatch.calls import SPECIAL
 from colmatch.errors import near, shown
 from colmatch.expr.ast import And, Constant, Expr, Not, Or, Predicate, Refusal, Subject, Verb, conjoin
 from colmatch.lowering.forms import Kind, Operand
@@ -303,11 +304,11 @@ class _Leaves:
     def _call(self, i: int) -> tuple[Expr, int]:
         """A function, whose name is word ``i``."""
         name = self.words[i]
-        if name.value not in _TEXTS and name.value not in CALLS:
-            some = near(name.value[:200], [*_TEXTS, *CALLS], "the language")
+        if name.value not in _TEXTS and name.value not in SPECIAL:
+            some = near(name.value[:200], [*_TEXTS, *SPECIAL], "the language")
             raise Refusal(f"there is no function {shown(name.value)}: {some}", name.at)
         arguments, end = self._arguments(i + 2)
-        if name.value in CALLS:
+        if name.value in SPECIAL:
             return call(name, arguments, self._domains, self._constants), end
         if len(arguments) != 2 or arguments[0].kind != words.NAME or arguments[1].kind != words.STRING:
             raise Refusal(f'{name.value} takes an attribute and a string, as in {name.value}(city, "x")', name.at)

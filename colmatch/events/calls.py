@@ -18,7 +18,6 @@ attribute for "is known", which is true of most rows, took longer.
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
@@ -29,7 +28,7 @@ from numpy.typing import NDArray
 
 from colmatch.arrays.frozen import contiguous, freeze
 from colmatch.arrays.ranges import members, ranges_of
-from colmatch.calls import BEFORE, CAP, CIRCLE, FORMS, Call
+from colmatch.calls import BEFORE, CAP, CAP_FIELDS, CIRCLE, FORMS, SEGMENT_FIELDS, WITHIN, Call
 from colmatch.errors import EventError
 from colmatch.events.circles import circles_of, places_in
 from colmatch.events.pairs import found_pairs
@@ -43,8 +42,6 @@ from colmatch.kernels.layout import F64, I64, Literals
 from colmatch.schema import Attributes, Role
 
 MICROSECONDS = 1e6  # in a second
-SEGMENT_FIELDS = {"id": pa.int64(), "timestamp": pa.int64()}
-CAP_FIELDS = {"type": pa.string(), "id": pa.int64(), "ns": pa.string(), "value": pa.int64(), "timestamp": pa.int64()}
 HALF = (1 << 32) - 1  # ids and values of caps have 32 bits, without a sign
 
 Pairs = tuple[I64, I64]  # rows, which ascend, and numbers of literals
@@ -149,7 +146,7 @@ def _asked_of(part: WordList, id: int, function: str) -> _Asked:
 def _read_asked(literals: Literals, id: int, function: str) -> _Asked:
     begin, end = int(literals.first[id]), int(literals.first[id + 1])
     offset = literals.offset[begin : end + 1]
-    length, size = np.diff(offset), struct.calcsize(FORMS[function])
+    length, size = np.diff(offset), FORMS[function].size
     unknown = begin if end > begin and not length[0] else -1
     # an id that has been another attribute's may have literals of other lengths
     fits = np.flatnonzero(length > size if function == CAP else length == size)
@@ -254,7 +251,7 @@ def _found(asked: _Asked, held: Held, test: int) -> Pairs:
     return row, asked.literal[which]
 
 
-_READERS: Mapping[str, Any] = {CIRCLE: _Places, CAP: _Caps} | dict.fromkeys(FORMS.keys() - {CIRCLE, CAP}, _Segments)
+_READERS: Mapping[str, Any] = {CIRCLE: _Places, WITHIN: _Segments, BEFORE: _Segments, CAP: _Caps}
 
 
 class _Rows:

@@ -8,9 +8,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from colmatch.calls import BEFORE, CAP, CIRCLE, PLACE, UNKNOWN, WITHIN, Call, pack
+from colmatch.calls import CAP, CLOCK, NUMBER, PLACE, SPECIAL, TEXT, UINT32, UNKNOWN, WHOLE, Call, pack
 from colmatch.errors import SchemaError
-from colmatch.events.calls import CAP_FIELDS, SEGMENT_FIELDS
 from colmatch.expr.ast import Predicate, Refusal, Subject, Verb
 from colmatch.expr.computed import Computed
 from colmatch.expr.spelling import quote_name
@@ -19,27 +18,13 @@ from colmatch.incoming import is_list
 from colmatch.lowering.forms import Kind, Leaf, Op, Operand, Test
 from colmatch.schema import Attribute, Family, Role, Schema, Type
 
-EXAMPLES = {
-    CIRCLE: "geo_within_radius(latitude, longitude, 48.2, 16.4, 10.0), two columns, degrees and kilometres",
-    WITHIN: "segment_within(segments, now, 12, 3600), two columns, an id and seconds",
-    BEFORE: "segment_before(segments, now, 12, 3600), two columns, an id and seconds",
-    CAP: "within_frequency_cap(caps, now, 'flight', 7, 'shop', 3, 3600), two columns, a type, an id, a name space, "
-    "a number of times and seconds",
-}
 COLUMNS = 2  # of each function, its first arguments
-_NUMBER, _WHOLE, _WORD, _HALF = "a number", "a whole number of 64 bits", "a string", "a whole number below 2^32"
-_NEEDED = {
-    CIRCLE: (_NUMBER, _NUMBER, _NUMBER),
-    WITHIN: (_WHOLE, _WHOLE),
-    BEFORE: (_WHOLE, _WHOLE),
-    CAP: (_WORD, _HALF, _WORD, _HALF, _WHOLE),
-}
-_RANGES = {_WHOLE: (-(1 << 63), 1 << 63), _HALF: (0, 1 << 32)}
+_RANGES = {WHOLE: (-(1 << 63), 1 << 63), UINT32: (0, 1 << 32)}
 _KINDS = {
-    _NUMBER: (Kind.INT, Kind.DECIMAL, Kind.DOUBLE),
-    _WORD: (Kind.STRING,),
-    _WHOLE: (Kind.INT,),
-    _HALF: (Kind.INT,),
+    NUMBER: (Kind.INT, Kind.DECIMAL, Kind.DOUBLE),
+    TEXT: (Kind.STRING,),
+    WHOLE: (Kind.INT,),
+    UINT32: (Kind.INT,),
 }
 _BINARY = Type(Family.BINARY, name="arguments")
 
@@ -57,10 +42,11 @@ def checked_columns(function: str, count: int) -> None:
 
     Raises WrongArgument: another number than the function takes.
     """
-    needed = COLUMNS + len(_NEEDED[function])
+    needed = COLUMNS + len(SPECIAL[function].takes)
     if count != needed:
         raise WrongArgument(
-            min(count, needed) - 1, f"{function} takes {needed} arguments, not {count}, as in {EXAMPLES[function]}"
+            min(count, needed) - 1,
+            f"{function} takes {needed} arguments, not {count}, as in {SPECIAL[function].example}",
         )
 
 
@@ -72,14 +58,16 @@ def literal_of(function: str, arguments: Sequence[tuple[Kind | None, Any]]) -> b
     Raises WrongArgument: one is none that the function takes.
     """
     values: list[Any] = []
-    for place, ((kind, given), needed) in enumerate(zip(arguments, _NEEDED[function], strict=True), COLUMNS):
+    for place, ((kind, given), needed) in enumerate(zip(arguments, SPECIAL[function].takes, strict=True), COLUMNS):
         value: Any = None
         if kind in _KINDS[needed]:
-            value = str(given) if needed is _WORD else _float(given) if needed is _NUMBER else int(given)
+            value = str(given) if needed is TEXT else _float(given) if needed is NUMBER else int(given)
         low, most = _RANGES.get(needed, (0, 0))
         fits = value is not None and (needed not in _RANGES or low <= value < most)
-        if not fits or (needed is _NUMBER and not math.isfinite(value)) or (needed is _WORD and "\0" in value):
-            raise WrongArgument(place, f"{needed} is expected here: {function} is called as in {EXAMPLES[function]}")
+        if not fits or (needed is NUMBER and not math.isfinite(value)) or (needed is TEXT and "\0" in value):
+            raise WrongArgument(
+                place, f"{needed} is expected here: {function} is called as in {SPECIAL[function].example}"
+            )
         values.append(value)
     return pack(function, tuple(values))
 
@@ -98,7 +86,7 @@ def subject_of(function: str, columns: Sequence[Computed]) -> Subject:
 
 def column_needed(function: str) -> str:
     """Says that an argument is to be a column."""
-    return f"the name of a column is expected here: {function} is called as in {EXAMPLES[function]}"
+    return f"the name of a column is expected here: {function} is called as in {SPECIAL[function].example}"
 
 
 # What a call comes to
@@ -120,16 +108,15 @@ def call_attribute(schema: Schema, p: Predicate) -> Attribute:
         except SchemaError as error:
             raise Refusal(str(error), predicate=at) from None
         columns.append(column.path)
-        if function == CIRCLE or place == 1:
-            clock = function != CIRCLE
-            fine = _is_number(column.arrow) or (clock and pa.types.is_timestamp(column.arrow))
-            needed = "a number of seconds, or a timestamp" if clock else "a number of degrees"
+        reads = SPECIAL[function].reads[place]
+        if isinstance(reads, dict):
+            fine, needed = _is_list_of(column.arrow, reads), f"a list of {pa.struct(reads)}"
         else:
-            fields = CAP_FIELDS if function == CAP else SEGMENT_FIELDS
-            fine, needed = _is_list_of(column.arrow, fields), f"a list of {pa.struct(fields)}"
+            fine = _is_number(column.arrow) or (reads == CLOCK and pa.types.is_timestamp(column.arrow))
+            needed = reads
         if not fine:
             raise Refusal(f"column {column.name!r} is {column.arrow!s:.200}, {function} needs {needed}", predicate=at)
-        if function != CIRCLE and place == 1 and len(column.path) > 1:
+        if reads == CLOCK and len(column.path) > 1:
             raise Refusal(f"{function} takes a column for its clock, not the field {column.name!r}", predicate=at)
     names = [".".join(map(quote_name, path)) for path in columns]
     path = p.subject.path or (f"{function}({', '.join([*names, PLACE])})",)

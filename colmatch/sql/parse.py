@@ -13,8 +13,8 @@ from typing import Any
 from sqlglot import exp
 from sqlglot.errors import ErrorLevel, ParseError
 
+from colmatch.calls import SPECIAL
 from colmatch.expr.ast import SIGNS, And, Constant, Expr, Not, Or, Predicate, Refusal, Subject, Verb, conjoin, truth
-from colmatch.expr.calls import EXAMPLES
 from colmatch.expr.computed import comparison
 from colmatch.expr.shared import SharedNodes
 from colmatch.lowering.forms import Operand
@@ -298,7 +298,7 @@ class Parser:
         name = function_of(node).lower() or "arrays_overlap"
         args, at = node.args, begin_of(node, reading)
         arguments = list(args["expressions"] if type(node) is exp.Anonymous else (args["this"], args["expression"]))
-        if name in EXAMPLES:
+        if name in SPECIAL:
             return parsed_call(name, arguments, self.nodes, reading, lambda part: begin_of(part, reading), at)
         if name == "arrays_overlap" and len(arguments) == 2:
             if type(bare(arguments[0])) is exp.Array:

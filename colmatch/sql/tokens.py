@@ -20,7 +20,7 @@ from sqlglot.dialects.spark import Spark
 from sqlglot.errors import TokenError
 from sqlglot.tokenizer_core import Token, TokenType
 
-from colmatch.calls import ARGUMENTS
+from colmatch.calls import SPECIAL
 from colmatch.errors import shown
 from colmatch.expr.ast import Refusal, Subject
 from colmatch.expr.computed import CAST, MOST_PARTS, PREFIX
@@ -296,7 +296,7 @@ class _TokenReader(LiteralReader):
                 return j + 1
         if plain and name.upper() in _STARTS:
             raise Refusal(f"{_STARTS[name.upper()]}; {ALLOWED}", token.start)
-        if plain and (name in VALUES or name in ARGUMENTS):
+        if plain and (name in VALUES or name in SPECIAL):
             self.reading.computed |= name in VALUES
             token.token_type, token.text = T.VAR, PREFIX + name if name in VALUES else name
             self.reading.tokens.append(token)
