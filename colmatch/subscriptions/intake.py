@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 
 import numpy as np
@@ -119,20 +119,22 @@ class SubscriptionReader:
         if given.weights is not None:
             weights, others = resolved(given.weights, self.schema)
             wrong |= others
-        if 0 < len(expressions) <= FEW_EXPRESSIONS and given.weights is None and not wrong:
-            with suppress(ExpressionError):  # which is told below
-                lowered = few.lower([compiler.form(expression) for expression in expressions])
+        failed: dict[int, ExpressionError] = {}
+        with _no_garbage_collection():
+            if 0 < len(expressions) <= FEW_EXPRESSIONS and given.weights is None and not wrong:
+                read_forms = _in_order(compiler, expressions, failed)
+                lowered = None if failed else few.lower(read_forms)
                 if lowered is not None:
                     local = few.session.literal or compiler.zoned
                     if priority is not None:
                         lowered = lowered._replace(predicates=with_given(lowered.predicates, {"priority": priority}))
                     return NewSubscriptions(lowered, attributes, ids, [], local, tags)
-        failed: dict[int, ExpressionError] = {}
-        lowering = Lowering(attributes, Session(self.options.timezone), weights, priority)
-        lowering.rejected.update(wrong)
-        with _no_garbage_collection():
-            for form, subs, literals in _forms(compiler, expressions, failed, stop=errors == "raise"):
-                lowering.add(form, subs, literals)
+            lowering = Lowering(attributes, Session(self.options.timezone), weights, priority)
+            lowering.rejected.update(wrong)
+            if not failed or errors == "collect":
+                failed.clear()
+                for form, subs, literals in _forms(compiler, expressions, failed, stop=errors == "raise"):
+                    lowering.add(form, subs, literals)
         if errors == "raise" and failed:
             ((sub, first),) = failed.items()
             raise first.at(ids[sub])
@@ -164,6 +166,20 @@ def _compiler_of(language: Language) -> type[Compiler | BetreeCompiler]:
 
 
 _FormOf = tuple[Form, list[int], list[Any]]  # a form, its subscriptions, and their literals
+
+
+def _in_order(
+    compiler: Compiler | BetreeCompiler, expressions: list[Any], failed: dict[int, ExpressionError]
+) -> list[tuple[Form, list[Any]]]:
+    """Returns the form and the literals of each expression, up to the first that fails."""
+    found = []
+    for sub, expression in enumerate(expressions):
+        try:
+            found.append(compiler.form(expression))
+        except ExpressionError as error:
+            failed[sub] = error
+            break
+    return found
 
 
 def _forms(
