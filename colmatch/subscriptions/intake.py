@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 
 import numpy as np
@@ -102,7 +101,23 @@ class SubscriptionReader:
         OptionError : ``errors`` is something else
         """
         errors = cast(Errors, checked_choice("errors={}", errors, ("raise", "collect")))
-        attributes, given = self.attributes, read(subscriptions, self.language)
+        given = read(subscriptions, self.language)
+        was = gc.isenabled()
+        try:
+            try:
+                # A million small tuples that all stay are looked through again and again otherwise:
+                # a quarter of the time of a build from texts.
+                gc.disable()
+                return self._taken_in(given, errors)
+            finally:
+                if was:
+                    gc.enable()
+        finally:  # again, since Ctrl-C may come between the two lines before
+            if was:
+                gc.enable()
+
+    def _taken_in(self, given: PredicateTable | GivenSubscriptions, errors: Errors) -> NewSubscriptions:
+        attributes = self.attributes
         if isinstance(given, PredicateTable):
             lowering = Lowering(attributes, Session(self.options.timezone))
             computed = ComputedNames(self.schema, self.options)
@@ -120,21 +135,20 @@ class SubscriptionReader:
             weights, others = resolved(given.weights, self.schema)
             wrong |= others
         failed: dict[int, ExpressionError] = {}
-        with _no_garbage_collection():
-            if 0 < len(expressions) <= FEW_EXPRESSIONS and given.weights is None and not wrong:
-                read_forms = _in_order(compiler, expressions, failed)
-                lowered = None if failed else few.lower(read_forms)
-                if lowered is not None:
-                    local = few.session.literal or compiler.zoned
-                    if priority is not None:
-                        lowered = lowered._replace(predicates=with_given(lowered.predicates, {"priority": priority}))
-                    return NewSubscriptions(lowered, attributes, ids, [], local, tags)
-            lowering = Lowering(attributes, Session(self.options.timezone), weights, priority)
-            lowering.rejected.update(wrong)
-            if not failed or errors == "collect":
-                failed.clear()
-                for form, subs, literals in _forms(compiler, expressions, failed, stop=errors == "raise"):
-                    lowering.add(form, subs, literals)
+        if 0 < len(expressions) <= FEW_EXPRESSIONS and given.weights is None and not wrong:
+            read_forms = _in_order(compiler, expressions, failed)
+            lowered = None if failed else few.lower(read_forms)
+            if lowered is not None:
+                local = few.session.literal or compiler.zoned
+                if priority is not None:
+                    lowered = lowered._replace(predicates=with_given(lowered.predicates, {"priority": priority}))
+                return NewSubscriptions(lowered, attributes, ids, [], local, tags)
+        lowering = Lowering(attributes, Session(self.options.timezone), weights, priority)
+        lowering.rejected.update(wrong)
+        if not failed or errors == "collect":
+            failed.clear()
+            for form, subs, literals in _forms(compiler, expressions, failed, stop=errors == "raise"):
+                lowering.add(form, subs, literals)
         if errors == "raise" and failed:
             ((sub, first),) = failed.items()
             raise first.at(ids[sub])
@@ -204,26 +218,6 @@ def _forms(
         known[1].append(sub)
         known[2].append(literals)
     return forms.values()
-
-
-@contextmanager
-def _no_garbage_collection() -> Iterator[None]:
-    """Stops garbage collection for a while.
-
-    A million small tuples that all stay are looked through again and again otherwise: a quarter of
-    the time of a build from texts.
-    """
-    was = gc.isenabled()
-    try:
-        try:
-            gc.disable()  # in here, since Ctrl-C may come right behind it
-            yield
-        finally:
-            if was:
-                gc.enable()
-    finally:  # again, since Ctrl-C may come between the two lines before
-        if was:
-            gc.enable()
 
 
 def _finish(

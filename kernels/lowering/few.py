@@ -6,7 +6,7 @@ microseconds each time: ten times as much as the work itself where there is one 
 
 import numpy as np
 
-from colmatch.kernels._jit import device, kernel
+from colmatch.kernels._jit import brief, device
 from colmatch.kernels.hints import Hints, count_below, cut_cells
 from colmatch.kernels.layout import KEY_MAX, KEY_MIN, Codes
 from colmatch.kernels.lowering.codes import (
@@ -26,7 +26,7 @@ HEAD, LEAF, TEST = 4, 2, 3  # words of an expression before its leaves, of each 
 NUMBERS, FLAGS = 14, 6  # rows of ``numbers`` and ``flags``
 
 
-@kernel
+@brief
 def lower_few(words, values, multi, longs, shorts, numbers, flags, below, moved, share, runs):
     """Lowers expressions without programs.
 
