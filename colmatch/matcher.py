@@ -23,6 +23,7 @@ from colmatch.language import Language
 from colmatch.matching.range_worker import RangeNames
 from colmatch.matching.reasons import By, checked_by
 from colmatch.matching.request import Among
+from colmatch.matching.single import SingleEvents
 from colmatch.matching.subset import Subset, subset_of
 from colmatch.matching.topk.arguments import TopK, checked_topk
 from colmatch.matching.workers import Workers
@@ -34,6 +35,8 @@ from colmatch.subscriptions.rejected import Rejected
 from colmatch.updates.initial import indexed_parts, suited, taken_in
 from colmatch.updates.memory_set import MemorySet
 from colmatch.updates.set import SubscriptionSet
+
+Unknown = Literal["raise", "ignore"]
 
 __all__ = ["Matcher", "Rejected", "kinds"]
 
@@ -58,13 +61,14 @@ class Matcher:
     def __init__(self, subscriptions: SubscriptionSet) -> None:
         self.schema = subscriptions.schema
         self._set = subscriptions
-        self._workers: Workers | PagedWorkers
+        self._workers: Workers
         if isinstance(subscriptions, MemorySet):
             self._workers = Workers(subscriptions)
         else:  # pages are imported when they are used
             from colmatch.paged.workers import PagedWorkers
 
             self._workers = PagedWorkers(_in_pages(subscriptions))
+        self._single = SingleEvents(subscriptions, self._workers)
 
     # Making
 
@@ -550,6 +554,60 @@ class Matcher:
         """
         found = list(self._workers.exists(events, self._workers.request(ranges, among)))
         return np.concatenate(found) if found else np.empty(0, np.bool_)
+
+    def match_one(self, event: Any, *, unknown: Unknown = "raise", **among: Unpack[Among]) -> list[Any]:
+        """Finds which subscriptions are true for one event, which needs no table.
+
+        A service that matches each request by itself calls this: it takes a third of the time of
+        ``match`` with one row. Many events at once are quicker by far as a table.
+
+        Parameters
+        ----------
+        event : a mapping from name to value, a dataclass, a named tuple, a Row of Spark, or a
+            pydantic model. What is not there is NULL. Values are what ``pyarrow.array`` takes for
+            the type of the column; a datetime has a time zone where its column has one
+        unknown : ``"raise"``: a key that the schema has not is an error, so that none is misspelt;
+            ``"ignore"``: it is left out
+        ids, tags, now : as for ``match``
+
+        Returns
+        -------
+        ids, in the order of ``Matcher.ids``. Strings, numbers, Booleans and dates in columns that
+        are no lists, maps and structs are read without Arrow, as long as no expression has
+        patterns, computed values or special functions, and no ``ids``, ``tags`` or ``now`` are
+        given; all else is matched as a batch of one row, and found just the same
+
+        Raises
+        ------
+        EventError : a value is not of its column's type, or a key is not in the schema
+        OptionError, SubscriptionError : as from ``match``; or ``unknown`` is something else
+        """
+        return self._single.ids(event, unknown, among)
+
+    def count_one(self, event: Any, *, unknown: Unknown = "raise", **among: Unpack[Among]) -> int:
+        """Returns how many subscriptions match one event; arguments are those of ``match_one``."""
+        return self._single.count(event, unknown, among)
+
+    def exists_one(self, event: Any, *, unknown: Unknown = "raise", **among: Unpack[Among]) -> bool:
+        """Says whether any subscription matches one event; arguments are those of ``match_one``."""
+        return self._single.exists(event, unknown, among)
+
+    def match_topk_one(
+        self,
+        event: Any,
+        k: int,
+        score: str = "dot",
+        event_weights: str | Mapping[str, str | float] | None = None,
+        *,
+        unknown: Unknown = "raise",
+        **among: Unpack[Among],
+    ) -> list[tuple[Any, float]]:
+        """Finds the most relevant subscriptions among those that are true for one event.
+
+        Returns pairs of id and score, the best first. ``event`` and ``unknown`` are as for
+        ``match_one``, all else as for ``match_topk``.
+        """
+        return self._single.best(event, unknown, self._topk(k, score, event_weights), among)
 
     def reasons(self, events: Any, by: By = "attribute", **among: Unpack[Among]) -> pa.Table:
         """Says why subscriptions match none of the events: what alone has turned events away.

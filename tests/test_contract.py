@@ -59,6 +59,9 @@ def check(
     assert count.tolist() == [len(some) for some in lists]
     exists = matcher.exists(events)
     assert exists.dtype == bool and exists.tolist() == [bool(some) for some in lists]
+    for i, row in enumerate(rows):
+        assert sorted(matcher.match_one(row)) == lists[i]
+        assert matcher.count_one(row) == len(lists[i]) and matcher.exists_one(row) == bool(lists[i])
     half = matcher.subset(list(ids)[::2])
     of_half = [(i, id) for i, id in wanted if id in set(list(ids)[::2])]
     assert pairs(matcher.match(events, ids=half)) == of_half

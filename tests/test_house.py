@@ -38,6 +38,7 @@ FLOORS = (
     ("errors", "version"),
 )
 KERNEL_FLOORS = (
+    ("event",),
     (
         "scan",
         "kindex",

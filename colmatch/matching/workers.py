@@ -82,7 +82,14 @@ class MatchTask(Generic[Result]):
 
 
 class Workers:
-    """A pool of workers: each batch goes to an idle one, or to a new one where none is idle."""
+    """A pool of workers: each batch goes to an idle one, or to a new one where none is idle.
+
+    Attributes
+    ----------
+    finds_single : whether single events need be no batches
+    """
+
+    finds_single = True
 
     def __init__(self, subscriptions: Subscribed) -> None:
         self._set = subscriptions

@@ -55,6 +55,8 @@ class _Whole:
 class PagedWorkers(Workers):
     """Matches batches with the pages of a file."""
 
+    finds_single = False
+
     def __init__(self, paged: PagedSet) -> None:
         super().__init__(paged)
         self._paged = paged

@@ -91,6 +91,7 @@ def _asked(matcher: Matcher, events: pa.Table, ids: list[Any]) -> None:
     matcher.reasons(events)
     matcher.reasons(events, by="predicate")
     matcher.explain(events.slice(1, 1), matcher.ids[0].as_py())
+    matcher.match_one(events.slice(1, 1).to_pylist()[0], unknown="ignore")
     matcher.stats()
 
 

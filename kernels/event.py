@@ -1,0 +1,82 @@
+"""One event: its values -> codes of a segment.
+
+What a batch goes through in four kernels, reading, labels of strings, transposing and codes, is one
+kernel here: for a single event, calling them takes longer than what they do. It takes a
+microsecond, so it keeps the interpreter's lock.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from colmatch.kernels import layout
+from colmatch.kernels._jit import brief, device
+from colmatch.kernels.arrow.memory import load_prefix
+from colmatch.kernels.arrow.values import float_key
+from colmatch.kernels.arrow.words import key_of, label
+from colmatch.kernels.hints import hinted_code
+
+KEY, DOUBLE, TEXT = 0, 1, 2  # what stands for the value of an attribute in ``EventValues.value``
+
+
+class EventValues(NamedTuple):
+    """The values of one event, by attribute, ascending; of one owner."""
+
+    form: layout.U8  # (A) KEY, DOUBLE or TEXT
+    attr: layout.U32  # (A) attribute of each value
+    value: layout.I64  # (A) key; bits of a double; number of a text
+    end: layout.I64  # (A + 1) text t is ``data[end[t]:end[t + 1]]``
+    place: layout.I64  # (1) address of data
+
+
+@brief
+def code_event(values, count, literals, codes, hints, used, events):
+    """Fills ``layout.Rows`` of one row with the codes of a segment.
+
+    count : values of the event. literals : as ``arrow.words.Words``. used (A) uint8 : whether the
+    segment has predicates on an attribute
+    """
+    n = 0
+    for i in range(count):
+        a = values.attr[i]
+        if a >= len(used) or not used[a]:
+            continue
+        key = values.value[i]
+        form = values.form[a]
+        if form == DOUBLE:
+            key = float_key(key)
+        elif form == TEXT:
+            begin = values.end[key]
+            key = text_key(literals, a, values.place[0] + begin, values.end[key + 1] - begin)
+        begin = codes.first[a]
+        code = hinted_code(
+            codes.bound, begin, hints.lowest[a], hints.highest[a], hints.first[a], hints.shift[a], hints.below, key
+        )
+        if len(codes.label) > 0 and code > 1:
+            events.code[n] = codes.label[begin + code - 2]
+        else:
+            events.code[n] = code
+        events.attr[n] = a
+        n += 1
+    events.first[0] = 0
+    events.first[1] = n
+
+
+@device
+def text_key(literals, a, address, length):
+    """Key of a string among the literals of attribute ``a``."""
+    place = literals.place
+    low, high = literals.first[a], literals.first[a + 1]
+    recent, recent_end = literals.recent[a], literals.recent[a + 1]
+    if low == high and recent == recent_end:
+        return np.int64(0)
+    prefix = load_prefix(address, length)
+    none = low - high - 1  # no hint; by a name, since label would be compiled again for a constant
+    found = label(prefix, address, length, low, high, place[0], place[1], place[2], none)
+    if place[3] == 0 and place[7] == 0:
+        return found
+    found = key_of(found, low, place[3])
+    if recent < recent_end:
+        other = label(prefix, address, length, recent, recent_end, place[4], place[5], place[6], none)
+        found = max(found, key_of(other, recent, place[7]))
+    return found

@@ -1,0 +1,394 @@
+"""Single events: found as batches find them, whichever way they go."""
+
+from __future__ import annotations
+
+import datetime as dt
+import gc
+import math
+import threading
+import weakref
+from collections import namedtuple
+from dataclasses import dataclass
+from decimal import Decimal
+from pathlib import Path
+from random import Random
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from contract import NO_JIT, every_kind, own_inserts
+from forking import in_child
+from inside import segment
+
+import colmatch as cm
+from colmatch.matching.single import EventWorker
+
+SCHEMA = {
+    "i": pa.int64(),
+    "small": pa.int8(),
+    "x": pa.float64(),
+    "s": pa.string(),
+    "word": pa.dictionary(pa.int32(), pa.string()),
+    "b": pa.bool_(),
+    "d": pa.date32(),
+}
+WORDS = ["", "a", "ab", "b", "é", "long enough for two words", "long enough for two wordz", "z" * 40]
+VALUES: dict[str, list[Any]] = {
+    "i": [-(2**63), 2**63 - 1, -1, 0, 1, 5],
+    "small": [-128, 127, 0, 3],
+    "x": [math.nan, math.inf, -math.inf, -0.0, 0.0, 1.5, -1.5, 2, 2**53],
+    "s": WORDS,
+    "word": WORDS,
+    "b": [True, False],
+    "d": [dt.date(1, 1, 1), dt.date(1970, 1, 1), dt.date(2013, 5, 6), dt.date(9999, 12, 31)],
+}
+PREDICATES = [
+    "i = 5", "i < 0", "i BETWEEN -1 AND 1", "i IS NULL", "i <> 0", "small > 0", "small IN (-128, 3)", "x > 0", "x = 0",
+    "x <= 1.5", "x IS NOT NULL", "NOT x < 0", "s = 'ab'", "s > 'a'", "s LIKE 'long%'", "s IN ('', 'é')", "s IS NULL",
+    "word = 'b'", "word <> 'zz'", "b", "NOT b", "d >= DATE '1970-01-01'", "d = DATE '2013-05-06'",
+]  # fmt: skip
+
+
+def some_rules(rng: Random, count: int, first: int = 0) -> dict[int, str]:
+    rules = {}
+    for i in range(first, first + count):
+        some = rng.sample(PREDICATES, rng.randint(1, 3))
+        rules[i] = f" {rng.choice(['AND', 'OR'])} ".join(some)
+    return rules
+
+
+def some_events(rng: Random, count: int) -> list[dict[str, Any]]:
+    return [
+        {name: rng.choice([*values, None]) for name, values in VALUES.items() if rng.random() < 0.8}
+        for _ in range(count)
+    ]
+
+
+def agree(matcher: cm.Matcher, events: list[dict[str, Any]]) -> None:
+    rows = pa.Table.from_pylist(events, matcher.schema.arrow)
+    found = matcher.match_lists(rows).to_pylist()
+    assert [matcher.match_one(event) for event in events] == found
+    assert [matcher.count_one(event) for event in events] == list(map(len, found))
+    assert [matcher.exists_one(event) for event in events] == list(map(bool, found))
+
+
+@pytest.fixture
+def direct(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+    """Whether each event went without Arrow."""
+    went: list[bool] = []
+    find = EventWorker.find
+
+    def noted(worker: EventWorker, version: Any, event: Any, wanted: int) -> Any:
+        found = find(worker, version, event, wanted)
+        went.append(found is not None)
+        return found
+
+    monkeypatch.setattr(EventWorker, "find", noted)
+    return went
+
+
+@every_kind
+def test_single_events_match_as_batches_do(kind: str, direct: list[bool]) -> None:
+    rng = Random(1)
+    matcher = cm.Matcher.build(some_rules(rng, 150), SCHEMA, index=kind)
+    events = some_events(rng, 12 if NO_JIT else 60)
+    agree(matcher, events)
+    assert direct and all(direct)
+    matcher.insert(some_rules(rng, 40, 1000))
+    matcher.delete(list(range(0, 150, 3)))
+    matcher.replace({1: "i = 5 OR s = 'new'", 1001: "x = 0"})
+    agree(matcher, [*events, {"s": "new"}, {"s": "neu"}, {}])
+    matcher.compact()
+    agree(matcher, events)
+    assert all(direct)
+    matcher.delete(matcher.ids)
+    agree(matcher, events[:3])
+
+
+@every_kind
+def test_own_inserts_and_ids_that_are_strings(kind: str, direct: list[bool]) -> None:
+    rng = Random(2)
+    matcher = cm.Matcher.build({"first": "i > 0"}, SCHEMA, index=own_inserts(kind) if kind != "auto" else kind)
+    for i, text in some_rules(rng, 30).items():
+        matcher.insert({f"id {i}": text})
+    matcher.delete(["id 3", "id 4"])
+    agree(matcher, some_events(rng, 8 if NO_JIT else 30))
+    assert all(direct)
+
+
+def test_more_matches_than_there_is_room_for(monkeypatch: pytest.MonkeyPatch, direct: list[bool]) -> None:
+    monkeypatch.setattr("colmatch.matching.worker.FIRST_CAPACITY", 10)
+    matcher = cm.Matcher.build({i: f"i > {i}" for i in range(50)}, {"i": "int64"}, index="scan")
+    for event in ({"i": 5}, {"i": 100}, {"i": 7}):
+        assert matcher.match_one(event) == list(range(min(event["i"], 50)))
+    assert direct == [True, False, True]
+
+
+def test_long_texts_and_texts_that_are_none(direct: list[bool]) -> None:
+    long = "x" * 100_000
+    matcher = cm.Matcher.build({1: f"s = '{long}'", 2: "s < 'b'", 3: "s >= 'x'"}, {"s": "string"})
+    assert matcher.match_one({"s": long}) == [1, 3]
+    assert matcher.match_one({"s": "a"}) == [2]
+    assert all(direct)
+    with pytest.raises(cm.EventError, match="column 's'"):
+        matcher.match_one({"s": "\ud800"})
+    assert matcher.match_one({"s": "a"}) == [2]
+
+
+RICH = pa.schema(
+    {
+        "f": pa.float32(),
+        "dec": pa.decimal128(9, 2),
+        "at": pa.timestamp("us", "UTC"),
+        "local": pa.timestamp("us"),
+        "tags": pa.list_(pa.string()),
+        "attrs": pa.map_(pa.string(), pa.int64()),
+        "user": pa.struct({"age": pa.int32(), "home": pa.struct({"city": pa.string()})}),
+        "s": pa.string(),
+        "n": pa.int64(),
+    }
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "event", "other"),
+    [
+        ("f = 0.1F", {"f": 0.1}, {"f": 0.2}),
+        ("dec >= 1.25", {"dec": Decimal("1.25")}, {"dec": Decimal("1.24")}),
+        (
+            "at >= TIMESTAMP '2020-01-01 00:00:00+00:00'",
+            {"at": dt.datetime(2020, 1, 1, 1, tzinfo=dt.timezone(dt.timedelta(hours=1)))},
+            {"at": dt.datetime(2020, 1, 1, tzinfo=dt.timezone(dt.timedelta(hours=1)))},
+        ),
+        (
+            "local = TIMESTAMP '2020-01-01 00:00:00'",
+            {"local": dt.datetime(2020, 1, 1)},
+            {"local": dt.datetime(2020, 1, 2)},
+        ),
+        ("array_contains(tags, 'a')", {"tags": ["b", "a"]}, {"tags": []}),
+        ("attrs['k'] > 3", {"attrs": {"k": 4}}, {"attrs": [("k", 3)]}),
+        ("user.age = 3 AND user.home.city = 'X'", {"user": {"age": 3, "home": {"city": "X"}}}, {"user": {"age": 3}}),
+        ("s LIKE '%b%'", {"s": "abc"}, {"s": "ac"}),
+        ("n * 2 = 6", {"n": 3}, {"n": 4}),
+        ("n = 3", {"n": np.int64(3)}, {"n": np.int32(4)}),
+        ("n = 3", {"n": 3.0}, {"n": 4.0}),
+        ("geo_within_radius(f, f, 0.1, 0.1, 5.0)", {"f": 0.1}, {"f": 9.0}),
+    ],
+)
+def test_what_needs_arrow(text: str, event: dict[str, Any], other: dict[str, Any], direct: list[bool]) -> None:
+    matcher = cm.Matcher.build({7: text}, RICH)
+    assert matcher.match_one(event) == [7] and matcher.match_one(other) == []
+    assert matcher.count_one(event) == 1 and not matcher.exists_one(other) and matcher.exists_one(event)
+    assert not any(direct)
+
+
+@dataclass
+class Thing:
+    i: int
+    S: str
+
+
+class Model:
+    def model_dump(self) -> dict[str, Any]:
+        return {"i": 5, "s": "ab"}
+
+
+class Row(tuple[Any, ...]):
+    def asDict(self) -> dict[str, Any]:
+        return {"i": 5, "s": "ab"}
+
+
+def test_forms_of_events() -> None:
+    matcher = cm.Matcher.build({1: "i = 5 AND s = 'ab'"}, SCHEMA)
+    pair = namedtuple("pair", "i s")
+    for event in (Thing(5, "ab"), pair(5, "ab"), Model(), Row(), MappingProxyType({"I": 5, "s": "ab"})):
+        assert matcher.match_one(event) == [1]
+    for wrong in (5, "i", [("i", 5)], None, Thing, pa.table({"i": [5]})):
+        with pytest.raises(cm.EventError, match="an event is a mapping from name to value"):
+            matcher.match_one(wrong)
+
+
+def test_names_that_are_not_there() -> None:
+    matcher = cm.Matcher.build({1: "user.age IS NULL", 2: "s IS NULL", 3: "attrs['k'] IS NULL"}, RICH)
+    with pytest.raises(cm.EventError, match="key 'S1', which the schema has not: .*'s'"):
+        matcher.match_one({"S1": "x"})
+    with pytest.raises(cm.EventError, match="key 'agee', which column 'user' has not: did you mean 'age'"):
+        matcher.match_one({"user": {"agee": 3}})
+    with pytest.raises(cm.EventError, match="has a key 5: keys are names"):
+        matcher.match_one({5: 1})
+    with pytest.raises(cm.EventError, match="has 's' twice"):
+        matcher.match_one({"s": "x", "S": "y"})
+    assert matcher.match_one({"S": "x", "other": 1, "user": {"agee": 3}}, unknown="ignore") == [1, 3]
+    assert matcher.match_one({}) == [1, 2, 3]
+    for wrong in ("no", None, 3):
+        with pytest.raises(cm.OptionError, match="unknown="):
+            matcher.match_one({}, unknown=wrong)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("event", "said"),
+    [
+        ({"i": 2**63}, "column 'i' is int64"),
+        ({"small": 128}, "column 'small' is int8"),
+        ({"i": 1.5}, "column 'i' is int64, and 1.5 is not"),
+        ({"i": "5"}, "column 'i'"),
+        ({"x": 2**53 + 1}, "column 'x' is double"),
+        ({"s": 5}, "column 's' is string, and 5 is not"),
+        ({"b": "yes"}, "column 'b' is bool"),
+        ({"d": "2013-05-06"}, "column 'd'"),
+    ],
+)
+def test_values_that_do_not_fit(event: dict[str, Any], said: str) -> None:
+    matcher = cm.Matcher.build(dict(enumerate(PREDICATES)), SCHEMA)
+    for call in (matcher.match_one, matcher.count_one, matcher.exists_one):
+        with pytest.raises(cm.EventError, match=said):
+            call(event)
+
+
+@pytest.mark.parametrize(
+    ("text", "event"),
+    [
+        ("n = 1", {"n": 1.5}),
+        ("n = 1", {"n": np.float32(1.5)}),
+        ("n = 1", {"n": Decimal("1.5")}),
+        ("day = DATE '2020-01-01'", {"day": dt.datetime(2020, 1, 1, 5)}),
+        ("at = TIMESTAMP '2020-01-01 00:00:00'", {"at": dt.datetime(2020, 1, 1, 0, 0, 0, 5)}),
+        ("array_contains(nums, 1)", {"nums": [0, 1.5]}),
+        ("user.age = 1", {"user": {"age": 1.5}}),
+        ("attrs['k'] = 1", {"attrs": {"k": 1.5}}),
+    ],
+)
+def test_nothing_is_cut_off(text: str, event: dict[str, Any]) -> None:
+    schema = {
+        "n": pa.int64(),
+        "day": pa.date32(),
+        "at": pa.timestamp("s"),
+        "nums": pa.list_(pa.int64()),
+        "user": pa.struct({"age": pa.int64()}),
+        "attrs": pa.map_(pa.string(), pa.int64()),
+    }
+    matcher = cm.Matcher.build({1: text}, schema)
+    with pytest.raises(cm.EventError, match="it would lose a part"):
+        matcher.match_one(event)
+    whole = {"n": 1.0, "day": dt.datetime(2020, 1, 1), "at": dt.datetime(2020, 1, 1), "nums": [0, 1.0]}
+    assert matcher.match_one(whole | {"user": {"age": 1.0}, "attrs": {"k": 1.0}}) == [1]
+
+
+def test_times_need_the_zone_that_their_column_needs() -> None:
+    matcher = cm.Matcher.build({1: "at IS NOT NULL", 2: "local IS NOT NULL"}, RICH)
+    with pytest.raises(cm.EventError, match="'at' .* has one, and .* has no time zone"):
+        matcher.match_one({"at": dt.datetime(2020, 1, 1)})
+    with pytest.raises(cm.EventError, match="'local' .* has none, and .* has a time zone"):
+        matcher.match_one({"local": dt.datetime(2020, 1, 1, tzinfo=dt.UTC)})
+
+
+def test_among_some_and_best_ones() -> None:
+    matcher = cm.Matcher.build({i: f"i > {i}" for i in range(6)}, {"i": "int64"}, tags={2: ["t"], 5: ["t"]})
+    assert matcher.match_one({"i": 4}, ids=[1, 5, 3]) == [1, 3]
+    assert matcher.match_one({"i": 9}, tags=["t"]) == [2, 5]
+    assert matcher.count_one({"i": 4}, tags=["t"]) == 1 and not matcher.exists_one({"i": 4}, ids=[5])
+    table = pa.table({"id": [1, 2, 3], "expression": ["i > 0", "i > 1", "i > 9"], "priority": [0.5, 2.0, 3.0]})
+    best = cm.Matcher.build(table, {"i": "int64", "w": "double"})
+    assert best.match_topk_one({"i": 5}, 2, "priority") == [(2, 2.0), (1, 0.5)]
+    assert best.match_topk_one({"i": 0}, 2, "priority") == []
+    assert best.match_topk_one({"i": 5, "w": 2.0}, 1, event_weights={"i": "w"}) == [(1, 0.0)]
+    with pytest.raises(cm.OptionError, match="k="):
+        best.match_topk_one({"i": 5}, 0)
+    with pytest.raises(TypeError, match="tag="):
+        matcher.match_one({"i": 5}, tag=["t"])  # type: ignore[call-arg]
+
+
+def test_what_must_be_there(direct: list[bool]) -> None:
+    schema = pa.schema([pa.field("i", pa.int64(), nullable=False), pa.field("s", pa.string())])
+    matcher = cm.Matcher.build({1: "s = 'a'", 2: "i IS NULL OR i = 5"}, schema)
+    assert matcher.match_one({"s": "a"}) == [] and matcher.match_one({"s": "a", "i": 5}) == [1, 2]
+    assert matcher.count_one({"s": "a"}) == 0 and not matcher.exists_one({})
+    assert matcher.match_one({"s": "a"}, ids=[1]) == []
+    assert direct == [True]
+
+
+def test_in_betrees_language() -> None:
+    domains = cm.betree.Domains("age|integer|false|0|150\ncity|string|true\ntags|string list|true")
+    rules = {1: 'age > 20 and city = "NYC"', 2: 'not (city = "NYC")', 3: 'tags one of ("a")'}
+    matcher = cm.Matcher.build(rules, domains, language="betree")
+    assert matcher.match_one({"age": 36, "city": "NYC"}) == [1]
+    assert matcher.match_one({"age": 3}) == [2] and matcher.match_one({"city": "NYC"}) == []
+    assert matcher.match_one({"age": 36, "tags": ["a"]}) == [2, 3]
+
+
+def test_in_pages(tmp_path: Path) -> None:
+    rng = Random(3)
+    with cm.Matcher.build(some_rules(rng, 60), SCHEMA, index=cm.index("pbtree", path=str(tmp_path / "a"))) as matcher:
+        agree(matcher, some_events(rng, 10))
+        matcher.insert({1000: "i = 5"})
+        assert 1000 in matcher.match_one({"i": 5})
+
+
+def test_events_that_are_observed_are_batches(direct: list[bool]) -> None:
+    matcher = cm.Matcher.build({1: "i = 5"}, SCHEMA, options=cm.Options(observe=64))
+    for _ in range(2000):
+        assert matcher.match_one({"i": 5}) == [1]
+    assert matcher.stats()["observed"] > 0 and not direct
+
+
+def test_options_change_between_events(direct: list[bool]) -> None:
+    matcher = cm.Matcher.build({2: "i = 5", 1: "i > 0"}, SCHEMA)
+    matcher.options = cm.Options(order="any", missing_columns="error")
+    assert sorted(matcher.match_one({"i": 5})) == [1, 2] and matcher.match_one({}) == []
+
+
+def test_old_versions_are_let_go_of() -> None:
+    matcher = cm.Matcher.build({1: "i = 5"}, SCHEMA)
+    assert matcher.match_one({"i": 5}) == [1]
+    old = weakref.ref(segment(matcher))
+    matcher.insert(dict.fromkeys(range(2, 700), "i = 5"))
+    matcher.compact()
+    gc.collect()
+    assert old() is None
+    assert len(matcher.match_one({"i": 5})) == 699
+
+
+def test_threads_that_match_while_others_update() -> None:
+    matcher = cm.Matcher.build({-1: "i >= 0"}, {"i": "int64", "s": "string"})
+    wrong: list[Any] = []
+    done = threading.Event()
+
+    def ask(i: int) -> None:
+        while not done.is_set():
+            found = matcher.match_one({"i": i, "s": f"word {i}"})
+            if found[:1] != [-1] or any(one >= 0 and one % 7 != i for one in found):
+                wrong.append((i, found))
+
+    threads = [threading.Thread(target=ask, args=(i,)) for i in range(3)]
+    for thread in threads:
+        thread.start()
+    for j in range(60 if NO_JIT else 600):
+        matcher.insert({j: f"i = {j % 7} AND (s = 'word {j % 7}' OR s = 'other {j}')"})
+        if j % 3 == 0:
+            matcher.delete([j])
+    done.set()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+    assert matcher.match_one({"i": 6, "s": "other 6"}) == [-1]
+
+
+def test_in_a_forked_child() -> None:
+    matcher = cm.Matcher.build({1: "i = 5", 2: "s = 'a'"}, SCHEMA)
+    assert matcher.match_one({"i": 5, "s": "a"}) == [1, 2]
+    assert in_child(lambda: matcher.match_one({"i": 5, "s": "b"})) == "[1]"
+
+
+def test_an_error_of_a_caller_leaves_nothing_behind() -> None:
+    """What an event's own ``get`` raises comes through, and the next event is matched."""
+
+    class Odd(dict[str, Any]):
+        def get(self, name: str, default: Any = None) -> Any:
+            raise KeyError("odd")
+
+    matcher = cm.Matcher.build({1: "i = 5"}, SCHEMA)
+    with pytest.raises(KeyError, match="odd"):
+        matcher.match_one(Odd(i=5))
+    assert matcher.match_one({"i": 5}) == [1]
