@@ -93,7 +93,8 @@ class Matcher:
         subscriptions : ``{id: text}``, an iterable of ``(id, text or expression)``, an Arrow table
             with columns ``id`` and ``expression`` (any object with the Arrow C stream or array
             protocol), or a ``PredicateTable``. Ids are int64 or strings, and unique
-        schema : ``pyarrow.Schema``, ``{name: type}`` or ``Schema``; or, in the language of be-tree,
+        schema : what ``Schema`` takes: a schema of Arrow or Spark, a table or data frame, ``{name:
+            type}``, a text such as ``"age bigint, city string"``; or, in the language of be-tree,
             what ``colmatch.betree.Domains`` takes. An event without a value of a field that is not
             nullable matches nothing
         index : name of a kind of index, ``"auto"`` for that with the lowest estimated time an

@@ -11,12 +11,14 @@ Only attributes that some expression uses get a dense id, so unused columns cost
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import IntEnum
+from typing import Any
 
 import pyarrow as pa
 
+from colmatch.declared import schema_of
 from colmatch.errors import SchemaError, near, shown
 from colmatch.incoming import NESTED_MOST, refusing
 from colmatch.kernels._forks import cached_property
@@ -242,17 +244,19 @@ class Schema:
 
     Parameters
     ----------
-    columns : a ``pyarrow.Schema``, anything with ``__arrow_c_schema__``, or a mapping from name to
-        a ``pyarrow.DataType`` or to its name as ``pyarrow.type_for_alias`` knows it (``"int64"``,
-        ``"string"``, ``"timestamp[us]"`` …)
+    columns : a ``pyarrow.Schema`` or what has one: a table, a data frame of pandas, polars (lazy
+        too), DuckDB or Spark, Spark's ``StructType``. Or a text, ``"age bigint, tags
+        array<string>"``. Or a mapping from name to a type: one of Arrow, Python, NumPy, Spark or
+        polars, or the name of one in Arrow, Spark or DuckDB (``"int64"``, ``"bigint"``,
+        ``"timestamp[us]"``, ``"decimal(10,2)"``). ``timestamp`` is Spark's, a moment of UTC
 
     A column whose type no expression can use (a list of structs, say) is accepted; using it in an
     expression is an error there.
     """
 
-    def __init__(self, columns: pa.Schema | Mapping[str, pa.DataType | str] | Schema) -> None:
+    def __init__(self, columns: Any) -> None:
+        self.arrow: pa.Schema = columns.arrow if isinstance(columns, Schema) else schema_of(columns)
         with refusing(SchemaError, f"a schema cannot be read from {type(columns).__name__}"):
-            self.arrow: pa.Schema = _arrow_schema(columns)
             names = self.arrow.names
         _check_depth(self.arrow)
         if len(set(names)) != len(names):
@@ -324,33 +328,6 @@ def _check_depth(schema: pa.Schema) -> None:
             raise SchemaError(
                 f"column {shown(field.name)} nests deeper than {NESTED_MOST} types: leave it out of the schema"
             )
-
-
-def _arrow_schema(columns: object) -> pa.Schema:
-    if isinstance(columns, Schema):
-        return columns.arrow
-    if isinstance(columns, pa.Schema):
-        return columns
-    if hasattr(columns, "__arrow_c_schema__"):
-        return pa.schema(columns)
-    if not isinstance(columns, Mapping):
-        raise SchemaError(f"a schema is a pyarrow.Schema or a mapping from name to type, not {type(columns).__name__}")
-    fields = []
-    for name, declared in columns.items():
-        arrow = declared
-        if isinstance(declared, str):
-            try:
-                arrow = pa.type_for_alias(declared)
-            except ValueError as error:
-                raise SchemaError(
-                    f"column {shown(name)}: no type is called {shown(declared)}; pass a pyarrow.DataType for nested ones"
-                ) from error
-        if not isinstance(arrow, pa.DataType):
-            raise SchemaError(
-                f"column {shown(name)}: a pyarrow.DataType or the name of one is needed, not {shown(declared)}"
-            )
-        fields.append(pa.field(str(name), arrow))
-    return pa.schema(fields)
 
 
 def value_type(arrow: pa.DataType) -> Type | None:

@@ -20,8 +20,8 @@ import pyarrow as pa
 from colmatch.betree.domains import Domains
 from colmatch.betree.events import event_batches, nullable
 from colmatch.cli.files import Input, called, format_of, guarded, naming, opened, read_table, reading
-from colmatch.cli.schema_text import parse_schema
 from colmatch.cli.shell import say
+from colmatch.declared import parse_schema
 from colmatch.errors import ColmatchError, OptionError, SubscriptionError, shown
 from colmatch.events.clock import clock_of
 from colmatch.events.required import Required

@@ -18,8 +18,8 @@ import pyarrow as pa
 import pytest
 
 from colmatch.cli.files import format_of, read_table, reading, rebatch
-from colmatch.cli.schema_text import parse_schema
 from colmatch.cli.writing import writing
+from colmatch.declared import parse_schema
 from colmatch.errors import ColmatchError, SchemaError
 
 NOON = datetime.datetime(2013, 7, 4, 12, 0, 0, 250)

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pytest
 
 import colmatch as cm
-from colmatch.cli.schema_text import parse_schema
+from colmatch.declared import parse_schema
 from colmatch.workload import named
 
 SCHEMA = {

@@ -20,7 +20,7 @@ from odd import NAMES, SCHEMA, array, lists, odd, table
 from test_fuzz import WORDS
 
 import colmatch as cm
-from colmatch.cli.schema_text import parse_schema
+from colmatch.declared import parse_schema
 from colmatch.workload import named
 
 # eight tests: 32,000 in all

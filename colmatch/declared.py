@@ -1,0 +1,281 @@
+"""Schemas and types as users declare them -> those of Arrow.
+
+A text is one line, columns separated by commas: ``age: int64, city: string, tags: list<string>``,
+or as in SQL, ``age bigint, city varchar(20), tags array<string>``. Or it is a file with one column
+a line (``#`` begins a comment), or a JSON object from name to type. Types are what ``str()`` of a
+pyarrow type prints, pyarrow's short names, and those of Spark and DuckDB, which sqlglot reads.
+
+Other libraries' schemas are recognised by what they offer, so none of these libraries is imported.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from datetime import date, datetime
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from colmatch.errors import SchemaError, shown
+from colmatch.incoming import NESTED_MOST, is_text, refusing
+
+# pyarrow prints these names but knows only others as aliases.
+_BRACKETS = re.compile(r"[<>()\[\]{}]")
+# A column: its name, and its type behind a colon that is in no brackets, or behind a space.
+_COLON = re.compile(r"\s*([^:<(\[]*[^:<(\[\s])\s*:\s*(\S.*)", re.DOTALL)
+_QUOTED = re.compile(r"""\s*(`(?:[^`]|``)+`|"(?:[^"]|"")+")\s*:?\s*(\S.*)""", re.DOTALL)
+_PLAIN = re.compile(r"\s*(\w+)\s+(\S.*)", re.DOTALL)
+_NOT_NULL = re.compile(r"\s+not\s+null\s*$", re.IGNORECASE)
+_COMMENT = re.compile(r"\s+comment\s+'(?:[^']|'')*'\s*$", re.IGNORECASE)
+_PRINTED = {
+    "double": "float64",
+    "float": "float32",
+    "halffloat": "float16",
+    "boolean": "bool",
+    "int": "int32",
+    "bigint": "int64",
+    "date": "date32",
+}
+_PYTHON: dict[Any, pa.DataType] = {
+    int: pa.int64(),
+    float: pa.float64(),
+    str: pa.string(),
+    bool: pa.bool_(),
+    bytes: pa.binary(),
+    date: pa.date32(),
+    datetime: pa.timestamp("us"),
+}
+_SQL = {  # by the names of sqlglot's types
+    "BOOLEAN": pa.bool_(), "TINYINT": pa.int8(), "SMALLINT": pa.int16(), "INT": pa.int32(), "BIGINT": pa.int64(),
+    "UTINYINT": pa.uint8(), "USMALLINT": pa.uint16(), "UINT": pa.uint32(), "UBIGINT": pa.uint64(),
+    "FLOAT": pa.float32(), "DOUBLE": pa.float64(), "TEXT": pa.string(), "VARCHAR": pa.string(), "CHAR": pa.string(),
+    "NCHAR": pa.string(), "NVARCHAR": pa.string(), "BPCHAR": pa.string(), "ENUM": pa.string(), "BINARY": pa.binary(),
+    "VARBINARY": pa.binary(), "DATE": pa.date32(), "DATETIME": pa.timestamp("us"), "TIMESTAMP": pa.timestamp("us"),
+    "TIMESTAMPNTZ": pa.timestamp("us"), "TIMESTAMPTZ": pa.timestamp("us", "UTC"), "TIMESTAMPLTZ": pa.timestamp("us", "UTC"),
+    "TIMESTAMP_S": pa.timestamp("s"), "TIMESTAMP_MS": pa.timestamp("ms"), "TIMESTAMP_NS": pa.timestamp("ns"),
+    "INT128": pa.decimal128(38, 0), "TIME": pa.time64("us"), "NULL": pa.null(),
+}  # fmt: skip
+
+
+def schema_of(declared: object) -> pa.Schema:
+    """Reads a schema: Arrow's, a text, a mapping from name to type, or what has one.
+
+    Raises SchemaError: it is none, or a type in it is unknown.
+    """
+    with refusing(SchemaError, f"a schema cannot be read from {type(declared).__name__}"):
+        found = _schema_of(declared)
+    if found is None:
+        raise SchemaError(
+            f"a schema is a pyarrow.Schema, a mapping from name to type, a text like 'age bigint, city string', a schema of "
+            f"Spark or polars, or a data frame, not {type(declared).__name__}"
+        )
+    return found
+
+
+def _schema_of(declared: Any) -> pa.Schema | None:
+    if isinstance(declared, str):
+        return parse_schema(declared)
+    if isinstance(declared, Mapping):
+        return pa.schema([pa.field(str(name), type_of(given, str(name))) for name, given in declared.items()])
+    if hasattr(declared, "__arrow_c_schema__"):
+        return pa.schema(declared)
+    package = type(declared).__module__.partition(".")[0]
+    if package == "pandas" and hasattr(declared, "columns"):
+        return pa.Schema.from_pandas(declared, preserve_index=False)
+    if package == "duckdb" and hasattr(declared, "limit"):
+        return pa.RecordBatchReader.from_stream(declared.limit(0)).schema
+    if package == "pyspark":
+        from pyspark.sql.pandas.types import to_arrow_schema
+
+        return to_arrow_schema(getattr(declared, "schema", declared), timezone="UTC")
+    if hasattr(declared, "collect_schema"):  # of polars, of what is not computed yet
+        return _schema_of(declared.collect_schema())
+    own = getattr(declared, "schema", None)  # of a table, a reader, a dataset
+    if isinstance(own, pa.Schema):
+        return own
+    return pa.RecordBatchReader.from_stream(declared).schema if hasattr(declared, "__arrow_c_stream__") else None
+
+
+def type_of(declared: Any, column: str) -> pa.DataType:
+    """Returns the type that is meant by a type of some library, or by a name.
+
+    Libraries are Arrow, NumPy, Spark, polars and Python itself; errors name ``column``.
+    """
+    if isinstance(declared, pa.DataType):
+        return declared
+    if isinstance(declared, str):
+        return parse_type(declared, column)
+    with refusing(SchemaError, f"column {shown(column)}: {shown(declared)} is no type that Arrow has"):
+        if isinstance(declared, type) and declared in _PYTHON:
+            return _PYTHON[declared]
+        if isinstance(declared, np.dtype) or (isinstance(declared, type) and issubclass(declared, np.generic)):
+            dtype = np.dtype(declared)
+            return pa.string() if dtype.kind in "UT" else pa.from_numpy_dtype(dtype)
+        module = (declared if isinstance(declared, type) else type(declared)).__module__
+        if module.startswith("pyspark."):
+            from pyspark.sql.pandas.types import to_arrow_type
+
+            return to_arrow_type(declared() if isinstance(declared, type) else declared, timezone="UTC")
+        if module.startswith("polars."):
+            import polars
+
+            return pa.table(polars.DataFrame(schema={"": declared})).schema.field(0).type
+    raise SchemaError(
+        f"column {shown(column)}: a pyarrow.DataType, the name of a type, or a type of Python, NumPy, Spark or polars is "
+        f"needed, not {shown(declared)}"
+    )
+
+
+def parse_schema(text: str) -> pa.Schema:
+    """Reads the schema that ``text`` describes.
+
+    Raises SchemaError: the text cannot be read, naming the column and what is wrong.
+    """
+    text = text.lstrip("\ufeff")
+    deep = 0
+    for bracket in _BRACKETS.findall(text):
+        deep += 1 if bracket in "<([{" else -1
+        if deep > 2 * NESTED_MOST:
+            raise SchemaError(
+                f"the schema has brackets within each other deeper than {2 * NESTED_MOST}: leave such columns out"
+            )
+    if not is_text(text):
+        raise SchemaError("the schema has half a surrogate pair in it, which is no character")
+    if text.lstrip().startswith("{"):
+        return _from_json(text)
+    lines = [line.partition("#")[0] for line in text.splitlines()]
+    fields = [_field(part) for line in lines for part in _split(line) if part.strip()]
+    if not fields:
+        raise SchemaError("the schema names no column: write it as 'age: int64, city: string'")
+    return pa.schema(fields)
+
+
+def _from_json(text: str) -> pa.Schema:
+    try:
+        columns = json.loads(text)
+    except ValueError as error:
+        raise SchemaError(f"the schema is not valid JSON: {error}") from error
+    return pa.schema([pa.field(name, parse_type(str(declared), name)) for name, declared in columns.items()])
+
+
+def _field(part: str) -> pa.Field:
+    found = _COLON.fullmatch(part) or _QUOTED.fullmatch(part) or _PLAIN.fullmatch(part)
+    if found is None:
+        raise SchemaError(f"in the schema, {part.strip()!r} should be 'name: type' or 'name type', as in 'age: int64'")
+    name, declared = found[1].strip(), _COMMENT.sub("", found[2].strip())
+    if len(name) > 1 and name[0] == name[-1] and name[0] in '`"':
+        name = name[1:-1].replace(2 * name[0], name[0])
+    given = _NOT_NULL.sub("", declared)
+    return pa.field(name, parse_type(given, name), nullable=given == declared)
+
+
+def _split(text: str) -> list[str]:
+    """Returns the parts between the commas that are inside no brackets and no quotes."""
+    parts, depth, start, quote = [], 0, 0, ""
+    for i, character in enumerate(text):
+        if quote:
+            quote = "" if character == quote else quote
+        elif character in "'\"`":
+            quote = character
+        elif character in "<([":
+            depth += 1
+        elif character in ">)]":
+            depth -= 1
+        elif character == "," and depth == 0:
+            parts.append(text[start:i])
+            start = i + 1
+    return [*parts, text[start:]]
+
+
+def parse_type(text: str, column: str) -> pa.DataType:
+    """Returns the type called ``text``; errors name ``column``."""
+    text = _NOT_NULL.sub("", text.strip())
+    found = re.fullmatch(r"(\w+)\s*(?:<(.*)>|\((.*)\)|\[(.*)\])", text, re.DOTALL)
+    name, inside = (
+        (found[1].lower(), next(group for group in found.groups()[1:] if group is not None))
+        if found
+        else (text.lower(), "")
+    )
+    try:
+        made = _nested(name, _split(inside), column) if found else pa.type_for_alias(_PRINTED.get(name, name))
+    except (ValueError, IndexError, TypeError) as error:
+        if isinstance(error, SchemaError):
+            raise
+        made = None
+    if made is None:
+        made = _of_sql(text)
+    if made is None:
+        some = "int64, double, string, bool, date32, timestamp[us, tz=UTC], decimal(10, 2), list<string>, map<string, int64>"
+        raise SchemaError(f"column {column!r}: no type is called {text!r}; examples of types are {some}")
+    return made
+
+
+def _nested(name: str, inside: list[str], column: str) -> pa.DataType | None:
+    def inner(part: str) -> pa.DataType:
+        # pyarrow prints the element of a list as ``item: string``.
+        return parse_type(re.sub(r"^\s*\w+\s*:", "", part), column)
+
+    if name == "struct":
+        return pa.struct([_field(part) for part in inside])
+    if name in ("list", "array", "large_list"):
+        return (pa.large_list if name == "large_list" else pa.list_)(inner(",".join(inside)))
+    if name == "map":
+        return pa.map_(inner(inside[0]), inner(",".join(inside[1:])))
+    if name in ("decimal", "decimal128"):
+        return pa.decimal128(int(inside[0]), int(inside[1]) if len(inside) > 1 else 0)
+    if name == "dictionary":
+        values = next(part for part in inside if not re.match(r"\s*(indices|ordered)\s*=", part))
+        return pa.dictionary(pa.int32(), parse_type(re.sub(r"^\s*values\s*=", "", values), column))
+    if name == "timestamp":
+        zone = inside[1].strip().removeprefix("tz=").strip() if len(inside) > 1 else None
+        return pa.timestamp(inside[0].strip(), zone)
+    plain: dict[str, Callable[[str], pa.DataType]] = {
+        "date32": lambda unit: pa.date32(),
+        "date64": lambda unit: pa.date64(),
+        "time32": pa.time32,
+        "time64": pa.time64,
+        "duration": pa.duration,
+        "fixed_size_binary": lambda width: pa.binary(int(width)),
+    }
+    return plain[name](inside[0].strip()) if name in plain else None
+
+
+def _of_sql(text: str) -> pa.DataType | None:
+    """Returns the type that has this name in Spark, or else in DuckDB; None where neither has."""
+    if re.search(r"\[[^\]]*[^\]\d]", text):  # no size of an array
+        return None
+    from sqlglot import exp
+    from sqlglot.errors import SqlglotError
+
+    for dialect in ("spark", "duckdb"):
+        try:
+            found = _arrow_type(exp.DataType.build(text, dialect=dialect))
+        except (SqlglotError, ValueError, RecursionError):
+            continue
+        if found is not None:
+            return found
+    return None
+
+
+def _arrow_type(type: Any) -> pa.DataType | None:
+    """Returns the type that a type of sqlglot is in Arrow; None where there is none."""
+    name, inside = type.this.name, type.expressions
+    if name in _SQL:
+        return _SQL[name]
+    if name in ("DECIMAL", "DECIMAL128"):
+        digits = [int(part.name) for part in inside] or [10, 0]
+        return pa.decimal128(digits[0], digits[1] if len(digits) > 1 else 0)
+    if name == "STRUCT":
+        types = [_arrow_type(part.args["kind"]) if part.args.get("kind") else None for part in inside]
+        if None in types or not types:
+            return None
+        return pa.struct([pa.field(part.name, made) for part, made in zip(inside, types, strict=True)])
+    parts = [_arrow_type(part) for part in inside]
+    if None in parts:
+        return None
+    if name in ("ARRAY", "LIST") and len(parts) == 1:
+        return pa.list_(parts[0])
+    return pa.map_(*parts) if name == "MAP" and len(parts) == 2 else None

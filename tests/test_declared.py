@@ -1,0 +1,217 @@
+"""Schemas as users have them: of Arrow, data frames and SQL, by names and by types."""
+
+from __future__ import annotations
+
+import datetime as dt
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.dataset as ds
+import pytest
+
+import colmatch as cm
+
+EXPECTED = pa.schema({"age": pa.int64(), "city": pa.string(), "tags": pa.list_(pa.string())})
+RULES = {1: "age >= 18 AND city = 'Nice' AND array_contains(tags, 'a')"}
+
+
+def agrees(declared: Any, string: pa.DataType | None = None) -> None:
+    """What is declared is the expected schema, and rules can be built and matched with it."""
+    string = string or pa.string()
+    schema = cm.Schema(declared).arrow
+    names, types = ["age", "city", "tags"], [pa.int64(), string]
+    assert schema.names == names and schema.types[:2] == types
+    element = schema.types[2].value_type
+    assert element == string, schema
+    assert cm.Matcher.build(RULES, declared).schema == cm.Schema(schema)
+
+
+TABLE = pa.table({"age": [36], "city": ["Nice"], "tags": [["a"]]}, schema=EXPECTED)
+
+
+@pytest.mark.parametrize(
+    "declared",
+    [
+        EXPECTED,
+        cm.Schema(EXPECTED),
+        TABLE,
+        TABLE.to_batches()[0],
+        TABLE.to_reader(),
+        ds.dataset(TABLE),
+        {"age": "int64", "city": "string", "tags": "list<string>"},
+        {"age": "bigint", "city": "varchar(20)", "tags": "varchar[]"},
+        {"age": "LONG", "city": "text", "tags": "array<string>"},
+        {"age": int, "city": str, "tags": "list<item: string>"},
+        {"age": np.int64, "city": np.dtype("U5"), "tags": pa.list_(pa.string())},
+        {"age": np.dtype("int64"), "city": np.str_, "tags": "string[]"},
+        "age bigint, city string, tags array<string>",
+        "age: int64, city: string, tags: list<string>",
+        "age BIGINT COMMENT 'in years, or so',\n`city` VARCHAR(20),\n\"tags\" VARCHAR[]  # of the shop",
+        '{"age": "bigint", "city": "text", "tags": "list<string>"}',
+    ],
+    ids=repr,
+)
+def test_declared_by_arrow_names_and_texts(declared: Any) -> None:
+    agrees(declared)
+
+
+def test_a_reader_is_still_there() -> None:
+    reader = TABLE.to_reader()
+    cm.Schema(reader)
+    assert reader.read_all() == TABLE
+
+
+def test_polars() -> None:
+    pl = pytest.importorskip("polars")
+    frame = pl.DataFrame({"age": [36], "city": ["Nice"], "tags": [["a"]]})
+    for declared in (frame, frame.lazy(), frame.schema, frame.lazy().filter(pl.col("age") > 3)):
+        schema = cm.Schema(declared).arrow
+        assert schema.names == ["age", "city", "tags"] and schema.types[0] == pa.int64()
+        matcher = cm.Matcher.build(RULES, declared)
+        assert matcher.match_lists(frame).to_pylist() == [[1]]
+    by_name = cm.Schema(
+        {"age": pl.Int64, "city": pl.String(), "tags": pl.List(pl.String), "at": pl.Datetime("ms", "UTC")}
+    )
+    assert by_name.arrow.field("at").type == pa.timestamp("ms", "UTC")
+    assert cm.Matcher.build(RULES, by_name).match_lists(frame.with_columns(at=None)).to_pylist() == [[1]]
+
+
+def test_pandas() -> None:
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame({"age": [36], "city": ["Nice"], "tags": [["a"]]}, index=["row"])
+    agrees(frame)
+    assert cm.Schema(frame.set_index("age")).arrow.names == ["city", "tags"]
+
+
+def test_duckdb() -> None:
+    duckdb = pytest.importorskip("duckdb")
+    con = duckdb.connect()
+    con.execute("CREATE TABLE events (age BIGINT, city VARCHAR, tags VARCHAR[])")
+    for declared in (con.table("events"), con.sql("SELECT * FROM events WHERE age > 3")):
+        agrees(declared)
+    read: list[int] = []
+    con.create_function("seen", lambda i: read.append(i) or i, [duckdb.type("BIGINT")], duckdb.type("BIGINT"))
+    cm.Schema(con.sql("SELECT seen(range) AS n FROM range(1000)"))
+    assert not read  # nothing of the query was computed
+
+
+def test_spark() -> None:
+    pytest.importorskip("pyspark")
+    from pyspark.sql import types
+
+    declared = types.StructType(
+        [
+            types.StructField("age", types.LongType()),
+            types.StructField("city", types.StringType(), nullable=False),
+            types.StructField("tags", types.ArrayType(types.StringType())),
+            types.StructField("at", types.TimestampType()),
+        ]
+    )
+    schema = cm.Schema(declared).arrow
+    assert schema.field("at").type == pa.timestamp("us", "UTC") and not schema.field("city").nullable
+    cm.Matcher.build(RULES, declared)
+
+    class Frame:
+        """As a DataFrame of Spark, classic or Connect, shows its schema."""
+
+        schema = declared
+
+    Frame.__module__ = "pyspark.sql.connect.dataframe"
+    assert cm.Schema(Frame()).arrow == schema
+    named = cm.Schema({"age": types.LongType, "price": types.DecimalType(10, 2)}).arrow
+    assert named.types == [pa.int64(), pa.decimal128(10, 2)]
+
+
+def test_a_data_frame_of_spark(spark: Any) -> None:
+    frame = spark.sql("SELECT 36L AS age, 'Nice' AS city, array('a') AS tags")
+    agrees(frame)
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("int", pa.int32()),
+        ("integer", pa.int32()),
+        ("short", pa.int16()),
+        ("byte", pa.int8()),
+        ("uinteger", pa.uint32()),
+        ("UBIGINT", pa.uint64()),
+        ("real", pa.float32()),
+        ("float8", pa.float64()),
+        ("date", pa.date32()),
+        ("decimal", pa.decimal128(10, 0)),
+        ("decimal(10,2)", pa.decimal128(10, 2)),
+        ("NUMERIC(5, 1)", pa.decimal128(5, 1)),
+        ("hugeint", pa.decimal128(38, 0)),
+        ("timestamp", pa.timestamp("us", "UTC")),
+        ("timestamp_ntz", pa.timestamp("us")),
+        ("timestamptz", pa.timestamp("us", "UTC")),
+        ("TIMESTAMP WITH TIME ZONE", pa.timestamp("us", "UTC")),
+        ("timestamp_s", pa.timestamp("s")),
+        ("timestamp[ns]", pa.timestamp("ns")),
+        ("timestamp[us, tz=America/New_York]", pa.timestamp("us", "America/New_York")),
+        ("blob", pa.binary()),
+        ("int[]", pa.list_(pa.int32())),
+        ("map<string, bigint>", pa.map_(pa.string(), pa.int64())),
+        ("MAP(VARCHAR, INTEGER)", pa.map_(pa.string(), pa.int32())),
+        (
+            "struct<age: int, home: struct<city: string>>",
+            pa.struct({"age": "int32", "home": pa.struct({"city": "string"})}),
+        ),
+        ("STRUCT(a INTEGER, b VARCHAR(3))", pa.struct({"a": pa.int32(), "b": pa.string()})),
+        ("array<struct<a: decimal(4,1)>>", pa.list_(pa.struct({"a": pa.decimal128(4, 1)}))),
+        ("dictionary<values=string, indices=int32, ordered=0>", pa.dictionary(pa.int32(), pa.string())),
+    ],
+)
+def test_names_of_types(name: str, expected: pa.DataType) -> None:
+    assert cm.Schema({"x": name}).arrow.field("x").type == expected
+    assert cm.Schema(f"x {name}, y: {name}, `z` {name}").arrow.types == [expected] * 3
+
+
+@pytest.mark.parametrize(
+    ("declared", "expected"),
+    [
+        (bytes, pa.binary()),
+        (bool, pa.bool_()),
+        (float, pa.float64()),
+        (dt.date, pa.date32()),
+        (dt.datetime, pa.timestamp("us")),
+    ],
+)
+def test_types_of_python(declared: type, expected: pa.DataType) -> None:
+    assert cm.Schema({"x": declared}).arrow.field("x").type == expected
+
+
+def test_columns_that_must_be_there() -> None:
+    schema = cm.Schema("age bigint not null, city string NOT NULL COMMENT 'where', x: int64").arrow
+    assert [field.nullable for field in schema] == [False, False, True]
+    matcher = cm.Matcher.build({1: "x IS NULL"}, schema)
+    assert matcher.match_one({"age": 3}) == [] and matcher.match_one({"age": 3, "city": ""}) == [1]
+
+
+@pytest.mark.parametrize(
+    ("declared", "said"),
+    [
+        ({"x": "frobnicate"}, "column 'x': no type is called 'frobnicate'; examples"),
+        ({"x": "struct<>"}, "should be 'name: type'"),
+        ({"x": "timestamp[eons]"}, "column 'x': no type is called"),
+        ({"x": "array"}, "column 'x': no type is called"),
+        ({"x": "decimal(99, 2)"}, "column 'x'"),
+        ({"x": Decimal}, "column 'x': a pyarrow.DataType, the name of a type"),
+        ({"x": 5}, "column 'x': a pyarrow.DataType, the name of a type"),
+        ({"x": None}, "column 'x': a pyarrow.DataType, the name of a type"),
+        ({"x": np.dtype("complex128")}, "column 'x': .* is no type that Arrow has"),
+        ({"x": np.object_}, "column 'x': .* is no type that Arrow has"),
+        ("", "names no column"),
+        ("age", "'age' should be 'name: type' or 'name type'"),
+        ("age bigint, age string", "named twice"),
+        (5, "a schema is a pyarrow.Schema, a mapping .*, not int"),
+        (["age"], "a schema is .*, not list"),
+        (int, "a schema is .*, not type"),
+    ],
+)
+def test_what_is_no_schema(declared: Any, said: str) -> None:
+    with pytest.raises(cm.SchemaError, match=said):
+        cm.Matcher.build({1: "x = 1"}, declared)
