@@ -23,8 +23,8 @@ Other threads release numba's lock after each kernel, and do not take it again w
 (``give_way``).
 
 Order of locks: the thread that forks takes them as a thread that compiles does, numba's before
-LLVM's, and ``whole`` last, inside which no other lock is taken. It holds none of them while it
-waits for an import, since imports need numba's lock. It may hold a lock of its caller's, such as
+LLVM's. It holds none of them while it waits for an import, since imports need numba's lock, or for
+what is ``whole``. It may hold a lock of its caller's, such as
 that of a log handler, for which the compiling thread waits. For that case the wait ends after
 ``WAIT_MOST``. The child can then run the kernels that are compiled, and any other is an error
 (``is_torn``). A thread that forks while it holds such a lock itself goes on at once, since the
@@ -70,6 +70,8 @@ _locks: weakref.WeakSet[Any] = weakref.WeakSet()
 _renewed: weakref.WeakSet[Any] = weakref.WeakSet()
 _waited: list[Any] = []
 _forking: list[int] = []  # ids of threads that wait until they may fork
+_about_to_fork: set[int] = set()  # ids of threads that wait or fork, until they have forked
+_inside: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()  # ``Steps`` -> thread
 _mine = threading.local()
 _is_child = _is_torn = False
 
@@ -100,6 +102,33 @@ def wait_for(*locks: Any) -> None:
     A fork takes them in the order given, before the locks of earlier calls.
     """
     _waited.extend(locks[::-1])
+
+
+class Steps:
+    """Two steps or more that a child must see all or none of, as long as this object is there.
+
+    It is made in a ``with``, and no variable has it. So it ends with the block however that ends:
+    a lock would stay held after an exception between the block and its release.
+    """
+
+    __slots__ = ("__weakref__",)
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, *error: object) -> None:
+        return None
+
+
+def whole() -> Steps:
+    """Begins steps between which no process is forked: ``with whole():``."""
+    steps, me = Steps(), threading.get_ident()
+    _inside[steps] = me
+    while not _about_to_fork <= {me}:  # looked at once it is known that this thread is inside
+        del _inside[steps]
+        time.sleep(TICK)
+        _inside[steps] = me
+    return steps
 
 
 def give_way() -> None:
@@ -146,20 +175,22 @@ class cached_property(Generic[T]):  # as functools names its own
 
 
 def _before() -> None:
-    end = time.monotonic() + WAIT_MOST
-    _forking.append(threading.get_ident())
+    end, me = time.monotonic() + WAIT_MOST, threading.get_ident()
+    _forking.append(me)
+    _about_to_fork.add(me)
     try:
         while True:
             _mine.taken = taken = []
             for each in _waited[::-1]:
                 if each.acquire(timeout=max(end - time.monotonic(), LEAST_SECONDS)):
                     taken.append(each)
-            if time.monotonic() > end or not _is_imported_by_others():
+            others_work = _is_imported_by_others() or any(owner != me for owner in list(_inside.values()))
+            if time.monotonic() > end or not others_work:
                 return
-            _release()
+            _release_taken()
             time.sleep(TICK)
     finally:
-        _forking.remove(threading.get_ident())
+        _forking.remove(me)
 
 
 def _is_imported_by_others() -> bool:
@@ -183,7 +214,12 @@ def _forget_imports() -> None:
             del sys.modules[name]
 
 
-def _release() -> None:
+def _after() -> None:
+    _about_to_fork.discard(threading.get_ident())
+    _release_taken()
+
+
+def _release_taken() -> None:
     taken, _mine.taken = getattr(_mine, "taken", []), []
     for each in reversed(taken):
         each.release()
@@ -193,7 +229,11 @@ def _in_child() -> None:
     global _is_child, _is_torn
     _is_child = True
     _forking.clear()
-    _release()
+    _about_to_fork.clear()
+    for steps, owner in list(_inside.items()):
+        if owner != threading.get_ident():
+            _inside.pop(steps, None)
+    _release_taken()
     _forget_imports()
     for each in list(_locks):
         if not _is_free(each):
@@ -214,8 +254,5 @@ def _is_free(lock: Any) -> bool:
     return True
 
 
-whole = lock()  # held between two steps of which a child must see both or none
-wait_for(whole)
-
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_before, after_in_parent=_release, after_in_child=_in_child)
+    os.register_at_fork(before=_before, after_in_parent=_after, after_in_child=_in_child)

@@ -80,7 +80,7 @@ class Reader:
         rows = batch.num_rows
         memory = self._memory
         # Not ``__arrow_c_array__``, which exports the schema as well: 12 of 30 us for 100 columns.
-        with _forks.whole:  # a batch has a lock, which a child with the same batch would find held
+        with _forks.whole():  # a batch has a lock, which a child with the same batch would find held
             batch._export_to_c(self._address)
         try:
             if self._patterns is not None and pattern_binding is not None:

@@ -19,6 +19,7 @@ import pytest
 from contract import ALL, NO_JIT, THOROUGH, every_kind, pairs
 
 import colmatch as cm
+from colmatch.kernels import _forks
 from colmatch.updates import policy
 
 OURS = str(Path(cm.__file__).parent)
@@ -89,7 +90,7 @@ CHANGES: dict[str, Callable[[cm.Matcher], Any]] = {
 
 
 def state(matcher: cm.Matcher) -> Any:
-    assert gc.isenabled()
+    assert gc.isenabled() and not list(_forks._inside)
     found = pairs(matcher.match(EVENTS))
     assert len(found) == sum(matcher.count(EVENTS))
     return found, sorted(matcher.ids.to_pylist()), len(matcher), matcher.stats()["arrays"]["sample"] > 0
