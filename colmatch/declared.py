@@ -164,7 +164,9 @@ def _from_json(text: str) -> pa.Schema:
 def _field(part: str) -> pa.Field:
     found = _COLON.fullmatch(part) or _QUOTED.fullmatch(part) or _PLAIN.fullmatch(part)
     if found is None:
-        raise SchemaError(f"in the schema, {part.strip()!r} should be 'name: type' or 'name type', as in 'age: int64'")
+        raise SchemaError(
+            f"in the schema, {shown(part.strip())} should be 'name: type' or 'name type', as in 'age: int64'"
+        )
     name, declared = found[1].strip(), _COMMENT.sub("", found[2].strip())
     if len(name) > 1 and name[0] == name[-1] and name[0] in '`"':
         name = name[1:-1].replace(2 * name[0], name[0])
@@ -209,7 +211,7 @@ def parse_type(text: str, column: str) -> pa.DataType:
         made = _of_sql(text)
     if made is None:
         some = "int64, double, string, bool, date32, timestamp[us, tz=UTC], decimal(10, 2), list<string>, map<string, int64>"
-        raise SchemaError(f"column {column!r}: no type is called {text!r}; examples of types are {some}")
+        raise SchemaError(f"column {shown(column)}: no type is called {shown(text)}; examples of types are {some}")
     return made
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, Literal, Unpack, overload
 
 import numpy as np
@@ -158,6 +158,7 @@ class Matcher:
         fsync: bool = False,
         cache_bytes: int | None = None,
         trusted: bool = False,
+        options: Options | None = None,
     ) -> Matcher:
         """Opens a saved matcher, or a file of pages that one lives in (index ``pbtree``).
 
@@ -175,11 +176,14 @@ class Matcher:
         trusted : take the arrays of a file as they are, because you have written it yourself. By
             default they are checked first, so that no crafted file leads out of them. An index that
             cannot be checked so is made anew (the guide, docs/files.md, "Files from elsewhere")
+        options : what belongs to who opens it, in the place of what the matcher was built with: the
+            options that can be changed, and the time zone where nothing depends on it. Others are
+            as they were built, and may be left as they are by default
 
         Raises
         ------
-        OptionError : ``cache_bytes`` is no size of a cache, or the file has none; or ``journal`` is
-            asked for where there are pages
+        OptionError : ``options`` differ in what the index was built with; ``cache_bytes`` is no
+            size of a cache, or the file has none; or ``journal`` is asked for where there are pages
         StoreError : the file is damaged, foreign, or of another format version, or ``path`` no name
             of a file; or the journal is in use, damaged (it says where), or of another save
         OSError : as from the built-in ``open``
@@ -192,10 +196,21 @@ class Matcher:
                 raise OptionError(f"journal=True: {name} is a file of pages, in which updates are at once")
             from colmatch.paged.paged_set import PagedSet
 
-            return cls(PagedSet(name, cache_bytes=cache_bytes, fsync=fsync))
+            return cls(PagedSet(name, cache_bytes=cache_bytes, fsync=fsync))._with(options)
         if cache_bytes is not None:
             raise OptionError(f"cache_bytes={shown(cache_bytes)}: {name} is no file of pages, so there is no cache")
-        return cls(saved.load(name, mmap, verify, journal, fsync, trusted))
+        return cls(saved.load(name, mmap, verify, journal, fsync, trusted))._with(options)
+
+    def _with(self, options: Options | None) -> Matcher:
+        """Returns this matcher with options of who opens it; else it is closed."""
+        try:
+            if options is not None:
+                opened = self.options.opened_with(options, self.local_literal)
+                self._set.options = suited(self._set.requested, opened)
+        except BaseException:
+            self.close()
+            raise
+        return self
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _unpickle, (saved.to_bytes(self._set.parts()),)
@@ -522,12 +537,14 @@ class Matcher:
 
     def match_batches(
         self, events: Any, ranges: RangeNames | None = None, **among: Unpack[Among]
-    ) -> Iterator[pa.RecordBatch]:
-        """Yields what ``match`` returns, piece by piece as results come.
+    ) -> pa.RecordBatchReader:
+        """Returns a reader of what ``match`` returns, piece by piece as results come.
 
-        Memory does not follow the size of the input.
+        Memory does not follow the size of the input. Nothing is matched before the first piece is
+        read. DuckDB, polars and others read it as a table.
         """
-        return self._workers.pairs(events, self._workers.request(ranges, among))
+        schema, request = self._set.now.result_schema, self._workers.request(ranges, among)
+        return pa.RecordBatchReader.from_batches(schema, self._workers.pairs(events, request))
 
     def match_lists(self, events: Any, ranges: RangeNames | None = None, **among: Unpack[Among]) -> pa.ChunkedArray:
         """Returns the ids that match each event: list<id> array, one list a row, in row order.
@@ -683,8 +700,7 @@ class Matcher:
         EventError : as from ``match``; or a column of weights is not there, has no numbers, or one
             that is negative, infinite or NaN
         """
-        found = self.match_topk_batches(events, k, score, event_weights, **among)
-        return pa.Table.from_batches(found, self._set.now.scored_schema)
+        return self.match_topk_batches(events, k, score, event_weights, **among).read_all()
 
     def match_topk_batches(
         self,
@@ -693,13 +709,13 @@ class Matcher:
         score: str = "dot",
         event_weights: str | Mapping[str, str | float] | None = None,
         **among: Unpack[Among],
-    ) -> Iterator[pa.RecordBatch]:
-        """Yields what ``match_topk`` returns, piece by piece as results come.
+    ) -> pa.RecordBatchReader:
+        """Returns a reader of what ``match_topk`` returns, piece by piece as results come.
 
         The rows of one event are in one piece.
         """
-        topk = self._topk(k, score, event_weights)
-        return self._workers.best(events, topk, self._workers.request(None, among))
+        topk, request = self._topk(k, score, event_weights), self._workers.request(None, among)
+        return pa.RecordBatchReader.from_batches(self._set.now.scored_schema, self._workers.best(events, topk, request))
 
     def counters(
         self,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from colmatch.arguments import checked_choice, checked_flag, checked_whole, text
@@ -89,6 +89,29 @@ class Options:
             if name not in RUNNING and value != getattr(self, name):
                 raise OptionError(f"the index was built with {name}={getattr(self, name)!r}: build anew for {value!r}")
         return options
+
+    def opened_with(self, options: Options, local_literal: str | None) -> Options:
+        """Returns options of who opens a matcher that was built with these.
+
+        local_literal : what depends on the time zone, if anything does
+
+        Raises
+        ------
+        OptionError : they differ from these and from the defaults in what an index is built with
+        """
+        given, default = checked(options), Options()
+        if local_literal is not None and given.timezone not in (self.timezone, default.timezone):
+            raise OptionError(
+                f"timezone={given.timezone!r}: {local_literal} was read in {self.timezone!r}; build anew for another zone"
+            )
+        kept = {
+            name: getattr(self, name)
+            for name, value in given.to_dict().items()
+            if name not in RUNNING and value == getattr(default, name)
+        }
+        opened = replace(given, **kept)
+        replace(self, timezone=opened.timezone).with_settings(opened)
+        return opened
 
     def to_dict(self) -> dict[str, int | str | bool]:
         return {field.name: getattr(self, field.name) for field in fields(self)}

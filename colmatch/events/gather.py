@@ -6,6 +6,7 @@ takes longer than reading them.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 from typing import Any, TypeVar
@@ -30,7 +31,7 @@ def batches(events: object, rows: int, columns: list[str] | None = None) -> Iter
     Parameters
     ----------
     events : anything with ``__arrow_c_stream__`` or ``__arrow_c_array__`` whose rows are structs: a
-        table, data frame, record batch, reader, struct array
+        table, data frame, record batch, reader, struct array; or a dataset of pyarrow, or a scanner
     rows : at least 1
     columns : those that are needed, by name or else by a name that differs in case alone; all when
         None. Others are left out where that saves more than it costs
@@ -51,8 +52,29 @@ def seen_batches(
     see : what there is to be seen
     needed : the columns that are needed by one who has seen it, as for ``batches``
     """
+    if _is_dataset(events):
+        return _scanned(events, rows, see(), needed)
     source, whole = _source(events)
     return _gather(source, rows, cache(see) if whole else see, needed)
+
+
+def _is_dataset(events: object) -> bool:
+    """Says whether events are files or so that pyarrow reads column by column."""
+    dataset = sys.modules.get("pyarrow.dataset")  # who has one has imported this
+    return dataset is not None and isinstance(events, dataset.Dataset)
+
+
+def _scanned(
+    events: Any, rows: int, seen: Seen, needed: Callable[[Seen], list[str] | None]
+) -> Iterator[tuple[pa.RecordBatch, Seen]]:
+    """Yields the batches of a dataset, of which only the needed columns are read.
+
+    All have seen the same, as the rows of a table have: columns are chosen once.
+    """
+    columns, names = needed(seen), events.schema.names
+    kept = None if columns is None else _kept(events.schema, columns)
+    wanted = None if kept is None else [names[i] for i in kept] or names[:1]
+    yield from _gather(events.scanner(columns=wanted).to_reader(), rows, lambda: seen, needed)
 
 
 def _source(events: object) -> tuple[Iterable[pa.RecordBatch], bool]:
@@ -62,6 +84,9 @@ def _source(events: object) -> tuple[Iterable[pa.RecordBatch], bool]:
     if isinstance(events, pa.RecordBatchReader):
         return events, False  # exported, its errors would lose their type
     if isinstance(events, pa.Table):
+        return events.to_reader(), True
+    dataset = sys.modules.get("pyarrow.dataset")
+    if dataset is not None and isinstance(events, dataset.Scanner):
         return events.to_reader(), True
     if isinstance(events, pa.ChunkedArray) and pa.types.is_struct(events.type):
         # unlike the stream, takes NULL structs

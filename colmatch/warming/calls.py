@@ -236,7 +236,8 @@ def _files(kind: str, folder: Path) -> None:
         matcher.insert(samples.weighted(3, 100))
         matcher.save(path)
         _asked(pickle.loads(pickle.dumps(matcher)), events, [1])
-    for how in ({}, {"trusted": True}, {"mmap": False}):
+    every: tuple[dict[str, Any], ...] = {}, {"trusted": True}, {"mmap": False}
+    for how in every:
         with Matcher.open(path, **how) as matcher:
             _asked(matcher, events, [1])
             _asked_best(matcher, events)

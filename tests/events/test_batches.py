@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.dataset as ds
 import pytest
 from reading import STRING, entries, literals, value
 
+import colmatch as cm
 from colmatch.errors import EventError
 from colmatch.events.gather import batches
 from colmatch.events.reader import Reader
@@ -171,3 +174,46 @@ def test_batches_feed_the_reader() -> None:
     seen = [k for batch in batches(table, 16, reader.columns) for _, k in entries(reader.read(batch))[0]]
     assert seen == list(range(70))
     assert pc.sum(table["x"]).as_py() == sum(seen)
+
+
+def test_datasets_and_scanners(tmp_path: Path) -> None:
+    """Only the needed columns of files are read, and partitions of folders are columns."""
+    table = pa.table({"a": [1, 2, 3, 4], "b": ["x", "y", "x", "y"], "unused": [0.5] * 4, "day": [1, 1, 2, 2]})
+    ds.write_dataset(table, tmp_path, format="parquet", partitioning=["day"], partitioning_flavor="hive")
+    files = ds.dataset(tmp_path, partitioning="hive")
+    matcher = cm.Matcher.build({1: "a > 1 AND B = 'x'", 2: "day = 2"}, files)
+    found = sorted(map(tuple, matcher.match_lists(files).to_pylist()))
+    assert found == [(), (), (1, 2), (2,)]
+    assert sorted(map(tuple, matcher.match_lists(files.scanner(columns=["a", "b", "day"])).to_pylist())) == found
+    read: list[Any] = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(
+            "colmatch.events.gather._gather", lambda source, *rest: read.append(source.schema.names) or iter(())
+        )
+        matcher.count(files)
+    assert sorted(read[0]) == ["a", "b", "day"]
+    with pytest.raises(cm.EventError, match="no column 'day'.*the batch has 'a', 'b', 'unused'"):
+        matcher.match(ds.dataset(table.drop_columns("day")))
+    assert matcher.count(ds.dataset(table.slice(0, 0))).tolist() == []
+    assert cm.Matcher.build({}, files).count(files).tolist() == [0] * 4
+
+
+def test_results_are_read_by_others() -> None:
+    matcher = cm.Matcher.build({1: "a > 1", 2: "a > 2"}, {"a": "int64"})
+    events = pa.table({"a": [1, 2, 3]})
+    reader = matcher.match_batches(events)
+    assert isinstance(reader, pa.RecordBatchReader) and reader.read_all() == matcher.match(events)
+    best = matcher.match_topk_batches(events, 1)
+    assert best.schema == matcher.match_topk(events, 1).schema and len(best.read_all()) == 2
+    duckdb = pytest.importorskip("duckdb")
+    fired = matcher.match_batches(events)
+    counted = duckdb.connect().execute("SELECT subscription, count(*) FROM fired GROUP BY 1 ORDER BY 1").fetchall()
+    assert fired is not None and counted == [(1, 2), (2, 1)]
+
+    def broken() -> Any:
+        yield events.to_batches()[0]
+        raise OSError("the disk is gone")
+
+    failing = matcher.match_batches(pa.RecordBatchReader.from_batches(events.schema, broken()))
+    with pytest.raises(OSError, match="the disk is gone"):
+        failing.read_all()

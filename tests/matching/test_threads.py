@@ -75,7 +75,7 @@ def test_results_may_be_left_half_read() -> None:
     for _ in range(3):
         results = matcher.match_batches(EVENTS)
         next(results)
-        results.close()  # type: ignore[attr-defined]
+        del results
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("colmatch_")]
     assert pairs(matcher.match(EVENTS)) == pairs(cm.Matcher.build(TEXTS, SCHEMA).match(EVENTS))
 

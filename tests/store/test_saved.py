@@ -77,3 +77,36 @@ def test_what_has_no_boundary_is_opened(kind: str, text: str, tmp_path: Path) ->
         opened = cm.Matcher.open(tmp_path / "it")
         opened.insert({3: "b = 1"})
         assert opened.match_lists(events)[0].as_py() == [id for id in (1, 2, 3) if id > 1 or first == {1: text}]
+
+
+@pytest.mark.parametrize("index", ["scan", "pbtree"])
+def test_options_of_who_opens(tmp_path: Path, index: str) -> None:
+    path = tmp_path / "a.cm"
+    settings = cm.index("pbtree", path=str(path)) if index == "pbtree" else index
+    built = cm.Options(ansi=True, threads=2, timezone="Europe/Paris")
+    with cm.Matcher.build({1: "a = 1"}, {"a": "int64"}, settings, built) as matcher:
+        if index != "pbtree":
+            matcher.save(path)
+    given = cm.Options(threads=1, missing_columns="null", timezone="America/New_York")
+    with cm.Matcher.open(path, options=given) as opened:
+        assert opened.options == cm.Options(ansi=True, threads=1, missing_columns="null", timezone="America/New_York")
+        assert opened.count(pa.table({"b": [1]})).tolist() == [0]
+        opened.insert({2: "a IS NULL"})
+        assert opened.count(pa.table({"b": [1]})).tolist() == [1]
+    with cm.Matcher.open(path) as opened:
+        assert (opened.options.timezone, opened.options.threads) == ("Europe/Paris", 2)
+    with pytest.raises(cm.OptionError, match="built with max_depth=.*build anew"):
+        cm.Matcher.open(path, options=cm.Options(max_depth=7))
+    with pytest.raises(cm.OptionError, match="Options"):
+        cm.Matcher.open(path, options="fast")  # type: ignore[arg-type]
+
+
+def test_a_zone_that_a_literal_was_read_in_stays(tmp_path: Path) -> None:
+    path, schema = tmp_path / "a.cm", {"at": pa.timestamp("us", "UTC")}
+    built = cm.Options(timezone="Europe/Paris")
+    cm.Matcher.build({1: "at > TIMESTAMP '2020-01-01 00:00:00'"}, schema, options=built).save(path)
+    with pytest.raises(cm.OptionError, match="timezone='America/New_York': .*2020.* was read in 'Europe/Paris'"):
+        cm.Matcher.open(path, options=cm.Options(timezone="America/New_York"))
+    assert cm.Matcher.open(path, options=cm.Options(threads=1)).options == cm.Options(
+        threads=1, timezone="Europe/Paris"
+    )

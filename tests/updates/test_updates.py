@@ -125,7 +125,7 @@ def test_results_left_unread_hold_what_they_need_and_no_longer(kind: str, monkey
     matcher.insert({9: "a = 1"})
     matcher.compact()
     assert replaced() is not None
-    results.close()  # type: ignore[attr-defined]
+    del results
     assert replaced() is None
     assert sorted(matcher.match_lists(events)[0].as_py()) == [1, 2, 3, 4, 9]
 
