@@ -19,7 +19,7 @@ PARTS = {
 }  # fmt: skip
 SYNONYMS = {
     "ucase": "upper", "lcase": "lower", "char_length": "length", "character_length": "length", "len": "length",
-    "substr": "substring", "dayofmonth": "day", "mod": "%",
+    "substr": "substring", "dayofmonth": "day", "mod": "%", "nvl": "coalesce", "ifnull": "coalesce",
 }  # fmt: skip
 FUNCTIONS = frozenset(
     {*PARTS, *SYNONYMS, "abs", "lower", "upper", "trim", "ltrim", "rtrim", "length", "coalesce", "concat", "substring"}

@@ -296,7 +296,9 @@ class Compiler:
             key = _key(reading)
             found = self._readings.get(key)
             if found is None:
-                found = self._readings[key] = self._form(parser.parse(reading), len(reading.literals))
+                found = self._form(parser.parse(reading), len(reading.literals))
+                if not reading.baked:
+                    self._readings[key] = found
             return found, reading.literals
         except Refusal as refusal:
             raise refused(refusal, reading, text) from None

@@ -8,6 +8,9 @@ once.
 
 from __future__ import annotations
 
+import operator
+from collections.abc import Callable
+from decimal import Decimal
 from typing import Any
 
 from sqlglot import exp
@@ -17,7 +20,7 @@ from colmatch.calls import SPECIAL
 from colmatch.expr.ast import SIGNS, And, Constant, Expr, Not, Or, Predicate, Refusal, Subject, Verb, conjoin, truth
 from colmatch.expr.computed import comparison
 from colmatch.expr.shared import SharedNodes
-from colmatch.lowering.forms import Operand
+from colmatch.lowering.forms import Kind, Operand
 from colmatch.sql.calls import parsed_call
 from colmatch.sql.computed import ComputedReader, bare, coalesced, function_of, is_computed
 from colmatch.sql.literals import ALLOWED, Reading
@@ -38,6 +41,30 @@ _WITH_NOT = (exp.In, exp.Between, exp.Like, exp.ILike, exp.RegexpLike)
 
 SHALLOW = 8  # levels of nesting that any stack has room for
 FRAMES = 60  # of the stack, for a level: the interpreted sqlglot takes some 20
+
+
+_COMPARED: dict[str, Callable[[Any, Any], bool]] = {
+    "=": operator.eq, "<>": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
+    "<=>": operator.eq,
+}  # fmt: skip
+
+
+def _of_literals(verb: Verb, left: exp.Expr, right: exp.Expr, node: exp.Expr, reading: Reading) -> Constant:
+    """Returns what a comparison of two literals comes to, as in 1 = 1, which programs write."""
+    values: list[Any] = []
+    for side in (left, right):
+        slot = int(side.args["this"]) if type(side) is exp.Literal else -1
+        kind, many, negative = reading.operands[slot] if slot >= 0 else (Kind.BINARY, False, False)
+        if kind in (Kind.INT, Kind.DECIMAL) and not many:
+            values.append(Decimal(reading.literals[slot]) * (-1 if negative else 1))
+        elif kind is Kind.STRING and not many:
+            values.append(reading.literals[slot].encode())
+        else:
+            raise Refusal("two literals are compared here: write TRUE, FALSE or NULL", begin_of(node, reading))
+        reading.baked[slot] = None
+    if type(values[0]) is not type(values[1]):
+        raise Refusal("a number is compared with a string: write TRUE, FALSE or NULL", begin_of(node, reading))
+    return Constant(_COMPARED[SIGNS[verb]](*values))
 
 
 class Parser:
@@ -232,9 +259,8 @@ class Parser:
         if type(left) in LITERALS and type(right) not in LITERALS:
             left, right, verb = right, left, _FLIPPED.get(verb, verb)
         if type(left) in LITERALS:
-            raise Refusal(
-                "comparing two literals is not supported: compare a column with a literal", begin_of(node, reading)
-            )
+            constant = _of_literals(verb, left, right, node, reading)
+            return Not(constant) if negated else constant
         if type(right) not in LITERALS:
             return self._between_two(verb, left, right, negated, node, reading)
         found = self.nodes.predicate(verb, self._named(left, reading), (self._single(right, reading),))

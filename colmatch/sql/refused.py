@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
+from itertools import pairwise
 from typing import Any
 
 from sqlglot import exp
@@ -12,7 +13,8 @@ from sqlglot.tokenizer_core import TokenType
 from colmatch.errors import ExpressionError, shown
 from colmatch.expr.ast import Refusal, Subject
 from colmatch.sql.computed import bare, function_of, is_computed
-from colmatch.sql.literals import ALLOWED, Reading
+from colmatch.sql.instead import of_word
+from colmatch.sql.literals import ALLOWED, ENDS, Reading
 
 LITERALS = (exp.Literal, exp.Boolean, exp.Null)
 _BEHIND_SUBJECTS = frozenset(
@@ -63,6 +65,12 @@ def is_inside(node: exp.Expr, reading: Reading) -> bool:
 
 def syntax_refusal(error: ParseError, reading: Reading) -> Refusal:
     """Returns sqlglot's complaint in one line, with the place of the word where it stopped."""
+    for before, token in pairwise(reading.tokens):
+        if (before.token_type, token.token_type) == (TokenType.EQ, TokenType.LT):
+            return Refusal("'=<' is not expected here: write <=", before.start)
+        word = reading.text[token.start : token.end + 1]
+        if before.token_type in ENDS and (instead := of_word(word)) is not None:  # between two operands
+            return Refusal(f"{shown(word)} is not expected here: {instead}", token.start)
     if reading.start:
         return Refusal(*reading.start)
     found = error.errors[0] if error.errors else {}
@@ -78,7 +86,10 @@ def syntax_refusal(error: ParseError, reading: Reading) -> Refusal:
     ended = token.token_type in (TokenType.VAR, TokenType.NUMBER, TokenType.R_PAREN)
     if what.startswith("Required") or (last and not ended):
         return Refusal(f"something is missing {'after' if last else 'near'} {shown(word)}", token.start)
-    return Refusal(f"{shown(word)} is not expected here; {ALLOWED}", token.start)
+    instead = of_word(word)
+    return Refusal(
+        f"{shown(word)} is not expected here{f'; {ALLOWED}' if instead is None else f': {instead}'}", token.start
+    )
 
 
 def refused(refusal: Refusal, reading: Reading | None, text: str | None) -> ExpressionError:

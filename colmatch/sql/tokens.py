@@ -23,9 +23,10 @@ from sqlglot.tokenizer_core import Token, TokenType
 from colmatch.calls import SPECIAL
 from colmatch.errors import shown
 from colmatch.expr.ast import Refusal, Subject
-from colmatch.expr.computed import CAST, MOST_PARTS, PREFIX
+from colmatch.expr.computed import CAST, MOST_PARTS, PARTS, PREFIX
 from colmatch.expr.computed import FUNCTIONS as VALUES
 from colmatch.lowering.forms import Kind
+from colmatch.sql.instead import of_function, of_word
 from colmatch.sql.literals import ALLOWED, ENDS, NUMBERS, LiteralReader, Reading
 
 T = TokenType
@@ -40,13 +41,16 @@ FUNCTIONS = frozenset(
         "array",
         "contains_all",
         "size",
-        "cardinality",
-        "rlike",
         "regexp_like",
-        "regexp",
     ]
 )
-_SYNONYMS = {"rlike": "regexp_like", "regexp": "regexp_like", "cardinality": "size"}
+_SYNONYMS = {
+    "rlike": "regexp_like", "regexp": "regexp_like", "regexp_matches": "regexp_like", "cardinality": "size",
+    "array_size": "size", "starts_with": "startswith", "ends_with": "endswith", "list_contains": "array_contains",
+    "array_has": "array_contains", "list_has": "array_contains",
+}  # fmt: skip
+_NAMES = FUNCTIONS | _SYNONYMS.keys()
+_UNITS = {"dow": "dayofweek", "doy": "dayofyear"}  # of EXTRACT, beside the names of functions
 
 # What a token is to the reader.
 NAME, NUMBER, STRING, OTHER, JOIN, NOT, OPEN, CLOSE, SIGN, WORD = range(10)
@@ -88,7 +92,66 @@ def read_text(text: str, max_depth: int) -> Reading:
         raise Refusal(what, at) from None
     if not tokens:
         raise Refusal("the expression is empty: write a condition, or TRUE", 0)
+    if _REWRITTEN.search(text):
+        tokens = _rewritten(tokens)
     return _TokenReader(text, tokens, max_depth).run()
+
+
+_REWRITTEN = re.compile(r"\b(?:isnull|isnotnull|extract|element_at)\s*\(", re.IGNORECASE)
+_NULLS = {"isnull": (T.IS, T.NULL, T.R_PAREN), "isnotnull": (T.IS, T.NOT, T.NULL, T.R_PAREN)}
+
+
+def _rewritten(tokens: list[Token]) -> list[Token]:
+    """Returns tokens in which ``isnull(x)`` is ``((x) IS NULL)``, ``extract(year FROM day)`` is
+    ``year(day)``, and ``element_at(attrs, 'k')`` is ``attrs['k']``.
+    """
+    out: list[Token] = []
+    called: list[tuple[str, Token]] = []  # for each open parenthesis, the function that is to be written otherwise
+    i, end = 0, len(tokens)
+    while i < end:
+        token = tokens[i]
+        kind, i = token.token_type, i + 1
+        calls = kind is not T.IDENTIFIER and i < end and tokens[i].token_type is T.L_PAREN
+        name = token.text.lower() if calls else ""
+        if name in _NULLS:
+            out += [_copied(token, T.L_PAREN, "("), tokens[i]]
+        elif name == "extract":
+            unit = tokens[i + 1].text.lower() if i + 2 < end and tokens[i + 2].token_type is T.FROM else ""
+            part = _UNITS.get(unit, unit)
+            if part not in PARTS:
+                raise Refusal(
+                    f"extract takes a part of a date, as in extract(year FROM day): {', '.join(PARTS)}", token.start
+                )
+            out += [_copied(token, T.VAR, part), tokens[i]]
+            i += 2
+        elif name != "element_at":
+            if kind is T.L_PAREN:
+                called.append(("", token))
+            elif kind is T.COMMA and called and called[-1][0] == "element_at":
+                called[-1] = "key", called[-1][1]
+                token = _copied(token, T.L_BRACKET, "[")
+            elif kind is T.R_PAREN and called:
+                function, at = called.pop()
+                if function == "element_at":
+                    raise Refusal(
+                        "element_at takes a map and a literal key, as in element_at(attrs, 'colour')", at.start
+                    )
+                if function == "key":
+                    token = _copied(token, T.R_BRACKET, "]")
+                elif function:
+                    out.append(token)
+                    out += [_copied(token, word, ")" if word is T.R_PAREN else word.name) for word in _NULLS[function]]
+                    continue
+            out.append(token)
+            continue
+        called.append((name if name != "extract" else "", token))
+        i += 1
+    return out
+
+
+def _copied(token: Token, kind: TokenType, text: str) -> Token:
+    """Returns another token at the place of one."""
+    return Token(kind, text, token.line, token.col, token.start, token.end)
 
 
 SPARK = Spark()
@@ -243,13 +306,14 @@ class _TokenReader(LiteralReader):
         if len(path) > 64:
             raise Refusal(f"a name of {len(path)} parts is too long", token.start)
         if kind is T.L_PAREN:
-            raise Refusal(f"function {'.'.join(path)!r} is not supported; {ALLOWED}", token.start)
+            raise Refusal(of_function(".".join(path), _NAMES), token.start)
         key: str | int | None = None
         if kind is T.L_BRACKET:
             key, j = self._key(j)
             after = raw[j] if j < end else None
             if after is not None and after.token_type in (T.L_BRACKET, T.DOT):
-                raise Refusal("an entry of a map has no parts: only one [...] can follow a name", after.start)
+                what = "an element of a list" if type(key) is int else "an entry of a map"
+                raise Refusal(f"{what} has no parts here: only one [...] can follow a name", after.start)
         elif kind is T.STRING:
             typed = _TYPED.get(token.text.upper())
             if typed is not None and typed is not Kind.DOUBLE and len(path) == 1:
@@ -294,19 +358,23 @@ class _TokenReader(LiteralReader):
             if j < self.end and raw[j].token_type is T.R_PAREN:
                 self.literal(i + 2, False, kind)
                 return j + 1
-        if plain and name.upper() in _STARTS:
-            raise Refusal(f"{_STARTS[name.upper()]}; {ALLOWED}", token.start)
+        if plain and name.upper() in _STARTS and (name != "exists" or self._asks(i + 2)):
+            raise Refusal(_STARTS[name.upper()], token.start)
         if plain and (name in VALUES or name in SPECIAL):
             self.reading.computed |= name in VALUES
             token.token_type, token.text = T.VAR, PREFIX + name if name in VALUES else name
             self.reading.tokens.append(token)
             return i + 1
-        if not plain or name not in FUNCTIONS:
-            raise Refusal(f"function {token.text!r} is not supported; {ALLOWED}", token.start)
+        if not plain or name not in _NAMES:
+            raise Refusal(of_function(token.text, _NAMES), token.start)
         token.token_type = T.ARRAY if name == "array" else T.VAR
         token.text = _SYNONYMS.get(name, name)
         self.reading.tokens.append(token)
         return i + 1
+
+    def _asks(self, i: int) -> bool:
+        """Returns whether a query begins with token i."""
+        return i < self.end and self.raw[i].text.upper() in ("SELECT", "WITH", "FROM", "(")
 
     def _cast(self, i: int) -> int:
         """CAST(literal AS type), where the type says no more than the kind of literal.
@@ -373,9 +441,12 @@ class _TokenReader(LiteralReader):
         text = self.text[token.start : token.end + 1]
         if kind is T.SEMICOLON:
             raise Refusal("one expression is needed, not several statements: take the ';' out", token.start)
+        instead = of_word(text)
         if kind in (T.PIPE, T.AMP, T.CARET, T.TILDE, T.DAMP):
-            raise Refusal(f"operator {text!r} is not supported; {ALLOWED}", token.start)
-        raise Refusal(f"{shown(text)} is not expected here; {ALLOWED}", token.start)
+            raise Refusal(f"operator {text!r} is not supported: {instead}", token.start)
+        raise Refusal(
+            f"{shown(text)} is not expected here{f'; {ALLOWED}' if instead is None else f': {instead}'}", token.start
+        )
 
 
 def _closed(raw: list[Token]) -> dict[int, tuple[int, int]]:

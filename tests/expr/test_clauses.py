@@ -1,0 +1,168 @@
+"""Clauses as users of Spark, DuckDB and PostgreSQL write them: taken, or told what to write."""
+
+from __future__ import annotations
+
+import datetime as dt
+
+import pyarrow as pa
+import pytest
+
+import colmatch as cm
+from colmatch.sql.literals import ALLOWED
+
+SCHEMA = pa.schema(
+    {
+        "a": pa.int64(),
+        "price": pa.float64(),
+        "name": pa.string(),
+        "ts": pa.timestamp("us", "UTC"),
+        "day": pa.date32(),
+        "tags": pa.list_(pa.string()),
+        "m": pa.map_(pa.string(), pa.int64()),
+        "items": pa.list_(pa.struct({"sku": pa.string()})),
+        "flag": pa.bool_(),
+    }
+)
+EVENTS = pa.Table.from_pylist(
+    [
+        {
+            "a": 5,
+            "price": 2.5,
+            "name": "ab",
+            "ts": dt.datetime(2020, 5, 3, 7, tzinfo=dt.UTC),
+            "day": dt.date(2020, 5, 3),
+            "tags": ["x", None],
+            "m": [("k", 5)],
+            "flag": True,
+        },
+        {
+            "a": 6,
+            "price": None,
+            "name": None,
+            "day": dt.date(2021, 1, 1),
+            "tags": [],
+            "m": [("k", None)],
+            "flag": False,
+        },
+        {"a": None, "price": 0.5, "name": "b", "tags": ["y"], "m": []},
+    ],
+    SCHEMA,
+)
+SAME = [
+    ("1 = 1", "TRUE"),
+    ("1 = 2", "FALSE"),
+    ("1 = 1 AND a = 5", "a = 5"),
+    ("1 = 0 AND a = 5", "FALSE"),
+    ("1 = 0 OR a = 5", "a = 5"),
+    ("1=1 and 'x' <> 'y' and (a = 6 or name = 'b')", "a = 6 OR name = 'b'"),
+    ("NOT 1 = 1 OR a = 5", "a = 5"),
+    ("1.0 >= 1 AND -1 < 1 AND 2 <=> 2 AND a = 5", "a = 5"),
+    ("'b' <= 'a' OR a = 6", "a = 6"),
+    ("isnull(name)", "name IS NULL"),
+    ("ISNOTNULL(name) AND a = 5", "name IS NOT NULL AND a = 5"),
+    ("NOT isnull(name) OR isnull(a)", "name IS NOT NULL OR a IS NULL"),
+    ("isnull(lower(name)) AND isnotnull(CAST(a AS STRING))", "name IS NULL AND a IS NOT NULL"),
+    ("CAST(nvl(a, 0) AS STRING) = '0' OR isnull(name)", "a IS NULL OR name IS NULL"),
+    ("nvl(name, 'x') = 'x'", "coalesce(name, 'x') = 'x'"),
+    ("ifnull(a, 7) > 5", "coalesce(a, 7) > 5"),
+    ("extract(year FROM day) = 2020", "year(day) = 2020"),
+    ("EXTRACT(MONTH FROM ts) = 5 AND a = 5", "month(ts) = 5 AND a = 5"),
+    ("extract(dow FROM day) = 1", "dayofweek(day) = 1"),
+    ("extract(doy FROM day) = 1", "dayofyear(day) = 1"),
+    ("element_at(m, 'k') = 5", "m['k'] = 5"),
+    ("element_at(m, 'k') IS NULL AND a > 0", "m['k'] IS NULL AND a > 0"),
+    ("starts_with(name, 'a')", "startswith(name, 'a')"),
+    ("NOT ends_with(name, 'ab')", "NOT endswith(name, 'ab')"),
+    ("regexp_matches(name, '^a')", "name RLIKE '^a'"),
+    ("array_size(tags) = 1", "size(tags) = 1"),
+    ("list_contains(tags, 'x') OR array_has(tags, 'y')", "array_contains(tags, 'x') OR array_contains(tags, 'y')"),
+]
+REFUSED = [
+    ("if(a > 5, true, false)", "function 'if' .* write it with AND, OR and NOT", 1),
+    ("isnan(price)", "write price = DOUBLE 'NaN'", 1),
+    ("round(price) = 5", "x >= 4.5 AND x < 5.5", 1),
+    ("floor(price) = 5", "x >= 5 AND x < 6", 1),
+    ("ceil(price) = 5", "x > 4 AND x <= 5", 1),
+    ("element_at(tags, 1) = 'x'", "'tags' is a list, .* write array_contains", 12),
+    ("tags[0] = 'x'", "'tags' is a list, .* write array_contains", 1),
+    ("items[0].sku = 'x'", "an element of a list has no parts", 9),
+    ("m['k'].x = 1", "an entry of a map has no parts", 7),
+    ("name::int = 5", "'::' .* write CAST", 5),
+    ("name ~ '^a'", "'~' .* write RLIKE", 6),
+    ("name SIMILAR TO 'a%'", "'SIMILAR TO' .* write RLIKE", 6),
+    ("name starts with 'x'", "'starts' .* write startswith", 6),
+    ("name ends with 'x'", "'ends' .* write endswith", 6),
+    ("price =< 3", "'=<' .* write <=", 7),
+    ("price => 3", "'=>' .* write >=", 7),
+    ("a & 1 = 1", "'&' .* bits have no operators", 3),
+    ("exists(tags, x -> x = 'y')", "a list has no conditions on its elements", 1),
+    ("filter(tags, x -> x = 'y') = 1", "function 'filter' .* a list has no conditions", 1),
+    ("EXISTS (SELECT 1)", "subqueries are not supported", 1),
+    ("'x' = ANY(tags)", "write array_contains", 7),
+    ("ts > now()", "an expression has no clock", 6),
+    ("ts > current_timestamp() AND a = 1", "function 'current_timestamp' .* no clock", 6),
+    ("datediff(day, DATE '2020-01-01') > 3", "compare with the date itself", 1),
+    ("to_date('2020-01-01') = day", "write DATE '2020-01-31'", 1),
+    ("instr(name, 'x') > 0", "write contains", 1),
+    ("left(name, 2) = 'ab'", "write startswith", 1),
+    ("greatest(a, 3) = 3", "a > 3 OR b > 3", 1),
+    ("least(a, 3) = 3", "a < 3 OR b < 3", 1),
+    ("nullif(a, 0) = 1", "a = 1 AND a <> 0", 1),
+    ("map_contains_key(m, 'k')", "IS NOT NULL", 1),
+    ("sqrt(price) > 2", "compute it beforehand, as a column", 1),
+    ("frobnicate(a) = 1", "function 'frobnicate' is not supported: compute it beforehand", 1),
+    ("lenght(name) > 3", "did you mean 'length'", 1),
+    ("uper(name) = 'X'", "did you mean 'upper'", 1),
+    ("array_contain(tags, 'x')", "did you mean 'array_contains'", 1),
+    ("1 = 'x'", "a number is compared with a string", 1),
+    ("TRUE = TRUE", "two literals are compared", 1),
+    ("extract(week FROM day) = 3", "extract takes a part of a date", 1),
+    ("extract(day) = 3", "extract takes a part of a date", 1),
+    ("extract(", "extract takes a part of a date", 1),
+    ("element_at(m) = 1", "element_at takes a map and a literal key", 1),
+    ("element_at(m, a) = 1", "a literal key is needed", 13),
+    ("isnull(name", r"a '\)' is missing", 12),
+    ("isnull(", "something is missing after", 7),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("clause", "same"), SAME)
+def test_clauses_that_are_taken(clause: str, same: str) -> None:
+    rules = {1: clause, 2: same, 3: f"({clause}) OR a = 99", 4: f"/* as a comment */ {clause}"}
+    found = cm.Matcher.build(rules, SCHEMA).match_lists(EVENTS).to_pylist()
+    assert all(some in ([], [1, 2, 3, 4]) for some in found)
+    assert any(found) or same == "FALSE"
+
+
+@pytest.mark.parametrize(("clause", "said", "column"), REFUSED)
+def test_clauses_that_are_refused(clause: str, said: str, column: int) -> None:
+    with pytest.raises(cm.ExpressionError, match=said) as refused:
+        cm.Matcher.build({1: clause}, SCHEMA)
+    assert refused.value.column == column
+    assert ALLOWED not in str(refused.value)
+
+
+def test_literals_that_are_compared_belong_to_their_text() -> None:
+    """Texts that differ in such literals have one shape and several forms."""
+    rules = {}
+    for i, text in enumerate(["{} = {}", "{} = {} AND a = 5", "a = 6 OR {} = {}", "/* c */ {} = {}"]):
+        for j, values in enumerate([(1, 1), (1, 2), (3, 3), (2, 1), (1, 1)]):
+            rules[10 * i + j] = text.format(*values)
+    found = cm.Matcher.build(rules, SCHEMA).match_lists(EVENTS).to_pylist()
+    true = [0, 2, 4]
+    assert found[0] == [*true, *[10 + i for i in true], *[20 + i for i in true], *[30 + i for i in true]]
+    assert found[1] == [*true, *range(20, 25), *[30 + i for i in true]]
+    matcher = cm.Matcher.build({}, SCHEMA)
+    for id, text in rules.items():
+        matcher.insert({id: text})
+    assert matcher.match_lists(EVENTS).to_pylist() == found
+
+
+def test_functions_by_other_names_are_rewritten_in_time_that_follows_the_text() -> None:
+    """The places of parentheses are found once, not for each function."""
+    many = " OR ".join([f"isnull(name) AND element_at(m, 'k{i}') = {i}" for i in range(3000)])
+    nested = "isnull(" * 150 + "name" + ")" * 150
+    matcher = cm.Matcher.build({1: many}, SCHEMA, options=cm.Options(max_depth=400))
+    assert matcher.match_lists(EVENTS).to_pylist() == [[], [], []]
+    with pytest.raises(cm.ExpressionError, match="nests deeper than 200 levels"):
+        cm.Matcher.build({1: nested}, SCHEMA)
